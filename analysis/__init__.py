@@ -1,0 +1,1 @@
+"""Measuring: bounds, ratios, metrics, plots and reports."""

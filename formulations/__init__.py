@@ -1,0 +1,1 @@
+"""The declarative models, one module per paper."""

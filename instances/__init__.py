@@ -1,0 +1,1 @@
+"""What a problem is: jobs, clusters, schedules, generators, traces and the library."""

@@ -1,0 +1,1 @@
+"""Data files of the package, read with importlib.resources."""

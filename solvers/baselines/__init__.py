@@ -1,0 +1,1 @@
+"""Policies and heuristics to compare with, one file each."""
