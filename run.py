@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+"""Set up gangsched beside this file and run it. Needs Python 3.11 or newer, nothing else.
+
+    python3 run.py demo [ARGS]   the main job: compare solvers on a named instance, picture in out/
+    python3 run.py test [ARGS]   the tests; ARGS go to pytest
+    python3 run.py check         lint, format and types
+
+The first call makes the virtual environment .venv and installs the project into it; later calls
+install again only when pyproject.toml or the set of package files has changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+STAMP = VENV / "gangsched-installed.json"
+LOG = VENV / "gangsched-install.log"
+
+# What each command needs installed; every entry includes those before it.
+EXTRAS = ["", "[test]", "[dev]"]
+NEEDS = {"demo": "", "test": "[test]", "check": "[dev]"}
+
+# How pip says that it got no answer from the package index.
+NO_NETWORK = (
+    "Retrying (Retry(",
+    "Failed to establish a new connection",
+    "Max retries exceeded",
+    "name resolution",
+    "timed out",
+    "ProxyError",
+    "SSLError",
+)
+
+
+class Failure(Exception):
+    """Something that ends the run with one line."""
+
+
+def main(argv: list[str]) -> int:
+    """Run one command and return its exit code."""
+    if sys.version_info < (3, 11):
+        version = ".".join(map(str, sys.version_info[:3]))
+        return fail("needs Python 3.11 or newer; this is %s (%s)" % (version, sys.executable))
+    if argv[:1] in (["-h"], ["--help"], ["help"]):
+        print(__doc__.strip())
+        return 0
+    if not argv or argv[0] not in NEEDS or (argv[0] == "check" and argv[1:]):
+        print("usage: python3 run.py demo [ARGS] | test [PYTEST ARGS] | check", file=sys.stderr)
+        return 2
+    try:
+        install(NEEDS[argv[0]])
+        return COMMANDS[argv[0]](argv[1:])
+    except (Failure, OSError) as failure:
+        return fail(failure)
+    except KeyboardInterrupt:
+        return 130
+
+
+def demo(args: list[str]) -> int:
+    """Run the main job."""
+    return call("-m", "gangsched", "demo", *args)
+
+
+def test(args: list[str]) -> int:
+    """Run the tests, with the same generated examples every time."""
+    return call("-m", "pytest", "--hypothesis-profile=ci", *args)
+
+
+def check(_: list[str]) -> int:
+    """Run the static checks, all of them even when one fails."""
+    steps = ["ruff check", "ruff format --check", "mypy -p gangsched"]
+    codes = []
+    for step in steps:
+        say(step)
+        codes.append(call("-m", *step.split()))
+    return next((code for code in codes if code), 0)
+
+
+COMMANDS = {"demo": demo, "test": test, "check": check}
+
+
+def call(*args: str) -> int:
+    """Run the environment's Python in the project folder and return its exit code."""
+    code = subprocess.run([str(PYTHON), *args], cwd=ROOT, check=False).returncode
+    return code if code >= 0 else 128 - code
+
+
+def install(extra: str) -> None:
+    """Bring .venv up to date with this folder; `extra` is the least it has to contain."""
+    wanted = fingerprint()
+    old = read_stamp()
+    if old["extra"] in EXTRAS:
+        extra = max(extra, old["extra"], key=EXTRAS.index)
+    links = any(ROOT.glob("build/__editable__.gangsched-*"))
+    if runs(PYTHON) and links and old == {"fingerprint": wanted, "extra": extra}:
+        return
+    make_environment()
+    what = f"gangsched{extra} and what it needs"
+    patience = "; the first time this takes a minute or more" if old["extra"] is None else ""
+    say(f"installing {what} into .venv{patience}")
+    started = time.monotonic()
+    STAMP.unlink(missing_ok=True)
+    pip(*build_requirements())
+    pip("--no-build-isolation", "--config-settings=editable_mode=strict", "-e", f"{ROOT}{extra}")
+    STAMP.write_text(json.dumps({"fingerprint": wanted, "extra": extra}))
+    say(f"installed in {time.monotonic() - started:.0f} s")
+
+
+def read_stamp() -> dict[str, str | None]:
+    """Return what the last finished installation recorded."""
+    try:
+        return dict(json.loads(STAMP.read_text()))
+    except (OSError, ValueError):
+        return {"fingerprint": None, "extra": None}
+
+
+def fingerprint() -> str:
+    """Hash what an installation depends on: Python, pyproject.toml and the package files' names."""
+    folders = pyproject()["tool"]["setuptools"]["package-dir"].values()
+    files = sorted(
+        path.relative_to(ROOT).as_posix()
+        for folder in folders
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    )
+    parts = [sys.version, str(ROOT), (ROOT / "pyproject.toml").read_text("utf-8"), *files]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def pyproject() -> dict:
+    """Read pyproject.toml."""
+    import tomllib  # not before the version check
+
+    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+
+
+def build_requirements() -> list[str]:
+    """Return what builds the project; kept in .venv so that a new file needs no network."""
+    return pyproject()["build-system"]["requires"]
+
+
+def make_environment() -> None:
+    """Make .venv unless a usable one is there."""
+    if runs(PYTHON, "-m", "pip", "--version"):
+        return
+    for module in ("venv", "ensurepip"):
+        if importlib.util.find_spec(module) is None:
+            raise Failure(
+                f"{sys.executable} has no module {module!r}, which makes virtual environments; "
+                "install it (Debian and Ubuntu: apt install python3-venv) and run this again"
+            )
+    say("making the virtual environment .venv")
+    clear = [] if runs(PYTHON) else ["--clear"]
+    made = subprocess.run(
+        [sys.executable, "-m", "venv", *clear, str(VENV)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if made.returncode:
+        raise Failure(f"cannot make .venv: {last_line(made.stdout)}")
+
+
+def pip(*args: str) -> None:
+    """Run `pip install` quietly; its output is kept in LOG."""
+    command = [str(PYTHON), "-m", "pip", "install", "-q", "--disable-pip-version-check", *args]
+    with LOG.open("w", encoding="utf-8") as log:
+        done = subprocess.run(command, cwd=ROOT, stdout=log, stderr=log, check=False)
+    if done.returncode == 0:
+        return
+    output = LOG.read_text("utf-8", errors="replace")
+    error = last_line(output)
+    where = f"pip's output is in {LOG.relative_to(ROOT)}"
+    if "No matching distribution" in error:
+        error = output  # the reason stands further up
+    if any(sign in error for sign in NO_NETWORK):
+        raise Failure(f"cannot reach the package index, which the installation needs; {where}")
+    raise Failure(f"pip could not install the project: {last_line(output)}; {where}")
+
+
+def runs(*command: object) -> bool:
+    """Say whether a command starts and succeeds."""
+    words = [str(word) for word in command]
+    if len(words) == 1:
+        words += ["-c", ""]
+    try:
+        quiet = subprocess.DEVNULL
+        return subprocess.run(words, stdout=quiet, stderr=quiet, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def last_line(output: str) -> str:
+    """Return the last line of an output that says something, pip's own errors first."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith("ERROR:")]
+    return (errors or lines or ["no output"])[-1]
+
+
+def say(text: object) -> None:
+    """Tell the reader what happens next."""
+    print(f"run.py: {text}", flush=True)
+
+
+def fail(text: object) -> int:
+    """Tell the reader why nothing more happens."""
+    print(f"run.py: {text}", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
