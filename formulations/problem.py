@@ -1,0 +1,74 @@
+"""What every optimisation problem of the toolkit offers, whatever paper it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
+
+__all__ = ["Model", "Problem", "Sense"]
+
+S = TypeVar("S")
+
+
+class Sense(Enum):
+    """Whether less or more is better."""
+
+    MIN = "minimise"
+    MAX = "maximise"
+
+
+@dataclass(frozen=True, slots=True)
+class Model(Generic[S]):
+    """One declarative form of a problem, built and ready for a solver.
+
+    Parameters
+    ----------
+    native : object
+        The Pyomo model, the CVXPY problem, or the named sparse arrays.
+    kind : str
+        Which of the three.
+    form : str
+        Name of the form, one of the problem's `forms`.
+    exact : bool
+        True when its optimum is the problem's; False for a relaxation, which only bounds it.
+    extract : callable
+        Reads the solution out of the solved native model.
+    embed : callable
+        Writes a solution into the native model's variables (warm start, agreement tests).
+    """
+
+    native: Any
+    kind: Literal["pyomo", "cvxpy", "arrays"]
+    form: str
+    exact: bool
+    extract: Callable[[], S]
+    embed: Callable[[S], None]
+
+
+class Problem(Protocol[S]):
+    """An instance with one paper's parameters, objective, feasibility check and exact model.
+
+    Examples
+    --------
+    Anything with these members is a problem; see :class:`gangsched.formulations.RarDdls`.
+    """
+
+    sense: ClassVar[Sense]
+    #: names of the declarative forms that `build` knows, the default of exact solving first
+    forms: ClassVar[tuple[str, ...]]
+    #: True where every objective value is an integer (bounds may then be rounded)
+    integral: ClassVar[bool]
+
+    def objective(self, solution: S) -> float:
+        """Return the value of `solution`, recomputed from its plain data."""
+        ...
+
+    def violations(self, solution: S) -> list[str]:
+        """Return what `solution` breaks, one message each, empty when it is feasible."""
+        ...
+
+    def build(self, form: str = ...) -> Model[S]:
+        """Return the declarative model in one of its `forms`."""
+        ...

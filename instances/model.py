@@ -1,0 +1,371 @@
+"""What a scheduling problem is about: nodes, clusters, users, jobs, and the instance of them.
+
+All types are inert, immutable and validated once, when they are made. They know nothing of any
+paper's objective: what only one paper knows of a job is a subclass of :class:`Job` here, what is a
+parameter of a paper's model belongs to its problem in :mod:`gangsched.formulations`.
+
+Units: times are integer seconds unless an instance says otherwise with ``slot`` (seconds per slot,
+for papers that divide time into slots); GPUs are integers; weights and speeds are floats.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar
+
+__all__ = ["Cluster", "Instance", "Job", "Node", "RingJob", "User"]
+
+
+def _set(record: object, name: str, value: object) -> None:
+    object.__setattr__(record, name, value)
+
+
+def _text(record: object, owner: str, name: str, *, empty: bool = True) -> None:
+    value = getattr(record, name)
+    if not isinstance(value, str):
+        raise TypeError(f"{owner}: {name}={value!r} is not a string")
+    if not value and not empty:
+        raise ValueError(f"{owner}: {name}={value!r} is empty")
+
+
+def _integer(record: object, owner: str, name: str, *, at_least: int) -> None:
+    value = getattr(record, name)
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{owner}: {name}={value!r} is not an integer")
+    if value < at_least:
+        raise ValueError(f"{owner}: {name}={value} is below {at_least}")
+    _set(record, name, int(value))
+
+
+def check_real(owner: str, name: str, value: Any, *, positive: bool = False) -> float:
+    """Return `value` as a float; refuse what is no finite number, or is negative (or zero).
+
+    >>> check_real("job 'a'", "weight", 2)
+    2.0
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{owner}: {name}={value!r} is not a number")
+    if not math.isfinite(value):
+        raise ValueError(f"{owner}: {name}={value} is not finite")
+    if value < 0 or (positive and value == 0):
+        raise ValueError(f"{owner}: {name}={value} is not {'positive' if positive else '>= 0'}")
+    return float(value)
+
+
+def _real(record: object, owner: str, name: str, *, positive: bool = False) -> None:
+    _set(record, name, check_real(owner, name, getattr(record, name), positive=positive))
+
+
+def _unique(owner: str, kind: str, ids: Iterable[str]) -> None:
+    for key, count in Counter(ids).items():
+        if count > 1:
+            raise ValueError(f"{owner}: {kind} id {key!r} occurs {count} times, ids are unique")
+
+
+def _tuple_of(record: object, owner: str, name: str, kind: type) -> None:
+    items = getattr(record, name)
+    if isinstance(items, (str, bytes)) or not isinstance(items, Iterable):
+        raise TypeError(f"{owner}: {name}={items!r} is not a sequence of {kind.__name__}")
+    items = tuple(items)
+    for i, item in enumerate(items):
+        if not isinstance(item, kind):
+            raise TypeError(f"{owner}: {name}[{i}]={item!r} is not a {kind.__name__}")
+    _set(record, name, items)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One server of the cluster.
+
+    Parameters
+    ----------
+    id : str
+        Unique within the cluster.
+    gpus : int
+        Number of GPUs, at least 1.
+    model : str
+        GPU model, e.g. ``"v100"``; empty where the cluster has only one.
+    ps : int
+        Parameter-server slots, at least 0.
+
+    Examples
+    --------
+    >>> Node("n0", 8, model="v100").gpus
+    8
+    """
+
+    id: str
+    gpus: int
+    model: str = ""
+    ps: int = 0
+
+    def __post_init__(self) -> None:
+        owner = f"node {self.id!r}"
+        _text(self, owner, "id", empty=False)
+        _integer(self, owner, "gpus", at_least=1)
+        _text(self, owner, "model")
+        _integer(self, owner, "ps", at_least=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """The nodes that jobs run on; nodes may differ in size and in GPU model.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+        At least one, with unique ids. A node's position is its number in schedules.
+
+    Examples
+    --------
+    >>> cluster = Cluster.uniform(nodes=4, gpus_per_node=8)
+    >>> cluster.gpus, cluster.sizes
+    (32, (8, 8, 8, 8))
+    """
+
+    nodes: tuple[Node, ...]
+
+    def __post_init__(self) -> None:
+        _tuple_of(self, "cluster", "nodes", Node)
+        if not self.nodes:
+            raise ValueError("cluster: nodes=() is empty, a cluster has at least one node")
+        _unique("cluster", "node", (node.id for node in self.nodes))
+
+    @classmethod
+    def uniform(cls, *, nodes: int, gpus_per_node: int, model: str = "") -> Cluster:
+        """Return a cluster of `nodes` equal nodes, named ``n0``, ``n1``, ...
+
+        >>> Cluster.uniform(nodes=2, gpus_per_node=4).nodes[1]
+        Node(id='n1', gpus=4, model='', ps=0)
+        """
+        return cls.of_sizes([gpus_per_node] * nodes, model=model)
+
+    @classmethod
+    def of_sizes(cls, sizes: Iterable[int], *, model: str = "") -> Cluster:
+        """Return a cluster with one node per entry of `sizes`, named ``n0``, ``n1``, ...
+
+        >>> Cluster.of_sizes([4, 8]).gpus
+        12
+        """
+        return cls(tuple(Node(f"n{i}", size, model) for i, size in enumerate(sizes)))
+
+    @property
+    def gpus(self) -> int:
+        """Number of GPUs of all nodes."""
+        return sum(node.gpus for node in self.nodes)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """GPUs of each node, in the order of `nodes`."""
+        return tuple(node.gpus for node in self.nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A tenant of the cluster (a virtual cluster counts as one).
+
+    Parameters
+    ----------
+    id : str
+        Unique within the instance.
+    weight : float
+        Share of the cluster relative to other users (tickets), positive.
+    gpus, ps : int or None
+        Quota of GPUs and of parameter-server slots; None where there is no quota.
+
+    Examples
+    --------
+    >>> User("alice", weight=2)
+    User(id='alice', weight=2.0, gpus=None, ps=None)
+    """
+
+    id: str
+    weight: float = 1.0
+    gpus: int | None = None
+    ps: int | None = None
+
+    def __post_init__(self) -> None:
+        owner = f"user {self.id!r}"
+        _text(self, owner, "id", empty=False)
+        _real(self, owner, "weight", positive=True)
+        for quota in ("gpus", "ps"):
+            if getattr(self, quota) is not None:
+                _integer(self, owner, quota, at_least=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A gang: all its GPUs run together or none does.
+
+    Parameters
+    ----------
+    id : str
+        Unique within the instance.
+    gpus : int
+        Gang size, at least 1. Whether it fits the cluster is checked by the problem.
+    user : str
+        Id of its user; empty where the instance has no users.
+    release : int
+        Seconds (or slots) before which the job is unknown and cannot start.
+    work : int or None
+        Seconds (or slots) of service at ideal speed; None where the kind of job defines its own
+        measure, as :class:`RingJob` does with iterations.
+    weight : float
+        Importance, positive.
+    speeds : mapping of str to float
+        Speed on each GPU model relative to the reference model; empty where all are equal.
+    group : str
+        Jobs of one group belong together (e.g. one hyper-parameter search).
+    pin : str
+        GPU model that the job must run on; empty for any.
+
+    Examples
+    --------
+    >>> Job(id="j0", gpus=4, work=3600).gpus
+    4
+    >>> Job(id="j0", gpus=0)
+    Traceback (most recent call last):
+        ...
+    ValueError: job 'j0': gpus=0 is below 1
+    """
+
+    id: str
+    gpus: int
+    user: str = ""
+    release: int = 0
+    work: int | None = None
+    weight: float = 1.0
+    speeds: Mapping[str, float] = field(default_factory=dict)
+    group: str = ""
+    pin: str = ""
+
+    def __post_init__(self) -> None:
+        owner = f"job {self.id!r}"
+        _text(self, owner, "id", empty=False)
+        _integer(self, owner, "gpus", at_least=1)
+        for name in ("user", "group", "pin"):
+            _text(self, owner, name)
+        _integer(self, owner, "release", at_least=0)
+        if self.work is not None:
+            _integer(self, owner, "work", at_least=1)
+        _real(self, owner, "weight", positive=True)
+        self._check_speeds(owner)
+
+    def _check_speeds(self, owner: str) -> None:
+        if not isinstance(self.speeds, Mapping):
+            raise TypeError(f"{owner}: speeds={self.speeds!r} is not a mapping of model to speed")
+        speeds = {
+            model: check_real(owner, f"speeds[{model!r}]", speed, positive=True)
+            for model, speed in self.speeds.items()
+        }
+        _set(self, "speeds", MappingProxyType(speeds))
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.id, self.gpus, self.release))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # mapping proxies do not pickle; go through the constructor, which validates again
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return _rebuild, (type(self), {**fields, "speeds": dict(self.speeds)})
+
+
+def _rebuild(kind: type[Job], fields: dict[str, Any]) -> Job:
+    return kind(**fields)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RingJob(Job):
+    """A data-parallel training job that exchanges gradients by ring-all-reduce (Yu et al. 2022).
+
+    Parameters
+    ----------
+    iterations : int
+        F_j, training iterations until the job is complete, at least 1.
+    gradient : float
+        m_j, gradient size in the units of the problem's bandwidths and compute speed.
+    base_time : float
+        Delta^f_j M_j + Delta^b_j of eq. (8): slots of forward and backward pass per iteration.
+
+    Examples
+    --------
+    >>> RingJob(id="j0", gpus=2, iterations=3000, gradient=0.001, base_time=0.02).iterations
+    3000
+    """
+
+    iterations: int
+    gradient: float
+    base_time: float
+
+    def __post_init__(self) -> None:
+        Job.__post_init__(self)
+        owner = f"job {self.id!r}"
+        _integer(self, owner, "iterations", at_least=1)
+        _real(self, owner, "gradient")
+        _real(self, owner, "base_time", positive=True)
+
+    __hash__ = Job.__hash__
+    __reduce__ = Job.__reduce__
+
+
+J = TypeVar("J", bound=Job)
+
+
+@dataclass(frozen=True, slots=True)
+class Instance(Generic[J]):
+    """A cluster and the jobs (all of one kind) that want to run on it.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    jobs : sequence of Job
+        Unique ids; a job's position is its number in schedules and the last tie-break of every
+        algorithm. An instance without jobs is allowed.
+    users : sequence of User
+        Unique ids; either empty or holding the user of every job.
+    slot : int
+        Seconds per slot; 1 where times are seconds.
+    name : str
+        For display.
+
+    Examples
+    --------
+    >>> cluster = Cluster.uniform(nodes=1, gpus_per_node=2)
+    >>> Instance(cluster, [Job(id="a", gpus=1), Job(id="a", gpus=2)])
+    Traceback (most recent call last):
+        ...
+    ValueError: instance: job id 'a' occurs 2 times, ids are unique
+    """
+
+    cluster: Cluster
+    jobs: tuple[J, ...]
+    users: tuple[User, ...] = ()
+    slot: int = 1
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.cluster, Cluster):
+            raise TypeError(f"instance: cluster={self.cluster!r} is not a Cluster")
+        _tuple_of(self, "instance", "jobs", Job)
+        _tuple_of(self, "instance", "users", User)
+        _integer(self, "instance", "slot", at_least=1)
+        _text(self, "instance", "name")
+        _unique("instance", "job", (job.id for job in self.jobs))
+        _unique("instance", "user", (user.id for user in self.users))
+        kinds = sorted({type(job).__name__ for job in self.jobs})
+        if len(kinds) > 1:
+            raise TypeError(f"instance: jobs are of kinds {', '.join(kinds)}, one kind is allowed")
+        self._check_references()
+
+    def _check_references(self) -> None:
+        users = {user.id for user in self.users}
+        models = {node.model for node in self.cluster.nodes}
+        for job in self.jobs:
+            if users and job.user not in users:
+                raise ValueError(f"job {job.id!r}: user={job.user!r} is not a user of the instance")
+            if job.pin and job.pin not in models:
+                raise ValueError(f"job {job.id!r}: pin={job.pin!r} is not a model of the cluster")

@@ -1,0 +1,243 @@
+"""What a solver hands back: who runs where and when, or who owns which share.
+
+Both are plain data. They hold jobs and nodes by number (position in the instance), and do not know
+the instance: feasibility and objective are recomputed by the problem, never stored here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Allocation", "Schedule", "Segment"]
+
+Ints = NDArray[np.int64]
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    array = np.array(array)
+    array.flags.writeable = False
+    return array
+
+
+def _integers(owner: str, name: str, values: ArrayLike) -> Ints:
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise ValueError(f"{owner}: column {name} has {array.ndim} dimensions, a column has 1")
+    if array.size and not np.issubdtype(array.dtype, np.integer):
+        raise TypeError(f"{owner}: column {name} has type {array.dtype}, integers are required")
+    return _frozen(array.astype(np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """An interval [start, end) in which a job runs on a fixed set of GPUs.
+
+    Parameters
+    ----------
+    job : int
+        Number of the job in the instance.
+    start, end : int
+        Half-open interval in the instance's time unit.
+    gpus : mapping of int to int
+        GPUs used on each node, by the node's number.
+    devices : mapping of int to tuple of int, optional
+        Which GPUs of each node (0 .. node.gpus - 1), where known.
+
+    Examples
+    --------
+    >>> Segment(0, 5, 9, {2: 4}).gpus[2]
+    4
+    """
+
+    job: int
+    start: int
+    end: int
+    gpus: Mapping[int, int]
+    devices: Mapping[int, tuple[int, ...]] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """Segments as columns; preempted jobs have several segments.
+
+    Parameters
+    ----------
+    job, start, end : (n,) int arrays
+        One entry a segment; ``start < end``.
+    ptr : (n + 1,) int array
+        Segment i uses the entries ``ptr[i]:ptr[i + 1]`` of the next columns.
+    node, gpus, ps : (m,) int arrays
+        Node number, GPUs (at least 1 of GPUs and parameter servers) and parameter-server slots of
+        each entry; a node occurs once a segment. `ps` defaults to zeros.
+    device : (sum of gpus,) int array
+        Number of each GPU within its node, entry after entry; empty where identities are unknown.
+
+    Examples
+    --------
+    >>> s = Schedule.of([Segment(0, 0, 4, {0: 2}), Segment(1, 4, 6, {0: 1, 1: 1})])
+    >>> s.end.max(), len(s), s[1].gpus
+    (np.int64(6), 2, {0: 1, 1: 1})
+    """
+
+    job: Ints
+    start: Ints
+    end: Ints
+    ptr: Ints
+    node: Ints
+    gpus: Ints
+    ps: Ints = ()  # type: ignore[assignment]
+    device: Ints = ()  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        for name in ("job", "start", "end", "ptr", "node", "gpus", "ps", "device"):
+            object.__setattr__(self, name, _integers("schedule", name, getattr(self, name)))
+        if not self.ps.size:
+            object.__setattr__(self, "ps", _frozen(np.zeros(self.node.size, dtype=np.int64)))
+        self._check_lengths()
+        self._check_values()
+
+    def _check_lengths(self) -> None:
+        n, m = self.job.size, self.node.size
+        wanted = {"start": n, "end": n, "ptr": n + 1, "gpus": m, "ps": m}
+        for name, length in wanted.items():
+            size = getattr(self, name).size
+            if size != length:
+                raise ValueError(f"schedule: column {name} has {size} entries, not {length}")
+        if self.ptr[0] != 0 or self.ptr[-1] != m or np.any(np.diff(self.ptr) < 1):
+            raise ValueError(f"schedule: ptr must rise from 0 to {m}, one entry or more a segment")
+        if self.device.size not in (0, int(self.gpus.sum())):
+            raise ValueError(
+                f"schedule: column device has {self.device.size} entries, "
+                f"not 0 or the {int(self.gpus.sum())} of gpus"
+            )
+
+    def _check_values(self) -> None:
+        for name in ("job", "start", "node", "gpus", "ps", "device"):
+            column = getattr(self, name)
+            if column.size and column.min() < 0:
+                raise ValueError(f"schedule: {name}={column.min()} is below 0")
+        for i in np.flatnonzero(self.start >= self.end)[:1]:
+            raise ValueError(
+                f"schedule: segment {i} of job {self.job[i]}: start={self.start[i]} "
+                f"is not before end={self.end[i]}"
+            )
+        for i in np.flatnonzero(self.gpus + self.ps == 0)[:1]:
+            raise ValueError(f"schedule: entry {i} on node {self.node[i]} uses nothing")
+        segment = np.repeat(np.arange(self.job.size), np.diff(self.ptr))
+        pairs = np.stack([segment, self.node])
+        if np.unique(pairs, axis=1).shape[1] != segment.size:
+            raise ValueError("schedule: a node occurs twice in one segment")
+
+    @classmethod
+    def of(cls, segments: Iterable[Segment]) -> Schedule:
+        """Return the schedule made of `segments`, in their order."""
+        rows = list(segments)
+        entries = [(node, count) for row in rows for node, count in row.gpus.items()]
+        lengths = [len(row.gpus) for row in rows]
+        device = [d for row in rows if row.devices for n in row.gpus for d in row.devices[n]]
+        return cls(
+            job=np.array([row.job for row in rows], dtype=np.int64),
+            start=np.array([row.start for row in rows], dtype=np.int64),
+            end=np.array([row.end for row in rows], dtype=np.int64),
+            ptr=np.cumsum([0, *lengths]),
+            node=np.array([node for node, _ in entries], dtype=np.int64),
+            gpus=np.array([count for _, count in entries], dtype=np.int64),
+            device=np.array(device, dtype=np.int64),
+        )
+
+    def __len__(self) -> int:
+        return int(self.job.size)
+
+    def __getitem__(self, i: int) -> Segment:
+        if not -len(self) <= i < len(self):
+            raise IndexError(f"segment {i} of a schedule of {len(self)}")
+        i %= len(self)
+        first, last = int(self.ptr[i]), int(self.ptr[i + 1])
+        nodes = [int(n) for n in self.node[first:last]]
+        counts = [int(c) for c in self.gpus[first:last]]
+        devices = None
+        if self.device.size:
+            at = np.cumsum([int(self.gpus[:first].sum()), *counts])
+            devices = {
+                n: tuple(int(d) for d in self.device[at[k] : at[k + 1]])
+                for k, n in enumerate(nodes)
+            }
+        return Segment(
+            int(self.job[i]),
+            int(self.start[i]),
+            int(self.end[i]),
+            dict(zip(nodes, counts, strict=True)),
+            devices,
+        )
+
+    def __iter__(self) -> Iterator[Segment]:
+        return (self[i] for i in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Schedule):
+            return NotImplemented
+        return all(
+            np.array_equal(getattr(self, name), getattr(other, name))
+            for name in self.__dataclass_fields__
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        end = int(self.end.max()) if len(self) else 0
+        return f"Schedule({len(self)} segments, end={end})"
+
+
+@dataclass(frozen=True, eq=False)
+class Allocation:
+    """Fractional shares of GPU models owned by users.
+
+    Parameters
+    ----------
+    users, models : sequence of str
+        Names of the rows and of the columns, each unique.
+    shares : (users, models) float array
+        GPUs of each model that each user owns on average; finite and not negative.
+
+    Examples
+    --------
+    >>> Allocation(("a", "b"), ("v100",), [[1.5], [0.5]]).shares.sum()
+    np.float64(2.0)
+    """
+
+    users: Sequence[str]
+    models: Sequence[str]
+    shares: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        for name in ("users", "models"):
+            names = tuple(getattr(self, name))
+            if len(set(names)) != len(names):
+                raise ValueError(f"allocation: {name}={names!r} has a name twice")
+            object.__setattr__(self, name, names)
+        shares = np.asarray(self.shares, dtype=np.float64)
+        if shares.shape != (len(self.users), len(self.models)):
+            raise ValueError(
+                f"allocation: shares has shape {shares.shape}, "
+                f"not {(len(self.users), len(self.models))}"
+            )
+        bad = np.argwhere(~np.isfinite(shares) | (shares < 0))
+        for u, m in bad[:1]:
+            raise ValueError(
+                f"allocation: share of user {self.users[u]!r} in {self.models[m]!r} "
+                f"is {shares[u, m]}, not a finite number >= 0"
+            )
+        object.__setattr__(self, "shares", _frozen(shares))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Allocation):
+            return NotImplemented
+        same_names = self.users == other.users and self.models == other.models
+        return same_names and np.array_equal(self.shares, other.shares)
+
+    __hash__ = None  # type: ignore[assignment]

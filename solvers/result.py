@@ -1,0 +1,279 @@
+"""What comes out of one solve: what is in hand, why the run stopped, and what is proven.
+
+The three are kept apart. :class:`Status` says what is known of the solution, :class:`Stop` why the
+run ended, :class:`Bound` what no solution can beat. A result is made by :meth:`Result.of`, which
+asks the problem whether the solution is feasible and what it is worth; no solver's word is taken.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from importlib.metadata import version
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar
+
+from ..formulations.problem import Problem, Sense
+
+__all__ = ["Bound", "Refuted", "Result", "Status", "Stop"]
+
+S = TypeVar("S")
+
+
+class Status(Enum):
+    """What is in hand."""
+
+    OPTIMAL = "optimal"  #: a solution, and a bound that equals its objective
+    FEASIBLE = "feasible"  #: a solution
+    INFEASIBLE = "infeasible"  #: proof that there is none
+    UNBOUNDED = "unbounded"  #: proof that there is no best one
+    UNKNOWN = "unknown"  #: neither a solution nor a proof
+
+
+class Stop(Enum):
+    """Why the run stopped."""
+
+    PROVEN = "proven"  #: optimality, infeasibility or unboundedness was proven
+    TIME_LIMIT = "time limit"
+    ITERATION_LIMIT = "iteration limit"
+    COMPLETED = "completed"  #: a heuristic came to its end
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A value that no solution can beat.
+
+    Parameters
+    ----------
+    value : float or int
+        Lower bound of a minimisation, upper bound of a maximisation.
+    method : str
+        How it was found, e.g. "area", "dual feasible function", "branch and bound".
+    certificate : mapping or None
+        Plain data from which :func:`gangsched.verify_bound` proves the bound again without the
+        code that found it; None for a solver's own claim.
+
+    Examples
+    --------
+    >>> Bound(12, "area").certificate is None
+    True
+    """
+
+    value: float
+    method: str
+    certificate: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.value):
+            raise ValueError(f"bound: value={self.value} is not finite, a missing bound is None")
+        if self.certificate is not None:
+            object.__setattr__(self, "certificate", MappingProxyType(dict(self.certificate)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        certificate = None if self.certificate is None else dict(self.certificate)
+        return Bound, (self.value, self.method, certificate)
+
+
+def _frozen_mapping(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    return MappingProxyType(dict(data))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result(Generic[S]):
+    """Outcome of one solve; made by :meth:`Result.of`.
+
+    Parameters
+    ----------
+    solver : str
+        Name of the solver.
+    sense : Sense
+        Whether the objective is minimised or maximised.
+    status : Status
+        What is in hand.
+    stop : Stop
+        Why the run stopped.
+    solution : Schedule, Allocation or None
+    objective : float or None
+        Recomputed by the problem from `solution`; None without a solution.
+    bound : Bound or None
+        What is proven; None where nothing is.
+    iterations : int
+        Solver's own count (runs, nodes, columns).
+    info : mapping
+        For display and records: seed, tie-breaks, parameters, versions.
+    runtime : float
+        Wall seconds. Not compared.
+    history : sequence of (time, objective or None, bound or None)
+        Improvements over time. Not compared.
+
+    Raises
+    ------
+    ValueError
+        Negative runtime; objective without solution or the reverse; OPTIMAL without a bound or with
+        a gap; a bound on the wrong side of the objective (a bug to chase, not to ignore).
+    """
+
+    solver: str
+    sense: Sense
+    status: Status
+    stop: Stop
+    solution: S | None = None
+    objective: float | None = None
+    bound: Bound | None = None
+    iterations: int = 0
+    info: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    runtime: float = field(default=0.0, compare=False)
+    history: Sequence[tuple[float, float | None, float | None]] = field(default=(), compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "info", _frozen_mapping(self.info))
+        object.__setattr__(self, "history", tuple(self.history))
+        if self.runtime < 0:
+            raise ValueError(f"result of {self.solver}: runtime={self.runtime} is negative")
+        self._check_status()
+        if self.objective is not None and self.bound is not None:
+            excess = self.bound.value - self.objective
+            if (excess if self.sense is Sense.MIN else -excess) > 0:
+                raise ValueError(
+                    f"result of {self.solver}: bound={self.bound.value} ({self.bound.method}) "
+                    f"is on the wrong side of objective={self.objective} ({self.sense.value})"
+                )
+
+    def _check_status(self) -> None:
+        has = self.solution is not None
+        if has != (self.objective is not None):
+            raise ValueError(f"result of {self.solver}: objective and solution go together")
+        if has != (self.status in (Status.OPTIMAL, Status.FEASIBLE)):
+            raise ValueError(
+                f"result of {self.solver}: status={self.status.value} "
+                f"{'with' if has else 'without'} a solution"
+            )
+        if self.status is Status.OPTIMAL and self.gap != 0:
+            raise ValueError(f"result of {self.solver}: status=optimal with gap={self.gap}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return _rebuild, ({**fields, "info": dict(self.info)},)
+
+    @property
+    def gap(self) -> float | None:
+        """|objective - bound| / |objective|; 0 when equal, None when either is missing."""
+        if self.objective is None or self.bound is None:
+            return None
+        distance = abs(self.objective - self.bound.value)
+        if distance == 0:
+            return 0.0
+        return distance / abs(self.objective) if self.objective else math.inf
+
+    @classmethod
+    def of(
+        cls,
+        problem: Problem[S],
+        solution: S | None,
+        *,
+        solver: str,
+        stop: Stop,
+        bound: Bound | None = None,
+        infeasible: bool = False,
+        runtime: float = 0.0,
+        **more: Any,
+    ) -> Result[S]:
+        """Make the result of a run from its solution, which the problem checks and values.
+
+        Parameters
+        ----------
+        problem : Problem
+        solution : S or None
+        solver, stop, bound, runtime : as of the class
+        infeasible : bool
+            True when the solver has proven that no solution exists.
+        **more
+            `iterations`, `info`, `history`.
+
+        Raises
+        ------
+        AssertionError
+            When `solution` violates the problem: a bug of the solver.
+        """
+        objective = None
+        status = Status.INFEASIBLE if infeasible else Status.UNKNOWN
+        if solution is not None:
+            violations = problem.violations(solution)
+            if violations:
+                raise AssertionError(f"bug in solver {solver}: " + "; ".join(violations[:5]))
+            objective = problem.objective(solution)
+            proven = bound is not None and bound.value == objective
+            status = Status.OPTIMAL if proven else Status.FEASIBLE
+        info = {**more.pop("info", {}), "versions": versions()}
+        return cls(
+            solver=solver,
+            sense=problem.sense,
+            status=status,
+            stop=stop,
+            solution=solution,
+            objective=objective,
+            bound=bound,
+            runtime=runtime,
+            info=info,
+            **more,
+        )
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:<10}{value}" for name, value in self._lines())
+
+    def _lines(self) -> list[tuple[str, str]]:
+        bound = "none" if self.bound is None else f"{self.bound.value:g} ({self.bound.method})"
+        value = "none" if self.objective is None else f"{self.objective:g} ({self.sense.value})"
+        return [
+            ("solver", self.solver),
+            ("status", f"{self.status.value}, stopped: {self.stop.value}"),
+            (
+                "objective",
+                "none" if self.objective is None else f"{self.objective:g} ({self.sense.value})",
+            ),
+            ("bound", bound),
+            ("gap", "unknown" if self.gap is None else f"{100 * self.gap:.2f} %"),
+            ("runtime", f"{self.runtime:.3f} s"),
+        ]
+
+    def _repr_html_(self) -> str:
+        rows = (
+            f"<tr><th style='text-align:left'>{name}</th><td>{html.escape(value)}</td></tr>"
+            for name, value in self._lines()
+        )
+        return f"<table>{''.join(rows)}</table>"
+
+
+def _rebuild(fields: dict[str, Any]) -> Result[Any]:
+    return Result(**fields)
+
+
+def versions() -> dict[str, str]:
+    """Versions that a record of a result needs."""
+    return {
+        "gangsched": version("gangsched"),
+        "numpy": version("numpy"),
+        "python": platform.python_version(),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Refuted(Generic[S]):
+    """What a printed (literal) variant of an algorithm gives when its answer breaks the problem.
+
+    Never a :class:`Result`: there is no objective to compare.
+
+    Examples
+    --------
+    >>> Refuted("printed", None, ("capacity: node n0 holds 9 of 8 GPUs at 3",)).violations[0][:8]
+    'capacity'
+    """
+
+    solver: str
+    solution: S | None
+    violations: tuple[str, ...]
