@@ -1,0 +1,109 @@
+"""Imports go one way, and papers do not know each other (docs: CONTRIBUTING.md)."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from layout import sources
+
+LAYERS = ["instances", "formulations", "solvers", "analysis"]
+STEMS = ["unisched", "rar_ddls", "irmp", "gandiva_fair", "ltgf"]
+SOURCES = sources()
+
+
+def layer(module: str) -> int:
+    """Rank of a module's folder; what lies directly in gangsched comes last."""
+    parts = module.split(".")
+    return LAYERS.index(parts[1]) if len(parts) > 1 and parts[1] in LAYERS else len(LAYERS)
+
+
+def stem(module: str) -> str | None:
+    """The paper that a module belongs to, such as solvers.rar_ddls or solvers.rar_ddls_core."""
+    for part in module.split(".")[2:]:
+        for name in STEMS:
+            if part == name or part.startswith(f"{name}_"):
+                return name
+    return None
+
+
+def imported(module: str, source: str, *, package: bool) -> list[str]:
+    """Names of the gangsched modules that a source imports, wherever in the file it does."""
+    names = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            parts = module.split(".") if package else module.split(".")[:-1]
+            base = parts[: len(parts) - node.level + 1] if node.level else []
+            origin = ".".join([*base, *([node.module] if node.module else [])])
+            names += [f"{origin}.{alias.name}" for alias in node.names]  # a module or a thing in it
+    return [name for name in names if name.split(".")[0] == "gangsched"]
+
+
+def faults(module: str, source: str, *, package: bool = False) -> list[str]:
+    """Imports that break a rule, each as one line."""
+    found = []
+    for name in imported(module, source, package=package):
+        if layer(name) > layer(module):
+            found.append(f"{module} imports {name}, which stands above it")
+        if stem(module) and stem(name) not in (None, stem(module)):
+            found.append(f"{module} imports {name}, which belongs to another paper")
+    return found
+
+
+@pytest.mark.parametrize("module", SOURCES)
+def test_imports_go_one_way(module: str) -> None:
+    path = SOURCES[module]
+    assert faults(module, path.read_text("utf-8"), package=path.name == "__init__.py") == []
+
+
+def test_every_folder_is_covered() -> None:
+    folders = {name.split(".")[1] for name in SOURCES if name.count(".") >= 1}
+    assert folders >= set(LAYERS)
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("gangsched.instances.model", "from ..formulations.problem import Problem"),
+        ("gangsched.instances.model", "from gangsched import solvers"),
+        ("gangsched.instances.model", "from .. import analysis"),
+        ("gangsched.instances.traces.swf", "from ...solvers import result"),
+        ("gangsched.instances.model", "import gangsched"),
+        ("gangsched.instances.model", "from gangsched import __version__"),
+        ("gangsched.formulations.irmp", "import gangsched.solvers.result"),
+        ("gangsched.solvers.exact", "def f():\n    from ..analysis import bounds"),
+        ("gangsched.analysis.plots", "from ..cli import main"),
+        ("gangsched.solvers.irmp", "from .ltgf import ltgf"),
+        ("gangsched.solvers.irmp", "from . import ltgf"),
+        ("gangsched.solvers.irmp", "from ..formulations.rar_ddls import RarDdls"),
+        ("gangsched.solvers.irmp", "from ..formulations import rar_ddls"),
+        ("gangsched.solvers.rar_ddls_core", "from .unisched import lease"),
+        ("gangsched.analysis.reproduce.irmp", "from ...solvers.gandiva_fair import trade"),
+    ],
+)
+def test_a_forbidden_import_is_seen(module: str, source: str) -> None:
+    assert len(faults(module, source)) == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("gangsched.instances.model", "import numpy\nfrom collections import abc"),
+        ("gangsched.formulations.irmp", "from ..instances.model import Job"),
+        ("gangsched.solvers.irmp", "from ..formulations.irmp import Irmp"),
+        ("gangsched.solvers.rar_ddls", "from .rar_ddls_core import place"),
+        ("gangsched.analysis.plots", "from gangsched import instances"),
+        ("gangsched.cli", "from .analysis import compare"),
+    ],
+)
+def test_an_allowed_import_is_not(module: str, source: str) -> None:
+    assert faults(module, source) == []
+
+
+def test_a_package_counts_its_dots_from_itself() -> None:
+    upwards = "from ..analysis import plots"
+    assert faults("gangsched.solvers", upwards, package=True)
+    assert faults("gangsched.solvers", "from .result import Result", package=True) == []
