@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parents[1]
 
+os.environ.setdefault("MPLBACKEND", "Agg")  # no window, wherever the tests run
+
 # No deadlines: a test may not depend on how fast the machine is.
 settings.register_profile("dev", deadline=None)
 settings.register_profile(
