@@ -1,0 +1,231 @@
+"""Seeded generators of instances: a paper's printed workload, and one shaped like a real trace.
+
+Every generator draws from ``np.random.default_rng([seed, stream])`` in the order that its docstring
+states, so that others can rebuild the same instance. Streams: 1 cluster, 2 ring-all-reduce
+workload, 3 Philly-like workload, 4 trace conversion (:mod:`gangsched.instances.convert`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from .model import Cluster, Instance, RingJob
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["paper_cluster", "rar_workload"]
+
+# --- Yu et al. 2022, section 7 -------------------------------------------------------------------
+
+SERVER_SIZES = (4, 8, 16, 32)
+RAR_MIX = {1: 80, 2: 14, 4: 26, 8: 30, 16: 8, 32: 2}  # jobs of each gang size, 160 in all
+ITERATIONS = (1000, 6000)  # F_j
+ITERATION_TIME = (0.01, 0.05)  # tau_j, slots
+SERVICE = (50.0, 300.0)  # F_j tau_j, slots
+
+# Parameters of the contention model that the split of tau assumes; the defaults of RarDdls.
+BETWEEN, WITHIN, COMPUTE = 1.0, 50.0, 50.0  # b^e, b^i, C
+XI1, XI2, ALPHA = 0.5, 1e-4, 0.2
+REFERENCE_CONTENTION = 8  # p at which the extra share of the time is reached
+
+
+def paper_cluster(servers: int = 20, *, seed: int) -> Cluster:
+    """Return the cluster of Yu et al. 2022, section 7: server sizes uniform on 4, 8, 16, 32.
+
+    Parameters
+    ----------
+    servers : int
+        Number of servers; a smaller cluster is a prefix of a larger one with the same seed.
+    seed : int
+
+    Returns
+    -------
+    Cluster
+
+    Raises
+    ------
+    ValueError
+        If `servers` is below 1 or `seed` below 0.
+
+    Notes
+    -----
+    RNG order: one integer in 0..3 a server (stream 1), the index into (4, 8, 16, 32).
+
+    Examples
+    --------
+    >>> paper_cluster(6, seed=0).nodes == paper_cluster(20, seed=0).nodes[:6]
+    True
+    """
+    _at_least("servers", servers, 1)
+    rng = _stream(seed, 1)
+    return Cluster.of_sizes(SERVER_SIZES[rng.integers(len(SERVER_SIZES))] for _ in range(servers))
+
+
+def rar_workload(
+    cluster: Cluster,
+    *,
+    jobs: int = 160,
+    seed: int = 0,
+    variant: Literal["A", "B"] = "A",
+    extra: tuple[float, float] = (0.05, 0.10),
+) -> Instance[RingJob]:
+    """Return the workload of Yu et al. 2022, section 7, on `cluster`.
+
+    The paper gives the ranges of F_j, tau_j and of their product, which do not fit each other
+    ([1000, 6000] times [.01, .05] is [10, 300], not [50, 300]); the two variants are the two ways
+    to read them. It gives no gradient sizes; they follow from its remark that contention and
+    overhead stay within 15 % of the time of a job.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Every gang size that is drawn must fit.
+    jobs : int
+        Number of jobs; 160 gives the paper's mix of 80, 14, 26, 30, 8, 2 jobs of 1, 2, 4, 8, 16, 32
+        GPUs, other numbers that mix scaled by largest remainder (ties: the smaller gang first).
+    seed : int
+    variant : {"A", "B"}
+        A: F uniform on the integers 1000..6000 and tau uniform on [.01, .05], both drawn again
+        until 50 <= F tau <= 300. B: tau uniform on [.0485, .05], then F uniform on the integers of
+        1000..6000 with 50 <= F tau <= 300. tau is the time in slots of one iteration inside one
+        server without contention.
+    extra : (float, float)
+        Range of the extra communication time, as a share of tau, when the job crosses servers at
+        contention p = 8. ``(.05, .10)`` keeps the total extra time (with the overhead of 8 servers)
+        under 15 % of the total, as the paper asks; ``(.30, .60)`` makes contention heavy.
+
+    Returns
+    -------
+    Instance of RingJob
+        Times in slots, all jobs released at 0, in arrival order.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range or a gang exceeds the cluster.
+
+    Notes
+    -----
+    With w = G_j, f = k + alpha (k - 1), k = max(1, xi1 p) and b^e = 1, b^i = C = 50, alpha = .2,
+    xi1 = .5, xi2 = .0001, the split of tau with an extra share x is ::
+
+        m_j = x tau / (2 (w - 1)/w (f(p = 8)/b^e - 1/b^i))
+        D_j = tau - 2 m_j (w - 1)/w / b^i - m_j (w - 1)/(w C) - xi2
+
+    and m_j = 0 for w = 1. tau, m_j and D_j are rounded to 12 significant digits, in this order.
+
+    RNG order (stream 2): one permutation of the gang sizes sorted ascending; then for every job in
+    arrival order F and tau (A: integer, uniform, repeated until accepted; B: uniform, integer) and
+    x uniform on `extra` (drawn for one-GPU jobs too).
+
+    References
+    ----------
+    M. Yu, B. Ji, H. Rajan, J. Liu. On Scheduling Ring-All-Reduce Learning Jobs in Multi-Tenant GPU
+    Clusters with Communication Contention. MobiHoc 2022, section 7.
+
+    Examples
+    --------
+    >>> instance = rar_workload(paper_cluster(seed=0))
+    >>> [sum(job.gpus == w for job in instance.jobs) for w in (1, 2, 4, 8, 16, 32)]
+    [80, 14, 26, 30, 8, 2]
+    """
+    _check_extra(extra)
+    if variant not in ("A", "B"):
+        raise ValueError(f"variant={variant!r} is not one of 'A', 'B'")
+    _at_least("jobs", jobs, 1)
+    sizes = [w for w, count in _largest_remainder(RAR_MIX, jobs).items() for _ in range(count)]
+    if sizes[-1] > cluster.gpus:
+        raise ValueError(f"jobs={jobs}: gpus={sizes[-1]} exceeds the cluster's {cluster.gpus}")
+    rng = _stream(seed, 2)
+    draw = _draw_a if variant == "A" else _draw_b
+    made = []
+    for number, gpus in enumerate(rng.permutation(sizes)):
+        iterations, tau = draw(rng)
+        share = float(rng.uniform(*extra))
+        made.append(ring_job(f"j{number}", int(gpus), iterations, tau, share))
+    return Instance(cluster, tuple(made), name=f"rar-{variant}-{jobs}-seed{seed}")
+
+
+def ring_job(id: str, gpus: int, iterations: int, tau: float, extra: float) -> RingJob:
+    """Return the job whose iteration takes `tau` slots in one server, split as `rar_workload` says.
+
+    >>> ring_job("a", 1, 1000, 0.05, 0.1).base_time
+    0.0499
+    """
+    exchanged = (gpus - 1) / gpus
+    k = max(1.0, XI1 * REFERENCE_CONTENTION)
+    slowdown = (k + ALPHA * (k - 1)) / BETWEEN - 1 / WITHIN
+    gradient = _short(extra * tau / (2 * exchanged * slowdown)) if gpus > 1 else 0.0
+    inside = 2 * gradient * exchanged / WITHIN + gradient * exchanged / COMPUTE + XI2
+    return RingJob(
+        id=id,
+        gpus=gpus,
+        iterations=iterations,
+        gradient=gradient,
+        base_time=_short(tau - inside),
+    )
+
+
+def _draw_a(rng: np.random.Generator) -> tuple[int, float]:
+    while True:
+        iterations = int(rng.integers(ITERATIONS[0], ITERATIONS[1] + 1))
+        tau = _short(rng.uniform(*ITERATION_TIME))
+        if SERVICE[0] <= iterations * tau <= SERVICE[1]:
+            return iterations, tau
+
+
+def _draw_b(rng: np.random.Generator) -> tuple[int, float]:
+    tau = _short(ITERATION_TIME[1] * rng.uniform(0.97, 1.0))
+    low, high = iteration_range(SERVICE[0], tau)[0], iteration_range(SERVICE[1], tau)[1]
+    return int(rng.integers(low, high + 1)), tau
+
+
+def iteration_range(service: float, tau: float) -> tuple[int, int]:
+    """Return the smallest F with F tau >= `service` and the largest with F tau <= `service`.
+
+    Both are clipped to 1000..6000.
+
+    >>> iteration_range(50.0, 0.02)
+    (2500, 2500)
+    """
+    low, high = ITERATIONS
+    exact = service / tau
+    return max(low, math.ceil(exact)), min(high, math.floor(exact))
+
+
+def _largest_remainder(mix: Mapping[int, int], jobs: int) -> dict[int, int]:
+    total = sum(mix.values())
+    counts = {size: jobs * part // total for size, part in mix.items()}
+    order = sorted(mix, key=lambda size: (-(jobs * mix[size] % total), size))
+    for size in order[: jobs - sum(counts.values())]:
+        counts[size] += 1
+    return counts
+
+
+# --- shared --------------------------------------------------------------------------------------
+
+
+def _stream(seed: int, stream: int) -> np.random.Generator:
+    _at_least("seed", seed, 0)
+    return np.random.default_rng([seed, stream])
+
+
+def _short(value: float) -> float:
+    """Round to 12 significant digits, so that files stay short and sums stay exact enough."""
+    return float(f"{value:.12g}")
+
+
+def _at_least(name: str, value: int, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name}={value!r} is not an integer")
+    if value < least:
+        raise ValueError(f"{name}={value} is below {least}")
+
+
+def _check_extra(extra: Sequence[float]) -> None:
+    if len(extra) != 2 or not 0 <= extra[0] <= extra[1] < math.inf:
+        raise ValueError(f"extra={extra!r} is not a range (low, high) with 0 <= low <= high")
