@@ -1,0 +1,514 @@
+"""JSON files of instances, schedules and allocations, with a format version.
+
+Every file is one object with ``"format": "gangsched"``, ``"version": 1`` and ``"kind"``. Keys are
+sorted, separators fixed and default values left out, so the same object always gives the same
+bytes. A path that ends in ``.gz`` is compressed. Whatever is wrong with a file is a ``ValueError``
+that names the place, the value and the rule.
+"""
+
+from __future__ import annotations
+
+import difflib
+import gzip
+import json
+import math
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from .model import Cluster, Instance, Job, Node, RingJob, User
+from .schedule import Allocation, Schedule
+
+__all__ = [
+    "JOB_KINDS",
+    "allocation_from_dict",
+    "allocation_to_dict",
+    "check_fields",
+    "check_header",
+    "header",
+    "instance_from_dict",
+    "instance_to_dict",
+    "load",
+    "read_json",
+    "read_text",
+    "save",
+    "schedule_from_dict",
+    "schedule_to_dict",
+    "write_json",
+]
+
+FORMAT, VERSION = "gangsched", 1
+MAX_SEGMENTS = 10_000
+JOB_KINDS: dict[str, type[Job]] = {"job": Job, "ring": RingJob}
+
+T = TypeVar("T")
+Thing = Instance[Any] | Schedule | Allocation
+Dict = dict[str, Any]
+COLUMNS = ("job", "start", "end", "ptr", "node", "gpus")
+OPTIONAL_COLUMNS = ("ps", "device")
+
+
+# --- whole files ---------------------------------------------------------------------------------
+
+
+def save(path: str | Path, thing: Thing) -> None:
+    """Write an instance, a schedule or an allocation as JSON; compressed if `path` ends in .gz.
+
+    Parameters
+    ----------
+    path : str or Path
+    thing : Instance, Schedule or Allocation
+
+    Raises
+    ------
+    TypeError
+        If `thing` is none of these.
+    ValueError
+        If a schedule has more than 10,000 segments.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "tiny.json"
+    >>> instance = Instance(Cluster.uniform(nodes=1, gpus_per_node=2), [Job(id="a", gpus=1)])
+    >>> save(path, instance)
+    >>> load(path) == instance
+    True
+    """
+    for type_, to_dict, _ in _KINDS.values():
+        if isinstance(thing, type_):
+            return write_json(path, to_dict(thing))
+    kinds = ", ".join(type_.__name__ for type_, _, _ in _KINDS.values())
+    raise TypeError(f"{thing!r} is a {type(thing).__name__}, not one of {kinds}")
+
+
+def load(path: str | Path) -> Thing:
+    """Read what :func:`save` wrote; the file says what it is.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    Instance, Schedule or Allocation
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    ValueError
+        If anything in it breaks the format; the message names file, place, value and rule.
+    """
+    data = read_json(path)
+    try:
+        kind = check_header(data)
+        return _KINDS[kind][2](data)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def write_json(path: str | Path, data: Any) -> None:
+    """Write `data` as canonical JSON: sorted keys, no spaces, a newline at the end, no NaN.
+
+    Parameters
+    ----------
+    path : str or Path
+        Compressed (without a time stamp) if it ends in .gz.
+    data : dict, list, str, int, float, bool or None
+    """
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False) + "\n"
+    raw = text.encode("ascii")
+    Path(path).write_bytes(gzip.compress(raw, mtime=0) if str(path).endswith(".gz") else raw)
+
+
+def read_json(path: str | Path) -> Any:
+    """Return the content of a JSON file, compressed or not.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    dict, list, str, int, float, bool or None
+
+    Raises
+    ------
+    ValueError
+        If the file is not JSON in UTF-8, holds NaN or an infinity, or an object has a key twice.
+    """
+    text = read_text(path)
+    try:
+        return json.loads(
+            text,
+            parse_constant=_refuse_constant,
+            parse_float=_finite,
+            object_pairs_hook=_unique_keys,
+        )
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise ValueError(f"{path}: {where}: not JSON: {error.msg}") from None
+    except RecursionError:
+        raise ValueError(f"{path}: not usable JSON: nested too deeply") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def read_text(path: str | Path) -> str:
+    """Return the text of a UTF-8 file; gzip is recognised by content, not by name.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ValueError
+        If the file is not UTF-8, or its compressed data are damaged.
+    """
+    raw = Path(path).read_bytes()
+    try:
+        if raw[:2] == b"\x1f\x8b":
+            raw = gzip.decompress(raw)
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: byte {error.start} is not UTF-8 text") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise ValueError(f"{path}: damaged gzip data: {error}") from None
+
+
+# --- instances -----------------------------------------------------------------------------------
+
+
+def instance_to_dict(instance: Instance[Any]) -> Dict:
+    """Return `instance` as plain JSON data; fields at their default are left out.
+
+    >>> instance = Instance(Cluster.of_sizes([2]), [Job(id="a", gpus=1)])
+    >>> instance_to_dict(instance)["jobs"]
+    [{'kind': 'job', 'id': 'a', 'gpus': 1}]
+    """
+    names = {kind: name for name, kind in JOB_KINDS.items()}
+    data = {
+        **header("instance"),
+        "cluster": {"nodes": [_record_to_dict(node) for node in instance.cluster.nodes]},
+        "jobs": [{"kind": names[type(job)], **_record_to_dict(job)} for job in instance.jobs],
+    }
+    if instance.users:
+        data["users"] = [_record_to_dict(user) for user in instance.users]
+    plain = {"slot": 1, "name": ""}
+    return data | {k: getattr(instance, k) for k, v in plain.items() if getattr(instance, k) != v}
+
+
+def instance_from_dict(data: Any) -> Instance[Any]:
+    """Return the instance that :func:`instance_to_dict` wrote.
+
+    >>> instance = Instance(Cluster.of_sizes([2]), [Job(id="a", gpus=1)])
+    >>> instance_from_dict(instance_to_dict(instance)) == instance
+    True
+    """
+    check_header(data, "instance")
+    names = {"cluster", "jobs"}, {"users", "slot", "name"}
+    check_fields("instance", _body(data), required=names[0], optional=names[1])
+    check_fields("cluster", data["cluster"], required={"nodes"})
+    nodes = _records("cluster.nodes", data["cluster"]["nodes"], lambda _place, _item: Node)
+    jobs = _records("jobs", data["jobs"], _job_kind)
+    users = _records("users", data.get("users", []), lambda _place, _item: User)
+    rest = {name: data[name] for name in ("slot", "name") if name in data}
+    return _valid("", lambda: Instance(Cluster(tuple(nodes)), tuple(jobs), tuple(users), **rest))
+
+
+def _job_kind(place: str, item: Dict) -> type[Job]:
+    if "kind" not in item:
+        raise ValueError(f"{place}: field 'kind' is missing")
+    return JOB_KINDS[_one_of(place, "kind", item["kind"], JOB_KINDS)]
+
+
+def _record_to_dict(record: Any) -> Dict:
+    data = {}
+    for field in fields(record):
+        value = getattr(record, field.name)
+        factory: Any = field.default_factory
+        default = field.default if factory is MISSING else factory()
+        if default is MISSING or value != default:
+            data[field.name] = dict(value) if isinstance(value, Mapping) else value
+    return data
+
+
+def _records(place: str, items: Any, kind_of: Callable[[str, Dict], type[Any]]) -> list[Any]:
+    if not isinstance(items, list):
+        raise ValueError(f"{place}={_shown(items)} is not a list")
+    made = []
+    for i, item in enumerate(items):
+        here = f"{place}[{i}]"
+        _object(here, item)
+        kind: Any = kind_of(here, item)
+        values = {k: v for k, v in item.items() if k != "kind" or not issubclass(kind, Job)}
+        check_fields(here, values, **_names(kind))
+        made.append(_valid(here, partial(kind, **values)))
+    return made
+
+
+def _names(kind: type[Any]) -> dict[str, set[str]]:
+    every = {field.name: field for field in fields(kind)}
+    required = {
+        name
+        for name, field in every.items()
+        if field.default is MISSING and field.default_factory is MISSING
+    }
+    return {"required": required, "optional": set(every) - required}
+
+
+# --- schedules and allocations -------------------------------------------------------------------
+
+
+def schedule_to_dict(schedule: Schedule) -> Dict:
+    """Return `schedule` as plain JSON data, column by column.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        Of at most 10,000 segments; larger ones belong into Parquet.
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    ValueError
+        If the schedule is too large.
+    """
+    if len(schedule) > MAX_SEGMENTS:
+        raise ValueError(
+            f"schedule: {len(schedule)} segments, JSON holds at most {MAX_SEGMENTS}; "
+            "write a schedule of this size as Parquet"
+        )
+    data = {**header("schedule"), **{name: getattr(schedule, name).tolist() for name in COLUMNS}}
+    for name in OPTIONAL_COLUMNS:
+        if getattr(schedule, name).any() or (name == "device" and schedule.device.size):
+            data[name] = getattr(schedule, name).tolist()
+    return data
+
+
+def schedule_from_dict(data: Any) -> Schedule:
+    """Return the schedule that :func:`schedule_to_dict` wrote.
+
+    >>> from gangsched.instances import Segment
+    >>> schedule = Schedule.of([Segment(0, 0, 4, {1: 2})])
+    >>> schedule_from_dict(schedule_to_dict(schedule)) == schedule
+    True
+    """
+    check_header(data, "schedule")
+    optional = set(OPTIONAL_COLUMNS)
+    check_fields("schedule", _body(data), required=set(COLUMNS), optional=optional)
+    columns = {name: _column(name, values) for name, values in _body(data).items()}
+    if len(columns["job"]) > MAX_SEGMENTS:
+        raise ValueError(
+            f"schedule: {len(columns['job'])} segments, JSON holds at most {MAX_SEGMENTS}; "
+            "read a schedule of this size from Parquet"
+        )
+    return _valid("", partial(Schedule, **columns))
+
+
+def _column(name: str, values: Any) -> Any:
+    if not isinstance(values, list):
+        raise ValueError(f"schedule: {name}={_shown(values)} is not a list")
+    for i, value in enumerate(values):
+        if type(value) is not int or not -(2**63) <= value < 2**63:
+            raise ValueError(f"schedule: {name}[{i}]={_shown(value)} is not a 64-bit integer")
+    return values
+
+
+def allocation_to_dict(allocation: Allocation) -> Dict:
+    """Return `allocation` as plain JSON data.
+
+    >>> allocation_to_dict(Allocation(("a",), ("v100",), [[1.5]]))["shares"]
+    [[1.5]]
+    """
+    return {
+        **header("allocation"),
+        "users": list(allocation.users),
+        "models": list(allocation.models),
+        "shares": allocation.shares.tolist(),
+    }
+
+
+def allocation_from_dict(data: Any) -> Allocation:
+    """Return the allocation that :func:`allocation_to_dict` wrote.
+
+    >>> allocation = Allocation(("a",), ("v100",), [[1.5]])
+    >>> allocation_from_dict(allocation_to_dict(allocation)) == allocation
+    True
+    """
+    check_header(data, "allocation")
+    check_fields("allocation", _body(data), required={"users", "models", "shares"})
+    for name in ("users", "models"):
+        if not isinstance(data[name], list) or not all(isinstance(x, str) for x in data[name]):
+            raise ValueError(f"allocation: {name}={_shown(data[name])} is not a list of strings")
+    users, models, shares = data["users"], data["models"], data["shares"]
+    if not isinstance(shares, list) or len(shares) != len(users):
+        raise ValueError(f"allocation: shares is not a list of {len(users)} rows, one a user")
+    for u, row in enumerate(shares):
+        _share_row(f"allocation: shares[{u}]", row, len(models))
+    size = len(users), len(models)
+    return _valid("", lambda: Allocation(users, models, np.array(shares, float).reshape(size)))
+
+
+def _share_row(place: str, row: Any, length: int) -> None:
+    if not isinstance(row, list) or len(row) != length:
+        raise ValueError(f"{place}={_shown(row)} is not a list of {length} numbers, one a model")
+    for m, share in enumerate(row):
+        if isinstance(share, bool) or not isinstance(share, (int, float)):
+            raise ValueError(f"{place}[{m}]={_shown(share)} is not a number")
+
+
+# --- checks that other file formats use too ------------------------------------------------------
+
+
+def header(kind: str) -> Dict:
+    """Return the three fields that every file of the project starts with.
+
+    >>> header("instance")
+    {'format': 'gangsched', 'version': 1, 'kind': 'instance'}
+    """
+    return {"format": FORMAT, "version": VERSION, "kind": kind}
+
+
+def check_header(data: Any, kind: str | None = None) -> str:
+    """Return the kind of a file's content; refuse another format, version or kind.
+
+    Parameters
+    ----------
+    data : object
+        What :func:`read_json` returned.
+    kind : str, optional
+        The only kind to accept; by default every kind that :func:`load` knows.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ValueError
+        If `data` is no object or its header is not as wanted.
+
+    Examples
+    --------
+    >>> check_header({"format": "gangsched", "version": 2, "kind": "schedule"})
+    Traceback (most recent call last):
+        ...
+    ValueError: version=2 is not supported, only 1 is
+    """
+    _object("the file's content", data)
+    for name in ("format", "version", "kind"):
+        if name not in data:
+            raise ValueError(f"field {name!r} is missing")
+    if data["format"] != FORMAT:
+        raise ValueError(f"format={_shown(data['format'])} is not {FORMAT!r}")
+    if type(data["version"]) is not int or data["version"] != VERSION:
+        raise ValueError(f"version={_shown(data['version'])} is not supported, only {VERSION} is")
+    return _one_of("", "kind", data["kind"], [kind] if kind else sorted(_KINDS))
+
+
+def check_fields(
+    place: str, data: Any, *, required: set[str], optional: set[str] | None = None
+) -> None:
+    """Refuse an object with a field too many or too few.
+
+    Parameters
+    ----------
+    place : str
+        Where the object stands in the file, e.g. ``"jobs[3]"``; the message starts with it.
+    data : object
+    required, optional : set of str
+        Names of the fields that must and may be there.
+
+    Raises
+    ------
+    ValueError
+        If `data` is no object, or a field is unknown or missing.
+
+    Examples
+    --------
+    >>> check_fields("jobs[3]", {"id": "a", "gpu": 2}, required={"id", "gpus"})
+    Traceback (most recent call last):
+        ...
+    ValueError: jobs[3]: unknown field 'gpu' (did you mean 'gpus'?)
+    """
+    _object(place, data)
+    known = sorted(required | (optional or set()))
+    for name in data:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+            raise ValueError(f"{place}: unknown field {name!r} ({hint})")
+    for name in sorted(required):
+        if name not in data:
+            raise ValueError(f"{place}: field {name!r} is missing")
+
+
+def _object(place: str, data: Any) -> None:
+    if not isinstance(data, dict):
+        raise ValueError(f"{place}: {_shown(data)} is not an object")
+
+
+def _one_of(place: str, name: str, value: Any, known: Sequence[str] | Mapping[str, Any]) -> str:
+    if not isinstance(value, str) or value not in known:
+        rule = f"is not one of {', '.join(map(repr, known))}"
+        raise ValueError(f"{place}: {name}={_shown(value)} {rule}".removeprefix(": "))
+    return value
+
+
+def _body(data: Dict) -> Dict:
+    return {name: value for name, value in data.items() if name not in header("")}
+
+
+def _valid(place: str, make: Callable[[], T]) -> T:
+    """Call a constructor; what it refuses becomes a ValueError that starts with `place`."""
+    try:
+        return make()
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{place}: {error}".removeprefix(": ")) from None
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not allowed, numbers are finite")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is not allowed, numbers are finite")
+    return value
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> Dict:
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"field {twice!r} occurs twice in one object")
+    return data
+
+
+_KINDS: dict[str, tuple[type[Any], Callable[[Any], Dict], Callable[[Any], Thing]]] = {
+    "allocation": (Allocation, allocation_to_dict, allocation_from_dict),
+    "instance": (Instance, instance_to_dict, instance_from_dict),
+    "schedule": (Schedule, schedule_to_dict, schedule_from_dict),
+}
