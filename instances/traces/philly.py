@@ -1,0 +1,296 @@
+"""Readers of Microsoft's Philly trace (2017): the original job log, and the CSV made from it.
+
+M. Jeon et al., "Analysis of Large-Scale Multi-Tenant GPU Clusters for DNN Training Workloads",
+USENIX ATC 2019; the data are published under CC-BY-4.0.
+
+Both formats give times as text on the local clock of the data centre without a zone. Differences
+are taken as if every day had 24 hours; around the change from summer time (5 November 2017) they
+can be an hour off.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Literal
+
+from ..io import read_json, read_text
+from .trace import UNKNOWN, Reading, Trace, clock
+
+__all__ = ["read_philly_csv", "read_philly_json"]
+
+EPOCH = datetime(1970, 1, 1)
+Record = dict[str, Any]
+Work = Literal["attempts", "span"]
+
+
+# --- CSV -----------------------------------------------------------------------------------------
+
+
+def read_philly_csv(path: str | Path) -> Trace:
+    """Read a Philly CSV with the columns timestamp, duration, num_gpus and cluster.
+
+    Parameters
+    ----------
+    path : str or Path
+        Plain or gzip. The first line names the columns, in any order; further columns (gpu_time)
+        are not read.
+
+    Returns
+    -------
+    Trace
+        Job ids are ``row1``, ``row2``, ... in the order of the file; the user is the virtual
+        cluster.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    ValueError
+        If the file is malformed; the message names file, line, value and rule.
+
+    Notes
+    -----
+    - Clock: ``timestamp`` is the submission, ``YYYY-MM-DD HH:MM:SS``; time 0 is the first one kept.
+    - Work: ``duration`` in seconds (the sum over a job's attempts), a fraction rounded up.
+    - Skipped and counted: no GPUs (0), zero duration, and an unknown timestamp or duration (empty,
+      ``None``, ``null``, ``NA`` or ``NULL``). Negative numbers and other text are errors.
+    - Exact duplicates of a row are separate jobs: the format has no id that tells them apart.
+    """
+    reading = Reading(path)
+    for place, row in _csv_rows(reading):
+        reading.rows += 1
+        time = _time(reading, place, "timestamp", row["timestamp"])
+        duration = _number(reading, place, "duration", row["duration"])
+        gpus = _count(reading, place, "num_gpus", row["num_gpus"])
+        if not row["cluster"]:
+            raise reading.error(place, "cluster='' is empty, every job has a virtual cluster")
+        if time is None:
+            reading.skipped["unknown timestamp"] += 1
+        elif duration is None:
+            reading.skipped["unknown duration"] += 1
+        elif duration == 0:
+            reading.skipped["zero duration"] += 1
+        elif gpus == 0:
+            reading.skipped["no GPUs"] += 1
+        else:
+            work = math.ceil(duration)
+            reading.add(_seconds(time), f"row{reading.rows}", gpus, work, row["cluster"])
+    return reading.trace(origin=_origin(reading))
+
+
+def _csv_rows(reading: Reading) -> Iterator[tuple[str, dict[str, str]]]:
+    rows = csv.reader(read_text(reading.path).splitlines(), strict=True)
+    names: list[str] = []
+    try:
+        for row in rows:
+            place = f"line {rows.line_num}"
+            if not row:
+                continue
+            if not names:
+                names = _columns(reading, place, row)
+            elif len(row) != len(names):
+                raise reading.error(place, f"{len(row)} fields, not the {len(names)} of the header")
+            else:
+                yield place, dict(zip(names, (field.strip() for field in row), strict=True))
+    except csv.Error as error:
+        raise reading.error(f"line {rows.line_num}", f"not CSV: {error}") from None
+    if not names:
+        raise reading.error("line 1", "the file is empty, a line with column names is required")
+
+
+def _columns(reading: Reading, place: str, row: list[str]) -> list[str]:
+    names = [name.strip() for name in row]
+    for name in ("timestamp", "duration", "num_gpus", "cluster"):
+        if names.count(name) != 1:
+            raise reading.error(
+                place, f"column {name!r} occurs {names.count(name)} times, not once"
+            )
+    return names
+
+
+def _number(reading: Reading, place: str, name: str, text: str) -> float | None:
+    if text in UNKNOWN:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        raise reading.error(place, f"{name}={text!r} is not a number") from None
+    if not math.isfinite(value):
+        raise reading.error(place, f"{name}={text} is not finite")
+    if value < 0:
+        raise reading.error(place, f"{name}={text} is below 0")
+    return value
+
+
+def _count(reading: Reading, place: str, name: str, text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        raise reading.error(place, f"{name}={text!r} is not an integer") from None
+    if value < 0:
+        raise reading.error(place, f"{name}={text} is below 0")
+    return value
+
+
+# --- JSON ----------------------------------------------------------------------------------------
+
+
+def read_philly_json(path: str | Path, *, work: Work = "attempts") -> Trace:
+    """Read a Philly job log (``cluster_job_log``): a JSON list with one object a job.
+
+    Parameters
+    ----------
+    path : str or Path
+        Plain or gzip.
+    work : {"attempts", "span"}
+        Run time of a job: the sum of its attempts (the default: service without the waiting
+        between attempts, and what the CSV has), or last end minus first start.
+
+    Returns
+    -------
+    Trace
+        Job ids are the log's ``jobid``; the user is the virtual cluster ``vc`` (the hashed person
+        in ``user`` is not kept). Jobs of every final status are kept, since all of them held their
+        GPUs; the report's notes count them.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    ValueError
+        If the file is malformed; the message names file, job, value and rule.
+
+    Notes
+    -----
+    - Clock: ``submitted_time``, ``YYYY-MM-DD HH:MM:SS``; time 0 is the first one kept.
+    - GPUs: the log has no demand; it is the number of GPUs listed in ``detail`` of the first
+      attempt that lists any.
+    - Skipped and counted, in this order: unknown submission; no attempt (never scheduled, GPUs
+      unknown); no GPUs in any attempt; incomplete times (a start or end that `work` needs is
+      missing, null or the text ``None``: a logging error, or still running at the end of the log);
+      end before start; zero duration.
+    """
+    if work not in ("attempts", "span"):
+        raise ValueError(f"work={work!r} is not one of 'attempts', 'span'")
+    reading = Reading(path)
+    data = read_json(path)
+    if not isinstance(data, list):
+        raise reading.error("top level", f"a JSON {type(data).__name__}, not a list of jobs")
+    statuses: Counter[str] = Counter()
+    for i, record in enumerate(data):
+        status = _read_job(reading, f"job[{i}]", record, work)
+        if status is not None:
+            statuses[status] += 1
+    listed = ", ".join(f"{status}: {count:,}" for status, count in sorted(statuses.items()))
+    return reading.trace(origin=_origin(reading), notes=[f"status of the jobs: {listed}"])
+
+
+def _read_job(reading: Reading, place: str, record: Any, work: Work) -> str | None:
+    """Add one job and return its status; None if it was skipped."""
+    reading.rows += 1
+    _check_job(reading, place, record)
+    id = record["jobid"]
+    reading.unique(place, "jobid", id)
+    submitted = _time(reading, place, "submitted_time", record["submitted_time"])
+    attempts = [
+        _attempt(reading, f"{place}.attempts[{k}]", attempt)
+        for k, attempt in enumerate(record["attempts"])
+    ]
+    gpus = next((count for count, _, _ in attempts if count), 0)
+    reason = _unusable(submitted, attempts, gpus)
+    seconds = None if reason else _run_time([(start, end) for _, start, end in attempts], work)
+    if isinstance(seconds, str):
+        reason = seconds
+    if reason or submitted is None or not isinstance(seconds, int):
+        reading.skipped[str(reason)] += 1
+        return None
+    reading.add(_seconds(submitted), id, gpus, seconds, record["vc"])
+    return str(record["status"])
+
+
+def _check_job(reading: Reading, place: str, record: Any) -> None:
+    if not isinstance(record, dict):
+        raise reading.error(place, f"{record!r} is not an object")
+    for name in ("status", "vc", "jobid", "submitted_time", "attempts"):
+        if name not in record:
+            raise reading.error(place, f"field {name!r} is missing")
+    for name in ("status", "vc", "jobid"):
+        if not isinstance(record[name], str) or not record[name]:
+            raise reading.error(place, f"{name}={record[name]!r} is not a non-empty string")
+    if not isinstance(record["attempts"], list):
+        raise reading.error(place, f"attempts={record['attempts']!r} is not a list")
+
+
+Attempt = tuple[int, datetime | None, datetime | None]
+
+
+def _attempt(reading: Reading, place: str, attempt: Any) -> Attempt:
+    if not isinstance(attempt, dict):
+        raise reading.error(place, f"{attempt!r} is not an object")
+    start = _time(reading, place, "start_time", attempt.get("start_time"))
+    end = _time(reading, place, "end_time", attempt.get("end_time"))
+    detail = attempt.get("detail", [])
+    if not isinstance(detail, list):
+        raise reading.error(place, f"detail={detail!r} is not a list")
+    return (
+        sum(_gpus(reading, f"{place}.detail[{k}]", part) for k, part in enumerate(detail)),
+        start,
+        end,
+    )
+
+
+def _gpus(reading: Reading, place: str, part: Any) -> int:
+    gpus = part.get("gpus") if isinstance(part, dict) else None
+    if not isinstance(gpus, list):
+        raise reading.error(place, f"gpus={gpus!r} is not a list")
+    if len(set(map(str, gpus))) < len(gpus):
+        raise reading.error(place, f"gpus={gpus!r} has a GPU twice")
+    return len(gpus)
+
+
+def _unusable(submitted: datetime | None, attempts: list[Attempt], gpus: int) -> str:
+    if submitted is None:
+        return "unknown submission"
+    if not attempts:
+        return "no attempt"
+    return "" if gpus else "no GPUs in any attempt"
+
+
+def _run_time(runs: list[tuple[datetime | None, datetime | None]], work: Work) -> int | str:
+    """Return the seconds of service, or why there are none."""
+    if work == "span":
+        runs = [(runs[0][0], runs[-1][1])]
+    total = timedelta()
+    for start, end in runs:
+        if start is None or end is None:
+            return "incomplete times"
+        if end < start:
+            return "end before start"
+        total += end - start
+    return round(total.total_seconds()) or "zero duration"
+
+
+def _time(reading: Reading, place: str, name: str, value: Any) -> datetime | None:
+    if value is None:
+        return None
+    try:
+        if not isinstance(value, str):
+            raise ValueError("is not text")
+        return clock(value)
+    except ValueError as error:
+        raise reading.error(place, f"{name}={value!r} {error}") from None
+
+
+def _seconds(time: datetime) -> int:
+    return round((time - EPOCH).total_seconds())
+
+
+def _origin(reading: Reading) -> datetime | None:
+    if not reading.found:
+        return None
+    return EPOCH + timedelta(seconds=min(row[0] for row in reading.found))

@@ -1,0 +1,125 @@
+"""Reader of the Standard Workload Format, version 2.2, of the Parallel Workloads Archive.
+
+D. Feitelson, "The Standard Workload Format",
+https://www.cs.huji.ac.il/labs/parallel/workload/swf.html. S. Chapin et al., "Benchmarks and
+standards for the evaluation of parallel job schedulers", JSSPP 1999.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ..io import read_text
+from .trace import Reading, Trace
+
+__all__ = ["read_swf"]
+
+# The 18 fields of a line, in order.
+FIELDS = (
+    "job", "submit", "wait", "run", "allocated", "cpu", "memory", "requested", "requested_time",
+    "requested_memory", "status", "user", "group", "executable", "queue", "partition", "preceding",
+    "think",
+)  # fmt: skip
+PARTIAL = (2, 3, 4)  # status of a line that is one piece of a job already summarised
+
+
+def read_swf(path: str | Path) -> Trace:
+    """Read a log in the Standard Workload Format; its processors count as GPUs.
+
+    Parameters
+    ----------
+    path : str or Path
+        Plain or gzip. Lines of 18 numbers, -1 where a value is unknown; lines that start with
+        ``;`` are comments.
+
+    Returns
+    -------
+    Trace
+        Job ids are the job numbers; users are the user numbers, ``"unknown"`` for -1.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    ValueError
+        If the file is malformed; the message names file, line, value and rule.
+
+    Notes
+    -----
+    - Clock: seconds since the start of the log (field 2, fractions cut off); time 0 is the first
+      submission kept, and its wall-clock text (UTC) is known where the header has UnixStartTime.
+    - GPUs: allocated processors (field 5) if above 0, else requested ones (field 8).
+    - Work: run time (field 4) in seconds, a fraction rounded up. Requested times are not read.
+    - Skipped and counted: partial execution (status 2, 3, 4: the job has a line for the whole
+      too), unknown submission, unknown run time, zero run time, no processors (both fields
+      unknown or 0). Jobs of every other status are kept.
+    - Preceding job and think time (fields 17, 18) are not read: submissions are as recorded.
+    """
+    reading = Reading(path)
+    start: int | None = None
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
+        text = line.strip()
+        if text.startswith(";"):
+            start = _start_time(text) if start is None else start
+        elif text:
+            _read_job(reading, f"line {number}", text.split())
+    return reading.trace(origin=_origin(reading, start))
+
+
+def _read_job(reading: Reading, place: str, parts: list[str]) -> None:
+    reading.rows += 1
+    if len(parts) != len(FIELDS):
+        raise reading.error(place, f"{len(parts)} fields, not {len(FIELDS)}")
+    row = {
+        name: _number(reading, place, name, text) for name, text in zip(FIELDS, parts, strict=True)
+    }
+    gpus = row["allocated"] if row["allocated"] > 0 else row["requested"]
+    reason = _unusable(row, gpus)
+    id = str(int(row["job"]))
+    if reason != "partial execution":
+        reading.unique(place, "job", id)
+    if reason:
+        reading.skipped[reason] += 1
+        return
+    user = "unknown" if row["user"] < 0 else str(int(row["user"]))
+    reading.add(math.floor(row["submit"]), id, int(gpus), math.ceil(row["run"]), user)
+
+
+def _number(reading: Reading, place: str, name: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise reading.error(place, f"{name}={text!r} is not a number") from None
+    if not math.isfinite(value):
+        raise reading.error(place, f"{name}={text} is not finite")
+    if value < 0 and value != -1:
+        raise reading.error(place, f"{name}={text} is below 0 and not -1 (unknown)")
+    if name in ("job", "allocated", "requested", "status", "user") and value != int(value):
+        raise reading.error(place, f"{name}={text} is not an integer")
+    return value
+
+
+def _unusable(row: dict[str, float], gpus: float) -> str:
+    rules = {
+        "partial execution": row["status"] in PARTIAL,
+        "unknown submission": row["submit"] < 0,
+        "unknown run time": row["run"] < 0,
+        "zero run time": row["run"] == 0,
+        "no processors": gpus <= 0,
+    }
+    return next((reason for reason, holds in rules.items() if holds), "")
+
+
+def _start_time(comment: str) -> int | None:
+    match = re.match(r";\s*UnixStartTime:\s*(\d{1,11})\s*$", comment)
+    return int(match[1]) if match else None
+
+
+def _origin(reading: Reading, start: int | None) -> str | None:
+    if not start or not reading.found:
+        return None
+    first = start + min(row[0] for row in reading.found)
+    return f"{datetime.fromtimestamp(first, tz=UTC):%Y-%m-%d %H:%M:%S} UTC"
