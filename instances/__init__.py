@@ -1,5 +1,10 @@
 """What a problem is: jobs, clusters, schedules, generators, traces and the library."""
 
+from . import convert as convert
+from . import generate as generate
+from . import io as io
+from . import traces as traces
+from .convert import Conversion as Conversion
 from .model import Cluster as Cluster
 from .model import Instance as Instance
 from .model import Job as Job
@@ -9,3 +14,5 @@ from .model import User as User
 from .schedule import Allocation as Allocation
 from .schedule import Schedule as Schedule
 from .schedule import Segment as Segment
+from .traces import ReadReport as ReadReport
+from .traces import Trace as Trace

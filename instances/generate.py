@@ -60,8 +60,8 @@ def paper_cluster(servers: int = 20, *, seed: int) -> Cluster:
     >>> paper_cluster(6, seed=0).nodes == paper_cluster(20, seed=0).nodes[:6]
     True
     """
-    _at_least("servers", servers, 1)
-    rng = _stream(seed, 1)
+    at_least("servers", servers, 1)
+    rng = stream(seed, 1)
     return Cluster.of_sizes(SERVER_SIZES[rng.integers(len(SERVER_SIZES))] for _ in range(servers))
 
 
@@ -136,11 +136,11 @@ def rar_workload(
     _check_extra(extra)
     if variant not in ("A", "B"):
         raise ValueError(f"variant={variant!r} is not one of 'A', 'B'")
-    _at_least("jobs", jobs, 1)
+    at_least("jobs", jobs, 1)
     sizes = [w for w, count in _largest_remainder(RAR_MIX, jobs).items() for _ in range(count)]
     if sizes[-1] > cluster.gpus:
         raise ValueError(f"jobs={jobs}: gpus={sizes[-1]} exceeds the cluster's {cluster.gpus}")
-    rng = _stream(seed, 2)
+    rng = stream(seed, 2)
     draw = _draw_a if variant == "A" else _draw_b
     made = []
     for number, gpus in enumerate(rng.permutation(sizes)):
@@ -159,27 +159,27 @@ def ring_job(id: str, gpus: int, iterations: int, tau: float, extra: float) -> R
     exchanged = (gpus - 1) / gpus
     k = max(1.0, XI1 * REFERENCE_CONTENTION)
     slowdown = (k + ALPHA * (k - 1)) / BETWEEN - 1 / WITHIN
-    gradient = _short(extra * tau / (2 * exchanged * slowdown)) if gpus > 1 else 0.0
+    gradient = short(extra * tau / (2 * exchanged * slowdown)) if gpus > 1 else 0.0
     inside = 2 * gradient * exchanged / WITHIN + gradient * exchanged / COMPUTE + XI2
     return RingJob(
         id=id,
         gpus=gpus,
         iterations=iterations,
         gradient=gradient,
-        base_time=_short(tau - inside),
+        base_time=short(tau - inside),
     )
 
 
 def _draw_a(rng: np.random.Generator) -> tuple[int, float]:
     while True:
         iterations = int(rng.integers(ITERATIONS[0], ITERATIONS[1] + 1))
-        tau = _short(rng.uniform(*ITERATION_TIME))
+        tau = short(rng.uniform(*ITERATION_TIME))
         if SERVICE[0] <= iterations * tau <= SERVICE[1]:
             return iterations, tau
 
 
 def _draw_b(rng: np.random.Generator) -> tuple[int, float]:
-    tau = _short(ITERATION_TIME[1] * rng.uniform(0.97, 1.0))
+    tau = short(ITERATION_TIME[1] * rng.uniform(0.97, 1.0))
     low, high = iteration_range(SERVICE[0], tau)[0], iteration_range(SERVICE[1], tau)[1]
     return int(rng.integers(low, high + 1)), tau
 
@@ -209,17 +209,33 @@ def _largest_remainder(mix: Mapping[int, int], jobs: int) -> dict[int, int]:
 # --- shared --------------------------------------------------------------------------------------
 
 
-def _stream(seed: int, stream: int) -> np.random.Generator:
-    _at_least("seed", seed, 0)
-    return np.random.default_rng([seed, stream])
+def stream(seed: int, number: int) -> np.random.Generator:
+    """Return the generator of one stream of a seed.
+
+    >>> stream(0, 1).random() == stream(0, 2).random()
+    False
+    """
+    at_least("seed", seed, 0)
+    return np.random.default_rng([seed, number])
 
 
-def _short(value: float) -> float:
-    """Round to 12 significant digits, so that files stay short and sums stay exact enough."""
+def short(value: float) -> float:
+    """Round to 12 significant digits: files stay short, sums stay exact enough.
+
+    >>> short(0.1 + 0.2)
+    0.3
+    """
     return float(f"{value:.12g}")
 
 
-def _at_least(name: str, value: int, least: int) -> None:
+def at_least(name: str, value: int, least: int) -> None:
+    """Refuse a parameter that is no integer or is below `least`.
+
+    >>> at_least("jobs", 0, 1)
+    Traceback (most recent call last):
+        ...
+    ValueError: jobs=0 is below 1
+    """
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise TypeError(f"{name}={value!r} is not an integer")
     if value < least:
