@@ -1,5 +1,9 @@
 """Algorithms: functions from a problem to a result, exact solving, and the papers' baselines."""
 
+from . import baselines as baselines
+from .bounds import area_bound as area_bound
+from .rar_ddls import SjfBcoParams as SjfBcoParams
+from .rar_ddls import sjf_bco as sjf_bco
 from .result import Bound as Bound
 from .result import Refuted as Refuted
 from .result import Result as Result
