@@ -98,7 +98,9 @@ def test_public_names_are_documented(module: str) -> None:
     assert faults(module, source) == []
 
 
-@pytest.mark.parametrize("module", [m for m in SOURCES if m.startswith("gangsched.solvers.")])
+@pytest.mark.parametrize(
+    "module", [m for m in SOURCES if m.startswith("gangsched.solvers.") and "._" not in m]
+)
 def test_solvers_state_their_guarantee(module: str) -> None:
     assert solver_faults(module, SOURCES[module].read_text("utf-8")) == []
 
