@@ -69,6 +69,8 @@ Deviations from the paper
 
 from __future__ import annotations
 
+import math
+import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
@@ -94,9 +96,11 @@ DEGRADATIONS: Mapping[str, Callable[[Fraction, Fraction], Any]] = {
 }
 
 
-def _rational(value: float | Fraction) -> Fraction:
+def _rational(value: numbers.Real | float) -> Fraction:
     """Return the rational that the shortest decimal of `value` denotes: 0.1 is 1/10."""
-    return value if isinstance(value, Fraction) else Fraction(repr(value))
+    if isinstance(value, numbers.Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    return Fraction(repr(float(value)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,12 +191,15 @@ class RarDdls:
         never = np.flatnonzero(self.rates.max(axis=(1, 2), initial=0) == 0)
         for j in never[:1]:
             raise ValueError(
-                f"job {self.jobs[j].id!r}: one iteration takes more than a slot on any number "
-                "of servers, so with rate='floor' it never progresses; use rate='exact' or longer slots"
+                f"job {self.jobs[j].id!r}: one iteration takes more than a slot on any number of "
+                "servers that can hold it, so with rate='floor' it never progresses; use "
+                "rate='exact' or longer slots"
             )
 
     def _check_parameters(self) -> None:
         owner = "RarDdls"
+        if not isinstance(self.instance, Instance):
+            raise TypeError(f"{owner}: instance={self.instance!r} is not an Instance")
         for name in ("bandwidth_between", "bandwidth_within", "compute_speed", "xi1"):
             value = check_real(owner, name, getattr(self, name), positive=True)
             object.__setattr__(self, name, value)
@@ -205,16 +212,14 @@ class RarDdls:
                 f"{owner}: contention={self.contention!r} is not 'clipped' or 'shifted'"
             )
         if self.rate not in ("floor", "exact"):
-            raise ValueError(f"{owner}: rate={self.rate!r} is not floor or exact")
-        if not callable(self.degradation) and self.degradation not in DEGRADATIONS:
+            raise ValueError(f"{owner}: rate={self.rate!r} is not 'floor' or 'exact'")
+        if not callable(self.degradation) and self.degradation not in tuple(DEGRADATIONS):
             names = ", ".join(map(repr, DEGRADATIONS))
             raise ValueError(
                 f"{owner}: degradation={self.degradation!r} is not callable nor one of {names}"
             )
-        if self.horizon is not None and (
-            isinstance(self.horizon, bool) or not isinstance(self.horizon, int) or self.horizon < 1
-        ):
-            raise ValueError(f"{owner}: horizon={self.horizon!r} is not a positive integer or None")
+        if self.horizon is not None:
+            object.__setattr__(self, "horizon", _slots("RarDdls", "horizon", self.horizon, 1))
 
     def _check_jobs(self) -> None:
         models = sorted({node.model for node in self.instance.cluster.nodes})
@@ -261,14 +266,28 @@ class RarDdls:
 
         Raises
         ------
-        ValueError
-            Where a user's degradation is not 1 at k = 1.
+        ValueError, TypeError
+            Where a user's degradation is not 1 at k = 1, or no finite number.
         """
+        if self._degraded(Fraction(1)) != 1:
+            one = self._degraded(Fraction(1))
+            raise ValueError(f"RarDdls: degradation f(alpha, 1)={float(one)} is not 1")
+        return self._degraded(self.contention_level(contenders))
+
+    def _degraded(self, k: Fraction) -> Fraction:
         f = self.degradation if callable(self.degradation) else DEGRADATIONS[self.degradation]
-        alpha = _rational(self.alpha)
-        if f(alpha, Fraction(1)) != 1:
-            raise ValueError(f"RarDdls: degradation f(alpha, 1)={f(alpha, Fraction(1))} is not 1")
-        return _rational(f(alpha, self.contention_level(contenders)))
+        try:
+            value = f(_rational(self.alpha), k)
+            if isinstance(value, bool) or not isinstance(value, numbers.Real):
+                raise TypeError(f"RarDdls: degradation f(alpha, {k})={value!r} is not a number")
+            finite = math.isfinite(value)
+        except OverflowError:
+            finite = False
+        if not finite:
+            raise ValueError(
+                f"RarDdls: degradation f(alpha, {k}) with alpha={self.alpha} is not finite"
+            )
+        return _rational(value)
 
     def iteration_time(self, job: int, servers: int, contenders: int) -> Fraction:
         """Return tau_j, eq. (8), in slots, as an exact rational of the decimal inputs.
@@ -407,6 +426,7 @@ class RarDdls:
     def _completion_violations(self, solution: Schedule) -> list[str]:
         """Iterations of each run, integrated over the contention that the schedule itself shows."""
         rows = list(solution)
+        runs = np.bincount(solution.job, minlength=len(self.jobs))
         crossing: dict[int, list[Segment]] = {}
         for row in rows:
             for s in row.gpus if len(row.gpus) > 1 else ():
@@ -417,6 +437,8 @@ class RarDdls:
         }
         broken = []
         for row in rows:
+            if runs[row.job] > 1:  # (3) has been reported; the parts of a run complete nothing
+                continue
             job = self.jobs[row.job]
             goal = job.iterations * self.resolution
             done, last = self._iterations(row, contenders)
@@ -439,8 +461,9 @@ class RarDdls:
         times = np.unique(np.concatenate([[row.start], *(t for t, _ in steps)]))
         times = times[(times >= row.start) & (times < row.end)]
         p = np.max([count[np.searchsorted(t, times, "right") - 1] for t, count in steps], axis=0)
-        speed = rates[np.minimum(p, rates.size - 1)]
-        return int(speed @ np.diff(np.append(times, row.end))), int(speed[-1])
+        speed = rates[np.minimum(p, rates.size - 1)].tolist()
+        slots = np.diff(np.append(times, row.end)).tolist()
+        return sum(r * t for r, t in zip(speed, slots, strict=True)), speed[-1]
 
     # -- declarative models ------------------------------------------------------------------------
 
@@ -457,6 +480,14 @@ class RarDdls:
         if form not in self.forms:
             raise ValueError(f"RarDdls: form={form!r} is not one of {', '.join(self.forms)}")
         return rar_ddls_forms.build(self, form, **options)
+
+
+def _slots(owner: str, name: str, value: Any, at_least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{owner}: {name}={value!r} is not an integer")
+    if value < at_least:
+        raise ValueError(f"{owner}: {name}={value} is below {at_least}")
+    return int(value)
 
 
 def _step_function(starts: Any, ends: Any, heights: Any) -> tuple[Ints, Ints]:
@@ -478,8 +509,9 @@ def _fewest_servers(instance: Instance[RingJob]) -> Ints:
 def _rate_table(problem: RarDdls) -> Ints:
     """phi_j(n, p) for all jobs, spans and contenders: (6)-(8) as a table of integers.
 
-    Evaluated in floats; where 1/tau is so close to an integer that the floor is in doubt, the exact
-    rational decides (so that ten times 0.001 is 0.01 and gives 100).
+    Evaluated in floats; where 1/tau is so close to an integer that its rounding is in doubt, the
+    exact rational decides (so that ten times 0.001 is 0.01 and gives 100). All terms of tau are
+    positive, so that the float is off by a few units in the last place at most.
     """
     jobs, nodes = problem.jobs, problem.instance.cluster.nodes
     spans = min(max((job.gpus for job in jobs), default=1), len(nodes))
@@ -493,16 +525,20 @@ def _rate_table(problem: RarDdls) -> Ints:
     n = np.arange(1, spans + 1)
     between = np.array([float(f) for f in slow]) / problem.bandwidth_between
     link = np.where((n == 1)[:, None], 1 / problem.bandwidth_within, between[None, :])
-    tau = 2 * ring[:, None, None] * link + (base[:, None] + problem.xi2 * n)[:, :, None]
-    parts = problem.resolution / tau
-    if problem.rate == "exact":
-        table = np.ceil(parts).astype(np.int64)
-    else:
-        table = np.floor(parts).astype(np.int64)
-        doubtful = np.abs(parts - np.rint(parts)) < 1e-9 * np.maximum(parts, 1)
-        for j, m, p in np.argwhere(doubtful):
-            table[j, m, p] = problem.progress(problem.iteration_time(j, m + 1, max(p, 1)))
-    table[n[None, :] > gpus[:, None]] = 0
+    with np.errstate(over="ignore"):
+        tau = 2 * ring[:, None, None] * link + (base[:, None] + problem.xi2 * n)[:, :, None]
+        parts = problem.resolution / tau
+    for j in np.flatnonzero(parts.max(axis=(1, 2), initial=0) >= 2**53)[:1]:
+        raise ValueError(
+            f"job {jobs[j].id!r}: one iteration takes {tau[j].min():g} slots, "
+            "too few to count its iterations; use shorter slots"
+        )
+    table = (np.floor if problem.rate == "floor" else np.ceil)(parts).astype(np.int64)
+    impossible = (n > gpus[:, None]) | (n < problem.fewest[:, None])
+    table[impossible] = 0
+    doubtful = np.abs(parts - np.rint(parts)) < 1e-13 * np.maximum(parts, 1)
+    for j, m, p in np.argwhere(doubtful & ~impossible[:, :, None]):
+        table[j, m, p] = problem.progress(problem.iteration_time(j, m + 1, max(p, 1)))
     table.flags.writeable = False
     return table
 
@@ -528,7 +564,7 @@ class Estimates:
 
 
 def estimates(problem: RarDdls) -> Estimates:
-    """Return rho_hat_j = ceil(F_j / phi_j(nmin(G_j), 1)) with l, u from Section 5.1's bounds of tau.
+    """Return rho_hat_j = ceil(F_j / phi_j(nmin(G_j), 1)) with l, u from the bounds of tau.
 
     Section 5.1 bounds tau_j by B in [b^e / f(alpha, k(max O_s)), b^i] and a span in [1, G_j].
     l = 0 and spread = inf where the upper bound of tau leaves a job no progress (floor).
@@ -566,9 +602,12 @@ def _time_bounds(problem: RarDdls, j: int, largest: int) -> tuple[Fraction, Frac
     ring, fixed = problem._ring_times(job)
     overhead = _rational(problem.xi2)
     slowest_link = problem.slowdown(largest) / _rational(problem.bandwidth_between)
-    fastest_link = 1 / _rational(problem.bandwidth_within)
-    low = 2 * ring * fastest_link + fixed + overhead
-    high = 2 * ring * max(slowest_link, fastest_link) + fixed + overhead * job.gpus
+    within, between = (
+        1 / _rational(problem.bandwidth_within),
+        1 / _rational(problem.bandwidth_between),
+    )
+    low = 2 * ring * min(within, between) + fixed + overhead
+    high = 2 * ring * max(within, slowest_link) + fixed + overhead * job.gpus
     return low, high
 
 
@@ -589,7 +628,7 @@ def evaluate(
     start : sequence of int
         a_j in slots, by job number.
     placement : sequence of {node: gpus}
-        y_j, by job number. Capacity is not looked at.
+        y_j, by job number; the gang's GPUs, at least one on each node. Capacity is not looked at.
     devices : sequence of {node: GPU numbers}, optional
         GPU identities, carried into the schedule.
 
@@ -598,10 +637,17 @@ def evaluate(
     Schedule or None
         One segment a job, in job order; None when some job never completes (phi = 0 for good).
 
+    Raises
+    ------
+    ValueError, TypeError
+        Where the columns do not fit the jobs, a start is no integer >= 0, or a placement does not
+        hold the gang on nodes of the cluster.
+
     Notes
     -----
     O(events x active jobs x span).
     """
+    _check_runs(problem, start, placement)
     remaining = [job.iterations * problem.resolution for job in problem.jobs]
     end = [0] * len(remaining)
     pending = sorted(range(len(remaining)), key=lambda j: (start[j], j), reverse=True)
@@ -627,6 +673,26 @@ def evaluate(
         Segment(j, start[j], end[j], placement[j], devices[j] if devices else None)
         for j in range(len(remaining))
     )
+
+
+def _check_runs(
+    problem: RarDdls, start: Sequence[int], placement: Sequence[Mapping[int, int]]
+) -> None:
+    for name, column in (("start", start), ("placement", placement)):
+        if len(column) != len(problem.jobs):
+            raise ValueError(f"evaluate: {len(column)} entries of {name}, {len(problem.jobs)} jobs")
+    nodes = range(len(problem.instance.cluster.nodes))
+    for job, first, held in zip(problem.jobs, start, placement, strict=True):
+        owner = f"job {job.id!r}"
+        _slots(owner, "start", first, 0)
+        for s, count in held.items():
+            if s not in nodes:
+                raise ValueError(f"{owner}: placement={dict(held)} names node {s} of {len(nodes)}")
+            _slots(owner, f"placement[{s}]", count, 1)
+        if sum(held.values()) != job.gpus:
+            raise ValueError(
+                f"{owner}: placement={dict(held)} holds {sum(held.values())} of its {job.gpus} GPUs"
+            )
 
 
 def _speeds(

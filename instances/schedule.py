@@ -137,6 +137,13 @@ class Schedule:
     def of(cls, segments: Iterable[Segment]) -> Schedule:
         """Return the schedule made of `segments`, in their order."""
         rows = list(segments)
+        for row in rows:
+            held = {n: len(d) for n, d in row.devices.items()} if row.devices else row.gpus
+            if held != row.gpus:
+                raise ValueError(
+                    f"schedule: devices={row.devices} of job {row.job} do not fit its "
+                    f"gpus={dict(row.gpus)}"
+                )
         entries = [(node, count) for row in rows for node, count in row.gpus.items()]
         lengths = [len(row.gpus) for row in rows]
         device = [d for row in rows if row.devices for n in row.gpus for d in row.devices[n]]

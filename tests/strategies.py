@@ -1,0 +1,191 @@
+"""Hypothesis strategies of the project's types; all shrink to one job on one node."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from brute_force import contenders, placements, speed
+from gangsched.formulations.rar_ddls import RarDdls
+from gangsched.instances import Cluster, Instance, Job, Node, RingJob, Schedule, Segment, User
+
+# --- instances and schedules ---------------------------------------------------------------------
+
+names = st.text(min_size=1, max_size=4)
+positive = st.floats(1e-9, 1e9)
+
+
+def nodes(id: str = "n0") -> st.SearchStrategy[Node]:
+    return st.builds(Node, st.just(id), st.integers(1, 64), st.text(max_size=3), st.integers(0, 4))
+
+
+@st.composite
+def clusters(draw: st.DrawFn, *, max_nodes: int = 4) -> Cluster:
+    ids = draw(st.lists(names, min_size=1, max_size=max_nodes, unique=True))
+    return Cluster(tuple(draw(nodes(id)) for id in ids))
+
+
+def _common(user: str, models: list[str]) -> dict[str, st.SearchStrategy[Any]]:
+    return {
+        "gpus": st.integers(1, 128),
+        "user": st.just(user),
+        "release": st.integers(0, 10**9),
+        "work": st.none() | st.integers(1, 10**9),
+        "weight": positive,
+        "speeds": st.dictionaries(st.text(max_size=3), positive, max_size=2),
+        "group": st.text(max_size=3),
+        "pin": st.sampled_from(models),
+    }
+
+
+def jobs(id: str = "j0", user: str = "", models: tuple[str, ...] = ("",)) -> st.SearchStrategy[Job]:
+    return st.builds(Job, id=st.just(id), **_common(user, list(models)))
+
+
+def ring_jobs(
+    id: str = "j0", user: str = "", models: tuple[str, ...] = ("",)
+) -> st.SearchStrategy[RingJob]:
+    return st.builds(
+        RingJob,
+        id=st.just(id),
+        iterations=st.integers(1, 10**6),
+        gradient=st.floats(0, 1e6),
+        base_time=positive,
+        **_common(user, list(models)),
+    )
+
+
+@st.composite
+def instances(draw: st.DrawFn, *, max_jobs: int = 4) -> Instance[Any]:
+    """An instance of one kind of job, with or without users; shrinks to one job on one node."""
+    cluster = draw(clusters())
+    kind = draw(st.sampled_from([jobs, ring_jobs]))
+    owners = draw(st.lists(names, max_size=2, unique=True))
+    models = ("", *(node.model for node in cluster.nodes))
+    ids = draw(st.lists(names, min_size=1, max_size=max_jobs, unique=True))
+    made = [draw(kind(id, draw(st.sampled_from(owners or [""])), models)) for id in ids]
+    users = [
+        draw(st.builds(User, st.just(id), positive, st.none() | st.integers(0, 9))) for id in owners
+    ]
+    return Instance(cluster, made, users, draw(st.integers(1, 3600)), draw(st.text(max_size=5)))
+
+
+@st.composite
+def schedules(draw: st.DrawFn, *, max_segments: int = 4) -> Schedule:
+    """Any well-formed schedule, feasible or not, with or without devices and parameter servers."""
+    counts = st.dictionaries(st.integers(0, 5), st.integers(1, 3), min_size=1, max_size=3)
+    held = draw(st.lists(counts, min_size=1, max_size=max_segments))
+    start = [draw(st.integers(0, 10**6)) for _ in held]
+    gpus = [count for segment in held for count in segment.values()]
+    devices = draw(st.booleans())
+    servers = draw(st.booleans())
+    return Schedule(
+        job=np.array([draw(st.integers(0, 9)) for _ in held]),
+        start=np.array(start),
+        end=np.array([at + draw(st.integers(1, 10**6)) for at in start]),
+        ptr=np.cumsum([0, *map(len, held)]),
+        node=np.array([node for segment in held for node in segment]),
+        gpus=np.array(gpus),
+        ps=np.array([draw(st.integers(0, 2)) for _ in gpus] if servers else [], dtype=np.int64),
+        device=np.array([d for n in gpus for d in range(n)] if devices else [], dtype=np.int64),
+    )
+
+
+# --- RAR-DDLS ------------------------------------------------------------------------------------
+
+
+def quadratic(_alpha: Fraction, k: Fraction) -> Fraction:
+    """Return a user's own degradation, in rationals."""
+    return k * k
+
+
+def root(_alpha: Fraction, k: Fraction) -> np.float64:
+    """Return a user's own degradation, in floats of numpy."""
+    return np.sqrt(np.float64(k))
+
+
+def _thousandths(most: int, least: int = 0) -> st.SearchStrategy[float]:
+    return st.integers(least, most).map(lambda i: i / 1000)
+
+
+@st.composite
+def rar_problems(
+    draw: st.DrawFn, *, max_jobs: int = 4, own_degradation: bool = True, **fixed: Any
+) -> RarDdls:
+    """RAR-DDLS on at most three nodes of at most four GPUs; `fixed` parameters are not drawn.
+
+    An uncontended job always progresses (tau < 0.9 at p = 1), a contended one may come to a halt.
+    """
+    sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
+    jobs = [
+        RingJob(
+            id=f"j{i}",
+            gpus=draw(st.integers(1, min(6, sum(sizes)))),
+            iterations=draw(st.integers(1, 30)),
+            gradient=draw(_thousandths(200)),
+            base_time=draw(_thousandths(300, 10)),
+        )
+        for i in range(draw(st.integers(1, max_jobs)))
+    ]
+    own = [quadratic, root] if own_degradation else []
+    parameters = {
+        "bandwidth_within": st.sampled_from([50.0, 1.0, 2.5]),
+        "xi1": st.sampled_from([1.0, 0.5, 0.3, 0.75]),
+        "xi2": st.sampled_from([0.0, 0.0001, 0.005]),
+        "alpha": st.sampled_from([0.0, 0.2, 0.5, 1.0]),
+        "degradation": st.sampled_from(["linear", "power", *own]),
+        "contention": st.sampled_from(["clipped", "shifted"]),
+        "rate": st.sampled_from(["floor", "exact"]),
+    }
+    drawn = {name: draw(values) for name, values in parameters.items() if name not in fixed}
+    return RarDdls(Instance(Cluster.of_sizes(sizes), jobs), **drawn, **fixed)
+
+
+@st.composite
+def rar_placements(draw: st.DrawFn, problem: RarDdls) -> list[dict[int, int]]:
+    """A placement of each job that fits the empty cluster."""
+    sizes = problem.instance.cluster.sizes
+    return [draw(st.sampled_from(list(placements(j.gpus, sizes)))) for j in problem.jobs]
+
+
+@st.composite
+def rar_schedules(draw: st.DrawFn, problem: RarDdls, *, delay: int = 2) -> Schedule:
+    """A feasible schedule without GPU identities.
+
+    Jobs start in a drawn order, each as soon as its drawn placement fits and up to `delay` slots
+    later; made slot by slot with the rates of `brute_force`, not with the code under test.
+    """
+    sizes = problem.instance.cluster.sizes
+    placement = draw(rar_placements(problem))
+    queue = draw(st.permutations(range(len(placement))))
+    wait = [draw(st.integers(0, delay)) for _ in placement]
+    left = [Fraction(job.iterations) for job in problem.jobs]
+    active: list[int] = []
+    start, end, t = [0] * len(left), [0] * len(left), 0
+
+    def fits(job: int) -> bool:
+        held = ((placement[j].get(s, 0) for j in [*active, job]) for s in range(len(sizes)))
+        return all(sum(on) <= room for on, room in zip(held, sizes, strict=True))
+
+    while queue or active:
+        while queue and not wait[queue[0]] and fits(queue[0]):
+            start[queue[0]] = t
+            active.append(queue.pop(0))
+        rates = {
+            j: speed(problem, j, len(placement[j]), contenders(j, active, placement))
+            for j in active
+        }
+        # nobody progresses and nobody else will start: a deadlock, phi = 0 for good
+        assume(any(rates.values()) or (queue and fits(queue[0])))
+        t += 1
+        if queue and wait[queue[0]]:
+            wait[queue[0]] -= 1
+        for j, rate in rates.items():
+            left[j] -= rate
+            end[j] = t
+        active = [j for j in active if left[j] > 0]
+    return Schedule.of(Segment(j, start[j], end[j], held) for j, held in enumerate(placement))
