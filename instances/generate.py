@@ -215,7 +215,7 @@ def _largest_remainder(mix: Mapping[int, int], jobs: int) -> dict[int, int]:
 PHILLY_SIZES = {
     1: 0.9436, 2: 0.0223, 4: 0.0167, 8: 0.0143, 16: 0.0021, 24: 4e-5, 32: 8e-4, 64: 9e-5, 128: 4e-5,
 }  # fmt: skip
-# Run time, ln s, by gang size (24 and more share one law): log-normal mixtures, (weight, mu, sigma).
+# Run time, ln s, by gang size (24 and more share a law): log-normal mixtures, (weight, mu, sigma).
 PHILLY_RUN_TIMES = {
     1: ((0.197, 4.169, 0.190), (0.473, 7.312, 2.059), (0.330, 7.642, 0.633)),
     2: ((0.642, 2.905, 0.355), (0.168, 3.790, 1.444), (0.190, 11.472, 1.212)),

@@ -155,7 +155,7 @@ def read_json(path: str | Path) -> Any:
         where = f"line {error.lineno}, column {error.colno}"
         raise ValueError(f"{path}: {where}: not JSON: {error.msg}") from None
     except RecursionError:
-        raise ValueError(f"{path}: not usable JSON: nested too deeply") from None
+        raise ValueError(f"{path}: nested too deeply") from None
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 

@@ -1,0 +1,367 @@
+"""JSON files: what is written comes back, same bytes for the same object, and clear refusals."""
+
+from __future__ import annotations
+
+import copy
+import gzip
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gangsched.instances import Allocation, Cluster, Instance, Job, Node, Schedule, User, io
+from strategies import instances, schedules
+
+# Written by hand, not by the code under test.
+HEAD = {"format": "gangsched", "version": 1}
+INSTANCE: dict[str, Any] = {
+    **HEAD,
+    "kind": "instance",
+    "cluster": {"nodes": [{"id": "n0", "gpus": 4}, {"id": "n1", "gpus": 8, "model": "v100"}]},
+    "jobs": [
+        {"kind": "job", "id": "a", "gpus": 2, "user": "u", "work": 60},
+        {"kind": "job", "id": "b", "gpus": 1, "user": "u", "speeds": {"v100": 2.0}},
+    ],
+    "users": [{"id": "u", "weight": 2.0}],
+}
+RING: dict[str, Any] = {
+    **HEAD,
+    "kind": "instance",
+    "cluster": {"nodes": [{"id": "n0", "gpus": 4}]},
+    "jobs": [
+        {"kind": "ring", "id": "a", "gpus": 2, "iterations": 9, "gradient": 0, "base_time": 0.5}
+    ],
+}
+SCHEDULE: dict[str, Any] = {
+    **HEAD,
+    "kind": "schedule",
+    "job": [0, 1],
+    "start": [0, 4],
+    "end": [4, 6],
+    "ptr": [0, 1, 3],
+    "node": [0, 0, 1],
+    "gpus": [2, 1, 1],
+}
+ALLOCATION: dict[str, Any] = {
+    **HEAD,
+    "kind": "allocation",
+    "users": ["a", "b"],
+    "models": ["v100"],
+    "shares": [[1.5], [0.5]],
+}
+FILES = {"instance": INSTANCE, "ring": RING, "schedule": SCHEDULE, "allocation": ALLOCATION}
+
+
+def write(path: Path, data: Any) -> Path:
+    path.write_text(data if isinstance(data, str) else json.dumps(data), encoding="utf-8")
+    return path
+
+
+# --- both ways -----------------------------------------------------------------------------------
+
+
+def test_a_file_written_by_hand_is_read(tmp_path: Path) -> None:
+    assert io.load(write(tmp_path / "i.json", INSTANCE)) == Instance(
+        Cluster((Node("n0", 4), Node("n1", 8, "v100"))),
+        (
+            Job(id="a", gpus=2, user="u", work=60),
+            Job(id="b", gpus=1, user="u", speeds={"v100": 2}),
+        ),
+        (User("u", weight=2),),
+    )
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_defaults_stay_out_of_the_file(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / "in.json", FILES[name])
+    io.save(tmp_path / "out.json", io.load(path))
+    assert json.loads((tmp_path / "out.json").read_text()) == FILES[name]
+
+
+@given(instances())
+def test_instances_come_back(instance: Instance[Any]) -> None:
+    assert io.instance_from_dict(json.loads(json.dumps(io.instance_to_dict(instance)))) == instance
+
+
+@given(schedules())
+def test_schedules_come_back(schedule: Schedule) -> None:
+    assert io.schedule_from_dict(json.loads(json.dumps(io.schedule_to_dict(schedule)))) == schedule
+
+
+@given(st.data())
+def test_allocations_come_back(data: st.DataObject) -> None:
+    users = data.draw(st.lists(st.text(max_size=3), unique=True, max_size=3))
+    models = data.draw(st.lists(st.text(max_size=3), unique=True, max_size=3))
+    row = st.lists(st.floats(0, 1e9), min_size=len(models), max_size=len(models))
+    shares = np.array([data.draw(row) for _ in users]).reshape(len(users), len(models))
+    one = Allocation(users, models, shares)
+    assert io.allocation_from_dict(json.loads(json.dumps(io.allocation_to_dict(one)))) == one
+
+
+@pytest.mark.parametrize("suffix", ["json", "json.gz"])
+@pytest.mark.parametrize("name", FILES)
+def test_saving_twice_gives_the_same_bytes(tmp_path: Path, name: str, suffix: str) -> None:
+    thing = io.load(write(tmp_path / "in.json", FILES[name]))
+    one, two = tmp_path / f"one.{suffix}", tmp_path / f"two.{suffix}"
+    io.save(one, thing)
+    io.save(two, io.load(one))
+    assert one.read_bytes() == two.read_bytes()
+    assert io.load(two) == thing
+
+
+def test_bytes_are_canonical(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    io.write_json(path, {"b": [1, 2.5], "a": "é"})
+    assert path.read_bytes() == b'{"a":"\\u00e9","b":[1,2.5]}\n'
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        io.write_json(path, float("nan"))
+
+
+def test_an_instance_without_jobs_comes_back(tmp_path: Path) -> None:
+    io.save(tmp_path / "x.json", Instance(Cluster.of_sizes([1]), (), name="empty", slot=60))
+    loaded = io.load(tmp_path / "x.json")
+    assert isinstance(loaded, Instance)
+    assert (loaded.jobs, loaded.name, loaded.slot) == ((), "empty", 60)
+
+
+def test_other_objects_cannot_be_saved(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="is a Node, not one of Allocation, Instance, Schedule"):
+        io.save(tmp_path / "x.json", Node("n", 1))  # type: ignore[arg-type]
+
+
+def test_large_schedules_are_refused_both_ways(tmp_path: Path) -> None:
+    n = 10_001
+    ones = np.ones(n, dtype=np.int64)
+    columns = {"job": ones, "start": ones, "end": ones + 1, "node": ones, "gpus": ones}
+    schedule = Schedule(**columns, ptr=np.arange(n + 1))
+    message = "schedule: 10001 segments, JSON holds at most 10000; write .* as Parquet"
+    with pytest.raises(ValueError, match=message):
+        io.save(tmp_path / "x.json", schedule)
+    data = {**SCHEDULE, "ptr": list(range(n + 1)), **{k: v.tolist() for k, v in columns.items()}}
+    with pytest.raises(ValueError, match="10001 segments, JSON holds at most 10000; read"):
+        io.load(write(tmp_path / "x.json", data))
+
+
+# --- malformed files -----------------------------------------------------------------------------
+
+# Text that is no JSON, or JSON that the project does not use.
+TEXTS = {
+    "empty": ("", "line 1, column 1: not JSON: Expecting value"),
+    "cut off": ('{"format": "gangsched",', "line 1, column 24: not JSON"),
+    "second line": ('{"format":\n oops}', "line 2, column 2: not JSON: Expecting value"),
+    "nan": ('{"weight": NaN}', "NaN is not allowed, numbers are finite"),
+    "infinity": ("[-Infinity]", "-Infinity is not allowed, numbers are finite"),
+    "overflow": ("[1e999]", "1e999 is not allowed, numbers are finite"),
+    "too long": ("9" * 5000, "Exceeds the limit"),
+    "too deep": ("[" * 200_000, "nested too deeply"),
+    "key twice": ('{"jobs": 1, "jobs": 2}', "field 'jobs' occurs twice in one object"),
+    "a list": ("[]", "the file's content: [] is not an object"),
+    "no format": ("{}", "field 'format' is missing"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), TEXTS.values(), ids=TEXTS)
+def test_text_that_is_no_file_of_ours(tmp_path: Path, text: str, message: str) -> None:
+    path = write(tmp_path / "bad.json", text)
+    with pytest.raises(ValueError, match=re.escape(f"{path}: {message}")):
+        io.load(path)
+
+
+def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "bad.json"
+    path.write_bytes(b'{"name": "\xff"}')
+    with pytest.raises(ValueError, match=r"bad\.json: byte 10 is not UTF-8 text"):
+        io.load(path)
+    path.write_bytes(gzip.compress(json.dumps(INSTANCE).encode())[:-9])
+    with pytest.raises(ValueError, match=r"bad\.json: damaged gzip data"):
+        io.load(path)
+    path.write_bytes(b"\x1f\x8b\x08nonsense, not deflate at all")
+    with pytest.raises(ValueError, match=r"bad\.json: damaged gzip data"):
+        io.load(path)
+
+
+def test_a_missing_file_is_an_oserror(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        io.load(tmp_path / "nowhere.json")
+
+
+REMOVE = object()
+
+
+def put(*path: str | int, value: Any) -> Callable[[Any], None]:
+    """Return a change of one place of a file."""
+
+    def change(data: Any) -> None:
+        *front, last = path
+        for key in front:
+            data = data[key]
+        if value is REMOVE:
+            del data[last]
+        else:
+            data[last] = value
+
+    return change
+
+
+MALFORMED = {
+    # header
+    "format": ("instance", put("format", value="gs"), "format='gs' is not 'gangsched'"),
+    "version": ("instance", put("version", value=2), "version=2 is not supported, only 1 is"),
+    "version type": ("instance", put("version", value=True), "version=True is not supported"),
+    "no version": ("instance", put("version", value=REMOVE), "field 'version' is missing"),
+    "kind": (
+        "instance",
+        put("kind", value="run"),
+        "kind='run' is not one of 'allocation', 'instance', 'schedule'",
+    ),
+    "kind type": ("instance", put("kind", value=[1]), "kind=[1] is not one of"),
+    "wrong kind": ("instance", put("kind", value="schedule"), "schedule: unknown field 'cluster'"),
+    # instance
+    "no jobs": ("instance", put("jobs", value=REMOVE), "instance: field 'jobs' is missing"),
+    "unknown": (
+        "instance",
+        put("job", value=[]),
+        "instance: unknown field 'job' (did you mean 'jobs'?)",
+    ),
+    "unknown, unlike any": (
+        "instance",
+        put("zzz", value=1),
+        "unknown field 'zzz' (known are cluster, jobs, name, slot, users)",
+    ),
+    "jobs type": ("instance", put("jobs", value={"a": 1}), "jobs={'a': 1} is not a list"),
+    "slot": ("instance", put("slot", value=0), "instance: slot=0 is below 1"),
+    "name": ("instance", put("name", value=None), "instance: name=None is not a string"),
+    "cluster type": ("instance", put("cluster", value=[]), "cluster: [] is not an object"),
+    "no nodes": ("instance", put("cluster", value={}), "cluster: field 'nodes' is missing"),
+    "nodes empty": ("instance", put("cluster", "nodes", value=[]), "cluster: nodes=() is empty"),
+    "node type": ("instance", put("cluster", "nodes", 1, value=8), "cluster.nodes[1]: 8 is not an"),
+    "node gpus": (
+        "instance",
+        put("cluster", "nodes", 1, "gpus", value=-8),
+        "cluster.nodes[1]: node 'n1': gpus=-8 is below 1",
+    ),
+    "node id missing": (
+        "instance",
+        put("cluster", "nodes", 0, "id", value=REMOVE),
+        "cluster.nodes[0]: field 'id' is missing",
+    ),
+    "node kind": (
+        "instance",
+        put("cluster", "nodes", 0, "kind", value="x"),
+        "cluster.nodes[0]: unknown field 'kind'",
+    ),
+    "node twice": (
+        "instance",
+        put("cluster", "nodes", 1, "id", value="n0"),
+        "cluster: node id 'n0' occurs 2 times",
+    ),
+    # jobs and users
+    "job null": ("instance", put("jobs", 1, value=None), "jobs[1]: None is not an object"),
+    "job no kind": (
+        "instance",
+        put("jobs", 1, "kind", value=REMOVE),
+        "jobs[1]: field 'kind' is missing",
+    ),
+    "job kind": (
+        "instance",
+        put("jobs", 1, "kind", value="rng"),
+        "jobs[1]: kind='rng' is not one of 'job', 'ring'",
+    ),
+    "job kind type": ("instance", put("jobs", 1, "kind", value={}), "jobs[1]: kind={} is not one"),
+    "job unknown": (
+        "instance",
+        put("jobs", 1, "gpu", value=2),
+        "jobs[1]: unknown field 'gpu' (did you mean 'gpus'?)",
+    ),
+    "job gpus missing": (
+        "instance",
+        put("jobs", 0, "gpus", value=REMOVE),
+        "jobs[0]: field 'gpus' is missing",
+    ),
+    "job gpus": (
+        "instance",
+        put("jobs", 0, "gpus", value=2.5),
+        "jobs[0]: job 'a': gpus=2.5 is not an integer",
+    ),
+    "job release": (
+        "instance",
+        put("jobs", 0, "release", value=-1),
+        "jobs[0]: job 'a': release=-1 is below 0",
+    ),
+    "job work": ("instance", put("jobs", 0, "work", value="60"), "work='60' is not an integer"),
+    "job weight": ("instance", put("jobs", 0, "weight", value=0), "weight=0 is not positive"),
+    "job weight huge": ("instance", put("jobs", 0, "weight", value=10**400), "jobs[0]: int too"),
+    "job speeds": ("instance", put("jobs", 1, "speeds", value=[2]), "speeds=[2] is not a mapping"),
+    "job twice": ("instance", put("jobs", 1, "id", value="a"), "job id 'a' occurs 2 times"),
+    "job user": (
+        "instance",
+        put("jobs", 1, "user", value="v"),
+        "job 'b': user='v' is not a user of the instance",
+    ),
+    "job pin": (
+        "instance",
+        put("jobs", 1, "pin", value="k80"),
+        "job 'b': pin='k80' is not a model of the cluster",
+    ),
+    "user weight": ("instance", put("users", 0, "weight", value="2"), "users[0]: user 'u': weight"),
+    "users type": ("instance", put("users", value=None), "users=None is not a list"),
+    "ring missing": (
+        "ring",
+        put("jobs", 0, "iterations", value=REMOVE),
+        "jobs[0]: field 'iterations' is missing",
+    ),
+    "ring base time": (
+        "ring",
+        put("jobs", 0, "base_time", value=-0.5),
+        "jobs[0]: job 'a': base_time=-0.5 is not positive",
+    ),
+    "ring field in job": (
+        "ring",
+        put("jobs", 0, "kind", value="job"),
+        "jobs[0]: unknown field 'iterations'",
+    ),
+    # schedules
+    "column missing": ("schedule", put("end", value=REMOVE), "schedule: field 'end' is missing"),
+    "column unknown": ("schedule", put("nodes", value=[]), "(did you mean 'node'?)"),
+    "column type": ("schedule", put("start", value=4), "schedule: start=4 is not a list"),
+    "entry float": ("schedule", put("start", 1, value=4.0), "start[1]=4.0 is not a 64-bit integer"),
+    "entry bool": ("schedule", put("gpus", 0, value=True), "gpus[0]=True is not a 64-bit integer"),
+    "entry huge": ("schedule", put("end", 0, value=2**63), "end[0]=9223372036854775808 is not a"),
+    "column length": ("schedule", put("end", value=[4]), "column end has 1 entries, not 2"),
+    "interval": ("schedule", put("end", 1, value=4), "segment 1 of job 1: start=4 is not before"),
+    "negative job": ("schedule", put("job", 1, value=-1), "schedule: job=-1 is below 0"),
+    # allocations
+    "users names": ("allocation", put("users", value=[1, 2]), "users=[1, 2] is not a list of"),
+    "rows": ("allocation", put("shares", value=[[1.0]]), "shares is not a list of 2 rows"),
+    "row": ("allocation", put("shares", 1, value=[]), "shares[1]=[] is not a list of 1 numbers"),
+    "share": ("allocation", put("shares", 1, 0, value="x"), "shares[1][0]='x' is not a number"),
+    "share bool": ("allocation", put("shares", 1, 0, value=True), "shares[1][0]=True is not a"),
+    "share negative": ("allocation", put("shares", 1, 0, value=-1), "share of user 'b' in 'v100'"),
+    "share huge": ("allocation", put("shares", 1, 0, value=10**400), "too large to convert"),
+    "model twice": ("allocation", put("models", value=["v", "v"]), "shares[0]=[1.5] is not a list"),
+    "user twice": ("allocation", put("users", value=["a", "a"]), "has a name twice"),
+}
+
+
+@pytest.mark.parametrize(("name", "change", "message"), MALFORMED.values(), ids=MALFORMED)
+def test_malformed_files_are_refused_by_place_value_and_rule(
+    tmp_path: Path, name: str, change: Callable[[Any], None], message: str
+) -> None:
+    data = copy.deepcopy(FILES[name])
+    io.load(write(tmp_path / "good.json", data))
+    change(data)
+    path = write(tmp_path / "bad.json", data)
+    with pytest.raises(ValueError, match=re.escape(message)) as caught:
+        io.load(path)
+    assert str(caught.value).startswith(f"{path}: ")
+
+
+def test_long_values_are_shortened_in_messages() -> None:
+    with pytest.raises(ValueError, match=r"^jobs='x{56}\.\.\. is not a list$"):
+        io.instance_from_dict({**INSTANCE, "jobs": "x" * 1000})

@@ -1,0 +1,138 @@
+"""Schedules and allocations: columns and segments say the same, and wrong columns are refused."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from gangsched.instances import Allocation, Schedule, Segment
+from strategies import schedules
+
+RIGHT: dict[str, Any] = {  # two segments: 2 GPUs of node 0; 1 GPU on each of nodes 0 and 1
+    "job": [0, 1],
+    "start": [0, 4],
+    "end": [4, 6],
+    "ptr": [0, 1, 3],
+    "node": [0, 0, 1],
+    "gpus": [2, 1, 1],
+}
+WRONG = {
+    "two dimensions": (
+        {"job": [[0, 1]]},
+        ValueError,
+        "column job has 2 dimensions, a column has 1",
+    ),
+    "floats": ({"start": [0.0, 4.0]}, TypeError, "column start has type float64, integers are"),
+    "text": ({"node": ["a", "b", "c"]}, TypeError, "column node has type"),
+    "short end": ({"end": [4]}, ValueError, "column end has 1 entries, not 2"),
+    "long start": ({"start": [0, 4, 5]}, ValueError, "column start has 3 entries, not 2"),
+    "short ptr": ({"ptr": [0, 3]}, ValueError, "column ptr has 2 entries, not 3"),
+    "short gpus": ({"gpus": [2, 1]}, ValueError, "column gpus has 2 entries, not 3"),
+    "short ps": ({"ps": [1]}, ValueError, "column ps has 1 entries, not 3"),
+    "ptr start": ({"ptr": [1, 1, 3]}, ValueError, "ptr must rise from 0 to 3"),
+    "ptr end": ({"ptr": [0, 1, 2]}, ValueError, "ptr must rise from 0 to 3"),
+    "ptr falls": ({"ptr": [0, 0, 3]}, ValueError, "one entry or more a segment"),
+    "device count": (
+        {"device": [0, 1]},
+        ValueError,
+        "device has 2 entries, not 0 or the 4 of gpus",
+    ),
+    "negative job": ({"job": [0, -1]}, ValueError, "schedule: job=-1 is below 0"),
+    "negative start": ({"start": [-2, 4]}, ValueError, "schedule: start=-2 is below 0"),
+    "negative node": ({"node": [0, 0, -1]}, ValueError, "schedule: node=-1 is below 0"),
+    "negative gpus": ({"gpus": [2, 1, -1]}, ValueError, "schedule: gpus=-1 is below 0"),
+    "negative ps": ({"ps": [0, 0, -1]}, ValueError, "schedule: ps=-1 is below 0"),
+    "negative device": ({"device": [0, 1, 0, -1]}, ValueError, "schedule: device=-1 is below 0"),
+    "empty interval": (
+        {"end": [4, 4]},
+        ValueError,
+        "segment 1 of job 1: start=4 is not before end=4",
+    ),
+    "nothing used": ({"gpus": [2, 0, 1]}, ValueError, "entry 1 on node 0 uses nothing"),
+    "node twice": ({"node": [0, 1, 1]}, ValueError, "a node occurs twice in one segment"),
+}
+
+
+@pytest.mark.parametrize(("change", "error", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_columns_are_refused(
+    change: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    Schedule(**RIGHT)
+    with pytest.raises(error, match=re.escape(message)):
+        Schedule(**{**RIGHT, **change})
+
+
+def test_columns_and_segments_say_the_same() -> None:
+    expected = [Segment(0, 0, 4, {0: 2}), Segment(1, 4, 6, {0: 1, 1: 1})]
+    assert list(Schedule(**RIGHT)) == expected
+    assert Schedule.of(expected) == Schedule(**RIGHT)
+    assert Schedule(**RIGHT)[-1] == expected[1]
+    with pytest.raises(IndexError, match="segment 2 of a schedule of 2"):
+        Schedule(**RIGHT)[2]
+
+
+def test_devices_belong_to_their_node() -> None:
+    schedule = Schedule(**RIGHT, device=[3, 5, 7, 0])
+    assert schedule[0].devices == {0: (3, 5)}
+    assert schedule[1].devices == {0: (7,), 1: (0,)}
+
+
+@given(schedules())
+def test_segments_give_the_columns_back(schedule: Schedule) -> None:
+    if not schedule.ps.any():  # Segment has no parameter servers
+        assert Schedule.of(schedule) == schedule
+
+
+def test_an_empty_schedule_is_legal() -> None:
+    assert len(Schedule.of([])) == 0
+    assert repr(Schedule.of([])) == "Schedule(0 segments, end=0)"
+
+
+def test_parameter_servers_alone_fill_an_entry() -> None:
+    assert Schedule(**{**RIGHT, "gpus": [2, 0, 1]}, ps=[0, 1, 0]).ps.tolist() == [0, 1, 0]
+
+
+def test_columns_are_read_only_copies() -> None:
+    start = np.array([0, 4])
+    schedule = Schedule(**{**RIGHT, "start": start})
+    start[0] = 3
+    assert schedule.start[0] == 0
+    with pytest.raises(ValueError, match="read-only"):
+        schedule.start[0] = 1
+
+
+def test_schedules_differ_in_any_column() -> None:
+    assert Schedule(**RIGHT) != Schedule(**{**RIGHT, "job": [0, 2]})
+    assert Schedule(**RIGHT) != Schedule(**RIGHT, device=[0, 1, 2, 0])
+    assert Schedule(**RIGHT) != "schedule"
+
+
+ALLOCATIONS = {
+    "user twice": (("a", "a"), ("v",), [[1], [1]], "users=('a', 'a') has a name twice"),
+    "model twice": (("a",), ("v", "v"), [[1, 1]], "models=('v', 'v') has a name twice"),
+    "shape": (("a",), ("v",), [[1, 2]], "shares has shape (1, 2), not (1, 1)"),
+    "negative": (("a",), ("v",), [[-1]], "share of user 'a' in 'v' is -1.0, not a finite number"),
+    "nan": (("a",), ("v",), [[float("nan")]], "share of user 'a' in 'v' is nan"),
+    "infinite": (("a",), ("v",), [[float("inf")]], "share of user 'a' in 'v' is inf"),
+}
+
+
+@pytest.mark.parametrize(
+    ("users", "models", "shares", "message"), ALLOCATIONS.values(), ids=ALLOCATIONS
+)
+def test_wrong_allocations_are_refused(users: Any, models: Any, shares: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Allocation(users, models, shares)
+
+
+def test_allocations_compare_by_value() -> None:
+    one = Allocation(("a",), ("v",), [[1.5]])  # type: ignore[arg-type]
+    assert one == Allocation(["a"], ["v"], np.array([[1.5]]))
+    assert one != Allocation(("a",), ("v",), np.array([[1.0]]))
+    assert one != Allocation(("b",), ("v",), np.array([[1.5]]))
+    with pytest.raises(ValueError, match="read-only"):
+        one.shares[0, 0] = 2
