@@ -127,7 +127,7 @@ class Reading:
 
     def error(self, place: str, text: str) -> ValueError:
         """Return the exception for a malformed row."""
-        return ValueError(f"{self.path}:{place}: {text}")
+        return ValueError(f"{self.path}: {place}: {text}")
 
     def trace(self, *, origin: str | datetime | None = None, notes: Iterable[str] = ()) -> Trace:
         """Return the trace of the kept rows, from the first submission on."""

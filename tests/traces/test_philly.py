@@ -1,0 +1,348 @@
+"""The Philly readers on files made here in the documented formats, then on the real samples."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import gzip
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gangsched.instances import Job, User
+from gangsched.instances.traces import read_philly_csv, read_philly_json
+
+HEADER = "timestamp,duration,num_gpus,gpu_time,cluster"
+ROWS = [
+    "2017-10-09 07:02:00,66.0,1,66.0,bbb",
+    "2017-10-09 07:00:00,30.5,8,244.0,aaa",
+    "2017-10-09 07:02:00,5,2,10,aaa",
+]
+
+
+def text(path: Path, *lines: str) -> Path:
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+# --- CSV -----------------------------------------------------------------------------------------
+
+EXPECTED = (
+    Job(id="row2", gpus=8, user="aaa", release=0, work=31),
+    Job(id="row1", gpus=1, user="bbb", release=120, work=66),
+    Job(id="row3", gpus=2, user="aaa", release=120, work=5),
+)
+
+
+def test_csv_rows_become_jobs_from_the_first_submission_on(tmp_path: Path) -> None:
+    trace = read_philly_csv(text(tmp_path / "log.csv", HEADER, *ROWS, ""))
+    assert trace.jobs == EXPECTED
+    assert trace.users == (User("aaa"), User("bbb"))
+    assert (trace.name, trace.origin) == ("log", "2017-10-09 07:00:00")
+    assert str(trace.report) == "3 rows read, 3 jobs"
+
+
+def test_csv_may_be_compressed_quoted_and_in_another_order(tmp_path: Path) -> None:
+    lines = ["\ufeffcluster,num_gpus,duration,timestamp"]
+    for row in ROWS:
+        time, duration, gpus, _, cluster = row.split(",")
+        lines.append(f'"{cluster}",{gpus},{duration},"{time}"')
+    path = tmp_path / "log.txt"  # known by content, not by name
+    path.write_bytes(gzip.compress("\r\n".join(lines).encode()))
+    assert read_philly_csv(path).jobs == EXPECTED
+
+
+def test_unusable_csv_rows_are_counted_by_reason(tmp_path: Path) -> None:
+    bad = [
+        "2017-10-09 06:00:00,66.0,0,0,aaa",
+        "2017-10-09 06:00:00,0.0,1,0,aaa",
+        "2017-10-09 06:00:00,None,1,,aaa",
+        "2017-10-09 06:00:00,,1,,aaa",
+        "None,66,1,66,ccc",
+    ]
+    trace = read_philly_csv(text(tmp_path / "log.csv", HEADER, *bad, *ROWS))
+    assert [job.release for job in trace.jobs] == [0, 120, 120]
+    assert [job.id for job in trace.jobs] == ["row7", "row6", "row8"]
+    assert trace.users == (User("aaa"), User("bbb"))
+    assert trace.report.read == 8
+    assert trace.report.skipped == {
+        "no GPUs": 1,
+        "zero duration": 1,
+        "unknown duration": 2,
+        "unknown timestamp": 1,
+    }
+
+
+def test_a_csv_without_jobs_is_legal(tmp_path: Path) -> None:
+    trace = read_philly_csv(text(tmp_path / "log.csv", HEADER))
+    assert (trace.jobs, trace.users, trace.origin, trace.report.read) == ((), (), None, 0)
+
+
+BAD_CSV = {
+    "empty": ([], "line 1: the file is empty"),
+    "no header": (ROWS[:1], "line 1: column 'timestamp' occurs 0 times, not once"),
+    "no column": (["timestamp,duration,num_gpus"], "line 1: column 'cluster' occurs 0 times"),
+    "column twice": ([HEADER + ",cluster"], "line 1: column 'cluster' occurs 2 times"),
+    "short": ([HEADER, "2017-10-09 07:02:00,66.0"], "line 2: 2 fields, not the 5 of the header"),
+    "long": ([HEADER, "", ROWS[0] + ",x"], "line 3: 6 fields, not the 5 of the header"),
+    "time": (
+        [HEADER, "2017-13-09 07:02:00,6,1,6,a"],
+        "line 2: timestamp='2017-13-09 07:02:00' is not a time of the form",
+    ),
+    "time form": ([HEADER, "1507532520,6,1,6,a"], "line 2: timestamp='1507532520' is not a time"),
+    "duration": (
+        [HEADER, "2017-10-09 07:02:00,1h,1,6,a"],
+        "line 2: duration='1h' is not a number",
+    ),
+    "negative duration": (
+        [HEADER, "2017-10-09 07:02:00,-6,1,6,a"],
+        "line 2: duration=-6 is below 0",
+    ),
+    "nan": ([HEADER, "2017-10-09 07:02:00,nan,1,6,a"], "line 2: duration=nan is not finite"),
+    "infinite": ([HEADER, "2017-10-09 07:02:00,inf,1,6,a"], "duration=inf is not finite"),
+    "gpus": ([HEADER, "2017-10-09 07:02:00,6,1.5,6,a"], "num_gpus='1.5' is not an integer"),
+    "no gpus": ([HEADER, "2017-10-09 07:02:00,6,,6,a"], "num_gpus='' is not an integer"),
+    "negative gpus": ([HEADER, *ROWS, "2017-10-09 07:02:00,6,-1,6,a"], "line 5: num_gpus=-1 is"),
+    "cluster": ([HEADER, "2017-10-09 07:02:00,6,1,6,"], "line 2: cluster='' is empty"),
+    "quote": ([HEADER, '"2017-10-09,6,1,6,a'], "line 2: not CSV: unexpected end of data"),
+}
+
+
+@pytest.mark.parametrize(("lines", "message"), BAD_CSV.values(), ids=BAD_CSV)
+def test_malformed_csv_is_refused(tmp_path: Path, lines: list[str], message: str) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(lines))
+    with pytest.raises(ValueError, match=re.escape(message)) as caught:
+        read_philly_csv(path)
+    assert str(caught.value).startswith(f"{path}: line ")
+
+
+def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv.gz"
+    path.write_bytes(gzip.compress("\n".join([HEADER, *ROWS]).encode())[:-6])
+    with pytest.raises(ValueError, match=r"log\.csv\.gz: damaged gzip data"):
+        read_philly_csv(path)
+    path.write_bytes(b"timestamp\xff")
+    with pytest.raises(ValueError, match="byte 9 is not UTF-8 text"):
+        read_philly_csv(path)
+
+
+# --- JSON ----------------------------------------------------------------------------------------
+
+
+def attempt(start: str | None, end: str | None, *gpus: int) -> dict[str, Any]:
+    """An attempt on 7 October 2017 with `gpus` GPUs on machines m0, m1, ..."""
+    times = [t if t in (None, "None") else f"2017-10-07 {t}" for t in (start, end)]
+    detail = [{"ip": f"m{i}", "gpus": [f"gpu{k}" for k in range(n)]} for i, n in enumerate(gpus)]
+    return {"start_time": times[0], "end_time": times[1], "detail": detail}
+
+
+def entry(id: str, *attempts: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {
+        "status": "Pass",
+        "vc": "aaa",
+        "jobid": id,
+        "user": "hash",
+        "submitted_time": "2017-10-07 01:00:00",
+        "attempts": list(attempts),
+        **fields,
+    }
+
+
+LOG = [
+    entry(
+        "two",
+        attempt("01:10:00", "01:11:00", 8, 4),
+        attempt("01:20:00", "01:22:30", 2),
+        status="Killed",
+        submitted_time="2017-10-07 01:05:00",
+        vc="bbb",
+    ),
+    entry("one", attempt("01:00:05", "01:00:07", 1)),
+]
+
+
+def log(path: Path, data: Any) -> Path:
+    path.write_text(json.dumps(data), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(("work", "seconds"), [("attempts", 60 + 150), ("span", 750)])
+def test_json_entries_become_jobs(tmp_path: Path, work: Any, seconds: int) -> None:
+    trace = read_philly_json(log(tmp_path / "cluster_job_log", LOG), work=work)
+    assert trace.jobs == (
+        Job(id="one", gpus=1, user="aaa", release=0, work=2),
+        Job(id="two", gpus=12, user="bbb", release=300, work=seconds),
+    )
+    assert trace.users == (User("aaa"), User("bbb"))
+    assert (trace.name, trace.origin) == ("cluster_job_log", "2017-10-07 01:00:00")
+    assert str(trace.report) == "2 rows read, 2 jobs; status of the jobs: Killed: 1, Pass: 1"
+
+
+def test_the_sum_of_attempts_is_the_default(tmp_path: Path) -> None:
+    assert read_philly_json(log(tmp_path / "x.json", LOG)).jobs[1].work == 210
+
+
+def test_the_first_attempt_with_gpus_tells_the_demand(tmp_path: Path) -> None:
+    data = [
+        entry("a", attempt("01:10:00", "01:11:00"), attempt("01:20:00", "01:21:00", 4)),
+        entry("b", {"start_time": "2017-10-07 01:10:00", "end_time": "2017-10-07 01:10:09"}),
+    ]
+    trace = read_philly_json(log(tmp_path / "x.json", data))
+    assert [(job.id, job.gpus, job.work) for job in trace.jobs] == [("a", 4, 120)]
+    assert trace.report.skipped == {"no GPUs in any attempt": 1}
+
+
+UNUSABLE = {
+    "no submission": (entry("x", *LOG[0]["attempts"], submitted_time="None"), "unknown submission"),
+    "null submission": (entry("x", *LOG[0]["attempts"], submitted_time=None), "unknown submission"),
+    "never scheduled": (entry("x"), "no attempt"),
+    "no gpus": (entry("x", attempt("01:00:00", "01:00:09")), "no GPUs in any attempt"),
+    "null end": (entry("x", attempt("01:00:00", None, 1)), "incomplete times"),
+    "None end": (entry("x", attempt("01:00:00", "None", 1)), "incomplete times"),
+    "None start": (entry("x", attempt("None", "01:00:00", 1)), "incomplete times"),
+    "no start": (
+        entry("x", {k: v for k, v in LOG[0]["attempts"][0].items() if k != "start_time"}),
+        "incomplete times",
+    ),
+    "one of two": (
+        entry("x", attempt("01:00:00", "01:00:01", 1), attempt("01:01:00", None, 1)),
+        "incomplete times",
+    ),
+    "backwards": (entry("x", attempt("01:00:01", "01:00:00", 1)), "end before start"),
+    "zero": (entry("x", attempt("01:00:01", "01:00:01", 1)), "zero duration"),
+}
+
+
+@pytest.mark.parametrize(("row", "reason"), UNUSABLE.values(), ids=UNUSABLE)
+def test_unusable_entries_are_counted_by_reason(tmp_path: Path, row: Any, reason: str) -> None:
+    trace = read_philly_json(log(tmp_path / "x.json", [*LOG, row]))
+    assert [job.id for job in trace.jobs] == ["one", "two"]
+    assert (trace.report.read, dict(trace.report.skipped)) == (3, {reason: 1})
+
+
+def test_the_span_needs_the_outer_times_only(tmp_path: Path) -> None:
+    row = entry("x", attempt("01:00:00", None, 1), attempt("None", "01:02:00", 1))
+    path = log(tmp_path / "x.json", [row])
+    assert [job.work for job in read_philly_json(path, work="span").jobs] == [120]
+    assert read_philly_json(path).report.skipped == {"incomplete times": 1}
+
+
+def change(data: list[Any], *path: str | int, **fields: Any) -> list[Any]:
+    data = copy.deepcopy(data)
+    place: Any = data
+    for key in path:
+        place = place[key]
+    place.update({name: value for name, value in fields.items() if value is not ...})
+    for name in [name for name, value in fields.items() if value is ...]:
+        del place[name]
+    return data
+
+
+BAD_JSON: dict[str, tuple[Any, str]] = {
+    "object": ({"jobs": []}, "top level: a JSON dict, not a list of jobs"),
+    "number": ([7], "job[0]: 7 is not an object"),
+    "no id": (change(LOG, 1, jobid=...), "job[1]: field 'jobid' is missing"),
+    "no attempts": (change(LOG, 0, attempts=...), "job[0]: field 'attempts' is missing"),
+    "no status": (change(LOG, 0, status=...), "job[0]: field 'status' is missing"),
+    "id number": (change(LOG, 1, jobid=12), "job[1]: jobid=12 is not a non-empty string"),
+    "empty vc": (change(LOG, 1, vc=""), "job[1]: vc='' is not a non-empty string"),
+    "id twice": ([*LOG, LOG[0]], "job[2]: jobid='two' occurs at job[0] too, it is unique"),
+    "attempts": (change(LOG, 1, attempts=None), "job[1]: attempts=None is not a list"),
+    "attempt": (change(LOG, 1, attempts=[3]), "job[1].attempts[0]: 3 is not an object"),
+    "time": (
+        change(LOG, 1, submitted_time="soon"),
+        "job[1]: submitted_time='soon' is not a time of the form",
+    ),
+    "time number": (
+        change(LOG, 0, "attempts", 1, end_time=12),
+        "job[0].attempts[1]: end_time=12 is not text",
+    ),
+    "detail": (
+        change(LOG, 0, "attempts", 1, detail={}),
+        "job[0].attempts[1]: detail={} is not a list",
+    ),
+    "gpus": (
+        change(LOG, 0, "attempts", 0, "detail", 1, gpus=4),
+        "job[0].attempts[0].detail[1]: gpus=4 is not a list",
+    ),
+    "gpu twice": (
+        change(LOG, 1, "attempts", 0, "detail", 0, gpus=["gpu0", "gpu0"]),
+        "job[1].attempts[0].detail[0]: gpus=['gpu0', 'gpu0'] has a GPU twice",
+    ),
+}
+
+
+@pytest.mark.parametrize(("data", "message"), BAD_JSON.values(), ids=BAD_JSON)
+def test_malformed_json_logs_are_refused(tmp_path: Path, data: Any, message: str) -> None:
+    path = log(tmp_path / "x.json", data)
+    with pytest.raises(ValueError, match=re.escape(f"{path}: {message}")):
+        read_philly_json(path)
+
+
+def test_text_that_is_no_json_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"x\.json: line 1, column 2: not JSON"):
+        read_philly_json(text(tmp_path / "x.json", "[oops"))
+    with pytest.raises(ValueError, match="work='sum' is not one of 'attempts', 'span'"):
+        read_philly_json(tmp_path / "x.json", work="sum")  # type: ignore[arg-type]
+
+
+# --- the real samples ----------------------------------------------------------------------------
+
+
+def test_the_real_csv(traces: Path) -> None:
+    path = traces / "philly" / "philly.csv.gz"
+    trace = read_philly_csv(path)
+    with gzip.open(path, "rt") as file:
+        rows = [row for row in csv.DictReader(file) if row["timestamp"]]
+    assert trace.report.read == len(rows)
+    assert trace.report.skipped == {}  # says its provenance: shortest 1 s, no 0 GPUs
+    assert Counter(job.gpus for job in trace.jobs) == Counter(int(r["num_gpus"]) for r in rows)
+    assert sum(job.gpus * (job.work or 0) for job in trace.jobs) == sum(
+        float(row["gpu_time"]) for row in rows
+    )
+    assert trace.origin == min(row["timestamp"] for row in rows)
+    assert {user.id for user in trace.users} == {row["cluster"] for row in rows}
+
+
+@pytest.mark.parametrize(("work", "seconds"), [("attempts", 193_256), ("span", 193_263)])
+def test_the_published_example(traces: Path, work: Any, seconds: int) -> None:
+    trace = read_philly_json(traces / "philly" / "cluster_job_log.example.json", work=work)
+    assert [(job.gpus, job.work, job.user) for job in trace.jobs] == [(8, seconds, "ee9e8c")]
+
+
+def test_real_attempts_give_the_durations_of_the_csv(traces: Path, tmp_path: Path) -> None:
+    """The attempts of 1,938 real jobs, put into the schema of the log (which cannot be had)."""
+    with gzip.open(traces / "philly" / "jobs_ge4gpu_with_attempts.json.gz", "rt") as file:
+        real = json.load(file)
+    data = [
+        {
+            "status": "Pass",
+            "vc": "any",
+            "jobid": row["id"],
+            "submitted_time": row["submitted_time"],
+            "attempts": [
+                {**run, "detail": [{"ip": "m0", "gpus": list(range(row["num_gpus"]))}]}
+                for run in row["attempts"]
+            ],
+        }
+        for row in real
+    ]
+    path = log(tmp_path / "x.json", data)
+    span = {job.id: job.work for job in read_philly_json(path, work="span").jobs}
+    assert all(
+        span[row["id"]] == pytest.approx(60 * row["runtime"], abs=1)
+        for row in real
+        if row["id"] in span
+    )
+    known = Counter(
+        (job.gpus, job.work)
+        for job in read_philly_csv(traces / "philly" / "philly.csv.gz").jobs
+        if job.gpus >= 4
+    )
+    found = Counter((job.gpus, job.work) for job in read_philly_json(path).jobs)
+    assert (known & found).total() > 0.98 * found.total() > 0.95 * len(real)

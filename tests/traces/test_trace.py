@@ -1,0 +1,42 @@
+"""A trace accounts for every row; reader names lead to readers."""
+
+from __future__ import annotations
+
+import pytest
+
+from gangsched.instances import Job, ReadReport, Trace
+from gangsched.instances.traces import READERS, read_philly_csv, read_philly_json, read_swf
+
+
+def test_readers_by_name() -> None:
+    assert dict(READERS) == {
+        "philly-csv": read_philly_csv,
+        "philly-json": read_philly_json,
+        "swf": read_swf,
+    }
+
+
+def test_the_report_is_one_line_with_the_largest_reason_first() -> None:
+    report = ReadReport(read=2000, skipped={"no GPUs": 3, "zero duration": 9}, notes=("note",))
+    assert report.kept == 1988
+    assert str(report) == (
+        "2,000 rows read, 1,988 jobs, 12 skipped (zero duration: 9, no GPUs: 3); note"
+    )
+
+
+def test_a_report_that_cannot_be_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"skipped=\{'x': 3\} exceeds read=2"):
+        ReadReport(read=2, skipped={"x": 3})
+    with pytest.raises(ValueError, match="has a count below 1"):
+        ReadReport(read=2, skipped={"x": 0})
+
+
+def test_no_row_may_be_lost() -> None:
+    with pytest.raises(ValueError, match="trace 't': 1 jobs, but the report has kept=2"):
+        Trace(name="t", jobs=(Job(id="a", gpus=1),), report=ReadReport(read=2))
+
+
+def test_jobs_are_sorted_by_release() -> None:
+    jobs = (Job(id="a", gpus=1, release=5), Job(id="b", gpus=1))
+    with pytest.raises(ValueError, match="trace 't': jobs are not sorted by release"):
+        Trace(name="t", jobs=jobs, report=ReadReport(read=2))
