@@ -1,0 +1,247 @@
+"""Replay the proof of a bound, in exact arithmetic and without the code that found it.
+
+Nothing here imports :mod:`gangsched.analysis.bounds`: durations are computed again from the
+problem's definition of one iteration, sums and knapsacks are integers, no float takes part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..formulations.rar_ddls import RarDdls
+from ..solvers.result import Bound
+
+__all__ = ["InvalidCertificate", "NoCertificate", "verify_bound"]
+
+#: longest knapsack, in slots, that is replayed (an array of this length is made)
+MAX_CAPACITY = 10**8
+
+
+class InvalidCertificate(ValueError):
+    """A certificate that is malformed, does not hold, or proves less than its bound claims."""
+
+
+class NoCertificate(ValueError):
+    """A bound without a certificate: a solver's own claim, which cannot be replayed."""
+
+
+def verify_bound(problem: Any, bound: Bound) -> None:
+    """Prove `bound` again from its certificate, or raise.
+
+    Only a bound that passes may be called certified.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem that the bound is claimed for; of this version: :class:`RarDdls`.
+    bound : Bound
+
+    Raises
+    ------
+    NoCertificate
+        If `bound` carries none.
+    InvalidCertificate
+        If the certificate's kind is unknown for this problem, a field is missing, of the wrong type
+        or out of range, the proof does not hold, or it proves less than `bound.value`.
+
+    Notes
+    -----
+    The proofs (N GPUs; G_j, d_j: gang size and shortest duration of job j). On n servers beside p
+    spanning jobs, job j makes phi_j(n, p) progress a slot, and phi does not increase in p: so it
+    needs at least ceil(F_j / phi_j(n, 1)) slots on n servers, and d_j slots, the least of these
+    over all spans, whatever the contention. A schedule of makespan C therefore gives every GPU a
+    set of different jobs that run one after another, with sum of d_j <= C, and puts job j into the
+    sets of G_j GPUs. Each kind of certificate refutes this for one C ("target"), which proves the
+    makespan to be at least C + 1.
+
+    - ``area``: all sets together hold sum_j G_j d_j <= N C.
+    - ``longest job``: no set holds a job with d_j > C.
+    - ``dff``: a function g is dual feasible when g(d) over any set with sum d <= C adds up to 1 or
+      less; then sum_j G_j g(d_j) <= N. Here g = u_k(U_eps(d / C)) with
+      U_eps(x) = 1 above 1 - eps/C, 0 below eps/C, else x, for eps <= C/2 [1]_, and
+      u_k(x) = x where (k + 1) x is integral, else floor((k + 1) x) / k [1]_; k = 0 and eps = 0
+      stand for the identity.
+    - ``configuration lp``: duals v_j >= 0 with sum of v_j <= D ("scale") over every set with
+      sum d_j <= C (a 0/1 knapsack, solved here by dynamic programming); then
+      sum_j G_j v_j <= N D.
+
+    O(sum_j S) exact rationals for d_j; the knapsack takes O(jobs min(C, sum_j d_j)) steps.
+
+    References
+    ----------
+    .. [1] S. P. Fekete, J. Schepers. New classes of fast lower bounds for bin packing problems.
+       Mathematical Programming 91, 2001.
+
+    Examples
+    --------
+    >>> from gangsched.instances import Cluster, Instance, RingJob
+    >>> jobs = [RingJob(id=i, gpus=1, iterations=50, gradient=0, base_time=0.01) for i in "abc"]
+    >>> problem = RarDdls(Instance(Cluster.of_sizes([1, 1]), jobs))
+    >>> verify_bound(problem, Bound(2, "area", {"kind": "area"}))
+    >>> verify_bound(problem, Bound(3, "area", {"kind": "area"}))
+    Traceback (most recent call last):
+        ...
+    gangsched.analysis.certificates.InvalidCertificate: bound 3 (area): the certificate proves 2
+    """
+    name = f"bound {bound.value} ({bound.method})"
+    if bound.certificate is None:
+        raise NoCertificate(f"{name}: no certificate, so it is a claim that nobody can check")
+    kind, kinds = bound.certificate.get("kind"), RULES.get(type(problem), {})
+    if not isinstance(kind, str) or kind not in kinds:
+        known = ", ".join(kinds) or "none"
+        raise InvalidCertificate(
+            f"{name}: kind={kind!r} is not a kind for {type(problem).__name__} (known: {known})"
+        )
+    try:
+        proven = kinds[kind](problem, bound.certificate)
+    except InvalidCertificate as error:
+        raise InvalidCertificate(f"{name}: {error}") from None
+    if (bound.value - proven) * (1 if problem.sense.value == "minimise" else -1) > 0:
+        raise InvalidCertificate(f"{name}: the certificate proves {proven}")
+
+
+# --- RAR-DDLS ------------------------------------------------------------------------------------
+
+
+def _area(problem: RarDdls, _: Mapping[str, Any]) -> int:
+    area = sum(job.gpus * d for job, d in zip(problem.jobs, _durations(problem), strict=True))
+    return -(-area // problem.instance.cluster.gpus)
+
+
+def _longest_job(problem: RarDdls, certificate: Mapping[str, Any]) -> int:
+    job = _integer(certificate, "job", 0)
+    if job >= len(problem.jobs):
+        raise InvalidCertificate(f"job={job} is not one of the {len(problem.jobs)} jobs")
+    return _shortest(problem, job, _fewest(problem))
+
+
+def _dff(problem: RarDdls, certificate: Mapping[str, Any]) -> int:
+    durations = _durations(problem)
+    target = _target(certificate, durations)
+    k, eps = _integer(certificate, "k", 0), _integer(certificate, "eps", 0)
+    if 2 * eps > target:
+        raise InvalidCertificate(f"eps={eps} exceeds half the target {target}")
+    # g in units of 1 / (k C), or of 1 / C for k = 0
+    unit = max(k, 1) * target
+    total = sum(
+        job.gpus * _stepped(_thresholded(d, target, eps), target, k)
+        for job, d in zip(problem.jobs, durations, strict=True)
+    )
+    _require_excess(total, problem.instance.cluster.gpus * unit, target)
+    return target + 1
+
+
+def _thresholded(d: int, target: int, eps: int) -> int:
+    """C times U_eps(d / C)."""
+    return target if d > target - eps else 0 if d < eps else d
+
+
+def _stepped(d: int, target: int, k: int) -> int:
+    """k C times u_k(d / C); d itself for k = 0."""
+    if k == 0:
+        return d
+    steps, rest = divmod((k + 1) * d, target)
+    return steps * target if rest else k * d
+
+
+def _configuration(problem: RarDdls, certificate: Mapping[str, Any]) -> int:
+    durations = _durations(problem)
+    target = _target(certificate, durations)
+    scale = _integer(certificate, "scale", 1)
+    duals = _duals(certificate, len(durations))
+    worth = _knapsack(durations, duals, min(target, sum(durations)))
+    if worth > scale:
+        raise InvalidCertificate(
+            f"duals of jobs that fit into {target} slots add up to {worth}, above scale={scale}"
+        )
+    total = sum(job.gpus * v for job, v in zip(problem.jobs, duals, strict=True))
+    _require_excess(total, problem.instance.cluster.gpus * scale, target)
+    return target + 1
+
+
+def _duals(certificate: Mapping[str, Any], jobs: int) -> list[int]:
+    duals = certificate.get("duals")
+    if not isinstance(duals, (list, tuple)):
+        raise InvalidCertificate(f"duals={duals!r} is not a list of integers")
+    if len(duals) != jobs:
+        raise InvalidCertificate(f"duals has {len(duals)} entries for {jobs} jobs")
+    for j, value in enumerate(duals):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise InvalidCertificate(f"duals[{j}]={value!r} is not an integer >= 0")
+    return list(duals)
+
+
+def _knapsack(sizes: list[int], values: list[int], capacity: int) -> int:
+    """Most that items of these values can add up to within the capacity; each at most once."""
+    if capacity > MAX_CAPACITY:
+        raise InvalidCertificate(f"target: {capacity} slots are more than {MAX_CAPACITY}")
+    kind = np.int64 if sum(values) < 2**62 else object
+    best = np.zeros(capacity + 1, dtype=kind)
+    for size, value in zip(sizes, values, strict=True):
+        if value and size <= capacity:
+            np.maximum(best[size:], best[: capacity + 1 - size] + value, out=best[size:])
+    return int(best[-1])
+
+
+def _require_excess(total: int, room: int, target: int) -> None:
+    if total <= room:
+        raise InvalidCertificate(
+            f"target={target} is not refuted: the jobs need {total} and the GPUs offer {room}"
+        )
+
+
+def _integer(certificate: Mapping[str, Any], name: str, at_least: int) -> int:
+    if name not in certificate:
+        raise InvalidCertificate(f"field {name!r} is missing")
+    value = certificate[name]
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidCertificate(f"{name}={value!r} is not an integer")
+    if value < at_least:
+        raise InvalidCertificate(f"{name}={value} is below {at_least}")
+    return value
+
+
+def _target(certificate: Mapping[str, Any], durations: list[int]) -> int:
+    target = _integer(certificate, "target", 1)
+    longest = max(durations, default=0)
+    if target < longest:
+        raise InvalidCertificate(f"target={target} is below the longest job's {longest} slots")
+    return target
+
+
+def _durations(problem: RarDdls) -> list[int]:
+    """d_j of every job, from eq. (8) in rationals."""
+    fewest = _fewest(problem)
+    return [_shortest(problem, j, fewest) for j in range(len(problem.jobs))]
+
+
+def _shortest(problem: RarDdls, job: int, room: list[int]) -> int:
+    """d_j, with `room` the GPUs of the n largest servers, for n = 1, 2, ...
+
+    tau_j(n, 1) grows with n from n = 2 on (by xi2 a server), so only n = 1 and the fewest servers
+    above one can be best.
+    """
+    gpus = problem.jobs[job].gpus
+    spans = [n for n, held in enumerate(room, 1) if held >= gpus and n <= gpus]
+    best = max(problem.progress(problem.iteration_time(job, n, 1)) for n in spans[:2])
+    return -(-problem.jobs[job].iterations * problem.resolution // best)
+
+
+def _fewest(problem: RarDdls) -> list[int]:
+    """GPUs of the n largest servers, for n = 1, 2, ..."""
+    sizes = sorted(problem.instance.cluster.sizes, reverse=True)
+    return [sum(sizes[: n + 1]) for n in range(len(sizes))]
+
+
+#: what each kind of certificate proves, by problem: the least makespan it leaves possible
+RULES: Mapping[type, Mapping[str, Callable[[Any, Mapping[str, Any]], int]]] = {
+    RarDdls: {
+        "area": _area,
+        "longest job": _longest_job,
+        "dff": _dff,
+        "configuration lp": _configuration,
+    },
+}
