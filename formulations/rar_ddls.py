@@ -85,7 +85,7 @@ from ..instances.model import Instance, RingJob, check_real
 from ..instances.schedule import Schedule, Segment
 from .problem import Model, Sense
 
-__all__ = ["DEGRADATIONS", "Estimates", "RarDdls", "estimates", "evaluate"]
+__all__ = ["DEGRADATIONS", "Estimates", "RarDdls", "estimated_times", "estimates", "evaluate"]
 
 Ints = NDArray[np.int64]
 
@@ -563,8 +563,19 @@ class Estimates:
     spread: float
 
 
+def estimated_times(problem: RarDdls) -> Ints:
+    """Return rho_hat_j = ceil(F_j / phi_j(nmin(G_j), 1)): fewest servers, alone, in slots.
+
+    d_j, the shortest duration on any span, where fewest servers leave the job no progress (floor).
+    """
+    number = np.arange(len(problem.jobs))
+    rate = problem.rates[number, problem.fewest - 1, 1] if number.size else number
+    work = np.array([job.iterations * problem.resolution for job in problem.jobs], dtype=np.int64)
+    return np.where(rate > 0, -(-work // np.maximum(rate, 1)), problem.shortest_durations())
+
+
 def estimates(problem: RarDdls) -> Estimates:
-    """Return rho_hat_j = ceil(F_j / phi_j(nmin(G_j), 1)) with l, u from the bounds of tau.
+    """Return the estimated times rho_hat_j with l, u from the bounds of tau.
 
     Section 5.1 bounds tau_j by B in [b^e / f(alpha, k(max O_s)), b^i] and a span in [1, G_j].
     l = 0 and spread = inf where the upper bound of tau leaves a job no progress (floor).
@@ -577,19 +588,17 @@ def estimates(problem: RarDdls) -> Estimates:
     >>> e.times.tolist(), e.lower, e.upper
     ([21], 0.9130434782608695, 1.0)
     """
-    times, fastest, slowest = [], [], []
+    fastest, slowest = [], []
     largest = max(problem.instance.cluster.sizes)
     for j, job in enumerate(problem.jobs):
         low, high = _time_bounds(problem, j, largest)
         work = job.iterations * problem.resolution
-        alone = problem.duration(j, int(problem.fewest[j]))
-        times.append(int(problem.shortest_durations()[j]) if alone is None else alone)
         fastest.append(-(-work // problem.progress(low)))
         slow = problem.progress(high)
         slowest.append(-(-work // slow) if slow else float("inf"))
-    rho, fast, slow_ = np.array(times), np.array(fastest), np.array(slowest)
+    rho, fast, slow_ = estimated_times(problem), np.array(fastest), np.array(slowest)
     return Estimates(
-        times=rho.astype(np.int64),
+        times=rho,
         lower=float(min(1.0, (rho / slow_).min(initial=1.0))),
         upper=float(max(1.0, (rho / fast).max(initial=1.0))),
         spread=float((slow_ / fast).max(initial=1.0)),

@@ -16,7 +16,7 @@ l. 14-18            a run counts only when all jobs are placed      errata E11
 Algorithm 2         :func:`fa_ffp`                                  errata E14, E15
 Algorithm 3         :func:`lbsgf`                                   errata E15, E17
 U_s^g               ``GangQueue.load``                              reset each run, errata E20
-rho_hat_j           :func:`gangsched.formulations.rar_ddls.estimates`
+rho_hat_j           ``formulations.rar_ddls.estimated_times``
 lambda_j, u         ``SjfBcoParams.reach``, ``SjfBcoParams.u``
 ==================  ==============================================  ===========================
 
@@ -46,7 +46,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..formulations.rar_ddls import RarDdls, estimates
+from ..formulations.rar_ddls import RarDdls, estimated_times
 from ..instances.schedule import Schedule
 from .bounds import area_bound
 from .gang_queue import GangQueue, Plan, head_of_line
@@ -312,7 +312,7 @@ def sjf_bco(
     """
     params = params or SjfBcoParams()
     started = time.perf_counter()
-    rho = estimates(problem).times
+    rho = estimated_times(problem)
     order = sorted(range(len(rho)), key=lambda j: (problem.jobs[j].gpus, j))  # line 3
     gangs = {job.gpus for job in problem.jobs}
     search = LimitSearch(

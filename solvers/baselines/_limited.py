@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...formulations.rar_ddls import RarDdls, estimates
+from ...formulations.rar_ddls import RarDdls, estimated_times
 from ...instances.schedule import Schedule
 from ..gang_queue import GangQueue, Plan, head_of_line
 from ..rar_ddls import LimitSearch
@@ -26,7 +26,7 @@ def search_in_arrival_order(
 ) -> Result[Schedule]:
     """Serve the jobs in input order by one placement rule, given as function and as core's name."""
     started = time.perf_counter()
-    rho = estimates(problem).times
+    rho = estimated_times(problem)
     order = np.arange(len(problem.jobs))
 
     def run(kappa: int, limit: float) -> Plan | None:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...formulations.rar_ddls import RarDdls, estimates
+from ...formulations.rar_ddls import RarDdls, estimated_times
 from ...instances.schedule import Schedule
 from ..gang_queue import GangQueue, backfill
 from ..rar_ddls import LimitSearch
@@ -101,7 +101,7 @@ def backfilling(
     if order not in PRIORITIES:
         raise ValueError(f"backfilling: order={order!r} is not one of {', '.join(PRIORITIES)}")
     started = time.perf_counter()
-    rho = estimates(problem).times
+    rho = estimated_times(problem)
     durations = problem.shortest_durations().tolist()
     priority = [
         PRIORITIES[order](job.gpus, d) for job, d in zip(problem.jobs, durations, strict=True)

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from ...formulations.rar_ddls import RarDdls, estimates
+from ...formulations.rar_ddls import RarDdls, estimated_times
 from ...instances.schedule import Schedule
 from ..gang_queue import GangQueue, head_of_line
 from ..rar_ddls import LimitSearch
@@ -64,7 +64,7 @@ def random_placement(
             return None
         return [_draw(rng, idle) for _ in range(wanted)]
 
-    rho = estimates(problem).times
+    rho = estimated_times(problem)
     order = list(range(len(problem.jobs)))
     search = LimitSearch(
         run=lambda kappa, limit: head_of_line(problem, rho, order, choose),

@@ -1,0 +1,148 @@
+"""The compiled core equals the readable reference, and both do what a gang queue promises."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from brute_force import slot_by_slot
+from gangsched.formulations.rar_ddls import RarDdls, estimates
+from gangsched.instances import Cluster, Instance, RingJob
+from gangsched.solvers import gang_queue_core as core
+from gangsched.solvers.baselines.backfilling import pack
+from gangsched.solvers.baselines.first_fit import choose_first
+from gangsched.solvers.gang_queue import GangQueue, Plan, backfill, head_of_line
+from gangsched.solvers.rar_ddls import fa_ffp, lbsgf
+from strategies import rar_problems
+
+RULES = {core.LEAST_LOADED: fa_ffp, core.FIRST: choose_first}
+
+
+def same(one: Plan | None, other: Plan | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return (
+        np.array_equal(one.start, other.start)
+        and np.array_equal(one.end, other.end)
+        and all(map(np.array_equal, one.gpus, other.gpus))
+        and one.load == other.load
+    )
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> tuple[RarDdls, list[int], list[int], float, float]:
+    problem = draw(rar_problems(max_jobs=7))
+    jobs = range(len(problem.jobs))
+    order = draw(st.permutations(jobs))
+    rule = [draw(st.sampled_from([0, 1, 2])) for _ in jobs]
+    limit = draw(st.one_of(st.just(core.NO_LIMIT), st.integers(1, 60)))
+    return problem, list(order), rule, limit, draw(st.sampled_from([1.0, 1.5, 2.0, 8.0]))
+
+
+@given(runs())
+def test_compiled_head_of_line_equals_the_reference(run) -> None:
+    problem, order, rule, limit, reach = run
+    rho = estimates(problem).times
+
+    def choose(queue: GangQueue, job: int) -> list[int] | None:
+        if rule[job] == core.LEAST_BUSY_SERVERS:
+            return lbsgf(queue, job, limit, reach)
+        return RULES[rule[job]](queue, job, limit)
+
+    compiled = core.Core(problem, rho).head_of_line(
+        np.array(order), np.array(rule), limit=limit, reach=reach
+    )
+    assert same(compiled, head_of_line(problem, rho, order, choose))
+
+
+@given(runs())
+def test_compiled_backfill_equals_the_reference(run) -> None:
+    problem, order, *_ = run
+    rho = estimates(problem).times
+    compiled = core.Core(problem, rho).backfill(np.array(order))
+    assert same(compiled, backfill(problem, rho, order, pack))
+
+
+@given(runs())
+def test_completions_are_those_of_the_slot_by_slot_reference(run) -> None:
+    problem, order, *_ = run
+    rho = estimates(problem).times
+    for plan in (
+        head_of_line(problem, rho, order, lambda q, j: fa_ffp(q, j, float("inf"))),
+        backfill(problem, rho, order, pack),
+    ):
+        if plan is not None:
+            placement = [row.gpus for row in plan.schedule(problem)]
+            longest = plan.makespan + 1
+            assert slot_by_slot(problem, plan.start, placement, longest) == plan.end.tolist()
+
+
+@given(runs())
+def test_head_of_line_never_overtakes_and_never_idles_needlessly(run) -> None:
+    problem, order, *_ = run
+    rho = estimates(problem).times
+    plan = head_of_line(problem, rho, order, lambda q, j: fa_ffp(q, j, float("inf")))
+    if plan is None:
+        return
+    starts = plan.start[order]
+    assert np.all(np.diff(starts) >= 0)
+    gangs = np.array([job.gpus for job in problem.jobs])
+    for before, job in pairwise(order):
+        if plan.start[job] > plan.start[before]:
+            slot = plan.start[job] - 1  # it did not fit one slot earlier
+            running = (plan.start <= slot) & (plan.end > slot)
+            assert gangs[running].sum() + gangs[job] > problem.instance.cluster.gpus
+
+
+@given(runs())
+def test_backfill_leaves_no_waiting_job_that_fits(run) -> None:
+    problem, order, *_ = run
+    plan = backfill(problem, estimates(problem).times, order, pack)
+    if plan is None:
+        return
+    gangs = np.array([job.gpus for job in problem.jobs])
+    for job in order:
+        for slot in range(int(plan.start[job])):
+            running = (plan.start <= slot) & (plan.end > slot)
+            assert gangs[running].sum() + gangs[job] > problem.instance.cluster.gpus
+
+
+def spanning(*gangs: int, sizes: tuple[int, ...], hundreds: int = 1) -> RarDdls:
+    jobs = [
+        RingJob(id=f"j{i}", gpus=g, iterations=100 * hundreds, gradient=0.0, base_time=0.0098)
+        for i, g in enumerate(gangs)
+    ]
+    return RarDdls(Instance(Cluster.of_sizes(sizes), jobs))
+
+
+def test_pack_prefers_the_tightest_server_then_the_emptiest_ones() -> None:
+    problem = spanning(2, 5, 1, sizes=(4, 2, 3))
+    queue = GangQueue(problem, estimates(problem).times)
+    assert pack(queue, 0) == [4, 5]  # server 1 fits exactly
+    assert pack(queue, 1) == [0, 1, 2, 3, 6]  # no server holds 5: servers 0 and 2 have most idle
+    queue.begin(1, [0, 1, 2, 3, 6])
+    assert pack(queue, 2) == [4]  # servers 1 and 2 have two idle GPUs each: the first one
+
+
+def test_a_gang_that_only_ever_waits_gives_no_plan() -> None:
+    problem = spanning(2, sizes=(1, 1))
+    assert head_of_line(problem, estimates(problem).times, [0], lambda q, j: None) is None
+    assert backfill(problem, estimates(problem).times, [0], lambda q, j: None) is None
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_deadlock_gives_no_plan(compiled: bool) -> None:
+    """Spec 8.5: two spanning jobs bring each other to a halt, phi(2, 2) = 0."""
+    jobs = [RingJob(id=i, gpus=3, iterations=8, gradient=0.3, base_time=0.01) for i in "ab"]
+    problem = RarDdls(Instance(Cluster.of_sizes([2, 2, 2]), jobs), xi1=1, xi2=0.005, alpha=0.5)
+    rho, order = estimates(problem).times, [0, 1]
+    plan = (
+        core.Core(problem, rho).backfill(np.array(order))
+        if compiled
+        else backfill(problem, rho, order, pack)
+    )
+    assert plan is None
