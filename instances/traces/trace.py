@@ -50,6 +50,10 @@ class ReadReport:
         """Rows that became jobs."""
         return self.read - sum(self.skipped.values())
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # mapping proxies do not pickle
+        return _rebuild, (self.read, dict(self.skipped), self.notes)
+
     def __str__(self) -> str:
         line = f"{self.read:,} rows read, {self.kept:,} jobs"
         if self.skipped:
@@ -57,6 +61,10 @@ class ReadReport:
             listed = ", ".join(f"{reason}: {count:,}" for reason, count in reasons)
             line += f", {self.read - self.kept:,} skipped ({listed})"
         return "; ".join((line, *self.notes))
+
+
+def _rebuild(read: int, skipped: dict[str, int], notes: tuple[str, ...]) -> ReadReport:
+    return ReadReport(read=read, skipped=skipped, notes=notes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

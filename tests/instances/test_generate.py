@@ -112,6 +112,7 @@ def test_contention_and_overhead_take_less_than_15_percent(variant: Any) -> None
         (320, [160, 28, 52, 60, 16, 4]),
         (10, [5, 1, 2, 2, 0, 0]),  # quotas 5, .875, 1.625, 1.875, .5, .125
         (16, [8, 1, 3, 3, 1, 0]),  # quotas 8, 1.4, 2.6, 3, .8, .2
+        (40, [20, 4, 7, 7, 2, 0]),  # quotas 20, 3.5, 6.5, 7.5, 2, .5: of four ties, the small
         (2, [1, 0, 0, 1, 0, 0]),  # quotas 1, .175, .325, .375, .1, .025
         (1, [1, 0, 0, 0, 0, 0]),
     ],
@@ -215,6 +216,9 @@ def test_arrivals_follow_the_constants(philly: Instance[Job]) -> None:
     assert per_day == pytest.approx(1092, rel=0.2)
     hourly = np.bincount(releases // 3600)
     assert 60 < hourly.var() / hourly.mean() < 300  # Poisson: 1; the trace: 164
+    gaps = np.diff(releases)
+    assert 5 <= np.median(gaps) <= 10  # the trace: 6
+    assert 0.02 < (gaps == 0).mean() < 0.15  # the trace: 0.09
 
 
 def test_the_week_has_its_shape() -> None:

@@ -115,6 +115,14 @@ def test_saving_twice_gives_the_same_bytes(tmp_path: Path, name: str, suffix: st
     assert io.load(two) == thing
 
 
+def test_compressed_files_carry_no_time(tmp_path: Path) -> None:
+    io.write_json(tmp_path / "x.json.gz", [1])
+    raw = (tmp_path / "x.json.gz").read_bytes()
+    assert raw[:2] == b"\x1f\x8b"
+    assert raw[4:8] == bytes(4)  # MTIME of RFC 1952
+    assert gzip.decompress(raw) == b"[1]\n"
+
+
 def test_bytes_are_canonical(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     io.write_json(path, {"b": [1, 2.5], "a": "é"})

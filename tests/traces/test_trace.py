@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from gangsched.instances import Job, ReadReport, Trace
@@ -22,6 +24,12 @@ def test_the_report_is_one_line_with_the_largest_reason_first() -> None:
     assert str(report) == (
         "2,000 rows read, 1,988 jobs, 12 skipped (zero duration: 9, no GPUs: 3); note"
     )
+
+
+def test_traces_survive_pickling() -> None:
+    report = ReadReport(read=2, skipped={"no GPUs": 1})
+    trace = Trace(name="t", jobs=(Job(id="a", gpus=1),), report=report)
+    assert pickle.loads(pickle.dumps(trace)) == trace
 
 
 def test_a_report_that_cannot_be_is_refused() -> None:
