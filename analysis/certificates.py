@@ -135,12 +135,12 @@ def _dff(problem: RarDdls, certificate: Mapping[str, Any]) -> int:
 
 
 def _thresholded(d: int, target: int, eps: int) -> int:
-    """C times U_eps(d / C)."""
+    """Scaled by C, U_eps(d / C)."""
     return target if d > target - eps else 0 if d < eps else d
 
 
 def _stepped(d: int, target: int, k: int) -> int:
-    """k C times u_k(d / C); d itself for k = 0."""
+    """Scaled by k C, u_k(d / C); d itself for k = 0."""
     if k == 0:
         return d
     steps, rest = divmod((k + 1) * d, target)

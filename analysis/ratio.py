@@ -1,0 +1,402 @@
+"""How far from optimal at most: ratios of objectives to proven bounds, and tables of them."""
+
+from __future__ import annotations
+
+import html
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..formulations.problem import Sense
+from ..formulations.rar_ddls import RarDdls
+from ..instances.schedule import Schedule
+from ..solvers.result import Bound, Refuted, Result
+from .bounds import best_bound
+from .certificates import NoCertificate, verify_bound
+
+__all__ = ["Comparison", "Row", "compare", "ratio"]
+
+logger = logging.getLogger("gangsched")
+
+
+def ratio(
+    result: Result[Any] | float | None, bound: Bound | None, sense: Sense | None = None
+) -> float | None:
+    """Return objective / bound (bound / objective for a maximisation), always at least 1.
+
+    The objective is at most this many times the optimum; it is a *certified* ratio if `bound` has
+    passed :func:`gangsched.analysis.bounds.verify_bound`.
+
+    Parameters
+    ----------
+    result : Result, float or None
+        A result, or the objective alone.
+    bound : Bound or None
+    sense : Sense or None
+        Needed with an objective alone; a result knows its own.
+
+    Returns
+    -------
+    float or None
+        None unless both the objective and the bound are there and positive.
+
+    Raises
+    ------
+    TypeError
+        If an objective comes without `sense`.
+    ValueError
+        If the objective is better than the bound, or `sense` is not that of the result.
+
+    Examples
+    --------
+    >>> ratio(12, Bound(10, "area"), Sense.MIN), ratio(12, Bound(15, "lp dual"), Sense.MAX)
+    (1.2, 1.25)
+    """
+    if isinstance(result, Result):
+        if sense not in (None, result.sense):
+            raise ValueError(f"ratio: sense={sense} is not the result's {result.sense}")
+        objective, sense = result.objective, result.sense
+    else:
+        objective = result
+    if sense is None:
+        raise TypeError("ratio: an objective alone needs sense=Sense.MIN or Sense.MAX")
+    if objective is None or bound is None:
+        return None
+    worse, better = objective, bound.value
+    if sense is Sense.MAX:
+        worse, better = better, worse
+    if worse < better:
+        raise ValueError(
+            f"ratio: objective={objective} beats the bound {bound.value} ({bound.method}, "
+            f"{sense.value}): a bug to chase"
+        )
+    return worse / better if better > 0 else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One solver of a comparison.
+
+    Parameters
+    ----------
+    solver : str
+        Name in the comparison.
+    status : str
+        Value of the result's :class:`Status`, or "error".
+    objective : float or None
+    bound : Bound or None
+        Best bound that was verified, the same in all rows; not the solver's own claim.
+    ratio : float or None
+        Certified ratio of the two.
+    mean_completion : float or None
+        Mean over jobs of end - release, in the instance's time unit; schedules only.
+    runtime : float
+        Wall seconds of the call.
+    error : str
+        Kind and message of the exception that the solver raised; else empty.
+    result : Result or None
+
+    Examples
+    --------
+    >>> Row(solver="a", status="error", runtime=0.1, error="KeyError: 3").objective is None
+    True
+    """
+
+    solver: str
+    status: str
+    objective: float | None = None
+    bound: Bound | None = None
+    ratio: float | None = None
+    mean_completion: float | None = None
+    runtime: float
+    error: str = ""
+    result: Result[Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data; wall time apart in ``timing``, all else is reproducible."""
+        return {
+            "solver": self.solver,
+            "status": self.status,
+            "stop": None if self.result is None else self.result.stop.value,
+            "objective": self.objective,
+            "ratio": self.ratio,
+            "mean_completion": self.mean_completion,
+            "claimed_bound": _bound_to_dict(self.result.bound if self.result else None),
+            "error": self.error,
+            "timing": {"runtime": self.runtime},
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Several solvers on one problem, measured against one verified bound; made by `compare`.
+
+    Parameters
+    ----------
+    problem : str
+        Name of the problem's type.
+    instance : str
+        Name of its instance.
+    sense : Sense
+    bound : Bound or None
+        Best verified bound; None where nothing could be verified.
+    rows : tuple of Row
+        In the order of the solvers.
+    refuted : tuple of Refuted
+        Printed variants whose answer breaks the problem.
+    unfinished : tuple of str
+        Solvers that an interrupt kept from finishing.
+
+    Examples
+    --------
+    See :func:`compare`.
+    """
+
+    problem: str
+    instance: str
+    sense: Sense
+    bound: Bound | None
+    rows: tuple[Row, ...]
+    refuted: tuple[Refuted[Any], ...] = ()
+    unfinished: tuple[str, ...] = ()
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether some solvers did not finish."""
+        return bool(self.unfinished)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-able data, equal for equal runs but for the ``timing`` of each row."""
+        return {
+            "problem": self.problem,
+            "instance": self.instance,
+            "sense": self.sense.value,
+            "bound": _bound_to_dict(self.bound),
+            "rows": [row.to_dict() for row in self.rows],
+            "refuted": [
+                {"solver": r.solver, "violations": list(r.violations)} for r in self.refuted
+            ],
+            "unfinished": list(self.unfinished),
+        }
+
+    def __str__(self) -> str:
+        table = [HEADINGS, *(_cells(row) for row in self.rows)]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = [
+            "  ".join(
+                cell.ljust(width) if i in LEFT else cell.rjust(width)
+                for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+            ).rstrip()
+            for cells in table
+        ]
+        return "\n".join([*lines, *self._notes()])
+
+    def _repr_html_(self) -> str:
+        def line(tag: str, cells: tuple[str, ...]) -> str:
+            return "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)
+
+        head = f"<tr>{line('th', HEADINGS)}</tr>"
+        body = "".join(f"<tr>{line('td', _cells(row))}</tr>" for row in self.rows)
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self._notes())
+        return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>{notes}"
+
+    def _notes(self) -> list[str]:
+        notes = ["bound: none verified, so no ratio is certified"]
+        if self.bound is not None:
+            notes = [f"bound: {self.bound.value:g} ({self.bound.method}, verified)"]
+        notes += [f"{row.solver}: {row.error}" for row in self.rows if row.error]
+        for r in self.refuted:
+            more = len(r.violations) - 1
+            tail = f" (and {more} more)" if more > 0 else ""
+            notes.append(f"{r.solver}: refuted: {''.join(r.violations[:1])}{tail}")
+        if self.unfinished:
+            notes.append(f"interrupted, not finished: {', '.join(self.unfinished)}")
+        return notes
+
+
+HEADINGS = (
+    "solver",
+    "objective",
+    "bound",
+    "certified ratio",
+    "mean completion",
+    "runtime",
+    "status",
+)
+LEFT = (0, 6)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    return (
+        row.solver,
+        _shown(row.objective, ".10g"),
+        _shown(row.bound.value if row.bound else None, ".10g"),
+        _shown(row.ratio, ".4f"),
+        _shown(row.mean_completion, ".1f"),
+        f"{row.runtime:.3f} s",
+        row.status,
+    )
+
+
+def _shown(value: float | None, form: str) -> str:
+    return "-" if value is None else format(value, form)
+
+
+def _bound_to_dict(bound: Bound | None) -> dict[str, Any] | None:
+    if bound is None:
+        return None
+    certificate = None if bound.certificate is None else dict(bound.certificate)
+    return {"value": bound.value, "method": bound.method, "certificate": certificate}
+
+
+def compare(
+    problem: Any,
+    solvers: Mapping[str, Callable[[Any], Result[Any] | Refuted[Any]]],
+    *,
+    bound: Bound | None = None,
+    on_result: Callable[[Row | Refuted[Any]], None] | None = None,
+) -> Comparison:
+    """Run each solver on `problem` and measure all of them against the best verified bound.
+
+    Parameters
+    ----------
+    problem : Problem
+    solvers : mapping of name to function
+        Each takes the problem and returns a Result or a Refuted. They run in this order.
+    bound : Bound or None
+        A bound to try beside those that the results carry; by default the fast one of
+        :func:`gangsched.analysis.bounds.best_bound` where the problem has it.
+    on_result : function or None
+        Called with each row as soon as it exists, with the best bound so far, and with each
+        Refuted.
+
+    Returns
+    -------
+    Comparison
+        Ctrl-C keeps the solvers that have finished and names the others in `unfinished`. A solver
+        that raises an exception gets a row with status "error", and the others go on; so does one
+        whose bound has a certificate that does not hold.
+
+    Raises
+    ------
+    InvalidCertificate, NoCertificate
+        If the given `bound` cannot be verified.
+    ValueError
+        If an objective is better than a verified bound: a bug to chase.
+
+    Examples
+    --------
+    >>> from gangsched.instances import Cluster, Instance, RingJob
+    >>> from gangsched.solvers import Stop
+    >>> from gangsched.formulations.rar_ddls import evaluate
+    >>> jobs = [RingJob(id=i, gpus=1, iterations=60, gradient=0, base_time=0.7) for i in "abc"]
+    >>> problem = RarDdls(Instance(Cluster.of_sizes([1, 1]), jobs))
+    >>> def one_gpu(problem):
+    ...     schedule = evaluate(problem, [0, 60, 120], [{0: 1}] * 3)
+    ...     return Result.of(problem, schedule, solver="one_gpu", stop=Stop.COMPLETED)
+    >>> comparison = compare(problem, {"one GPU": one_gpu})
+    >>> row = comparison.rows[0]
+    >>> row.objective, row.bound.value, row.ratio, row.mean_completion
+    (180, 120, 1.5, 120.0)
+    """
+    run = _Run(problem, bound)
+    waiting = list(solvers)
+    try:
+        for name, solver in solvers.items():
+            outcome = run.call(name, solver)
+            waiting.remove(name)
+            if on_result is not None:
+                on_result(run.measured(outcome) if isinstance(outcome, Row) else outcome)
+    except KeyboardInterrupt:
+        logger.warning("interrupted: %s did not finish", ", ".join(waiting) or "nothing")
+    return run.comparison(tuple(waiting))
+
+
+class _Run:
+    """What a comparison has found so far."""
+
+    def __init__(self, problem: Any, bound: Bound | None) -> None:
+        self.problem = problem
+        self.bound: Bound | None = None
+        self.rows: list[Row] = []
+        self.refuted: list[Refuted[Any]] = []
+        if bound is None and isinstance(problem, RarDdls):
+            bound = best_bound(problem)
+        if bound is not None:
+            verify_bound(problem, bound)
+            self.bound = bound
+
+    def call(self, name: str, solver: Callable[[Any], Any]) -> Row | Refuted[Any]:
+        started = time.perf_counter()
+        try:
+            outcome = solver(self.problem)
+            runtime = time.perf_counter() - started
+            if isinstance(outcome, Refuted):
+                refuted = Refuted(name, outcome.solution, outcome.violations)
+                self.refuted.append(refuted)
+                return refuted
+            self.rows.append(self._row(name, outcome, runtime))
+        except Exception as error:
+            logger.debug("solver %s failed", name, exc_info=True)
+            message = f"{type(error).__name__}: {error}"
+            runtime = time.perf_counter() - started
+            self.rows.append(Row(solver=name, status="error", runtime=runtime, error=message))
+        return self.rows[-1]
+
+    def _row(self, name: str, result: Any, runtime: float) -> Row:
+        if not isinstance(result, Result):
+            raise TypeError(f"a solver returns a Result or a Refuted, not {type(result).__name__}")
+        self._take(result.bound)
+        return Row(
+            solver=name,
+            status=result.status.value,
+            objective=result.objective,
+            mean_completion=_mean_completion(self.problem, result.solution),
+            runtime=runtime,
+            result=result,
+        )
+
+    def _take(self, bound: Bound | None) -> None:
+        """Keep a result's bound if it is better than the best so far and can be verified."""
+        if bound is None:
+            return
+        if self.bound is not None:
+            gain = bound.value - self.bound.value
+            if (gain if self.problem.sense is Sense.MIN else -gain) <= 0:
+                return
+        try:
+            verify_bound(self.problem, bound)
+        except NoCertificate:
+            return
+        self.bound = bound
+
+    def measured(self, row: Row) -> Row:
+        """The row with the best bound and the ratio to it."""
+        certified = ratio(row.objective, self.bound, self.problem.sense)
+        return replace(row, bound=self.bound, ratio=certified)
+
+    def comparison(self, unfinished: tuple[str, ...]) -> Comparison:
+        return Comparison(
+            problem=type(self.problem).__name__,
+            instance=self.problem.instance.name,
+            sense=self.problem.sense,
+            bound=self.bound,
+            rows=tuple(self.measured(row) for row in self.rows),
+            refuted=tuple(self.refuted),
+            unfinished=unfinished,
+        )
+
+
+def _mean_completion(problem: Any, solution: Any) -> float | None:
+    """Mean of end - release over all jobs that the schedule runs."""
+    if not isinstance(solution, Schedule) or not len(solution):
+        return None
+    jobs = problem.instance.jobs
+    end = np.zeros(len(jobs), dtype=np.int64)
+    np.maximum.at(end, solution.job, solution.end)
+    ran = np.unique(solution.job).tolist()
+    return float(sum(int(end[j]) - jobs[j].release for j in ran) / len(ran))
