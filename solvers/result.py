@@ -17,6 +17,8 @@ from importlib.metadata import version
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+
 from ..formulations.problem import Problem, Sense
 
 __all__ = ["Bound", "Refuted", "Result", "Status", "Stop"]
@@ -56,7 +58,13 @@ class Bound:
         How it was found, e.g. "area", "dual feasible function", "branch and bound".
     certificate : mapping or None
         Plain data from which :func:`gangsched.verify_bound` proves the bound again without the
-        code that found it; None for a solver's own claim.
+        code that found it; None for a solver's own claim. Tuples become lists and numpy's numbers
+        Python's, as in a file.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `value` is no finite integer or float, or `certificate` no mapping.
 
     Examples
     --------
@@ -69,18 +77,33 @@ class Bound:
     certificate: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        if not math.isfinite(self.value):
-            raise ValueError(f"bound: value={self.value} is not finite, a missing bound is None")
+        object.__setattr__(self, "value", _number("bound", "value", self.value))
         if self.certificate is not None:
-            object.__setattr__(self, "certificate", MappingProxyType(dict(self.certificate)))
+            if not isinstance(self.certificate, Mapping):
+                raise TypeError(f"bound: certificate={self.certificate!r} is not a mapping")
+            object.__setattr__(self, "certificate", MappingProxyType(_plain(self.certificate)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         certificate = None if self.certificate is None else dict(self.certificate)
         return Bound, (self.value, self.method, certificate)
 
 
-def _frozen_mapping(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    return MappingProxyType(dict(data))
+def _number(owner: str, name: str, value: Any) -> float:
+    """Return an integer or a finite float as Python's own; refuse anything else."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer)):
+        raise TypeError(f"{owner}: {name}={value!r} is not an integer or a float")
+    if not math.isfinite(value):
+        raise ValueError(f"{owner}: {name}={value} is not finite, what is missing is None")
+    return float(value) if isinstance(value, float) else int(value)
+
+
+def _plain(data: Any) -> Any:
+    """Return nested data with the types that JSON gives back, as far as it has them."""
+    if isinstance(data, Mapping):
+        return {key: _plain(value) for key, value in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [_plain(value) for value in data]
+    return data.item() if isinstance(data, np.generic) else data
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,9 +136,10 @@ class Result(Generic[S]):
 
     Raises
     ------
-    ValueError
-        Negative runtime; objective without solution or the reverse; OPTIMAL without a bound or with
-        a gap; a bound on the wrong side of the objective (a bug to chase, not to ignore).
+    ValueError, TypeError
+        Negative runtime or iterations; numbers that are not finite; objective without solution or
+        the reverse; OPTIMAL without a bound or with a gap; a bound on the wrong side of the
+        objective (a bug to chase, not to ignore).
     """
 
     solver: str
@@ -131,11 +155,20 @@ class Result(Generic[S]):
     history: Sequence[tuple[float, float | None, float | None]] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "info", _frozen_mapping(self.info))
-        object.__setattr__(self, "history", tuple(self.history))
-        if self.runtime < 0:
-            raise ValueError(f"result of {self.solver}: runtime={self.runtime} is negative")
+        owner = f"result of {self.solver}"
+        object.__setattr__(self, "info", MappingProxyType(_plain(self.info)))
+        object.__setattr__(self, "history", tuple(tuple(entry) for entry in self.history))
+        if self.objective is not None:
+            object.__setattr__(self, "objective", _number(owner, "objective", self.objective))
+        for name in ("runtime", "iterations"):
+            value = _number(owner, name, getattr(self, name))
+            if value < 0:
+                raise ValueError(f"{owner}: {name}={value} is negative")
+            object.__setattr__(self, name, value)
         self._check_status()
+        self._check_side()
+
+    def _check_side(self) -> None:
         if self.objective is not None and self.bound is not None:
             excess = self.bound.value - self.objective
             if (excess if self.sense is Sense.MIN else -excess) > 0:
@@ -198,7 +231,8 @@ class Result(Generic[S]):
         Raises
         ------
         AssertionError
-            When `solution` violates the problem: a bug of the solver.
+            When `solution` violates the problem, or is feasible although `infeasible` says that
+            nothing is: a bug of the solver.
         """
         objective = None
         status = Status.INFEASIBLE if infeasible else Status.UNKNOWN
@@ -206,6 +240,8 @@ class Result(Generic[S]):
             violations = problem.violations(solution)
             if violations:
                 raise AssertionError(f"bug in solver {solver}: " + "; ".join(violations[:5]))
+            if infeasible:
+                raise AssertionError(f"bug in solver {solver}: infeasible with a feasible solution")
             objective = problem.objective(solution)
             proven = bound is not None and bound.value == objective
             status = Status.OPTIMAL if proven else Status.FEASIBLE
@@ -227,15 +263,15 @@ class Result(Generic[S]):
         return "\n".join(f"{name:<10}{value}" for name, value in self._lines())
 
     def _lines(self) -> list[tuple[str, str]]:
-        bound = "none" if self.bound is None else f"{self.bound.value:g} ({self.bound.method})"
-        value = "none" if self.objective is None else f"{self.objective:g} ({self.sense.value})"
+        bound, value = "none", "none"
+        if self.bound is not None:
+            bound = f"{_shown(self.bound.value)} ({self.bound.method})"
+        if self.objective is not None:
+            value = f"{_shown(self.objective)} ({self.sense.value})"
         return [
             ("solver", self.solver),
             ("status", f"{self.status.value}, stopped: {self.stop.value}"),
-            (
-                "objective",
-                "none" if self.objective is None else f"{self.objective:g} ({self.sense.value})",
-            ),
+            ("objective", value),
             ("bound", bound),
             ("gap", "unknown" if self.gap is None else f"{100 * self.gap:.2f} %"),
             ("runtime", f"{self.runtime:.3f} s"),
@@ -247,6 +283,11 @@ class Result(Generic[S]):
             for name, value in self._lines()
         )
         return f"<table>{''.join(rows)}</table>"
+
+
+def _shown(value: float) -> str:
+    """Integers in full (a makespan of 1234567 slots is no 1.23457e+06), others to six digits."""
+    return str(int(value)) if value == int(value) else f"{value:g}"
 
 
 def _rebuild(fields: dict[str, Any]) -> Result[Any]:
