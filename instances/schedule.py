@@ -44,9 +44,11 @@ class Segment:
     start, end : int
         Half-open interval in the instance's time unit.
     gpus : mapping of int to int
-        GPUs used on each node, by the node's number.
+        GPUs used on each node, by the node's number (0 where it only gives parameter servers).
     devices : mapping of int to tuple of int, optional
         Which GPUs of each node (0 .. node.gpus - 1), where known.
+    ps : mapping of int to int, optional
+        Parameter-server slots used on nodes of `gpus`, where there are any.
 
     Examples
     --------
@@ -59,6 +61,7 @@ class Segment:
     end: int
     gpus: Mapping[int, int]
     devices: Mapping[int, tuple[int, ...]] | None = None
+    ps: Mapping[int, int] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,8 +147,14 @@ class Schedule:
                     f"schedule: devices={row.devices} of job {row.job} do not fit its "
                     f"gpus={dict(row.gpus)}"
                 )
+            if not set(row.ps or ()) <= set(row.gpus):
+                raise ValueError(
+                    f"schedule: ps={row.ps} of job {row.job} names nodes that its "
+                    f"gpus={dict(row.gpus)} do not"
+                )
         entries = [(node, count) for row in rows for node, count in row.gpus.items()]
         lengths = [len(row.gpus) for row in rows]
+        ps = [row.ps.get(node, 0) if row.ps else 0 for row in rows for node in row.gpus]
         device = [d for row in rows if row.devices for n in row.gpus for d in row.devices[n]]
         return cls(
             job=np.array([row.job for row in rows], dtype=np.int64),
@@ -154,6 +163,7 @@ class Schedule:
             ptr=np.cumsum([0, *lengths]),
             node=np.array([node for node, _ in entries], dtype=np.int64),
             gpus=np.array([count for _, count in entries], dtype=np.int64),
+            ps=np.array(ps, dtype=np.int64),
             device=np.array(device, dtype=np.int64),
         )
 
@@ -174,12 +184,14 @@ class Schedule:
                 n: tuple(int(d) for d in self.device[at[k] : at[k + 1]])
                 for k, n in enumerate(nodes)
             }
+        slots = [int(c) for c in self.ps[first:last]]
         return Segment(
             int(self.job[i]),
             int(self.start[i]),
             int(self.end[i]),
             dict(zip(nodes, counts, strict=True)),
             devices,
+            dict(zip(nodes, slots, strict=True)) if any(slots) else None,
         )
 
     def __iter__(self) -> Iterator[Segment]:

@@ -83,8 +83,7 @@ def test_devices_belong_to_their_node() -> None:
 
 @given(schedules())
 def test_segments_give_the_columns_back(schedule: Schedule) -> None:
-    if not schedule.ps.any():  # Segment has no parameter servers
-        assert Schedule.of(schedule) == schedule
+    assert Schedule.of(schedule) == schedule
 
 
 def test_an_empty_schedule_is_legal() -> None:
@@ -136,3 +135,8 @@ def test_allocations_compare_by_value() -> None:
     assert one != Allocation(("b",), ("v",), np.array([[1.5]]))
     with pytest.raises(ValueError, match="read-only"):
         one.shares[0, 0] = 2
+
+
+def test_parameter_servers_need_their_node_among_the_gpus() -> None:
+    with pytest.raises(ValueError, match=r"schedule: ps=\{1: 2\} of job 0 names nodes"):
+        Schedule.of([Segment(0, 0, 4, {0: 2}, ps={1: 2})])
