@@ -1,0 +1,488 @@
+"""Bounds against brute force, and certificates against every way of being wrong."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import combinations, combinations_with_replacement
+from math import ceil, floor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from brute_force import optimum
+from gangsched.analysis import bounds, certificates
+from gangsched.analysis.bounds import (
+    InvalidCertificate,
+    NoCertificate,
+    area_bound,
+    best_bound,
+    configuration_bound,
+    dff_bound,
+    verify_bound,
+)
+from gangsched.formulations.rar_ddls import RarDdls
+from gangsched.instances import Cluster, Instance, RingJob
+from gangsched.instances.generate import paper_cluster, rar_workload
+from gangsched.solvers import Bound
+from strategies import rar_problems, rar_schedules
+
+EVERY = [area_bound, dff_bound, configuration_bound]
+
+
+def packing(
+    durations: Sequence[int], gangs: Sequence[int] | None = None, *, gpus: int = 2
+) -> RarDdls:
+    """Jobs of these durations on one server: one iteration a slot, no communication."""
+    gangs = gangs or [1] * len(durations)
+    jobs = [
+        RingJob(id=f"j{i}", gpus=g, iterations=d, gradient=0, base_time=0.7)
+        for i, (d, g) in enumerate(zip(durations, gangs, strict=True))
+    ]
+    return RarDdls(Instance(Cluster.of_sizes([gpus]), jobs))
+
+
+def pooled_optimum(durations: Sequence[int], gangs: Sequence[int], gpus: int) -> int:
+    """Least possible largest load when job j loads G_j different GPUs with d_j, by trying all."""
+    best = sum(durations)
+
+    def place(j: int, loads: tuple[int, ...]) -> None:
+        nonlocal best
+        if max(loads) >= best:
+            return
+        if j == len(durations):
+            best = max(loads)
+            return
+        for chosen in combinations(range(gpus), gangs[j]):
+            place(
+                j + 1, tuple(sorted(x + durations[j] * (g in chosen) for g, x in enumerate(loads)))
+            )
+
+    place(0, (0,) * gpus)
+    return best
+
+
+def random_packings(count: int, seed: int) -> list[tuple[list[int], list[int], int]]:
+    rng = np.random.default_rng(seed)
+    made = []
+    for _ in range(count):
+        gpus = int(rng.integers(2, 5))
+        jobs = int(rng.integers(gpus + 1, 9))
+        durations = rng.integers(3, 14, jobs).tolist()
+        made.append((durations, rng.integers(1, gpus, jobs).tolist(), gpus))
+    return made
+
+
+# --- values --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("durations", "gangs", "gpus", "area", "dff", "configuration"),
+    [
+        ([], [], 3, 0, 0, 0),
+        ([5], [3], 3, 5, 5, 5),  # 5
+        ([5, 5, 5], [1, 1, 1], 2, 8, 10, 10),  # two of three share a GPU
+        ([4] * 5, [1] * 5, 2, 10, 12, 12),  # three of five share a GPU
+        ([6, 6, 6], [2, 2, 2], 3, 12, 12, 12),  # each GPU left out once
+        ([6, 6], [2, 2], 3, 8, 12, 12),  # two gangs of 2 meet on 3 GPUs
+        ([7, 7, 4, 4, 3], [1] * 5, 2, 13, 13, 14),  # nothing adds up to 13, 25 of 26 used
+        ([9, 2, 1], [1, 1, 1], 2, 9, 9, 9),  # the longest job
+    ],
+)
+def test_known_values(
+    durations: list[int], gangs: list[int], gpus: int, area: int, dff: int, configuration: int
+) -> None:
+    problem = packing(durations, gangs, gpus=gpus)
+    found = [bound(problem) for bound in EVERY]
+    assert [bound.value for bound in found] == [area, dff, configuration]
+    for bound in found:
+        verify_bound(problem, bound)
+
+
+def test_certificates_say_what_proves_them() -> None:
+    area, dff, configuration = (bound(packing([7, 7, 4, 4, 3])) for bound in EVERY)
+    assert dict(area.certificate or {}) == {"kind": "area"}
+    assert dff == area  # nothing better: the area bound with its own certificate
+    assert configuration.certificate is not None
+    assert configuration.certificate["kind"] == "configuration lp"
+    assert configuration.certificate["target"] == 13
+    longest = dff_bound(packing([2, 9, 1]))
+    assert dict(longest.certificate or {}) == {"kind": "longest job", "job": 1}
+
+
+def test_bounds_never_exceed_the_optimum_of_the_packing() -> None:
+    gaps, better_dff, better_configuration = 0, 0, 0
+    cases = random_packings(120, seed=5)
+    for durations, gangs, gpus in cases:
+        problem = packing(durations, gangs, gpus=gpus)
+        area, dff, configuration = (bound(problem).value for bound in EVERY)
+        best = pooled_optimum(durations, gangs, gpus)
+        assert area <= dff <= configuration <= best
+        gaps += area < best
+        better_dff += area < dff
+        better_configuration += dff < configuration
+    assert gaps >= 0.3 * len(cases)
+    assert better_dff >= 0.2 * len(cases)
+    assert better_configuration >= 1
+
+
+def test_configuration_bound_is_the_best_of_its_kind() -> None:
+    """It refutes C exactly where the program over all sets of jobs, all written out, does."""
+    from scipy.optimize import linprog
+
+    above = 0
+    for durations, gangs, gpus in random_packings(60, seed=6):
+        jobs = range(len(durations))
+        value = int(area_bound(packing(durations, gangs, gpus=gpus)).value)
+        while True:
+            sets = [
+                chosen
+                for size in range(1, len(durations) + 1)
+                for chosen in combinations(jobs, size)
+                if sum(durations[j] for j in chosen) <= value
+            ]
+            cover = [[-float(j in chosen) for chosen in sets] for j in jobs]
+            program = linprog([1.0] * len(sets), A_ub=cover, b_ub=[-float(g) for g in gangs])
+            if program.fun <= gpus + 1e-7:
+                break
+            value += 1
+        bound = configuration_bound(packing(durations, gangs, gpus=gpus))
+        assert bound.value == value
+        above += value > dff_bound(packing(durations, gangs, gpus=gpus)).value
+    assert above >= 1
+
+
+@given(st.data())
+def test_no_schedule_beats_a_verified_bound(data: st.DataObject) -> None:
+    problem = data.draw(rar_problems(max_jobs=5))
+    schedule = data.draw(rar_schedules(problem))
+    assert problem.violations(schedule) == []
+    for bound in (make(problem) for make in EVERY):
+        verify_bound(problem, bound)
+        assert bound.value <= problem.objective(schedule)
+
+
+@settings(max_examples=40)
+@given(rar_problems(max_jobs=3))
+def test_no_bound_exceeds_the_optimum_under_contention(problem: RarDdls) -> None:
+    best = optimum(problem, limit=40)
+    bound = configuration_bound(problem)
+    verify_bound(problem, bound)
+    assert best is None or bound.value <= best
+
+
+def test_bounds_can_be_strict_and_can_be_tight() -> None:
+    """Of 40 problems under contention, at least 30 % have a gap and 30 % have none."""
+    rng = np.random.default_rng(11)
+    strict = 0
+    for _ in range(40):
+        jobs = [
+            RingJob(
+                id=f"j{i}",
+                gpus=int(rng.integers(2, 4)),
+                iterations=int(rng.integers(4, 13)),
+                gradient=0.15,
+                base_time=0.01,
+            )
+            for i in range(3)
+        ]
+        instance = Instance(Cluster.of_sizes([2, 2, 2]), jobs)
+        problem = RarDdls(instance, xi1=1, xi2=0.005, alpha=0.5)
+        best = optimum(problem)
+        assert best is not None
+        bound = configuration_bound(problem)
+        verify_bound(problem, bound)
+        assert bound.value <= best
+        strict += bound.value < best
+    assert 0.3 * 40 <= strict <= 0.7 * 40
+
+
+def test_paper_scale_is_certified() -> None:
+    """At 160 jobs the dual feasible functions beat the area bound, on some seeds."""
+    better = 0
+    for seed in range(4):
+        problem = RarDdls(rar_workload(paper_cluster(seed=seed), seed=seed, variant="B"))
+        bound = dff_bound(problem)
+        verify_bound(problem, bound)
+        better += bound.value > area_bound(problem).value
+    assert better >= 2
+
+
+def test_a_long_range_of_targets_is_narrowed() -> None:
+    """Durations in the thousands: too many targets to try each, the hit is found all the same."""
+    problem = packing([6000, 6000, 6000, 100], gpus=2)
+    assert area_bound(problem).value == 9050
+    assert dff_bound(problem).value == 12000
+
+
+def test_durations_beyond_machine_integers() -> None:
+    jobs = [
+        RingJob(id=f"j{i}", gpus=1, iterations=10**8, gradient=0, base_time=1e9) for i in range(7)
+    ]
+    problem = RarDdls(Instance(Cluster.of_sizes([3]), jobs), rate="exact", xi2=0)
+    bound = best_bound(problem, effort="full")  # its knapsack would be too long: not tried
+    assert bound.value == 3 * 10**17  # three of seven share a GPU
+    verify_bound(problem, bound)
+
+
+# --- options -------------------------------------------------------------------------------------
+
+
+def test_effort() -> None:
+    problem = packing([7, 7, 4, 4, 3])
+    assert best_bound(problem).value == 13
+    assert best_bound(problem, effort="full").value == 14
+    with pytest.raises(ValueError, match=r"best_bound: effort='max' is not 'fast' or 'full'"):
+        best_bound(problem, effort="max")  # type: ignore[arg-type]
+
+
+def test_time_limit() -> None:
+    problem = packing([7, 7, 4, 4, 3])
+    assert configuration_bound(problem, time_limit=0) == dff_bound(problem)
+    with pytest.raises(ValueError, match=r"configuration_bound: time_limit=-1 is not >= 0"):
+        configuration_bound(problem, time_limit=-1)
+
+
+def test_same_bytes_twice() -> None:
+    problem = RarDdls(rar_workload(paper_cluster(8, seed=3), jobs=40, seed=3, variant="B"))
+    assert configuration_bound(problem) == configuration_bound(problem)
+
+
+# --- dual feasible functions ---------------------------------------------------------------------
+
+
+def threshold(x: Fraction, eps: Fraction) -> Fraction:
+    return Fraction(1) if x > 1 - eps else Fraction(0) if x < eps else x
+
+
+def step(x: Fraction, k: int) -> Fraction:
+    return x if k == 0 or ((k + 1) * x).denominator == 1 else Fraction(floor((k + 1) * x), k)
+
+
+def misread(x: Fraction, k: int) -> Fraction:
+    """The reading "x where x is integral" instead of "where (k + 1) x is"."""
+    return x if x.denominator == 1 else Fraction(floor((k + 1) * x), k)
+
+
+@given(st.data())
+def test_dual_feasible(data: st.DataObject) -> None:
+    target = data.draw(st.integers(1, 60), label="C")
+    k = data.draw(st.integers(0, bounds.MAX_K), label="k")
+    eps = data.draw(st.integers(0, target // 2), label="eps")
+    left, worth = target, Fraction(0)
+    while left and data.draw(st.booleans()):
+        d = data.draw(st.integers(1, left))
+        worth += step(threshold(Fraction(d, target), Fraction(eps, target)), k)
+        left -= d
+    assert worth <= 1
+
+
+def test_the_other_reading_is_not_dual_feasible() -> None:
+    """Two halves are worth two with k = 1: floor(2 * 1/2) / 1 = 1 each."""
+
+    def best(function: Callable[[Fraction, int], Fraction]) -> Fraction:
+        sets = (
+            chosen
+            for size in range(1, 7)
+            for chosen in combinations_with_replacement(range(1, 7), size)
+            if sum(chosen) <= 6
+        )
+        return max(sum(function(Fraction(d, 6), 1) for d in chosen) for chosen in sets)
+
+    assert best(misread) == 2
+    assert best(step) == 1
+
+
+@given(st.data())
+def test_tables_follow_the_definition(data: st.DataObject) -> None:
+    sizes = sorted(data.draw(st.sets(st.integers(1, 30), min_size=1, max_size=6)))
+    weights = [data.draw(st.integers(1, 5)) for _ in sizes]
+    gpus, target = data.draw(st.integers(1, 6)), data.draw(st.integers(sizes[-1], 60))
+    table = bounds._excess(np.array(sizes), np.array(weights), gpus, np.array([target]))[0]
+    for k in range(bounds.MAX_K + 1):
+        for e, eps in enumerate([0, *sizes]):
+            if 2 * eps > target:
+                assert table[k, e] == 0
+                continue
+            worths = [step(threshold(Fraction(d, target), Fraction(eps, target)), k) for d in sizes]
+            total = sum((w * g for w, g in zip(weights, worths, strict=True)), Fraction(-gpus))
+            assert table[k, e] == total * max(k, 1) * target
+
+
+@given(st.integers(0, 9), st.integers(1, 40), st.data())
+def test_the_verifier_follows_the_definition(k: int, target: int, data: st.DataObject) -> None:
+    d, eps = data.draw(st.integers(1, target)), data.draw(st.integers(0, target // 2))
+    x = certificates._stepped(certificates._thresholded(d, target, eps), target, k)
+    expected = step(threshold(Fraction(d, target), Fraction(eps, target)), k)
+    assert Fraction(x, max(k, 1) * target) == expected
+
+
+# --- the verifier --------------------------------------------------------------------------------
+
+
+def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = ast.parse(Path(certificates.__file__).read_text("utf-8"))
+    modules = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
+    assert modules == {
+        "__future__",
+        "collections.abc",
+        "typing",
+        "formulations.rar_ddls",
+        "solvers.result",
+    }
+    problem = packing([7, 7, 4, 4, 3])
+    found = [bound(problem) for bound in EVERY]
+    monkeypatch.delattr(RarDdls, "shortest_durations")
+    object.__setattr__(problem, "rates", None)
+    object.__setattr__(problem, "fewest", None)
+    for bound in found:
+        verify_bound(problem, bound)
+
+
+@given(rar_problems())
+def test_the_verifier_computes_the_same_durations(problem: RarDdls) -> None:
+    best = [
+        max(problem.progress(problem.iteration_time(j, n, 1)) for n in problem.spans(j))
+        for j in range(len(problem.jobs))
+    ]
+    by_hand = [
+        ceil(Fraction(job.iterations * problem.resolution, rate))
+        for job, rate in zip(problem.jobs, best, strict=True)
+    ]
+    assert certificates._durations(problem) == by_hand == problem.shortest_durations().tolist()
+
+
+@pytest.mark.parametrize("make", EVERY)
+def test_the_bound_of_another_problem_is_refused(make: Callable[[RarDdls], Bound]) -> None:
+    bound = make(packing([28, 28, 16, 16, 12]))
+    with pytest.raises(InvalidCertificate, match=r"proves 25|is not refuted|above scale"):
+        verify_bound(packing([14, 14, 8, 8, 6]), bound)
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 9)), max_size=7), st.integers(0, 30))
+def test_knapsack(items: list[tuple[int, int]], capacity: int) -> None:
+    best = max(
+        sum(value for _, value in chosen)
+        for size in range(len(items) + 1)
+        for chosen in combinations(items, size)
+        if sum(d for d, _ in chosen) <= capacity
+    )
+    sizes, values = [d for d, _ in items], [v for _, v in items]
+    assert certificates._knapsack(sizes, values, capacity) == best
+    huge = [v * 2**70 for v in values]
+    assert certificates._knapsack(sizes, huge, capacity) == best * 2**70
+
+
+def test_no_certificate() -> None:
+    with pytest.raises(NoCertificate, match=r"bound 9 \(branch and bound\): no certificate"):
+        verify_bound(packing([5, 5]), Bound(9, "branch and bound"))
+
+
+@pytest.mark.parametrize(("value", "holds"), [(7, True), (8, True), (8.5, False), (9, False)])
+def test_a_claim_may_be_weaker_than_the_proof_but_not_stronger(value: float, holds: bool) -> None:
+    problem, bound = packing([5, 5, 5]), Bound(value, "area", {"kind": "area"})
+    if holds:
+        verify_bound(problem, bound)
+    else:
+        with pytest.raises(InvalidCertificate, match=r"\(area\): the certificate proves 8"):
+            verify_bound(problem, bound)
+
+
+DFF = {"kind": "dff", "target": 9, "k": 1, "eps": 0}  # of [5, 5, 5] on two GPUs: 10
+LP = {"kind": "configuration lp", "target": 9, "scale": 1, "duals": [1, 1, 1]}
+
+
+def without(certificate: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in certificate.items() if key != name}
+
+
+def test_the_certificates_to_corrupt_hold() -> None:
+    for certificate in (DFF, LP, {**LP, "duals": (1, 1, 1)}):
+        verify_bound(packing([5, 5, 5]), Bound(10, "test", certificate))
+
+
+@pytest.mark.parametrize(
+    ("certificate", "message"),
+    [
+        ({}, r"bound 10 \(test\): kind=None is not a kind for RarDdls \(known: area, longest job"),
+        ({"kind": "magic"}, r"kind='magic' is not a kind for RarDdls"),
+        ({"kind": ["area"]}, r"kind=\['area'\] is not a kind"),
+        ({"kind": "area"}, r"the certificate proves 8"),
+        ({"kind": "longest job"}, r"field 'job' is missing"),
+        ({"kind": "longest job", "job": "j0"}, r"job='j0' is not an integer"),
+        ({"kind": "longest job", "job": -1}, r"job=-1 is below 0"),
+        ({"kind": "longest job", "job": 3}, r"job=3 is not one of the 3 jobs"),
+        ({"kind": "longest job", "job": 0}, r"the certificate proves 5"),
+        *((without(DFF, n), rf"field '{n}' is missing") for n in ("target", "k", "eps")),
+        ({**DFF, "target": 9.0}, r"target=9\.0 is not an integer"),
+        ({**DFF, "target": True}, r"target=True is not an integer"),
+        ({**DFF, "target": 0}, r"target=0 is below 1"),
+        ({**DFF, "target": 4}, r"target=4 is below the longest job's 5 slots"),
+        ({**DFF, "target": 8}, r"the certificate proves 9"),
+        (
+            {**DFF, "target": 10},
+            r"target=10 is not refuted: the jobs need 15 and the GPUs offer 20",
+        ),
+        ({**DFF, "k": 0}, r"target=9 is not refuted: the jobs need 15 and the GPUs offer 18"),
+        ({**DFF, "k": -1}, r"k=-1 is below 0"),
+        ({**DFF, "k": 2}, r"target=9 is not refuted"),
+        ({**DFF, "k": None}, r"k=None is not an integer"),
+        ({**DFF, "eps": 5}, r"eps=5 exceeds half the target 9"),
+        ({**DFF, "eps": -1}, r"eps=-1 is below 0"),
+        ({**DFF, "eps": 0.5}, r"eps=0\.5 is not an integer"),
+        *((without(LP, n), rf"field '{n}' is missing") for n in ("target", "scale")),
+        (without(LP, "duals"), r"duals=None is not a list of integers"),
+        ({**LP, "duals": "111"}, r"duals='111' is not a list of integers"),
+        ({**LP, "duals": [1, 1]}, r"duals has 2 entries for 3 jobs"),
+        ({**LP, "duals": [1, 1, 1.0]}, r"duals\[2\]=1\.0 is not an integer >= 0"),
+        ({**LP, "duals": [1, True, 1]}, r"duals\[1\]=True is not an integer >= 0"),
+        ({**LP, "duals": [3, 1, -1]}, r"duals\[2\]=-1 is not an integer >= 0"),
+        ({**LP, "duals": [1, 1, 0]}, r"target=9 is not refuted: the jobs need 2 and .* offer 2"),
+        ({**LP, "duals": [2, 1, 1]}, r"duals of jobs that fit into 9 slots add up to 2, above sca"),
+        ({**LP, "scale": 0}, r"scale=0 is below 1"),
+        ({**LP, "scale": 2}, r"target=9 is not refuted: the jobs need 3 and the GPUs offer 4"),
+        ({**LP, "target": 10}, r"duals of jobs that fit into 10 slots add up to 2, above scale=1"),
+        ({**LP, "target": 4}, r"target=4 is below the longest job's 5 slots"),
+        ({**LP, "target": 10**30, "scale": 3}, r"target=\d+ is not refuted"),
+    ],
+)
+def test_a_corrupted_certificate_is_refused(certificate: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidCertificate, match=message):
+        verify_bound(packing([5, 5, 5]), Bound(10, "test", certificate))
+
+
+def test_a_knapsack_too_long_to_replay_is_refused() -> None:
+    problem = packing([10**8, 10**8])
+    certificate = {"kind": "configuration lp", "target": 10**9, "scale": 1, "duals": [1, 1]}
+    with pytest.raises(
+        InvalidCertificate, match=r"target: 200000000 slots are more than 100000000"
+    ):
+        verify_bound(problem, Bound(10, "test", certificate))
+
+
+def test_an_unknown_problem_is_refused() -> None:
+    with pytest.raises(InvalidCertificate, match=r"not a kind for object \(known: none\)"):
+        verify_bound(object(), Bound(1, "area", {"kind": "area"}))
+
+
+@given(st.data())
+def test_tampered_duals_never_prove_too_much(data: st.DataObject) -> None:
+    """Whatever the numbers say: what passes is a true bound."""
+    durations, gangs, gpus = data.draw(st.sampled_from(random_packings(20, seed=8)))
+    certificate = {
+        "kind": "configuration lp",
+        "target": data.draw(st.integers(max(durations), sum(durations))),
+        "scale": data.draw(st.integers(1, 4)),
+        "duals": [data.draw(st.integers(0, 4)) for _ in durations],
+    }
+    bound = Bound(certificate["target"] + 1, "test", certificate)
+    try:
+        verify_bound(packing(durations, gangs, gpus=gpus), bound)
+    except InvalidCertificate:
+        return
+    assert bound.value <= pooled_optimum(durations, gangs, gpus)

@@ -1,0 +1,289 @@
+"""Ratios, and tables of solvers against verified bounds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import pytest
+
+from gangsched.analysis.bounds import InvalidCertificate, NoCertificate, configuration_bound
+from gangsched.analysis.ratio import Comparison, Row, compare, ratio
+from gangsched.formulations import Sense
+from gangsched.formulations.rar_ddls import RarDdls, evaluate
+from gangsched.instances import Cluster, Instance, Job, RingJob, Schedule, Segment
+from gangsched.solvers import Bound, Refuted, Result, Stop
+
+Solver = Callable[[Any], Any]
+
+
+def packing(durations: list[int], gpus: int = 2) -> RarDdls:
+    """One-GPU jobs of these durations on one server."""
+    jobs = [
+        RingJob(id=f"j{i}", gpus=1, iterations=d, gradient=0, base_time=0.7)
+        for i, d in enumerate(durations)
+    ]
+    return RarDdls(Instance(Cluster.of_sizes([gpus]), jobs, name="five jobs"))
+
+
+FIVE = [7, 7, 4, 4, 3]  # optimum 14, dual feasible functions 13
+
+
+def at(*start: int, bound: Bound | None = None) -> Solver:
+    """A solver that starts the jobs at these slots."""
+
+    def solver(problem: RarDdls) -> Result[Schedule]:
+        schedule = evaluate(problem, start, [{0: 1}] * len(start))
+        return Result.of(problem, schedule, solver="at", stop=Stop.COMPLETED, bound=bound)
+
+    return solver
+
+
+BEST = at(0, 7, 0, 4, 8)  # 14; ends 7, 14, 4, 8, 11
+SERIAL = at(0, 7, 14, 18, 22)  # 25; ends 7, 14, 18, 22, 25
+
+
+def broken(_: RarDdls) -> Result[Schedule]:
+    raise KeyError("no such GPU")
+
+
+def printed(_: RarDdls) -> Refuted[Schedule]:
+    return Refuted("printed", None, ("capacity (2): too many", "gang (1): too few"))
+
+
+def unknown(problem: RarDdls) -> Result[Schedule]:
+    return Result.of(problem, None, solver="unknown", stop=Stop.TIME_LIMIT)
+
+
+# --- ratio ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("objective", "bound", "sense", "expected"),
+    [
+        (15, 10, Sense.MIN, 1.5),
+        (10, 15, Sense.MAX, 1.5),
+        (7, 7, Sense.MIN, 1.0),
+        (7, 0, Sense.MIN, None),
+        (0, 7, Sense.MAX, None),
+        (0, 0, Sense.MIN, None),
+        (-2, -3, Sense.MIN, None),
+        (-3, -2, Sense.MAX, None),
+        (3, -2, Sense.MIN, None),
+    ],
+)
+def test_ratio(objective: float, bound: float, sense: Sense, expected: float | None) -> None:
+    assert ratio(objective, Bound(bound, "test"), sense) == expected
+
+
+def test_ratio_of_a_result_knows_its_sense() -> None:
+    result = SERIAL(packing(FIVE))
+    assert ratio(result, Bound(20, "test")) == 1.25
+    assert ratio(result, None) is None
+    assert ratio(unknown(packing(FIVE)), Bound(20, "test")) is None
+    with pytest.raises(ValueError, match=r"ratio: sense=Sense.MAX is not the result's Sense.MIN"):
+        ratio(result, Bound(20, "test"), Sense.MAX)
+
+
+def test_ratio_of_a_number_needs_a_sense() -> None:
+    with pytest.raises(TypeError, match=r"an objective alone needs sense=Sense.MIN or Sense.MAX"):
+        ratio(3, Bound(2, "test"))
+
+
+@pytest.mark.parametrize(("objective", "sense"), [(8, Sense.MIN), (10, Sense.MAX)])
+def test_an_objective_that_beats_the_bound_is_a_bug(objective: int, sense: Sense) -> None:
+    message = rf"ratio: objective={objective} beats the bound 9 \(area, {sense.value}\): a bug"
+    with pytest.raises(ValueError, match=message):
+        ratio(objective, Bound(9, "area"), sense)
+
+
+# --- compare -------------------------------------------------------------------------------------
+
+
+def test_rows() -> None:
+    comparison = compare(packing(FIVE), {"best": BEST, "serial": SERIAL, "lost": unknown})
+    best, serial, lost = comparison.rows
+    assert [row.solver for row in comparison.rows] == ["best", "serial", "lost"]
+    assert comparison.bound is not None
+    assert comparison.bound.value == 13
+    assert (best.objective, best.ratio, best.status) == (14, 14 / 13, "feasible")
+    assert best.mean_completion == (7 + 14 + 4 + 8 + 11) / 5
+    assert (serial.objective, serial.ratio) == (25, 25 / 13)
+    assert serial.mean_completion == (7 + 14 + 18 + 22 + 25) / 5
+    assert (lost.objective, lost.ratio, lost.mean_completion) == (None, None, None)
+    assert (lost.status, lost.bound) == ("unknown", comparison.bound)
+    assert best.result is not None
+    assert best.result.solution is not None
+    assert best.result.solution.end.tolist() == [7, 14, 4, 8, 11]
+    assert not comparison.interrupted
+
+
+def test_a_given_bound_counts_once_it_is_verified() -> None:
+    problem = packing(FIVE)
+    full = configuration_bound(problem)
+    assert compare(problem, {"best": BEST}, bound=full).rows[0].ratio == 1
+    with pytest.raises(NoCertificate, match=r"bound 14 \(branch and bound\): no certificate"):
+        compare(problem, {"best": BEST}, bound=Bound(14, "branch and bound"))
+    with pytest.raises(InvalidCertificate, match=r"the certificate proves 13"):
+        compare(problem, {"best": BEST}, bound=Bound(14, "area", {"kind": "area"}))
+
+
+def test_the_best_verified_bound_of_the_results_serves_all() -> None:
+    problem = packing(FIVE)
+    proof = at(0, 7, 0, 4, 8, bound=configuration_bound(problem))
+    comparison = compare(problem, {"serial": SERIAL, "proof": proof})
+    assert comparison.bound == configuration_bound(problem)
+    assert [row.ratio for row in comparison.rows] == [25 / 14, 1]
+    assert [row.status for row in comparison.rows] == ["feasible", "optimal"]
+
+
+def test_a_claim_without_a_certificate_certifies_nothing() -> None:
+    claim = at(0, 7, 0, 4, 8, bound=Bound(14, "branch and bound"))
+    (row,) = compare(packing(FIVE), {"claim": claim}).rows
+    assert (row.status, row.ratio) == ("optimal", 14 / 13)
+    assert row.to_dict()["claimed_bound"]["value"] == 14
+
+
+def test_a_bound_that_does_not_hold_is_an_error_of_its_solver() -> None:
+    lie = at(0, 7, 14, 18, 22, bound=Bound(20, "area", {"kind": "area"}))
+    comparison = compare(packing(FIVE), {"lie": lie, "best": BEST})
+    assert comparison.rows[0].status == "error"
+    assert "InvalidCertificate: bound 20 (area): the certificate proves 13" in str(comparison)
+    assert comparison.rows[1].ratio == 14 / 13
+
+
+def test_a_solver_that_raises_gets_a_row_and_the_others_go_on() -> None:
+    comparison = compare(packing(FIVE), {"broken": broken, "none": lambda _: None, "best": BEST})
+    first, second, third = comparison.rows
+    assert (first.status, first.error) == ("error", "KeyError: 'no such GPU'")
+    assert second.error == "TypeError: a solver returns a Result or a Refuted, not NoneType"
+    assert third.objective == 14
+    assert "broken: KeyError: 'no such GPU'" in str(comparison)
+
+
+def test_refuted_solvers_stand_apart() -> None:
+    comparison = compare(packing(FIVE), {"as printed": printed, "best": BEST})
+    assert [row.solver for row in comparison.rows] == ["best"]
+    assert [r.solver for r in comparison.refuted] == ["as printed"]
+    assert "as printed: refuted: capacity (2): too many (and 1 more)" in str(comparison)
+    assert comparison.to_dict()["refuted"] == [
+        {"solver": "as printed", "violations": ["capacity (2): too many", "gang (1): too few"]}
+    ]
+
+
+def test_an_interrupt_keeps_what_is_finished() -> None:
+    def stopped(_: RarDdls) -> Result[Schedule]:
+        raise KeyboardInterrupt
+
+    comparison = compare(packing(FIVE), {"best": BEST, "stopped": stopped, "serial": SERIAL})
+    assert comparison.interrupted
+    assert comparison.unfinished == ("stopped", "serial")
+    assert [row.ratio for row in comparison.rows] == [14 / 13]
+    assert "interrupted, not finished: stopped, serial" in str(comparison)
+
+
+def test_results_are_reported_as_they_come() -> None:
+    seen: list[Row | Refuted[Any]] = []
+    solvers = {"as printed": printed, "best": BEST, "broken": broken}
+    comparison = compare(packing(FIVE), solvers, on_result=seen.append)
+    assert [item.solver for item in seen] == ["as printed", "best", "broken"]
+    assert tuple(seen[1:]) == comparison.rows
+
+
+def test_a_beaten_bound_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gangsched.analysis.ratio.verify_bound", lambda *_: None)
+    with pytest.raises(ValueError, match=r"objective=14 beats the bound 15 \(wrong, minimise\)"):
+        compare(packing(FIVE), {"best": BEST}, bound=Bound(15, "wrong", {}))
+
+
+class Widest:
+    """A maximisation that the toolkit knows no bound of: the number of segments."""
+
+    sense: ClassVar[Sense] = Sense.MAX
+    forms: ClassVar[tuple[str, ...]] = ()
+    integral: ClassVar[bool] = True
+    instance = Instance(
+        Cluster.of_sizes([1]), [Job(id="a", gpus=1, release=2), Job(id="b", gpus=1, release=5)]
+    )
+
+    def objective(self, solution: Schedule) -> float:
+        return len(solution)
+
+    def violations(self, _: Schedule) -> list[str]:
+        return []
+
+    def build(self, form: str = "") -> Any:
+        raise NotImplementedError(form)
+
+
+def test_other_problems_have_rows_without_a_ratio() -> None:
+    problem = Widest()
+    schedule = Schedule.of(
+        [Segment(0, 2, 4, {0: 1}), Segment(1, 5, 6, {0: 1}), Segment(0, 8, 9, {0: 1})]
+    )
+
+    def solver(problem: Widest) -> Result[Schedule]:
+        claim = Bound(4, "claim")
+        return Result.of(problem, schedule, solver="s", stop=Stop.COMPLETED, bound=claim)
+
+    comparison = compare(problem, {"s": solver})
+    (row,) = comparison.rows
+    assert (row.objective, row.bound, row.ratio) == (3, None, None)
+    assert row.mean_completion == ((9 - 2) + (6 - 5)) / 2
+    assert "bound: none verified, so no ratio is certified" in str(comparison)
+
+
+# --- output --------------------------------------------------------------------------------------
+
+
+def without_timing(comparison: Comparison) -> str:
+    data = comparison.to_dict()
+    for row in data["rows"]:
+        assert set(row.pop("timing")) == {"runtime"}
+    return json.dumps(data)
+
+
+def test_data_are_json_and_reproducible_but_for_timing() -> None:
+    problem = packing(FIVE)
+    solvers = {"best": BEST, "broken": broken, "as printed": printed}
+    bound = configuration_bound(problem)
+    first, second = (compare(problem, solvers, bound=bound) for _ in range(2))
+    assert without_timing(first) == without_timing(second)
+    data = json.loads(json.dumps(first.to_dict()))
+    assert (data["problem"], data["instance"], data["sense"]) == (
+        "RarDdls",
+        "five jobs",
+        "minimise",
+    )
+    assert data["bound"]["certificate"]["target"] == 13
+    assert data["rows"][0]["objective"] == 14
+    assert data["rows"][0]["timing"]["runtime"] > 0
+
+
+def test_text_is_aligned() -> None:
+    lines = str(compare(packing(FIVE), {"best": BEST, "one after another": SERIAL})).splitlines()
+    assert lines[0].split() == (
+        [
+            "solver",
+            "objective",
+            "bound",
+            "certified",
+            "ratio",
+            "mean",
+            "completion",
+            "runtime",
+            "status",
+        ]
+    )
+    assert lines[1].split()[:5] == ["best", "14", "13", "1.0769", "8.8"]
+    assert lines[2].startswith("one after another         25")
+    assert lines[2].endswith("feasible")
+    assert len({line.index("feasible") for line in lines[1:3]}) == 1
+    assert lines[3] == "bound: 13 (area, verified)"
+
+
+def test_html_escapes_what_others_wrote() -> None:
+    page = compare(packing(FIVE), {"<b>": BEST, "bad": broken})._repr_html_()
+    assert "<td>&lt;b&gt;</td><td>14</td>" in page
+    assert "bad: KeyError: &#x27;no such GPU&#x27;" in page
