@@ -3,6 +3,7 @@
 from . import convert as convert
 from . import generate as generate
 from . import io as io
+from . import library as library
 from . import traces as traces
 from .convert import Conversion as Conversion
 from .model import Cluster as Cluster

@@ -1,3 +1,29 @@
 """gangsched: GPU-cluster scheduling problems, algorithms and proven bounds."""
 
+from . import formulations as formulations
+from . import instances as instances
+from . import solvers as solvers
+from .analysis.bounds import best_bound as best_bound
+from .analysis.bounds import verify_bound as verify_bound
+from .analysis.ratio import compare as compare
+from .analysis.ratio import ratio as ratio
+from .instances import Allocation as Allocation
+from .instances import Cluster as Cluster
+from .instances import Instance as Instance
+from .instances import Job as Job
+from .instances import Node as Node
+from .instances import RingJob as RingJob
+from .instances import Schedule as Schedule
+from .instances import Segment as Segment
+from .instances import User as User
+from .instances import convert as convert
+from .instances import generate as generate
+from .instances import io as io
+from .instances import library as library
+from .instances import traces as traces
+from .solvers import Bound as Bound
+from .solvers import Result as Result
+from .solvers import Status as Status
+from .solvers import Stop as Stop
+
 __version__ = "0.1.0"

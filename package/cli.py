@@ -112,7 +112,9 @@ def _cluster(nodes: int | None, gpus_per_node: int | None, file: Path | None) ->
 def _from_trace(
     path: str, stem: str, reader: str, cluster: Any, jobs: int | None, pick: str, seed: int
 ) -> _Source:
-    trace = READERS[lookup("reader", READERS, reader)](path)
+    read = READERS[lookup("reader", READERS, reader)]
+    with _progress(None, f"reading {Path(path).name}"):
+        trace = read(path)
     entry = PROBLEMS[stem]
     made = entry.convert(trace, cluster, jobs=jobs, pick=pick, seed=seed)
     return _Source(
@@ -389,7 +391,8 @@ def _write(
     from .instances.io import write_json
 
     if json is not None:
-        write_json(json, comparison.to_dict())
+        made = {"title": source.title, "notes": source.notes, "rejected": source.rejected}
+        write_json(json, {**comparison.to_dict(), "source": made})
     write_report(
         report,
         comparison,
