@@ -98,8 +98,16 @@ def test_public_names_are_documented(module: str) -> None:
     assert faults(module, source) == []
 
 
+NO_SOLVERS = "gangsched.solvers.io"  # its functions return results that somebody else found
+
+
 @pytest.mark.parametrize(
-    "module", [m for m in SOURCES if m.startswith("gangsched.solvers.") and "._" not in m]
+    "module",
+    [
+        m
+        for m in SOURCES
+        if m.startswith("gangsched.solvers.") and "._" not in m and m != NO_SOLVERS
+    ],
 )
 def test_solvers_state_their_guarantee(module: str) -> None:
     assert solver_faults(module, SOURCES[module].read_text("utf-8")) == []

@@ -75,6 +75,15 @@ def test_columns_and_segments_say_the_same() -> None:
         Schedule(**RIGHT)[2]
 
 
+@pytest.mark.parametrize("devices", [{0: (1,)}, {0: (0, 1), 1: (0,)}, {1: (0, 1)}])
+def test_devices_of_a_segment_fit_its_gpus(devices: dict[int, tuple[int, ...]]) -> None:
+    """Checked a segment at a time: one too few here and one too many there add up."""
+    rows = [Segment(0, 0, 4, {0: 2}, devices), Segment(1, 4, 6, {0: 1}, {0: (2,)})]
+    message = f"schedule: devices={devices} of job 0 do not fit its gpus={{0: 2}}"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        Schedule.of(rows)
+
+
 def test_devices_belong_to_their_node() -> None:
     schedule = Schedule(**RIGHT, device=[3, 5, 7, 0])
     assert schedule[0].devices == {0: (3, 5)}

@@ -1,0 +1,274 @@
+"""JSON of results, both ways.
+
+A result's file holds everything that equal runs have in common, and apart from it a block
+``"timing"`` (runtime and history), which can be left out: then equal runs give equal bytes. What is
+missing is null; integers stay integers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ..formulations.problem import Sense
+from ..instances.io import (
+    allocation_from_dict,
+    allocation_to_dict,
+    check_fields,
+    check_header,
+    header,
+    read_json,
+    schedule_from_dict,
+    schedule_to_dict,
+    write_json,
+)
+from ..instances.schedule import Allocation, Schedule
+from .result import Bound, Result, Status, Stop
+
+__all__ = ["load_result", "result_from_dict", "result_to_dict", "save_result"]
+
+E = TypeVar("E", bound=Enum)
+FIELDS = {
+    "solver", "sense", "status", "stop", "solution", "objective", "bound", "iterations", "info",
+}  # fmt: skip
+
+#: solutions by their kind in files: type, writer, reader
+SOLUTIONS: dict[str, tuple[type[Any], Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "schedule": (Schedule, schedule_to_dict, schedule_from_dict),
+    "allocation": (Allocation, allocation_to_dict, allocation_from_dict),
+}
+
+
+def save_result(path: str | Path, result: Result[Any], *, timing: bool = True) -> None:
+    """Write `result` as JSON; compressed if `path` ends in .gz.
+
+    Parameters
+    ----------
+    path : str or Path
+    result : Result
+    timing : bool
+        False leaves runtime and history out, so that equal runs give equal bytes.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the result holds something that JSON cannot.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "result.json"
+    >>> stopped = {"status": Status.UNKNOWN, "stop": Stop.TIME_LIMIT, "runtime": 60.2}
+    >>> result = Result(solver="toy", sense=Sense.MIN, **stopped)
+    >>> save_result(path, result)
+    >>> load_result(path) == result
+    True
+    """
+    write_json(path, result_to_dict(result, timing=timing))
+
+
+def load_result(path: str | Path) -> Result[Any]:
+    """Read what :func:`save_result` wrote.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    ValueError
+        If anything in it breaks the format; the message names file, place, value and rule.
+    """
+    data = read_json(path)
+    try:
+        return result_from_dict(data)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def result_to_dict(result: Result[Any], *, timing: bool = True) -> dict[str, Any]:
+    """Return `result` as plain JSON data.
+
+    Parameters
+    ----------
+    result : Result
+    timing : bool
+        False leaves runtime and history out, so that equal runs give equal data.
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the result holds something that JSON cannot.
+
+    Examples
+    --------
+    >>> result = Result(solver="toy", sense=Sense.MIN, status=Status.UNKNOWN, stop=Stop.ERROR)
+    >>> data = result_to_dict(result, timing=False)
+    >>> data["status"], data["objective"]
+    ('unknown', None)
+    """
+    data = {
+        **header("result"),
+        "solver": result.solver,
+        "sense": result.sense.value,
+        "status": result.status.value,
+        "stop": result.stop.value,
+        "solution": _solution_to_dict(result.solution),
+        "objective": result.objective,
+        "bound": _bound_to_dict(result.bound),
+        "iterations": result.iterations,
+        "info": _plain("info", result.info),
+    }
+    if timing:
+        history = _plain("timing.history", result.history)
+        data["timing"] = {"runtime": result.runtime, "history": history}
+    return data
+
+
+def result_from_dict(data: Any) -> Result[Any]:
+    """Return the result that :func:`result_to_dict` wrote.
+
+    Solution, objective and bound are taken as they stand; a problem's `violations` and `objective`
+    and :func:`gangsched.verify_bound` check them again.
+
+    Parameters
+    ----------
+    data : object
+        What :func:`gangsched.instances.io.read_json` returned.
+
+    Returns
+    -------
+    Result
+        Without a timing block: runtime 0 and no history.
+
+    Raises
+    ------
+    ValueError
+        If anything in it breaks the format or the rules of :class:`Result`; the message names
+        place, value and rule.
+
+    Examples
+    --------
+    >>> result = Result(solver="toy", sense=Sense.MIN, status=Status.UNKNOWN, stop=Stop.ERROR)
+    >>> result_from_dict(result_to_dict(result)) == result
+    True
+    """
+    check_header(data, "result")
+    check_fields("result", data, required={*header(""), *FIELDS}, optional={"timing"})
+    if not isinstance(data["solver"], str):
+        raise ValueError(f"result: solver={data['solver']!r} is not a string")
+    if not isinstance(data["info"], dict):
+        raise ValueError(f"result: info={data['info']!r} is not an object")
+    if type(data["iterations"]) is not int:
+        raise ValueError(f"result: iterations={data['iterations']!r} is not an integer")
+    try:
+        return Result(
+            solver=data["solver"],
+            sense=_member("sense", data["sense"], Sense),
+            status=_member("status", data["status"], Status),
+            stop=_member("stop", data["stop"], Stop),
+            solution=_solution_from_dict(data["solution"]),
+            objective=data["objective"],
+            bound=_bound_from_dict(data["bound"]),
+            iterations=data["iterations"],
+            info=data["info"],
+            **(_timing_from_dict(data["timing"]) if "timing" in data else {}),
+        )
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+
+
+def _solution_to_dict(solution: Any) -> dict[str, Any] | None:
+    if solution is None:
+        return None
+    for type_, to_dict, _ in SOLUTIONS.values():
+        if isinstance(solution, type_):
+            return dict(to_dict(solution))
+    kinds = ", ".join(type_.__name__ for type_, _, _ in SOLUTIONS.values())
+    raise TypeError(f"result: solution={solution!r} is not one of {kinds}")
+
+
+def _solution_from_dict(data: Any) -> Any:
+    if data is None:
+        return None
+    if not isinstance(data, dict) or data.get("kind") not in tuple(SOLUTIONS):
+        kinds = ", ".join(map(repr, SOLUTIONS))
+        raise ValueError(f"result: solution is not null nor an object of kind {kinds}")
+    try:
+        return SOLUTIONS[data["kind"]][2](data)
+    except ValueError as error:
+        raise ValueError(f"solution: {error}") from None
+
+
+def _bound_to_dict(bound: Bound | None) -> dict[str, Any] | None:
+    if bound is None:
+        return None
+    certificate = _plain("bound.certificate", bound.certificate)
+    return {"value": bound.value, "method": bound.method, "certificate": certificate}
+
+
+def _bound_from_dict(data: Any) -> Bound | None:
+    if data is None:
+        return None
+    check_fields("bound", data, required={"value", "method", "certificate"})
+    if not isinstance(data["method"], str):
+        raise ValueError(f"bound: method={data['method']!r} is not a string")
+    return Bound(**data)
+
+
+def _timing_from_dict(data: Any) -> dict[str, Any]:
+    check_fields("timing", data, required={"runtime", "history"})
+    if not isinstance(data["history"], list):
+        raise ValueError(f"timing: history={data['history']!r} is not a list")
+    for i, entry in enumerate(data["history"]):
+        if not _is_history(entry):
+            raise ValueError(
+                f"timing: history[{i}]={entry!r} is not [time, objective or null, bound or null]"
+            )
+    return dict(data)
+
+
+def _is_history(entry: Any) -> bool:
+    return (
+        isinstance(entry, list)
+        and len(entry) == 3
+        and type(entry[0]) in (int, float)
+        and all(value is None or type(value) in (int, float) for value in entry[1:])
+    )
+
+
+def _member(name: str, value: Any, kind: type[E]) -> E:
+    for member in kind:
+        if member.value == value:
+            return member
+    known = ", ".join(repr(member.value) for member in kind)
+    raise ValueError(f"result: {name}={value!r} is not one of {known}")
+
+
+def _plain(place: str, data: Any) -> Any:
+    """Return nested data as JSON has it; refuse what a file would not give back."""
+    if isinstance(data, Mapping):
+        for key in data:
+            if not isinstance(key, str):
+                raise TypeError(f"result: {place}: key {key!r} is not a string")
+        return {key: _plain(f"{place}[{key!r}]", value) for key, value in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [_plain(f"{place}[{i}]", value) for i, value in enumerate(data)]
+    if isinstance(data, float) and not math.isfinite(data):
+        raise ValueError(f"result: {place}={data} is not finite, a file cannot hold it")
+    if data is not None and not isinstance(data, (str, int, float)):
+        raise TypeError(f"result: {place}={data!r} is not plain data, a file cannot hold it")
+    return data

@@ -1,0 +1,319 @@
+"""Results as JSON: both ways, timing apart, and clear refusals."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gangsched.formulations.problem import Sense
+from gangsched.instances import Allocation, Schedule, Segment
+from gangsched.solvers import Bound, Result, Status, Stop
+from gangsched.solvers.io import load_result, result_from_dict, result_to_dict, save_result
+from strategies import rar_problems, rar_schedules
+
+# Written by hand, not by the code under test.
+HEAD = {"format": "gangsched", "version": 1}
+RESULT: dict[str, Any] = {
+    **HEAD,
+    "kind": "result",
+    "solver": "sjf-bco",
+    "sense": "minimise",
+    "status": "feasible",
+    "stop": "completed",
+    "solution": {
+        **HEAD,
+        "kind": "schedule",
+        "job": [0, 1],
+        "start": [0, 4],
+        "end": [4, 6],
+        "ptr": [0, 1, 3],
+        "node": [0, 0, 1],
+        "gpus": [2, 1, 1],
+    },
+    "objective": 6,
+    "bound": {"value": 5, "method": "dff", "certificate": {"kind": "dff", "duals": [1, 2]}},
+    "iterations": 17,
+    "info": {"seed": 0, "params": {"kappa": None, "ties": ["U", "node"]}},
+    "timing": {"runtime": 0.25, "history": [[0.125, 8, None], [0.25, 6, 5]]},
+}
+SAME: Result[Schedule] = Result(
+    solver="sjf-bco",
+    sense=Sense.MIN,
+    status=Status.FEASIBLE,
+    stop=Stop.COMPLETED,
+    solution=Schedule.of([Segment(0, 0, 4, {0: 2}), Segment(1, 4, 6, {0: 1, 1: 1})]),
+    objective=6,
+    bound=Bound(5, "dff", {"kind": "dff", "duals": (1, 2)}),
+    iterations=17,
+    info={"seed": 0, "params": {"kappa": None, "ties": ("U", "node")}},
+    runtime=0.25,
+    history=[(0.125, 8, None), (0.25, 6, 5)],
+)
+NOTHING: Result[Schedule] = Result(
+    solver="toy", sense=Sense.MAX, status=Status.UNKNOWN, stop=Stop.TIME_LIMIT, runtime=60.5
+)
+
+
+# --- both ways -----------------------------------------------------------------------------------
+
+
+def test_a_result_written_by_hand_is_read() -> None:
+    read = result_from_dict(RESULT)
+    assert read == SAME
+    assert (read.runtime, read.history, read.info) == (SAME.runtime, SAME.history, SAME.info)
+    assert result_to_dict(SAME) == RESULT
+
+
+def test_missing_stays_null(tmp_path: Path) -> None:
+    data = result_to_dict(NOTHING)
+    assert [data[name] for name in ("solution", "objective", "bound")] == [None] * 3
+    save_result(tmp_path / "nothing.json", NOTHING)
+    read = load_result(tmp_path / "nothing.json")
+    assert read == NOTHING
+    assert (read.runtime, read.history) == (60.5, ())
+    claim = replace(SAME, bound=Bound(5.5, "branch and bound"))
+    assert result_to_dict(claim)["bound"]["certificate"] is None
+    assert result_from_dict(result_to_dict(claim)) == claim
+
+
+def test_allocations_are_solutions_too() -> None:
+    shares = Allocation(("a", "b"), ("v100",), np.array([[1.5], [0.5]]))
+    made = replace(SAME, sense=Sense.MAX, solution=shares, objective=2.5, bound=None)
+    assert result_from_dict(result_to_dict(made)) == made
+
+
+def test_integers_stay_integers(tmp_path: Path) -> None:
+    """Above 2**53, where floats skip integers."""
+    large = 2**60 + 1
+    certificate = {"target": large, "duals": [large], "eps": 0.5}
+    made = replace(SAME, objective=large, bound=Bound(large, "dff", certificate))
+    save_result(tmp_path / "large.json", made)
+    read = load_result(tmp_path / "large.json")
+    assert read.bound is not None
+    assert read.bound.certificate == certificate
+    assert (read.objective, read.bound.value, type(read.objective)) == (large, large, int)
+    real = replace(SAME, objective=6.0)
+    save_result(tmp_path / "real.json", real)
+    assert type(load_result(tmp_path / "real.json").objective) is float
+
+
+plain = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+numbers = st.integers(-9, 9) | st.floats(-9, 9)
+
+
+@given(problem=rar_problems(), data=st.data())
+def test_results_come_back(problem: Any, data: st.DataObject) -> None:
+    schedule = data.draw(rar_schedules(problem))
+    objective = problem.objective(schedule)
+    certificate = data.draw(st.none() | st.dictionaries(st.text(max_size=3), plain, max_size=3))
+    below = st.integers(0, objective) | st.floats(0, objective)
+    made = Result.of(
+        problem,
+        schedule,
+        solver=data.draw(st.text(max_size=5)),
+        stop=data.draw(st.sampled_from(Stop)),
+        bound=data.draw(
+            st.none() | st.builds(Bound, below, st.text(max_size=5), st.just(certificate))
+        ),
+        runtime=data.draw(st.floats(0, 1e6)),
+        iterations=data.draw(st.integers(0, 99)),
+        info=data.draw(st.dictionaries(st.text(max_size=3), plain, max_size=3)),
+        history=data.draw(st.lists(st.tuples(numbers, st.none() | numbers, st.none() | numbers))),
+    )
+    read = result_from_dict(json.loads(json.dumps(result_to_dict(made))))
+    assert read == made
+    assert read.info == made.info
+    assert (read.runtime, read.history) == (made.runtime, made.history)
+    untimed = result_from_dict(result_to_dict(made, timing=False))
+    assert untimed == made
+    assert (untimed.runtime, untimed.history) == (0, ())
+
+
+@pytest.mark.parametrize("suffix", ["json", "json.gz"])
+def test_equal_runs_give_equal_bytes_without_timing(tmp_path: Path, suffix: str) -> None:
+    later = replace(SAME, runtime=9.0, history=[(9.0, 6, 5)])
+    paths = [tmp_path / f"{name}.{suffix}" for name in ("one", "two")]
+    for path, made in zip(paths, (SAME, later), strict=True):
+        save_result(path, made, timing=False)
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    for path, made in zip(paths, (SAME, later), strict=True):
+        save_result(path, made)
+    assert paths[0].read_bytes() != paths[1].read_bytes()
+    assert load_result(paths[0]) == load_result(paths[1])
+
+
+# --- what cannot be written ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        (
+            {"info": {"theta": float("inf")}},
+            ValueError,
+            "result: info['theta']=inf is not finite, a file cannot hold it",
+        ),
+        (
+            {"info": {"params": [Fraction(1, 2)]}},
+            TypeError,
+            "result: info['params'][0]=Fraction(1, 2) is not plain data, a file cannot hold it",
+        ),
+        ({"info": {1: 2}}, TypeError, "result: info: key 1 is not a string"),
+        (
+            {"bound": Bound(1, "lp", {"duals": {2: 3}})},
+            TypeError,
+            "result: bound.certificate['duals']: key 2 is not a string",
+        ),
+        (
+            {"history": [(0.5, float("nan"), None)]},
+            ValueError,
+            "result: timing.history[0][1]=nan is not finite, a file cannot hold it",
+        ),
+        (
+            {"solution": 6},
+            TypeError,
+            "result: solution=6 is not one of Schedule, Allocation",
+        ),
+    ],
+)
+def test_what_json_cannot_hold(
+    changes: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=f"^{re.escape(message)}$"):
+        result_to_dict(replace(SAME, **changes))
+
+
+# --- malformed files -----------------------------------------------------------------------------
+
+DROP = object()
+
+
+def changed(place: str, value: Any) -> dict[str, Any]:
+    """The result above with one place replaced or dropped."""
+    data = copy.deepcopy(RESULT)
+    *path, last = place.split(".")
+    inner = data
+    for step in path:
+        inner = inner[step]
+    if value is DROP:
+        del inner[last]
+    else:
+        inner[last] = value
+    return data
+
+
+HISTORY = "is not [time, objective or null, bound or null]"
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (None, "the file's content: None is not an object"),
+        (changed("format", DROP), "field 'format' is missing"),
+        (changed("format", "json"), "format='json' is not 'gangsched'"),
+        (changed("version", 2), "version=2 is not supported, only 1 is"),
+        (changed("version", "1"), "version='1' is not supported, only 1 is"),
+        (changed("kind", "schedule"), "kind='schedule' is not one of 'result'"),
+        (changed("solver", 3), "result: solver=3 is not a string"),
+        (changed("sense", "min"), "result: sense='min' is not one of 'minimise', 'maximise'"),
+        (
+            changed("status", "good"),
+            (
+                "result: status='good' is not one of 'optimal', 'feasible', 'infeasible', "
+                "'unbounded', 'unknown'"
+            ),
+        ),
+        (
+            changed("stop", None),
+            (
+                "result: stop=None is not one of 'proven', 'time limit', 'iteration limit', "
+                "'completed', 'error'"
+            ),
+        ),
+        (changed("objective", DROP), "result: field 'objective' is missing"),
+        (
+            changed("objective", "6"),
+            "result of sjf-bco: objective='6' is not an integer or a float",
+        ),
+        (
+            changed("objective", True),
+            "result of sjf-bco: objective=True is not an integer or a float",
+        ),
+        (changed("objective", None), "result of sjf-bco: objective and solution go together"),
+        (
+            changed("objective", 4),
+            "result of sjf-bco: bound=5 (dff) is on the wrong side of objective=4 (minimise)",
+        ),
+        (changed("status", "optimal"), f"result of sjf-bco: status=optimal with gap={1 / 6}"),
+        (changed("status", "unknown"), "result of sjf-bco: status=unknown with a solution"),
+        (changed("gap", 0.1), "result: unknown field 'gap' (known are "),
+        (changed("iteration", 1), "result: unknown field 'iteration' (did you mean 'iterations'?)"),
+        (changed("iterations", 1.5), "result: iterations=1.5 is not an integer"),
+        (changed("iterations", -1), "result of sjf-bco: iterations=-1 is negative"),
+        (changed("info", []), "result: info=[] is not an object"),
+        (changed("bound", 5), "bound: 5 is not an object"),
+        (changed("bound.certificate", DROP), "bound: field 'certificate' is missing"),
+        (changed("bound.certificate", [1]), "bound: certificate=[1] is not a mapping"),
+        (changed("bound.method", None), "bound: method=None is not a string"),
+        (changed("bound.value", None), "bound: value=None is not an integer or a float"),
+        (changed("bound.valeu", 5), "bound: unknown field 'valeu' (did you mean 'value'?)"),
+        (changed("solution", 6), "result: solution is not null nor an object of kind 'schedule', "),
+        (
+            changed("solution.kind", "instance"),
+            "result: solution is not null nor an object of kind 'schedule', 'allocation'",
+        ),
+        (changed("solution.version", 7), "solution: version=7 is not supported, only 1 is"),
+        (changed("solution.job", [0]), "solution: schedule: column start has 2 entries, not 1"),
+        (
+            changed("solution.end", [4, 6.5]),
+            "solution: schedule: end[1]=6.5 is not a 64-bit integer",
+        ),
+        (changed("timing", None), "timing: None is not an object"),
+        (changed("timing.runtime", DROP), "timing: field 'runtime' is missing"),
+        (changed("timing.runtime", "1"), "result of sjf-bco: runtime='1' is not an integer or a "),
+        (changed("timing.runtime", -1), "result of sjf-bco: runtime=-1 is negative"),
+        (changed("timing.history", {}), "timing: history={} is not a list"),
+        (changed("timing.history", [[1, 2]]), f"timing: history[0]=[1, 2] {HISTORY}"),
+        (
+            changed("timing.history", [[0, 1, 2], [None, 1, 2]]),
+            f"timing: history[1]=[None, 1, 2] {HISTORY}",
+        ),
+        (changed("timing.history", [[0, "1", 2]]), f"timing: history[0]=[0, '1', 2] {HISTORY}"),
+    ],
+)
+def test_malformed_results(tmp_path: Path, data: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+        result_from_dict(data)
+    path = tmp_path / "bad.json"
+    path.write_text(json.dumps(data), encoding="utf-8")
+    with pytest.raises(ValueError, match=f"^{re.escape(f'{path}: {message}')}"):
+        load_result(path)
+
+
+def test_files_that_are_no_json(tmp_path: Path) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text('{"objective": NaN}', encoding="utf-8")
+    with pytest.raises(ValueError, match="NaN is not allowed, numbers are finite"):
+        load_result(path)
+    with pytest.raises(FileNotFoundError):
+        load_result(tmp_path / "none.json")
