@@ -19,6 +19,7 @@ from .instances import generate
 from .instances.convert import Conversion, to_rar_instance
 from .instances.traces import READERS
 from .solvers.baselines import backfilling, first_fit, list_scheduling, random_placement
+from .solvers.laminar_blocks import laminar
 from .solvers.rar_ddls import SjfBcoParams, sjf_bco
 from .solvers.result import Result
 
@@ -83,6 +84,7 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
             "backfill-area": partial(backfilling, order="area"),
             "backfill-gpus": partial(backfilling, order="gpus"),
             "backfill-arrival": partial(backfilling, order="arrival"),
+            "laminar": laminar,
             "exact": _exact,
         },
         compared=(
@@ -92,6 +94,7 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
             "random-placement",
             "backfill-area",
             "backfill-longest",
+            "laminar",
         ),
         settings={
             "paper-a": partial(_paper, "A"),

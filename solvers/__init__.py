@@ -2,6 +2,8 @@
 
 from . import baselines as baselines
 from .bounds import area_bound as area_bound
+from .laminar_blocks import LaminarParams as LaminarParams
+from .laminar_blocks import laminar as laminar
 from .rar_ddls import SjfBcoParams as SjfBcoParams
 from .rar_ddls import sjf_bco as sjf_bco
 from .result import Bound as Bound

@@ -20,14 +20,13 @@ from gangsched.instances.io import header, schedule_to_dict, write_json
 from gangsched.registry import PROBLEMS
 from gangsched.solvers import Bound, Result
 
-
 DATA = Path(__file__).resolve().parents[1] / "instances" / "data"
 
 
 def paper(setting: str, seed: int) -> tuple[RarDdls, str]:
     return (
         PROBLEMS["rar-ddls"].settings[setting](jobs=None, nodes=None, seed=seed),
-        f"Yu et al. 2022, Section 7, setting {setting}, seed {seed}: 160 jobs on 20 servers, T=1200",
+        f"Yu et al. 2022, Section 7, {setting}, seed {seed}: 160 jobs on 20 servers, T=1200",
     )
 
 
@@ -47,7 +46,7 @@ def small(jobs: int, sizes: list[int], seed: int) -> tuple[RarDdls, str]:
 
 
 def contention(gangs: list[int], iterations: list[int], sizes: list[int]) -> tuple[RarDdls, str]:
-    """Jobs that halve or quarter each other's speed on a shared link (spec of P2, docs/theorems.md)."""
+    """Jobs that cut each other's speed on a shared link to a quarter (P2 in docs/theorems.md)."""
     jobs = [
         RingJob(id=f"j{i}", gpus=g, iterations=f, gradient=0.15, base_time=0.01)
         for i, (g, f) in enumerate(zip(gangs, iterations, strict=True))
@@ -110,7 +109,9 @@ def main(names: list[str]) -> None:
         data = build(name)
         write_json(DATA / f"{name}.json", data)
         value = data["bound"]["value"]
-        print(f"{name}: {data['objective']} ({data['solver']}), {value} ({data['bound']['method']})")
+        print(
+            f"{name}: {data['objective']} ({data['solver']}), {value} ({data['bound']['method']})"
+        )
 
 
 if __name__ == "__main__":
