@@ -232,7 +232,7 @@ class _Panel:
     def text(self, x: float, y: float, text: str, **style: Any) -> None:
         """Text at `x` and `y` inches from the strip's lower left corner."""
         y = (self.floor + y) / self.figure.get_figheight()
-        self.figure.text(x / WIDTH, y, text, **style)
+        self.figure.text(x / WIDTH, y, text, parse_math=False, **style)
 
     def headline(self, text: str) -> None:
         """Say what the picture shows, in one line above it."""
@@ -268,12 +268,13 @@ def _paint_ratio(panel: _Panel, comparison: Comparison) -> None:
         alpha = 1.0 if row.ratio == rows[0].ratio else 0.55
         axes.barh(y, value - 1.0, left=1.0, height=0.62, color=ACCENT, alpha=alpha)
         text = row.status if row.ratio is None else shown_ratio(value)
-        axes.text(value, y, f"  {text}", va="center", color=INK if row.ratio else MUTED)
-    axes.set_yticks(range(len(rows)), [row.solver for row in rows])
+        style = {"va": "center", "color": INK if row.ratio else MUTED, "size": 10}
+        axes.annotate(text, (value, y), (6, 0), textcoords="offset points", **style)
+    axes.set_yticks(range(len(rows)), [row.solver for row in rows], parse_math=False)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlim(1.0, max([1.02, *(row.ratio for row in rows if row.ratio)]))
     axes.axvline(1.0, color=INK, linewidth=1.2)
-    axes.set_xlabel(_caption(comparison.bound))
+    axes.set_xlabel(_caption(comparison.bound), parse_math=False)
     panel.headline("How far from optimal at most: certified ratio")
 
 
@@ -343,7 +344,7 @@ def _tracks(axes: Axes, cluster: Cluster, tops: Sequence[float], *, rows_per_inc
             ticks.append(middle)
             names.append(f"{node.id} · {node.gpus}")
             last = middle
-    axes.set_yticks(ticks, names)
+    axes.set_yticks(ticks, names, parse_math=False)
     axes.set_ylabel("node · GPUs")
 
 
@@ -363,6 +364,7 @@ def _with_devices(
     rows = list(schedule)
     if all(row.devices is not None for row in rows):
         for row in rows:
+            _check_devices(row, cluster)
             yield row, row.devices or {}
         return
     free_from = [np.zeros(node.gpus, dtype=np.int64) for node in cluster.nodes]
@@ -376,6 +378,13 @@ def _with_devices(
             free_from[node][free] = row.end
             chosen[node] = free.tolist()
         yield row, chosen
+
+
+def _check_devices(row: Segment, cluster: Cluster) -> None:
+    for number, devices in (row.devices or {}).items():
+        node = cluster.nodes[number]
+        if max(devices) >= node.gpus:
+            raise ValueError(f"schedule: node {node.id!r} has no GPU {max(devices)}")
 
 
 def _runs(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
@@ -437,7 +446,16 @@ def _name_jobs(
             ink = "white" if np.dot(shade[:3], (0.3, 0.59, 0.11)) < 0.5 else INK
             patch = {"facecolor": shade, "linewidth": 0, "pad": 1.0}
             centre = ((left + right) / 2, (top + bottom) / 2)
-            axes.text(*centre, name, ha="center", va="center", size=8, color=ink, bbox=patch)
+            axes.text(
+                *centre,
+                name,
+                ha="center",
+                va="center",
+                size=8,
+                color=ink,
+                bbox=patch,
+                parse_math=False,
+            )
 
 
 def _mark_bound(axes: Axes, makespan: int, bound: Bound | None) -> None:

@@ -1,0 +1,223 @@
+"""The report: what it says, that it is one complete file, and that nothing gets in unescaped."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gangsched.analysis import report
+from gangsched.analysis.certificates import InvalidCertificate
+from gangsched.analysis.ratio import Comparison, compare
+from gangsched.analysis.report import write_report
+from gangsched.formulations.rar_ddls import RarDdls, evaluate
+from gangsched.instances import Cluster, Instance, RingJob
+from gangsched.instances.generate import rar_workload
+from gangsched.solvers import Bound, Refuted, Result, Stop, baselines, sjf_bco
+
+VOID = {"meta", "br", "hr", "img", "link", "input"}
+EVIL = "<script>alert('x')</script>&\""
+
+
+class Page(HTMLParser):
+    """Checks that tags nest, and collects ids, text and what a browser would fetch."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.tags: list[str] = []
+        self.fetched: list[str] = []
+        self.words: list[str] = []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.tags.append(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+        self.note(attrs)
+
+    def handle_startendtag(self, tag: str, attrs: Any) -> None:
+        self.tags.append(tag)
+        self.note(attrs)
+
+    def note(self, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value or "")
+            if name.endswith("href") or name in ("src", "data", "action", "poster"):
+                self.fetched.append(value or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+@pytest.fixture(scope="module")
+def problem() -> RarDdls:
+    return RarDdls(rar_workload(Cluster.uniform(nodes=4, gpus_per_node=8), jobs=40, seed=1))
+
+
+@pytest.fixture(scope="module")
+def comparison(problem: RarDdls) -> Comparison:
+    solvers = {"sjf-bco": sjf_bco, "backfilling": baselines.backfilling, "broken": lambda p: 1 / 0}
+    return compare(problem, solvers)
+
+
+def written(folder: Path, *args: Any, **more: Any) -> str:
+    path = folder / "report.html"
+    write_report(path, *args, **{"title": "A title", **more})
+    return path.read_text("utf-8")
+
+
+def test_it_says_what_is_proven(tmp_path: Path, problem: RarDdls, comparison: Comparison) -> None:
+    page = Page(written(tmp_path, comparison, problem))
+    best = min(
+        (row for row in comparison.rows if row.objective), key=lambda row: row.objective or 0
+    )
+    bound = comparison.bound
+    assert bound is not None
+    assert best.objective > bound.value
+    ratio = float(re.findall(r"so it is at most ([\d.]+) times the optimum", page.text)[0])
+    assert best.objective / bound.value <= ratio <= best.objective / bound.value + 0.001
+    assert f"The best, {best.solver}, reaches a makespan of {best.objective};" in page.text
+    assert f"no schedule can be below {bound.value}" in page.text
+    assert "3 solvers scheduled 40 jobs on 4 nodes with 32 GPUs" in page.text
+    assert f"(method: {bound.method})" in page.text
+    assert "ZeroDivisionError: division by zero" in page.text
+
+
+def test_everything_is_inside(tmp_path: Path, problem: RarDdls, comparison: Comparison) -> None:
+    text = written(tmp_path, comparison, problem)
+    page = Page(text)
+    assert page.tags.count("svg") == 3
+    assert not {"script", "link", "img", "iframe", "object"} & set(page.tags)
+    assert all(link.startswith("#") and link[1:] in page.ids for link in page.fetched)
+    assert not re.search(r"url\((?!#)|@import", text)
+    assert "prefers-color-scheme: dark" in text
+    for used in re.findall(r"url\(#([^)]+)\)", text):
+        assert used in page.ids
+    assert len(set(page.ids)) == len(page.ids)
+
+
+def test_only_timings_differ(tmp_path: Path, problem: RarDdls, comparison: Comparison) -> None:
+    slower = tuple(replace(row, runtime=row.runtime + 1) for row in comparison.rows)
+    pages = [
+        written(tmp_path, made, problem) for made in (comparison, replace(comparison, rows=slower))
+    ]
+    assert pages[0] != pages[1]
+    bare = [re.sub(r'(class="[^"]*timing">)[^<]*', r"\1", page) for page in pages]
+    assert bare[0] == bare[1]
+
+
+def test_an_optimum_is_called_so(tmp_path: Path) -> None:
+    job = RingJob(id="a", gpus=1, iterations=60, gradient=0, base_time=0.7)
+    problem = RarDdls(Instance(Cluster.of_sizes([1]), (job,)))
+    page = Page(written(tmp_path, compare(problem, {"sjf-bco": sjf_bco}), problem))
+    assert "1 solver scheduled 1 job on 1 node" in page.text
+    assert "proven to be optimal by a verified bound" in page.text
+
+
+def test_no_schedule_and_no_bound(tmp_path: Path, comparison: Comparison, problem: RarDdls) -> None:
+    none = replace(comparison, rows=comparison.rows[2:], bound=None)
+    page = Page(written(tmp_path, none, problem))
+    assert "None of them found a schedule" in page.text
+    assert "nothing is certified" in page.text
+    bare = tuple(replace(row, bound=None, ratio=None) for row in comparison.rows)
+    unproven = Page(written(tmp_path, replace(comparison, rows=bare, bound=None), problem))
+    assert "Nothing is proven about how far from optimal that is" in unproven.text
+
+
+def test_a_bound_is_verified_again(
+    tmp_path: Path, comparison: Comparison, problem: RarDdls
+) -> None:
+    false = Bound(10**6, "area", {"kind": "area"})
+    rows = tuple(replace(row, bound=None, ratio=None) for row in comparison.rows)
+    with pytest.raises(InvalidCertificate):
+        written(tmp_path, replace(comparison, rows=rows, bound=false), problem)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_everything_is_escaped(tmp_path: Path) -> None:
+    jobs = (RingJob(id=EVIL, gpus=4, iterations=60, gradient=0, base_time=0.7),)
+    problem = RarDdls(Instance(Cluster.of_sizes([4]), jobs, name=EVIL))
+
+    def solver(problem: RarDdls) -> Result[Any]:
+        schedule = evaluate(problem, [0], [{0: 4}])
+        return Result.of(problem, schedule, solver=EVIL, stop=Stop.COMPLETED, info={EVIL: EVIL})
+
+    def fails(problem: RarDdls) -> Result[Any]:
+        raise ValueError(EVIL)
+
+    made = compare(problem, {EVIL: solver, "fails": fails})
+    made = replace(made, refuted=(Refuted(EVIL, None, (EVIL,)),), unfinished=(EVIL,))
+    text = written(tmp_path, made, problem, title=EVIL, notes=[EVIL], rejected=[(EVIL, EVIL)])
+    assert "<script" not in text
+    assert "script" not in Page(text).tags
+    assert Page(text).text.count("alert('x')") >= 10
+
+
+def test_refuted_variants_stand_apart(
+    tmp_path: Path, comparison: Comparison, problem: RarDdls
+) -> None:
+    violations = ("capacity (2): node n0 holds 9 of its 8 GPUs at slot 3",) * 300
+    refuted = replace(comparison, refuted=(Refuted("printed", None, violations),))
+    page = Page(written(tmp_path, refuted, problem))
+    assert "printed: 300 violations" in page.text
+    assert page.text.count("holds 9 of its 8") == report.MOST_LISTED
+    assert "and 100 more" in page.text
+    assert page.text.index("Refuted variants") > page.text.index("Versions")
+    assert "Refuted variants" not in Page(written(tmp_path, comparison, problem)).text
+
+
+def test_notes_and_rejected_jobs_are_listed(
+    tmp_path: Path, comparison: Comparison, problem: RarDdls
+) -> None:
+    rejected = [("j7", "gpus=128 exceeds the cluster's 32")]
+    page = Page(written(tmp_path, comparison, problem, notes=["Read 9 rows"], rejected=rejected))
+    assert "Read 9 rows" in page.text
+    assert "1 rejected job, not scheduled j7: gpus=128 exceeds the cluster's 32" in page.text
+    assert "4 nodes of 8" in page.text
+
+
+def test_the_other_schedule(problem: RarDdls, comparison: Comparison) -> None:
+    best = min(
+        (row for row in comparison.rows if row.objective), key=lambda row: row.objective or 0
+    )
+    assert best.solver == "backfilling"
+    other = report._other(comparison, best)
+    assert other is not None
+    assert other.solver == "sjf-bco"
+
+
+def test_a_file_is_replaced_as_a_whole(
+    tmp_path: Path, problem: RarDdls, comparison: Comparison, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "report.html"
+    path.write_text("old")
+
+    def full(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(report.os, "replace", full)
+    with pytest.raises(OSError, match="disk full"):
+        write_report(path, comparison, problem, title="new")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_160_jobs_on_64_gpus_stay_small(tmp_path: Path) -> None:
+    problem = RarDdls(rar_workload(Cluster.uniform(nodes=8, gpus_per_node=8), seed=0))
+    made = compare(problem, {"sjf-bco": sjf_bco, "random": baselines.random_placement})
+    assert len(written(tmp_path, made, problem)) < 2_000_000
