@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -235,7 +236,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         row.solver,
         _shown(row.objective, ".10g"),
         _shown(row.bound.value if row.bound else None, ".10g"),
-        _shown(row.ratio, ".4f"),
+        "-" if row.ratio is None else f"{_up(row.ratio):.4f}",
         _shown(row.mean_completion, ".1f"),
         f"{row.runtime:.3f} s",
         row.status,
@@ -244,6 +245,11 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 def _shown(value: float | None, form: str) -> str:
     return "-" if value is None else format(value, form)
+
+
+def _up(value: float) -> float:
+    """Round up to four decimals: a ratio is said to be at most this."""
+    return math.ceil(round(value * 1e4, 6)) / 1e4
 
 
 def _bound_to_dict(bound: Bound | None) -> dict[str, Any] | None:

@@ -26,6 +26,7 @@ from gangsched.analysis.bounds import (
     dff_bound,
     verify_bound,
 )
+from gangsched.analysis.configurations import Configurations
 from gangsched.formulations.rar_ddls import RarDdls
 from gangsched.instances import Cluster, Instance, RingJob
 from gangsched.instances.generate import paper_cluster, rar_workload
@@ -222,11 +223,11 @@ def test_a_long_range_of_targets_is_narrowed() -> None:
 
 def test_durations_beyond_machine_integers() -> None:
     jobs = [
-        RingJob(id=f"j{i}", gpus=1, iterations=10**8, gradient=0, base_time=1e9) for i in range(7)
+        RingJob(id=f"j{i}", gpus=10, iterations=10**8, gradient=0, base_time=1e9) for i in range(7)
     ]
-    problem = RarDdls(Instance(Cluster.of_sizes([3]), jobs), rate="exact", xi2=0)
+    problem = RarDdls(Instance(Cluster.of_sizes([30]), jobs), rate="exact", xi2=0)
     bound = best_bound(problem, effort="full")  # its knapsack would be too long: not tried
-    assert bound.value == 3 * 10**17  # three of seven share a GPU
+    assert bound.value == 3 * 10**17  # a GPU serves three of the seven
     verify_bound(problem, bound)
 
 
@@ -355,6 +356,25 @@ def test_the_verifier_computes_the_same_durations(problem: RarDdls) -> None:
         for job, rate in zip(problem.jobs, best, strict=True)
     ]
     assert certificates._durations(problem) == by_hand == problem.shortest_durations().tolist()
+
+
+def test_two_servers_may_be_faster_than_one() -> None:
+    """Slow inside a server: tau is 2 * .1 / .5 + .1 = .5 there and 2 * .1 / 1 + .1 = .3 across."""
+    jobs = [RingJob(id="a", gpus=2, iterations=60, gradient=0.2, base_time=0.1)]
+    instance = Instance(Cluster.of_sizes([2, 2, 2]), jobs)
+    problem = RarDdls(instance, bandwidth_within=0.5, compute_speed=1e9, xi2=0)
+    longest = area_bound(problem)
+    assert longest.value == 20  # three iterations a slot across, two inside
+    verify_bound(problem, longest)
+    with pytest.raises(InvalidCertificate, match=r"the certificate proves 20"):
+        verify_bound(problem, Bound(21, "test", longest.certificate))
+
+
+def test_duals_that_rounding_spoils_are_no_proof() -> None:
+    program = Configurations([(6, 1)] * 3, 2)
+    assert program._rounded(np.array([1.0]), 11) == (10**9, [10**9] * 3)
+    assert program._rounded(np.array([1e-10]), 11) is None
+    assert program._rounded(np.array([1.0]), 12) is None
 
 
 @pytest.mark.parametrize("make", EVERY)
