@@ -25,8 +25,9 @@ def first_fit(
     """Schedule in arrival order on the first admissible GPUs, from server to server.
 
     The first waiting job is tried again at each completion and nothing overtakes it. The limit
-    theta is searched as in SJF-BCO. Guarantee: none is claimed; makespan <= 3 varphi T* holds by
-    the argument P1 (ii) of docs/theorems.md, which only needs that any idle GPU may be used.
+    theta is searched as in SJF-BCO. Guarantee: none; served in arrival order, jobs
+    on one GPU that alternate with jobs on all GPUs leave the cluster idle (P1-ii-arrival in
+    docs/theorems.md).
 
     Parameters
     ----------

@@ -19,7 +19,8 @@ def list_scheduling(
     The placement is that of Algorithm 2 (errata E14: the two are the same rule), so that the job
     order is all that parts LS from SJF-BCO with a large kappa. The first waiting job is tried again
     at each completion and nothing overtakes it. The limit theta is searched as in SJF-BCO.
-    Guarantee: none is claimed; makespan <= 3 varphi T* holds by P1 (ii) of docs/theorems.md.
+    Guarantee: none; served in arrival order, jobs on one GPU that alternate with jobs on all GPUs
+    leave the cluster idle (P1-ii-arrival in docs/theorems.md).
 
     Parameters
     ----------

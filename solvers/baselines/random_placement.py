@@ -23,8 +23,8 @@ def random_placement(
     Each GPU of a gang is drawn without replacement: first a server, uniformly among those with an
     idle admissible GPU left, then one of its GPUs, uniformly. The first waiting job is tried again
     at each completion. The limit theta is the horizon T (none without a horizon), as in the paper.
-    Guarantee: none is claimed; makespan <= 3 varphi T* holds by P1 (ii) of docs/theorems.md where
-    there is no limit.
+    Guarantee: none; served in arrival order, jobs on one GPU that alternate with jobs on all GPUs
+    leave the cluster idle (P1-ii-arrival in docs/theorems.md).
 
     Parameters
     ----------

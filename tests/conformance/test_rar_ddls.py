@@ -19,11 +19,10 @@ from strategies import rar_problems
 SOLVERS = dict(PROBLEMS["rar-ddls"].solvers)
 SOLVERS["laminar"] = partial(laminar, params=LaminarParams(rounds=2, steps=2_000))  # quick
 HEURISTICS = {name: solve for name, solve in SOLVERS.items() if name != "exact"}
-#: proven factor of varphi T*, docs/theorems.md P1: any idle GPU may be used and there is no limit
-FACTORS = {
-    "backfill-longest": 2, "backfill-area": 2, "backfill-gpus": 2, "backfill-arrival": 2,
-    "sjf-bco": 3, "first-fit": 3, "list-scheduling": 3, "random-placement": 3,
-}  # fmt: skip
+#: proven factor of varphi T*, docs/theorems.md, P1 (i) and (ii)
+FACTORS = dict.fromkeys(
+    ("backfill-longest", "backfill-area", "backfill-gpus", "backfill-arrival"), 2
+) | {"sjf-bco": 3}
 
 
 def check(problem: RarDdls, result: Result) -> None:
