@@ -269,7 +269,7 @@ def demo(
     """Compare solvers on a named instance; writes demo.html and demo.png."""
     with _input():
         out.mkdir(parents=True, exist_ok=True)
-        loaded = _from_library("rar-philly-0", None)
+        loaded = _from_library("rar-b-0", None)
         chosen = _solvers(loaded.stem, None, 0, None)
     _compare(loaded, chosen, report=out / "demo.html", json=out / "demo.json", png=out / "demo.png")
 
