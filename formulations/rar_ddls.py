@@ -239,7 +239,7 @@ class RarDdls:
                 raise ValueError(f"job {job.id!r}: iterations={job.iterations} exceeds 100000000")
 
     @property
-    def jobs(self) -> tuple[RingJob, ...]:
+    def jobs(self) -> Sequence[RingJob]:
         """The jobs, by number."""
         return self.instance.jobs
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
@@ -128,7 +128,7 @@ class Cluster:
     (32, (8, 8, 8, 8))
     """
 
-    nodes: tuple[Node, ...]
+    nodes: Sequence[Node]
 
     def __post_init__(self) -> None:
         _tuple_of(self, "cluster", "nodes", Node)
@@ -342,8 +342,8 @@ class Instance(Generic[J]):
     """
 
     cluster: Cluster
-    jobs: tuple[J, ...]
-    users: tuple[User, ...] = ()
+    jobs: Sequence[J]
+    users: Sequence[User] = ()
     slot: int = 1
     name: str = ""
 

@@ -1,5 +1,9 @@
 """gangsched: GPU-cluster scheduling problems, algorithms and proven bounds."""
 
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+from typing import Any as _Any
+
 from . import formulations as formulations
 from . import instances as instances
 from . import solvers as solvers
@@ -26,4 +30,25 @@ from .solvers import Result as Result
 from .solvers import Status as Status
 from .solvers import Stop as Stop
 
+if TYPE_CHECKING:
+    from .analysis import plots as plots
+    from .analysis import reproduce as reproduce
+    from .analysis import theorems as theorems
+    from .solvers.exact import solve_exact as solve_exact
+
 __version__ = "0.1.0"
+
+# What needs matplotlib or Pyomo is imported when it is asked for: they take a second each.
+_LATER = {
+    "plots": ".analysis.plots",
+    "reproduce": ".analysis.reproduce",
+    "solve_exact": ".solvers.exact",
+    "theorems": ".analysis.theorems",
+}
+
+
+def __getattr__(name: str) -> _Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'gangsched' has no attribute {name!r}")
+    module = _import_module(_LATER[name], __name__)
+    return module if _LATER[name].endswith(f".{name}") else getattr(module, name)
