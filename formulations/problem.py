@@ -32,11 +32,14 @@ class Model(Generic[S]):
     form : str
         Name of the form, one of the problem's `forms`.
     exact : bool
-        True when its optimum is the problem's; False for a relaxation, which only bounds it.
+        True when its optimum is the problem's.
     extract : callable
         Reads the solution out of the solved native model.
     embed : callable
         Writes a solution into the native model's variables (warm start, agreement tests).
+    relaxation : bool
+        True when it is not exact, but every solution of the problem is one of the model, worth the
+        same or more: its bound holds for the problem.
     """
 
     native: Any
@@ -45,6 +48,7 @@ class Model(Generic[S]):
     exact: bool
     extract: Callable[[], S]
     embed: Callable[[S], None]
+    relaxation: bool = False
 
 
 class Problem(Protocol[S]):

@@ -1,0 +1,399 @@
+"""Offline optimum of any problem, by branch and bound on its declarative model."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import highspy
+import numpy as np
+import pyomo.environ as pyo
+from pyomo.opt import TerminationCondition, WriterFactory
+
+from ..formulations.problem import Model, Problem, Sense
+from ..formulations.rar_ddls import RarDdls
+from .baselines.backfilling import PRIORITIES, backfilling
+from .bounds import area_bound
+from .result import Bound, Result, Stop
+
+__all__ = ["solve_exact"]
+
+log = logging.getLogger("gangsched")
+
+#: what HiGHS is run with; no gap is left, and one run is like the other
+HIGHS_OPTIONS: Mapping[str, Any] = {
+    "output_flag": False,
+    "random_seed": 0,
+    "mip_rel_gap": 0.0,
+    "mip_abs_gap": 1e-6,
+    "mip_feasibility_tolerance": 1e-7,
+    "primal_feasibility_tolerance": 1e-7,
+}
+
+#: bounds of integral problems are rounded when they are this close to an integer
+INTEGRALITY = 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a solver said of a model.
+
+    Parameters
+    ----------
+    stop : Stop
+    infeasible : bool
+        Proven, not just nothing found.
+    found : bool
+        The model's variables hold a solution.
+    bound : float or None
+        On the model's objective; None where none is known.
+    nodes : int
+    info : mapping
+        Solver, version, settings, size of the model.
+    history : sequence of (seconds since the call, objective, bound)
+    """
+
+    stop: Stop
+    infeasible: bool = False
+    found: bool = False
+    bound: float | None = None
+    nodes: int = 0
+    info: Mapping[str, Any]
+    history: tuple[tuple[float, float | None, float | None], ...] = ()
+
+
+def solve_exact(
+    problem: Problem[Any],
+    *,
+    form: str | None = None,
+    time_limit: float | None = None,
+    warm_start: Any = "auto",
+    solver: str = "highs",
+) -> Result[Any]:
+    """Solve a problem to proven optimality, or as far as the time limit allows.
+
+    Guarantee: without a time limit, and up to the solver's tolerances, an optimal solution or a
+    proof that there is none; at a time limit, or Ctrl-C, the best solution and bound so far.
+
+    Parameters
+    ----------
+    problem : Problem
+        Any whose `build(form)` gives a Pyomo model.
+    form : str, optional
+        Form of the model; default the first of the problem's `forms`. A relaxation gives a bound
+        and no new solution.
+    time_limit : float, optional
+        Wall seconds, building the model included (which is not interrupted).
+    warm_start : solution, "auto" or None
+        Feasible solution to start from; "auto" runs the problem's heuristics where it has some. For
+        :class:`RarDdls` it also gives the model's horizon.
+    solver : str
+        "highs", or the name of any other Pyomo solver.
+
+    Returns
+    -------
+    Result
+        The bound is the solver's claim ("branch and bound", without a certificate) or, where it is
+        no weaker, the elementary one of the problem. INFEASIBLE only where proven.
+
+    Raises
+    ------
+    ValueError
+        For an infeasible warm start, an unknown form or solver, a form that neither solves nor
+        bounds the problem or is no Pyomo model, a time limit that is not positive.
+
+    Notes
+    -----
+    Exponential in the worst case. HiGHS is given the model's standard form directly: of Pyomo's two
+    interfaces one passes no start, the other drops the incumbent on Ctrl-C. The same model without
+    a time limit gives the same result.
+
+    Examples
+    --------
+    >>> from gangsched.instances import Cluster, Instance, RingJob
+    >>> jobs = [RingJob(id=i, gpus=3, iterations=8, gradient=0.15, base_time=0.01) for i in "ab"]
+    >>> problem = RarDdls(Instance(Cluster.of_sizes([2, 2, 2]), jobs), xi1=1, xi2=0.005, alpha=0.5)
+    >>> result = solve_exact(problem)
+    >>> result.objective, result.status.value, result.bound.method
+    (4, 'optimal', 'branch and bound')
+    """
+    started = time.perf_counter()
+    if time_limit is not None and not time_limit > 0:
+        raise ValueError(f"solve_exact: time_limit={time_limit} is not positive")
+    incumbent = _incumbent(problem, warm_start)
+    elementary = _elementary_bound(problem)
+    info: dict[str, Any] = {"form": form or problem.forms[0]}
+    if incumbent is not None and elementary is not None:
+        if problem.objective(incumbent) == elementary.value:
+            info["note"] = "the warm start meets the elementary bound"
+            answer = Answer(stop=Stop.PROVEN, info=info)
+            return _result(problem, incumbent, elementary, answer, started)
+    model = _build(problem, info["form"], incumbent)
+    if incumbent is not None:
+        model.embed(incumbent)
+    limit = None
+    if time_limit is not None:
+        limit = max(time_limit - (time.perf_counter() - started), 0.01)
+    run = _solve_highs if solver == "highs" else _solve_named
+    answer = run(model.native, limit, incumbent is not None, solver)
+    found = model.extract() if answer.found and model.exact else None
+    bound = _better(problem, _bound(problem, answer), elementary)
+    return _result(problem, _best(problem, found, incumbent), bound, answer, started, **info)
+
+
+def _result(
+    problem: Problem[Any],
+    solution: Any,
+    bound: Bound | None,
+    answer: Answer,
+    started: float,
+    **info: Any,
+) -> Result[Any]:
+    """The result, with a bound that tolerances have not pushed past the objective."""
+    stop = answer.stop
+    if solution is not None and bound is not None:
+        value = problem.objective(solution)
+        excess = _worse(problem, bound.value, value)
+        if 0 < excess <= INTEGRALITY * max(1.0, abs(value)):
+            bound = Bound(value, bound.method, bound.certificate)
+        stop = Stop.PROVEN if bound.value == value else stop
+    return Result.of(
+        problem,
+        solution,
+        solver="exact",
+        stop=stop,
+        bound=bound,
+        infeasible=answer.infeasible,
+        iterations=answer.nodes,
+        runtime=time.perf_counter() - started,
+        info={**info, **answer.info},
+        history=answer.history,
+    )
+
+
+# -- what is known before the model is solved -----------------------------------------------------
+
+
+def _backfilling(problem: RarDdls) -> Any:
+    """Best schedule of list scheduling with backfilling over all its orders, or None."""
+    results = [backfilling(problem, order=order, compiled=False) for order in PRIORITIES]
+    found = [r for r in results if r.solution is not None and r.objective is not None]
+    return min(found, key=lambda r: r.objective).solution if found else None
+
+
+#: heuristics that a problem's exact solution starts from
+_HEURISTICS: Mapping[type, Callable[[Any], Any]] = {RarDdls: _backfilling}
+
+#: bounds that cost next to nothing
+_BOUNDS: Mapping[type, Callable[[Any], Bound]] = {RarDdls: area_bound}
+
+
+def _incumbent(problem: Problem[Any], warm_start: Any) -> Any:
+    if isinstance(warm_start, str):
+        if warm_start != "auto":
+            raise ValueError(f"solve_exact: warm_start={warm_start!r} is not 'auto' or a solution")
+        heuristic = _HEURISTICS.get(type(problem))
+        return heuristic(problem) if heuristic else None
+    if warm_start is not None:
+        violations = problem.violations(warm_start)
+        if violations:
+            raise ValueError("solve_exact: the warm start is infeasible: " + "; ".join(violations))
+    return warm_start
+
+
+def _elementary_bound(problem: Problem[Any]) -> Bound | None:
+    known = _BOUNDS.get(type(problem))
+    return known(problem) if known else None
+
+
+def _build(problem: Problem[Any], form: str, incumbent: Any) -> Model[Any]:
+    """The model; that of RAR-DDLS is only as long as the incumbent."""
+    options = {}
+    if isinstance(problem, RarDdls) and incumbent is not None:
+        options["horizon"] = problem.objective(incumbent)
+    model = problem.build(form, **options)
+    if model.kind != "pyomo":
+        raise ValueError(f"solve_exact: form {form!r} is of kind {model.kind!r}, not 'pyomo'")
+    if not (model.exact or model.relaxation):
+        raise ValueError(f"solve_exact: form {form!r} neither solves nor bounds the problem")
+    return model
+
+
+# -- comparing, for either sense ------------------------------------------------------------------
+
+
+def _worse(problem: Problem[Any], a: float, b: float) -> float:
+    """By how much `a` is worse than `b` as an objective."""
+    return a - b if problem.sense is Sense.MIN else b - a
+
+
+def _best(problem: Problem[Any], found: Any, incumbent: Any) -> Any:
+    if found is None or incumbent is None:
+        return incumbent if found is None else found
+    worse = _worse(problem, problem.objective(found), problem.objective(incumbent))
+    return incumbent if worse > 0 else found
+
+
+def _bound(problem: Problem[Any], answer: Answer) -> Bound | None:
+    """The solver's bound; of an integral problem, the next integer that can be reached."""
+    value = answer.bound
+    if value is None or answer.infeasible:
+        return None
+    if problem.integral:
+        up = problem.sense is Sense.MIN
+        value = math.ceil(value - INTEGRALITY) if up else math.floor(value + INTEGRALITY)
+    return Bound(value, "branch and bound")
+
+
+def _better(problem: Problem[Any], bound: Bound | None, elementary: Bound | None) -> Bound | None:
+    """The tighter of two; where they are equal, the one with a certificate."""
+    if bound is None or elementary is None:
+        return elementary if bound is None else bound
+    return bound if _worse(problem, bound.value, elementary.value) > 0 else elementary
+
+
+def _finite(value: Any) -> float | None:
+    """None for what solvers give where they know nothing."""
+    return float(value) if value is not None and abs(value) < highspy.kHighsInf else None
+
+
+# -- HiGHS ----------------------------------------------------------------------------------------
+
+_Status = highspy.HighsModelStatus
+_STOPS = {
+    _Status.kOptimal: Stop.PROVEN,
+    _Status.kModelEmpty: Stop.PROVEN,
+    _Status.kInfeasible: Stop.PROVEN,
+    _Status.kTimeLimit: Stop.TIME_LIMIT,
+    _Status.kInterrupt: Stop.INTERRUPTED,
+    _Status.kIterationLimit: Stop.ITERATION_LIMIT,
+    _Status.kSolutionLimit: Stop.ITERATION_LIMIT,
+}
+
+
+def _solve_highs(native: Any, limit: float | None, warm: bool, name: str) -> Answer:
+    form = WriterFactory("compile_standard_form").write(native, mixed_form=True, set_sense=None)
+    highs = highspy.Highs()
+    for option, value in HIGHS_OPTIONS.items():
+        highs.setOptionValue(option, value)
+    if limit is not None:
+        highs.setOptionValue("time_limit", float(limit))
+    highs.passModel(_highs_model(native, form))
+    if warm:
+        start = highspy.HighsSolution()
+        start.col_value = [float(variable.value or 0) for variable in form.columns]
+        highs.setSolution(start)
+    history: list[tuple[float, float | None, float | None]] = []
+
+    def improved(event: Any) -> None:
+        data = event.data_out
+        entry = data.running_time, data.objective_function_value, _finite(data.mip_dual_bound)
+        history.append(entry)
+
+    highs.cbMipImprovingSolution += improved
+    _run(highs)
+    status, outcome = highs.getModelStatus(), highs.getInfo()
+    found = status in (_Status.kOptimal, _Status.kModelEmpty) or (
+        outcome.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    )
+    if found:
+        for variable, value in zip(form.columns, highs.getSolution().col_value, strict=True):
+            variable.set_value(value, skip_validation=True)
+    return Answer(
+        stop=_STOPS.get(status, Stop.ERROR),
+        infeasible=status == _Status.kInfeasible,
+        found=found,
+        bound=_dual_bound(status, outcome),
+        nodes=max(int(outcome.mip_node_count), 0),
+        history=tuple(history),
+        info={
+            "backend": f"highs {highs.version()}",
+            "options": {k: v for k, v in HIGHS_OPTIONS.items() if k != "output_flag"},
+            "status": status.name,
+            "columns": len(form.columns),
+            "rows": len(form.rows),
+            "nonzeros": int(form.A.nnz),
+        },
+    )
+
+
+def _dual_bound(status: Any, outcome: Any) -> float | None:
+    """HiGHS fills in the bound of branch and bound only where it has branched."""
+    if outcome.mip_node_count == -1:
+        known = status in (_Status.kOptimal, _Status.kModelEmpty)
+        return _finite(outcome.objective_function_value) if known else None
+    return _finite(outcome.mip_dual_bound)
+
+
+def _highs_model(native: Any, form: Any) -> Any:
+    """Standard form (rows a x = b, a x <= b or a x >= b) as HiGHS takes it."""
+    matrix, lp = form.A.tocsc(), highspy.HighsLp()
+    types = np.array([row.bound_type for row in form.rows], dtype=int)  # 0: =, 1: <=, -1: >=
+    sides = np.array(form.rhs, dtype=float)
+    lp.num_row_, lp.num_col_ = matrix.shape
+    lp.col_cost_ = form.c.toarray().ravel()
+    lp.offset_ = float(form.c_offset[0])
+    lp.sense_ = highspy.ObjSense.kMinimize
+    if next(native.component_data_objects(pyo.Objective, active=True)).sense == pyo.maximize:
+        lp.sense_ = highspy.ObjSense.kMaximize
+    lp.col_lower_ = np.array([-np.inf if v.lb is None else v.lb for v in form.columns], dtype=float)
+    lp.col_upper_ = np.array([np.inf if v.ub is None else v.ub for v in form.columns], dtype=float)
+    lp.row_lower_ = np.where(types == 1, -np.inf, sides)
+    lp.row_upper_ = np.where(types == -1, np.inf, sides)
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    lp.a_matrix_.start_, lp.a_matrix_.index_ = matrix.indptr, matrix.indices
+    lp.a_matrix_.value_ = matrix.data
+    kinds = highspy.HighsVarType
+    lp.integrality_ = [
+        kinds.kContinuous if v.is_continuous() else kinds.kInteger for v in form.columns
+    ]
+    return lp
+
+
+def _run(highs: Any) -> None:
+    """Run HiGHS so that Ctrl-C stops it and not the program."""
+    highs.HandleUserInterrupt = True
+    highs.startSolve()
+    done = False
+    while not done:
+        try:
+            done, _ = highs.wait(0.1)
+        except KeyboardInterrupt:
+            log.warning("interrupted: waiting for HiGHS to stop")
+            highs.cancelSolve()
+
+
+# -- any other solver that Pyomo knows ------------------------------------------------------------
+
+
+def _solve_named(native: Any, limit: float | None, warm: bool, name: str) -> Answer:
+    backend = pyo.SolverFactory(name)
+    if not backend.available(exception_flag=False):
+        raise ValueError(f"solve_exact: solver={name!r} is not 'highs' nor one that Pyomo finds")
+    options: dict[str, Any] = {} if limit is None else {"timelimit": limit}
+    if warm and backend.warm_start_capable():
+        options["warmstart"] = True
+    results = backend.solve(native, load_solutions=False, **options)
+    end, claim = results.solver.termination_condition, results.problem
+    found = len(results.solution) > 0
+    if found:
+        native.solutions.load_from(results)
+    proven = end in (TerminationCondition.optimal, TerminationCondition.infeasible)
+    timed = end == TerminationCondition.maxTimeLimit
+    up = claim.sense != pyo.maximize
+    return Answer(
+        stop=Stop.PROVEN if proven else Stop.TIME_LIMIT if timed else Stop.ERROR,
+        infeasible=end == TerminationCondition.infeasible,
+        found=found,
+        bound=_finite(claim.lower_bound if up else claim.upper_bound),
+        info={
+            "backend": " ".join([name, ".".join(map(str, backend.version() or ()))]),
+            "status": str(end),
+            "columns": native.nvariables(),
+            "rows": native.nconstraints(),
+        },
+    )
