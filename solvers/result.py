@@ -42,6 +42,7 @@ class Stop(Enum):
     PROVEN = "proven"  #: optimality, infeasibility or unboundedness was proven
     TIME_LIMIT = "time limit"
     ITERATION_LIMIT = "iteration limit"
+    INTERRUPTED = "interrupted"  #: by the user; what was found is kept
     COMPLETED = "completed"  #: a heuristic came to its end
     ERROR = "error"
 
@@ -138,7 +139,7 @@ class Result(Generic[S]):
     ------
     ValueError, TypeError
         Negative runtime or iterations; numbers that are not finite; objective without solution or
-        the reverse; OPTIMAL without a bound or with a gap; a bound on the wrong side of the
+        the reverse; OPTIMAL without a bound or with a gap; PROVEN without a proof; a bound on the wrong side of the
         objective (a bug to chase, not to ignore).
     """
 
@@ -185,6 +186,10 @@ class Result(Generic[S]):
             raise ValueError(
                 f"result of {self.solver}: status={self.status.value} "
                 f"{'with' if has else 'without'} a solution"
+            )
+        if self.stop is Stop.PROVEN and self.status in (Status.FEASIBLE, Status.UNKNOWN):
+            raise ValueError(
+                f"result of {self.solver}: stop=proven with status={self.status.value}"
             )
         if self.status is Status.OPTIMAL and self.gap != 0:
             raise ValueError(f"result of {self.solver}: status=optimal with gap={self.gap}")

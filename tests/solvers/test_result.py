@@ -327,3 +327,8 @@ def test_refuted_is_no_result() -> None:
     refuted = Refuted("printed", 3, ("sign (1): 3 is odd",))
     assert not isinstance(refuted, Result)
     assert not hasattr(refuted, "objective")
+
+
+def test_proven_needs_a_proof() -> None:
+    with pytest.raises(ValueError, match="result of toy: stop=proven with status=unknown"):
+        Result(solver="toy", sense=Sense.MIN, status=Status.UNKNOWN, stop=Stop.PROVEN)
