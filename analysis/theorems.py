@@ -1,0 +1,56 @@
+"""The papers' claims as executable statements, with verdicts.
+
+Each claim states what a paper (or a correction of it) says, computes both sides of it on any small
+case, and carries the counterexamples that refute it. ``gangsched theorems`` runs all of them;
+docs/theorems.md has the proofs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .claim import Claim, Comparison, Row, Verdict, run
+from .rar_ddls_claims import RAR_DDLS
+
+__all__ = ["CLAIMS", "Claim", "Comparison", "Row", "Verdict", "run", "verdicts"]
+
+#: every claim by its id, paper by paper in the papers' order
+CLAIMS: Mapping[str, Claim[Any]] = {claim.id: claim for claim in RAR_DDLS}
+
+
+def verdicts(
+    *,
+    samples: int | None = None,
+    seed: int = 0,
+    progress: Callable[[str], object] | None = None,
+) -> list[Row]:
+    """Run every claim on its counterexamples and on seeded random cases.
+
+    Parameters
+    ----------
+    samples : int, optional
+        Random cases a claim; each claim's own number by default.
+    seed : int
+    progress : callable (str), optional
+        Called with the id of each claim that has been run.
+
+    Returns
+    -------
+    list of Row
+        In the order of `CLAIMS`; ``row.confirmed`` says whether the run agrees with the verdict.
+
+    Examples
+    --------
+    >>> row = verdicts(samples=2)[0]
+    >>> row.claim, row.verdict.value, row.confirmed
+    ('theorem-1', 'refuted', True)
+    >>> print(row.counterexamples["K4"])  # chromatic number 4, but 2 slots are enough
+    4 == 2 fails
+    """
+    rows = []
+    for claim in CLAIMS.values():
+        rows.append(run(claim, samples=samples, seed=seed))
+        if progress is not None:
+            progress(claim.id)
+    return rows
