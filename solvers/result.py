@@ -139,8 +139,8 @@ class Result(Generic[S]):
     ------
     ValueError, TypeError
         Negative runtime or iterations; numbers that are not finite; objective without solution or
-        the reverse; OPTIMAL without a bound or with a gap; PROVEN without a proof; a bound on the wrong side of the
-        objective (a bug to chase, not to ignore).
+        the reverse; OPTIMAL without a bound or with a gap; PROVEN without a proof; a bound on the
+        wrong side of the objective (a bug to chase, not to ignore).
     """
 
     solver: str
