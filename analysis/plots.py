@@ -268,7 +268,7 @@ def _paint_ratio(panel: _Panel, comparison: Comparison) -> None:
         alpha = 1.0 if row.ratio == rows[0].ratio else 0.55
         axes.barh(y, value - 1.0, left=1.0, height=0.62, color=ACCENT, alpha=alpha)
         text = row.status if row.ratio is None else shown_ratio(value)
-        style = {"va": "center", "color": INK if row.ratio else MUTED, "size": 10}
+        style: dict[str, Any] = {"va": "center", "color": INK if row.ratio else MUTED, "size": 10}
         axes.annotate(text, (value, y), (6, 0), textcoords="offset points", **style)
     axes.set_yticks(range(len(rows)), [row.solver for row in rows], parse_math=False)
     axes.set_ylim(len(rows) - 0.4, -0.6)

@@ -190,14 +190,16 @@ class Reproduction:
     # -- tables ----------------------------------------------------------------------------------
 
     def to_markdown(self) -> str:
-        """Return the means and the checks as two tables for the documentation."""
+        """Return the means, the checks and the runs beyond T as text for the documentation."""
         if len(self.xs) == 1:
             values = [policy_rows(self)]
         elif len(self.policies) == 1:
             values = [axis_rows(self, self.variants)]
         else:
             values = [axis_rows(self, [variant]) for variant in self.variants]
-        return "\n\n".join(map(table, [*values, check_rows(self.checks)])) + "\n"
+        exceeded = sum(point.makespan is None for point in self.points)
+        end = f"{exceeded} of {len(self.points)} runs exceeded T = {self.settings['T']} slots."
+        return "\n\n".join([*map(table, [*values, check_rows(self.checks)]), end]) + "\n"
 
 
 # --- means ---------------------------------------------------------------------------------------
