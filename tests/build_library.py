@@ -67,8 +67,8 @@ ENTRIES: dict[str, Callable[[], tuple[RarDdls, str]]] = {
     "rar-small-3": lambda: small(16, [4, 4, 8], 1),
     "rar-small-4": lambda: small(24, [8, 8], 2),
     "rar-contention-0": lambda: contention([3, 3], [8, 8], [2, 2, 2]),
-    "rar-contention-1": lambda: contention([3, 1, 3, 2], [8, 6, 12, 9], [2, 2, 2]),
-    "rar-contention-2": lambda: contention([3, 1, 1, 3], [12, 18, 18, 8], [3, 2, 2]),
+    "rar-contention-1": lambda: contention([3, 3, 4, 4], [16, 12, 12, 20], [3, 3, 2]),
+    "rar-contention-2": lambda: contention([4, 4, 3, 3], [12, 20, 4, 12], [3, 3, 2]),
 }
 
 
