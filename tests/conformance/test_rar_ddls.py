@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from brute_force import fits, optimum, slot_by_slot
+from gangsched.analysis.bounds import best_bound, verify_bound
 from gangsched.formulations.rar_ddls import RarDdls, estimates
 from gangsched.instances import Cluster, Instance, Node
 from gangsched.registry import PROBLEMS
@@ -79,6 +80,17 @@ def test_no_heuristic_beats_the_optimum_and_guarantees_hold(problem: RarDdls) ->
     for name, factor in FACTORS.items():
         if spread < float("inf"):
             assert results[name].objective <= factor * Fraction(spread) * best
+
+
+@settings(max_examples=60)
+@given(problem=rar_problems(max_jobs=7))
+def test_no_heuristic_beats_a_verified_bound(problem: RarDdls) -> None:
+    bounds = [best_bound(problem), best_bound(problem, effort="full")]
+    for bound in bounds:
+        verify_bound(problem, bound)
+    for solve in HEURISTICS.values():
+        objective = solve(problem, seed=0).objective
+        assert objective is None or objective >= max(bound.value for bound in bounds)
 
 
 def test_the_bound_can_be_strict_and_the_solvers_can_differ() -> None:
