@@ -16,7 +16,7 @@ __all__ = ["bars", "lines"]
 
 # Okabe and Ito's palette for the paper's policies; what the paper does not have is grey
 COLOURS = ("#0072b2", "#d98c00", "#00946b", "#c0649a")
-GREYS = ("#7a838d", "#3d444d", "#9aa3ad", "#5b6570")
+GREYS = ("#7a838d", "#3d444d", "#9aa3ad", "#5b6570", "#22272e")
 MARKERS = ("o", "s", "^", "D")
 NOTE = "Dots and thin lines: single seeds. Dashed: verified lower bound, mean over seeds."
 

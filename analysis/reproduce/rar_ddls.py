@@ -36,6 +36,7 @@ from ...formulations.rar_ddls import RarDdls
 from ...instances.generate import SERVER_SIZES, paper_cluster, rar_workload
 from ...instances.schedule import Schedule
 from ...solvers.baselines import backfilling, first_fit, list_scheduling, random_placement
+from ...solvers.laminar_blocks import laminar
 from ...solvers.rar_ddls import SjfBcoParams, sjf_bco
 from ...solvers.result import Result
 from ..bounds import dff_bound, verify_bound
@@ -62,6 +63,7 @@ FEWER_SERVERS = tuple(range(10, 21))
 BCO, FF, LS, RAND = "SJF-BCO", "FF", "LS", "RAND"
 LS_SJF, FF_SJF = "LS in SJF order", "FF in SJF order"
 LONGEST, AREA = "backfilling, longest first", "backfilling, least GPU time first"
+LAMINAR = "laminar"
 #: label: whether the paper has it
 POLICIES: Mapping[str, bool] = {
     BCO: True,
@@ -71,7 +73,12 @@ POLICIES: Mapping[str, bool] = {
     LS_SJF: False,
     LONGEST: False,
 }
-MORE_POLICIES: Mapping[str, bool] = {**POLICIES, FF_SJF: False, AREA: False}
+MORE_POLICIES: Mapping[str, bool] = {
+    **POLICIES,
+    FF_SJF: False,
+    AREA: False,
+    LAMINAR: False,
+}
 
 
 def fig4(
@@ -254,6 +261,7 @@ def _more_policies(problem: RarDdls, seed: int) -> Iterator[tuple[int, str, int,
     yield from _all_policies(problem, seed)
     yield servers, FF_SJF, 0, first_fit(_smallest_first(problem))
     yield servers, AREA, 0, backfilling(problem, order="area")
+    yield servers, LAMINAR, 0, laminar(problem)
 
 
 def _smallest_first(problem: RarDdls) -> RarDdls:
@@ -332,7 +340,7 @@ def _fig4_checks(record: Reproduction, variant: str) -> Iterator[Check]:
         f"{span[LS_SJF]:.1f} and {span[BCO]:.1f}",
         in_paper=False,
     )
-    for policy in (LONGEST, AREA):
+    for policy in (LONGEST, AREA, LAMINAR):
         for what, value in (("makespan", span), ("completion time", time)):
             yield Check(
                 f"{policy.capitalize()}, has a smaller mean {what} than SJF-BCO",
