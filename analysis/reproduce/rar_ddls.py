@@ -343,7 +343,7 @@ def _fig4_checks(record: Reproduction, variant: str) -> Iterator[Check]:
     for policy in (LONGEST, AREA, LAMINAR):
         for what, value in (("makespan", span), ("completion time", time)):
             yield Check(
-                f"{policy.capitalize()}, has a smaller mean {what} than SJF-BCO",
+                f"{policy}: a smaller mean {what} than SJF-BCO",
                 variant,
                 value[policy] < value[BCO],
                 f"{value[policy]:.1f} and {value[BCO]:.1f}",

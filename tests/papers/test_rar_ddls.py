@@ -282,7 +282,7 @@ def test_runs_beyond_the_horizon_are_shown() -> None:
     assert (mean["exceeded"], mean["makespan"], mean["mean_completion"]) == (1, 1200, None)
     text = record.to_markdown()
     assert "| RAND | ≥ 1200.0 | – | 12.000 (12.000) |" in text
-    assert "1 of 8 runs exceeded T = 1200 slots." in text
+    assert "1 of 9 runs exceeded T = 1200 slots." in text
     assert verdicts(record.checks)["RAND has the largest mean makespan of the four", "A"]
     (line,) = (line for line in record.to_csv().splitlines() if "RAND" in line)
     assert line == "A,0,20,RAND,0,100,,,"
