@@ -285,7 +285,8 @@ def compare(
     Comparison
         Ctrl-C keeps the solvers that have finished and names the others in `unfinished`. A solver
         that raises an exception gets a row with status "error", and the others go on; so does one
-        whose bound has a certificate that does not hold.
+        whose bound has a certificate that does not hold, or whose solution the problem finds
+        infeasible or of another value.
 
     Raises
     ------
@@ -346,7 +347,7 @@ class _Run:
                 self.refuted.append(refuted)
                 return refuted
             self.rows.append(self._row(name, outcome, runtime))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             logger.debug("solver %s failed", name, exc_info=True)
             message = f"{type(error).__name__}: {error}"
             runtime = time.perf_counter() - started
@@ -356,6 +357,8 @@ class _Run:
     def _row(self, name: str, result: Any, runtime: float) -> Row:
         if not isinstance(result, Result):
             raise TypeError(f"a solver returns a Result or a Refuted, not {type(result).__name__}")
+        if result.solution is not None:
+            self._check(result)
         self._take(result.bound)
         return Row(
             solver=name,
@@ -365,6 +368,15 @@ class _Run:
             runtime=runtime,
             result=result,
         )
+
+    def _check(self, result: Result[Any]) -> None:
+        """Refuse a result that :meth:`Result.of` would not have made."""
+        violations = self.problem.violations(result.solution)
+        if violations:
+            raise ValueError(f"infeasible solution: {violations[0]}")
+        value = self.problem.objective(result.solution)
+        if result.objective != value:
+            raise ValueError(f"objective={result.objective}, but its solution has {value}")
 
     def _take(self, bound: Bound | None) -> None:
         """Keep a result's bound if it is better than the best so far and can be verified."""

@@ -1,36 +1,49 @@
 """The command line: solve, compare, reproduce, theorems, list, demo.
 
-Bad input ends with one line on stderr and exit code 2; Ctrl-C keeps what is finished (exit code
-130). Progress goes to stderr, and only where that is a terminal.
+Bad input and wrong usage end with one line on stderr and exit code 2; a solver, target or claim
+that fails, with 1. Ctrl-C keeps what is finished (130). Progress goes to stderr, and only where
+that is a terminal.
 """
 
 from __future__ import annotations
 
+import logging
+import math
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
+from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from .registry import PROBLEMS, READERS, lookup, solver
+from . import __version__
+from .registry import PROBLEMS, READERS, lookup, plugins, solver, warm_up
 
 app = typer.Typer(
     add_completion=False,
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     help="GPU-cluster scheduling problems, algorithms, and proven bounds on how good they are.",
 )
-EXIT_BAD_INPUT, EXIT_INTERRUPTED = 2, 130
+EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
+MOST_SHOWN = 300  # characters of somebody else's error message
+#: what typer raises for wrong usage; its module depends on typer's version
+USAGE_ERROR = cast(type[Exception], typer.BadParameter.__mro__[1])
 
 
 class BadInput(Exception):
     """Input that cannot be used; its text is shown as one line."""
+
+
+class Interrupted(Exception):
+    """Ctrl-C, after what was finished has been shown and written."""
 
 
 @contextmanager
@@ -43,42 +56,94 @@ def _input() -> Iterator[None]:
         raise BadInput(f"{place}: {error.strerror or error}") from error
     except KeyError as error:
         raise BadInput(str(error.args[0])) from error
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise BadInput(str(error)) from error
 
 
-def main() -> None:
-    """Run the command line; the console script."""
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the command line; the console script.
+
+    Parameters
+    ----------
+    args : sequence of str, optional
+        By default those of the process.
+
+    Raises
+    ------
+    SystemExit
+        Always.
+    """
+    logging.getLogger("gangsched").addHandler(logging.NullHandler())  # the lines below say it
+    code, text = 0, ""
     try:
-        app()
+        code = app(args, prog_name="gangsched", standalone_mode=False) or 0
     except BadInput as error:
-        print(f"gangsched: error: {error}", file=sys.stderr)  # noqa: T201
-        raise SystemExit(EXIT_BAD_INPUT) from None
-    except KeyboardInterrupt:
-        print("gangsched: interrupted", file=sys.stderr)  # noqa: T201
-        raise SystemExit(EXIT_INTERRUPTED) from None
+        code, text = EXIT_BAD_INPUT, f"error: {error}"
+    except USAGE_ERROR as error:
+        code, text = EXIT_BAD_INPUT, f"error: {cast(Any, error).format_message()}"
+    except Interrupted as error:
+        code, text = EXIT_INTERRUPTED, str(error)
+    except (KeyboardInterrupt, typer.Abort):
+        code = EXIT_INTERRUPTED
+    if code == EXIT_INTERRUPTED:  # what typer makes of a Ctrl-C
+        text = text or "interrupted"
+    if text:
+        print(f"gangsched: {_one_line(text)}", file=sys.stderr)  # noqa: T201
+    raise SystemExit(code)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"gangsched {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+# --- screen --------------------------------------------------------------------------------------
 
 
 def _console() -> Console:
     """Standard output; wide enough for the tables where it is piped."""
-    return Console() if sys.stdout.isatty() else Console(width=120)
+    width = None if sys.stdout.isatty() else 200
+    return Console(width=width, markup=False, highlight=False, emoji=False)
+
+
+def _say(console: Console, text: str, style: str | None = None) -> None:
+    console.print(_one_line(text), style=style, soft_wrap=not console.is_terminal)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _columns(*names: str, right: Sequence[str] = ()) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    for name in names:
+        if name in right:
+            table.add_column(name, justify="right", no_wrap=True)
+        else:
+            table.add_column(name, overflow="fold")
+    return table
 
 
 @contextmanager
-def _progress(total: int | None, what: str) -> Iterator[Any]:
-    """Progress bar on stderr that vanishes at the end; nothing where stderr is piped."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    console = Console(stderr=True)
-    with Progress(
-        *columns, console=console, transient=True, disable=not sys.stderr.isatty()
-    ) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda text: bar.update(task, advance=1, description=str(text))
+def _progress(first: str) -> Iterator[Callable[[str], None]]:
+    """What runs now, on stderr, gone at the end; nothing where stderr is piped."""
+    if not sys.stderr.isatty():
+        yield lambda text: None
+        return
+    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(first, total=None)
+        yield lambda text: bar.update(task, description=text)
+
+
+# --- where a problem comes from ------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +155,95 @@ class _Source:
     title: str
     notes: tuple[str, ...] = ()
     rejected: tuple[tuple[str, str], ...] = ()
+    bound: Any = None  #: the best that is known, where the library has one
+
+
+def _load(name: str, problem: str | None) -> _Source:
+    """An instance or problem file, or a named instance."""
+    from .instances import library
+
+    path = Path(name)
+    if path.is_file() or (path.exists() and name not in library.names()):
+        return _from_file(name, problem)
+    return _from_library(name, problem)
+
+
+def _from_file(path: str, stem: str | None) -> _Source:
+    from .formulations.io import problem_from_dict
+    from .instances.io import instance_from_dict, read_json
+
+    try:
+        data = read_json(path)
+    except ValueError as error:
+        raise ValueError(f"{error} (a trace file needs compare --reader)") from None
+    try:
+        if isinstance(data, dict) and data.get("kind") == "problem":
+            problem = problem_from_dict(data)
+            known = _same_problem(path, str(data.get("problem")), stem)
+        else:
+            instance = instance_from_dict(data)
+            known = _stem(stem)
+            problem = PROBLEMS[known].make(instance)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path}: {error}") from None
+    return _Source(problem=problem, stem=known, title=_title(Path(path).name, problem))
+
+
+def _from_library(name: str, stem: str | None) -> _Source:
+    from .formulations.io import problem_from_dict
+    from .instances import library
+    from .solvers import Bound
+
+    if name not in library.names():
+        raise ValueError(
+            f"{name!r} is neither a file nor a named instance; `gangsched list` shows the names"
+        )
+    entry = library.entry(name)
+    known = _same_problem(name, str(entry.problem["problem"]), stem)
+    problem = problem_from_dict(entry.problem)
+    return _Source(
+        problem=problem,
+        stem=known,
+        title=_title(name, problem),
+        notes=(entry.description, f"best known: {entry.objective} ({entry.solver})"),
+        bound=Bound(**entry.bound),
+    )
+
+
+def _from_trace(
+    path: str, stem: str, reader: str, cluster: Any, jobs: int | None, pick: str, seed: int
+) -> _Source:
+    read = READERS[lookup("reader", READERS, reader)]
+    with _progress(f"reading {Path(path).name}"):
+        trace = read(path)
+    entry = PROBLEMS[stem]
+    made = entry.convert(trace, cluster, jobs=jobs, pick=pick, seed=seed)
+    problem = entry.make(made.instance)
+    return _Source(
+        problem=problem,
+        stem=stem,
+        title=_title(Path(path).name, problem),
+        notes=(str(trace.report), *made.notes),
+        rejected=made.rejected,
+    )
+
+
+def _title(name: str, problem: Any) -> str:
+    cluster = problem.instance.cluster
+    return f"{name}: {len(problem.jobs)} jobs on {len(cluster.nodes)} nodes, {cluster.gpus} GPUs"
+
+
+def _stem(stem: str | None) -> str:
+    if stem is None:
+        raise ValueError(f"--problem is missing, one of {', '.join(PROBLEMS)}")
+    return lookup("problem", PROBLEMS, stem)
+
+
+def _same_problem(name: str, own: str, wanted: str | None) -> str:
+    own = lookup("problem", PROBLEMS, own)
+    if wanted is not None and lookup("problem", PROBLEMS, wanted) != own:
+        raise ValueError(f"{name!r} is an instance of {own}, not of {wanted}")
+    return own
 
 
 def _cluster(nodes: int | None, gpus_per_node: int | None, file: Path | None) -> Any:
@@ -99,89 +253,142 @@ def _cluster(nodes: int | None, gpus_per_node: int | None, file: Path | None) ->
     if file is not None:
         loaded = load(file)
         if not isinstance(loaded, Instance):
-            raise ValueError(f"{file}: no instance file, so it has no cluster")
+            raise ValueError(f"--cluster: {file} is no instance file, so it has no cluster")
         return loaded.cluster
     if nodes is None or gpus_per_node is None:
         raise ValueError("a trace needs a cluster: give --nodes and --gpus-per-node, or --cluster")
-    for name, value in (("nodes", nodes), ("gpus-per-node", gpus_per_node)):
-        if value < 1:
-            raise ValueError(f"--{name}: {value} is below 1")
     return Cluster.uniform(nodes=nodes, gpus_per_node=gpus_per_node)
 
 
-def _from_trace(
-    path: str, stem: str, reader: str, cluster: Any, jobs: int | None, pick: str, seed: int
+def _only(what: str, given: Mapping[str, Any], allowed: Sequence[str]) -> None:
+    """Refuse options that would be ignored."""
+    for name, value in given.items():
+        if value is not None and name not in allowed:
+            raise ValueError(f"--{name} does not go with {what}")
+
+
+def _select(
+    source: str | None,
+    problem: str | None,
+    setting: str | None,
+    seed: int,
+    **options: Any,
 ) -> _Source:
-    read = READERS[lookup("reader", READERS, reader)]
-    with _progress(None, f"reading {Path(path).name}"):
-        trace = read(path)
-    entry = PROBLEMS[stem]
-    made = entry.convert(trace, cluster, jobs=jobs, pick=pick, seed=seed)
-    return _Source(
-        problem=entry.make(made.instance),
-        stem=stem,
-        title=f"{Path(path).name}, {len(made.instance.jobs)} jobs on {_shape(cluster)}",
-        notes=(str(trace.report), *made.notes),
-        rejected=made.rejected,
+    """The source that the options of `compare` mean; `options` by their name on the screen."""
+    if (source is None) == (setting is None):
+        raise ValueError("give either a file or named instance, or --setting")
+    if setting is not None:
+        _only("--setting", options, ("nodes", "jobs"))
+        stem = _stem(problem)
+        settings = PROBLEMS[stem].settings
+        key = lookup("setting", settings, setting)
+        made = settings[key](jobs=options["jobs"], nodes=options["nodes"], seed=seed)
+        return _Source(problem=made, stem=stem, title=_title(f"{key}, seed {seed}", made))
+    assert source is not None
+    if options["reader"] is None:
+        _only("an instance; a trace needs --reader", options, ())
+        return _load(source, problem)
+    room = {name: options[name] for name in ("nodes", "gpus-per-node", "cluster")}
+    if room["cluster"] is not None:
+        _only("--cluster", room, ("cluster",))
+    if options["jobs"] is not None:
+        _only("--jobs", {"first": options["first"]}, ())
+    pick = "sample" if options["first"] is None else "first"
+    count = options["jobs"] if options["first"] is None else options["first"]
+    return _from_trace(
+        source, _stem(problem), options["reader"], _cluster(*room.values()), count, pick, seed
     )
 
 
-def _shape(cluster: Any) -> str:
-    return f"{len(cluster.nodes)} nodes with {cluster.gpus} GPUs"
+# --- running solvers -----------------------------------------------------------------------------
 
 
-def _from_file(path: str, stem: str | None) -> _Source:
-    from .formulations.io import problem_from_dict
-    from .instances.io import instance_from_dict, read_json
-
-    data = read_json(path)
-    try:
-        if isinstance(data, dict) and data.get("kind") == "problem":
-            problem = problem_from_dict(data)
-            stem = lookup("problem", PROBLEMS, str(data.get("problem")))
-        else:
-            stem = _stem(stem)
-            problem = PROBLEMS[stem].make(instance_from_dict(data))
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{path}: {error}") from None
-    return _Source(problem=problem, stem=stem, title=_title(Path(path).name, problem))
+def _solvers(stem: str, names: str | None) -> dict[str, Any]:
+    wanted = PROBLEMS[stem].compared if names is None else names.split(",")
+    found: dict[str, Any] = {}
+    for wish in wanted:
+        if not wish.strip():
+            raise ValueError(f"--solvers: {names!r} has an empty name")
+        name, function = solver(stem, wish.strip())
+        if name in found:
+            raise ValueError(f"--solvers: {name!r} occurs twice")
+        found[name] = function
+    return found
 
 
-def _title(name: str, problem: Any) -> str:
-    return f"{name}, {len(problem.jobs)} jobs on {_shape(problem.instance.cluster)}"
+def _run(
+    source: _Source, solvers: Mapping[str, Any], seed: int = 0, time_limit: float | None = None
+) -> Any:
+    """Run the solvers one after the other; compiling does not count as run time."""
+    from .analysis.ratio import compare as run
+
+    with _progress("preparing") as show:
+
+        def announced(text: str, function: Any) -> Callable[[Any], Any]:
+            def call(problem: Any) -> Any:
+                show(text)
+                return function(problem, seed=seed, time_limit=time_limit)
+
+            return call
+
+        for name in solvers:
+            show(f"preparing {name} (the first run on a machine compiles)")
+            warm_up(source.stem, name)
+        show("bound")
+        calls = {
+            name: announced(f"{name} ({i} of {len(solvers)})", function)
+            for i, (name, function) in enumerate(solvers.items(), start=1)
+        }
+        return run(source.problem, calls, bound=source.bound)
 
 
-def _stem(stem: str | None) -> str:
-    if stem is None:
-        raise ValueError(f"--problem is missing, one of {', '.join(PROBLEMS)}")
-    return lookup("problem", PROBLEMS, stem)
+def _status(row: Any) -> str:
+    """What is in hand, and whether a verified bound proves it or the solver says so."""
+    if row.bound is not None and row.objective == row.bound.value:
+        return "proven optimal"
+    return "optimal (claimed)" if row.status == "optimal" else str(row.status)
 
 
-def _from_library(name: str, stem: str | None) -> _Source:
-    from .formulations.io import problem_from_dict
-    from .instances import library
-
-    if name not in library.names():
-        raise ValueError(
-            f"{name!r} is neither a file nor a named instance; `gangsched list` shows the names"
-        )
-    entry = library.entry(name)
-    known = lookup("problem", PROBLEMS, str(entry.problem["problem"]))
-    if stem is not None and lookup("problem", PROBLEMS, stem) != known:
-        raise ValueError(f"{name!r} is an instance of {known}, not of {stem}")
-    problem = problem_from_dict(entry.problem)
-    notes = (
-        entry.description,
-        f"best known {entry.objective} ({entry.solver}), proven bound {entry.bound['value']}",
-    )
-    return _Source(problem=problem, stem=known, title=_title(name, problem), notes=notes)
+def _bound_line(bound: Any) -> str:
+    if bound is None:
+        return "no bound is verified, so no ratio is certified"
+    return f"no schedule beats {_shown(bound.value)} ({bound.method}, verified)"
 
 
-# Options that several commands share.
+def _shown(value: float | None, form: str = ".10g") -> str:
+    return "-" if value is None else format(value, form)
+
+
+def _ratio(value: float | None) -> str:
+    """Rounded up: the objective is at most this many times the optimum."""
+    return "-" if value is None else f"{math.ceil(round(value * 1e4, 6)) / 1e4:.4f}"
+
+
+def _failure(text: str) -> str:
+    text = _one_line(text)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
+
+
+# --- commands ------------------------------------------------------------------------------------
+
+
+def _positive(value: float | None) -> float | None:
+    if value is not None and not value > 0:
+        raise typer.BadParameter(f"{value:g} is not above 0")
+    return value
+
+
+def _natural(value: int) -> int:
+    if value < 0:
+        raise typer.BadParameter(f"{value} is below 0")
+    return value
+
+
 Problem = Annotated[str | None, typer.Option(help="Problem, e.g. rar-ddls.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of everything that is drawn.")]
+Seed = Annotated[int, typer.Option(callback=_natural, help="Seed of everything that is drawn.")]
 TimeLimit = Annotated[
-    float | None, typer.Option(min=0, help="Wall seconds after which a solver should stop.")
+    float | None,
+    typer.Option(callback=_positive, help="Wall seconds after which each solver should stop."),
 ]
 Json = Annotated[Path | None, typer.Option(help="Write the results as JSON.")]
 
@@ -190,37 +397,61 @@ Json = Annotated[Path | None, typer.Option(help="Write the results as JSON.")]
 def solve(
     instance: Annotated[str, typer.Argument(help="Instance or problem file, or a named instance.")],
     problem: Problem = None,
-    solver_name: Annotated[str, typer.Option("--solver", help="Solver.")] = "sjf-bco",
+    solver_name: Annotated[
+        str, typer.Option("--solver", help="Solver, or module:object.")
+    ] = "sjf-bco",
     seed: Seed = 0,
     time_limit: TimeLimit = None,
     json: Json = None,
 ) -> None:
-    """Solve one instance and show objective, proven bound and gap."""
-    from .analysis.bounds import best_bound, verify_bound
-    from .analysis.ratio import ratio
-    from .solvers.io import result_to_dict
-
+    """Solve one instance: makespan, proven bound, certified ratio."""
     with _input():
         source = _load(instance, problem)
         name, function = solver(source.stem, solver_name)
-        _check_parent(json)
-    with _progress(None, f"{name} is running"):
-        result = function(source.problem, seed=seed, time_limit=time_limit)
-    bound = best_bound(source.problem)
-    verify_bound(source.problem, bound)
+        _check_output(instance, json)
+    comparison = _run(source, {name: function}, seed, time_limit)
+    if comparison.interrupted:
+        raise KeyboardInterrupt
     console = _console()
-    console.print(source.title, highlight=False)
-    console.print(str(result), highlight=False)
-    certified = ratio(result, bound)
-    console.print(
-        f"certified {bound.value} ({bound.method}, verified)"
-        + ("" if certified is None else f": at most {certified:.4f} times the optimum"),
-        highlight=False,
-    )
+    for refuted in comparison.refuted:
+        _say(console, f"{name} is refuted: {_failure('; '.join(refuted.violations))}")
+        raise typer.Exit(EXIT_FAILED)
+    row = comparison.rows[0]
+    if row.error:
+        raise BadInput(f"solver {name!r} failed: {_failure(row.error)}")
+    _say(console, source.title, "bold")
+    for label, value in _summary(row, PROBLEMS[source.stem].measure):
+        _say(console, f"{label}: {value}")
     if json is not None:
-        from .instances.io import write_json
+        _save_result(json, row)
+        _say(console, f"written: {json}")
 
-        write_json(json, result_to_dict(result))
+
+def _summary(row: Any, measure: str) -> Iterator[tuple[str, str]]:
+    """Yield what `solve` shows, line by line."""
+    claim = row.result.bound
+    yield "solver", f"{row.solver}, {row.runtime:.3f} s, {row.result.stop.value}"
+    yield "status", _status(row)
+    yield measure, "none" if row.objective is None else _shown(row.objective)
+    yield "bound", _bound_line(row.bound)
+    if claim is not None and claim.certificate is None:
+        yield "claimed by the solver, not verified", f"{_shown(claim.value)} ({claim.method})"
+    if row.ratio is not None and row.ratio > 1:
+        yield "certified ratio", f"at most {_ratio(row.ratio)} times the optimum"
+
+
+def _save_result(path: Path, row: Any) -> None:
+    """Write the result, with the verified bound unless the solver claims a better one."""
+    from .solvers.io import save_result
+    from .solvers.result import Status
+
+    result = row.result
+    if row.bound is not None:
+        proven = replace(result, bound=row.bound)
+        if result.gap is None or proven.gap <= result.gap:
+            result = replace(proven, status=Status.OPTIMAL) if proven.gap == 0 else proven
+    with _input():
+        save_result(path, result)
 
 
 @app.command()
@@ -235,157 +466,133 @@ def compare(
     setting: Annotated[
         str | None, typer.Option(help="Seeded setting instead of a file, e.g. paper-a.")
     ] = None,
-    nodes: Annotated[int | None, typer.Option(help="Nodes of the cluster.")] = None,
-    gpus_per_node: Annotated[int | None, typer.Option(help="GPUs of each node.")] = None,
+    nodes: Annotated[
+        int | None, typer.Option(callback=_positive, help="Nodes of the cluster.")
+    ] = None,
+    gpus_per_node: Annotated[
+        int | None, typer.Option(callback=_positive, help="GPUs of each node.")
+    ] = None,
     cluster: Annotated[
         Path | None, typer.Option(help="Instance file whose cluster is used.")
     ] = None,
-    jobs: Annotated[int | None, typer.Option(help="Jobs: a seeded sample of the trace.")] = None,
-    first: Annotated[int | None, typer.Option(help="Jobs: the first of the trace.")] = None,
-    solvers: Annotated[str | None, typer.Option(help="Solvers, separated by commas.")] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(callback=_positive, help="How many jobs: a seeded sample of the trace."),
+    ] = None,
+    first: Annotated[
+        int | None, typer.Option(callback=_positive, help="How many jobs: the first of the trace.")
+    ] = None,
+    solvers: Annotated[
+        str | None, typer.Option(help="Solvers or module:object, separated by commas.")
+    ] = None,
     seed: Seed = 0,
     time_limit: TimeLimit = None,
     json: Json = None,
-    report: Annotated[
-        Path | None, typer.Option(help="HTML report to write.  [default: gangsched-compare.html]")
-    ] = None,
+    report: Annotated[Path, typer.Option(help="HTML report to write.")] = Path(
+        "gangsched-compare.html"
+    ),
 ) -> None:
-    """Compare solvers on one instance, each against a proven bound."""
-    report = report or Path("gangsched-compare.html")
+    """Compare solvers on one instance, each against a proven bound.
+
+    Exit code 1 where a solver failed.
+    """
+    options = {
+        "reader": reader, "nodes": nodes, "gpus-per-node": gpus_per_node, "cluster": cluster,
+        "jobs": jobs, "first": first,
+    }  # fmt: skip
     with _input():
-        loaded = _load_any(
-            source, problem, reader, setting, nodes, gpus_per_node, cluster, jobs, first, seed
-        )
-        chosen = _solvers(loaded.stem, solvers, seed, time_limit)
-        _check_parent(json)
-        _check_parent(report)
-    _compare(loaded, chosen, report=report, json=json)
+        _check_output(source, json, report)
+        loaded = _select(source, problem, setting, seed, **options)
+        chosen = _solvers(loaded.stem, solvers)
+    _compare(loaded, _run(loaded, chosen, seed, time_limit), report=report, json=json)
 
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the report and the picture.")] = Path("out"),
+    out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("out"),
 ) -> None:
-    """Compare solvers on a named instance; writes demo.html and demo.png."""
+    """Compare solvers on a named instance: the first thing to try.
+
+    Writes demo.html, demo.json and demo.png.
+    """
+    report, json, png = (out / f"demo.{kind}" for kind in ("html", "json", "png"))
     with _input():
         out.mkdir(parents=True, exist_ok=True)
+        _check_output(None, json, report, png)
         loaded = _from_library("rar-b-0", None)
-        chosen = _solvers(loaded.stem, None, 0, None)
-    _compare(loaded, chosen, report=out / "demo.html", json=out / "demo.json", png=out / "demo.png")
+    _compare(loaded, _run(loaded, _solvers(loaded.stem, None)), report=report, json=json, png=png)
 
 
-def _load(name: str, problem: str | None) -> _Source:
-    return _from_file(name, problem) if Path(name).is_file() else _from_library(name, problem)
-
-
-def _load_any(
-    source: str | None,
-    problem: str | None,
-    reader: str | None,
-    setting: str | None,
-    nodes: int | None,
-    gpus_per_node: int | None,
-    cluster: Path | None,
-    jobs: int | None,
-    first: int | None,
-    seed: int,
-) -> _Source:
-    for name, value in (("jobs", jobs), ("first", first), ("nodes", nodes)):
-        if value is not None and value < 1:
-            raise ValueError(f"--{name}: {value} is below 1")
-    if jobs is not None and first is not None:
-        raise ValueError("--jobs and --first exclude each other")
-    if (source is None) == (setting is None):
-        raise ValueError("give either a file or named instance, or --setting")
-    if setting is not None:
-        stem = _stem(problem)
-        settings = PROBLEMS[stem].settings
-        key = lookup("setting", settings, setting)
-        made = settings[key](jobs=jobs, nodes=nodes, seed=seed)
-        return _Source(problem=made, stem=stem, title=_title(f"{key}, seed {seed}", made))
-    assert source is not None
-    if reader is None:
-        return _load(source, problem)
-    stem = _stem(problem)
-    room = _cluster(nodes, gpus_per_node, cluster)
-    pick = "first" if first is not None else "sample"
-    return _from_trace(source, stem, reader, room, jobs or first, pick, seed)
-
-
-def _solvers(stem: str, names: str | None, seed: int, time_limit: float | None) -> dict[str, Any]:
-    """Name to a function of the problem alone."""
-    wanted = PROBLEMS[stem].compared if names is None else names.split(",")
-    found = dict(solver(stem, name.strip()) for name in wanted)
-    return {
-        name: lambda problem, f=function: f(problem, seed=seed, time_limit=time_limit)
-        for name, function in found.items()
-    }
-
-
-def _check_parent(path: Path | None) -> None:
-    """Refuse before the work, not after it, what could not be written."""
-    if path is not None and not path.absolute().parent.is_dir():
-        raise ValueError(f"{path}: folder {path.parent} does not exist")
-    if path is not None and path.is_dir():
-        raise ValueError(f"{path}: is a folder")
+def _check_output(source: str | None, *paths: Path | None) -> None:
+    """Refuse before the work, not after it, what cannot be written."""
+    wanted = [path for path in paths if path is not None]
+    if len({path.absolute() for path in wanted}) < len(wanted):
+        raise ValueError(f"{wanted[0]}: two outputs in one file")
+    for path in wanted:
+        if not path.absolute().parent.is_dir():
+            raise ValueError(f"{path}: folder {path.parent} does not exist")
+        if path.exists() and not path.is_file():
+            raise ValueError(f"{path}: is no regular file")
+        if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
+            raise ValueError(f"{path}: is not writable")
+        if source is not None and path.exists() and path.resolve() == Path(source).resolve():
+            raise ValueError(f"{path}: would replace the input")
 
 
 def _compare(
-    source: _Source,
-    solvers: dict[str, Any],
-    *,
-    report: Path,
-    json: Path | None,
-    png: Path | None = None,
+    source: _Source, comparison: Any, *, report: Path, json: Path | None, png: Path | None = None
 ) -> None:
-    from .analysis.ratio import compare as run
-
-    with _progress(len(solvers), "comparing") as step:
-        comparison = run(source.problem, solvers, on_result=lambda row: step(f"{row.solver} done"))
-    console = _console()
-    console.print(source.title, style="bold", highlight=False)
-    for note in (*source.notes, *(reason for _, reason in source.rejected[:5])):
-        console.print(f"  {note}", style="dim", highlight=False)
-    if len(source.rejected) > 5:
-        console.print(f"  ... and {len(source.rejected) - 5} more rejected jobs", style="dim")
-    console.print(_table(comparison))
-    _write(source, comparison, report=report, json=json, png=png, console=console)
-    if comparison.interrupted:
+    """Show and write what a comparison gave, finished or not."""
+    if not comparison.rows and not comparison.refuted:
         raise KeyboardInterrupt
+    console = _console()
+    try:
+        _show(console, source, comparison)
+    finally:  # also where the screen is a pipe that nobody reads to the end
+        with _input(), _progress("writing the report"):
+            _write(source, comparison, report=report, json=json, png=png)
+    _say(console, "written: " + ", ".join(str(path) for path in (report, json, png) if path))
+    if comparison.interrupted:
+        raise Interrupted(f"interrupted, not finished: {', '.join(comparison.unfinished)}")
+    if any(row.error for row in comparison.rows):
+        raise typer.Exit(EXIT_FAILED)
 
 
-def _table(comparison: Any) -> Table:
-    bound = comparison.bound
-    title = "no bound" if bound is None else f"no schedule beats {bound.value:g} ({bound.method})"
-    table = Table(title=title, title_justify="left", title_style="")
-    table.add_column("solver")
-    for name in ("makespan", "certified ratio", "mean completion", "runtime"):
-        table.add_column(name, justify="right")
-    table.add_column("status")
+def _show(console: Console, source: _Source, comparison: Any) -> None:
+    _say(console, source.title, "bold")
+    left_out = [reason for _, reason in source.rejected]
+    if len(left_out) > 5:
+        left_out[5:] = [f"... and {len(left_out) - 5} more rejected jobs"]
+    for note in (*source.notes, *left_out):
+        _say(console, f"- {note}", "dim")
+    _say(console, _bound_line(comparison.bound))
+    console.print()
+    console.print(_table(comparison, PROBLEMS[source.stem].measure))
+    console.print()
+    for row in comparison.rows:
+        if row.error:
+            _say(console, f"{row.solver}: {_failure(row.error)}")
+    for refuted in comparison.refuted:
+        _say(console, f"{refuted.solver} is refuted: {_failure('; '.join(refuted.violations))}")
+
+
+def _table(comparison: Any, measure: str) -> Table:
+    right = (measure, "certified\nratio", "mean\ncompletion", "runtime")
+    table = _columns("solver", *right, "status", right=right)
     for row in comparison.rows:
         table.add_row(
             row.solver,
-            _shown(row.objective, "g"),
-            _shown(row.ratio, ".4f"),
+            _shown(row.objective),
+            _ratio(row.ratio),
             _shown(row.mean_completion, ".1f"),
-            _shown(row.runtime, ".3f", " s"),
-            str(row.status),
+            f"{row.runtime:.3f} s",
+            _status(row),
         )
     return table
 
 
-def _shown(value: float | None, form: str, unit: str = "") -> str:
-    return "-" if value is None else f"{value:{form}}{unit}"
-
-
 def _write(
-    source: _Source,
-    comparison: Any,
-    *,
-    report: Path,
-    json: Path | None,
-    png: Path | None,
-    console: Console,
+    source: _Source, comparison: Any, *, report: Path, json: Path | None, png: Path | None
 ) -> None:
     from .analysis.report import write_report
     from .instances.io import write_json
@@ -405,68 +612,114 @@ def _write(
         from .analysis import plots
 
         plots.overview(comparison, source.problem).savefig(png, dpi=150)
-    written = [str(path) for path in (report, json, png) if path is not None]
-    console.print(f"written: {', '.join(written)}", highlight=False)
 
 
 @app.command()
 def reproduce(
     target: Annotated[
-        str | None, typer.Argument(help="What to reproduce, e.g. rar_ddls:fig4.")
+        str | None, typer.Argument(help="What to reproduce, e.g. rar_ddls:fig4; without: a list.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for data and picture.")] = Path("out"),
 ) -> None:
-    """Reproduce a paper's table or figure as data (JSON, CSV) and picture."""
+    """Reproduce a paper's figure as data and picture.
+
+    Writes JSON, CSV and PNG.
+    """
     from .analysis.reproduce import TARGETS
     from .analysis.reproduce import reproduce as run
 
     console = _console()
     if target is None:
         for name in TARGETS:
-            console.print(name, highlight=False)
+            _say(console, name)
         return
     with _input():
-        stem, _, figure = target.partition(":")
-        key = f"{stem.replace('-', '_')}:{figure}"
-        if key not in TARGETS:
-            raise ValueError(f"target {target!r} is not one of {', '.join(TARGETS)}")
+        key = lookup("target", TARGETS, target)
         out.mkdir(parents=True, exist_ok=True)
-    with _progress(None, key) as step:
-        paths = run(key, out, progress=step)
+        if not os.access(out, os.W_OK):
+            raise ValueError(f"{out}: is not writable")
+        with _progress(key) as show:
+            paths = run(key, out, progress=show)
     for path in paths:
-        console.print(str(path), highlight=False)
+        _say(console, str(path))
 
 
 @app.command()
-def theorems() -> None:
-    """Run the papers' claims: verdict, instances tried, worst value seen."""
-    from .analysis import theorems as claims
+def theorems(
+    claim: Annotated[str | None, typer.Argument(help="One claim, in full; without: all.")] = None,
+) -> None:
+    """Run the papers' claims: verdict and evidence.
 
-    with _progress(None, "checking claims") as step:
-        rows = claims.verdicts(progress=step)
-    table = Table()
-    for name in ("claim", "source", "verdict", "tried", "evidence"):
-        table.add_column(name)
+    Exit code 1 where a run disagrees with a verdict.
+    """
+    from .analysis.theorems import CLAIMS, run
+
+    with _input():
+        chosen = list(CLAIMS) if claim is None else [lookup("claim", CLAIMS, claim)]
+    rows, console, interrupted = [], _console(), False
+    with _progress("preparing") as show:
+        try:
+            for i, name in enumerate(chosen, start=1):
+                show(f"{name} ({i} of {len(chosen)})")
+                rows.append(run(CLAIMS[name]))
+        except KeyboardInterrupt:
+            interrupted = True
+    if claim is None:
+        console.print(_verdicts(rows))
+        console.print()
+        _say(console, "One of them in full: gangsched theorems CLAIM")
+    else:
+        for row in rows:
+            _full(console, row, CLAIMS[row.claim].assumptions)
+    if interrupted:
+        raise Interrupted(f"interrupted, not finished: {', '.join(chosen[len(rows) :])}")
+    if not all(row.confirmed for row in rows):
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _verdicts(rows: Sequence[Any]) -> Table:
+    table = _columns("claim", "verdict", "seen")
     for row in rows:
-        table.add_row(row.claim, row.source, row.verdict, str(row.tried), row.evidence)
-    _console().print(table)
+        table.add_row(row.claim, str(row.verdict), _seen(row))
+    return table
+
+
+def _seen(row: Any) -> str:
+    if not row.confirmed:
+        return "THE RUN DISAGREES WITH THE VERDICT"
+    for name, sides in row.counterexamples.items():
+        return f"counterexample {name}: {sides}"
+    return f"holds in {row.tried} random cases, with slack in {row.strict}"
+
+
+def _full(console: Console, row: Any, assumptions: str) -> None:
+    _say(console, f"{row.claim} ({row.source})", "bold")
+    _say(console, row.statement)
+    if assumptions:
+        _say(console, f"assumptions: {assumptions}")
+    _say(console, f"verdict: {row.verdict}{'' if row.confirmed else ', AGAINST THIS RUN'}")
+    _say(console, f"evidence: {row.evidence}")
+    _say(console, f"random cases: {row.tried}, failed in {row.failed}, with slack in {row.strict}")
+    if row.worst is not None:
+        _say(console, f"nearest to breaking it: {row.worst}")
 
 
 @app.command("list")
 def list_names() -> None:
-    """List problems with their solvers and settings, readers, and named instances."""
+    """List problems, solvers, readers and named instances."""
     from .instances import library
 
     console = _console()
     for stem, entry in PROBLEMS.items():
-        console.print(f"[bold]{stem}[/bold]", highlight=False)
-        console.print(f"  solvers   {', '.join(entry.solvers)}", highlight=False)
-        console.print(f"  settings  {', '.join(entry.settings)}", highlight=False)
-    console.print(f"[bold]readers[/bold]\n  {', '.join(READERS)}", highlight=False)
-    table = Table(title="named instances", title_justify="left")
-    for name in ("name", "best known", "proven bound", "what"):
-        table.add_column(name)
-    for name in library.names():
-        entry_ = library.entry(name)
-        table.add_row(name, str(entry_.objective), str(entry_.bound["value"]), entry_.description)
+        _say(console, stem, "bold")
+        _say(console, f"solvers: {', '.join((*entry.solvers, *plugins()))}")
+        _say(console, f"settings: {', '.join(entry.settings)}")
+    console.print()
+    _say(console, "readers", "bold")
+    _say(console, ", ".join(READERS))
+    console.print()
+    table = _columns("instance", "best", "bound", "what", right=("best", "bound"))
+    for found in map(library.entry, library.names()):
+        bound = "optimal" if found.optimal else _shown(found.bound["value"])
+        table.add_row(found.name, _shown(found.objective), bound, found.description)
     console.print(table)

@@ -7,23 +7,25 @@ as ``module:object`` or through the entry point group ``gangsched.solvers``: a s
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from .formulations.rar_ddls import RarDdls
-from .instances import generate
+from .instances import Cluster, Instance, RingJob, generate
 from .instances.convert import Conversion, to_rar_instance
 from .instances.traces import READERS
 from .solvers.baselines import backfilling, first_fit, list_scheduling, random_placement
-from .solvers.laminar_blocks import laminar
+from .solvers.laminar_blocks import LaminarParams, laminar
 from .solvers.rar_ddls import SjfBcoParams, sjf_bco
 from .solvers.result import Result
 
-__all__ = ["PROBLEMS", "READERS", "ProblemEntry", "lookup", "solver"]
+__all__ = ["PROBLEMS", "READERS", "ProblemEntry", "lookup", "plugins", "solver", "warm_up"]
 
 Solver = Callable[..., Result[Any]]
 
@@ -46,6 +48,12 @@ def _paper(
     return RarDdls(instance, **{"horizon": 1200, **changes})
 
 
+def _tiny() -> RarDdls:
+    """Three jobs of four slots on two GPUs: no schedule meets the area bound of six."""
+    jobs = [RingJob(id=i, gpus=1, iterations=4, gradient=0.0, base_time=0.9) for i in "abc"]
+    return RarDdls(Instance(Cluster.of_sizes([1, 1]), jobs))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProblemEntry:
     """What the command line knows of one problem.
@@ -61,6 +69,12 @@ class ProblemEntry:
         Solvers that a comparison runs when none are named.
     settings : mapping of name to callable (jobs=, nodes=, seed=)
         Seeded generators of whole problems.
+    measure : str
+        What the objective is, in one word.
+    tiny : callable
+        A problem that every solver solves at once.
+    quick : mapping of solver to keyword arguments
+        What makes it do little there.
     """
 
     make: Callable[..., Any]
@@ -68,6 +82,9 @@ class ProblemEntry:
     solvers: Mapping[str, Solver]
     compared: tuple[str, ...]
     settings: Mapping[str, Callable[..., Any]]
+    measure: str
+    tiny: Callable[[], Any]
+    quick: Mapping[str, Mapping[str, Any]]
 
 
 PROBLEMS: Mapping[str, ProblemEntry] = {
@@ -101,6 +118,9 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
             "paper-b": partial(_paper, "B"),
             "heavy": partial(_paper, "B", extra=(0.30, 0.60), xi2=3e-4),
         },
+        measure="makespan",
+        tiny=_tiny,
+        quick={"laminar": {"params": LaminarParams(rounds=1, steps=1)}},
     ),
 }
 
@@ -118,10 +138,10 @@ def lookup(kind: str, table: Mapping[str, Any], name: str) -> str:
     >>> lookup("problem", PROBLEMS, "rar_ddls")
     'rar-ddls'
     """
-    key = name.replace("_", "-")
-    if key not in table:
+    keys = {key.replace("_", "-"): key for key in table}
+    if name.replace("_", "-") not in keys:
         raise ValueError(f"{kind} {name!r} is not one of {', '.join(table)}")
-    return key
+    return keys[name.replace("_", "-")]
 
 
 def solver(problem: str, name: str) -> tuple[str, Solver]:
@@ -143,13 +163,49 @@ def solver(problem: str, name: str) -> tuple[str, Solver]:
     key = name.replace("_", "-")
     if key in own:
         return key, own[key]
-    for point in entry_points(group="gangsched.solvers"):
-        if point.name == name:
-            return name, point.load()
+    if name in plugins():
+        return name, _foreign(name, plugins()[name].load)
     module, _, attribute = name.partition(":")
-    if attribute and module not in own:
-        try:
-            return name, getattr(import_module(module), attribute)
-        except (ImportError, AttributeError) as error:
-            raise ValueError(f"solver {name!r} cannot be imported: {error}") from None
-    raise ValueError(f"solver {name!r} is not one of {', '.join(own)}, nor module:object")
+    if attribute and module.replace("_", "-") not in own:
+        return name, _foreign(name, lambda: getattr(_module(module), attribute))
+    raise ValueError(
+        f"solver {name!r} is not one of {', '.join((*own, *plugins()))}, nor module:object"
+    )
+
+
+def plugins() -> dict[str, EntryPoint]:
+    """Return the solvers that installed packages offer, by name."""
+    return {point.name: point for point in entry_points(group="gangsched.solvers")}
+
+
+def warm_up(problem: str, name: str) -> None:
+    """Run one of the project's own solvers on a tiny problem, so that its code is compiled.
+
+    Other people's solvers are left alone.
+
+    Examples
+    --------
+    >>> warm_up("rar-ddls", "first-fit")
+    """
+    entry = PROBLEMS[problem]
+    if name in entry.solvers:
+        entry.solvers[name](entry.tiny(), **entry.quick.get(name, {}))
+
+
+def _module(name: str) -> Any:
+    """Import a module; the current folder comes last, where `python -m` has it first."""
+    if not {"", os.getcwd()} & set(sys.path):
+        sys.path.append(os.getcwd())
+    return import_module(name)
+
+
+def _foreign(name: str, load: Callable[[], Any]) -> Solver:
+    """Return somebody else's solver, whose import may raise anything."""
+    try:
+        found: Solver = load()
+    except (Exception, SystemExit) as error:
+        text = f"solver {name!r} cannot be imported: {type(error).__name__}: {error}"
+        raise ValueError(text) from None
+    if not callable(found):
+        raise ValueError(f"solver {name!r} is of type {type(found).__name__}, which is no function")
+    return found

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from gangsched import registry
+from gangsched.formulations.io import PROBLEMS as FILE_PROBLEMS
+from gangsched.registry import PROBLEMS, lookup, plugins, solver, warm_up
+from gangsched.solvers.baselines import first_fit
+
+EVERY = [(stem, name) for stem, entry in PROBLEMS.items() for name in entry.solvers]
+
+
+def test_problems_have_the_names_that_files_use() -> None:
+    assert set(PROBLEMS) == set(FILE_PROBLEMS)
+    for stem, entry in PROBLEMS.items():
+        assert entry.make is FILE_PROBLEMS[stem]
+        assert set(entry.compared) <= set(entry.solvers)
+
+
+@pytest.mark.parametrize("name", ["rar-ddls", "rar_ddls"])
+def test_names_take_both_signs(name: str) -> None:
+    assert lookup("problem", PROBLEMS, name) == "rar-ddls"
+
+
+def test_names_keep_underscores_that_belong_to_them() -> None:
+    assert lookup("target", {"rar_ddls:fig4": 1}, "rar-ddls:fig4") == "rar_ddls:fig4"
+
+
+def test_an_unknown_name_is_refused_with_what_there_is() -> None:
+    with pytest.raises(ValueError, match=r"^problem 'unknown' is not one of rar-ddls$"):
+        lookup("problem", PROBLEMS, "unknown")
+
+
+@pytest.mark.parametrize(("stem", "name"), EVERY)
+def test_every_solver_solves_the_tiny_problem(stem: str, name: str) -> None:
+    entry = PROBLEMS[stem]
+    result = entry.solvers[name](entry.tiny(), seed=1, time_limit=20.0)
+    assert result.objective == 8  # 3 jobs of 4 slots on 2 GPUs
+
+
+@pytest.mark.parametrize(("stem", "name"), EVERY)
+def test_warming_up_runs_the_solver(stem: str, name: str) -> None:
+    warm_up(stem, name)
+
+
+def test_warming_up_reaches_the_annealing() -> None:
+    entry = PROBLEMS["rar-ddls"]
+    assert entry.solvers["laminar"](entry.tiny(), **entry.quick["laminar"]).iterations == 1
+
+
+def test_warming_up_leaves_other_peoples_solvers_alone() -> None:
+    warm_up("rar-ddls", "nobody:knows")
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A module of somebody else in the current folder, which is not on the path."""
+    monkeypatch.setattr(sys, "path", [p for p in sys.path if p not in ("", str(tmp_path))])
+    monkeypatch.delitem(sys.modules, "somebodys", raising=False)
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "somebodys.py"
+    path.write_text("def mine(problem, *, seed, time_limit):\n    return seed\nnumber = 3\n")
+    return path
+
+
+def test_a_module_in_the_current_folder_is_found(module: Path) -> None:
+    name, function = solver("rar-ddls", "somebodys:mine")
+    assert name == "somebodys:mine"
+    assert function(None, seed=7, time_limit=None) == 7
+    assert sys.path[-1] == str(module.parent)  # last: it hides nothing that is installed
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("best", r"solver 'best' is not one of sjf-bco, .*, exact, nor module:object$"),
+        ("sjf_bco:quick", r"solver 'sjf_bco:quick' is not one of sjf-bco"),
+        ("", r"solver '' is not one of"),
+        (":mine", r"solver ':mine' cannot be imported: ValueError"),
+        ("nowhere:mine", r"solver 'nowhere:mine' cannot be imported: ModuleNotFoundError: No mod"),
+        ("somebodys:yours", r"cannot be imported: AttributeError: module 'somebodys' has no attri"),
+        ("somebodys:number", r"^solver 'somebodys:number' is of type int, which is no function$"),
+    ],
+)
+@pytest.mark.usefixtures("module")
+def test_what_is_no_solver_is_refused(name: str, text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        solver("rar-ddls", name)
+
+
+@pytest.mark.parametrize("text", ["1 / 0", "def f(:", "raise SystemExit(3)"])
+def test_a_module_that_breaks_on_import_is_refused(module: Path, text: str) -> None:
+    module.write_text(text)
+    with pytest.raises(ValueError, match=r"^solver 'somebodys:mine' cannot be imported: \w+"):
+        solver("rar-ddls", "somebodys:mine")
+
+
+def test_entry_points_take_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    group = "gangsched.solvers"
+    good = EntryPoint("ours", "gangsched.solvers.baselines:first_fit", group)
+    bad = EntryPoint("gone", "gangsched.solvers.baselines:no_such", group)
+    own = EntryPoint("sjf-bco", "gangsched.solvers.baselines:first_fit", group)
+    wanted: list[str] = []
+
+    def entry_points(*, group: str) -> list[EntryPoint]:
+        wanted.append(group)
+        return [good, bad, own]
+
+    monkeypatch.setattr(registry, "entry_points", entry_points)
+    assert solver("rar-ddls", "ours") == ("ours", first_fit)
+    assert list(plugins()) == ["ours", "gone", "sjf-bco"]
+    assert solver("rar-ddls", "sjf-bco")[1] is not first_fit  # nobody replaces the project's own
+    assert set(wanted) == {group}
+    with pytest.raises(ValueError, match=r"^solver 'gone' cannot be imported: AttributeError"):
+        solver("rar-ddls", "gone")
+    with pytest.raises(ValueError, match=r"exact, ours, gone"):
+        solver("rar-ddls", "theirs")
