@@ -11,6 +11,7 @@ Algorithms 2 and 3: a job takes GPUs that are idle now, or joins the queues of i
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache, partial
 from itertools import product
@@ -78,6 +79,14 @@ def _draw_constant(
     gangs = rng.integers(1, 2 if single else sum(sizes) + 1, size=jobs).tolist()
     times = rng.integers(1, 7, size=jobs).tolist()
     return _constant(sizes, gangs, times, 2 * sum(times), search)
+
+
+def _draw_tight(rng: Rng) -> Case:
+    """Constant times, the printed search, and a horizon that may bind."""
+    case = _draw_constant(rng)
+    horizon = int(rng.integers(max(case.times), 2 * sum(case.times) + 1))
+    problem = replace(case.problem, horizon=horizon)
+    return Case(problem, SjfBcoParams(search="printed", compiled=False))
 
 
 def _draw_contended(rng: Rng, *, heavy: bool = False) -> Case:
@@ -341,6 +350,11 @@ def _theorem_5(case: Case) -> Comparison | None:
     return Comparison(result.objective, max(case.gangs) * best)
 
 
+def _theorem_5_gangs(case: Case) -> Comparison | None:
+    """C <= n_g T*, for n_g >= 2."""
+    return _theorem_5(case) if max(case.gangs) > 1 else None
+
+
 def _theorem_5_repaired(case: Case) -> Comparison | None:
     """C <= min(max(n_g, 2), 3) varphi LB.
 
@@ -387,7 +401,7 @@ def _p1_backfilling(case: Case) -> Comparison | None:
     return _worst(
         Comparison(
             int(plan.end.max()),
-            2 * max(Fraction(_area(case.problem, plan), case.gpus), _longest(plan)),
+            2 * max(Fraction(_area(case.problem, plan), case.gpus), Fraction(_longest(plan))),
         )
         for plan in plans
         if plan is not None
@@ -560,6 +574,16 @@ RAR_DDLS: tuple[Claim[Any], ...] = (
         },
     ),
     Claim(
+        id="lemma-3-exact",
+        source=f"{PAPER}, Lemma 3, restricted",
+        statement="Makespan <= n_g W_hat.",
+        verdict=Verdict.OBSERVED,
+        assumptions="printed search, exact estimates (rho_hat = rho, u = l = 1), reading A",
+        evidence="the horizon T may force a limit on every run; without such a run it is proved",
+        check=_lemma_3,
+        draw=_draw_tight,
+    ),
+    Claim(
         id="lemma-3-step-a",
         source=f"{PAPER}, Lemma 3, step (a)",
         statement="Before the last job of a GPU starts, one of the job's GPUs is always busy.",
@@ -626,6 +650,16 @@ RAR_DDLS: tuple[Claim[Any], ...] = (
         check=_theorem_5,
         draw=PRINTED,
         counterexamples=CE_4,
+    ),
+    Claim(
+        id="theorem-5-gangs",
+        source=f"{PAPER}, Theorem 5, restricted",
+        statement="Makespan <= n_g varphi (u / l) T*.",
+        verdict=Verdict.OBSERVED,
+        assumptions="printed search, n_g >= 2, exact estimates, reading A",
+        evidence="the horizon T may force a limit on every run; without such a run it is proved",
+        check=_theorem_5_gangs,
+        draw=_draw_tight,
     ),
     Claim(
         id="theorem-5-repaired",
