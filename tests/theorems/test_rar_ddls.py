@@ -411,6 +411,17 @@ def fewest_slots_of_queues(gpus: int, gangs: list[int], times: list[int]) -> int
     return next(w for w in range(1, sum(times) + 1) if fits((0,) * gpus, 0, w))
 
 
+@pytest.mark.parametrize("gpus", [1, 2, 3, 4, 5])
+def test_lemma_4_repaired_is_tight(gpus: int) -> None:
+    """Graham's family: N (N - 1) jobs of one slot, then one of N slots, each on one GPU."""
+    times = [1] * (gpus * (gpus - 1)) + [gpus]
+    sides = check("lemma-4-repaired", Queued(gpus, [1] * len(times), times, times))
+    assert sides.left == sides.right == 2 * gpus - 1
+    value = sjf_bco(constant_times([gpus], [1] * len(times), times), params=PLAIN).objective
+    assert value == 2 * gpus - 1
+    assert shortest(gpus, [1] * len(times), times) == gpus
+
+
 @settings(max_examples=100)
 @given(case=queued())
 def test_in_queues_loads_stay_within_the_longest_job(case: Queued) -> None:
