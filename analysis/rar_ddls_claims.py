@@ -525,6 +525,7 @@ RAR_DDLS: tuple[Claim[Any], ...] = (
         evidence="the reduction prescribes each job's GPUs, RAR-DDLS chooses them",
         check=_free_placement,
         draw=_draw_graph,
+        samples=40,
         counterexamples={"paw": _paw, "K4": partial(nx.complete_graph, 4)},
     ),
     Claim(
@@ -693,6 +694,7 @@ RAR_DDLS: tuple[Claim[Any], ...] = (
         evidence="utilisations at t and at t + makespan / 2 add up to more than N",
         check=_p1_backfilling,
         draw=_draw_any,
+        samples=50,
     ),
     Claim(
         id="P1-ii",
@@ -735,6 +737,7 @@ RAR_DDLS: tuple[Claim[Any], ...] = (
         "Theorem 5 say nothing",
         check=_never_ends,
         draw=partial(_draw_contended, heavy=True),
+        samples=40,
         counterexamples={"P2, m = 0.3": partial(_same_pair, 0.3)},
     ),
     Claim(
