@@ -73,7 +73,8 @@ def demo(args: list[str]) -> int:
 
 def test(args: list[str]) -> int:
     """Run the tests, with the same generated examples every time."""
-    return call("-m", "pytest", "--hypothesis-profile=ci", *args)
+    processes = ["-n", "auto", "--maxprocesses=4", "--dist=worksteal"]
+    return call("-m", "pytest", "--hypothesis-profile=ci", *processes, *args)
 
 
 def check(_: list[str]) -> int:

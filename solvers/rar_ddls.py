@@ -268,9 +268,10 @@ def sjf_bco(
     """Schedule by SJF-BCO, Algorithm 1 of Yu et al. (2022).
 
     Guarantee: the paper's Theorem 5, makespan <= n_g varphi (u / l) T* with n_g = max G_j, is
-    refuted for n_g = 1 as printed (counterexample CE-4 in docs/theorems.md). Proven for this
-    implementation (default search, all kappas tried): makespan <= 3 varphi T*, where varphi bounds
-    how much contention and spread can stretch a job (P1 there; void where varphi is infinite).
+    refuted for n_g = 1 (counterexample CE-4 in docs/theorems.md). Proven for this implementation
+    (default search, all kappas tried): makespan <= min(max(n_g, 2), 3) varphi T*, where varphi
+    bounds how much contention and spread can stretch a job (theorem-5-repaired there; void where
+    varphi is infinite).
 
     Parameters
     ----------
