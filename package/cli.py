@@ -201,13 +201,21 @@ def _from_library(name: str, stem: str | None) -> _Source:
     entry = library.entry(name)
     known = _same_problem(name, str(entry.problem["problem"]), stem)
     problem = problem_from_dict(entry.problem)
+    bound = Bound(**entry.bound)
+    best = f"best known: {entry.objective} ({entry.solver}), {_known(entry)}"
     return _Source(
         problem=problem,
         stem=known,
         title=_title(name, problem),
-        notes=(entry.description, f"best known: {entry.objective} ({entry.solver})"),
-        bound=Bound(**entry.bound),
+        notes=(entry.description, best),
+        bound=None if bound.certificate is None else bound,
     )
+
+
+def _known(entry: Any) -> str:
+    """The library's bound in words; "claimed" where it has no certificate."""
+    text = "optimal" if entry.optimal else f"bound {_shown(entry.bound['value'])}"
+    return text if entry.bound["certificate"] is not None else f"{text} (claimed)"
 
 
 def _from_trace(
@@ -404,7 +412,12 @@ def solve(
     time_limit: TimeLimit = None,
     json: Json = None,
 ) -> None:
-    """Solve one instance: makespan, proven bound, certified ratio."""
+    """Solve one instance: makespan, proven bound, certified ratio.
+
+    The JSON has the schedule, and the certificate of the bound.
+    """
+    from .solvers.io import save_result
+
     with _input():
         source = _load(instance, problem)
         name, function = solver(source.stem, solver_name)
@@ -423,7 +436,8 @@ def solve(
     for label, value in _summary(row, PROBLEMS[source.stem].measure):
         _say(console, f"{label}: {value}")
     if json is not None:
-        _save_result(json, row)
+        with _input():
+            save_result(json, _verified(row))
         _say(console, f"written: {json}")
 
 
@@ -440,18 +454,17 @@ def _summary(row: Any, measure: str) -> Iterator[tuple[str, str]]:
         yield "certified ratio", f"at most {_ratio(row.ratio)} times the optimum"
 
 
-def _save_result(path: Path, row: Any) -> None:
-    """Write the result, with the verified bound unless the solver claims a better one."""
-    from .solvers.io import save_result
+def _verified(row: Any) -> Any:
+    """The result with the verified bound, unless the solver claims a better one."""
     from .solvers.result import Status
 
-    result = row.result
-    if row.bound is not None:
-        proven = replace(result, bound=row.bound)
-        if result.gap is None or proven.gap <= result.gap:
-            result = replace(proven, status=Status.OPTIMAL) if proven.gap == 0 else proven
-    with _input():
-        save_result(path, result)
+    result, bound = row.result, row.bound
+    if bound is None or result.objective is None:
+        return result
+    gap = abs(result.objective - bound.value)
+    if result.bound is not None and gap > abs(result.objective - result.bound.value):
+        return result
+    return replace(result, bound=bound, status=result.status if gap else Status.OPTIMAL)
 
 
 @app.command()
@@ -718,8 +731,7 @@ def list_names() -> None:
     _say(console, "readers", "bold")
     _say(console, ", ".join(READERS))
     console.print()
-    table = _columns("instance", "best", "bound", "what", right=("best", "bound"))
+    table = _columns("instance", "best", "known", "what", right=("best",))
     for found in map(library.entry, library.names()):
-        bound = "optimal" if found.optimal else _shown(found.bound["value"])
-        table.add_row(found.name, _shown(found.objective), bound, found.description)
+        table.add_row(found.name, _shown(found.objective), _known(found), found.description)
     console.print(table)

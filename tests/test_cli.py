@@ -1,0 +1,804 @@
+"""The command line as its users meet it: exit codes, one line for bad input, quiet in pipes."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gangsched
+from gangsched import cli, registry
+from gangsched.analysis import reproduce, theorems
+from gangsched.analysis.certificates import verify_bound
+from gangsched.analysis.claim import Claim, Comparison, Verdict
+from gangsched.formulations.io import problem_from_dict, problem_to_dict
+from gangsched.formulations.rar_ddls import RarDdls
+from gangsched.instances import Cluster, Instance, RingJob, Schedule, Segment
+from gangsched.instances.io import save, write_json
+from gangsched.solvers.io import load_result
+
+COMMANDS = ("solve", "compare", "demo", "reproduce", "theorems", "list")
+FAST = "first-fit,list_scheduling"  # no annealing
+
+
+def ring(id: str, gpus: int, iterations: int = 6) -> RingJob:
+    """A job of as many slots as iterations: one iteration a slot."""
+    return RingJob(id=id, gpus=gpus, iterations=iterations, gradient=0.0, base_time=0.9)
+
+
+# Two gangs of two and one of four on four GPUs: 6 slots side by side, then 6 more; area 48 / 4.
+INSTANCE = Instance(
+    Cluster.uniform(nodes=2, gpus_per_node=2),
+    [ring("a", 2), ring("b", 2), ring("c", 4)],
+    name="abc",
+)
+# Three jobs of four slots on two GPUs: 8 slots, but an area of only 12 / 2.
+GAP = Instance(Cluster.of_sizes([1, 1]), [ring(id, 1, 4) for id in "abc"])
+
+
+@dataclass(frozen=True)
+class Outcome:
+    code: int
+    out: str
+    err: str
+
+
+Gangsched = Callable[..., Outcome]
+
+
+@pytest.fixture
+def gangsched_(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Gangsched:
+    """Run a command in this process, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+
+    def run(*args: object) -> Outcome:
+        with pytest.raises(SystemExit) as caught:
+            cli.main([str(arg) for arg in args])
+        seen = capsys.readouterr()
+        assert isinstance(caught.value.code, int)
+        return Outcome(caught.value.code, seen.out, seen.err)
+
+    return run
+
+
+def environment(**more: str) -> dict[str, str]:
+    hidden = ("FORCE_COLOR", "COLUMNS", "LINES", "NO_COLOR")
+    return {**{k: v for k, v in os.environ.items() if k not in hidden}, **more}
+
+
+def command(*args: object) -> list[str]:
+    return [sys.executable, "-m", "gangsched", *map(str, args)]
+
+
+def process(*args: object, cwd: Path, **more: str) -> Outcome:
+    """Run a command as a process of its own, with pipes."""
+    done = subprocess.run(
+        command(*args), cwd=cwd, env=environment(**more), capture_output=True, text=True,
+        errors="surrogateescape", timeout=120, check=False,
+    )  # fmt: skip
+    return Outcome(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """Every kind of file that the commands read, and those that they refuse."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    save(folder / "instance.json", INSTANCE)
+    write_json(folder / "problem.json", problem_to_dict(RarDdls(GAP)))
+    wide = Instance(Cluster.of_sizes([2]), [ring("wide", 3)])
+    save(folder / "wide.json", wide)
+    save(folder / "schedule.json", Schedule.of([Segment(0, 0, 4, {0: 1})]))
+    (folder / "broken.json").write_text('{"format": ')
+    (folder / "list.json").write_text("[1, 2]")
+    (folder / "nan.json").write_text('{"format": NaN}')
+    (folder / "binary.json").write_bytes(b"\xff\xfe\x00")
+    (folder / "other.json").write_text('{"format": "xyz", "version": 1, "kind": "instance"}')
+    write_json(folder / "unknown.json", {**problem_to_dict(RarDdls(GAP)), "problem": "tsp"})
+    (folder / "empty.csv").write_text("")
+    write_traces(folder)
+    return folder
+
+
+def write_traces(folder: Path) -> None:
+    """Five jobs in each of the three documented formats; the last needs 16 GPUs."""
+    rows = [(1, 100), (2, 4000), (4, 50), (1, 9), (16, 600)]
+    with (folder / "trace.csv").open("w", newline="") as file:
+        lines = csv.writer(file)
+        lines.writerow(["timestamp", "duration", "num_gpus", "cluster"])
+        for hour, (gpus, seconds) in enumerate(rows):
+            lines.writerow([f"2017-10-07 0{hour}:00:00", seconds, gpus, "vc1"])
+    fields = [
+        [i + 1, 60 * i, 0, seconds, gpus, -1, -1, gpus, -1, -1, 1, 7, *[-1] * 6]
+        for i, (gpus, seconds) in enumerate(rows)
+    ]
+    text = "\n".join(" ".join(map(str, line)) for line in fields)
+    (folder / "trace.swf").write_text(f"; Version: 2.2\n{text}\n")
+    log = [
+        {
+            "status": "Pass", "vc": "vc1", "user": "u", "jobid": f"application_{i}",
+            "submitted_time": f"2017-10-07 0{i}:00:00",
+            "attempts": [
+                {
+                    "start_time": "2017-10-08 00:00:00",
+                    "end_time": f"2017-10-08 {seconds // 3600:02}:{seconds // 60 % 60:02}"
+                    f":{seconds % 60:02}",
+                    "detail": [{"ip": "m1", "gpus": [f"gpu{g}" for g in range(gpus)]}],
+                }
+            ],
+        }
+        for i, (gpus, seconds) in enumerate(rows)
+    ]  # fmt: skip
+    (folder / "trace.json").write_text(json.dumps(log))
+
+
+def write_solvers(folder: Path, name: str = "theirs") -> str:
+    """A module with solvers of somebody else: good, slow, raising, returning rubbish."""
+    (folder / f"{name}.py").write_text(
+        "import pathlib, sys, time\n"
+        "from dataclasses import replace\n"
+        "from gangsched.solvers.baselines import first_fit\n"
+        "def good(problem, *, seed, time_limit):\n"
+        "    return first_fit(problem, compiled=False)\n"
+        "def slow(problem, *, seed, time_limit):\n"
+        "    pathlib.Path('started').touch()\n"
+        "    time.sleep(100)\n"
+        "def nap(problem, *, seed, time_limit):\n"
+        "    time.sleep(0.5)\n"
+        "    return first_fit(problem, compiled=False)\n"
+        "def broken(problem, *, seed, time_limit):\n"
+        "    raise KeyError('two\\nlines')\n"
+        "def leaves(problem, *, seed, time_limit):\n"
+        "    sys.exit(3)\n"
+        "def rubbish(problem, *, seed, time_limit):\n"
+        "    return 17\n"
+        "def boasts(problem, *, seed, time_limit):\n"
+        "    return replace(first_fit(problem, compiled=False), bound=None, objective=1)\n"
+        "def forgets(problem, *, seed, time_limit):\n"
+        "    made = first_fit(problem, compiled=False)\n"
+        "    return replace(made, solution=type(made.solution).of([]), objective=0, bound=None)\n"
+        "def no_keywords(problem):\n"
+        "    return first_fit(problem, compiled=False)\n"
+    )
+    return name
+
+
+def table(out: str) -> dict[str, list[str]]:
+    """Rows of a table by their first cell."""
+    start = next(i for i, line in enumerate(out.splitlines()) if line.startswith("──"))
+    rows = (re.split(r"\s{2,}", line.strip()) for line in out.splitlines()[start + 1 :])
+    return {cells[0]: cells[1:] for cells in rows if len(cells) > 1}
+
+
+def test_compare_measures_a_trace_on_the_cluster_of_an_instance(
+    gangsched_: Gangsched, files: Path
+) -> None:
+    done = gangsched_(
+        "compare", files / "trace.swf", "--reader", "swf", "--problem", "rar-ddls", "--cluster",
+        files / "instance.json", "--solvers", FAST,
+    )  # fmt: skip
+    assert done.code == 0
+    assert "trace.swf: 4 jobs on 2 nodes, 4 GPUs" in done.out  # the fifth needs 16
+    assert "gpus=16 exceeds the cluster's 4" in done.out
+
+
+# --- happy paths ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_has_help(gangsched_: Gangsched, name: str) -> None:
+    done = gangsched_(name, "--help")
+    assert done.code == 0
+    assert f"Usage: gangsched {name}" in done.out
+    assert done.err == ""
+    assert max(map(len, done.out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("args", [[], ["--help"]])
+def test_without_a_command_there_is_help(gangsched_: Gangsched, args: list[str]) -> None:
+    done = gangsched_(*args)
+    assert done.code == 0
+    assert all(f"\n  {name} " in done.out for name in COMMANDS)
+    assert "..." not in done.out.split("Commands:")[1]  # no description is cut off
+
+
+def test_the_version_is_shown(gangsched_: Gangsched) -> None:
+    assert gangsched_("--version") == Outcome(0, f"gangsched {gangsched.__version__}\n", "")
+
+
+def test_list_names_what_the_options_take(gangsched_: Gangsched) -> None:
+    done = gangsched_("list")
+    assert done.code == 0
+    for entry in registry.PROBLEMS.values():
+        assert f"solvers: {', '.join(entry.solvers)}" in done.out
+        assert f"settings: {', '.join(entry.settings)}" in done.out
+    assert ", ".join(registry.READERS) in done.out
+    shown = table(done.out)
+    assert list(shown) == gangsched.library.names()
+    assert shown["rar-small-0"][:2] == ["646", "optimal"]
+
+
+def test_solve_says_that_an_optimum_is_proven(gangsched_: Gangsched, files: Path) -> None:
+    done = gangsched_("solve", files / "instance.json", "--problem", "rar_ddls")
+    assert done.code == 0
+    assert done.out.splitlines()[0] == "instance.json: 3 jobs on 2 nodes, 4 GPUs"
+    assert "status: proven optimal\nmakespan: 12\n" in done.out
+    assert "bound: no schedule beats 12 (area, verified)\n" in done.out
+    assert "ratio" not in done.out
+    assert done.err == ""
+    assert os.listdir() == ["files"]  # nothing is written unasked
+
+
+def test_solve_shows_one_bound_and_what_it_certifies(gangsched_: Gangsched) -> None:
+    done = gangsched_("solve", "rar-small-0", "--solver", "first_fit", "--json", "r.json")
+    assert done.code == 0
+    assert "status: feasible\n" in done.out
+    assert done.out.count("bound") == 1
+    assert "no schedule beats 646 (configuration lp, verified)" in done.out
+    result = load_result("r.json")
+    assert result.objective is not None
+    assert result.bound is not None
+    problem = problem_from_dict(gangsched.library.entry("rar-small-0").problem)
+    assert problem.objective(result.solution) == result.objective > result.bound.value == 646
+    verify_bound(problem, result.bound)
+    ratio = Fraction(int(result.objective), 646)
+    shown = re.search(r"certified ratio: at most (\d\.\d{4}) times the optimum", done.out)
+    assert shown
+    assert 0 <= Fraction(shown[1]) - ratio < Fraction(1, 10_000)  # rounded up
+
+
+def test_solve_writes_a_proven_optimum_as_one(gangsched_: Gangsched) -> None:
+    """The library's bound proves what the solver's own cannot."""
+    done = gangsched_("solve", "rar-small-0", "--solver", "laminar", "--json", "r.json")
+    assert "status: proven optimal\nmakespan: 646\n" in done.out
+    result = load_result("r.json")
+    assert (result.objective, result.status.value) == (646, "optimal")
+
+
+def test_a_claim_without_a_certificate_is_not_called_proven(gangsched_: Gangsched) -> None:
+    """Two gangs whose optimum, 4, only branch and bound has found; the area proves 2."""
+    args = ("--solver", "exact", "--time-limit", "60", "--json", "r.json")
+    done = gangsched_("solve", "rar-contention-0", *args)
+    assert done.code == 0
+    assert "status: optimal (claimed)\nmakespan: 4\nbound: no schedule beats 2 (" in done.out
+    assert "claimed by the solver, not verified: 4 (branch and bound)" in done.out
+    assert "at most 2.0000 times the optimum" in done.out
+    result = load_result("r.json")
+    assert result.status.value == "optimal"
+    assert result.bound is not None
+    assert (result.bound.value, result.bound.certificate) == (4, None)
+
+
+def test_compare_takes_an_instance_file(gangsched_: Gangsched, files: Path) -> None:
+    args = ("compare", files / "instance.json", "--problem", "rar-ddls", "--solvers")
+    done = gangsched_(*args, "first_fit, list-scheduling", "--json", "out.json")
+    assert (done.code, done.err) == (0, "")
+    assert "no schedule beats 12 (area, verified)" in done.out
+    shown = table(done.out)
+    assert list(shown) == ["first-fit", "list-scheduling"]
+    assert [row[:2] + row[-1:] for row in shown.values()] == [
+        ["12", "1.0000", "proven optimal"]
+    ] * 2
+    assert [row["objective"] for row in json.loads(Path("out.json").read_text())["rows"]] == [
+        12,
+        12,
+    ]
+    assert_self_contained(Path("gangsched-compare.html"))
+    assert sorted(os.listdir()) == ["files", "gangsched-compare.html", "out.json"]
+    assert "written: gangsched-compare.html, out.json" in done.out
+
+
+def assert_self_contained(path: Path) -> None:
+    text = path.read_text("utf-8")
+    assert "<svg" in text
+    assert text.endswith("</html>\n")
+    assert not re.search(r"<script|<link|@import|src=|url\((?!#)", text)
+
+
+def test_compare_takes_a_problem_file_and_a_setting(gangsched_: Gangsched, files: Path) -> None:
+    args = ("--solvers", FAST, "--report")
+    done = gangsched_("compare", files / "problem.json", *args, "a.html")
+    assert done.code == 0
+    assert table(done.out)["first-fit"][0] == "8"
+    done = gangsched_(
+        "compare", "--setting", "paper_a", "--problem", "rar-ddls", "--nodes", 9, "--jobs", 12,
+        "--seed", 4, *args, "b.html",
+    )  # fmt: skip
+    assert done.code == 0
+    assert "paper-a, seed 4: 12 jobs on 9 nodes" in done.out
+    assert sorted(os.listdir()) == ["a.html", "b.html", "files"]
+
+
+def test_compare_uses_the_bound_of_a_named_instance(gangsched_: Gangsched) -> None:
+    """Its configuration bound is above the fast one, and verified again."""
+    done = gangsched_("compare", "rar-small-0", "--solvers", "first-fit,laminar")
+    assert done.code == 0
+    assert "no schedule beats 646 (" in done.out
+    assert table(done.out)["laminar"][1] == "1.0000"
+    assert table(done.out)["laminar"][-1] == "proven optimal"
+    assert table(done.out)["first-fit"][-1] == "feasible"
+
+
+@pytest.mark.parametrize(
+    ("name", "reader"),
+    [("trace.csv", "philly-csv"), ("trace.json", "philly_json"), ("trace.swf", "swf")],
+)
+def test_compare_reads_traces(
+    gangsched_: Gangsched, files: Path, name: str, reader: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cli, "_write", lambda *args, **kwargs: None)  # pictures take a second
+    args = ("compare", files / name, "--reader", reader, "--problem", "rar-ddls", "--nodes", 2)
+    args = (*args, "--gpus-per-node", 4, "--solvers", "first-fit")
+    every = gangsched_(*args)
+    assert every.code == 0
+    assert "5 rows read, 5 jobs" in every.out
+    assert "4 of 4 jobs that fit, 1 rejected" in every.out
+    assert f"{name}: 4 jobs on 2 nodes, 8 GPUs" in every.out
+    some = gangsched_(*args, "--first", 3)
+    assert "3 of 4 jobs that fit (the first)" in some.out
+    sample = gangsched_(*args, "--jobs", 3, "--seed", 5)
+    assert "3 of 4 jobs that fit (seed 5)" in sample.out
+
+
+def test_equal_runs_give_equal_files(gangsched_: Gangsched, files: Path) -> None:
+    args = ("compare", files / "problem.json", "--seed", 3, "--solvers", "random-placement,laminar")
+    for name in ("a.json", "b.json"):
+        assert gangsched_(*args, "--json", name).code == 0
+    first, second = (json.loads(Path(name).read_text()) for name in ("a.json", "b.json"))
+    assert all(row.pop("timing").keys() == {"runtime"} for row in first["rows"] + second["rows"])
+    assert first == second
+
+
+def test_other_peoples_solvers_take_part(
+    gangsched_: Gangsched, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = write_solvers(tmp_path, "theirs_in_process")
+    monkeypatch.syspath_prepend(tmp_path)
+    names = ("good", "broken", "leaves", "rubbish", "boasts", "forgets", "no_keywords")
+    wanted = ",".join(f"{module}:{name}" for name in names)
+    done = gangsched_("compare", files / "problem.json", "--json", "o.json", "--solvers", wanted)
+    assert (done.code, done.err) == (1, "")
+    rows = {row["solver"]: row for row in json.loads(Path("o.json").read_text())["rows"]}
+    assert rows.pop(f"{module}:good")["objective"] == 8
+    assert {row["status"] for row in rows.values()} == {"error"}
+    assert {row["ratio"] for row in rows.values()} == {None}
+    for name, text in {
+        "broken": "KeyError: 'two\\nlines'",
+        "leaves": "SystemExit: 3",
+        "rubbish": "TypeError: a solver returns a Result or a Refuted, not int",
+        "boasts": "ValueError: objective=1, but its solution has 8",
+        "forgets": "ValueError: infeasible solution: ",
+        "no_keywords": "TypeError: no_keywords() got an unexpected keyword argument 'seed'",
+    }.items():
+        assert f"\n{module}:{name}: {text}" in done.out
+    assert_self_contained(Path("gangsched-compare.html"))
+
+
+def test_solve_with_a_solver_that_fails_is_one_line(
+    gangsched_: Gangsched, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = write_solvers(tmp_path, "theirs_alone")
+    monkeypatch.syspath_prepend(tmp_path)
+    args = ("solve", files / "problem.json", "--json", "o.json", "--solver")
+    assert_refused(
+        gangsched_(*args, f"{module}:broken"), "solver 'theirs_alone:broken' failed: Key"
+    )
+    assert_refused(gangsched_(*args, f"{module}:rubbish"), "failed: TypeError: a solver returns a")
+    assert not Path("o.json").exists()
+
+
+@pytest.mark.slow
+def test_demo_writes_its_files(gangsched_: Gangsched) -> None:
+    done = gangsched_("demo", "--out", "some/folder")
+    assert (done.code, done.err) == (0, "")
+    assert sorted(os.listdir("some/folder")) == ["demo.html", "demo.json", "demo.png"]
+    assert len(table(done.out)) == len(registry.PROBLEMS["rar-ddls"].compared)
+    assert Path("some/folder/demo.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def test_demo_works_on_a_small_instance(
+    gangsched_: Gangsched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = cli._from_library
+    monkeypatch.setattr(cli, "_from_library", lambda name, stem: made("rar-contention-0", stem))
+    done = gangsched_("demo", "--out", "here")
+    assert (done.code, done.err) == (0, "")
+    assert sorted(os.listdir("here")) == ["demo.html", "demo.json", "demo.png"]
+
+
+def test_reproduce_lists_and_runs_targets(
+    gangsched_: Gangsched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Toy:
+        def write(self, folder: Path) -> tuple[Path, ...]:
+            (folder / "toy.csv").write_text("1\n")
+            return (folder / "toy.csv",)
+
+    monkeypatch.setitem(reproduce.TARGETS, "rar_ddls:toy", lambda progress: progress("") or Toy())
+    listed = gangsched_("reproduce")
+    assert listed.code == 0
+    assert listed.out.split() == list(reproduce.TARGETS)
+    done = gangsched_("reproduce", "rar-ddls:toy", "--out", "new/folder")
+    assert done == Outcome(0, "new/folder/toy.csv\n", "")
+
+
+@pytest.mark.slow
+def test_reproduce_writes_a_figure(gangsched_: Gangsched) -> None:
+    done = gangsched_("reproduce", "rar_ddls:fig5", "--out", "figures")
+    assert done.code == 0
+    assert sorted(os.listdir("figures")) == [f"rar_ddls-fig5.{k}" for k in ("csv", "json", "png")]
+
+
+# --- theorems ------------------------------------------------------------------------------------
+
+
+def claim(id: str, check: Callable[[int], Comparison], **more: Any) -> Claim[int]:
+    plain = {"source": "a book", "statement": "n <= 9", "verdict": Verdict.PROVED, "samples": 5}
+    return Claim(
+        id=id, evidence="by counting", check=check, draw=lambda rng: int(rng.integers(9)),
+        **{**plain, **more},
+    )  # fmt: skip
+
+
+def interrupt(n: int) -> Comparison:
+    raise KeyboardInterrupt
+
+
+HOLDS = claim("holds", lambda n: Comparison(n, 9))
+FAILS = claim("fails", lambda n: Comparison(9, n))
+FOUR = {"four": lambda: 4}
+REFUTED = claim(
+    "too_much", lambda n: Comparison(n, 3), verdict=Verdict.REFUTED, counterexamples=FOUR
+)
+
+
+@pytest.fixture
+def claims(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    def put(*given: Claim[int]) -> None:
+        monkeypatch.setattr(theorems, "CLAIMS", {claim.id: claim for claim in given})
+
+    return put
+
+
+def test_theorems_shows_what_refutes_and_what_holds(
+    gangsched_: Gangsched, claims: Callable[..., None]
+) -> None:
+    claims(HOLDS, REFUTED)
+    done = gangsched_("theorems")
+    assert (done.code, done.err) == (0, "")
+    shown = table(done.out)
+    assert shown["holds"] == ["proved", "holds in 5 random cases, with slack in 5"]
+    assert shown["too_much"] == ["refuted", "counterexample four: 4 <= 3 fails"]
+
+
+def test_one_theorem_is_shown_in_full(gangsched_: Gangsched, claims: Callable[..., None]) -> None:
+    claims(HOLDS, REFUTED)
+    done = gangsched_("theorems", "too-much")
+    assert done.code == 0
+    assert done.out.startswith("too_much (a book)\nn <= 9\nverdict: refuted\n")
+    assert "four: 4 <= 3 fails" in done.out
+    assert "holds" not in done.out
+
+
+def test_a_run_that_disagrees_with_a_verdict_fails(
+    gangsched_: Gangsched, claims: Callable[..., None]
+) -> None:
+    claims(HOLDS, FAILS)
+    done = gangsched_("theorems")
+    assert done.code == 1
+    assert "DISAGREES" in table(done.out)["fails"][1]
+    assert "DISAGREES" not in table(done.out)["holds"][1]
+
+
+def test_theorems_interrupted_show_what_is_finished(
+    gangsched_: Gangsched, claims: Callable[..., None]
+) -> None:
+    claims(HOLDS, claim("stops", interrupt), FAILS)
+    done = gangsched_("theorems")
+    assert done.code == 130
+    assert list(table(done.out)) == ["holds"]
+    assert done.err == "gangsched: interrupted, not finished: stops, fails\n"
+
+
+@pytest.mark.slow
+def test_every_claim_of_the_papers_is_confirmed_at_80_columns(gangsched_: Gangsched) -> None:
+    done = gangsched_("theorems")
+    assert done.code == 0
+    assert list(table(done.out)) == list(theorems.CLAIMS)
+    assert max(map(len, done.out.splitlines())) <= 80
+
+
+# --- bad input -----------------------------------------------------------------------------------
+
+SHORT = {
+    "TRACE": "--reader philly-csv --problem rar-ddls",
+    "ROOM": "--nodes 2 --gpus-per-node 4",
+    "RAR": "--problem rar-ddls",
+}
+
+#: what is refused, and how; F is the folder with the files
+BAD = {
+    # what is asked for
+    "fly": r"No such command 'fly'",
+    "solve --fast": r"No such option: --fast",
+    "solve": r"Missing argument 'instance'",
+    "solve rar-b-0 rar-b-1": r"unexpected extra argument",
+    "solve rar-b-0 --seed": r"Option '--seed' requires an argument",
+    "compare": r"give either a file or named instance, or --setting$",
+    "compare rar-b-0 --setting paper-a": r"give either a file or named",
+    # names
+    "solve rar-z-9": r"'rar-z-9' is neither a file nor a named instance; `gangsched",
+    "solve F/instance.json --problem tsp": r"problem 'tsp' is not one of rar",
+    "solve F/instance.json": r"--problem is missing, one of rar-ddls$",
+    "solve rar-b-0 --problem tsp": r"problem 'tsp' is not one of",
+    "solve rar-b-0 --solver best": r"solver 'best' is not one of sjf-bco, .*",
+    "compare rar-b-0 --solvers laminar,x": r"solver 'x' is not one of sjf-bco, .*",
+    "compare rar-b-0 --solvers ''": r"--solvers: '' has an empty name$",
+    "compare rar-b-0 --solvers exact,": r"'exact,' has an empty name$",
+    "compare rar-b-0 --solvers laminar,laminar": r"--solvers: 'laminar' occurs twice$",
+    "compare rar-b-0 --solvers sjf-bco,sjf_bco": r"'sjf-bco' occurs twice$",
+    "solve rar-b-0 --solver no.such:f": r"'no.such:f' cannot be imported: Mod",
+    "solve rar-b-0 --solver os:sep": r"'os:sep' is of type str, which",
+    "compare F/trace.csv --reader xls RAR ROOM": r"reader 'xls' is not one",
+    "compare --setting paper-z RAR": r"setting 'paper-z' is not one of paper-a",
+    "compare --setting paper-a": r"--problem is missing, one of",
+    "reproduce rar_ddls:fig99": r"target 'rar_ddls:fig99' is not one of rar_ddls:f",
+    "reproduce fig4": r"target 'fig4' is not one of rar_ddls:fig4",
+    "theorems lemma-99": r"claim 'lemma-99' is not one of theorem-1, ",
+    # numbers
+    "solve rar-b-0 --seed -1": r"'--seed': -1 is below 0$",
+    "solve rar-b-0 --seed x": r"'--seed'.* integer",
+    "solve rar-b-0 --time-limit -1": r"'--time-limit': -1 is not above",
+    "solve rar-b-0 --time-limit 0": r"'--time-limit': 0 is not above 0$",
+    "compare rar-b-0 --time-limit nan": r"'--time-limit': nan is not above",
+    "compare F/trace.csv TRACE ROOM --jobs 0": r"'--jobs': 0 is not above 0",
+    "compare F/trace.csv TRACE ROOM --first -3": r"'--first': -3 is not abo",
+    "compare F/trace.csv TRACE --nodes 0": r"'--nodes': 0 is not above 0$",
+    "compare F/trace.csv TRACE --gpus-per-node -4": r"-4 is not above 0$",
+    "compare F/trace.csv TRACE ROOM --jobs 5": r"jobs=5 exceeds the 4 jobs of 'trace' that fit$",
+    "compare --setting paper-a RAR --nodes 1 --seed 1": r"gpus=32 exceeds the cluster's",
+    "solve F/wide.json RAR": r"F/wide.json: job 'wide': gpus=3 exceeds the cluster's 2$",
+    # files
+    "solve F/none.json": r"'.*none.json' is neither a file nor a named instance",
+    "solve F RAR": r"F: Is a directory$",
+    "compare F TRACE ROOM": r"F: Is a directory$",
+    "compare F/no.csv TRACE ROOM": r"F/no.csv: No such file or directory$",
+    "solve F/broken.json RAR": r"F/broken.json: line 1, column 12: not JSON: Expect",
+    "solve F/nan.json RAR": r"F/nan.json: NaN is not allowed, numbers are finite",
+    "solve F/binary.json RAR": r"F/binary.json: byte 0 is not UTF-8 text",
+    "solve F/list.json RAR": r"list.json: the file's content: \[1, 2\] is not an object",
+    "solve F/schedule.json RAR": r"kind='schedule' is not one of 'instance'$",
+    "solve F/other.json RAR": r"other.json: format='xyz' is not 'gangsched'$",
+    "solve F/unknown.json": r"unknown.json: problem='tsp' is not one of 'rar-dd",
+    "solve F/problem.json --problem x": r"problem 'x' is not one of rar-dd",
+    "compare F/trace.csv RAR": r"not JSON: .* \(a trace file needs compare --rea",
+    "compare F/empty.csv TRACE ROOM": r"empty.csv: line 1: the file is empty",
+    "compare F/trace.swf TRACE ROOM": r"trace.swf: line 1: column 'timesta",
+    "compare F/trace.csv TRACE": r"a trace needs a cluster: give --nodes and",
+    "compare F/trace.csv TRACE --nodes 2": r"a trace needs a cluster",
+    "compare F/trace.csv TRACE --cluster F/schedule.json": (
+        r"--cluster: .*schedule.json is no instance file, so it has no cluster$"
+    ),
+    "compare F/trace.csv TRACE --cluster F/none.json": r"F/none.json: No such file or directory$",
+    # options that do not go together
+    "compare F/trace.csv TRACE ROOM --jobs 2 --first 2": r"--first does not go with --jobs$",
+    "compare F/trace.csv TRACE ROOM --cluster F/instance.json": (
+        r"--nodes does not go with --cluster$"
+    ),
+    "compare rar-b-0 --jobs 3": r"--jobs does not go with an instance; a trace needs --reader$",
+    "compare --setting paper-a RAR --reader swf": r"--reader does not go with --setting$",
+    "compare --setting paper-a RAR --first 3": r"--first does not go with --setting$",
+    # what would be written
+    "compare rar-b-0 --report no/r.html": r"no/r.html: folder no does not ex",
+    "solve rar-b-0 --json F/list.json/x": r"folder .*list.json does not exis",
+    "compare rar-b-0 --json F": r"F: is no regular file$",
+    "compare rar-b-0 --report /dev/null": r"/dev/null: is no regular file",
+    "compare rar-b-0 --json x --report ./x": r"x: two outputs in one file$",
+    "solve F/instance.json RAR --json F/../files/instance.json": (
+        r"instance.json: would replace the input$"
+    ),
+    "demo --out F/list.json": r"F/list.json: File exists$",
+    "reproduce rar_ddls:fig5 --out F/list.json/x": r"F/list.json/x: Not a directory$",
+}
+
+
+def assert_refused(done: Outcome, text: str) -> None:
+    assert done.code == 2
+    assert done.out == ""
+    assert done.err.count("\n") == 1
+    assert done.err.startswith("gangsched: error: ")
+    assert re.search(text, done.err.rstrip("\n")), done.err
+
+
+@pytest.mark.parametrize("line", BAD)
+def test_bad_input_is_refused_in_one_line(gangsched_: Gangsched, files: Path, line: str) -> None:
+    text = BAD[line]
+    for name, meaning in SHORT.items():
+        line = line.replace(name, meaning)
+    before = {path: path.read_bytes() for path in files.rglob("*") if path.is_file()}
+    args = [re.sub(r"^F\b", str(files), arg) for arg in shlex.split(line)]
+    assert_refused(gangsched_(*args), re.sub(r"\bF(?=[/:])", "files", text))
+    assert {path: path.read_bytes() for path in files.rglob("*") if path.is_file()} == before
+    assert os.listdir() == ["files"]
+
+
+def test_a_file_name_may_hold_anything(gangsched_: Gangsched, files: Path) -> None:
+    """Neither markup nor a line break nor bytes that are no text upset the screen."""
+    assert_refused(gangsched_("solve", "two\nlines"), r"'two\\nlines' is neither")
+    assert_refused(gangsched_("solve", "no/file\udcff"), r"is neither")
+    for name in ("[bold]x[bad].json", "\udcff.json"):
+        target = files / name
+        target.write_bytes((files / "instance.json").read_bytes())
+        done = process("solve", target, "--problem", "rar-ddls", "--solver", "first-fit", cwd=files)
+        assert (done.code, done.err) == (0, "")
+        assert done.out.startswith(f"{name}: 3 jobs")
+
+
+def test_a_write_that_fails_late_is_one_line(
+    gangsched_: Gangsched, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*args: object, **kwargs: object) -> None:
+        raise OSError(28, "No space left on device", "r.html")
+
+    monkeypatch.setattr(cli, "_write", full)
+    done = gangsched_(
+        "compare", files / "problem.json", "--solvers", "first-fit", "--report", "r.html"
+    )
+    assert done.code == 2
+    assert "first-fit" in table(done.out)  # the work is not lost
+    assert done.err == "gangsched: error: r.html: No space left on device\n"
+
+
+# --- Ctrl-C --------------------------------------------------------------------------------------
+
+
+def interrupted(args: Sequence[object], cwd: Path, env: Mapping[str, str]) -> Outcome:
+    """Start a command, wait until the slow solver runs, send SIGINT."""
+    child = subprocess.Popen(
+        command(*args), cwd=cwd, env=dict(env), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True,
+        # a background job of a shell ignores SIGINT, and its children with it
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler) and None,
+    )  # fmt: skip
+    try:
+        for _ in range(600):
+            if (cwd / "started").exists() or child.poll() is not None:
+                break
+            time.sleep(0.1)
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=60)
+    finally:
+        child.kill()
+    return Outcome(child.returncode, out, err)
+
+
+def test_ctrl_c_keeps_the_finished_rows(files: Path, tmp_path: Path) -> None:
+    module = write_solvers(tmp_path)
+    args = (
+        "compare",
+        files / "problem.json",
+        "--solvers",
+        f"{module}:good,{module}:slow,first-fit",
+    )
+    args = (*args, "--json", "o.json", "--report", "r.html")
+    done = interrupted(args, tmp_path, environment(PYTHONPATH=str(tmp_path)))
+    assert done.code == 130
+    assert list(table(done.out)) == ["theirs:good"]
+    assert done.err == "gangsched: interrupted, not finished: theirs:slow, first-fit\n"
+    data = json.loads((tmp_path / "o.json").read_text())
+    assert [row["solver"] for row in data["rows"]] == ["theirs:good"]
+    assert data["unfinished"] == ["theirs:slow", "first-fit"]
+    assert_self_contained(tmp_path / "r.html")
+
+
+@pytest.mark.parametrize("name", ["compare", "solve"])
+def test_ctrl_c_before_anything_is_finished_writes_nothing(
+    gangsched_: Gangsched, files: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(problem: object, *, seed: int, time_limit: float | None) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "solver", lambda stem, name: ("stop", stop))
+    option = "--solver" if name == "solve" else "--solvers"
+    done = gangsched_(name, files / "problem.json", option, "stop", "--json", "o.json")
+    assert done == Outcome(130, "", "gangsched: interrupted\n")
+    assert os.listdir() == ["files"]
+
+
+def test_ctrl_c_in_reproduce_writes_nothing(
+    gangsched_: Gangsched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(reproduce.TARGETS, "rar_ddls:toy", lambda progress: interrupt(0))
+    done = gangsched_("reproduce", "rar_ddls:toy")
+    assert done == Outcome(130, "", "gangsched: interrupted\n")
+    assert os.listdir("out") == []
+
+
+# --- pipes and terminals -------------------------------------------------------------------------
+
+
+def test_pipes_get_no_escape_codes_and_no_progress(files: Path, tmp_path: Path) -> None:
+    module = write_solvers(tmp_path)
+    args = (
+        "compare",
+        files / "problem.json",
+        "--solvers",
+        f"{module}:good,{module}:nap",
+        "--report",
+        "r.html",
+    )
+    done = process(*args, cwd=tmp_path, PYTHONPATH=str(tmp_path), TERM="xterm-256color")
+    assert (done.code, done.err) == (0, "")
+    assert "\x1b" not in done.out
+    assert "\r" not in done.out
+    assert max(map(len, done.out.splitlines())) <= 80
+
+
+def test_a_reader_that_stops_early_does_not_cost_the_files(files: Path, tmp_path: Path) -> None:
+    """As in `gangsched compare ... | head -1`."""
+    module = write_solvers(tmp_path)
+    args = ("compare", files / "problem.json", "--solvers", f"{module}:good", "--json", "o.json")
+    read, write = os.pipe()
+    os.close(read)
+    env = environment(PYTHONPATH=str(tmp_path))
+    done = subprocess.run(
+        command(*args), cwd=tmp_path, env=env, stdout=write, stderr=subprocess.PIPE, text=True,
+        timeout=120, check=False,
+    )  # fmt: skip
+    os.close(write)
+    assert "Traceback" not in done.stderr
+    assert len(json.loads((tmp_path / "o.json").read_text())["rows"]) == 1
+    assert_self_contained(tmp_path / "gangsched-compare.html")
+
+
+def test_a_terminal_shows_what_runs_now(files: Path, tmp_path: Path) -> None:
+    pty = pytest.importorskip("pty", reason="pseudo-terminals are of Unix")
+    module = write_solvers(tmp_path)
+    args = ("compare", files / "problem.json", "--solvers", f"first-fit,{module}:nap")
+    main, child = pty.openpty()
+    run = subprocess.Popen(
+        command(*args), cwd=tmp_path, stdin=child, stdout=child, stderr=child,
+        env=environment(PYTHONPATH=str(tmp_path), COLUMNS="80", LINES="24", TERM="xterm"),
+    )  # fmt: skip
+    os.close(child)
+    seen = b""
+    try:
+        while chunk := os.read(main, 4096):
+            seen += chunk
+    except OSError:  # how Linux says that the other end is closed
+        pass
+    os.close(main)
+    assert run.wait(timeout=60) == 0
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.decode())
+    assert "preparing first-fit" in text
+    assert f"{module}:nap (2 of 2)" in text
+    lines = re.split(r"[\r\n]+", text)
+    assert max(map(len, lines)) <= 80
+    assert any(line.split()[:2] == ["first-fit", "8"] for line in lines)
+
+
+def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
+    code = (
+        "import sys, gangsched.cli\n"
+        "print(*{'matplotlib', 'numba', 'pyomo', 'scipy', 'networkx', 'highspy'} & {*sys.modules})"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == []
