@@ -45,8 +45,11 @@ __all__ = ["build"]
 
 Placement = Mapping[int, int]
 
+#: jobs x servers x slots that "compact" and "literal" may have: about a minute and 2 GB to build
+MODEL_LIMIT = 200_000
+
 #: combinations of starts and placements that the default list of schedules may go through
-LIST_LIMIT = 100_000
+LIST_LIMIT = 20_000
 
 
 def build(problem: RarDdls, form: str, **options: Any) -> Model[Schedule]:
@@ -57,8 +60,8 @@ def build(problem: RarDdls, form: str, **options: Any) -> Model[Schedule]:
     problem : RarDdls
     form : str
     **options
-        horizon : slots; default `problem.horizon`, or the length of the schedule that runs one job
-        after the other, which no optimum exceeds.
+        horizon : slots, `problem.horizon` at most; default the length of the schedule that runs one
+        job after the other, which no optimum exceeds.
         schedules : list of feasible schedules for "schedules" and "workload"; default all that end
         by the horizon (tiny cases only).
         theta, u : of "workload", the largest load of a GPU in slots, and the divisor of estimates.
@@ -66,8 +69,9 @@ def build(problem: RarDdls, form: str, **options: Any) -> Model[Schedule]:
     Raises
     ------
     ValueError
-        For a horizon that is no positive integer, an infeasible schedule in the list, a schedule
-        without GPU identities ("workload"), or when the default list is too long.
+        For a horizon that is no positive integer, a model beyond 200,000 jobs x servers x slots, an
+        infeasible schedule in the list, one without GPU identities ("workload"), or too long a
+        default list.
 
     Examples
     --------
@@ -86,10 +90,17 @@ def build(problem: RarDdls, form: str, **options: Any) -> Model[Schedule]:
     }
     horizon = options.pop("horizon", None)
     if horizon is None:
-        horizon = problem.horizon or int(problem.shortest_durations().sum())
+        horizon = int(problem.shortest_durations().sum())
     if isinstance(horizon, bool) or not isinstance(horizon, int) or horizon < bool(problem.jobs):
         raise ValueError(f"RarDdls: horizon={horizon!r} is not a positive integer")
-    return forms[form](problem, min(horizon, problem.horizon or horizon), **options)
+    horizon = min(horizon, problem.horizon or horizon)
+    size = len(problem.jobs) * len(problem.instance.cluster.nodes) * horizon
+    if form in ("compact", "literal") and size > MODEL_LIMIT:
+        raise ValueError(
+            f"RarDdls: {size} jobs x servers x slots are more than {MODEL_LIMIT}, "
+            f"too many for form {form!r}"
+        )
+    return forms[form](problem, horizon, **options)
 
 
 # -- from models to schedules and back -------------------------------------------------------------
@@ -438,8 +449,8 @@ def _compact(problem: RarDdls, horizon: int) -> Model[Schedule]:
     return Model(m, "pyomo", "compact", exact=True, extract=extract, embed=embed)
 
 
-#: {(job, span): [(most contenders, rate), ...]}, rates decreasing
-Levels = Mapping[tuple[int, int], Sequence[tuple[int, int]]]
+#: for each job {span: [(most contenders, rate), ...]}, rates decreasing
+Levels = Sequence[Mapping[int, Sequence[tuple[int, int]]]]
 
 
 def _levels(problem: RarDdls) -> Levels:
@@ -447,31 +458,35 @@ def _levels(problem: RarDdls) -> Levels:
 
     Spans on which the job makes no progress even alone are left out.
     """
-    levels = {}
+    levels = []
     for j in range(len(problem.jobs)):
+        found = {}
         for n in problem.spans(j):
             rates = problem.rates[j, n - 1].tolist()
             last = len(rates) - 1
-            if n == 1:
-                levels[j, n] = [(0, rates[0])]
-            elif rates[1]:
-                kept = [p for p in range(1, last + 1) if p == last or rates[p] != rates[p + 1]]
-                levels[j, n] = [(p, rates[p]) for p in kept]
-    return {key: found for key, found in levels.items() if found[0][1]}
+            kept = [p for p in range(1, last + 1) if p == last or rates[p] != rates[p + 1]]
+            if rates[1]:
+                found[n] = [(p, rates[p]) for p in kept] if n > 1 else [(0, rates[0])]
+        levels.append(found)
+    return levels
+
+
+def _spans(levels: Levels) -> list[tuple[int, int]]:
+    return [(j, n) for j, found in enumerate(levels) for n in found]
 
 
 def _spanning(levels: Levels) -> list[int]:
     """Jobs that can be on more than one server."""
-    return sorted({j for j, n in levels if n > 1})
+    return [j for j, found in enumerate(levels) if any(n > 1 for n in found)]
 
 
 def _rates_of(m: Any, levels: Levels, j: int, t: int, weight: Callable[[int, int], float]) -> Any:
     """Sum of weight(n, p) v over the entries of a job in a slot, p as in `_levels`."""
     return pyo.quicksum(
-        weight(n, p) * m.v_rate[i, n, k, t]
-        for (i, n), found in levels.items()
-        if i == j
+        weight(n, p) * m.v_rate[j, n, k, t]
+        for n, found in levels[j].items()
         for k, (p, _) in enumerate(found)
+        if weight(n, p)
     )
 
 
@@ -501,23 +516,22 @@ def _place_once(m: Any, problem: RarDdls) -> None:
 
 def _choose_span(m: Any, problem: RarDdls, levels: Levels) -> None:
     """(8): the number of servers in use, one-hot."""
-    m.z_span = pyo.Var(list(levels), domain=pyo.Binary, doc="1 where j is on n servers")
-    spans = [[n for i, n in levels if i == j] for j in m.jobs]
+    m.z_span = pyo.Var(_spans(levels), domain=pyo.Binary, doc="1 where j is on n servers")
     m.one_span = pyo.Constraint(
         m.jobs,
-        rule=lambda m, j: pyo.quicksum(m.z_span[j, n] for n in spans[j]) == 1,
+        rule=lambda m, j: pyo.quicksum(m.z_span[j, n] for n in levels[j]) == 1,
         doc="(8) one span",
     )
     m.span = pyo.Constraint(
         m.jobs,
         rule=lambda m, j: (
-            pyo.quicksum(n * m.z_span[j, n] for n in spans[j])
+            pyo.quicksum(n * m.z_span[j, n] for n in levels[j])
             == pyo.quicksum(m.z_used[j, s] for s in m.servers)
         ),
         doc="(8) the number of used servers",
     )
     m.single = pyo.Constraint(
-        [j for j, n in levels if n == 1],
+        [j for j, found in enumerate(levels) if 1 in found],
         rule=lambda m, j: m.z_span[j, 1] == pyo.quicksum(m.z_whole[j, s] for s in m.servers),
         doc="(6) a job on one server is whole there",
     )
@@ -596,7 +610,7 @@ def _makespan_by_slots(m: Any, problem: RarDdls) -> None:
 def _choose_rate(m: Any, problem: RarDdls, levels: Levels) -> None:
     """(7)-(9): one rate a slot, of the span; enough slots for all iterations."""
     entries = [
-        (j, n, k, t) for (j, n), found in levels.items() for k in range(len(found)) for t in m.slots
+        (j, n, k, t) for j, n in _spans(levels) for k in range(len(levels[j][n])) for t in m.slots
     ]
     m.v_rate = pyo.Var(entries, domain=pyo.Binary, doc="(7), (8): n servers, k-th level of p")
     m.one_rate = pyo.Constraint(
@@ -606,25 +620,25 @@ def _choose_rate(m: Any, problem: RarDdls, levels: Levels) -> None:
         doc="(8) one rate while the job runs",
     )
     m.rate_span = pyo.Constraint(
-        list(levels),
+        _spans(levels),
         m.slots,
         rule=lambda m, j, n, t: (
-            pyo.quicksum(m.v_rate[j, n, k, t] for k in range(len(levels[j, n]))) <= m.z_span[j, n]
+            pyo.quicksum(m.v_rate[j, n, k, t] for k in range(len(levels[j][n]))) <= m.z_span[j, n]
         ),
         doc="(8) the rate of its number of servers",
     )
     _, goal = _scales(problem)
 
     def complete(m: Any, j: int, n: int) -> Any:
-        top = levels[j, n][0][1]
+        top = levels[j][n][0][1]
         done = (
             rate / top * m.v_rate[j, n, k, t]
-            for k, (_, rate) in enumerate(levels[j, n])
+            for k, (_, rate) in enumerate(levels[j][n])
             for t in m.slots
         )
         return pyo.quicksum(done) >= goal[j] / top * m.z_span[j, n]
 
-    m.complete = pyo.Constraint(list(levels), rule=complete, doc="(9) all iterations")
+    m.complete = pyo.Constraint(_spans(levels), rule=complete, doc="(9) all iterations")
 
 
 def _contend(m: Any, problem: RarDdls, levels: Levels) -> None:
@@ -639,12 +653,22 @@ def _contend(m: Any, problem: RarDdls, levels: Levels) -> None:
         ),
         doc="(6) the two indicators",
     )
+    m.q_links = pyo.Var(m.servers, m.slots, bounds=(0, len(spanning)), doc="spanning jobs on s")
+    m.links = pyo.Constraint(
+        m.servers,
+        m.slots,
+        rule=lambda m, s, t: (
+            (m.q_links[s, t] == pyo.quicksum(m.q_cross[j, s, t] for j in spanning))
+            if spanning
+            else pyo.Constraint.Skip
+        ),
+        doc="(6) the sum",
+    )
     m.contenders = pyo.Constraint(
         *keys,
         rule=lambda m, j, s, t: (
             _rates_of(m, levels, j, t, lambda n, p: p)
-            >= pyo.quicksum(m.q_cross[i, s, t] for i in spanning)
-            - min(len(spanning) - 1, sizes[s]) * (1 - m.q_cross[j, s, t])
+            >= m.q_links[s, t] - min(len(spanning) - 1, sizes[s]) * (1 - m.q_cross[j, s, t])
         ),
         doc="(6) spanning jobs on the busiest server",
     )
@@ -672,10 +696,10 @@ def _cut(m: Any, problem: RarDdls, levels: Levels, horizon: int) -> None:
         rule=lambda m, j, t: pyo.quicksum(m.x_start[j, r] for r in range(t + 1)) >= m.z_run[j, t],
     )
     m.cut_span = pyo.Constraint(
-        list(levels),
+        _spans(levels),
         rule=lambda m, j, n: (
-            pyo.quicksum(m.v_rate[j, n, k, t] for k in range(len(levels[j, n])) for t in m.slots)
-            >= -(-goal[j] // levels[j, n][0][1]) * m.z_span[j, n]
+            pyo.quicksum(m.v_rate[j, n, k, t] for k in range(len(levels[j][n])) for t in m.slots)
+            >= -(-goal[j] // levels[j][n][0][1]) * m.z_span[j, n]
         ),
     )
     m.cut_crossing = pyo.Constraint(
@@ -690,9 +714,14 @@ def _cut(m: Any, problem: RarDdls, levels: Levels, horizon: int) -> None:
         _cut_links(m, levels, spanning, count)
 
 
+def _few(levels: Levels) -> int:
+    """Contenders that no spanning job notices."""
+    return min((found[n][0][0] for found in levels for n in found if n > 1), default=0)
+
+
 def _cut_links(m: Any, levels: Levels, spanning: Sequence[int], count: int) -> None:
     """What the uplinks of the cluster can carry, in rates alone."""
-    few = min(found[0][0] for (_, n), found in levels.items() if n > 1)
+    few = _few(levels)
     m.cut_links = pyo.Constraint(
         m.slots,
         rule=lambda m, t: (
@@ -702,15 +731,22 @@ def _cut_links(m: Any, levels: Levels, spanning: Sequence[int], count: int) -> N
             <= count * m.x_busy[t]
         ),
     )
+    m.q_few = pyo.Var(m.slots, bounds=(0, few * count // 2), doc="spanning jobs with p_j <= few")
+    m.few = pyo.Constraint(
+        m.slots,
+        rule=lambda m, t: (
+            m.q_few[t]
+            == pyo.quicksum(
+                _rates_of(m, levels, j, t, lambda n, p: float(n > 1 and p <= few)) for j in spanning
+            )
+        ),
+    )
     m.cut_pairs = pyo.Constraint(
         spanning,
         m.slots,
-        rule=lambda m, i, t: (
-            pyo.quicksum(
-                _rates_of(m, levels, j, t, lambda n, p, j=j: float(n > 1 and (p <= few or j == i)))
-                for j in spanning
-            )
-            <= math.floor(few * count / 2) * m.x_busy[t]
+        rule=lambda m, j, t: (
+            m.q_few[t] + _rates_of(m, levels, j, t, lambda n, p: float(n > 1 and p > few))
+            <= few * count // 2 * m.x_busy[t]
         ),
     )
 
@@ -731,16 +767,20 @@ def _write_compact(
         (m.z_whole, whole),
         (m.y_held, held),
         (m.q_cross, cross),
+        (m.q_links, cross.sum(axis=0)),
     ):
         _write(variable, dict(np.ndenumerate(values.astype(int))))
     _write(m.z_span, {(j, int(n)): 1 for j, n in enumerate((place > 0).sum(axis=1))})
-    rates = {}
+    rates, few = {}, dict.fromkeys(m.slots, 0)
     for (j, t), n in np.ndenumerate((held > 0).sum(axis=1)):
-        allowed = [
-            k for k, (p, _) in enumerate(levels.get((j, int(n)), [])) if p >= contenders[j, t]
-        ]
-        rates.update({(j, int(n), k, t): 1 for k in allowed[:1]})
+        for k, (p, _) in enumerate(levels[j].get(int(n), [])):
+            if p >= contenders[j, t]:
+                rates[j, int(n), k, t] = 1
+                few[t] += n > 1 and p <= _few(levels)
+                break
     _write(m.v_rate, rates)
+    if _spanning(levels):
+        _write(m.q_few, few)
     _write(m.x_busy, dict.fromkeys(range(int(schedule.end.max(initial=0))), 1))
 
 
@@ -763,9 +803,8 @@ def _all_schedules(problem: RarDdls, horizon: int) -> Iterator[Schedule]:
         )
     for chosen in product(*runs):
         found = complete_schedule(problem, [a for a, _ in chosen], [y for _, y in chosen])
-        if found is None or problem.objective(found) > horizon or problem.violations(found):
-            continue
-        yield found
+        if found is not None and found.device.size and problem.objective(found) <= horizon:
+            yield found  # GPUs were found for all: feasible
 
 
 def _choice(problem: RarDdls, horizon: int, schedules: Sequence[Schedule] | None) -> Any:
@@ -858,7 +897,7 @@ def _workload(
     gpus = [(s, d) for s, o in enumerate(problem.instance.cluster.sizes) for d in range(o)]
     m.w_load = pyo.Var(m.jobs, m.choices, gpus, bounds=(0, None), doc="(15) W_jg^k")
     m.objective = pyo.Objective(expr=m.nothing - 1, sense=pyo.minimize, doc="(14)")
-    m.load = pyo.Constraint(
+    m.loads = pyo.Constraint(
         m.jobs,
         m.choices,
         gpus,

@@ -16,7 +16,8 @@ from pyomo.opt import TerminationCondition, WriterFactory
 
 from ..formulations.problem import Model, Problem, Sense
 from ..formulations.rar_ddls import RarDdls
-from .baselines.backfilling import PRIORITIES, backfilling
+from ..instances.schedule import Schedule
+from .baselines.backfilling import Order, backfilling
 from .bounds import area_bound
 from .result import Bound, Result, Stop
 
@@ -34,8 +35,8 @@ HIGHS_OPTIONS: Mapping[str, Any] = {
     "primal_feasibility_tolerance": 1e-7,
 }
 
-#: bounds of integral problems are rounded when they are this close to an integer
-INTEGRALITY = 1e-6
+#: how far a solver's bound may be off: such a bound of an integral problem is still rounded up
+TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,15 +125,19 @@ def solve_exact(
     started = time.perf_counter()
     if time_limit is not None and not time_limit > 0:
         raise ValueError(f"solve_exact: time_limit={time_limit} is not positive")
+    form = problem.forms[0] if form is None else form
+    if form not in problem.forms:
+        raise ValueError(f"solve_exact: form={form!r} is not one of {', '.join(problem.forms)}")
     incumbent = _incumbent(problem, warm_start)
     elementary = _elementary_bound(problem)
-    info: dict[str, Any] = {"form": form or problem.forms[0]}
-    if incumbent is not None and elementary is not None:
-        if problem.objective(incumbent) == elementary.value:
-            info["note"] = "the warm start meets the elementary bound"
-            answer = Answer(stop=Stop.PROVEN, info=info)
-            return _result(problem, incumbent, elementary, answer, started)
-    model = _build(problem, info["form"], incumbent)
+    options = _options(problem, incumbent)
+    info = {"form": form, **options}
+    if incumbent is not None and elementary and problem.objective(incumbent) == elementary.value:
+        answer = Answer(
+            stop=Stop.PROVEN, info={"note": "the warm start meets the elementary bound"}
+        )
+        return _result(problem, incumbent, elementary, answer, started, **info)
+    model = _build(problem, form, options)
     if incumbent is not None:
         model.embed(incumbent)
     limit = None
@@ -153,13 +158,15 @@ def _result(
     started: float,
     **info: Any,
 ) -> Result[Any]:
-    """The result, with a bound that tolerances have not pushed past the objective."""
-    stop = answer.stop
+    """The result; an optimum's bound is within tolerances of the objective, and meets it."""
+    if answer.infeasible:
+        bound = None
+    stop = Stop.COMPLETED if answer.stop is Stop.PROVEN and not answer.infeasible else answer.stop
     if solution is not None and bound is not None:
         value = problem.objective(solution)
-        excess = _worse(problem, bound.value, value)
-        if 0 < excess <= INTEGRALITY * max(1.0, abs(value)):
-            bound = Bound(value, bound.method, bound.certificate)
+        near = abs(bound.value - value) <= TOLERANCE * max(1.0, abs(value))
+        if near and bound.certificate is None and answer.stop is Stop.PROVEN:
+            bound = Bound(value, bound.method)
         stop = Stop.PROVEN if bound.value == value else stop
     return Result.of(
         problem,
@@ -178,11 +185,12 @@ def _result(
 # -- what is known before the model is solved -----------------------------------------------------
 
 
-def _backfilling(problem: RarDdls) -> Any:
+def _backfilling(problem: RarDdls) -> Schedule | None:
     """Best schedule of list scheduling with backfilling over all its orders, or None."""
-    results = [backfilling(problem, order=order, compiled=False) for order in PRIORITIES]
-    found = [r for r in results if r.solution is not None and r.objective is not None]
-    return min(found, key=lambda r: r.objective).solution if found else None
+    orders: tuple[Order, ...] = ("longest", "area", "gpus", "arrival")
+    results = (backfilling(problem, order=order, compiled=False) for order in orders)
+    found = [result.solution for result in results if result.solution is not None]
+    return min(found, key=problem.objective, default=None)
 
 
 #: heuristics that a problem's exact solution starts from
@@ -210,11 +218,14 @@ def _elementary_bound(problem: Problem[Any]) -> Bound | None:
     return known(problem) if known else None
 
 
-def _build(problem: Problem[Any], form: str, incumbent: Any) -> Model[Any]:
-    """The model; that of RAR-DDLS is only as long as the incumbent."""
-    options = {}
+def _options(problem: Problem[Any], incumbent: Any) -> dict[str, Any]:
+    """A model of RAR-DDLS need be no longer than the incumbent: its best speed-up."""
     if isinstance(problem, RarDdls) and incumbent is not None:
-        options["horizon"] = problem.objective(incumbent)
+        return {"horizon": problem.objective(incumbent)}
+    return {}
+
+
+def _build(problem: Problem[Any], form: str, options: Mapping[str, Any]) -> Model[Any]:
     model = problem.build(form, **options)
     if model.kind != "pyomo":
         raise ValueError(f"solve_exact: form {form!r} is of kind {model.kind!r}, not 'pyomo'")
@@ -245,7 +256,7 @@ def _bound(problem: Problem[Any], answer: Answer) -> Bound | None:
         return None
     if problem.integral:
         up = problem.sense is Sense.MIN
-        value = math.ceil(value - INTEGRALITY) if up else math.floor(value + INTEGRALITY)
+        value = math.ceil(value - TOLERANCE) if up else math.floor(value + TOLERANCE)
     return Bound(value, "branch and bound")
 
 
@@ -277,7 +288,7 @@ _STOPS = {
 
 def _solve_highs(native: Any, limit: float | None, warm: bool, name: str) -> Answer:
     form = WriterFactory("compile_standard_form").write(native, mixed_form=True, set_sense=None)
-    highs = highspy.Highs()
+    highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
     for option, value in HIGHS_OPTIONS.items():
         highs.setOptionValue(option, value)
     if limit is not None:

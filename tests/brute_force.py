@@ -185,18 +185,14 @@ def canonical(problem: RarDdls, state: State) -> State:
     running, waiting = state
     runs = sorted((_twin(problem, j), left, held) for j, left, held in running)
     sizes = problem.instance.cluster.sizes
-    columns = sorted(
-        (size, tuple(run[2][s] for run in runs)) for s, size in enumerate(sizes)
-    )
+    columns = sorted((size, tuple(run[2][s] for run in runs)) for s, size in enumerate(sizes))
     # put the columns back on servers of their size, in sorted order
     slots = sorted(range(len(sizes)), key=lambda s: (sizes[s], s))
     held = [[0] * len(sizes) for _ in runs]
     for s, (_, column) in zip(slots, columns, strict=True):
         for row, count in zip(held, column, strict=True):
             row[s] = count
-    named = sorted(
-        (j, left, tuple(row)) for (j, left, _), row in zip(runs, held, strict=True)
-    )
+    named = sorted((j, left, tuple(row)) for (j, left, _), row in zip(runs, held, strict=True))
     return tuple(named), tuple(sorted(_twin(problem, j) for j in waiting))
 
 

@@ -1,0 +1,347 @@
+"""Exact solving against brute force, and what comes out when it cannot finish."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import highspy
+import pyomo.environ as pyo
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import brute_force
+from gangsched.formulations import Model, RarDdls, Sense
+from gangsched.formulations.rar_ddls import evaluate
+from gangsched.instances import Cluster, Instance, RingJob, Schedule
+from gangsched.solvers.baselines import backfilling, first_fit, list_scheduling, random_placement
+from gangsched.solvers.bounds import area_bound
+from gangsched.solvers.exact import solve_exact
+from gangsched.solvers.rar_ddls import sjf_bco
+from gangsched.solvers.result import Status, Stop
+from tiny import SEEDS, optimum, tiny
+
+# --- against brute force -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_optimum_is_that_of_brute_force(seed: int) -> None:
+    problem = tiny(seed)
+    result = solve_exact(problem)
+    assert (result.objective, result.status) == (optimum(seed), Status.OPTIMAL)
+    assert problem.violations(result.solution) == []
+
+
+def test_there_are_enough_instances_and_contention_matters_in_many() -> None:
+    assert len(SEEDS) >= 100
+    free = {seed: brute_force.optimum(tiny(seed), contention=False) for seed in SEEDS}
+    assert all(free[seed] <= optimum(seed) for seed in SEEDS)
+    assert sum(free[seed] < optimum(seed) for seed in SEEDS) >= 25
+
+
+@pytest.mark.parametrize("seed", range(2, 10))
+def test_the_optimum_with_exact_rates_is_that_of_brute_force(seed: int) -> None:
+    problem = tiny(seed, rate="exact")
+    result = solve_exact(problem)
+    assert result.status is Status.OPTIMAL
+    assert result.objective == brute_force.optimum(problem)
+
+
+@pytest.mark.parametrize("seed", [2, 8, 13, 29])
+def test_the_optimum_without_a_warm_start_is_the_same(seed: int) -> None:
+    result = solve_exact(tiny(seed), warm_start=None, form="compact")
+    assert (result.objective, result.status) == (optimum(seed), Status.OPTIMAL)
+
+
+def test_the_brute_forces_agree() -> None:
+    """All starts and placements, one by one, against the search over states."""
+    for seed in (0, 2, 7, 12, 13, 15):
+        problem = tiny(seed)
+        if len(problem.jobs) > 2:
+            continue
+        ends = [max(e) for _, _, e in brute_force.every_schedule(problem, optimum(seed) + 1)]
+        assert min(ends) == optimum(seed)
+
+
+# --- when it cannot finish -----------------------------------------------------------------------
+
+
+def crowded(seed: int, jobs: int = 9, **parameters: Any) -> RarDdls:
+    """Gangs of 3 and 5 that have to span servers of 2, and are slow together."""
+    made = [
+        RingJob(
+            id=f"j{i}",
+            gpus=(3, 5, 3, 1)[(i + seed) % 4],
+            iterations=10 + 3 * ((5 * i + seed) % 7),
+            gradient=0.1,
+            base_time=0.02,
+        )
+        for i in range(jobs)
+    ]
+    cluster = Cluster.of_sizes([2] * 4)
+    return RarDdls(Instance(cluster, made), xi1=1, xi2=0.005, alpha=0.5, **parameters)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_time_limit_leaves_a_solution_a_bound_and_a_gap(seed: int) -> None:
+    problem = crowded(seed)
+    result = solve_exact(problem, time_limit=0.01)
+    assert (result.status, result.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
+    assert result.bound is not None
+    assert result.gap is not None
+    assert result.gap > 0
+    assert result.bound.value >= area_bound(problem).value
+    assert problem.violations(result.solution) == []
+
+
+def test_a_time_limit_of_another_solver_leaves_them_too() -> None:
+    result = solve_exact(crowded(0), time_limit=0.01, solver="appsi_highs")
+    assert (result.status, result.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
+    assert result.bound is not None
+
+
+def test_a_time_limit_without_any_solution_leaves_the_bound() -> None:
+    problem = crowded(0)
+    result = solve_exact(problem, time_limit=0.01, warm_start=None)
+    assert result.status is Status.UNKNOWN
+    assert result.objective is None
+    assert result.bound == area_bound(problem)
+
+
+def test_ctrl_c_stops_the_solver_and_keeps_what_was_found(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    wait, calls = highspy.Highs.wait, []
+
+    def interrupted(self: Any, timeout: float) -> Any:
+        calls.append(timeout)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return wait(self, timeout)
+
+    monkeypatch.setattr(highspy.Highs, "wait", interrupted)
+    result = solve_exact(crowded(1, jobs=14))
+    assert (result.status, result.stop) == (Status.FEASIBLE, Stop.INTERRUPTED)
+    assert result.bound is not None
+    assert "waiting for HiGHS" in caplog.text
+
+
+# --- warm starts, horizons, edges ----------------------------------------------------------------
+
+
+def test_a_solution_is_a_warm_start_and_gives_the_horizon() -> None:
+    problem = tiny(8)
+    serial = [6 * j for j in range(len(problem.jobs))]
+    start = evaluate(problem, serial, [{0: 2, 1: 1}] * len(problem.jobs))
+    assert problem.violations(start) == []
+    result = solve_exact(problem, warm_start=start, time_limit=0.01)
+    assert result.objective is not None
+    assert result.objective <= problem.objective(start)
+    assert result.info["horizon"] == problem.objective(start)
+
+
+def test_highs_takes_the_embedded_start(capfd: pytest.CaptureFixture[str]) -> None:
+    """HiGHS says so in its log."""
+    from gangsched.solvers import exact
+
+    problem = tiny(8)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exact, "HIGHS_OPTIONS", {**exact.HIGHS_OPTIONS, "output_flag": True})
+        solve_exact(problem)
+    assert "MIP start solution is feasible" in capfd.readouterr().out
+
+
+def test_an_infeasible_warm_start_is_refused() -> None:
+    problem = tiny(7)
+    clash = evaluate(problem, [0, 0], [{0: 2, 1: 1}, {0: 2, 1: 1}])
+    with pytest.raises(ValueError, match=r"warm start is infeasible: capacity \(2\): node 'n0'"):
+        solve_exact(problem, warm_start=clash)
+    with pytest.raises(ValueError, match=r"warm_start='cold' is not 'auto' or a solution"):
+        solve_exact(problem, warm_start="cold")
+
+
+@pytest.mark.parametrize("form", ["compact", "literal", "schedules"])
+def test_too_short_a_horizon_is_proven_infeasible(form: str) -> None:
+    best = optimum(7)
+    short = replace(tiny(7), horizon=best - 1)
+    result = solve_exact(short, form=form)
+    assert (result.status, result.stop, result.bound) == (Status.INFEASIBLE, Stop.PROVEN, None)
+    assert solve_exact(replace(short, horizon=best), form=form).objective == best
+
+
+@pytest.mark.parametrize("form", ["compact", "literal", "schedules"])
+@pytest.mark.parametrize("warm_start", ["auto", None])
+def test_no_jobs_take_no_time(form: str, warm_start: Any) -> None:
+    empty = RarDdls(Instance(Cluster.of_sizes([2]), []))
+    result = solve_exact(empty, form=form, warm_start=warm_start)
+    assert (result.objective, result.status, len(result.solution)) == (0, Status.OPTIMAL, 0)
+
+
+def test_the_same_call_gives_the_same_result() -> None:
+    first, second = (solve_exact(tiny(26)) for _ in range(2))
+    assert first == second
+    assert first.solution.device.size == sum(job.gpus for job in tiny(26).jobs)
+
+
+def test_what_a_run_was_is_recorded() -> None:
+    info = solve_exact(tiny(2)).info
+    assert info["form"] == "compact"
+    assert info["backend"].startswith("highs 1.")
+    assert info["options"]["random_seed"] == 0
+    assert info["options"]["mip_feasibility_tolerance"] <= 1e-6
+    assert min(info["columns"], info["rows"], info["nonzeros"], info["horizon"]) > 0
+
+
+def test_improvements_are_recorded() -> None:
+    result = solve_exact(tiny(17), warm_start=None, form="literal")
+    objectives = [objective for _, objective, _ in result.history]
+    assert objectives == sorted(objectives, reverse=True)
+    assert objectives[-1] == result.objective
+
+
+def test_another_solver_of_pyomo_finds_the_same() -> None:
+    result = solve_exact(tiny(2), solver="appsi_highs")
+    assert (result.objective, result.status) == (optimum(2), Status.OPTIMAL)
+    assert result.info["backend"].startswith("appsi_highs")
+    short = replace(tiny(2), horizon=optimum(2) - 1)
+    assert solve_exact(short, solver="appsi_highs").status is Status.INFEASIBLE
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"solver": "nonesuch"}, "solver='nonesuch' is not 'highs' nor one that Pyomo finds"),
+        ({"form": "fast"}, "form='fast' is not one of compact, literal"),
+        ({"form": "workload"}, "form 'workload' neither solves nor bounds the problem"),
+        ({"time_limit": 0}, "time_limit=0 is not positive"),
+    ],
+)
+def test_a_wrong_option_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        solve_exact(spread(), **options)
+
+
+def spread() -> RarDdls:
+    """Two short jobs whose optimum is not the area bound."""
+    return tiny(13)
+
+
+# --- no heuristic and no other schedule beats a bound --------------------------------------------
+
+HEURISTICS = [sjf_bco, backfilling, first_fit, list_scheduling, random_placement]
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    choices=st.lists(st.tuples(st.integers(0, 6), st.integers(0, 99)), min_size=4, max_size=4),
+)
+@settings(max_examples=25)
+def test_no_schedule_beats_the_bound(seed: int, choices: list[tuple[int, int]]) -> None:
+    problem = tiny(seed)
+    bound = solve_exact(problem, time_limit=0.3).bound
+    assert bound is not None
+    for heuristic in HEURISTICS:
+        objective = heuristic(problem).objective
+        assert objective is None or objective >= bound.value
+    options = [
+        list(brute_force.placements(job.gpus, problem.instance.cluster.sizes))
+        for job in problem.jobs
+    ]
+    placement = [own[at % len(own)] for own, (_, at) in zip(options, choices, strict=False)]
+    schedule = evaluate(problem, [a for a, _ in choices][: len(options)], placement)
+    if schedule is not None and problem.violations(schedule) == []:
+        assert problem.objective(schedule) >= bound.value
+
+
+def test_the_bound_is_not_always_met() -> None:
+    """The test above would pass if all gaps were 0, or all bounds."""
+    gaps = []
+    for seed in range(2, 32, 3):
+        bound = solve_exact(tiny(seed)).bound
+        assert bound is not None
+        assert bound.value == optimum(seed)
+        results = [heuristic(tiny(seed)) for heuristic in HEURISTICS]
+        gaps += [r.objective - bound.value for r in results if r.objective is not None]
+    assert sum(gap > 0 for gap in gaps) >= 0.3 * len(gaps)
+
+
+# --- any problem ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Knapsack:
+    """Choose the most valuable things of total weight <= room; no heuristic, no bound known."""
+
+    values: tuple[float, ...] = (6, 5, 4)
+    weights: tuple[float, ...] = (4, 3, 2)
+    room: float = 5.5
+
+    sense: ClassVar[Sense] = Sense.MAX
+    forms: ClassVar[tuple[str, ...]] = ("binary", "relaxed", "arrays")
+    integral: ClassVar[bool] = True
+
+    def objective(self, solution: tuple[int, ...]) -> float:
+        return sum(self.values[i] for i in solution)
+
+    def violations(self, solution: tuple[int, ...]) -> list[str]:
+        weight = sum(self.weights[i] for i in solution)
+        return [f"room: {weight} exceeds {self.room}"] if weight > self.room else []
+
+    def build(self, form: str = "binary") -> Model[tuple[int, ...]]:
+        m: Any = pyo.ConcreteModel()
+        m.things = pyo.RangeSet(0, len(self.values) - 1)
+        domain = pyo.Binary if form == "binary" else pyo.UnitInterval
+        m.x = pyo.Var(m.things, domain=domain)
+        value = sum(self.values[i] * m.x[i] for i in m.things)
+        m.value = pyo.Objective(expr=value, sense=pyo.maximize)
+        m.room = pyo.Constraint(expr=sum(self.weights[i] * m.x[i] for i in m.things) <= self.room)
+
+        def extract() -> tuple[int, ...]:
+            return tuple(i for i in m.things if m.x[i].value > 0.5)
+
+        def embed(solution: tuple[int, ...]) -> None:
+            for i in m.things:
+                m.x[i].set_value(int(i in solution))
+
+        kind: Any = "arrays" if form == "arrays" else "pyomo"
+        exact = form == "binary"
+        return Model(m, kind, form, exact, extract, embed, relaxation=not exact)
+
+
+@dataclass(frozen=True)
+class RealKnapsack(Knapsack):
+    integral: ClassVar[bool] = False
+
+
+@pytest.mark.parametrize("solver", ["highs", "appsi_highs"])
+@pytest.mark.parametrize("warm_start", ["auto", (0,), ()])
+def test_a_maximisation_is_solved(solver: str, warm_start: Any) -> None:
+    result = solve_exact(Knapsack(), warm_start=warm_start, solver=solver)
+    assert (result.solution, result.objective) == ((1, 2), 9)
+    assert (result.status, result.stop, result.bound.value) == (Status.OPTIMAL, Stop.PROVEN, 9)
+    real = solve_exact(RealKnapsack(values=(6.5, 5.25, 4.125)), solver=solver)
+    assert (real.objective, real.status) == (9.375, Status.OPTIMAL)
+
+
+@pytest.mark.parametrize("solver", ["highs", "appsi_highs"])
+def test_a_relaxation_gives_a_bound_only(solver: str) -> None:
+    """Best value by weight first: things 2, 1, then half a slot of thing 0: 9 + 6 / 8 = 9.75."""
+    result = solve_exact(RealKnapsack(), form="relaxed", solver=solver)
+    assert (result.status, result.stop) == (Status.UNKNOWN, Stop.COMPLETED)
+    assert result.bound.value == pytest.approx(9.75)
+    kept = solve_exact(Knapsack(), form="relaxed", warm_start=(0,), solver=solver)
+    assert (kept.solution, kept.status, kept.bound.value) == ((0,), Status.FEASIBLE, 9)
+    met = solve_exact(Knapsack(), form="relaxed", warm_start=(1, 2), solver=solver)
+    assert (met.status, met.stop) == (Status.OPTIMAL, Stop.PROVEN)
+
+
+def test_only_pyomo_models_are_solved() -> None:
+    with pytest.raises(ValueError, match="form 'arrays' is of kind 'arrays', not 'pyomo'"):
+        solve_exact(Knapsack(), form="arrays")
+
+
+def test_schedules_of_a_result_hold_gpu_identities() -> None:
+    result = solve_exact(tiny(29), warm_start=None)
+    assert isinstance(result.solution, Schedule)
+    assert all(row.devices for row in result.solution)
