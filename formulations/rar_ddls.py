@@ -226,6 +226,8 @@ class RarDdls:
         if len(models) > 1:
             raise ValueError(f"cluster: GPU models {models} differ, RAR-DDLS needs equal GPUs")
         total = self.instance.cluster.gpus
+        if total > 10**6:  # bounds and baselines keep a load for each GPU
+            raise ValueError(f"cluster: gpus={total} exceeds 1000000")
         for job in self.jobs:
             if not isinstance(job, RingJob):
                 raise TypeError(f"job {job.id!r}: kind {type(job).__name__} is not RingJob")

@@ -33,6 +33,7 @@ app = typer.Typer(
     help="GPU-cluster scheduling problems, algorithms, and proven bounds on how good they are.",
 )
 EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
+MOST = 10**6  # nodes, GPUs of a node, jobs: what memory surely holds
 MOST_SHOWN = 300  # characters of somebody else's error message
 #: what typer raises for wrong usage; its module depends on typer's version
 USAGE_ERROR = cast(type[Exception], typer.BadParameter.__mro__[1])
@@ -386,6 +387,12 @@ def _positive(value: float | None) -> float | None:
     return value
 
 
+def _count(value: int | None) -> int | None:
+    if value is not None and not 1 <= value <= MOST:
+        raise typer.BadParameter(f"{value} is not within 1 to {MOST}")
+    return value
+
+
 def _natural(value: int) -> int:
     if value < 0:
         raise typer.BadParameter(f"{value} is below 0")
@@ -480,20 +487,20 @@ def compare(
         str | None, typer.Option(help="Seeded setting instead of a file, e.g. paper-a.")
     ] = None,
     nodes: Annotated[
-        int | None, typer.Option(callback=_positive, help="Nodes of the cluster.")
+        int | None, typer.Option(callback=_count, help="Nodes of the cluster.")
     ] = None,
     gpus_per_node: Annotated[
-        int | None, typer.Option(callback=_positive, help="GPUs of each node.")
+        int | None, typer.Option(callback=_count, help="GPUs of each node.")
     ] = None,
     cluster: Annotated[
         Path | None, typer.Option(help="Instance file whose cluster is used.")
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option(callback=_positive, help="How many jobs: a seeded sample of the trace."),
+        typer.Option(callback=_count, help="How many jobs: a seeded sample of the trace."),
     ] = None,
     first: Annotated[
-        int | None, typer.Option(callback=_positive, help="How many jobs: the first of the trace.")
+        int | None, typer.Option(callback=_count, help="How many jobs: the first of the trace.")
     ] = None,
     solvers: Annotated[
         str | None, typer.Option(help="Solvers or module:object, separated by commas.")

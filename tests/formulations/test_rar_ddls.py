@@ -621,6 +621,11 @@ TWO_MODELS = Cluster((Node("x", 2, "v100"), Node("y", 2, "a100")))
             "job 'a': iterations=100000001 exceeds 100000000",
         ),
         (
+            lambda: RarDdls(Instance(Cluster.of_sizes([10**6, 1]), [])),
+            ValueError,
+            "cluster: gpus=1000001 exceeds 1000000",
+        ),
+        (
             lambda: make([ring(gpus=1, base_time=1.01)]),
             ValueError,
             (
