@@ -236,7 +236,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         row.solver,
         _shown(row.objective, ".10g"),
         _shown(row.bound.value if row.bound else None, ".10g"),
-        "-" if row.ratio is None else f"{_up(row.ratio):.4f}",
+        "-" if row.ratio is None else f"{rounded_up(row.ratio):.4f}",
         _shown(row.mean_completion, ".1f"),
         f"{row.runtime:.3f} s",
         row.status,
@@ -247,7 +247,7 @@ def _shown(value: float | None, form: str) -> str:
     return "-" if value is None else format(value, form)
 
 
-def _up(value: float) -> float:
+def rounded_up(value: float) -> float:
     """Round up to four decimals: a ratio is said to be at most this."""
     return math.ceil(round(value * 1e4, 6)) / 1e4
 

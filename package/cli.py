@@ -8,7 +8,6 @@ that is a terminal.
 from __future__ import annotations
 
 import logging
-import math
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -369,8 +368,9 @@ def _shown(value: float | None, form: str = ".10g") -> str:
 
 
 def _ratio(value: float | None) -> str:
-    """Rounded up: the objective is at most this many times the optimum."""
-    return "-" if value is None else f"{math.ceil(round(value * 1e4, 6)) / 1e4:.4f}"
+    from .analysis.ratio import rounded_up
+
+    return "-" if value is None else f"{rounded_up(value):.4f}"
 
 
 def _failure(text: str) -> str:

@@ -163,7 +163,7 @@ def write_solvers(folder: Path, name: str = "theirs") -> str:
         "    time.sleep(0.5)\n"
         "    return first_fit(problem, compiled=False)\n"
         "def broken(problem, *, seed, time_limit):\n"
-        "    raise KeyError('two\\nlines')\n"
+        "    raise ValueError('two\\nlines')\n"
         "def leaves(problem, *, seed, time_limit):\n"
         "    sys.exit(3)\n"
         "def rubbish(problem, *, seed, time_limit):\n"
@@ -261,6 +261,12 @@ def test_solve_shows_one_bound_and_what_it_certifies(gangsched_: Gangsched) -> N
     shown = re.search(r"certified ratio: at most (\d\.\d{4}) times the optimum", done.out)
     assert shown
     assert 0 <= Fraction(shown[1]) - ratio < Fraction(1, 10_000)  # rounded up
+
+
+def test_a_ratio_is_rounded_up() -> None:
+    assert [cli._ratio(value) for value in (1.0, 1.00001, 1.2, None)] == [
+        "1.0000", "1.0001", "1.2000", "-",
+    ]  # fmt: skip
 
 
 def test_solve_writes_a_proven_optimum_as_one(gangsched_: Gangsched) -> None:
@@ -379,7 +385,7 @@ def test_other_peoples_solvers_take_part(
     assert {row["status"] for row in rows.values()} == {"error"}
     assert {row["ratio"] for row in rows.values()} == {None}
     for name, text in {
-        "broken": "KeyError: 'two\\nlines'",
+        "broken": "ValueError: two lines\n",
         "leaves": "SystemExit: 3",
         "rubbish": "TypeError: a solver returns a Result or a Refuted, not int",
         "boasts": "ValueError: objective=1, but its solution has 8",
@@ -397,7 +403,7 @@ def test_solve_with_a_solver_that_fails_is_one_line(
     monkeypatch.syspath_prepend(tmp_path)
     args = ("solve", files / "problem.json", "--json", "o.json", "--solver")
     assert_refused(
-        gangsched_(*args, f"{module}:broken"), "solver 'theirs_alone:broken' failed: Key"
+        gangsched_(*args, f"{module}:broken"), "solver 'theirs_alone:broken' failed: Val"
     )
     assert_refused(gangsched_(*args, f"{module}:rubbish"), "failed: TypeError: a solver returns a")
     assert not Path("o.json").exists()
