@@ -542,8 +542,8 @@ SHORT = {
 BAD = {
     # what is asked for
     "fly": r"No such command 'fly'",
-    "solve --fast": r"No such option: --fast",
-    "solve": r"Missing argument 'instance'",
+    "solve --fast": r"No such option:? '?--fast",
+    "solve": r"Missing argument",
     "solve rar-b-0 rar-b-1": r"unexpected extra argument",
     "solve rar-b-0 --seed": r"Option '--seed' requires an argument",
     "compare": r"give either a file or named instance, or --setting$",
