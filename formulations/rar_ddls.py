@@ -37,15 +37,15 @@ equation   component                                            note
 =========  ===================================================  ===================================
 (1)        ``violations``: "gang (1)"; forms: ``gang``
 (2)        "capacity (2)"; ``capacity``
-(3)        "non-preemption (3)"; ``keep``                       placement fixed over the run
+(3)        "non-preemption (3)"; ``keep_up``, ``keep_down``     placement fixed over the run
 (4)        (unwritten columns); ``idle``                        no GPUs outside the run
 (5)        integer columns; domain of ``y_place``               errata E1
-(6)        :meth:`RarDdls.rate`; ``contenders``
+(6)        :func:`evaluate`; ``contenders`` (and its parts)
 (7)        :meth:`RarDdls.contention_level`                     errata E4
 (8)        :meth:`RarDdls.iteration_time`, ``rates``
-(9)        "completion (9)"; ``complete``                       errata E3
-(10)-(13)  form "schedules"                                     errata E9
-(14)-(16)  form "workload"                                      errata E10
+(9)        "completion (9)"; ``complete``, ``prompt``           errata E3
+(10)-(13)  form "schedules": ``choose``, ``same``               errata E9
+(14)-(16)  form "workload": ``loads``, ``limit``                errata E10
 =========  ===================================================  ===================================
 
 Everything non-linear in (6)-(8) depends on two small integers only: n, the number of servers that
@@ -195,6 +195,10 @@ class RarDdls:
                 "servers that can hold it, so with rate='floor' it never progresses; use "
                 "rate='exact' or longer slots"
             )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # arrays come out of a pickle writable: make them anew
+        return _remade, (self.instance, self.parameters())
 
     def _check_parameters(self) -> None:
         owner = "RarDdls"
@@ -484,6 +488,10 @@ class RarDdls:
         return rar_ddls_forms.build(self, form, **options)
 
 
+def _remade(instance: Instance[RingJob], parameters: Mapping[str, Any]) -> RarDdls:
+    return RarDdls(instance, **parameters)
+
+
 def _slots(owner: str, name: str, value: Any, at_least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{owner}: {name}={value!r} is not an integer")
@@ -505,7 +513,9 @@ def _fewest_servers(instance: Instance[RingJob]) -> Ints:
     """nmin(G_j): fewest servers whose GPUs add up to the gang."""
     room = np.cumsum(sorted(instance.cluster.sizes, reverse=True))
     gangs = np.array([job.gpus for job in instance.jobs], dtype=np.int64)
-    return np.searchsorted(room, gangs).astype(np.int64) + 1
+    fewest = np.searchsorted(room, gangs).astype(np.int64) + 1
+    fewest.flags.writeable = False
+    return fewest
 
 
 def _rate_table(problem: RarDdls) -> Ints:

@@ -323,17 +323,22 @@ def test_valid_inequalities_cut_no_schedule_off(seed: int) -> None:
     assert contended > 10
 
 
-@pytest.mark.parametrize("contention", ["clipped", "shifted"])
-@pytest.mark.parametrize("xi1", [1, 0.5])
-def test_valid_inequalities_allow_many_contenders(xi1: float, contention: Any) -> None:
-    """Up to four jobs on an uplink; with xi1 = 0.5, two of them do not notice each other."""
-    rng, most, feasible = np.random.default_rng(5), 0, 0
+def crossing_jobs(xi1: float, contention: Any) -> RarDdls:
+    """Five jobs, up to four of them on an uplink."""
     jobs = [
-        RingJob(id=f"j{i}", gpus=g, iterations=12, gradient=0.05, base_time=0.02)
+        RingJob(id=f"j{i}", gpus=g, iterations=24, gradient=0.05, base_time=0.02)
         for i, g in enumerate([2, 2, 3, 2, 5])
     ]
     cluster = Cluster.of_sizes([5, 4, 4])
-    problem = RarDdls(Instance(cluster, jobs), xi1=xi1, xi2=0.01, contention=contention)
+    return RarDdls(Instance(cluster, jobs), xi1=xi1, xi2=0.01, contention=contention)
+
+
+@pytest.mark.parametrize("contention", ["clipped", "shifted"])
+@pytest.mark.parametrize("xi1", [1, 0.5])
+def test_valid_inequalities_allow_many_contenders(xi1: float, contention: Any) -> None:
+    """With xi1 = 0.5 and "clipped", two jobs do not notice each other."""
+    rng, most, feasible = np.random.default_rng(5), 0, 0
+    problem = crossing_jobs(xi1, contention)
     model = problem.build("compact", horizon=30)
     broken = Broken(model.native)
     for _ in range(200):
@@ -343,12 +348,37 @@ def test_valid_inequalities_allow_many_contenders(xi1: float, contention: Any) -
             assert broken() == set()
             feasible += 1
             rows = list(schedule)
+            placement = [row.gpus for row in rows]
             for t in range(int(schedule.end.max())):
                 now = [row.job for row in rows if row.start <= t < row.end]
-                placement = [row.gpus for row in rows]
                 most = max([most, *(brute_force.contenders(j, now, placement) for j in now)])
     assert feasible > 30
     assert most >= 4
+
+
+@pytest.mark.parametrize("form", ["compact", "literal"])
+@pytest.mark.parametrize("xi1", [1, 0.5])
+def test_starts_and_placements_decide_the_makespan(xi1: float, form: str) -> None:
+    """No form finds a way around contention once the decisions are fixed."""
+    problem, rng, slowed = crossing_jobs(xi1, "shifted"), np.random.default_rng(11), 0
+    for _ in range(6):
+        schedule = random_schedule(problem, rng)
+        if problem.violations(schedule):
+            continue
+        model = problem.build(form, horizon=int(schedule.end.max()) + 1)
+        model.embed(schedule)
+        model.native.x_start.fix()
+        if form == "compact":
+            model.native.y_place.fix()
+        else:
+            for row in schedule:
+                for s in model.native.servers:
+                    model.native.y_place[row.job, s, row.start].fix()
+        results = pyo.SolverFactory("highs").solve(model.native)
+        assert results.problem.upper_bound == pytest.approx(problem.objective(schedule))
+        alone = [problem.duration(row.job, len(row.gpus)) for row in schedule]
+        slowed += any(row.end - row.start > d for row, d in zip(schedule, alone, strict=True))
+    assert slowed >= 1
 
 
 @pytest.mark.parametrize(
