@@ -34,7 +34,8 @@ class Entry:
     schedule : Schedule
         A schedule of that value.
     bound : mapping
-        Value, method and certificate of the best proven bound.
+        Value, method and certificate of the best bound; the certificate is None where the bound is
+        a claim of branch and bound (tiny instances, which a test searches exhaustively).
 
     Examples
     --------
@@ -53,7 +54,7 @@ class Entry:
 
     @property
     def optimal(self) -> bool:
-        """Whether the best known value is proven to be the optimum."""
+        """Whether the best known value meets the bound."""
         return bool(self.objective == self.bound["value"])
 
 
