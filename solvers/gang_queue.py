@@ -82,8 +82,12 @@ class GangQueue:
         Slot.
     idle : list of bool
         Whether each GPU (numbered over the whole cluster) is idle.
+    free : int
+        Number of idle GPUs.
     load : list of int
         U_s^g: sum of estimated times of the jobs that each GPU was given so far.
+    node_load : list of int
+        Sum of the loads of each server's GPUs.
     rho : list of int
         rho_hat_j of each job.
     node : list of int
@@ -99,7 +103,9 @@ class GangQueue:
         self.node = [s for s, size in enumerate(self.sizes) for _ in range(size)]
         self.now = 0
         self.idle = [True] * len(self.node)
+        self.free = len(self.node)
         self.load = [0] * len(self.node)
+        self.node_load = [0] * len(self.sizes)
         self.running: dict[int, int] = {}
         self._gang = [job.gpus for job in problem.jobs]
         self._start = [0] * len(problem.jobs)
@@ -118,6 +124,8 @@ class GangQueue:
         for g in gpus:
             self.idle[g] = False
             self.load[g] += self.rho[job]
+            self.node_load[self.node[g]] += self.rho[job]
+        self.free -= len(gpus)
         self._start[job], self._gpus[job] = self.now, sorted(gpus)
         self._span[job] = sorted({self.node[g] for g in gpus})
         self.running[job] = self.problem.jobs[job].iterations * self.problem.resolution
@@ -151,6 +159,7 @@ class GangQueue:
         for j in [j for j, left in self.running.items() if left <= 0]:
             del self.running[j]
             self._end[j] = self.now
+            self.free += len(self._gpus[j])
             for g in self._gpus[j]:
                 self.idle[g] = True
             self._cross(j, -1)
@@ -175,7 +184,7 @@ def head_of_line(problem: RarDdls, rho: Ints, order: Sequence[int], choose: Choo
     """
     queue = GangQueue(problem, rho)
     for job in order:
-        while (gpus := choose(queue, job)) is None:
+        while queue.free < queue.gang(job) or (gpus := choose(queue, job)) is None:
             if not queue.advance():
                 return None
         queue.begin(job, gpus)
@@ -189,7 +198,7 @@ def backfill(problem: RarDdls, rho: Ints, order: Sequence[int], choose: Choose) 
     while waiting:
         still = []
         for job in waiting:
-            gpus = choose(queue, job)
+            gpus = choose(queue, job) if queue.gang(job) <= queue.free else None
             if gpus is None:
                 still.append(job)
             else:

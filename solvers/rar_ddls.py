@@ -107,10 +107,10 @@ def fa_ffp(queue: GangQueue, job: int, limit: float) -> list[int] | None:
 
 
 def least_loaded(queue: GangQueue, gpus: Sequence[int], wanted: int) -> list[int] | None:
-    """Return the `wanted` GPUs with least load, ties by (server, GPU); None if there are fewer."""
+    """Return the `wanted` GPUs with least load, the first of rising `gpus` on ties, or None."""
     if len(gpus) < wanted:
         return None
-    return sorted(gpus, key=lambda g: (queue.load[g], g))[:wanted]
+    return sorted(gpus, key=queue.load.__getitem__)[:wanted]
 
 
 def lbsgf(queue: GangQueue, job: int, limit: float, reach: float = 1.0) -> list[int] | None:
@@ -132,10 +132,8 @@ def lbsgf(queue: GangQueue, job: int, limit: float, reach: float = 1.0) -> list[
 
 def least_busy_servers(queue: GangQueue, wanted: float) -> set[int]:
     """Return the least busy servers that together hold `wanted` GPUs, ties by server number."""
-    busy = [0.0] * len(queue.sizes)
-    for g, load in enumerate(queue.load):
-        busy[queue.node[g]] += load
-    ranked = sorted(range(len(busy)), key=lambda s: (busy[s] / queue.sizes[s], s))
+    busy = [load / size for load, size in zip(queue.node_load, queue.sizes, strict=True)]
+    ranked = sorted(range(len(busy)), key=busy.__getitem__)  # stable: ties by server
     selected, room = set(), 0
     for s in ranked:
         if room >= wanted:
@@ -219,18 +217,21 @@ class LimitSearch:
         """Run, unless the run without a limit respects theta anyway and so would come out again."""
         known = self._unlimited.get(kappa)
         if known is not None and theta is not None and known.load <= theta * self.u:
-            return known
+            return known if self._in_time(known) else None
         if self.runs and self.out_of_time():
             return None
         plan = self.run(kappa, float("inf") if theta is None else floor(theta * self.u))
         self.runs += 1
         if theta is None:
             self._unlimited[kappa] = plan
-        if plan is None or (self.horizon is not None and plan.makespan > self.horizon):
+        if plan is None or not self._in_time(plan):
             return None
         if self.best is None or plan.makespan < self.best.makespan:
             self.best, self.kappa = plan, kappa
         return plan
+
+    def _in_time(self, plan: Plan) -> bool:
+        return self.horizon is None or plan.makespan <= self.horizon
 
     def result(
         self, problem: RarDdls, *, solver: str, started: float, info: dict[str, Any]

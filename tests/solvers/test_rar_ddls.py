@@ -28,6 +28,8 @@ def constant(gangs, times, sizes, **parameters) -> RarDdls:
 def queue_with_loads(problem: RarDdls, loads: list[int]) -> GangQueue:
     queue = GangQueue(problem, estimates(problem).times)
     queue.load[:] = loads
+    for node, load in zip(queue.node, loads, strict=True):
+        queue.node_load[node] += load
     return queue
 
 
