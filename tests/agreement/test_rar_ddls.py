@@ -107,7 +107,7 @@ def only_late(violations: list[str]) -> bool:
 
 
 @pytest.mark.parametrize("form", ["compact", "literal"])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(6))
 def test_the_model_accepts_what_the_checker_accepts(form: str, seed: int) -> None:
     problem, rng = tiny(seed), np.random.default_rng(seed)
     nodes = len(problem.instance.cluster.nodes)
@@ -341,7 +341,7 @@ def test_valid_inequalities_allow_many_contenders(xi1: float, contention: Any) -
     problem = crossing_jobs(xi1, contention)
     model = problem.build("compact", horizon=30)
     broken = Broken(model.native)
-    for _ in range(200):
+    for _ in range(120):
         schedule = random_schedule(problem, rng)
         if problem.violations(schedule) == []:
             model.embed(schedule)
@@ -352,7 +352,7 @@ def test_valid_inequalities_allow_many_contenders(xi1: float, contention: Any) -
             for t in range(int(schedule.end.max())):
                 now = [row.job for row in rows if row.start <= t < row.end]
                 most = max([most, *(brute_force.contenders(j, now, placement) for j in now)])
-    assert feasible > 30
+    assert feasible > 20
     assert most >= 4
 
 

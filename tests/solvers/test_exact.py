@@ -40,7 +40,7 @@ def test_there_are_enough_instances_and_contention_matters_in_many() -> None:
     assert sum(free[seed] < optimum(seed) for seed in SEEDS) >= 25
 
 
-@pytest.mark.parametrize("seed", range(2, 10))
+@pytest.mark.parametrize("seed", range(2, 8))
 def test_the_optimum_with_exact_rates_is_that_of_brute_force(seed: int) -> None:
     problem = tiny(seed, rate="exact")
     result = solve_exact(problem)
@@ -257,7 +257,7 @@ def test_no_schedule_beats_the_bound(seed: int, choices: list[tuple[int, int]]) 
 def test_the_bound_is_not_always_met() -> None:
     """The test above would pass if all gaps were 0, or all bounds."""
     gaps = []
-    for seed in range(2, 32, 3):
+    for seed in range(2, 23, 3):
         bound = solve_exact(tiny(seed)).bound
         assert bound is not None
         assert bound.value == optimum(seed)
