@@ -150,7 +150,8 @@ class _Master:
         self.solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         self.optimal = highspy.HighsModelStatus.kOptimal
         self.solver.setOptionValue("output_flag", False)
-        self.solver.setOptionValue("threads", 1)
+        # not "threads": a process that has run HiGHS with another number gets an error for that
+        self.solver.setOptionValue("parallel", "off")
         for wanted in demand.tolist():
             self.solver.addRow(wanted, self.solver.inf, 0, [], [])
 

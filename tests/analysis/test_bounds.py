@@ -10,6 +10,7 @@ from math import ceil, floor
 from pathlib import Path
 from typing import Any
 
+import highspy
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -509,3 +510,18 @@ def test_tampered_duals_never_prove_too_much(data: st.DataObject) -> None:
     except InvalidCertificate:
         return
     assert bound.value <= pooled_optimum(durations, gangs, gpus)
+
+
+def test_the_configuration_bound_does_not_mind_how_many_threads_highs_has_used() -> None:
+    """HiGHS has one thread pool a process, and refuses to run with another number of threads."""
+    problem = packing([7, 7, 4, 4, 3])
+    other = highspy.Highs()
+    other.setOptionValue("output_flag", False)
+    other.resetGlobalScheduler(True)
+    other.setOptionValue("threads", 3)
+    try:
+        other.addVar(0, 1)
+        other.run()
+        assert configuration_bound(problem).value == 14
+    finally:
+        other.resetGlobalScheduler(True)
