@@ -207,6 +207,10 @@ class Schedule:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # arrays come out of a pickle writable: make them anew
+        return Schedule, tuple(getattr(self, name) for name in self.__dataclass_fields__)
+
     def __repr__(self) -> str:
         end = int(self.end.max()) if len(self) else 0
         return f"Schedule({len(self)} segments, end={end})"
@@ -260,3 +264,6 @@ class Allocation:
         return same_names and np.array_equal(self.shares, other.shares)
 
     __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Allocation, (self.users, self.models, self.shares)

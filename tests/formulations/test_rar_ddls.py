@@ -9,6 +9,7 @@ from __future__ import annotations
 import pickle
 import re
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import FrozenInstanceError, replace
 from fractions import Fraction
 from math import ceil
@@ -682,9 +683,11 @@ def test_design_facts() -> None:
     with pytest.raises(ValueError, match="read-only"):
         problem.rates[0, 0, 0] = 1
     assert RarDdls(problem.instance, **problem.parameters()) == problem
-    copy = pickle.loads(pickle.dumps(problem))
-    assert copy == problem
-    assert np.array_equal(copy.rates, problem.rates)
+    for again in (problem, pickle.loads(pickle.dumps(problem)), deepcopy(problem)):
+        assert again == problem
+        assert np.array_equal(again.rates, problem.rates)
+        assert not again.rates.flags.writeable
+        assert not again.fewest.flags.writeable
 
 
 def test_numbers_of_any_kind_are_accepted() -> None:

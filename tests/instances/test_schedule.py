@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 import re
+from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -144,6 +147,17 @@ def test_allocations_compare_by_value() -> None:
     assert one != Allocation(("b",), ("v",), np.array([[1.5]]))
     with pytest.raises(ValueError, match="read-only"):
         one.shares[0, 0] = 2
+
+
+@pytest.mark.parametrize("again", [deepcopy, lambda made: pickle.loads(pickle.dumps(made))])
+def test_copies_are_equal_and_read_only(again: Callable[[Any], Any]) -> None:
+    schedule = Schedule(**RIGHT, ps=[1, 0, 2], device=[0, 1, 2, 0])
+    allocation = Allocation(("a",), ("v",), np.array([[1.5]]))
+    assert again(schedule) == schedule
+    assert again(allocation) == allocation
+    arrays = [again(allocation).shares]
+    arrays += [getattr(again(schedule), name) for name in (*RIGHT, "ps", "device")]
+    assert [array.flags.writeable for array in arrays] == [False] * 9
 
 
 def test_parameter_servers_need_their_node_among_the_gpus() -> None:
