@@ -9,10 +9,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..formulations.rar_ddls import RarDdls
+from ._compiled import compiled
 from .gang_queue import Plan
 
 Ints = NDArray[np.int64]
@@ -70,7 +70,7 @@ class Core:
         return Plan(start, end, gpus, int(load))
 
 
-@njit(cache=True)
+@compiled
 def _renew_speeds(run, count, span, span_at, span_len, crossing, rates, speed):
     """Speeds of the spanning jobs after one of them came or went, (6)-(8)."""
     most = rates.shape[2] - 1
@@ -83,7 +83,7 @@ def _renew_speeds(run, count, span, span_at, span_len, crossing, rates, speed):
             speed[j] = rates[j, span_len[j] - 1, min(p, most)]
 
 
-@njit(cache=True)
+@compiled
 def _begin(
     j, at, gang, picked, node, rho, now, idle, free, load,
     chosen, span, span_len, crossing, run, count, rates, speed, start,
@@ -109,7 +109,7 @@ def _begin(
             crossing[span[k]] += 1
 
 
-@njit(cache=True)
+@compiled
 def _advance(
     now, run, count, left, speed, at, gang, chosen, node, idle, free,
     span, span_len, crossing, end, rates,
@@ -144,7 +144,7 @@ def _advance(
     return now, kept
 
 
-@njit(cache=True)
+@compiled
 def _layout(gang, sizes):
     """First place of each job in the list of chosen GPUs, and server of each GPU."""
     at = np.zeros(gang.size, dtype=np.int64)
@@ -158,7 +158,7 @@ def _layout(gang, sizes):
     return at, node
 
 
-@njit(cache=True)
+@compiled
 def _select_servers(load, node, sizes, wanted, selected):
     """Algorithm 3, line 2: least busy servers first until they hold `wanted` GPUs."""
     busy = np.zeros(sizes.size)
@@ -179,7 +179,7 @@ def _select_servers(load, node, sizes, wanted, selected):
         room += sizes[best]
 
 
-@njit(cache=True)
+@compiled
 def _smallest_first(keys, count, wanted):
     """Bring the `wanted` smallest of ``keys[:count]`` to the front (quickselect)."""
     low, high = 0, count - 1
@@ -203,7 +203,7 @@ def _smallest_first(keys, count, wanted):
             return
 
 
-@njit(cache=True)
+@compiled
 def _sort(keys, count):
     """Sort ``keys[:count]`` by insertion: gangs are small."""
     for i in range(1, count):
@@ -214,7 +214,7 @@ def _sort(keys, count):
         keys[k] = key
 
 
-@njit(cache=True)
+@compiled
 def _head_of_line(gang, work, rates, sizes, rho, order, rule, limit, reach):
     at, node = _layout(gang, sizes)
     total, jobs = node.size, gang.size
@@ -276,7 +276,7 @@ def _head_of_line(gang, work, rates, sizes, rho, order, rule, limit, reach):
     return True, start, end, chosen, load.max()
 
 
-@njit(cache=True)
+@compiled
 def _pack(wanted, free, idle, sizes, first, picked):
     """Best-fitting single server, else the servers with most idle GPUs; fills `picked`."""
     best = -1
@@ -299,7 +299,7 @@ def _pack(wanted, free, idle, sizes, first, picked):
     _sort(picked, wanted)
 
 
-@njit(cache=True)
+@compiled
 def _backfill(gang, work, rates, sizes, rho, order):
     at, node = _layout(gang, sizes)
     total, jobs = node.size, gang.size

@@ -6,22 +6,23 @@ The functions are plain Python; a test runs them uncompiled (``anneal.py_func``)
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ._compiled import compiled
 
 
-@njit(cache=True)
+@compiled
 def _excess(load, target):
     over = load - target
     return over * over if over > 0 else 0
 
 
-@njit(cache=True)
+@compiled
 def _add(load, a, width, change):
     for g in range(a, a + width):
         load[g] += change
 
 
-@njit(cache=True)
+@compiled
 def _shifted(load, a, width, change, target):
     """Change of the cost when `change` is added to the loads of a block."""
     delta = 0
@@ -30,7 +31,7 @@ def _shifted(load, a, width, change, target):
     return delta
 
 
-@njit(cache=True)
+@compiled
 def _exchange(i, k1, k2, level, cost, first, index, block, load, target, one, two, apply):
     """Move job i from block k1 to k2 and let the smaller jobs of both change places.
 
@@ -73,7 +74,7 @@ def _exchange(i, k1, k2, level, cost, first, index, block, load, target, one, tw
     return delta
 
 
-@njit(cache=True)
+@compiled
 def anneal(level, cost, first, count, index, begin, target, steps, rng):
     """Return the assignment with the least excess over `target` that an annealing run meets.
 

@@ -1,0 +1,30 @@
+"""Machine code for hot loops, kept on disk where there is a folder for it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from numba import njit
+
+log = logging.getLogger("gangsched")
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """Compile a function when it is first called, and keep the machine code for the next process.
+
+    It goes beside the source, or to the user's cache folder, or to `NUMBA_CACHE_DIR`. Where none of
+    them can be written, every process compiles again.
+    """
+    try:
+        return njit(cache=True)(function)
+    except RuntimeError:
+        _say_once()
+        return njit(function)
+
+
+@cache
+def _say_once() -> None:
+    log.warning("machine code cannot be kept: set NUMBA_CACHE_DIR to a folder that can be written")
