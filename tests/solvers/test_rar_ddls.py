@@ -10,7 +10,7 @@ from gangsched.formulations.rar_ddls import RarDdls, estimates
 from gangsched.instances import Cluster, Instance, RingJob, generate
 from gangsched.solvers import SjfBcoParams, Status, Stop, sjf_bco
 from gangsched.solvers.gang_queue import GangQueue
-from gangsched.solvers.rar_ddls import fa_ffp, lbsgf, least_busy_servers
+from gangsched.solvers.rar_ddls import _runner, fa_ffp, lbsgf, least_busy_servers
 from strategies import rar_problems
 
 
@@ -85,8 +85,6 @@ def test_runs_without_a_limit_save_makespan_that_the_bisection_loses() -> None:
 def test_a_run_is_reused_only_where_it_respects_the_limit() -> None:
     """Spec 8.1: at kappa = 4 the limit 6 gives makespan 9 and the limit 8 gives 8."""
     problem = constant([4, 3, 2, 3], [3, 3, 5, 3], [3, 1, 3])
-    from gangsched.solvers.rar_ddls import _runner
-
     order = sorted(range(4), key=lambda j: (problem.jobs[j].gpus, j))
     run = _runner(problem, estimates(problem).times, order, SjfBcoParams())
     assert [run(4, limit).makespan for limit in (6, 8)] == [9, 8]
@@ -117,6 +115,18 @@ def test_reported_theta_is_feasible_and_bounds_the_load() -> None:
     again = sjf_bco(RarDdls(problem.instance), params=SjfBcoParams(kappa=result.info["kappa"]))
     assert again.objective == result.objective
     assert result.info["theta"] <= result.info["load"]
+
+
+def test_a_limit_that_only_plans_beyond_the_horizon_respect_is_not_feasible() -> None:
+    """One kappa ends by T = 10, the other later, with less load; it was reported at theta = 8."""
+    problem = constant([2] * 6, [3, 5, 8, 3, 5, 2], [3, 2, 2], horizon=10)
+    result = sjf_bco(problem)
+    run = _runner(problem, estimates(problem).times, range(6), SjfBcoParams())
+    plans = [run(kappa, result.info["theta"]) for kappa in (1, 2)]
+    assert result.objective == 10
+    assert min(plan.makespan for plan in plans if plan is not None) <= 10
+    without_horizon = sjf_bco(RarDdls(problem.instance, xi2=problem.xi2))
+    assert without_horizon.info["theta"] < result.info["theta"]
 
 
 def test_time_limit_keeps_the_first_run() -> None:
