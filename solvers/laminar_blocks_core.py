@@ -12,8 +12,8 @@ from ._compiled import compiled
 
 @compiled
 def _excess(load, target):
-    over = load - target
-    return over * over if over > 0 else 0
+    over = float(load - target)  # squares of integers may not fit into 64 bits
+    return over * over if over > 0 else 0.0
 
 
 @compiled
@@ -25,7 +25,7 @@ def _add(load, a, width, change):
 @compiled
 def _shifted(load, a, width, change, target):
     """Change of the cost when `change` is added to the loads of a block."""
-    delta = 0
+    delta = 0.0
     for g in range(a, a + width):
         delta += _excess(load[g] + change, target) - _excess(load[g], target)
     return delta
@@ -62,7 +62,7 @@ def _exchange(i, k1, k2, level, cost, first, index, block, load, target, one, tw
             there[g] += cost[s, k]
         if apply:
             block[s] = k
-    delta = 0
+    delta = 0.0
     for g in range(width):
         delta += _excess(one[g], target) - _excess(load[a + g], target)
         delta += _excess(two[g], target) - _excess(load[b + g], target)
@@ -89,7 +89,7 @@ def anneal(level, cost, first, count, index, begin, target, steps, rng):
     for lv in range(1, from_level.size):
         from_level[lv] = max(from_level[lv], from_level[lv - 1])
     one, two = np.zeros(places, dtype=np.int64), np.zeros(places, dtype=np.int64)
-    now = 0
+    now = 0.0
     for g in range(places):
         now += _excess(load[g], target)
     best, least = block.copy(), now

@@ -87,6 +87,13 @@ def test_compiled_annealing_equals_plain_python(problem: RarDdls, seed: int) -> 
     assert np.array_equal(fast, slow)
 
 
+def test_annealing_takes_the_square_of_any_load() -> None:
+    """4e9 slots squared are more than 64 bits hold: the excess would be negative."""
+    excess = laminar_blocks_core._excess
+    assert excess(4 * 10**9, 0) == excess.py_func(4 * 10**9, 0) == 1.6e19
+    assert excess(5, 5) == excess.py_func(5, 5) == 0
+
+
 @settings(max_examples=40)
 @given(
     st.lists(st.tuples(st.sampled_from([1, 2, 4]), st.integers(1, 9)), min_size=1, max_size=9),
