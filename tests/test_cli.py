@@ -26,7 +26,7 @@ from gangsched.analysis.certificates import verify_bound
 from gangsched.analysis.claim import Claim, Comparison, Verdict
 from gangsched.formulations.io import problem_from_dict, problem_to_dict
 from gangsched.formulations.rar_ddls import RarDdls
-from gangsched.instances import Cluster, Instance, RingJob, Schedule, Segment
+from gangsched.instances import Cluster, Instance, RingJob, Schedule, Segment, library
 from gangsched.instances.io import save, write_json
 from gangsched.solvers.io import load_result
 
@@ -230,7 +230,7 @@ def test_list_names_what_the_options_take(gangsched_: Gangsched) -> None:
         assert f"settings: {', '.join(entry.settings)}" in done.out
     assert ", ".join(registry.READERS) in done.out
     shown = table(done.out)
-    assert list(shown) == gangsched.library.names()
+    assert list(shown) == library.names()
     assert shown["rar-small-0"][:2] == ["646", "optimal"]
 
 
@@ -254,7 +254,7 @@ def test_solve_shows_one_bound_and_what_it_certifies(gangsched_: Gangsched) -> N
     result = load_result("r.json")
     assert result.objective is not None
     assert result.bound is not None
-    problem = problem_from_dict(gangsched.library.entry("rar-small-0").problem)
+    problem = problem_from_dict(library.entry("rar-small-0").problem)
     assert problem.objective(result.solution) == result.objective > result.bound.value == 646
     verify_bound(problem, result.bound)
     ratio = Fraction(int(result.objective), 646)
