@@ -195,6 +195,7 @@ class RarDdls:
                 "servers that can hold it, so with rate='floor' it never progresses; use "
                 "rate='exact' or longer slots"
             )
+        self._check_times()
 
     def __reduce__(self) -> tuple[Any, ...]:
         # arrays come out of a pickle writable: make them anew
@@ -243,6 +244,21 @@ class RarDdls:
                 )
             if job.iterations > 10**8:
                 raise ValueError(f"job {job.id!r}: iterations={job.iterations} exceeds 100000000")
+
+    def _check_times(self) -> None:
+        """Refuse times that 64 bits could not add up, over all jobs and GPUs."""
+        slowest = np.where(self.rates > 0, self.rates, 2**62).min(axis=(1, 2), initial=2**62)
+        times = [
+            -(-job.iterations * self.resolution // rate)
+            for job, rate in zip(self.jobs, slowest.tolist(), strict=True)
+        ]
+        if sum(times) * self.instance.cluster.gpus >= 2**62:
+            longest = max(times)
+            raise ValueError(
+                f"job {self.jobs[times.index(longest)].id!r}: takes up to {longest} slots; the "
+                f"{sum(times)} slots of all jobs times the cluster's {self.instance.cluster.gpus} "
+                "GPUs exceed 2**62, use longer slots"
+            )
 
     @property
     def jobs(self) -> Sequence[RingJob]:

@@ -690,6 +690,21 @@ def test_design_facts() -> None:
         assert not again.fewest.flags.writeable
 
 
+def test_times_that_do_not_fit_into_64_bits_are_refused() -> None:
+    """Sums of times overflowed in the compiled solvers: 300 jobs of 1e17 slots on 65 GPUs."""
+    few, many = (
+        [ring(id=f"j{i}", gpus=1, iterations=10**8, base_time=1e9) for i in range(count)]
+        for count in (4, 300)
+    )
+    assert make(few, (5, 5), rate="exact").shortest_durations().max() == 10**17
+    message = (
+        "job 'j0': takes up to 100000000000000000 slots; the 30000000000000000000 slots of all "
+        "jobs times the cluster's 65 GPUs exceed 2**62, use longer slots"
+    )
+    with pytest.raises(ValueError, match=re.escape(message)):
+        make(many, (32, 33), rate="exact")
+
+
 def test_numbers_of_any_kind_are_accepted() -> None:
     problem = make([ring()], xi1=1, horizon=np.int64(7), alpha=Fraction(1, 2))
     assert (problem.xi1, problem.horizon, problem.alpha) == (1.0, 7, 0.5)
