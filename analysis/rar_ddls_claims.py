@@ -21,12 +21,13 @@ from typing import Any, Literal
 import networkx as nx
 import numpy as np
 
-from ..formulations.rar_ddls import RarDdls, estimated_times
+from ..formulations.rar_ddls import RarDdls, estimated_times, evaluate
 from ..instances.model import Cluster, Instance, RingJob
 from ..instances.schedule import Schedule
 from ..solvers.baselines import backfilling, first_fit
 from ..solvers.bounds import area_bound
 from ..solvers.gang_queue import GangQueue, Plan, head_of_line
+from ..solvers.laminar_blocks import Forest, LaminarParams, laminar
 from ..solvers.rar_ddls import LimitSearch, SjfBcoParams
 from .claim import Claim, Comparison, Verdict
 from .rar_ddls_small import (
@@ -160,6 +161,35 @@ def _alternating(small: int, time: int) -> Case:
     """Jobs of one GPU and `time` slots, between them jobs of all GPUs and one slot."""
     gangs, times = [1, small] * small, [time, 1] * small
     return _constant([small], gangs[:-1], times[:-1])
+
+
+def _draw_blocks(rng: Rng) -> Case:
+    """Gangs of 1, 2, 4 or 8, servers of any size; on two servers jobs take up to 10 times longer.
+
+    In half of the cases all gangs have one size, so that they compete for the same blocks.
+    """
+    sizes = rng.integers(1, 7, size=rng.integers(2, 5)).tolist()
+    top = int(rng.integers(0, min(4, sum(sizes).bit_length())))
+    least = top if rng.random() < 0.5 else 0
+    jobs = [
+        RingJob(
+            id=f"j{j}",
+            gpus=1 << int(rng.integers(least, top + 1)),
+            iterations=int(rng.integers(1, 21)),
+            gradient=float(rng.choice([0.0, 0.1, 0.2, 0.4])),
+            base_time=float(rng.choice([0.02, 0.1])),
+        )
+        for j in range(rng.integers(1, 13))
+    ]
+    return Case(_contention(sizes, jobs))
+
+
+def _twice_as_long_on_two_servers(jobs: int) -> Case:
+    """Gangs of 2 on servers of 2, 1 and 1 GPUs: 1 slot on the first, 2 slots on the others."""
+    gangs = [
+        RingJob(id=f"j{j}", gpus=2, iterations=2, gradient=0.2, base_time=0.34) for j in range(jobs)
+    ]
+    return Case(_contention([2, 1, 1], gangs))
 
 
 # --- quantities ----------------------------------------------------------------------------------
@@ -505,6 +535,64 @@ def _move_right(case: Case) -> Comparison | None:
     return None if best is None else Comparison(best, min(lengths))
 
 
+# --- laminar schedules ---------------------------------------------------------------------------
+
+
+def _greedy_blocks(case: Case, **params: int) -> Schedule | None:
+    """Schedule of :func:`laminar`, None where some gang fits no block; greedy without `params`."""
+    result = laminar(case.problem, params=LaminarParams(**{"rounds": 0, **params}))
+    return None if "fallback" in result.info else result.solution
+
+
+def _laminar(case: Case) -> Comparison | None:
+    """C under contention = largest load, and no idle slots, after a few steps of annealing."""
+    plan = _greedy_blocks(case, rounds=1, steps=30)
+    if plan is None:
+        return None
+    rows = list(plan)
+    real = evaluate(case.problem, [row.start for row in rows], [row.gpus for row in rows])
+    load: dict[tuple[int, int], int] = {}
+    last: dict[tuple[int, int], int] = {}
+    for row in rows:
+        alone = case.problem.duration(row.job, len(row.gpus)) or 0
+        for s, devices in (row.devices or {}).items():
+            for d in devices:
+                load[s, d] = load.get((s, d), 0) + alone
+                last[s, d] = max(last.get((s, d), 0), row.end)
+    idle = sum(last[gpu] - load[gpu] for gpu in load)
+    makespan = -1 if real is None else case.problem.objective(real)
+    return _worst([Comparison(makespan, max(load.values()), "=="), Comparison(idle, 0, "==")])
+
+
+def _laminar_greedy(
+    case: Case, *, shortest: bool = False, covered: bool = True
+) -> Comparison | None:
+    """C <= max_l (sum of G_j rho_j over gangs of 2^l and more) / N_l + D.
+
+    With d_j for rho_j if `shortest`, with N for N_l unless `covered`.
+    """
+    plan = _greedy_blocks(case)
+    if plan is None:
+        return None
+    levels = [gang.bit_length() - 1 for gang in case.gangs]
+    forest = Forest(case.problem.instance.cluster.sizes, max(levels) + 1)
+    real: list[int] = (plan.end - plan.start).tolist()
+    times = case.problem.shortest_durations().tolist() if shortest else real
+    longest = max(
+        case.problem.duration(j, int(n)) or 0
+        for j, level in enumerate(levels)
+        for n in forest.spans(level, 1 << level)
+    )
+    loads = [
+        Fraction(
+            sum(g * t for g, t in zip(case.gangs, times, strict=True) if g >= 1 << level),
+            forest.first[level].size << level if covered else case.gpus,
+        )
+        for level in levels
+    ]
+    return Comparison(int(plan.end.max()), max(loads) + longest)
+
+
 # --- the claims ----------------------------------------------------------------------------------
 
 PRINTED = partial(_draw_constant, search="printed")
@@ -799,5 +887,49 @@ RAR_DDLS: tuple[Claim[Any], ...] = (
             "6, 5": partial(_constant, [1, 2], [1, 2, 2, 1], [2, 1, 2, 3], 7),
             "13, 12": partial(_constant, [3, 1], [2, 1, 2, 2], [3, 6, 4, 6], 19),
         },
+    ),
+    Claim(
+        id="laminar",
+        source="beyond the paper",
+        statement="Jobs on nested blocks, in falling order of size, one block of each server "
+        "merged with others: no contention, no GPU is idle before its last job, and the makespan "
+        "is the largest sum of d_j(n_b) on a GPU.",
+        verdict=Verdict.PROVED,
+        assumptions="gang sizes are powers of two and fit blocks",
+        evidence="all GPUs of a block have had the same jobs before",
+        check=_laminar,
+        draw=_draw_blocks,
+    ),
+    Claim(
+        id="laminar-greedy",
+        source="beyond the paper",
+        statement="Largest gangs first, each on the block where it ends first: makespan <= "
+        "max_l (sum of G_j rho_j over G_j >= 2^l) / N_l + D.",
+        verdict=Verdict.PROVED,
+        assumptions="as laminar; N_l: GPUs in blocks of 2^l, rho_j: times in this schedule, D: "
+        "longest time of a job on a block",
+        evidence="the least loaded block of a level has at most the mean load",
+        check=_laminar_greedy,
+        draw=_draw_blocks,
+    ),
+    Claim(
+        id="laminar-greedy-all",
+        source="beyond the paper",
+        statement="The same with all N GPUs for N_l.",
+        verdict=Verdict.REFUTED,
+        evidence="not every GPU is in a block for a large gang",
+        check=partial(_laminar_greedy, covered=False),
+        draw=_draw_blocks,
+        counterexamples={"4 + 8": partial(_constant, [4, 8], [8] * 10, [1] * 10)},
+    ),
+    Claim(
+        id="laminar-greedy-shortest",
+        source="beyond the paper",
+        statement="The same with the shortest times d_j for rho_j.",
+        verdict=Verdict.REFUTED,
+        evidence="a block on several servers may end first and yet take longer",
+        check=partial(_laminar_greedy, shortest=True),
+        draw=_draw_blocks,
+        counterexamples={"2 + 1 + 1": partial(_twice_as_long_on_two_servers, 13)},
     ),
 )

@@ -3,11 +3,11 @@
 Not in the paper. Servers offer blocks of 2^l GPUs that are nested in each other: each server's
 largest power of two may be merged with an equally large block of other servers, the rest is split
 inside the server. A job of 2^l GPUs takes one block of that size. If every GPU runs its jobs in
-non-increasing order of gang size, then
+non-increasing order of block size, then
 
 1. no GPU of a gang waits for another: before a job, all GPUs of its block have had the same jobs;
-2. no two jobs that span servers ever share one, as each owns the whole mergeable block of each of
-   its servers, so p_j[t] = 1 and the duration is d_j(n_b), n_b the servers below the block.
+2. no two jobs that span servers share one at the same time, as each owns the whole mergeable block
+   of each of its servers, so p_j[t] = 1 and the duration is d_j(n_b), n_b the job's servers there.
 
 Hence the makespan is the largest sum of durations on one GPU, which turns RAR-DDLS into an
 assignment problem without time:
@@ -15,7 +15,9 @@ assignment problem without time:
     min C   s.t.  sum_b x_jb = 1,   sum_{j, b containing g} d_j(n_b) x_jb <= C  for every GPU g.
 
 :func:`laminar` assigns greedily from the largest gangs down and anneals towards a target load.
-A gang size that is no power of two takes the first G_j GPUs of the next larger block.
+A gang size that is no power of two takes the first G_j GPUs of the next larger block and leaves the
+others idle; with loads counted for whole blocks, all of this still holds. Proofs: "laminar" and
+"laminar-greedy" in docs/theorems.md.
 """
 
 from __future__ import annotations
@@ -185,8 +187,8 @@ def _assignment(problem: RarDdls) -> _Assignment | None:
 def _greedy(data: _Assignment) -> Ints:
     """Largest gangs first, longest first among equals, each to the block that ends first.
 
-    Makespan <= max_l (sum of G_j d_j over gangs of 2^l and more) / N_l + D, N_l the GPUs in blocks
-    of level l and D the longest duration on a block.
+    Makespan <= max_l (sum of B_j rho_j over blocks of 2^l and more) / N_l + D: B_j, rho_j the GPUs
+    of a job's block and its time there, N_l the GPUs in blocks of 2^l, D the longest time on any.
     """
     load = np.zeros(data.forest.gpu.size, dtype=np.int64)
     block = np.zeros(data.order.size, dtype=np.int64)
@@ -226,9 +228,11 @@ def laminar(
 ) -> Result[Schedule]:
     """Schedule gangs on nested blocks: no contention, no gang waits for a GPU of its own.
 
-    Guarantee: at most the greedy bound max_l (sum of G_j d_j over gangs of 2^l GPUs and more) / N_l
-    + D, with N_l the GPUs covered by blocks of 2^l and D the longest duration on a block, for gang
-    sizes that are powers of two. Annealing only improves on it.
+    Guarantee: makespan <= max_l (sum of B_j rho_j over jobs with B_j >= 2^l) / N_l + D. B_j is the
+    gang size rounded up to a power of two, rho_j the job's time in the greedy assignment, N_l the
+    GPUs in blocks of 2^l, D the longest time of a job on a block of its size (laminar-greedy in
+    docs/theorems.md; false with the shortest times d_j for rho_j, or with all GPUs for N_l).
+    Annealing only improves on it. Void where the answer is a fallback.
 
     Parameters
     ----------
@@ -242,8 +246,9 @@ def laminar(
     Returns
     -------
     Result
-        With the area bound; optimal where they meet. Where a gang fits no block, the answer is that
-        of :func:`gangsched.solvers.baselines.backfilling` and ``info["fallback"]`` says so. Large
+        With the area bound; optimal where they meet. Where a gang fits no block, or makes no
+        progress on one of its size (floor), the answer is that of
+        :func:`gangsched.solvers.baselines.backfilling` and ``info["fallback"]`` says so. Large
         gangs go first, so mean completion times are worse than those of SJF-BCO.
 
     Notes
@@ -251,8 +256,7 @@ def laminar(
     A run anneals the sum over GPUs of max(0, load - target)^2 with three moves: a job to another
     block, two jobs swapped, a job moved while the smaller jobs of the two blocks change places.
     Targets: the area bound first, then halving the distance to the best load, over again while
-    rounds are left. A step costs O(G_j),
-    the third move O(jobs).
+    rounds are left. A step costs O(G_j), the third move O(jobs + sum of the smaller gangs).
 
     Examples
     --------
@@ -272,7 +276,7 @@ def laminar(
     if data is None:
         instead = backfilling(problem, seed=seed)
         plan_or_none, stop, rounds = instead.solution, instead.stop, 0
-        info["fallback"] = "backfill-longest: some gang fits no block"
+        info["fallback"] = "backfill-longest: some gang fits no block, or makes no progress on one"
     else:
         block, rounds = _search(data, int(bound.value), seed, params, deadline)
         plan = _plan(problem, data, block)

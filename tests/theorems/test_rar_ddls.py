@@ -7,6 +7,7 @@ in the package.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from math import ceil
@@ -35,7 +36,7 @@ from gangsched.analysis.rar_ddls_small import (
 )
 from gangsched.analysis.theorems import CLAIMS
 from gangsched.formulations.rar_ddls import RarDdls, estimated_times, estimates
-from gangsched.solvers import SjfBcoParams, sjf_bco
+from gangsched.solvers import LaminarParams, SjfBcoParams, laminar, sjf_bco
 from gangsched.solvers.baselines import backfilling, first_fit, list_scheduling, random_placement
 from strategies import rar_problems
 
@@ -112,9 +113,13 @@ def check(id: str, case: Any) -> Comparison:
         ("reuse-upwards", "6, 8", 14, 0),
         ("feasibility-only", "6, 5", 6, 5),
         ("feasibility-only", "13, 12", 13, 12),
+        ("laminar-greedy-all", "4 + 8", 10, Fraction(23, 3)),
+        ("laminar-greedy-shortest", "2 + 1 + 1", 9, Fraction(17, 2)),
     ],
 )
-def test_a_counterexample_breaks_its_claim(id: str, name: str, left: int, right: int) -> None:
+def test_a_counterexample_breaks_its_claim(
+    id: str, name: str, left: int, right: int | Fraction
+) -> None:
     sides = check(id, CLAIMS[id].counterexamples[name]())
     assert (sides.left, sides.right) == (left, right)
     assert not sides.holds
@@ -228,6 +233,19 @@ def test_the_arrival_order_has_no_constant_factor() -> None:
     longer = constant_times([8], ([1, 8] * 8)[:-1], ([50, 1] * 8)[:-1])
     assert first_fit(longer, compiled=False).objective == 8 * 50 + 7
     assert sjf_bco(longer, params=PLAIN).objective == 50 + 7
+
+
+def test_a_large_gang_has_blocks_on_some_gpus_only() -> None:
+    """Ten jobs of 8 GPUs on servers of 4 and 8: one after the other, on 8 of 12 GPUs."""
+    case = CLAIMS["laminar-greedy-all"].counterexamples["4 + 8"]()
+    assert check("laminar-greedy", case) == Comparison(10, 80 // 8 + 1)
+
+
+def test_the_block_that_ends_first_may_take_longer() -> None:
+    """13 jobs: nine of 1 slot on the server of 2 GPUs, four of 2 slots across the other two."""
+    case = CLAIMS["laminar-greedy-shortest"].counterexamples["2 + 1 + 1"]()
+    assert [case.problem.duration(0, n) for n in (1, 2)] == [1, 2]
+    assert check("laminar-greedy", case) == Comparison(9, Fraction((9 + 4 * 2) * 2, 4) + 2)
 
 
 def test_p2_one_after_the_other_is_twice_as_fast() -> None:
@@ -520,6 +538,29 @@ def test_p1(case: Case) -> None:
     assert check("P1-ii", case).holds
 
 
+@settings(max_examples=40)
+@given(problem=rar_problems(max_jobs=7, own_degradation=False), seed=st.integers(0, 9))
+def test_laminar_schedules_neither_contend_nor_idle(problem: RarDdls, seed: int) -> None:
+    """On slots stepped through; with gangs cut down to powers of two."""
+    jobs = [replace(job, gpus=1 << (job.gpus.bit_length() - 1)) for job in problem.jobs]
+    try:
+        problem = replace(problem, instance=replace(problem.instance, jobs=jobs))
+    except ValueError:  # a smaller gang may have to do with a slower link
+        assume(False)
+    result = laminar(problem, seed=seed, params=LaminarParams(rounds=seed % 2, steps=20))
+    assume("fallback" not in result.info)
+    rows = list(result.solution)
+    end = slot_by_slot(problem, [r.start for r in rows], [r.gpus for r in rows], 1000)
+    alone = [problem.duration(row.job, len(row.gpus)) for row in rows]
+    assert end == [row.start + t for row, t in zip(rows, alone, strict=True)]
+    busy: Counter[tuple[int, int]] = Counter()
+    for row in sorted(rows, key=lambda row: row.start):
+        for gpu in [(s, d) for s, devices in row.devices.items() for d in devices]:
+            assert busy[gpu] == row.start
+            busy[gpu] = row.end
+    assert check("laminar-greedy", Case(problem)).holds
+
+
 @settings(max_examples=60)
 @given(data=constant(gang=2))
 def test_with_gangs_of_two_all_gpus_but_one_are_busy(data: Constant) -> None:
@@ -554,6 +595,7 @@ INEQUALITIES = [
     "theorem-6",
     "P1-i",
     "P1-ii",
+    "laminar-greedy",
 ]
 
 
