@@ -84,7 +84,7 @@ def save(path: str | Path, thing: Thing) -> None:
         if isinstance(thing, type_):
             return write_json(path, to_dict(thing))
     kinds = ", ".join(type_.__name__ for type_, _, _ in _KINDS.values())
-    raise TypeError(f"{thing!r} is a {type(thing).__name__}, not one of {kinds}")
+    raise TypeError(f"{path}: a file holds one of {kinds}, not a {type(thing).__name__}")
 
 
 def load(path: str | Path) -> Thing:
@@ -277,7 +277,7 @@ def schedule_to_dict(schedule: Schedule) -> Dict:
     Parameters
     ----------
     schedule : Schedule
-        Of at most 10,000 segments; larger ones belong into Parquet.
+        Of at most 10,000 segments.
 
     Returns
     -------
@@ -289,10 +289,7 @@ def schedule_to_dict(schedule: Schedule) -> Dict:
         If the schedule is too large.
     """
     if len(schedule) > MAX_SEGMENTS:
-        raise ValueError(
-            f"schedule: {len(schedule)} segments, JSON holds at most {MAX_SEGMENTS}; "
-            "write a schedule of this size as Parquet"
-        )
+        raise ValueError(f"schedule: {len(schedule)} segments, a file holds at most {MAX_SEGMENTS}")
     data = {**header("schedule"), **{name: getattr(schedule, name).tolist() for name in COLUMNS}}
     for name in OPTIONAL_COLUMNS:
         if getattr(schedule, name).any() or (name == "device" and schedule.device.size):
@@ -314,8 +311,7 @@ def schedule_from_dict(data: Any) -> Schedule:
     columns = {name: _column(name, values) for name, values in _body(data).items()}
     if len(columns["job"]) > MAX_SEGMENTS:
         raise ValueError(
-            f"schedule: {len(columns['job'])} segments, JSON holds at most {MAX_SEGMENTS}; "
-            "read a schedule of this size from Parquet"
+            f"schedule: {len(columns['job'])} segments, a file holds at most {MAX_SEGMENTS}"
         )
     return _valid("", partial(Schedule, **columns))
 
@@ -384,15 +380,15 @@ def header(kind: str) -> Dict:
     return {"format": FORMAT, "version": VERSION, "kind": kind}
 
 
-def check_header(data: Any, kind: str | None = None) -> str:
+def check_header(data: Any, *kinds: str) -> str:
     """Return the kind of a file's content; refuse another format, version or kind.
 
     Parameters
     ----------
     data : object
         What :func:`read_json` returned.
-    kind : str, optional
-        The only kind to accept; by default every kind that :func:`load` knows.
+    *kinds : str
+        The kinds to accept; by default every kind that :func:`load` knows.
 
     Returns
     -------
@@ -418,7 +414,7 @@ def check_header(data: Any, kind: str | None = None) -> str:
         raise ValueError(f"format={_shown(data['format'])} is not {FORMAT!r}")
     if type(data["version"]) is not int or data["version"] != VERSION:
         raise ValueError(f"version={_shown(data['version'])} is not supported, only {VERSION} is")
-    return _one_of("", "kind", data["kind"], [kind] if kind else sorted(_KINDS))
+    return _one_of("", "kind", data["kind"], list(kinds) or sorted(_KINDS))
 
 
 def check_fields(

@@ -6,6 +6,7 @@ from typing import Any as _Any
 
 from . import formulations as formulations
 from . import instances as instances
+from . import io as io
 from . import solvers as solvers
 from .analysis.bounds import best_bound as best_bound
 from .analysis.bounds import verify_bound as verify_bound
@@ -22,7 +23,6 @@ from .instances import Segment as Segment
 from .instances import User as User
 from .instances import convert as convert
 from .instances import generate as generate
-from .instances import io as io
 from .instances import library as library
 from .instances import traces as traces
 from .solvers import Bound as Bound

@@ -170,14 +170,14 @@ def _load(name: str, problem: str | None) -> _Source:
 
 def _from_file(path: str, stem: str | None) -> _Source:
     from .formulations.io import problem_from_dict
-    from .instances.io import instance_from_dict, read_json
+    from .instances.io import check_header, instance_from_dict, read_json
 
     try:
         data = read_json(path)
     except ValueError as error:
         raise ValueError(f"{error} (a trace file needs compare --reader)") from None
     try:
-        if isinstance(data, dict) and data.get("kind") == "problem":
+        if check_header(data, "instance", "problem") == "problem":
             problem = problem_from_dict(data)
             known = _same_problem(path, str(data.get("problem")), stem)
         else:
@@ -615,11 +615,11 @@ def _write(
     source: _Source, comparison: Any, *, report: Path, json: Path | None, png: Path | None
 ) -> None:
     from .analysis.report import write_report
-    from .instances.io import write_json
+    from .instances.io import header, write_json
 
     if json is not None:
         made = {"title": source.title, "notes": source.notes, "rejected": source.rejected}
-        write_json(json, {**comparison.to_dict(), "source": made})
+        write_json(json, {**header("comparison"), **comparison.to_dict(), "source": made})
     write_report(
         report,
         comparison,

@@ -301,10 +301,9 @@ def test_compare_takes_an_instance_file(gangsched_: Gangsched, files: Path) -> N
     assert [row[:2] + row[-1:] for row in shown.values()] == [
         ["12", "1.0000", "proven optimal"]
     ] * 2
-    assert [row["objective"] for row in json.loads(Path("out.json").read_text())["rows"]] == [
-        12,
-        12,
-    ]
+    data = json.loads(Path("out.json").read_text())
+    assert (data["format"], data["version"], data["kind"]) == ("gangsched", 1, "comparison")
+    assert [row["objective"] for row in data["rows"]] == [12, 12]
     assert_self_contained(Path("gangsched-compare.html"))
     assert sorted(os.listdir()) == ["files", "gangsched-compare.html", "out.json"]
     assert "written: gangsched-compare.html, out.json" in done.out
@@ -591,7 +590,7 @@ BAD = {
     "solve F/nan.json RAR": r"F/nan.json: NaN is not allowed, numbers are finite",
     "solve F/binary.json RAR": r"F/binary.json: byte 0 is not UTF-8 text",
     "solve F/list.json RAR": r"list.json: the file's content: \[1, 2\] is not an object",
-    "solve F/schedule.json RAR": r"kind='schedule' is not one of 'instance'$",
+    "solve F/schedule.json RAR": r"kind='schedule' is not one of 'instance', 'problem'$",
     "solve F/other.json RAR": r"other.json: format='xyz' is not 'gangsched'$",
     "solve F/unknown.json": r"unknown.json: problem='tsp' is not one of 'rar-dd",
     "solve F/problem.json --problem x": r"problem 'x' is not one of rar-dd",

@@ -139,7 +139,8 @@ def test_an_instance_without_jobs_comes_back(tmp_path: Path) -> None:
 
 
 def test_other_objects_cannot_be_saved(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="is a Node, not one of Allocation, Instance, Schedule"):
+    message = r"x\.json: a file holds one of Allocation, Instance, Schedule, not a Node"
+    with pytest.raises(TypeError, match=message):
         io.save(tmp_path / "x.json", Node("n", 1))  # type: ignore[arg-type]
 
 
@@ -148,11 +149,11 @@ def test_large_schedules_are_refused_both_ways(tmp_path: Path) -> None:
     ones = np.ones(n, dtype=np.int64)
     columns = {"job": ones, "start": ones, "end": ones + 1, "node": ones, "gpus": ones}
     schedule = Schedule(**columns, ptr=np.arange(n + 1))
-    message = "schedule: 10001 segments, JSON holds at most 10000; write .* as Parquet"
+    message = "schedule: 10001 segments, a file holds at most 10000$"
     with pytest.raises(ValueError, match=message):
         io.save(tmp_path / "x.json", schedule)
     data = {**SCHEDULE, "ptr": list(range(n + 1)), **{k: v.tolist() for k, v in columns.items()}}
-    with pytest.raises(ValueError, match="10001 segments, JSON holds at most 10000; read"):
+    with pytest.raises(ValueError, match=message):
         io.load(write(tmp_path / "x.json", data))
 
 

@@ -1,0 +1,49 @@
+"""One pair of functions writes and reads everything that has a file."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gangsched as gs
+
+JOBS = [gs.RingJob(id=id, gpus=2, iterations=30, gradient=0.1, base_time=0.2) for id in "ab"]
+PROBLEM = gs.formulations.RarDdls(gs.Instance(gs.Cluster.of_sizes([2, 1]), JOBS), alpha=0.5)
+RESULT = gs.solvers.sjf_bco(PROBLEM)
+THINGS: dict[str, Any] = {
+    "allocation": gs.Allocation(("u",), ("v100",), [[1.5]]),
+    "instance": PROBLEM.instance,
+    "problem": PROBLEM,
+    "result": RESULT,
+    "schedule": RESULT.solution,
+}
+
+
+@pytest.mark.parametrize("suffix", ["json", "json.gz"])
+@pytest.mark.parametrize("kind", THINGS)
+def test_what_is_saved_comes_back(tmp_path: Path, kind: str, suffix: str) -> None:
+    path = tmp_path / f"thing.{suffix}"
+    gs.io.save(path, THINGS[kind])
+    loaded = gs.io.load(path)
+    assert type(loaded) is type(THINGS[kind])
+    assert loaded == THINGS[kind]
+    assert gs.instances.io.read_json(path)["kind"] == kind
+
+
+def test_other_objects_have_no_file(tmp_path: Path) -> None:
+    rule = "a file holds one of Allocation, Instance, RarDdls, Result, Schedule, not a Bound"
+    with pytest.raises(TypeError, match=f"x.json: {rule}"):
+        gs.io.save(tmp_path / "x.json", RESULT.bound)
+    assert not (tmp_path / "x.json").exists()
+
+
+def test_an_unknown_kind_names_file_and_rule(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    gs.instances.io.write_json(path, gs.instances.io.header("comparison"))
+    kinds = "'allocation', 'instance', 'problem', 'result', 'schedule'"
+    message = f"{path}: kind='comparison' is not one of {kinds}"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        gs.io.load(path)
