@@ -63,7 +63,8 @@ Deviations from the paper
   contend; ``contention="shifted"`` selects k = 1 + xi1 (p - 1).
 - E5, xi1 and xi2 have different units and are separate parameters.
 - E6, phi = floor(1/tau) is the default; ``rate="exact"`` keeps 1/tau, as a multiple of 1e-9
-  iterations, rounded up.
+  iterations, rounded up. Time is slotted in both: a job that is done within a slot keeps its GPUs
+  and its share of the links to the slot's end.
 - All jobs are released at 0, as in the paper.
 """
 

@@ -270,9 +270,9 @@ def sjf_bco(
 
     Guarantee: the paper's Theorem 5, makespan <= n_g varphi (u / l) T* with n_g = max G_j, is
     refuted for n_g = 1 (counterexample CE-4 in docs/theorems.md). Proven for this implementation
-    (default search, all kappas tried): makespan <= min(max(n_g, 2), 3) varphi T*, where varphi
-    bounds how much contention and spread can stretch a job (theorem-5-repaired there; void where
-    varphi is infinite).
+    (default search, all kappas tried, no time limit): makespan <= min(max(n_g, 2), 3) varphi T*,
+    where varphi bounds how much contention and spread can stretch a job (theorem-5-repaired there;
+    void where varphi is infinite, and where the horizon is shorter than that).
 
     Parameters
     ----------
@@ -288,13 +288,16 @@ def sjf_bco(
     Result
         With the area bound. ``info``: kappa of the best run, theta (smallest feasible limit found),
         load (W_hat of the returned plan), parameters and tie-breaks. Status UNKNOWN where no run
-        places all jobs (within the horizon).
+        places all jobs (within the horizon), INFEASIBLE where the area bound exceeds the horizon.
 
     Notes
     -----
-    A run costs O(J (N + S log S)) for choosing GPUs and O(J x running jobs) for completions; there
-    are at most (1 + log2 of the largest load) runs a kappa. The paper's O(n_g J N log N log T)
-    (Theorem 6) leaves completions out. Plans without a limit are reused wherever they respect one.
+    A run costs O(J N) for completions and, retries included, O(J (N log N + S log S)) for choosing
+    GPUs; compiled, O(J (N + S^2 + n_g^2)), with small constants. There are at most (2 + log2 of the
+    largest load) runs a kappa; plans without a limit are reused wherever they respect one.
+    Theorem 6 has O(n_g J N log N log T) and leaves completions out.
+
+    The printed search needs a T; without a horizon it is the sum of all estimates and one slot.
 
     References
     ----------
@@ -325,7 +328,7 @@ def sjf_bco(
         deadline=float("inf") if time_limit is None else started + time_limit,
     )
     if params.search == "printed":
-        search.printed(problem.horizon or max(1, int(rho.sum())))
+        search.printed(problem.horizon or int(rho.sum()) + 1)
     else:
         search.feasibility(ceil(int(rho.max(initial=0)) / params.u))
     info = {"seed": seed, "params": asdict(params), "ties": TIES}

@@ -66,6 +66,16 @@ def test_a_schedule_of_exactly_the_horizon_is_found_unless_printed(compiled: boo
     assert printed.objective is None
 
 
+@pytest.mark.parametrize("compiled", [True, False])
+def test_the_printed_search_without_a_horizon_finds_jobs_one_after_the_other(
+    compiled: bool,
+) -> None:
+    """T is then one slot more than all estimates: with T = 12 there is no shorter schedule."""
+    params = SjfBcoParams(search="printed", compiled=compiled)
+    assert sjf_bco(constant([2, 2], [5, 7], [2]), params=params).objective == 12
+    assert sjf_bco(constant([2, 2], [5, 7], [2], horizon=12), params=params).objective is None
+
+
 def test_not_found_is_unknown_and_proven_impossible_is_infeasible() -> None:
     missed = constant([1, 1, 1], [1, 1, 2], [2], horizon=2)  # the optimum is 2
     assert optimum(missed) == 2
