@@ -236,7 +236,7 @@ PHILLY_PER_DAY = 1092.0  # jobs
 def philly_workload(
     cluster: Cluster, *, jobs: int = 1000, seed: int = 0, per_day: float = PHILLY_PER_DAY
 ) -> Instance[Job]:
-    """Return jobs whose sizes, run times and arrivals look like those of Microsoft's Philly trace.
+    """Return jobs whose sizes, run times and releases look like those of Microsoft's Philly trace.
 
     Nothing of the trace is in the project, only constants that were fitted to it. They describe
     jobs that passed; killed and failed ones (about 30 %) run longer and use more GPUs.

@@ -80,7 +80,7 @@ def _tuple_of(record: object, owner: str, name: str, kind: type) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One server of the cluster.
+    """One node of the cluster.
 
     Parameters
     ----------

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import doctest
 import re
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,13 @@ def test_the_readme_gives_the_two_commands() -> None:
     assert "python3 run.py demo" in readme.splitlines()
     assert "python3 run.py test" in readme.splitlines()
     assert "python3 run.py test" in (ROOT / ".ci" / "run").read_text("utf-8").splitlines()
+
+
+def test_the_reference_is_generated_from_the_docstrings() -> None:
+    """If not: python docs/reference/update_api.py."""
+    folder = ROOT / "docs" / "reference"
+    page = runpy.run_path(str(folder / "update_api.py"))["page"]()
+    assert page == (folder / "api.md").read_text("utf-8")
 
 
 PAGE = """
