@@ -14,9 +14,10 @@ Slots are 0 .. horizon - 1. With the rate table, (7) and (8) are the choice of o
 
 ``compact`` lets a job hold its GPUs longer than it needs, which helps no other job; `extract`
 evaluates starts and placements again, so that runs end where (9) says. ``literal`` forbids it: its
-solutions are exactly the feasible schedules. (With exact rates "one iteration short" is below a
-solver's tolerance, and ``literal`` allows it too.) Contenders that give a job the same rate are one
-level of ``v_rate`` in ``compact``, and these rows are valid inequalities, named ``cut_...``:
+solutions are exactly the feasible schedules. (With exact rates, or millions of iterations a slot,
+"one iteration short" is below a solver's tolerance, and both allow it.) Contenders that give a job
+the same rate are one level of ``v_rate`` in ``compact``, and these rows are valid inequalities,
+named ``cut_...``:
 
 - start: a job that starts runs for its shortest duration d_j.
 - span: on n servers, a job runs for ceil(F_j / phi_j(n, 1)) slots or more.

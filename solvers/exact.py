@@ -78,7 +78,8 @@ def solve_exact(
     """Solve a problem to proven optimality, or as far as the time limit allows.
 
     Guarantee: without a time limit, and up to the solver's tolerances, an optimal solution or a
-    proof that there is none; at a time limit, or Ctrl-C, the best solution and bound so far.
+    proof that there is none; at a time limit, or Ctrl-C, the best solution and bound so far. A
+    solution that only the tolerances allow is dropped; the bound holds and the gap is not closed.
 
     Parameters
     ----------
@@ -145,9 +146,19 @@ def solve_exact(
         limit = max(time_limit - (time.perf_counter() - started), 0.01)
     run = _solve_highs if solver == "highs" else _solve_named
     answer = run(model.native, limit, incumbent is not None, solver)
-    found = model.extract() if answer.found and model.exact else None
+    found = _extracted(problem, model) if answer.found and model.exact else None
     bound = _better(problem, _bound(problem, answer), elementary)
     return _result(problem, _best(problem, found, incumbent), bound, answer, started, **info)
+
+
+def _extracted(problem: Problem[Any], model: Model[Any]) -> Any:
+    """Return the model's solution, None where only the solver's tolerances make it one."""
+    found = model.extract()
+    violations = problem.violations(found)
+    if violations:
+        log.warning("%s: a solution within tolerances is none: %s", model.form, violations[0])
+        return None
+    return found
 
 
 def _result(

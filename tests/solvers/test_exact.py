@@ -54,6 +54,24 @@ def test_the_optimum_without_a_warm_start_is_the_same(seed: int) -> None:
     assert (result.objective, result.status) == (optimum(seed), Status.OPTIMAL)
 
 
+@pytest.mark.parametrize("warm_start", ["auto", None])
+def test_a_solution_that_only_tolerances_allow_is_dropped(
+    warm_start: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """2 * 29988004 of 59976009 iterations: HiGHS is content, and 2 + 1 slots do not do."""
+    jobs = [
+        RingJob(id=f"j{i}", gpus=g, iterations=f, gradient=1e-9, base_time=3e-8)
+        for i, (g, f) in enumerate([(3, 59_976_009), (3, 59_976_009), (5, 31_629_554)])
+    ]
+    problem = RarDdls(Instance(Cluster.of_sizes([2, 2, 2]), jobs), xi1=1, xi2=0.0, alpha=0.5)
+    assert problem.rates[0, 1, 2] == 29_988_004
+    result = solve_exact(problem, warm_start=warm_start)
+    assert "compact: a solution within tolerances is none: capacity (2)" in caplog.text
+    assert result.bound.value == 3 < brute_force.optimum(problem) == 4
+    assert result.stop is Stop.COMPLETED
+    assert result.objective == (None if warm_start is None else 4)
+
+
 def test_the_brute_forces_agree() -> None:
     """All starts and placements, one by one, against the search over states."""
     for seed in (0, 2, 7, 12, 13, 15):
