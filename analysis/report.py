@@ -58,12 +58,13 @@ pre { white-space: pre-wrap; background: var(--track); padding: .75rem; border-r
 summary { cursor: pointer; }
 """
 
-#: neutral colours of the pictures and what they become on a dark page
+#: colours of the pictures that are too dark, or too light, on a dark page, and what they become
 DARK = {
     plots.INK: "#e6e9ed",
     plots.MUTED: "#a3adb8",
     plots.PAPER: "#16191d",
     plots.TRACK: "#2a3037",
+    plots.BOUND: "#f08a52",
 }
 DARK_PICTURES = "".join(
     f'figure svg [style*="{part}: {light}"] {{ {part}: {dark} !important; }}\n'
@@ -217,8 +218,8 @@ def _results(comparison: Comparison) -> list[str]:
         )
     parts.append(
         '<p class="muted">Certified ratio: objective over the verified bound, rounded up. No '
-        "solution can be more than this factor better. Mean completion is over jobs, from their "
-        "release; both times are in the instance's unit.</p>"
+        "solution can be more than this factor better. Mean completion: from a job's release to "
+        "its end, in the unit of the schedules below. Runtime: wall time of the solver.</p>"
     )
     picture = plots.ratio(comparison)
     return [*parts, _picture(picture, "ratio", "Certified ratio of each solver")]

@@ -18,7 +18,7 @@ __all__ = ["bars", "lines"]
 COLOURS = ("#0072b2", "#d98c00", "#00946b", "#c0649a")
 GREYS = ("#7a838d", "#3d444d", "#9aa3ad", "#5b6570", "#22272e")
 MARKERS = ("o", "s", "^", "D")
-NOTE = "Dots and thin lines: single seeds. Dashed: verified lower bound, mean over seeds."
+BOUND_NOTE = "Dashed: verified lower bound, mean over seeds."
 
 
 def bars(record: Reproduction) -> Figure:
@@ -148,9 +148,15 @@ def _panels(
     for panel, variant in zip(axes[0], record.variants, strict=True):
         panel.set_title(f"workload variant {variant}", size=9.5, color=MUTED, loc="left")
     headline(figure, record.title)
-    starred = " * not in the paper." if not all(record.policies.values()) else ""
-    figure.text(0.12 / WIDTH, 0.1 / height, NOTE + starred, size=8.5, color=MUTED)
+    figure.text(0.12 / WIDTH, 0.1 / height, _note(record, rows), size=8.5, color=MUTED)
     return figure, axes
+
+
+def _note(record: Reproduction, rows: int) -> str:
+    """What marks mean that the legend does not name."""
+    seeds = "Thin lines: single seeds." if len(record.policies) == 1 else "Lines: means over seeds."
+    starred = "" if all(record.policies.values()) else "* not in the paper."
+    return " ".join(["Dots: single seeds." if rows > 1 else seeds, BOUND_NOTE, starred]).rstrip()
 
 
 def _row(grid: Any, k: int) -> list[Any]:
