@@ -176,6 +176,7 @@ def _result(
     if solution is not None and bound is not None:
         value = problem.objective(solution)
         near = abs(bound.value - value) <= TOLERANCE * max(1.0, abs(value))
+        near = near and not problem.integral  # a bound that has been rounded is not just near
         if near and bound.certificate is None and answer.stop is Stop.PROVEN:
             bound = Bound(value, bound.method)
         stop = Stop.PROVEN if bound.value == value else stop

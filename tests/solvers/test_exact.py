@@ -342,6 +342,15 @@ def test_a_maximisation_is_solved(solver: str, warm_start: Any) -> None:
     assert (real.objective, real.status) == (9.375, Status.OPTIMAL)
 
 
+def test_large_integers_that_differ_by_one_are_not_equal() -> None:
+    """The better of two things is worth one in five million more, and was bounded away."""
+    problem = Knapsack(values=(5_000_001, 5_000_000), weights=(5, 5), room=5)
+    result = solve_exact(problem, form="relaxed", warm_start=(1,))
+    assert (result.objective, result.bound.value) == (5_000_000, 5_000_001)
+    assert (result.status, result.stop) == (Status.FEASIBLE, Stop.COMPLETED)
+    assert solve_exact(problem, warm_start=(1,)).objective == 5_000_001
+
+
 @pytest.mark.parametrize("solver", ["highs", "appsi_highs"])
 def test_a_relaxation_gives_a_bound_only(solver: str) -> None:
     """Best value by weight first: things 2, 1, then half a slot of thing 0: 9 + 6 / 8 = 9.75."""
