@@ -37,7 +37,7 @@ class Conversion:
     >>> trace = Trace(name="t", jobs=[Job(id="a", gpus=9, work=5)], report=ReadReport(read=1))
     >>> print(to_rar_instance(trace, Cluster.of_sizes([8])))
     t: 0 of 0 jobs that fit, 1 rejected
-    every release is set to 0
+    gang sizes kept, run times mapped by rank to 50..300 slots, every release set to 0
     job 'a': gpus=9 exceeds the cluster's 8
     """
 
@@ -130,7 +130,8 @@ def to_rar_instance(
     how = "" if count == len(fitting) else " (the first)" if pick == "first" else f" (seed {seed})"
     notes = (
         f"{trace.name}: {count:,} of {len(fitting):,} jobs that fit{how}, {len(rejected)} rejected",
-        "every release is set to 0",
+        f"gang sizes kept, run times mapped by rank to {service[0]:g}..{service[1]:g} slots, "
+        "every release set to 0",
     )
     name = f"{trace.name}-rar-{count}-{pick}-seed{seed}"
     return Conversion(

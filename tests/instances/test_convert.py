@@ -79,7 +79,7 @@ def test_gangs_beyond_the_cluster_are_rejected_and_do_not_count() -> None:
     assert [job.id for job in made.instance.jobs] == ["r1", "r3"]
     assert str(made).splitlines() == [
         "log: 2 of 3 jobs that fit (the first), 2 rejected",
-        "every release is set to 0",
+        "gang sizes kept, run times mapped by rank to 50..300 slots, every release set to 0",
         "job 'r0': gpus=9 exceeds the cluster's 8",
         "job 'r2': gpus=128 exceeds the cluster's 8",
     ]
