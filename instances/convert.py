@@ -130,8 +130,10 @@ def to_rar_instance(
     how = "" if count == len(fitting) else " (the first)" if pick == "first" else f" (seed {seed})"
     notes = (
         f"{trace.name}: {count:,} of {len(fitting):,} jobs that fit{how}, {len(rejected)} rejected",
-        f"gang sizes kept, run times mapped by rank to {service[0]:g}..{service[1]:g} slots, "
-        "every release set to 0",
+        (
+            f"gang sizes kept, run times mapped by rank to {service[0]:g}..{service[1]:g} slots, "
+            "every release set to 0"
+        ),
     )
     name = f"{trace.name}-rar-{count}-{pick}-seed{seed}"
     return Conversion(
