@@ -175,7 +175,7 @@ def test_capacity_is_a_constraint(form: str) -> None:
 
 
 def spread_pair(iterations: int = 8) -> RarDdls:
-    """Two gangs of 3 on servers of 2: alone 4 iterations a slot, side by side 1 (spec P2)."""
+    """Two gangs of 3 on servers of 2: alone 4 iterations a slot, side by side 1 (P2)."""
     jobs = [
         RingJob(id=i, gpus=3, iterations=iterations, gradient=0.15, base_time=0.01) for i in "ab"
     ]

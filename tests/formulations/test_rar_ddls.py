@@ -38,7 +38,7 @@ def make(jobs: Sequence[Job], sizes: Sequence[int] = (2, 2), **parameters: Any) 
     return RarDdls(Instance(Cluster.of_sizes(sizes), jobs), **parameters)  # type: ignore[arg-type]
 
 
-#: the spec's instance P2: phi(2, 1) = 4, phi(2, 2) = 1 on nodes of two GPUs
+#: P2 of docs/theorems.md: phi(2, 1) = 4, phi(2, 2) = 1 on nodes of two GPUs
 P2 = {"xi1": 1, "xi2": 0.005, "alpha": 0.5}
 
 
@@ -208,7 +208,7 @@ def test_starting_late_pays_under_contention() -> None:
 
 
 def test_floor_can_deadlock() -> None:
-    """Spec 8.5: with m = .3, phi(2, 2) = 0: together never, in turn 8 slots."""
+    """Claim "progress": with m = .3, phi(2, 2) = 0: together never, in turn 8 slots."""
     problem = make(twins(0.3), (2, 2, 2), **P2)
     assert problem.rates[0, 1].tolist() == [2, 2, 0]
     assert problem.duration(0, 2, 2) is None

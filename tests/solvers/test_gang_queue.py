@@ -136,7 +136,7 @@ def test_a_gang_that_only_ever_waits_gives_no_plan() -> None:
 
 @pytest.mark.parametrize("compiled", [True, False])
 def test_a_deadlock_gives_no_plan(compiled: bool) -> None:
-    """Spec 8.5: two spanning jobs bring each other to a halt, phi(2, 2) = 0."""
+    """Claim "progress": two spanning jobs bring each other to a halt, phi(2, 2) = 0."""
     jobs = [RingJob(id=i, gpus=3, iterations=8, gradient=0.3, base_time=0.01) for i in "ab"]
     problem = RarDdls(Instance(Cluster.of_sizes([2, 2, 2]), jobs), xi1=1, xi2=0.005, alpha=0.5)
     rho, order = estimates(problem).times, [0, 1]

@@ -33,7 +33,7 @@ def test_blocks_are_nested_and_cover_every_gpu_once(sizes: list[int], levels: in
 def test_each_server_has_at_most_one_block_that_spans_servers(
     sizes: list[int], levels: int
 ) -> None:
-    """Spec 8.8: then spanning jobs never meet; all spanning blocks of a server are nested."""
+    """Spanning jobs never meet; all spanning blocks of a server are nested."""
     forest = Forest(sizes, levels)
     seen: dict[int, set[int]] = {}
     for level, first in enumerate(forest.first):
@@ -123,7 +123,7 @@ def test_annealing_improves_on_greedy_up_to_the_bound() -> None:
 
 
 def test_a_gang_without_a_block_falls_back_to_backfilling() -> None:
-    """Spec 8.8: two servers of 6 GPUs merge to a block of 8, three of 3 do not to one of 8."""
+    """Two servers of 6 GPUs merge to a block of 8, three of 3 do not to one of 8."""
     assert "fallback" not in laminar(constant([8], [5], [6, 6])).info
     result = laminar(constant([8, 1], [5, 5], [3, 3, 3]))
     assert result.info["fallback"].startswith("backfill-longest")

@@ -87,13 +87,13 @@ def test_not_found_is_unknown_and_proven_impossible_is_infeasible() -> None:
 
 
 def test_runs_without_a_limit_save_makespan_that_the_bisection_loses() -> None:
-    """Spec 8.3: moving right on feasibility alone gives 13 on this instance."""
+    """Claim "feasibility-only": moving right on feasibility alone gives 13 on this instance."""
     problem = constant([2, 1, 2, 2], [3, 6, 4, 6], [3, 1])
     assert sjf_bco(problem).objective == 12
 
 
 def test_a_run_is_reused_only_where_it_respects_the_limit() -> None:
-    """Spec 8.1: at kappa = 4 the limit 6 gives makespan 9 and the limit 8 gives 8."""
+    """Claim "reuse-upwards": at kappa = 4 the limit 6 gives makespan 9 and the limit 8 gives 8."""
     problem = constant([4, 3, 2, 3], [3, 3, 5, 3], [3, 1, 3])
     order = sorted(range(4), key=lambda j: (problem.jobs[j].gpus, j))
     run = _runner(problem, estimates(problem).times, order, SjfBcoParams())
