@@ -222,17 +222,17 @@ def test_a_long_range_of_targets_is_narrowed() -> None:
     assert dff_bound(problem).value == 12000
 
 
-@pytest.mark.parametrize(("durations", "value"), [([10] * 7, 30), ([7, 7, 7, 4, 4, 3, 3], None)])
+@pytest.mark.parametrize(("durations", "value"), [([5] * 7, 15), ([8, 7, 7, 5, 4, 3, 3, 1], None)])
 def test_durations_beyond_machine_integers(durations: list[int], value: int | None) -> None:
     """Sums near 10**20: with 64 bits they would wrap around and seem to prove anything."""
     jobs = [
-        RingJob(id=f"j{i}", gpus=1000, iterations=d * 10**4, gradient=0, base_time=1e9)
+        RingJob(id=f"j{i}", gpus=1000, iterations=d * 36_000, gradient=0, base_time=1e9)
         for i, d in enumerate(durations)
     ]
     problem = RarDdls(Instance(Cluster.of_sizes([3000]), jobs), rate="exact", xi2=0)
     bound = best_bound(problem, effort="full")  # its knapsack would be too long: not tried
     verify_bound(problem, bound)
-    assert value is None or bound.value == value * 10**13  # a GPU serves three of the seven
+    assert value is None or bound.value == value * 36 * 10**12  # a GPU serves three of the seven
 
 
 # --- options -------------------------------------------------------------------------------------
