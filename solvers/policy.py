@@ -1,0 +1,379 @@
+"""What an online policy sees, what it may decide, and the rules of the cluster it decides for.
+
+A policy is an object with a method ``decide(state) -> Decision``. The trace driver
+(:func:`gangsched.drive`) calls it at scheduling rounds and executes what it decides; the policy
+cannot change the state. Anything with the members of :class:`Policy` is a policy.
+
+Times are integer seconds from the start of the instance, jobs, users and nodes are numbers
+(positions in the instance), arrays by job have one entry per job of the instance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Decision", "Phase", "Policy", "Preempts", "Rules", "State"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+class Phase(IntEnum):
+    """Where a job stands."""
+
+    UNSEEN = 0  #: its first round has not come
+    WAITING = 1
+    RUNNING = 2
+    FINISHED = 3
+    REJECTED = 4  #: can never run here; listed in the run
+
+
+class Preempts(IntEnum):
+    """Which running jobs a policy may take GPUs from."""
+
+    NEVER = 0
+    LEASE = 1  #: those whose lease has ended
+    ALWAYS = 2  #: all, at every round
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """How the cluster is run, whatever the policy.
+
+    Parameters
+    ----------
+    round_length : int
+        Seconds between scheduling rounds, at least 1. Rounds are at its multiples.
+    lease : int
+        Seconds of a lease, rounded up to rounds; a killed job falls back to its last lease start.
+    overhead : int
+        Seconds a resumed job holds its GPUs before it makes progress, below the lease.
+    synchronous : bool
+        True when leases end together, at the multiples of the lease: a start in between gets a
+        shorter one. False when each lease starts with its job.
+    spread : bool
+        True when a job that finds no consolidated place may take any free GPUs.
+    patience : int or None
+        Seconds after which a job that was selected but found no place takes the place of jobs that
+        come after it in the policy's order; None for never.
+
+    Examples
+    --------
+    >>> Rules(round_length=60, lease=900).lease_length
+    900
+    >>> Rules(round_length=60, lease=100, overhead=120)
+    Traceback (most recent call last):
+        ...
+    ValueError: rules: overhead=120 is not below the lease of 120 s
+    """
+
+    round_length: int = 60
+    lease: int = 900
+    overhead: int = 25
+    synchronous: bool = True
+    spread: bool = False
+    patience: int | None = 21_600
+
+    def __post_init__(self) -> None:
+        for name, least in (("round_length", 1), ("lease", 1), ("overhead", 0), ("patience", 0)):
+            value = getattr(self, name)
+            if value is None and name == "patience":
+                continue
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+                raise TypeError(f"rules: {name}={value!r} is not an integer")
+            if value < least:
+                raise ValueError(f"rules: {name}={value} is below {least}")
+            object.__setattr__(self, name, int(value))
+        if self.overhead >= self.lease_length:
+            raise ValueError(
+                f"rules: overhead={self.overhead} is not below the lease of {self.lease_length} s"
+            )
+
+    @property
+    def lease_length(self) -> int:
+        """The lease in seconds, rounded up to rounds."""
+        return self.round_up(self.lease)
+
+    def round_up(self, time: int) -> int:
+        """Return the first round at or after `time`."""
+        return -(-time // self.round_length) * self.round_length
+
+    def lease_end(self, start: int) -> int:
+        """Return when a lease that begins at round `start` ends."""
+        length = self.lease_length
+        return (start // length + 1) * length if self.synchronous else start + length
+
+
+class Ledger(NamedTuple):
+    """The driver's own columns, by job, node and user; policies see them through :class:`State`."""
+
+    # by job, constant
+    gpus: Ints
+    work: Ints
+    release: Ints
+    visible: Ints  # first round at or after the release
+    user: Ints
+    weight: Floats
+    rank: Ints  # position by (release, number): the last tie-break
+    # by job, changing
+    phase: NDArray[np.int8]
+    left: Ints  # seconds of service left when the current segment began, or now if not running
+    since: Ints  # when the current segment began; while waiting: when the wait began
+    delay: Ints  # seconds of overhead at the head of the current segment
+    lease_end: Ints
+    held: Ints  # GPU seconds of earlier segments
+    starts: Ints
+    blocked: Ints  # when it was first selected without finding a place, since it last ran; or -1
+    first: Ints  # first start, or -1
+    end: Ints  # completion, or -1
+    fair_start: Floats  # integral of its fair share before it was visible, as of that round
+    fair_before: Floats  # fair share times the wait for its first round
+    # by node
+    sizes: Ints
+    free: Ints
+    # by user
+    quota: Floats
+    user_rate: Ints  # GPUs held now
+    user_base: Ints  # GPU seconds held until t are user_base + user_rate * t
+
+
+def _view(array: NDArray[Any]) -> NDArray[Any]:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+class State:
+    """What a policy sees at a round; read-only.
+
+    Attributes
+    ----------
+    now : int
+        The round, in seconds.
+    rules : Rules
+    gpus, work, release, visible, user, weight : (jobs,) arrays
+        Constants of the jobs; `visible` is the first round at or after the release. `work` is the
+        ideal run time: a policy that reads it (or `remaining`) needs run times to be known.
+    phase : (jobs,) int array
+        A :class:`Phase` each.
+    starts, first, end, since, lease_end, blocked : (jobs,) int arrays
+        Number of starts, first start and completion (-1 before), begin of the current segment or
+        wait, end of the current lease, and since when a selected job finds no place (or -1).
+    sizes, free : (nodes,) int arrays
+        GPUs of each node, and those that nobody holds.
+    quota : (users,) float array
+        M W_u / sum W.
+
+    Notes
+    -----
+    Jobs that are not visible yet must not be looked at by an online policy; nothing hides them.
+    """
+
+    def __init__(
+        self,
+        now: int,
+        rules: Rules,
+        ledger: Ledger,
+        *,
+        waiting: Ints,
+        running: Ints,
+        held_nodes: Callable[[int], dict[int, int]],
+        job_fair: Callable[[Ints, int], Floats],
+        user_fair: Callable[[int], Floats],
+        user_share: Callable[[], Floats],
+        preempts: Preempts = Preempts.NEVER,
+    ) -> None:
+        self.now, self.rules, self._ledger = now, rules, ledger
+        self._waiting, self._running, self._preempts = waiting, running, preempts
+        self._held_nodes = held_nodes
+        self._job_fair, self._user_fair, self._user_share = job_fair, user_fair, user_share
+
+    def __getattr__(self, name: str) -> NDArray[Any]:
+        if name in STATE_COLUMNS:
+            return _view(getattr(self._ledger, name))
+        raise AttributeError(f"state has no attribute {name!r}")
+
+    # --- jobs ---
+
+    @property
+    def waiting(self) -> Ints:
+        """Visible jobs that hold nothing, by (release, number)."""
+        return self._waiting
+
+    @property
+    def running(self) -> Ints:
+        """Jobs that hold GPUs, by (release, number)."""
+        return self._running
+
+    @property
+    def preemptible(self) -> Ints:
+        """Running jobs whose GPUs the policy may give to others now, by (release, number)."""
+        if self._preempts is Preempts.NEVER:
+            return self._running[:0]
+        if self._preempts is Preempts.ALWAYS:
+            return self._running
+        return self._running[self._ledger.lease_end[self._running] <= self.now]
+
+    @property
+    def candidates(self) -> Ints:
+        """Waiting and preemptible jobs, by (release, number)."""
+        jobs = np.concatenate([self._waiting, self.preemptible])
+        return jobs[np.argsort(self._ledger.rank[jobs], kind="stable")]
+
+    @property
+    def capacity(self) -> int:
+        """Free GPUs and those of the preemptible jobs."""
+        return int(self._ledger.free.sum() + self._ledger.gpus[self.preemptible].sum())
+
+    def remaining(self, jobs: Ints) -> Ints:
+        """Return the seconds of service that each of `jobs` still needs (overhead not counted)."""
+        book = self._ledger
+        done = np.maximum(0, self.now - book.since[jobs] - book.delay[jobs])
+        return np.where(book.phase[jobs] == Phase.RUNNING, book.left[jobs] - done, book.left[jobs])
+
+    def attained(self, jobs: Ints) -> Ints:
+        """Return the GPU seconds that each of `jobs` has held, overhead included (A_i)."""
+        book = self._ledger
+        current = book.gpus[jobs] * (self.now - book.since[jobs])
+        return book.held[jobs] + np.where(book.phase[jobs] == Phase.RUNNING, current, 0)
+
+    def fair(self, jobs: Ints) -> Floats:
+        """Return F_i, the fair GPU seconds of each of `jobs` since its first round, (14)."""
+        return self._job_fair(jobs, self.now)
+
+    def nodes(self, job: int) -> dict[int, int]:
+        """Return the GPUs that a running job holds, by node; empty for others."""
+        return self._held_nodes(int(job))
+
+    # --- users ---
+
+    @property
+    def user_attained(self) -> Ints:
+        """GPU seconds that each user has held until now, (11)."""
+        return self._ledger.user_base + self._ledger.user_rate * self.now
+
+    @property
+    def user_gpus(self) -> Ints:
+        """GPUs that each user holds now, (10)."""
+        return _view(self._ledger.user_rate)
+
+    @property
+    def user_fair(self) -> Floats:
+        """Fair GPU seconds of each user until now, (9) with (8)."""
+        return self._user_fair(self.now)
+
+    @property
+    def user_share(self) -> Floats:
+        """Fair number of GPUs of each user now, (8)."""
+        return self._user_share()
+
+
+#: columns of the ledger that a state shows under their own name
+STATE_COLUMNS = frozenset(
+    ("gpus", "work", "release", "visible", "user", "weight", "rank", "phase", "starts", "first")
+    + ("end", "since", "lease_end", "blocked", "sizes", "free", "quota")
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What a policy wants at a round.
+
+    Parameters
+    ----------
+    order : sequence of int
+        Candidates (waiting or preemptible jobs), the most important first; each at most once. The
+        driver selects those that fit by number of GPUs, preemptible jobs that are selected keep
+        their nodes, the others give theirs back, then waiting jobs are placed in this order: the
+        selected ones first, then all others for which there is room. Preemptible jobs that are not
+        named keep running.
+    blocking : bool
+        True when no job may overtake one that does not fit: the walk ends at the first such job.
+    suspend, kill : sequence of int
+        Running jobs to stop first; a killed job loses what it did since its last lease began.
+    start : sequence of (int, mapping of int to int or None)
+        Then jobs to start, on the given GPUs by node, or where there is room (None: it may fail).
+        A job that is suspended and started in one decision moves, which costs the overhead.
+
+    Notes
+    -----
+    `suspend`, `kill` and `start` come first, `order` after them; most policies give the order only.
+
+    Examples
+    --------
+    >>> Decision(order=[2, 0]).blocking
+    False
+    """
+
+    order: Sequence[int] = ()
+    blocking: bool = False
+    suspend: Sequence[int] = ()
+    kill: Sequence[int] = ()
+    start: Sequence[tuple[int, Mapping[int, int] | None]] = ()
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """An online policy: an object that can be pickled and decides at rounds.
+
+    `decide` is called at every visited round at which some job waits. Rounds are visited when a job
+    arrives or completes and, where the policy preempts at leases, when one ends. Two optional
+    members refine that:
+
+    - ``next_change(state) -> int | None``: the next time at which the decision could differ though
+      nothing of that kind happens; None if there is none. Without this method every round is
+      visited while a job waits. Skipping rounds is exact only if what it returns is true.
+    - ``unable(instance, rules) -> Mapping[int, str]``: jobs that this policy can never run, with
+      the reason; they are rejected before the run.
+
+    Examples
+    --------
+    >>> class Widest:
+    ...     name = "widest"
+    ...     preempts = Preempts.NEVER
+    ...     def decide(self, state):
+    ...         waiting = state.waiting
+    ...         return Decision(order=waiting[np.argsort(-state.gpus[waiting], kind="stable")])
+    >>> isinstance(Widest(), Policy)
+    True
+    """
+
+    name: str
+    preempts: Preempts
+
+    def decide(self, state: State) -> Decision:
+        """Return what should run from this round on."""
+        ...
+
+
+def ranked(state: State, jobs: Ints, *keys: NDArray[Any]) -> Ints:
+    """Return `jobs` by rising `keys` (the first matters most), ties by (release, number).
+
+    Parameters
+    ----------
+    state : State
+    jobs : (n,) int array
+    *keys : (n,) arrays
+    """
+    return jobs[np.lexsort((state.rank[jobs], *reversed(keys)))]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Which compiled rule decides like a policy, and its numbers.
+
+    Parameters
+    ----------
+    kind : int
+        One of the numbers in :mod:`gangsched.analysis.drive_core`.
+    numbers : tuple of float
+    """
+
+    kind: int
+    numbers: tuple[float, ...] = field(default=())
