@@ -5,8 +5,16 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from .alibaba import read_alibaba as read_alibaba
+from .alibaba import read_alibaba_nodes as read_alibaba_nodes
+from .chronus import read_chronus as read_chronus
+from .gavel import read_gavel as read_gavel
+from .helios import read_helios as read_helios
+from .helios import read_vc_sizes as read_vc_sizes
+from .itp import read_itp as read_itp
 from .philly import read_philly_csv as read_philly_csv
 from .philly import read_philly_json as read_philly_json
+from .sacct import read_sacct as read_sacct
 from .swf import read_swf as read_swf
 from .trace import ReadReport as ReadReport
 from .trace import Trace as Trace
@@ -17,5 +25,15 @@ if TYPE_CHECKING:
     from .trace import Reader
 
 READERS: Mapping[str, Reader] = MappingProxyType(
-    {"philly-csv": read_philly_csv, "philly-json": read_philly_json, "swf": read_swf}
+    {
+        "alibaba": read_alibaba,
+        "chronus": read_chronus,
+        "gavel": read_gavel,
+        "helios": read_helios,
+        "itp": read_itp,
+        "philly-csv": read_philly_csv,
+        "philly-json": read_philly_json,
+        "sacct": read_sacct,
+        "swf": read_swf,
+    }
 )

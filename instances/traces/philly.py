@@ -10,20 +10,16 @@ can be an hour off.
 
 from __future__ import annotations
 
-import csv
-import math
-from collections import Counter
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
-from ..io import read_json, read_text
-from .trace import UNKNOWN, Reading, Trace, clock
+from ..io import read_json
+from .table import Table
+from .trace import Reading, Trace
 
 __all__ = ["read_philly_csv", "read_philly_json"]
 
-EPOCH = datetime(1970, 1, 1)
 Record = dict[str, Any]
 Work = Literal["attempts", "span"]
 
@@ -57,84 +53,22 @@ def read_philly_csv(path: str | Path) -> Trace:
     -----
     - Clock: ``timestamp`` is the submission, ``YYYY-MM-DD HH:MM:SS``; time 0 is the first one kept.
     - Work: ``duration`` in seconds (the sum over a job's attempts), a fraction rounded up.
-    - Skipped and counted: no GPUs (0), zero duration, and an unknown timestamp or duration (empty,
-      ``None``, ``null``, ``NA`` or ``NULL``). Negative numbers and other text are errors.
+    - Skipped and counted: no GPUs (0), unknown submission, unknown duration (empty, ``None``,
+      ``null``, ``NA``, ``NULL`` or ``Unknown``), zero duration. Negative numbers and other text
+      are errors.
     - Exact duplicates of a row are separate jobs: the format has no id that tells them apart.
     """
     reading = Reading(path)
-    for place, row in _csv_rows(reading):
-        reading.rows += 1
-        time = _time(reading, place, "timestamp", row["timestamp"])
-        duration = _number(reading, place, "duration", row["duration"])
-        gpus = _count(reading, place, "num_gpus", row["num_gpus"])
-        if not row["cluster"]:
-            raise reading.error(place, "cluster='' is empty, every job has a virtual cluster")
-        if time is None:
-            reading.skipped["unknown timestamp"] += 1
-        elif duration is None:
-            reading.skipped["unknown duration"] += 1
-        elif duration == 0:
-            reading.skipped["zero duration"] += 1
-        elif gpus == 0:
-            reading.skipped["no GPUs"] += 1
-        else:
-            work = math.ceil(duration)
-            reading.add(_seconds(time), f"row{reading.rows}", gpus, work, row["cluster"])
-    return reading.trace(origin=_origin(reading))
-
-
-def _csv_rows(reading: Reading) -> Iterator[tuple[str, dict[str, str]]]:
-    rows = csv.reader(read_text(reading.path).splitlines(), strict=True)
-    names: list[str] = []
-    try:
-        for row in rows:
-            place = f"line {rows.line_num}"
-            if not row:
-                continue
-            if not names:
-                names = _columns(reading, place, row)
-            elif len(row) != len(names):
-                raise reading.error(place, f"{len(row)} fields, not the {len(names)} of the header")
-            else:
-                yield place, dict(zip(names, (field.strip() for field in row), strict=True))
-    except csv.Error as error:
-        raise reading.error(f"line {rows.line_num}", f"not CSV: {error}") from None
-    if not names:
-        raise reading.error("line 1", "the file is empty, a line with column names is required")
-
-
-def _columns(reading: Reading, place: str, row: list[str]) -> list[str]:
-    names = [name.strip() for name in row]
-    for name in ("timestamp", "duration", "num_gpus", "cluster"):
-        if names.count(name) != 1:
-            raise reading.error(
-                place, f"column {name!r} occurs {names.count(name)} times, not once"
-            )
-    return names
-
-
-def _number(reading: Reading, place: str, name: str, text: str) -> float | None:
-    if text in UNKNOWN:
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        raise reading.error(place, f"{name}={text!r} is not a number") from None
-    if not math.isfinite(value):
-        raise reading.error(place, f"{name}={text} is not finite")
-    if value < 0:
-        raise reading.error(place, f"{name}={text} is below 0")
-    return value
-
-
-def _count(reading: Reading, place: str, name: str, text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        raise reading.error(place, f"{name}={text!r} is not an integer") from None
-    if value < 0:
-        raise reading.error(place, f"{name}={text} is below 0")
-    return value
+    for row in Table(reading, "timestamp", "duration", "num_gpus", "cluster"):
+        reading.offer(
+            row.place,
+            f"row{reading.rows}",
+            time=row.time("timestamp"),
+            duration=row.number("duration"),
+            gpus=row.count("num_gpus"),
+            user=row.text("cluster", "every job has a virtual cluster"),
+        )
+    return reading.trace(origin=reading.first_time())
 
 
 # --- JSON ----------------------------------------------------------------------------------------
@@ -181,22 +115,16 @@ def read_philly_json(path: str | Path, *, work: Work = "attempts") -> Trace:
     data = read_json(path)
     if not isinstance(data, list):
         raise reading.error("top level", f"a JSON {type(data).__name__}, not a list of jobs")
-    statuses: Counter[str] = Counter()
     for i, record in enumerate(data):
-        status = _read_job(reading, f"job[{i}]", record, work)
-        if status is not None:
-            statuses[status] += 1
-    listed = ", ".join(f"{status}: {count:,}" for status, count in sorted(statuses.items()))
-    return reading.trace(origin=_origin(reading), notes=[f"status of the jobs: {listed}"])
+        _read_job(reading, f"job[{i}]", record, work)
+    return reading.trace(origin=reading.first_time(), tally="status")
 
 
-def _read_job(reading: Reading, place: str, record: Any, work: Work) -> str | None:
-    """Add one job and return its status; None if it was skipped."""
+def _read_job(reading: Reading, place: str, record: Any, work: Work) -> None:
     reading.rows += 1
     _check_job(reading, place, record)
-    id = record["jobid"]
-    reading.unique(place, "jobid", id)
-    submitted = _time(reading, place, "submitted_time", record["submitted_time"])
+    id = reading.unique(place, "jobid", record["jobid"])
+    submitted = reading.time(place, "submitted_time", record["submitted_time"])
     attempts = [
         _attempt(reading, f"{place}.attempts[{k}]", attempt)
         for k, attempt in enumerate(record["attempts"])
@@ -206,11 +134,18 @@ def _read_job(reading: Reading, place: str, record: Any, work: Work) -> str | No
     seconds = None if reason else _run_time([(start, end) for _, start, end in attempts], work)
     if isinstance(seconds, str):
         reason = seconds
-    if reason or submitted is None or not isinstance(seconds, int):
-        reading.skipped[str(reason)] += 1
-        return None
-    reading.add(_seconds(submitted), id, gpus, seconds, record["vc"])
-    return str(record["status"])
+    if reason or isinstance(seconds, str):
+        reading.skip(place, reason)
+        return
+    reading.offer(
+        place,
+        id,
+        time=submitted,
+        duration=seconds,
+        gpus=gpus,
+        user=record["vc"],
+        tag=record["status"],
+    )
 
 
 def _check_job(reading: Reading, place: str, record: Any) -> None:
@@ -232,8 +167,8 @@ Attempt = tuple[int, datetime | None, datetime | None]
 def _attempt(reading: Reading, place: str, attempt: Any) -> Attempt:
     if not isinstance(attempt, dict):
         raise reading.error(place, f"{attempt!r} is not an object")
-    start = _time(reading, place, "start_time", attempt.get("start_time"))
-    end = _time(reading, place, "end_time", attempt.get("end_time"))
+    start = reading.time(place, "start_time", attempt.get("start_time"))
+    end = reading.time(place, "end_time", attempt.get("end_time"))
     detail = attempt.get("detail", [])
     if not isinstance(detail, list):
         raise reading.error(place, f"detail={detail!r} is not a list")
@@ -262,7 +197,7 @@ def _unusable(submitted: datetime | None, attempts: list[Attempt], gpus: int) ->
 
 
 def _run_time(runs: list[tuple[datetime | None, datetime | None]], work: Work) -> int | str:
-    """Return the seconds of service, or why there are none."""
+    """Return the seconds of service, or why they are unknown."""
     if work == "span":
         runs = [(runs[0][0], runs[-1][1])]
     total = timedelta()
@@ -272,25 +207,4 @@ def _run_time(runs: list[tuple[datetime | None, datetime | None]], work: Work) -
         if end < start:
             return "end before start"
         total += end - start
-    return round(total.total_seconds()) or "zero duration"
-
-
-def _time(reading: Reading, place: str, name: str, value: Any) -> datetime | None:
-    if value is None:
-        return None
-    try:
-        if not isinstance(value, str):
-            raise ValueError("is not text")
-        return clock(value)
-    except ValueError as error:
-        raise reading.error(place, f"{name}={value!r} {error}") from None
-
-
-def _seconds(time: datetime) -> int:
-    return round((time - EPOCH).total_seconds())
-
-
-def _origin(reading: Reading) -> datetime | None:
-    if not reading.found:
-        return None
-    return EPOCH + timedelta(seconds=min(row[0] for row in reading.found))
+    return round(total.total_seconds())

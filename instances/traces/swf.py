@@ -7,7 +7,6 @@ standards for the evaluation of parallel job schedulers", JSSPP 1999.
 
 from __future__ import annotations
 
-import math
 import re
 from datetime import UTC, datetime
 from pathlib import Path
@@ -49,8 +48,9 @@ def read_swf(path: str | Path) -> Trace:
 
     Notes
     -----
-    - Clock: seconds since the start of the log (field 2, fractions cut off); time 0 is the first
-      submission kept, and its wall-clock text (UTC) is known where the header has UnixStartTime.
+    - Clock: seconds since the start of the log (field 2, a fraction rounded down); time 0 is the
+      first submission kept, and its wall-clock text (UTC) is known where the header has
+      UnixStartTime.
     - GPUs: allocated processors (field 5) if above 0, else requested ones (field 8).
     - Work: run time (field 4) in seconds, a fraction rounded up. Requested times are not read.
     - Skipped and counted: partial execution (status 2, 3, 4: the job has a line for the whole
@@ -60,7 +60,10 @@ def read_swf(path: str | Path) -> Trace:
     """
     reading = Reading(path)
     start: int | None = None
-    for number, line in enumerate(read_text(path).splitlines(), start=1):
+    content = read_text(path)
+    if not content.strip():
+        raise reading.error("line 1", "the file is empty")
+    for number, line in enumerate(content.splitlines(), start=1):
         text = line.strip()
         if text.startswith(";"):
             start = _start_time(text) if start is None else start
@@ -82,19 +85,14 @@ def _read_job(reading: Reading, place: str, parts: list[str]) -> None:
     if reason != "partial execution":
         reading.unique(place, "job", id)
     if reason:
-        reading.skipped[reason] += 1
+        reading.skip(place, reason)
         return
     user = "unknown" if row["user"] < 0 else str(int(row["user"]))
-    reading.add(math.floor(row["submit"]), id, int(gpus), math.ceil(row["run"]), user)
+    reading.offer(place, id, time=row["submit"], duration=row["run"], gpus=int(gpus), user=user)
 
 
 def _number(reading: Reading, place: str, name: str, text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise reading.error(place, f"{name}={text!r} is not a number") from None
-    if not math.isfinite(value):
-        raise reading.error(place, f"{name}={text} is not finite")
+    value = reading.finite(place, name, text)
     if value < 0 and value != -1:
         raise reading.error(place, f"{name}={text} is below 0 and not -1 (unknown)")
     if name in ("job", "allocated", "requested", "status", "user") and value != int(value):
@@ -119,7 +117,7 @@ def _start_time(comment: str) -> int | None:
 
 
 def _origin(reading: Reading, start: int | None) -> str | None:
-    if not start or not reading.found:
+    first = reading.first()
+    if not start or first is None:
         return None
-    first = start + min(row[0] for row in reading.found)
-    return f"{datetime.fromtimestamp(first, tz=UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return f"{datetime.fromtimestamp(start + first, tz=UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from ..model import Job, User
 
 __all__ = ["ReadReport", "Trace"]
+
+SHOWN = 3  # places that a report names for each reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +29,8 @@ class ReadReport:
         Rows of the file, one a job; comments and empty lines do not count.
     skipped : mapping of str to int
         Rows without a usable job, by reason.
+    places : mapping of str to sequence of str
+        By reason, where in the file the first three of these rows stand.
     notes : sequence of str
         What else is worth knowing, e.g. how many jobs ended with which status.
 
@@ -31,19 +38,28 @@ class ReadReport:
     --------
     >>> print(ReadReport(read=10, skipped={"no GPUs": 2}))
     10 rows read, 8 jobs, 2 skipped (no GPUs: 2)
+    >>> print(ReadReport(read=10, skipped={"no GPUs": 2}, places={"no GPUs": ["line 3"]}))
+    10 rows read, 8 jobs, 2 skipped (no GPUs: 2 [line 3, ...])
     """
 
     read: int
     skipped: Mapping[str, int] = field(default_factory=dict)
+    places: Mapping[str, Sequence[str]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "skipped", MappingProxyType(dict(self.skipped)))
+        places = {reason: tuple(rows) for reason, rows in self.places.items()}
+        object.__setattr__(self, "places", MappingProxyType(places))
         object.__setattr__(self, "notes", tuple(self.notes))
         if any(count < 1 for count in self.skipped.values()):
             raise ValueError(f"report: skipped={dict(self.skipped)} has a count below 1")
         if sum(self.skipped.values()) > self.read:
             raise ValueError(f"report: skipped={dict(self.skipped)} exceeds read={self.read}")
+        for reason, rows in places.items():
+            count = self.skipped.get(reason, 0)
+            if len(rows) > count:
+                raise ValueError(f"report: places[{reason!r}]={rows} exceeds skipped={count}")
 
     @property
     def kept(self) -> int:
@@ -52,19 +68,32 @@ class ReadReport:
 
     def __reduce__(self) -> tuple[object, ...]:
         # mapping proxies do not pickle
-        return _rebuild, (self.read, dict(self.skipped), self.notes)
+        return _rebuild, (self.read, dict(self.skipped), dict(self.places), self.notes)
 
     def __str__(self) -> str:
         line = f"{self.read:,} rows read, {self.kept:,} jobs"
         if self.skipped:
             reasons = sorted(self.skipped.items(), key=lambda item: (-item[1], item[0]))
-            listed = ", ".join(f"{reason}: {count:,}" for reason, count in reasons)
+            listed = ", ".join(
+                f"{reason}: {_placed(count, self.places.get(reason, ()))}"
+                for reason, count in reasons
+            )
             line += f", {self.read - self.kept:,} skipped ({listed})"
         return "; ".join((line, *self.notes))
 
 
-def _rebuild(read: int, skipped: dict[str, int], notes: tuple[str, ...]) -> ReadReport:
-    return ReadReport(read=read, skipped=skipped, notes=notes)
+def _placed(count: int, places: Sequence[str]) -> str:
+    """Return a count with the rows that are known of it: ``12 [line 3, line 9, ...]``."""
+    if not places:
+        return f"{count:,}"
+    more = ["..."] if count > len(places) else []
+    return f"{count:,} [{', '.join([*places, *more])}]"
+
+
+def _rebuild(
+    read: int, skipped: dict[str, int], places: dict[str, tuple[str, ...]], notes: tuple[str, ...]
+) -> ReadReport:
+    return ReadReport(read=read, skipped=skipped, places=places, notes=notes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +108,8 @@ class Trace:
         Sorted by release, ties in the order of the file. Releases are seconds since `origin`; work
         is the recorded run time in seconds.
     users : sequence of User
-        Owners of the jobs (virtual clusters or users), sorted by id.
+        Owners of the jobs (virtual clusters or users), sorted by id; empty where the log names
+        none, and then every job's user is the empty text.
     origin : str or None
         Wall-clock text of time 0, the first submission; None where the log does not tell.
     report : ReadReport
@@ -113,52 +143,230 @@ class Trace:
 Reader = Callable[[str | Path], Trace]
 
 
+# --- what every reader shares --------------------------------------------------------------------
+
+
+class _Found(NamedTuple):
+    """A row that becomes a job; `time` in seconds from anywhere."""
+
+    time: int
+    place: str
+    id: str
+    gpus: int
+    work: int
+    user: str
+    weight: float
+    tag: str
+
+
 class Reading:
-    """Collects the rows of one file; what every reader shares."""
+    """Collects the rows of one file: the jobs, and why the other rows are none.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Notes
+    -----
+    Fractions: a submission is rounded down and a duration up to whole seconds, after rounding to
+    microseconds (so that an error of the arithmetic does not cost a second).
+    """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.rows = 0
-        self.skipped: Counter[str] = Counter()
-        self.found: list[tuple[int, str, int, int, str]] = []
-        self._places: dict[str, str] = {}
+        self._found: list[_Found] = []
+        self._skipped: dict[str, list[str]] = defaultdict(list)
+        self._counts: Counter[str] = Counter()
+        self._ids: dict[str, str] = {}
 
-    def unique(self, place: str, name: str, id: str) -> None:
-        """Refuse an id that an earlier row has."""
-        if id in self._places:
-            raise self.error(place, f"{name}={id!r} occurs at {self._places[id]} too, it is unique")
-        self._places[id] = place
-
-    def add(self, time: int, id: str, gpus: int, work: int, user: str) -> None:
-        """Keep a row as a job; `time` in seconds from anywhere."""
-        self.found.append((time, id, gpus, work, user))
+    # values
 
     def error(self, place: str, text: str) -> ValueError:
         """Return the exception for a malformed row."""
         return ValueError(f"{self.path}: {place}: {text}")
 
-    def trace(self, *, origin: str | datetime | None = None, notes: Iterable[str] = ()) -> Trace:
-        """Return the trace of the kept rows, from the first submission on."""
-        rows = sorted(self.found, key=lambda row: row[0])
-        first = rows[0][0] if rows else 0
-        jobs = [
-            Job(id=id, gpus=gpus, release=time - first, work=work, user=user)
-            for time, id, gpus, work, user in rows
-        ]
+    def unique(self, place: str, name: str, id: str) -> str:
+        """Return an id; refuse one that an earlier row has."""
+        if id in self._ids:
+            raise self.error(place, f"{name}={id!r} occurs at {self._ids[id]} too, it is unique")
+        self._ids[id] = place
+        return id
+
+    def finite(self, place: str, name: str, text: str) -> float:
+        """Return a finite number."""
+        try:
+            value = float(plain(text))
+        except ValueError:
+            raise self.error(place, f"{name}={text!r} is not a number") from None
+        if not math.isfinite(value):
+            raise self.error(place, f"{name}={text} is not finite")
+        return value
+
+    def time(self, place: str, name: str, value: Any) -> datetime | None:
+        """Return a wall-clock time; None where it is unknown."""
+        if value is None:
+            return None
+        try:
+            if not isinstance(value, str):
+                raise ValueError("is not text")
+            return clock(value)
+        except ValueError as error:
+            raise self.error(place, f"{name}={value!r} {error}") from None
+
+    # rows
+
+    def skip(self, place: str, reason: str) -> None:
+        """Count a row without a usable job."""
+        self._counts[reason] += 1
+        if len(self._skipped[reason]) < SHOWN:
+            self._skipped[reason].append(place)
+
+    def offer(
+        self,
+        place: str,
+        id: str,
+        *,
+        time: datetime | float | None,
+        duration: float | None,
+        gpus: int,
+        user: str = "",
+        weight: float = 1.0,
+        tag: str = "",
+    ) -> bool:
+        """Keep a row as a job, or count why it is none; say which.
+
+        Parameters
+        ----------
+        place, id : str
+        time : datetime, float or None
+            Submission; a number counts seconds from anywhere. None is unknown.
+        duration : float or None
+            Seconds, not negative; None is unknown.
+        gpus : int
+        user : str
+        weight : float
+        tag : str
+            What :meth:`trace` may tally, e.g. the final status.
+        """
+        if gpus == 0:
+            self.skip(place, "no GPUs")
+        elif time is None:
+            self.skip(place, "unknown submission")
+        elif duration is None:
+            self.skip(place, "unknown duration")
+        elif duration == 0:
+            self.skip(place, "zero duration")
+        else:
+            since = _seconds(time) if isinstance(time, datetime) else time
+            start, work = math.floor(round(since, 6)), max(1, math.ceil(round(duration, 6)))
+            self._found.append(_Found(start, place, id, gpus, work, user, weight, tag))
+            return True
+        return False
+
+    def only(self, users: Iterable[User], reason: str) -> None:
+        """Skip the rows kept so far whose user is not among `users`."""
+        ids = {user.id for user in users}
+        for row in self._found:
+            if row.user not in ids:
+                self.skip(row.place, reason)
+        self._found = [row for row in self._found if row.user in ids]
+
+    # the outcome
+
+    def first(self) -> int | None:
+        """Return the first submission kept."""
+        return min((row.time for row in self._found), default=None)
+
+    def first_time(self) -> datetime | None:
+        """Return the first submission kept, where times are wall-clock times."""
+        first = self.first()
+        return None if first is None else EPOCH + timedelta(seconds=first)
+
+    def trace(
+        self,
+        *,
+        origin: str | datetime | None = None,
+        users: Iterable[User] | None = None,
+        tally: str = "",
+        notes: Iterable[str] = (),
+    ) -> Trace:
+        """Return the trace of the kept rows, from the first submission on.
+
+        Parameters
+        ----------
+        origin : str, datetime or None
+        users : iterable of User, optional
+            By default those of the jobs.
+        tally : str
+            What the tags are, e.g. ``"status"``: they are then counted in a note.
+        notes : iterable of str
+        """
+        first = self.first() or 0
+        ids = sorted({row.user for row in self._found} - {""})
         return Trace(
             name=self.path.name.split(".")[0],
-            jobs=tuple(jobs),
-            users=tuple(User(id) for id in sorted({job.user for job in jobs})),
+            jobs=tuple(
+                Job(
+                    id=row.id,
+                    gpus=row.gpus,
+                    release=row.time - first,
+                    work=row.work,
+                    user=row.user,
+                    weight=row.weight,
+                )
+                for row in sorted(self._found, key=lambda row: row.time)
+            ),
+            users=tuple(users if users is not None else map(User, ids)),
             origin=None if origin is None else str(origin),
-            report=ReadReport(read=self.rows, skipped=self.skipped, notes=tuple(notes)),
+            report=ReadReport(
+                read=self.rows,
+                skipped=self._counts,
+                places=self._skipped,
+                notes=(*self._order(), *self._tally(tally), *notes),
+            ),
         )
 
+    def _order(self) -> list[str]:
+        """Return a note of the jobs that stand below a later one."""
+        pairs = zip(self._found, self._found[1:], strict=False)
+        late = [row.place for before, row in pairs if row.time < before.time]
+        return [f"out of order: {_placed(len(late), late[:SHOWN])}, sorted"] if late else []
 
-UNKNOWN = ("", "None", "null", "NA", "NULL")
+    def _tally(self, what: str) -> list[str]:
+        counts = Counter(row.tag for row in self._found)
+        listed = ", ".join(f"{tag}: {count:,}" for tag, count in sorted(counts.items()))
+        return [f"{what} of the jobs: {listed}"] if what else []
+
+
+# What logs write for a value that they do not know.
+UNKNOWN = ("", "None", "null", "NA", "NULL", "Unknown")
+EPOCH = datetime(1970, 1, 1)
+TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d", re.ASCII)
+
+
+def plain(text: str) -> str:
+    """Return a number's text; refuse what Python takes for one and logs do not write.
+
+    Raises
+    ------
+    ValueError
+        If there are digits of other scripts, or underscores between digits.
+
+    Examples
+    --------
+    >>> plain("12.5")
+    '12.5'
+    """
+    if not text.isascii() or "_" in text:
+        raise ValueError
+    return text
 
 
 def clock(text: str) -> datetime | None:
     """Return a time of the form ``2017-10-07 01:12:09``; None where the log has none.
+
+    The date may also be followed by a ``T``.
 
     Raises
     ------
@@ -173,6 +381,12 @@ def clock(text: str) -> datetime | None:
     if text in UNKNOWN:
         return None
     try:
-        return datetime.strptime(text, "%Y-%m-%d %H:%M:%S")
-    except ValueError:
-        raise ValueError("is not a time of the form 2017-10-07 01:12:09") from None
+        if TIME.fullmatch(text):
+            return datetime.fromisoformat(text)
+    except ValueError:  # such as a month 13
+        pass
+    raise ValueError("is not a time of the form 2017-10-07 01:12:09")
+
+
+def _seconds(time: datetime) -> float:
+    return (time - EPOCH).total_seconds()

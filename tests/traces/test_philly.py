@@ -43,7 +43,7 @@ def test_csv_rows_become_jobs_from_the_first_submission_on(tmp_path: Path) -> No
     assert trace.jobs == EXPECTED
     assert trace.users == (User("aaa"), User("bbb"))
     assert (trace.name, trace.origin) == ("log", "2017-10-09 07:00:00")
-    assert str(trace.report) == "3 rows read, 3 jobs"
+    assert str(trace.report) == "3 rows read, 3 jobs; out of order: 1 [line 3], sorted"
 
 
 def test_csv_may_be_compressed_quoted_and_in_another_order(tmp_path: Path) -> None:
@@ -73,7 +73,13 @@ def test_unusable_csv_rows_are_counted_by_reason(tmp_path: Path) -> None:
         "no GPUs": 1,
         "zero duration": 1,
         "unknown duration": 2,
-        "unknown timestamp": 1,
+        "unknown submission": 1,
+    }
+    assert trace.report.places == {
+        "no GPUs": ("line 2",),
+        "zero duration": ("line 3",),
+        "unknown duration": ("line 4", "line 5"),
+        "unknown submission": ("line 6",),
     }
 
 
@@ -180,7 +186,10 @@ def test_json_entries_become_jobs(tmp_path: Path, work: Any, seconds: int) -> No
     )
     assert trace.users == (User("aaa"), User("bbb"))
     assert (trace.name, trace.origin) == ("cluster_job_log", "2017-10-07 01:00:00")
-    assert str(trace.report) == "2 rows read, 2 jobs; status of the jobs: Killed: 1, Pass: 1"
+    assert str(trace.report) == (
+        "2 rows read, 2 jobs; out of order: 1 [job[1]], sorted; "
+        "status of the jobs: Killed: 1, Pass: 1"
+    )
 
 
 def test_the_sum_of_attempts_is_the_default(tmp_path: Path) -> None:
@@ -223,6 +232,7 @@ def test_unusable_entries_are_counted_by_reason(tmp_path: Path, row: Any, reason
     trace = read_philly_json(log(tmp_path / "x.json", [*LOG, row]))
     assert [job.id for job in trace.jobs] == ["one", "two"]
     assert (trace.report.read, dict(trace.report.skipped)) == (3, {reason: 1})
+    assert trace.report.places == {reason: ("job[2]",)}
 
 
 def test_the_span_needs_the_outer_times_only(tmp_path: Path) -> None:

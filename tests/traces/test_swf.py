@@ -70,7 +70,7 @@ def test_lines_become_jobs_from_the_first_submission_on(tmp_path: Path) -> None:
     assert trace.users == (User("12"), User("7"), User("unknown"))
     assert trace.name == "made"
     assert trace.origin == "2017-10-07 00:01:40 UTC"  # 1507334400 is that midnight
-    assert str(trace.report) == "3 rows read, 3 jobs"
+    assert str(trace.report) == "3 rows read, 3 jobs; out of order: 1 [line 8], sorted"
 
 
 def test_logs_may_be_compressed_and_without_a_start(tmp_path: Path) -> None:
@@ -104,6 +104,7 @@ def test_unusable_lines_are_counted_by_reason(
     trace = read_swf(log(tmp_path / "x.swf", row(job=1), row(**{"job": 2, **fields})))
     assert [job.id for job in trace.jobs] == ["1"]
     assert (trace.report.read, dict(trace.report.skipped)) == (2, {reason: 1})
+    assert trace.report.places == {reason: ("line 6",)}
 
 
 BAD = {
@@ -126,3 +127,9 @@ def test_malformed_lines_are_refused(tmp_path: Path, line: str, message: str) ->
     path = log(tmp_path / "x.swf", line)
     with pytest.raises(ValueError, match=re.escape(f"{path}: {message}")):
         read_swf(path)
+
+
+def test_an_empty_file_is_refused_and_a_log_without_jobs_is_legal(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"x\.swf: line 1: the file is empty"):
+        read_swf(log(tmp_path / "x.swf", header=""))
+    assert read_swf(log(tmp_path / "x.swf")).report.read == 0

@@ -1,0 +1,160 @@
+"""Reader of Gavel's traces, with seven columns (the published ones) or ten (today's program).
+
+D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads",
+OSDI 2020; program and traces are published under the MIT licence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..io import read_json, read_text
+from ..model import check_real
+from .table import Row, Table, lines
+from .trace import Reading, Trace
+
+__all__ = ["read_gavel"]
+
+# The columns, in order; the lines of a trace have no names.
+SEVEN = ("job_type", "command", "steps_option", "needs_data", "total_steps", "arrival", "gpus")
+TEN = (
+    "job_type", "command", "directory", "steps_option", "needs_data", "total_steps", "gpus",
+    "priority", "deadline", "arrival",
+)  # fmt: skip
+FORMS = {len(SEVEN): SEVEN, len(TEN): TEN}
+
+Speeds = str | Path | Mapping[str, float]
+Lookup = Callable[[str, int], float | None]
+
+
+def read_gavel(
+    path: str | Path, *, steps_per_second: Speeds | None = None, model: str = "v100"
+) -> Trace:
+    """Read a Gavel trace; its steps become seconds by the speeds that you give.
+
+    Parameters
+    ----------
+    path : str or Path
+        Plain or gzip. Columns are separated by tabs and have no names; there are seven (job type,
+        command, steps option, needs data, total steps, arrival, GPUs) or ten (job type, command,
+        directory, steps option, needs data, total steps, GPUs, priority weight, deadline, arrival),
+        the same in every line.
+    steps_per_second : str, Path or mapping
+        Speed of each job type: a CSV with the columns job_type and steps_per_second, a mapping of
+        that meaning, or Gavel's ``simulation_throughputs.json``, where the speed also depends on
+        the GPUs of the job. It has to cover every job type of the trace. The seven-column traces
+        were made with speeds older than that JSON file.
+    model : str
+        GPU model of the job in ``simulation_throughputs.json``; Gavel made its traces with
+        ``"v100"``. Not read otherwise.
+
+    Returns
+    -------
+    Trace
+        Job ids are ``row1``, ``row2``, ... in the order of the file. The format names no users:
+        the published seven-column files hold one virtual cluster of Philly each. Weights are the
+        priority weights of ten columns.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be read.
+    ValueError
+        If a file is malformed, or `steps_per_second` is missing or does not cover a job; the
+        message names file, line, value and rule.
+
+    Notes
+    -----
+    - Clock: ``arrival`` in seconds since the first job, a fraction rounded down; time 0 is the
+      first arrival kept.
+    - Work: total steps divided by steps per second, a fraction rounded up.
+    - Skipped and counted: no GPUs (0), unknown arrival ("unknown submission"), unknown steps
+      ("unknown duration"), zero steps ("zero duration"). Negative numbers are errors.
+    - Deadlines (the SLO of ten columns) are not read.
+    """
+    if steps_per_second is None:
+        raise ValueError(
+            f"{path}: a Gavel trace has steps and no run times: pass steps_per_second, the path of "
+            "a CSV (job_type,steps_per_second) or of simulation_throughputs.json, or a mapping"
+        )
+    speed = _lookup(steps_per_second, model)
+    reading = Reading(path)
+    names: tuple[str, ...] = ()
+    for place, fields in lines(reading, delimiter="\t", quoted=False):
+        reading.rows += 1
+        names = names or FORMS.get(len(fields), SEVEN)
+        if len(fields) != len(names):
+            wanted = "7 or 10" if reading.rows == 1 else f"the {len(names)} of the first line"
+            raise reading.error(place, f"{len(fields)} columns, not {wanted}")
+        _read_job(reading, Row(reading, place, dict(zip(names, fields, strict=True))), speed)
+    return reading.trace()
+
+
+def _read_job(reading: Reading, row: Row, speed: Lookup) -> None:
+    steps, gpus = row.number("total_steps"), row.count("gpus")
+    weight = _positive(row, "priority") if "priority" in row else 1.0
+    reading.offer(
+        row.place,
+        f"row{reading.rows}",
+        time=row.number("arrival"),
+        duration=steps / _speed(row, gpus, speed) if steps and gpus else steps,
+        gpus=gpus,
+        weight=weight,
+    )
+
+
+def _positive(row: Row, name: str) -> float:
+    value = row.number(name)
+    if not value:
+        raise row.error(f"{name}={row[name]!r} is not above 0")
+    return value
+
+
+def _speed(row: Row, gpus: int, speed: Lookup) -> float:
+    job_type = row.text("job_type", "every job has one")
+    found = speed(job_type, gpus)
+    if found is None:
+        raise row.error(f"steps_per_second has no job type {job_type!r} on {gpus} GPUs")
+    if not found > 0:
+        raise row.error(f"steps_per_second of {job_type!r} on {gpus} GPUs is {found}, not above 0")
+    return found
+
+
+# --- speeds --------------------------------------------------------------------------------------
+
+
+def _lookup(speeds: Speeds, model: str) -> Lookup:
+    """Return the function from job type and GPUs to steps per second."""
+    if isinstance(speeds, Mapping):
+        table = {
+            job_type: check_real("steps_per_second", repr(job_type), value, positive=True)
+            for job_type, value in speeds.items()
+        }
+    elif read_text(speeds).lstrip().startswith("{"):
+        return _throughputs(speeds, model)
+    else:
+        reading = Reading(speeds)
+        table = {
+            row.id("job_type"): _positive(row, "steps_per_second")
+            for row in Table(reading, "job_type", "steps_per_second")
+        }
+    return lambda job_type, gpus: table.get(job_type)
+
+
+def _throughputs(path: str | Path, model: str) -> Lookup:
+    """Speeds of jobs that have their GPUs alone, from ``simulation_throughputs.json``."""
+    data = read_json(path)
+    table = data.get(model)
+    if not isinstance(table, dict):
+        raise ValueError(f"{path}: model={model!r} is not one of {', '.join(data)}")
+
+    def speed(job_type: str, gpus: int) -> float | None:
+        entry: Any = table.get(str((job_type, gpus)))  # as the program that wrote the keys did
+        if entry is None:
+            return None
+        alone = entry.get("null") if isinstance(entry, dict) else entry
+        return check_real(f"{path}: {model}", f"{(job_type, gpus)}", alone)
+
+    return speed

@@ -1,0 +1,161 @@
+r"""Reader of Slurm's accounting, as ``sacct --parsable2`` prints it.
+
+Slurm documentation, "sacct", https://slurm.schedmd.com/sacct.html. A fitting export is::
+
+    sacct --allusers --allocations --parsable2 --starttime=2024-01-01 --endtime=2024-07-01 \
+      --format=JobID,User,Account,Partition,Submit,Start,End,ElapsedRaw,State,AllocTRES,ReqTRES
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from pathlib import Path
+
+from .table import Row, Table
+from .trace import UNKNOWN, Reading, Trace
+
+__all__ = ["read_sacct"]
+
+IDS = ("JobID", "JobIDRaw")
+USERS = ("User", "Account", "Partition")
+RESOURCES = ("AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES")
+UNFINISHED = ("RUNNING", "SUSPENDED")
+ELAPSED = re.compile(r"(?:(?:(\d+)-)?(\d+):)?(\d+):(\d+)", re.ASCII)  # [[D-]HH:]MM:SS
+# One resource: gres/gpu=4 or gres/gpu:a100=4; in older columns gpu, gpu:4 or gpu:a100:4.
+TRES = re.compile(r"gres/gpu(?P<model>:[^=]+)?=(?P<count>.*)")
+GRES = re.compile(r"(?:gres:)?gpu(?P<model>:[^:]*[^:\d][^:]*)?(?::(?P<count>.*))?")
+
+
+def read_sacct(path: str | Path, *, user: str | None = None) -> Trace:
+    """Read what ``sacct --parsable2`` printed.
+
+    Parameters
+    ----------
+    path : str or Path
+        Plain or gzip. The first line names the columns, in any order, separated by ``|``: JobID or
+        JobIDRaw (the first if both are there); User, Account or Partition; Submit; Start; End;
+        State; at least one of AllocTRES, ReqTRES, AllocGRES, ReqGRES; ElapsedRaw or Elapsed if
+        there is one. Other columns are not read; leave out JobName, which may hold a ``|``.
+    user : {"User", "Account", "Partition"}, optional
+        Column whose values are the users; by default the first of these that the file has.
+
+    Returns
+    -------
+    Trace
+        Job ids are those of Slurm: an array's tasks (``123_4``) and the parts of a heterogeneous
+        job (``123+0``) are jobs of their own. Jobs of every final state are kept, since all of
+        them held their GPUs; the report's notes count them.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    ValueError
+        If the file is malformed; the message names file, line, value and rule. An id that occurs
+        twice is refused: export without ``--duplicates``.
+
+    Notes
+    -----
+    - Clock: ``Submit``, ``YYYY-MM-DDTHH:MM:SS`` on the local clock of the cluster (with ``TZ=UTC``
+      before the command there is no change to summer time); time 0 is the first one kept.
+    - Work in seconds: ``ElapsedRaw``, else ``Elapsed`` (``[[D-]HH:]MM:SS``), else ``End`` minus
+      ``Start``.
+    - GPUs: from the first of AllocTRES, ReqTRES, AllocGRES, ReqGRES that names GPUs. The total
+      ``gres/gpu=4`` counts, and only without it the sum over models (``gres/gpu:a100=4``). The GRES
+      columns of older versions read ``gpu:4`` or ``gpu:a100:4``, and ``gpu`` is one; ReqGRES
+      repeats what was asked for on each node, so AllocTRES is to be preferred. GPU models are not
+      kept.
+    - Skipped and counted, in this order: job step (``123.batch``, ``123.0``; use
+      ``--allocations``), never started (``Start`` is ``Unknown`` or ``None``), still running
+      (``End`` is ``Unknown``, or the state RUNNING or SUSPENDED), end before start, no GPUs,
+      unknown submission, unknown duration, zero duration.
+    """
+    if user is not None and user not in USERS:
+        raise ValueError(f"user={user!r} is not one of {', '.join(map(repr, USERS))}")
+    reading = Reading(path)
+    table = Table(reading, "Submit", "Start", "End", "State", delimiter="|", quoted=False)
+    id = table.need(*IDS)
+    owner = table.need(*([user] if user else USERS))
+    table.need(*RESOURCES)
+    for row in table:
+        _read_job(reading, row, id, owner)
+    return reading.trace(origin=reading.first_time(), tally="State")
+
+
+def _read_job(reading: Reading, row: Row, id: str, owner: str) -> None:
+    name = row.id(id)
+    if "." in name:
+        reading.skip(row.place, "job step")
+        return
+    state = row.text("State", "every job has one").split()[0].rstrip("+")  # CANCELLED by 1000
+    start, end = row.time("Start"), row.time("End")
+    reason = _unusable(start, end, state)
+    submitted, duration, gpus = row.time("Submit"), _duration(row, start, end), _gpus(row)
+    if reason:
+        reading.skip(row.place, reason)
+        return
+    reading.offer(
+        row.place,
+        name,
+        time=submitted,
+        duration=duration,
+        gpus=gpus,
+        user=row.text(owner, "every job has one"),
+        tag=state,
+    )
+
+
+def _unusable(start: datetime | None, end: datetime | None, state: str) -> str:
+    if start is None:
+        return "never started"
+    if end is None or state in UNFINISHED:
+        return "still running"
+    return "end before start" if end < start else ""
+
+
+def _duration(row: Row, start: datetime | None, end: datetime | None) -> float | None:
+    if "ElapsedRaw" in row:
+        return row.number("ElapsedRaw")
+    if "Elapsed" in row:
+        return _elapsed(row)
+    return None if start is None or end is None else (end - start).total_seconds()
+
+
+def _elapsed(row: Row) -> float | None:
+    text = row["Elapsed"]
+    if text in UNKNOWN:
+        return None
+    match = ELAPSED.fullmatch(text)
+    if match is None:
+        raise row.error(f"Elapsed={text!r} is not of the form [[D-]HH:]MM:SS")
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    return ((24 * days + hours) * 60 + minutes) * 60 + seconds
+
+
+def _gpus(row: Row) -> int:
+    for column in RESOURCES:
+        if column in row:
+            gpus = _named(row, column)
+            if gpus is not None:
+                return gpus
+    return 0
+
+
+def _named(row: Row, column: str) -> int | None:
+    """Return the GPUs that a column names; None where it names none."""
+    text = re.sub(r"\(.*?\)", "", row[column])  # gpu:2(IDX:0-1)
+    parts = [part.strip() for part in text.split(",")]
+    found = [match for part in parts if (match := TRES.fullmatch(part) or GRES.fullmatch(part))]
+    if not found:
+        return None
+    total = [match for match in found if match["model"] is None]
+    return sum(_count(row, column, match["count"]) for match in total or found)
+
+
+def _count(row: Row, column: str, text: str | None) -> int:
+    if text is None:  # gpu alone is one
+        return 1
+    if not re.fullmatch(r"\d+", text, re.ASCII):
+        raise row.error(f"{column}={row[column]!r} has GPUs that are not an integer")
+    return int(text)

@@ -1,0 +1,333 @@
+"""What holds of every reader, on files written here in the nine formats from the same rows."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gangsched.instances import Trace
+from gangsched.instances.traces import READERS, read_gavel
+
+START = datetime(2020, 6, 9, 18, 0, 0)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A job as a log may have it; times in minutes, so that every format can say them."""
+
+    submit: int
+    duration: int
+    gpus: int
+    user: str
+
+
+def when(minutes: int) -> str:
+    return str(START + timedelta(minutes=minutes))
+
+
+def table(header: str, rows: list[str]) -> str:
+    return "\n".join([header, *rows]) + "\n"
+
+
+def alibaba(rows: list[Line]) -> str:
+    return table(
+        "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,"
+        "deletion_time,scheduled_time",
+        [
+            f"{i},1,1,{r.gpus},1000,,LS,Failed,{60 * r.submit},{60 * (r.submit + r.duration) + 7},"
+            f"{60 * r.submit + 7}"
+            for i, r in enumerate(rows, 1)
+        ],
+    )
+
+
+def chronus(rows: list[Line]) -> str:
+    return table(
+        "job_id,user,num_gpu,submit_time,iterations,model_name,duration,interval,"
+        "expect_time_list,expect_value_list,best_effort,job_type",
+        [
+            f"{i},{r.user},{r.gpus},{r.submit},9,vgg16,{r.duration},5,9-9,10-8,0,soft"
+            for i, r in enumerate(rows, 1)
+        ],
+    )
+
+
+def gavel(rows: list[Line]) -> str:
+    return "".join(
+        f"A (batch size 1)\tcd x\t-n\t1\t{120 * r.duration}\t{60 * r.submit:f}\t{r.gpus}\n"
+        for r in rows
+    )
+
+
+def helios(rows: list[Line]) -> str:
+    return table(
+        "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,"
+        "queue",
+        [
+            f"{i},u1,{r.user},{r.gpus},4,1,FAILED,{when(r.submit)},,,{60 * r.duration},0"
+            for i, r in enumerate(rows, 1)
+        ],
+    )
+
+
+def itp(rows: list[Line]) -> str:
+    return table(
+        "job_id,submission_time,duration,num_gpu",
+        [f"{i},{60 * r.submit},{60 * r.duration},{r.gpus}" for i, r in enumerate(rows, 1)],
+    ).rstrip("\n")
+
+
+def philly_csv(rows: list[Line]) -> str:
+    return table(
+        "timestamp,duration,num_gpus,gpu_time,cluster",
+        [f"{when(r.submit)},{60.0 * r.duration},{r.gpus},0,{r.user}" for r in rows],
+    )
+
+
+def philly_json(rows: list[Line]) -> str:
+    return json.dumps(
+        [
+            {
+                "status": "Pass",
+                "vc": r.user,
+                "jobid": str(i),
+                "user": "x",
+                "submitted_time": when(r.submit),
+                "attempts": [
+                    {
+                        "start_time": when(r.submit + 3),
+                        "end_time": when(r.submit + 3 + r.duration),
+                        "detail": [{"ip": "m1", "gpus": list(range(r.gpus))}],
+                    }
+                ],
+            }
+            for i, r in enumerate(rows, 1)
+        ]
+    )
+
+
+def sacct(rows: list[Line]) -> str:
+    return table(
+        "JobID|User|Submit|Start|End|State|AllocTRES",
+        [
+            f"{i}|{r.user}|{when(r.submit).replace(' ', 'T')}|{when(r.submit).replace(' ', 'T')}"
+            f"|{when(r.submit + r.duration).replace(' ', 'T')}|FAILED|cpu=2,gres/gpu={r.gpus}"
+            for i, r in enumerate(rows, 1)
+        ],
+    )
+
+
+def swf(rows: list[Line]) -> str:
+    return "; comment\n" + "".join(
+        f"{i} {60 * r.submit} -1 {60 * r.duration} {r.gpus} -1 -1 -1 -1 -1 1 {r.user} "
+        "-1 -1 -1 -1 -1 -1\n"
+        for i, r in enumerate(rows, 1)
+    )
+
+
+def read_seven(path: str | Path) -> Trace:
+    return read_gavel(path, steps_per_second={"A (batch size 1)": 2})
+
+
+@dataclass(frozen=True)
+class Format:
+    write: Callable[[list[Line]], str]
+    read: Callable[[str | Path], Trace]
+    prefix: str = ""
+    users: bool = True
+    no_gpus: str = "no GPUs"
+    zero: str = "zero duration"
+    ids: bool = True
+
+
+FORMATS = {
+    "alibaba": Format(alibaba, READERS["alibaba"], users=False),
+    "chronus": Format(chronus, READERS["chronus"]),
+    "gavel": Format(gavel, read_seven, prefix="row", users=False, ids=False),
+    "helios": Format(helios, READERS["helios"]),
+    "itp": Format(itp, READERS["itp"], users=False),
+    "philly-csv": Format(philly_csv, READERS["philly-csv"], prefix="row", ids=False),
+    "philly-json": Format(philly_json, READERS["philly-json"], no_gpus="no GPUs in any attempt"),
+    "sacct": Format(sacct, READERS["sacct"]),
+    "swf": Format(swf, READERS["swf"], no_gpus="no processors", zero="zero run time"),
+}
+LINES = st.builds(
+    Line,
+    submit=st.integers(0, 50),
+    duration=st.integers(0, 4),
+    gpus=st.integers(0, 9),
+    user=st.sampled_from(["1", "2", "10"]),
+)
+ANY = pytest.mark.parametrize("name", FORMATS)
+SEVERAL = [Line(5, 1, 1, "1"), Line(2, 0, 4, "2"), Line(3, 2, 2, "10"), Line(4, 1, 0, "1")]
+
+
+def read(folder: Path, name: str, text: str) -> Trace:
+    path = folder / "log"
+    path.write_text(text, encoding="utf-8")
+    return FORMATS[name].read(path)
+
+
+def test_every_reader_is_covered() -> None:
+    assert set(FORMATS) == set(READERS)
+
+
+@ANY
+@given(rows=st.lists(LINES, min_size=1, max_size=12))
+def test_every_row_is_a_job_or_is_counted(
+    tmp_path_factory: pytest.TempPathFactory, name: str, rows: list[Line]
+) -> None:
+    form = FORMATS[name]
+    trace = read(tmp_path_factory.mktemp("x"), name, form.write(rows))
+    kept = [(r, f"{form.prefix}{i}") for i, r in enumerate(rows, 1) if r.gpus and r.duration]
+    first = min((r.submit for r, _ in kept), default=0)
+    expected = [
+        (id, 60 * (r.submit - first), 60 * r.duration, r.gpus, r.user if form.users else "")
+        for r, id in sorted(kept, key=lambda item: item[0].submit)  # stable
+    ]
+    assert [(j.id, j.release, j.work, j.gpus, j.user) for j in trace.jobs] == expected
+    users = sorted({r.user for r, _ in kept}) if form.users else []
+    assert [user.id for user in trace.users] == users
+    report = trace.report
+    assert report.read == len(rows)
+    assert sum(report.skipped.values()) == len(rows) - len(kept)
+    assert set(report.skipped) <= {form.no_gpus, form.zero}
+    certain = Counter(
+        form.no_gpus if r.duration else form.zero for r in rows if bool(r.gpus) != bool(r.duration)
+    )
+    assert all(report.skipped[reason] >= count for reason, count in certain.items())
+    assert {reason: len(places) for reason, places in report.places.items()} == {
+        reason: min(3, count) for reason, count in report.skipped.items()
+    }
+    late = sum(b.submit < a.submit for (a, _), (b, _) in zip(kept, kept[1:], strict=False))
+    noted = [note for note in report.notes if note.startswith("out of order: ")]
+    assert len(noted) == (late > 0)
+    assert all(re.match(f"out of order: {late} ", note) for note in noted)
+
+
+@ANY
+def test_the_report_names_the_rows(tmp_path: Path, name: str) -> None:
+    report = read(tmp_path, name, FORMATS[name].write(SEVERAL)).report
+    offset = {"gavel": 1, "philly-json": 0}.get(name, 2)
+    rows = [f"job[{i}]" if name == "philly-json" else f"line {i + offset}" for i in range(4)]
+    assert report.places == {
+        FORMATS[name].zero: (rows[1],),
+        FORMATS[name].no_gpus: (rows[3],),
+    }
+    assert f"out of order: 1 [{rows[2]}], sorted" in report.notes
+
+
+@ANY
+def test_logs_may_be_compressed(tmp_path: Path, name: str) -> None:
+    text = FORMATS[name].write(SEVERAL)
+    (tmp_path / "packed").write_bytes(gzip.compress(text.encode()))
+    assert FORMATS[name].read(tmp_path / "packed").jobs == read(tmp_path, name, text).jobs
+
+
+@ANY
+@pytest.mark.parametrize("text", ["", "\n\n"])
+def test_an_empty_file_is_refused(tmp_path: Path, name: str, text: str) -> None:
+    message = "not JSON" if name == "philly-json" else "line 1: the file is empty"
+    with pytest.raises(ValueError, match=f"log: .*{message}"):
+        read(tmp_path, name, text)
+
+
+@ANY
+def test_a_missing_file_is_an_os_error(tmp_path: Path, name: str) -> None:
+    with pytest.raises(FileNotFoundError):
+        FORMATS[name].read(tmp_path / "none")
+
+
+@pytest.mark.parametrize("name", [name for name, form in FORMATS.items() if form.ids])
+def test_an_id_that_occurs_twice_is_refused(tmp_path: Path, name: str) -> None:
+    text = FORMATS[name].write(SEVERAL)
+    twice = (
+        json.dumps(json.loads(text) + json.loads(text)[:1])
+        if name == "philly-json"
+        else text.rstrip("\n") + "\n" + text.splitlines()[1]
+    )
+    first, last = ("job[0]", "job[4]") if name == "philly-json" else ("line 2", "line 6")
+    with pytest.raises(ValueError, match=re.escape(f"log: {last}: ")) as caught:
+        read(tmp_path, name, twice)
+    assert f"='1' occurs at {first} too, it is unique" in str(caught.value)
+
+
+@ANY
+def test_wrong_columns_are_refused(tmp_path: Path, name: str) -> None:
+    """The file of another format is not read as something else."""
+    for other in FORMATS:
+        if other != name:
+            with pytest.raises(ValueError, match=re.escape(str(tmp_path / "log"))):
+                read(tmp_path, name, FORMATS[other].write(SEVERAL))
+
+
+@ANY
+@given(data=st.data())
+def test_damaged_files_are_refused_with_the_file_or_read(
+    tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject
+) -> None:
+    """No exception but ValueError that begins with the file, whatever a character becomes."""
+    text = FORMATS[name].write(SEVERAL)
+    at = data.draw(st.integers(0, len(text) - 1))
+    put = data.draw(st.sampled_from(["", "-", "x", ",", "|", "\t", "\n", '"', "9", "e5", "nan"]))
+    folder = tmp_path_factory.mktemp("x")
+    try:
+        trace = read(folder, name, text[:at] + put + text[at + 1 :])
+    except ValueError as error:
+        assert str(error).startswith(str(folder / "log"))  # noqa: PT017
+    else:
+        assert len(trace.jobs) == trace.report.kept
+
+
+@pytest.mark.parametrize("name", ["alibaba", "chronus", "gavel", "itp", "philly-csv", "swf"])
+def test_fractions_round_submissions_down_and_durations_up(tmp_path: Path, name: str) -> None:
+    unit = 60 if name == "chronus" else 1
+    submit, duration = 7.9 / unit, 2.1 / unit
+    texts: dict[str, Any] = {
+        "alibaba": alibaba(SEVERAL[:1]).replace("300,367,307", f"{submit},{12.1},{10}"),
+        "chronus": chronus(SEVERAL[:1]).replace(",5,9,vgg16,1,", f",{submit},9,vgg16,{duration},"),
+        "gavel": gavel(SEVERAL[:1]).replace("\t120\t300.000000", f"\t{4.2}\t{submit}"),
+        "itp": itp(SEVERAL[:1]).replace("300,60", f"{submit},{duration}"),
+        "philly-csv": philly_csv(SEVERAL[:1]).replace("60.0", f"{duration}"),
+        "swf": swf(SEVERAL[:1]).replace("300 -1 60", f"{submit} -1 {duration}"),
+    }
+    (job,) = read(tmp_path, name, texts[name]).jobs
+    assert job.work == 3
+    if name == "philly-csv":  # times of whole seconds
+        return
+    early = {"alibaba": 6.5, "chronus": 6.5 / 60, "gavel": 6.5, "itp": 6.5, "swf": 6.5}[name]
+    again = texts[name].replace(str(submit), str(early)).splitlines()[-1]
+    again = again.replace("1,", "2,", 1) if name in ("alibaba", "chronus", "itp") else again
+    again = again.replace("1 ", "2 ", 1) if name == "swf" else again
+    trace = read(tmp_path, name, texts[name].rstrip("\n") + "\n" + again)
+    assert [job.release for job in trace.jobs] == [0, math.floor(7.9) - math.floor(6.5)]
+
+
+def test_an_error_of_the_arithmetic_costs_no_second(tmp_path: Path) -> None:
+    assert 60 * 4.15 > 249  # by 3e-14, so that rounding up gives 250
+    assert 60 * 2.05 < 123  # rounding down gives 122
+    rows = chronus([Line(0, 1, 1, "1"), Line(1, 1, 1, "1")])
+    text = rows.replace(",0,9,vgg16,1,", ",0,9,vgg16,4.15,").replace(",1,9,", ",2.05,9,")
+    jobs = read(tmp_path, "chronus", text).jobs
+    assert [(job.release, job.work) for job in jobs] == [(0, 249), (123, 60)]
+
+
+@pytest.mark.parametrize("name", [name for name in FORMATS if name != "philly-json"])
+@pytest.mark.parametrize("number", ["1_0", "\u0663"])
+def test_numbers_are_plain_digits(tmp_path: Path, name: str, number: str) -> None:
+    """Python reads both; a log that has them is damaged."""
+    text = FORMATS[name].write([Line(5, 1, 7777, "1")])
+    with pytest.raises(ValueError, match=f"'[^']*{number}'.*an integer|'{number}' is not a number"):
+        read(tmp_path, name, text.replace("7777", number))
