@@ -1,16 +1,21 @@
 """Replay the proof of a bound, in exact arithmetic and without the code that found it.
 
-Nothing here imports :mod:`gangsched.analysis.bounds`: durations are computed again from the
-problem's definition of one iteration, sums and knapsacks are integers, no float takes part.
+Nothing here imports :mod:`gangsched.analysis.bounds` or :mod:`gangsched.analysis.online_bounds`:
+durations are computed again from the problem's definition of one iteration, sums, knapsacks and
+schedules are integers, no float takes part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import heapq
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from math import ceil
 from typing import Any
 
 import numpy as np
 
+from ..formulations.completion_time import CompletionTime
 from ..formulations.rar_ddls import RarDdls
 from ..solvers.result import Bound
 
@@ -36,7 +41,8 @@ def verify_bound(problem: Any, bound: Bound) -> None:
     Parameters
     ----------
     problem : Problem
-        The problem that the bound is claimed for; of this version: :class:`RarDdls`.
+        The problem that the bound is claimed for; of this version: :class:`RarDdls`,
+        :class:`CompletionTime`.
     bound : Bound
 
     Raises
@@ -49,13 +55,13 @@ def verify_bound(problem: Any, bound: Bound) -> None:
 
     Notes
     -----
-    The proofs (N GPUs; G_j, d_j: gang size and shortest duration of job j). On n servers beside p
-    spanning jobs, job j makes phi_j(n, p) progress a slot, and phi does not increase in p: so it
-    needs at least ceil(F_j / phi_j(n, 1)) slots on n servers, and d_j slots, the least of these
-    over all spans, whatever the contention. A schedule of makespan C therefore gives every GPU a
-    set of different jobs that run one after another, with sum of d_j <= C, and puts job j into the
-    sets of G_j GPUs. Each kind of certificate refutes this for one C ("target"), which proves the
-    makespan to be at least C + 1.
+    The proofs for RAR-DDLS (N GPUs; G_j, d_j: gang size and shortest duration of job j). On n
+    servers beside p spanning jobs, job j makes phi_j(n, p) progress a slot, and phi does not
+    increase in p: so it needs at least ceil(F_j / phi_j(n, 1)) slots on n servers, and d_j slots,
+    the least of these over all spans, whatever the contention. A schedule of makespan C therefore
+    gives every GPU a set of different jobs that run one after another, with sum of d_j <= C, and
+    puts job j into the sets of G_j GPUs. Each kind of certificate refutes this for one C
+    ("target"), which proves the makespan to be at least C + 1.
 
     - ``area``: all sets together hold sum_j G_j d_j <= N C.
     - ``longest job``: no set holds a job with d_j > C.
@@ -69,6 +75,18 @@ def verify_bound(problem: Any, bound: Bound) -> None:
       sum_j G_j v_j <= N D.
 
     O(sum_j S) exact rationals for d_j; the knapsack takes O(jobs min(C, sum_j d_j)) steps.
+
+    The proofs for CompletionTime are the three theorems of :mod:`gangsched.analysis.online_bounds`,
+    with f = u_k(U_eps) for the "k" and "eps" of each certificate.
+
+    - ``last job``: r_j + p_j of one job.
+    - ``released work``: a release, and the work of f that comes then or later (Theorem 1).
+    - ``shortest remaining first``: SRPT is run again (Theorem 2).
+    - ``mean busy time``: integers q_j ("densities") and Q ("scale") with q_j a_j <= Q w_j, which is
+      lambda_j <= 1; jobs are put, by falling q_j, into the first idle moments after their releases,
+      which is the priority rule's schedule (Theorem 3).
+
+    O(n log n) for n jobs.
 
     References
     ----------
@@ -99,7 +117,7 @@ def verify_bound(problem: Any, bound: Bound) -> None:
         proven = kinds[kind](problem, bound.certificate)
     except InvalidCertificate as error:
         raise InvalidCertificate(f"{name}: {error}") from None
-    if (bound.value - proven) * (1 if problem.sense.value == "minimise" else -1) > 0:
+    if bound.value > proven if problem.sense.value == "minimise" else bound.value < proven:
         raise InvalidCertificate(f"{name}: the certificate proves {proven}")
 
 
@@ -151,7 +169,7 @@ def _configuration(problem: RarDdls, certificate: Mapping[str, Any]) -> int:
     durations = _durations(problem)
     target = _target(certificate, durations)
     scale = _integer(certificate, "scale", 1)
-    duals = _duals(certificate, len(durations))
+    duals = _integers(certificate, "duals", len(durations))
     worth = _knapsack(durations, duals, min(target, sum(durations)))
     if worth > scale:
         raise InvalidCertificate(
@@ -162,16 +180,17 @@ def _configuration(problem: RarDdls, certificate: Mapping[str, Any]) -> int:
     return target + 1
 
 
-def _duals(certificate: Mapping[str, Any], jobs: int) -> list[int]:
-    duals = certificate.get("duals")
-    if not isinstance(duals, (list, tuple)):
-        raise InvalidCertificate(f"duals={duals!r} is not a list of integers")
-    if len(duals) != jobs:
-        raise InvalidCertificate(f"duals has {len(duals)} entries for {jobs} jobs")
-    for j, value in enumerate(duals):
+def _integers(certificate: Mapping[str, Any], name: str, jobs: int) -> list[int]:
+    """One integer >= 0 a job."""
+    values = certificate.get(name)
+    if not isinstance(values, (list, tuple)):
+        raise InvalidCertificate(f"{name}={values!r} is not a list of integers")
+    if len(values) != jobs:
+        raise InvalidCertificate(f"{name} has {len(values)} entries for {jobs} jobs")
+    for j, value in enumerate(values):
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise InvalidCertificate(f"duals[{j}]={value!r} is not an integer >= 0")
-    return list(duals)
+            raise InvalidCertificate(f"{name}[{j}]={value!r} is not an integer >= 0")
+    return list(values)
 
 
 def _knapsack(sizes: list[int], values: list[int], capacity: int) -> int:
@@ -236,8 +255,137 @@ def _fewest(problem: RarDdls) -> list[int]:
     return [sum(sizes[: n + 1]) for n in range(len(sizes))]
 
 
-#: what each kind of certificate proves, by problem: the least makespan it leaves possible
-RULES: Mapping[type, Mapping[str, Callable[[Any, Mapping[str, Any]], int]]] = {
+# --- completion times ----------------------------------------------------------------------------
+
+
+def _last_job(problem: CompletionTime, certificate: Mapping[str, Any]) -> int:
+    _require_makespan(problem)
+    j = _integer(certificate, "job", 0)
+    if j >= len(problem.jobs):
+        raise InvalidCertificate(f"job={j} is not one of the {len(problem.jobs)} jobs")
+    return problem.jobs[j].release + (problem.jobs[j].work or 0)
+
+
+def _released_work(problem: CompletionTime, certificate: Mapping[str, Any]) -> int:
+    _require_makespan(problem)
+    units, sizes = _fast_machine(problem, certificate)
+    first = _integer(certificate, "release", 0)
+    late = [a for a, job in zip(sizes, problem.jobs, strict=True) if job.release >= first]
+    return first - (-sum(late) // units) if any(late) else 0
+
+
+def _require_makespan(problem: CompletionTime) -> None:
+    if problem.measure != "makespan":
+        raise InvalidCertificate(f"it bounds a makespan, and the measure is {problem.measure!r}")
+
+
+def _shortest_first(problem: CompletionTime, certificate: Mapping[str, Any]) -> int | Fraction:
+    if problem.measure not in ("completion", "flow") or len(set(problem.weights)) > 1:
+        raise InvalidCertificate(
+            f"measure={problem.measure!r} and {len(set(problem.weights))} different weights; it "
+            "bounds 'completion' and 'flow' with equal weights"
+        )
+    units, sizes = _fast_machine(problem, certificate)
+    releases = [job.release for job in problem.jobs]
+    earliest = sorted(job.release + (job.work or 0) for job in problem.jobs)
+    ends = _srpt(sorted(zip((r * units for r in releases), sizes, strict=True)))
+    total = sum(max(-(-s // units), e) for s, e in zip(ends, earliest, strict=True))
+    since = sum(releases) if problem.measure == "flow" else 0
+    return _rounded(problem, Fraction(max(problem.weights, default=0) * (total - since)))
+
+
+def _srpt(jobs: Sequence[tuple[int, int]]) -> list[int]:
+    """Ends of (release, size), sorted by release, under SRPT, in their order."""
+    now, left, ends = 0, list[int](), list[int]()
+    for release, size in jobs:
+        while left and now + left[0] <= release:
+            now += heapq.heappop(left)
+            ends.append(now)
+        if left:
+            left[0] -= release - now  # the least one gets less: the heap stays one
+        now = release
+        heapq.heappush(left, size)
+    for size in sorted(left):
+        now += size
+        ends.append(now)
+    return ends
+
+
+def _mean_busy_time(problem: CompletionTime, certificate: Mapping[str, Any]) -> int | Fraction:
+    units, sizes = _fast_machine(problem, certificate)
+    densities = _integers(certificate, "densities", len(sizes))
+    scale = _integer(certificate, "scale", 1)
+    if problem.measure == "makespan":
+        raise InvalidCertificate("it bounds sums over the jobs, and the measure is 'makespan'")
+    weights, divisors = problem.weights, problem.divisors()
+    alone, total = 0, 0
+    for j, job in enumerate(problem.jobs):
+        share = densities[j] * sizes[j] * problem.scale * divisors[j]
+        if share > scale * weights[j]:
+            raise InvalidCertificate(f"densities[{j}]={densities[j]} gives job {job.id!r} lambda>1")
+        work = job.work or 0
+        since = job.release if problem.measure == "completion" else 0
+        alone += weights[j] * (since + work // divisors[j])
+        total -= densities[j] * sizes[j] * units * (2 * job.release + work)
+    total += _moments([job.release * units for job in problem.jobs], sizes, densities)
+    gain = Fraction(total * problem.scale, 2 * scale * units)
+    return _rounded(problem, alone + gain)
+
+
+def _moments(releases: list[int], sizes: list[int], densities: list[int]) -> int:
+    """Sum of q (e^2 - s^2) over the pieces [s, e) of the priority rule's schedule.
+
+    What is busy between two releases is always the first part of the time between them, as jobs
+    come by falling density and each fills the first idle moments.
+    """
+    starts = sorted(set(releases))
+    filled = list(starts)
+    until = [*starts[1:], max(starts, default=0) + sum(sizes)]
+    at = {release: k for k, release in enumerate(starts)}
+    later = list(range(len(starts)))  # where to look for idle time after each start
+    total = 0
+    for j in sorted(range(len(sizes)), key=lambda j: -densities[j]):
+        left = sizes[j] if densities[j] else 0
+        k = at[releases[j]]
+        while left:
+            while later[k] != k:
+                later[k] = later[later[k]]
+                k = later[k]
+            piece = min(left, until[k] - filled[k])
+            total += densities[j] * piece * (2 * filled[k] + piece)
+            filled[k] += piece
+            left -= piece
+            if left:
+                later[k] = k + 1
+    return total
+
+
+def _fast_machine(problem: CompletionTime, certificate: Mapping[str, Any]) -> tuple[int, list[int]]:
+    """N, and N f(D) p of every job."""
+    total = problem.instance.cluster.gpus
+    k, eps = _integer(certificate, "k", 0), _integer(certificate, "eps", 0)
+    if 2 * eps > total:
+        raise InvalidCertificate(f"eps={eps} exceeds half of the {total} GPUs")
+    widths = [_stepped(_thresholded(job.gpus, total, eps), total, k) for job in problem.jobs]
+    works = [job.work or 0 for job in problem.jobs]
+    return max(k, 1) * total, [b * p for b, p in zip(widths, works, strict=True)]
+
+
+def _rounded(problem: CompletionTime, value: Fraction) -> int | Fraction:
+    """`value` in units of 1 / scale, rounded up where objectives are integers."""
+    value /= problem.scale
+    return ceil(value) if problem.integral else value
+
+
+#: what each kind of certificate proves, by problem: the least objective it leaves possible
+Rule = Callable[[Any, Mapping[str, Any]], int | Fraction]
+RULES: Mapping[type, Mapping[str, Rule]] = {
+    CompletionTime: {
+        "last job": _last_job,
+        "released work": _released_work,
+        "shortest remaining first": _shortest_first,
+        "mean busy time": _mean_busy_time,
+    },
     RarDdls: {
         "area": _area,
         "longest job": _longest_job,

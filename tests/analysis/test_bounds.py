@@ -336,7 +336,10 @@ def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyP
     assert modules == {
         "__future__",
         "collections.abc",
+        "fractions",
+        "math",
         "typing",
+        "formulations.completion_time",
         "formulations.rar_ddls",
         "solvers.result",
     }
