@@ -131,9 +131,12 @@ class Schedule:
             )
         for i in np.flatnonzero(self.gpus + self.ps == 0)[:1]:
             raise ValueError(f"schedule: entry {i} on node {self.node[i]} uses nothing")
-        segment = np.repeat(np.arange(self.job.size), np.diff(self.ptr))
-        pairs = np.stack([segment, self.node])
-        if np.unique(pairs, axis=1).shape[1] != segment.size:
+        length = np.diff(self.ptr)
+        several = np.repeat(length > 1, length)  # most gangs of a long run are on one node
+        segment = np.repeat(np.arange(self.job.size), length)[several]
+        node = self.node[several]
+        order = np.lexsort((node, segment))
+        if np.any((np.diff(segment[order]) == 0) & (np.diff(node[order]) == 0)):
             raise ValueError("schedule: a node occurs twice in one segment")
 
     @classmethod

@@ -1,0 +1,404 @@
+"""The checker of runs: a correct run passes, each way of breaking one is named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gangsched.analysis.check_run import violations
+from gangsched.analysis.run import EventKind, Run
+from gangsched.instances import Cluster, Instance, Job
+from gangsched.solvers import Stop
+from gangsched.solvers.policy import Preempts
+from hand_run import (
+    FINISH,
+    INSTANCE,
+    KILL,
+    LEFT,
+    PIECES,
+    REJECTED,
+    RULES,
+    SUSPEND,
+    Piece,
+    hand_run,
+    log_of,
+    with_events,
+    with_record,
+)
+
+VISIBLE, START = EventKind.VISIBLE, EventKind.START
+
+
+def pieces(**other: Piece | None) -> tuple[Piece, ...]:
+    """The good segments with some replaced (p0=...) or left out (p0=None), and p6, p7 added."""
+    every = {f"p{i}": piece for i, piece in enumerate(PIECES)} | other
+    return tuple(piece for piece in every.values() if piece is not None)
+
+
+def broken(run: Run, *, preempts: Preempts | None = None, **how: Any) -> list[str]:
+    return violations(run, INSTANCE, preempts=preempts, **how)
+
+
+# --- correct runs --------------------------------------------------------------------------------
+
+
+def test_a_correct_run_passes() -> None:
+    run = hand_run()
+    assert broken(run) == []
+    assert broken(run, preempts=Preempts.LEASE) == []
+    assert broken(run, preempts=Preempts.ALWAYS) == []
+
+
+def test_the_order_of_segments_does_not_matter() -> None:
+    assert broken(hand_run(PIECES[::-1])) == []
+
+
+def test_a_run_that_was_stopped_passes_with_segments_until_then() -> None:
+    cut = (
+        Piece(0, 0, 120, {0: 4, 1: 2}, None),
+        *PIECES[1:3],
+        Piece(4, 60, 120, {1: 1}, None),
+    )
+    left = {**LEFT, 0: 80, 3: 90, 4: 40}
+    run = hand_run(cut, left=left, stop=Stop.ITERATION_LIMIT, now=120)
+    assert broken(run) == []
+    # a job that starts in the last round has no segment yet
+    at_last = with_events(run, [*log_of(run), (120, 3, START)])
+    assert broken(with_record(at_last, starts={3: 2})) == []
+
+
+def test_a_job_that_is_not_visible_yet_has_no_event() -> None:
+    run = hand_run((Piece(0, 0, 30, {0: 4, 1: 2}, None),), now=30, stop=Stop.INTERRUPTED)
+    run = with_record(run, left={0: 170, 1: 50, 3: 150, 4: 100})
+    assert broken(run) == []
+    assert len(run.events) == 2
+
+
+def test_a_run_without_jobs_passes() -> None:
+    nothing = Instance(Cluster.of_sizes([1]), [])
+    assert violations(hand_run((), instance=nothing, rejected=()), nothing) == []
+
+
+ASYNC = replace(RULES, synchronous=False)
+LEASED = (*PIECES[:2], Piece(3, 60, 180, {1: 1}, SUSPEND), Piece(3, 180, 235, {2: 1}))
+
+
+def test_an_asynchronous_lease_ends_on_its_own_clock() -> None:
+    run = hand_run((*LEASED, Piece(4, 60, 160, {1: 1})), rules=ASYNC)
+    assert broken(run, preempts=Preempts.LEASE) == []
+    assert broken(run, preempts=Preempts.NEVER) == [
+        "lease: job 'd' runs from 60 and is stopped at 180, the policy never preempts"
+    ]
+
+
+def test_a_kill_keeps_the_leases_that_have_ended() -> None:
+    # e runs from 60, so a kill at 240 leaves it the 120 s of the lease until 180
+    long = [replace(job, work=130) if job.id == "e" else job for job in INSTANCE.jobs]
+    instance = replace(INSTANCE, jobs=long)
+
+    def found(*rest: Piece) -> list[str]:
+        run = hand_run((*LEASED, *rest), rules=ASYNC, instance=instance)
+        return violations(run, instance, preempts=Preempts.LEASE)
+
+    killed = Piece(4, 60, 240, {1: 1}, KILL)
+    assert found(killed, Piece(4, 300, 335, {1: 1})) == []
+    assert found(killed, Piece(4, 300, 330, {1: 1})) == [
+        "completion: job 'e' ends at 330, from 300 with 25 s of overhead it must end at 335"
+    ]
+    early = Piece(4, 60, 120, {1: 1}, KILL)  # within its first lease: nothing is left
+    assert found(early, Piece(4, 180, 335, {1: 1})) == []
+
+
+def test_spread_gangs_pass_where_they_may() -> None:
+    spread = pieces(p1=Piece(1, 60, 110, {1: 1, 2: 1}), p2=Piece(3, 60, 120, {2: 1}, SUSPEND),
+                    p3=Piece(3, 120, 235, {1: 1}))  # fmt: skip
+    assert broken(hand_run(spread, rules=replace(RULES, spread=True))) == []
+    assert broken(hand_run(spread)) == [
+        "placement: job 'b' of 2 GPUs has {1: 1, 2: 1} from 60, which is not consolidated"
+    ]
+
+
+# --- broken in one way ---------------------------------------------------------------------------
+
+SEGMENTS = {
+    "gang": (
+        pieces(p1=Piece(1, 60, 110, {2: 1})),
+        ["gang: job 'b' holds 1 GPUs from 60, its gang is 2"],
+    ),
+    "whole nodes": (
+        pieces(p0=Piece(0, 0, 200, {0: 3, 1: 3}), p4=Piece(4, 60, 180, {0: 1}, KILL)),
+        ["placement: job 'a' of 6 GPUs has {0: 3, 1: 3} from 0, which is not consolidated"],
+    ),
+    "one size": (
+        pieces(p0=Piece(0, 0, 200, {0: 4, 2: 2}), p1=Piece(1, 240, 290, {2: 2}),
+               p3=Piece(3, 120, 235, {0: 1})),
+        ["placement: job 'a' of 6 GPUs has {0: 4, 2: 2} from 0, which is not consolidated",
+         "capacity: node 0 gives 5 GPUs at 120, it has 4"],
+    ),
+    "capacity": (
+        pieces(p4=Piece(4, 60, 180, {2: 1}, KILL)),
+        ["capacity: node 2 gives 3 GPUs at 60, it has 2"],
+    ),
+    "capacity between other starts": (
+        pieces(p1=Piece(1, 180, 230, {1: 2}), p3=Piece(3, 180, 295, {1: 1})),
+        ["capacity: node 1 gives 5 GPUs at 180, it has 4"],
+    ),
+    "release": (
+        pieces(p1=Piece(1, 0, 50, {2: 2})),
+        ["release: job 'b' starts at 0, it is visible from 60",
+         "events: job 'b' has START at first, at 0",
+         "events: job 'b' has VISIBLE after FINISH, at 60"],
+    ),
+    "start between rounds": (
+        pieces(p5=Piece(4, 250, 315, {0: 1})),
+        ["round: job 'e' starts at 250, not a multiple of 60"],
+    ),
+    "suspended between rounds": (
+        pieces(p2=Piece(3, 60, 110, {1: 1}, SUSPEND), p3=Piece(3, 120, 245, {2: 1})),
+        ["round: job 'd' is stopped at 110, not a multiple of 60"],
+    ),
+    "killed between rounds": (
+        pieces(p4=Piece(4, 60, 190, {1: 1}, KILL)),
+        ["round: job 'e' is stopped at 190, not a multiple of 60"],
+    ),
+    "renewal": (
+        pieces(p3=Piece(3, 120, 235, {1: 1})),
+        ["renewal: job 'd' stops and starts at 120 on the same nodes"],
+    ),
+    "completes late": (
+        pieces(p1=Piece(1, 60, 111, {2: 2})),
+        ["completion: job 'b' ends at 111, from 60 with 0 s of overhead it must end at 110"],
+    ),
+    "no overhead paid": (
+        pieces(p3=Piece(3, 120, 210, {2: 1})),
+        ["completion: job 'd' ends at 210, from 120 with 25 s of overhead it must end at 235"],
+    ),
+    "killed and keeps all": (
+        pieces(p5=Piece(4, 240, 270, {0: 1})),
+        ["completion: job 'e' ends at 270, from 240 with 25 s of overhead it must end at 305"],
+    ),
+    "ends in its overhead": (
+        pieces(p2=Piece(3, 60, 240, {1: 1}, SUSPEND), p3=Piece(3, 240, 260, {2: 1})),
+        ["completion: job 'd' ends at 260, from 240 with 25 s of overhead it must end at 235"],
+    ),
+    "after the end of the run": (
+        pieces(p5=Piece(4, 360, 425, {0: 1})),
+        ["order: job 'e' runs until 425, the run only until 360"],
+    ),
+}  # fmt: skip
+
+
+def test_overlapping_segments_of_a_job_are_named() -> None:
+    found = broken(hand_run(pieces(p3=Piece(3, 60, 175, {2: 1}))))
+    assert found[0] == "order: job 'd' starts at 60 in its segment [60, 120)"
+    assert "events: job 'd' has START after START, at 60" in found
+
+
+@pytest.mark.parametrize("case", SEGMENTS)
+def test_broken_segments_are_named(case: str) -> None:
+    changed, messages = SEGMENTS[case]
+    assert sorted(broken(hand_run(changed))) == sorted(messages)
+
+
+def test_a_suspension_off_the_lease_is_named() -> None:
+    early = pieces(p2=Piece(3, 60, 180, {1: 1}, SUSPEND), p3=Piece(3, 180, 235, {2: 1}))
+    run = hand_run(early)
+    assert broken(run) == broken(run, preempts=Preempts.ALWAYS) == []
+    assert broken(run, preempts=Preempts.LEASE) == [
+        "lease: job 'd' runs from 60 and is stopped at 180, no lease of 120 s ends"
+    ]
+
+
+def test_nothing_may_stop_under_a_policy_that_never_preempts() -> None:
+    assert broken(hand_run(), preempts=Preempts.NEVER) == [
+        "lease: job 'd' runs from 60 and is stopped at 120, the policy never preempts",
+        "lease: job 'e' runs from 60 and is stopped at 180, the policy never preempts",
+    ]
+
+
+# --- events --------------------------------------------------------------------------------------
+
+GOOD = log_of(hand_run())
+EVENTS = {
+    "order of time": (
+        [GOOD[1], GOOD[0], *GOOD[2:-2], GOOD[-1], GOOD[-2]],
+        ["events: time falls from 305 to 240",
+         "events: job 'a' has START at first, at 0",
+         "events: job 'a' has VISIBLE after START, at 0",
+         "events: job 'a' has FINISH after VISIBLE, at 200",
+         "events: job 'e' has FINISH after KILL, at 305",
+         "events: job 'e' has START after FINISH, at 240"],
+    ),
+    "visible": (
+        [(0, 1, VISIBLE), *(row for row in GOOD if row != (60, 1, VISIBLE))],
+        ["events: job 'b' has VISIBLE at 0, it is visible from 60"],
+    ),
+    "never visible": (
+        [row for row in GOOD if row != (60, 1, VISIBLE)],
+        ["events: job 'b' has START at first, at 60", "events: job 'b' has no VISIBLE"],
+    ),
+    "start elsewhere": (
+        [(60, *row[1:]) if row == (120, 3, START) else row for row in GOOD],
+        ["events: time falls from 120 to 60",
+         "events: job 'd' has START at 60, its segment starts at 120"],
+    ),
+    "no start": (
+        [row for row in GOOD if row != (60, 1, START)],
+        ["events: job 'b' has FINISH after VISIBLE, at 110",
+         "events: job 'b' has no START for its segment [60, 110)",
+         "records: job 'b' has first=60, not -1", "records: job 'b' has starts=1, not 0"],
+    ),
+    "end elsewhere": (
+        [(100, *row[1:]) if row == (110, 1, FINISH) else row for row in GOOD],
+        ["events: job 'b' has FINISH at 100, its segment ends at 110",
+         "records: job 'b' has end=110, not 100"],
+    ),
+    "no end": (
+        [row for row in GOOD if row != (110, 1, FINISH)],
+        ["events: job 'b' has no end for its segment [60, 110)",
+         "records: job 'b' has end=110, not -1"],
+    ),
+    "no segment": (
+        [*GOOD, (360, 1, START), (360, 1, SUSPEND)],
+        ["events: job 'b' has START after FINISH, at 360",
+         "events: job 'b' has START at 360, but no segment there",
+         "events: job 'b' has SUSPEND at 360, but no segment there",
+         "records: job 'b' has starts=1, not 2"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", EVENTS)
+def test_broken_events_are_named(case: str) -> None:
+    rows, messages = EVENTS[case]
+    assert sorted(broken(with_events(hand_run(), rows))) == sorted(messages)
+
+
+def test_a_completed_run_leaves_no_segment_open() -> None:
+    open_ = hand_run(pieces(p5=Piece(4, 240, 360, {0: 1}, None)))
+    assert "events: job 'e' has no end for its segment [240, 360)" in broken(open_)
+    assert "records: job 'e' has not finished, the run is completed" in broken(open_)
+
+
+# --- records -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "messages"),
+    [
+        ("first", 60, ["records: job 'a' has first=60, not 0"]),
+        ("end", 201, ["records: job 'a' has end=201, not 200"]),
+        ("starts", 2, ["records: job 'a' has starts=2, not 1"]),
+        ("held", 1201, ["records: job 'a' has held=1201, not 1200"]),
+        ("fair", float("nan"), ["records: job 'a' has fair=nan, not a finite number >= 0"]),
+        ("fair_before", -1, ["records: job 'a' has fair_before=-1.0, not a finite number >= 0"]),
+        ("left", 5, ["service: job 'a' has left=5, with 200 s of progress of 200 s it is 0"]),
+        ("gpus", 5, ["instance: job 'a' has gpus=5, not 6"]),
+        ("release", 1, ["instance: job 'a' has release=1, not 0",
+                        "instance: job 'a' has visible=0, not 60"]),
+        ("work", 199, ["instance: job 'a' has work=199, not 200"]),
+        ("weight", 2, ["instance: job 'a' has weight=2.0, not 1.0"]),
+        ("user", 1, ["instance: job 'a' has user=1, not 0"]),
+        ("visible", 60, ["instance: job 'a' has visible=60, not 0"]),
+        ("rejected", True, ["rejected: job 'a' is listed 0 times, its record says rejected=True",
+                            "rejected: job 'a' has segments or events"]),
+    ],
+)  # fmt: skip
+def test_broken_records_are_named(column: str, value: object, messages: list[str]) -> None:
+    assert broken(with_record(hand_run(), **{column: {0: value}})) == messages
+
+
+def test_what_a_stopped_run_leaves_is_checked() -> None:
+    cut = (
+        Piece(0, 0, 180, {0: 4, 1: 2}, None),
+        *PIECES[1:3],
+        Piece(3, 120, 180, {2: 1}, None),
+        PIECES[4],
+    )
+    wrong = hand_run(
+        cut,
+        now=180, stop=Stop.INTERRUPTED, left={**LEFT, 0: 21, 3: 55, 4: 40},
+    )  # fmt: skip
+    assert broken(wrong) == [
+        "service: job 'a' has left=21, with 180 s of progress of 200 s it is 20"
+    ]
+    over = hand_run((Piece(0, 0, 240, {0: 4, 1: 2}, None), *PIECES[1:]), stop=Stop.INTERRUPTED,
+                    now=305, left={**LEFT, 0: -40})  # fmt: skip
+    assert (
+        "service: job 'a' has 240 s of progress and has not finished, its work is 200 s"
+    ) in broken(over)
+
+
+# --- instance, rejected jobs, numbers ------------------------------------------------------------
+
+
+def test_a_run_of_another_instance_is_named() -> None:
+    run = hand_run()
+    fewer = replace(INSTANCE, jobs=INSTANCE.jobs[:4])
+    assert violations(run, fewer) == ["instance: the run's 5 jobs are not the instance's 4"]
+    renamed = replace(INSTANCE, name="other")
+    assert violations(run, renamed) == [
+        f"instance: hash {run.instance_hash[:12]} is not the instance's own"
+    ]
+    larger = replace(INSTANCE, cluster=Cluster.of_sizes([4, 4, 4]))
+    assert violations(run, larger)[0] == ("instance: nodes of (4, 4, 2) GPUs, not of (4, 4, 4)")
+    lazy = replace(INSTANCE, jobs=[replace(INSTANCE.jobs[0], work=None), *INSTANCE.jobs[1:]])
+    assert violations(run, lazy)[-1] == "instance: job 'a' has no work"
+    assert broken(replace(run, users=("v", "u"))) == [
+        "instance: users ('v', 'u') are not the instance's ('u', 'v')"
+    ]
+    assert broken(replace(run, user_weight=np.ones(2))) == [
+        "instance: weights of users [1.0, 1.0] are not [1.0, 3.0]"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rejected", "messages"),
+    [
+        ((), ["rejected: job 'c' is listed 0 times, its record says rejected=True"]),
+        (REJECTED * 2, ["rejected: job 'c' is listed 2 times, its record says rejected=True"]),
+        (((2, " "),), ["rejected: job 'c' is without a reason"]),
+        (((9, "why"),), ["rejected: job[0]=9 is not a number below 5"]),
+    ],
+)
+def test_rejected_jobs_are_listed_once_with_a_reason(
+    rejected: tuple[tuple[int, str], ...], messages: list[str]
+) -> None:
+    assert broken(replace(hand_run(), rejected=rejected)) == messages
+
+
+def test_numbers_out_of_range_are_named() -> None:
+    run = hand_run()
+    schedule = run.schedule
+    assert broken(replace(run, schedule=replace(schedule, job=schedule.job + 1))) == [
+        "schedule: job[4]=5 is not a number below 5",
+        "schedule: job[5]=5 is not a number below 5",
+    ]
+    assert broken(replace(run, schedule=replace(schedule, node=schedule.node + 2))) == [
+        f"schedule: node[{i}]={n + 2} is not a number below 3"
+        for i, n in enumerate(schedule.node) if n
+    ]  # fmt: skip
+    log = run.events
+    assert broken(replace(run, events=replace(log, kind=log.kind + 1)))[0] == (
+        f"events: kind[{[row[2] for row in GOOD].index(FINISH)}]=5 is not a number below 5"
+    )
+    assert broken(replace(run, events=replace(log, job=log.job - 1)))[0] == (
+        "events: job[0]=-1 is not a number below 5"
+    )
+    assert broken(replace(run, events=replace(log, time=log.time[1:]))) == [
+        "events: columns differ in length"
+    ]
+
+
+def test_only_the_first_of_many_are_shown() -> None:
+    many = Instance(Cluster.of_sizes([1]), [Job(id=f"j{i}", gpus=1, work=60) for i in range(30)])
+    run = hand_run(tuple(Piece(i, 60 * i, 60 * i + 60, {0: 1}) for i in range(30)),
+                   instance=many, rejected=(), left={}, now=1800)  # fmt: skip
+    assert violations(run, many) == []
+    found = violations(with_record(run, starts=dict.fromkeys(range(25), 9)), many)
+    assert len(found) == 21
+    assert found[19] == "records: job 'j19' has starts=9, not 1"
+    assert found[20] == "records: 25 in all, the first 20 are shown"
