@@ -1,13 +1,16 @@
-"""Seeded generators of instances: a paper's printed workload, and one shaped like a real trace.
+"""Seeded generators of instances: a paper's printed workload, and two shaped like real traces.
 
 Every generator draws from ``np.random.default_rng([seed, stream])`` in the order that its docstring
 states, so that others can rebuild the same instance. Streams: 1 cluster, 2 ring-all-reduce
-workload, 3 Philly-like workload, 4 trace conversion (:mod:`gangsched.instances.convert`).
+workload, 3 Philly-like workload, 4 trace conversion (:mod:`gangsched.instances.convert`), 5
+Venus-like workload.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -19,7 +22,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["paper_cluster", "philly_workload", "rar_workload"]
+__all__ = ["offered_load", "paper_cluster", "philly_workload", "rar_workload", "venus_workload"]
+
+WEEK = 604_800  # s
 
 # --- Yu et al. 2022, section 7 -------------------------------------------------------------------
 
@@ -234,7 +239,12 @@ PHILLY_PER_DAY = 1092.0  # jobs
 
 
 def philly_workload(
-    cluster: Cluster, *, jobs: int = 1000, seed: int = 0, per_day: float = PHILLY_PER_DAY
+    cluster: Cluster,
+    *,
+    jobs: int = 1000,
+    seed: int = 0,
+    per_day: float | None = None,
+    load: float | None = None,
 ) -> Instance[Job]:
     """Return jobs whose sizes, run times and releases look like those of Microsoft's Philly trace.
 
@@ -247,18 +257,22 @@ def philly_workload(
         Gang sizes that exceed it are left out, the shares of the others scaled up.
     jobs : int
     seed : int
-    per_day : float
-        Mean number of jobs per day; Philly has 1,092 on 2,490 GPUs.
+    per_day : float, optional
+        Mean number of jobs per day; by default 1,092, as Philly has on 2,490 GPUs.
+    load : float, optional
+        Instead of `per_day`: the offered load (:func:`offered_load`). Sizes and run times stay as
+        they are, the time between the bursts follows.
 
     Returns
     -------
     Instance of Job
-        Times in seconds since a Monday 0:00; sorted by release. Users ``vc0`` to ``vc8``.
+        Times in seconds since a Monday 0:00; sorted by release. Users ``vc0`` to ``vc8``, of equal
+        weight.
 
     Raises
     ------
     ValueError
-        If a number is out of range.
+        If a number is out of range, or there are both `per_day` and `load`.
 
     Notes
     -----
@@ -268,6 +282,10 @@ def philly_workload(
     are independent, run times independent given the size (log-normal mixtures, rounded up to
     seconds, at most 3,300,000 s). Not modelled: each user's own mix of sizes, and the likeness of
     the jobs of one burst.
+
+    With `load` the axis of time is stretched so that the last burst starts at
+    ``sum D p / (M load)``; the offered load then differs by the length of one burst. 250,000 jobs
+    on 2,504 GPUs take 52 to 55 days at load 0.8; at 250,000 jobs in 60 days the load is near 0.7.
 
     Distance to the trace: largest gap of the run-time distributions 0.03 to 0.05 by size (0.08 from
     24 GPUs on, where there are 68 jobs); variance over mean of the hourly counts about 130, against
@@ -291,62 +309,323 @@ def philly_workload(
     (5, 9)
     """
     at_least("jobs", jobs, 0)
-    if not 0 < per_day < math.inf:
-        raise ValueError(f"per_day={per_day} is not a positive number")
+    _check_rates(per_day, load)
     rng = stream(seed, 3)
-    arrivals = _bursts(rng, jobs, per_day)
-    sizes = {size: share for size, share in PHILLY_SIZES.items() if size <= cluster.gpus}
-    drawn = [list(sizes)[i] for i in _invert(sizes.values(), rng.random(jobs))]
-    times = _run_times(drawn, rng.random(jobs), rng.standard_normal(jobs))
-    made = tuple(
-        Job(id=f"j{i}", gpus=gpus, release=release, work=work, user=f"vc{user}")
-        for i, ((release, user), gpus, work) in enumerate(zip(arrivals, drawn, times, strict=True))
-    )
+    bursts = _Bursts.draw(rng, jobs, PHILLY_ARRIVALS)
+    sizes = _sizes(PHILLY_SIZES, cluster, rng.random(jobs))
+    times = _run_times(sizes, rng.random(jobs), rng.standard_normal(jobs))
+    if load is None:
+        release, user = bursts.at_rate(PHILLY_PER_DAY if per_day is None else per_day)
+    else:
+        release, user = bursts.within(float(sizes @ times) / (cluster.gpus * load))
     users = tuple(User(f"vc{i}") for i in range(len(PHILLY_USERS)))
+    made = _jobs(sizes, release, times, user)
     return Instance(cluster, made, users, name=f"philly-{jobs}-seed{seed}")
 
 
-def _bursts(rng: np.random.Generator, jobs: int, per_day: float) -> list[tuple[int, int]]:
-    """Return (second, user) of the first `jobs` arrivals, sorted by time."""
-    bursts_per_day = (
-        per_day * sum(p for p, _ in PHILLY_BURSTS) / sum(p * m for p, m in PHILLY_BURSTS)
-    )
-    rows: list[tuple[int, int]] = []
-    day = 0.0  # operational time: days at the mean rate
-    while len(rows) < jobs:
-        day += rng.exponential() / bursts_per_day
-        kind = _invert([p for p, _ in PHILLY_BURSTS], rng.random())
-        size = int(rng.geometric(1 / PHILLY_BURSTS[int(kind)][1]))
-        later = np.cumsum(rng.exponential(PHILLY_GAP, size - 1))
-        user = int(_invert(PHILLY_USERS, rng.random()))
-        start = _wall_clock(day)
-        rows += [(int(start + delay), user) for delay in (0.0, *later)]
-    return sorted(rows, key=lambda row: row[0])[:jobs]
-
-
-def _wall_clock(day: float) -> float:
-    """Return the second by which the weekly profile has offered `day` mean days of arrivals."""
-    rates = np.outer(PHILLY_DAYS, PHILLY_HOURS).ravel()
-    offered = 7 * np.concatenate([[0.0], np.cumsum(rates) / rates.sum()])
-    weeks, rest = divmod(day, 7)
-    return 604_800 * weeks + float(np.interp(rest, offered, np.arange(57) * 10_800.0))
-
-
 def _run_times(
-    sizes: Sequence[int], uniform: NDArray[np.float64], normal: NDArray[np.float64]
-) -> list[int]:
-    work = []
-    for size, u, z in zip(sizes, uniform, normal, strict=True):
-        mixture = PHILLY_RUN_TIMES[size if size <= 16 else 32]
-        _, mu, sigma = mixture[int(_invert([part[0] for part in mixture], u))]
-        work.append(math.ceil(min(PHILLY_LONGEST, math.exp(mu + sigma * z))))
-    return work
+    sizes: NDArray[np.int64], uniform: NDArray[np.float64], normal: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    work = np.zeros(sizes.size)
+    laws = np.minimum(sizes, 32)
+    laws[(sizes > 16) & (sizes < 32)] = 32
+    for size, mixture in PHILLY_RUN_TIMES.items():
+        own = laws == size
+        weight, mu, sigma = np.array(mixture).T
+        part = _invert(weight, uniform[own])
+        work[own] = np.exp(mu[part] + sigma[part] * normal[own])
+    return np.ceil(np.minimum(PHILLY_LONGEST, work)).astype(np.int64)
 
 
-def _invert(shares: Iterable[float], uniform: Any) -> Any:
-    """Return the number of the share in which each uniform number falls."""
+def _check_rates(per_day: float | None, load: float | None) -> None:
+    for name, value in (("per_day", per_day), ("load", load)):
+        if value is not None and not 0 < value < math.inf:
+            raise ValueError(f"{name}={value} is not a positive number")
+    if per_day is not None and load is not None:
+        raise ValueError(f"per_day={per_day} and load={load}: each follows from the other")
+
+
+# --- Venus ---------------------------------------------------------------------------------------
+
+# Shares of gang sizes. Ye et al. 2022, section 3.1, print 52.5 % with 1 GPU, 22.6 % with 8 and
+# 10.3 % with more; how the rest divides is this project's choice, such that the mean is near the
+# 6.49 GPUs of a Venus GPU job (HeliosData, throughput of April to August 2020).
+VENUS_SIZES = {1: 0.525, 2: 0.030, 4: 0.116, 8: 0.226, 16: 0.040, 32: 0.033, 64: 0.030}
+# Run time, s, by least gang size: share of jobs below each of VENUS_TIMES, log-uniform in between.
+# Printed by Ye et al. and met by the mixture of all sizes: Table 1, row Venus (67.3, 83.3, 90.6,
+# 96.2, 99.6 % below 10 min, 1 h, 6 h, 1 d, 6 d); of single-GPU jobs 87.4 % below 1 h and 2.2 %
+# above 1 d (section 3.1); single-GPU jobs 4.7 % and jobs of 8 or more GPUs 85.7 % of the GPU
+# service time (section 3.1). Half of the jobs are below the median of 204 s and the mean is near
+# the 13,041 s of HeliosData's summary of Venus. The rest is this project's fit, the ends are 5 s
+# (the paper's example of a very short job) and 15 d.
+VENUS_TIMES = (5, 204, 600, 3600, 21_600, 86_400, 259_200, 518_400, 1_296_000)
+VENUS_RUN_TIMES = {
+    1: (0, 0.514, 0.696, 0.874, 0.919, 0.9780, 0.9950, 0.9973, 1),
+    2: (0, 0.482, 0.646, 0.788, 0.888, 0.9386, 0.9874, 0.9931, 1),
+    8: (0, 0.493, 0.656, 0.794, 0.898, 0.9470, 0.9913, 0.9953, 1),
+    9: (0, 0.467, 0.631, 0.773, 0.882, 0.9470, 0.9913, 0.9953, 1),
+}
+# GPUs of the 16 virtual clusters of Venus, 1,064 in all, on 25 August 2020 (HeliosData).
+VENUS_USERS = (200, 160, 96, 88, 80, 72, 64, 64, 64, 48, 32, 32, 24, 16, 16, 8)
+# Relative rates of the GPU jobs that were submitted from April to August 2020 (HeliosData).
+VENUS_DAYS = (1.06, 1.11, 1.18, 1.17, 0.96, 0.74, 0.78)  # Monday first
+VENUS_HOURS = (
+    0.92, 0.63, 0.58, 0.33, 0.26, 0.19, 0.17, 0.22, 0.38, 0.83, 1.37, 1.52,
+    1.15, 1.31, 1.55, 1.65, 1.73, 1.73, 1.24, 1.30, 1.33, 1.33, 1.18, 1.10,
+)  # fmt: skip
+# (probability, mean size), and s between two jobs of a burst: fitted so that the variance over mean
+# of the counts by hour and by ten minutes comes near that of those submissions, 37 and 15.
+VENUS_BURSTS = ((0.950, 1), (0.046, 8), (0.004, 90))
+VENUS_GAP = 15.0
+
+
+def venus_workload(
+    cluster: Cluster | None = None, *, jobs: int = 11_304, days: int = 14, seed: int = 0
+) -> Instance[Job]:
+    """Return synthetic jobs with the published statistics of SenseTime's Venus trace.
+
+    The trace itself is in no part of the project. What is printed about it by Ye et al. (2022) is
+    met; the constants in this module say which number comes from where, and which is a choice.
+
+    Parameters
+    ----------
+    cluster : Cluster, optional
+        By default Venus: 133 nodes of 8 GPUs, 1,064 in all. Gang sizes that exceed it are left out,
+        the shares of the others scaled up.
+    jobs : int
+        The paper's snapshot has 11,304.
+    days : int
+        Time from 0 to the last burst of submissions; the paper's snapshot has two weeks.
+    seed : int
+
+    Returns
+    -------
+    Instance of Job
+        Times in seconds since a Monday 0:00; sorted by release. Users ``vc0`` to ``vc15``, whose
+        weights are the GPUs of the 16 virtual clusters.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    Notes
+    -----
+    Bursts start as a Poisson process whose rate is the product of a factor by day of the week and
+    one by hour, stretched so that the last one starts at the end of `days`. A burst belongs to one
+    user, drawn in proportion to the users' GPUs; its size is geometric with mean 1, 8 or 90, and
+    the times between its jobs are exponential with mean 15 s, cut to whole seconds. Sizes are
+    independent, run times independent given the size (log-uniform between the printed shares,
+    rounded up to seconds). A job that needs more GPUs than its user's virtual cluster has goes to
+    one that is large enough, again in proportion to their GPUs. Not modelled: the likeness of the
+    jobs of one burst, and how a job ends (completed, cancelled, failed).
+
+    The defaults offer a load near 0.95 to 1,064 GPUs (0.80 to 1.07 with seeds 0 to 19) and a third
+    more to the 800 GPUs of the paper's simulations; :func:`offered_load` tells what a seed drew.
+
+    RNG order (stream 5): bursts as in :func:`philly_workload`; then, for all jobs in order of
+    release, sizes, run times and second users, all uniform.
+
+    References
+    ----------
+    Z. Ye et al. ASTRAEA: A Fair Deep Learning Scheduler for Multi-Tenant GPU Clusters. IEEE TPDS
+    33(11), 2022, sections 3 and 6.1. Q. Hu et al. Characterization and Prediction of Deep Learning
+    Workloads in Large-Scale GPU Datacenters. SC 2021; HeliosData: CC-BY-4.0.
+
+    Examples
+    --------
+    >>> instance = venus_workload()
+    >>> len(instance.jobs), len(instance.users), instance.cluster.gpus
+    (11304, 16, 1064)
+    """
+    at_least("jobs", jobs, 0)
+    at_least("days", days, 1)
+    cluster = Cluster.uniform(nodes=133, gpus_per_node=8) if cluster is None else cluster
+    rng = stream(seed, 5)
+    release, user = _Bursts.draw(rng, jobs, VENUS_ARRIVALS).within(86_400.0 * days)
+    sizes = _sizes(VENUS_SIZES, cluster, rng.random(jobs))
+    times = _venus_times(sizes, rng.random(jobs))
+    user = _large_enough(sizes, user, rng.random(jobs))
+    users = tuple(User(f"vc{i}", weight=gpus) for i, gpus in enumerate(VENUS_USERS))
+    made = _jobs(sizes, release, times, user)
+    return Instance(cluster, made, users, name=f"venus-{jobs}-seed{seed}")
+
+
+def _venus_times(sizes: NDArray[np.int64], uniform: NDArray[np.float64]) -> NDArray[np.int64]:
+    logs = np.log(VENUS_TIMES)
+    law = np.searchsorted(list(VENUS_RUN_TIMES), sizes, side="right") - 1
+    exact = np.zeros(sizes.size)
+    for number, shares in enumerate(VENUS_RUN_TIMES.values()):
+        own = law == number
+        exact[own] = np.exp(np.interp(uniform[own], shares, logs))
+    return np.ceil(exact).astype(np.int64)
+
+
+def _large_enough(
+    sizes: NDArray[np.int64], user: NDArray[np.int64], uniform: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """Return the user of each job, another one where the gang exceeds the user's GPUs."""
+    gpus = np.array(VENUS_USERS)
+    found = user.copy()
+    for size in np.unique(sizes):
+        own = (sizes == size) & (gpus[user] < size)
+        found[own] = _invert(np.where(gpus >= size, gpus, 0), uniform[own])
+    return found
+
+
+# --- arrivals in bursts --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Arrivals:
+    """The constants of a process of arrivals."""
+
+    bursts: tuple[tuple[float, int], ...]  # (probability, mean size)
+    gap: float  # s between two jobs of a burst
+    users: tuple[float, ...]  # relative shares of the bursts
+    days: tuple[float, ...]  # relative rates, Monday first
+    hours: tuple[float, ...]  # relative rates of equal parts of the day
+
+    def profile(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return seconds of a week, and the mean days of arrivals offered up to each."""
+        rates = np.outer(self.days, self.hours).ravel()
+        offered = np.concatenate([np.zeros(1), np.cumsum(rates) / rates.sum()])
+        return np.linspace(0.0, WEEK, rates.size + 1), 7 * offered
+
+    def wall_clock(self, day: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the seconds by which `day` mean days of arrivals have been offered."""
+        seconds, offered = self.profile()
+        weeks, rest = np.divmod(day, 7)
+        return WEEK * weeks + np.interp(rest, offered, seconds)
+
+    def mean_days(self, time: float) -> float:
+        """Return the mean days of arrivals offered by second `time`."""
+        seconds, offered = self.profile()
+        weeks, rest = divmod(time, WEEK)
+        return 7 * weeks + float(np.interp(rest, seconds, offered))
+
+
+PHILLY_ARRIVALS = _Arrivals(
+    bursts=PHILLY_BURSTS, gap=PHILLY_GAP, users=PHILLY_USERS, days=PHILLY_DAYS, hours=PHILLY_HOURS
+)
+VENUS_ARRIVALS = _Arrivals(
+    bursts=VENUS_BURSTS, gap=VENUS_GAP, users=VENUS_USERS, days=VENUS_DAYS, hours=VENUS_HOURS
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Bursts:
+    """Bursts with at least `jobs` jobs, not yet on an axis of time."""
+
+    law: _Arrivals
+    jobs: int
+    waits: NDArray[np.float64]  # times to the bursts, in units of their mean
+    sizes: NDArray[np.int64]
+    users: NDArray[np.int64]
+    delays: NDArray[np.float64]  # s of each job after the start of its burst
+
+    @classmethod
+    def draw(cls, rng: np.random.Generator, jobs: int, law: _Arrivals) -> _Bursts:
+        kinds, users = _steps(p for p, _ in law.bursts).tolist(), _steps(law.users).tolist()
+        rows: list[tuple[float, int, int]] = []
+        delays: list[NDArray[np.float64]] = [np.zeros(0)]
+        count = 0
+        while count < jobs:
+            wait = rng.exponential()
+            size = int(rng.geometric(1 / law.bursts[bisect_right(kinds, rng.random())][1]))
+            delays += [np.zeros(1), np.cumsum(rng.exponential(law.gap, size - 1))]
+            rows.append((wait, size, bisect_right(users, rng.random())))
+            count += size
+        waits, sizes, owners = np.array(rows).reshape(-1, 3).T
+        return cls(
+            law=law, jobs=jobs, waits=waits, sizes=sizes.astype(np.int64),
+            users=owners.astype(np.int64), delays=np.concatenate(delays),
+        )  # fmt: skip
+
+    def at_rate(self, per_day: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return second and user of the first jobs at a mean rate of `per_day` jobs."""
+        law = self.law.bursts
+        bursts = per_day * sum(p for p, _ in law) / sum(p * m for p, m in law)
+        return self._place(np.cumsum(self.waits / bursts))
+
+    def within(self, seconds: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return second and user of the first jobs, the last burst starting after `seconds`."""
+        marks = np.cumsum(self.waits)
+        return self._place(marks * (self.law.mean_days(seconds) / marks[-1:]))
+
+    def _place(self, day: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        start = np.repeat(self.law.wall_clock(day), self.sizes)
+        release = (start + self.delays).astype(np.int64)
+        first = np.argsort(release, kind="stable")[: self.jobs]
+        return release[first], np.repeat(self.users, self.sizes)[first]
+
+
+def _sizes(
+    shares: Mapping[int, float], cluster: Cluster, uniform: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """Return a gang size for each uniform number, among those that fit the cluster."""
+    fitting = {size: share for size, share in shares.items() if size <= cluster.gpus}
+    return np.array(list(fitting))[_invert(fitting.values(), uniform)]
+
+
+def _jobs(
+    sizes: NDArray[np.int64],
+    release: NDArray[np.int64],
+    times: NDArray[np.int64],
+    user: NDArray[np.int64],
+) -> tuple[Job, ...]:
+    columns = zip(sizes.tolist(), release.tolist(), times.tolist(), user.tolist(), strict=True)
+    return tuple(
+        Job(id=f"j{i}", gpus=gpus, release=time, work=work, user=f"vc{owner}")
+        for i, (gpus, time, work, owner) in enumerate(columns)
+    )
+
+
+def _steps(shares: Iterable[float]) -> NDArray[np.float64]:
+    """Return the cumulative shares without the last one, which is 1."""
     total = np.cumsum(list(shares))
-    return np.searchsorted(total[:-1] / total[-1], uniform, side="right")
+    return np.asarray(total[:-1] / total[-1])
+
+
+def _invert(shares: Iterable[float], uniform: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the number of the share in which each uniform number falls."""
+    return np.searchsorted(_steps(shares), uniform, side="right")
+
+
+def offered_load(instance: Instance[Any]) -> float:
+    """Return the GPU time that jobs need, over what the cluster has until the last release.
+
+    Parameters
+    ----------
+    instance : Instance
+        Its jobs need run times (`work`).
+
+    Returns
+    -------
+    float
+        sum D p / (M T), T the last release: above 1, whoever schedules falls behind. 0 without
+        jobs, infinite where all are released at 0.
+
+    Raises
+    ------
+    ValueError
+        If a job has no run time.
+
+    Examples
+    --------
+    >>> jobs = [Job(id="a", gpus=2, work=30), Job(id="b", gpus=1, release=10, work=20)]
+    >>> offered_load(Instance(Cluster.of_sizes([4]), jobs))
+    2.0
+    """
+    service, last = 0, 0
+    for job in instance.jobs:
+        if job.work is None:
+            raise ValueError(f"job {job.id!r}: work=None, a load needs run times")
+        service += job.gpus * job.work
+        last = max(last, job.release)
+    if not last:
+        return math.inf if service else 0.0
+    return service / (instance.cluster.gpus * last)
 
 
 # --- shared --------------------------------------------------------------------------------------

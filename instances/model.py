@@ -35,11 +35,13 @@ def _text(record: object, owner: str, name: str, *, empty: bool = True) -> None:
 
 def _integer(record: object, owner: str, name: str, *, at_least: int) -> None:
     value = getattr(record, name)
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"{owner}: {name}={value!r} is not an integer")
+    if type(value) is not int:  # the long way takes long for the jobs of a large trace
+        if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+            raise TypeError(f"{owner}: {name}={value!r} is not an integer")
+        value = int(value)
+        _set(record, name, value)
     if value < at_least:
         raise ValueError(f"{owner}: {name}={value} is below {at_least}")
-    _set(record, name, int(value))
 
 
 def check_real(owner: str, name: str, value: Any, *, positive: bool = False) -> float:
@@ -48,7 +50,9 @@ def check_real(owner: str, name: str, value: Any, *, positive: bool = False) -> 
     >>> check_real("job 'a'", "weight", 2)
     2.0
     """
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+    if type(value) is not float and (
+        isinstance(value, bool) or not isinstance(value, numbers.Real)
+    ):
         raise TypeError(f"{owner}: {name}={value!r} is not a number")
     if not math.isfinite(value):
         raise ValueError(f"{owner}: {name}={value} is not finite")
@@ -198,6 +202,9 @@ class User:
                 _integer(self, owner, quota, at_least=0)
 
 
+NO_SPEEDS: Mapping[str, float] = MappingProxyType({})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """A gang: all its GPUs run together or none does.
@@ -257,6 +264,9 @@ class Job:
         self._check_speeds(owner)
 
     def _check_speeds(self, owner: str) -> None:
+        if type(self.speeds) is dict and not self.speeds:
+            _set(self, "speeds", NO_SPEEDS)
+            return
         if not isinstance(self.speeds, Mapping):
             raise TypeError(f"{owner}: speeds={self.speeds!r} is not a mapping of model to speed")
         speeds = {

@@ -19,9 +19,15 @@ from gangsched.instances.generate import (
     PHILLY_RUN_TIMES,
     PHILLY_SIZES,
     PHILLY_USERS,
+    VENUS_DAYS,
+    VENUS_HOURS,
+    VENUS_SIZES,
+    VENUS_USERS,
+    offered_load,
     paper_cluster,
     philly_workload,
     rar_workload,
+    venus_workload,
 )
 from gangsched.instances.traces import read_philly_csv
 
@@ -169,6 +175,14 @@ def test_wrong_parameters_are_refused() -> None:
         philly_workload(cluster, per_day=0)
     with pytest.raises(ValueError, match="jobs=-1 is below 0"):
         philly_workload(cluster, jobs=-1)
+    with pytest.raises(ValueError, match="load=nan is not a positive number"):
+        philly_workload(cluster, load=math.nan)
+    with pytest.raises(ValueError, match=r"per_day=5 and load=0\.8: each follows from the other"):
+        philly_workload(cluster, per_day=5, load=0.8)
+    with pytest.raises(ValueError, match="jobs=-1 is below 0"):
+        venus_workload(jobs=-1)
+    with pytest.raises(ValueError, match="days=0 is below 1"):
+        venus_workload(days=0)
 
 
 # --- the Philly-like workload --------------------------------------------------------------------
@@ -255,9 +269,113 @@ def test_sizes_beyond_the_cluster_are_left_out() -> None:
     assert {job.gpus for job in jobs} == {1, 2, 4}
 
 
+@pytest.mark.parametrize("load", [0.4, 0.8, 1.5])
+def test_the_load_is_the_one_asked_for(load: float) -> None:
+    cluster = Cluster.uniform(nodes=40, gpus_per_node=8)
+    made = philly_workload(cluster, jobs=5000, seed=6, load=load)
+    service = sum(job.gpus * (job.work or 0) for job in made.jobs)
+    # the last burst may go on for a while: 140 jobs, 8 s apart
+    assert service / (320 * made.jobs[-1].release) == pytest.approx(load, rel=0.02)
+    natural = philly_workload(cluster, jobs=5000, seed=6)
+    for one, two in zip(made.jobs, natural.jobs, strict=True):
+        assert (one.gpus, one.work) == (two.gpus, two.work)
+
+
+def test_a_load_of_one_keeps_all_gpus_busy_until_the_last_release() -> None:
+    jobs = [Job(id="a", gpus=3, work=40), Job(id="b", gpus=2, work=30, release=20)]
+    # 120 + 60 GPU seconds; 20 s with 9, 3 and 1 GPUs
+    assert [offered_load(Instance(Cluster.of_sizes([m]), jobs)) for m in (9, 3)] == [1.0, 3.0]
+    assert offered_load(Instance(Cluster.of_sizes([3]), jobs[:1])) == math.inf
+    assert offered_load(Instance(Cluster.of_sizes([3]), [])) == 0
+    with pytest.raises(ValueError, match="job 'x': work=None, a load needs run times"):
+        offered_load(Instance(Cluster.of_sizes([3]), [Job(id="x", gpus=1)]))
+
+
 def test_generated_jobs_look_like_the_real_ones(philly: Instance[Job], traces: Path) -> None:
     real = read_philly_csv(traces / "philly" / "philly.csv.gz").jobs
     for size, most in ((1, 0.05), (2, 0.06), (4, 0.08), (8, 0.09)):
         one, two = ([j for j in jobs if j.gpus == size] for jobs in (philly.jobs, real))
         assert len(one) / len(philly.jobs) == pytest.approx(len(two) / len(real), abs=0.003)
         assert distance([j.work for j in one], [j.work for j in two]) < most, size
+
+
+# --- the Venus-like workload ---------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def venus() -> Instance[Job]:
+    """About as many jobs a day as the paper studies, 109,734 in six months."""
+    return venus_workload(jobs=58_800, days=98, seed=2)
+
+
+def columns(instance: Instance[Job]) -> tuple[Any, Any, Any]:
+    """Gang sizes, run times and releases."""
+    rows = [(job.gpus, job.work, job.release) for job in instance.jobs]
+    return tuple(np.array(rows).T)  # type: ignore[return-value]
+
+
+def test_venus_has_the_printed_run_times(venus: Instance[Job]) -> None:
+    """Ye et al., Table 1 and section 3.1."""
+    gpus, work, _ = columns(venus)
+    printed = {600: 0.673, 3600: 0.833, 21_600: 0.906, 86_400: 0.962, 518_400: 0.996}
+    for seconds, share in printed.items():
+        assert (work < seconds).mean() == pytest.approx(share, abs=0.006), seconds
+    alone = work[gpus == 1]
+    assert (alone < 3600).mean() == pytest.approx(0.874, abs=0.007)
+    assert (alone > 86_400).mean() == pytest.approx(0.022, abs=0.003)
+    assert np.median(work) == pytest.approx(204, rel=0.03)  # summary of HeliosData
+    assert work.mean() == pytest.approx(13_041, rel=0.05)
+    assert work.min() >= 5
+
+
+def test_venus_has_the_printed_demand(venus: Instance[Job]) -> None:
+    """Ye et al., Figs. 1 and 2, as far as section 3.1 says their numbers."""
+    gpus, work, _ = columns(venus)
+    for found, printed in (((gpus == 1), 0.525), ((gpus == 8), 0.226), ((gpus > 8), 0.103)):
+        assert found.mean() == pytest.approx(printed, abs=0.007)
+    assert gpus.mean() == pytest.approx(6.49, abs=0.1)  # HeliosData
+    service = gpus * work
+    assert service[gpus == 1].sum() / service.sum() == pytest.approx(0.047, abs=0.005)
+    assert service[gpus >= 8].sum() / service.sum() == pytest.approx(0.857, abs=0.015)
+
+
+def test_venus_arrives_in_bursts_and_by_the_clock(venus: Instance[Job]) -> None:
+    _, _, releases = columns(venus)
+    assert (np.diff(releases) >= 0).all()
+    assert releases[-1] == pytest.approx(98 * 86_400, abs=3 * 3600)
+    hourly = np.bincount(releases // 3600)
+    assert hourly.var() / hourly.mean() == pytest.approx(37, rel=0.2)
+    of_week = np.bincount(releases % 604_800 // 3600).reshape(7, 24)
+    for found, wanted in ((of_week.sum(1), VENUS_DAYS), (of_week.sum(0), VENUS_HOURS)):
+        assert np.corrcoef(found, wanted)[0, 1] > 0.9
+
+
+def test_no_venus_job_needs_more_than_its_virtual_cluster_has(venus: Instance[Job]) -> None:
+    assert [user.weight for user in venus.users] == list(VENUS_USERS)
+    assert sum(VENUS_USERS) == venus.cluster.gpus == 1064
+    own = {user.id: user.weight for user in venus.users}
+    assert all(job.gpus <= own[job.user] for job in venus.jobs)
+    # users of the same size submit alike: shares follow the GPUs but for who takes the wide gangs
+    small = Counter(job.user for job in venus.jobs if job.gpus <= 8)
+    shares = [small[user.id] / small.total() for user in venus.users]
+    assert np.corrcoef(shares, VENUS_USERS)[0, 1] > 0.95
+
+
+def test_venus_as_the_paper_simulates_it() -> None:
+    made = venus_workload()
+    assert len(made.jobs) == 11_304
+    assert made.jobs[-1].release == pytest.approx(14 * 86_400, abs=3 * 3600)
+    assert 0.75 < offered_load(made) < 1.15
+    assert {job.user for job in made.jobs} == {user.id for user in made.users}
+    assert made == venus_workload()
+    assert made.jobs != venus_workload(seed=1).jobs
+
+
+def test_venus_on_a_small_cluster_has_the_gangs_that_fit() -> None:
+    made = venus_workload(Cluster.of_sizes([8, 8]), jobs=4000, days=3, seed=1)
+    sizes = Counter(job.gpus for job in made.jobs)
+    fitting = {size: share for size, share in VENUS_SIZES.items() if size <= 16}
+    for size, share in fitting.items():
+        assert sizes[size] / 4000 == pytest.approx(share / sum(fitting.values()), abs=0.03)
+    assert sizes.total() == 4000
+    assert venus_workload(jobs=0).jobs == ()
