@@ -40,6 +40,9 @@ class Model(Generic[S]):
     relaxation : bool
         True when it is not exact, but every solution of the problem is one of the model, worth the
         same or more: its bound holds for the problem.
+    value : callable
+        The problem's objective, from that of the native model; a monotone function. (A model may
+        have to minimise 1 / objective to be linear.)
     """
 
     native: Any
@@ -49,6 +52,7 @@ class Model(Generic[S]):
     extract: Callable[[], S]
     embed: Callable[[S], None]
     relaxation: bool = False
+    value: Callable[[float], float] = float
 
 
 class Problem(Protocol[S]):

@@ -6,7 +6,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import highspy
@@ -33,6 +33,9 @@ HIGHS_OPTIONS: Mapping[str, Any] = {
     "mip_abs_gap": 1e-6,
     "mip_feasibility_tolerance": 1e-7,
     "primal_feasibility_tolerance": 1e-7,
+    # "enumeration", new in HiGHS 1.15, cuts solutions off: models with one, even optima, were found
+    # infeasible, one in five of LTGF's smallest
+    "presolve_rule_off": 1 << 16,
 }
 
 #: how far a solver's bound may be off: such a bound of an integral problem is still rounded up
@@ -145,10 +148,20 @@ def solve_exact(
     if time_limit is not None:
         limit = max(time_limit - (time.perf_counter() - started), 0.01)
     run = _solve_highs if solver == "highs" else _solve_named
-    answer = run(model.native, limit, incumbent is not None, solver)
+    answer = _valued(model, run(model.native, limit, incumbent is not None, solver))
     found = _extracted(problem, model) if answer.found and model.exact else None
     bound = _better(problem, _bound(problem, answer), elementary)
     return _result(problem, _best(problem, found, incumbent), bound, answer, started, **info)
+
+
+def _valued(model: Model[Any], answer: Answer) -> Answer:
+    """The answer in terms of the problem's objective, which need not be the model's."""
+
+    def value(native: float | None) -> float | None:
+        return None if native is None else _finite(model.value(native))
+
+    history = tuple((t, value(found), value(bound)) for t, found, bound in answer.history)
+    return replace(answer, bound=value(answer.bound), history=history)
 
 
 def _extracted(problem: Problem[Any], model: Model[Any]) -> Any:
