@@ -1,0 +1,223 @@
+"""Objectives by hand, one broken rule at a time, and the model against brute force."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pyomo.environ as pyo
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gangsched.formulations.completion_time import CompletionTime
+from gangsched.instances import Cluster, Instance, Job, Node, Schedule, Segment
+from gangsched.solvers import Status
+from gangsched.solvers.exact import solve_exact
+from preemptive import MEASURES, optimum, problem_of, problems
+
+#: on nodes of 2 and 1 GPUs: gpus, release, work, weight
+JOBS = [(2, 0, 4, 0.5), (3, 1, 2, 3.0)]
+#: j0 on node 0 until 1 and from 3 to 6; j1 on both nodes from 1 to 3
+GOOD = [(0, 0, 1, {0: 2}), (1, 1, 3, {0: 2, 1: 1}), (0, 3, 6, {0: 1, 1: 1})]
+
+
+def schedule(rows: list[Any]) -> Schedule:
+    return Schedule.of(Segment(*row) for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("measure", "weighted", "value"),
+    [
+        ("makespan", False, 6),
+        ("completion", False, 6 + 3),
+        ("flow", False, 6 + 2),
+        ("slowdown", False, 6 / 4 + 2 / 2),
+        ("completion", True, 0.5 * 6 + 3 * 3),
+        ("flow", True, 0.5 * 6 + 3 * 2),
+        ("slowdown", True, 0.5 * 6 / 4 + 3 * 2 / 2),
+    ],
+)
+def test_objectives_by_hand(measure: str, weighted: bool, value: float) -> None:
+    problem = problem_of([2, 1], JOBS, measure, weighted=weighted)
+    assert problem.violations(schedule(GOOD)) == []
+    found = problem.objective(schedule(GOOD))
+    assert found == value
+    assert isinstance(found, int) == problem.integral
+    assert problem.integral == (not weighted and measure != "slowdown")
+
+
+def test_integral_weights_make_integral_objectives() -> None:
+    assert problem_of([2], [(1, 0, 1, 3.0), (1, 0, 1, 2.0)], "flow", weighted=True).integral
+
+
+def test_gpus_may_be_held_for_longer_than_the_work() -> None:
+    problem = problem_of([2, 1], JOBS)
+    assert problem.violations(schedule([(0, 0, 9, {0: 2}), (1, 9, 12, {0: 2, 1: 1})])) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({0: (2, 0, 1, {0: 2})}, "reference: job number 2 of 2"),
+        ({0: (0, 0, 1, {2: 2})}, "reference: node number 2 of 2"),
+        ({0: (0, 0, 1, {0: 1})}, "gang: job 'j0' holds 1 of its 2 GPUs at 0"),
+        ({2: (0, 2, 6, {0: 1, 1: 1})}, "capacity: node 'n0' holds 3 of its 2 GPUs at 2"),
+        ({1: (1, 0, 3, {0: 2, 1: 1})}, "release: job 'j1' starts at 0, before 1"),
+        ({2: (0, 3, 5, {0: 1, 1: 1})}, "work: job 'j0' runs for 3 of its 4 s"),
+        ({2: (1, 3, 6, {0: 2, 1: 1})}, "work: job 'j0' runs for 1 of its 4 s"),
+    ],
+)
+def test_a_broken_rule_is_named(change: dict[int, Any], message: str) -> None:
+    rows = [change.get(i, row) for i, row in enumerate(GOOD)]
+    assert message in problem_of([2, 1], JOBS).violations(schedule(rows))
+
+
+def test_a_job_does_not_run_beside_itself() -> None:
+    problem = problem_of([2], [(1, 0, 4, 1.0)])
+    rows = [(0, 0, 2, {0: 1}), (0, 1, 3, {0: 1})]
+    assert problem.violations(schedule(rows)) == ["work: job 'j0' runs twice at 1"]
+
+
+def test_pins() -> None:
+    cluster = Cluster([Node("n0", 1, "k80"), Node("n1", 1, "v100")])
+    instance = Instance(cluster, [Job(id="a", gpus=1, work=1, pin="v100")])
+    problem = CompletionTime(instance)
+    assert problem.violations(schedule([(0, 0, 1, {1: 1})])) == []
+    assert problem.violations(schedule([(0, 0, 1, {0: 1})])) == [
+        "pin: job 'a' runs on model k80, pin='v100'"
+    ]
+    with pytest.raises(ValueError, match=r"job 'a': pin='v100', which form 'time-indexed' has not"):
+        problem.build()
+
+
+def test_a_job_without_a_segment_has_no_objective() -> None:
+    with pytest.raises(ValueError, match=r"job 'j1': no segment"):
+        problem_of([2, 1], JOBS).objective(schedule(GOOD[:1]))
+
+
+JOB = {"id": "a", "gpus": 1, "work": 1}
+
+
+@pytest.mark.parametrize(
+    ("job", "parameters", "message"),
+    [
+        ({"work": None}, {}, r"job 'a': work=None, but completion times need"),
+        ({"gpus": 3}, {}, r"job 'a': gpus=3 exceeds the cluster's 2"),
+        ({"speeds": {"v": 2.0}}, {}, r"job 'a': speeds\['v'\]=2\.0 is not 1, GPUs are equal"),
+        ({"work": 2**55 - 5}, {}, r"work reach 36028797018963968 s, .* 2 GPUs is 2\*\*56 or more"),
+        ({}, {"measure": "mean"}, r"measure='mean' is not one of 'makespan', 'completion', 'f"),
+        ({}, {"measure": "makespan", "weighted": True}, r"weighted=True, but a makespan has no w"),
+    ],
+)
+def test_bad_input(job: dict[str, Any], parameters: dict[str, Any], message: str) -> None:
+    jobs = [Job(**{**JOB, "release": 5, **job})]
+    with pytest.raises(ValueError, match=message):
+        CompletionTime(Instance(Cluster.of_sizes([2], model="v"), jobs), **parameters)
+
+
+def test_the_largest_times_are_allowed() -> None:
+    assert CompletionTime(
+        Instance(Cluster.of_sizes([2]), [Job(id="a", gpus=1, work=2**55 - 6, release=5)])
+    ).integral
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [((5,), r"instance=5 is not an Instance"), ((None, "flow", 1), r"weighted=1 is not True")],
+)
+def test_bad_types(arguments: tuple[Any, ...], message: str) -> None:
+    instance = Instance(Cluster.of_sizes([2]), [])
+    with pytest.raises(TypeError, match=message):
+        CompletionTime(*(instance if a is None else a for a in arguments))
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_without_jobs(measure: str) -> None:
+    problem = problem_of([2], [], measure)
+    assert problem.objective(schedule([])) == 0
+    assert problem.violations(schedule([])) == []
+
+
+# --- the model -----------------------------------------------------------------------------------
+
+
+@settings(max_examples=60)
+@given(problems())
+def test_the_model_has_the_optimum_of_brute_force(problem: CompletionTime) -> None:
+    result = solve_exact(problem)
+    assert result.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(float(optimum(problem)), rel=1e-9)
+    if problem.integral:
+        assert result.objective == optimum(problem)
+
+
+def test_unknown_form_and_too_large_a_model() -> None:
+    problem = problem_of([2], [(1, 0, 200_001, 1.0)])
+    with pytest.raises(ValueError, match=r"form='best' is not one of time-indexed"):
+        problem.build("best")
+    with pytest.raises(ValueError, match=r"200001 jobs x seconds are more than 200000, too many"):
+        problem.build()
+
+
+def satisfied(native: Any) -> bool:
+    """Whether the model's variables, as they are, keep all its constraints."""
+    rows = native.component_data_objects(pyo.Constraint, active=True)
+    return all(row.slack() >= -1e-9 for row in rows) and all(
+        not v.fixed or v.value == native._fixed[v.name]
+        for v in native.component_data_objects(pyo.Var)
+    )
+
+
+@settings(max_examples=60)
+@given(problems(), st.data())
+def test_a_schedule_is_feasible_where_the_model_says_so(
+    problem: CompletionTime, data: st.DataObject
+) -> None:
+    """Gangs run in drawn seconds, on one node with all GPUs, so that only counting matters."""
+    gpus = problem.instance.cluster.gpus
+    problem = CompletionTime(
+        Instance(Cluster.of_sizes([gpus]), problem.jobs), problem.measure, problem.weighted
+    )
+    horizon = max(job.release for job in problem.jobs) + sum(job.work for job in problem.jobs)
+    seconds = st.sets(st.integers(0, horizon - 1), min_size=1)
+    rows = []
+    for j, job in enumerate(problem.jobs):
+        some = data.draw(seconds) | set(range(horizon - data.draw(st.integers(0, 4)), horizon))
+        rows += [(j, t, t + 1, {0: job.gpus}) for t in sorted(some)]
+    drawn = schedule(rows)
+    model = problem.build()
+    model.native._fixed = {
+        v.name: v.value for v in model.native.component_data_objects(pyo.Var) if v.fixed
+    }
+    model.embed(drawn)
+    assert satisfied(model.native) == (problem.violations(drawn) == [])
+    value = pyo.value(model.native.objective)
+    assert value == pytest.approx(problem.objective(drawn), rel=1e-9)
+
+
+def test_extracted_gangs_spread_over_nodes() -> None:
+    problem = problem_of([2, 1], JOBS, "makespan")
+    result = solve_exact(problem)
+    assert result.objective == 6
+    assert any(len(row.gpus) == 2 for row in result.solution)
+
+
+@given(problems(measure="slowdown"))
+def test_a_rounded_objective_is_near_the_rational(problem: CompletionTime) -> None:
+    rows, now = [], max(job.release for job in problem.jobs)
+    exact = Fraction(0)
+    for j, job in enumerate(problem.jobs):
+        held = dict(enumerate(problem.instance.cluster.sizes))
+        extra = sum(held.values()) - job.gpus
+        for s in list(held):
+            less = min(extra, held[s])
+            held[s] -= less
+            extra -= less
+        now += job.work
+        rows.append((j, now - job.work, now, {s: n for s, n in held.items() if n}))
+        weight = Fraction(job.weight) if problem.weighted else 1
+        exact += weight * Fraction(now - job.release, job.work)
+    drawn = schedule(rows)
+    assert problem.violations(drawn) == []
+    assert abs(Fraction(problem.objective(drawn)) - exact) <= exact / 2**51
