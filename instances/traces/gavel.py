@@ -61,6 +61,8 @@ def read_gavel(
     ------
     OSError
         If a file cannot be read.
+    TypeError
+        If a mapping holds something else than numbers.
     ValueError
         If a file is malformed, or `steps_per_second` is missing or does not cover a job; the
         message names file, line, value and rule.
@@ -155,6 +157,9 @@ def _throughputs(path: str | Path, model: str) -> Lookup:
         if entry is None:
             return None
         alone = entry.get("null") if isinstance(entry, dict) else entry
-        return check_real(f"{path}: {model}", f"{(job_type, gpus)}", alone)
+        try:
+            return check_real(f"{path}: {model}", f"{(job_type, gpus)}", alone)
+        except TypeError as error:
+            raise ValueError(str(error)) from None
 
     return speed

@@ -128,13 +128,14 @@ def read_vc_sizes(
         sizes = _on_day(reading, table, date)
     else:
         id, nodes = table.need("vc", ""), table.need("num", "node num")
-        sizes = {_vc(row, id): gpus_per_node * row.count(nodes) for row in table}
+        sizes = {_vc(reading, row, id): gpus_per_node * row.count(nodes) for row in table}
     return tuple(User(vc, weight=gpus) for vc, gpus in sorted(sizes.items()) if gpus)
 
 
-def _vc(row: Row, column: str) -> str:
-    row.text(column, "every virtual cluster has a name")
-    return row.id(column)
+def _vc(reading: Reading, row: Row, column: str) -> str:
+    if not row[column]:
+        raise row.error("a virtual cluster has no name")
+    return reading.unique(row.place, "virtual cluster", row[column])
 
 
 def _on_day(reading: Reading, table: Table, date: str | None) -> dict[str, int]:

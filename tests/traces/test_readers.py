@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -211,7 +212,7 @@ def test_every_row_is_a_job_or_is_counted(
     assert {reason: len(places) for reason, places in report.places.items()} == {
         reason: min(3, count) for reason, count in report.skipped.items()
     }
-    late = sum(b.submit < a.submit for (a, _), (b, _) in zip(kept, kept[1:], strict=False))
+    late = sum(b.submit < a.submit for (a, _), (b, _) in pairwise(kept))
     noted = [note for note in report.notes if note.startswith("out of order: ")]
     assert len(noted) == (late > 0)
     assert all(re.match(f"out of order: {late} ", note) for note in noted)

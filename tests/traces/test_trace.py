@@ -6,8 +6,7 @@ import pickle
 
 import pytest
 
-from gangsched.instances import Job, ReadReport, Trace
-from gangsched.instances import traces
+from gangsched.instances import Job, ReadReport, Trace, traces
 
 
 def test_readers_by_name() -> None:
