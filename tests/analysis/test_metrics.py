@@ -1,0 +1,421 @@
+"""Metrics: a case worked by hand, a second-by-second computation, and what must always hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import accumulate
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gangsched.analysis import metrics
+from gangsched.analysis.run import Run
+from gangsched.instances import Job, Schedule, Segment, User
+from gangsched.solvers.policy import Rules
+from run_builder import PLAIN, random_run, run_of, runs
+
+NAN = float("nan")
+
+
+def hand(*, now: int | None = None, rules: Rules = PLAIN) -> Run:
+    """Users a and b with quotas 3 and 1 of 4 GPUs; job 1 is preempted once, job 3 never runs."""
+    jobs = [
+        Job(id="j0", gpus=2, user="a", release=0, work=20),
+        Job(id="j1", gpus=2, user="a", release=0, work=30, weight=2),
+        Job(id="j2", gpus=2, user="b", release=5, work=15),
+        Job(id="j3", gpus=8, user="a", release=90, work=10),
+    ]
+    segments = [
+        Segment(0, 0, 20, {0: 2}),
+        Segment(1, 0, 10, {1: 2}),
+        Segment(2, 10, 25, {1: 2}),
+        Segment(1, 20, min(now or 40, 40), {0: 1, 1: 1}),
+    ]
+    users = [User("a", weight=3), User("b")]
+    gone = {3: "gpus=8 exceeds 4"}
+    return run_of(jobs, segments, sizes=[2, 2], users=users, rejected=gone, now=now, rules=rules)
+
+
+# --- by hand -------------------------------------------------------------------------------------
+
+
+def test_times_by_hand() -> None:
+    run = hand()
+    assert metrics.completion_time(run).tolist() == pytest.approx([20, 40, 20, NAN], nan_ok=True)
+    assert metrics.wait_time(run).tolist() == pytest.approx([0, 10, 5, NAN], nan_ok=True)
+    slow = [1, Fraction(4, 3), Fraction(4, 3), NAN]
+    assert metrics.slowdown(run).tolist() == pytest.approx(slow, nan_ok=True)
+    assert metrics.makespan(run) == 40
+
+
+def test_objectives_by_hand() -> None:
+    # weights 1, 2, 1; completions 20, 40, 25
+    found = metrics.objectives(hand())
+    slow = 1 + 2 * 40 / 30 + 20 / 15
+    assert found == pytest.approx(
+        {"makespan": 40, "completion": 125, "flow": 120, "slowdown": slow}
+    )
+    assert set(metrics.objectives(hand(now=30)).values()) == {None}
+
+
+def test_the_cluster_by_hand() -> None:
+    run = hand()
+    assert metrics.busy_time(run, [40, 0, 5, 22]).tolist() == [130, 0, 20, 88]
+    # wanted: 4, then 6 of which only 4 are there, then 4, then 2
+    assert metrics.wanted_time(run, [40, 15, 0, 99]).tolist() == [140, 60, 0, 140]
+    assert metrics.utilisation(run) == 1  # until 5: the rejected job's release does not count
+    assert metrics.utilisation(run, "end") == pytest.approx(130 / 160)
+    assert metrics.preemptions(run).tolist() == [0, 1, 0, 0]
+
+
+def test_renewals_are_lease_ends_inside_segments() -> None:
+    together = replace(PLAIN, synchronous=True, lease=10)
+    assert metrics.renewals(hand(rules=together)).tolist() == [1, 1, 1, 0]
+    assert metrics.renewals(hand()).tolist() == [0, 1, 0, 0]  # [20, 40) holds 30
+    alone = replace(PLAIN, synchronous=False)
+    assert metrics.renewals(hand(rules=alone)).tolist() == [0, 0, 0, 0]
+    assert metrics.renewals(hand(rules=replace(alone, lease=10))).tolist() == [1, 1, 1, 0]
+
+
+def test_job_fairness_by_hand() -> None:
+    # user a: 3 GPUs until 20, divided 1 : 2, then job 1 alone could use 2; user b: 1 GPU
+    run = hand()
+    assert metrics.attained_time(run).tolist() == [40, 60, 30, 0]
+    assert metrics.fair_time(run).tolist() == pytest.approx([20, 80, 15, 0])
+    assert metrics.fair_time(run, "release").tolist() == pytest.approx([20, 80, 20, 0])
+    assert metrics.rho(run).tolist() == pytest.approx([2, 0.75, 2, NAN], nan_ok=True)
+    assert metrics.rho(run, "release").tolist() == pytest.approx([2, 0.75, 1.5, NAN], nan_ok=True)
+
+
+def test_user_fairness_by_hand() -> None:
+    run = hand()
+    at = [0, 5, 15, 40, 27]
+    assert metrics.user_attained_time(run, at).tolist() == [
+        [0, 20, 50, 100, 74],
+        [0, 0, 10, 30, 30],
+    ]
+    assert metrics.user_fair_time(run, at).tolist() == [[0, 15, 45, 100, 74], [0, 0, 5, 20, 17]]
+    quota = metrics.user_fair_time(run, at, "quota")
+    assert quota.tolist() == [[0, 15, 45, 120, 81], [0, 5, 15, 40, 27]]
+    assert metrics.user_rho(run).tolist() == [1, 1.5]
+    assert metrics.user_rho(run, "quota").tolist() == pytest.approx([100 / 120, 30 / 40])
+
+
+def test_windows_by_hand() -> None:
+    run = hand()
+    expected = [[40 / 30, 20 / 30, 1, 1], [NAN, 2, 1, NAN]]
+    found = metrics.window_rho(run, 10)
+    np.testing.assert_allclose(found, expected)
+    assert metrics.share_below(found, 0.999) == pytest.approx(1 / 6)
+    assert metrics.window_edges(run, 25).tolist() == [0, 25, 40]
+    # by quota an absent user has a fair share too
+    assert metrics.window_rho(run, 10, "quota")[1].tolist() == [0, 2, 1, 0]
+
+
+def test_finish_time_fairness_by_hand() -> None:
+    # submitted and uncompleted: 2 until 5, 3 until 20, 2 until 25, then 1
+    expected = [20 / 55, 40 / 60, 20 / (15 * 55 / 20), NAN]
+    assert metrics.finish_time_fairness(hand()).tolist() == pytest.approx(expected, nan_ok=True)
+
+
+def test_deadlines_by_hand() -> None:
+    run = hand()
+    due = {0: 20, 1: 39, 3: 100}
+    assert metrics.deadline_miss(run, due) == pytest.approx(2 / 3)
+    assert metrics.deadline_miss(run, due, weighted=True) == pytest.approx(3 / 4)
+    assert metrics.deadline_miss(run, [20, 39, NAN, 100]) == pytest.approx(2 / 3)
+    assert metrics.deadline_miss(run, {}) is None
+    early = hand(now=30)
+    assert metrics.deadline_miss(early, {0: 20, 1: 30}) == 0  # job 1 may still meet it
+    assert metrics.deadline_miss(early, {0: 20, 1: 29}) == 0.5
+    with pytest.raises(KeyError, match="4 is not the number of one of the 4 jobs"):
+        metrics.deadline_miss(run, {4: 1})
+    with pytest.raises(ValueError, match=r"shape \(2,\) is not one entry for 4 jobs"):
+        metrics.deadline_miss(run, [1, 2])
+
+
+def test_a_stopped_run_by_hand() -> None:
+    run = hand(now=30)
+    assert metrics.attained_time(run).tolist() == [40, 40, 30, 0]
+    assert metrics.fair_time(run).tolist() == pytest.approx([20, 60, 15, 0])
+    assert metrics.completion_time(run).tolist() == pytest.approx([20, NAN, 20, NAN], nan_ok=True)
+    assert metrics.makespan(run) is None
+    assert metrics.utilisation(run, "end") == pytest.approx(110 / 120)
+    assert metrics.user_rho(run).tolist() == pytest.approx([1, 1.5])
+    found = metrics.summary(run)
+    assert (found["unfinished"], found["rejected"], found["finished"]) == (1, 1, 2)
+    assert found["mean_completion"] == 20
+    assert found["makespan"] is None
+    expected = [20 / 55, NAN, 20 / (15 * 55 / 20), NAN]
+    assert metrics.finish_time_fairness(run).tolist() == pytest.approx(expected, nan_ok=True)
+
+
+def test_one_user_may_have_all() -> None:
+    # eq. (3): two jobs share 4 GPUs, of which the narrow one can use 1 of its 2
+    jobs = [Job(id="a", gpus=1, work=10), Job(id="b", gpus=4, work=10)]
+    run = run_of(jobs, [Segment(1, 0, 10, {0: 4}), Segment(0, 10, 20, {0: 1})], sizes=[4])
+    assert metrics.fair_time(run).tolist() == [10 + 10, 20]
+    assert metrics.user_fair_time(run, [20]).tolist() == [[80]]
+    assert metrics.user_rho(run).tolist() == [50 / 80]
+
+
+def test_figure_6_of_ye_et_al() -> None:
+    # 6 GPUs, gangs of 6, 3 and 3, 40 minutes each, rounds of 10: what LTGF does, panel (c)
+    jobs = [Job(id=f"J{i}", gpus=d, work=40) for i, d in enumerate([6, 3, 3], 1)]
+    alone = [(0, 10), (30, 40), (60, 80)]
+    pairs = [(10, 30), (40, 60)]
+    rows = [Segment(0, a, b, {0: 6}) for a, b in alone]
+    rows += [Segment(j, a, b, {0: 3}) for j in (1, 2) for a, b in pairs]
+    run = run_of(jobs, rows, sizes=[6])
+    assert metrics.completion_time(run).tolist() == [80, 60, 60]
+    assert metrics.rho(run).tolist() == pytest.approx([1, 1, 1])
+    assert metrics.preemptions(run).tolist() == [2, 1, 1]
+
+
+def test_the_summary_by_hand() -> None:
+    found = metrics.summary(hand())
+    expected = {
+        "jobs": 4,
+        "finished": 3,
+        "unfinished": 0,
+        "rejected": 1,
+        "mean_completion": 80 / 3,
+        "median_completion": 20,
+        "p99_completion": 20 + 0.98 * 20,
+        "mean_wait": 5,
+        "mean_slowdown": (1 + 8 / 3) / 3,
+        "p99_slowdown": 4 / 3,
+        "makespan": 40,
+        "utilisation": 1,
+        "utilisation_end": 130 / 160,
+        "min_rho": 0.75,
+        "mean_rho": 4.75 / 3,
+        "loss": 1 / 3,
+        "loss_release": 1 / 3,
+        "min_user_rho": 1,
+        "days_below": 0,
+        "hours_below": 0,
+        "jain_users": 2.5**2 / (2 * (1 + 2.25)),
+        "jain_jobs": 4.75**2 / (3 * (8 + 0.75**2)),
+        "preemptions": 1,
+    }
+    assert found == pytest.approx(expected)
+
+
+def test_nothing_at_all() -> None:
+    empty = run_of([], [], sizes=[4], users=[User("a"), User("b")])
+    found = metrics.summary(empty)
+    counts = ("jobs", "finished", "unfinished", "rejected", "preemptions")
+    assert {found[name] for name in counts} == {0}
+    assert {value for name, value in found.items() if name not in counts} == {None}
+    assert metrics.window_rho(empty).shape == (2, 0)
+    assert metrics.share_below([], 1) is None
+
+
+def test_an_empty_window_is_refused() -> None:
+    with pytest.raises(ValueError, match="windows: length=0 is below 1"):
+        metrics.window_rho(hand(), 0)
+
+
+def test_jain() -> None:
+    assert metrics.jain([0.0, 0.0]) == 1
+    assert metrics.jain([NAN, 2.0, 2.0]) == 1
+    assert metrics.jain([1, 2, 3]) == pytest.approx(36 / 42)
+    assert metrics.jain([]) is None
+    assert metrics.jain([1e200, 1e200]) == 1
+
+
+# --- second by second ----------------------------------------------------------------------------
+
+
+def by_seconds(run: Run) -> tuple[list[Fraction], list[list[Fraction]], list[list[int]]]:
+    """F_i, and for each user its fair and held GPUs of every second, all from the definitions."""
+    book, gpus = run.records, run.gpus
+    weights = [Fraction(w) for w in run.user_weight.tolist()]
+    tau = run.rules.round_length
+    jobs = range(len(book))
+    until = [-(-int(e) // tau) * tau if e >= 0 else run.now for e in book.end]
+    end = [int(e) if e >= 0 else run.now for e in book.end]
+    fair = [Fraction(0) for _ in jobs]
+    users = [[Fraction(0)] * run.now for _ in weights]
+    held = [[0] * run.now for _ in weights]
+    for t in range(run.now):
+        for u, weight in enumerate(weights):
+            mine = [j for j in jobs if book.user[j] == u and not book.rejected[j]]
+            here = [j for j in mine if book.visible[j] <= t < until[j]]
+            demand = sum(int(book.gpus[j]) for j in here)
+            share = min(Fraction(demand), gpus * weight / sum(weights))
+            if len(weights) == 1 and demand:
+                share = Fraction(gpus)
+            users[u][t] = share
+            total = sum(Fraction(book.weight[j]) for j in here)
+            for j in here:
+                if t < end[j]:
+                    part = share * Fraction(book.weight[j]) / total
+                    fair[j] += min(Fraction(int(book.gpus[j])), part)
+    for s in run.schedule:
+        for t in range(s.start, s.end):
+            held[int(book.user[s.job])][t] += sum(s.gpus.values())
+    return fair, users, held
+
+
+@given(runs())
+def test_fair_time_is_the_sum_over_seconds(run: Run) -> None:
+    fair, users, held = by_seconds(run)
+    np.testing.assert_allclose(metrics.fair_time(run), [float(f) for f in fair], rtol=1e-12)
+    times = np.arange(run.now + 1)
+    totals = [[float(f) for f in accumulate(row, initial=Fraction(0))] for row in users]
+    np.testing.assert_allclose(metrics.user_fair_time(run, times), totals, rtol=1e-12)
+    counts = [list(accumulate(row, initial=0)) for row in held]
+    assert metrics.user_attained_time(run, times).tolist() == counts
+    assert metrics.busy_time(run, times).tolist() == np.sum(counts, axis=0).tolist()
+
+
+@given(runs())
+def test_the_accounting_of_a_driver_agrees(run: Run) -> None:
+    book = run.records
+    np.testing.assert_allclose(metrics.fair_time(run), book.fair, rtol=1e-9)
+    both = book.fair + book.fair_before
+    np.testing.assert_allclose(metrics.fair_time(run, "release"), both, rtol=1e-9)
+    assert metrics.attained_time(run).tolist() == book.held.tolist()
+
+
+# --- always --------------------------------------------------------------------------------------
+
+
+@given(runs(stopped=False))
+def test_what_always_holds(run: Run) -> None:
+    book = run.records
+    jct, waits = metrics.completion_time(run), metrics.wait_time(run)
+    np.testing.assert_array_equal(jct, waits + book.work)  # no overhead here
+    assert (waits >= 0).all()
+    assert (metrics.slowdown(run) >= 1).all()
+    assert metrics.attained_time(run).tolist() == (book.gpus * book.work).tolist()
+    end = [run.now]
+    assert metrics.user_attained_time(run, end).sum() == metrics.attained_time(run).sum()
+    # what jobs have a right to is no more than what their users have
+    owned = np.bincount(book.user, metrics.fair_time(run), len(run.users))
+    assert (owned <= metrics.user_fair_time(run, end)[:, 0] * (1 + 1e-12)).all()
+    assert metrics.user_fair_time(run, end).sum() <= run.gpus * run.now * (1 + 1e-12)
+    assert (metrics.busy_time(run, end) <= metrics.wanted_time(run, end)).all()
+    lives = metrics.preemptions(run) + 1
+    assert lives.tolist() == np.bincount(run.schedule.job, minlength=len(book)).tolist()
+    for until in ("arrivals", "end"):
+        share = metrics.utilisation(run, until)  # type: ignore[arg-type]
+        assert share is None or 0 <= share <= 1
+
+
+@given(runs(), st.integers(1, 40))
+def test_windows_add_up(run: Run, length: int) -> None:
+    edges = metrics.window_edges(run, length)
+    assert edges[0] == 0
+    assert edges[-1] == run.now
+    fair = np.diff(metrics.user_fair_time(run, edges))
+    found = metrics.window_rho(run, length)
+    np.testing.assert_array_equal(np.isnan(found), fair == 0)
+    total = np.nansum(found * fair, axis=1)
+    held = metrics.user_attained_time(run, [run.now])[:, 0]
+    np.testing.assert_allclose(total, held, atol=1e-6)
+
+
+@given(runs(), st.integers(2, 50))
+def test_the_unit_of_time_does_not_matter(run: Run, factor: int) -> None:
+    book, plan, rules = run.records, run.schedule, run.rules
+    times = {
+        name: np.where((column := getattr(book, name)) < 0, column, column * factor)
+        for name in ("release", "work", "visible", "first", "end", "left")
+    }
+    longer = replace(
+        run,
+        records=replace(book, **times),
+        schedule=replace(plan, start=plan.start * factor, end=plan.end * factor),
+        rules=replace(rules, round_length=10 * factor, lease=30 * factor),
+        now=run.now * factor,
+    )
+    for of in (metrics.slowdown, metrics.rho, metrics.finish_time_fairness, metrics.user_rho):
+        np.testing.assert_allclose(of(longer), of(run), rtol=1e-9)
+    assert metrics.renewals(longer).tolist() == metrics.renewals(run).tolist()
+    np.testing.assert_allclose(
+        metrics.window_rho(longer, 20 * factor), metrics.window_rho(run, 20), rtol=1e-9
+    )
+
+
+@given(runs(), st.randoms(use_true_random=False))
+def test_the_order_of_jobs_and_users_does_not_matter(run: Run, random: object) -> None:
+    book, plan = run.records, run.schedule
+    jobs = np.array(random.sample(range(len(book)), len(book)))  # type: ignore[attr-defined]
+    users = np.array(random.sample(range(len(run.users)), len(run.users)))  # type: ignore[attr-defined]
+    columns = {
+        name: np.array(getattr(book, name))[jobs]
+        for name in book.__dataclass_fields__
+        if name != "id"
+    }
+    columns["user"] = np.argsort(users)[columns["user"]]
+    back = np.argsort(jobs)
+    events = replace(run.events, job=back[run.events.job])
+    moved = replace(
+        run,
+        records=replace(book, **columns),
+        users=tuple(run.users[u] for u in users),
+        user_weight=run.user_weight[users],
+        events=events,
+        schedule=replace(plan, job=back[plan.job]) if len(plan) else plan,
+    )
+    np.testing.assert_allclose(metrics.rho(moved), metrics.rho(run)[jobs], rtol=1e-12)
+    np.testing.assert_allclose(metrics.user_rho(moved), metrics.user_rho(run)[users], rtol=1e-12)
+    one, two = metrics.summary(run), metrics.summary(moved)
+    assert one.keys() == two.keys()
+    for name, value in one.items():
+        assert two[name] == (None if value is None else pytest.approx(value))
+
+
+def test_many_segments_of_large_jobs_add_up_exactly() -> None:
+    rng = np.random.default_rng(0)
+    n, nodes = 20_000, 50
+    start = rng.integers(0, 10**7, n)
+    jobs = [Job(id=f"j{j}", gpus=8 * nodes, work=10**6, release=0) for j in range(4)]
+    base = run_of(jobs, [], sizes=[8] * nodes, now=2 * 10**7)
+    plan = Schedule(
+        job=rng.integers(0, 4, n),
+        start=start,
+        end=start + rng.integers(1, 10**6, n),
+        ptr=np.arange(n + 1) * nodes,
+        node=np.tile(np.arange(nodes), n),
+        gpus=np.full(n * nodes, 8),
+    )
+    run = replace(base, schedule=plan)
+    times = [3, 5 * 10**6, 10**7, 2 * 10**7]
+    exact = [
+        sum(
+            400 * max(0, min(e, t) - s)
+            for s, e in zip(plan.start.tolist(), plan.end.tolist(), strict=True)
+        )
+        for t in times
+    ]
+    assert metrics.busy_time(run, times).tolist() == exact
+
+
+def test_a_random_run_is_one() -> None:
+    # the generator of this file's cases preempts, and leaves jobs unfair
+    jobs = [Job(id=f"j{j}", gpus=1 + j % 3, release=7 * j, work=40) for j in range(12)]
+    run = random_run(jobs, [], 4, np.random.default_rng(0))
+    assert metrics.preemptions(run).sum() > 5
+    assert 0 < (metrics.rho(run) < 0.95).sum() < 12
+
+
+def test_before_the_last_arrival_only_what_was_simulated_counts() -> None:
+    jobs = [Job(id="a", gpus=1, work=10), Job(id="b", gpus=1, work=10, release=80)]
+    run = run_of(jobs, [Segment(0, 0, 10, {0: 1})], sizes=[2], now=20)
+    assert metrics.utilisation(run) == 10 / (2 * 20)
+    assert metrics.completion_time(run).tolist() == pytest.approx([10, NAN], nan_ok=True)
+    assert np.isnan(metrics.rho(run)).tolist() == [False, True]
+
+
+def test_rejected_jobs_share_with_nobody() -> None:
+    jobs = [Job(id="a", gpus=1, work=10), Job(id="b", gpus=9, work=10)]
+    run = run_of(jobs, [Segment(0, 0, 10, {0: 1})], sizes=[2], rejected={1: "too wide"})
+    assert metrics.finish_time_fairness(run)[0] == 1
+    assert metrics.fair_time(run).tolist() == [10, 0]
