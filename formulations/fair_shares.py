@@ -200,6 +200,19 @@ class FairShares:
             raise KeyError(f"user {user}: no job of gpus={gangs} and weight={weight} has been seen")
         return owner.classes[kind].at(t)
 
+    def job_share(self, user: int, gangs: int, weight: float = 1.0) -> float:
+        """Return min(D, share) now, the integrand of eq. (14), for such a job.
+
+        Parameters
+        ----------
+        user, gangs, weight
+            As of :meth:`arrive`; such a job must have been seen.
+        """
+        owner, kind = self._kind(user, gangs, weight)
+        if kind not in owner.classes:
+            raise KeyError(f"user {user}: no job of gpus={gangs} and weight={weight} has been seen")
+        return owner.classes[kind].slope
+
     def _turn(self, owner: _User, user: int, t: int) -> None:
         """Carry all integrals of a user to t and give them their new slopes."""
         if owner.demand and owner.total <= 0:

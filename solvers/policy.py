@@ -11,9 +11,9 @@ Times are integer seconds from the start of the instance, jobs, users and nodes 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,37 +110,69 @@ class Rules:
         return (start // length + 1) * length if self.synchronous else start + length
 
 
-class Ledger(NamedTuple):
-    """The driver's own columns, by job, node and user; policies see them through :class:`State`."""
+def _record(ints: str, floats: str) -> np.dtype[Any]:
+    return np.dtype(
+        [*((name, np.int64) for name in ints.split()), *((n, np.float64) for n in floats.split())]
+    )
 
-    # by job, constant
-    gpus: Ints
-    work: Ints
-    release: Ints
-    visible: Ints  # first round at or after the release
-    user: Ints
-    weight: Floats
-    rank: Ints  # position by (release, number): the last tie-break
-    # by job, changing
-    phase: NDArray[np.int8]
-    left: Ints  # seconds of service left when the current segment began, or now if not running
-    since: Ints  # when the current segment began; while waiting: when the wait began
-    delay: Ints  # seconds of overhead at the head of the current segment
-    lease_end: Ints
-    held: Ints  # GPU seconds of earlier segments
-    starts: Ints
-    blocked: Ints  # when it was first selected without finding a place, since it last ran; or -1
-    first: Ints  # first start, or -1
-    end: Ints  # completion, or -1
-    fair_start: Floats  # integral of its fair share before it was visible, as of that round
-    fair_before: Floats  # fair share times the wait for its first round
-    # by node
-    sizes: Ints
-    free: Ints
-    # by user
-    quota: Floats
-    user_rate: Ints  # GPUs held now
-    user_base: Ints  # GPU seconds held until t are user_base + user_rate * t
+
+#: one job of a run. Constant: gang, work, release, first round, user, position by (release, number).
+#: Changing: where it stands; seconds of service left when its segment began; since when it runs or
+#: waits; overhead at the head of its segment; GPU seconds of earlier segments; since when it is
+#: selected without finding a place. The second half is the compiled driver's own.
+JOB = _record(
+    "finish lease_end gpus rank key phase user mark since delay left held work kind_of turn tier "
+    "blocked starts place_in offset length new_length gang_class urgency release visible first end "
+    "active_start",
+    "score weight fair_start fair_before fair",
+)
+NODE = _record("size free kind", "")
+USER = _record(
+    "rate base demand time first_kind last_kind picked group_at group_length",
+    "quota total value slope key",
+)
+
+
+class Ledger:
+    """The driver's own records of jobs, nodes and users; policies see them through a State.
+
+    Columns are attributes: those of jobs under their name, ``sizes`` and ``free`` of nodes,
+    ``quota``, ``user_rate`` (GPUs held now) and ``user_base`` of users, who until t have held
+    ``user_base + user_rate * t`` GPU seconds.
+
+    Parameters
+    ----------
+    jobs : (jobs,) array of JOB
+    nodes : (nodes,) array of NODE
+    users : (users,) array of USER
+    """
+
+    __slots__ = ("jobs", "nodes", "users")
+
+    def __init__(self, jobs: NDArray[Any], nodes: NDArray[Any], users: NDArray[Any]) -> None:
+        self.jobs, self.nodes, self.users = jobs, nodes, users
+
+    def __getattr__(self, name: str) -> NDArray[Any]:
+        if name in JOB.names:  # type: ignore[operator]
+            column: NDArray[Any] = self.jobs[name]
+            return column
+        if name in OTHER_COLUMNS:
+            table, own = OTHER_COLUMNS[name]
+            column = getattr(self, table)[own]
+            return column
+        raise AttributeError(f"ledger has no column {name!r}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Ledger, (self.jobs, self.nodes, self.users)
+
+
+OTHER_COLUMNS = {
+    "sizes": ("nodes", "size"),
+    "free": ("nodes", "free"),
+    "quota": ("users", "quota"),
+    "user_rate": ("users", "rate"),
+    "user_base": ("users", "base"),
+}
 
 
 def _view(array: NDArray[Any]) -> NDArray[Any]:
@@ -187,12 +219,16 @@ class State:
         job_fair: Callable[[Ints, int], Floats],
         user_fair: Callable[[int], Floats],
         user_share: Callable[[], Floats],
+        mean_active: Callable[[Ints, int], Floats],
+        fair_rate: Callable[[Ints], Floats],
+        ids: Sequence[str],
         preempts: Preempts = Preempts.NEVER,
     ) -> None:
         self.now, self.rules, self._ledger = now, rules, ledger
         self._waiting, self._running, self._preempts = waiting, running, preempts
         self._held_nodes = held_nodes
         self._job_fair, self._user_fair, self._user_share = job_fair, user_fair, user_share
+        self._mean_active, self._fair_rate, self._ids = mean_active, fair_rate, ids
 
     def __getattr__(self, name: str) -> NDArray[Any]:
         if name in STATE_COLUMNS:
@@ -247,6 +283,18 @@ class State:
         """Return F_i, the fair GPU seconds of each of `jobs` since its first round, (14)."""
         return self._job_fair(jobs, self.now)
 
+    def fair_rate(self, jobs: Ints) -> Floats:
+        """Return min(D_i, fair share) of each of `jobs` now, the integrand of (14)."""
+        return self._fair_rate(jobs)
+
+    def id(self, job: int) -> str:
+        """Return the id of a job."""
+        return self._ids[job]
+
+    def mean_active(self, jobs: Ints) -> Floats:
+        """Return the mean number of active jobs since each of `jobs` became visible."""
+        return self._mean_active(jobs, self.now)
+
     def nodes(self, job: int) -> dict[int, int]:
         """Return the GPUs that a running job holds, by node; empty for others."""
         return self._held_nodes(int(job))
@@ -276,8 +324,10 @@ class State:
 
 #: columns of the ledger that a state shows under their own name
 STATE_COLUMNS = frozenset(
-    ("gpus", "work", "release", "visible", "user", "weight", "rank", "phase", "starts", "first")
-    + ("end", "since", "lease_end", "blocked", "sizes", "free", "quota")
+    [
+        *("gpus", "work", "release", "visible", "user", "weight", "rank", "phase", "starts"),
+        *("first", "end", "since", "lease_end", "blocked", "sizes", "free", "quota"),
+    ]
 )
 
 
@@ -352,6 +402,72 @@ class Policy(Protocol):
         ...
 
 
+def check_decision(decision: Decision, state: State, name: str) -> None:
+    """Refuse a decision that cannot be carried out.
+
+    Parameters
+    ----------
+    decision : Decision
+    state : State
+        At which it was made.
+    name : str
+        Of the policy.
+
+    Raises
+    ------
+    ValueError
+        Naming policy, time, job and rule.
+    """
+    owner = f"policy {name!r} at {state.now}"
+    stopped = [int(j) for j in (*decision.suspend, *decision.kill)]
+    started = [int(j) for j, _ in decision.start]
+    order = np.asarray(decision.order, dtype=np.int64)
+    for label, jobs in (("stops", stopped), ("starts", started), ("orders", order.tolist())):
+        if len(set(jobs)) < len(jobs):
+            twice = next(j for i, j in enumerate(jobs) if j in jobs[:i])
+            raise ValueError(f"{owner}: {label} job {twice} twice")
+        for j in jobs:
+            if not 0 <= j < state.phase.size:
+                raise ValueError(f"{owner}: {label} job {j}, which does not exist")
+    for j in stopped:
+        if state.phase[j] != Phase.RUNNING:
+            raise ValueError(f"{owner}: stops job {j}, which does not run")
+    for j in started:
+        if state.phase[j] != Phase.WAITING and j not in stopped:
+            raise ValueError(f"{owner}: starts job {j}, which does not wait")
+    if order.size:
+        candidate = np.zeros(state.phase.size, dtype=bool)
+        candidate[state.candidates] = True
+        for j in order[~candidate[order]][:1]:
+            raise ValueError(f"{owner}: orders job {j}, which is no candidate")
+        for j in sorted({*stopped, *started}.intersection(order.tolist()))[:1]:
+            raise ValueError(f"{owner}: job {j} is in the order and stopped or started")
+
+
+def check_nodes(job: int, nodes: Mapping[int, int], state: State, name: str) -> None:
+    """Refuse GPUs for a job that are not free, or not as many as its gang.
+
+    Parameters
+    ----------
+    job : int
+    nodes : mapping of int to int
+    state : State
+    name : str
+        Of the policy.
+
+    Raises
+    ------
+    ValueError
+        Naming policy, time, job and rule.
+    """
+    owner = f"policy {name!r} at {state.now}: job {job} is given {dict(nodes)}"
+    if sum(nodes.values()) != state.gpus[job] or min(nodes.values()) < 1:
+        raise ValueError(f"{owner}, not its {state.gpus[job]} GPUs")
+    for n, count in nodes.items():
+        if not 0 <= n < state.sizes.size or state.free[n] < count:
+            raise ValueError(f"{owner}, more than is free on node {n}")
+
+
 def ranked(state: State, jobs: Ints, *keys: NDArray[Any]) -> Ints:
     """Return `jobs` by rising `keys` (the first matters most), ties by (release, number).
 
@@ -364,16 +480,32 @@ def ranked(state: State, jobs: Ints, *keys: NDArray[Any]) -> Ints:
     return jobs[np.lexsort((state.rank[jobs], *reversed(keys)))]
 
 
+class RuleKind(IntEnum):
+    """Ways to decide that the driver has as machine code."""
+
+    PYTHON = 0  #: calls `decide`
+    FIFO = 1  #: by key, the smallest first: no key
+    SJF = 2  #: work
+    SRTF = 3  #: remaining work
+    LAS = 4  #: attained GPU time
+    TIRESIAS = 5  #: how many thresholds the attained GPU time has reached
+    LTGF = 6  #: users by fairness, in each its jobs by fairness
+    THEMIS = 7  #: jobs by finish-time fairness
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """Which compiled rule decides like a policy, and its numbers.
 
+    A policy that has it as its attribute ``rule`` must decide the same in Python: tests compare.
+
     Parameters
     ----------
-    kind : int
-        One of the numbers in :mod:`gangsched.analysis.drive_core`.
+    kind : RuleKind
     numbers : tuple of float
+    blocking : bool
     """
 
-    kind: int
-    numbers: tuple[float, ...] = field(default=())
+    kind: RuleKind
+    numbers: tuple[float, ...] = ()
+    blocking: bool = False

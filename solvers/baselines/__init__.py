@@ -1,6 +1,12 @@
 """The papers' baselines and plain strong heuristics, one file each."""
 
 from .backfilling import backfilling as backfilling
+from .fifo import Fifo as Fifo
 from .first_fit import first_fit as first_fit
+from .las import Las as Las
 from .list_scheduling import list_scheduling as list_scheduling
 from .random_placement import random_placement as random_placement
+from .sjf import Sjf as Sjf
+from .srtf import Srtf as Srtf
+from .themis import ThemisGreedy as ThemisGreedy
+from .tiresias_l import TiresiasL as TiresiasL

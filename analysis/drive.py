@@ -1,0 +1,445 @@
+"""The trace driver: an online policy over an instance, round by round."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import signal
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..formulations.fair_shares import FairShares
+from ..instances import Instance, Schedule
+from ..solvers.placement import place
+from ..solvers.policy import JOB, NODE, USER, Ledger, Phase, Policy, Rules
+from ..solvers.result import Stop, versions
+from .drive_core import Compiled
+from .drive_reference import Reference
+from .run import Events, Records, Run
+
+__all__ = ["Checkpoint", "PolicyError", "drive"]
+
+Ints = NDArray[np.int64]
+Engine = Compiled | Reference
+MOST_TIME = 2**40  # seconds, so that GPU seconds of a user fit 64 bits
+
+
+class PolicyError(RuntimeError):
+    """A policy failed, or decided what cannot be done.
+
+    Attributes
+    ----------
+    run : Run
+        What was simulated until then; its checkpoint is from before the decision.
+    """
+
+    def __init__(self, text: str, run: Run) -> None:
+        super().__init__(text)
+        self.run = run
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A cluster in the middle of a run, with the policy's own state.
+
+    Parameters
+    ----------
+    data : bytes
+        As pickled by this version of gangsched. Only load what you trust.
+    instance_hash : str
+        Of the instance that it belongs to.
+    """
+
+    data: bytes
+    instance_hash: str
+
+    def save(self, path: str | Path) -> None:
+        """Write to a file.
+
+        Parameters
+        ----------
+        path : str or Path
+        """
+        Path(path).write_bytes(self.instance_hash.encode() + b"\n" + self.data)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Checkpoint:
+        """Read from a file.
+
+        Parameters
+        ----------
+        path : str or Path
+        """
+        head, _, data = Path(path).read_bytes().partition(b"\n")
+        if len(head) != 64 or not data:
+            raise ValueError(f"{path}: not a checkpoint of a run")
+        return cls(data, head.decode("ascii"))
+
+
+def drive(
+    instance: Instance[Any],
+    policy: Policy,
+    *,
+    round_length: int = 60,
+    lease: int = 900,
+    overhead: int = 25,
+    synchronous: bool = True,
+    spread: bool = False,
+    patience: int | None = 21_600,
+    reject: Collection[int] | Mapping[int, str] = (),
+    until: int | None = None,
+    skip: bool = True,
+    engine: Literal["compiled", "reference"] = "compiled",
+    on_progress: Callable[[int, int], None] | None = None,
+    resume: Checkpoint | None = None,
+) -> Run:
+    """Drive a policy over the jobs of an instance, as they arrive.
+
+    Decisions are made at rounds, the multiples of `round_length`. In a round, in this order: jobs
+    that completed since the last one give their GPUs back, leases end, new jobs become visible, the
+    policy decides, preemptible jobs that it selects keep their nodes, those of the others are
+    free, selected jobs are placed in its order, then all others for which there is room. A running
+    job that ends up on the nodes it had has renewed its lease, at no cost.
+
+    Parameters
+    ----------
+    instance : Instance
+        Jobs with `work` in seconds. Users' weights give their quotas; an instance without users has
+        one. The cluster has one GPU model.
+    policy : Policy
+    round_length, lease, overhead, synchronous, spread, patience
+        As of :class:`~gangsched.solvers.policy.Rules`.
+    reject : collection of int, or mapping of int to str
+        Numbers of further jobs to leave out, for example those that another policy under
+        comparison can never run; with reasons, where it is a mapping.
+    until : int, optional
+        Stop after the last round at or before this time; the run has a checkpoint.
+    skip : bool
+        False to visit every round, which gives the same run.
+    engine : {"compiled", "reference"}
+        Machine code, or plain Python for reading and tests; both give the same run.
+    on_progress : callable, optional
+        Called now and then with the number of jobs that finished and the number of jobs that can.
+    resume : Checkpoint, optional
+        From which to go on; `policy` and rules must be those of the interrupted run, and the
+        policy object itself comes from the checkpoint.
+
+    Returns
+    -------
+    Run
+        Stopped by Ctrl-C it holds what was simulated, with a checkpoint.
+
+    Raises
+    ------
+    ValueError, TypeError
+        On bad input, naming object, value and rule.
+    PolicyError
+        When the policy raises or decides what cannot be done; carries the run until then.
+
+    Notes
+    -----
+    Jobs that can never run (gang beyond the cluster or without a consolidated place on it) are
+    rejected and listed. A skipped round is one at which nothing could have changed: no arrival, no
+    completion, no end of a lease while a job waits, and no change that the policy announces.
+    Results do not depend on the number of threads (there is one).
+
+    Examples
+    --------
+    >>> from gangsched import Cluster, Instance, Job
+    >>> from gangsched.solvers.baselines import Fifo
+    >>> jobs = [Job(id="a", gpus=2, work=100), Job(id="b", gpus=2, work=50, release=10)]
+    >>> run = drive(Instance(Cluster.of_sizes([2]), jobs), Fifo())
+    >>> run.records.first.tolist(), run.records.end.tolist()
+    ([0, 120], [100, 170])
+    """
+    rules = Rules(
+        round_length=round_length,
+        lease=lease,
+        overhead=overhead,
+        synchronous=synchronous,
+        spread=spread,
+        patience=patience,
+    )
+    _check(instance, policy)
+    rejected = _rejected(instance, policy, rules, reject)
+    began = time.perf_counter()
+    key = instance_hash(instance)
+    machine: Engine
+    if resume is not None:
+        machine = _restore(resume, key, policy, rules)
+    elif engine == "compiled":
+        machine = Compiled(
+            instance, policy, rules, new_ledger(instance, rules, rejected), skip=skip
+        )
+    elif engine == "reference":
+        machine = Reference(
+            instance, policy, rules, new_ledger(instance, rules, rejected), skip=skip
+        )
+    else:
+        raise ValueError(f"drive: engine={engine!r} is not 'compiled' or 'reference'")
+    able = len(instance.jobs) - len(rejected)
+    stop, failure = Stop.COMPLETED, None
+    with _interrupts() as interrupted:
+        try:
+            while (done := machine.advance(until, CHUNK[engine])) is None:
+                if on_progress is not None:
+                    on_progress(int(np.count_nonzero(machine.book.phase == Phase.FINISHED)), able)
+                if interrupted():
+                    stop = Stop.INTERRUPTED
+                    break
+            if done is False:
+                stop = Stop.ITERATION_LIMIT
+        except KeyboardInterrupt:  # from on_progress: between two rounds
+            stop = Stop.INTERRUPTED
+        except Exception as error:
+            stop, failure = Stop.ERROR, error
+    now = _reached(machine, until, stop)
+    run = _run(instance, machine, rejected, key, stop, now, time.perf_counter() - began)
+    if failure is not None:
+        raise PolicyError(
+            f"policy {policy.name!r} at {machine.now}: {type(failure).__name__}: {failure}", run
+        ) from failure
+    return run
+
+
+#: rounds between two looks at the outside
+CHUNK = {"compiled": 4096, "reference": 64}
+
+
+@contextmanager
+def _interrupts() -> Iterator[Callable[[], bool]]:
+    """Hold Ctrl-C back until the end of a round; a second one goes through."""
+    asked: list[int] = []
+
+    def note(number: int, frame: object) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: bool(asked)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _check(instance: Any, policy: Any) -> None:
+    if not isinstance(instance, Instance):
+        raise TypeError(f"drive: instance={instance!r} is not an Instance")
+    if not isinstance(policy, Policy):
+        raise TypeError(f"drive: policy={policy!r} has no name, preempts or decide(state)")
+    models = sorted({node.model for node in instance.cluster.nodes})
+    if len(models) > 1:
+        raise ValueError(
+            f"drive: the cluster has GPU models {', '.join(map(repr, models))}, "
+            "clusters of one model can be driven"
+        )
+    for job in instance.jobs:
+        if job.work is None:
+            raise ValueError(f"job {job.id!r}: work=None, driving needs seconds of service")
+        if job.release > MOST_TIME or job.work * job.gpus > MOST_TIME:
+            raise ValueError(
+                f"job {job.id!r}: release={job.release} or gpus * work={job.work * job.gpus} "
+                f"is above {MOST_TIME}"
+            )
+
+
+def _rejected(
+    instance: Instance[Any],
+    policy: Policy,
+    rules: Rules,
+    reject: Collection[int] | Mapping[int, str],
+) -> dict[int, str]:
+    """Jobs that never run here, by number, with the reason."""
+    sizes = instance.cluster.sizes
+    found: dict[int, str] = {}
+    fits = {
+        gpus: place(gpus, sizes, sizes, spread=rules.spread) is not None
+        for gpus in {job.gpus for job in instance.jobs}
+    }
+    for j, job in enumerate(instance.jobs):
+        if job.gpus > instance.cluster.gpus:
+            found[j] = (
+                f"job {job.id!r}: gpus={job.gpus} exceeds the cluster's {instance.cluster.gpus}"
+            )
+        elif not fits[job.gpus]:
+            found[j] = f"job {job.id!r}: gpus={job.gpus} has no consolidated place on the cluster"
+    unable = getattr(policy, "unable", None)
+    more: list[Mapping[int, str]] = [] if unable is None else [unable(instance, rules)]
+    if isinstance(reject, Mapping):
+        more.append(reject)
+    else:
+        more.append(
+            {j: f"job {instance.jobs[j].id!r}: left out" for j in _numbers(instance, reject)}
+        )
+    for reasons in more:
+        for j in _numbers(instance, reasons):
+            found.setdefault(j, reasons[j])
+    return dict(sorted(found.items()))
+
+
+def _numbers(instance: Instance[Any], jobs: Collection[int]) -> list[int]:
+    for j in jobs:
+        if not 0 <= j < len(instance.jobs):
+            raise ValueError(f"reject: job {j} is not one of the {len(instance.jobs)} jobs")
+    return [int(j) for j in jobs]
+
+
+def new_ledger(instance: Instance[Any], rules: Rules, rejected: Collection[int]) -> Ledger:
+    """Return the columns of a cluster before the first round.
+
+    Parameters
+    ----------
+    instance : Instance
+    rules : Rules
+    rejected : collection of int
+    """
+    jobs, n = instance.jobs, len(instance.jobs)
+    release = np.array([job.release for job in jobs], dtype=np.int64)
+    work = np.array([job.work for job in jobs], dtype=np.int64)
+    number = {user.id: u for u, user in enumerate(instance.users)}
+    weights = [user.weight for user in instance.users] or [1.0]
+    sizes = np.array(instance.cluster.sizes, dtype=np.int64)
+    table, nodes, users = np.zeros(n, JOB), np.zeros(sizes.size, NODE), np.zeros(len(weights), USER)
+    table["gpus"] = [job.gpus for job in jobs]
+    table["work"] = table["left"] = work
+    table["release"] = release
+    table["visible"] = -(-release // rules.round_length) * rules.round_length
+    table["user"] = [number.get(job.user, 0) for job in jobs]
+    table["weight"] = [job.weight for job in jobs]
+    table["rank"][np.argsort(release, kind="stable")] = np.arange(n)
+    table["phase"][list(rejected)] = Phase.REJECTED
+    for name in ("blocked", "first", "end"):
+        table[name] = -1
+    nodes["size"] = nodes["free"] = sizes
+    users["quota"] = FairShares(int(sizes.sum()), weights, by="demand").quotas
+    return Ledger(table, nodes, users)
+
+
+def instance_hash(instance: Instance[Any]) -> str:
+    """Return a SHA-256 of everything that an instance holds but its name.
+
+    Parameters
+    ----------
+    instance : Instance
+
+    Examples
+    --------
+    >>> from gangsched import Cluster
+    >>> instance_hash(Instance(Cluster.of_sizes([2]), []))[:8]
+    'e60b6a9e'
+    """
+    total = hashlib.sha256()
+    for things in (instance.cluster.nodes, instance.users, instance.jobs):
+        total.update(f"{len(things)}".encode())
+        for thing in things:
+            values = (getattr(thing, name) for name in thing.__dataclass_fields__)
+            plain = (dict(v) if isinstance(v, Mapping) else v for v in values)
+            total.update(repr((type(thing).__name__, *plain)).encode())
+    total.update(repr(instance.slot).encode())
+    return total.hexdigest()
+
+
+def _restore(resume: Checkpoint, key: str, policy: Policy, rules: Rules) -> Engine:
+    if resume.instance_hash != key:
+        raise ValueError("drive: resume is a checkpoint of another instance")
+    machine = pickle.loads(resume.data)
+    if machine.policy.name != policy.name or _parameters(machine.policy) != _parameters(policy):
+        raise ValueError(
+            f"drive: resume is a checkpoint of policy {machine.policy.name!r} "
+            f"{_parameters(machine.policy)}, not of {policy.name!r} {_parameters(policy)}"
+        )
+    if machine.rules != rules:
+        raise ValueError(f"drive: resume is a checkpoint under {machine.rules}, not {rules}")
+    restored: Engine = machine
+    return restored
+
+
+def _reached(machine: Engine, until: int | None, stop: Stop) -> int:
+    """The time up to which everything is known."""
+    if stop is Stop.COMPLETED:
+        return max(0, int(machine.book.end.max(initial=0)))
+    if stop is Stop.ITERATION_LIMIT and until is not None:
+        length = machine.rules.round_length
+        return max(0, until // length * length)
+    return max(0, machine.now)
+
+
+def _run(
+    instance: Instance[Any],
+    machine: Engine,
+    rejected: Mapping[int, str],
+    key: str,
+    stop: Stop,
+    now: int,
+    runtime: float,
+) -> Run:
+    book, policy = machine.book, machine.policy
+    running = book.phase == Phase.RUNNING
+    done = np.where(running, np.maximum(0, now - book.since - book.delay), 0)
+    current = np.where(running, book.gpus * (now - book.since), 0)
+    job, start, end, ptr, node, gpus = machine.segment_columns(now)
+    time_, job_, kind_ = machine.event_columns()
+    unfinished = stop in (Stop.INTERRUPTED, Stop.ITERATION_LIMIT)
+    return Run(
+        policy=policy.name,
+        parameters=_parameters(policy),
+        rules=machine.rules,
+        instance=instance.name,
+        instance_hash=key,
+        seed=getattr(policy, "seed", None),
+        stop=stop,
+        now=now,
+        sizes=instance.cluster.sizes,
+        users=tuple(user.id for user in instance.users) or ("",),
+        user_weight=np.array([user.weight for user in instance.users] or [1.0]),
+        records=Records(
+            id=tuple(job.id for job in instance.jobs),
+            user=book.user,
+            gpus=book.gpus,
+            release=book.release,
+            work=book.work,
+            weight=book.weight,
+            visible=book.visible,
+            rejected=book.phase == Phase.REJECTED,
+            first=book.first,
+            end=book.end,
+            starts=book.starts,
+            left=book.left - done,
+            held=book.held + current,
+            fair=machine.fair_at(now),
+            fair_before=book.fair_before,
+        ),
+        events=Events(time_, job_, kind_),
+        schedule=Schedule(
+            *(np.asarray(column, dtype=np.int64) for column in (job, start, end, ptr, node, gpus))
+        ),
+        rejected=tuple(rejected.items()),
+        rounds=machine.rounds,
+        decisions=machine.decisions,
+        runtime=runtime,
+        versions=versions(),
+        checkpoint=Checkpoint(pickle.dumps(machine), key) if unfinished else None,
+    )
+
+
+def _parameters(policy: Policy) -> dict[str, Any]:
+    """The fields of a policy that is a dataclass; others have none that can be seen."""
+    if not is_dataclass(policy) or isinstance(policy, type):
+        return {}
+    return {
+        part.name: getattr(policy, part.name)
+        for part in fields(policy)
+        if part.init and part.name not in ("name", "preempts")
+    }

@@ -1,0 +1,47 @@
+"""Least attained service."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..policy import Decision, Preempts, Rule, RuleKind, State, ranked
+
+__all__ = ["Las"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Las:
+    """At every round run the jobs that have held the fewest GPU seconds.
+
+    Notes
+    -----
+    Source: the continuous form of what Tiresias (Gu et al., NSDI 2019) discretises; run times are
+    not used. Running jobs can be suspended at every round, and with every round the order of
+    running jobs can change: no round is skipped while a job waits. Ties by (release, number).
+    Guarantee: none for gangs.
+
+    Examples
+    --------
+    >>> from gangsched import Cluster, Instance, Job, drive
+    >>> jobs = [Job(id="a", gpus=2, work=180), Job(id="b", gpus=2, work=60, release=60)]
+    >>> drive(Instance(Cluster.of_sizes([2]), jobs), Las(), overhead=0).records.end.tolist()
+    [240, 120]
+    """
+
+    name: ClassVar[str] = "las"
+    preempts: ClassVar[Preempts] = Preempts.ALWAYS
+
+    @property
+    def rule(self) -> Rule:
+        """The compiled rule."""
+        return Rule(RuleKind.LAS)
+
+    def decide(self, state: State) -> Decision:
+        """Return all jobs by (attained GPU seconds, release, number)."""
+        jobs = state.candidates
+        return Decision(order=ranked(state, jobs, state.attained(jobs)))
+
+    def next_change(self, state: State) -> int:
+        """Return the next round."""
+        return state.now + 1
