@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from datetime import datetime
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 import numpy as np
 
 from .generate import ITERATION_TIME, ITERATIONS, at_least, ring_job, short, stream
-from .model import Cluster, Instance, Job, RingJob
+from .model import Cluster, Instance, Job, RingJob, User
 
 if TYPE_CHECKING:
     from .traces import Trace
 
-__all__ = ["Conversion", "to_rar_instance"]
+__all__ = ["Conversion", "between", "to_instance", "to_rar_instance"]
 
 EXTRA = (0.05, 0.10)  # range of the extra share, as in generate.rar_workload
 
+J = TypeVar("J", bound=Job)
+Window = tuple[int | None, int | None]
+Weights = Literal["requested", "equal"] | Mapping[str, float]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conversion:
+class Conversion(Generic[J]):
     """An instance made from a trace, and an account of what was left out.
 
     Parameters
     ----------
-    instance : Instance of RingJob
+    instance : Instance
     rejected : sequence of (str, str)
         Id of every job of the trace that cannot run on the cluster, and why.
     notes : sequence of str
@@ -41,7 +48,7 @@ class Conversion:
     job 'a': gpus=9 exceeds the cluster's 8
     """
 
-    instance: Instance[RingJob]
+    instance: Instance[J]
     rejected: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
 
@@ -49,6 +56,226 @@ class Conversion:
         shown = [reason for _, reason in self.rejected[:5]]
         more = len(self.rejected) - len(shown)
         return "\n".join([*self.notes, *shown, *([f"... and {more} more"] if more else [])])
+
+
+def to_instance(
+    trace: Trace,
+    cluster: Cluster,
+    *,
+    window: Window = (None, None),
+    jobs: int | None = None,
+    weights: Weights = "requested",
+) -> Conversion[Job]:
+    """Return the jobs of a trace as an instance for the trace driver.
+
+    Parameters
+    ----------
+    trace : Trace
+    cluster : Cluster
+    window : (int or None, int or None)
+        Take the jobs with start <= release < end, in seconds of the trace; None is the first
+        submission, or no end. :func:`between` makes it from dates.
+    jobs : int, optional
+        Take only the first so many of those in the window that can run; by default all of them.
+    weights : {"requested", "equal"} or mapping of str to float
+        Weights of the users. "requested": in proportion to the GPUs that their jobs here request,
+        all together, as Ye et al. (2022, section 6.1.2) size the virtual clusters of Philly.
+        "equal": 1 each. A mapping gives them by id, such as ``{user.id: user.weight for user in
+        users}`` of a trace that was read with sizes of virtual clusters; users without jobs keep
+        their share.
+
+    Returns
+    -------
+    Conversion
+        Jobs keep everything but their release, which counts from the start of the window. Users
+        are sorted by id; without a mapping they are the owners of the jobs.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, a window has no jobs, more jobs are wanted than can run, or a
+        job's user has no weight.
+
+    Notes
+    -----
+    A job that can never run is listed as rejected with the reason, and does not count towards
+    `jobs` or the weights: its gang exceeds the cluster (or the nodes of the GPU model it is pinned
+    to), the cluster has no such model, or the log does not tell its run time.
+
+    Examples
+    --------
+    >>> from gangsched.instances.traces import ReadReport, Trace
+    >>> rows = [
+    ...     Job(id="row1", gpus=2, work=9, user="vc0"),
+    ...     Job(id="row2", gpus=16, release=40, work=7, user="vc0"),
+    ...     Job(id="row3", gpus=6, release=60, work=5, user="vc1"),
+    ... ]
+    >>> trace = Trace(name="log", jobs=rows, report=ReadReport(read=3))
+    >>> made = to_instance(trace, Cluster.of_sizes([8]), window=(30, None))
+    >>> print(made)
+    log: 1 of the 2 jobs that were submitted from second 30 on, 1 rejected
+    1 user, weight by requested GPUs: vc1 6
+    job 'row2': gpus=16 exceeds the cluster's 8
+    >>> made.instance.jobs[0].release
+    30
+    """
+    start, end = _check_window(window)
+    inside = [
+        job
+        for job in trace.jobs
+        if (start is None or job.release >= start) and (end is None or job.release < end)
+    ]
+    if not inside and window != (None, None):
+        raise ValueError(f"trace {trace.name!r}: window={window} has none of its jobs")
+    able, rejected = _able(inside, cluster)
+    count = len(able) if jobs is None else jobs
+    at_least("jobs", count, 0)
+    if count > len(able):
+        raise ValueError(
+            f"jobs={count} exceeds the {len(able)} jobs of {trace.name!r} that can run"
+        )
+    taken = able[:count]
+    users = _weighted(taken, weights)
+    if start:
+        taken = [replace(job, release=job.release - start) for job in taken]
+    text = _window_text(window)
+    notes = (
+        f"{trace.name}: {count:,} of the {len(inside):,} jobs{text}, {len(rejected):,} rejected",
+        _weights_text(users, weights),
+    )
+    name = trace.name if not text else f"{trace.name}-{start or 0}-{'' if end is None else end}"
+    return Conversion(
+        instance=Instance(cluster, tuple(taken), users, name=name), rejected=rejected, notes=notes
+    )
+
+
+def between(trace: Trace, start: str | None, end: str | None) -> Window:
+    """Return the window of a trace between two dates, for :func:`to_instance`.
+
+    Parameters
+    ----------
+    trace : Trace
+        One that has an origin.
+    start, end : str or None
+        Such as ``2017-10-09`` (0:00 o'clock) or ``2017-10-09 12:30:00``, on the clock of the trace.
+        The end is not part of the window. None: from the first submission on, or to the last.
+
+    Returns
+    -------
+    (int or None, int or None)
+        Seconds of the trace; negative for dates before its first submission.
+
+    Raises
+    ------
+    ValueError
+        If a text is no date, or the trace does not tell when it begins.
+
+    Examples
+    --------
+    >>> from gangsched.instances.traces import ReadReport, Trace
+    >>> trace = Trace(name="t", jobs=[], origin="2017-10-07 23:59:00", report=ReadReport(read=0))
+    >>> between(trace, "2017-10-08", None)
+    (60, None)
+    """
+    if start is None and end is None:
+        return None, None
+    if trace.origin is None:
+        raise ValueError(
+            f"trace {trace.name!r}: origin=None, dates need a log that tells when it begins"
+        )
+    origin = _date("origin", trace.origin.removesuffix(" UTC"))
+    found = [
+        None if text is None else math.ceil((_date(name, text) - origin).total_seconds())
+        for name, text in (("start", start), ("end", end))
+    ]
+    return found[0], found[1]
+
+
+def _date(name: str, text: str) -> datetime:
+    try:
+        date = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(
+            f"{name}={text!r} is not a date of the form 2017-10-09 or 2017-10-09 12:30:00"
+        ) from None
+    if date.tzinfo is not None:
+        raise ValueError(f"{name}={text!r} has a time zone, dates are on the clock of the trace")
+    return date
+
+
+def _check_window(window: Window) -> Window:
+    for value in window:
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+            raise TypeError(f"window={window!r} is not a pair of integers or None")
+    start, end = window
+    if end is not None and end <= (start or 0):
+        raise ValueError(f"window={window!r} ends before it starts")
+    return window
+
+
+def _able(jobs: Sequence[Job], cluster: Cluster) -> tuple[list[Job], tuple[tuple[str, str], ...]]:
+    """Divide jobs into those that can run on the cluster and those that cannot, with the reason."""
+    gpus: Counter[str] = Counter()
+    for node in cluster.nodes:
+        gpus[node.model] += node.gpus
+    able, rejected = [], []
+    for job in jobs:
+        reason = _unable(job, cluster.gpus, gpus)
+        if reason:
+            rejected.append((job.id, reason))
+        else:
+            able.append(job)
+    return able, tuple(rejected)
+
+
+def _unable(job: Job, gpus: int, of_model: Mapping[str, int]) -> str:
+    if job.gpus > gpus:
+        return _too_large(job, gpus)
+    if job.pin and job.pin not in of_model:
+        return f"job {job.id!r}: pin={job.pin!r} is not a model of the cluster"
+    if job.pin and job.gpus > of_model[job.pin]:
+        return f"{_too_large(job, of_model[job.pin])} of model {job.pin!r}"
+    return f"job {job.id!r}: work=None, a replay needs run times" if job.work is None else ""
+
+
+def _too_large(job: Job, gpus: int) -> str:
+    return f"job {job.id!r}: gpus={job.gpus} exceeds the cluster's {gpus}"
+
+
+def _weighted(jobs: Sequence[Job], weights: Weights) -> tuple[User, ...]:
+    requested: Counter[str] = Counter()
+    for job in jobs:
+        requested[job.user] += job.gpus
+    if isinstance(weights, Mapping):
+        for job in jobs:
+            if job.user not in weights:
+                raise ValueError(f"job {job.id!r}: user={job.user!r} has no weight")
+        return tuple(User(id, weight=weight) for id, weight in sorted(weights.items()))
+    if weights not in ("requested", "equal"):
+        raise ValueError(f"weights={weights!r} is not one of 'requested', 'equal', nor a mapping")
+    equal = weights == "equal"
+    found = sorted((id, gpus) for id, gpus in requested.items() if id)
+    return tuple(User(id, weight=1 if equal else gpus) for id, gpus in found)
+
+
+def _window_text(window: Window) -> str:
+    start, end = window
+    if start is None and end is None:
+        return ""
+    until = " on" if end is None else f" to {end:,}"
+    return f" that were submitted from second {start or 0:,}{until}"
+
+
+def _weights_text(users: Sequence[User], weights: Weights) -> str:
+    if not users:
+        return "no users"
+    how = "as given" if isinstance(weights, Mapping) else f"by {weights} GPUs"
+    if weights == "equal":
+        how = "1 each"
+    largest = sorted(users, key=lambda user: (-user.weight, user.id))
+    listed = ", ".join(f"{user.id} {user.weight:,.10g}" for user in largest[:5])
+    more = ", ..." if len(users) > 5 else ""
+    return f"{len(users)} user{'s' * (len(users) > 1)}, weight {how}: {listed}{more}"
 
 
 def to_rar_instance(
@@ -59,7 +286,7 @@ def to_rar_instance(
     pick: Literal["first", "sample"] = "sample",
     seed: int = 0,
     service: tuple[float, float] = (50.0, 300.0),
-) -> Conversion:
+) -> Conversion[RingJob]:
     """Return an instance of the ring-all-reduce problem with the gang sizes of real jobs.
 
     Parameters
@@ -114,9 +341,7 @@ def to_rar_instance(
         raise ValueError(f"pick={pick!r} is not one of 'first', 'sample'")
     fitting = [job for job in trace.jobs if job.gpus <= cluster.gpus]
     rejected = tuple(
-        (job.id, f"job {job.id!r}: gpus={job.gpus} exceeds the cluster's {cluster.gpus}")
-        for job in trace.jobs
-        if job.gpus > cluster.gpus
+        (job.id, _too_large(job, cluster.gpus)) for job in trace.jobs if job.gpus > cluster.gpus
     )
     count = len(fitting) if jobs is None else jobs
     _check_count(trace, count, len(fitting))

@@ -78,7 +78,7 @@ class ProblemEntry:
     """
 
     make: Callable[..., Any]
-    convert: Callable[..., Conversion]
+    convert: Callable[..., Conversion[Any]]
     solvers: Mapping[str, Solver]
     compared: tuple[str, ...]
     settings: Mapping[str, Callable[..., Any]]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gangsched.instances import Cluster, Job, ReadReport, RingJob, Trace, User
-from gangsched.instances.convert import to_rar_instance
+from gangsched.instances import Cluster, Job, Node, ReadReport, RingJob, Trace, User
+from gangsched.instances.convert import between, to_instance, to_rar_instance
+from gangsched.instances.generate import offered_load
+from gangsched.instances.traces import read_philly_csv
 
 CLUSTER = Cluster.of_sizes([4, 4])
 
@@ -125,3 +128,145 @@ def test_wrong_parameters_are_refused(change: dict[str, Any], message: str) -> N
 def test_a_job_without_run_time_is_refused() -> None:
     with pytest.raises(ValueError, match="job 'x': work=None, a conversion by run time needs one"):
         to_rar_instance(trace(Job(id="x", gpus=1)), CLUSTER)
+
+
+# --- replays -------------------------------------------------------------------------------------
+
+# row0 to row4: 1, 4, 8, 2, 9 GPUs, one every 10 s, of u0, u1, u0, u1, u0
+LOG = trace(*rows((1, 5), (4, 60), (8, 7), (2, 9), (9, 3)))
+
+
+def test_a_replay_has_the_jobs_as_they_were() -> None:
+    made = to_instance(LOG, CLUSTER)
+    assert made.instance.jobs == LOG.jobs[:4]
+    assert made.instance.cluster == CLUSTER
+    assert made.rejected == (("r4", "job 'r4': gpus=9 exceeds the cluster's 8"),)
+    assert str(made).splitlines() == [
+        "log: 4 of the 5 jobs, 1 rejected",
+        "2 users, weight by requested GPUs: u0 9, u1 6",
+        "job 'r4': gpus=9 exceeds the cluster's 8",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("window", "expected"),
+    [
+        ((10, 30), [("r1", 0), ("r2", 10)]),  # the end is not part of it
+        ((5, None), [("r1", 5), ("r2", 15), ("r3", 25)]),
+        ((None, 20), [("r0", 0), ("r1", 10)]),
+        ((-60, 20), [("r0", 60), ("r1", 70)]),  # before the first submission nobody submits
+        ((0, 10**6), [("r0", 0), ("r1", 10), ("r2", 20), ("r3", 30)]),
+    ],
+)
+def test_a_window_starts_at_time_zero(window: Any, expected: list[tuple[str, int]]) -> None:
+    made = to_instance(LOG, CLUSTER, window=window)
+    assert [(job.id, job.release) for job in made.instance.jobs] == expected
+
+
+def test_weights_count_only_the_jobs_that_are_replayed() -> None:
+    for window, jobs, expected in (
+        ((None, None), None, {"u0": 9, "u1": 6}),  # not the 9 GPUs of r4
+        ((None, None), 3, {"u0": 9, "u1": 4}),
+        ((10, 30), None, {"u0": 8, "u1": 4}),
+        ((30, None), None, {"u1": 2}),
+    ):
+        made = to_instance(LOG, CLUSTER, window=window, jobs=jobs).instance
+        assert {user.id: user.weight for user in made.users} == expected
+
+
+def test_weights_can_be_equal_or_given() -> None:
+    equal = to_instance(LOG, CLUSTER, weights="equal")
+    assert equal.instance.users == (User("u0"), User("u1"))
+    assert equal.notes[1] == "2 users, weight 1 each: u0 1, u1 1"
+    given = to_instance(LOG, CLUSTER, weights={"u1": 2, "u9": 0.5, "u0": 7})
+    assert given.instance.users == (User("u0", 7), User("u1", 2), User("u9", 0.5))
+    assert given.notes[1] == "3 users, weight as given: u0 7, u1 2, u9 0.5"
+
+
+def test_jobs_without_users_make_an_instance_without_users() -> None:
+    made = to_instance(trace(Job(id="a", gpus=1, work=5)), CLUSTER)
+    assert (made.instance.users, made.notes[1]) == ((), "no users")
+
+
+def test_every_job_that_can_never_run_is_listed() -> None:
+    cluster = Cluster((Node("n0", 8, "v100"), Node("n1", 4, "k80"), Node("n2", 4, "k80")))
+    log = trace(
+        Job(id="fits", gpus=8, work=5, pin="k80"),
+        Job(id="wide", gpus=17, work=5, pin="t4"),
+        Job(id="model", gpus=1, work=5, pin="t4"),
+        Job(id="of model", gpus=9, work=5, pin="v100"),
+        Job(id="endless", gpus=1),
+    )
+    made = to_instance(log, cluster, jobs=1)
+    assert [job.id for job in made.instance.jobs] == ["fits"]
+    assert [reason for _, reason in made.rejected] == [
+        "job 'wide': gpus=17 exceeds the cluster's 16",
+        "job 'model': pin='t4' is not a model of the cluster",
+        "job 'of model': gpus=9 exceeds the cluster's 8 of model 'v100'",
+        "job 'endless': work=None, a replay needs run times",
+    ]
+
+
+WRONG_REPLAY: dict[str, tuple[dict[str, Any], str]] = {
+    "too many": ({"jobs": 5}, "jobs=5 exceeds the 4 jobs of 'log' that can run"),
+    "negative": ({"jobs": -1}, "jobs=-1 is below 0"),
+    "backwards": ({"window": (20, 20)}, r"window=\(20, 20\) ends before it starts"),
+    "before": ({"window": (None, -5)}, r"window=\(None, -5\) ends before it starts"),
+    "nobody": ({"window": (41, None)}, r"trace 'log': window=\(41, None\) has none of its jobs"),
+    "weights": ({"weights": "vc"}, "weights='vc' is not one of 'requested', 'equal', nor a mapp"),
+    "user": ({"weights": {"u0": 1}}, "job 'r1': user='u1' has no weight"),
+    "weight": ({"weights": {"u0": 1, "u1": 0}}, r"user 'u1': weight=0 is not positive"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), WRONG_REPLAY.values(), ids=WRONG_REPLAY)
+def test_wrong_parameters_of_a_replay_are_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        to_instance(LOG, CLUSTER, **change)
+
+
+def test_a_window_in_fractions_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"window=\(0\.5, 9\) is not a pair of integers or None"):
+        to_instance(LOG, CLUSTER, window=(0.5, 9))  # type: ignore[arg-type]
+
+
+def dated(origin: str | None) -> Trace:
+    return Trace(name="log", jobs=(), origin=origin, report=ReadReport(read=0))
+
+
+def test_dates_count_from_the_first_submission() -> None:
+    log = dated("2017-10-08 23:00:00")
+    assert between(log, "2017-10-09", "2017-10-10 00:00:30") == (3600, 25 * 3600 + 30)
+    assert between(log, "2017-10-08", None) == (-23 * 3600, None)
+    assert between(dated("1999-12-31 23:59:59 UTC"), None, "2000-01-01") == (None, 1)
+    assert between(dated(None), None, None) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("origin", "start", "message"),
+    [
+        (None, "2017-10-09", "trace 'log': origin=None, dates need a log that tells when it begi"),
+        ("2017-10-08 23:00:00", "9.10.2017", "start='9.10.2017' is not a date of the form 2017-"),
+        ("2017-10-08 23:00:00", "2017-10-09T00:00+02:00", "start='.*' has a time zone, dates are"),
+    ],
+)
+def test_wrong_dates_are_refused(origin: str | None, start: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        between(dated(origin), start, None)
+
+
+def test_the_densest_fortnight_of_philly(traces: Path) -> None:
+    log = read_philly_csv(traces / "philly" / "philly.csv.gz")
+    cluster = Cluster.uniform(nodes=40, gpus_per_node=8)
+    # in whole days from the first submission, 2017-09-07 03:58:57
+    whole_days = to_instance(log, cluster, window=(32 * 86_400, 46 * 86_400))
+    assert len(whole_days.instance.jobs) + len(whole_days.rejected) == 26_505
+    window = between(log, "2017-10-09", "2017-10-23")
+    made = to_instance(log, cluster, window=window)
+    assert len(made.instance.jobs) + len(made.rejected) == 26_721  # counted in the file's text
+    releases = [job.release for job in made.instance.jobs]
+    assert 0 <= releases[0] <= releases[-1] < 14 * 86_400
+    weights = {user.id: user.weight for user in made.instance.users}
+    assert sum(weights.values()) == sum(job.gpus for job in made.instance.jobs)
+    assert len(weights) == len({job.user for job in made.instance.jobs})
+    assert 0.1 < offered_load(made.instance) < 10
