@@ -89,6 +89,12 @@ def test_speeds_may_be_the_throughputs_of_a_model(tmp_path: Path) -> None:
     assert [job.work for job in one.jobs] == [40]
 
 
+def test_a_job_without_gpus_needs_no_speed(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text(json.dumps(THROUGHPUTS))
+    path = text(tmp_path / "x.trace", ten(gpus=0), ten())
+    assert read_gavel(path, steps_per_second=tmp_path / "t.json").report.skipped == {"no GPUs": 1}
+
+
 UNUSABLE = {
     "no gpus": ({"gpus": 0}, "no GPUs"),
     "no arrival": ({"arrival": ""}, "unknown submission"),

@@ -29,6 +29,12 @@ def test_raw_rows_become_jobs(tmp_path: Path) -> None:
     assert (trace.name, trace.origin, trace.users) == ("cluster99", None, ())
 
 
+def test_spaces_around_fields_do_no_harm(tmp_path: Path) -> None:
+    header = RAW.replace(",", " , ")
+    trace = read_itp(text(tmp_path / "x.csv", header, "a-1 , 1040, 600 , 1", " b-2,1000,30.5,8 "))
+    assert trace.jobs == EXPECTED
+
+
 def test_the_added_columns_change_nothing(tmp_path: Path) -> None:
     rows = ["a-1,1040,77,bert,1100,32,1,600", "b-2,1000,5,vgg16,900,64,8,30.5"]
     assert read_itp(text(tmp_path / "x.csv", MORE, *rows)).jobs == EXPECTED
