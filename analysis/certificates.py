@@ -1,8 +1,9 @@
 """Replay the proof of a bound, in exact arithmetic and without the code that found it.
 
-Nothing here imports :mod:`gangsched.analysis.bounds` or :mod:`gangsched.analysis.online_bounds`:
-durations are computed again from the problem's definition of one iteration, sums, knapsacks and
-schedules are integers, no float takes part.
+Nothing here imports :mod:`gangsched.analysis.bounds`, :mod:`gangsched.analysis.online_bounds` or
+:mod:`gangsched.analysis.fluid_fairness`: durations are computed again from the problem's definition
+of one iteration, sums, knapsacks and schedules are integers, shares are rationals, no float takes
+part.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from math import ceil
 from typing import Any
 
 import numpy as np
 
 from ..formulations.completion_time import CompletionTime
+from ..formulations.ltgf import Ltgf
+from ..formulations.ltgf_fluid import LtgfFluid
 from ..formulations.rar_ddls import RarDdls
 from ..solvers.result import Bound
 
@@ -42,7 +46,7 @@ def verify_bound(problem: Any, bound: Bound) -> None:
     ----------
     problem : Problem
         The problem that the bound is claimed for; of this version: :class:`RarDdls`,
-        :class:`CompletionTime`.
+        :class:`CompletionTime`, :class:`LtgfFluid` and :class:`Ltgf`.
     bound : Bound
 
     Raises
@@ -75,6 +79,17 @@ def verify_bound(problem: Any, bound: Bound) -> None:
       sum_j G_j v_j <= N D.
 
     O(sum_j S) exact rationals for d_j; the knapsack takes O(jobs min(C, sum_j d_j)) steps.
+
+    The proofs of LTGF's fairness (M GPUs; D_i, f_i: gang size and fair share of job i):
+
+    - ``packing``, of jobs that stay active: duals v_i >= 0 with sum of v_i <= D ("scale") over
+      every set of jobs with sum D_i <= M (a 0/1 knapsack). Over a time T, job i with fairness
+      lambda or more runs for lambda T f_i / D_i or more; jobs that run at the same time are such a
+      set, so lambda T sum_i v_i f_i / D_i <= D T.
+    - ``life``, of jobs that come and go: whatever a schedule does, job i lives for p_i or longer,
+      and its user's active jobs are among those released by then; with all of these, the job's
+      share would be least (the proof is in :func:`gangsched.analysis.fluid_fairness.life_bound`).
+      F_i is no less than the integral, and rho_i = D_i p_i / F_i.
 
     The proofs for CompletionTime are the three theorems of :mod:`gangsched.analysis.online_bounds`,
     with f = u_k(U_eps) for the "k" and "eps" of each certificate.
@@ -377,7 +392,55 @@ def _rounded(problem: CompletionTime, value: Fraction) -> int | Fraction:
     return ceil(value) if problem.integral else value
 
 
-#: what each kind of certificate proves, by problem: the least objective it leaves possible
+# --- LTGF ----------------------------------------------------------------------------------------
+
+
+def _packing(problem: LtgfFluid, certificate: Mapping[str, Any]) -> Fraction:
+    scale = _integer(certificate, "scale", 1)
+    duals = _integers(certificate, "duals", len(problem.gangs))
+    worth = _knapsack(list(problem.gangs), duals, min(problem.gpus, sum(problem.gangs)))
+    if worth > scale:
+        raise InvalidCertificate(
+            f"duals of jobs that fit on {problem.gpus} GPUs add up to {worth}, above scale={scale}"
+        )
+    pairs = zip(problem.gangs, problem.shares, duals, strict=True)
+    needed = sum(Fraction(share) * v / gang for gang, share, v in pairs)
+    if not needed:
+        raise InvalidCertificate("duals are all 0, which proves nothing")
+    return scale / Fraction(needed)
+
+
+def _life(problem: Ltgf, certificate: Mapping[str, Any]) -> Fraction:
+    i = _integer(certificate, "job", 0)
+    if i >= len(problem.jobs):
+        raise InvalidCertificate(f"job={i} is not one of the {len(problem.jobs)} jobs")
+    job, users = problem.jobs[i], problem.instance.users
+    start, end = job.release, job.release + (job.work or 0)
+    mates = [other for other in problem.jobs if len(users) < 2 or other.user == job.user]
+    quota = Fraction(problem.instance.cluster.gpus)
+    if len(users) > 1:
+        weights = {user.id: _decimal(user.weight) for user in users}
+        quota *= weights[job.user] / sum(weights.values())
+    fair = total = Fraction(0)
+    slimmest = job.gpus / _decimal(job.weight)  # D / w, the least of those released
+    times = sorted({start, end} | {mate.release for mate in mates if start < mate.release < end})
+    waiting = sorted(mates, key=lambda mate: mate.release, reverse=True)
+    for now, then in pairwise(times):
+        while waiting and waiting[-1].release <= now:
+            mate = waiting.pop()
+            total += _decimal(mate.weight)
+            slimmest = min(slimmest, mate.gpus / _decimal(mate.weight))
+        rate = quota / total if len(users) < 2 else min(quota / total, slimmest)
+        fair += min(Fraction(job.gpus), _decimal(job.weight) * rate) * (then - now)
+    return job.gpus * (job.work or 0) / fair
+
+
+def _decimal(value: float) -> Fraction:
+    """The rational that the shortest decimal denotes."""
+    return Fraction(repr(float(value)))
+
+
+#: what each kind of certificate proves, by problem: a bound of the objective
 Rule = Callable[[Any, Mapping[str, Any]], int | Fraction]
 RULES: Mapping[type, Mapping[str, Rule]] = {
     CompletionTime: {
@@ -392,4 +455,6 @@ RULES: Mapping[type, Mapping[str, Rule]] = {
         "dff": _dff,
         "configuration lp": _configuration,
     },
+    LtgfFluid: {"packing": _packing},
+    Ltgf: {"life": _life},
 }

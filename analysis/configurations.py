@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Configurations"]
+__all__ = ["Configurations", "Master", "best_packing"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -76,7 +76,7 @@ class Configurations:
             Scale D and duals by job number. None where the program's value is at most N, where
             rounding leaves the matter open, and where time is up.
         """
-        master = _Master(self.demand)
+        master = Master(self.demand)
         for column in self.columns:
             if column @ self.sizes <= target:
                 master.add(column)
@@ -103,33 +103,8 @@ class Configurations:
         return None
 
     def _best_column(self, worth: Floats, target: int) -> Ints:
-        """The configuration of most worth: a bounded knapsack, copies in powers of two."""
-        pieces = self._pieces(worth, target)
-        best = np.zeros(target + 1)
-        taken = np.zeros((len(pieces), target + 1), dtype=bool)
-        for i, (t, count) in enumerate(pieces):
-            size = int(self.sizes[t]) * count
-            other = best[: target + 1 - size] + worth[t] * count
-            np.greater(other, best[size:], out=taken[i, size:])
-            np.maximum(other, best[size:], out=best[size:])
-        column = np.zeros(self.sizes.size, dtype=np.int64)
-        room = target
-        for i in range(len(pieces) - 1, -1, -1):
-            if taken[i, room]:
-                t, count = pieces[i]
-                column[t] += count
-                room -= int(self.sizes[t]) * count
-        return column
-
-    def _pieces(self, worth: Floats, target: int) -> list[tuple[int, int]]:
-        pieces = []
-        for t in np.flatnonzero(worth > 0).tolist():
-            left, count = min(int(self.copies[t]), target // int(self.sizes[t])), 1
-            while left:
-                count = min(count, left)
-                pieces.append((t, count))
-                left, count = left - count, 2 * count
-        return pieces
+        """The configuration of most worth."""
+        return best_packing(self.sizes, self.copies, worth, target)
 
     def _rounded(self, duals: Floats, target: int) -> tuple[int, list[int]] | None:
         """Integer duals with their exact knapsack as scale, if they still refute the target."""
@@ -141,10 +116,72 @@ class Configurations:
         return (scale, values) if total > self.gpus * scale else None
 
 
-class _Master:
-    """min sum x_S over the columns so far, each kind of job covered as often as it needs GPUs."""
+def best_packing(sizes: Ints, copies: Ints, worth: Floats, room: int) -> Ints:
+    """Return how many copies of each kind fit together and are worth most.
 
-    def __init__(self, demand: Ints) -> None:
+    A bounded knapsack by dynamic programming, copies in powers of two; exact in floats while all
+    values are integers below 2**53.
+
+    Parameters
+    ----------
+    sizes, copies : (kinds,) int array
+    worth : (kinds,) float array
+    room : int
+
+    Returns
+    -------
+    (kinds,) int array
+
+    Examples
+    --------
+    >>> sizes, copies, worth = np.array([3, 2]), np.array([1, 3]), np.array([4.0, 2.5])
+    >>> best_packing(sizes, copies, worth, 6)
+    array([0, 3])
+    """
+    pieces = _pieces(sizes, copies, worth, room)
+    best = np.zeros(room + 1)
+    taken = np.zeros((len(pieces), room + 1), dtype=bool)
+    for i, (t, count) in enumerate(pieces):
+        size = int(sizes[t]) * count
+        other = best[: room + 1 - size] + worth[t] * count
+        np.greater(other, best[size:], out=taken[i, size:])
+        np.maximum(other, best[size:], out=best[size:])
+    column = np.zeros(sizes.size, dtype=np.int64)
+    for i in range(len(pieces) - 1, -1, -1):
+        if taken[i, room]:
+            t, count = pieces[i]
+            column[t] += count
+            room -= int(sizes[t]) * count
+    return column
+
+
+def _pieces(sizes: Ints, copies: Ints, worth: Floats, room: int) -> list[tuple[int, int]]:
+    pieces = []
+    for t in np.flatnonzero(worth > 0).tolist():
+        left, count = min(int(copies[t]), room // int(sizes[t])), 1
+        while left:
+            count = min(count, left)
+            pieces.append((t, count))
+            left, count = left - count, 2 * count
+    return pieces
+
+
+class Master:
+    """min sum x_S over the columns so far, each kind of job covered as often as demanded.
+
+    Parameters
+    ----------
+    demand : (kinds,) array
+
+    Examples
+    --------
+    >>> master = Master(np.array([3, 1]))
+    >>> master.add(np.array([1, 1]))
+    >>> master.solve()[0]
+    3.0
+    """
+
+    def __init__(self, demand: Ints | Floats) -> None:
         import highspy  # takes long to import, and clashes with some versions of OR-Tools
 
         self.solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
@@ -156,12 +193,13 @@ class _Master:
             self.solver.addRow(wanted, self.solver.inf, 0, [], [])
 
     def add(self, column: Ints) -> None:
+        """Add a set of jobs, as copies of each kind."""
         rows = np.flatnonzero(column)
         entries = column[rows].astype(np.float64)
         self.solver.addCol(1.0, 0.0, self.solver.inf, rows.size, rows.astype(np.int32), entries)
 
     def solve(self) -> tuple[float, Floats]:
-        """Value and duals, the latter clipped to >= 0."""
+        """Return value and duals, the latter clipped to >= 0."""
         self.solver.run()
         status = self.solver.getModelStatus()
         if status != self.optimal:

@@ -92,7 +92,7 @@ from ..instances.model import Instance, Job
 from ..instances.schedule import Schedule
 from .problem import Model, Sense
 
-__all__ = ["Ltgf"]
+__all__ = ["Ltgf", "quota_of", "shares_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,23 +173,14 @@ class Ltgf:
     # -- fair shares, in exact arithmetic ----------------------------------------------------------
 
     def shares(self, active: Iterable[int]) -> dict[int, Fraction]:
-        """Return min(D_i, s_i), the integrand of (4) and (14), of each active job.
+        """Return min(D_i, s_i) of each active job: :func:`shares_of`.
 
         Parameters
         ----------
         active : iterable of int
             Numbers of the jobs that are active, each once.
         """
-        members: dict[str, list[int]] = {}
-        for i in active:
-            members.setdefault(self._owner(i), []).append(i)
-        shares = {}
-        for user, jobs in members.items():
-            fair = self.user_share(user, sum(self.jobs[i].gpus for i in jobs))
-            total = sum(self.weight(i) for i in jobs)
-            for i in jobs:
-                shares[i] = min(Fraction(self.jobs[i].gpus), fair * self.weight(i) / total)
-        return shares
+        return shares_of(self.instance, active)
 
     def user_share(self, user: str, demand: int) -> Fraction:
         """Return f_j, eq. (8), of a user that demands so many GPUs; M in (3), with a single user.
@@ -201,11 +192,7 @@ class Ltgf:
         demand : int
             GPUs of all its active jobs, positive.
         """
-        gpus = self.instance.cluster.gpus
-        if len(self.instance.users) < 2:
-            return Fraction(gpus)
-        weights = {one.id: _rational(one.weight) for one in self.instance.users}
-        return min(Fraction(demand), gpus * weights[user] / sum(weights.values()))
+        return _user_share(self.instance, user, demand)
 
     def weight(self, job: int) -> Fraction:
         """Return the rational that the shortest decimal of the job's weight denotes.
@@ -218,7 +205,7 @@ class Ltgf:
 
     def _owner(self, job: int) -> str:
         """Id of the job's user; all jobs are of one where there is one user or none."""
-        return self.jobs[job].user if len(self.instance.users) > 1 else ""
+        return _owner(self.instance, job)
 
     # -- objective and feasibility -----------------------------------------------------------------
 
@@ -350,6 +337,65 @@ class Ltgf:
         if form not in self.forms:
             raise ValueError(f"Ltgf: form={form!r} is not one of {', '.join(self.forms)}")
         return ltgf_forms.build(self, form)
+
+
+def shares_of(instance: Instance[Any], active: Iterable[int]) -> dict[int, Fraction]:
+    """Return min(D_i, s_i), the integrand of (4) and (14), of each active job, exactly.
+
+    Parameters
+    ----------
+    instance : Instance
+    active : iterable of int
+        Numbers of the jobs that are active, each once.
+
+    Returns
+    -------
+    dict of int to Fraction
+        GPUs by job number.
+
+    Examples
+    --------
+    >>> from gangsched.instances import Cluster
+    >>> jobs = [Job(id="a", gpus=1), Job(id="b", gpus=4), Job(id="c", gpus=4)]
+    >>> shares_of(Instance(Cluster.of_sizes([5]), jobs), [0, 1, 2])
+    {0: Fraction(1, 1), 1: Fraction(5, 3), 2: Fraction(5, 3)}
+    """
+    members: dict[str, list[int]] = {}
+    for i in active:
+        members.setdefault(_owner(instance, i), []).append(i)
+    shares = {}
+    for user, jobs in members.items():
+        fair = _user_share(instance, user, sum(instance.jobs[i].gpus for i in jobs))
+        weights = [_rational(instance.jobs[i].weight) for i in jobs]
+        rate = fair / sum(weights)
+        for i, weight in zip(jobs, weights, strict=True):
+            shares[i] = min(Fraction(instance.jobs[i].gpus), rate * weight)
+    return shares
+
+
+def _user_share(instance: Instance[Any], user: str, demand: int) -> Fraction:
+    quota = quota_of(instance, user)
+    return quota if len(instance.users) < 2 else min(Fraction(demand), quota)
+
+
+def quota_of(instance: Instance[Any], user: str) -> Fraction:
+    """Return Quota_j, eq. (6), exactly; M with a single user.
+
+    Parameters
+    ----------
+    instance : Instance
+    user : str
+        Id of the user; "" where the instance has one or none.
+    """
+    gpus = instance.cluster.gpus
+    if len(instance.users) < 2:
+        return Fraction(gpus)
+    weights = {one.id: _rational(one.weight) for one in instance.users}
+    return gpus * weights[user] / sum(weights.values())
+
+
+def _owner(instance: Instance[Any], job: int) -> str:
+    return instance.jobs[job].user if len(instance.users) > 1 else ""
 
 
 def _rational(value: float) -> Fraction:

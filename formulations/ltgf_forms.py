@@ -69,7 +69,7 @@ def build(problem: Ltgf, form: str) -> Model[Schedule]:
     >>> jobs = [Job(id="a", gpus=1, work=1), Job(id="b", gpus=2, work=1)]
     >>> model = build(Ltgf(Instance(Cluster.of_sizes([2]), jobs)), "compact")
     >>> model.native.capacity.doc, len(model.native.n_state)
-    ('GPUs of the cluster', 6)
+    ('GPUs of the cluster', 9)
     """
     windows = _windows(problem)
     states = {user: _states(problem, jobs, form) for user, jobs in _users(problem).items()}
