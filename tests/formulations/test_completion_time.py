@@ -183,7 +183,9 @@ def test_a_schedule_is_feasible_where_the_model_says_so(
     seconds = st.sets(st.integers(0, horizon - 1), min_size=1)
     rows = []
     for j, job in enumerate(problem.jobs):
-        some = data.draw(seconds) | set(range(horizon - data.draw(st.integers(0, 4)), horizon))
+        some = data.draw(seconds) | set(
+            range(max(0, horizon - data.draw(st.integers(0, 4))), horizon)
+        )
         rows += [(j, t, t + 1, {0: job.gpus}) for t in sorted(some)]
     drawn = schedule(rows)
     model = problem.build()

@@ -1,0 +1,423 @@
+"""Bounds of completion times against brute force, and their certificates against tampering."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from gangsched.analysis import certificates, online_bounds
+from gangsched.analysis.certificates import InvalidCertificate, verify_bound
+from gangsched.analysis.fast_machine import run
+from gangsched.analysis.online_bounds import (
+    busy_time_bound,
+    online_bound,
+    release_bound,
+    srpt_bound,
+)
+from gangsched.formulations.completion_time import CompletionTime
+from gangsched.instances import Cluster, Instance, Job
+from gangsched.instances.traces import read_philly_csv
+from gangsched.solvers import Bound
+from preemptive import MEASURES, optimum, problem_of, problems, random_problem
+
+
+def applicable(problem: CompletionTime) -> list[Bound]:
+    """Every bound that the problem's measure has."""
+    if problem.measure == "makespan":
+        return [release_bound(problem)]
+    found = [busy_time_bound(problem), busy_time_bound(problem, rounds=1)]
+    equal = len(set(problem.weights)) <= 1 and problem.measure != "slowdown"
+    return [*found, srpt_bound(problem)] if equal else found
+
+
+@given(problems())
+def test_no_bound_exceeds_the_optimum(problem: CompletionTime) -> None:
+    best = optimum(problem)
+    for bound in applicable(problem):
+        assert bound.value <= best
+        verify_bound(problem, bound)
+    top = online_bound(problem)
+    assert top.value >= max(bound.value for bound in applicable(problem))
+    verify_bound(problem, top)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_bounds_are_strict_and_tight_on_many(measure: str) -> None:
+    rng = np.random.default_rng(5)
+    gaps = []
+    for _ in range(60):
+        problem = random_problem(rng, measure)
+        gaps.append(float(optimum(problem)) / online_bound(problem).value - 1)
+    assert min(gaps) > -1e-12
+    assert sum(gap > 1e-9 for gap in gaps) >= 18
+    assert sum(gap < 1e-9 for gap in gaps) >= 5
+    assert np.mean(gaps) < 0.2
+
+
+# --- where theory says that a bound is the optimum ------------------------------------------------
+
+
+@pytest.mark.parametrize("measure", ["makespan", "completion", "flow"])
+@pytest.mark.parametrize(("gpus", "narrowest"), [(3, 3), (5, 3), (2, 2)])
+def test_gangs_that_never_run_together_are_one_machine(
+    measure: str, gpus: int, narrowest: int
+) -> None:
+    """SRPT is optimal on one machine, and never idling is for the makespan (Schrage 1968)."""
+    rng = np.random.default_rng(gpus)
+    for _ in range(25):
+        rows = [
+            (int(rng.integers(narrowest, gpus + 1)), int(r), int(p), 1.0)
+            for r, p in zip(rng.integers(0, 9, 4), rng.integers(1, 6, 4), strict=True)
+        ]
+        problem = problem_of([gpus], rows, measure)
+        assert online_bound(problem).value == optimum(problem)
+
+
+@given(problems(measure="completion", weighted=True))
+def test_one_machine_without_releases_is_smiths_rule(problem: CompletionTime) -> None:
+    """B_j + p_j / 2 is C_j where nothing is interrupted."""
+    gpus = problem.instance.cluster.gpus
+    jobs = [
+        replace(job, gpus=gpus, release=0, weight=round(job.weight) or 1) for job in problem.jobs
+    ]
+    whole = CompletionTime(Instance(problem.instance.cluster, jobs), "completion", True)
+    now, total = 0, 0.0
+    for job in sorted(jobs, key=lambda job: job.work / job.weight):
+        now += job.work
+        total += job.weight * now
+    assert busy_time_bound(whole, rounds=1).value == total == optimum(whole)
+
+
+@given(problems())
+def test_jobs_that_never_wait(problem: CompletionTime) -> None:
+    total = sum(job.gpus for job in problem.jobs)
+    roomy = CompletionTime(
+        Instance(Cluster.of_sizes([total]), problem.jobs), problem.measure, problem.weighted
+    )
+    exact = optimum(roomy)
+    assert float(exact) * (1 - 2**-49) <= online_bound(roomy).value <= exact
+
+
+# --- by hand -------------------------------------------------------------------------------------
+
+
+def test_late_work() -> None:
+    """From 10 on, 2 * 2 * 5 + 3 * 2 = 26 GPU seconds on 4 GPUs: 6.5 s; the first is done by then.
+
+    Over all, 36 GPU seconds would take 9 s; alone, no job ends after 15.
+    """
+    rows = [(4, 0, 2, 1.0), (1, 0, 2, 1.0), (2, 10, 5, 1.0), (2, 10, 5, 1.0)]
+    bound = release_bound(problem_of([4], rows + [(1, 11, 2, 1.0)] * 3, "makespan"))
+    assert bound.value == 17
+    assert bound.certificate == {"kind": "released work", "release": 10, "k": 0, "eps": 0}
+
+
+def test_wide_gangs_run_one_after_the_other() -> None:
+    rows = [(3, 0, 2, 1.0)] * 4 + [(1, 0, 1, 1.0)]
+    bound = release_bound(problem_of([4], rows, "makespan"))
+    assert bound.value == 8  # the area says (24 + 1) / 4: 7
+    assert (bound.certificate["k"], bound.certificate["eps"]) != (0, 0)
+
+
+def test_the_last_job() -> None:
+    bound = release_bound(problem_of([4], [(1, 0, 9, 1.0), (1, 5, 5, 1.0)], "makespan"))
+    assert (bound.value, bound.certificate) == (10, {"kind": "last job", "job": 1})
+
+
+def test_the_kth_completion_is_bounded_by_both() -> None:
+    """Two GPUs; SRPT of half sizes 1, 1, 3 ends at 1, 2, 5, the jobs alone at 1, 2, 6.
+
+    The third is 1 GPU for 6 s; neither 1 + 2 + 5 nor less than 1 + 2 + 6 is possible.
+    """
+    rows = [(2, 0, 1, 1.0), (1, 0, 2, 1.0), (1, 0, 6, 1.0)]
+    assert srpt_bound(problem_of([2], rows, "completion")).value == 9
+
+
+def test_lambda_combines_what_neither_side_proves() -> None:
+    """A crowd that waits and a job that does not: the shares differ, and the mix beats both."""
+    rows = [(2, 0, 4, 1.0)] * 3 + [(1, 100, 50, 1.0)]
+    problem = problem_of([2], rows)
+    alone, crowd = sum(p for _, _, p, _ in rows), 4 + 8 + 12
+    bound = busy_time_bound(problem)
+    assert bound.value == crowd + 50 > alone
+    assert busy_time_bound(problem, rounds=1).value < crowd + 50
+    assert bound.certificate["densities"][-1] == 0
+
+
+def test_rounds_only_help() -> None:
+    rng = np.random.default_rng(3)
+    gains = []
+    for _ in range(20):
+        gangs, works = rng.integers(1, 5, 40).tolist(), rng.integers(1, 50, 40).tolist()
+        starts = rng.integers(0, 300, 40).tolist()
+        rows = [(g, r, p, 1.0) for g, r, p in zip(gangs, starts, works, strict=True)]
+        problem = problem_of([8], rows)
+        values = [busy_time_bound(problem, rounds=n).value for n in (1, 4, 16)]
+        assert values == sorted(values)
+        gains.append(values[-1] / max(values[0], sum(works)))
+    assert np.mean(gains) > 1.02
+
+
+# --- invariance ----------------------------------------------------------------------------------
+
+
+@given(problems(), st.integers(1, 10**6))
+def test_invariance(problem: CompletionTime, shift: int) -> None:
+    """Later, on twice as many GPUs with twice as wide gangs, or renamed: nothing changes."""
+    assume(problem.measure in ("flow", "slowdown"))
+    cluster, jobs = problem.instance.cluster, problem.jobs
+    wide = Cluster.of_sizes([2 * n for n in cluster.sizes])
+    for other in (
+        Instance(cluster, [replace(job, release=job.release + shift) for job in jobs]),
+        Instance(wide, [replace(job, gpus=2 * job.gpus) for job in jobs]),
+        Instance(cluster, [replace(job, id=f"new {job.id}") for job in jobs]),
+    ):
+        changed = CompletionTime(other, problem.measure, problem.weighted)
+        assert online_bound(changed).value == pytest.approx(online_bound(problem).value, rel=1e-14)
+    assert online_bound(problem) == online_bound(problem)
+
+
+@pytest.mark.parametrize("measure", ["makespan", "flow"])
+@given(problem=problems(weighted=False), random=st.randoms(use_true_random=False))
+def test_the_order_of_jobs_does_not_matter(
+    measure: str, problem: CompletionTime, random: Any
+) -> None:
+    jobs = list(problem.jobs)
+    random.shuffle(jobs)
+    make = release_bound if measure == "makespan" else srpt_bound
+    values = [
+        make(CompletionTime(Instance(problem.instance.cluster, js), measure)).value
+        for js in (problem.jobs, jobs)
+    ]
+    assert values[0] == values[1]
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_without_jobs(measure: str) -> None:
+    problem = problem_of([2], [], measure)
+    for bound in applicable(problem):
+        assert bound.value == 0
+        verify_bound(problem, bound)
+
+
+# --- the verifier --------------------------------------------------------------------------------
+
+
+def test_the_verifier_shares_no_code_with_the_bounds() -> None:
+    tree = ast.parse(Path(certificates.__file__).read_text("utf-8"))
+    modules = {n.module or "" for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
+    assert not any("bounds" in name or "machine" in name for name in modules)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 20), st.integers(1, 8), st.sampled_from([0, 1, 2, 5])), max_size=8
+    )
+)
+def test_filling_idle_time_by_priority_is_the_priority_rule(
+    jobs: list[tuple[int, int, int]],
+) -> None:
+    release, size, q = (np.array([job[i] for job in jobs], dtype=np.int64) for i in range(3))
+    on = np.flatnonzero(q)
+    job, start, end = run(release[on], size[on], -q[on])
+    total = int(np.sum(q[on][job] * (end**2 - start**2)))
+    assert certificates._moments(release.tolist(), size.tolist(), q.tolist()) == total
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 8)), max_size=8))
+def test_the_verifiers_srpt(jobs: list[tuple[int, int]]) -> None:
+    """Second by second, with jobs of size 0 complete at their release."""
+    left, now, ends = [size for _, size in jobs], 0, [r for r, size in jobs if not size]
+    while any(left):
+        ready = [j for j, (r, _) in enumerate(jobs) if left[j] and r <= now]
+        now += 1
+        if ready:
+            j = min(ready, key=lambda j: left[j])
+            left[j] -= 1
+            ends += [now] * (not left[j])
+    assert sorted(certificates._srpt(sorted(jobs))) == sorted(ends)
+
+
+def test_sums_beyond_64_bits() -> None:
+    """Moments of 2**100 and more, in a problem as large as is allowed."""
+    rows = [(2**20, 2**32, 2**34, 1.0), (2**19, 2**33, 2**34, 1.0), (3, 5, 2**30, 1.0)]
+    problem = problem_of([2**20], rows, "completion")
+    for bound in applicable(problem):
+        verify_bound(problem, bound)
+        with pytest.raises(InvalidCertificate, match=r"the certificate proves \d+"):
+            verify_bound(problem, replace(bound, value=bound.value + 1))
+
+
+#: two GPUs and jobs a: 2 GPUs for 1 s, b: 1 GPU for 2 s, c: 2 GPUs from 1 on for 1 s
+ROWS = [(2, 0, 1, 1.0), (1, 0, 2, 1.0), (2, 1, 1, 1.0)]
+LAST = {"kind": "last job", "job": 1}
+WORK = {"kind": "released work", "release": 0, "k": 0, "eps": 0}
+SRPT = {"kind": "shortest remaining first", "k": 0, "eps": 0}
+#: a_j = 2 for all: q_j = 1 and Q = 2 are lambda = 1
+BUSY = {"kind": "mean busy time", "scale": 2, "densities": [1, 1, 1], "k": 0, "eps": 0}
+
+
+def test_the_certificates_to_corrupt_hold() -> None:
+    """C_max: 6 GPU s on 2 GPUs. SRPT of sizes 1, 1, 1 s: ends 1, 2, 3, alone 1, 2, 2.
+
+    B: 1/2, 1 1/2, 2 1/2 in this order; with p_j / 2, less r_j: 1, 2 1/2, 2.
+    """
+    verify_bound(problem_of([2], ROWS, "makespan"), Bound(2, "test", LAST))
+    verify_bound(problem_of([2], ROWS, "makespan"), Bound(3, "test", WORK))
+    verify_bound(problem_of([2], ROWS, "flow"), Bound(5, "test", SRPT))
+    verify_bound(problem_of([2], ROWS, "flow"), Bound(6, "test", BUSY))
+    for certificate, value, proves in ((SRPT, 6, "5"), (BUSY, 7, "6")):
+        with pytest.raises(InvalidCertificate, match=rf"the certificate proves {proves}$"):
+            verify_bound(problem_of([2], ROWS, "flow"), Bound(value, "test", certificate))
+
+
+def without(certificate: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in certificate.items() if key != name}
+
+
+@pytest.mark.parametrize(
+    ("measure", "certificate", "message"),
+    [
+        ("flow", {"kind": "area"}, r"kind='area' is not a kind for CompletionTime \(known: last"),
+        ("flow", LAST, r"it bounds a makespan, and the measure is 'flow'"),
+        ("flow", WORK, r"it bounds a makespan, and the measure is 'flow'"),
+        ("makespan", SRPT, r"measure='makespan' and 1 different weights; it bounds 'completion'"),
+        ("slowdown", SRPT, r"measure='slowdown' and 1 different"),
+        ("makespan", BUSY, r"it bounds sums over the jobs, and the measure is 'makespan'"),
+        ("makespan", without(LAST, "job"), r"field 'job' is missing"),
+        ("makespan", {**LAST, "job": 3}, r"job=3 is not one of the 3 jobs"),
+        ("makespan", {**LAST, "job": -1}, r"job=-1 is below 0"),
+        ("makespan", LAST, r"the certificate proves 2"),
+        ("makespan", without(WORK, "release"), r"field 'release' is missing"),
+        ("makespan", {**WORK, "release": 1.0}, r"release=1\.0 is not an integer"),
+        ("makespan", {**WORK, "release": 1}, r"the certificate proves 2"),
+        ("makespan", {**WORK, "release": 2}, r"the certificate proves 0"),
+        *(
+            ("flow", without(c, name), rf"field '{name}' is missing")
+            for c in (SRPT, BUSY)
+            for name in ("k", "eps")
+        ),
+        ("flow", {**SRPT, "k": -1}, r"k=-1 is below 0"),
+        ("flow", {**SRPT, "k": True}, r"k=True is not an integer"),
+        ("flow", {**SRPT, "eps": 2}, r"eps=2 exceeds half of the 2 GPUs"),
+        ("flow", without(BUSY, "scale"), r"field 'scale' is missing"),
+        ("flow", {**BUSY, "scale": 0}, r"scale=0 is below 1"),
+        ("flow", {**BUSY, "scale": 1}, r"densities\[0\]=1 gives job 'j0' lambda>1"),
+        ("flow", {**BUSY, "densities": [1, 1, 2]}, r"densities\[2\]=2 gives job 'j2' lambda>1"),
+        ("slowdown", BUSY, r"densities\[1\]=1 gives job 'j1' lambda>1"),
+        ("flow", without(BUSY, "densities"), r"densities=None is not a list of integers"),
+        ("flow", {**BUSY, "densities": [1, 1]}, r"densities has 2 entries for 3 jobs"),
+        ("flow", {**BUSY, "densities": [1, 1, -1]}, r"densities\[2\]=-1 is not an integer >= 0"),
+        ("flow", {**BUSY, "densities": [1, 1, 0.5]}, r"densities\[2\]=0\.5 is not an integer"),
+        ("flow", {**BUSY, "densities": [0, 0, 0]}, r"the certificate proves 4"),
+    ],
+)
+def test_a_corrupted_certificate_is_refused(
+    measure: str, certificate: dict[str, Any], message: str
+) -> None:
+    value = {"makespan": 3, "flow": 6}.get(measure, 100)
+    with pytest.raises(InvalidCertificate, match=message):
+        verify_bound(problem_of([2], ROWS, measure), Bound(value, "test", certificate))
+
+
+def test_srpt_needs_equal_weights() -> None:
+    rows = [(1, 0, 1, 1.0), (1, 0, 1, 2.0)]
+    problem = problem_of([1], rows, "flow", weighted=True)
+    with pytest.raises(InvalidCertificate, match=r"measure='flow' and 2 different weights"):
+        verify_bound(problem, Bound(3, "test", SRPT))
+    with pytest.raises(ValueError, match=r"srpt_bound: measure='flow' with 2 different weights"):
+        srpt_bound(problem)
+
+
+@settings(max_examples=200)
+@given(problems(), st.data())
+def test_tampered_certificates_never_prove_too_much(
+    problem: CompletionTime, data: st.DataObject
+) -> None:
+    """Whatever the numbers say: what passes is a true bound."""
+    small = st.integers(0, 4)
+    more = {"k": data.draw(small), "eps": data.draw(small)}
+    certificate = data.draw(
+        st.sampled_from(
+            [
+                {"kind": "last job", "job": data.draw(st.integers(0, len(problem.jobs) - 1))},
+                {"kind": "released work", "release": data.draw(small), **more},
+                {"kind": "shortest remaining first", **more},
+                {
+                    "kind": "mean busy time",
+                    "scale": data.draw(st.integers(1, 40)),
+                    "densities": [data.draw(small) for _ in problem.jobs],
+                    **more,
+                },
+            ]
+        )
+    )
+    try:
+        proven = certificates.RULES[CompletionTime][certificate["kind"]](problem, certificate)
+    except InvalidCertificate:
+        return
+    assert proven <= optimum(problem)
+
+
+def test_a_claim_a_hair_above_the_proof_is_refused() -> None:
+    """7/3 lies between two floats: C = 1 and 4 for works of 1 and 3; lambda = 1."""
+    problem = problem_of([1], [(1, 0, 1, 1.0), (1, 0, 3, 1.0)], "slowdown")
+    certificate = {"kind": "mean busy time", "scale": 9, "densities": [9, 1], "k": 0, "eps": 0}
+    near = [float(Fraction(7, 3)), *(float(np.nextafter(7 / 3, way)) for way in (2, 3))]
+    below, above = (
+        max(x for x in near if x < Fraction(7, 3)),
+        min(x for x in near if x > Fraction(7, 3)),
+    )
+    verify_bound(problem, Bound(below, "test", certificate))
+    with pytest.raises(InvalidCertificate, match=r"the certificate proves 7/3"):
+        verify_bound(problem, Bound(above, "test", certificate))
+
+
+# --- bad input -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "measure", "message"),
+    [
+        (release_bound, "flow", r"release_bound: measure='flow' is not 'makespan'"),
+        (srpt_bound, "slowdown", r"srpt_bound: measure='slowdown' with 1 different weights"),
+        (busy_time_bound, "makespan", r"busy_time_bound: measure='makespan' has no weights"),
+        (lambda p: online_bound(p, rounds=0), "flow", r"busy_time_bound: rounds=0 is below 1"),
+    ],
+)
+def test_bad_input(call: Callable[[Any], Bound], measure: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call(problem_of([1], [(1, 0, 1, 1.0)], measure))
+
+
+# --- a real trace --------------------------------------------------------------------------------
+
+
+def test_philly_on_320_gpus(traces: Path) -> None:
+    jobs = read_philly_csv(traces / "philly" / "philly.csv.gz").jobs
+    instance = Instance(Cluster.uniform(nodes=40, gpus_per_node=8), jobs)
+    flow = CompletionTime(instance, "flow")
+    alone = sum(job.work for job in jobs)
+    by_srpt, by_busy_times = srpt_bound(flow), busy_time_bound(flow, rounds=8)
+    assert alone < by_srpt.value < by_busy_times.value
+    slow = busy_time_bound(CompletionTime(instance, "slowdown"))
+    assert slow.value > 1.004 * len(jobs)
+    for problem, bound in ((flow, by_srpt), (flow, by_busy_times)):
+        verify_bound(problem, bound)
+
+
+def test_more_gpus_than_ever_needed_make_the_bound_the_work(traces: Path) -> None:
+    jobs: tuple[Job, ...] = read_philly_csv(traces / "philly" / "philly.csv.gz").jobs[:5000]
+    instance = Instance(Cluster.of_sizes([sum(job.gpus for job in jobs)]), jobs)
+    bound = online_bound(CompletionTime(instance, "flow"))
+    assert bound.value == sum(job.work for job in jobs)
+    assert online_bounds.busy_time_bound(CompletionTime(instance)).value == bound.value
