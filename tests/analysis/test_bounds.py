@@ -337,9 +337,12 @@ def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyP
         "__future__",
         "collections.abc",
         "fractions",
+        "itertools",
         "math",
         "typing",
         "formulations.completion_time",
+        "formulations.ltgf",
+        "formulations.ltgf_fluid",
         "formulations.rar_ddls",
         "solvers.result",
     }
