@@ -1,0 +1,226 @@
+"""Pictures of runs: what is in them, that nothing overlaps, and that they come out the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from gangsched.analysis import metrics, plots, run_plots
+from gangsched.analysis.run import Run
+from gangsched.instances import Job, Segment, User
+from run_builder import random_run, run_of
+
+PICTURES: list[Callable[[Any], Figure]] = [
+    run_plots.completion_cdf,
+    run_plots.slowdown_cdf,
+    run_plots.user_fairness,
+    run_plots.cluster_use,
+    run_plots.overview,
+]
+USERS = [User("alice", weight=2), User("$b_1$ and a name that is far too long")]
+JOBS = [
+    Job(id=f"j{i}", gpus=1 + i % 4, user=USERS[i % 2].id, release=7 * i, work=30 + i)
+    for i in range(12)
+]
+
+
+@cache
+def many(count: int, *, scale: int = 1) -> dict[str, Run]:
+    """Runs of the same jobs; the third was stopped, and names are not nice."""
+    found = {}
+    for k in range(count):
+        run = random_run(JOBS, USERS, 4, np.random.default_rng(k), now=150 if k == 2 else None)
+        found[f"policy_{k} $x$ with a long name"[: 8 + 2 * k]] = stretched(run, scale)
+    return found
+
+
+def stretched(run: Run, scale: int) -> Run:
+    book = run.records
+    columns = ("release", "work", "visible", "first", "end", "left")
+    times = {n: np.where((c := getattr(book, n)) < 0, c, c * scale) for n in columns}
+    plan = replace(run.schedule, start=run.schedule.start * scale, end=run.schedule.end * scale)
+    rules = replace(run.rules, round_length=10 * scale, lease=30 * scale)
+    now = run.now * scale
+    return replace(run, records=replace(book, **times), schedule=plan, rules=rules, now=now)
+
+
+def words(figure: Figure) -> str:
+    return " ".join(re.findall(r">([^<]+)</text>", plots.to_svg(figure)))
+
+
+# --- every picture -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("picture", PICTURES)
+@pytest.mark.parametrize(("count", "scale"), [(1, 1), (2, 3_600), (4, 50_000), (12, 7_000)])
+def test_no_text_touches_another(picture: Callable[[Any], Figure], count: int, scale: int) -> None:
+    figure = picture(many(count, scale=scale))
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    renderer = canvas.get_renderer()
+    shown = [t for t in figure.findobj(Text) if t.get_visible() and t.get_text().strip()]
+    boxes = [(t.get_text(), t.get_window_extent(renderer)) for t in shown]
+    inside = figure.bbox
+    for text, box in boxes:
+        if box.width > 0:
+            assert inside.x0 <= box.x0 <= box.x1 <= inside.x1, text
+            assert inside.y0 <= box.y0 <= box.y1 <= inside.y1, text
+    for (one, a), (other, b) in combinations(boxes, 2):
+        apart = a.x1 <= b.x0 or b.x1 <= a.x0 or a.y1 <= b.y0 or b.y1 <= a.y0
+        assert apart, (one, other)
+
+
+@pytest.mark.parametrize("picture", PICTURES)
+def test_the_same_runs_give_the_same_bytes(picture: Callable[[Any], Figure]) -> None:
+    first, second = (plots.to_svg(picture(many(3))) for _ in range(2))
+    assert first == second
+
+
+@pytest.mark.parametrize("picture", PICTURES)
+def test_names_are_no_formulas(picture: Callable[[Any], Figure]) -> None:
+    assert "$a_1$" in words(picture({"$a_1$": next(iter(many(1).values()))}))
+
+
+@pytest.mark.parametrize("picture", PICTURES)
+def test_none_or_thirteen_are_refused(picture: Callable[[Any], Figure]) -> None:
+    run = next(iter(many(1).values()))
+    with pytest.raises(ValueError, match="picture of 0 runs: 1 to 12 can be told apart"):
+        picture({})
+    with pytest.raises(ValueError, match="picture of 13 runs"):
+        picture(dict.fromkeys("abcdefghijklm", run))
+
+
+@pytest.mark.parametrize("picture", PICTURES)
+def test_runs_without_a_finished_job_or_without_jobs_are_drawn(
+    picture: Callable[[Any], Figure],
+) -> None:
+    nothing = run_of([], [], sizes=[4])
+    young = run_of([Job(id="a", gpus=1, work=50)], [Segment(0, 0, 10, {0: 1})], sizes=[4], now=10)
+    early = run_of([Job(id="a", gpus=1, work=5, release=50)], [], sizes=[4], now=0)
+    for run in (nothing, young, early):
+        assert "<svg" in plots.to_svg(picture({"x": run}))
+
+
+# --- curves --------------------------------------------------------------------------------------
+
+
+def curve(figure: Figure, k: int = 0) -> tuple[list[float], list[float]]:
+    line = figure.axes[0].lines[k]
+    return list(line.get_xdata()), list(line.get_ydata())
+
+
+def test_a_curve_is_the_distribution() -> None:
+    jobs = [Job(id=i, gpus=1, work=w) for i, w in zip("abcd", (10, 20, 20, 40), strict=True)]
+    run = run_of(
+        jobs, [Segment(j, 0, int(i.work or 0), {0: 1}) for j, i in enumerate(jobs)], sizes=[4]
+    )
+    xs, ys = curve(run_plots.completion_cdf({"x": run}))
+    assert xs == [10, 10, 20, 20, 40]
+    assert ys == [0, 0.25, 0.5, 0.75, 1]
+    assert set(curve(run_plots.slowdown_cdf({"x": run}))[0]) == {1}
+
+
+def test_unfinished_jobs_keep_a_curve_below_one() -> None:
+    jobs = [Job(id=i, gpus=1, work=20) for i in "abcd"] + [Job(id="wide", gpus=99, work=1)]
+    rows = [Segment(j, 0, 20, {0: 1}) for j in range(3)]
+    run = run_of(jobs, rows, sizes=[3], now=20, rejected={4: "too wide"})
+    assert curve(run_plots.completion_cdf({"x": run}))[1][-1] == 0.75
+
+
+def test_long_curves_are_thinned_but_close() -> None:
+    values = np.sort(np.random.default_rng(0).lognormal(8, 3, 50_000))
+    at = run_plots._ranks(values.size)
+    assert at.size <= run_plots.MOST_POINTS
+    assert (at[0], at[-1]) == (0, values.size - 1)
+    assert np.diff(at).max() <= values.size / 250
+    assert np.diff(at[-10:]).max() < 10  # the longest jobs are all there
+
+
+def test_policies_are_listed_from_the_lowest_median() -> None:
+    runs = many(4)
+    medians = {
+        name: np.nan_to_num(metrics.completion_time(run), nan=np.inf) for name, run in runs.items()
+    }
+    order = sorted(runs, key=lambda name: float(np.sort(medians[name])[5]))
+    legend = run_plots.completion_cdf(runs).axes[0].get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == order
+
+
+def test_a_run_looks_the_same_in_every_picture() -> None:
+    runs = many(12)
+    figures = [run_plots.completion_cdf(runs), run_plots.slowdown_cdf(runs)]
+    looks = [
+        [(line.get_color(), line.get_linestyle()) for line in figure.axes[0].lines]
+        for figure in figures
+    ]
+    assert looks[0] == looks[1]
+    assert len(set(looks[0])) == 12
+
+
+# --- fairness and use ----------------------------------------------------------------------------
+
+
+def test_the_map_holds_the_windows() -> None:
+    runs = many(2)
+    figure = run_plots.user_fairness(runs)
+    users = run_plots._users(runs)
+    for axes, run in zip(figure.axes, runs.values(), strict=False):
+        drawn = axes.images[0].get_array()
+        expected = metrics.window_rho(run, 10)[users]
+        np.testing.assert_array_equal(np.ma.filled(drawn, np.nan), expected)
+    assert "windows of 10 s" in words(figure)
+
+
+def test_the_largest_users_come_first_and_small_ones_are_left_out() -> None:
+    users = [User(f"u{k:02}") for k in range(30)]
+    jobs = [Job(id=u.id, gpus=1, user=u.id, work=10 * (k + 1)) for k, u in enumerate(users)]
+    rows = [Segment(k, 0, 10 * (k + 1), {0: 1}) for k in range(30)]
+    text = words(run_plots.user_fairness({"x": run_of(jobs, rows, sizes=[30], users=users)}))
+    assert "the 24 largest users" in text
+    assert "u29" in text
+    assert "u06" in text
+    assert "u05" not in text
+
+
+def test_runs_of_other_users_are_refused() -> None:
+    one = run_of([], [], sizes=[4], users=[User("a")])
+    two = run_of([], [], sizes=[4], users=[User("a"), User("b")])
+    with pytest.raises(ValueError, match="the runs are not of the same instance"):
+        run_plots.user_fairness({"one": one, "two": two})
+
+
+def test_the_strip_holds_what_was_used_and_wanted() -> None:
+    jobs = [Job(id="a", gpus=2, work=100), Job(id="b", gpus=3, work=50)]
+    rows = [Segment(0, 0, 100, {0: 2}), Segment(1, 100, 150, {0: 3})]
+    figure = run_plots.cluster_use({"x": run_of(jobs, rows, sizes=[4])})
+    held, wanted = (patch for patch in figure.axes[0].patches if hasattr(patch, "get_data"))
+    assert set(held.get_data().values.tolist()) == {0.5, 0.75}  # type: ignore[attr-defined]
+    assert set(wanted.get_data().values.tolist()) == {1.0, 0.75}  # type: ignore[attr-defined]
+    # 200 + 150 of 4 * 100 + 3 * 50
+    assert "64 % of what" in words(figure)
+
+
+def test_the_table_has_the_measures_and_the_best_is_bold() -> None:
+    runs = many(4)
+    figure = run_plots.overview(runs)
+    found = {name: metrics.summary(run) for name, run in runs.items()}
+    column = figure.axes[3]  # after two pictures and the names
+    texts = [t for t in column.texts if t.get_text().split()[0][0].isdigit()]
+    best = min(v["mean_completion"] or 0 for v in found.values() if not v["unfinished"])
+    for text, values in zip(texts, found.values(), strict=True):
+        assert text.get_text() == run_plots.duration(values["mean_completion"] or 0)
+        is_best = values["mean_completion"] == best
+        assert text.get_weight() == ("bold" if is_best else "normal")
+    assert "Stopped before all jobs were complete" in words(figure)
+    assert "Stopped" not in words(run_plots.overview(many(2)))
