@@ -66,8 +66,11 @@ class Problem(Protocol[S]):
     sense: ClassVar[Sense]
     #: names of the declarative forms that `build` knows, the default of exact solving first
     forms: ClassVar[tuple[str, ...]]
-    #: True where every objective value is an integer (bounds may then be rounded)
-    integral: ClassVar[bool]
+
+    @property
+    def integral(self) -> bool:
+        """Whether every objective value is an integer (bounds may then be rounded)."""
+        ...
 
     def objective(self, solution: S) -> float:
         """Return the value of `solution`, recomputed from its plain data."""
