@@ -138,19 +138,19 @@ def objectives(run: Run) -> dict[str, float | int | None]:
     Returns
     -------
     dict of str to number or None
-        makespan max C_j, completion sum w_j C_j, flow sum w_j (C_j - r_j), slowdown sum
-        w_j (C_j - r_j) / p_j; None while a job is unfinished.
+        makespan max C_j, completion sum C_j, flow sum (C_j - r_j), slowdown
+        sum (C_j - r_j) / p_j, without weights; None while a job is unfinished.
     """
     last = makespan(run)
     if last is None:
         return dict.fromkeys(("makespan", "completion", "flow", "slowdown"))
     book, done = run.records, run.records.finished
-    weight, flow = book.weight[done], (book.end - book.release)[done]
+    flow = (book.end - book.release)[done]
     return {
         "makespan": last,
-        "completion": float(weight @ book.end[done]),
-        "flow": float(weight @ flow),
-        "slowdown": float(weight @ (flow / book.work[done])),
+        "completion": int(book.end[done].sum()),
+        "flow": int(flow.sum()),
+        "slowdown": float((flow / book.work[done]).sum()),
     }
 
 

@@ -7,70 +7,23 @@ the same comparison gives the same bytes.
 
 from __future__ import annotations
 
-import html
 import json
-import os
-import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from itertools import islice
 from pathlib import Path
 from typing import Any
-
-from matplotlib.figure import Figure
 
 from ..formulations.problem import Sense
 from ..instances.schedule import Schedule
 from ..solvers.result import Bound, Refuted
-from . import plots
+from . import page, plots
 from .certificates import verify_bound
 from .ratio import Comparison, Row
 
 __all__ = ["write_report"]
 
-#: longer lists end with "and so many more", so that a file stays small
-MOST_LISTED = 200
 MOST_CERTIFICATE = 20_000  # characters
-
-STYLE = """
-:root { --ink: #1b1f24; --muted: #5b6570; --paper: #fefefe; --track: #eceff2; --line: #d5dae0;
-  --accent: #1f6f94; color-scheme: light dark; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e9ed; --muted: #a3adb8; --paper: #16191d;
-  --track: #2a3037; --line: #39414a; --accent: #6fb9dc; } }
-body { margin: 0 auto; padding: 2rem 1.25rem 4rem; max-width: 60rem; background: var(--paper);
-  color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
-h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 1rem; }
-h2 { font-size: 1.15rem; margin: 2.5rem 0 .5rem; }
-.summary { font-size: 1.1rem; border-left: 4px solid var(--accent); padding-left: 1rem; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .3rem .9rem .3rem 0; border-bottom: 1px solid var(--line); text-align: left;
-  vertical-align: top; }
-th { color: var(--muted); font-weight: 600; }
-td.number, th.number { text-align: right; }
-tr.best td { font-weight: 700; }
-figure { margin: 1rem 0; }
-figure svg { max-width: 100%; height: auto; }
-.muted { color: var(--muted); }
-code, pre { font: .85rem/1.45 ui-monospace, monospace; overflow-wrap: anywhere; }
-pre { white-space: pre-wrap; background: var(--track); padding: .75rem; border-radius: 6px; }
-summary { cursor: pointer; }
-"""
-
-#: colours of the pictures that are too dark, or too light, on a dark page, and what they become
-DARK = {
-    plots.INK: "#e6e9ed",
-    plots.MUTED: "#a3adb8",
-    plots.PAPER: "#16191d",
-    plots.TRACK: "#2a3037",
-    plots.BOUND: "#f08a52",
-}
-DARK_PICTURES = "".join(
-    f'figure svg [style*="{part}: {light}"] {{ {part}: {dark} !important; }}\n'
-    for light, dark in DARK.items()
-    for part in ("fill", "stroke")
-)
 
 
 def write_report(
@@ -121,8 +74,8 @@ def write_report(
         verify_bound(problem, comparison.bound)
     body = "\n".join(
         [
-            f"<h1>{_text(title)}</h1>",
-            f'<p class="summary">{_text(_summary(comparison, problem))}</p>',
+            f"<h1>{page.escape(title)}</h1>",
+            f'<p class="summary">{page.escape(_summary(comparison, problem))}</p>',
             *_results(comparison),
             *_schedules(comparison, problem),
             *_proof(comparison.bound),
@@ -131,27 +84,7 @@ def write_report(
             *_refuted(comparison.refuted),
         ]
     )
-    _replace(Path(path), _page(title, body))
-
-
-def _page(title: str, body: str) -> str:
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{_text(title)}</title>\n<style>{STYLE}"
-        f"@media (prefers-color-scheme: dark) {{\n{DARK_PICTURES}}}\n</style>\n</head>\n"
-        f"<body>\n{body}\n</body>\n</html>\n"
-    )
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write beside the file and move into its place, so that nobody sees half of it."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        draft.write_text(text, encoding="utf-8", errors="backslashreplace")
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
+    page.write_page(path, title, body)
 
 
 # --- words ---------------------------------------------------------------------------------------
@@ -162,8 +95,8 @@ def _summary(comparison: Comparison, problem: Any) -> str:
     cluster, jobs = problem.instance.cluster, len(problem.instance.jobs)
     solvers, nodes = len(comparison.rows), len(cluster.nodes)
     text = (
-        f"{_count(solvers, 'solver')} scheduled {_count(jobs, 'job')} on {_count(nodes, 'node')} "
-        f"with {cluster.gpus} GPUs. "
+        f"{page.count(solvers, 'solver')} scheduled {page.count(jobs, 'job')} "
+        f"on {page.count(nodes, 'node')} with {cluster.gpus} GPUs. "
     )
     best = plots.best_row(comparison)
     if best is None or best.objective is None:
@@ -188,10 +121,6 @@ def _measured(row: Row) -> str:
     return f"a{' makespan' if is_makespan else 'n objective'} of {row.objective:.10g}"
 
 
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}" + "s" * (number != 1)
-
-
 # --- sections ------------------------------------------------------------------------------------
 
 
@@ -201,28 +130,28 @@ def _results(comparison: Comparison) -> list[str]:
     lines = ["<tr>" + "".join(_cell("th", name) for name in head) + "<th>status</th></tr>"]
     for row in comparison.rows:
         values = (
-            f"<td>{_text(row.solver)}</td>",
+            f"<td>{page.escape(row.solver)}</td>",
             _cell("td", _number(row.objective, ".10g")),
             _cell("td", _number(row.bound.value if row.bound else None, ".10g")),
             _cell("td", "–" if row.ratio is None else plots.shown_ratio(row.ratio)),
             _cell("td", _number(row.mean_completion, ".1f")),
             f'<td class="number timing">{row.runtime:.3f} s</td>',
-            f"<td>{_text(row.status + (f': {row.error}' if row.error else ''))}</td>",
+            f"<td>{page.escape(row.status + (f': {row.error}' if row.error else ''))}</td>",
         )
         kind = ' class="best"' if row is best else ""
         lines.append(f"<tr{kind}>{''.join(values)}</tr>")
     parts = ["<h2>Results</h2>", f'<div class="wide"><table>{"".join(lines)}</table></div>']
     if comparison.unfinished:
         parts.append(
-            f"<p>Interrupted, not finished: {_text(', '.join(comparison.unfinished))}.</p>"
+            f"<p>Interrupted, not finished: {page.escape(', '.join(comparison.unfinished))}.</p>"
         )
     parts.append(
         '<p class="muted">Certified ratio: objective over the verified bound, rounded up. No '
         "solution can be more than this factor better. Mean completion: from a job's release to "
         "its end, in the unit of the schedules below. Runtime: wall time of the solver.</p>"
     )
-    picture = plots.ratio(comparison)
-    return [*parts, _picture(picture, "ratio", "Certified ratio of each solver")]
+    figure = plots.ratio(comparison)
+    return [*parts, page.picture(figure, "ratio", "Certified ratio of each solver")]
 
 
 def _schedules(comparison: Comparison, problem: Any) -> list[str]:
@@ -232,7 +161,7 @@ def _schedules(comparison: Comparison, problem: Any) -> list[str]:
         schedule: Any = row.result and row.result.solution
         what = f"Schedule of {row.solver}" + (", the best" if row is best else "")
         figure = plots.gantt(schedule, problem, bound=comparison.bound)
-        parts += [f"<h2>{_text(what)}</h2>", _picture(figure, f"gantt{k}", what)]
+        parts += [f"<h2>{page.escape(what)}</h2>", page.picture(figure, f"gantt{k}", what)]
     return parts
 
 
@@ -261,11 +190,11 @@ def _proof(bound: Bound | None) -> list[str]:
         certificate = f"{certificate[:MOST_CERTIFICATE]} … and {rest} more characters"
     text = (
         f"<p>No schedule is better than <strong>{bound.value:g}</strong> (method: "
-        f"{_text(bound.method)}). The certificate below was replayed by "
+        f"{page.escape(bound.method)}). The certificate below was replayed by "
         "<code>gangsched.verify_bound</code> when this report was written: in integers or "
         "rationals, and without the code that found it.</p>"
     )
-    return ["<h2>Proof</h2>", text, f"<pre>{_text(certificate)}</pre>"]
+    return ["<h2>Proof</h2>", text, f"<pre>{page.escape(certificate)}</pre>"]
 
 
 def _instance(problem: Any, notes: Sequence[str], rejected: Sequence[tuple[str, str]]) -> list[str]:
@@ -282,16 +211,17 @@ def _instance(problem: Any, notes: Sequence[str], rejected: Sequence[tuple[str, 
         "jobs by gang size": _histogram(gangs, "job"),
         "users": len(instance.users) or "–",
     }
-    parts = ["<h2>Instance</h2>", _facts(facts)]
-    parts += [f"<p>{_text(note)}</p>" for note in notes]
+    parts = ["<h2>Instance</h2>", page.facts(facts)]
+    parts += [f"<p>{page.escape(note)}</p>" for note in notes]
     if rejected:
         lines = [f"{job}: {reason}" for job, reason in rejected]
-        parts.append(_folded(f"{_count(len(lines), 'rejected job')}, not scheduled", lines))
+        parts.append(page.folded(f"{page.count(len(lines), 'rejected job')}, not scheduled", lines))
     return parts
 
 
 def _histogram(counts: Mapping[int, int], thing: str) -> str:
-    return ", ".join(f"{_count(counts[size], thing)} of {size}" for size in sorted(counts)) or "–"
+    parts = [f"{page.count(counts[size], thing)} of {size}" for size in sorted(counts)]
+    return ", ".join(parts) or "–"
 
 
 def _records(comparison: Comparison, problem: Any) -> list[str]:
@@ -305,11 +235,11 @@ def _records(comparison: Comparison, problem: Any) -> list[str]:
         runs[row.solver] = json.dumps(info, default=str, ensure_ascii=False) if info else "–"
     return [
         "<h2>Parameters</h2>",
-        _facts(parameters),
+        page.facts(parameters),
         "<h2>Seeds and options of the solvers</h2>",
-        _facts(runs),
+        page.facts(runs),
         "<h2>Versions</h2>",
-        _facts(dict(sorted(versions.items()))),
+        page.facts(dict(sorted(versions.items()))),
     ]
 
 
@@ -322,16 +252,12 @@ def _refuted(refuted: Sequence[Refuted[Any]]) -> list[str]:
     )
     parts = ["<h2>Refuted variants</h2>", text]
     for one in refuted:
-        number = _count(len(one.violations), "violation")
-        parts.append(_folded(f"{one.solver}: {number}", one.violations))
+        number = page.count(len(one.violations), "violation")
+        parts.append(page.folded(f"{one.solver}: {number}", one.violations))
     return parts
 
 
 # --- HTML ----------------------------------------------------------------------------------------
-
-
-def _text(value: object) -> str:
-    return html.escape(str(value), quote=True)
 
 
 def _number(value: float | None, form: str) -> str:
@@ -340,30 +266,4 @@ def _number(value: float | None, form: str) -> str:
 
 def _cell(tag: str, text: str) -> str:
     kind = "" if text == "solver" else ' class="number"'
-    return f"<{tag}{kind}>{_text(text)}</{tag}>"
-
-
-def _facts(facts: Mapping[str, object]) -> str:
-    rows = (
-        f"<tr><th>{_text(key)}</th><td>{_text('–' if value is None else value)}</td></tr>"
-        for key, value in facts.items()
-    )
-    return f'<div class="wide"><table>{"".join(rows)}</table></div>'
-
-
-def _folded(head: str, lines: Sequence[str]) -> str:
-    shown: Iterable[str] = islice(lines, MOST_LISTED)
-    items = [f"<li>{_text(line)}</li>" for line in shown]
-    if len(lines) > MOST_LISTED:
-        items.append(f"<li>and {len(lines) - MOST_LISTED} more</li>")
-    return f"<details><summary>{_text(head)}</summary><ul>{''.join(items)}</ul></details>"
-
-
-def _picture(figure: Figure, name: str, alt: str) -> str:
-    """Inline SVG whose ids are unique in the page."""
-    svg = plots.to_svg(figure)
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
-    svg = re.sub(r'\bid="', f'id="{name}-', svg)
-    svg = re.sub(r'(url\(#|href="#)', rf"\g<1>{name}-", svg)
-    svg = svg.replace("<svg ", f'<svg role="img" aria-label="{_text(alt)}" ', 1)
-    return f"<figure>{svg.strip()}</figure>"
+    return f"<{tag}{kind}>{page.escape(text)}</{tag}>"

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from gangsched.analysis import page as html_page
 from gangsched.analysis import report
 from gangsched.analysis.certificates import InvalidCertificate
 from gangsched.analysis.ratio import Comparison, compare
@@ -175,7 +176,7 @@ def test_refuted_variants_stand_apart(
     refuted = replace(comparison, refuted=(Refuted("printed", None, violations),))
     page = Page(written(tmp_path, refuted, problem))
     assert "printed: 300 violations" in page.text
-    assert page.text.count("holds 9 of its 8") == report.MOST_LISTED
+    assert page.text.count("holds 9 of its 8") == html_page.MOST_LISTED
     assert "and 100 more" in page.text
     assert page.text.index("Refuted variants") > page.text.index("Versions")
     assert "Refuted variants" not in Page(written(tmp_path, comparison, problem)).text
@@ -210,7 +211,7 @@ def test_a_file_is_replaced_as_a_whole(
     def full(*_: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(report.os, "replace", full)
+    monkeypatch.setattr(html_page.os, "replace", full)
     with pytest.raises(OSError, match="disk full"):
         write_report(path, comparison, problem, title="new")
     assert path.read_text() == "old"

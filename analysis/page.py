@@ -1,0 +1,136 @@
+"""One self-contained HTML page: style, tables and pictures inside, nothing to fetch, no script.
+
+What the reports share. A page follows the reader's light or dark setting; every text that gets in
+is escaped. Apart from elements of class ``timing``, the same input gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from . import plots
+
+__all__ = ["count", "escape", "facts", "folded", "picture", "write_page"]
+
+#: longer lists end with "and so many more", so that a file stays small
+MOST_LISTED = 200
+
+STYLE = """
+:root { --ink: #1b1f24; --muted: #5b6570; --paper: #fefefe; --track: #eceff2; --line: #d5dae0;
+  --accent: #1f6f94; color-scheme: light dark; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e9ed; --muted: #a3adb8; --paper: #16191d;
+  --track: #2a3037; --line: #39414a; --accent: #6fb9dc; } }
+body { margin: 0 auto; padding: 2rem 1.25rem 4rem; max-width: 60rem; background: var(--paper);
+  color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
+h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 1rem; }
+h2 { font-size: 1.15rem; margin: 2.5rem 0 .5rem; }
+.summary { font-size: 1.1rem; border-left: 4px solid var(--accent); padding-left: 1rem; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { padding: .3rem .9rem .3rem 0; border-bottom: 1px solid var(--line); text-align: left;
+  vertical-align: top; }
+th { color: var(--muted); font-weight: 600; }
+td.number, th.number { text-align: right; }
+tr.best td { font-weight: 700; }
+figure { margin: 1rem 0; }
+figure svg { max-width: 100%; height: auto; }
+.muted { color: var(--muted); }
+code, pre { font: .85rem/1.45 ui-monospace, monospace; overflow-wrap: anywhere; }
+pre { white-space: pre-wrap; background: var(--track); padding: .75rem; border-radius: 6px; }
+summary { cursor: pointer; }
+"""
+
+#: colours of the pictures that are too dark, or too light, on a dark page, and what they become
+DARK = {
+    plots.INK: "#e6e9ed",
+    plots.MUTED: "#a3adb8",
+    plots.PAPER: "#16191d",
+    plots.TRACK: "#2a3037",
+    plots.BOUND: "#f08a52",
+}
+DARK_PICTURES = "".join(
+    f'figure svg [style*="{part}: {light}"] {{ {part}: {dark} !important; }}\n'
+    for light, dark in DARK.items()
+    for part in ("fill", "stroke")
+)
+
+
+def write_page(path: str | Path, title: str, body: str) -> None:
+    """Write a page beside the file and move it into its place: nobody sees half of it.
+
+    Parameters
+    ----------
+    path : path
+        Replaced as a whole.
+    title : str
+        Of the window; not yet escaped.
+    body : str
+        HTML.
+    """
+    text = (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{STYLE}"
+        f"@media (prefers-color-scheme: dark) {{\n{DARK_PICTURES}}}\n</style>\n</head>\n"
+        f"<body>\n{body}\n</body>\n</html>\n"
+    )
+    path = Path(path)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        draft.write_text(text, encoding="utf-8", errors="backslashreplace")
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def escape(value: object) -> str:
+    """Return `value` as text that HTML takes for nothing else.
+
+    >>> escape("<b>")
+    '&lt;b&gt;'
+    """
+    return html.escape(str(value), quote=True)
+
+
+def count(number: int, thing: str) -> str:
+    """Return a number with its noun, in the plural where it needs one.
+
+    >>> count(1, "job"), count(1200, "job")
+    ('1 job', '1,200 jobs')
+    """
+    return f"{number:,} {thing}" + "s" * (number != 1)
+
+
+def facts(facts: Mapping[str, object]) -> str:
+    """Return a table of two columns; None is a dash."""
+    rows = (
+        f"<tr><th>{escape(key)}</th><td>{escape('–' if value is None else value)}</td></tr>"
+        for key, value in facts.items()
+    )
+    return f'<div class="wide"><table>{"".join(rows)}</table></div>'
+
+
+def folded(head: str, lines: Sequence[str]) -> str:
+    """Return a list that opens with a click on its head."""
+    shown: Iterable[str] = islice(lines, MOST_LISTED)
+    items = [f"<li>{escape(line)}</li>" for line in shown]
+    if len(lines) > MOST_LISTED:
+        items.append(f"<li>and {len(lines) - MOST_LISTED} more</li>")
+    return f"<details><summary>{escape(head)}</summary><ul>{''.join(items)}</ul></details>"
+
+
+def picture(figure: Figure, name: str, alt: str) -> str:
+    """Return the figure as inline SVG whose ids begin with `name`, so that they are unique."""
+    svg = plots.to_svg(figure)
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
+    svg = re.sub(r'\bid="', f'id="{name}-', svg)
+    svg = re.sub(r'(url\(#|href="#)', rf"\g<1>{name}-", svg)
+    svg = svg.replace("<svg ", f'<svg role="img" aria-label="{escape(alt)}" ', 1)
+    return f"<figure>{svg.strip()}</figure>"
