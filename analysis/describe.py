@@ -88,7 +88,7 @@ class Usage:
     Parameters
     ----------
     users : tuple of str
-        Those with most GPU time, most first.
+        Those who have most GPU time in all bins, most first.
     bin : int
         Seconds of one column: an hour, or more of them where the time is very long.
     gpus : (users, bins) float array
@@ -293,8 +293,9 @@ def _group(
 def _quantiles(values: NDArray[Any]) -> Quantiles:
     if not values.size:
         return ()
-    found = np.quantile(values, LEVELS, method="inverted_cdf")
-    return tuple(float(value) for value in found)
+    ordered = np.sort(values)
+    ranks = np.ceil(np.round(np.array(LEVELS) * ordered.size, 9)).astype(np.int64)
+    return tuple(float(value) for value in ordered[np.maximum(ranks, 1) - 1])
 
 
 def _sizes(gpus: Ints, work: Ints) -> tuple[Size, ...]:
@@ -329,15 +330,17 @@ def _usage(
     if run is not None:
         start, end, job = run.schedule.start, run.schedule.end, run.schedule.job
         until = max(run.now, 1)
+    bin = HOUR * max(1, -(-until // (HOUR * MOST_BINS)))
+    bins = -(-until // bin)
+    start, end = np.minimum(start, bins * bin), np.minimum(end, bins * bin)
     held = np.bincount(owner[job], gpus[job] * (end - start), minlength=len(users))
     shown = np.lexsort((np.arange(len(users)), -held))[:MOST_USERS]
     place = np.full(len(users), -1)
     place[shown] = np.arange(shown.size)
-    own = place[owner[job]] >= 0
-    bin = HOUR * max(1, -(-until // (HOUR * MOST_BINS)))
-    bins = -(-until // bin)
-    used = _integral(end[own], place[owner[job[own]]], gpus[job[own]], shown.size, bin, bins)
-    used -= _integral(start[own], place[owner[job[own]]], gpus[job[own]], shown.size, bin, bins)
+    row = place[owner[job]]
+    own = row >= 0
+    used = _integral(end[own], row[own], gpus[job][own], shown.size, bin, bins)
+    used -= _integral(start[own], row[own], gpus[job][own], shown.size, bin, bins)
     quota = _quotas(source, run)
     return Usage(
         users=tuple(users[u] for u in shown),
@@ -348,10 +351,8 @@ def _usage(
 
 
 def _integral(time: Ints, row: Ints, gpus: Ints, rows: int, bin: int, bins: int) -> Floats:
-    """Return sum gpus min(time, T) for every row, at T = 0, bin, 2 bin, ..."""
-    last = bins * bin
-    time = np.minimum(time, last)
-    column = row * (bins + 1) + np.minimum(time // bin, bins)
+    """Return sum gpus min(time, T) for every row, at T = 0, bin, ...; times up to bins * bin."""
+    column = row * (bins + 1) + time // bin
     count = rows * (bins + 1)
     before = np.bincount(column, gpus * time.astype(float), minlength=count).reshape(rows, -1)
     later = np.bincount(column, gpus.astype(float), minlength=count).reshape(rows, -1)

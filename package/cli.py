@@ -1,4 +1,4 @@
-"""The command line: solve, compare, reproduce, theorems, list, demo.
+"""The command line: solve, compare, describe, reproduce, theorems, list, demo.
 
 Bad input and wrong usage end with one line on stderr and exit code 2; a solver, target or claim
 that fails, with 1. Ctrl-C keeps what is finished (130). Progress goes to stderr, and only where
@@ -525,6 +525,81 @@ def compare(
         loaded = _select(source, problem, setting, seed, **options)
         chosen = _solvers(loaded.stem, solvers)
     _compare(loaded, _run(loaded, chosen, seed, time_limit), report=report, json=json)
+
+
+@app.command()
+def describe(
+    trace: Annotated[str, typer.Argument(help="Trace file.")],
+    reader: Annotated[str, typer.Option(help=f"Its reader: {', '.join(READERS)}.")],
+    json: Annotated[Path | None, typer.Option(help="Write the numbers as JSON.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw them into a .png or .svg file.")] = None,
+) -> None:
+    """Describe a trace: run times, GPUs, users over time.
+
+    Table 1 and Figs. 1 to 4 of Ye et al. (2022), for any trace.
+    """
+    from .analysis import describe as study
+
+    with _input():
+        _check_output(trace, json, plot)
+        if plot is not None and plot.suffix.lower() not in (".png", ".svg"):
+            raise ValueError(f"picture {str(plot)!r}: the name must end in .png or .svg")
+        read = READERS[lookup("reader", READERS, reader)]
+        with _progress(f"reading {Path(trace).name}") as show:
+            loaded = read(trace)
+            show("describing")
+            found = study.describe(loaded)
+            show("writing")
+            _write_description(found, json, plot)
+    console = _console()
+    users = f"{found.users} user{'s' * (found.users != 1)}"
+    text = f"{found.all.jobs:,} jobs of {users} in {found.span / 86_400:,.1f} days"
+    _say(console, f"{Path(trace).name}: {text}", "bold")
+    _say(console, f"- {loaded.report}", "dim")
+    console.print()
+    console.print(_described(found, study.LIMITS))
+    console.print()
+    console.print(_demand(found.usage))
+    if found.users > len(found.usage.users):
+        _say(console, f"the {len(found.usage.users)} of {users} with most GPU time")
+    console.print()
+    _say(console, "waits and use are not recorded in a trace: a replay gives them", "dim")
+    if json is not None or plot is not None:
+        _say(console, f"written: {', '.join(str(path) for path in (json, plot) if path)}")
+
+
+def _described(found: Any, limits: Mapping[str, int]) -> Table:
+    """One row for all jobs and one for each class of gang sizes; times in seconds."""
+    below = tuple(f"< {limit}" for limit in limits)
+    right = ("jobs", "of jobs", "of GPU time", *below, "median", "99 %")
+    table = _columns("GPUs", *right, right=right)
+    for group in (found.all, *found.groups):
+        if group.jobs:
+            parts = group.jobs / found.all.jobs, group.gpu_seconds / found.all.gpu_seconds
+            shares = (f"{share:.1%}" for share in (*parts, *group.below))
+            times = (f"{group.run_time[level]:,.0f} s" for level in (50, 99))
+            table.add_row(group.gpus, f"{group.jobs:,}", *shares, *times)
+    return table
+
+
+def _demand(usage: Any) -> Table:
+    busiest = "busiest hour" if usage.bin == 3_600 else f"busiest {usage.bin // 3_600} hours"
+    table = _columns("user", "GPUs wanted, mean", busiest, right=("GPUs wanted, mean", busiest))
+    for user, gpus in zip(usage.users, usage.gpus, strict=True):
+        table.add_row(user or "-", f"{gpus.mean():,.1f}", f"{gpus.max():,.1f}")
+    return table
+
+
+def _write_description(found: Any, json: Path | None, plot: Path | None) -> None:
+    from .instances.io import header, write_json
+
+    if json is not None:
+        write_json(json, {**header("description"), **found.to_dict()})
+    if plot is not None:
+        from .analysis import plots
+        from .analysis.describe_plot import draw
+
+        plots.save(draw(found), plot)
 
 
 @app.command()

@@ -30,7 +30,7 @@ from gangsched.instances import Cluster, Instance, RingJob, Schedule, Segment, l
 from gangsched.instances.io import save, write_json
 from gangsched.solvers.io import load_result
 
-COMMANDS = ("solve", "compare", "demo", "reproduce", "theorems", "list")
+COMMANDS = ("solve", "compare", "describe", "demo", "reproduce", "theorems", "list")
 FAST = "first-fit,list_scheduling"  # no annealing
 
 
