@@ -27,13 +27,15 @@ from ..formulations.ltgf import Ltgf, quota_of
 from ..formulations.ltgf_fluid import LtgfFluid
 from ..instances.model import Instance
 from ..solvers.result import Bound
-from .configurations import SCALE, SMOOTHING, TOLERANCE, Master, best_packing
+from .configurations import SMOOTHING, TOLERANCE, Master, best_packing
 
 __all__ = ["contended_bound", "fluid_bound", "life_bound"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+#: duals are rounded down to multiples of 1 / SCALE of the best packing's worth
+SCALE = 10**12
 
 # -- jobs that stay active ------------------------------------------------------------------------
 
@@ -70,7 +72,7 @@ def fluid_bound(problem: LtgfFluid) -> Bound:
     >>> from gangsched.formulations.ltgf_fluid import LtgfFluid
     >>> bound = fluid_bound(LtgfFluid(4, (3, 3), (2, 2)))
     >>> bound.value, dict(bound.certificate)
-    (0.75, {'kind': 'packing', 'scale': 1000000000, 'duals': [1000000000, 1000000000]})
+    (0.75, {'kind': 'packing', 'scale': 1000000000000, 'duals': [1000000000, 1000000000]})
     """
     kinds = Counter(zip(problem.gangs, problem.shares, strict=True))
     order = sorted(kinds, reverse=True)
