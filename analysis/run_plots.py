@@ -203,14 +203,13 @@ def duration(seconds: float) -> str:
 
     Examples
     --------
-    >>> duration(45), duration(2070), duration(49_709), duration(1_461_050)
-    ('45 s', '34 min', '13.8 h', '16.9 d')
+    >>> duration(45), duration(2070), duration(3600), duration(86_500), duration(1_461_050)
+    ('45 s', '34 min', '1 h', '1.0 d', '16.9 d')
     """
     unit = next((u for u, size in reversed(UNITS.items()) if seconds >= size), "s")
     value = seconds / UNITS[unit]
-    if unit in ("h", "d") and value < 100:
-        return f"{value:.1f}".removesuffix(".0") + f" {unit}"
-    return f"{value:.0f} {unit}"
+    exact = unit in ("s", "min") or value >= 100 or value == int(value)
+    return f"{value:.0f} {unit}" if exact else f"{value:.1f} {unit}"
 
 
 # --- shared --------------------------------------------------------------------------------------

@@ -1,0 +1,274 @@
+"""The report of replays: what it says, what it refuses to say, and that it is one complete file."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gangsched.analysis import metrics
+from gangsched.analysis.certificates import InvalidCertificate, NoCertificate
+from gangsched.analysis.fluid_fairness import life_bound
+from gangsched.analysis.online_bounds import online_bound
+from gangsched.analysis.replay_report import write_replay_report
+from gangsched.analysis.run import Run
+from gangsched.formulations.completion_time import CompletionTime
+from gangsched.formulations.ltgf import Ltgf
+from gangsched.instances import Cluster, Instance, Job, Segment, User
+from gangsched.solvers import Bound
+from run_builder import random_run, run_of
+from web_page import EVIL, Page
+
+USERS = [User("alice", weight=2), User("bob")]
+JOBS = [
+    Job(id=f"j{i}", gpus=1 + i % 4, user=USERS[i % 2].id, release=70 * i, work=300 + 10 * i)
+    for i in range(12)
+]
+INSTANCE = Instance(Cluster.of_sizes([4]), JOBS, USERS)
+
+
+def ran(seed: int, **more: Any) -> Run:
+    return random_run(JOBS, USERS, 4, np.random.default_rng(seed), **more)
+
+
+@pytest.fixture(scope="module")
+def runs() -> dict[str, Run]:
+    return {"first": ran(0), "second": ran(1)}
+
+
+@pytest.fixture(scope="module")
+def bounds() -> dict[str, Bound]:
+    measures: tuple[Any, ...] = ("makespan", "completion", "flow", "slowdown")
+    return {m: online_bound(CompletionTime(INSTANCE, m)) for m in measures}
+
+
+def written(folder: Path, runs: Any, **more: Any) -> str:
+    path = folder / "replay.html"
+    write_replay_report(path, runs, **{"title": "A title", **more})
+    return path.read_text("utf-8")
+
+
+def cells(text: str, name: str) -> list[str]:
+    """The cells after this one in its row of a table."""
+    row = re.search(rf"<tr><td>{re.escape(name)}</td>(.*?)</tr>", text)
+    assert row is not None, name
+    return [re.sub("<[^>]*>", "", cell) for cell in re.findall(r"<td.*?</td>", row[1])]
+
+
+# --- what it says --------------------------------------------------------------------------------
+
+
+def test_the_measures_are_those_of_the_runs(tmp_path: Path, runs: dict[str, Run]) -> None:
+    text = written(tmp_path, runs)
+    found = [metrics.summary(run) for run in runs.values()]
+    assert cells(text, "mean slowdown") == [f"{v['mean_slowdown']:,.2f}" for v in found]
+    assert cells(text, "preemptions") == [f"{v['preemptions']:,}" for v in found]
+    losses = [f"{100 * (v['loss'] or 0):.1f} %" for v in found]
+    assert cells(text, "rho &lt; 0.95, from the first round") == losses
+    better = min(runs, key=lambda name: metrics.summary(runs[name])["mean_completion"] or 0)
+    assert f"on average, with {better}" in Page(text).text
+    assert "2 policies ran 12 jobs of 2 users on 1 node with 4 GPUs" in Page(text).text
+    assert "No bound was computed" in Page(text).text
+
+
+def test_ratios_are_certified_and_rounded_up(
+    tmp_path: Path, runs: dict[str, Run], bounds: dict[str, Bound]
+) -> None:
+    text = written(tmp_path, runs, bounds=bounds)
+    rows = {
+        "makespan": "makespan",
+        "flow": "mean completion time",
+        "completion": "mean end, from time 0",
+        "slowdown": "mean slowdown",
+    }
+    table = text[text.index("How far from the best possible") :]
+    for measure, name in rows.items():
+        found = cells(table, name)
+        assert found[-1] == bounds[measure].method
+        for shown, run in zip(found[1:-1], runs.values(), strict=True):
+            value = metrics.objectives(run)[measure]
+            assert value is not None
+            assert value / bounds[measure].value > 1  # the case is not trivial
+            assert 0 <= float(shown) - value / bounds[measure].value <= 0.001
+    assert re.search(r"at most [\d.]+ times what any policy could have reached", Page(text).text)
+
+
+def test_the_best_of_a_row_is_bold(tmp_path: Path, runs: dict[str, Run]) -> None:
+    text = written(tmp_path, {**runs, "stopped": ran(2, now=500)})
+    row = re.search(r"<tr><td>mean slowdown</td>(.*?)</tr>", text)
+    assert row is not None
+    bold = ["<strong>" in cell for cell in re.findall(r"<td.*?</td>", row[1])]
+    values = [metrics.summary(run)["mean_slowdown"] or 0 for run in runs.values()]
+    assert bold == [*(value == min(values) for value in values), False]
+
+
+def test_how_fair_anyone_could_be(tmp_path: Path, runs: dict[str, Run]) -> None:
+    problem = Ltgf(INSTANCE)
+    bound = life_bound(problem)
+    text = written(tmp_path, runs, fairness=[("least rho of whole lives", problem, bound)])
+    shown, method = cells(text, "least rho of whole lives")
+    assert 0 <= float(shown) - bound.value <= 0.001
+    assert method == bound.method
+    assert "How fair anyone could be" not in written(tmp_path, runs)
+
+
+def test_stopped_runs_and_other_rejections_get_no_ratio(
+    tmp_path: Path, runs: dict[str, Run], bounds: dict[str, Bound]
+) -> None:
+    stopped = ran(2, now=500)
+    book = runs["second"].records
+    odd = replace(
+        runs["second"],
+        records=replace(
+            book, rejected=np.arange(12) == 3, end=np.where(np.arange(12) == 3, -1, book.end)
+        ),
+        rejected=((3, "no room"),),
+    )
+    text = written(tmp_path, {**runs, "stopped": stopped, "odd": odd}, bounds=bounds)
+    table = text[text.index("How far from the best possible") :]
+    for name in ("makespan", "mean completion time"):
+        assert [shown == "–" for shown in cells(table, name)[1:-1]] == [False, False, True, True]
+    page = Page(text)
+    assert "Stopped before all jobs were complete: stopped" in page.text
+    assert "j3: no room (odd)" in page.text
+    assert cells(text, "not complete") == [
+        "0",
+        "0",
+        str(metrics.summary(stopped)["unfinished"]),
+        "0",
+    ]
+
+
+def test_rejected_jobs_are_listed_once(tmp_path: Path) -> None:
+    jobs = [Job(id="a", gpus=1, work=10), Job(id="b", gpus=9, work=10)]
+    run = run_of(jobs, [Segment(0, 0, 10, {0: 1})], sizes=[2], rejected={1: "too wide"})
+    bound = online_bound(CompletionTime(Instance(Cluster.of_sizes([2]), jobs[:1]), "flow"))
+    text = written(
+        tmp_path,
+        {"x": run, "y": run},
+        rejected=[("row7", "no GPUs")],
+        notes=["Read 9 rows"],
+        bounds={"flow": bound},
+    )
+    page = Page(text)
+    assert "2 rejected jobs, not run row7: no GPUs b: too wide" in page.text
+    assert "Read 9 rows" in page.text
+    table = text[text.index("How far from the best possible") :]
+    assert cells(table, "mean completion time")[1] == "1.000"
+
+
+def test_rules_are_said_once_where_they_are_the_same(tmp_path: Path, runs: dict[str, Run]) -> None:
+    page = Page(written(tmp_path, runs))
+    assert page.text.count("round_length 10, lease 30, overhead 0") == 1
+    assert "all policies" in page.text
+    other = replace(runs["second"], rules=replace(runs["second"].rules, synchronous=False))
+    page = Page(written(tmp_path, {**runs, "third": other}))
+    assert page.text.count("round_length 10") == 2
+    assert "first, second" in page.text
+
+
+# --- what it refuses -----------------------------------------------------------------------------
+
+
+def test_bounds_are_verified(
+    tmp_path: Path, runs: dict[str, Run], bounds: dict[str, Bound]
+) -> None:
+    flow = bounds["flow"]
+    with pytest.raises(InvalidCertificate):
+        written(tmp_path, runs, bounds={"flow": replace(flow, value=flow.value + 1)})
+    with pytest.raises(NoCertificate):
+        written(tmp_path, runs, bounds={"flow": Bound(1, "said so")})
+    with pytest.raises(NoCertificate):
+        written(tmp_path, runs, fairness=[("rho", Ltgf(INSTANCE), Bound(1, "said so"))])
+    with pytest.raises(KeyError, match=r"bounds\['joy'\] is none of makespan, completion"):
+        written(tmp_path, runs, bounds={"joy": flow})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_runs_that_cannot_be_compared_are_refused(tmp_path: Path, runs: dict[str, Run]) -> None:
+    with pytest.raises(ValueError, match="there is nothing to compare"):
+        written(tmp_path, {})
+    other = replace(runs["second"], instance_hash="1" * 64)
+    with pytest.raises(ValueError, match="runs 'first' and 'second' are not of the same instance"):
+        written(tmp_path, {**runs, "second": other})
+
+
+# --- the file ------------------------------------------------------------------------------------
+
+
+def test_everything_is_inside(
+    tmp_path: Path, runs: dict[str, Run], bounds: dict[str, Bound]
+) -> None:
+    text = written(tmp_path, runs, bounds=bounds)
+    page = Page(text)
+    assert page.tags.count("svg") == 3
+    assert not {"script", "link", "img", "iframe", "object"} & set(page.tags)
+    links = [link for link in page.fetched if not link.startswith("data:image/png;base64,")]
+    assert len(links) < len(page.fetched)  # the maps are pictures
+    assert all(link.startswith("#") and link[1:] in page.ids for link in links)
+    assert not re.search(r"url\((?!#)|@import", text)
+    assert len(set(page.ids)) == len(page.ids)
+
+
+def test_only_timings_differ(tmp_path: Path, runs: dict[str, Run]) -> None:
+    slower = {name: replace(run, runtime=run.runtime + 1) for name, run in runs.items()}
+    pages = [written(tmp_path, made) for made in (runs, slower)]
+    assert pages[0] != pages[1]
+    bare = [re.sub(r'(class="[^"]*timing">)[^<]*', r"\1", page) for page in pages]
+    assert bare[0] == bare[1]
+
+
+def test_everything_is_escaped(tmp_path: Path) -> None:
+    jobs = [Job(id=EVIL, gpus=9, user=EVIL, work=10), Job(id="b", gpus=1, user=EVIL, work=10)]
+    run = run_of(
+        jobs,
+        [Segment(1, 0, 10, {0: 1})],
+        sizes=[2],
+        users=[User(EVIL)],
+        rejected={0: EVIL},
+        policy=EVIL,
+    )
+    run = replace(run, parameters={EVIL: EVIL}, versions={EVIL: EVIL}, instance=EVIL)
+    text = written(tmp_path, {EVIL: run}, title=EVIL, notes=[EVIL], rejected=[(EVIL, EVIL)])
+    assert "<script" not in text
+    assert "script" not in Page(text).tags
+    assert Page(text).text.count("alert('x')") >= 12
+
+
+def test_long_runs_stay_small(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    run = run_of([], [], sizes=[64], users=USERS)
+    n = 60_000
+    columns = {
+        "user": rng.integers(0, 2, n),
+        "gpus": rng.integers(1, 9, n),
+        "release": np.sort(rng.integers(0, 10**7, n)) // 10 * 10,
+        "work": rng.integers(10, 10**4, n),
+        "weight": np.ones(n),
+        "rejected": np.zeros(n, dtype=bool),
+        "starts": np.ones(n),
+        "left": np.zeros(n),
+        "fair": np.zeros(n),
+        "fair_before": np.zeros(n),
+    }
+    first = columns["release"] + 10 * rng.integers(0, 1000, n)
+    end = first + columns["work"]
+    columns |= {"visible": columns["release"], "first": first, "end": end}
+    columns["held"] = columns["gpus"] * columns["work"]
+    plan = replace(
+        run.schedule,
+        job=np.arange(n), start=first, end=end, ptr=np.arange(n + 1), node=np.zeros(n, dtype=int),
+        gpus=columns["gpus"], ps=np.zeros(n, dtype=int),
+    )  # fmt: skip
+    ids = tuple(f"j{j}" for j in range(n))
+    big = replace(
+        run,
+        records=replace(run.records, id=ids, **columns),
+        schedule=plan,
+        now=int(end.max()) // 10 * 10 + 10,
+    )
+    assert len(written(tmp_path, {f"p{k}": big for k in range(12)})) < 1_500_000
