@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .time_fractions import Sharing, TimeFractions
+from ..policy import Decision, Preempts, State
+from .time_fractions import Sharing, TimeFractions, by_deficit
 
-__all__ = ["finish_time_fairness", "isolated_fractions"]
+__all__ = [
+    "FinishTimeFairness",
+    "finish_time_fairness",
+    "isolated_fractions",
+    "one_model_fractions",
+]
 
 Floats = NDArray[np.float64]
 
@@ -169,3 +177,89 @@ def _exceeds(
             return True  # rho_i <= r is impossible
         total.append(math.nextafter(float(weight * steps / room), 0.0))
     return math.nextafter(math.fsum(total), 0.0) > most
+
+
+def one_model_fractions(
+    gangs: ArrayLike, gpus: int, left: ArrayLike, since: ArrayLike, whole: ArrayLike
+) -> Floats:
+    """Return time fractions on one GPU model that make max (t_i + R_i / X_i) / D_i the least.
+
+    Parameters
+    ----------
+    gangs : (jobs,) int array
+        s_i, at most `gpus`.
+    gpus : int
+    left, since, whole : (jobs,) arrays
+        R_i in seconds at full speed, t_i, and D_i, the time in isolation, positive.
+
+    Returns
+    -------
+    (jobs,) float array
+        X_i = R_i / (r D_i - t_i) with the least r at which no X_i exceeds 1 and sum s_i X_i is
+        within the GPUs, up to rounding.
+
+    Notes
+    -----
+    Bisection over r, O(jobs) a step.
+
+    Examples
+    --------
+    >>> one_model_fractions([1, 1], 1, [30, 10], [0, 0], [60, 60]).tolist()
+    [0.75, 0.25]
+    """
+    gang, rest = np.asarray(gangs), np.asarray(left, dtype=np.float64)
+    come, time = np.asarray(since, dtype=np.float64), np.asarray(whole, dtype=np.float64)
+    low = float(((come + rest) / time).max(initial=0.0))  # each job always runs
+    high = float(((come + rest * max(1.0, gang.sum() / gpus)) / time).max(initial=0.0))
+    while low < (middle := (low + high) / 2) < high:
+        if gang @ (rest / np.maximum(middle * time - come, rest)) <= gpus:
+            high = middle
+        else:
+            low = middle
+    return np.asarray(rest / np.maximum(high * time - come, rest))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishTimeFairness:
+    """Gavel's finish-time fairness: leases to the jobs that are furthest behind their time.
+
+    Notes
+    -----
+    Source: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning
+    Workloads", OSDI 2020, Sections 4.2 and 5. Other papers compare with this program under the name
+    of Themis, whose auction is something else. The driver's cluster has one GPU model, where the
+    program is one equation (:func:`one_model_fractions`); :func:`finish_time_fairness` is the step
+    for several models. Run times must be known.
+
+    Our choices: what a job has done would have taken it, in isolation, as long as with an even
+    share among the mean number of active jobs over its life so far; its rest, with an even share
+    among those active now. Fractions become leases as
+    :func:`~gangsched.solvers.baselines.time_fractions.by_deficit` says; a job that does not fit is
+    skipped. Guarantee: none for the schedule; the fractions are optimal, but gangs may not pack.
+
+    Examples
+    --------
+    >>> from gangsched import Cluster, Instance, Job, drive
+    >>> jobs = [Job(id="a", gpus=2, work=120), Job(id="b", gpus=2, work=60)]
+    >>> instance = Instance(Cluster.of_sizes([2]), jobs)
+    >>> drive(instance, FinishTimeFairness(), lease=60, overhead=0).records.end.tolist()
+    [180, 120]
+    """
+
+    name: ClassVar[str] = "finish-time-fairness"
+    preempts: ClassVar[Preempts] = Preempts.LEASE
+
+    def decide(self, state: State) -> Decision:
+        """Return the candidates by how far they are behind."""
+        jobs = np.concatenate([state.waiting, state.running])
+        gangs, gpus, left = state.gpus[jobs], int(state.sizes.sum()), state.remaining(jobs)
+        past = np.minimum(1.0, gpus / (gangs * np.maximum(1.0, state.mean_active(jobs))))
+        now = np.minimum(1.0, gpus / (gangs * jobs.size))
+        whole = (state.work[jobs] - left) / past + left / now
+        target = np.zeros(state.phase.size)
+        since = state.now - state.release[jobs]
+        target[jobs] = one_model_fractions(gangs, gpus, left, since, whole)
+        return Decision(order=by_deficit(state, state.candidates, target[state.candidates]))
+
+    def next_change(self, state: State) -> None:
+        """Deficits move all the time, but no job that waits has room before something ends."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .time_fractions import Sharing, TimeFractions, rounded_up
+from ..policy import Decision, Floats, Preempts, State
+from .time_fractions import Sharing, TimeFractions, by_deficit, rounded_up
 
-__all__ = ["max_min_fairness"]
+__all__ = ["MaxMinFairness", "max_min_fairness", "water_filling"]
 
 
 def max_min_fairness(
@@ -75,3 +78,77 @@ def max_min_fairness(
         objective=float(sharing.rates(fractions, per).min()),
         bound=rounded_up(bound),
     )
+
+
+def water_filling(gangs: ArrayLike, gpus: int, weights: ArrayLike) -> Floats:
+    """Return the max-min fair time fractions on one GPU model.
+
+    Every job gets w_i lambda GPUs on average, at most its gang, with the lambda that uses up all
+    GPUs, or all jobs always run. This is :func:`max_min_fairness` for one model and beyond: the
+    second-worst job is served best too, and so on.
+
+    Parameters
+    ----------
+    gangs : (jobs,) int array
+        s_i, at most `gpus`.
+    gpus : int
+    weights : (jobs,) array
+        w_i, positive.
+
+    Returns
+    -------
+    (jobs,) float array
+
+    Notes
+    -----
+    O(jobs log jobs).
+
+    Examples
+    --------
+    >>> water_filling([1, 4, 4], 6, [1, 1, 1]).tolist()
+    [1.0, 0.625, 0.625]
+    """
+    gang, weight = np.asarray(gangs, dtype=np.float64), np.asarray(weights, dtype=np.float64)
+    if gang.sum() <= gpus:
+        return np.ones_like(gang)
+    order = np.argsort(gang / weight, kind="stable")
+    full = np.cumsum(gang[order]) - gang[order]
+    levels = (gpus - full) / np.cumsum(weight[order][::-1])[::-1]
+    level = levels[np.argmax(levels * weight[order] < gang[order])]
+    return np.asarray(np.minimum(1.0, level * weight / gang))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaxMinFairness:
+    """Gavel's max-min fairness: leases to the jobs that are furthest behind their fair time.
+
+    Notes
+    -----
+    Source: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning
+    Workloads", OSDI 2020, Sections 4.1 and 5. The driver's cluster has one GPU model, where the
+    program has a closed form (:func:`water_filling`, over all jobs that wait or run, by the jobs'
+    weights); :func:`max_min_fairness` is the step for several models. Fractions become leases as
+    :func:`~gangsched.solvers.baselines.time_fractions.by_deficit` says; a job that does not fit is
+    skipped. Guarantee: none for the schedule; the fractions are optimal, but gangs may not pack.
+
+    Examples
+    --------
+    >>> from gangsched import Cluster, Instance, Job, drive
+    >>> jobs = [Job(id="a", gpus=2, work=120), Job(id="b", gpus=2, work=120)]
+    >>> instance = Instance(Cluster.of_sizes([2]), jobs)
+    >>> drive(instance, MaxMinFairness(), lease=60, overhead=0).records.end.tolist()
+    [180, 240]
+    """
+
+    name: ClassVar[str] = "max-min-fairness"
+    preempts: ClassVar[Preempts] = Preempts.LEASE
+
+    def decide(self, state: State) -> Decision:
+        """Return the candidates by how far they are behind."""
+        jobs = np.concatenate([state.waiting, state.running])
+        target = np.zeros(state.phase.size)
+        target[jobs] = water_filling(state.gpus[jobs], state.sizes.sum(), state.weight[jobs])
+        return Decision(order=by_deficit(state, state.candidates, target[state.candidates]))
+
+    def next_change(self, state: State) -> None:
+        """Deficits move all the time, but no job that waits has room before something ends."""

@@ -24,7 +24,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-__all__ = ["Sharing", "TimeFractions"]
+from ..policy import Ints, State, ranked
+
+__all__ = ["Sharing", "TimeFractions", "by_deficit", "rounded_up"]
 
 Floats = NDArray[np.float64]
 
@@ -224,3 +226,33 @@ def rounded_up(value: Fraction) -> float:
     True
     """
     return math.nextafter(float(value), math.inf)
+
+
+def by_deficit(state: State, jobs: Ints, fractions: Floats) -> Ints:
+    """Return `jobs` by how far they are behind their time fractions, on one GPU model.
+
+    Parameters
+    ----------
+    state : State
+    jobs : (n,) int array
+    fractions : (n,) array
+        The time fractions that they should have.
+
+    Returns
+    -------
+    (n,) int array
+        By falling fraction / received, where received is the part of the time since its first round
+        that a job has held its GPUs; jobs that never ran come first, by falling fraction. Ties by
+        (release, number).
+
+    Notes
+    -----
+    Source: Narayanan et al., OSDI 2020, Section 5: rounds are given to the highest priorities, with
+    priority the target fraction over the fraction of rounds received. Theirs counts from the last
+    change of the targets; from the first round is our choice: it needs no memory, and a debt is
+    not forgotten when jobs come and go.
+    """
+    life = np.maximum(state.now - state.visible[jobs], 1)
+    received = state.attained(jobs) / (state.gpus[jobs] * life)
+    behind = np.where(received > 0, fractions / np.where(received > 0, received, 1.0), np.inf)
+    return ranked(state, jobs, -behind, -fractions)

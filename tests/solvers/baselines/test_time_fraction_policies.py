@@ -1,0 +1,150 @@
+"""Gavel's policies on the driver: closed forms equal the programs, leases follow the fractions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gangsched.analysis.drive import drive
+from gangsched.instances import Cluster, Instance, Job
+from gangsched.solvers.baselines.finish_time_fairness import (
+    FinishTimeFairness,
+    finish_time_fairness,
+    isolated_fractions,
+    one_model_fractions,
+)
+from gangsched.solvers.baselines.max_min_fairness import (
+    MaxMinFairness,
+    max_min_fairness,
+    water_filling,
+)
+
+POLICIES = [MaxMinFairness(), FinishTimeFairness()]
+
+
+@st.composite
+def gangs(draw: st.DrawFn) -> tuple[list[int], int]:
+    gpus = draw(st.integers(1, 12))
+    return draw(st.lists(st.integers(1, gpus), min_size=1, max_size=7)), gpus
+
+
+@settings(max_examples=50)
+@given(gangs(), st.data())
+def test_water_filling_is_max_min_and_wastes_nothing(
+    case: tuple[list[int], int], data: st.DataObject
+) -> None:
+    gang, gpus = np.array(case[0]), case[1]
+    weight = st.sampled_from([0.5, 1.0, 3.0])
+    weights = np.array(data.draw(st.lists(weight, min_size=gang.size, max_size=gang.size)))
+    found = water_filling(gang, gpus, weights)
+    assert gang @ found == pytest.approx(min(gpus, gang.sum()))
+    assert (found > 0).all()
+    assert (found <= 1).all()
+    level = found * gang / weights
+    # whoever has less than another always runs: nobody could give way to it
+    assert (found[level < level.max() * (1 - 1e-9)] == 1).all()
+    best = max_min_fairness(np.ones((gang.size, 1)), gang, [gpus], weights=weights)
+    assert level.min() == pytest.approx(best.objective, rel=1e-6)
+
+
+@settings(max_examples=30)
+@given(gangs(), st.data())
+def test_finish_time_fairness_on_one_model_equals_the_program(
+    case: tuple[list[int], int], data: st.DataObject
+) -> None:
+    gang, gpus = np.array(case[0]), case[1]
+    number = st.floats(0.5, 200)
+    left, since, alone = (
+        np.array(data.draw(st.lists(number, min_size=gang.size, max_size=gang.size)))
+        for _ in range(3)
+    )
+    whole = alone + left / isolated_fractions(gang, [gpus])[:, 0]
+    found = one_model_fractions(gang, gpus, left, since, whole)
+    assert gang @ found <= gpus * (1 + 1e-9)
+    best = finish_time_fairness(
+        np.ones((gang.size, 1)), gang, [gpus], remaining=left, elapsed=since, isolated=alone
+    )
+    assert ((since + left / found) / whole).max() == pytest.approx(best.objective, rel=1e-6)
+
+
+@st.composite
+def instances(draw: st.DrawFn) -> Instance[Any]:
+    jobs = [
+        Job(
+            id=f"j{i}",
+            gpus=draw(st.integers(1, 4)),
+            work=draw(st.integers(1, 500)),
+            release=draw(st.integers(0, 500)),
+            weight=draw(st.sampled_from([1.0, 2.5])),
+        )
+        for i in range(draw(st.integers(1, 8)))
+    ]
+    return Instance(Cluster.of_sizes([4, 2]), jobs)
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+@given(instance=instances(), synchronous=st.booleans())
+def test_engines_and_skipping_agree(policy: Any, instance: Any, synchronous: bool) -> None:
+    def ends(**how: Any) -> list[int]:
+        options = {"lease": 120, "overhead": 20, "synchronous": synchronous, **how}
+        end: list[int] = drive(instance, policy, **options).records.end.tolist()
+        return end
+
+    expected = ends(skip=False, engine="reference")
+    assert ends() == expected
+    assert ends(engine="reference") == expected
+    assert all(end >= 0 for end in expected)
+
+
+def pieces(jobs: list[Job], gpus: int, policy: Any, **options: Any) -> list[tuple[str, int, int]]:
+    """(job, start, end) of all segments by start."""
+    instance = Instance(Cluster.of_sizes([gpus]), jobs)
+    run = drive(instance, policy, lease=60, overhead=0, patience=None, **options)
+    rows = [(jobs[row.job].id, row.start, row.end) for row in run.schedule]
+    return sorted(rows, key=lambda row: (row[1], row[0]))
+
+
+def served(rows: list[tuple[str, int, int]], job: str, until: int) -> int:
+    """Seconds that a job ran before a time."""
+    return sum(max(0, min(end, until) - start) for name, start, end in rows if name == job)
+
+
+def test_equal_jobs_take_turns() -> None:
+    jobs = [Job(id=i, gpus=2, work=3000) for i in "abc"]
+    rows = pieces(jobs, 2, MaxMinFairness())
+    assert [name for name, start, _ in rows if start < 540] == list("abcabcabc")
+
+
+def test_weights_are_shares_of_time() -> None:
+    jobs = [Job(id="a", gpus=1, work=9000, weight=3), Job(id="b", gpus=1, work=9000)]
+    rows = pieces(jobs, 1, MaxMinFairness())
+    assert served(rows, "a", 4800) == 3600
+    assert served(rows, "b", 4800) == 1200
+
+
+def test_a_gang_of_two_runs_half_of_the_time() -> None:
+    """On 2 GPUs with two single jobs: 1/3 of 2 GPUs each, so the pair runs a third of the time."""
+    jobs = [Job(id="a", gpus=2, work=9000), Job(id="b", gpus=1, work=9000)]
+    jobs += [Job(id="c", gpus=1, work=9000)]
+    rows = pieces(jobs, 2, MaxMinFairness())
+    assert served(rows, "a", 5400) == pytest.approx(1800, abs=60)
+    assert served(rows, "b", 5400) == pytest.approx(3600, abs=60)
+
+
+def test_a_job_that_waited_catches_up() -> None:
+    """Short b comes to a GPU where a has run long: isolation would give b half of it at once."""
+    jobs = [Job(id="a", gpus=1, work=6000), Job(id="b", gpus=1, work=300, release=600)]
+    rows = pieces(jobs, 1, FinishTimeFairness())
+    end = max(end for name, _, end in rows if name == "b")
+    assert end <= 600 + 2 * 300
+
+
+def test_a_short_job_beside_a_long_one_ends_as_in_isolation() -> None:
+    """Half of the GPU would take the short job 240 s."""
+    jobs = [Job(id="a", gpus=1, work=120), Job(id="b", gpus=1, work=6000)]
+    rows = pieces(jobs, 1, FinishTimeFairness())
+    assert max(end for name, _, end in rows if name == "a") <= 240
