@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal
 
@@ -248,7 +249,7 @@ def _check(instance: Any, policy: Any) -> None:
     for job in instance.jobs:
         if job.work is None:
             raise ValueError(f"job {job.id!r}: work=None, driving needs seconds of service")
-        if job.release > MOST_TIME or job.work * job.gpus > MOST_TIME:
+        if max(job.release, job.work * job.gpus) > MOST_TIME:
             raise ValueError(
                 f"job {job.id!r}: release={job.release} or gpus * work={job.work * job.gpus} "
                 f"is above {MOST_TIME}"
@@ -262,18 +263,14 @@ def _rejected(
     reject: Collection[int] | Mapping[int, str],
 ) -> dict[int, str]:
     """Jobs that never run here, by number, with the reason."""
-    sizes = instance.cluster.sizes
+    sizes, total = instance.cluster.sizes, instance.cluster.gpus
     found: dict[int, str] = {}
-    fits = {
-        gpus: place(gpus, sizes, sizes, spread=rules.spread) is not None
-        for gpus in {job.gpus for job in instance.jobs}
-    }
-    for j, job in enumerate(instance.jobs):
-        if job.gpus > instance.cluster.gpus:
-            found[j] = (
-                f"job {job.id!r}: gpus={job.gpus} exceeds the cluster's {instance.cluster.gpus}"
-            )
-        elif not fits[job.gpus]:
+    gangs = {job.gpus for job in instance.jobs}
+    never = {g for g in gangs if place(g, sizes, sizes, spread=rules.spread) is None}
+    for j, job in enumerate(instance.jobs if never else ()):
+        if job.gpus > total:
+            found[j] = f"job {job.id!r}: gpus={job.gpus} exceeds the cluster's {total}"
+        elif job.gpus in never:
             found[j] = f"job {job.id!r}: gpus={job.gpus} has no consolidated place on the cluster"
     unable = getattr(policy, "unable", None)
     more: list[Mapping[int, str]] = [] if unable is None else [unable(instance, rules)]
@@ -342,11 +339,12 @@ def instance_hash(instance: Instance[Any]) -> str:
     """
     total = hashlib.sha256()
     for things in (instance.cluster.nodes, instance.users, instance.jobs):
-        total.update(f"{len(things)}".encode())
-        for thing in things:
-            values = (getattr(thing, name) for name in thing.__dataclass_fields__)
-            plain = (dict(v) if isinstance(v, Mapping) else v for v in values)
-            total.update(repr((type(thing).__name__, *plain)).encode())
+        total.update(f"{len(things)} {sorted({type(thing).__name__ for thing in things})}".encode())
+        for name in things[0].__dataclass_fields__ if things else ():
+            column = list(map(attrgetter(name), things))
+            if name == "speeds":
+                column = [sorted(value.items()) if value else () for value in column]
+            total.update(f"{name}={column!r}".encode())
     total.update(repr(instance.slot).encode())
     return total.hexdigest()
 

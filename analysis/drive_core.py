@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..instances import Instance
-from ..solvers._compiled import compiled
+from ..solvers._compiled import compiled, inner
 from ..solvers.policy import (
     Ledger,
     Phase,
@@ -94,40 +94,46 @@ class Machine(NamedTuple):
 # --- small things --------------------------------------------------------------------------------
 
 
-@compiled
+@inner
 def _round_up(time, tau):
     return -(-time // tau) * tau
 
 
-@compiled
+@inner
 def _new_lease(m, now):
     length = m.params[LEASE_LENGTH]
     return (now // length + 1) * length if m.params[SYNCHRONOUS] else now + length
 
 
-@compiled
+@inner
 def _event(m, kind, j, time):
     i = m.count[EVENTS]
     m.events[i].time, m.events[i].job, m.events[i].kind = time, j, kind
     m.count[EVENTS] = i + 1
 
 
-@compiled
+@inner
 def _enter(m, row, counter, j):
     m.lists[row, m.count[counter]] = j
     m.jobs[j].place_in = m.count[counter]
     m.count[counter] += 1
 
 
-@compiled
+@inner
 def _leave(m, row, counter, j):
-    last = m.lists[row, m.count[counter] - 1]
-    m.lists[row, m.jobs[j].place_in] = last
-    m.jobs[last].place_in = m.jobs[j].place_in
     m.count[counter] -= 1
+    i, n = m.jobs[j].place_in, m.count[counter]
+    if row == RUNNERS and m.params[PREEMPTS] == ALWAYS and m.params[KIND] != PYTHON:
+        for k in range(i, n):  # the others stay sorted
+            m.lists[row, k] = m.lists[row, k + 1]
+            m.jobs[m.lists[row, k]].place_in = k
+    else:
+        last = m.lists[row, n]
+        m.lists[row, i] = last
+        m.jobs[last].place_in = i
 
 
-@compiled
+@inner
 def _change_free(m, n, by):
     c = m.nodes[n].kind
     m.level[c, m.nodes[n].free] -= 1
@@ -136,19 +142,19 @@ def _change_free(m, n, by):
     m.count[FREE] += by
 
 
-@compiled
+@inner
 def _give_old(m, j):
     for k in range(m.jobs[j].offset, m.jobs[j].offset + m.jobs[j].length):
         _change_free(m, m.entries[k].node, m.entries[k].part)
 
 
-@compiled
+@inner
 def _take_old(m, j):
     for k in range(m.jobs[j].offset, m.jobs[j].offset + m.jobs[j].length):
         _change_free(m, m.entries[k].node, -m.entries[k].part)
 
 
-@compiled
+@inner
 def _old_is_free(m, j):
     for k in range(m.jobs[j].offset, m.jobs[j].offset + m.jobs[j].length):
         if m.nodes[m.entries[k].node].free < m.entries[k].part:
@@ -156,7 +162,7 @@ def _old_is_free(m, j):
     return True
 
 
-@compiled
+@inner
 def _new_is_old(m, j):
     if m.jobs[j].new_length != m.jobs[j].length:
         return False
@@ -166,7 +172,7 @@ def _new_is_old(m, j):
     return True
 
 
-@compiled
+@inner
 def _keep_old(m, j):
     """Let j have the nodes that it had."""
     for k in range(m.jobs[j].offset, m.jobs[j].offset + m.jobs[j].length):
@@ -175,13 +181,13 @@ def _keep_old(m, j):
     _take_old(m, j)
 
 
-@compiled
+@inner
 def _take_new(m, j):
     for k in range(m.jobs[j].offset, m.jobs[j].offset + m.jobs[j].new_length):
         _change_free(m, m.entries[k].new_node, -m.entries[k].new_part)
 
 
-@compiled
+@inner
 def _give_new(m, j):
     for k in range(m.jobs[j].offset, m.jobs[j].offset + m.jobs[j].new_length):
         _change_free(m, m.entries[k].new_node, m.entries[k].new_part)
@@ -190,7 +196,7 @@ def _give_new(m, j):
 # --- placement, as solvers.placement.place -------------------------------------------------------
 
 
-@compiled
+@inner
 def _place(m, j):
     """Choose nodes for j into its new entries, without taking them."""
     gang = m.jobs[j].gpus
@@ -206,7 +212,7 @@ def _place(m, j):
     return True
 
 
-@compiled
+@inner
 def _place_on_class(m, j, gang, c):
     size = m.class_size[c]
     full, rest = gang // size, gang % size
@@ -240,7 +246,7 @@ def _place_on_class(m, j, gang, c):
     return True
 
 
-@compiled
+@inner
 def _place_anywhere(m, j, gang):
     at, found = m.jobs[j].offset, 0
     most = 0
@@ -260,7 +266,7 @@ def _place_anywhere(m, j, gang):
 # --- fair shares, as formulations.FairShares -----------------------------------------------------
 
 
-@compiled
+@inner
 def _turn_user(m, u, t):
     demand = m.users[u].demand
     fair = 0.0
@@ -282,22 +288,22 @@ def _turn_user(m, u, t):
             m.kinds[k].slope = slope
 
 
-@compiled
+@inner
 def _kind_at(m, k, t):
     return m.kinds[k].value + m.kinds[k].slope * (t - m.kinds[k].time)
 
 
-@compiled
+@inner
 def _user_at(m, u, t):
     return m.users[u].value + m.users[u].slope * (t - m.users[u].time)
 
 
-@compiled
+@inner
 def _job_fair(m, j, t):
     return _kind_at(m, m.jobs[j].kind_of, t) - m.jobs[j].fair_start
 
 
-@compiled
+@inner
 def _count_active(m, by, t):
     m.active[1] += m.active[2] * (t - m.active[0])
     m.active[0] = t
@@ -307,14 +313,14 @@ def _count_active(m, by, t):
 # --- waiting jobs by key -------------------------------------------------------------------------
 
 
-@compiled
+@inner
 def _less(m, a, b):
     if m.jobs[a].key != m.jobs[b].key:
         return m.jobs[a].key < m.jobs[b].key
     return m.jobs[a].rank < m.jobs[b].rank
 
 
-@compiled
+@inner
 def _push(m, j):
     g = m.jobs[j].gang_class
     base, i = m.gangs[g].heap_at, m.gangs[g].heap_length
@@ -328,7 +334,7 @@ def _push(m, j):
     m.lists[HEAP, base + i] = j
 
 
-@compiled
+@inner
 def _pop(m, g):
     base = m.gangs[g].heap_at
     top = m.lists[HEAP, base]
@@ -349,7 +355,7 @@ def _pop(m, g):
     return top
 
 
-@compiled
+@inner
 def _best_waiting(m, room):
     """The gang class with the most important waiting job of at most `room` GPUs, or -1."""
     best = -1
@@ -362,7 +368,7 @@ def _best_waiting(m, room):
     return best
 
 
-@compiled
+@inner
 def _set_key(m, j, t):
     kind = m.params[KIND]
     current = t - m.jobs[j].since if m.jobs[j].phase == RUNNING else 0
@@ -385,7 +391,7 @@ def _set_key(m, j, t):
         m.jobs[j].key = queue
 
 
-@compiled
+@inner
 def _next_demotion(m, j):
     """When a running job reaches the next threshold of Tiresias."""
     for k in range(m.numbers.size):
@@ -398,7 +404,7 @@ def _next_demotion(m, j):
 # --- jobs ----------------------------------------------------------------------------------------
 
 
-@compiled
+@inner
 def _to_wait(m, j, t, stays):
     """Let j wait; if it `stays`, where policies with a key look for it."""
     m.jobs[j].phase, m.jobs[j].since = WAITING, t
@@ -409,7 +415,7 @@ def _to_wait(m, j, t, stays):
         _push(m, j)
 
 
-@compiled
+@inner
 def _begin(m, j):
     """Start j on its new nodes, which are already taken."""
     now = m.count[NOW]
@@ -433,7 +439,7 @@ def _begin(m, j):
     _event(m, START, j, now)
 
 
-@compiled
+@inner
 def _end_segment(m, j, time, kind, give):
     if give:
         _give_old(m, j)
@@ -456,7 +462,7 @@ def _end_segment(m, j, time, kind, give):
     _event(m, kind, j, time)
 
 
-@compiled
+@inner
 def _interrupt(m, j, kind, give, stays):
     """Stop j at this round; what it did in its overhead is lost."""
     now = m.count[NOW]
@@ -475,7 +481,7 @@ def _interrupt(m, j, kind, give, stays):
 # --- a round -------------------------------------------------------------------------------------
 
 
-@compiled
+@inner
 def _next_round(m):
     now, tau = m.count[NOW], m.params[TAU]
     coming, runs, waits = m.count[COMING], m.count[RUNS], m.count[WAITS]
@@ -517,7 +523,7 @@ def _next_round(m):
     return best
 
 
-@compiled
+@inner
 def _complete(m):
     now, found = m.count[NOW], 0
     for i in range(m.count[RUNS]):
@@ -548,7 +554,7 @@ def _complete(m):
         _count_active(m, -1, now)
 
 
-@compiled
+@inner
 def _arrive(m):
     now, first = m.count[NOW], m.count[COMING]
     while m.count[COMING] < m.count[ABLE]:
@@ -573,7 +579,7 @@ def _arrive(m):
         m.jobs[j].active_start = m.active[1]
 
 
-@compiled
+@inner
 def _renew_silently(m):
     now, length = m.count[NOW], m.params[LEASE_LENGTH]
     for i in range(m.count[RUNS]):
@@ -586,12 +592,12 @@ def _renew_silently(m):
 # --- from a selection to the next segments -------------------------------------------------------
 
 
-@compiled
+@inner
 def _due(m, j):
     return m.jobs[j].blocked >= 0 and m.count[NOW] - m.jobs[j].blocked >= m.params[PATIENCE]
 
 
-@compiled
+@inner
 def _displace(m, j, kept, losers):
     """Room for j among GPUs that jobs later in the selection would keep: (kept, losers)."""
     gone, found = 0, False
@@ -624,7 +630,7 @@ def _displace(m, j, kept, losers):
     return stay, losers, True
 
 
-@compiled
+@inner
 def _place_selected(m, selected, kept, losers, expired):
     """Give nodes to the selected waiting jobs: (started, failed, kept, losers)."""
     started = failed = 0
@@ -658,7 +664,7 @@ def _place_selected(m, selected, kept, losers, expired):
     return started, failed, kept, losers
 
 
-@compiled
+@inner
 def _try(m, j, started):
     """Backfill: its old nodes first, then any place; returns how many have started."""
     if m.jobs[j].phase == RUNNING and _old_is_free(m, j):
@@ -672,7 +678,7 @@ def _try(m, j, started):
     return started + 1
 
 
-@compiled
+@inner
 def _settle(m, started, kept, losers):
     """Suspension is decided only now: the same nodes as before are a renewal."""
     now = m.count[NOW]
@@ -696,7 +702,7 @@ def _settle(m, started, kept, losers):
 # --- policies with a key -------------------------------------------------------------------------
 
 
-@compiled
+@inner
 def _sort_by_key(m, row, n):
     for i in range(1, n):
         j, k = m.lists[row, i], i
@@ -706,14 +712,14 @@ def _sort_by_key(m, row, n):
         m.lists[row, k] = j
 
 
-@compiled
+@inner
 def _sort_running(m):
     _sort_by_key(m, RUNNERS, m.count[RUNS])
     for i in range(m.count[RUNS]):
         m.jobs[m.lists[RUNNERS, i]].place_in = i
 
 
-@compiled
+@inner
 def _decide_by_key(m):
     now, runs = m.count[NOW], m.count[RUNS]
     always = m.params[PREEMPTS] == ALWAYS
@@ -725,8 +731,10 @@ def _decide_by_key(m):
             _set_key(m, j, now)
         _sort_running(m)
     selected = kept = losers = turn = i = 0
+    g = _best_waiting(m, NONE if m.params[BLOCKING] else room)
     while True:
-        g = _best_waiting(m, NONE if m.params[BLOCKING] else room)
+        if g >= 0 and m.gangs[g].size > room and not m.params[BLOCKING]:
+            g = _best_waiting(m, room)
         r = m.lists[RUNNERS, i] if always and i < runs else -1
         if g < 0 and r < 0:
             break
@@ -750,6 +758,7 @@ def _decide_by_key(m):
             m.jobs[j].turn = turn
             turn += 1
             selected += 1
+            g = _best_waiting(m, NONE if m.params[BLOCKING] else room)
     if always:  # where blocking ended the walk
         while i < runs:
             m.lists[LOSERS, losers] = m.lists[RUNNERS, i]
@@ -772,7 +781,7 @@ def _decide_by_key(m):
     _settle(m, started, kept, losers)
 
 
-@compiled
+@inner
 def _backfill_by_key(m, started, failed, losers):
     least = NONE
     for k in range(failed):
@@ -803,12 +812,12 @@ def _backfill_by_key(m, started, failed, losers):
 NOT_CANDIDATE, CANDIDATE, CHOSEN, REFUSED, LOSER = range(5)
 
 
-@compiled
+@inner
 def _group(m, j):
     return m.jobs[j].user if m.params[KIND] == LTGF else 0
 
 
-@compiled
+@inner
 def _first(m, a, b):
     """Whether a comes before b among the jobs of one user."""
     if m.jobs[a].tier != m.jobs[b].tier:
@@ -818,7 +827,7 @@ def _first(m, a, b):
     return m.jobs[a].rank < m.jobs[b].rank
 
 
-@compiled
+@inner
 def _before(m, a, b):
     """Whether a comes before b in the order of the jobs that were not selected."""
     u, v = _group(m, a), _group(m, b)
@@ -829,7 +838,7 @@ def _before(m, a, b):
     return _first(m, a, b)
 
 
-@compiled
+@inner
 def _sift(m, row, base, n, i):
     j = m.lists[row, base + i]
     while True:
@@ -845,13 +854,13 @@ def _sift(m, row, base, n, i):
     m.lists[row, base + i] = j
 
 
-@compiled
+@inner
 def _heapify(m, row, base, n):
     for i in range(n // 2 - 1, -1, -1):
         _sift(m, row, base, n, i)
 
 
-@compiled
+@inner
 def _pop_first(m, row, base, n):
     """The first of a heap of n jobs, which moves to its end."""
     top = m.lists[row, base]
@@ -861,7 +870,7 @@ def _pop_first(m, row, base, n):
     return top
 
 
-@compiled
+@inner
 def _score(m, j, lease):
     """Fairness of a candidate: rho or rho^- of LTGF, minus Themis's rho."""
     now = m.count[NOW]
@@ -889,7 +898,7 @@ def _score(m, j, lease):
         m.jobs[j].score = attained / fair if fair > 0 else np.inf
 
 
-@compiled
+@inner
 def _set_user_key(m, u, lease):
     """Fairness of a user at the end of the lease, if what was picked ran through it."""
     now = m.count[NOW]
@@ -904,7 +913,7 @@ def _set_user_key(m, u, lease):
     m.users[u].key = attained / fair if fair > 0 else (0.0 if attained == 0 else np.inf)
 
 
-@compiled
+@inner
 def _decide_by_groups(m):
     now = m.count[NOW]
     lease = _new_lease(m, now) - now
@@ -955,7 +964,7 @@ def _decide_by_groups(m):
     _place_groups(m, selected, kept, expired)
 
 
-@compiled
+@inner
 def _pick(m, room, lease):
     """Algorithm 1 of Ye et al.: the least served user with a job that fits, in it its first."""
     selected = kept = turn = 0
@@ -988,7 +997,7 @@ def _pick(m, room, lease):
     return selected, kept
 
 
-@compiled
+@inner
 def _place_groups(m, selected, kept, expired):
     now = m.count[NOW]
     losers = 0
@@ -1020,7 +1029,7 @@ def _place_groups(m, selected, kept, expired):
     _settle(m, started, kept, losers)
 
 
-@compiled
+@inner
 def _backfill_groups(m, started, failed, own):
     least = NONE
     for i in range(failed):

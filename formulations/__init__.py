@@ -1,5 +1,10 @@
 """The papers' optimisation problems: data, objective, feasibility and declarative models."""
 
+from .completion_time import CompletionTime as CompletionTime
+from .fair_shares import FairShares as FairShares
+from .ltgf import Ltgf as Ltgf
+from .ltgf_fluid import LtgfFluid as LtgfFluid
+from .ltgf_round import LtgfRound as LtgfRound
 from .problem import Model as Model
 from .problem import Problem as Problem
 from .problem import Sense as Sense

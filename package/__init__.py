@@ -10,6 +10,8 @@ from . import io as io
 from . import solvers as solvers
 from .analysis.bounds import best_bound as best_bound
 from .analysis.bounds import verify_bound as verify_bound
+from .analysis.drive import drive as drive
+from .analysis.online_bounds import online_bound as online_bound
 from .analysis.ratio import compare as compare
 from .analysis.ratio import ratio as ratio
 from .instances import Allocation as Allocation

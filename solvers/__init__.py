@@ -4,6 +4,15 @@ from . import baselines as baselines
 from .bounds import area_bound as area_bound
 from .laminar_blocks import LaminarParams as LaminarParams
 from .laminar_blocks import laminar as laminar
+from .ltgf import LtgfPolicy as LtgfPolicy
+from .ltgf import PrintedLtgf as PrintedLtgf
+from .ltgf_round import one_round as one_round
+from .policy import Decision as Decision
+from .policy import Phase as Phase
+from .policy import Policy as Policy
+from .policy import Preempts as Preempts
+from .policy import Rules as Rules
+from .policy import State as State
 from .rar_ddls import SjfBcoParams as SjfBcoParams
 from .rar_ddls import sjf_bco as sjf_bco
 from .result import Bound as Bound

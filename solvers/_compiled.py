@@ -25,6 +25,19 @@ def compiled(function: Callable[..., Any]) -> Any:
         return njit(function)
 
 
+def inner(function: Callable[..., Any]) -> Any:
+    """Like :func:`compiled`, for functions that only compiled ones call: no way in from Python.
+
+    That way in costs more to compile than the function, where arguments are many arrays.
+    """
+    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    try:
+        return njit(cache=True, **options)(function)
+    except RuntimeError:
+        _say_once()
+        return njit(**options)(function)
+
+
 @cache
 def _say_once() -> None:
     log.warning("machine code cannot be kept: set NUMBA_CACHE_DIR to a folder that can be written")

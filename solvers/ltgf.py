@@ -14,11 +14,11 @@ import numpy as np
 
 from .policy import Decision, Floats, Ints, Phase, Preempts, Rule, RuleKind, State, ranked
 
-__all__ = ["Ltgf", "NeverEnds", "PrintedLtgf"]
+__all__ = ["LtgfPolicy", "NeverEnds", "PrintedLtgf"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ltgf:
+class LtgfPolicy:
     """Give leases to the user, and within it to the job, that is furthest below its fair GPU time.
 
     Parameters
@@ -67,7 +67,7 @@ class Ltgf:
     >>> from gangsched import Cluster, Instance, Job, drive
     >>> jobs = [Job(id=i, gpus=g, work=2400) for i, g in (("1", 6), ("2", 3), ("3", 3))]
     >>> instance = Instance(Cluster.of_sizes([6]), jobs)
-    >>> run = drive(instance, Ltgf(), round_length=600, lease=600, overhead=0)
+    >>> run = drive(instance, LtgfPolicy(), round_length=600, lease=600, overhead=0)
     >>> (run.records.end // 60).tolist()
     [80, 60, 60]
     """
@@ -190,7 +190,7 @@ class PrintedLtgf:
 
     Notes
     -----
-    Line 9 asks for a placement before the pick. Like :class:`Ltgf` this policy picks by number of
+    Line 9 asks for a placement before the pick. Like :class:`LtgfPolicy` this policy picks by number of
     GPUs, and lines 14-15 add the lease to the allocation only, as printed: a user whose fair share
     is 0 until now (the first round) keeps rho = 0 / 0, which counts as 0, so that it can take the
     whole cluster. A user without a job is skipped, as the text says; the listing never removes it.
@@ -215,7 +215,7 @@ job 'c' (1 of 2 free GPUs), but line 17 has removed every user
 
     def decide(self, state: State) -> Decision:
         """Return what Algorithm 1 allocates, in its order; no backfill."""
-        queues = Ltgf()._queues(state, state.candidates)
+        queues = LtgfPolicy()._queues(state, state.candidates)
         room = state.capacity
         attained, fair = state.user_attained.copy(), state.user_fair
         lease = state.rules.lease_length
