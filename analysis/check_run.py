@@ -1,15 +1,13 @@
 """Whether a run keeps the rules of its cluster, recomputed from its segments, events and records.
 
-Nothing here is shared with the trace driver: what a job did is derived again from its segments, and
-events and records are compared with that. A violation is a line that starts with the name of the
-rule: *instance*, *order*, *gang*, *placement*, *capacity*, *release*, *round*, *renewal*, *events*,
-*completion*, *service*, *records*, *rejected*, *lease*.
+Nothing here is shared with the trace driver but the instance's hash: what a job did is derived
+again from its segments, and events and records are compared with that. A violation is a line that
+starts with the name of the rule: *instance*, *order*, *gang*, *placement*, *capacity*, *release*,
+*round*, *renewal*, *events*, *completion*, *service*, *records*, *rejected*, *lease*.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -18,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..instances import Instance, Schedule
-from ..instances.io import instance_to_dict
 from ..solvers.policy import Preempts, Rules
 from ..solvers.result import Stop
+from .drive import instance_hash
 from .run import EventKind, Run
 
 __all__ = ["violations"]
@@ -62,6 +60,7 @@ def violations(run: Run, instance: Instance[Any], *, preempts: Preempts | None =
     Examples
     --------
     >>> import numpy as np
+    >>> from gangsched.analysis.drive import instance_hash
     >>> from gangsched.analysis.run import Events, Records, Run
     >>> from gangsched.instances import Cluster, Job, Segment
     >>> instance = Instance(Cluster.of_sizes([2]), [Job(id="a", gpus=2, work=90)])
@@ -96,17 +95,6 @@ def violations(run: Run, instance: Instance[Any], *, preempts: Preempts | None =
         *_rejected(run, seg),
         *(_leases(run, seg, preempts) if preempts is not None else []),
     ]
-
-
-def instance_hash(instance: Instance[Any]) -> str:
-    """Return the SHA-256 of an instance's canonical JSON, as hexadecimal digits.
-
-    Parameters
-    ----------
-    instance : Instance
-    """
-    text = json.dumps(instance_to_dict(instance), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 # --- what a job did ------------------------------------------------------------------------------
@@ -380,9 +368,9 @@ def _times(run: Run, seg: _Segments) -> list[str]:
 
 
 def _renewals(run: Run, seg: _Segments) -> list[str]:
-    """A job that goes on where it is keeps one segment."""
-    schedule, touches = run.schedule, (seg.place > 0) & (seg.start == np.roll(seg.end, 1))
-    after = np.flatnonzero(touches)
+    """A job that goes on where it is keeps one segment, unless it was killed in between."""
+    schedule, suspended = run.schedule, np.roll(seg.kind, 1) != EventKind.KILL
+    after = np.flatnonzero((seg.place > 0) & (seg.start == np.roll(seg.end, 1)) & suspended)
     one, other = seg.number[after - 1], seg.number[after]
     length = np.diff(schedule.ptr)
     alike = length[one] == length[other]
@@ -472,7 +460,8 @@ def _agreement(run: Run, seg: _Segments, kinds: tuple[EventKind, ...], times: In
     lonely = at < 0
     if run.stop is not Stop.COMPLETED and kinds[0] is EventKind.START:
         lonely &= log.time[event] != run.now  # no segment is empty
-    wrong = np.flatnonzero((at >= 0) & (log.time[event] != times[at]))
+    paired = np.flatnonzero(at >= 0)
+    wrong = paired[log.time[event[paired]] != times[at[paired]]]
     missing = np.ones(len(seg.job), dtype=bool)
     missing[at[at >= 0]] = False
     if run.stop is not Stop.COMPLETED and kinds[0] is not EventKind.START:

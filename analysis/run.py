@@ -145,7 +145,8 @@ class Run:
     policy : str
         Its name.
     parameters : mapping of str to object
-        Those of the policy, plain data.
+        Those of the policy, plain data. Tuples become lists and numpy's numbers Python's, as in a
+        file.
     rules : Rules
     instance : str
         Name of the instance, for display.
@@ -207,6 +208,7 @@ class Run:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "user_weight", _frozen(self.user_weight, float))
+        object.__setattr__(self, "parameters", _listed(self.parameters))
 
     @cached_property
     def gpus(self) -> int:
@@ -265,6 +267,14 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
     return dict(value) if isinstance(value, Mapping) else str(value)
+
+
+def _listed(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _listed(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_listed(part) for part in value]
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _frozen(array: Any, kind: Any) -> NDArray[Any]:

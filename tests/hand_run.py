@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from gangsched.analysis.drive import instance_hash
 from gangsched.analysis.run import EventKind, Events, Records, Run
 from gangsched.instances import Cluster, Instance, Job, Schedule, Segment, User
-from gangsched.instances.io import instance_to_dict
 from gangsched.solvers import Stop
 from gangsched.solvers.policy import Rules
 
@@ -99,13 +97,12 @@ def hand_run(
             0.3 * (t - job.release) for t, job in zip(visible, instance.jobs, strict=True)
         ],
     )
-    text = json.dumps(instance_to_dict(instance), sort_keys=True, separators=(",", ":"))
     return Run(
         policy="by-hand",
         parameters={"kappa": 2.5, "queues": [1, 2], "note": None},
         rules=rules,
         instance=instance.name,
-        instance_hash=hashlib.sha256(text.encode()).hexdigest(),
+        instance_hash=instance_hash(instance),
         seed=7,
         stop=stop,
         now=now,

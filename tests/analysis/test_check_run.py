@@ -77,6 +77,13 @@ def test_a_job_that_is_not_visible_yet_has_no_event() -> None:
     assert len(run.events) == 2
 
 
+def test_a_run_that_stops_where_it_begins_has_no_segment() -> None:
+    instance = replace(INSTANCE, jobs=INSTANCE.jobs[:1])
+    run = hand_run((), instance=instance, rejected=(), left={0: 200}, now=0, stop=Stop.INTERRUPTED)
+    run = with_events(run, [(0, 0, VISIBLE), (0, 0, START)])
+    assert violations(with_record(run, first={0: 0}, starts={0: 1}), instance) == []
+
+
 def test_a_run_without_jobs_passes() -> None:
     nothing = Instance(Cluster.of_sizes([1]), [])
     assert violations(hand_run((), instance=nothing, rejected=()), nothing) == []
@@ -110,6 +117,11 @@ def test_a_kill_keeps_the_leases_that_have_ended() -> None:
     ]
     early = Piece(4, 60, 120, {1: 1}, KILL)  # within its first lease: nothing is left
     assert found(early, Piece(4, 180, 335, {1: 1})) == []
+
+
+def test_a_killed_job_may_begin_again_where_it_was() -> None:
+    again = pieces(p4=Piece(4, 60, 120, {1: 1}, KILL), p5=Piece(4, 120, 185, {1: 1}))
+    assert broken(hand_run(again)) == []
 
 
 def test_spread_gangs_pass_where_they_may() -> None:
@@ -339,8 +351,8 @@ def test_a_run_of_another_instance_is_named() -> None:
     run = hand_run()
     fewer = replace(INSTANCE, jobs=INSTANCE.jobs[:4])
     assert violations(run, fewer) == ["instance: the run's 5 jobs are not the instance's 4"]
-    renamed = replace(INSTANCE, name="other")
-    assert violations(run, renamed) == [
+    slotted = replace(INSTANCE, slot=60)
+    assert violations(run, slotted) == [
         f"instance: hash {run.instance_hash[:12]} is not the instance's own"
     ]
     larger = replace(INSTANCE, cluster=Cluster.of_sizes([4, 4, 4]))
