@@ -617,6 +617,16 @@ def summary(run: Run) -> dict[str, float | int | None]:
         and from submission. min_user_rho, days_below, hours_below: of users, with fair shares by
         demand; shares of their daily and hourly windows below 1. jain_users, jain_jobs: Jain's
         index of the users' and the jobs' rho. preemptions: in all.
+
+    Examples
+    --------
+    >>> from gangsched.analysis.drive import drive
+    >>> from gangsched.instances import Cluster, Instance, Job
+    >>> from gangsched.solvers.baselines import Fifo
+    >>> jobs = [Job(id="a", gpus=2, work=100), Job(id="b", gpus=2, work=50, release=10)]
+    >>> found = summary(drive(Instance(Cluster.of_sizes([2]), jobs), Fifo()))
+    >>> found["mean_completion"], found["makespan"], found["mean_slowdown"]
+    (130.0, 170, 2.1)
     """
     book = run.records
     done, slow, held = completion_time(run), slowdown(run), attained_time(run)

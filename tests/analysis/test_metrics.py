@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,8 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gangsched.analysis import metrics
+from gangsched.analysis.drive import drive
 from gangsched.analysis.run import Run
-from gangsched.instances import Job, Schedule, Segment, User
+from gangsched.instances import Cluster, Instance, Job, Schedule, Segment, User
+from gangsched.solvers.baselines import Fifo, Srtf
+from gangsched.solvers.ltgf import LtgfPolicy
 from gangsched.solvers.policy import Rules
 from run_builder import PLAIN, random_run, run_of, runs
 
@@ -280,6 +284,34 @@ def test_the_accounting_of_a_driver_agrees(run: Run) -> None:
     both = book.fair + book.fair_before
     np.testing.assert_allclose(metrics.fair_time(run, "release"), both, rtol=1e-9)
     assert metrics.attained_time(run).tolist() == book.held.tolist()
+
+
+@pytest.mark.parametrize("policy", [LtgfPolicy(), Fifo(), Srtf()])
+@pytest.mark.parametrize("until", [None, 4_000])
+def test_the_driver_itself_agrees(policy: Any, until: int | None) -> None:
+    rng = np.random.default_rng(3)
+    users = [User("a", weight=3), User("b"), User("c", weight=0.3)]
+    jobs = [
+        Job(
+            id=f"j{j}",
+            gpus=int(rng.choice([1, 2, 3, 8, 11])),
+            user="abc"[rng.integers(3)],
+            release=int(rng.integers(0, 4_000)),
+            work=int(rng.integers(1, 900)),
+            weight=float(rng.choice([1.0, 0.7])),
+        )
+        for j in range(120)
+    ]
+    instance = Instance(Cluster.of_sizes([4, 4, 2]), jobs, users)
+    run = drive(instance, policy, lease=120, overhead=7, until=until)
+    book = run.records
+    np.testing.assert_allclose(metrics.fair_time(run), book.fair, rtol=1e-9)
+    both = book.fair + book.fair_before
+    np.testing.assert_allclose(metrics.fair_time(run, "release"), both, rtol=1e-9)
+    assert metrics.attained_time(run).tolist() == book.held.tolist()
+    lost = metrics.preemptions(run)[book.finished]
+    assert lost.tolist() == (book.starts - 1)[book.finished].tolist()
+    assert book.rejected.any()
 
 
 # --- always --------------------------------------------------------------------------------------
