@@ -289,7 +289,10 @@ def schedule_to_dict(schedule: Schedule) -> Dict:
         If the schedule is too large.
     """
     if len(schedule) > MAX_SEGMENTS:
-        raise ValueError(f"schedule: {len(schedule)} segments, a file holds at most {MAX_SEGMENTS}")
+        raise ValueError(
+            f"schedule: {len(schedule)} segments, a file holds at most {MAX_SEGMENTS}: "
+            "save it in a folder that ends in .parquet or .csv"
+        )
     data = {**header("schedule"), **{name: getattr(schedule, name).tolist() for name in COLUMNS}}
     for name in OPTIONAL_COLUMNS:
         if getattr(schedule, name).any() or (name == "device" and schedule.device.size):

@@ -1,7 +1,8 @@
-"""JSON files of instances, problems, schedules, allocations and results: one pair of functions.
+"""Files of instances, problems, schedules, allocations, results and runs: one pair of functions.
 
 What the files hold is described in :mod:`gangsched.instances.io`,
-:mod:`gangsched.formulations.io` and :mod:`gangsched.solvers.io`.
+:mod:`gangsched.formulations.io`, :mod:`gangsched.solvers.io` and :mod:`gangsched.analysis.run_io`;
+the folders of tables that hold long schedules and runs in :mod:`gangsched.instances.tables`.
 """
 
 from __future__ import annotations
@@ -10,9 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from .analysis.run import Run
+from .analysis.run_io import load_run, run_from_dict, run_to_dict, save_run
 from .formulations.io import PROBLEMS, problem_from_dict, problem_to_dict
 from .instances import Allocation, Instance, Schedule
 from .instances import io as plain
+from .instances.tables import head_of, is_folder, load_schedule, save_schedule
 from .solvers import Result
 from .solvers.io import result_from_dict, result_to_dict
 
@@ -24,24 +28,32 @@ KINDS: dict[str, tuple[tuple[type[Any], ...], Callable[[Any], Any], Callable[[An
     "instance": ((Instance,), plain.instance_to_dict, plain.instance_from_dict),
     "problem": (tuple(PROBLEMS.values()), problem_to_dict, problem_from_dict),
     "result": ((Result,), result_to_dict, result_from_dict),
+    "run": ((Run,), run_to_dict, run_from_dict),
     "schedule": ((Schedule,), plain.schedule_to_dict, plain.schedule_from_dict),
+}
+#: what a folder of tables may hold: type, writer, reader
+FOLDERS: dict[str, tuple[type[Any], Callable[[Path, Any], None], Callable[[Path], Any]]] = {
+    "run": (Run, save_run, load_run),
+    "schedule": (Schedule, save_schedule, load_schedule),
 }
 
 
 def save(path: str | Path, thing: Any) -> None:
-    """Write one thing as JSON; compressed if `path` ends in .gz.
+    """Write one thing as JSON, or a schedule or run as a folder of tables.
 
     Parameters
     ----------
     path : str or Path
-    thing : Instance, problem, Schedule, Allocation or Result
+        JSON is compressed if it ends in .gz. A path that ends in .parquet (which needs pyarrow) or
+        .csv becomes a folder.
+    thing : Instance, problem, Schedule, Allocation, Result or Run
 
     Raises
     ------
     TypeError
         If `thing` is none of these, or holds what JSON cannot.
     ValueError
-        If a schedule has more than 10,000 segments.
+        If a schedule or run has more than 10,000 segments, which only a folder may.
 
     Examples
     --------
@@ -54,11 +66,21 @@ def save(path: str | Path, thing: Any) -> None:
     >>> load(path) == problem
     True
     """
+    if is_folder(path):
+        return _save_folder(Path(path), thing)
     for types, to_dict, _ in KINDS.values():
         if isinstance(thing, types):
             return plain.write_json(path, to_dict(thing))
     kinds = ", ".join(type_.__name__ for types, _, _ in KINDS.values() for type_ in types)
     raise TypeError(f"{path}: a file holds one of {kinds}, not a {type(thing).__name__}")
+
+
+def _save_folder(path: Path, thing: Any) -> None:
+    for kind, write, _ in FOLDERS.values():
+        if isinstance(thing, kind):
+            return write(path, thing)
+    kinds = ", ".join(kind.__name__ for kind, _, _ in FOLDERS.values())
+    raise TypeError(f"{path}: a folder holds one of {kinds}, not a {type(thing).__name__}")
 
 
 def load(path: str | Path) -> Any:
@@ -70,7 +92,7 @@ def load(path: str | Path) -> Any:
 
     Returns
     -------
-    Instance, problem, Schedule, Allocation or Result
+    Instance, problem, Schedule, Allocation, Result or Run
         A result is taken as it stands: `problem.violations`, `problem.objective` and
         :func:`gangsched.verify_bound` check it again.
 
@@ -81,6 +103,8 @@ def load(path: str | Path) -> Any:
     ValueError
         If anything in it breaks the format; the message names file, place, value and rule.
     """
+    if is_folder(path):
+        return FOLDERS[head_of(path, *FOLDERS)["kind"]][2](Path(path))
     data = plain.read_json(path)
     try:
         kind = plain.check_header(data, *KINDS)
