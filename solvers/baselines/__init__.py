@@ -10,3 +10,4 @@ from .sjf import Sjf as Sjf
 from .srtf import Srtf as Srtf
 from .themis import ThemisGreedy as ThemisGreedy
 from .tiresias_l import TiresiasL as TiresiasL
+from .yarn_cs import YarnCs as YarnCs
