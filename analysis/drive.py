@@ -170,7 +170,7 @@ def drive(
         patience=patience,
     )
     _check(instance, policy)
-    rejected = _rejected(instance, policy, rules, reject)
+    rejected = rejected_jobs(instance, policy, rules, reject)
     began = time.perf_counter()
     key = instance_hash(instance)
     machine: Engine
@@ -256,13 +256,22 @@ def _check(instance: Any, policy: Any) -> None:
             )
 
 
-def _rejected(
+def rejected_jobs(
     instance: Instance[Any],
     policy: Policy,
     rules: Rules,
     reject: Collection[int] | Mapping[int, str],
 ) -> dict[int, str]:
-    """Jobs that never run here, by number, with the reason."""
+    """Return the jobs that never run here, by number, with the reason.
+
+    Parameters
+    ----------
+    instance : Instance
+    policy : Policy
+    rules : Rules
+    reject : collection of int, or mapping of int to str
+        As of :func:`drive`.
+    """
     sizes, total = instance.cluster.sizes, instance.cluster.gpus
     found: dict[int, str] = {}
     gangs = {job.gpus for job in instance.jobs}

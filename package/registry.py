@@ -1,15 +1,18 @@
-"""Names of problems, solvers, settings and readers, as the command line uses them.
+"""Names of problems, solvers, settings, policies and readers, as the command line uses them.
 
-Names are the Python names with ``-`` for ``_``; both are accepted. Other people's solvers take part
-as ``module:object`` or through the entry point group ``gangsched.solvers``: a solver is a callable
-``(problem, *, seed, time_limit) -> Result``.
+Names are the Python names with ``-`` for ``_``; both are accepted. Other people's solvers and
+policies take part as ``module:object`` or through the entry point groups ``gangsched.solvers`` and
+``gangsched.policies``. A solver is a callable ``(problem, *, seed, time_limit) -> Result``; a
+policy is a :class:`gangsched.solvers.Policy`, or a class or function that makes one.
 """
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -17,15 +20,28 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from .formulations.rar_ddls import RarDdls
-from .instances import Cluster, Instance, RingJob, generate
+from .instances import Cluster, Instance, Job, RingJob, generate
 from .instances.convert import Conversion, to_rar_instance
 from .instances.traces import READERS
 from .solvers.baselines import backfilling, first_fit, list_scheduling, random_placement
 from .solvers.laminar_blocks import LaminarParams, laminar
+from .solvers.policy import Policy
 from .solvers.rar_ddls import SjfBcoParams, sjf_bco
 from .solvers.result import Result
 
-__all__ = ["PROBLEMS", "READERS", "ProblemEntry", "lookup", "plugins", "solver", "warm_up"]
+__all__ = [
+    "POLICIES",
+    "PROBLEMS",
+    "READERS",
+    "REPLAYED",
+    "ProblemEntry",
+    "lookup",
+    "plugins",
+    "policy",
+    "solver",
+    "warm_up",
+    "warm_up_policy",
+]
 
 Solver = Callable[..., Result[Any]]
 
@@ -125,6 +141,44 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
 }
 
 
+def _policy(place: str, **options: Any) -> Callable[..., Policy]:
+    """Return what makes a policy of this project; its module is imported when that happens."""
+
+    def make(**more: Any) -> Policy:
+        module, _, name = place.rpartition(".")
+        made: Policy = getattr(import_module(f".solvers.{module}", __package__), name)(
+            **options, **more
+        )
+        return made
+
+    return make
+
+
+#: policies by name; ``name:variant`` is one with other options than the default
+POLICIES: Mapping[str, Callable[..., Policy]] = {
+    "fifo": _policy("baselines.fifo.Fifo"),
+    "fifo:backfill": _policy("baselines.fifo.Fifo", blocking=False),
+    "sjf": _policy("baselines.sjf.Sjf"),
+    "sjf:backfill": _policy("baselines.sjf.Sjf", blocking=False),
+    "srtf": _policy("baselines.srtf.Srtf"),
+    "las": _policy("baselines.las.Las"),
+    "yarn-cs": _policy("baselines.yarn_cs.YarnCs"),
+    "yarn-cs:backfill": _policy("baselines.yarn_cs.YarnCs", backfill=True),
+    "allox": _policy("baselines.allox.Allox"),
+    "tiresias-l": _policy("baselines.tiresias_l.TiresiasL"),
+    "themis-greedy": _policy("baselines.themis.ThemisGreedy"),
+    "max-min-fairness": _policy("baselines.max_min_fairness.MaxMinFairness"),
+    "finish-time-fairness": _policy("baselines.finish_time_fairness.FinishTimeFairness"),
+    "ltgf": _policy("ltgf.LtgfPolicy"),
+    "ltgf:quota": _policy("ltgf.LtgfPolicy", fair_share="quota"),
+    "ltgf:rho-minus": _policy("ltgf.LtgfPolicy", job_key="rho-minus"),
+    "ltgf:renewal-first": _policy("ltgf.LtgfPolicy", renewal_first=True),
+    "ltgf:printed": _policy("ltgf.PrintedLtgf"),
+}
+#: policies that a replay runs when none are named
+REPLAYED = ("fifo", "srtf", "tiresias-l", "themis-greedy", "ltgf")
+
+
 def lookup(kind: str, table: Mapping[str, Any], name: str) -> str:
     """Return the key of `table` that `name` means, with ``_`` and ``-`` alike.
 
@@ -173,9 +227,51 @@ def solver(problem: str, name: str) -> tuple[str, Solver]:
     )
 
 
-def plugins() -> dict[str, EntryPoint]:
-    """Return the solvers that installed packages offer, by name."""
-    return {point.name: point for point in entry_points(group="gangsched.solvers")}
+def policy(name: str, *, seed: int = 0) -> tuple[str, Policy]:
+    """Return the name of a policy and a new one of its kind.
+
+    Looks among the project's own policies, then the entry points, then for ``module:object``.
+
+    Parameters
+    ----------
+    name : str
+    seed : int
+        Handed to policies that draw: those with a parameter of this name.
+
+    Raises
+    ------
+    ValueError
+        Where there is none of that name, or it cannot be made.
+
+    Examples
+    --------
+    >>> policy("tiresias_l")
+    ('tiresias-l', TiresiasL(thresholds=(18000,)))
+    >>> policy("ltgf:quota")[1].fair_share
+    'quota'
+    """
+    key = name.replace("_", "-")
+    if key in POLICIES:
+        return key, _new(key, lambda: POLICIES[key], seed)
+    offered = plugins("gangsched.policies")
+    if name in offered:
+        return name, _new(name, offered[name].load, seed)
+    module, _, attribute = name.partition(":")
+    if attribute and module.replace("_", "-") not in POLICIES:
+        return name, _new(name, lambda: getattr(_module(module), attribute), seed)
+    raise ValueError(
+        f"policy {name!r} is not one of {', '.join((*POLICIES, *offered))}, nor module:object"
+    )
+
+
+def plugins(group: str = "gangsched.solvers") -> dict[str, EntryPoint]:
+    """Return what installed packages offer in an entry point group, by name.
+
+    Parameters
+    ----------
+    group : {"gangsched.solvers", "gangsched.policies"}
+    """
+    return {point.name: point for point in entry_points(group=group)}
 
 
 def warm_up(problem: str, name: str) -> None:
@@ -192,6 +288,24 @@ def warm_up(problem: str, name: str) -> None:
         entry.solvers[name](entry.tiny(), **entry.quick.get(name, {}))
 
 
+def warm_up_policy(name: str) -> None:
+    """Drive one of the project's own policies over a tiny instance, so that its code is compiled.
+
+    Other people's policies are left alone. What a policy refuses or raises there is not looked at.
+
+    Examples
+    --------
+    >>> warm_up_policy("fifo")
+    """
+    from .analysis.drive import PolicyError, drive
+
+    if name not in POLICIES:
+        return
+    jobs = [Job(id=str(j), gpus=1 + j % 2, work=60, release=30 * j) for j in range(4)]
+    with suppress(ValueError, PolicyError):
+        drive(Instance(Cluster.of_sizes([2]), jobs), POLICIES[name]())
+
+
 def _module(name: str) -> Any:
     """Import a module; the current folder comes last, where `python -m` has it first."""
     if not {"", os.getcwd()} & set(sys.path):
@@ -199,13 +313,44 @@ def _module(name: str) -> Any:
     return import_module(name)
 
 
-def _foreign(name: str, load: Callable[[], Any]) -> Solver:
-    """Return somebody else's solver, whose import may raise anything."""
+def _loaded(kind: str, name: str, load: Callable[[], Any]) -> Any:
+    """Return what somebody else wrote, whose import may raise anything."""
     try:
-        found: Solver = load()
+        return load()
     except (Exception, SystemExit) as error:
-        text = f"solver {name!r} cannot be imported: {type(error).__name__}: {error}"
+        text = f"{kind} {name!r} cannot be imported: {type(error).__name__}: {error}"
         raise ValueError(text) from None
+
+
+def _foreign(name: str, load: Callable[[], Any]) -> Solver:
+    """Return somebody else's solver."""
+    found: Solver = _loaded("solver", name, load)
     if not callable(found):
         raise ValueError(f"solver {name!r} is of type {type(found).__name__}, which is no function")
     return found
+
+
+def _new(name: str, load: Callable[[], Any], seed: int) -> Policy:
+    """Return a policy: what was loaded, or what it makes."""
+    found = _loaded("policy", name, load)
+    if callable(found) and (isinstance(found, type) or not isinstance(found, Policy)):
+        found = _made(name, found, seed)
+    if not isinstance(found, Policy):
+        raise ValueError(
+            f"policy {name!r} is of type {type(found).__name__}, "
+            "which has no name, preempts or decide(state)"
+        )
+    return found
+
+
+def _made(name: str, make: Callable[..., Any], seed: int) -> Any:
+    try:
+        if "seed" in inspect.signature(make).parameters:
+            return make(seed=seed)
+        made = make()
+        if "seed" in getattr(type(made), "__dataclass_fields__", ()):  # of this project
+            return make(seed=seed)
+    except (Exception, SystemExit) as error:
+        text = f"policy {name!r} cannot be made: {type(error).__name__}: {error}"
+        raise ValueError(text) from None
+    return made

@@ -1,0 +1,455 @@
+"""Several policies over one instance, side by side, with what is proven about all of them.
+
+Every policy gets the same jobs: what one of them can never run is rejected for all. Before the
+first run, bounds are computed that hold for every policy, also for one that knew all jobs in
+advance and could suspend and move them for free; so the ratio of what a policy attained to its
+bound is a competitive ratio on this instance. Only bounds that were verified are kept.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from fractions import Fraction
+from typing import Any, get_args
+
+import numpy as np
+
+from ..formulations.completion_time import CompletionTime, Measure
+from ..formulations.ltgf import Ltgf
+from ..formulations.ltgf_fluid import LtgfFluid
+from ..formulations.problem import Sense
+from ..instances.model import Instance
+from ..solvers.ltgf import NeverEnds
+from ..solvers.policy import Policy, Rules
+from ..solvers.result import Bound, Stop
+from . import check_run, metrics
+from .certificates import InvalidCertificate, NoCertificate, verify_bound
+from .drive import PolicyError, drive, instance_hash, rejected_jobs
+from .fluid_fairness import contended_bound, life_bound
+from .online_bounds import online_bound
+from .ratio import ratio, rounded_up
+from .run import Run
+
+__all__ = ["Failure", "Replay", "Replayed", "replay"]
+
+logger = logging.getLogger("gangsched")
+
+Fairness = tuple[str, Any, Bound]
+DAY = 86_400
+PEAKS = 3  #: busiest days of which lambda* is given
+RULES = Rules()
+ROUNDING = 1e-12  #: relative error of a sum of floats
+SHOWN = ("flow", "slowdown", "makespan")  #: measures whose ratios a table shows
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replayed:
+    """One policy that ran to the end.
+
+    Parameters
+    ----------
+    name : str
+        In the comparison.
+    run : Run
+    measures : mapping of str to number or None
+        As of :func:`gangsched.analysis.metrics.summary`.
+    ratios : mapping of str to float or None
+        By measure: what the run attained over the verified bound, at least 1. None where there is
+        no verified bound or it is 0.
+    """
+
+    name: str
+    run: Run
+    measures: Mapping[str, float | int | None]
+    ratios: Mapping[str, float | None]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data; wall time apart in ``timing``, all else is reproducible."""
+        return {
+            "name": self.name,
+            "policy": self.run.policy,
+            "parameters": dict(self.run.parameters),
+            "seed": self.run.seed,
+            "digest": self.run.digest(),
+            "measures": dict(self.measures),
+            "ratios": dict(self.ratios),
+            "timing": {"runtime": self.run.runtime},
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """One policy that did not run to the end by its own fault.
+
+    Parameters
+    ----------
+    name : str
+        In the comparison.
+    reason : str
+        Kind and message of what it raised, or the rules that its run breaks.
+    refuted : bool
+        True where a printed algorithm has shown that it cannot go on, which is a finding.
+    """
+
+    name: str
+    reason: str
+    refuted: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replay:
+    """Several policies on one instance; made by :func:`replay`.
+
+    Parameters
+    ----------
+    instance : Instance
+    rules : Rules
+    rejected : mapping of int to str
+        Number of each job that no policy was given, and why.
+    bounds : mapping of str to Bound
+        Verified lower bounds by measure of
+        :class:`~gangsched.formulations.completion_time.CompletionTime`, over the jobs that were not
+        rejected; "weighted flow" too where the jobs' weights differ.
+    fairness : tuple of (str, Problem, Bound)
+        Verified upper bounds of how fair anyone could have been: what is bounded, in words, the
+        problem for which the bound can be verified, and the bound.
+    rows : tuple of Replayed
+        In the order of the policies.
+    failed : tuple of Failure
+    stopped : Run or None
+        The run that an interrupt stopped, with its checkpoint.
+    unfinished : tuple of str
+        Policies that an interrupt kept from finishing.
+    """
+
+    instance: Instance[Any]
+    rules: Rules
+    rejected: Mapping[int, str]
+    bounds: Mapping[str, Bound]
+    fairness: tuple[Fairness, ...]
+    rows: tuple[Replayed, ...]
+    failed: tuple[Failure, ...] = ()
+    stopped: Run | None = None
+    unfinished: tuple[str, ...] = ()
+
+    @property
+    def runs(self) -> dict[str, Run]:
+        """The complete runs by name."""
+        return {row.name: row.run for row in self.rows}
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether some policies did not finish."""
+        return bool(self.unfinished)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-able data, equal for equal replays but for the ``timing`` of each row."""
+        return {
+            "instance": self.instance.name,
+            "instance_hash": instance_hash(self.instance),
+            "rules": asdict(self.rules),
+            "rejected": [[self.instance.jobs[j].id, why] for j, why in self.rejected.items()],
+            "bounds": {name: _bound_to_dict(bound) for name, bound in self.bounds.items()},
+            "fairness": [
+                {"what": what, **_bound_to_dict(bound)} for what, _, bound in self.fairness
+            ],
+            "rows": [row.to_dict() for row in self.rows],
+            "failed": [asdict(failure) for failure in self.failed],
+            "unfinished": list(self.unfinished),
+        }
+
+    def __str__(self) -> str:
+        ratios = (f"{measure} ratio" for measure in SHOWN)
+        heads = ("policy", "mean completion", "mean slowdown", "least rho", *ratios)
+        table = [heads, *(_cells(row) for row in self.rows)]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = [
+            "  ".join(
+                cell.rjust(width) if i else cell.ljust(width)
+                for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+            )
+            for cells in table
+        ]
+        failed = [f"{failure.name}: {failure.reason}" for failure in self.failed]
+        cut = [f"interrupted, not finished: {', '.join(self.unfinished)}"] * self.interrupted
+        return "\n".join([*lines, *failed, *cut])
+
+
+def _cells(row: Replayed) -> tuple[str, ...]:
+    plain = (row.measures[name] for name in ("mean_completion", "mean_slowdown", "min_rho"))
+    numbers = ("-" if value is None else f"{value:,.4g}" for value in plain)
+    ratios = (row.ratios.get(measure) for measure in SHOWN)
+    return (row.name, *numbers, *("-" if r is None else f"{rounded_up(r):.4f}" for r in ratios))
+
+
+def _bound_to_dict(bound: Bound) -> dict[str, Any]:
+    certificate = None if bound.certificate is None else dict(bound.certificate)
+    return {"value": bound.value, "method": bound.method, "certificate": certificate}
+
+
+def replay(
+    instance: Instance[Any],
+    policies: Mapping[str, Policy],
+    *,
+    rules: Rules = RULES,
+    before: Mapping[str, Run] | None = None,
+    on_progress: Callable[[str, int, int], None] | None = None,
+    on_run: Callable[[str, Run], None] | None = None,
+) -> Replay:
+    """Drive each policy over the instance and measure all of them against verified bounds.
+
+    Parameters
+    ----------
+    instance : Instance
+        As of :func:`gangsched.drive`.
+    policies : mapping of str to Policy
+        By the name to show. They run in this order.
+    rules : Rules
+        Of the cluster, the same for all.
+    before : mapping of str to Run, optional
+        By name, runs of an earlier replay: complete ones are taken as they are, others go on from
+        their checkpoints.
+    on_progress : callable, optional
+        Called now and then with what is done now (a policy's name, or "bounds"), the number of jobs
+        that finished and the number of jobs that can.
+    on_run : callable, optional
+        Called with the name and the run of each policy as soon as it has ended, also when it was
+        interrupted.
+
+    Returns
+    -------
+    Replay
+        Ctrl-C keeps the policies that have finished and names the others in `unfinished`. A policy
+        that raises, decides what cannot be done, or whose run breaks a rule of the cluster stands
+        in `failed`, and the others go on.
+
+    Raises
+    ------
+    ValueError, TypeError
+        On bad input, naming object, value and rule; also where a run of `before` is of another
+        instance, policy, rules or rejected jobs.
+
+    Examples
+    --------
+    >>> from gangsched.instances import Cluster, Job
+    >>> from gangsched.solvers.baselines import Fifo, Srtf
+    >>> jobs = [Job(id="long", gpus=2, work=600), Job(id="short", gpus=2, work=60, release=60)]
+    >>> instance = Instance(Cluster.of_sizes([2]), jobs)
+    >>> found = replay(instance, {"fifo": Fifo(), "srtf": Srtf()})
+    >>> [(row.name, row.ratios["flow"]) for row in found.rows]    # 600 + 600, 685 + 60; 660 + 60
+    [('fifo', 1.6666666666666667), ('srtf', 1.0347222222222223)]
+    """
+    work = _Replay(instance, policies, rules, before or {})
+    todo = list(policies)
+    stopped = None
+    try:
+        if on_progress is not None:
+            on_progress("bounds", 0, 0)
+        work.bound()
+        for name in policies:
+            run = work.call(name, on_progress)
+            if run is not None and on_run is not None:
+                on_run(name, run)
+            if run is not None and run.stop is Stop.INTERRUPTED:
+                stopped = run
+                break
+            todo.remove(name)
+    except KeyboardInterrupt:
+        logger.warning("interrupted: %s did not finish", ", ".join(todo) or "nothing")
+    return work.replay(stopped, tuple(todo))
+
+
+@dataclass
+class _Replay:
+    """What a replay has found so far."""
+
+    instance: Instance[Any]
+    policies: Mapping[str, Policy]
+    rules: Rules
+    before: Mapping[str, Run]
+    rejected: dict[int, str] = field(init=False)
+    rows: list[Replayed] = field(default_factory=list)
+    failed: list[Failure] = field(default_factory=list)
+    bounds: dict[str, Bound] = field(default_factory=dict)
+    fairness: list[Fairness] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.rejected = self._rejected()
+        for name, run in self.before.items():
+            if name in self.policies:
+                self._check_before(name, run)
+
+    def _rejected(self) -> dict[int, str]:
+        """What the cluster or one of the policies can never run."""
+        found: dict[int, str] = {}
+        for name, policy in self.policies.items():
+            try:
+                more = rejected_jobs(self.instance, policy, self.rules, ())
+            except Exception as error:
+                self._fail(name, error)
+                continue
+            for j, reason in more.items():
+                found.setdefault(j, reason)
+        return dict(sorted(found.items()))
+
+    def _check_before(self, name: str, run: Run) -> None:
+        for what, old, new in (
+            ("instance", run.instance_hash, instance_hash(self.instance)),
+            ("rules", run.rules, self.rules),
+            ("policy", run.policy, self.policies[name].name),
+            ("rejected jobs", dict(run.rejected).keys(), self.rejected.keys()),
+        ):
+            if old != new:
+                raise ValueError(f"replay: the earlier run of {name!r} is of other {what}")
+
+    def bound(self) -> None:
+        """Compute the bounds, and keep those that can be verified."""
+        able = [job for j, job in enumerate(self.instance.jobs) if j not in self.rejected]
+        if not able:
+            return
+        instance = replace(self.instance, jobs=tuple(able))
+        for name, problem in _problems(instance).items():
+            flow = self.bounds.get("flow")
+            if problem.measure == "completion" and flow is not None:
+                shift = sum(job.release for job in able)  # the same proof, counted from time 0
+                bound = Bound(flow.value + shift, flow.method, flow.certificate)
+            else:
+                bound = online_bound(problem)
+            if _holds(name, problem, bound):
+                self.bounds[name] = bound
+        for what, fair, bound in _fairness(instance, self.rules):
+            if _holds(what, fair, bound):
+                self.fairness.append((what, fair, bound))
+
+    def call(self, name: str, on_progress: Callable[[str, int, int], None] | None) -> Run | None:
+        """Run one policy, unless it has run or cannot; note what came out."""
+        if any(failure.name == name for failure in self.failed):
+            return None
+        old, policy = self.before.get(name), self.policies[name]
+        try:
+            if old is not None and old.stop is Stop.COMPLETED:
+                run = old
+            else:
+                run = drive(
+                    self.instance,
+                    policy,
+                    **asdict(self.rules),
+                    reject=self.rejected,
+                    on_progress=None
+                    if on_progress is None
+                    else lambda done, able: on_progress(name, done, able),
+                    resume=None if old is None else old.checkpoint,
+                )
+            if run.stop is Stop.COMPLETED:
+                self._keep(name, run)
+        except Exception as error:
+            self._fail(name, error)
+            return None
+        return run
+
+    def _keep(self, name: str, run: Run) -> None:
+        broken = check_run.violations(run, self.instance, preempts=self.policies[name].preempts)
+        if broken:
+            raise ValueError(f"its run breaks the rules of the cluster: {broken[0]}")
+        attained = metrics.objectives(run)
+        if "weighted flow" in self.bounds:
+            attained["weighted flow"] = _weighted_flow(run)
+        ratios = {name: _ratio(attained[name], bound) for name, bound in self.bounds.items()}
+        self.rows.append(Replayed(name=name, run=run, measures=metrics.summary(run), ratios=ratios))
+
+    def _fail(self, name: str, error: Exception) -> None:
+        logger.debug("policy %s failed", name, exc_info=True)
+        known = isinstance(error, PolicyError)  # its text names policy, time and cause
+        text = str(error) if known else f"{type(error).__name__}: {error}"
+        refuted = isinstance(error.__cause__, NeverEnds)
+        self.failed.append(Failure(name=name, reason=text, refuted=refuted))
+
+    def replay(self, stopped: Run | None, unfinished: tuple[str, ...]) -> Replay:
+        return Replay(
+            instance=self.instance,
+            rules=self.rules,
+            rejected=self.rejected,
+            bounds=self.bounds,
+            fairness=tuple(self.fairness),
+            rows=tuple(self.rows),
+            failed=tuple(self.failed),
+            stopped=stopped,
+            unfinished=unfinished,
+        )
+
+
+def _weighted_flow(run: Run) -> float | None:
+    book = run.records
+    if metrics.makespan(run) is None:
+        return None
+    flow = (book.end - book.release)[book.finished].tolist()
+    weights = book.weight[book.finished].tolist()
+    return float(sum(Fraction(w) * t for w, t in zip(weights, flow, strict=True)))
+
+
+def _ratio(value: float | None, bound: Bound) -> float | None:
+    """Sums of fractions are rounded, here and in the bound: what is equal may look better."""
+    if value is not None and bound.value * (1 - ROUNDING) <= value < bound.value:
+        value = bound.value
+    return ratio(value, bound, Sense.MIN)
+
+
+# --- bounds --------------------------------------------------------------------------------------
+
+
+def _holds(name: str, problem: Any, bound: Bound) -> bool:
+    """Whether the bound can be verified; one that cannot is a bug, and is not shown."""
+    try:
+        verify_bound(problem, bound)
+    except (InvalidCertificate, NoCertificate) as error:
+        logger.error("bound of %s is left out: %s", name, error)
+        return False
+    return True
+
+
+def _problems(instance: Instance[Any]) -> dict[str, CompletionTime]:
+    """By name, "flow" before "completion"."""
+    found = {name: CompletionTime(instance, name) for name in reversed(get_args(Measure))}
+    if len({job.weight for job in instance.jobs}) > 1:
+        found["weighted flow"] = CompletionTime(instance, "flow", weighted=True)
+    return found
+
+
+def _fairness(instance: Instance[Any], rules: Rules) -> list[Fairness]:
+    """Bounds of the least rho: over whole lives, and at the peaks of the busiest days."""
+    visible = [
+        replace(job, release=rules.round_up(job.release)) for job in instance.jobs
+    ]  # where rho is counted from
+    lives = Ltgf(replace(instance, jobs=tuple(visible)))
+    found: list[Fairness] = [("rho of all jobs over their lives", lives, life_bound(lives))]
+    for time in _peaks(instance):
+        active = [j for j, job in enumerate(instance.jobs) if _runs(job, time)]
+        text = (
+            f"rho of the {len(active):,} jobs that nobody can have finished "
+            f"at the peak of day {time // DAY + 1}, were they to stay"
+        )
+        problem = LtgfFluid.of(instance, active)
+        found.append((text, problem, contended_bound(instance, active)))
+    return found
+
+
+def _runs(job: Any, time: int) -> bool:
+    return bool(job.release <= time < job.release + job.work)
+
+
+def _peaks(instance: Instance[Any]) -> list[int]:
+    """When most GPUs are wanted if no job waits, on the busiest days with more than there are."""
+    columns = (
+        [getattr(job, name) for job in instance.jobs] for name in ("release", "work", "gpus")
+    )
+    release, work, gpus = (np.array(column, dtype=np.int64) for column in columns)
+    times, where = np.unique(np.concatenate([release, release + work]), return_inverse=True)
+    wanted = np.cumsum(np.bincount(where, np.concatenate([gpus, -gpus]), times.size))
+    found: dict[int, int] = {}
+    for k in np.argsort(-wanted, kind="stable").tolist():
+        if len(found) == PEAKS or wanted[k] <= instance.cluster.gpus:
+            break
+        found.setdefault(int(times[k]) // DAY, int(times[k]))
+    return sorted(found.values())
