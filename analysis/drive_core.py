@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..instances import Instance
-from ..solvers._compiled import compiled, inner
+from ..solvers._compiled import compiled, inlined, inner
 from ..solvers.policy import (
     Ledger,
     Phase,
@@ -271,10 +271,8 @@ def _turn_user(m, u, t):
     demand = m.users[u].demand
     fair = 0.0
     if demand > 0:
-        if m.users.size == 1:
-            fair = float(m.count[TOTAL])
-        else:
-            fair = min(float(demand), m.users[u].quota)
+        alone = m.users.size == 1
+        fair = float(m.count[TOTAL]) if alone else min(float(demand), m.users[u].quota)
     m.users[u].value = m.users[u].value + m.users[u].slope * (t - m.users[u].time)
     m.users[u].time = t
     m.users[u].slope = fair
@@ -579,7 +577,7 @@ def _arrive(m):
         m.jobs[j].active_start = m.active[1]
 
 
-@inner
+@inlined
 def _renew_silently(m):
     now, length = m.count[NOW], m.params[LEASE_LENGTH]
     for i in range(m.count[RUNS]):
@@ -597,7 +595,7 @@ def _due(m, j):
     return m.jobs[j].blocked >= 0 and m.count[NOW] - m.jobs[j].blocked >= m.params[PATIENCE]
 
 
-@inner
+@inlined
 def _displace(m, j, kept, losers):
     """Room for j among GPUs that jobs later in the selection would keep: (kept, losers)."""
     gone, found = 0, False
@@ -712,14 +710,14 @@ def _sort_by_key(m, row, n):
         m.lists[row, k] = j
 
 
-@inner
+@inlined
 def _sort_running(m):
     _sort_by_key(m, RUNNERS, m.count[RUNS])
     for i in range(m.count[RUNS]):
         m.jobs[m.lists[RUNNERS, i]].place_in = i
 
 
-@inner
+@inlined
 def _decide_by_key(m):
     now, runs = m.count[NOW], m.count[RUNS]
     always = m.params[PREEMPTS] == ALWAYS
@@ -781,7 +779,7 @@ def _decide_by_key(m):
     _settle(m, started, kept, losers)
 
 
-@inner
+@inlined
 def _backfill_by_key(m, started, failed, losers):
     least = NONE
     for k in range(failed):
@@ -913,7 +911,7 @@ def _set_user_key(m, u, lease):
     m.users[u].key = attained / fair if fair > 0 else (0.0 if attained == 0 else np.inf)
 
 
-@inner
+@inlined
 def _decide_by_groups(m):
     now = m.count[NOW]
     lease = _new_lease(m, now) - now
@@ -964,7 +962,7 @@ def _decide_by_groups(m):
     _place_groups(m, selected, kept, expired)
 
 
-@inner
+@inlined
 def _pick(m, room, lease):
     """Algorithm 1 of Ye et al.: the least served user with a job that fits, in it its first."""
     selected = kept = turn = 0
@@ -997,7 +995,7 @@ def _pick(m, room, lease):
     return selected, kept
 
 
-@inner
+@inlined
 def _place_groups(m, selected, kept, expired):
     now = m.count[NOW]
     losers = 0
@@ -1029,7 +1027,7 @@ def _place_groups(m, selected, kept, expired):
     _settle(m, started, kept, losers)
 
 
-@inner
+@inlined
 def _backfill_groups(m, started, failed, own):
     least = NONE
     for i in range(failed):
@@ -1117,41 +1115,72 @@ def follow(m, order):
 # --- the loop ------------------------------------------------------------------------------------
 
 
-@compiled
-def advance(m, until, most):
-    """Visit rounds until something has to be done in Python; returns why."""
+QUIET, READY = 6, 7
+
+
+@inner
+def _open(m, until):
+    """Go to the next round, settle what has happened, and say whether somebody has to decide."""
     gpus = m.count[TOTAL]
+    time = _next_round(m)
+    if time == NONE:
+        if m.count[COMING] < m.count[ABLE] or m.count[RUNS] or m.count[WAITS]:
+            return STUCK
+        return DONE
+    if time > until:
+        return UNTIL
+    if (
+        m.events.size - m.count[EVENTS] < 4 * gpus + m.count[ABLE] - m.count[COMING]
+        or m.segments.size - m.count[SEGMENTS] < 2 * gpus
+        or m.parts.size - m.count[ENTRIES] < 2 * gpus
+    ):
+        return ROOM
+    m.count[NOW] = time
+    m.count[TIMER] = -1
+    m.count[ROUNDS] += 1
+    _complete(m)
+    _arrive(m)
+    if m.count[WAITS] == 0:
+        return QUIET
+    if m.params[PREEMPTS] == LEASE:
+        _renew_silently(m)
+    m.count[DECISIONS] += 1
+    return READY
+
+
+@compiled
+def advance_by_key(m, until, most):
+    """Visit rounds until something has to be done in Python; returns why."""
     for _ in range(most):
-        time = _next_round(m)
-        if time == NONE:
-            if m.count[COMING] < m.count[ABLE] or m.count[RUNS] or m.count[WAITS]:
-                return STUCK
-            return DONE
-        if time > until:
-            return UNTIL
-        news = 4 * gpus + m.count[ABLE] - m.count[COMING]
-        if (
-            m.events.size - m.count[EVENTS] < news
-            or m.segments.size - m.count[SEGMENTS] < 2 * gpus
-            or m.parts.size - m.count[ENTRIES] < 2 * gpus
-        ):
-            return ROOM
-        m.count[NOW] = time
-        m.count[TIMER] = -1
-        m.count[ROUNDS] += 1
-        _complete(m)
-        _arrive(m)
-        if m.count[WAITS] == 0:
-            continue
-        if m.params[PREEMPTS] == LEASE:
-            _renew_silently(m)
-        m.count[DECISIONS] += 1
-        if m.params[KIND] == PYTHON:
-            return DECIDE
-        if m.params[KIND] == LTGF or m.params[KIND] == THEMIS:
-            _decide_by_groups(m)
-        else:
+        why = _open(m, until)
+        if why < QUIET:
+            return why
+        if why == READY:
             _decide_by_key(m)
+    return MORE
+
+
+@compiled
+def advance_by_groups(m, until, most):
+    """As :func:`advance_by_key`, for LTGF and Themis."""
+    for _ in range(most):
+        why = _open(m, until)
+        if why < QUIET:
+            return why
+        if why == READY:
+            _decide_by_groups(m)
+    return MORE
+
+
+@compiled
+def advance_to_decision(m, until, most):
+    """Visit rounds until a policy in Python has to decide, or as :func:`advance_by_key`."""
+    for _ in range(most):
+        why = _open(m, until)
+        if why < QUIET:
+            return why
+        if why == READY:
+            return DECIDE
     return MORE
 
 
@@ -1233,20 +1262,28 @@ class Compiled:
         urgent = frozenset(getattr(policy, "urgent", ()))
         ledger.jobs["urgency"] = [job.id not in urgent for job in instance.jobs]
         self.machine = _new_machine(ledger, params, rule)
+        self.kind = rule.kind
         self.ids = tuple(job.id for job in instance.jobs)
         self.idle = 0
 
     def advance(self, until: int | None, most: int) -> bool | None:
         """Visit at most `most` rounds; True when all jobs have finished, False at `until`."""
-        if self.machine.params[KIND] == PYTHON:
+        if self.kind is RuleKind.PYTHON:
             return self._advance_python(until, most)
         while True:
             why = self._advance_core(until, most)
             if why != ROOM:
                 return {DONE: True, UNTIL: False}.get(why)
 
+    @property
+    def _advance(self) -> Any:
+        if self.kind is RuleKind.PYTHON:
+            return advance_to_decision
+        by_groups = self.kind in (RuleKind.LTGF, RuleKind.THEMIS)
+        return advance_by_groups if by_groups else advance_by_key
+
     def _advance_core(self, until: int | None, most: int) -> int:
-        why = advance(self.machine, NONE - 1 if until is None else until, most)
+        why = self._advance(self.machine, NONE - 1 if until is None else until, most)
         if why == ROOM:
             self.machine = _larger(self.machine)
         elif why == STUCK:

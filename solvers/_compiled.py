@@ -18,19 +18,23 @@ def compiled(function: Callable[..., Any]) -> Any:
     It goes beside the source, or to the user's cache folder, or to `NUMBA_CACHE_DIR`. Where none of
     them can be written, every process compiles again.
     """
-    try:
-        return njit(cache=True)(function)
-    except RuntimeError:
-        _say_once()
-        return njit(function)
+    return _kept(function)
 
 
 def inner(function: Callable[..., Any]) -> Any:
-    """Like :func:`compiled`, for functions that only compiled ones call: no way in from Python.
+    """Like :func:`compiled`, for functions that only compiled ones call and that allocate nothing.
 
-    That way in costs more to compile than the function, where arguments are many arrays.
+    No way in from Python and no counting of references, which cost more to compile than they do.
     """
-    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return _kept(function, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """Like :func:`inner`, for a part of one function: compiled within it and not once more."""
+    return _kept(function, no_cpython_wrapper=True, no_cfunc_wrapper=True, inline="always")
+
+
+def _kept(function: Callable[..., Any], **options: Any) -> Any:
     try:
         return njit(cache=True, **options)(function)
     except RuntimeError:

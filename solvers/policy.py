@@ -419,6 +419,7 @@ def check_decision(decision: Decision, state: State, name: str) -> None:
         Naming policy, time, job and rule.
     """
     owner = f"policy {name!r} at {state.now}"
+    phase = state.phase  # each access makes a view
     stopped = [int(j) for j in (*decision.suspend, *decision.kill)]
     started = [int(j) for j, _ in decision.start]
     order = np.asarray(decision.order, dtype=np.int64)
@@ -427,16 +428,16 @@ def check_decision(decision: Decision, state: State, name: str) -> None:
             twice = next(j for i, j in enumerate(jobs) if j in jobs[:i])
             raise ValueError(f"{owner}: {label} job {twice} twice")
         for j in jobs:
-            if not 0 <= j < state.phase.size:
+            if not 0 <= j < phase.size:
                 raise ValueError(f"{owner}: {label} job {j}, which does not exist")
     for j in stopped:
-        if state.phase[j] != Phase.RUNNING:
+        if phase[j] != Phase.RUNNING:
             raise ValueError(f"{owner}: stops job {j}, which does not run")
     for j in started:
-        if state.phase[j] != Phase.WAITING and j not in stopped:
+        if phase[j] != Phase.WAITING and j not in stopped:
             raise ValueError(f"{owner}: starts job {j}, which does not wait")
     if order.size:
-        candidate = np.zeros(state.phase.size, dtype=bool)
+        candidate = np.zeros(phase.size, dtype=bool)
         candidate[state.candidates] = True
         for j in order[~candidate[order]][:1]:
             raise ValueError(f"{owner}: orders job {j}, which is no candidate")
