@@ -7,12 +7,10 @@ model are listed by falling time in ``held[g]``, and position k + 1 has the entr
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
-
 import numpy as np
 from numpy.typing import NDArray
 
-from .._compiled import compiled
+from .._compiled import compiled, inner
 
 __all__ = ["match"]
 
@@ -40,7 +38,7 @@ def _columns(gpus: Ints, jobs: int) -> tuple[Ints, Ints, Ints]:
     return first, model, column
 
 
-@compiled
+@inner
 def _reach(
     d: int, source: int, own: int, movers: Ints, times: Ints, usable: Ints, place: Ints,
     column: Ints, first: Ints, price: Ints, distance: Ints, came: Ints, mover: Ints, nearer: Ints,
@@ -72,7 +70,7 @@ def _reach(
     return count
 
 
-@compiled
+@inner
 def _shift(
     there: int, c: int, source: int, j: int, distance: Ints, came: Ints, mover: Ints,
     nearer: Ints, marked: Bools, count: int,
@@ -87,7 +85,7 @@ def _shift(
     return count
 
 
-@compiled
+@inner
 def _place(g: int, j: int, times: Ints, place: Ints, held: Ints, size: Ints, step: int) -> None:
     """Insert job j into the list of model g (step 1), before equal times, or remove it (-1)."""
     at = place[j, g]
@@ -107,6 +105,48 @@ def _place(g: int, j: int, times: Ints, place: Ints, held: Ints, size: Ints, ste
             place[other, g] += step
 
 
+@inner
+def _before(a: int, b: int, distance: Ints) -> bool:
+    """Say whether column a is searched before column b."""
+    return distance[a] < distance[b] or (distance[a] == distance[b] and a < b)
+
+
+@inner
+def _rise(c: int, heap: Ints, where: Ints, length: int, distance: Ints) -> int:
+    """Put column c, which has come nearer, where it belongs in the heap; return its length."""
+    i = where[c]
+    if i < 0:
+        i = length
+        length += 1
+    while i > 0 and _before(c, heap[(i - 1) // 2], distance):
+        heap[i] = heap[(i - 1) // 2]
+        where[heap[i]] = i
+        i = (i - 1) // 2
+    heap[i], where[c] = c, i
+    return length
+
+
+@inner
+def _pop(heap: Ints, where: Ints, length: int, distance: Ints) -> int:
+    """Take the nearest column out of the heap."""
+    top, c = heap[0], heap[length - 1]
+    where[top] = -1
+    length -= 1
+    i = 0
+    while 2 * i + 1 < length:
+        child = 2 * i + 1
+        if child + 1 < length and _before(heap[child + 1], heap[child], distance):
+            child += 1
+        if not _before(heap[child], c, distance):
+            break
+        heap[i] = heap[child]
+        where[heap[i]] = i
+        i = child
+    if length:
+        heap[i], where[c] = c, i
+    return int(top)
+
+
 @compiled
 def match(times: Ints, gpus: Ints, order: Ints) -> tuple[Ints, Ints, Ints, Ints]:
     """Insert the jobs in `order`, each along a shortest path: (held, size, first, price)."""
@@ -117,36 +157,34 @@ def match(times: Ints, gpus: Ints, order: Ints) -> tuple[Ints, Ints, Ints, Ints]
     place = np.zeros((jobs, models), dtype=np.int64)
     price, distance = np.zeros(model.size, dtype=np.int64), np.full(model.size, FAR)
     came, mover = np.empty(model.size, dtype=np.int64), np.empty(model.size, dtype=np.int64)
-    nearer, reached = np.empty_like(came), np.empty_like(came)
+    nearer, reached, heap = np.empty_like(came), np.empty_like(came), np.empty_like(came)
+    where = np.full(model.size, -1)
     marked, seen = np.zeros(model.size, dtype=np.bool_), np.zeros(model.size, dtype=np.bool_)
     for job in order:
-        count, found = 0, 0
-        heap = [(np.int64(0), np.int64(0)) for _ in range(0)]
+        count, length, end = 0, 0, -1
         found = _reach(
             0, -1, -1, np.array([job]), times, usable, place, column, first, price,
             distance, came, mover, nearer, marked,
         )  # fmt: skip
-        end = -1
         while True:
             for i in range(found):
                 c = nearer[i]
                 marked[c] = False
-                heappush(heap, (distance[c], c))
+                length = _rise(c, heap, where, length, distance)
                 if not seen[c]:
                     seen[c] = True
                     reached[count] = c
                     count += 1
-            if not len(heap):
+            if not length:
                 break
-            d, c = heappop(heap)
-            found = 0
-            if d > distance[c]:
-                continue
+            c = _pop(heap, where, length, distance)
+            length -= 1
+            d = distance[c]
             g = model[c]
             machines = gpus[g]
             low = (c - first[g]) * machines
             if low + machines > size[g]:
-                end = int(c)
+                end = c
                 break
             movers = held[g, low : low + machines]
             found = _reach(
@@ -164,7 +202,7 @@ def match(times: Ints, gpus: Ints, order: Ints) -> tuple[Ints, Ints, Ints, Ints]
         for i in range(count):
             c = reached[i]
             price[c] += max(0, shortest - distance[c])
-            distance[c], seen[c] = FAR, False
+            distance[c], seen[c], where[c] = FAR, False, -1
         while end >= 0:
             source, j = came[end], mover[end]
             if source < 0 or model[source] != model[end]:

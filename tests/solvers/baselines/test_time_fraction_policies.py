@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -148,3 +149,29 @@ def test_a_short_job_beside_a_long_one_ends_as_in_isolation() -> None:
     jobs = [Job(id="a", gpus=1, work=120), Job(id="b", gpus=1, work=6000)]
     rows = pieces(jobs, 1, FinishTimeFairness())
     assert max(end for name, _, end in rows if name == "a") <= 240
+
+
+def test_what_was_done_counts_as_it_would_have_taken_in_isolation() -> None:
+    """Two jobs on one GPU, half done after 100 s, alike but for the company that they had.
+
+    Job 1 had the GPU for itself on average, so 50 s of work would have taken 50 s: its time in
+    isolation is 50 + 100, that of job 0, which had one other beside it, is 100 + 100. Job 1 is
+    worse off.
+    """
+    state: Any = SimpleNamespace(
+        now=100,
+        gpus=np.array([1, 1]),
+        work=np.array([100, 100]),
+        release=np.zeros(2, dtype=int),
+        visible=np.zeros(2, dtype=int),
+        rank=np.array([0, 1]),
+        phase=np.array([1, 1]),
+        sizes=np.array([1]),
+        waiting=np.array([0, 1]),
+        running=np.array([], dtype=int),
+        candidates=np.array([0, 1]),
+        remaining=lambda jobs: np.array([50, 50])[jobs],
+        attained=lambda jobs: np.array([50, 50])[jobs],
+        mean_active=lambda jobs: np.array([2.0, 1.0])[jobs],
+    )
+    assert list(FinishTimeFairness().decide(state).order) == [1, 0]
