@@ -1,12 +1,12 @@
-"""The fair GPU time of users and jobs, eq. (3)-(16) of LTGF, as exact integrals.
+"""The fair GPU time of users and jobs, eq. (3), (4), (6)-(9), (13), (14) and (16) of LTGF.
 
 Source: Z. Ye, P. Sun, W. Gao, T. Zhang, X. Wang, S. Yan, Y. Luo, "ASTRAEA: A Fair Deep Learning
 Scheduler for Multi-Tenant GPU Clusters", IEEE TPDS 2022, Section 4.2.
 
 Shares change only when a job arrives or departs, so every integral is piecewise linear: it is kept
 as (t0, value, slope), rewritten only when the jobs of its user change, and evaluated as
-``value + slope * (t - t0)``. Looking at it changes nothing, which is what makes a run that skips
-quiet rounds equal, to the last bit, to one that visits them all.
+``value + slope * (t - t0)``, exact but for rounding. Looking at it changes nothing, which is what
+makes a run that skips quiet rounds equal, to the last bit, to one that visits them all.
 
 F_i of a job that is active since v is G(t) - G(v), where G is the integral over min(D, share) of
 all jobs of its user with its gang size and weight: one accumulator for all of them.

@@ -20,11 +20,11 @@ W_i, W_j^tenant              ``job.weight``, ``user.weight``   1
 (run time of J_i)            ``job.work``                      slots
 Active(J_i, t)               ``release <= t < completion``     slots; pending or running
 Alloc_i(t)                   ``Segment.gpus``                  GPUs
-Quota_j                      ``FairShares.quotas``             GPUs
-FairShare_j, f_j             :meth:`FairShares.share`          GPUs
+Quota_j                      :func:`quota_of`                  GPUs
+FairShare_j, f_j             :meth:`Ltgf.user_share`           GPUs
 FairShare_i (job), s_i       :meth:`Ltgf.shares` (cut at D_i)  GPUs
 A_i, overlined Alloc         ``job.gpus * job.work``           GPU-slots, when the job is complete
-F_i, overlined FairShare     :meth:`FairShares.job_time`       GPU-slots
+F_i, overlined FairShare     summed up by :meth:`Ltgf.rho`     GPU-slots
 rho_i                        :meth:`Ltgf.rho`                  1
 ===========================  ================================  ====================================
 
@@ -35,16 +35,16 @@ equation   component                                           note
 =========  ==================================================  ====================================
 (1)        ``violations``: "gang (1)"; forms: ``x_run``        all GPUs or none
 (2)        "service (2)"; ``service``                          A_i = D_i p_i at completion
-(3)        :meth:`Ltgf.shares`, single user                    errata L5
+(3)        :meth:`Ltgf.shares`, single user; ``count``         errata L5
 (4)        :meth:`Ltgf.rho`; ``fair``
-(5)        :meth:`Ltgf.objective`; ``ratio``                   errata L1
-(6)        ``FairShares.quotas``; :meth:`Ltgf.shares`          errata L2
-(7), (8)   :class:`FairShares`; :meth:`Ltgf.shares`            errata L2
+(5)        :meth:`Ltgf.rho`; ``ratio``                         errata L1
+(6)        :func:`quota_of`; ``FairShares.quotas``             errata L2
+(7), (8)   :meth:`Ltgf.user_share`; :meth:`FairShares.share`   errata L2; ``count``
 (9)        :meth:`FairShares.user_time`
-(10)-(12)  :class:`LtgfRound`                                  fairness of users, one lease
-(13)       :meth:`Ltgf.shares`; ``states``                     errata L3
-(14)       :meth:`Ltgf.rho`, :meth:`FairShares.job_time`
-(15)       :meth:`Ltgf.objective`; ``ratio``
+(10)-(12)  :meth:`LtgfRound.fairness`                          fairness of users, one lease
+(13)       :meth:`Ltgf.shares`; ``states``, ``count``          errata L3
+(14)       :meth:`Ltgf.rho`, :meth:`FairShares.job_time`       ``fair``
+(15)       :meth:`Ltgf.rho`; ``ratio``
 (16)       ``FairShares(by="quota")``                          users only, not inside a job's share
 =========  ==================================================  ====================================
 
@@ -75,6 +75,8 @@ Deviations from the paper
   over a list that it changes, quotas rounded to zero, other cluster sizes, lives that begin with
   the first round). Here lives begin with the release: give instances whose releases are rounds to
   count from there.
+- L21-L24 concern Algorithm 1's M, Section 6's share of jobs below 0.95, eq. (16) and what one
+  round of Algorithm 2 maximises: docs/papers/ltgf.md has all errata, each with its test.
 - Overheads of suspension are 0; the paper's are part of the driver.
 """
 

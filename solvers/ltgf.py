@@ -42,7 +42,7 @@ class LtgfPolicy:
 
     - line 2: key_j = (A_j + C_j + L P_j) / (F_j + L f_j) is the user's fairness (12) at the end of
       a lease of L seconds that starts now, where C_j are the GPU seconds that its unexpired leases
-      will still hold and P_j the GPUs picked for it so far.
+      can still hold (to their ends: run times are not used) and P_j the GPUs picked for it so far.
     - lines 4-7: among the users with a candidate that fits by number of GPUs, take the one with
       the least (key_j, number); of its candidates that fit, the one with the least (rho_i, release,
       number), Algorithm 2. A job that never ran has rho 0: new jobs come first (Section 5.2.1 (1)).
@@ -58,7 +58,8 @@ class LtgfPolicy:
 
     Guarantee: the two-phase rule does not maximise the least fairness, neither of users nor of jobs
     (smallest counterexamples in docs/theorems.md). Run times are not used.
-    Complexity: O(candidates log candidates + picks * users) a round.
+    Complexity: O(candidates log candidates + picks * users) a round in the compiled driver,
+    O(picks * candidates) in `decide`, which is for reading.
 
     Examples
     --------
@@ -98,9 +99,9 @@ class LtgfPolicy:
 
     def decide(self, state: State) -> Decision:
         """Return the picks of Algorithm 1 in their order, then the other candidates."""
-        users = _Users(state, by_quota=self.fair_share == "quota")
+        users = _Users(state, by_quota=self.fair_share == "quota")  # line 2
         candidates = state.candidates
-        queues = self._queues(state, candidates)
+        queues = self._queues(state, candidates)  # line 3, Algorithm 2
         room, picks = state.capacity, []
         while True:  # line 4
             best = min(
@@ -110,10 +111,10 @@ class LtgfPolicy:
             )
             if best is None:
                 break
-            job = next(j for j in queues[best] if state.gpus[j] <= room)  # lines 6-7
-            picks.append(job)  # lines 10-13
-            queues[best].remove(job)
-            room -= int(state.gpus[job])
+            job = next(j for j in queues[best] if state.gpus[j] <= room)  # lines 6-8, 10
+            picks.append(job)  # lines 9 and 11 are the driver's
+            room -= int(state.gpus[job])  # line 12
+            queues[best].remove(job)  # line 13
             users.pick(best, int(state.gpus[job]))  # lines 14-15
         order = sorted(queues, key=lambda u: (users.key(u), u))
         return Decision(order=[*picks, *(j for u in order for j in queues[u])])
@@ -190,11 +191,11 @@ class PrintedLtgf:
 
     Notes
     -----
-    Line 9 asks for a placement before the pick. Like :class:`LtgfPolicy` this policy picks by number of
-    GPUs, and lines 14-15 add the lease to the allocation only, as printed: a user whose fair share
-    is 0 until now (the first round) keeps rho = 0 / 0, which counts as 0, so that it can take the
-    whole cluster. A user without a job is skipped, as the text says; the listing never removes it.
-    The order of jobs can change while GPUs are idle: no round may be skipped.
+    Line 9 asks for a placement before the pick. Like :class:`LtgfPolicy` this policy picks by
+    number of GPUs, and lines 14-15 add the lease to the allocation only, as printed: a user whose
+    fair share is 0 until now (the first round) keeps rho = 0 / 0, which counts as 0, so that it can
+    take the whole cluster. A user without a job is skipped, as the text says; the listing never
+    removes it. The order of jobs can change while GPUs are idle: no round may be skipped.
 
     Examples
     --------
@@ -202,11 +203,10 @@ class PrintedLtgf:
     >>> jobs = [Job(id="a", gpus=2, work=60), Job(id="b", gpus=3, work=60)]
     >>> jobs += [Job(id="c", gpus=1, work=60)]
     >>> instance = Instance(Cluster.of_sizes([4]), jobs)
-    >>> drive(instance, PrintedLtgf())
+    >>> drive(instance, PrintedLtgf())  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    gangsched.analysis.drive.PolicyError: policy 'printed-ltgf' at 0: NeverEnds: line 4 still finds \
-job 'c' (1 of 2 free GPUs), but line 17 has removed every user
+    gangsched.analysis.drive.PolicyError: ...: line 4 still finds job 'c' (1 of 2 free GPUs), ...
     """
 
     name: ClassVar[str] = "printed-ltgf"
