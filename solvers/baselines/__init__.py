@@ -8,6 +8,7 @@ from .list_scheduling import list_scheduling as list_scheduling
 from .random_placement import random_placement as random_placement
 from .sjf import Sjf as Sjf
 from .srtf import Srtf as Srtf
+from .themis import Themis as Themis
 from .themis import ThemisGreedy as ThemisGreedy
 from .tiresias_l import TiresiasL as TiresiasL
 from .yarn_cs import YarnCs as YarnCs

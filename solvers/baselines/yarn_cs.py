@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...formulations.fair_shares import FairShares
 from ...instances import Instance
@@ -16,7 +17,7 @@ from ..policy import Decision, Ints, Preempts, Rules, State
 __all__ = ["YarnCs", "beyond_quota", "quotas_of", "whole_quotas"]
 
 
-def whole_quotas(quotas: Sequence[float]) -> Ints:
+def whole_quotas(quotas: Sequence[float] | NDArray[np.float64]) -> Ints:
     """Round quotas to whole GPUs by largest remainder; they add up to the cluster.
 
     Parameters
@@ -125,7 +126,7 @@ class YarnCs:
         """Return the jobs that start, each with its nodes."""
         jobs = state.waiting
         gpus, user = state.gpus[jobs], state.user[jobs]
-        room = whole_quotas(state.quota) - state.user_gpus
+        room = whole_quotas(state.quota.tolist()) - state.user_gpus
         free, sizes = state.free.tolist(), state.sizes.tolist()
         start: list[tuple[int, Mapping[int, int]]] = []
         at, failed = 0, int(gpus.max(initial=0)) + 1  # the smallest gang that found no place
