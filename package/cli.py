@@ -1,4 +1,4 @@
-"""The command line: solve, compare, describe, reproduce, theorems, list, demo.
+"""The command line: solve, compare, replay, describe, reproduce, theorems, list, demo.
 
 Bad input and wrong usage end with one line on stderr and exit code 2; a solver, target or claim
 that fails, with 1. Ctrl-C keeps what is finished (130). Progress goes to stderr, and only where
@@ -11,19 +11,43 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
-from rich import box
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from . import __version__
-from .registry import PROBLEMS, READERS, lookup, plugins, solver, warm_up
+from .registry import POLICIES, PROBLEMS, READERS, lookup, plugins, solver, warm_up
+from .replaying import replay
+from .screen import (
+    EXIT_BAD_INPUT,
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    BadInput,
+    ClusterFile,
+    GpusPerNode,
+    Interrupted,
+    Json,
+    Nodes,
+    Seed,
+    check_output,
+    cluster_of,
+    new_table,
+    one_line,
+    only,
+    open_console,
+    positive,
+    progress_line,
+    reading,
+    say,
+    shortened,
+    shown,
+    shown_ratio,
+    whole,
+)
 
 app = typer.Typer(
     add_completion=False,
@@ -31,33 +55,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="GPU-cluster scheduling problems, algorithms, and proven bounds on how good they are.",
 )
-EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
-MOST = 10**6  # nodes, GPUs of a node, jobs: what memory surely holds
-MOST_SHOWN = 300  # characters of somebody else's error message
 #: what typer raises for wrong usage; its module depends on typer's version
 USAGE_ERROR = cast(type[Exception], typer.BadParameter.__mro__[1])
-
-
-class BadInput(Exception):
-    """Input that cannot be used; its text is shown as one line."""
-
-
-class Interrupted(Exception):
-    """Ctrl-C, after what was finished has been shown and written."""
-
-
-@contextmanager
-def _input() -> Iterator[None]:
-    """Turn what loaders and constructors say of bad input into :class:`BadInput`."""
-    try:
-        yield
-    except OSError as error:
-        place = error.filename or "file"
-        raise BadInput(f"{place}: {error.strerror or error}") from error
-    except KeyError as error:
-        raise BadInput(str(error.args[0])) from error
-    except (ValueError, TypeError, OverflowError) as error:
-        raise BadInput(str(error)) from error
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -88,7 +87,7 @@ def main(args: Sequence[str] | None = None) -> None:
     if code == EXIT_INTERRUPTED:  # what typer makes of a Ctrl-C
         text = text or "interrupted"
     if text:
-        print(f"gangsched: {_one_line(text)}", file=sys.stderr)  # noqa: T201
+        print(f"gangsched: {one_line(text)}", file=sys.stderr)  # noqa: T201
     raise SystemExit(code)
 
 
@@ -102,45 +101,6 @@ def _root(
         raise typer.Exit
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
-
-
-# --- screen --------------------------------------------------------------------------------------
-
-
-def _console() -> Console:
-    """Standard output; wide enough for the tables where it is piped."""
-    width = None if sys.stdout.isatty() else 200
-    return Console(width=width, markup=False, highlight=False, emoji=False)
-
-
-def _say(console: Console, text: str, style: str | None = None) -> None:
-    console.print(_one_line(text), style=style, soft_wrap=not console.is_terminal)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _columns(*names: str, right: Sequence[str] = ()) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
-    for name in names:
-        if name in right:
-            table.add_column(name, justify="right", no_wrap=True)
-        else:
-            table.add_column(name, overflow="fold")
-    return table
-
-
-@contextmanager
-def _progress(first: str) -> Iterator[Callable[[str], None]]:
-    """What runs now, on stderr, gone at the end; nothing where stderr is piped."""
-    if not sys.stderr.isatty():
-        yield lambda text: None
-        return
-    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(first, total=None)
-        yield lambda text: bar.update(task, description=text)
 
 
 # --- where a problem comes from ------------------------------------------------------------------
@@ -214,7 +174,7 @@ def _from_library(name: str, stem: str | None) -> _Source:
 
 def _known(entry: Any) -> str:
     """The library's bound in words; "claimed" where it has no certificate."""
-    text = "optimal" if entry.optimal else f"bound {_shown(entry.bound['value'])}"
+    text = "optimal" if entry.optimal else f"bound {shown(entry.bound['value'])}"
     return text if entry.bound["certificate"] is not None else f"{text} (claimed)"
 
 
@@ -222,7 +182,7 @@ def _from_trace(
     path: str, stem: str, reader: str, cluster: Any, jobs: int | None, pick: str, seed: int
 ) -> _Source:
     read = READERS[lookup("reader", READERS, reader)]
-    with _progress(f"reading {Path(path).name}"):
+    with progress_line(f"reading {Path(path).name}"):
         trace = read(path)
     entry = PROBLEMS[stem]
     made = entry.convert(trace, cluster, jobs=jobs, pick=pick, seed=seed)
@@ -254,27 +214,6 @@ def _same_problem(name: str, own: str, wanted: str | None) -> str:
     return own
 
 
-def _cluster(nodes: int | None, gpus_per_node: int | None, file: Path | None) -> Any:
-    from .instances import Cluster, Instance
-    from .instances.io import load
-
-    if file is not None:
-        loaded = load(file)
-        if not isinstance(loaded, Instance):
-            raise ValueError(f"--cluster: {file} is no instance file, so it has no cluster")
-        return loaded.cluster
-    if nodes is None or gpus_per_node is None:
-        raise ValueError("a trace needs a cluster: give --nodes and --gpus-per-node, or --cluster")
-    return Cluster.uniform(nodes=nodes, gpus_per_node=gpus_per_node)
-
-
-def _only(what: str, given: Mapping[str, Any], allowed: Sequence[str]) -> None:
-    """Refuse options that would be ignored."""
-    for name, value in given.items():
-        if value is not None and name not in allowed:
-            raise ValueError(f"--{name} does not go with {what}")
-
-
 def _select(
     source: str | None,
     problem: str | None,
@@ -286,7 +225,7 @@ def _select(
     if (source is None) == (setting is None):
         raise ValueError("give either a file or named instance, or --setting")
     if setting is not None:
-        _only("--setting", options, ("nodes", "jobs"))
+        only("--setting", options, ("nodes", "jobs"))
         stem = _stem(problem)
         settings = PROBLEMS[stem].settings
         key = lookup("setting", settings, setting)
@@ -294,17 +233,17 @@ def _select(
         return _Source(problem=made, stem=stem, title=_title(f"{key}, seed {seed}", made))
     assert source is not None
     if options["reader"] is None:
-        _only("an instance; a trace needs --reader", options, ())
+        only("an instance; a trace needs --reader", options, ())
         return _load(source, problem)
     room = {name: options[name] for name in ("nodes", "gpus-per-node", "cluster")}
     if room["cluster"] is not None:
-        _only("--cluster", room, ("cluster",))
+        only("--cluster", room, ("cluster",))
     if options["jobs"] is not None:
-        _only("--jobs", {"first": options["first"]}, ())
+        only("--jobs", {"first": options["first"]}, ())
     pick = "sample" if options["first"] is None else "first"
     count = options["jobs"] if options["first"] is None else options["first"]
     return _from_trace(
-        source, _stem(problem), options["reader"], _cluster(*room.values()), count, pick, seed
+        source, _stem(problem), options["reader"], cluster_of(*room.values()), count, pick, seed
     )
 
 
@@ -330,7 +269,7 @@ def _run(
     """Run the solvers one after the other; compiling does not count as run time."""
     from .analysis.ratio import compare as run
 
-    with _progress("preparing") as show:
+    with progress_line("preparing") as show:
 
         def announced(text: str, function: Any) -> Callable[[Any], Any]:
             def call(problem: Any) -> Any:
@@ -360,52 +299,17 @@ def _status(row: Any) -> str:
 def _bound_line(bound: Any) -> str:
     if bound is None:
         return "no bound is verified, so no ratio is certified"
-    return f"no schedule beats {_shown(bound.value)} ({bound.method}, verified)"
-
-
-def _shown(value: float | None, form: str = ".10g") -> str:
-    return "-" if value is None else format(value, form)
-
-
-def _ratio(value: float | None) -> str:
-    from .analysis.ratio import rounded_up
-
-    return "-" if value is None else f"{rounded_up(value):.4f}"
-
-
-def _failure(text: str) -> str:
-    text = _one_line(text)
-    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
+    return f"no schedule beats {shown(bound.value)} ({bound.method}, verified)"
 
 
 # --- commands ------------------------------------------------------------------------------------
 
 
-def _positive(value: float | None) -> float | None:
-    if value is not None and not value > 0:
-        raise typer.BadParameter(f"{value:g} is not above 0")
-    return value
-
-
-def _count(value: int | None) -> int | None:
-    if value is not None and not 1 <= value <= MOST:
-        raise typer.BadParameter(f"{value} is not within 1 to {MOST}")
-    return value
-
-
-def _natural(value: int) -> int:
-    if value < 0:
-        raise typer.BadParameter(f"{value} is below 0")
-    return value
-
-
 Problem = Annotated[str | None, typer.Option(help="Problem, e.g. rar-ddls.")]
-Seed = Annotated[int, typer.Option(callback=_natural, help="Seed of everything that is drawn.")]
 TimeLimit = Annotated[
     float | None,
-    typer.Option(callback=_positive, help="Wall seconds after which each solver should stop."),
+    typer.Option(callback=positive, help="Wall seconds after which each solver should stop."),
 ]
-Json = Annotated[Path | None, typer.Option(help="Write the results as JSON.")]
 
 
 @app.command()
@@ -425,27 +329,27 @@ def solve(
     """
     from .solvers.io import save_result
 
-    with _input():
+    with reading():
         source = _load(instance, problem)
         name, function = solver(source.stem, solver_name)
-        _check_output(instance, json)
+        check_output(instance, json)
     comparison = _run(source, {name: function}, seed, time_limit)
     if comparison.interrupted:
         raise KeyboardInterrupt
-    console = _console()
+    console = open_console()
     for refuted in comparison.refuted:
-        _say(console, f"{name} is refuted: {_failure('; '.join(refuted.violations))}")
+        say(console, f"{name} is refuted: {shortened('; '.join(refuted.violations))}")
         raise typer.Exit(EXIT_FAILED)
     row = comparison.rows[0]
     if row.error:
-        raise BadInput(f"solver {name!r} failed: {_failure(row.error)}")
-    _say(console, source.title, "bold")
+        raise BadInput(f"solver {name!r} failed: {shortened(row.error)}")
+    say(console, source.title, "bold")
     for label, value in _summary(row, PROBLEMS[source.stem].measure):
-        _say(console, f"{label}: {value}")
+        say(console, f"{label}: {value}")
     if json is not None:
-        with _input():
+        with reading():
             save_result(json, _verified(row))
-        _say(console, f"written: {json}")
+        say(console, f"written: {json}")
 
 
 def _summary(row: Any, measure: str) -> Iterator[tuple[str, str]]:
@@ -453,12 +357,12 @@ def _summary(row: Any, measure: str) -> Iterator[tuple[str, str]]:
     claim = row.result.bound
     yield "solver", f"{row.solver}, {row.runtime:.3f} s, {row.result.stop.value}"
     yield "status", _status(row)
-    yield measure, "none" if row.objective is None else _shown(row.objective)
+    yield measure, "none" if row.objective is None else shown(row.objective)
     yield "bound", _bound_line(row.bound)
     if claim is not None and claim.certificate is None:
-        yield "claimed by the solver, not verified", f"{_shown(claim.value)} ({claim.method})"
+        yield "claimed by the solver, not verified", f"{shown(claim.value)} ({claim.method})"
     if row.ratio is not None and row.ratio > 1:
-        yield "certified ratio", f"at most {_ratio(row.ratio)} times the optimum"
+        yield "certified ratio", f"at most {shown_ratio(row.ratio)} times the optimum"
 
 
 def _verified(row: Any) -> Any:
@@ -486,21 +390,15 @@ def compare(
     setting: Annotated[
         str | None, typer.Option(help="Seeded setting instead of a file, e.g. paper-a.")
     ] = None,
-    nodes: Annotated[
-        int | None, typer.Option(callback=_count, help="Nodes of the cluster.")
-    ] = None,
-    gpus_per_node: Annotated[
-        int | None, typer.Option(callback=_count, help="GPUs of each node.")
-    ] = None,
-    cluster: Annotated[
-        Path | None, typer.Option(help="Instance file whose cluster is used.")
-    ] = None,
+    nodes: Nodes = None,
+    gpus_per_node: GpusPerNode = None,
+    cluster: ClusterFile = None,
     jobs: Annotated[
         int | None,
-        typer.Option(callback=_count, help="How many jobs: a seeded sample of the trace."),
+        typer.Option(callback=whole, help="How many jobs: a seeded sample of the trace."),
     ] = None,
     first: Annotated[
-        int | None, typer.Option(callback=_count, help="How many jobs: the first of the trace.")
+        int | None, typer.Option(callback=whole, help="How many jobs: the first of the trace.")
     ] = None,
     solvers: Annotated[
         str | None, typer.Option(help="Solvers or module:object, separated by commas.")
@@ -520,11 +418,14 @@ def compare(
         "reader": reader, "nodes": nodes, "gpus-per-node": gpus_per_node, "cluster": cluster,
         "jobs": jobs, "first": first,
     }  # fmt: skip
-    with _input():
-        _check_output(source, json, report)
+    with reading():
+        check_output(source, json, report)
         loaded = _select(source, problem, setting, seed, **options)
         chosen = _solvers(loaded.stem, solvers)
     _compare(loaded, _run(loaded, chosen, seed, time_limit), report=report, json=json)
+
+
+app.command()(replay)
 
 
 @app.command()
@@ -540,39 +441,39 @@ def describe(
     """
     from .analysis import describe as study
 
-    with _input():
-        _check_output(trace, json, plot)
+    with reading():
+        check_output(trace, json, plot)
         if plot is not None and plot.suffix.lower() not in (".png", ".svg"):
             raise ValueError(f"picture {str(plot)!r}: the name must end in .png or .svg")
         read = READERS[lookup("reader", READERS, reader)]
-        with _progress(f"reading {Path(trace).name}") as show:
+        with progress_line(f"reading {Path(trace).name}") as show:
             loaded = read(trace)
             show("describing")
             found = study.describe(loaded)
             show("writing")
             _write_description(found, json, plot)
-    console = _console()
+    console = open_console()
     users = f"{found.users} user{'s' * (found.users != 1)}"
     text = f"{found.all.jobs:,} jobs of {users} in {found.span / 86_400:,.1f} days"
-    _say(console, f"{Path(trace).name}: {text}", "bold")
-    _say(console, f"- {loaded.report}", "dim")
+    say(console, f"{Path(trace).name}: {text}", "bold")
+    say(console, f"- {loaded.report}", "dim")
     console.print()
     console.print(_described(found, study.LIMITS))
     console.print()
     console.print(_demand(found.usage))
     if found.users > len(found.usage.users):
-        _say(console, f"the {len(found.usage.users)} of {users} with most GPU time")
+        say(console, f"the {len(found.usage.users)} of {users} with most GPU time")
     console.print()
-    _say(console, "waits and use are not recorded in a trace: a replay gives them", "dim")
+    say(console, "waits and use are not recorded in a trace: a replay gives them", "dim")
     if json is not None or plot is not None:
-        _say(console, f"written: {', '.join(str(path) for path in (json, plot) if path)}")
+        say(console, f"written: {', '.join(str(path) for path in (json, plot) if path)}")
 
 
 def _described(found: Any, limits: Mapping[str, int]) -> Table:
     """One row for all jobs and one for each class of gang sizes; times in seconds."""
     below = tuple(f"< {limit}" for limit in limits)
     right = ("jobs", "of jobs", "of GPU time", *below, "median", "99 %")
-    table = _columns("GPUs", *right, right=right)
+    table = new_table("GPUs", *right, right=right)
     for group in (found.all, *found.groups):
         if group.jobs:
             parts = group.jobs / found.all.jobs, group.gpu_seconds / found.all.gpu_seconds
@@ -584,7 +485,7 @@ def _described(found: Any, limits: Mapping[str, int]) -> Table:
 
 def _demand(usage: Any) -> Table:
     busiest = "busiest hour" if usage.bin == 3_600 else f"busiest {usage.bin // 3_600} hours"
-    table = _columns("user", "GPUs wanted, mean", busiest, right=("GPUs wanted, mean", busiest))
+    table = new_table("user", "GPUs wanted, mean", busiest, right=("GPUs wanted, mean", busiest))
     for user, gpus in zip(usage.users, usage.gpus, strict=True):
         table.add_row(user or "-", f"{gpus.mean():,.1f}", f"{gpus.max():,.1f}")
     return table
@@ -611,27 +512,11 @@ def demo(
     Writes demo.html, demo.json and demo.png.
     """
     report, json, png = (out / f"demo.{kind}" for kind in ("html", "json", "png"))
-    with _input():
+    with reading():
         out.mkdir(parents=True, exist_ok=True)
-        _check_output(None, json, report, png)
+        check_output(None, json, report, png)
         loaded = _from_library("rar-b-0", None)
     _compare(loaded, _run(loaded, _solvers(loaded.stem, None)), report=report, json=json, png=png)
-
-
-def _check_output(source: str | None, *paths: Path | None) -> None:
-    """Refuse before the work, not after it, what cannot be written."""
-    wanted = [path for path in paths if path is not None]
-    if len({path.absolute() for path in wanted}) < len(wanted):
-        raise ValueError(f"{wanted[0]}: two outputs in one file")
-    for path in wanted:
-        if not path.absolute().parent.is_dir():
-            raise ValueError(f"{path}: folder {path.parent} does not exist")
-        if path.exists() and not path.is_file():
-            raise ValueError(f"{path}: is no regular file")
-        if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
-            raise ValueError(f"{path}: is not writable")
-        if source is not None and path.exists() and path.resolve() == Path(source).resolve():
-            raise ValueError(f"{path}: would replace the input")
 
 
 def _compare(
@@ -640,13 +525,13 @@ def _compare(
     """Show and write what a comparison gave, finished or not."""
     if not comparison.rows and not comparison.refuted:
         raise KeyboardInterrupt
-    console = _console()
+    console = open_console()
     try:
         _show(console, source, comparison)
     finally:  # also where the screen is a pipe that nobody reads to the end
-        with _input(), _progress("writing the report"):
+        with reading(), progress_line("writing the report"):
             _write(source, comparison, report=report, json=json, png=png)
-    _say(console, "written: " + ", ".join(str(path) for path in (report, json, png) if path))
+    say(console, "written: " + ", ".join(str(path) for path in (report, json, png) if path))
     if comparison.interrupted:
         raise Interrupted(f"interrupted, not finished: {', '.join(comparison.unfinished)}")
     if any(row.error for row in comparison.rows):
@@ -654,32 +539,32 @@ def _compare(
 
 
 def _show(console: Console, source: _Source, comparison: Any) -> None:
-    _say(console, source.title, "bold")
+    say(console, source.title, "bold")
     left_out = [reason for _, reason in source.rejected]
     if len(left_out) > 5:
         left_out[5:] = [f"... and {len(left_out) - 5} more rejected jobs"]
     for note in (*source.notes, *left_out):
-        _say(console, f"- {note}", "dim")
-    _say(console, _bound_line(comparison.bound))
+        say(console, f"- {note}", "dim")
+    say(console, _bound_line(comparison.bound))
     console.print()
     console.print(_table(comparison, PROBLEMS[source.stem].measure))
     console.print()
     for row in comparison.rows:
         if row.error:
-            _say(console, f"{row.solver}: {_failure(row.error)}")
+            say(console, f"{row.solver}: {shortened(row.error)}")
     for refuted in comparison.refuted:
-        _say(console, f"{refuted.solver} is refuted: {_failure('; '.join(refuted.violations))}")
+        say(console, f"{refuted.solver} is refuted: {shortened('; '.join(refuted.violations))}")
 
 
 def _table(comparison: Any, measure: str) -> Table:
     right = (measure, "certified\nratio", "mean\ncompletion", "runtime")
-    table = _columns("solver", *right, "status", right=right)
+    table = new_table("solver", *right, "status", right=right)
     for row in comparison.rows:
         table.add_row(
             row.solver,
-            _shown(row.objective),
-            _ratio(row.ratio),
-            _shown(row.mean_completion, ".1f"),
+            shown(row.objective),
+            shown_ratio(row.ratio),
+            shown(row.mean_completion, ".1f"),
             f"{row.runtime:.3f} s",
             _status(row),
         )
@@ -723,20 +608,20 @@ def reproduce(
     from .analysis.reproduce import TARGETS
     from .analysis.reproduce import reproduce as run
 
-    console = _console()
+    console = open_console()
     if target is None:
         for name in TARGETS:
-            _say(console, name)
+            say(console, name)
         return
-    with _input():
+    with reading():
         key = lookup("target", TARGETS, target)
         out.mkdir(parents=True, exist_ok=True)
         if not os.access(out, os.W_OK):
             raise ValueError(f"{out}: is not writable")
-        with _progress(key) as show:
+        with progress_line(key) as show:
             paths = run(key, out, progress=show)
     for path in paths:
-        _say(console, str(path))
+        say(console, str(path))
 
 
 @app.command()
@@ -749,10 +634,10 @@ def theorems(
     """
     from .analysis.theorems import CLAIMS, run
 
-    with _input():
+    with reading():
         chosen = list(CLAIMS) if claim is None else [lookup("claim", CLAIMS, claim)]
-    rows, console, interrupted = [], _console(), False
-    with _progress("preparing") as show:
+    rows, console, interrupted = [], open_console(), False
+    with progress_line("preparing") as show:
         try:
             for i, name in enumerate(chosen, start=1):
                 show(f"{name} ({i} of {len(chosen)})")
@@ -762,7 +647,7 @@ def theorems(
     if claim is None:
         console.print(_verdicts(rows))
         console.print()
-        _say(console, "One of them in full: gangsched theorems CLAIM")
+        say(console, "One of them in full: gangsched theorems CLAIM")
     else:
         for row in rows:
             _full(console, row, CLAIMS[row.claim].assumptions)
@@ -773,7 +658,7 @@ def theorems(
 
 
 def _verdicts(rows: Sequence[Any]) -> Table:
-    table = _columns("claim", "verdict", "seen")
+    table = new_table("claim", "verdict", "seen")
     for row in rows:
         table.add_row(row.claim, str(row.verdict), _seen(row))
     return table
@@ -788,32 +673,35 @@ def _seen(row: Any) -> str:
 
 
 def _full(console: Console, row: Any, assumptions: str) -> None:
-    _say(console, f"{row.claim} ({row.source})", "bold")
-    _say(console, row.statement)
+    say(console, f"{row.claim} ({row.source})", "bold")
+    say(console, row.statement)
     if assumptions:
-        _say(console, f"assumptions: {assumptions}")
-    _say(console, f"verdict: {row.verdict}{'' if row.confirmed else ', AGAINST THIS RUN'}")
-    _say(console, f"evidence: {row.evidence}")
-    _say(console, f"random cases: {row.tried}, failed in {row.failed}, with slack in {row.strict}")
+        say(console, f"assumptions: {assumptions}")
+    say(console, f"verdict: {row.verdict}{'' if row.confirmed else ', AGAINST THIS RUN'}")
+    say(console, f"evidence: {row.evidence}")
+    say(console, f"random cases: {row.tried}, failed in {row.failed}, with slack in {row.strict}")
     if row.worst is not None:
-        _say(console, f"nearest to breaking it: {row.worst}")
+        say(console, f"nearest to breaking it: {row.worst}")
 
 
 @app.command("list")
 def list_names() -> None:
-    """List problems, solvers, readers and named instances."""
+    """List problems, solvers, readers, policies, named instances."""
     from .instances import library
 
-    console = _console()
+    console = open_console()
     for stem, entry in PROBLEMS.items():
-        _say(console, stem, "bold")
-        _say(console, f"solvers: {', '.join((*entry.solvers, *plugins()))}")
-        _say(console, f"settings: {', '.join(entry.settings)}")
+        say(console, stem, "bold")
+        say(console, f"solvers: {', '.join((*entry.solvers, *plugins()))}")
+        say(console, f"settings: {', '.join(entry.settings)}")
     console.print()
-    _say(console, "readers", "bold")
-    _say(console, ", ".join(READERS))
+    say(console, "readers", "bold")
+    say(console, ", ".join(READERS))
     console.print()
-    table = _columns("instance", "best", "known", "what", right=("best",))
+    say(console, "policies", "bold")
+    say(console, ", ".join((*POLICIES, *plugins("gangsched.policies"))))
+    console.print()
+    table = new_table("instance", "best", "known", "what", right=("best",))
     for found in map(library.entry, library.names()):
-        table.add_row(found.name, _shown(found.objective), _known(found), found.description)
+        table.add_row(found.name, shown(found.objective), _known(found), found.description)
     console.print(table)

@@ -166,6 +166,7 @@ POLICIES: Mapping[str, Callable[..., Policy]] = {
     "yarn-cs:backfill": _policy("baselines.yarn_cs.YarnCs", backfill=True),
     "allox": _policy("baselines.allox.Allox"),
     "tiresias-l": _policy("baselines.tiresias_l.TiresiasL"),
+    "themis": _policy("baselines.themis.Themis"),
     "themis-greedy": _policy("baselines.themis.ThemisGreedy"),
     "max-min-fairness": _policy("baselines.max_min_fairness.MaxMinFairness"),
     "finish-time-fairness": _policy("baselines.finish_time_fairness.FinishTimeFairness"),

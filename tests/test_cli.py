@@ -30,7 +30,7 @@ from gangsched.instances import Cluster, Instance, RingJob, Schedule, Segment, l
 from gangsched.instances.io import save, write_json
 from gangsched.solvers.io import load_result
 
-COMMANDS = ("solve", "compare", "describe", "demo", "reproduce", "theorems", "list")
+COMMANDS = ("solve", "compare", "replay", "describe", "demo", "reproduce", "theorems", "list")
 FAST = "first-fit,list_scheduling"  # no annealing
 
 
@@ -264,7 +264,7 @@ def test_solve_shows_one_bound_and_what_it_certifies(gangsched_: Gangsched) -> N
 
 
 def test_a_ratio_is_rounded_up() -> None:
-    assert [cli._ratio(value) for value in (1.0, 1.00001, 1.2, None)] == [
+    assert [cli.shown_ratio(value) for value in (1.0, 1.00001, 1.2, None)] == [
         "1.0000", "1.0001", "1.2000", "-",
     ]  # fmt: skip
 

@@ -1,0 +1,444 @@
+"""The command `replay`: policies over the jobs of a trace, side by side, against proven bounds."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from .registry import READERS, REPLAYED, lookup, policy, warm_up_policy
+from .screen import (
+    EXIT_FAILED,
+    ClusterFile,
+    GpusPerNode,
+    Interrupted,
+    Json,
+    Nodes,
+    Seed,
+    check_output,
+    cluster_of,
+    natural,
+    new_table,
+    only,
+    open_console,
+    progress_line,
+    reading,
+    say,
+    shortened,
+    shown_ratio,
+    whole,
+)
+
+MOST_LISTED = 5  # rejected jobs on the screen; the report has more, the JSON file all
+
+
+def replay(
+    trace: Annotated[str, typer.Argument(help="Trace file.")],
+    reader: Annotated[str, typer.Option(help=f"Its reader: {', '.join(READERS)}.")],
+    reader_option: Annotated[
+        list[str] | None,
+        typer.Option(help="Option of the reader, such as sizes=vc.csv; may be repeated."),
+    ] = None,
+    nodes: Nodes = None,
+    gpus_per_node: GpusPerNode = None,
+    cluster: ClusterFile = None,
+    policies: Annotated[
+        str,
+        typer.Option(
+            help="Policies, module:object or file.py:object, separated by commas; "
+            "`gangsched list` shows the names."
+        ),
+    ] = ",".join(REPLAYED),
+    begin: Annotated[
+        str | None,
+        typer.Option("--from", help="First submission to take: seconds of the trace, or a date."),
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option(help="Take submissions before: seconds of the trace, or a date.")
+    ] = None,
+    first: Annotated[
+        int | None, typer.Option(callback=whole, help="How many jobs: the first that can run.")
+    ] = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            help="Weights of the users: requested (the GPUs that their jobs request), equal, trace "
+            "(what the reader says), or a file of sizes of virtual clusters. By default trace "
+            "where the reader says something, else requested."
+        ),
+    ] = None,
+    round_length: Annotated[
+        int, typer.Option(callback=whole, help="Seconds between scheduling rounds.")
+    ] = 60,
+    lease: Annotated[int, typer.Option(callback=whole, help="Seconds of a lease.")] = 900,
+    overhead: Annotated[
+        int,
+        typer.Option(callback=natural, help="Seconds before a resumed job makes progress again."),
+    ] = 25,
+    asynchronous: Annotated[
+        bool, typer.Option("--asynchronous", help="Leases start with their jobs, not together.")
+    ] = False,
+    spread: Annotated[
+        bool, typer.Option("--spread", help="Jobs may take any free GPUs where nodes are split.")
+    ] = False,
+    seed: Seed = 0,
+    save_runs: Annotated[
+        Path | None, typer.Option(help="Folder that keeps every run, also an interrupted one.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the runs in the folder of --save-runs.")
+    ] = False,
+    json: Json = None,
+    report: Annotated[Path, typer.Option(help="HTML report to write.")] = Path("replay.html"),
+) -> None:
+    """Replay a trace under policies, against proven bounds.
+
+    Ctrl-C keeps the policies that have finished. Exit code 1 where a policy failed.
+    """
+    from .solvers.policy import Rules
+
+    with reading():
+        check_output(trace, json, report)
+        chosen = _policies(policies, seed)
+        rules = Rules(
+            round_length=round_length,
+            lease=lease,
+            overhead=overhead,
+            synchronous=not asynchronous,
+            spread=spread,
+        )
+        kept = _Kept.of(save_runs, tuple(chosen), resume)
+        room = {"nodes": nodes, "gpus-per-node": gpus_per_node, "cluster": cluster}
+        if cluster is not None:
+            only("--cluster", room, ("cluster",))
+        source = _read(
+            trace, reader, reader_option or (), cluster_of(*room.values()), (begin, until), first,
+            weights,
+        )  # fmt: skip
+        found = _run(source, chosen, rules, kept)
+    if not found.rows and not found.failed:
+        raise KeyboardInterrupt
+    _finish(source, found, report=report, json=json, kept=kept)
+
+
+# --- the jobs ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Source:
+    """An instance and how it came about."""
+
+    instance: Any
+    title: str
+    notes: tuple[str, ...]
+    rejected: tuple[tuple[str, str], ...]
+
+
+def _read(
+    path: str,
+    reader: str,
+    options: Sequence[str],
+    cluster: Any,
+    window: tuple[str | None, str | None],
+    first: int | None,
+    weights: str | None,
+) -> _Source:
+    from .instances.convert import to_instance
+
+    name = lookup("reader", READERS, reader)
+    given = _reader_options(name, options)
+    with progress_line(f"reading {Path(path).name}"):
+        loaded = READERS[name](path, **given)  # type: ignore[call-arg]
+        made = to_instance(
+            loaded,
+            cluster,
+            window=(_time(loaded, "from", window[0]), _time(loaded, "until", window[1])),
+            jobs=first,
+            weights=_weights(loaded, weights),
+        )
+    instance = made.instance
+    if not instance.jobs:
+        more = [reason for _, reason in made.rejected[:1]]
+        raise ValueError(f"{path}: no job can be run: {'; '.join([str(loaded.report), *more])}")
+    return _Source(
+        instance=instance,
+        title=_title(Path(path).name, instance),
+        notes=(str(loaded.report), *made.notes),
+        rejected=made.rejected,
+    )
+
+
+def _reader_options(name: str, texts: Sequence[str]) -> dict[str, str]:
+    """Return what ``name=value`` texts give the reader; refuse what it does not take."""
+    known = list(inspect.signature(READERS[name]).parameters)[1:]
+    given: dict[str, str] = {}
+    for text in texts:
+        option, sign, value = (part.strip() for part in text.partition("="))
+        option = option.replace("-", "_")
+        if not sign or not option:
+            raise ValueError(f"--reader-option: {text!r} is not of the form name=value")
+        if option not in known:
+            takes = f"takes {', '.join(known)}" if known else "takes none"
+            raise ValueError(f"--reader-option: reader {name!r} {takes}, not {option!r}")
+        if option in given:
+            raise ValueError(f"--reader-option: {option!r} occurs twice")
+        given[option] = value
+    return given
+
+
+def _time(trace: Any, name: str, text: str | None) -> int | None:
+    """Seconds of the trace."""
+    from .instances.convert import between
+
+    if text is None:
+        return None
+    if re.fullmatch(r"\d{1,15}", text, re.ASCII):
+        return int(text)
+    try:
+        return between(trace, text, None)[0]
+    except ValueError as error:
+        raise ValueError(f"--{name}: {error}") from None
+
+
+def _weights(trace: Any, text: str | None) -> Any:
+    """What :func:`to_instance` takes as weights."""
+    from .instances.traces import read_vc_sizes
+
+    own = {user.id: user.weight for user in trace.users}
+    if text is None:
+        return own if set(own.values()) - {1.0} else "requested"
+    if text in ("requested", "equal"):
+        return text
+    if text == "trace":
+        return own
+    day = None if trace.origin is None else trace.origin[:10]
+    sizes = {user.id: user.weight for user in read_vc_sizes(text, date=day)}
+    unknown = [job for job in trace.jobs if job.user not in sizes]
+    if unknown:
+        places = ", ".join(f"{job.id!r} of {job.user!r}" for job in unknown[:3])
+        more = ", ..." if len(unknown) > 3 else ""
+        raise ValueError(f"{text}: {len(unknown):,} jobs of users without a size: {places}{more}")
+    return sizes
+
+
+def _title(name: str, instance: Any) -> str:
+    cluster = instance.cluster
+    return f"{name}: {len(instance.jobs):,} jobs on {len(cluster.nodes)} nodes, {cluster.gpus} GPUs"
+
+
+# --- the policies --------------------------------------------------------------------------------
+
+
+def _policies(names: str, seed: int) -> dict[str, Any]:
+    from .analysis.run_plots import MOST_RUNS
+
+    found: dict[str, Any] = {}
+    for wish in names.split(","):
+        if not wish.strip():
+            raise ValueError(f"--policies: {names!r} has an empty name")
+        name, made = policy(wish.strip(), seed=seed)
+        if name in found:
+            raise ValueError(f"--policies: {name!r} occurs twice")
+        found[name] = made
+    if len(found) > MOST_RUNS:
+        raise ValueError(
+            f"--policies: {len(found)} policies, at most {MOST_RUNS} can be told apart"
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Where runs are kept from one replay to the next; nowhere without a folder."""
+
+    paths: Mapping[str, Path]
+    before: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, folder: Path | None, names: Sequence[str], resume: bool) -> _Kept:
+        from .analysis.run_io import load_run
+
+        if folder is None:
+            if resume:
+                raise ValueError("--resume needs the folder of an earlier replay: --save-runs")
+            return cls({}, {})
+        if resume and not folder.is_dir():
+            raise ValueError(f"{folder}: there is no such folder to resume from")
+        folder.mkdir(parents=True, exist_ok=True)
+        kind = "csv" if find_spec("pyarrow") is None else "parquet"
+        paths = {name: folder / f"{stem}.{kind}" for name, stem in _stems(names).items()}
+        old = [(n, p.with_suffix(s)) for n, p in paths.items() for s in (".csv", ".parquet")]
+        return cls(paths, {n: load_run(p) for n, p in old if resume and p.is_dir()})
+
+    def save(self, name: str, run: Any) -> None:
+        """Write a run as soon as it has ended, also when it was stopped."""
+        from .analysis.run_io import save_run
+
+        if name in self.paths and run is not self.before.get(name):
+            save_run(self.paths[name], run)
+
+
+def _stems(names: Sequence[str]) -> dict[str, str]:
+    """Return names of files, which differ where the names do."""
+    stems = {name: re.sub(r"[^A-Za-z0-9_-]+", "_", name) for name in names}
+    taken = list(stems.values())
+    return {
+        name: stem if taken.count(stem) == 1 else f"{stem}-{i}"
+        for i, (name, stem) in enumerate(stems.items(), start=1)
+    }
+
+
+def _run(source: _Source, policies: Mapping[str, Any], rules: Any, kept: _Kept) -> Any:
+    """Run the policies one after the other; compiling does not count as run time."""
+    from .analysis.replay import replay as run
+
+    with progress_line("preparing") as show:
+        for name in policies:
+            show(f"preparing {name} (the first run on a machine compiles)")
+            warm_up_policy(name)
+        return run(
+            source.instance,
+            policies,
+            rules=rules,
+            before=kept.before,
+            on_progress=partial(_progress, show, list(policies)),
+            on_run=kept.save,
+        )
+
+
+def _progress(
+    show: Callable[[str], None], names: Sequence[str], name: str, done: int, able: int
+) -> None:
+    place = f" ({names.index(name) + 1} of {len(names)})" if name in names else ""
+    jobs = f": {done:,} of {able:,} jobs complete" if able else ""
+    show(f"{name}{place}{jobs}")
+
+
+# --- what came out -------------------------------------------------------------------------------
+
+
+def _finish(source: _Source, found: Any, *, report: Path, json: Path | None, kept: _Kept) -> None:
+    """Show and write what a replay gave, finished or not."""
+    console = open_console()
+    written = [path for path in (report if found.rows else None, json) if path is not None]
+    try:
+        _show(console, source, found)
+    finally:  # also where the screen is a pipe that nobody reads to the end
+        with reading(), progress_line("writing the report"):
+            _write(source, found, report=report, json=json)
+    places = [*map(str, written), *sorted({str(path.parent) for path in kept.paths.values()})]
+    if places:
+        say(console, "written: " + ", ".join(places))
+    if found.interrupted:
+        raise Interrupted(f"interrupted, not finished: {', '.join(found.unfinished)}")
+    if any(not failure.refuted for failure in found.failed):
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _show(console: Console, source: _Source, found: Any) -> None:
+    say(console, source.title, "bold")
+    for note in (*source.notes, *_left_out(source, found)):
+        say(console, f"- {note}", "dim")
+    if found.rows:
+        console.print()
+        console.print(_times(found))
+        console.print()
+        console.print(_fairness(found))
+        console.print()
+        for line in _legend(found):
+            say(console, line, "dim")
+    for failure in found.failed:
+        how = "is refuted" if failure.refuted else "failed"
+        say(console, f"{failure.name} {how}: {shortened(failure.reason)}")
+
+
+def _left_out(source: _Source, found: Any) -> list[str]:
+    reasons = [reason for _, reason in source.rejected] + list(found.rejected.values())
+    if len(reasons) > MOST_LISTED:
+        reasons[MOST_LISTED:] = [f"... and {len(reasons) - MOST_LISTED:,} more rejected jobs"]
+    return reasons
+
+
+def _times(found: Any) -> Table:
+    """How soon jobs are complete."""
+    from .analysis.run_plots import duration
+
+    right = (
+        "mean\ncompletion", "certified\nratio", "99 %\ncompletion", "mean\nslowdown", "makespan",
+        "certified\nratio ", "GPUs\nin use", "preemptions", "runtime",
+    )  # fmt: skip
+    table = new_table("policy", *right, right=right)
+    for row in found.rows:
+        one = row.measures
+        table.add_row(
+            row.name,
+            duration(one["mean_completion"]),
+            shown_ratio(row.ratios.get("flow")),
+            duration(one["p99_completion"]),
+            f"{one['mean_slowdown']:,.2f}",
+            duration(one["makespan"]),
+            shown_ratio(row.ratios.get("makespan")),
+            "-" if one["utilisation"] is None else f"{one['utilisation']:.1%}",
+            f"{one['preemptions']:,}",
+            f"{row.run.runtime:.2f} s",
+        )
+    for failure in found.failed:
+        table.add_row(failure.name, "refuted" if failure.refuted else "failed")
+    return table
+
+
+def _fairness(found: Any) -> Table:
+    """How fair users and jobs are treated."""
+    right = (
+        "least rho\nof users",
+        "user-days\nbelow 1",
+        "least rho\nof jobs",
+        "jobs with\nrho < 0.95",
+    )
+    table = new_table("policy", *right, right=right)
+    for row in found.rows:
+        one = row.measures
+        shares = one["min_user_rho"], one["days_below"], one["min_rho"], one["loss"]
+        table.add_row(row.name, *(_degree(v, p) for v, p in zip(shares, (0, 1, 0, 1), strict=True)))
+    return table
+
+
+def _degree(value: float | None, percent: int) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.1%}" if percent else f"{value:.3f}"
+
+
+def _legend(found: Any) -> list[str]:
+    lines = []
+    for what, _, bound in found.fairness:
+        lines.append(f"at most {bound.value:.4f}: {what} ({bound.method}, verified)")
+    return lines
+
+
+def _write(source: _Source, found: Any, *, report: Path, json: Path | None) -> None:
+    from .analysis.replay_report import MEASURES, write_replay_report
+    from .instances.io import header, write_json
+
+    if json is not None:
+        made = {"title": source.title, "notes": source.notes, "rejected": source.rejected}
+        write_json(json, {**header("replay"), **found.to_dict(), "source": made})
+    if found.rows:
+        write_replay_report(
+            report,
+            found.runs,
+            title=source.title,
+            bounds={name: bound for name, bound in found.bounds.items() if name in MEASURES},
+            fairness=found.fairness,
+            notes=source.notes,
+            rejected=source.rejected,
+        )

@@ -1,0 +1,171 @@
+"""What the commands share: the screen, bad input, options, and the files that they write."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
+MOST = 10**6  # nodes, GPUs of a node, jobs: what memory surely holds
+MOST_SHOWN = 300  # characters of somebody else's error message
+
+
+class BadInput(Exception):
+    """Input that cannot be used; its text is shown as one line."""
+
+
+class Interrupted(Exception):
+    """Ctrl-C, after what was finished has been shown and written."""
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Turn what loaders and constructors say of bad input into :class:`BadInput`."""
+    try:
+        yield
+    except OSError as error:
+        place = error.filename or "file"
+        raise BadInput(f"{place}: {error.strerror or error}") from error
+    except KeyError as error:
+        raise BadInput(str(error.args[0])) from error
+    except (ValueError, TypeError, OverflowError) as error:
+        raise BadInput(str(error)) from error
+
+
+# --- screen --------------------------------------------------------------------------------------
+
+
+def open_console() -> Console:
+    """Standard output; wide enough for the tables where it is piped."""
+    width = None if sys.stdout.isatty() else 200
+    return Console(width=width, markup=False, highlight=False, emoji=False)
+
+
+def say(console: Console, text: str, style: str | None = None) -> None:
+    """Print one line, whatever the text holds."""
+    console.print(one_line(text), style=style, soft_wrap=not console.is_terminal)
+
+
+def one_line(text: str) -> str:
+    """Return a text without line breaks."""
+    return " ".join(text.split())
+
+
+def new_table(*names: str, right: Sequence[str] = ()) -> Table:
+    """Return a table with these headings; numbers stand on the right."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    for name in names:
+        if name in right:
+            table.add_column(name, justify="right", no_wrap=True)
+        else:
+            table.add_column(name, overflow="fold")
+    return table
+
+
+@contextmanager
+def progress_line(first: str) -> Iterator[Callable[[str], None]]:
+    """What runs now, on stderr, gone at the end; nothing where stderr is piped."""
+    if not sys.stderr.isatty():
+        yield lambda text: None
+        return
+    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(first, total=None)
+        yield lambda text: bar.update(task, description=text)
+
+
+def shown(value: float | None, form: str = ".10g") -> str:
+    """Return a number as text; a dash where there is none."""
+    return "-" if value is None else format(value, form)
+
+
+def shown_ratio(value: float | None) -> str:
+    """Return a ratio, rounded up; a dash where there is none."""
+    from .analysis.ratio import rounded_up
+
+    return "-" if value is None else f"{rounded_up(value):.4f}"
+
+
+def shortened(text: str) -> str:
+    """Return somebody else's message as one line that is not too long."""
+    text = one_line(text)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
+
+
+# --- options --------------------------------------------------------------------------------------
+
+
+def positive(value: float | None) -> float | None:
+    """Refuse an option that is not above 0."""
+    if value is not None and not value > 0:
+        raise typer.BadParameter(f"{value:g} is not above 0")
+    return value
+
+
+def whole(value: int | None) -> int | None:
+    """Refuse an option that memory does not surely hold."""
+    if value is not None and not 1 <= value <= MOST:
+        raise typer.BadParameter(f"{value} is not within 1 to {MOST}")
+    return value
+
+
+def natural(value: int) -> int:
+    """Refuse an option below 0."""
+    if value < 0:
+        raise typer.BadParameter(f"{value} is below 0")
+    return value
+
+
+Seed = Annotated[int, typer.Option(callback=natural, help="Seed of everything that is drawn.")]
+Json = Annotated[Path | None, typer.Option(help="Write the results as JSON.")]
+Nodes = Annotated[int | None, typer.Option(callback=whole, help="Nodes of the cluster.")]
+GpusPerNode = Annotated[int | None, typer.Option(callback=whole, help="GPUs of each node.")]
+ClusterFile = Annotated[Path | None, typer.Option(help="Instance file whose cluster is used.")]
+
+
+def only(what: str, given: Mapping[str, Any], allowed: Sequence[str]) -> None:
+    """Refuse options that would be ignored."""
+    for name, value in given.items():
+        if value is not None and name not in allowed:
+            raise ValueError(f"--{name} does not go with {what}")
+
+
+def cluster_of(nodes: int | None, gpus_per_node: int | None, file: Path | None) -> Any:
+    """Return the cluster that the options mean."""
+    from .instances import Cluster, Instance
+    from .instances.io import load
+
+    if file is not None:
+        loaded = load(file)
+        if not isinstance(loaded, Instance):
+            raise ValueError(f"--cluster: {file} is no instance file, so it has no cluster")
+        return loaded.cluster
+    if nodes is None or gpus_per_node is None:
+        raise ValueError("a trace needs a cluster: give --nodes and --gpus-per-node, or --cluster")
+    return Cluster.uniform(nodes=nodes, gpus_per_node=gpus_per_node)
+
+
+def check_output(source: str | None, *paths: Path | None) -> None:
+    """Refuse before the work, not after it, what cannot be written."""
+    wanted = [path for path in paths if path is not None]
+    if len({path.absolute() for path in wanted}) < len(wanted):
+        raise ValueError(f"{wanted[0]}: two outputs in one file")
+    for path in wanted:
+        if not path.absolute().parent.is_dir():
+            raise ValueError(f"{path}: folder {path.parent} does not exist")
+        if path.exists() and not path.is_file():
+            raise ValueError(f"{path}: is no regular file")
+        if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
+            raise ValueError(f"{path}: is not writable")
+        if source is not None and path.exists() and path.resolve() == Path(source).resolve():
+            raise ValueError(f"{path}: would replace the input")
