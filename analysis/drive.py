@@ -441,7 +441,7 @@ def _run(
     )
 
 
-def _parameters(policy: Policy) -> dict[str, Any]:
+def _parameters(policy: object) -> dict[str, Any]:
     """The fields of a policy that is a dataclass; others have none that can be seen."""
     if not is_dataclass(policy) or isinstance(policy, type):
         return {}

@@ -73,7 +73,7 @@ EVENT = np.dtype([("time", np.int64), ("job", np.int64), ("kind", np.int8)])
 class Machine(NamedTuple):
     """Everything that the compiled functions read and write."""
 
-    count: Ints
+    count: Ints  # type: ignore[assignment]  # not tuple.count
     params: Ints
     numbers: NDArray[np.float64]  # of the policy's rule
     jobs: NDArray[Any]
@@ -1332,7 +1332,7 @@ class Compiled:
         """When the policy may decide otherwise though nothing happens."""
         ask = getattr(self.policy, "next_change", None)
         if ask is None:
-            change = self.now + self.rules.round_length
+            change: int | None = self.now + self.rules.round_length
             if self.count[RUNS] == 0 and self.count[COMING] == self.count[ABLE]:
                 self.idle += 1
                 if self.idle * self.rules.round_length > MOST_IDLE:

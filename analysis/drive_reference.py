@@ -225,8 +225,8 @@ class Reference:
         chosen = set(selected)
         keep = [j for j in selected if j in expired]
         old = {j: self.held[j] for j in order if j in expired and j not in chosen}
-        for nodes in old.values():
-            self._give(nodes)
+        for given in old.values():
+            self._give(given)
         placed: dict[int, Nodes] = {}
         failed: set[int] = set()
         displacing = self.rules.patience is not None
@@ -255,13 +255,11 @@ class Reference:
                 if j in placed or j in keep or j in failed:
                     continue
                 back = old.get(j)
-                if back is not None and all(free[n] >= g for n, g in back.items()):
-                    nodes = back
-                else:
-                    nodes = self._place(j)
-                if nodes is not None:
-                    self._take(nodes)
-                    placed[j] = nodes
+                fits = back is not None and all(free[n] >= g for n, g in back.items())
+                there = back if fits else self._place(j)
+                if there is not None:
+                    self._take(there)
+                    placed[j] = there
         self._settle(order, keep, old, placed)
 
     def _due(self, j: int) -> bool:

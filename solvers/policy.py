@@ -116,7 +116,7 @@ def _record(ints: str, floats: str) -> np.dtype[Any]:
     )
 
 
-#: one job of a run. Constant: gang, work, release, first round, user, position by (release, number).
+#: one job of a run. Constant: gang, work, release, first round, user, place by (release, number).
 #: Changing: where it stands; seconds of service left when its segment began; since when it runs or
 #: waits; overhead at the head of its segment; GPU seconds of earlier segments; since when it is
 #: selected without finding a place. The second half is the compiled driver's own.
@@ -158,8 +158,8 @@ class Ledger:
             return column
         if name in OTHER_COLUMNS:
             table, own = OTHER_COLUMNS[name]
-            column = getattr(self, table)[own]
-            return column
+            other: NDArray[Any] = getattr(self, table)[own]
+            return other
         raise AttributeError(f"ledger has no column {name!r}")
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -304,7 +304,9 @@ class State:
     @property
     def user_attained(self) -> Ints:
         """GPU seconds that each user has held until now, (11)."""
-        return self._ledger.user_base + self._ledger.user_rate * self.now
+        base, rate = self._ledger.user_base, self._ledger.user_rate
+        attained: Ints = base + rate * self.now
+        return attained
 
     @property
     def user_gpus(self) -> Ints:
@@ -361,7 +363,7 @@ class Decision:
     False
     """
 
-    order: Sequence[int] = ()
+    order: Sequence[int] | Ints = ()
     blocking: bool = False
     suspend: Sequence[int] = ()
     kill: Sequence[int] = ()
@@ -394,8 +396,15 @@ class Policy(Protocol):
     True
     """
 
-    name: str
-    preempts: Preempts
+    @property
+    def name(self) -> str:
+        """What the policy is called in results."""
+        ...
+
+    @property
+    def preempts(self) -> Preempts:
+        """Which running jobs it may stop."""
+        ...
 
     def decide(self, state: State) -> Decision:
         """Return what should run from this round on."""

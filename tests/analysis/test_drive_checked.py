@@ -1,0 +1,146 @@
+"""Every run of the driver keeps the rules, whatever the policy, the engine and the cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gangsched.analysis.check_run import violations
+from gangsched.analysis.drive import drive
+from gangsched.analysis.run import Run
+from gangsched.instances import Cluster, Instance, Job, User
+from gangsched.solvers import LtgfPolicy, Stop
+from gangsched.solvers.baselines import (
+    Fifo,
+    Las,
+    Sjf,
+    Srtf,
+    Themis,
+    ThemisGreedy,
+    TiresiasL,
+    YarnCs,
+)
+from gangsched.solvers.baselines.allox import Allox
+from gangsched.solvers.baselines.finish_time_fairness import FinishTimeFairness
+from gangsched.solvers.baselines.max_min_fairness import MaxMinFairness
+from gangsched.solvers.policy import Decision, Policy, Preempts, State
+
+EXAMPLES = settings().max_examples // 4
+QUIET = 5_000  # seconds after which the wild policy calms down
+
+
+@dataclass
+class Wild:
+    """Suspends, kills, starts and orders at random, as far as it may; later first in, first out."""
+
+    preempts: Preempts = Preempts.ALWAYS
+    seed: int = 0
+    blocking: bool = False
+    name: str = "wild"
+
+    def decide(self, state: State) -> Decision:
+        if state.now > QUIET:
+            return Decision(order=state.waiting)
+        rng = np.random.default_rng([self.seed, state.now])
+        stopped = [int(j) for j in state.preemptible if rng.random() < 0.4]
+        kill = [j for j in stopped if rng.random() < 0.5]
+        idle = [*state.waiting.tolist(), *kill]
+        start = [(j, None) for j in rng.permutation(idle).tolist() if rng.random() < 0.3]
+        taken = {*stopped, *(j for j, _ in start)}
+        rest = [j for j in rng.permutation(state.candidates).tolist() if j not in taken]
+        return Decision(
+            suspend=[j for j in stopped if j not in kill],
+            kill=kill,
+            start=start,
+            order=[j for j in rest if rng.random() < 0.8],
+            blocking=self.blocking,
+        )
+
+
+POLICIES: dict[str, Policy] = {
+    "fifo": Fifo(),
+    "fifo without blocking": Fifo(blocking=False),
+    "sjf": Sjf(),
+    "srtf": Srtf(),
+    "las": Las(),
+    "tiresias-l": TiresiasL(thresholds=(60, 500)),
+    "themis": Themis(),
+    "themis-greedy": ThemisGreedy(),
+    "yarn-cs": YarnCs(backfill=True),
+    "allox": Allox(alpha=0.5),
+    "max-min-fairness": MaxMinFairness(),
+    "finish-time-fairness": FinishTimeFairness(),
+    "ltgf": LtgfPolicy(),
+    "ltgf by quota": LtgfPolicy(fair_share="quota", job_key="rho-minus", renewal_first=True),
+    "wild": Wild(),
+    "wild at leases": Wild(preempts=Preempts.LEASE, seed=1),
+    "wild and blocking": Wild(blocking=True, seed=2),
+}
+
+
+class Case(NamedTuple):
+    """An instance and the rules of its cluster."""
+
+    instance: Instance[Any]
+    rules: dict[str, Any]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """Few small nodes, contended; shrinks to one job on one node."""
+    sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
+    users = draw(st.lists(st.sampled_from([1.0, 2.5, 0.3]), max_size=3))
+    owners = [f"u{i}" for i in range(len(users))] or [""]
+    row = st.tuples(
+        st.integers(1, sum(sizes) + 1),
+        st.integers(1, 600),
+        st.integers(0, 300),
+        st.sampled_from(owners),
+        st.sampled_from([1.0, 1.0, 3.0]),
+    )
+    jobs = [
+        Job(id=f"j{i}", gpus=gpus, work=work, release=release, user=user, weight=weight)
+        for i, (gpus, work, release, user, weight) in enumerate(
+            draw(st.lists(row, min_size=1, max_size=8))
+        )
+    ]
+    round_length = draw(st.sampled_from([60, 10, 7]))
+    lease = draw(st.integers(1, 4)) * round_length - draw(st.integers(0, 3))
+    rules = {
+        "round_length": round_length,
+        "lease": lease,
+        "overhead": draw(st.integers(0, lease - 1)),
+        "synchronous": draw(st.booleans()),
+        "spread": draw(st.booleans()),
+        "patience": draw(st.sampled_from([None, 0, 120, 21_600])),
+    }
+    weights = [User(f"u{i}", weight) for i, weight in enumerate(users)]
+    return Case(Instance(Cluster.of_sizes(sizes), jobs, weights), rules)
+
+
+def checked(case: Case, policy: Policy, **how: Any) -> Run:
+    run = drive(case.instance, policy, **case.rules, **how)
+    assert violations(run, case.instance, preempts=policy.preempts) == []
+    return run
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@settings(max_examples=EXAMPLES)
+@given(case=cases(), data=st.data())
+def test_runs_keep_the_rules(name: str, case: Case, data: st.DataObject) -> None:
+    policy = POLICIES[name]
+    whole = checked(case, policy, engine="reference")
+    assert whole.stop is Stop.COMPLETED
+    assert checked(case, policy) == whole
+    if not isinstance(policy, Wild):
+        assert checked(case, policy, skip=False) == whole
+    until = data.draw(st.integers(0, whole.now), label="until")
+    part = checked(case, policy, until=until)
+    if part.checkpoint is not None:
+        assert checked(case, policy, resume=part.checkpoint) == whole
+    assert checked(case, policy, until=until, engine="reference") == part
