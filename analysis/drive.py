@@ -249,7 +249,7 @@ def _check(instance: Any, policy: Any) -> None:
     for job in instance.jobs:
         if job.work is None:
             raise ValueError(f"job {job.id!r}: work=None, driving needs seconds of service")
-        if max(job.release, job.work * job.gpus) > MOST_TIME:
+        if job.release > MOST_TIME or job.work * job.gpus > MOST_TIME:
             raise ValueError(
                 f"job {job.id!r}: release={job.release} or gpus * work={job.work * job.gpus} "
                 f"is above {MOST_TIME}"

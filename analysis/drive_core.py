@@ -1260,7 +1260,7 @@ class Compiled:
             rule.blocking,
         ]
         urgent = frozenset(getattr(policy, "urgent", ()))
-        ledger.jobs["urgency"] = [job.id not in urgent for job in instance.jobs]
+        ledger.jobs["urgency"] = [job.id not in urgent for job in instance.jobs] if urgent else 1
         self.machine = _new_machine(ledger, params, rule)
         self.kind = rule.kind
         self.ids = tuple(job.id for job in instance.jobs)
@@ -1492,13 +1492,14 @@ def _gangs(jobs: NDArray[Any]) -> NDArray[Any]:
 
 def _kinds(jobs: NDArray[Any], users: NDArray[Any]) -> NDArray[Any]:
     """Distinct (user, gang, weight), by user; each job learns which one it has."""
-    names = ["user", "gpus", "weight"]
-    table = np.stack([jobs[name].astype(float) for name in names], axis=1)
-    rows, kind_of = np.unique(table, axis=0, return_inverse=True)
-    jobs["kind_of"] = kind_of.ravel()
-    kinds = np.zeros(len(rows), dtype=KIND_OF_JOB)
-    for name, column in zip(("user", "gang", "weight"), rows.T, strict=True):
-        kinds[name] = column
+    code = np.zeros(jobs.size, dtype=np.int64)
+    for name in ("user", "gpus", "weight"):
+        values, which = np.unique(jobs[name], return_inverse=True)
+        code = code * max(1, values.size) + which
+    _, first, jobs["kind_of"] = np.unique(code, return_index=True, return_inverse=True)
+    kinds = np.zeros(first.size, dtype=KIND_OF_JOB)
+    for name, own in (("user", "user"), ("gang", "gpus"), ("weight", "weight")):
+        kinds[name] = jobs[own][first]
     users["first_kind"] = np.searchsorted(kinds["user"], np.arange(users.size), side="left")
     users["last_kind"] = np.searchsorted(kinds["user"], np.arange(users.size), side="right")
     return kinds
