@@ -343,8 +343,10 @@ def instance_hash(instance: Instance[Any]) -> str:
     Examples
     --------
     >>> from gangsched import Cluster
-    >>> instance_hash(Instance(Cluster.of_sizes([2]), []))[:8]
-    'e60b6a9e'
+    >>> small = Cluster.of_sizes([2])
+    >>> one, other = Instance(small, [], name="a"), Instance(small, [], name="b")
+    >>> instance_hash(one) == instance_hash(other), len(instance_hash(one))
+    (True, 64)
     """
     total = hashlib.sha256()
     for things in (instance.cluster.nodes, instance.users, instance.jobs):
