@@ -600,12 +600,17 @@ def reproduce(
         str | None, typer.Argument(help="What to reproduce, e.g. rar_ddls:fig4; without: a list.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for data and picture.")] = Path("out"),
+    trace: Annotated[
+        str | None,
+        typer.Option(help="Trace file, for figures that are computed on a trace too: ltgf:fig9."),
+    ] = None,
+    reader: Annotated[str | None, typer.Option(help=f"Its reader: {', '.join(READERS)}.")] = None,
 ) -> None:
     """Reproduce a paper's figure as data and picture.
 
     Writes JSON, CSV and PNG.
     """
-    from .analysis.reproduce import TARGETS
+    from .analysis.reproduce import TARGETS, takes_trace
     from .analysis.reproduce import reproduce as run
 
     console = open_console()
@@ -615,11 +620,20 @@ def reproduce(
         return
     with reading():
         key = lookup("target", TARGETS, target)
+        if (trace is None) != (reader is None):
+            raise ValueError("a trace needs --trace and --reader")
+        if trace is not None and not takes_trace(key):
+            raise ValueError(f"target {key!r}: takes no trace")
+        jobs = None
+        if trace is not None and reader is not None:
+            read = READERS[lookup("reader", READERS, reader)]
+            with progress_line(f"reading {Path(trace).name}"):
+                jobs = read(trace)
         out.mkdir(parents=True, exist_ok=True)
         if not os.access(out, os.W_OK):
             raise ValueError(f"{out}: is not writable")
         with progress_line(key) as show:
-            paths = run(key, out, progress=show)
+            paths = run(key, out, progress=show, trace=jobs)
     for path in paths:
         say(console, str(path))
 

@@ -443,6 +443,27 @@ def test_reproduce_lists_and_runs_targets(
     assert done == Outcome(0, "new/folder/toy.csv\n", "")
 
 
+def test_reproduce_takes_a_trace(
+    gangsched_: Gangsched, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Toy:
+        def write(self, folder: Path) -> tuple[Path, ...]:
+            return ()
+
+    seen = []
+
+    def toy(progress: Any, trace: Any = None) -> Toy:
+        seen.append(None if trace is None else len(trace.jobs))
+        return Toy()
+
+    monkeypatch.setitem(reproduce.TARGETS, "ltgf:toy", toy)
+    assert gangsched_("reproduce", "ltgf:toy").code == 0
+    trace = ("--trace", str(files / "trace.csv"), "--reader", "philly-csv")
+    done = gangsched_("reproduce", "ltgf:toy", *trace)
+    assert (done.code, done.err) == (0, "")
+    assert seen == [None, 5]  # its lines
+
+
 @pytest.mark.slow
 def test_reproduce_writes_a_figure(gangsched_: Gangsched) -> None:
     done = gangsched_("reproduce", "rar_ddls:fig5", "--out", "figures")
@@ -565,6 +586,11 @@ BAD = {
     "compare --setting paper-a": r"--problem is missing, one of",
     "reproduce rar_ddls:fig99": r"target 'rar_ddls:fig99' is not one of rar_ddls:f",
     "reproduce fig4": r"target 'fig4' is not one of rar_ddls:fig4",
+    "reproduce ltgf:fig9 --trace F/trace.csv": r"a trace needs --trace and --reader$",
+    "reproduce ltgf:fig9 --reader swf": r"a trace needs --trace and --reader$",
+    "reproduce ltgf:fig9 --trace F/trace.csv --reader xls": r"reader 'xls' is not one",
+    "reproduce ltgf:fig9 --trace F/no.csv --reader swf": r"F/no.csv: No such file or directory$",
+    "reproduce ltgf:fig6 --trace F/trace.csv --reader swf": r"'ltgf:fig6': takes no trace$",
     "theorems lemma-99": r"claim 'lemma-99' is not one of theorem-1, ",
     # numbers
     "solve rar-b-0 --seed -1": r"'--seed': -1 is below 0$",

@@ -4,25 +4,71 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from . import rar_ddls
+from . import ltgf, rar_ddls
 from .record import Check as Check
 from .record import Point as Point
 from .record import Reproduction as Reproduction
+from .study import Agreement as Agreement
+from .study import Row as Row
+from .study import Statement as Statement
+from .study import Study as Study
 
-__all__ = ["TARGETS", "Check", "Point", "Reproduction", "reproduce"]
+if TYPE_CHECKING:
+    from ...instances.traces import Trace
+
+__all__ = [
+    "TARGETS",
+    "Agreement",
+    "Check",
+    "Point",
+    "Reproduction",
+    "Row",
+    "Statement",
+    "Study",
+    "reproduce",
+    "takes_trace",
+]
 
 #: what can be reproduced, by its name on the command line
-TARGETS: dict[str, Callable[..., Reproduction]] = {
+TARGETS: dict[str, Callable[..., Reproduction | Study]] = {
     "rar_ddls:fig4": rar_ddls.fig4,
     "rar_ddls:fig5": rar_ddls.fig5,
     "rar_ddls:fig6": rar_ddls.fig6,
     "rar_ddls:fig7": rar_ddls.fig7,
+    "ltgf:fig6": ltgf.fig6,
+    "ltgf:fig9": ltgf.fig9,
+    "ltgf:fig10": ltgf.fig10,
+    "ltgf:fig11": ltgf.fig11,
+    "ltgf:fig12": ltgf.fig12,
+    "ltgf:fig13": ltgf.fig13,
+    "ltgf:fig14": ltgf.fig14,
 }
 
 
+def takes_trace(name: str) -> bool:
+    """Say whether a figure can be computed on a job trace too, which is no part of the project.
+
+    Parameters
+    ----------
+    name : str
+        One of `TARGETS`.
+
+    Examples
+    --------
+    >>> takes_trace("ltgf:fig13"), takes_trace("ltgf:fig6"), takes_trace("rar_ddls:fig4")
+    (True, False, False)
+    """
+    return name.startswith("ltgf:") and name != "ltgf:fig6"
+
+
 def reproduce(
-    name: str, out_dir: str | Path, progress: Callable[[str], None] | None = None
+    name: str,
+    out_dir: str | Path,
+    progress: Callable[[str], None] | None = None,
+    *,
+    trace: Trace | None = None,
 ) -> tuple[Path, ...]:
     """Recompute a figure and write its data and picture.
 
@@ -34,6 +80,9 @@ def reproduce(
         Made if it is not there; gets STEM-FIGURE.json, .csv and .png. The same bytes each time.
     progress : callable (str), optional
         Called after each instance with what has been done.
+    trace : Trace, optional
+        A job trace for figures that take one (:func:`takes_trace`). Without it they are computed on
+        synthetic jobs alone.
 
     Returns
     -------
@@ -44,6 +93,8 @@ def reproduce(
     ------
     KeyError
         Where `name` is unknown.
+    ValueError
+        Where a trace is given that the figure does not take.
 
     Examples
     --------
@@ -54,4 +105,8 @@ def reproduce(
     """
     if name not in TARGETS:
         raise KeyError(f"target {name!r} is not one of {', '.join(TARGETS)}")
-    return TARGETS[name](progress=progress).write(out_dir)
+    if trace is None:
+        return TARGETS[name](progress=progress).write(out_dir)
+    if not takes_trace(name):
+        raise ValueError(f"target {name!r}: takes no trace")
+    return TARGETS[name](progress=progress, trace=trace).write(out_dir)
