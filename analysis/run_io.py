@@ -37,7 +37,6 @@ from ..instances.tables import (
 )
 from ..solvers.policy import Rules
 from ..solvers.result import Stop
-from .drive import Checkpoint
 from .run import EventKind, Events, Records, Run
 
 __all__ = ["load_run", "run_from_dict", "run_to_dict", "save_run"]
@@ -128,6 +127,8 @@ def load_run(path: str | Path) -> Run:
             return run_from_dict(data)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
+    from .drive import Checkpoint  # numba takes a second to import
+
     head, tables = load_folder(path, "run", TABLES, optional={"devices"})
     checkpoint = Path(path) / CHECKPOINT
     try:

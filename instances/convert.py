@@ -218,9 +218,9 @@ def _able(jobs: Sequence[Job], cluster: Cluster) -> tuple[list[Job], tuple[tuple
     gpus: Counter[str] = Counter()
     for node in cluster.nodes:
         gpus[node.model] += node.gpus
-    able, rejected = [], []
+    able, rejected, total = [], [], cluster.gpus
     for job in jobs:
-        reason = _unable(job, cluster.gpus, gpus)
+        reason = _unable(job, total, gpus)
         if reason:
             rejected.append((job.id, reason))
         else:

@@ -10,8 +10,6 @@ from . import io as io
 from . import solvers as solvers
 from .analysis.bounds import best_bound as best_bound
 from .analysis.bounds import verify_bound as verify_bound
-from .analysis.drive import drive as drive
-from .analysis.online_bounds import online_bound as online_bound
 from .analysis.ratio import compare as compare
 from .analysis.ratio import ratio as ratio
 from .instances import Allocation as Allocation
@@ -36,21 +34,26 @@ if TYPE_CHECKING:
     from .analysis import plots as plots
     from .analysis import reproduce as reproduce
     from .analysis import theorems as theorems
+    from .analysis.drive import drive as drive
+    from .analysis.online_bounds import online_bound as online_bound
     from .solvers.exact import solve_exact as solve_exact
 
 __version__ = "0.1.0"
 
-# What needs matplotlib or Pyomo is imported when it is asked for: they take a second each.
+# What needs matplotlib, numba or Pyomo is imported when it is asked for: they take a second each.
 _LATER = {
-    "plots": ".analysis.plots",
-    "reproduce": ".analysis.reproduce",
-    "solve_exact": ".solvers.exact",
-    "theorems": ".analysis.theorems",
+    "drive": (".analysis.drive", "drive"),
+    "online_bound": (".analysis.online_bounds", "online_bound"),
+    "plots": (".analysis.plots", None),
+    "reproduce": (".analysis.reproduce", None),
+    "solve_exact": (".solvers.exact", "solve_exact"),
+    "theorems": (".analysis.theorems", None),
 }
 
 
 def __getattr__(name: str) -> _Any:
     if name not in _LATER:
         raise AttributeError(f"module 'gangsched' has no attribute {name!r}")
-    module = _import_module(_LATER[name], __name__)
-    return module if _LATER[name].endswith(f".{name}") else getattr(module, name)
+    place, attribute = _LATER[name]
+    module = _import_module(place, __name__)
+    return module if attribute is None else getattr(module, attribute)

@@ -1,15 +1,15 @@
 """Names of problems, solvers, settings, policies and readers, as the command line uses them.
 
 Names are the Python names with ``-`` for ``_``; both are accepted. Other people's solvers and
-policies take part as ``module:object`` or through the entry point groups ``gangsched.solvers`` and
-``gangsched.policies``. A solver is a callable ``(problem, *, seed, time_limit) -> Result``; a
-policy is a :class:`gangsched.solvers.Policy`, or a class or function that makes one.
+policies take part as ``module:object``, as ``file.py:object`` or through the entry point groups
+``gangsched.solvers`` and ``gangsched.policies``. A solver is a callable ``(problem, *, seed,
+time_limit) -> Result``; a policy is a :class:`gangsched.solvers.Policy`, or a class or function
+that makes one.
 """
 
 from __future__ import annotations
 
 import inspect
-import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import Any
 
 from .formulations.rar_ddls import RarDdls
@@ -44,6 +46,7 @@ __all__ = [
 ]
 
 Solver = Callable[..., Result[Any]]
+FOREIGN = "module:object or file.py:object"
 
 
 def _exact(problem: Any, *, seed: int = 0, time_limit: float | None = None) -> Result[Any]:
@@ -202,7 +205,8 @@ def lookup(kind: str, table: Mapping[str, Any], name: str) -> str:
 def solver(problem: str, name: str) -> tuple[str, Solver]:
     """Return the name and the function of a solver of `problem`.
 
-    Looks among the project's own solvers, then the entry points, then for ``module:object``.
+    Looks among the project's own solvers, then the entry points, then for ``module:object`` or
+    ``file.py:object``.
 
     Raises
     ------
@@ -220,18 +224,18 @@ def solver(problem: str, name: str) -> tuple[str, Solver]:
         return key, own[key]
     if name in plugins():
         return name, _foreign(name, plugins()[name].load)
-    module, _, attribute = name.partition(":")
-    if attribute and module.replace("_", "-") not in own:
+    module, colon, attribute = name.rpartition(":")
+    if colon and attribute and module.replace("_", "-") not in own:
         return name, _foreign(name, lambda: getattr(_module(module), attribute))
-    raise ValueError(
-        f"solver {name!r} is not one of {', '.join((*own, *plugins()))}, nor module:object"
-    )
+    names = ", ".join((*own, *plugins()))
+    raise ValueError(f"solver {name!r} is not one of {names}, nor {FOREIGN}")
 
 
 def policy(name: str, *, seed: int = 0) -> tuple[str, Policy]:
     """Return the name of a policy and a new one of its kind.
 
-    Looks among the project's own policies, then the entry points, then for ``module:object``.
+    Looks among the project's own policies, then the entry points, then for ``module:object`` or
+    ``file.py:object``.
 
     Parameters
     ----------
@@ -257,12 +261,11 @@ def policy(name: str, *, seed: int = 0) -> tuple[str, Policy]:
     offered = plugins("gangsched.policies")
     if name in offered:
         return name, _new(name, offered[name].load, seed)
-    module, _, attribute = name.partition(":")
-    if attribute and module.replace("_", "-") not in POLICIES:
+    module, colon, attribute = name.rpartition(":")
+    if colon and attribute and module.replace("_", "-") not in POLICIES:
         return name, _new(name, lambda: getattr(_module(module), attribute), seed)
-    raise ValueError(
-        f"policy {name!r} is not one of {', '.join((*POLICIES, *offered))}, nor module:object"
-    )
+    names = ", ".join((*POLICIES, *offered))
+    raise ValueError(f"policy {name!r} is not one of {names}, nor {FOREIGN}")
 
 
 def plugins(group: str = "gangsched.solvers") -> dict[str, EntryPoint]:
@@ -308,10 +311,40 @@ def warm_up_policy(name: str) -> None:
 
 
 def _module(name: str) -> Any:
-    """Import a module; the current folder comes last, where `python -m` has it first."""
-    if not {"", os.getcwd()} & set(sys.path):
-        sys.path.append(os.getcwd())
+    """Import a module, or a file that ends in .py.
+
+    The current folder comes last, where `python -m` has it first; so does the folder of a file.
+    """
+    if name.endswith(".py"):
+        return _file(Path(name))
+    _search(Path.cwd())
     return import_module(name)
+
+
+def _file(path: Path) -> Any:
+    """Import a file once, under a name that no installed module has."""
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    name = f"_gangsched_file_{path.resolve().with_suffix('')}".replace(".", "_")
+    if name not in sys.modules:
+        _search(path.resolve().parent)
+        spec = spec_from_file_location(name, path)
+        if spec is None or spec.loader is None:
+            raise ImportError("it cannot be loaded")
+        sys.modules[name] = module_from_spec(spec)  # where pickled policies look
+        try:
+            spec.loader.exec_module(sys.modules[name])
+        except BaseException:
+            del sys.modules[name]
+            raise
+    return sys.modules[name]
+
+
+def _search(folder: Path) -> None:
+    """Look for modules in a folder too, after all others."""
+    here = {"", str(folder)} if folder == Path.cwd() else {str(folder)}
+    if not here & set(sys.path):
+        sys.path.append(str(folder))
 
 
 def _loaded(kind: str, name: str, load: Callable[[], Any]) -> Any:

@@ -117,13 +117,10 @@ def replay(
             spread=spread,
         )
         kept = _Kept.of(save_runs, tuple(chosen), resume)
-        room = {"nodes": nodes, "gpus-per-node": gpus_per_node, "cluster": cluster}
         if cluster is not None:
-            only("--cluster", room, ("cluster",))
-        source = _read(
-            trace, reader, reader_option or (), cluster_of(*room.values()), (begin, until), first,
-            weights,
-        )  # fmt: skip
+            only("--cluster", {"nodes": nodes, "gpus-per-node": gpus_per_node}, ())
+        room = cluster_of(nodes, gpus_per_node, cluster)
+        source = _read(trace, reader, reader_option or (), room, (begin, until), first, weights)
         found = _run(source, chosen, rules, kept)
     if not found.rows and not found.failed:
         raise KeyboardInterrupt
@@ -157,7 +154,7 @@ def _read(
     name = lookup("reader", READERS, reader)
     given = _reader_options(name, options)
     with progress_line(f"reading {Path(path).name}"):
-        loaded = READERS[name](path, **given)  # type: ignore[call-arg]
+        loaded = READERS[name](path, **given)
         made = to_instance(
             loaded,
             cluster,

@@ -8,7 +8,6 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from ..formulations.ltgf_round import LtgfRound, Selection
 from .result import Bound, Result, Stop
@@ -138,6 +137,8 @@ def _assigned(
     users: Sequence[_User], fixed: Sequence[int], rest: int, gpus: int
 ) -> list[int] | None:
     """GPUs of the users, one at each fixed value or above and the others at `rest`; or None."""
+    from scipy.optimize import linear_sum_assignment  # takes half a second to import
+
     values = [*fixed, *[rest] * (len(users) - len(fixed))]
     never = gpus + 1
     known = {value: [user.cost(value) for user in users] for value in set(values)}

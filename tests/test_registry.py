@@ -8,7 +8,7 @@ import pytest
 
 from gangsched import registry
 from gangsched.formulations.io import PROBLEMS as FILE_PROBLEMS
-from gangsched.registry import PROBLEMS, lookup, plugins, solver, warm_up
+from gangsched.registry import PROBLEMS, lookup, plugins, policy, solver, warm_up
 from gangsched.solvers.baselines import first_fit
 
 EVERY = [(stem, name) for stem, entry in PROBLEMS.items() for name in entry.solvers]
@@ -77,7 +77,7 @@ def test_a_module_in_the_current_folder_is_found(module: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("best", r"solver 'best' is not one of sjf-bco, .*, exact, nor module:object$"),
+        ("best", r"^solver 'best' is not one of sjf-bco, .*, exact, nor module:object or file.py:"),
         ("sjf_bco:quick", r"solver 'sjf_bco:quick' is not one of sjf-bco"),
         ("", r"solver '' is not one of"),
         (":mine", r"solver ':mine' cannot be imported: ValueError"),
@@ -90,6 +90,39 @@ def test_a_module_in_the_current_folder_is_found(module: Path) -> None:
 def test_what_is_no_solver_is_refused(name: str, text: str) -> None:
     with pytest.raises(ValueError, match=text):
         solver("rar-ddls", name)
+
+
+def test_a_file_is_imported_once_wherever_it_is(module: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "random"  # beside it, and after the standard library's own
+    folder.mkdir()
+    (folder / "helping.py").write_text("seven = 7\n")
+    path = folder / "random.py"
+    path.write_text("import helping\nuses = []\ndef mine(problem, *, seed, time_limit):\n"
+                    "    uses.append(seed)\n    return len(uses) + helping.seven\n")  # fmt: skip
+    before = sys.modules.get("random")
+    for count in (1, 2):
+        name, function = solver("rar-ddls", f"{path}:mine")
+        assert name == f"{path}:mine"
+        assert function(None, seed=0, time_limit=None) == count + 7
+    assert sys.modules.get("random") is before
+    assert solver("rar-ddls", f"{module.name}:mine")[1](None, seed=3, time_limit=None) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, r"cannot be imported: FileNotFoundError: there is no file mine\.py$"),
+        ("1 / 0", r"cannot be imported: ZeroDivisionError"),
+        ("x = 1", r"cannot be imported: AttributeError: .* has no attribute 'Mine'"),
+    ],
+)
+@pytest.mark.usefixtures("module")
+def test_a_file_without_the_policy_is_refused(text: str | None, message: str) -> None:
+    if text is not None:
+        Path("mine.py").write_text(text)
+    for _ in range(2):
+        with pytest.raises(ValueError, match=message):
+            policy("mine.py:Mine")
 
 
 @pytest.mark.parametrize("text", ["1 / 0", "def f(:", "raise SystemExit(3)"])
