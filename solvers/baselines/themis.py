@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...instances.model import check_real
-from .._compiled import compiled
 from ..policy import Decision, Floats, Ints, Preempts, Rule, RuleKind, State, ranked
 
 __all__ = ["Themis", "ThemisGreedy", "auction"]
@@ -99,6 +98,8 @@ def auction(gains: ArrayLike, gangs: ArrayLike, gpus: int) -> NDArray[np.bool_]:
     >>> auction([5, 4, 4], [3, 2, 2], 4).tolist()
     [False, True, True]
     """
+    from .themis_core import knapsack  # numba takes a second to import
+
     gain = np.asarray(gains, dtype=np.int64)
     gang = np.asarray(gangs, dtype=np.int64)
     won = np.zeros(gain.size, dtype=bool)
@@ -109,28 +110,7 @@ def auction(gains: ArrayLike, gangs: ArrayLike, gpus: int) -> NDArray[np.bool_]:
     sorted_gang = gang[order]
     before = np.arange(gain.size) - np.searchsorted(sorted_gang, sorted_gang)
     able = np.sort(order[before < gpus // sorted_gang])
-    won[able] = _knapsack(gain[able], gang[able], gpus)
-    return won
-
-
-@compiled
-def _knapsack(gain: Any, gang: Any, gpus: Any) -> Any:
-    """Which items to take; ties to the earlier items."""
-    n = gain.size
-    best = np.zeros(gpus + 1, dtype=np.int64)
-    take = np.zeros((n, gpus + 1), dtype=np.bool_)
-    for i in range(n - 1, -1, -1):
-        for room in range(gpus, gang[i] - 1, -1):
-            value = best[room - gang[i]] + gain[i]
-            if value >= best[room]:
-                best[room] = value
-                take[i, room] = True
-    won = np.zeros(n, dtype=np.bool_)
-    room = gpus
-    for i in range(n):
-        if take[i, room]:
-            won[i] = True
-            room -= gang[i]
+    won[able] = knapsack(gain[able], gang[able], gpus)
     return won
 
 
