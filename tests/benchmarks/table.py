@@ -317,7 +317,7 @@ def progress(what: str) -> None:
         sys.stderr.write(f"{what}\n")
 
 
-def machine() -> str:
+def machine(command: str = COMMAND) -> str:
     """What the numbers were measured on and with."""
     cpu = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
@@ -327,7 +327,7 @@ def machine() -> str:
     parts = [f"Python {platform.python_version()}", *(f"{p} {version(p)}" for p in PACKAGES)]
     load = ", ".join(f"{x:.1f}" for x in os.getloadavg())
     return (
-        f"Measured {datetime.now(UTC):%Y-%m-%d %H:%M} UTC with `{COMMAND}` on {cpu}, "
+        f"Measured {datetime.now(UTC):%Y-%m-%d %H:%M} UTC with `{command}` on {cpu}, "
         f"{os.cpu_count()} cores; {', '.join(parts)}. Load average when it began: {load}."
     )
 
