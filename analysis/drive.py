@@ -364,10 +364,10 @@ def _restore(resume: Checkpoint, key: str, policy: Policy, rules: Rules) -> Engi
     if resume.instance_hash != key:
         raise ValueError("drive: resume is a checkpoint of another instance")
     machine = pickle.loads(resume.data)
-    if machine.policy.name != policy.name or _parameters(machine.policy) != _parameters(policy):
+    if machine.policy.name != policy.name or parameters_of(machine.policy) != parameters_of(policy):
         raise ValueError(
             f"drive: resume is a checkpoint of policy {machine.policy.name!r} "
-            f"{_parameters(machine.policy)}, not of {policy.name!r} {_parameters(policy)}"
+            f"{parameters_of(machine.policy)}, not of {policy.name!r} {parameters_of(policy)}"
         )
     if machine.rules != rules:
         raise ValueError(f"drive: resume is a checkpoint under {machine.rules}, not {rules}")
@@ -403,7 +403,7 @@ def _run(
     unfinished = stop in (Stop.INTERRUPTED, Stop.ITERATION_LIMIT)
     return Run(
         policy=policy.name,
-        parameters=_parameters(policy),
+        parameters=parameters_of(policy),
         rules=machine.rules,
         instance=instance.name,
         instance_hash=key,
@@ -443,7 +443,7 @@ def _run(
     )
 
 
-def _parameters(policy: object) -> dict[str, Any]:
+def parameters_of(policy: object) -> dict[str, Any]:
     """The fields of a policy that is a dataclass; others have none that can be seen."""
     if not is_dataclass(policy) or isinstance(policy, type):
         return {}

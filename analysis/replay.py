@@ -26,11 +26,11 @@ from ..solvers.policy import Policy, Rules
 from ..solvers.result import Bound, Stop
 from . import check_run, metrics
 from .certificates import InvalidCertificate, NoCertificate, verify_bound
-from .drive import PolicyError, drive, instance_hash, rejected_jobs
+from .drive import PolicyError, drive, instance_hash, parameters_of, rejected_jobs
 from .fluid_fairness import contended_bound, life_bound
 from .online_bounds import online_bound
 from .ratio import ratio, rounded_up
-from .run import Run
+from .run import Run, plain
 
 __all__ = ["Failure", "Replay", "Replayed", "replay"]
 
@@ -287,7 +287,7 @@ class _Replay:
         for name, policy in self.policies.items():
             try:
                 more = rejected_jobs(self.instance, policy, self.rules, ())
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 self._fail(name, error)
                 continue
             for j, reason in more.items():
@@ -295,10 +295,12 @@ class _Replay:
         return dict(sorted(found.items()))
 
     def _check_before(self, name: str, run: Run) -> None:
+        policy = self.policies[name]
         for what, old, new in (
             ("instance", run.instance_hash, instance_hash(self.instance)),
             ("rules", run.rules, self.rules),
-            ("policy", run.policy, self.policies[name].name),
+            ("policy", run.policy, policy.name),
+            ("parameters", run.parameters, plain(parameters_of(policy))),
             ("rejected jobs", dict(run.rejected).keys(), self.rejected.keys()),
         ):
             if old != new:
@@ -344,7 +346,7 @@ class _Replay:
                 )
             if run.stop is Stop.COMPLETED:
                 self._keep(name, run)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self._fail(name, error)
             return None
         return run
@@ -359,7 +361,7 @@ class _Replay:
         ratios = {name: _ratio(attained[name], bound) for name, bound in self.bounds.items()}
         self.rows.append(Replayed(name=name, run=run, measures=metrics.summary(run), ratios=ratios))
 
-    def _fail(self, name: str, error: Exception) -> None:
+    def _fail(self, name: str, error: BaseException) -> None:
         logger.debug("policy %s failed", name, exc_info=True)
         known = isinstance(error, PolicyError)  # its text names policy, time and cause
         text = str(error) if known else f"{type(error).__name__}: {error}"

@@ -208,7 +208,7 @@ class Run:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "user_weight", _frozen(self.user_weight, float))
-        object.__setattr__(self, "parameters", _listed(self.parameters))
+        object.__setattr__(self, "parameters", plain(self.parameters))
 
     @cached_property
     def gpus(self) -> int:
@@ -269,11 +269,12 @@ def _plain(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else str(value)
 
 
-def _listed(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Return parameters as a file gives them back: lists for tuples, plain numbers."""
     if isinstance(value, Mapping):
-        return {name: _listed(part) for name, part in value.items()}
+        return {name: plain(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_listed(part) for part in value]
+        return [plain(part) for part in value]
     return value.item() if isinstance(value, np.generic) else value
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
+from math import ceil
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,6 +35,7 @@ from .screen import (
     reading,
     say,
     shortened,
+    shown,
     shown_ratio,
     whole,
 )
@@ -353,9 +355,15 @@ def _show(console: Console, source: _Source, found: Any) -> None:
         console.print()
         for line in _legend(found):
             say(console, line, "dim")
-    for failure in found.failed:
-        how = "is refuted" if failure.refuted else "failed"
-        say(console, f"{failure.name} {how}: {shortened(failure.reason)}")
+    for line in _failures(found):
+        say(console, line)
+
+
+def _failures(found: Any) -> list[str]:
+    return [
+        f"{one.name} {'is refuted' if one.refuted else 'failed'}: {shortened(one.reason)}"
+        for one in found.failed
+    ]
 
 
 def _left_out(source: _Source, found: Any) -> list[str]:
@@ -366,14 +374,14 @@ def _left_out(source: _Source, found: Any) -> list[str]:
 
 
 def _times(found: Any) -> Table:
-    """How soon jobs are complete."""
+    """How soon jobs are complete, and how soon they could be."""
     from .analysis.run_plots import duration
 
-    right = (
+    heads = (
         "mean\ncompletion", "certified\nratio", "99 %\ncompletion", "mean\nslowdown", "makespan",
-        "certified\nratio ", "GPUs\nin use", "preemptions", "runtime",
+        "certified\nratio ",
     )  # fmt: skip
-    table = new_table("policy", *right, right=right)
+    table = new_table("policy", *heads, right=heads)
     for row in found.rows:
         one = row.measures
         table.add_row(
@@ -384,42 +392,76 @@ def _times(found: Any) -> Table:
             f"{one['mean_slowdown']:,.2f}",
             duration(one["makespan"]),
             shown_ratio(row.ratios.get("makespan")),
-            "-" if one["utilisation"] is None else f"{one['utilisation']:.1%}",
-            f"{one['preemptions']:,}",
-            f"{row.run.runtime:.2f} s",
         )
     for failure in found.failed:
         table.add_row(failure.name, "refuted" if failure.refuted else "failed")
+    jobs = len(found.instance.jobs) - len(found.rejected)
+    mean = {name: bound.value / jobs for name, bound in found.bounds.items()}
+    last = found.bounds.get("makespan")
+    table.add_section()
+    table.add_row(
+        "any policy",
+        _least(mean.get("flow"), duration),
+        "",
+        "",
+        _least(mean.get("slowdown"), lambda value: f"{value:,.2f}"),
+        _least(None if last is None else last.value, duration),
+        style="dim",
+    )
     return table
+
+
+def _least(value: float | None, write: Callable[[float], str]) -> str:
+    return "-" if value is None else f"≥ {write(value)}"
 
 
 def _fairness(found: Any) -> Table:
-    """How fair users and jobs are treated."""
-    right = (
-        "least rho\nof users",
-        "user-days\nbelow 1",
-        "least rho\nof jobs",
-        "jobs with\nrho < 0.95",
-    )
-    table = new_table("policy", *right, right=right)
+    """How fair users and jobs are treated, and what that takes."""
+    heads = (
+        "least rho\nof users", "user-days\nbelow 1", "least rho\nof jobs", "jobs with\nrho < 0.95",
+        "GPUs\nin use", "preemp-\ntions", "runtime",
+    )  # fmt: skip
+    table = new_table("policy", *heads, right=heads)
     for row in found.rows:
         one = row.measures
-        shares = one["min_user_rho"], one["days_below"], one["min_rho"], one["loss"]
-        table.add_row(row.name, *(_degree(v, p) for v, p in zip(shares, (0, 1, 0, 1), strict=True)))
+        table.add_row(
+            row.name,
+            shown(one["min_user_rho"], ".3f"),
+            shown(one["days_below"], ".1%"),
+            shown(one["min_rho"], ".3f"),
+            shown(one["loss"], ".1%"),
+            shown(one["utilisation"], ".1%"),
+            f"{one['preemptions']:,}",
+            f"{row.run.runtime:.2f} s",
+        )
+    for _, _, bound in found.fairness[:1]:
+        table.add_section()
+        table.add_row("any policy", "", "", f"≤ {_up(bound.value)}", style="dim")
     return table
 
 
-def _degree(value: float | None, percent: int) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.1%}" if percent else f"{value:.3f}"
+def _up(value: float) -> str:
+    return f"{ceil(1000 * value) / 1000:.3f}"
 
 
 def _legend(found: Any) -> list[str]:
-    lines = []
-    for what, _, bound in found.fairness:
-        lines.append(f"at most {bound.value:.4f}: {what} ({bound.method}, verified)")
-    return lines
+    """What the last rows and the less usual columns are."""
+    bounds = [found.bounds.get(name) for name in ("flow", "slowdown", "makespan")]
+    methods = ", ".join(dict.fromkeys(bound.method for bound in bounds if bound is not None))
+    known = (
+        "any policy: verified bounds. Not even one that knew all jobs in advance and could suspend "
+        f"and move them for free gets beyond ({methods}); ratios are to these bounds."
+    )
+    rho = (
+        "rho: GPU time that was got over the fair share (Ye et al. 2022), of jobs from their first "
+        "rounds. User-days: of the days on which a user had jobs."
+    )
+    peaks = sorted(found.fairness[1:], key=lambda peak: peak[2].value)
+    peak = [
+        f"How fair anyone could have been at a peak: at most {_up(bound.value)}, {what}."
+        for what, _, bound in peaks[:1]
+    ]
+    return [known, rho, *peak]
 
 
 def _write(source: _Source, found: Any, *, report: Path, json: Path | None) -> None:
@@ -436,6 +478,6 @@ def _write(source: _Source, found: Any, *, report: Path, json: Path | None) -> N
             title=source.title,
             bounds={name: bound for name, bound in found.bounds.items() if name in MEASURES},
             fairness=found.fairness,
-            notes=source.notes,
+            notes=(*source.notes, *_failures(found)),
             rejected=source.rejected,
         )
