@@ -11,12 +11,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .claim import Claim, Comparison, Row, Verdict, run
+from .ltgf_claims import LTGF
 from .rar_ddls_claims import RAR_DDLS
 
 __all__ = ["CLAIMS", "Claim", "Comparison", "Row", "Verdict", "run", "verdicts"]
 
 #: every claim by its id, paper by paper in the papers' order
-CLAIMS: Mapping[str, Claim[Any]] = {claim.id: claim for claim in RAR_DDLS}
+CLAIMS: Mapping[str, Claim[Any]] = {claim.id: claim for claim in (*RAR_DDLS, *LTGF)}
 
 
 def verdicts(
