@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ..formulations.fair_shares import FairShares
 from ..instances import Instance, Schedule
 from ..solvers.placement import place
-from ..solvers.policy import JOB, NODE, USER, Ledger, Phase, Policy, Rules
+from ..solvers.policy import JOB, NODE, USER, Ledger, Phase, Policy, RuleKind, Rules
 from ..solvers.result import Stop, versions
 from .drive_core import Compiled
 from .drive_reference import Reference
@@ -188,9 +188,11 @@ def drive(
         raise ValueError(f"drive: engine={engine!r} is not 'compiled' or 'reference'")
     able = len(instance.jobs) - len(rejected)
     stop, failure = Stop.COMPLETED, None
+    alone = isinstance(machine, Compiled) and machine.kind is not RuleKind.PYTHON
+    chunk = MANY if alone else FEW
     with _interrupts() as interrupted:
         try:
-            while (done := machine.advance(until, CHUNK[engine])) is None:
+            while (done := machine.advance(until, chunk)) is None:
                 if on_progress is not None:
                     on_progress(int(np.count_nonzero(machine.book.phase == Phase.FINISHED)), able)
                 if interrupted():
@@ -211,8 +213,8 @@ def drive(
     return run
 
 
-#: rounds between two looks at the outside
-CHUNK = {"compiled": 4096, "reference": 64}
+#: rounds between two looks at the outside: where Python decides, and of machine code
+FEW, MANY = 16, 4096
 
 
 @contextmanager

@@ -1,0 +1,605 @@
+"""`gangsched replay`: tables, files, interrupts and resuming, others' policies, bad traces."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from gangsched import Cluster, Instance, Job, User, cli, drive
+from gangsched.analysis import metrics, run_plots
+from gangsched.analysis.certificates import verify_bound
+from gangsched.analysis.run_io import load_run
+from gangsched.formulations.completion_time import CompletionTime
+from gangsched.instances.io import save
+from gangsched.solvers import Bound
+from gangsched.solvers.baselines import Fifo, Srtf
+
+Replay = Callable[..., tuple[int, str, str]]
+
+HEADER = "timestamp,duration,num_gpus,cluster"
+# hour and minute of the submission, seconds, GPUs, virtual cluster; on two nodes of four GPUs
+ROWS = [
+    ("01:00:10", 7_000, 8, "a"),
+    ("01:01:00", 600, 2, "b"),
+    ("01:02:30", 3_000, 4, "b"),
+    ("01:10:00", 90, 1, "a"),
+    ("03:00:00", 1_200, 8, "a"),
+    ("03:00:00", 45, 2, "c"),
+    ("03:05:00", 400, 6, "b"),
+]
+CLUSTER = ("--nodes", 2, "--gpus-per-node", 4)
+TRACE = ("log.csv", "--reader", "philly-csv", *CLUSTER)
+TWO = ("--policies", "fifo,srtf")
+
+# A policy by order of the gang, that others wrote, and policies that go wrong
+POLICIES = """
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from gangsched.solvers import Decision, Preempts
+
+
+class Widest:
+    name = "widest"
+    preempts = Preempts.NEVER
+
+    def decide(self, state):
+        waiting = state.waiting
+        return Decision(order=waiting[np.argsort(-state.gpus[waiting], kind="stable")])
+
+
+class Raises(Widest):
+    def decide(self, state):
+        raise KeyError("two\\nlines")
+
+
+class Leaves(Widest):
+    def decide(self, state):
+        sys.exit(3)
+
+
+class Invents(Widest):
+    def decide(self, state):
+        return Decision(order=[99])
+
+
+class Lazy(Widest):
+    def decide(self, state):
+        return Decision()
+
+
+class Rubbish(Widest):
+    def decide(self, state):
+        return "fifo"
+
+
+class Slow(Widest):
+    def decide(self, state):
+        Path("started").touch()
+        if not Path("go").exists():
+            time.sleep(0.2)
+        return super().decide(state)
+
+
+class NoPolicy:
+    pass
+"""
+
+
+def lines(rows: Sequence[tuple[str, int, int, str]]) -> list[str]:
+    return [HEADER, *(f"2017-10-07 {t},{s},{g},{vc}" for t, s, g, vc in rows)]
+
+
+@pytest.fixture
+def drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Replay:
+    """Run the command in this process, in a folder with the trace log.csv and theirs.py."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    Path("log.csv").write_text("\n".join(lines(ROWS)) + "\n")
+    Path("theirs.py").write_text(POLICIES)
+
+    def run(*args: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as caught:
+            cli.main(["replay", *map(str, args)])
+        seen = capsys.readouterr()
+        assert isinstance(caught.value.code, int)
+        return caught.value.code, seen.out, seen.err
+
+    return run
+
+
+@pytest.fixture
+def replay(drawn: Replay, monkeypatch: pytest.MonkeyPatch) -> Replay:
+    """The same without pictures in the report, which take most of the time."""
+    for name in ("overview", "user_fairness", "cluster_use"):
+        monkeypatch.setattr(run_plots, name, lambda runs: Figure(figsize=(1, 1)))
+    return drawn
+
+
+def expected() -> Instance[Job]:
+    """The instance of ROWS, made without a reader or a conversion."""
+    clocks = [tuple(map(int, t.split(":"))) for t, *_ in ROWS]
+    release = [3_600 * h + 60 * m + s - 3_610 for h, m, s in clocks]
+    jobs = [
+        Job(id=f"row{i}", gpus=g, release=r, work=s, user=vc)
+        for i, (r, (_, s, g, vc)) in enumerate(zip(release, ROWS, strict=True), 1)
+    ]
+    users = [User("a", weight=17), User("b", weight=12), User("c", weight=2)]
+    return Instance(Cluster.uniform(nodes=2, gpus_per_node=4), jobs, users, name="log")
+
+
+def table(out: str, heading: str) -> dict[str, list[str]]:
+    """Rows by policy of the table whose head has a word."""
+    text = out.splitlines()
+    head = next(i for i, line in enumerate(text) if heading in line)
+    start = next(i for i in range(head, len(text)) if text[i].startswith("──"))
+    rows = (re.split(r"\s{2,}", line.strip()) for line in text[start + 1 : start + 12])
+    found: dict[str, list[str]] = {}
+    for cells in rows:
+        if cells[0] in found or (cells == [""] and "any policy" in found):
+            break
+        if len(cells) > 1:
+            found[cells[0]] = cells[1:]
+    return found
+
+
+def test_the_json_file_has_what_driving_and_measuring_give(replay: Replay) -> None:
+    code, out, err = replay(*TRACE, *TWO, "--json", "r.json", "--lease", 600, "--overhead", 30)
+    assert (code, err) == (0, "")
+    assert out.endswith("written: replay.html, r.json\n")
+    data = json.loads(Path("r.json").read_text())
+    assert (data["format"], data["kind"], data["version"]) == ("gangsched", "replay", 1)
+    rules = data["rules"]
+    assert (rules["round_length"], rules["lease"], rules["overhead"]) == (60, 600, 30)
+    instance = expected()
+    for row, policy in zip(data["rows"], (Fifo(), Srtf()), strict=True):
+        run = drive(instance, policy, lease=600, overhead=30)
+        assert row["digest"] == run.digest()
+        assert row["measures"] == metrics.summary(run)
+        flow = Fraction(int((run.records.end - run.records.release).sum()))
+        assert row["ratios"]["flow"] == float(flow / Fraction(data["bounds"]["flow"]["value"]))
+    assert len(data["fairness"]) == 2  # over lives, and at the peak of the only day
+
+
+def test_every_bound_in_the_json_file_can_be_verified(replay: Replay) -> None:
+    replay(*TRACE, *TWO, "--json", "r.json")
+    bounds = json.loads(Path("r.json").read_text())["bounds"]
+    assert set(bounds) == {"flow", "completion", "slowdown", "makespan"}
+    measures: tuple[Any, ...] = tuple(bounds)
+    for measure in measures:
+        verify_bound(CompletionTime(expected(), measure), Bound(**bounds[measure]))
+
+
+def test_the_tables_show_each_policy_and_any_policy(replay: Replay) -> None:
+    code, out, err = replay(*TRACE, *TWO)
+    assert (code, err) == (0, "")
+    text = out.splitlines()
+    assert text[0] == "log.csv: 7 jobs on 2 nodes, 8 GPUs"
+    assert text[1] == "- 7 rows read, 7 jobs"
+    assert text[2] == "- log: 7 of the 7 jobs, 0 rejected"
+    assert text[3] == "- 3 users, weight by requested GPUs: a 17, b 12, c 2"
+    run = drive(expected(), Fifo())
+    times, fair = table(out, "certified"), table(out, "least rho")
+    assert list(times) == list(fair) == ["fifo", "srtf", "any policy"]
+    wait = (run.records.end - run.records.release).mean()
+    assert times["fifo"][0] == f"{wait / 3_600:.1f} h"
+    assert times["fifo"][4] == f"{run.records.end.max() / 3_600:.1f} h"
+    # 97,130 GPU seconds on 8 GPUs, but the last job comes at 7,490 and takes 400 s
+    assert float(times["fifo"][1]) > float(times["srtf"][1]) >= 1
+    # nobody can be complete sooner than its run time, nor on average
+    work = sum(s for _, s, _, _ in ROWS) / len(ROWS)
+    assert times["any policy"][0].startswith("≥ ")
+    assert float(times["any policy"][0].split()[1]) * 60 >= work - 30
+    assert fair["fifo"][0] == f"{np.nanmin(metrics.user_rho(run)):.3f}"
+    assert fair["fifo"][5] == "0"  # preemptions
+    assert fair["any policy"] == ["≤ 1.000"]
+
+
+def test_the_report_has_the_pictures_and_says_the_same(drawn: Replay) -> None:
+    drawn(*TRACE, *TWO, "--report", "night.html")
+    page = Path("night.html").read_text()
+    assert "2 policies ran 7 jobs of 3 users on 2 nodes with 8 GPUs." in page
+    for heading in ("How far from the best", "How fair anyone", "Fairness to users over time"):
+        assert heading in page
+    assert page.count("<svg") >= 3
+
+
+def test_the_same_command_gives_the_same_bytes(replay: Replay) -> None:
+    replay(*TRACE, "--policies", "fifo", "--json", "r.json")
+    before = json.loads(Path("r.json").read_text())
+    replay(*TRACE, "--policies", "fifo", "--json", "r.json")
+    after = json.loads(Path("r.json").read_text())
+    for data in (before, after):
+        for row in data["rows"]:
+            del row["timing"]
+    assert before == after
+
+
+def hours(*names: str) -> tuple[str, ...]:
+    return (*TRACE, "--policies", "fifo", "--json", "r.json", *names)
+
+
+@pytest.mark.parametrize(
+    ("args", "jobs"),
+    [
+        (("--from", "2017-10-07 03:00:00"), ["row5", "row6", "row7"]),
+        (("--from", "7190"), ["row5", "row6", "row7"]),  # the first submission is at 1:00:10
+        (("--from", "7191"), ["row7"]),
+        (("--until", "140"), ["row1", "row2"]),
+        (("--from", "100", "--until", "2017-10-07 03:00:00"), ["row3", "row4"]),
+        (("--first", "2"), ["row1", "row2"]),
+        (("--from", "2017-10-07 03:00", "--first", "1"), ["row5"]),
+    ],
+)
+def test_a_part_of_a_trace(replay: Replay, args: tuple[str, ...], jobs: list[str]) -> None:
+    runs = ("--save-runs", "runs")
+    assert replay(*hours(*args), *runs)[0] == 0
+    (folder,) = Path("runs").iterdir()
+    assert list(load_run(folder).records.id) == jobs
+
+
+@pytest.mark.parametrize(
+    ("args", "weights"),
+    [
+        ((), [17, 12, 2]),
+        (("--weights", "equal"), [1, 1, 1]),
+        (("--weights", "requested"), [17, 12, 2]),
+        (("--weights", "trace"), [1, 1, 1]),  # this format has no weights
+        (("--weights", "sizes.csv"), [24, 8, 8, 16]),  # nodes of 8 GPUs; d has no jobs
+    ],
+)
+def test_weights_of_the_users(replay: Replay, args: tuple[str, ...], weights: list[float]) -> None:
+    Path("sizes.csv").write_text("vc,num\na,3\nb,1\nc,1\nd,2\n")
+    assert replay(*hours(*args), "--save-runs", "runs")[0] == 0
+    (folder,) = Path("runs").iterdir()
+    assert load_run(folder).user_weight.tolist() == weights
+
+
+def test_a_reader_gets_its_options(replay: Replay) -> None:
+    Path("sizes.csv").write_text("vc,num\na,3\nb,1\n")
+    rows = ["job_id,vc,gpu_num,state,submit_time,duration"]
+    rows += [f"{i},{vc},1,COMPLETED,2020-08-25 10:0{i}:00,60" for i, vc in enumerate("abc")]
+    Path("helios.csv").write_text("\n".join(rows) + "\n")
+    code, out, _ = replay(
+        "helios.csv", "--reader", "helios", "--reader-option", "sizes=sizes.csv", *CLUSTER,
+        "--policies", "fifo",
+    )  # fmt: skip
+    assert code == 0
+    assert "2 users, weight as given: a 24, b 8" in out
+    assert "[line 4]" in out  # c has no size: its job is counted with its row
+    step = ["ResNet-18 (batch size 32)", "python3 main.py", "--num_steps", "1", "6600", "0.0", "2"]
+    Path("a.trace").write_text("\t".join(step) + "\n")
+    Path("speeds.csv").write_text("job_type,steps_per_second\nResNet-18 (batch size 32),66\n")
+    done = replay(
+        "a.trace", "--reader", "gavel", "--reader-option", "steps-per-second=speeds.csv", *CLUSTER,
+        "--policies", "fifo",
+    )  # fmt: skip
+    assert done[0] == 0
+    assert "1 rows read, 1 jobs" in done[1]
+
+
+def test_the_cluster_of_an_instance_file(replay: Replay) -> None:
+    save("cluster.json", Instance(Cluster.of_sizes([8, 2]), []))
+    code, out, _ = replay(
+        "log.csv", "--reader", "philly-csv", "--cluster", "cluster.json", "--policies", "fifo"
+    )
+    assert code == 0
+    assert out.startswith("log.csv: 7 jobs on 2 nodes, 10 GPUs\n")
+
+
+def test_jobs_that_cannot_run_are_listed_and_counted(replay: Replay) -> None:
+    rows = [(f"0{i}:00:00", 60, 9 + i, "a") for i in range(7)] + [("08:00:00", 60, 1, "a")]
+    rows += [("08:01:00", 60, 5, "a")]  # no consolidated place: nodes of 4, 3 and 1
+    Path("wide.csv").write_text("\n".join(lines(rows)) + "\n")
+    save("cluster.json", Instance(Cluster.of_sizes([4, 3, 1]), []))
+    wide = ("wide.csv", "--reader", "philly-csv", "--cluster", "cluster.json", "--policies", "fifo")
+    code, out, _ = replay(*wide, "--json", "r.json")
+    assert code == 0
+    assert "2 of the 9 jobs, 7 rejected" in out
+    assert "- job 'row1': gpus=9 exceeds the cluster's 8\n" in out
+    data = json.loads(Path("r.json").read_text())
+    left_out = [*data["source"]["rejected"], *data["rejected"]]
+    assert [job for job, _ in left_out][:7] == [f"row{i}" for i in range(1, 8)]
+    more = len(left_out) - 5
+    assert f"... and {more} more rejected jobs\n" in out
+    assert "7 rejected" in Path("replay.html").read_text()
+
+
+# --- what a row can have wrong -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "message"),
+    [
+        ("negative", ["2017-10-07 05:00:00,-5,1,a"], r"line 9: duration=-5 is below 0$"),
+        ("not a number", ["2017-10-07 05:00:00,5,two,a"], r"line 9: num_gpus='two' is not an int"),
+        ("not a time", ["yesterday,5,1,a"], r"line 9: timestamp='yesterday' is not a time"),
+        ("fields", ["2017-10-07 05:00:00,5,1"], r"line 9: 3 fields, not the 4 of the header$"),
+        ("quotation mark", ['"2017,5,1,a'], r"line 9: not CSV"),
+    ],
+)
+def test_a_row_that_cannot_be_understood_is_refused_with_its_place(
+    replay: Replay, name: str, rows: list[str], message: str
+) -> None:
+    Path("bad.csv").write_text("\n".join([*lines(ROWS), *rows]) + "\n")
+    code, out, err = replay("bad.csv", "--reader", "philly-csv", *CLUSTER)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1, name
+    assert re.search(r"^gangsched: error: bad\.csv: " + message, err)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (["2017-10-07 00:10:00,60,1,a"], "out of order: 1 [line 9], sorted"),
+        (
+            ["2017-10-07 05:00:00,0,1,a"],
+            "7 jobs, 1 skipped (zero duration: 1 [line 9])",
+        ),
+        (["2017-10-07 05:00:00,9,0,a"], "7 jobs, 1 skipped (no GPUs: 1 [line 9])"),
+        (["None,9,1,a", ",9,1,a"], "2 skipped (unknown submission: 2 [line 9, line 10])"),
+        (["2017-10-07 05:00:00,,1,a"], "1 skipped (unknown duration: 1 [line 9])"),
+    ],
+)
+def test_a_row_without_a_usable_job_is_counted_with_its_place(
+    replay: Replay, rows: list[str], message: str
+) -> None:
+    Path("bad.csv").write_text("\n".join([*lines(ROWS), *rows]) + "\n")
+    code, out, err = replay("bad.csv", *TRACE[1:], "--policies", "fifo", "--json", "r.json")
+    assert (code, err) == (0, "")
+    assert message in out
+    assert message in json.loads(Path("r.json").read_text())["source"]["notes"][0]
+    assert message in Path("replay.html").read_text()
+
+
+def test_a_job_id_that_occurs_twice_is_refused(replay: Replay) -> None:
+    rows = ["job_id,submission_time,duration,num_gpu", "x,0,60,1", "y,5,60,1", "x,9,60,1"]
+    Path("bad.csv").write_text("\n".join(rows) + "\n")
+    code, out, err = replay("bad.csv", "--reader", "itp", *CLUSTER)
+    assert (code, out) == (2, "")
+    assert "bad.csv: line 4: job_id='x' occurs at line 2 too, it is unique" in err
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("log.csv",), "Missing option '--reader'"),
+        (("log.csv", "--reader", "xls", *CLUSTER), "reader 'xls' is not one of "),
+        (("none.csv", "--reader", "philly-csv", *CLUSTER), "none.csv: No such file"),
+        (("empty.csv", "--reader", "philly-csv", *CLUSTER), "empty.csv: line 1: the file is empty"),
+        (("log.csv", "--reader", "helios", *CLUSTER), "log.csv: line 1: column "),
+        (("header.csv", "--reader", "philly-csv", *CLUSTER), "no job can be run: 0 rows read"),
+        (("wide.csv", "--reader", "philly-csv", *CLUSTER), "no job can be run: 1 rows read"),
+        (("broken.csv.gz", "--reader", "philly-csv", *CLUSTER), "broken.csv.gz: "),
+        (("log.csv", "--reader", "philly-csv"), "give --nodes and --gpus-per-node, or --cluster"),
+        (("log.csv", "--reader", "philly-csv", "--nodes", 0), "0 is not within 1 to "),
+        ((*TRACE, "--cluster", "log.csv"), "--nodes does not go with --cluster"),
+        ((*TRACE, "--policies", "best"), "policy 'best' is not one of fifo, "),
+        ((*TRACE, "--policies", "fifo,,srtf"), "has an empty name"),
+        ((*TRACE, "--policies", "fifo,fifo"), "'fifo' occurs twice"),
+        ((*TRACE, "--policies", "none.py:P"), "FileNotFoundError: there is no file none.py"),
+        ((*TRACE, "--policies", "theirs.py:Gone"), "has no attribute 'Gone'"),
+        ((*TRACE, "--policies", "theirs.py:NoPolicy"), "which has no name, preempts or dec"),
+        ((*TRACE, "--reader-option", "work"), "'work' is not of the form name=value"),
+        ((*TRACE, "--reader-option", "work=span"), "reader 'philly-csv' takes none, not 'work'"),
+        (
+            ("log.csv", "--reader", "helios", *CLUSTER, "--reader-option", "size=x"),
+            "reader 'helios' takes sizes, date, not 'size'",
+        ),
+        (
+            ("log.csv", "--reader", "helios", *CLUSTER, *["--reader-option", "date=x"] * 2),
+            "--reader-option: 'date' occurs twice",
+        ),
+        (("log.csv", "--reader", "gavel", *CLUSTER), "log.csv"),
+        ((*TRACE, "--from", "soon"), "--from: start='soon' is not a date of the form"),
+        ((*TRACE, "--from", "9", "--until", "3"), "ends before it starts"),
+        ((*TRACE, "--from", "999999999"), "has none of its jobs"),
+        ((*TRACE, "--first", 8), "jobs=8 exceeds the 7 jobs of 'log' that can run"),
+        ((*TRACE, "--weights", "sizes.csv"), "sizes.csv: 3 jobs of users without a size: 'row2'"),
+        ((*TRACE, "--weights", "fair"), "fair: No such file"),
+        ((*TRACE, "--overhead", 900), "overhead=900 is not below the lease of 900 s"),
+        ((*TRACE, "--overhead", -1), "-1 is below 0"),
+        ((*TRACE, "--round-length", 0), "0 is not within 1 to "),
+        ((*TRACE, "--report", "no/r.html"), "folder no does not exist"),
+        ((*TRACE, "--report", "log.csv"), "would replace the input"),
+        ((*TRACE, "--report", "x", "--json", "x"), "two outputs in one file"),
+        ((*TRACE, "--resume"), "--resume needs the folder of an earlier replay: --save-runs"),
+        ((*TRACE, "--resume", "--save-runs", "new"), "new: there is no such folder to resume from"),
+        ((*TRACE, "--save-runs", "log.csv"), "log.csv: "),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line(replay: Replay, args: tuple[object, ...], message: str) -> None:
+    Path("empty.csv").touch()
+    Path("header.csv").write_text(HEADER + "\n")
+    Path("wide.csv").write_text("\n".join(lines([("01:00:00", 60, 9, "a")])) + "\n")
+    Path("broken.csv.gz").write_bytes(gzip.compress(b"timestamp\n" * 100)[:-9])
+    Path("sizes.csv").write_text("vc,num\na,3\nc,1\n")
+    code, out, err = replay(*args)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert err.startswith("gangsched: error: ")
+    assert message in err
+    assert not Path("replay.html").exists()
+
+
+def test_no_more_policies_than_can_be_told_apart(replay: Replay) -> None:
+    names = [f"Widest{i}" for i in range(40)]
+    Path("theirs.py").write_text(POLICIES + "".join(f"\n{name} = Widest" for name in names))
+    code, _, err = replay(*TRACE, "--policies", ",".join(f"theirs.py:{name}" for name in names))
+    assert code == 2
+    assert "--policies: 40 policies, at most " in err
+
+
+# --- policies of others --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("place", ["theirs.py", "./theirs.py", "theirs"])
+def test_a_policy_of_somebody_else(
+    replay: Replay, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(Path.cwd()))
+    monkeypatch.delitem(sys.modules, "theirs", raising=False)
+    code, out, err = replay(*TRACE, "--policies", f"fifo,{place}:Widest", "--json", "r.json")
+    assert (code, err) == (0, "")
+    assert list(table(out, "certified")) == ["fifo", f"{place}:Widest", "any policy"]
+    rows = json.loads(Path("r.json").read_text())["rows"]
+    assert [row["policy"] for row in rows] == ["fifo", "widest"]
+    # the gang of 8 that comes first holds everything until 7,000; then 4 + 2 + 1, the widest first
+    assert rows[1]["measures"]["finished"] == 7
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        ("Raises", "policy 'widest' at 0: KeyError: 'two\\nlines'"),
+        ("Leaves", "SystemExit: 3"),
+        ("Invents", "policy 'widest' at 0: ValueError: policy 'widest' at 0: orders job 99"),
+        ("Lazy", "leaves 7 jobs waiting for ever"),
+        ("Rubbish", "policy 'widest' at 0: AttributeError: 'str' object has no attribute"),
+    ],
+)
+def test_a_policy_that_goes_wrong_fails_alone(replay: Replay, policy: str, reason: str) -> None:
+    name = f"theirs.py:{policy}"
+    code, out, err = replay(*TRACE, "--policies", f"fifo,{name},srtf", "--json", "r.json")
+    assert (code, err) == (1, "")
+    assert list(table(out, "certified")) == ["fifo", "srtf", name, "any policy"]
+    assert table(out, "certified")[name] == ["failed"]
+    assert f"{name} failed: " in out
+    assert reason in out
+    data = json.loads(Path("r.json").read_text())
+    assert [row["name"] for row in data["rows"]] == ["fifo", "srtf"]
+    assert [row["name"] for row in data["failed"]] == [name]
+    assert f"{name} failed: " in Path("replay.html").read_text()
+
+
+def test_without_a_run_there_is_no_report(replay: Replay) -> None:
+    code, out, err = replay(*TRACE, "--policies", "theirs.py:Raises", "--json", "r.json")
+    assert (code, err) == (1, "")
+    assert "theirs.py:Raises failed: " in out
+    assert out.endswith("written: r.json\n")
+    assert not Path("replay.html").exists()
+
+
+# --- kept runs, interrupts, terminals ------------------------------------------------------------
+
+
+def test_kept_runs_are_taken_only_when_asked_and_when_they_fit(replay: Replay) -> None:
+    kept = (*TRACE, "--policies", "fifo,theirs.py:Widest", "--save-runs", "runs")
+    assert replay(*kept)[0] == 0
+    folders = sorted(Path("runs").iterdir())
+    assert [folder.stem for folder in folders] == ["fifo", "theirs_py_Widest"]
+    run = load_run(folders[0])
+    assert run == drive(expected(), Fifo())
+    stamp = [(folder / "run.json").read_bytes() for folder in folders]
+    code, out, _ = replay(*kept, "--resume")
+    assert code == 0
+    assert [(folder / "run.json").read_bytes() for folder in folders] == stamp  # not even rewritten
+    assert table(out, "least rho")["fifo"][-1] == f"{run.runtime:.2f} s"
+    for change in (("--lease", 600), ("--first", 3), ("--nodes", 3)):
+        code, out, err = replay(*kept, "--resume", *change)
+        assert (code, out) == (2, "")
+        assert re.search(r"the earlier run of 'fifo' is of other (rules|instance)\n$", err)
+    assert replay(*kept, "--first", 3)[0] == 0  # without --resume they are replaced
+    assert len(load_run(folders[0]).records) == 3
+
+
+def command(*args: object) -> list[str]:
+    return [sys.executable, "-m", "gangsched", "replay", *map(str, args)]
+
+
+def environment() -> dict[str, str]:
+    hidden = ("FORCE_COLOR", "COLUMNS", "LINES", "NO_COLOR")
+    return {k: v for k, v in os.environ.items() if k not in hidden}
+
+
+def wait_for(path: Path, process: subprocess.Popen[Any]) -> None:
+    for _ in range(1200):
+        if path.exists() or process.poll() is not None:
+            return
+        time.sleep(0.1)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is another thing there")
+def test_an_interrupt_keeps_what_is_finished_and_can_be_resumed(
+    replay: Replay, tmp_path: Path
+) -> None:
+    names = ("--policies", "fifo,theirs.py:Slow,srtf")
+    args = (*TRACE, *names, "--json", "r.json", "--save-runs", "runs")
+    process = subprocess.Popen(
+        command(*args), cwd=tmp_path, env=environment(), text=True, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    wait_for(tmp_path / "started", process)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert err == "gangsched: interrupted, not finished: theirs.py:Slow, srtf\n"
+    assert list(table(out, "certified")) == ["fifo", "any policy"]
+    data = json.loads((tmp_path / "r.json").read_text())
+    assert data["unfinished"] == ["theirs.py:Slow", "srtf"]
+    assert "1 policy ran 7 jobs" in (tmp_path / "replay.html").read_text()
+    Path("go").touch()
+    assert replay(*args, "--resume")[0] == 0
+    resumed = json.loads(Path("r.json").read_text())
+    assert replay(*args)[0] == 0
+    whole = json.loads(Path("r.json").read_text())
+    digests = [[row["digest"] for row in data["rows"]] for data in (resumed, whole)]
+    assert digests[0] == digests[1]
+    assert len(digests[0]) == 3
+
+
+def seen_on_a_terminal(args: Sequence[object], cwd: Path) -> str:
+    """What a command writes on a terminal of 80 columns."""
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        command(*args), cwd=cwd, env={**environment(), "TERM": "xterm"}, stdin=follower,
+        stdout=follower, stderr=follower, close_fds=True,
+    )  # fmt: skip
+    os.close(follower)
+    seen = b""
+    try:
+        while part := os.read(leader, 4096):
+            seen += part
+    except OSError:  # the other end is closed
+        pass
+    os.close(leader)
+    assert process.wait(120) == 0
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.decode())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals")
+def test_progress_is_shown_on_a_terminal_only(replay: Replay, tmp_path: Path) -> None:
+    text = seen_on_a_terminal((*TRACE, *TWO), tmp_path)
+    assert "reading log.csv" in text or "preparing fifo" in text
+    assert max(map(len, re.split(r"[\r\n]+", text))) <= 80
+    assert "certified" in text
+    code, _, err = replay(*TRACE, *TWO)
+    assert (code, err) == (0, "")
+
+
+def test_progress_names_policy_and_jobs() -> None:
+    from gangsched import replaying
+
+    told: list[str] = []
+    replaying._progress(told.append, ["fifo", "srtf"], "srtf", 1200, 5000)
+    replaying._progress(told.append, ["fifo", "srtf"], "bounds", 0, 0)
+    assert told == ["srtf (2 of 2): 1,200 of 5,000 jobs complete", "bounds"]
