@@ -75,13 +75,14 @@ def solve_exact(
     *,
     form: str | None = None,
     time_limit: float | None = None,
+    work_limit: int | None = None,
     warm_start: Any = "auto",
     solver: str = "highs",
 ) -> Result[Any]:
-    """Solve a problem to proven optimality, or as far as the time limit allows.
+    """Solve a problem to proven optimality, or as far as the limits allow.
 
-    Guarantee: without a time limit, and up to the solver's tolerances, an optimal solution or a
-    proof that there is none; at a time limit, or Ctrl-C, the best solution and bound so far. A
+    Guarantee: without limits, and up to the solver's tolerances, an optimal solution or a
+    proof that there is none; at a limit, or Ctrl-C, the best solution and bound so far. A
     solution that only the tolerances allow is dropped; the bound holds and the gap is not closed.
 
     Parameters
@@ -93,6 +94,9 @@ def solve_exact(
         and no new solution.
     time_limit : float, optional
         Wall seconds, building the model included (which is not interrupted).
+    work_limit : int, optional
+        Nodes of branch and bound, HiGHS only. Unlike a time limit it gives the same result on a
+        slow machine as on a fast one; the work before the first node is not limited.
     warm_start : solution, "auto" or None
         Feasible solution to start from; "auto" runs the problem's heuristics where it has some. For
         :class:`RarDdls` it also gives the model's horizon.
@@ -109,7 +113,8 @@ def solve_exact(
     ------
     ValueError
         For an infeasible warm start, an unknown form or solver, a form that neither solves nor
-        bounds the problem or is no Pyomo model, a time limit that is not positive.
+        bounds the problem or is no Pyomo model, a limit that is not positive, or a work limit for
+        another solver than HiGHS.
 
     Notes
     -----
@@ -129,6 +134,10 @@ def solve_exact(
     started = time.perf_counter()
     if time_limit is not None and not time_limit > 0:
         raise ValueError(f"solve_exact: time_limit={time_limit} is not positive")
+    if work_limit is not None and not work_limit > 0:
+        raise ValueError(f"solve_exact: work_limit={work_limit} is not positive")
+    if work_limit is not None and solver != "highs":
+        raise ValueError(f"solve_exact: work_limit={work_limit} is for 'highs', not {solver!r}")
     form = problem.forms[0] if form is None else form
     if form not in problem.forms:
         raise ValueError(f"solve_exact: form={form!r} is not one of {', '.join(problem.forms)}")
@@ -136,6 +145,8 @@ def solve_exact(
     elementary = _elementary_bound(problem)
     options = _options(problem, incumbent)
     info = {"form": form, **options}
+    if work_limit is not None:
+        info["work_limit"] = work_limit
     if incumbent is not None and elementary and problem.objective(incumbent) == elementary.value:
         answer = Answer(
             stop=Stop.PROVEN, info={"note": "the warm start meets the elementary bound"}
@@ -147,8 +158,12 @@ def solve_exact(
     limit = None
     if time_limit is not None:
         limit = max(time_limit - (time.perf_counter() - started), 0.01)
-    run = _solve_highs if solver == "highs" else _solve_named
-    answer = _valued(model, run(model.native, limit, incumbent is not None, solver))
+    warm = incumbent is not None
+    if solver == "highs":
+        answer = _solve_highs(model.native, limit, work_limit, warm)
+    else:
+        answer = _solve_named(model.native, limit, warm, solver)
+    answer = _valued(model, answer)
     found = _extracted(problem, model) if answer.found and model.exact else None
     bound = _better(problem, _bound(problem, answer), elementary)
     return _result(problem, _best(problem, found, incumbent), bound, answer, started, **info)
@@ -311,13 +326,15 @@ _STOPS = {
 }
 
 
-def _solve_highs(native: Any, limit: float | None, warm: bool, name: str) -> Answer:
+def _solve_highs(native: Any, limit: float | None, nodes: int | None, warm: bool) -> Answer:
     form = WriterFactory("compile_standard_form").write(native, mixed_form=True, set_sense=None)
     highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
     for option, value in HIGHS_OPTIONS.items():
         highs.setOptionValue(option, value)
     if limit is not None:
         highs.setOptionValue("time_limit", float(limit))
+    if nodes is not None:
+        highs.setOptionValue("mip_max_nodes", int(nodes))
     highs.passModel(_highs_model(native, form))
     if warm:
         start = highspy.HighsSolution()

@@ -126,6 +126,17 @@ def test_a_time_limit_of_another_solver_leaves_them_too() -> None:
     assert result.bound is not None
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_a_work_limit_leaves_the_same_everywhere(seed: int) -> None:
+    problem = crowded(seed)
+    one, other = (solve_exact(problem, work_limit=1) for _ in range(2))
+    assert one == other
+    assert (one.status, one.stop) == (Status.FEASIBLE, Stop.ITERATION_LIMIT)
+    assert one.iterations <= 1
+    assert one.info["work_limit"] == 1
+    assert one.bound is not None
+
+
 def test_a_time_limit_without_any_solution_leaves_the_bound() -> None:
     problem = crowded(0)
     result = solve_exact(problem, time_limit=0.01, warm_start=None)
@@ -240,6 +251,8 @@ def test_another_solver_of_pyomo_finds_the_same() -> None:
         ({"form": "fast"}, "form='fast' is not one of compact, literal"),
         ({"form": "workload"}, "form 'workload' neither solves nor bounds the problem"),
         ({"time_limit": 0}, "time_limit=0 is not positive"),
+        ({"work_limit": 0}, "work_limit=0 is not positive"),
+        ({"work_limit": 9, "solver": "appsi_highs"}, "work_limit=9 is for 'highs', not 'appsi"),
     ],
 )
 def test_a_wrong_option_is_refused(options: dict[str, Any], message: str) -> None:
