@@ -1,0 +1,433 @@
+"""Plans of offline solvers, followed by the driver, against brute force and after a break."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from driven import Case, cases, checked, one_run
+from gangsched.analysis.drive import PolicyError, drive
+from gangsched.analysis.online_bounds import online_bound
+from gangsched.analysis.rolling_horizon import (
+    CompletionTimeWindow,
+    LtgfRoundWindow,
+    Plan,
+    RollingHorizon,
+    Step,
+    Window,
+    plan_completion_times,
+    plan_ltgf_rounds,
+)
+from gangsched.formulations.completion_time import CompletionTime
+from gangsched.instances import Cluster, Instance, Job, Schedule, Segment, User
+from gangsched.solvers import Preempts, Result, Status, Stop
+from gangsched.solvers.baselines import Fifo
+from gangsched.solvers.exact import solve_exact
+from preemptive import Row, optimum, problem_of
+
+# --- solvers to plan with ------------------------------------------------------------------------
+
+
+def by_order(problem: CompletionTime, order: list[int], solver: str) -> Result[Schedule]:
+    """Jobs in an order, each in the first slots in which it fits."""
+    free: dict[int, int] = {}
+    rows = []
+    for j in order:
+        job, t, left = problem.jobs[j], 0, problem.jobs[j].work or 0
+        while left:
+            if free.setdefault(t, problem.instance.cluster.gpus) >= job.gpus:
+                free[t] -= job.gpus
+                left -= 1
+                rows.append(Segment(j, t, t + 1, {0: job.gpus}))
+            t += 1
+    return Result.of(problem, Schedule.of(rows), solver=solver, stop=Stop.COMPLETED)
+
+
+def smallest_first(problem: CompletionTime) -> Result[Schedule]:
+    """By GPUs times work."""
+    area = [job.gpus * (job.work or 0) for job in problem.jobs]
+    return by_order(problem, sorted(range(len(area)), key=area.__getitem__), "smallest_first")
+
+
+def in_release_order(problem: CompletionTime) -> Result[Schedule]:
+    """As the jobs come."""
+    return by_order(problem, list(range(len(problem.jobs))), "in_release_order")
+
+
+def last_first(problem: CompletionTime) -> Result[Schedule]:
+    """The last job of the window before all others."""
+    return by_order(problem, list(range(len(problem.jobs)))[::-1], "last_first")
+
+
+def start_kept(problem: CompletionTime, *, warm_start: Schedule) -> Result[Schedule]:
+    """What it could start from, unchanged."""
+    return Result.of(problem, warm_start, solver="start_kept", stop=Stop.COMPLETED)
+
+
+def nothing(problem: Any) -> Result[Any]:
+    """Finds nothing."""
+    return Result.of(problem, None, solver="nothing", stop=Stop.ITERATION_LIMIT)
+
+
+def broken(problem: Any) -> Result[Any]:
+    """Fails."""
+    raise RuntimeError("out of memory")
+
+
+def once(problem: CompletionTime, *, first: list[bool]) -> Result[Schedule]:
+    """Puts the last job first, the first time; finds nothing from then on."""
+    if not first:
+        return nothing(problem)
+    first.clear()
+    return last_first(problem)
+
+
+def interrupted(problem: Any) -> Result[Any]:
+    """As a solver that somebody has stopped."""
+    return Result.of(problem, None, solver="interrupted", stop=Stop.INTERRUPTED)
+
+
+def policy_of(solver: Any, **more: Any) -> RollingHorizon:
+    how = {"window": 50, "step": 120, **more}
+    return RollingHorizon(CompletionTimeWindow(slots=30), solver, **how)
+
+
+# --- the driver's promises -----------------------------------------------------------------------
+
+SOLVERS = [smallest_first, in_release_order, last_first, start_kept, nothing, broken]
+
+
+@settings(deadline=None, max_examples=15)
+@given(
+    cases(),
+    st.sampled_from(SOLVERS),
+    st.integers(1, 6),
+    st.sampled_from([1, 90, 600]),
+    st.sampled_from(Preempts),
+    st.data(),
+)
+def test_a_run_is_the_same_by_every_way_to_it(
+    case: Case,
+    solver: Any,
+    window: int,
+    step: int,
+    preempts: Preempts,
+    data: st.DataObject,
+) -> None:
+    one_run(case, policy_of(solver, window=window, step=step, preempts=preempts), data)
+
+
+@settings(deadline=None, max_examples=12)
+@given(cases(), st.integers(1, 12), st.data())
+def test_a_run_of_exact_rounds_is_the_same_by_every_way_to_it(
+    case: Case, window: int, data: st.DataObject
+) -> None:
+    one_run(case, plan_ltgf_rounds(window=window, step=case.rules["lease"]), data)
+
+
+@settings(deadline=None, max_examples=12)
+@given(cases(), st.sampled_from(SOLVERS), st.data())
+def test_steps_of_a_resumed_run_are_those_of_the_whole(
+    case: Case, solver: Any, data: st.DataObject
+) -> None:
+    """The state goes on where it was; only wall times of earlier steps are gone."""
+    whole, part = policy_of(solver), policy_of(solver)
+    run = drive(case.instance, whole, **case.rules)
+    until = data.draw(st.integers(0, run.now), label="until")
+    first = drive(case.instance, part, until=until, **case.rules)
+    assert all(step.seconds is not None for step in part.steps)
+    assert part.steps == [step for step in whole.steps if step.time <= until]
+    if first.checkpoint is not None:
+        kept = pickle.loads(first.checkpoint.data).policy
+        assert kept.steps == part.steps
+        assert all(step.seconds is None for step in kept.steps)
+
+
+def test_exact_plans_give_the_same_run_from_both_engines_and_after_a_break() -> None:
+    rows = [(2, 0, 120, 1.0), (1, 0, 60, 1.0), (2, 30, 60, 1.0), (1, 70, 180, 1.0)]
+    case = Case(problem_of([2], rows).instance, {"lease": 60, "overhead": 5})  # type: ignore[arg-type]
+    policy = plan_completion_times(step=60)
+    whole = checked(case, policy)
+    assert [step.status for step in policy.steps] == [Status.OPTIMAL] * len(policy.steps)
+    assert checked(case, plan_completion_times(step=60), engine="reference") == whole
+    part = checked(case, plan_completion_times(step=60), until=120)
+    resumed = checked(case, plan_completion_times(step=60), resume=part.checkpoint)
+    assert (resumed, resumed.digest()) == (whole, whole.digest())
+
+
+# --- optima --------------------------------------------------------------------------------------
+
+SHORT = {"round_length": 1, "lease": 1, "overhead": 0, "spread": True, "patience": None}
+
+
+def rows_of(draw: st.DataObject, least: int = 1) -> list[Row]:
+    row = st.tuples(
+        st.integers(1, 4), st.just(0), st.integers(1, 3), st.sampled_from([1.0, 3.0, 0.5])
+    )
+    return draw.draw(st.lists(row, min_size=least, max_size=4))
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.data(), st.sampled_from([1, 2, 100]), st.sampled_from(["flow", "slowdown", "makespan"]))
+def test_if_all_is_known_the_run_is_the_offline_optimum(
+    data: st.DataObject, step: int, measure: str
+) -> None:
+    """Solved again in every second, in every other, or once and followed to its end."""
+    weighted = measure != "makespan" and data.draw(st.booleans())
+    problem = problem_of([3, 1], rows_of(data), measure, weighted=weighted)
+    policy = plan_completion_times(
+        measure=measure,  # type: ignore[arg-type]
+        weighted=weighted,
+        slots=100,
+        step=step,
+    )
+    run = drive(problem.instance, policy, **SHORT)  # type: ignore[arg-type]
+    assert problem.violations(run.schedule) == []
+    assert problem.objective(run.schedule) * problem.scale == pytest.approx(
+        float(optimum(problem) * problem.scale)
+    )
+
+
+def test_a_window_that_is_too_small_misses_the_optimum() -> None:
+    """Two jobs at a time: the short third one waits for both."""
+    problem = problem_of([1], [(1, 0, 5, 1.0), (1, 0, 5, 1.0), (1, 0, 1, 1.0)])
+    wide, narrow = (
+        drive(problem.instance, plan_completion_times(slots=100, step=100, window=w), **SHORT)  # type: ignore[arg-type]
+        for w in (3, 2)
+    )
+    assert problem.objective(wide.schedule) == optimum(problem) == 1 + 6 + 11
+    assert problem.objective(narrow.schedule) == 5 + 10 + 11
+
+
+def busy_instance(seed: int) -> Instance[Job]:
+    """A hundred jobs of an hour at most that come within two hours, on 16 GPUs."""
+    rng = np.random.default_rng(seed)
+    jobs = [
+        Job(
+            id=f"j{i}",
+            gpus=int(rng.choice([1, 2, 4, 8])),
+            work=int(rng.integers(1, 60)) * 60,
+            release=int(rng.integers(0, 7200)),
+        )
+        for i in range(100)
+    ]
+    return Instance(Cluster.of_sizes([8, 8]), jobs)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_better_solver_comes_closer_to_the_bound(seed: int) -> None:
+    """Total flow over its bound: a quarter below FIFO's at least, though resuming has a cost."""
+    problem = CompletionTime(busy_instance(seed))
+    bound = online_bound(problem).value
+    rules = {"lease": 300, "overhead": 10}
+    ratios = {}
+    for policy in (
+        policy_of(smallest_first, window=200, step=300),
+        policy_of(in_release_order, window=200, step=300),
+        Fifo(),
+    ):
+        run = drive(problem.instance, policy, **rules)  # type: ignore[arg-type]
+        name = getattr(policy, "solver", policy.name)
+        ratios[name] = problem.objective(run.schedule) / bound
+    assert 1 <= ratios["smallest_first"] < 0.75 * ratios["fifo"]
+    assert ratios["smallest_first"] < 0.75 * ratios["in_release_order"]
+
+
+def test_branch_and_bound_over_a_few_jobs_beats_fifo() -> None:
+    jobs = [(4, 0, 3600, 1.0), (4, 0, 3000, 1.0), (2, 0, 600, 1.0), (2, 60, 600, 1.0)]
+    problem = problem_of([4], [*jobs, (4, 1200, 900, 1.0), (1, 1500, 300, 1.0)])
+    bound = online_bound(problem).value
+    ours, fifo = (
+        problem.objective(drive(problem.instance, policy, lease=300, overhead=0).schedule) / bound
+        for policy in (plan_completion_times(step=300), Fifo())
+    )
+    assert 1 <= ours < 1.25 < 1.5 < fifo
+
+
+def test_a_round_of_ltgf_is_leximin_optimal() -> None:
+    """Three users, 4 GPUs: 2 + 1 + 1, where neither 4 nor 3 + 1 is as fair."""
+    users = [User(u) for u in "abc"]
+    gangs = [("a", 4), ("a", 2), ("b", 3), ("b", 1), ("c", 1)]
+    jobs = [Job(id=f"{u}{g}", gpus=g, work=3600, user=u) for u, g in gangs]
+    policy = plan_ltgf_rounds()
+    instance = Instance(Cluster.of_sizes([4]), jobs, users)
+    run = drive(instance, policy, until=0)
+    started = [instance.jobs[j].id for j in run.events.job[run.events.kind == 1]]
+    assert sorted(started) == ["a2", "b1", "c1"]
+    # fair: 4/3 GPUs each (1 for c) of one lease; the least of (2, 1, 1) over it is b's
+    assert policy.steps[0].objective == pytest.approx(1 / (4 / 3))
+    assert (policy.steps[0].status, policy.steps[0].gap) == (Status.OPTIMAL, 0)
+
+
+# --- what goes on when there is no new plan ------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=12)
+@given(cases(), st.sampled_from(["no work", "no time", "nothing", "broken"]))
+def test_without_any_plan_jobs_run_in_release_order(case: Case, why: str) -> None:
+    policies = {
+        "no work": policy_of(smallest_first, work_limit=0, preempts=Preempts.NEVER),
+        "no time": RollingHorizon(
+            CompletionTimeWindow(), solve_exact, window=9, step=60, wall_limit=0.0, preempts=0
+        ),
+        "nothing": policy_of(nothing, preempts=Preempts.NEVER),
+        "broken": policy_of(broken, preempts=Preempts.NEVER),
+    }
+    run = checked(case, policies[why])
+    fifo = checked(case, Fifo(blocking=False))
+    assert run.events == fifo.events
+    steps = policies[why].steps
+    assert steps
+    assert all(step.cached for step in steps)
+    wanted = {"nothing": Status.UNKNOWN}.get(why)
+    assert {step.status for step in steps} == {wanted}
+    error = "RuntimeError: out of memory" if why == "broken" else ""
+    assert {step.error for step in steps} == {error}
+
+
+def test_the_last_plan_goes_on_and_new_jobs_come_last() -> None:
+    """The plan: c, b, a. When the solver finds nothing more, d and e follow as they came."""
+    rows = [(1, 0, 60, 1.0), (1, 0, 60, 1.0), (1, 0, 60, 1.0), (1, 30, 60, 1.0), (1, 20, 60, 1.0)]
+    instance = problem_of([1], rows).instance
+    policy = policy_of(partial(once, first=[True]), step=60)
+    run = drive(instance, policy, lease=60, overhead=0)
+    assert run.records.first.tolist() == [120, 60, 0, 240, 180]
+    assert [step.cached for step in policy.steps] == [False, True, True, True, True]
+    assert [step.jobs for step in policy.steps] == [3, 4, 3, 2, 1]
+
+
+def test_plans_are_made_at_steps_only() -> None:
+    rows = [(1, 0, 500, 1.0), *((1, r, 50, 1.0) for r in (10, 70, 130, 190, 400))]
+    policy = policy_of(smallest_first, step=240)
+    drive(problem_of([1], rows).instance, policy, lease=60)
+    assert [step.time for step in policy.steps] == [0, 240, 480]
+
+
+def test_a_plan_is_kept_between_steps() -> None:
+    """A short job that comes after the plan was made waits for the next one."""
+    instance = problem_of([1], [(1, 0, 600, 1.0), (1, 0, 600, 1.0), (1, 30, 60, 1.0)]).instance
+    soon, late = (
+        drive(instance, policy_of(smallest_first, step=step), lease=60, overhead=0)
+        for step in (60, 300)
+    )
+    assert soon.records.end.tolist() == [660, 1260, 120]
+    assert late.records.end.tolist() == [660, 1260, 360]
+
+
+# --- limits --------------------------------------------------------------------------------------
+
+
+def slow(problem: Any, *, time_limit: float | None, work_limit: int) -> Result[Any]:
+    """Tells what it was given; finds nothing within a wall limit."""
+    if time_limit is not None:
+        time.sleep(time_limit)
+        return Result.of(problem, None, solver="slow", stop=Stop.TIME_LIMIT)
+    return Result.of(problem, None, solver="slow", stop=Stop.COMPLETED, iterations=work_limit)
+
+
+def test_a_wall_limit_is_opt_in_and_recorded() -> None:
+    instance = problem_of([1], [(1, 0, 60, 1.0), (1, 0, 60, 1.0)]).instance
+    free, limited = policy_of(slow), policy_of(slow, wall_limit=0.01)
+    assert drive(instance, free).parameters["wall_limit"] is None
+    assert free.steps[0].stop is Stop.COMPLETED
+    assert drive(instance, limited).parameters["wall_limit"] == 0.01
+    assert limited.steps[0].stop is Stop.TIME_LIMIT
+    assert limited.steps[0].seconds is not None
+    assert limited.steps[0].seconds >= 0.01
+
+
+def test_the_solver_gets_limits_and_start_if_it_takes_them() -> None:
+    seen: list[dict[str, Any]] = []
+    policy = policy_of(smallest_first, work_limit=7)
+    policy._solver, policy._takes = (
+        lambda problem, **given: seen.append(given) or smallest_first(problem),  # type: ignore[func-returns-value]
+        ("problem", "work_limit", "warm_start"),
+    )
+    drive(problem_of([1], [(1, 0, 60, 1.0), (1, 0, 60, 1.0)]).instance, policy)
+    assert seen[0]["work_limit"] == 7
+    assert isinstance(seen[0]["warm_start"], Schedule)
+    assert set(seen[0]) == {"work_limit", "warm_start"}
+
+
+def test_the_start_is_the_last_plan_from_now_on() -> None:
+    """Three jobs in the order c, b, a; a solver that keeps its start goes on with that."""
+    instance = problem_of([1], [(1, 0, 120, 1.0), (1, 0, 120, 1.0), (1, 0, 120, 1.0)]).instance
+    policy = policy_of(partial(once, first=[True]), step=60)
+    starts: list[list[tuple[int, int]]] = []
+    make = CompletionTimeWindow(slots=30)
+
+    def watched(state: Any, jobs: Any, plan: Plan) -> Window:
+        window = make(state, jobs, plan)
+        assert window.start is not None
+        start = window.start()
+        assert window.problem.violations(start) == []
+        starts.append([(int(jobs[row.job]), row.start) for row in start])
+        return window
+
+    policy._make_problem = watched
+    drive(instance, policy, lease=60, overhead=0)
+    assert starts[0] == [(0, 0), (0, 1), (1, 2), (1, 3), (2, 4), (2, 5)]
+    assert starts[1] == [(2, 0), (1, 1), (1, 2), (0, 3), (0, 4)]
+
+
+def test_a_solver_that_was_interrupted_does_not_decide() -> None:
+    policy = policy_of(interrupted)
+    run = drive(problem_of([1], [(1, 0, 60, 1.0)]).instance, policy)
+    assert run.stop is Stop.INTERRUPTED
+    assert policy.steps == []
+    assert len(run.schedule) == 0
+
+
+def test_what_is_wrong_with_a_rolling_horizon_is_said() -> None:
+    with pytest.raises(ValueError, match=r"rolling horizon: window=0 is below 1"):
+        policy_of(nothing, window=0)
+    with pytest.raises(TypeError, match=r"rolling horizon: step=1.5 is not an integer"):
+        policy_of(nothing, step=1.5)
+    with pytest.raises(ValueError, match=r"rolling horizon: work_limit=-1 is below 0"):
+        policy_of(nothing, work_limit=-1)
+    with pytest.raises(ValueError, match=r"wall_limit=-1.0 is negative"):
+        policy_of(slow, wall_limit=-1.0)
+    with pytest.raises(ValueError, match=r"wall_limit=1.0, but solver nothing has no parameter"):
+        policy_of(nothing, wall_limit=1.0)
+
+
+def test_a_run_of_what_cannot_be_saved_is_kept_but_not_resumed() -> None:
+    instance = problem_of([1], [(1, 0, 60, 1.0), (1, 0, 60, 1.0)]).instance
+    policy = policy_of(lambda problem: smallest_first(problem))
+    part = drive(instance, policy, until=0)
+    assert len(part.events) == 3
+    with pytest.raises(PolicyError, match=r"lambda.* could not be saved with the run, which"):
+        drive(instance, policy, resume=part.checkpoint)
+    assert drive(instance, policy).stop is Stop.COMPLETED
+
+
+def test_parameters_are_plain_and_tell_solver_and_problem() -> None:
+    run = drive(
+        problem_of([1], [(1, 0, 60, 1.0)]).instance,
+        policy_of(partial(once, first=[True]), work_limit=3),
+    )
+    assert run.parameters == {
+        "problem": "CompletionTimeWindow(measure='flow', weighted=False, slots=30)",
+        "solver": "once(first=[True])",
+        "window": 50,
+        "step": 120,
+        "work_limit": 3,
+        "wall_limit": None,
+    }
+
+
+def test_steps_are_equal_whatever_the_clock_says() -> None:
+    one, other = (Step(time=0, jobs=1, cached=True, seconds=s) for s in (1.0, 2.0))
+    assert one == other
+
+
+def test_makers_of_problems_can_be_compared() -> None:
+    assert LtgfRoundWindow() == LtgfRoundWindow()
+    assert CompletionTimeWindow() != CompletionTimeWindow(measure="slowdown")
