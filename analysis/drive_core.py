@@ -358,11 +358,12 @@ def _best_waiting(m, room):
     """The gang class with the most important waiting job of at most `room` GPUs, or -1."""
     best = -1
     for g in range(m.gangs.size):
-        if m.gangs[g].heap_length and m.gangs[g].size <= room:
-            if best < 0 or _less(
-                m, m.lists[HEAP, m.gangs[g].heap_at], m.lists[HEAP, m.gangs[best].heap_at]
-            ):
-                best = g
+        if m.gangs[g].heap_length == 0 or m.gangs[g].size > room:
+            continue
+        if best < 0 or _less(
+            m, m.lists[HEAP, m.gangs[g].heap_at], m.lists[HEAP, m.gangs[best].heap_at]
+        ):
+            best = g
     return best
 
 
@@ -511,7 +512,7 @@ def _next_round(m):
             for i in range(waits):
                 blocked = m.jobs[m.lists[WAITERS, i]].blocked
                 if blocked >= 0:
-                    time = _round_up(blocked + m.params[PATIENCE], tau)
+                    time = _round_up(blocked + max(1, m.params[PATIENCE]), tau)
                     if time > now:
                         best = min(best, time)
         if m.count[TIMER] > now:
@@ -640,10 +641,10 @@ def _place_selected(m, selected, kept, losers, expired):
     least = NONE  # the smallest gang that found no place
     for i in range(selected):
         j = m.lists[PICKED, i]
-        found = m.jobs[j].gpus < least and _place(m, j)
+        found, displaced = m.jobs[j].gpus < least and _place(m, j), False
         if not found and displacing and _due(m, j):
-            displacing = False
             kept, losers, found = _displace(m, j, kept, losers)
+            displaced = found
             for k in range(own, losers):
                 m.jobs[m.lists[LOSERS, k]].new_length = 0
             least = NONE
@@ -651,6 +652,18 @@ def _place_selected(m, selected, kept, losers, expired):
             _take_new(m, j)
             m.lists[STARTED, started] = j
             started += 1
+            if displaced:  # it may have left room for those before it
+                before, failed = failed, 0
+                for k in range(before):
+                    i_before = m.lists[FAILED, k]
+                    if m.jobs[i_before].gpus < least and _place(m, i_before):
+                        _take_new(m, i_before)
+                        m.lists[STARTED, started] = i_before
+                        started += 1
+                    else:
+                        least = min(least, m.jobs[i_before].gpus)
+                        m.lists[FAILED, failed] = i_before
+                        failed += 1
             continue
         least = min(least, m.jobs[j].gpus)
         m.lists[FAILED, failed] = j
@@ -919,6 +932,7 @@ def _decide_by_groups(m):
     room, expired, waits = m.count[FREE], 0, m.count[WAITS]
     for u in range(groups):
         m.users[u].picked = m.users[u].group_length = 0
+        m.users[u].passed = -1
     for i in range(m.count[RUNS]):
         j = m.lists[RUNNERS, i]
         if m.jobs[j].lease_end <= now:
@@ -956,22 +970,42 @@ def _decide_by_groups(m):
         if m.users[u].group_length:
             _heapify(m, GROUP, m.users[u].group_at, m.users[u].group_length)
             _set_user_key(m, u, lease)
-    selected, kept = _pick(m, room, lease)
+    guarded = m.params[KIND] == LTGF and m.params[PATIENCE] >= 0 and expired > 0
+    selected, kept = _pick(m, room, lease, guarded)
     if selected == 0:
         return  # then every expired job has been picked
     _place_groups(m, selected, kept, expired)
 
 
 @inlined
-def _pick(m, room, lease):
-    """Algorithm 1 of Ye et al.: the least served user with a job that fits, in it its first."""
+def _pick(m, room, lease, guarded):
+    """Algorithm 1 of Ye et al.: the least served user with a job that fits, in it its first.
+
+    Where `guarded`, jobs that have been passed over for the patience come before all others.
+    """
     selected = kept = turn = 0
+    while guarded and room > 0:
+        j = _longest_due(m, room)
+        if j < 0:
+            break
+        room -= m.jobs[j].gpus
+        m.jobs[j].mark = CHOSEN
+        m.jobs[j].turn = turn
+        turn += 1
+        m.lists[PICKED, selected] = j
+        selected += 1
+        m.users[m.jobs[j].user].picked += lease * m.jobs[j].gpus
+        _set_user_key(m, m.jobs[j].user, lease)
     while room > 0:
         best = -1
         for u in range(m.users.size if m.params[KIND] == LTGF else 1):
-            while (
-                m.users[u].group_length and m.jobs[m.lists[GROUP, m.users[u].group_at]].gpus > room
-            ):
+            while m.users[u].group_length:
+                top = m.lists[GROUP, m.users[u].group_at]
+                if m.jobs[top].mark == CANDIDATE:
+                    if m.jobs[top].gpus <= room:
+                        break
+                    if m.users[u].passed < 0:
+                        m.users[u].passed = top
                 _pop_first(m, GROUP, m.users[u].group_at, m.users[u].group_length)
                 m.users[u].group_length -= 1
             if m.users[u].group_length and (best < 0 or m.users[u].key < m.users[best].key):
@@ -992,7 +1026,27 @@ def _pick(m, room, lease):
             selected += 1
         m.users[best].picked += lease * m.jobs[j].gpus
         _set_user_key(m, best, lease)
+        passed = m.users[best].passed
+        waits = guarded and passed >= 0 and m.jobs[passed].phase == WAITING
+        if waits and m.jobs[passed].blocked < 0:
+            m.jobs[passed].blocked = m.count[NOW]
     return selected, kept
+
+
+@inlined
+def _longest_due(m, room):
+    """Of the candidates that fit and are due, the one that was passed over first; -1 if none."""
+    best = -1
+    for i in range(m.count[WAITS]):
+        j = m.lists[WAITERS, i]
+        if m.jobs[j].mark != CANDIDATE or m.jobs[j].gpus > room or not _due(m, j):
+            continue
+        if best < 0 or (m.jobs[j].blocked, m.jobs[j].rank) < (
+            m.jobs[best].blocked,
+            m.jobs[best].rank,
+        ):
+            best = j
+    return best
 
 
 @inlined
@@ -1313,6 +1367,9 @@ class Compiled:
         state = self._state()
         decision = self.policy.decide(state)
         check_decision(decision, state, self.policy.name)
+        if len(decision.passed) and state.preemptible.size:
+            blocked, passed = self.book.blocked, np.asarray(decision.passed, dtype=np.int64)
+            blocked[passed] = np.where(blocked[passed] < 0, self.now, blocked[passed])
         machine = self.machine
         for jobs, kind in ((decision.suspend, SUSPEND), (decision.kill, KILL)):
             for j in jobs:

@@ -105,7 +105,8 @@ class Reference:
             times += [self._lease_end(j) for j in self.running]
         if preempts is Preempts.ALWAYS and self.rules.patience is not None:
             blocked = [int(self.book.blocked[j]) for j in self.waiting]
-            times += [self.rules.round_up(b + self.rules.patience) for b in blocked if b >= 0]
+            after = max(1, self.rules.patience)
+            times += [self.rules.round_up(b + after) for b in blocked if b >= 0]
         ask: Callable[[State], int | None] | None = getattr(self.policy, "next_change", None)
         change = self.now + self.rules.round_length if ask is None else ask(self._state())
         if change is not None:
@@ -187,7 +188,12 @@ class Reference:
     # --- decisions ---
 
     def _execute(self, decision: Decision) -> None:
-        check_decision(decision, self._state(), self.policy.name)
+        state = self._state()
+        check_decision(decision, state, self.policy.name)
+        if state.preemptible.size:
+            for j in decision.passed:
+                if self.book.blocked[j] < 0:
+                    self.book.blocked[j] = self.now
         for j in decision.suspend:
             self._suspend(int(j), EventKind.SUSPEND)
         for j in decision.kill:
@@ -233,11 +239,11 @@ class Reference:
         for j in selected:
             if j in expired:
                 continue
-            nodes = self._place(j)
+            nodes, displaced = self._place(j), False
             if nodes is None and displacing and expired and self._due(j):
-                displacing = False  # one a round
                 nodes = self._displace(j, [k for k in keep if order.index(k) > order.index(j)])
                 if nodes is not None:
+                    displaced = True
                     for k in [k for k in keep if k not in self._kept]:
                         old[k] = self.held[k]
                         keep.remove(k)
@@ -250,6 +256,12 @@ class Reference:
                 continue
             self._take(nodes)
             placed[j] = nodes
+            for i in [i for i in selected if displaced and i in failed]:
+                there = self._place(i)  # it may have left room
+                if there is not None:
+                    self._take(there)
+                    placed[i] = there
+                    failed.remove(i)
         if not blocking:
             for j in order:
                 if j in placed or j in keep or j in failed:

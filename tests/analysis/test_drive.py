@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import signal
 import threading
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -131,6 +132,36 @@ def test_a_job_that_keeps_its_nodes_has_renewed(engine: Any) -> None:
     run = drive(jobs, script, lease=120, overhead=7, engine=engine, until=180)
     assert [spans(run, j) for j in range(4)] == [[(0, 180, {j: 1})] for j in range(3)] + [[]]
     assert run.records.starts.tolist() == [1, 1, 1, 0]
+
+
+@dataclass
+class Ranked:
+    """Places five jobs apart at 0, then orders all candidates by a rank."""
+
+    rank: tuple[int, ...]
+    name: str = "ranked"
+    preempts: Preempts = Preempts.LEASE
+
+    def decide(self, state: State) -> Decision:
+        if state.now == 0:
+            return Decision(start=[(0, {0: 2, 1: 2}), *((j, {j + 1: 1}) for j in range(1, 5))])
+        return Decision(order=sorted(state.candidates.tolist(), key=self.rank.__getitem__))
+
+    def next_change(self, state: State) -> None:
+        return None
+
+
+@pytest.mark.parametrize("skip", [True, False])
+def test_what_a_displacement_leaves_goes_to_those_who_failed_before(
+    engine: Any, skip: bool
+) -> None:
+    # at 900 jobs 5 and 6 are selected and find no whole node; 6 has waited long enough, for which
+    # job 0 has to go, the last in the order; it leaves another node, for job 5
+    long = [(0, 4, 9000), *[(0, 1, 9000)] * 4]
+    jobs = instance([2] * 6, *long, (840, 2, 100), (60, 2, 5000))
+    how = {"lease": 300, "overhead": 0, "patience": 600, "until": 1500}
+    run = drive(jobs, Ranked((6, 2, 3, 4, 5, 0, 1)), skip=skip, engine=engine, **how)
+    assert starts(run)[5:] == [900, 900]
 
 
 def test_landing_elsewhere_is_a_suspension_and_costs_the_overhead(engine: Any) -> None:
