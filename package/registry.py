@@ -167,6 +167,8 @@ POLICIES: Mapping[str, Callable[..., Policy]] = {
     "las": _policy("baselines.las.Las"),
     "yarn-cs": _policy("baselines.yarn_cs.YarnCs"),
     "yarn-cs:backfill": _policy("baselines.yarn_cs.YarnCs", backfill=True),
+    "hived": _policy("baselines.hived.Hived"),
+    "hived:backfill": _policy("baselines.hived.Hived", backfill=True),
     "allox": _policy("baselines.allox.Allox"),
     "tiresias-l": _policy("baselines.tiresias_l.TiresiasL"),
     "themis": _policy("baselines.themis.Themis"),

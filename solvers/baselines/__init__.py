@@ -3,6 +3,7 @@
 from .backfilling import backfilling as backfilling
 from .fifo import Fifo as Fifo
 from .first_fit import first_fit as first_fit
+from .hived import Hived as Hived
 from .las import Las as Las
 from .list_scheduling import list_scheduling as list_scheduling
 from .random_placement import random_placement as random_placement
