@@ -11,7 +11,7 @@ Where a claim is about a policy, the policy is driven over the case. Ties follow
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -26,7 +26,7 @@ from ..instances.model import Cluster, Instance, Job
 from ..solvers.baselines import ThemisGreedy
 from ..solvers.ltgf import LtgfPolicy, PrintedLtgf
 from ..solvers.ltgf_round import one_round
-from ..solvers.policy import Policy, Rules
+from ..solvers.policy import Decision, Policy, Preempts, Rules, State
 from .claim import Claim, Comparison, Verdict
 from .drive import PolicyError, drive
 from .fluid_fairness import fluid_bound
@@ -476,8 +476,46 @@ def _patience(instance: Instance[Job], *, patience: int | None = 3_600) -> Compa
 
 
 def _between_users(instance: Instance[Job]) -> Comparison:
-    """The wait of the last job, the first in line of its user, by the driver's defaults."""
-    return Comparison(_wait(instance), (RULES.patience or 0) + RULES.lease_length)
+    """The wait of the last job, the first in line of its user, without patience."""
+    return Comparison(_wait(instance, patience=None), RULES.lease_length)
+
+
+@dataclass
+class _Watched:
+    """LTGF, and when it first passed over which job."""
+
+    preempts: Preempts = Preempts.LEASE
+    name: str = "watched"
+    passed: dict[int, int] = field(default_factory=dict)
+
+    def decide(self, state: State) -> Decision:
+        decision = LtgfPolicy().decide(state)
+        for j in decision.passed if state.preemptible.size else ():
+            self.passed.setdefault(j, state.now)
+        return decision
+
+    def next_change(self, state: State) -> None:
+        """As for LTGF."""
+
+
+def _passed_over(instance: Instance[Job], *, patience: int = 3_600) -> Comparison | None:
+    """The wait of the last job from when it was first passed over; None where it never was."""
+    watched, wide = _Watched(), len(instance.jobs) - 1
+    run = drive(instance, watched, engine="reference", patience=patience)
+    if wide not in watched.passed:
+        return None
+    waited = int(run.records.first[wide]) - watched.passed[wide]
+    return Comparison(waited, RULES.round_up(patience))
+
+
+def _draw_users(rng: Rng) -> Instance[Job]:
+    """Two or three users with 1-GPU jobs on up to two nodes, and one wider gang that comes later."""
+    size, nodes, users = (int(rng.integers(low, high)) for low, high in ((2, 5), (1, 3), (2, 4)))
+    narrow = int(rng.integers(size * nodes, 2 * size * nodes + 1))
+    rows = [(int(rng.integers(users)), 1, DAY, 0) for _ in range(narrow)]
+    gang = int(rng.integers(2, size * nodes + 1))
+    rows.append((int(rng.integers(users)), gang, 60, 60 * int(rng.integers(0, 60))))
+    return replace(shared(size, rows, users=users), cluster=Cluster.of_sizes([size] * nodes))
 
 
 # --- the claims ----------------------------------------------------------------------------------
@@ -768,15 +806,27 @@ LTGF: tuple[Claim[Any], ...] = (
     Claim(
         id="many-users",
         source="beyond the paper",
-        statement="With a patience of W, LTGF starts the job that is first in its user's queue W + "
-        "L later at the latest.",
+        statement="A job that never ran and is first in its user's queue starts when a lease of L "
+        "has gone by.",
         verdict=Verdict.REFUTED,
-        assumptions="leases end together, line 17 repaired",
+        assumptions="several users, one node, leases end together, line 17 repaired, no patience",
         evidence="when its user's turn comes it does not fit any more, and a narrower job is "
-        "picked: patience never counts; line 17 as printed prevents this, as the paper says",
+        "picked; line 17 as printed prevents this, as the paper says",
         check=_between_users,
         draw=lambda rng: _two_users(),
         samples=1,
         counterexamples={"1; 1 and 2, on 2": _two_users},
+    ),
+    Claim(
+        id="passed-over",
+        source="beyond the paper",
+        statement="With a patience of W LTGF starts a job W after narrower jobs of its user were "
+        "first picked before it, at the latest, whatever else comes.",
+        verdict=Verdict.PROVED,
+        assumptions="leases end together, W is a multiple of them, nobody was passed over before",
+        evidence="all GPUs are open then, it is picked first, and the others make room for it",
+        check=_passed_over,
+        draw=_draw_users,
+        samples=10,
     ),
 )

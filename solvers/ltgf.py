@@ -49,7 +49,9 @@ class LtgfPolicy:
     - lines 10-15: pick it and raise P_j. Placement follows when all are picked (Section 5.1.2 (3)):
       running jobs that are picked renew their lease and keep their nodes.
     - line 17: a job that does not fit takes neither its user nor its user's smaller jobs out. As
-      printed it does; :class:`PrintedLtgf` shows what comes of it.
+      printed it does, so that wide gangs do not starve; :class:`PrintedLtgf` shows what else comes
+      of it. Here such a job is passed over for at most the patience of the rules: after that it is
+      picked before all others at the next round at which leases end and it fits.
 
     Jobs that were not picked follow by (key_j, user, rho_i, release, number) where a picked job
     finds no place. Deviations from the paper: at a round only expired leases are open, and not all
@@ -100,9 +102,17 @@ class LtgfPolicy:
     def decide(self, state: State) -> Decision:
         """Return the picks of Algorithm 1 in their order, then the other candidates."""
         users = _Users(state, by_quota=self.fair_share == "quota")  # line 2
-        candidates = state.candidates
+        room, candidates = state.capacity, state.candidates
         queues = self._queues(state, candidates)  # line 3, Algorithm 2
-        room, picks = state.capacity, []
+        picks: list[int] = []
+        passed: dict[int, int] = {}
+        for job in _due(state, candidates, room):
+            if state.gpus[job] <= room:
+                picks.append(job)
+                room -= int(state.gpus[job])
+                user = int(state.user[job])
+                queues[user].remove(job)
+                users.pick(user, int(state.gpus[job]))
         while True:  # line 4
             best = min(
                 (u for u, queue in queues.items() if any(state.gpus[j] <= room for j in queue)),
@@ -112,12 +122,18 @@ class LtgfPolicy:
             if best is None:
                 break
             job = next(j for j in queues[best] if state.gpus[j] <= room)  # lines 6-8, 10
+            first = next(j for j in queues[best] if state.gpus[j] <= state.capacity)
+            if job != first:
+                passed.setdefault(best, first)
             picks.append(job)  # lines 9 and 11 are the driver's
             room -= int(state.gpus[job])  # line 12
             queues[best].remove(job)  # line 13
             users.pick(best, int(state.gpus[job]))  # lines 14-15
         order = sorted(queues, key=lambda u: (users.key(u), u))
-        return Decision(order=[*picks, *(j for u in order for j in queues[u])])
+        return Decision(
+            order=[*picks, *(j for u in order for j in queues[u])],
+            passed=[j for j in passed.values() if state.phase[j] == Phase.WAITING],
+        )
 
     def next_change(self, state: State) -> None:
         """Fairness moves all the time, but no job that waits has room before something ends."""
@@ -145,6 +161,19 @@ class LtgfPolicy:
             return np.where(fair > 0, attained / np.where(fair > 0, fair, 1.0), np.inf)
         ratio = np.where(fair > 0, attained / np.where(fair > 0, fair, 1.0), np.inf)
         return np.where(attained == 0, 0.0, ratio)
+
+
+def _due(state: State, candidates: Ints, room: int) -> list[int]:
+    """Jobs that have been passed over for the patience, those passed over first in front.
+
+    Only where leases have ended, and only gangs that fit what is open then.
+    """
+    patience = state.rules.patience
+    if patience is None or not state.preemptible.size:
+        return []
+    blocked = state.blocked[candidates]
+    due = (blocked >= 0) & (state.now - blocked >= patience) & (state.gpus[candidates] <= room)
+    return [int(j) for j in ranked(state, candidates[due], blocked[due].astype(float))]
 
 
 class _Users:

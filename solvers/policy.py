@@ -61,7 +61,8 @@ class Rules:
         True when a job that finds no consolidated place may take any free GPUs.
     patience : int or None
         Seconds after which a job that was selected but found no place takes the place of jobs that
-        come after it in the policy's order; None for never.
+        come after it in the policy's order, and after which LTGF puts a job first that narrower
+        ones of its user were picked before; None for never.
 
     Examples
     --------
@@ -119,7 +120,7 @@ def _record(ints: str, floats: str) -> np.dtype[Any]:
 #: one job of a run. Constant: gang, work, release, first round, user, place by (release, number).
 #: Changing: where it stands; seconds of service left when its segment began; since when it runs or
 #: waits; overhead at the head of its segment; GPU seconds of earlier segments; since when it is
-#: selected without finding a place. The second half is the compiled driver's own.
+#: passed over. The second half is the compiled driver's own.
 JOB = _record(
     "finish lease_end gpus rank key phase user mark since delay left held work kind_of turn tier "
     "blocked starts place_in offset length new_length gang_class urgency release visible first end "
@@ -128,7 +129,7 @@ JOB = _record(
 )
 NODE = _record("size free kind", "")
 USER = _record(
-    "rate base demand time first_kind last_kind picked group_at group_length",
+    "rate base demand time first_kind last_kind picked passed group_at group_length",
     "quota total value slope key",
 )
 
@@ -196,7 +197,8 @@ class State:
         A :class:`Phase` each.
     starts, first, end, since, lease_end, blocked : (jobs,) int arrays
         Number of starts, first start and completion (-1 before), begin of the current segment or
-        wait, end of the current lease, and since when a selected job finds no place (or -1).
+        wait, end of the current lease, and since when a job that should run is passed over: it is
+        selected and finds no place, or the policy says so (or -1).
     sizes, free : (nodes,) int arrays
         GPUs of each node, and those that nobody holds.
     quota : (users,) float array
@@ -352,6 +354,9 @@ class Decision:
     start : sequence of (int, mapping of int to int or None)
         Then jobs to start, on the given GPUs by node, or where there is room (None: it may fail).
         A job that is suspended and started in one decision moves, which costs the overhead.
+    passed : sequence of int
+        Waiting jobs that should have come before some in the order and did not fit by number of
+        GPUs. Where running jobs can lose theirs, patience counts from now (`State.blocked`).
 
     Notes
     -----
@@ -368,6 +373,7 @@ class Decision:
     suspend: Sequence[int] = ()
     kill: Sequence[int] = ()
     start: Sequence[tuple[int, Mapping[int, int] | None]] = ()
+    passed: Sequence[int] = ()
 
 
 @runtime_checkable
@@ -431,8 +437,14 @@ def check_decision(decision: Decision, state: State, name: str) -> None:
     phase = state.phase  # each access makes a view
     stopped = [int(j) for j in (*decision.suspend, *decision.kill)]
     started = [int(j) for j, _ in decision.start]
+    passed = [int(j) for j in decision.passed]
     order = np.asarray(decision.order, dtype=np.int64)
-    for label, jobs in (("stops", stopped), ("starts", started), ("orders", order.tolist())):
+    for label, jobs in (
+        ("stops", stopped),
+        ("starts", started),
+        ("orders", order.tolist()),
+        ("passes", passed),
+    ):
         if len(set(jobs)) < len(jobs):
             twice = next(j for i, j in enumerate(jobs) if j in jobs[:i])
             raise ValueError(f"{owner}: {label} job {twice} twice")
@@ -442,6 +454,9 @@ def check_decision(decision: Decision, state: State, name: str) -> None:
     for j in stopped:
         if phase[j] != Phase.RUNNING:
             raise ValueError(f"{owner}: stops job {j}, which does not run")
+    for j in passed:
+        if phase[j] != Phase.WAITING:
+            raise ValueError(f"{owner}: passes job {j}, which does not wait")
     for j in started:
         if phase[j] != Phase.WAITING and j not in stopped:
             raise ValueError(f"{owner}: starts job {j}, which does not wait")

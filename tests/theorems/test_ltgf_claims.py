@@ -478,10 +478,28 @@ def two_users(days: int, user: str = "b") -> Instance[Job]:
 
 
 @pytest.mark.parametrize("days", [2, 5])
-def test_between_users_ltgf_keeps_a_gang_out_by_its_own_users_narrow_jobs(days: int) -> None:
+def test_without_patience_narrow_jobs_of_its_own_user_keep_a_gang_out(days: int) -> None:
     """a picks first at every lease, as both have all they are owed; b's turn finds one GPU."""
-    run = drive(two_users(days), LtgfPolicy())
+    run = drive(two_users(days), LtgfPolicy(), patience=None)
     assert run.records.first[-1] == run.records.end[:-1].min() == days * 24 * HOUR
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+@pytest.mark.parametrize("hours", [0, 1, 6])
+def test_with_patience_a_gang_that_was_passed_over_comes_first(engine: Any, hours: int) -> None:
+    """At 900 the narrow jobs keep their leases though it should have been picked before."""
+    run = drive(two_users(2), LtgfPolicy(), patience=hours * HOUR, engine=engine)
+    assert run.records.first[-1] == max(1800, 900 + hours * HOUR)
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_of_each_user_one_job_at_a_time_is_passed_over(engine: Any) -> None:
+    """Two of both GPUs: the later one is its user's first only when the other has run."""
+    instance = two_users(2)
+    late = Job(id="late", user="b", gpus=2, work=6000, release=1200)
+    jobs = [*instance.jobs[:-1], late, replace(instance.jobs[-1], work=6000)]
+    run = drive(replace(instance, jobs=jobs), LtgfPolicy(), patience=HOUR, engine=engine)
+    assert run.records.first[-2:].tolist() == [5400 + HOUR, 900 + HOUR]
 
 
 def test_line_17_would_let_it_in() -> None:
