@@ -207,9 +207,9 @@ def drive(
     now = _reached(machine, until, stop)
     run = _run(instance, machine, rejected, key, stop, now, time.perf_counter() - began)
     if failure is not None:
-        raise PolicyError(
-            f"policy {policy.name!r} at {machine.now}: {type(failure).__name__}: {failure}", run
-        ) from failure
+        place = f"policy {policy.name!r} at {machine.now}: "
+        kind = "" if str(failure).startswith(place) else f"{type(failure).__name__}: "
+        raise PolicyError(f"{place}{kind}{str(failure).removeprefix(place)}", run) from failure
     return run
 
 

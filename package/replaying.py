@@ -454,7 +454,7 @@ def _legend(found: Any) -> list[str]:
     )
     rho = (
         "rho: GPU time that was got over the fair share (Ye et al. 2022), of jobs from their first "
-        "rounds. User-days: of the days on which a user had jobs."
+        "rounds. User-days: of the days on which a user had jobs. GPUs in use: to the last arrival."
     )
     peaks = sorted(found.fairness[1:], key=lambda peak: peak[2].value)
     peak = [

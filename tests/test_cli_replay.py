@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import re
+import runpy
 import signal
 import subprocess
 import sys
@@ -28,6 +29,7 @@ from gangsched.formulations.completion_time import CompletionTime
 from gangsched.instances.io import save
 from gangsched.solvers import Bound
 from gangsched.solvers.baselines import Fifo, Srtf
+from layout import ROOT
 
 Replay = Callable[..., tuple[int, str, str]]
 
@@ -472,7 +474,7 @@ def test_a_policy_of_somebody_else(
     [
         ("Raises", "policy 'widest' at 0: KeyError: 'two\\nlines'"),
         ("Leaves", "SystemExit: 3"),
-        ("Invents", "policy 'widest' at 0: ValueError: policy 'widest' at 0: orders job 99"),
+        ("Invents", "policy 'widest' at 0: orders job 99, which does not exist"),
         ("Lazy", "leaves 7 jobs waiting for ever"),
         ("Rubbish", "policy 'widest' at 0: AttributeError: 'str' object has no attribute"),
     ],
@@ -603,3 +605,43 @@ def test_progress_names_policy_and_jobs() -> None:
     replaying._progress(told.append, ["fifo", "srtf"], "srtf", 1200, 5000)
     replaying._progress(told.append, ["fifo", "srtf"], "bounds", 0, 0)
     assert told == ["srtf (2 of 2): 1,200 of 5,000 jobs complete", "bounds"]
+
+
+# --- what the pages show -------------------------------------------------------------------------
+
+UPDATE = runpy.run_path(str(ROOT / "docs" / "update_replays.py"))
+
+
+def shows_what_is_printed(name: str, replay: Replay) -> None:
+    def run(command: list[str]) -> str:
+        code, out, err = replay(*command[1:])
+        assert (code, err) == (0, "")
+        return out
+
+    UPDATE["prepare"](Path())
+    page = (ROOT / name).read_text("utf-8")
+    fresh = UPDATE["filled"](page, run)
+    assert len(UPDATE["SHOWN"].findall(page)) == 1
+    wrong = UPDATE["timeless"](fresh) != UPDATE["timeless"](page)
+    assert not wrong, f"run: python docs/update_replays.py; it prints\n{fresh}"
+
+
+@pytest.mark.parametrize("name", [UPDATE["TUTORIAL"], UPDATE["POLICY"]])
+def test_a_page_shows_what_its_command_prints(name: str, replay: Replay) -> None:
+    shows_what_is_printed(name, replay)
+
+
+@pytest.mark.slow
+def test_the_readme_shows_what_its_command_prints(replay: Replay, traces: Path) -> None:
+    Path("philly.csv.gz").symlink_to(traces / "philly" / "philly.csv.gz")
+    shows_what_is_printed(UPDATE["README"], replay)
+
+
+def test_a_wrong_number_on_a_page_is_seen() -> None:
+    page = "```console\ngangsched replay x\n```\n\n```text\nfifo  1.25   0.10 s\n```\n"
+    same, other = (
+        UPDATE["filled"](page, lambda _, text=text: f"fifo  {text}    10.31 s  \n")
+        for text in ("1.25", "1.26")
+    )
+    assert UPDATE["timeless"](same) == UPDATE["timeless"](page)
+    assert UPDATE["timeless"](other) != UPDATE["timeless"](page)

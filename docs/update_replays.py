@@ -1,0 +1,61 @@
+"""Run the `gangsched replay` commands of the pages, and put what they print below them.
+
+Run ``python docs/update_replays.py`` in a folder with the traces that the pages name; other pages
+stay as they are. Runtimes differ each time.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TUTORIAL = "docs/tutorial/replay-your-own-trace.md"  # makes jobs.csv
+POLICY = "docs/how-to/add-a-policy.md"  # makes smallest_area.py and needs jobs.csv
+README = "README.md"  # needs philly.csv.gz
+
+PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SHOWN = re.compile(
+    r"^```console\ngangsched (?P<command>replay [^\n]+)\n```$.*?^```text\n(?P<out>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def prepare(folder: Path) -> None:
+    """Write what the pages make before they replay, into the current folder `folder`."""
+    exec(PYTHON.findall((ROOT / TUTORIAL).read_text("utf-8"))[0], {})
+    code = PYTHON.findall((ROOT / POLICY).read_text("utf-8"))[0]
+    (folder / "smallest_area.py").write_text(code, "utf-8")
+
+
+def filled(page: str, run: Callable[[list[str]], str]) -> str:
+    """Return a page with what `run` says its commands print."""
+
+    def fresh(block: re.Match[str]) -> str:
+        lines = [line.rstrip() for line in run(block["command"].split()).splitlines()]
+        start, end = (place - block.start() for place in block.span("out"))
+        return block[0][:start] + "\n".join([*lines, ""]) + block[0][end:]
+
+    return SHOWN.sub(fresh, page)
+
+
+def timeless(page: str) -> list[str]:
+    """Return the lines of a page without runtimes, and without the width that they need."""
+    lines = (re.sub(r" +\d+\.\d\d s$", " 0 s", line) for line in page.splitlines())
+    return [re.sub(r"─+", "─", re.sub(r" {2,}", "  ", line)) for line in lines]
+
+
+def _run(command: list[str]) -> str:
+    words = [sys.executable, "-m", "gangsched", *command]
+    return subprocess.run(words, check=True, capture_output=True, text=True).stdout
+
+
+if __name__ == "__main__":
+    prepare(Path())
+    for name in (TUTORIAL, POLICY, README):
+        path = ROOT / name
+        if name != README or Path("philly.csv.gz").exists():
+            path.write_text(filled(path.read_text("utf-8"), _run), "utf-8")
