@@ -336,7 +336,7 @@ def user_fairness(study: Study) -> Figure:
     """
     names = [p for p in study.policies if not p.startswith("no ")]
     figure, panels = _panels(
-        study, list(study.instances), rows=len(names), tall=0.62, below=0.5, left=1.25, apart=0.13
+        study, list(study.instances), rows=len(names), tall=0.66, below=0.5, left=1.45, apart=0.15
     )
     for row, policy in zip(panels, names, strict=True):
         for axes, instance in zip(row, study.instances, strict=True):
@@ -362,7 +362,7 @@ def _paint_users(axes: Axes, rows: Sequence[Row]) -> None:
         x = float(row.x or 0)
         axes.plot([x, x], [low, high], color=colour, linewidth=0.7)
         axes.plot([x, x], [first, third], color=colour, linewidth=2.6)
-        axes.plot([x], [middle], "o", color=PAPER, markersize=1.8)
+        axes.plot([x], [middle], "_", color=INK, markersize=5, markeredgewidth=1.2)
     axes.axhline(1.0, color=MUTED, linewidth=0.8)
     axes.set_ylim(0, 4)  # cut at 3: the top is for the number
     axes.set_yticks([0, 1, 2, 3], ["0", "1", "2", "3+"])

@@ -28,7 +28,7 @@ class Agreement(StrEnum):
     """Whether what was measured agrees with what is printed."""
 
     AGREES = "agrees"
-    PARTLY = "agrees as far as it was run"
+    PARTLY = "agrees so far"
     DIFFERS = "does not"
     OPEN = "not comparable"
 
@@ -93,11 +93,10 @@ class Statement:
     in_paper: bool = True
 
     def __str__(self) -> str:
-        verdict = str(self.verdict)
-        if self.verdict is not Agreement.AGREES:
-            verdict = f"**{verdict}**"
-        because = f", because {self.why}" if self.why else ""
-        return f"{verdict}{because}: {self.measured}"
+        mark = "**" if self.verdict in (Agreement.DIFFERS, Agreement.OPEN) else ""
+        because = "" if self.verdict is Agreement.PARTLY else "because "
+        why = f", {because}{self.why}" if self.why else ""
+        return f"{mark}{self.verdict}{mark}{why}: {self.measured}"
 
 
 @dataclass(frozen=True, kw_only=True)

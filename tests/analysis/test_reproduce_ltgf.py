@@ -242,7 +242,7 @@ def test_a_run_is_the_driver_s() -> None:
 
 def test_jobs_that_one_policy_cannot_run_are_left_out_for_all() -> None:
     """User `u` has a quota of 2 of 8 GPUs, so that YARN-CS can never run its gang of 4."""
-    jobs = [Job(id=i, gpus=g, work=100, user=u) for i, g, u in (("a", 4, "u"), ("b", 1, "v"))]
+    jobs = [Job(id="a", gpus=4, work=300, user="u"), Job(id="b", gpus=1, work=100, user="v")]
     users = [User("u", weight=1), User("v", weight=3)]
     case = figures.Case(ROOM, ROOM, Instance(Cluster.of_sizes([8]), jobs, users), days=1)
     study = figures.fig13(cases=[case], policies=POLICIES)
