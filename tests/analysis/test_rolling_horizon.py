@@ -66,6 +66,23 @@ def last_first(problem: CompletionTime) -> Result[Schedule]:
     return by_order(problem, list(range(len(problem.jobs)))[::-1], "last_first")
 
 
+def in_turns(problem: CompletionTime) -> Result[Schedule]:
+    """One slot of each job, then again."""
+    rows, left, t = [], [job.work or 0 for job in problem.jobs], 0
+    while any(left):
+        for j, job in enumerate(problem.jobs):
+            if left[j]:
+                rows.append(Segment(j, t, t + 1, {0: job.gpus}))
+                left[j], t = left[j] - 1, t + 1
+    return Result.of(problem, Schedule.of(rows), solver="in_turns", stop=Stop.COMPLETED)
+
+
+def longest_first(problem: CompletionTime) -> Result[Schedule]:
+    """By the work that is left, the most first."""
+    order = sorted(range(len(problem.jobs)), key=lambda j: -(problem.jobs[j].work or 0))
+    return by_order(problem, order, "longest_first")
+
+
 def start_kept(problem: CompletionTime, *, warm_start: Schedule) -> Result[Schedule]:
     """What it could start from, unchanged."""
     return Result.of(problem, warm_start, solver="start_kept", stop=Stop.COMPLETED)
@@ -308,6 +325,18 @@ def test_plans_are_made_at_steps_only() -> None:
     policy = policy_of(smallest_first, step=240)
     drive(problem_of([1], rows).instance, policy, lease=60)
     assert [step.time for step in policy.steps] == [0, 240, 480]
+
+
+@pytest.mark.parametrize("skip", [True, False])
+@pytest.mark.parametrize(("solver", "step"), [(in_turns, 10**6), (longest_first, 900)])
+def test_parts_of_a_plan_and_steps_are_kept_though_nothing_else_happens(
+    solver: Any, step: int, skip: bool
+) -> None:
+    """Two jobs of two leases take turns: by one plan, or by a new one after each lease."""
+    instance = problem_of([1], [(1, 0, 1800, 1.0), (1, 0, 1800, 1.0)]).instance
+    policy = policy_of(solver, step=step, preempts=Preempts.ALWAYS)
+    run = drive(instance, policy, overhead=0, skip=skip)
+    assert run.records.end.tolist() == [2700, 3600]
 
 
 def test_a_plan_is_kept_between_steps() -> None:
