@@ -42,6 +42,7 @@ from ...instances.convert import to_instance
 from ...instances.generate import offered_load, venus_workload
 from ...solvers.baselines import Fifo, Themis, ThemisGreedy, TiresiasL
 from ...solvers.baselines.allox import Allox
+from ...solvers.baselines.hived import Hived
 from ...solvers.baselines.yarn_cs import YarnCs
 from ...solvers.ltgf import LtgfPolicy
 from ...solvers.policy import Decision, Policy, Preempts, Rules, State
@@ -77,6 +78,7 @@ POLICIES: Policies = MappingProxyType(
     {
         "FIFO": Fifo,
         "YARN-CS": YarnCs,
+        "HiveD": Hived,
         "AlloX": Allox,
         "Tiresias-L": TiresiasL,
         "Themis": Themis,
