@@ -515,6 +515,8 @@ def _next_round(m):
                     time = _round_up(blocked + max(1, m.params[PATIENCE]), tau)
                     if time > now:
                         best = min(best, time)
+                    if m.params[KIND] == SRTF:  # who is selected can change, though not who runs
+                        best = min(best, now + tau)
         if m.count[TIMER] > now:
             best = min(best, _round_up(m.count[TIMER], tau))
         if m.params[KIND] == LAS:
@@ -625,6 +627,7 @@ def _displace(m, j, kept, losers):
         else:
             m.lists[LOSERS, losers] = k
             losers += 1
+            m.jobs[k].blocked = m.count[NOW]  # it is selected, and finds no place
     _give_new(m, j)
     return stay, losers, True
 
@@ -699,6 +702,7 @@ def _settle(m, started, kept, losers):
             _interrupt(m, j, SUSPEND, False, m.jobs[j].new_length == 0)
         else:
             m.jobs[j].lease_end = _new_lease(m, now)
+            m.jobs[j].blocked = -1
     for i in range(started):
         j = m.lists[STARTED, i]
         if m.jobs[j].phase == WAITING:

@@ -247,6 +247,7 @@ class Reference:
                     for k in [k for k in keep if k not in self._kept]:
                         old[k] = self.held[k]
                         keep.remove(k)
+                        self.book.blocked[k] = self.now  # it is selected, and finds no place
             if nodes is None:
                 failed.add(j)
                 if expired and self.book.blocked[j] < 0:
@@ -317,6 +318,7 @@ class Reference:
         for j, nodes in placed.items():
             if j not in old or nodes != old[j]:
                 self._start(j, nodes)
+            self.book.blocked[j] = -1
         if self.policy.preempts is Preempts.LEASE:
             for j in self.running:
                 if self.book.lease_end[j] <= self.now:  # renewed, or not named by the policy

@@ -44,5 +44,11 @@ class Srtf:
         jobs = state.candidates
         return Decision(order=ranked(state, jobs, state.remaining(jobs)))
 
-    def next_change(self, state: State) -> None:
-        """Nothing changes between arrivals and completions."""
+    def next_change(self, state: State) -> int | None:
+        """Nothing changes between arrivals and completions, but where a job finds no place.
+
+        Then a narrow job that runs in a gap can pass it in the order, though nobody moves, and
+        another one is the next that finds no place: from when on its patience counts may change.
+        """
+        blocked = (state.blocked[state.waiting] >= 0).any()
+        return state.now + 1 if blocked and state.rules.patience is not None else None

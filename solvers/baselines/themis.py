@@ -64,8 +64,13 @@ class ThemisGreedy:
 
     def decide(self, state: State) -> Decision:
         """Return the candidates by falling rho."""
-        jobs = state.candidates
-        return Decision(order=ranked(state, jobs, -finish_time_fairness(state, jobs)))
+        order = ranked(state, state.candidates, -finish_time_fairness(state, state.candidates))
+        room, picks = state.capacity, []
+        for j in order.tolist():
+            if state.gpus[j] <= room:
+                picks.append(j)
+                room -= int(state.gpus[j])
+        return Decision(order=[*picks, *(j for j in order.tolist() if j not in picks)])
 
     def next_change(self, state: State) -> None:
         """Fairness moves all the time, but no job that waits has room before something ends."""
