@@ -3,6 +3,7 @@
 from .backfilling import backfilling as backfilling
 from .fifo import Fifo as Fifo
 from .first_fit import first_fit as first_fit
+from .gandiva_fair import GandivaFair as GandivaFair
 from .hived import Hived as Hived
 from .las import Las as Las
 from .list_scheduling import list_scheduling as list_scheduling

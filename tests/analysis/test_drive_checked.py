@@ -17,6 +17,7 @@ from gangsched.instances import Cluster, Instance, Job, User
 from gangsched.solvers import LtgfPolicy, Stop
 from gangsched.solvers.baselines import (
     Fifo,
+    GandivaFair,
     Hived,
     Las,
     Sjf,
@@ -74,6 +75,7 @@ POLICIES: dict[str, Policy] = {
     "themis-greedy": ThemisGreedy(),
     "yarn-cs": YarnCs(backfill=True),
     "hived": Hived(limit=2),
+    "gandiva-fair": GandivaFair(threshold=0.1),
     "allox": Allox(alpha=0.5),
     "max-min-fairness": MaxMinFairness(),
     "finish-time-fairness": FinishTimeFairness(),

@@ -1,0 +1,120 @@
+"""Gandiva_fair in the driver: Table 2, users' shares, and the rules of every run."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from driven import Case, cases, one_run
+from gangsched.analysis.drive import drive
+from gangsched.analysis.run import Run
+from gangsched.instances import Cluster, Instance, Job, User
+from gangsched.solvers.baselines.gandiva_fair import GandivaFair
+
+EXAMPLES = settings().max_examples // 2
+LONG = 10**6
+
+
+def run_of(
+    sizes: list[int],
+    rows: list[tuple[str, int, int, int]],
+    weights: tuple[float, ...] = (1.0, 1.0, 1.0),
+    *,
+    quanta: int,
+) -> Run:
+    """Quanta of 60 s without overhead for jobs (user, gpus, work, release) of users u, v and w."""
+    jobs = [
+        Job(id=f"j{i}", user=user, gpus=gpus, work=work, release=release)
+        for i, (user, gpus, work, release) in enumerate(rows)
+    ]
+    users = [User(name, weight) for name, weight in zip("uvw", weights, strict=False)]
+    instance = Instance(Cluster.of_sizes(sizes), jobs, users)
+    return drive(instance, GandivaFair(), lease=60, overhead=0, until=60 * quanta)
+
+
+def test_table_2() -> None:
+    rows = [("u", 1, LONG, 0), ("v", 2, LONG, 0), ("w", 4, LONG, 0)] * 2
+    for quanta in (6, 60):
+        run = run_of([4], rows, quanta=quanta)
+        share = run.records.held / run.records.gpus / (60 * quanta)
+        assert share.tolist() == pytest.approx([2 / 3, 1 / 3, 1 / 6] * 2)
+
+
+def users_gpus(run: Run, since: int = 0) -> list[float]:
+    """Mean GPUs of each user from then on."""
+    schedule = run.schedule
+    seconds = np.maximum(0, schedule.end - np.maximum(since, schedule.start))
+    held = seconds * run.records.gpus[schedule.job]
+    total = np.bincount(run.records.user[schedule.job], weights=held, minlength=len(run.users))
+    found: list[float] = (total / (run.now - since)).tolist()
+    return found
+
+
+def test_when_a_user_leaves_the_others_share_what_it_had() -> None:
+    # 8 GPUs for three users, then for two
+    rows = [(user, 1, 60 if user == "u" else LONG, 0) for user in "uvw" for _ in range(8)]
+    run = run_of([4, 4], rows, quanta=300)
+    assert users_gpus(run, 60 * 10) == pytest.approx([0, 4, 4], abs=0.05)
+
+
+@settings(max_examples=EXAMPLES // 2)
+@given(
+    st.lists(st.sampled_from([1, 2, 4]), min_size=1, max_size=3),
+    st.tuples(*[st.sampled_from([1.0, 2.0, 3.0])] * 3),
+    st.tuples(*[st.integers(1, 4)] * 3),
+)
+def test_single_gpus_go_to_users_by_weight_in_the_long_run(
+    nodes: list[int], weights: tuple[float, ...], more: tuple[int, ...]
+) -> None:
+    """Each user has more jobs than GPUs: shares are as weights, as far as servers are balanced."""
+    sizes = [nodes[0]] * len(nodes)
+    gpus = sum(sizes)
+    rows = [
+        (user, 1, LONG, 0)
+        for user, jobs in zip("uvw", more, strict=True)
+        for _ in range(gpus * (jobs + 1))
+    ]
+    run = run_of(sizes, rows, weights, quanta=400)
+    fair = gpus * np.array(weights) / sum(weights)
+    assert users_gpus(run, 60 * 40) == pytest.approx(fair.tolist(), rel=0.15)
+    assert sum(users_gpus(run)) == pytest.approx(gpus)
+
+
+def test_a_new_job_goes_to_the_server_with_the_least_load() -> None:
+    rows = [("u", 4, LONG, 0), ("v", 1, LONG, 0), ("v", 1, LONG, 60), ("w", 2, LONG, 60)]
+    run = run_of([4, 4], rows, quanta=4)
+    first = {int(j): run.schedule[i].gpus for i, j in reversed([*enumerate(run.schedule.job)])}
+    assert first == {0: {0: 4}, 1: {1: 1}, 2: {1: 1}, 3: {1: 2}}
+
+
+def test_a_job_moves_to_a_server_that_has_become_idle() -> None:
+    # u and w take turns on the first server; at 120 the second one is idle, and one of them moves
+    rows = [("u", 4, LONG, 0), ("v", 4, 90, 0), ("w", 3, LONG, 30)]
+    run = run_of([4, 4], rows, quanta=10)
+    last = {int(j): i for i, j in enumerate(run.schedule.job)}
+    assert sorted(node for j in (0, 2) for node in run.schedule[last[j]].gpus) == [0, 1]
+    assert run.schedule.start[[last[0], last[2]]].max() == 120
+    assert run.schedule.end[[last[0], last[2]]].tolist() == [600, 600]
+
+
+def test_jobs_of_more_gpus_than_nodes_of_a_size_are_rejected() -> None:
+    jobs = [Job(id="a", gpus=5, work=60), Job(id="b", gpus=4, work=60)]
+    instance = Instance(Cluster.of_sizes([2, 4]), jobs)
+    run = drive(instance, GandivaFair(), spread=True)
+    assert run.rejected == ((0, "job 'a': gpus=5 exceeds the nodes of any one size"),)
+
+
+@pytest.mark.parametrize("threshold", [-0.1, math.inf, math.nan])
+def test_a_wrong_threshold_is_refused(threshold: float) -> None:
+    with pytest.raises(ValueError, match=f"gandiva-fair: threshold={threshold} is not"):
+        GandivaFair(threshold=threshold)
+
+
+@settings(max_examples=EXAMPLES)
+@given(case=cases(), data=st.data())
+def test_runs_keep_the_rules(case: Case, data: st.DataObject) -> None:
+    one_run(case, GandivaFair(), data)
