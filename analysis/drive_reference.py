@@ -395,8 +395,8 @@ class Reference:
             self.now,
             self.rules,
             self.book,
-            waiting=np.array(self.waiting, dtype=np.int64),
-            running=np.array(self.running, dtype=np.int64),
+            waiting=lambda: np.array(self.waiting, dtype=np.int64),
+            running=lambda: np.array(self.running, dtype=np.int64),
             held_nodes=lambda j: dict(self.held.get(j, {})),
             job_fair=lambda jobs, t: np.array([self._job_fair(int(j), t) for j in jobs]),
             user_fair=lambda t: np.array(

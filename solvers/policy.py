@@ -42,6 +42,11 @@ class Preempts(IntEnum):
     ALWAYS = 2  #: all, at every round
 
 
+#: members of enumerations take microseconds to look up
+WAITING, RUNNING = int(Phase.WAITING), int(Phase.RUNNING)
+LEASE, ALWAYS = Preempts.LEASE, Preempts.ALWAYS
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
     """How the cluster is run, whatever the policy.
@@ -215,8 +220,8 @@ class State:
         rules: Rules,
         ledger: Ledger,
         *,
-        waiting: Ints,
-        running: Ints,
+        waiting: Callable[[], Ints],
+        running: Callable[[], Ints],
         held_nodes: Callable[[int], dict[int, int]],
         job_fair: Callable[[Ints, int], Floats],
         user_fair: Callable[[int], Floats],
@@ -227,7 +232,12 @@ class State:
         preempts: Preempts = Preempts.NEVER,
     ) -> None:
         self.now, self.rules, self._ledger = now, rules, ledger
-        self._waiting, self._running, self._preempts = waiting, running, preempts
+        self._list_waiting, self._list_running = waiting, running
+        self._waiting: Ints | None = None
+        self._running: Ints | None = None
+        self._preemptible: Ints | None = None
+        self._candidates: Ints | None = None
+        self._preempts = preempts
         self._held_nodes = held_nodes
         self._job_fair, self._user_fair, self._user_share = job_fair, user_fair, user_share
         self._mean_active, self._fair_rate, self._ids = mean_active, fair_rate, ids
@@ -242,27 +252,38 @@ class State:
     @property
     def waiting(self) -> Ints:
         """Visible jobs that hold nothing, by (release, number)."""
+        if self._waiting is None:
+            self._waiting = _view(self._list_waiting())
         return self._waiting
 
     @property
     def running(self) -> Ints:
         """Jobs that hold GPUs, by (release, number)."""
+        if self._running is None:
+            self._running = _view(self._list_running())
         return self._running
 
     @property
     def preemptible(self) -> Ints:
         """Running jobs whose GPUs the policy may give to others now, by (release, number)."""
-        if self._preempts is Preempts.NEVER:
-            return self._running[:0]
-        if self._preempts is Preempts.ALWAYS:
-            return self._running
-        return self._running[self._ledger.lease_end[self._running] <= self.now]
+        if self._preemptible is None:
+            self._preemptible = self.running[self._may_stop(self.running)]
+        return self._preemptible
+
+    def _may_stop(self, running: Ints) -> NDArray[np.bool_]:
+        """Which of these running jobs are preemptible."""
+        if self._preempts is LEASE:
+            ended: NDArray[np.bool_] = self._ledger.lease_end[running] <= self.now
+            return ended
+        return np.full(running.size, self._preempts is ALWAYS)
 
     @property
     def candidates(self) -> Ints:
         """Waiting and preemptible jobs, by (release, number)."""
-        jobs = np.concatenate([self._waiting, self.preemptible])
-        return jobs[np.argsort(self._ledger.rank[jobs], kind="stable")]
+        if self._candidates is None:
+            jobs = np.concatenate([self.waiting, self.preemptible])
+            self._candidates = _view(jobs[np.argsort(self._ledger.rank[jobs], kind="stable")])
+        return self._candidates
 
     @property
     def capacity(self) -> int:
@@ -273,13 +294,13 @@ class State:
         """Return the seconds of service that each of `jobs` still needs (overhead not counted)."""
         book = self._ledger
         done = np.maximum(0, self.now - book.since[jobs] - book.delay[jobs])
-        return np.where(book.phase[jobs] == Phase.RUNNING, book.left[jobs] - done, book.left[jobs])
+        return np.where(book.phase[jobs] == RUNNING, book.left[jobs] - done, book.left[jobs])
 
     def attained(self, jobs: Ints) -> Ints:
         """Return the GPU seconds that each of `jobs` has held, overhead included (A_i)."""
         book = self._ledger
         current = book.gpus[jobs] * (self.now - book.since[jobs])
-        return book.held[jobs] + np.where(book.phase[jobs] == Phase.RUNNING, current, 0)
+        return book.held[jobs] + np.where(book.phase[jobs] == RUNNING, current, 0)
 
     def fair(self, jobs: Ints) -> Floats:
         """Return F_i, the fair GPU seconds of each of `jobs` since its first round, (14)."""
@@ -435,38 +456,42 @@ def check_decision(decision: Decision, state: State, name: str) -> None:
     """
     owner = f"policy {name!r} at {state.now}"
     phase = state.phase  # each access makes a view
-    stopped = [int(j) for j in (*decision.suspend, *decision.kill)]
-    started = [int(j) for j, _ in decision.start]
-    passed = [int(j) for j in decision.passed]
-    order = np.asarray(decision.order, dtype=np.int64)
+    stopped = _numbers([*decision.suspend, *decision.kill])
+    started = _numbers([j for j, _ in decision.start])
+    order, passed = _numbers(decision.order), _numbers(decision.passed)
     for label, jobs in (
         ("stops", stopped),
         ("starts", started),
-        ("orders", order.tolist()),
+        ("orders", order),
         ("passes", passed),
     ):
-        if len(set(jobs)) < len(jobs):
-            twice = next(j for i, j in enumerate(jobs) if j in jobs[:i])
-            raise ValueError(f"{owner}: {label} job {twice} twice")
-        for j in jobs:
-            if not 0 <= j < phase.size:
-                raise ValueError(f"{owner}: {label} job {j}, which does not exist")
-    for j in stopped:
-        if phase[j] != Phase.RUNNING:
-            raise ValueError(f"{owner}: stops job {j}, which does not run")
-    for j in passed:
-        if phase[j] != Phase.WAITING:
-            raise ValueError(f"{owner}: passes job {j}, which does not wait")
-    for j in started:
-        if phase[j] != Phase.WAITING and j not in stopped:
+        if jobs.size == 0:
+            continue
+        if jobs.min() < 0 or jobs.max() >= phase.size:
+            job = next(j for j in jobs.tolist() if not 0 <= j < phase.size)
+            raise ValueError(f"{owner}: {label} job {job}, which does not exist")
+        again = np.sort(jobs)
+        for j in again[1:][again[1:] == again[:-1]][:1]:
+            raise ValueError(f"{owner}: {label} job {j} twice")
+    for j in stopped[phase[stopped] != RUNNING][:1]:
+        raise ValueError(f"{owner}: stops job {j}, which does not run")
+    for j in passed[phase[passed] != WAITING][:1]:
+        raise ValueError(f"{owner}: passes job {j}, which does not wait")
+    for j in started[phase[started] != WAITING].tolist():
+        if j not in stopped:
             raise ValueError(f"{owner}: starts job {j}, which does not wait")
-    if order.size:
-        candidate = np.zeros(phase.size, dtype=bool)
-        candidate[state.candidates] = True
-        for j in order[~candidate[order]][:1]:
-            raise ValueError(f"{owner}: orders job {j}, which is no candidate")
-        for j in sorted({*stopped, *started}.intersection(order.tolist()))[:1]:
-            raise ValueError(f"{owner}: job {j} is in the order and stopped or started")
+    others = order[phase[order] != WAITING]
+    runs = others[phase[others] == RUNNING]
+    if runs.size < others.size or not state._may_stop(runs).all():
+        job = next(j for j in others.tolist() if j not in state.preemptible)
+        raise ValueError(f"{owner}: orders job {job}, which is no candidate")
+    if stopped.size + started.size:
+        for job in sorted({*stopped.tolist(), *started.tolist()}.intersection(order.tolist()))[:1]:
+            raise ValueError(f"{owner}: job {job} is in the order and stopped or started")
+
+
+def _numbers(jobs: Sequence[int] | Ints) -> Ints:
+    return np.asarray(jobs, dtype=np.int64)
 
 
 def check_nodes(job: int, nodes: Mapping[int, int], state: State, name: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -29,9 +30,18 @@ def finish_time_fairness(state: State, jobs: Ints) -> Floats:
     state : State
     jobs : (n,) int array
     """
-    shared = state.now - state.release[jobs] + state.remaining(jobs)
-    alone: Floats = shared / (state.work[jobs] * state.mean_active(jobs))
-    return alone
+    return _over_alone(state, jobs, _shared_time(state, jobs))
+
+
+def _shared_time(state: State, jobs: Ints) -> Ints:
+    """T_sh of each of `jobs`."""
+    shared: Ints = state.now - state.release[jobs] + state.remaining(jobs)
+    return shared
+
+
+def _over_alone(state: State, jobs: Ints, shared: Ints) -> Floats:
+    rho: Floats = shared / (state.work[jobs] * state.mean_active(jobs))
+    return rho
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,11 +185,12 @@ class Themis:
         if room < state.gpus[state.waiting].min():
             return Decision()  # nobody who waits fits: who runs goes on
         jobs = state.candidates
-        jobs = ranked(state, jobs, -finish_time_fairness(state, jobs))
+        shared = _shared_time(state, jobs)
+        by_rho = np.lexsort((state.rank[jobs], -_over_alone(state, jobs, shared)))
+        jobs = jobs[by_rho]
         bidders = jobs[: self._bidders(jobs.size)]
         lease = state.rules.lease_end(state.now) - state.now
-        shared = state.now - state.release[bidders] + state.remaining(bidders)
-        gains = np.rint(np.log1p(lease / shared) * UNITS).astype(np.int64)
+        gains = np.rint(np.log1p(lease / shared[by_rho[: bidders.size]]) * UNITS).astype(np.int64)
         won = auction(gains, state.gpus[bidders], room)
         order = np.concatenate([bidders[won], bidders[~won], jobs[bidders.size :]])
         return Decision(order=order)
@@ -188,5 +199,10 @@ class Themis:
         """Fairness moves all the time, but no job that waits has room before something ends."""
 
     def _bidders(self, candidates: int) -> int:
-        passed = int(Fraction(str(self.fairness)) * candidates)
-        return max(1, candidates - passed)
+        return max(1, candidates - int(_exact(self.fairness) * candidates))
+
+
+@lru_cache
+def _exact(number: float) -> Fraction:
+    """The decimal number that is meant: 0.8 and not the nearest binary one."""
+    return Fraction(str(number))
