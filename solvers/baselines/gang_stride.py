@@ -395,6 +395,9 @@ class StridePool:
     ) -> set[int]:
         """Return the jobs that begin now, in the middle of a quantum, on what is free.
 
+        By rising pass: jobs of several servers where nobody runs, others where they find room.
+        Right after :meth:`quantum` nobody can begin.
+
         Parameters
         ----------
         free : sequence of int
@@ -414,7 +417,7 @@ class StridePool:
                 begin.update(begun)
             elif key[1] not in running:
                 nodes = self.nodes(key[1])
-                if all(free[n] >= count for n, count in nodes.items()):
+                if all(free[n] == self.sizes[n] for n in nodes):
                     for n, count in nodes.items():
                         free[n] -= count
                     self._central[key].value += part * strides[self._central[key].user]

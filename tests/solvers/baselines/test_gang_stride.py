@@ -247,5 +247,7 @@ def test_no_server_gives_more_than_it_has(
             for server, count in pool.nodes(job).items():
                 used[server] += count
         assert all(count <= size for count, size in zip(used, sizes, strict=True))
+        free = [size - count for count, size in zip(used, sizes, strict=True)]
+        assert pool.fill(free, running, [1.0, 2.0, 0.5], 0.5) == set()
         ran |= running
     assert ran == set(pool.claims)
