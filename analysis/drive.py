@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import pickle
 import signal
 import threading
@@ -30,6 +31,7 @@ __all__ = ["Checkpoint", "PolicyError", "drive"]
 
 Ints = NDArray[np.int64]
 Engine = Compiled | Reference
+logger = logging.getLogger("gangsched")
 MOST_TIME = 2**40  # seconds, so that GPU seconds of a user fit 64 bits
 
 
@@ -39,7 +41,7 @@ class PolicyError(RuntimeError):
     Attributes
     ----------
     run : Run
-        What was simulated until then; its checkpoint is from before the decision.
+        What was simulated until then, without a checkpoint.
     """
 
     def __init__(self, text: str, run: Run) -> None:
@@ -190,7 +192,7 @@ def drive(
     stop, failure = Stop.COMPLETED, None
     alone = isinstance(machine, Compiled) and machine.kind is not RuleKind.PYTHON
     chunk = MANY if alone else FEW
-    with _interrupts() as interrupted:
+    with _interrupts(machine) as interrupted:
         try:
             while (done := machine.advance(until, chunk)) is None:
                 if on_progress is not None:
@@ -218,12 +220,12 @@ FEW, MANY = 16, 4096
 
 
 @contextmanager
-def _interrupts() -> Iterator[Callable[[], bool]]:
-    """Hold Ctrl-C back until the end of a round; a second one goes through."""
+def _interrupts(machine: Engine) -> Iterator[Callable[[], bool]]:
+    """Hold Ctrl-C back until the end of a round; a second one stops a policy that thinks."""
     asked: list[int] = []
 
     def note(number: int, frame: object) -> None:
-        if asked:
+        if asked and machine.deciding:
             raise KeyboardInterrupt
         asked.append(number)
 
@@ -251,6 +253,11 @@ def _check(instance: Any, policy: Any) -> None:
     for job in instance.jobs:
         if job.work is None:
             raise ValueError(f"job {job.id!r}: work=None, driving needs seconds of service")
+        for model, speed in job.speeds.items():
+            if speed != 1:
+                raise ValueError(
+                    f"job {job.id!r}: speeds[{model!r}]={speed} is not 1, driving needs equal GPUs"
+                )
         if job.release > MOST_TIME or job.work * job.gpus > MOST_TIME:
             raise ValueError(
                 f"job {job.id!r}: release={job.release} or gpus * work={job.work * job.gpus} "
@@ -441,8 +448,21 @@ def _run(
         decisions=machine.decisions,
         runtime=runtime,
         versions=versions(),
-        checkpoint=Checkpoint(pickle.dumps(machine), key) if unfinished else None,
+        checkpoint=_checkpoint(machine, key) if unfinished else None,
     )
+
+
+def _checkpoint(machine: Engine, key: str) -> Checkpoint | None:
+    """From which the run can go on; None, with a warning, where its policy cannot be pickled."""
+    try:
+        return Checkpoint(pickle.dumps(machine), key)
+    except Exception as error:  # whatever somebody's class raises
+        logger.warning(
+            "policy %r cannot be pickled (%s): this run cannot be resumed",
+            machine.policy.name,
+            error,
+        )
+        return None
 
 
 def parameters_of(policy: object) -> dict[str, Any]:

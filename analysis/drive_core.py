@@ -1305,6 +1305,7 @@ class Compiled:
     ) -> None:
         self.policy, self.rules, self.book, self.skip = policy, rules, ledger, skip
         rule: Rule = getattr(policy, "rule", None) or Rule(RuleKind.PYTHON)
+        _check_rule(policy, rule)
         params = [
             rules.round_length,
             rules.lease_length,
@@ -1323,6 +1324,7 @@ class Compiled:
         self.kind = rule.kind
         self.ids = tuple(job.id for job in instance.jobs)
         self.idle = 0
+        self.deciding = False  # True while the policy does: a run that stops then decides anew
 
     def advance(self, until: int | None, most: int) -> bool | None:
         """Visit at most `most` rounds; True when all jobs have finished, False at `until`."""
@@ -1359,6 +1361,8 @@ class Compiled:
         return _by_rank(self.book, self.machine.lists[row, : self.count[counter]])
 
     def _advance_python(self, until: int | None, most: int) -> bool | None:
+        if self.deciding:
+            self._decide()
         for _ in range(most):
             why = self._advance_core(until, most)
             if why == DECIDE:
@@ -1369,7 +1373,9 @@ class Compiled:
 
     def _decide(self) -> None:
         state = self._state()
+        self.deciding = True
         decision = self.policy.decide(state)
+        self.deciding = False
         check_decision(decision, state, self.policy.name)
         if len(decision.passed) and state.preemptible.size:
             blocked, passed = self.book.blocked, np.asarray(decision.passed, dtype=np.int64)
@@ -1539,6 +1545,16 @@ def _new_machine(book: Ledger, params: list[int], rule: Rule) -> Machine:
         parts=np.zeros(n + 2 * total, dtype=PART),
         events=np.zeros(3 * n + 4 * total, dtype=EVENT),
     )
+
+
+def _check_rule(policy: Policy, rule: Rule) -> None:
+    """Refuse a rule that machine code has for another kind of preemption only."""
+    at_leases = rule.kind in (RuleKind.LTGF, RuleKind.THEMIS)
+    if rule.kind is not RuleKind.PYTHON and at_leases != (policy.preempts is Preempts.LEASE):
+        raise ValueError(
+            f"policy {policy.name!r}: rule {rule.kind.name} does not go with "
+            f"preempts={Preempts(policy.preempts).name}; a policy without rule decides in Python"
+        )
 
 
 def _gangs(jobs: NDArray[Any]) -> NDArray[Any]:

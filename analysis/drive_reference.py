@@ -63,11 +63,14 @@ class Reference:
         self.active = [0, 0, 0]  # time, job seconds until then, jobs active now
         self.active_start = np.zeros(len(instance.jobs), dtype=np.int64)
         self.now, self.rounds, self.decisions, self.idle = -1, 0, 0, 0
+        self.deciding = False  # True while the policy does: a run that stops then decides anew
 
     # --- the rounds ---
 
     def advance(self, until: int | None, most: int) -> bool | None:
         """Visit at most `most` rounds; True when all jobs have finished, False at `until`."""
+        if self.deciding:
+            self._decide()
         for _ in range(most):
             time = self._next_round()
             if time is None:
@@ -131,7 +134,13 @@ class Reference:
             if self.policy.preempts is Preempts.LEASE:
                 self._renew_silently()
             self.decisions += 1
-            self._execute(self.policy.decide(self._state()))
+            self._decide()
+
+    def _decide(self) -> None:
+        self.deciding = True
+        decision = self.policy.decide(self._state())
+        self.deciding = False
+        self._execute(decision)
 
     def _complete(self) -> None:
         """Completions since the last round, at their exact times."""

@@ -508,8 +508,8 @@ def _passed_over(instance: Instance[Job], *, patience: int = 3_600) -> Compariso
     return Comparison(waited, RULES.round_up(patience))
 
 
-def _draw_users(rng: Rng) -> Instance[Job]:
-    """Two or three users with 1-GPU jobs on up to two nodes, and one wider gang that comes later."""
+def _draw_gang(rng: Rng) -> Instance[Job]:
+    """1-GPU jobs of two or three users on up to two nodes, and one wider gang that comes later."""
     size, nodes, users = (int(rng.integers(low, high)) for low, high in ((2, 5), (1, 3), (2, 4)))
     narrow = int(rng.integers(size * nodes, 2 * size * nodes + 1))
     rows = [(int(rng.integers(users)), 1, DAY, 0) for _ in range(narrow)]
@@ -826,7 +826,7 @@ LTGF: tuple[Claim[Any], ...] = (
         assumptions="leases end together, W is a multiple of them, nobody was passed over before",
         evidence="all GPUs are open then, it is picked first, and the others make room for it",
         check=_passed_over,
-        draw=_draw_users,
+        draw=_draw_gang,
         samples=10,
     ),
 )

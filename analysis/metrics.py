@@ -327,7 +327,22 @@ def _fair_times(run: Run) -> tuple[Floats, Floats]:
     return fair, before
 
 
-def rho(run: Run, since: Since = "visible") -> Floats:
+def service_time(run: Run) -> Ints:
+    """Return the GPU seconds in which each job made progress: A_i without overhead and lost work.
+
+    Parameters
+    ----------
+    run : Run
+
+    Returns
+    -------
+    (jobs,) int array
+    """
+    book = run.records
+    return np.where(book.rejected, 0, book.gpus * (book.work - book.left))
+
+
+def rho(run: Run, since: Since = "visible", *, overhead: bool = True) -> Floats:
     """Return the fairness degree A_i / F_i of each job, eq. (15); below 1 is unfair.
 
     Parameters
@@ -336,13 +351,16 @@ def rho(run: Run, since: Since = "visible") -> Floats:
     since : {"visible", "release"}
         As of :func:`fair_time`. The definition counts from submission; but then a job that runs at
         once has rho = p / JCT, and waiting for the next round alone takes short jobs below 0.95.
+    overhead : bool
+        False to count service only (:func:`service_time`), as bounds do that hold for any policy.
 
     Returns
     -------
     (jobs,) float array
         Of unfinished jobs up to the end of the run; NaN for jobs that had no time yet.
     """
-    return _ratio(attained_time(run), fair_time(run, since))
+    held = attained_time(run) if overhead else service_time(run)
+    return _ratio(held, fair_time(run, since))
 
 
 def share_below(values: ArrayLike, level: float) -> float | None:
@@ -613,10 +631,11 @@ def summary(run: Run) -> dict[str, float | int | None]:
         jobs, finished, unfinished, rejected: numbers of jobs. mean_, median_ and p99_completion,
         mean_wait: seconds, over finished jobs. mean_slowdown, p99_slowdown. makespan: seconds.
         utilisation (to the last arrival) and utilisation_end. min_rho, mean_rho: of jobs, from
-        their first rounds. loss, loss_release: shares of jobs with rho < 0.95, from the first round
-        and from submission. min_user_rho, days_below, hours_below: of users, with fair shares by
-        demand; shares of their daily and hourly windows below 1. jain_users, jain_jobs: Jain's
-        index of the users' and the jobs' rho. preemptions: in all.
+        their first rounds; min_service_rho: of service alone, for which bounds are proven. loss,
+        loss_release: shares of jobs with rho < 0.95, from the first round and from submission.
+        min_user_rho, days_below, hours_below: of users, with fair shares by demand; shares of their
+        daily and hourly windows below 1. jain_users, jain_jobs: Jain's index of the users' and the
+        jobs' rho. preemptions: in all.
 
     Examples
     --------
@@ -654,6 +673,7 @@ def summary(run: Run) -> dict[str, float | int | None]:
         "utilisation": utilisation(run),
         "utilisation_end": utilisation(run, "end"),
         "min_rho": _quantile(degrees, 0.0),
+        "min_service_rho": _quantile(_ratio(service_time(run), fair), 0.0),
         "mean_rho": _mean(degrees),
         "loss": share_below(degrees, LOSS),
         "loss_release": share_below(_ratio(held, fair + before), LOSS),

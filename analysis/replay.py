@@ -425,7 +425,8 @@ def _fairness(instance: Instance[Any], rules: Rules) -> list[Fairness]:
         replace(job, release=rules.round_up(job.release)) for job in instance.jobs
     ]  # where rho is counted from
     lives = Ltgf(replace(instance, jobs=tuple(visible)))
-    found: list[Fairness] = [("rho of all jobs over their lives", lives, life_bound(lives))]
+    text = "rho of all jobs over their lives, of service alone"
+    found: list[Fairness] = [(text, lives, life_bound(lives))]
     for time in _peaks(instance):
         active = [j for j, job in enumerate(instance.jobs) if _runs(job, time)]
         text = (

@@ -226,6 +226,7 @@ GROUPS: Mapping[str, Sequence[_Row]] = {
     ),
     "Fairness to jobs": (
         _Row("min_rho", "least rho", _degree, 1),
+        _Row("min_service_rho", "least rho of service alone", _degree, 1),
         _Row("mean_rho", "mean rho", _degree, 0),
         _Row("loss", "rho < 0.95, from the first round", _percent, -1),
         _Row("loss_release", "rho < 0.95, from submission", _percent, -1),

@@ -428,7 +428,7 @@ def _fairness(found: Any) -> Table:
             row.name,
             shown(one["min_user_rho"], ".3f"),
             shown(one["days_below"], ".1%"),
-            shown(one["min_rho"], ".3f"),
+            shown(one["min_service_rho"], ".3f"),
             shown(one["loss"], ".1%"),
             shown(one["utilisation"], ".1%"),
             f"{one['preemptions']:,}",
@@ -454,7 +454,8 @@ def _legend(found: Any) -> list[str]:
     )
     rho = (
         "rho: GPU time that was got over the fair share (Ye et al. 2022), of jobs from their first "
-        "rounds. User-days: of the days on which a user had jobs. GPUs in use: to the last arrival."
+        "rounds, the least without overhead. User-days: of the days on which a user had jobs. GPUs "
+        "in use: to the last arrival."
     )
     peaks = sorted(found.fairness[1:], key=lambda peak: peak[2].value)
     peak = [

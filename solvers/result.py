@@ -13,6 +13,7 @@ import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
 from importlib.metadata import version
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
@@ -301,11 +302,13 @@ def _rebuild(fields: dict[str, Any]) -> Result[Any]:
 
 def versions() -> dict[str, str]:
     """Versions that a record of a result needs."""
-    return {
-        "gangsched": version("gangsched"),
-        "numpy": version("numpy"),
-        "python": platform.python_version(),
-    }
+    own = {name: _installed(name) for name in ("gangsched", "numpy")}
+    return {**own, "python": platform.python_version()}
+
+
+@cache
+def _installed(name: str) -> str:
+    return version(name)
 
 
 @dataclass(frozen=True, slots=True)

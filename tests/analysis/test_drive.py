@@ -315,6 +315,9 @@ def test_bad_instances_are_refused(engine: Any) -> None:
         drive(Instance(models, []), Fifo(), engine=engine)
     with pytest.raises(TypeError, match="policy=3 has no name, preempts or decide"):
         drive(instance([1], (0, 1, 1)), 3, engine=engine)  # type: ignore[arg-type]
+    faster = Job(id="a", gpus=1, work=1, speeds={"v100": 2.0})
+    with pytest.raises(ValueError, match=r"job 'a': speeds\['v100'\]=2.0 is not 1"):
+        drive(Instance(Cluster.of_sizes([1]), [faster]), Fifo(), engine=engine)
     with pytest.raises(ValueError, match=r"job 'j0': release=.* is above"):
         drive(instance([1], (2**41, 1, 1)), Fifo(), engine=engine)
 
@@ -332,6 +335,8 @@ def test_bad_instances_are_refused(engine: Any) -> None:
         ),
         (Decision(suspend=[2]), "at 60: stops job 2, which does not run"),
         (Decision(order=[9]), "at 60: orders job 9, which does not exist"),
+        (Decision(passed=[0]), "at 60: passes job 0, which does not wait"),
+        (Decision(passed=[2, 2]), "at 60: passes job 2 twice"),
         (Decision(order=[2], start=[(2, None)]), "job 2 is in the order and stopped or started"),
     ],
 )
@@ -386,6 +391,53 @@ def test_ctrl_c_keeps_what_was_simulated(engine: Any) -> None:
     assert 0 < int(run.records.finished.sum()) < 9_000
     whole = drive(jobs, Fifo(), engine=engine, resume=run.checkpoint)
     assert whole == drive(jobs, Fifo(), engine=engine)
+
+
+@dataclass
+class Impatient:
+    """First in, first out; whoever runs it presses Ctrl-C twice while it thinks at `at`."""
+
+    at: int
+    name: str = "impatient"
+    preempts: Preempts = Preempts.NEVER
+
+    def decide(self, state: State) -> Decision:
+        if state.now == self.at:
+            self.at = -1
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
+        return Decision(order=state.waiting)
+
+
+def test_a_second_ctrl_c_stops_a_policy_that_thinks_and_loses_nothing(engine: Any) -> None:
+    jobs = instance([2], *[(60 * i, 1 + i % 2, 100) for i in range(20)])
+    run = drive(jobs, Impatient(600), engine=engine)
+    assert (run.stop, run.now) == (Stop.INTERRUPTED, 600)
+    whole = drive(jobs, Impatient(-1), engine=engine)
+    assert drive(jobs, Impatient(-1), engine=engine, resume=run.checkpoint) == whole
+
+
+def test_a_policy_that_cannot_be_saved_still_gives_its_run(engine: Any, caplog: Any) -> None:
+    policy = Fifo()
+    local = type("Local", (), {"name": "local", "preempts": Preempts.NEVER})()
+    local.decide = lambda state: Decision(order=state.waiting)
+    jobs = instance([1], (0, 1, 100), (0, 1, 100))
+    run = drive(jobs, local, until=60, engine=engine)
+    assert run.checkpoint is None
+    assert "policy 'local' cannot be pickled" in caplog.text
+    assert run.records.first.tolist() == [0, -1]
+    assert drive(jobs, policy, until=60, engine=engine).checkpoint is not None
+
+
+def test_a_rule_for_another_kind_of_preemption_is_refused(engine: Any) -> None:
+    class Odd(TiresiasL):
+        preempts = Preempts.LEASE
+
+    if engine == "compiled":
+        with pytest.raises(ValueError, match="rule TIRESIAS does not go with preempts=LEASE"):
+            drive(instance([1], (0, 1, 1)), Odd(), engine=engine)
+    else:  # which asks `decide`
+        assert drive(instance([1], (0, 1, 1)), Odd(), engine=engine).records.end.tolist() == [1]
 
 
 def test_progress_counts_jobs(engine: Any) -> None:

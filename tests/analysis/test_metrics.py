@@ -19,6 +19,7 @@ from gangsched.instances import Cluster, Instance, Job, Schedule, Segment, User
 from gangsched.solvers.baselines import Fifo, Srtf
 from gangsched.solvers.ltgf import LtgfPolicy
 from gangsched.solvers.policy import Rules
+from hand_run import hand_run
 from run_builder import PLAIN, random_run, run_of, runs
 
 NAN = float("nan")
@@ -195,6 +196,7 @@ def test_the_summary_by_hand() -> None:
         "utilisation": 1,
         "utilisation_end": 130 / 160,
         "min_rho": 0.75,
+        "min_service_rho": 0.75,
         "mean_rho": 4.75 / 3,
         "loss": 1 / 3,
         "loss_release": 1 / 3,
@@ -450,3 +452,11 @@ def test_rejected_jobs_share_with_nobody() -> None:
     run = run_of(jobs, [Segment(0, 0, 10, {0: 1})], sizes=[2], rejected={1: "too wide"})
     assert metrics.finish_time_fairness(run)[0] == 1
     assert metrics.fair_time(run).tolist() == [10, 0]
+
+
+def test_service_leaves_overhead_and_lost_work_out() -> None:
+    run = hand_run()  # d is resumed with 25 s of overhead, e too, after a kill that cost 60 s
+    assert metrics.service_time(run).tolist() == [6 * 200, 2 * 50, 0, 150, 100]
+    assert metrics.attained_time(run).tolist() == [6 * 200, 2 * 50, 0, 175, 185]
+    whole, service = metrics.rho(run), metrics.rho(run, overhead=False)
+    assert (whole[3] / service[3], whole[4] / service[4]) == pytest.approx((175 / 150, 1.85))
