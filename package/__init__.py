@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from .analysis import theorems as theorems
     from .analysis.drive import drive as drive
     from .analysis.online_bounds import online_bound as online_bound
+    from .analysis.replay import replay as replay
+    from .analysis.rolling_horizon import RollingHorizon as RollingHorizon
     from .solvers.exact import solve_exact as solve_exact
 
 __version__ = "0.1.0"
@@ -44,6 +46,8 @@ __version__ = "0.1.0"
 _LATER = {
     "drive": (".analysis.drive", "drive"),
     "online_bound": (".analysis.online_bounds", "online_bound"),
+    "replay": (".analysis.replay", "replay"),
+    "RollingHorizon": (".analysis.rolling_horizon", "RollingHorizon"),
     "plots": (".analysis.plots", None),
     "reproduce": (".analysis.reproduce", None),
     "solve_exact": (".solvers.exact", "solve_exact"),

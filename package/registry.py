@@ -144,14 +144,13 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
 }
 
 
-def _policy(place: str, **options: Any) -> Callable[..., Policy]:
+def _policy(place: str, folder: str = "solvers", **options: Any) -> Callable[..., Policy]:
     """Return what makes a policy of this project; its module is imported when that happens."""
 
     def make(**more: Any) -> Policy:
         module, _, name = place.rpartition(".")
-        made: Policy = getattr(import_module(f".solvers.{module}", __package__), name)(
-            **options, **more
-        )
+        kind = getattr(import_module(f".{folder}.{module}", __package__), name)
+        made: Policy = kind(**options, **more)
         return made
 
     return make
@@ -181,6 +180,8 @@ POLICIES: Mapping[str, Callable[..., Policy]] = {
     "ltgf:rho-minus": _policy("ltgf.LtgfPolicy", job_key="rho-minus"),
     "ltgf:renewal-first": _policy("ltgf.LtgfPolicy", renewal_first=True),
     "ltgf:printed": _policy("ltgf.PrintedLtgf"),
+    "rolling-horizon": _policy("rolling_horizon.plan_completion_times", "analysis"),
+    "rolling-horizon:ltgf": _policy("rolling_horizon.plan_ltgf_rounds", "analysis"),
 }
 #: policies that a replay runs when none are named
 REPLAYED = ("fifo", "srtf", "tiresias-l", "themis-greedy", "ltgf")

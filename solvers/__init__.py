@@ -2,6 +2,8 @@
 
 from . import baselines as baselines
 from .bounds import area_bound as area_bound
+from .fluid_sharing import fluid_sharing as fluid_sharing
+from .fluid_sharing import max_min_shares as max_min_shares
 from .laminar_blocks import LaminarParams as LaminarParams
 from .laminar_blocks import laminar as laminar
 from .ltgf import LtgfPolicy as LtgfPolicy

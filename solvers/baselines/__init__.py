@@ -1,5 +1,9 @@
 """The papers' baselines and plain strong heuristics, one file each."""
 
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+from typing import Any as _Any
+
 from .backfilling import backfilling as backfilling
 from .fifo import Fifo as Fifo
 from .first_fit import first_fit as first_fit
@@ -14,3 +18,21 @@ from .themis import Themis as Themis
 from .themis import ThemisGreedy as ThemisGreedy
 from .tiresias_l import TiresiasL as TiresiasL
 from .yarn_cs import YarnCs as YarnCs
+
+if TYPE_CHECKING:
+    from .allox import Allox as Allox
+    from .finish_time_fairness import FinishTimeFairness as FinishTimeFairness
+    from .max_min_fairness import MaxMinFairness as MaxMinFairness
+
+# What needs numba or scipy is imported when it is asked for: they take a second each.
+_LATER = {
+    "Allox": "allox",
+    "FinishTimeFairness": "finish_time_fairness",
+    "MaxMinFairness": "max_min_fairness",
+}
+
+
+def __getattr__(name: str) -> _Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(_import_module(f".{_LATER[name]}", __name__), name)

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import cvxpy as cp
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
@@ -163,6 +162,8 @@ class Sharing:
         pair = np.arange(job.size)
         rates = csr_array((per[job, model] / need[job], (job, pair)))
         taken = csr_array((self.gangs[job], (model, pair)), shape=(self.gpus.size, job.size))
+        import cvxpy as cp  # takes a second to import
+
         x: Any = cp.Variable(job.size, nonneg=True)
         theta: Any = cp.Variable()
         served, room = rates @ x >= theta, taken @ x <= self.gpus
