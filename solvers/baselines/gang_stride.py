@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..policy import Floats
-from .max_min_fairness import water_filling
+from .water_filling import water_filling
 
 __all__ = [
     "Claim",

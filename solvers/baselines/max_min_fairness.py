@@ -9,10 +9,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..policy import Decision, Floats, Preempts, State
+from ..policy import Decision, Preempts, State
 from .time_fractions import Sharing, TimeFractions, by_deficit, rounded_up
+from .water_filling import water_filling
 
-__all__ = ["MaxMinFairness", "max_min_fairness", "water_filling"]
+__all__ = ["MaxMinFairness", "max_min_fairness"]
 
 
 def max_min_fairness(
@@ -78,44 +79,6 @@ def max_min_fairness(
         objective=float(sharing.rates(fractions, per).min()),
         bound=rounded_up(bound),
     )
-
-
-def water_filling(gangs: ArrayLike, gpus: int, weights: ArrayLike) -> Floats:
-    """Return the max-min fair time fractions on one GPU model.
-
-    Every job gets w_i lambda GPUs on average, at most its gang, with the lambda that uses up all
-    GPUs, or all jobs always run. This is :func:`max_min_fairness` for one model and beyond: the
-    second-worst job is served best too, and so on.
-
-    Parameters
-    ----------
-    gangs : (jobs,) int array
-        s_i, at most `gpus`.
-    gpus : int
-    weights : (jobs,) array
-        w_i, positive.
-
-    Returns
-    -------
-    (jobs,) float array
-
-    Notes
-    -----
-    O(jobs log jobs).
-
-    Examples
-    --------
-    >>> water_filling([1, 4, 4], 6, [1, 1, 1]).tolist()
-    [1.0, 0.625, 0.625]
-    """
-    gang, weight = np.asarray(gangs, dtype=np.float64), np.asarray(weights, dtype=np.float64)
-    if gang.sum() <= gpus:
-        return np.ones_like(gang)
-    order = np.argsort(gang / weight, kind="stable")
-    full = np.cumsum(gang[order]) - gang[order]
-    levels = (gpus - full) / np.cumsum(weight[order][::-1])[::-1]
-    level = levels[np.argmax(levels * weight[order] < gang[order])]
-    return np.asarray(np.minimum(1.0, level * weight / gang))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,11 +18,8 @@ from gangsched.solvers.baselines.finish_time_fairness import (
     isolated_fractions,
     one_model_fractions,
 )
-from gangsched.solvers.baselines.max_min_fairness import (
-    MaxMinFairness,
-    max_min_fairness,
-    water_filling,
-)
+from gangsched.solvers.baselines.max_min_fairness import MaxMinFairness, max_min_fairness
+from gangsched.solvers.baselines.water_filling import water_filling
 
 POLICIES = [MaxMinFairness(), FinishTimeFairness()]
 
