@@ -109,9 +109,11 @@ def gang_aware_stride(
 
     Notes
     -----
-    Guarantee for a fixed set of jobs: the k-th run of a job does not come later than under stride
-    scheduling of one job a quantum, as the job of least pass always runs; so nobody starves. There
-    is none against a fluid share, which gangs that do not pack cannot have.
+    Guarantee for a fixed set of jobs of which some are always skipped: the k-th run of a job does
+    not come later than under stride scheduling of one job a quantum, as the job of least pass
+    always runs; so nobody starves. On one GPU a job of share w among n runs in at most one quantum
+    more than w T of T quanta, and in at most w (n - 1) less. There is no such bound for gangs,
+    which do not always pack.
 
     Examples
     --------
