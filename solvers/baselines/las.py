@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from ..policy import Decision, Preempts, Rule, RuleKind, State, ranked
+from ...instances import Instance
+from ..policy import Decision, Preempts, Rule, RuleKind, Rules, State, ranked
 
 __all__ = ["Las"]
 
@@ -19,7 +21,8 @@ class Las:
     Source: the continuous form of what Tiresias (Gu et al., NSDI 2019) discretises; run times are
     not used. Running jobs can be suspended at every round, and with every round the order of
     running jobs can change: no round is skipped while a job waits. Ties by (release, number).
-    Guarantee: none for gangs.
+    Jobs that take turns run for a round at a time, of which a resumed one loses the overhead, so
+    the overhead must be below the round length. Guarantee: none for gangs.
 
     Examples
     --------
@@ -36,6 +39,27 @@ class Las:
     def rule(self) -> Rule:
         """The compiled rule."""
         return Rule(RuleKind.LAS)
+
+    def unable(self, instance: Instance[Any], rules: Rules) -> Mapping[int, str]:
+        """Return no jobs: all can run.
+
+        Parameters
+        ----------
+        instance : Instance
+            Not used.
+        rules : Rules
+
+        Raises
+        ------
+        ValueError
+            If the overhead is not below the round length: jobs that take turns would never end.
+        """
+        if rules.overhead >= rules.round_length:
+            raise ValueError(
+                f"las: overhead={rules.overhead} is not below the round length of "
+                f"{rules.round_length} s, jobs that take turns would make no progress"
+            )
+        return {}
 
     def decide(self, state: State) -> Decision:
         """Return all jobs by (attained GPU seconds, release, number)."""

@@ -260,6 +260,14 @@ def test_srtf_and_las_by_hand(engine: Any) -> None:
     assert ends(drive(jobs, Las(), **how)) == [180, 120]  # in turns
 
 
+def test_las_needs_rounds_longer_than_the_overhead(engine: Any) -> None:
+    jobs = instance([1], (0, 1, 60), (0, 1, 60))  # in turns of 10 s, of which all is overhead
+    with pytest.raises(ValueError, match="las: overhead=25 is not below the round length of 10 s"):
+        drive(jobs, Las(), round_length=10, overhead=25, until=3_600, engine=engine)
+    run = drive(jobs, Las(), round_length=10, overhead=9, engine=engine)
+    assert run.stop is Stop.COMPLETED
+
+
 def test_nodes_of_different_sizes(engine: Any) -> None:
     jobs = instance([2, 8, 2], (0, 2, 60), (0, 4, 60), (0, 4, 60))
     run = drive(jobs, Fifo(), engine=engine)
