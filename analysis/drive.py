@@ -21,7 +21,17 @@ from numpy.typing import NDArray
 from ..formulations.fair_shares import FairShares
 from ..instances import Instance, Schedule
 from ..solvers.placement import place
-from ..solvers.policy import JOB, NODE, USER, Ledger, Phase, Policy, RuleKind, Rules
+from ..solvers.policy import (
+    JOB,
+    NODE,
+    USER,
+    Ledger,
+    Phase,
+    Policy,
+    Preempts,
+    RuleKind,
+    Rules,
+)
 from ..solvers.result import Stop, versions
 from .drive_core import Compiled
 from .drive_reference import Reference
@@ -33,6 +43,7 @@ Ints = NDArray[np.int64]
 Engine = Compiled | Reference
 logger = logging.getLogger("gangsched")
 MOST_TIME = 2**40  # seconds, so that GPU seconds of a user fit 64 bits
+LAST = 2**62  # seconds, beyond all rounds
 
 
 class PolicyError(RuntimeError):
@@ -172,22 +183,16 @@ def drive(
         patience=patience,
     )
     _check(instance, policy)
+    _check_how(until, skip, engine, resume)
     rejected = rejected_jobs(instance, policy, rules, reject)
     began = time.perf_counter()
     key = instance_hash(instance)
     machine: Engine
     if resume is not None:
-        machine = _restore(resume, key, policy, rules)
-    elif engine == "compiled":
-        machine = Compiled(
-            instance, policy, rules, new_ledger(instance, rules, rejected), skip=skip
-        )
-    elif engine == "reference":
-        machine = Reference(
-            instance, policy, rules, new_ledger(instance, rules, rejected), skip=skip
-        )
+        machine = _restore(resume, key, policy, rules, rejected)
     else:
-        raise ValueError(f"drive: engine={engine!r} is not 'compiled' or 'reference'")
+        made = Compiled if engine == "compiled" else Reference
+        machine = made(instance, policy, rules, new_ledger(instance, rules, rejected), skip=skip)
     able = len(instance.jobs) - len(rejected)
     stop, failure = Stop.COMPLETED, None
     alone = isinstance(machine, Compiled) and machine.kind is not RuleKind.PYTHON
@@ -242,8 +247,14 @@ def _interrupts(machine: Engine) -> Iterator[Callable[[], bool]]:
 def _check(instance: Any, policy: Any) -> None:
     if not isinstance(instance, Instance):
         raise TypeError(f"drive: instance={instance!r} is not an Instance")
+    if isinstance(policy, type):
+        raise TypeError(f"drive: policy={policy.__name__} is a class, not an object of it")
     if not isinstance(policy, Policy):
         raise TypeError(f"drive: policy={policy!r} has no name, preempts or decide(state)")
+    if not isinstance(policy.preempts, Preempts):
+        raise TypeError(
+            f"policy {policy.name!r}: preempts={policy.preempts!r} is not a member of Preempts"
+        )
     models = sorted({node.model for node in instance.cluster.nodes})
     if len(models) > 1:
         raise ValueError(
@@ -263,6 +274,20 @@ def _check(instance: Any, policy: Any) -> None:
                 f"job {job.id!r}: release={job.release} or gpus * work={job.work * job.gpus} "
                 f"is above {MOST_TIME}"
             )
+
+
+def _check_how(until: Any, skip: Any, engine: Any, resume: Any) -> None:
+    if until is not None:
+        if isinstance(until, bool) or not isinstance(until, (int, np.integer)):
+            raise TypeError(f"drive: until={until!r} is not an integer or None")
+        if not 0 <= until < LAST:
+            raise ValueError(f"drive: until={until} is not within 0 and {LAST - 1}")
+    if not isinstance(skip, (bool, np.bool_)):
+        raise TypeError(f"drive: skip={skip!r} is not True or False")
+    if engine not in ("compiled", "reference"):
+        raise ValueError(f"drive: engine={engine!r} is not 'compiled' or 'reference'")
+    if resume is not None and not isinstance(resume, Checkpoint):
+        raise TypeError(f"drive: resume={resume!r} is not a Checkpoint")
 
 
 def rejected_jobs(
@@ -306,6 +331,8 @@ def rejected_jobs(
 
 def _numbers(instance: Instance[Any], jobs: Collection[int]) -> list[int]:
     for j in jobs:
+        if isinstance(j, bool) or not isinstance(j, (int, np.integer)):
+            raise TypeError(f"reject: job {j!r} is not a number")
         if not 0 <= j < len(instance.jobs):
             raise ValueError(f"reject: job {j} is not one of the {len(instance.jobs)} jobs")
     return [int(j) for j in jobs]
@@ -369,10 +396,12 @@ def instance_hash(instance: Instance[Any]) -> str:
     return total.hexdigest()
 
 
-def _restore(resume: Checkpoint, key: str, policy: Policy, rules: Rules) -> Engine:
+def _restore(
+    resume: Checkpoint, key: str, policy: Policy, rules: Rules, rejected: Collection[int]
+) -> Engine:
     if resume.instance_hash != key:
         raise ValueError("drive: resume is a checkpoint of another instance")
-    machine = pickle.loads(resume.data)
+    machine = _unpickled(resume.data)
     if machine.policy.name != policy.name or parameters_of(machine.policy) != parameters_of(policy):
         raise ValueError(
             f"drive: resume is a checkpoint of policy {machine.policy.name!r} "
@@ -380,8 +409,30 @@ def _restore(resume: Checkpoint, key: str, policy: Policy, rules: Rules) -> Engi
         )
     if machine.rules != rules:
         raise ValueError(f"drive: resume is a checkpoint under {machine.rules}, not {rules}")
-    restored: Engine = machine
-    return restored
+    before = np.flatnonzero(machine.book.phase == Phase.REJECTED).tolist()
+    if before != list(rejected):
+        raise ValueError(
+            f"drive: resume is a checkpoint with {len(before)} rejected jobs, other than the "
+            f"{len(rejected)} of now"
+        )
+    return machine
+
+
+def _unpickled(data: bytes) -> Engine:
+    """The machine of a checkpoint."""
+    try:
+        found = pickle.loads(data)
+    except Exception as error:  # whatever a damaged or strange pickle raises
+        raise ValueError(f"drive: resume cannot be read: {type(error).__name__}: {error}") from None
+    made_by, machine = found if isinstance(found, tuple) and len(found) == 2 else ("", None)
+    if not isinstance(machine, (Compiled, Reference)):
+        raise ValueError("drive: resume is not a checkpoint of a run")
+    if made_by != versions()["gangsched"]:
+        raise ValueError(
+            f"drive: resume is a checkpoint of gangsched {made_by}, "
+            f"this is {versions()['gangsched']}"
+        )
+    return machine
 
 
 def _reached(machine: Engine, until: int | None, stop: Stop) -> int:
@@ -455,7 +506,7 @@ def _run(
 def _checkpoint(machine: Engine, key: str) -> Checkpoint | None:
     """From which the run can go on; None, with a warning, where its policy cannot be pickled."""
     try:
-        return Checkpoint(pickle.dumps(machine), key)
+        return Checkpoint(pickle.dumps((versions()["gangsched"], machine)), key)
     except Exception as error:  # whatever somebody's class raises
         logger.warning(
             "policy %r cannot be pickled (%s): this run cannot be resumed",

@@ -42,6 +42,9 @@ class Preempts(IntEnum):
     ALWAYS = 2  #: all, at every round
 
 
+#: longer times of the rules could not be added up in 64 bits
+MOST_SECONDS = 2**40
+
 #: members of enumerations take microseconds to look up
 WAITING, RUNNING = int(Phase.WAITING), int(Phase.RUNNING)
 LEASE, ALWAYS = Preempts.LEASE, Preempts.ALWAYS
@@ -95,7 +98,13 @@ class Rules:
                 raise TypeError(f"rules: {name}={value!r} is not an integer")
             if value < least:
                 raise ValueError(f"rules: {name}={value} is below {least}")
+            if value > MOST_SECONDS:
+                raise ValueError(f"rules: {name}={value} is above {MOST_SECONDS}")
             object.__setattr__(self, name, int(value))
+        for name in ("synchronous", "spread"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise TypeError(f"rules: {name}={getattr(self, name)!r} is not True or False")
+            object.__setattr__(self, name, bool(getattr(self, name)))
         if self.overhead >= self.lease_length:
             raise ValueError(
                 f"rules: overhead={self.overhead} is not below the lease of {self.lease_length} s"
@@ -374,6 +383,8 @@ class Decision:
         Running jobs to stop first; a killed job loses what it did since its last lease began.
     start : sequence of (int, mapping of int to int or None)
         Then jobs to start, on the given GPUs by node, or where there is room (None: it may fail).
+        Given GPUs are consolidated as those of :func:`~gangsched.solvers.placement.place` (on
+        any nodes of one size), unless the rules let gangs spread.
         A job that is suspended and started in one decision moves, which costs the overhead.
     passed : sequence of int
         Waiting jobs that should have come before some in the order and did not fit by number of
@@ -455,6 +466,8 @@ def check_decision(decision: Decision, state: State, name: str) -> None:
         Naming policy, time, job and rule.
     """
     owner = f"policy {name!r} at {state.now}"
+    if not isinstance(decision, Decision):
+        raise TypeError(f"{owner}: decides {decision!r}, which is no Decision")
     phase = state.phase  # each access makes a view
     stopped = _numbers([*decision.suspend, *decision.kill])
     started = _numbers([j for j, _ in decision.start])
@@ -475,6 +488,9 @@ def check_decision(decision: Decision, state: State, name: str) -> None:
             raise ValueError(f"{owner}: {label} job {j} twice")
     for j in stopped[phase[stopped] != RUNNING][:1]:
         raise ValueError(f"{owner}: stops job {j}, which does not run")
+    if stopped.size and state._preempts is not ALWAYS:
+        for j in stopped[~state._may_stop(stopped)][:1]:
+            raise ValueError(f"{owner}: stops job {j}, which it may not now: {state._preempts!r}")
     for j in passed[phase[passed] != WAITING][:1]:
         raise ValueError(f"{owner}: passes job {j}, which does not wait")
     for j in started[phase[started] != WAITING].tolist():
@@ -491,11 +507,14 @@ def check_decision(decision: Decision, state: State, name: str) -> None:
 
 
 def _numbers(jobs: Sequence[int] | Ints) -> Ints:
-    return np.asarray(jobs, dtype=np.int64)
+    numbers = np.asarray(jobs)
+    if numbers.size and numbers.dtype.kind not in "iu":
+        raise TypeError(f"jobs {numbers.tolist()!r} are not integers")
+    return numbers.astype(np.int64, copy=False)
 
 
 def check_nodes(job: int, nodes: Mapping[int, int], state: State, name: str) -> None:
-    """Refuse GPUs for a job that are not free, or not as many as its gang.
+    """Refuse GPUs for a job that are not free, not consolidated, or not as many as its gang.
 
     Parameters
     ----------
@@ -516,6 +535,15 @@ def check_nodes(job: int, nodes: Mapping[int, int], state: State, name: str) -> 
     for n, count in nodes.items():
         if not 0 <= n < state.sizes.size or state.free[n] < count:
             raise ValueError(f"{owner}, more than is free on node {n}")
+    if not state.rules.spread and not _consolidated(nodes, state.sizes[list(nodes)].tolist()):
+        raise ValueError(f"{owner}, which is no consolidated place, and spread=False")
+
+
+def _consolidated(nodes: Mapping[int, int], sizes: Sequence[int]) -> bool:
+    """All nodes of one size, as few as possible, and all but one taken whole."""
+    gang, size = sum(nodes.values()), sizes[0]
+    whole = sum(count == size for count in nodes.values())
+    return {*sizes} == {size} and whole == gang // size and len(nodes) == -(-gang // size)
 
 
 def ranked(state: State, jobs: Ints, *keys: NDArray[Any]) -> Ints:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import signal
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -307,6 +307,17 @@ def test_jobs_that_can_never_run_are_listed(engine: Any) -> None:
         ({"lease": 2.5}, r"rules: lease=2.5 is not an integer"),
         ({"overhead": 900}, "rules: overhead=900 is not below the lease of 900 s"),
         ({"patience": -1}, "rules: patience=-1 is below 0"),
+        ({"lease": 2**41}, "rules: lease=2199023255552 is above 1099511627776"),
+        ({"synchronous": "no"}, "rules: synchronous='no' is not True or False"),
+        ({"spread": 2}, "rules: spread=2 is not True or False"),
+        ({"until": float("nan")}, "drive: until=nan is not an integer or None"),
+        ({"until": True}, "drive: until=True is not an integer or None"),
+        ({"until": -1}, "drive: until=-1 is not within 0"),
+        ({"until": 2**70}, "drive: until=.* is not within 0"),
+        ({"skip": None}, "drive: skip=None is not True or False"),
+        ({"reject": ["j0"]}, "reject: job 'j0' is not a number"),
+        ({"reject": [0.5]}, "reject: job 0.5 is not a number"),
+        ({"resume": "point"}, "drive: resume='point' is not a Checkpoint"),
         ({"reject": [7]}, "reject: job 7 is not one of the 1 jobs"),
     ],
 )
@@ -323,6 +334,12 @@ def test_bad_instances_are_refused(engine: Any) -> None:
         drive(Instance(models, []), Fifo(), engine=engine)
     with pytest.raises(TypeError, match="policy=3 has no name, preempts or decide"):
         drive(instance([1], (0, 1, 1)), 3, engine=engine)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="policy=Fifo is a class, not an object of it"):
+        drive(instance([1], (0, 1, 1)), Fifo, engine=engine)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="policy 'script': preempts=1 is not a member of Preempts"):
+        drive(instance([1], (0, 1, 1)), Script({}, 1), engine=engine)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="engine='fast' is not 'compiled' or 'reference'"):
+        drive(instance([1], (0, 1, 1)), Fifo(), engine="fast")  # type: ignore[arg-type]
     faster = Job(id="a", gpus=1, work=1, speeds={"v100": 2.0})
     with pytest.raises(ValueError, match=r"job 'a': speeds\['v100'\]=2.0 is not 1"):
         drive(Instance(Cluster.of_sizes([1]), [faster]), Fifo(), engine=engine)
@@ -346,6 +363,9 @@ def test_bad_instances_are_refused(engine: Any) -> None:
         (Decision(passed=[0]), "at 60: passes job 0, which does not wait"),
         (Decision(passed=[2, 2]), "at 60: passes job 2 twice"),
         (Decision(order=[2], start=[(2, None)]), "job 2 is in the order and stopped or started"),
+        (Decision(order=[1.5]), r"jobs \[1.5\] are not integers"),  # type: ignore[list-item]
+        (Decision(suspend=[0]), "stops job 0, which it may not now: .*NEVER"),
+        (None, "decides None, which is no Decision"),
     ],
 )
 def test_decisions_that_cannot_be_carried_out(engine: Any, decision: Decision, text: str) -> None:
@@ -355,6 +375,18 @@ def test_decisions_that_cannot_be_carried_out(engine: Any, decision: Decision, t
         drive(jobs, script, engine=engine)
     assert caught.value.run.stop is Stop.ERROR
     assert spans(caught.value.run, 0) == [(0, 60, {0: 1})]
+
+
+def test_given_nodes_are_consolidated_unless_gangs_may_spread(engine: Any) -> None:
+    for sizes, nodes in [([4, 4], {0: 1, 1: 1}), ([2, 4], {0: 2, 1: 1}), ([2, 2, 2], {0: 1, 1: 2})]:
+        jobs = instance(sizes, (0, sum(nodes.values()), 60))
+        script = Script({0: Decision(start=[(0, nodes)])})
+        assert drive(jobs, script, engine=engine, spread=True).records.end.tolist() == [60]
+        if nodes == {0: 1, 1: 2}:  # a whole node and the rest on one more
+            assert drive(jobs, script, engine=engine).records.end.tolist() == [60]
+            continue
+        with pytest.raises(PolicyError, match="no consolidated place, and spread=False"):
+            drive(jobs, script, engine=engine)
 
 
 def test_a_policy_that_never_starts_a_job_is_found_out(engine: Any) -> None:
@@ -378,6 +410,15 @@ def test_a_run_goes_on_from_a_saved_checkpoint(engine: Any, tmp_path: Any) -> No
         drive(jobs, Fifo(), lease=120, resume=point)
     with pytest.raises(ValueError, match="resume is a checkpoint under Rules"):
         drive(jobs, LtgfPolicy(), lease=180, resume=point)
+    with pytest.raises(ValueError, match="checkpoint with 0 rejected jobs, other than the 1 of"):
+        drive(jobs, LtgfPolicy(), lease=120, resume=point, reject=[8])
+    for data, text in [
+        (point.data[:-9], "resume cannot be read: UnpicklingError"),
+        (pickle.dumps({"machine": 1}), "resume is not a checkpoint of a run"),
+        (pickle.dumps(("0.0", pickle.loads(point.data)[1])), "a checkpoint of gangsched 0.0"),
+    ]:
+        with pytest.raises(ValueError, match=text):
+            drive(jobs, LtgfPolicy(), lease=120, resume=replace(point, data=data))
     (tmp_path / "other").write_bytes(b"no")
     with pytest.raises(ValueError, match="other: not a checkpoint of a run"):
         Checkpoint.load(tmp_path / "other")

@@ -162,7 +162,7 @@ def test_steps_of_a_resumed_run_are_those_of_the_whole(
     assert all(step.seconds is not None for step in part.steps)
     assert part.steps == [step for step in whole.steps if step.time <= until]
     if first.checkpoint is not None:
-        kept = pickle.loads(first.checkpoint.data).policy
+        kept = pickle.loads(first.checkpoint.data)[1].policy
         assert kept.steps == part.steps
         assert all(step.seconds is None for step in kept.steps)
 
