@@ -635,7 +635,8 @@ def summary(run: Run) -> dict[str, float | int | None]:
         loss_release: shares of jobs with rho < 0.95, from the first round and from submission.
         min_user_rho, days_below, hours_below: of users, with fair shares by demand; shares of their
         daily and hourly windows below 1. jain_users, jain_jobs: Jain's index of the users' and the
-        jobs' rho. preemptions: in all.
+        jobs' rho. preemptions: in all. Those of users are None where there is one user, which
+        shares with nobody: its fair share is the cluster, (3), and its rho what it uses of it.
 
     Examples
     --------
@@ -658,6 +659,7 @@ def summary(run: Run) -> dict[str, float | int | None]:
         _ratio(np.diff(user_held[:, at]), np.diff(user_fair[:, at])) for at in (days, slice(None))
     )
     finished, rejected = int(book.finished.sum()), int(book.rejected.sum())
+    shared = run.user_weight.size > 1
     return {
         "jobs": len(book),
         "finished": finished,
@@ -677,10 +679,10 @@ def summary(run: Run) -> dict[str, float | int | None]:
         "mean_rho": _mean(degrees),
         "loss": share_below(degrees, LOSS),
         "loss_release": share_below(_ratio(held, fair + before), LOSS),
-        "min_user_rho": _quantile(users, 0.0),
-        "days_below": share_below(daily, BELOW),
-        "hours_below": share_below(hourly, BELOW),
-        "jain_users": jain(users),
+        "min_user_rho": _quantile(users, 0.0) if shared else None,
+        "days_below": share_below(daily, BELOW) if shared else None,
+        "hours_below": share_below(hourly, BELOW) if shared else None,
+        "jain_users": jain(users) if shared else None,
         "jain_jobs": jain(degrees),
         "preemptions": int(preemptions(run).sum()),
     }

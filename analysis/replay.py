@@ -8,10 +8,13 @@ bound is a competitive ratio on this instance. Only bounds that were verified ar
 
 from __future__ import annotations
 
+import inspect
 import logging
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
@@ -282,17 +285,24 @@ class _Replay:
                 self._check_before(name, run)
 
     def _rejected(self) -> dict[int, str]:
-        """What the cluster or one of the policies can never run."""
+        """What the cluster or one of the policies can never run; which policy, if not all."""
         found: dict[int, str] = {}
+        who: dict[int, list[str]] = {}
+        asked = 0
         for name, policy in self.policies.items():
             try:
                 more = rejected_jobs(self.instance, policy, self.rules, ())
             except (Exception, SystemExit) as error:
                 self._fail(name, error)
                 continue
+            asked += 1
             for j, reason in more.items():
                 found.setdefault(j, reason)
-        return dict(sorted(found.items()))
+                who.setdefault(j, []).append(name)
+        return {
+            j: reason if len(who[j]) == asked else f"{reason} ({', '.join(who[j])}; not run at all)"
+            for j, reason in sorted(found.items())
+        }
 
     def _check_before(self, name: str, run: Run) -> None:
         policy = self.policies[name]
@@ -365,6 +375,7 @@ class _Replay:
         logger.debug("policy %s failed", name, exc_info=True)
         known = isinstance(error, PolicyError)  # its text names policy, time and cause
         text = str(error) if known else f"{type(error).__name__}: {error}"
+        text += _place(error.__cause__ or error, type(self.policies[name]))
         refuted = isinstance(error.__cause__, NeverEnds)
         self.failed.append(Failure(name=name, reason=text, refuted=refuted))
 
@@ -380,6 +391,19 @@ class _Replay:
             stopped=stopped,
             unfinished=unfinished,
         )
+
+
+def _place(error: BaseException, policy: type) -> str:
+    """Return where in its own file somebody else's policy failed, if it did so there."""
+    if policy.__module__.startswith("gangsched."):
+        return ""
+    try:
+        file = inspect.getfile(policy)
+    except (TypeError, OSError):
+        return ""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == file]
+    return f" ({Path(file).name}, line {lines[-1]})" if lines else ""
 
 
 def _weighted_flow(run: Run) -> float | None:

@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -93,8 +94,7 @@ def write_replay_report(
             *_measures(found),
             *_certified(runs, given),
             *_how_fair(fairness),
-            "<h2>Fairness to users over time</h2>",
-            page.picture(run_plots.user_fairness(runs), "users", "Fairness of each user over time"),
+            *_users(runs),
             "<h2>Use of the cluster</h2>",
             page.picture(run_plots.cluster_use(runs), "use", "GPUs held and demanded over time"),
             *_jobs(runs, notes, rejected),
@@ -102,6 +102,15 @@ def write_replay_report(
         ]
     )
     page.write_page(path, title, body)
+
+
+def _users(runs: Runs) -> list[str]:
+    """Show who got a fair share when; a single user shares with nobody."""
+    if next(iter(runs.values())).user_weight.size < 2:
+        return []
+    figure = run_plots.user_fairness(runs)
+    picture = page.picture(figure, "users", "Fairness of each user over time")
+    return ["<h2>Fairness to users over time</h2>", picture]
 
 
 # --- what may stand in it ------------------------------------------------------------------------
@@ -244,8 +253,11 @@ MEANING = (
     "GPUs. Slowdown: completion time over the run time without any wait. Preemption: a job lost "
     "its GPUs before it was complete. rho: GPU time that a job or user got, over the fair share of "
     "Ye et al. (2022), eq. (8), (12) and (15); of a job from its first round unless said "
-    "otherwise. From submission, the wait for the next round alone takes many short jobs below "
-    "0.95, on an empty cluster too: do not compare such shares across round lengths. User-days and "
+    "otherwise. Of service alone: overhead does not count as got, as in the bounds below. From "
+    "submission, the wait for the next round alone takes many short jobs below 0.95, on an empty "
+    "cluster too. So it is with users: a job that completes between two rounds counts in its "
+    "user's fair share up to the later one, so that users of short jobs are below 1 on an empty "
+    "cluster too. Do not compare such shares across round lengths. User-days and "
     "user-hours: those in which the user has a fair share above 0; below 1: less than 99.9 % of it "
     "was got. Jain's index: 1 when all are equal. Bold: best of its row; runs that were stopped "
     "have their means over complete jobs and take no part in that."
@@ -294,12 +306,12 @@ def _cell(tag: str, text: str, *, bold: bool = False) -> str:
 
 # --- what is proven ------------------------------------------------------------------------------
 
-#: measure, what its mean (or the makespan) is called, how it is written
+#: measure, what its mean (or the makespan) is called, how a bound of it is written: rounded down
 MEASURES: Mapping[str, tuple[str, Callable[[float], str]]] = {
-    "makespan": ("makespan", run_plots.duration),
-    "completion": ("mean end, from time 0", run_plots.duration),
-    "flow": ("mean completion time", run_plots.duration),
-    "slowdown": ("mean slowdown", lambda value: f"{value:,.3f}"),
+    "makespan": ("makespan", partial(run_plots.duration, down=True)),
+    "completion": ("mean end, from time 0", partial(run_plots.duration, down=True)),
+    "flow": ("mean completion time", partial(run_plots.duration, down=True)),
+    "slowdown": ("mean slowdown", lambda value: f"{run_plots.floored(value, 3):,.3f}"),
 }
 
 
@@ -320,7 +332,8 @@ def _certified(runs: Runs, bounds: Mapping[str, Bound]) -> list[str]:
             f"<td>{page.escape(bound.method)}</td></tr>"
         )
     text = (
-        "Ratio of what each policy reached to the lower bound, rounded up: no policy whatever, not "
+        "Bounds are rounded down. Ratio of what each policy reached to the lower bound, rounded "
+        "up: no policy whatever, not "
         "even one that knew all jobs in advance and could suspend and move them for free, can be "
         "more than this factor better. The bounds were verified by gangsched.verify_bound when "
         "this report was written. Mean end: most of it are the times of submission, so that "
@@ -343,7 +356,7 @@ def _ratio(run: Run, first: Run, measure: str, bounds: Mapping[str, Bound]) -> f
 def _how_fair(fairness: Sequence[Fairness]) -> list[str]:
     if not fairness:
         return []
-    lines = ["<tr><th>what is bounded</th><th>at most</th><th>method</th></tr>"]
+    lines = ['<tr><th>what is bounded</th><th class="number">at most</th><th>method</th></tr>']
     for what, _, bound in fairness:
         value = plots.shown_ratio(bound.value)
         lines.append(
@@ -400,6 +413,12 @@ def _rejected(runs: Runs) -> list[str]:
     ]
 
 
+def _rule(name: str, value: Any) -> str:
+    """Say a rule with its unit: all numbers are seconds."""
+    plain = isinstance(value, bool) or value is None
+    return f"{name} {value}" if plain else f"{name} {value:,} s"
+
+
 def _records(runs: Runs) -> list[str]:
     """Everything that is needed to run it again."""
     versions: dict[str, str] = {}
@@ -408,7 +427,7 @@ def _records(runs: Runs) -> list[str]:
     rules: dict[str, list[str]] = {}
     for name, run in runs.items():
         versions |= run.versions
-        text = ", ".join(f"{key} {value}" for key, value in asdict(run.rules).items())
+        text = ", ".join(_rule(*rule) for rule in asdict(run.rules).items())
         rules.setdefault(text, []).append(name)
         texts = (
             f"{name} ({run.policy})" if run.policy != name else name,

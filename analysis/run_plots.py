@@ -8,6 +8,7 @@ Up to twelve runs by name; a run has the same colour and dash in all pictures. L
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import floor
 from typing import Any
 
 import matplotlib as mpl
@@ -194,22 +195,47 @@ def overview(runs: Runs) -> Figure:
     return figure
 
 
-def duration(seconds: float) -> str:
-    """Write a time in the unit that suits it.
+def duration(seconds: float, *, down: bool = False) -> str:
+    """Write a time in the unit that suits it, in three digits.
 
     Parameters
     ----------
     seconds : float
+    down : bool
+        Round down, as what is said to be the least has to be.
 
     Examples
     --------
     >>> duration(45), duration(2070), duration(3600), duration(86_500), duration(1_461_050)
-    ('45 s', '34 min', '1 h', '1.0 d', '16.9 d')
+    ('45 s', '34.5 min', '1 h', '1.00 d', '16.9 d')
+    >>> duration(14_719), duration(14_719, down=True)
+    ('4.09 h', '4.08 h')
     """
     unit = next((u for u, size in reversed(UNITS.items()) if seconds >= size), "s")
     value = seconds / UNITS[unit]
-    exact = unit in ("s", "min") or value >= 100 or value == int(value)
-    return f"{value:.0f} {unit}" if exact else f"{value:.1f} {unit}"
+    exact = unit == "s" or value >= 100 or value == int(value)
+    digits = 0 if exact else 1 if value >= 10 else 2
+    if down:
+        value = floored(value, digits)
+    return f"{value:.{digits}f} {unit}"
+
+
+def floored(value: float, digits: int) -> float:
+    """Round down, but for the last bits of a sum of floats.
+
+    Parameters
+    ----------
+    value : float
+    digits : int
+        That are kept after the point.
+
+    Examples
+    --------
+    >>> floored(1.0949, 3), floored(0.99999999999999, 2)
+    (1.094, 1.0)
+    """
+    size = 10.0**digits
+    return floor(round(value * size, 9)) / size
 
 
 # --- shared --------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ from .screen import (
     Interrupted,
     Json,
     Nodes,
+    ReaderOption,
     Seed,
     check_output,
     cluster_of,
@@ -41,6 +42,7 @@ from .screen import (
     open_console,
     positive,
     progress_line,
+    reader_of,
     reading,
     say,
     shortened,
@@ -432,6 +434,7 @@ app.command()(replay)
 def describe(
     trace: Annotated[str, typer.Argument(help="Trace file.")],
     reader: Annotated[str, typer.Option(help=f"Its reader: {', '.join(READERS)}.")],
+    reader_option: ReaderOption = None,
     json: Annotated[Path | None, typer.Option(help="Write the numbers as JSON.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw them into a .png or .svg file.")] = None,
 ) -> None:
@@ -445,9 +448,11 @@ def describe(
         check_output(trace, json, plot)
         if plot is not None and plot.suffix.lower() not in (".png", ".svg"):
             raise ValueError(f"picture {str(plot)!r}: the name must end in .png or .svg")
-        read = READERS[lookup("reader", READERS, reader)]
+        read = reader_of(reader, reader_option)
         with progress_line(f"reading {Path(trace).name}") as show:
             loaded = read(trace)
+            if not loaded.jobs:
+                raise ValueError(f"{trace}: there are no jobs to describe: {loaded.report}")
             show("describing")
             found = study.describe(loaded)
             show("writing")
@@ -457,6 +462,8 @@ def describe(
     text = f"{found.all.jobs:,} jobs of {users} in {found.span / 86_400:,.1f} days"
     say(console, f"{Path(trace).name}: {text}", "bold")
     say(console, f"- {loaded.report}", "dim")
+    console.print()
+    say(console, "share of jobs and of GPU time by gang size, and run times")
     console.print()
     console.print(_described(found, study.LIMITS))
     console.print()
@@ -484,8 +491,9 @@ def _described(found: Any, limits: Mapping[str, int]) -> Table:
 
 
 def _demand(usage: Any) -> Table:
-    busiest = "busiest hour" if usage.bin == 3_600 else f"busiest {usage.bin // 3_600} hours"
-    table = new_table("user", "GPUs wanted, mean", busiest, right=("GPUs wanted, mean", busiest))
+    hours = "hour" if usage.bin == 3_600 else f"{usage.bin // 3_600} hours"
+    heads = ("GPUs wanted\non average", f"GPUs wanted in\nthe busiest {hours}")
+    table = new_table("user", *heads, right=heads)
     for user, gpus in zip(usage.users, usage.gpus, strict=True):
         table.add_row(user or "-", f"{gpus.mean():,.1f}", f"{gpus.max():,.1f}")
     return table
@@ -661,6 +669,12 @@ def theorems(
     if claim is None:
         console.print(_verdicts(rows))
         console.print()
+        say(
+            console,
+            "proved: by the proof in docs/theorems.md; random cases try to break it, with slack "
+            "where the two sides differ. refuted: the counterexample breaks it.",
+            "dim",
+        )
         say(console, "One of them in full: gangsched theorems CLAIM")
     else:
         for row in rows:

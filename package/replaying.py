@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from .registry import READERS, REPLAYED, lookup, policy, warm_up_policy
+from .registry import READERS, REPLAYED, policy, warm_up_policy
 from .screen import (
     EXIT_FAILED,
     ClusterFile,
@@ -24,6 +23,7 @@ from .screen import (
     Interrupted,
     Json,
     Nodes,
+    ReaderOption,
     Seed,
     check_output,
     cluster_of,
@@ -32,6 +32,7 @@ from .screen import (
     only,
     open_console,
     progress_line,
+    reader_of,
     reading,
     say,
     shortened,
@@ -46,10 +47,7 @@ MOST_LISTED = 5  # rejected jobs on the screen; the report has more, the JSON fi
 def replay(
     trace: Annotated[str, typer.Argument(help="Trace file.")],
     reader: Annotated[str, typer.Option(help=f"Its reader: {', '.join(READERS)}.")],
-    reader_option: Annotated[
-        list[str] | None,
-        typer.Option(help="Option of the reader, such as sizes=vc.csv; may be repeated."),
-    ] = None,
+    reader_option: ReaderOption = None,
     nodes: Nodes = None,
     gpus_per_node: GpusPerNode = None,
     cluster: ClusterFile = None,
@@ -153,10 +151,9 @@ def _read(
 ) -> _Source:
     from .instances.convert import to_instance
 
-    name = lookup("reader", READERS, reader)
-    given = _reader_options(name, options)
+    read = reader_of(reader, options)
     with progress_line(f"reading {Path(path).name}"):
-        loaded = READERS[name](path, **given)
+        loaded = read(path)
         made = to_instance(
             loaded,
             cluster,
@@ -174,24 +171,6 @@ def _read(
         notes=(str(loaded.report), *made.notes),
         rejected=made.rejected,
     )
-
-
-def _reader_options(name: str, texts: Sequence[str]) -> dict[str, str]:
-    """Return what ``name=value`` texts give the reader; refuse what it does not take."""
-    known = list(inspect.signature(READERS[name]).parameters)[1:]
-    given: dict[str, str] = {}
-    for text in texts:
-        option, sign, value = (part.strip() for part in text.partition("="))
-        option = option.replace("-", "_")
-        if not sign or not option:
-            raise ValueError(f"--reader-option: {text!r} is not of the form name=value")
-        if option not in known:
-            takes = f"takes {', '.join(known)}" if known else "takes none"
-            raise ValueError(f"--reader-option: reader {name!r} {takes}, not {option!r}")
-        if option in given:
-            raise ValueError(f"--reader-option: {option!r} occurs twice")
-        given[option] = value
-    return given
 
 
 def _time(trace: Any, name: str, text: str | None) -> int | None:
@@ -375,7 +354,7 @@ def _left_out(source: _Source, found: Any) -> list[str]:
 
 def _times(found: Any) -> Table:
     """How soon jobs are complete, and how soon they could be."""
-    from .analysis.run_plots import duration
+    from .analysis.run_plots import duration, floored
 
     heads = (
         "mean\ncompletion", "certified\nratio", "99 %\ncompletion", "mean\nslowdown", "makespan",
@@ -401,17 +380,18 @@ def _times(found: Any) -> Table:
     table.add_section()
     table.add_row(
         "any policy",
-        _least(mean.get("flow"), duration),
+        _least(mean.get("flow"), partial(duration, down=True)),
         "",
         "",
-        _least(mean.get("slowdown"), lambda value: f"{value:,.2f}"),
-        _least(None if last is None else last.value, duration),
+        _least(mean.get("slowdown"), lambda value: f"{floored(value, 2):,.2f}"),
+        _least(None if last is None else last.value, partial(duration, down=True)),
         style="dim",
     )
     return table
 
 
 def _least(value: float | None, write: Callable[[float], str]) -> str:
+    """A lower bound, which `write` rounds down."""
     return "-" if value is None else f"≥ {write(value)}"
 
 
@@ -454,9 +434,13 @@ def _legend(found: Any) -> list[str]:
     )
     rho = (
         "rho: GPU time that was got over the fair share (Ye et al. 2022), of jobs from their first "
-        "rounds, the least without overhead. User-days: of the days on which a user had jobs. GPUs "
-        "in use: to the last arrival."
+        "rounds, the least without overhead. User-days: of the days on which a user had jobs, "
+        "those with less than 99.9 % of its fair share; a job counts in that up to the round after "
+        "its end, so that users of short jobs are below 1 on an empty cluster too. GPUs in use: to "
+        "the last arrival."
     )
+    if all(row.measures["min_user_rho"] is None for row in found.rows):
+        rho += " One user, or none, shares with nobody."
     peaks = sorted(found.fairness[1:], key=lambda peak: peak[2].value)
     peak = [
         f"How fair anyone could have been at a peak: at most {_up(bound.value)}, {what}."

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +16,8 @@ from rich import box
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+
+from .registry import READERS, lookup
 
 EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
 MOST = 10**6  # nodes, GPUs of a node, jobs: what memory surely holds
@@ -127,6 +131,10 @@ def natural(value: int) -> int:
 
 
 Seed = Annotated[int, typer.Option(callback=natural, help="Seed of everything that is drawn.")]
+ReaderOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Option of the reader, such as sizes=vc.csv; may be repeated."),
+]
 Json = Annotated[Path | None, typer.Option(help="Write the results as JSON.")]
 Nodes = Annotated[int | None, typer.Option(callback=whole, help="Nodes of the cluster.")]
 GpusPerNode = Annotated[int | None, typer.Option(callback=whole, help="GPUs of each node.")]
@@ -153,6 +161,25 @@ def cluster_of(nodes: int | None, gpus_per_node: int | None, file: Path | None) 
     if nodes is None or gpus_per_node is None:
         raise ValueError("a trace needs a cluster: give --nodes and --gpus-per-node, or --cluster")
     return Cluster.uniform(nodes=nodes, gpus_per_node=gpus_per_node)
+
+
+def reader_of(reader: str, options: Sequence[str] | None) -> Callable[[str], Any]:
+    """Return the reader with what ``name=value`` texts give it; refuse what it does not take."""
+    name = lookup("reader", READERS, reader)
+    known = list(inspect.signature(READERS[name]).parameters)[1:]
+    given: dict[str, str] = {}
+    for text in options or ():
+        option, sign, value = (part.strip() for part in text.partition("="))
+        option = option.replace("-", "_")
+        if not sign or not option:
+            raise ValueError(f"--reader-option: {text!r} is not of the form name=value")
+        if option not in known:
+            takes = f"takes {', '.join(known)}" if known else "takes none"
+            raise ValueError(f"--reader-option: reader {name!r} {takes}, not {option!r}")
+        if option in given:
+            raise ValueError(f"--reader-option: {option!r} occurs twice")
+        given[option] = value
+    return partial(READERS[name], **given)
 
 
 def check_output(source: str | None, *paths: Path | None) -> None:

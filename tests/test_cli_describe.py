@@ -53,6 +53,16 @@ def test_the_tables_are_shown(describe: Describe) -> None:
     assert lines[-1] == "waits and use are not recorded in a trace: a replay gives them"
 
 
+def test_a_reader_gets_its_options(describe: Describe) -> None:
+    job = ["a", "python3 main.py", "--steps", "1", "6600", "0.0", "2"]
+    Path("a.trace").write_text("\t".join(job) + "\n")
+    Path("speeds.csv").write_text("job_type,steps_per_second\na,66\n")
+    gavel = ("a.trace", "--reader", "gavel", "--reader-option", "steps_per_second=speeds.csv")
+    code, out, err = describe(*gavel)
+    assert (code, err) == (0, "")
+    assert "100 s" in out  # 6,600 / 66
+
+
 def test_the_files_are_written(describe: Describe) -> None:
     code, out, err = describe(*TRACE, "--json", "d.json", "--plot", "d.svg")
     assert (code, err) == (0, "")
@@ -75,7 +85,11 @@ def test_the_files_are_written(describe: Describe) -> None:
         (("log.csv", "--reader", "xls"), "reader 'xls' is not one of "),
         (("none.csv", "--reader", "philly-csv"), "none.csv: No such file"),
         (("log.csv", "--reader", "helios"), "log.csv: "),
-        (("empty.csv", "--reader", "philly-csv"), "'empty': there are no jobs to describe"),
+        ((*TRACE, "--reader-option", "a=1"), "reader 'philly-csv' takes none, not 'a'"),
+        (
+            ("empty.csv", "--reader", "philly-csv"),
+            "empty.csv: there are no jobs to describe: 0 rows",
+        ),
         ((*TRACE, "--plot", "d.pdf"), "picture 'd.pdf': the name must end in .png or .svg"),
         ((*TRACE, "--plot", "no/d.png"), "folder no does not exist"),
         ((*TRACE, "--json", "log.csv"), "log.csv: would replace the input"),

@@ -203,8 +203,8 @@ def test_the_tables_show_each_policy_and_any_policy(replay: Replay) -> None:
     times, fair = table(out, "certified"), table(out, "least rho")
     assert list(times) == list(fair) == ["fifo", "srtf", "any policy"]
     wait = (run.records.end - run.records.release).mean()
-    assert times["fifo"][0] == f"{wait / 3_600:.1f} h"
-    assert times["fifo"][4] == f"{run.records.end.max() / 3_600:.1f} h"
+    assert times["fifo"][0] == f"{wait / 3_600:.2f} h"
+    assert times["fifo"][4] == f"{run.records.end.max() / 3_600:.2f} h"
     # 97,130 GPU seconds on 8 GPUs, but the last job comes at 7,490 and takes 400 s
     assert float(times["fifo"][1]) > float(times["srtf"][1]) >= 1
     # nobody can be complete sooner than its run time, nor on average
@@ -214,6 +214,28 @@ def test_the_tables_show_each_policy_and_any_policy(replay: Replay) -> None:
     assert fair["fifo"][0] == f"{np.nanmin(metrics.user_rho(run)):.3f}"
     assert fair["fifo"][5] == "0"  # preemptions
     assert fair["any policy"] == ["≤ 1.000"]
+
+
+def test_no_bound_on_the_screen_is_more_than_is_proven(replay: Replay) -> None:
+    for count in (4, 5, 6, 7):
+        _, out, _ = replay(*TRACE, *TWO, "--first", count, "--json", "r.json")
+        bounds = json.loads(Path("r.json").read_text())["bounds"]
+        flow, slowdown, makespan = table(out, "certified")["any policy"]
+        for text, name, number in ((flow, "flow", count), (makespan, "makespan", 1)):
+            least, unit = text.removeprefix("≥ ").split()
+            proven = Fraction(bounds[name]["value"], number)
+            assert 0 <= proven - Fraction(least) * run_plots.UNITS[unit] < proven / 100
+        assert 0 <= bounds["slowdown"]["value"] / count - float(slowdown.split()[1]) < 0.01
+
+
+def test_a_single_user_has_no_fair_share(drawn: Replay) -> None:
+    Path("log.csv").write_text("\n".join(lines([(*row[:3], "a") for row in ROWS])) + "\n")
+    _, out, _ = drawn(*TRACE, *TWO, "--report", "night.html")
+    assert table(out, "least rho")["fifo"][:2] == ["-", "-"]
+    assert "One user, or none, shares with nobody" in out
+    page = Path("night.html").read_text()
+    assert "Fairness to users over time" not in page
+    assert "Users get less" not in page
 
 
 def test_the_report_has_the_pictures_and_says_the_same(drawn: Replay) -> None:
@@ -476,7 +498,7 @@ def test_a_policy_of_somebody_else(
         ("Leaves", "SystemExit: 3"),
         ("Invents", "policy 'widest' at 0: orders job 99, which does not exist"),
         ("Lazy", "leaves 7 jobs waiting for ever"),
-        ("Rubbish", "policy 'widest' at 0: AttributeError: 'str' object has no attribute"),
+        ("Rubbish", "policy 'widest' at 0: "),
     ],
 )
 def test_a_policy_that_goes_wrong_fails_alone(replay: Replay, policy: str, reason: str) -> None:
@@ -491,6 +513,19 @@ def test_a_policy_that_goes_wrong_fails_alone(replay: Replay, policy: str, reaso
     assert [row["name"] for row in data["rows"]] == ["fifo", "srtf"]
     assert [row["name"] for row in data["failed"]] == [name]
     assert f"{name} failed: " in Path("replay.html").read_text()
+
+
+def test_where_in_its_file_a_policy_failed_is_said(replay: Replay) -> None:
+    place = next(i for i, line in enumerate(POLICIES.splitlines(), 1) if "raise KeyError" in line)
+    _, out, _ = replay(*TRACE, "--policies", "theirs.py:Raises")
+    assert f"KeyError: 'two\\nlines' (theirs.py, line {place})" in out
+
+
+def test_a_job_that_one_policy_cannot_run_is_rejected_in_its_name(replay: Replay) -> None:
+    _, out, _ = replay(*TRACE, "--policies", "fifo,yarn-cs", "--weights", "equal", "--first", 3)
+    assert "exceeds user 'a''s quota of 4 (yarn-cs; not run at all)\n" in out
+    _, out, _ = replay(*TRACE, "--policies", "yarn-cs", "--weights", "equal", "--first", 3)
+    assert "exceeds user 'a''s quota of 4\n" in out
 
 
 def test_without_a_run_there_is_no_report(replay: Replay) -> None:

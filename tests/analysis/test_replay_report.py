@@ -163,7 +163,7 @@ def test_rejected_jobs_are_listed_once(tmp_path: Path) -> None:
 
 def test_rules_are_said_once_where_they_are_the_same(tmp_path: Path, runs: dict[str, Run]) -> None:
     page = Page(written(tmp_path, runs))
-    assert page.text.count("round_length 10, lease 30, overhead 0") == 1
+    assert page.text.count("round_length 10 s, lease 30 s, overhead 0 s") == 1
     assert "all policies" in page.text
     other = replace(runs["second"], rules=replace(runs["second"].rules, synchronous=False))
     page = Page(written(tmp_path, {**runs, "third": other}))
