@@ -300,7 +300,7 @@ class _Replay:
                 found.setdefault(j, reason)
                 who.setdefault(j, []).append(name)
         return {
-            j: reason if len(who[j]) == asked else f"{reason} ({', '.join(who[j])}; not run at all)"
+            j: reason if len(who[j]) == asked else f"{reason} ({', '.join(who[j])})"
             for j, reason in sorted(found.items())
         }
 

@@ -349,6 +349,9 @@ def _left_out(source: _Source, found: Any) -> list[str]:
     reasons = [reason for _, reason in source.rejected] + list(found.rejected.values())
     if len(reasons) > MOST_LISTED:
         reasons[MOST_LISTED:] = [f"... and {len(reasons) - MOST_LISTED:,} more rejected jobs"]
+    if found.rejected:
+        more = f"{len(found.rejected):,} of these jobs rejected for all: a policy cannot run them"
+        reasons.insert(0, more)
     return reasons
 
 

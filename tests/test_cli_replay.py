@@ -523,7 +523,8 @@ def test_where_in_its_file_a_policy_failed_is_said(replay: Replay) -> None:
 
 def test_a_job_that_one_policy_cannot_run_is_rejected_in_its_name(replay: Replay) -> None:
     _, out, _ = replay(*TRACE, "--policies", "fifo,yarn-cs", "--weights", "equal", "--first", 3)
-    assert "exceeds user 'a''s quota of 4 (yarn-cs; not run at all)\n" in out
+    assert "exceeds user 'a''s quota of 4 (yarn-cs)\n" in out
+    assert "- 1 of these jobs rejected for all: a policy cannot run them\n" in out
     _, out, _ = replay(*TRACE, "--policies", "yarn-cs", "--weights", "equal", "--first", 3)
     assert "exceeds user 'a''s quota of 4\n" in out
 
