@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -121,7 +122,7 @@ class Allox:
         """Return the users furthest behind among those with waiting jobs."""
         users = np.unique(state.user[state.waiting])
         progress = state.user_attained[users] / state.quota[users]
-        count = math.ceil(self.alpha * users.size)
+        count = math.ceil(Fraction(str(self.alpha)) * users.size)  # the decimal that is meant
         return np.asarray(users[np.argsort(progress, kind="stable")[:count]])
 
     def next_change(self, state: State) -> int | None:

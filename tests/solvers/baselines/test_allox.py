@@ -150,3 +150,11 @@ def test_a_user_ahead_waits_although_gpus_are_free() -> None:
 def test_bad_parameters_are_refused(alpha: Any, kind: type, message: str) -> None:
     with pytest.raises(kind, match=message):
         Allox(alpha=alpha)
+
+
+def test_the_share_of_users_is_the_decimal_that_is_meant() -> None:
+    names = [f"u{i}" for i in range(25)]  # 0.28 * 25 is 7, in floats a little more
+    jobs = [Job(id=name, gpus=1, work=60, user=name) for name in names]
+    instance = Instance(Cluster.of_sizes([25]), jobs, [User(name) for name in names])
+    first = drive(instance, Allox(alpha=0.28)).records.first
+    assert (first == 0).sum() == 7
