@@ -164,3 +164,15 @@ def test_runs_keep_the_rules(name: str, case: Case, data: st.DataObject) -> None
     if part.checkpoint is not None:
         assert checked(case, policy, resume=part.checkpoint) == whole
     assert checked(case, policy, until=until, engine="reference") == part
+
+
+@pytest.mark.parametrize("name", [name for name in POLICIES if "wild" not in name])
+@settings(max_examples=EXAMPLES)
+@given(case=cases())
+def test_with_a_node_for_every_job_nobody_waits(name: str, case: Case) -> None:
+    jobs = [replace(job, gpus=min(job.gpus, 4), user="") for job in case.instance.jobs]
+    roomy = Instance(Cluster.of_sizes([4] * len(jobs)), jobs)
+    rules = {**case.rules, "overhead": 0}
+    book = checked(Case(roomy, rules), POLICIES[name]).records
+    assert book.first.tolist() == book.visible.tolist()
+    assert book.end.tolist() == (book.visible + book.work).tolist()
