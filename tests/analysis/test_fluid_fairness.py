@@ -244,6 +244,26 @@ def test_it_is_no_less_than_what_all_active_sets_allow(seed: int, users: int) ->
         assert bound.value == pytest.approx(float(exact))
 
 
+@pytest.mark.parametrize("seed", range(24))
+def test_with_several_users_the_job_is_the_one_of_the_least_closed_form(seed: int) -> None:
+    """The theorem's quotient of every job, slot by slot."""
+    problem = tiny(seed, users=2, jobs=6, longest=6)
+    quota = {user.id: Fraction(user.weight) for user in problem.instance.users}
+    unit = Fraction(problem.instance.cluster.gpus) / sum(quota.values())
+
+    def fair(job: Job) -> Fraction:
+        total = Fraction(0)
+        for t in range(job.release, job.release + (job.work or 0)):
+            mates = [k for k in problem.jobs if k.user == job.user and k.release <= t]
+            rate = unit * quota[job.user] / sum(Fraction(k.weight) for k in mates)
+            rate = min(rate, *(k.gpus / Fraction(k.weight) for k in mates))
+            total += min(Fraction(job.gpus), Fraction(job.weight) * rate)
+        return total
+
+    least = min(job.gpus * (job.work or 0) / fair(job) for job in problem.jobs)
+    assert life_bound(problem).value == pytest.approx(float(least), rel=1e-12)
+
+
 @pytest.mark.parametrize("users", [0, 2])
 def test_no_schedule_is_fairer(users: int) -> None:
     gaps = []
