@@ -389,7 +389,7 @@ BLOCKING: list[Policy] = [Fifo(), YarnCs()]
 #: those that do not; by their order, or because others may pass
 NO_GUARD: list[Policy] = [
     *(Fifo(blocking=False), Sjf(), Sjf(blocking=False), YarnCs(backfill=True), Allox()),
-    *(Srtf(), Themis(), LtgfPolicy(renewal_first=True)),
+    *(Srtf(), Themis()),
 ]
 
 
@@ -467,6 +467,12 @@ def test_where_the_gang_is_short_those_that_order_by_length_start_it() -> None:
     instance = Instance(crowded.cluster, [*crowded.jobs[:-1], short])
     assert waited(instance, Sjf(), days=1) == 2 * HOUR - 720
     assert waited(instance, Srtf(), days=1) == 0
+
+
+@pytest.mark.parametrize("days", [1, 3])
+def test_where_jobs_that_run_come_first_those_that_wait_delay_it_by_patience(days: int) -> None:
+    """Of those that wait it is the first, and passed over: from an hour after its release on."""
+    assert waited(lane(days), LtgfPolicy(renewal_first=True), days=days) == 7 * HOUR
 
 
 def two_users(days: int, user: str = "b") -> Instance[Job]:

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from brute_force import optimum, slot_by_slot
 from gangsched.analysis.claim import Comparison, Verdict, run
-from gangsched.analysis.rar_ddls_claims import coloring_jobs
+from gangsched.analysis.rar_ddls_claims import RAR_DDLS, coloring_jobs
 from gangsched.analysis.rar_ddls_small import (
     Case,
     Pinned,
@@ -128,7 +128,7 @@ def test_a_counterexample_breaks_its_claim(
 def test_every_counterexample_is_tested() -> None:
     mark = test_a_counterexample_breaks_its_claim.pytestmark[0]  # type: ignore[attr-defined]
     tested = {(id, name) for id, name, *_ in mark.args[1]}
-    assert tested == {(c.id, name) for c in CLAIMS.values() for name in c.counterexamples}
+    assert tested == {(c.id, name) for c in RAR_DDLS for name in c.counterexamples}
 
 
 @pytest.mark.parametrize(
@@ -611,8 +611,8 @@ def test_an_inequality_is_often_strict_and_somewhere_nearly_tight(id: str) -> No
 
 def test_every_proved_inequality_is_among_them() -> None:
     proved = {
-        id
-        for id, claim in CLAIMS.items()
+        claim.id
+        for claim in RAR_DDLS
         if claim.verdict is Verdict.PROVED
         and (sides := claim.check(claim.draw(np.random.default_rng(0)))) is not None
         and sides.relation == "<="
