@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 from ...instances import Cluster, Instance, Job
 from ...instances.convert import to_instance
 from ...instances.generate import offered_load, venus_workload
-from ...solvers.baselines import Fifo, Themis, ThemisGreedy, TiresiasL
+from ...solvers.baselines import Fifo, GandivaFair, Themis, ThemisGreedy, TiresiasL
 from ...solvers.baselines.allox import Allox
 from ...solvers.baselines.hived import Hived
 from ...solvers.baselines.yarn_cs import YarnCs
@@ -82,6 +82,7 @@ POLICIES: Policies = MappingProxyType(
         "AlloX": Allox,
         "Tiresias-L": TiresiasL,
         "Themis": Themis,
+        "Gandiva-fair": GandivaFair,
         "Themis, greedy": ThemisGreedy,
         "LTGF (8)": LtgfPolicy,
         "LTGF (16)": lambda: LtgfPolicy(fair_share="quota"),
