@@ -164,6 +164,20 @@ def test_what_a_displacement_leaves_goes_to_those_who_failed_before(
     assert starts(run)[5:] == [900, 900]
 
 
+def test_of_displaced_jobs_the_more_important_ones_stay_where_they_can(engine: Any) -> None:
+    """A gang of 3 takes a node of 4 from gangs of 2, 1 and 1: one GPU is left there."""
+    jobs = instance([4] * 4, *[(0, 3, 600)] * 3, (0, 2, 600), *[(0, 1, 600)] * 2, (60, 3, 600))
+    first = [*((j, {j: 3}) for j in range(3)), (3, {3: 2}), (4, {3: 1}), (5, {3: 1})]
+    order = Decision(order=[0, 1, 2, 6, 3, 4, 5])  # all fit by number of GPUs
+    script = Script({0: Decision(start=first), 60: order, 120: order})
+    how = {"patience": 60, "overhead": 0, "until": 180, "engine": engine}
+    run = drive(jobs, script, **how)
+    assert spans(run, 6) == [(120, 180, {3: 3})]
+    assert spans(run, 4) == [(0, 180, {3: 1})]
+    assert spans(run, 5) == [(0, 120, {3: 1}), (120, 180, {0: 1})]
+    assert spans(run, 3) == [(0, 120, {3: 2})]
+
+
 def test_landing_elsewhere_is_a_suspension_and_costs_the_overhead(engine: Any) -> None:
     jobs = instance([2], (0, 1, 100), (0, 2, 300))
     moved = Decision(suspend=[0], start=[(0, {1: 1})])

@@ -118,16 +118,20 @@ def test_without_a_lease_of_fair_share_the_first_user_takes_all(
     assert np.bincount(run.records.user[started], minlength=2).tolist() == first
 
 
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
 @pytest.mark.parametrize(
     ("policy", "next_user"), [(PrintedLtgf(stuck="end"), 0), (LtgfPolicy(), 1)]
 )
-def test_gpu_time_that_running_leases_will_hold_counts_at_once(policy: Any, next_user: int) -> None:
+def test_gpu_time_that_running_leases_will_hold_counts_at_once(
+    policy: Any, next_user: int, engine: Any
+) -> None:
     """L10, L11: at 120 rho is 60 / 60 and 120 / 120, and `a` is in the middle of a lease.
 
     With it, at the end of a lease of 120 s without more GPUs: (60 + 60) / 180 and 120 / 240.
     """
     jobs = instance([2], ("a", 1, 600, 60), ("b", 1, 120, 0), ("a", 1, 60, 120), ("b", 1, 60, 120))
-    run = drive(jobs, policy, lease=120, overhead=0, synchronous=False, until=120)
+    how = {"lease": 120, "overhead": 0, "synchronous": False, "engine": engine}
+    run = drive(jobs, policy, until=120, **how)
     assert metrics.user_attained_time(run, [120])[:, 0].tolist() == [60, 120]
     assert metrics.user_fair_time(run, [120])[:, 0].tolist() == [60, 120]
     assert (run.records.first[2:] == 120).tolist() == [next_user == 0, next_user == 1]
