@@ -1053,6 +1053,17 @@ def _longest_due(m, room):
     return best
 
 
+@inner
+def _sort_by_turn(m, first, last):
+    """Losers as they were picked."""
+    for i in range(first + 1, last):
+        j, k = m.lists[LOSERS, i], i
+        while k > first and m.jobs[m.lists[LOSERS, k - 1]].turn > m.jobs[j].turn:
+            m.lists[LOSERS, k] = m.lists[LOSERS, k - 1]
+            k -= 1
+        m.lists[LOSERS, k] = j
+
+
 @inlined
 def _place_groups(m, selected, kept, expired):
     now = m.count[NOW]
@@ -1073,6 +1084,7 @@ def _place_groups(m, selected, kept, expired):
     started, failed, kept, losers = _place_selected(m, selected, kept, losers, expired > 0)
     for i in range(failed):
         m.jobs[m.lists[FAILED, i]].mark = REFUSED
+    _sort_by_turn(m, own, losers)  # several gangs may have displaced some
     for i in range(own, losers):
         started = _try(m, m.lists[LOSERS, i], started)
     if failed or losers > own:

@@ -14,6 +14,7 @@ from gangsched.analysis.check_run import violations
 from gangsched.analysis.drive import drive
 from gangsched.analysis.run import Run
 from gangsched.instances import Cluster, Instance, Job, User
+from gangsched.instances.generate import philly_workload
 from gangsched.solvers import LtgfPolicy, Stop
 from gangsched.solvers.baselines import (
     Fifo,
@@ -176,3 +177,16 @@ def test_with_a_node_for_every_job_nobody_waits(name: str, case: Case) -> None:
     book = checked(Case(roomy, rules), POLICIES[name]).records
     assert book.first.tolist() == book.visible.tolist()
     assert book.end.tolist() == (book.visible + book.work).tolist()
+
+
+@pytest.mark.parametrize("patience", [900, 3600])
+@pytest.mark.parametrize("seed", [10, 28])
+def test_engines_agree_where_several_gangs_displace_others_in_one_round(
+    seed: int, patience: int
+) -> None:
+    cluster = Cluster.uniform(nodes=8, gpus_per_node=8)
+    instance = philly_workload(cluster, jobs=200, load=1.2, seed=seed)
+    how = {"patience": patience, "until": instance.jobs[-1].release}
+    run = drive(instance, LtgfPolicy(), **how)
+    assert drive(instance, LtgfPolicy(), engine="reference", **how) == run
+    assert drive(instance, LtgfPolicy(), skip=False, **how) == run
