@@ -8,7 +8,7 @@ import pickle
 import signal
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from operator import attrgetter
@@ -264,7 +264,7 @@ def _check(instance: Any, policy: Any) -> None:
     for job in instance.jobs:
         if job.work is None:
             raise ValueError(f"job {job.id!r}: work=None, driving needs seconds of service")
-        for model, speed in job.speeds.items():
+        for model, speed in job.speeds.items() if job.speeds else ():
             if speed != 1:
                 raise ValueError(
                     f"job {job.id!r}: speeds[{model!r}]={speed} is not 1, driving needs equal GPUs"
@@ -348,18 +348,18 @@ def new_ledger(instance: Instance[Any], rules: Rules, rejected: Collection[int])
     rejected : collection of int
     """
     jobs, n = instance.jobs, len(instance.jobs)
-    release = np.array([job.release for job in jobs], dtype=np.int64)
-    work = np.array([job.work for job in jobs], dtype=np.int64)
+    release = np.array(_column(jobs, "release"), dtype=np.int64)
+    work = np.array(_column(jobs, "work"), dtype=np.int64)
     number = {user.id: u for u, user in enumerate(instance.users)}
     weights = [user.weight for user in instance.users] or [1.0]
     sizes = np.array(instance.cluster.sizes, dtype=np.int64)
     table, nodes, users = np.zeros(n, JOB), np.zeros(sizes.size, NODE), np.zeros(len(weights), USER)
-    table["gpus"] = [job.gpus for job in jobs]
+    table["gpus"] = _column(jobs, "gpus")
     table["work"] = table["left"] = work
     table["release"] = release
     table["visible"] = -(-release // rules.round_length) * rules.round_length
-    table["user"] = [number.get(job.user, 0) for job in jobs]
-    table["weight"] = [job.weight for job in jobs]
+    table["user"] = [number.get(user, 0) for user in _column(jobs, "user")]
+    table["weight"] = _column(jobs, "weight")
     table["rank"][np.argsort(release, kind="stable")] = np.arange(n)
     table["phase"][list(rejected)] = Phase.REJECTED
     for name in ("blocked", "first", "end"):
@@ -367,6 +367,10 @@ def new_ledger(instance: Instance[Any], rules: Rules, rejected: Collection[int])
     nodes["size"] = nodes["free"] = sizes
     users["quota"] = FairShares(int(sizes.sum()), weights, by="demand").quotas
     return Ledger(table, nodes, users)
+
+
+def _column(things: Sequence[Any], name: str) -> list[Any]:
+    return list(map(attrgetter(name), things))
 
 
 def instance_hash(instance: Instance[Any]) -> str:
@@ -388,7 +392,7 @@ def instance_hash(instance: Instance[Any]) -> str:
     for things in (instance.cluster.nodes, instance.users, instance.jobs):
         total.update(f"{len(things)} {sorted({type(thing).__name__ for thing in things})}".encode())
         for name in things[0].__dataclass_fields__ if things else ():
-            column = list(map(attrgetter(name), things))
+            column = _column(things, name)
             if name == "speeds":
                 column = [sorted(value.items()) if value else () for value in column]
             total.update(f"{name}={column!r}".encode())
@@ -474,7 +478,7 @@ def _run(
         users=tuple(user.id for user in instance.users) or ("",),
         user_weight=np.array([user.weight for user in instance.users] or [1.0]),
         records=Records(
-            id=tuple(job.id for job in instance.jobs),
+            id=tuple(_column(instance.jobs, "id")),
             user=book.user,
             gpus=book.gpus,
             release=book.release,
