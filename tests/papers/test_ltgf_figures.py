@@ -96,9 +96,9 @@ VERDICTS: dict[str, dict[str, str]] = {
         "(c): every job has rho of 1": "+",
     },
     "ltgf:fig9": {
-        f"LTGF (8): {FALLS_THEN_RISES}": "---+",
+        f"LTGF (8): {FALLS_THEN_RISES}": "-+-+",
         f"LTGF (16): {FALLS_THEN_RISES}": "---+",
-        "LTGF (8): terms of 1,200 s have the least mean JCT": "-+--",
+        "LTGF (8): terms of 1,200 s have the least mean JCT": "----",
         "LTGF (8): terms of 900 s have a mean JCT similar to the least (here: within 1 %)": "++++",
         "LTGF (16): terms of 900 s have a mean JCT similar to the least (here: within 1 %)": "++++",
         "LTGF (8): the overhead becomes smaller with longer terms (in nine of ten pairs)": "++++",
