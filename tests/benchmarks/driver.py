@@ -53,7 +53,8 @@ POLICIES: dict[str, tuple[Callable[[], Any], float | None]] = {
     "las": (Las, None),
 }
 SCALE = (10_000, 30_000, 100_000, 300_000)
-LOAD = 1.0  # offered: what comes in is what could be done without idle GPUs
+LOADS = (0.8, 1.0)  # offered: at 1 comes in what could be done without idle GPUs, and queues grow
+GROWTH = "As jobs grow: 2,504 GPUs"
 SCALED = ("fifo", "tiresias-l", "ltgf")
 
 
@@ -105,12 +106,12 @@ def large(runs: int) -> list[Line]:
     return lines
 
 
-def scaling(runs: int) -> list[Line]:
+def scaling(load: float, runs: int) -> list[Line]:
     """So many jobs at one load: how cost grows."""
     cluster = gs.Cluster.uniform(nodes=313, gpus_per_node=8)
     lines = []
     for jobs in SCALE:
-        instance = philly_workload(cluster, jobs=jobs, load=LOAD, seed=0)
+        instance = philly_workload(cluster, jobs=jobs, load=load, seed=0)
         for line in driven(instance, SCALED, runs, targets=False):
             each = f"{1e6 * line.cpu / jobs:.1f} µs of CPU a job; {line.outcome}"
             lines.append(Line(f"{line.what}, {jobs:,} jobs", line.runs, None, each))
@@ -202,27 +203,30 @@ def sections(trace: str | None, runs: int) -> Iterator[tuple[str, list[Line]]]:
             heading = f"Philly CSV, 69,089 jobs, rounds of 60 s, {8 * nodes:,} GPUs ({words})"
             yield heading, list(apart(philly, trace, nodes, runs))
     yield "250,000 jobs on 2,504 GPUs, rounds of 60 s", list(apart(large, 3))
-    yield f"As jobs grow: 2,504 GPUs, offered load {LOAD:g}", list(apart(scaling, 3))
+    for load in LOADS:
+        yield f"{GROWTH}, offered load {load:g}", list(apart(scaling, load, 3))
     yield "What skipping and compiling are worth", list(apart(skipping, runs))
     yield "Solvers", [*apart(matching, 3), *apart(rounds, 3)]
 
 
-def draw(lines: Sequence[Line], path: Path) -> None:
-    """Plot CPU time over jobs, with the line of slope one."""
+def draw(tables: Sequence[Sequence[Line]], path: Path) -> None:
+    """Plot CPU time over jobs at each load, with the line of slope one."""
     import matplotlib.pyplot as plt
     from matplotlib.ticker import FuncFormatter
 
-    figure, axes = plt.subplots(figsize=(5.2, 3.6), layout="constrained")
-    for name in SCALED:
-        cpu = [line.cpu for line in lines if line.what.startswith(f"{name},")]
-        axes.loglog(SCALE, cpu, marker="o", label=name)
-    first = min(line.cpu for line in lines if line.what.endswith(f" {SCALE[0]:,} jobs"))
+    figure, axes = plt.subplots(figsize=(6.2, 3.8), layout="constrained")
+    for load, lines, style in zip(LOADS, tables, ("-", "--"), strict=True):
+        for k, name in enumerate(SCALED):
+            cpu = [line.cpu for line in lines if line.what.startswith(f"{name},")]
+            label = f"{name}, load {load:g}"
+            axes.loglog(SCALE, cpu, style, marker="o", color=f"C{k}", label=label)
+    first = min(line.cpu for line in tables[0] if line.what.endswith(f" {SCALE[0]:,} jobs"))
     linear = [first * jobs / SCALE[0] for jobs in SCALE]
     axes.loglog(SCALE, linear, color="0.6", linestyle=":", label="linear")
     axes.set_xticks(SCALE, [f"{jobs // 1000}k" for jobs in SCALE])
     axes.minorticks_off()
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.set_xlabel(f"jobs (2,504 GPUs, offered load {LOAD:g})")
+    axes.set_xlabel("jobs (2,504 GPUs)")
     axes.set_ylabel("CPU seconds of one run")
     axes.legend(frameon=False)
     figure.savefig(path, dpi=150)
@@ -230,11 +234,13 @@ def draw(lines: Sequence[Line], path: Path) -> None:
 
 def report(trace: str | None, runs: int, picture: Path | None) -> str:
     """All tables as Markdown."""
-    text = [machine(COMMAND)]
+    text, grown = [machine(COMMAND)], []
     for heading, lines in sections(trace, runs):
         text += ["", f"### {heading}", "", *rows(iter(lines))]
-        if picture is not None and lines[0].what.endswith(f" {SCALE[0]:,} jobs"):
-            draw(lines, picture)
+        if heading.startswith(GROWTH):
+            grown.append(lines)
+    if picture is not None:
+        draw(grown, picture)
     return "\n".join(text)
 
 
