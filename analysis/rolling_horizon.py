@@ -15,7 +15,6 @@ from __future__ import annotations
 import inspect
 import logging
 import math
-import pickle
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -271,8 +270,8 @@ class RollingHorizon:
         self.work_limit = _integer("work_limit", work_limit, least=0)
         self.wall_limit = wall_limit
         self.preempts = Preempts(preempts)
-        self._make_problem: MakeProblem | None = make_problem
-        self._solver: Solver | None = solver
+        self._make_problem: MakeProblem = make_problem
+        self._solver: Solver = solver
         self._takes = tuple(inspect.signature(solver).parameters)
         self._check()
         self._reset()
@@ -290,16 +289,6 @@ class RollingHorizon:
         self.steps: list[Step] = []
         self._plan, self._next = Plan({}), 0
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Without what cannot be pickled: an interrupted run is kept, though not to be resumed."""
-        state = dict(vars(self))
-        for name in ("_make_problem", "_solver"):
-            try:
-                pickle.dumps(state[name])
-            except Exception:
-                state[name] = None
-        return state
-
     # --- what the driver calls ---
 
     def unable(self, instance: Instance[Any], rules: Rules) -> dict[int, str]:
@@ -315,11 +304,6 @@ class RollingHorizon:
 
     def decide(self, state: State) -> Decision:
         """Return the candidates in the order of the plan, which is made anew at steps."""
-        if self._make_problem is None or self._solver is None:
-            raise RuntimeError(
-                f"{self.problem} or {self.solver} could not be saved with the run, "
-                "which cannot be resumed; functions of a module can be saved"
-            )
         if state.now >= self._next:
             self._make_plan(state)
             step = state.rules.round_up(self.step)
@@ -337,7 +321,6 @@ class RollingHorizon:
         started = time.perf_counter()
         active = np.concatenate([state.waiting, state.running])
         jobs = active[np.argsort(state.rank[active], kind="stable")][: self.window]
-        assert self._make_problem is not None
         window = self._make_problem(state, jobs, self._plan)
         known: dict[str, Any] = {"time": state.now, "jobs": len(window.jobs)}
         plan = None
@@ -357,7 +340,6 @@ class RollingHorizon:
             start = taken["warm_start"] = None if window.start is None else window.start()
             outcome["start"] = None if start is None else window.problem.objective(start)
         try:
-            assert self._solver is not None
             result = self._solver(window.problem, **taken)
         except Exception as error:  # whatever it is, the last plan goes on
             text = f"{type(error).__name__}: {error}"

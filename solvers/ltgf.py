@@ -106,7 +106,7 @@ class LtgfPolicy:
         queues = self._queues(state, candidates)  # line 3, Algorithm 2
         picks: list[int] = []
         passed: dict[int, int] = {}
-        for job in _due(state, candidates, room):
+        for job in _due(state, candidates, room):  # in place of line 17
             if state.gpus[job] <= room:
                 picks.append(job)
                 room -= int(state.gpus[job])
@@ -123,7 +123,7 @@ class LtgfPolicy:
                 break
             job = next(j for j in queues[best] if state.gpus[j] <= room)  # lines 6-8, 10
             first = next(j for j in queues[best] if state.gpus[j] <= state.capacity)
-            if job != first:
+            if job != first:  # lines 16-17: the user stays in, patience counts
                 passed.setdefault(best, first)
             picks.append(job)  # lines 9 and 11 are the driver's
             room -= int(state.gpus[job])  # line 12
