@@ -7,10 +7,13 @@ from . import library as library
 from . import traces as traces
 from .convert import Conversion as Conversion
 from .model import Cluster as Cluster
+from .model import DeadlineJob as DeadlineJob
 from .model import Instance as Instance
+from .model import Iterations as Iterations
 from .model import Job as Job
 from .model import Node as Node
 from .model import RingJob as RingJob
+from .model import TargetMetric as TargetMetric
 from .model import User as User
 from .schedule import Allocation as Allocation
 from .schedule import Schedule as Schedule

@@ -18,7 +18,17 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Cluster", "Instance", "Job", "Node", "RingJob", "User"]
+__all__ = [
+    "Cluster",
+    "DeadlineJob",
+    "Instance",
+    "Iterations",
+    "Job",
+    "Node",
+    "RingJob",
+    "TargetMetric",
+    "User",
+]
 
 
 def _set(record: object, name: str, value: object) -> None:
@@ -320,6 +330,245 @@ class RingJob(Job):
 
     __hash__ = Job.__hash__
     __reduce__ = Job.__reduce__
+
+
+@dataclass(frozen=True, slots=True)
+class Iterations:
+    """Stopping criterion: a number of training iterations, which the job's `work` stands for.
+
+    Examples
+    --------
+    >>> Iterations()
+    Iterations()
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class TargetMetric:
+    """Stopping criterion: a performance metric reaches a target, or the epochs run out.
+
+    Parameters
+    ----------
+    target : float
+        Value of the metric at which the job ends. Larger is better; negate a loss.
+    max_epochs : int
+        Epochs after which the job ends though the target was not reached, at least 1.
+    curve : sequence of float
+        The metric after each epoch that the job will really run, the first entry after epoch 1:
+        the last one reaches the target, or is that of epoch `max_epochs`; no earlier one does. The
+        job's `work` is that of all these epochs. What lies ahead is hidden from online policies
+        by convention only.
+
+    Examples
+    --------
+    >>> stopping = TargetMetric(target=0.9, max_epochs=10, curve=[0.5, 0.8, 0.92])
+    >>> stopping.epochs, stopping.max_work(work=300)
+    (3, 1000)
+    >>> TargetMetric(target=0.9, max_epochs=10, curve=[0.95, 0.96])
+    Traceback (most recent call last):
+        ...
+    ValueError: target metric: curve[0]=0.95 reaches target=0.9 before its last entry
+    """
+
+    target: float
+    max_epochs: int
+    curve: Sequence[float]
+
+    def __post_init__(self) -> None:
+        owner = "target metric"
+        _set(self, "target", _finite(owner, "target", self.target))
+        _integer(self, owner, "max_epochs", at_least=1)
+        if isinstance(self.curve, (str, bytes)) or not isinstance(self.curve, Iterable):
+            raise TypeError(f"{owner}: curve={self.curve!r} is not a sequence of numbers")
+        curve = tuple(_finite(owner, f"curve[{i}]", y) for i, y in enumerate(self.curve))
+        _set(self, "curve", curve)
+        if not 1 <= len(curve) <= self.max_epochs:
+            raise ValueError(
+                f"{owner}: curve has {len(curve)} entries, not 1 to max_epochs={self.max_epochs}"
+            )
+        for i, y in enumerate(curve[:-1]):
+            if y >= self.target:
+                raise ValueError(
+                    f"{owner}: curve[{i}]={y} reaches target={self.target} before its last entry"
+                )
+        if curve[-1] < self.target and len(curve) < self.max_epochs:
+            raise ValueError(
+                f"{owner}: curve ends after {len(curve)} of {self.max_epochs} epochs at "
+                f"{curve[-1]}, below target={self.target}"
+            )
+
+    @property
+    def epochs(self) -> int:
+        """Epochs that the job really runs."""
+        return len(self.curve)
+
+    def max_work(self, work: int) -> int:
+        """Return the seconds of service of `max_epochs` epochs.
+
+        Parameters
+        ----------
+        work : int
+            Seconds of service of the epochs that the job really runs.
+        """
+        return -(-work * self.max_epochs // self.epochs)
+
+
+Stopping = Iterations | TargetMetric
+
+#: speeds are counted in millionths of that of a consolidated gang
+FULL_SPEED = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadlineJob(Job):
+    """A training job with deadlines, or without: best effort (Gao et al. 2024).
+
+    Parameters
+    ----------
+    rewards : sequence of (int, float)
+        The reward as a step function of the completion time: pairs (deadline, value), deadlines
+        in seconds (or slots) after the release, rising, values falling and positive. A completion
+        not after a deadline is worth its value, a completion after all of them nothing. One pair:
+        a strict deadline. Several: soft ones. None: a best-effort job.
+    stopping : Iterations or TargetMetric
+        When the job ends.
+    split_speed : float
+        Speed on more than one node relative to one node, for a gang that one node can hold,
+        within (0, 1].
+    scaling : float
+        c >= 0 of the speed n / (1 + c (n - 1)) on n GPUs, for policies that change the number.
+    preemption_cost : int or None
+        t^sr, seconds of suspending and resuming, in which GPUs are held without progress; None for
+        that of the cluster's rules.
+
+    Examples
+    --------
+    >>> soft = DeadlineJob(id="j", gpus=4, work=600, release=60, rewards=[(900, 100), (990, 80)])
+    >>> soft.reward(960), soft.reward(961), soft.reward(1060)
+    (100.0, 80.0, 0.0)
+    >>> DeadlineJob(id="j", gpus=1, work=5, rewards=[(90, 50), (60, 20)])
+    Traceback (most recent call last):
+        ...
+    ValueError: job 'j': rewards[1] has deadline 60, which is not after 90 of the one before
+    """
+
+    rewards: Sequence[tuple[int, float]] = ()
+    stopping: Stopping = Iterations()
+    split_speed: float = 1.0
+    scaling: float = 0.05
+    preemption_cost: int | None = None
+
+    def __post_init__(self) -> None:
+        Job.__post_init__(self)
+        owner = f"job {self.id!r}"
+        _set(self, "rewards", _steps(owner, self.rewards))
+        if not isinstance(self.stopping, Stopping):
+            raise TypeError(
+                f"{owner}: stopping={self.stopping!r} is not Iterations or TargetMetric"
+            )
+        _real(self, owner, "split_speed", positive=True)
+        if not 1 <= round(self.split_speed * FULL_SPEED) <= FULL_SPEED:
+            raise ValueError(f"{owner}: split_speed={self.split_speed} is not within 1e-6 and 1")
+        _real(self, owner, "scaling")
+        if self.preemption_cost is not None:
+            _integer(self, owner, "preemption_cost", at_least=0)
+
+    @property
+    def best_effort(self) -> bool:
+        """Whether the job has no deadline."""
+        return not self.rewards
+
+    @property
+    def top_reward(self) -> float:
+        """The reward of the first deadline; 0 for a best-effort job."""
+        return self.rewards[0][1] if self.rewards else 0.0
+
+    def reward(self, end: int) -> float:
+        """Return the reward for a completion at time `end`, counted as the release is.
+
+        Parameters
+        ----------
+        end : int
+        """
+        for deadline, value in self.rewards:
+            if end <= self.release + deadline:
+                return value
+        return 0.0
+
+    def speed(self, gpus: int, nodes: int, size: int) -> int:
+        """Return the true speed on an allocation, in millionths of :data:`FULL_SPEED`.
+
+        Parameters
+        ----------
+        gpus, nodes : int
+            How many GPUs it gets, and on how many nodes.
+        size : int
+            GPUs of the largest of these nodes.
+
+        Notes
+        -----
+        Eq. (2) of Gao et al. tells one node from several, and nothing else: a gang that no node can
+        hold is as fast on any of them. With another number of GPUs than its gang the job runs at
+        f(gpus) / f(its gang), f(n) = n / (1 + c (n - 1)).
+
+        Examples
+        --------
+        >>> job = DeadlineJob(id="j", gpus=6, work=100, split_speed=0.5)
+        >>> job.speed(6, 1, 8), job.speed(6, 2, 8), job.speed(6, 2, 4)
+        (1000000, 500000, 1000000)
+        """
+        split = nodes > 1 and gpus <= size
+        factor = self.split_speed if split else 1.0
+        if gpus != self.gpus:
+            factor *= _scaled(gpus, self.scaling) / _scaled(self.gpus, self.scaling)
+        return round(FULL_SPEED * factor)
+
+    __hash__ = Job.__hash__
+    __reduce__ = Job.__reduce__
+
+
+def _scaled(gpus: int, scaling: float) -> float:
+    return gpus / (1 + scaling * (gpus - 1))
+
+
+def _finite(owner: str, name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{owner}: {name}={value!r} is not a number")
+    if not math.isfinite(value):
+        raise ValueError(f"{owner}: {name}={value} is not finite")
+    return float(value)
+
+
+def _steps(owner: str, rewards: Any) -> tuple[tuple[int, float], ...]:
+    """The steps of a reward function."""
+    if callable(rewards) or isinstance(rewards, (str, bytes)) or not isinstance(rewards, Iterable):
+        raise TypeError(
+            f"{owner}: rewards={rewards!r} is not a step function, "
+            "a sequence of pairs (deadline, value)"
+        )
+    steps: list[tuple[int, float]] = []
+    for i, step in enumerate(rewards):
+        name = f"rewards[{i}]"
+        if isinstance(step, (str, bytes)) or not isinstance(step, Sequence) or len(step) != 2:
+            raise TypeError(f"{owner}: {name}={step!r} is not a pair (deadline, value)")
+        deadline, value = step
+        if isinstance(deadline, bool) or not isinstance(deadline, numbers.Integral):
+            raise TypeError(f"{owner}: {name} has deadline {deadline!r}, which is not an integer")
+        if deadline < 1:
+            raise ValueError(f"{owner}: {name} has deadline {deadline}, which is below 1")
+        worth = check_real(owner, f"{name} value", value, positive=True)
+        if steps and deadline <= steps[-1][0]:
+            raise ValueError(
+                f"{owner}: {name} has deadline {deadline}, "
+                f"which is not after {steps[-1][0]} of the one before"
+            )
+        if steps and worth >= steps[-1][1]:
+            raise ValueError(
+                f"{owner}: {name} has value {worth:g}, "
+                f"which is not below {steps[-1][1]:g} of the one before"
+            )
+        steps.append((int(deadline), worth))
+    return tuple(steps)
 
 
 J = TypeVar("J", bound=Job)
