@@ -21,7 +21,18 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .model import Cluster, Instance, Job, Node, RingJob, User
+from .model import (
+    Cluster,
+    DeadlineJob,
+    Instance,
+    Iterations,
+    Job,
+    Node,
+    RingJob,
+    Stopping,
+    TargetMetric,
+    User,
+)
 from .schedule import Allocation, Schedule
 
 __all__ = [
@@ -44,7 +55,8 @@ __all__ = [
 
 FORMAT, VERSION = "gangsched", 1
 MAX_SEGMENTS = 10_000
-JOB_KINDS: dict[str, type[Job]] = {"job": Job, "ring": RingJob}
+JOB_KINDS: dict[str, type[Job]] = {"job": Job, "ring": RingJob, "deadline": DeadlineJob}
+STOPPING_KINDS: dict[str, type[Stopping]] = {"iterations": Iterations, "target": TargetMetric}
 
 T = TypeVar("T")
 Thing = Instance[Any] | Schedule | Allocation
@@ -240,8 +252,17 @@ def _record_to_dict(record: Any) -> Dict:
         factory: Any = field.default_factory
         default = field.default if factory is MISSING else factory()
         if default is MISSING or value != default:
-            data[field.name] = dict(value) if isinstance(value, Mapping) else value
+            data[field.name] = _plain(value)
     return data
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    for name, kind in STOPPING_KINDS.items():
+        if isinstance(value, kind):
+            return {"kind": name, **_record_to_dict(value)}
+    return value
 
 
 def _records(place: str, items: Any, kind_of: Callable[[str, Dict], type[Any]]) -> list[Any]:
@@ -254,8 +275,25 @@ def _records(place: str, items: Any, kind_of: Callable[[str, Dict], type[Any]]) 
         kind: Any = kind_of(here, item)
         values = {k: v for k, v in item.items() if k != "kind" or not issubclass(kind, Job)}
         check_fields(here, values, **_names(kind))
+        if "stopping" in values:
+            values["stopping"] = _stopping(here, values["id"], values["stopping"])
         made.append(_valid(here, partial(kind, **values)))
     return made
+
+
+def _stopping(place: str, job: Any, data: Any) -> Stopping:
+    here = f"{place}: job {_shown(job)}: stopping"
+    _object(here, data)
+    if "kind" not in data:
+        raise ValueError(f"{here}: field 'kind' is missing")
+    name = data["kind"]
+    if not isinstance(name, str) or name not in STOPPING_KINDS:
+        known = ", ".join(map(repr, STOPPING_KINDS))
+        raise ValueError(f"{here} kind {_shown(name)} is not one of {known}")
+    kind: Any = STOPPING_KINDS[name]
+    values = {name: value for name, value in data.items() if name != "kind"}
+    check_fields(here, values, **_names(kind))
+    return _valid(here, partial(kind, **values))
 
 
 def _names(kind: type[Any]) -> dict[str, set[str]]:

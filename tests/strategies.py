@@ -11,7 +11,19 @@ from hypothesis import strategies as st
 
 from brute_force import contenders, placements, speed
 from gangsched.formulations.rar_ddls import RarDdls
-from gangsched.instances import Cluster, Instance, Job, Node, RingJob, Schedule, Segment, User
+from gangsched.instances import (
+    Cluster,
+    DeadlineJob,
+    Instance,
+    Iterations,
+    Job,
+    Node,
+    RingJob,
+    Schedule,
+    Segment,
+    TargetMetric,
+    User,
+)
 
 # --- instances and schedules ---------------------------------------------------------------------
 
@@ -59,11 +71,87 @@ def ring_jobs(
     )
 
 
+# --- jobs with deadlines -------------------------------------------------------------------------
+
+
+@st.composite
+def rewards(draw: st.DrawFn, *, latest: int = 10**9) -> tuple[tuple[int, float], ...]:
+    """A step function with one deadline, none (best effort) or up to four; shrinks to one."""
+    count = draw(st.sampled_from([1, 0, 4, 2]))
+    deadlines = st.lists(st.integers(1, latest), min_size=count, max_size=count, unique=True)
+    values = draw(st.lists(st.integers(1, 100), min_size=count, max_size=count, unique=True))
+    return tuple(zip(sorted(draw(deadlines)), map(float, sorted(values)[::-1]), strict=True))
+
+
+@st.composite
+def target_metrics(draw: st.DrawFn) -> TargetMetric:
+    """A target that is reached before the last epoch, in it, or not at all."""
+    before = draw(st.lists(_thousandths(899), max_size=3))
+    left = draw(st.integers(0, 3))
+    last = draw(_thousandths(1000, 0 if not left else 900))
+    return TargetMetric(target=0.9, max_epochs=len(before) + 1 + left, curve=[*before, last])
+
+
+def deadline_jobs(
+    id: str = "j0", user: str = "", models: tuple[str, ...] = ("",), **fixed: Any
+) -> st.SearchStrategy[DeadlineJob]:
+    """Any job with deadlines or of best effort; `fixed` fields are strategies of their own."""
+    given = {
+        **_common(user, list(models)),
+        "rewards": rewards(),
+        "stopping": st.just(Iterations()) | target_metrics(),
+        "split_speed": st.sampled_from([1.0, 0.5, 0.75, 0.9]) | _thousandths(1000, 1),
+        "scaling": st.sampled_from([0.05, 0.0]),
+        "preemption_cost": st.none() | st.integers(0, 90),
+    }
+    return st.builds(DeadlineJob, id=st.just(id), **{**given, **fixed})
+
+
+@st.composite
+def deadline_instances(
+    draw: st.DrawFn,
+    *,
+    max_jobs: int = 4,
+    node_sizes: tuple[int, ...] = (8, 4),
+    max_nodes: int = 2,
+    max_work: int = 2400,
+    latest: int = 4200,
+    max_release: int = 0,
+    equal: bool = False,
+) -> Instance[DeadlineJob]:
+    """Jobs that fit equal nodes, works and deadlines of a few leases; shrinks to one job.
+
+    Gangs are powers of two and the sizes between them (3, 5, 6, 7, more than a node); with `equal`
+    all have one size.
+    """
+    cluster = Cluster.uniform(
+        nodes=draw(st.integers(1, max_nodes)), gpus_per_node=draw(st.sampled_from(node_sizes))
+    )
+    known = [n for n in (1, 2, 4, 8, 3, 6, 5, 7, 16, 12, 9, 11) if n <= cluster.gpus]
+    sizes = st.just(draw(st.sampled_from(known))) if equal else st.sampled_from(known)
+    made = [
+        draw(
+            deadline_jobs(
+                f"j{i}",
+                gpus=sizes,
+                work=st.integers(1, max_work),
+                release=st.integers(0, max_release),
+                rewards=rewards(latest=latest),
+                weight=st.just(1.0),
+                speeds=st.just({}),
+                group=st.just(""),
+            )
+        )
+        for i in range(draw(st.integers(1, max_jobs)))
+    ]
+    return Instance(cluster, made)
+
+
 @st.composite
 def instances(draw: st.DrawFn, *, max_jobs: int = 4) -> Instance[Any]:
     """An instance of one kind of job, with or without users; shrinks to one job on one node."""
     cluster = draw(clusters())
-    kind = draw(st.sampled_from([jobs, ring_jobs]))
+    kind = draw(st.sampled_from([jobs, ring_jobs, deadline_jobs]))
     owners = draw(st.lists(names, max_size=2, unique=True))
     models = ("", *(node.model for node in cluster.nodes))
     ids = draw(st.lists(names, min_size=1, max_size=max_jobs, unique=True))
