@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Decision", "Phase", "Policy", "Preempts", "Rules", "State"]
+__all__ = ["Decision", "Phase", "Policy", "Preempts", "Rules", "Start", "State"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -48,6 +48,8 @@ MOST_SECONDS = 2**40
 #: members of enumerations take microseconds to look up
 WAITING, RUNNING = int(Phase.WAITING), int(Phase.RUNNING)
 LEASE, ALWAYS = Preempts.LEASE, Preempts.ALWAYS
+#: GPUs on which a job is profiled where nothing else is said, unless its gang is smaller
+PROFILE_GPUS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -365,6 +367,48 @@ STATE_COLUMNS = frozenset(
 )
 
 
+class Start(NamedTuple):
+    """A job to start or to profile.
+
+    Parameters
+    ----------
+    job : int
+    nodes : mapping of int to int, optional
+        GPUs by node; without it where there is room for them, in a consolidated place (or any, if
+        the rules let gangs spread): it may find none, and nothing happens.
+    gpus : int, optional
+        Another number than its gang, for jobs that know their speed on it
+        (:class:`~gangsched.instances.DeadlineJob`): at most twice the gang, on given nodes. To be
+        profiled: at most the gang, which is the default where that has one GPU, else 2.
+    profile : int
+        If positive: hold the GPUs for so many seconds, a multiple of the round length, make no
+        progress, and wait again. That is neither a start (it costs no overhead, and causes none
+        later) nor a suspension, and nobody can take the GPUs in between.
+
+    Examples
+    --------
+    >>> Start(3, profile=300)
+    Start(job=3, nodes=None, gpus=None, profile=300)
+    """
+
+    job: int
+    nodes: Mapping[int, int] | None = None
+    gpus: int | None = None
+    profile: int = 0
+
+    def number(self, gang: int) -> int:
+        """Return how many GPUs it takes.
+
+        Parameters
+        ----------
+        gang : int
+            Of its job.
+        """
+        if self.gpus is not None:
+            return int(self.gpus)
+        return min(PROFILE_GPUS, gang) if self.profile else gang
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """What a policy wants at a round.
@@ -381,11 +425,13 @@ class Decision:
         True when no job may overtake one that does not fit: the walk ends at the first such job.
     suspend, kill : sequence of int
         Running jobs to stop first; a killed job loses what it did since its last lease began.
-    start : sequence of (int, mapping of int to int or None)
+    start : sequence of Start or of (int, mapping of int to int or None)
         Then jobs to start, on the given GPUs by node, or where there is room (None: it may fail).
         Given GPUs are consolidated as those of :func:`~gangsched.solvers.placement.place` (on
-        any nodes of one size), unless the rules let gangs spread.
-        A job that is suspended and started in one decision moves, which costs the overhead.
+        any nodes of one size), unless the rules let gangs spread or the job knows its speed on
+        several nodes (:class:`~gangsched.instances.DeadlineJob`).
+        A job that is suspended and started in one decision moves, which costs the overhead; on the
+        very GPUs that it has, it goes on as if it had not been named.
     passed : sequence of int
         Waiting jobs that should have come before some in the order and did not fit by number of
         GPUs. Where running jobs can lose theirs, patience counts from now (`State.blocked`).
@@ -404,8 +450,13 @@ class Decision:
     blocking: bool = False
     suspend: Sequence[int] = ()
     kill: Sequence[int] = ()
-    start: Sequence[tuple[int, Mapping[int, int] | None]] = ()
+    start: Sequence[Start | tuple[int, Mapping[int, int] | None]] = ()
     passed: Sequence[int] = ()
+
+    @property
+    def starts(self) -> list[Start]:
+        """`start` with pairs written out."""
+        return [Start(*entry) for entry in self.start]
 
 
 @runtime_checkable
@@ -470,7 +521,7 @@ def check_decision(decision: Decision, state: State, name: str) -> None:
         raise TypeError(f"{owner}: decides {decision!r}, which is no Decision")
     phase = state.phase  # each access makes a view
     stopped = _numbers([*decision.suspend, *decision.kill])
-    started = _numbers([j for j, _ in decision.start])
+    started = _numbers([start.job for start in decision.starts])
     order, passed = _numbers(decision.order), _numbers(decision.passed)
     for label, jobs in (
         ("stops", stopped),

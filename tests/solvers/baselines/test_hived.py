@@ -199,7 +199,7 @@ class Watched(Hived):
         decision = super().decide(state)
         assert not safe & {int(j) for j in decision.kill}
         held, node = self._kept[0].held, int(state.sizes[0])
-        started = {j for j, _ in decision.start}
+        started = {j for j, *_ in decision.start}
         assert set(held) == {*state.running.tolist(), *started} - (set(decision.kill) - started)
         queue = [*(set(decision.kill) - started), *(set(state.waiting.tolist()) - started)]
         queue.sort(key=lambda j: (state.starts[j] == 0, state.rank[j]))
