@@ -3,7 +3,7 @@
 Every generator draws from ``np.random.default_rng([seed, stream])`` in the order that its docstring
 states, so that others can rebuild the same instance. Streams: 1 cluster, 2 ring-all-reduce
 workload, 3 Philly-like workload, 4 trace conversion (:mod:`gangsched.instances.convert`), 5
-Venus-like workload.
+Venus-like workload, 6 to 10 deadlines (:mod:`gangsched.instances.deadlines`).
 """
 
 from __future__ import annotations
@@ -332,7 +332,7 @@ def _run_times(
     for size, mixture in PHILLY_RUN_TIMES.items():
         own = laws == size
         weight, mu, sigma = np.array(mixture).T
-        part = _invert(weight, uniform[own])
+        part = invert(weight, uniform[own])
         work[own] = np.exp(mu[part] + sigma[part] * normal[own])
     return np.ceil(np.minimum(PHILLY_LONGEST, work)).astype(np.int64)
 
@@ -469,8 +469,28 @@ def _large_enough(
     found = user.copy()
     for size in np.unique(sizes):
         own = (sizes == size) & (gpus[user] < size)
-        found[own] = _invert(np.where(gpus >= size, gpus, 0), uniform[own])
+        found[own] = invert(np.where(gpus >= size, gpus, 0), uniform[own])
     return found
+
+
+def shapes(
+    mix: Literal["philly", "helios"], cluster: Cluster, jobs: int, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return gang sizes and run times of jobs like Philly's or those of Helios' cluster Venus.
+
+    The same laws as those of :func:`philly_workload` and :func:`venus_workload`, without arrivals.
+
+    >>> sizes, times = shapes("philly", Cluster.of_sizes([8]), 100, stream(0, 3))
+    >>> bool(sizes.max() <= 8), bool(times.min() >= 1)
+    (True, True)
+    """
+    if mix == "philly":
+        sizes = _sizes(PHILLY_SIZES, cluster, rng.random(jobs))
+        return sizes, _run_times(sizes, rng.random(jobs), rng.standard_normal(jobs))
+    if mix == "helios":
+        sizes = _sizes(VENUS_SIZES, cluster, rng.random(jobs))
+        return sizes, _venus_times(sizes, rng.random(jobs))
+    raise ValueError(f"mix={mix!r} is not one of 'philly', 'helios'")
 
 
 # --- arrivals in bursts --------------------------------------------------------------------------
@@ -565,7 +585,7 @@ def _sizes(
 ) -> NDArray[np.int64]:
     """Return a gang size for each uniform number, among those that fit the cluster."""
     fitting = {size: share for size, share in shares.items() if size <= cluster.gpus}
-    return np.array(list(fitting))[_invert(fitting.values(), uniform)]
+    return np.array(list(fitting))[invert(fitting.values(), uniform)]
 
 
 def _jobs(
@@ -587,8 +607,12 @@ def _steps(shares: Iterable[float]) -> NDArray[np.float64]:
     return np.asarray(total[:-1] / total[-1])
 
 
-def _invert(shares: Iterable[float], uniform: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the number of the share in which each uniform number falls."""
+def invert(shares: Iterable[float], uniform: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the number of the share in which each uniform number falls.
+
+    >>> invert([1, 3], np.array([0.2, 0.25, 0.9])).tolist()
+    [0, 1, 1]
+    """
     return np.searchsorted(_steps(shares), uniform, side="right")
 
 

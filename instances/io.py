@@ -293,7 +293,8 @@ def _stopping(place: str, job: Any, data: Any) -> Stopping:
     kind: Any = STOPPING_KINDS[name]
     values = {name: value for name, value in data.items() if name != "kind"}
     check_fields(here, values, **_names(kind))
-    return _valid(here, partial(kind, **values))
+    stopping: Stopping = _valid(here, partial(kind, **values))
+    return stopping
 
 
 def _names(kind: type[Any]) -> dict[str, set[str]]:

@@ -77,6 +77,10 @@ class Row:
             raise self.error(f"{name}={self[name]} is below 0")
         return value
 
+    def finite(self, name: str, text: str) -> float:
+        """Return the number in a part of a field."""
+        return self._reading.finite(self.place, name, text)
+
     def time(self, name: str) -> datetime | None:
         """Return a wall-clock time; None where it is unknown."""
         return self._reading.time(self.place, name, self[name])

@@ -157,6 +157,7 @@ class _Found(NamedTuple):
     user: str
     weight: float
     tag: str
+    more: Mapping[str, Any]
 
 
 class Reading:
@@ -165,6 +166,8 @@ class Reading:
     Parameters
     ----------
     path : str or Path
+    kind : type of Job
+        What the rows become.
 
     Notes
     -----
@@ -172,8 +175,8 @@ class Reading:
     microseconds (so that an error of the arithmetic does not cost a second).
     """
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+    def __init__(self, path: str | Path, kind: type[Job] = Job) -> None:
+        self.path, self.kind = Path(path), kind
         self.rows = 0
         self._found: list[_Found] = []
         self._skipped: dict[str, list[str]] = defaultdict(list)
@@ -233,6 +236,7 @@ class Reading:
         user: str = "",
         weight: float = 1.0,
         tag: str = "",
+        **more: Any,
     ) -> bool:
         """Keep a row as a job, or count why it is none; say which.
 
@@ -248,6 +252,8 @@ class Reading:
         weight : float
         tag : str
             What :meth:`trace` may tally, e.g. the final status.
+        **more : object
+            Fields that only this kind of job has, already checked.
         """
         if gpus == 0:
             self.skip(place, "no GPUs")
@@ -260,7 +266,7 @@ class Reading:
         else:
             since = _seconds(time) if isinstance(time, datetime) else time
             start, work = math.floor(round(since, 6)), max(1, math.ceil(round(duration, 6)))
-            self._found.append(_Found(start, place, id, gpus, work, user, weight, tag))
+            self._found.append(_Found(start, place, id, gpus, work, user, weight, tag, more))
             return True
         return False
 
@@ -307,13 +313,14 @@ class Reading:
         return Trace(
             name=self.path.name.split(".")[0],
             jobs=tuple(
-                Job(
+                self.kind(
                     id=row.id,
                     gpus=row.gpus,
                     release=row.time - first,
                     work=row.work,
                     user=row.user,
                     weight=row.weight,
+                    **row.more,
                 )
                 for row in sorted(self._found, key=lambda row: row.time)
             ),
