@@ -194,21 +194,22 @@ class CompletionTime:
 
         Messages start with the rule's name. O(segments log segments).
         """
-        jobs, nodes = len(self.jobs), len(self.instance.cluster.nodes)
-        broken = [
-            f"reference: job number {solution.job[i]} of {jobs}"
-            for i in _first(solution.job >= jobs)
-        ]
-        broken += [
-            f"reference: node number {solution.node[i]} of {nodes}"
-            for i in _first(solution.node >= nodes)
-        ]
+        broken = list(self._reference_violations(solution))
         if broken:
             return broken
         broken += self._gang_violations(solution)
+        broken += self._pin_violations(solution)
         broken += self._capacity_violations(solution)
+        broken += self._time_violations(solution)
         broken += self._work_violations(solution)
         return broken
+
+    def _reference_violations(self, solution: Schedule) -> Iterator[str]:
+        jobs, nodes = len(self.jobs), len(self.instance.cluster.nodes)
+        for i in _first(solution.job >= jobs):
+            yield f"reference: job number {solution.job[i]} of {jobs}"
+        for i in _first(solution.node >= nodes):
+            yield f"reference: node number {solution.node[i]} of {nodes}"
 
     def _gang_violations(self, solution: Schedule) -> Iterator[str]:
         held = np.add.reduceat(solution.gpus, solution.ptr[:-1]) if len(solution) else solution.gpus
@@ -217,6 +218,8 @@ class CompletionTime:
             job = self.jobs[solution.job[i]]
             at = solution.start[i]
             yield f"gang: job {job.id!r} holds {held[i]} of its {job.gpus} GPUs at {at}"
+
+    def _pin_violations(self, solution: Schedule) -> Iterator[str]:
         owner = np.repeat(solution.job, np.diff(solution.ptr))
         models = np.array([node.model for node in self.instance.cluster.nodes])[solution.node]
         pins = np.array([job.pin for job in self.jobs] or [""])[owner]
@@ -241,7 +244,7 @@ class CompletionTime:
             name = self.instance.cluster.nodes[s].id
             yield f"capacity: node {name!r} holds {held[i]} of its {sizes[i]} GPUs at {t}"
 
-    def _work_violations(self, solution: Schedule) -> Iterator[str]:
+    def _time_violations(self, solution: Schedule) -> Iterator[str]:
         release = np.array([job.release for job in self.jobs], dtype=np.int64)
         for i in _first(solution.start < release[solution.job]):
             job = self.jobs[solution.job[i]]
@@ -250,6 +253,8 @@ class CompletionTime:
         job, start, end = solution.job[order], solution.start[order], solution.end[order]
         for i in _first((job[1:] == job[:-1]) & (start[1:] < end[:-1])):
             yield f"work: job {self.jobs[job[i]].id!r} runs twice at {start[i + 1]}"
+
+    def _work_violations(self, solution: Schedule) -> Iterator[str]:
         done = np.zeros(len(self.jobs), dtype=np.int64)
         np.add.at(done, solution.job, solution.end - solution.start)
         for j in _first(done < np.array([job.work for job in self.jobs], dtype=np.int64)):
