@@ -86,6 +86,8 @@ Deviations from the paper
   too many, which ones? Under (2), only one node or several matters for the speed: the table above
   has all that are not dominated (on free nodes). Whether (0, 1, 1, 0) shares a node is unknown: it
   counts as split. Sizes above 16, which the generator skips, are as those above 8.
+  With rounded-up cells the second example of Section II-B, one of four gangs of 6 split over what
+  the others leave of three nodes of 8, does not exist (8 + 8 + 8 + 6 > 24): all four are split.
 - U9: a profiler on two GPUs "of one or two machines" cannot be said in cells: (2, 0, 0, 0).
 - U10: cells need not be aligned in their node, only within it. With N_g^cell the number of nodes
   whose free GPUs have bit g, (14) is sufficient and necessary for gangs of 1, 2, 4, ..., S GPUs:
@@ -235,22 +237,21 @@ class UniSched:
 
     Examples
     --------
-    Section II-B: four gangs of 6 on three nodes of 8. A gang that may be split, at 0.6 of its
-    speed, meets its deadline as well, and all four are admitted.
+    Section II-B: four gangs of 6 on three nodes of 8. Three of them could have a node each; split,
+    at 0.9 of their speed, all four meet their deadlines.
 
     >>> from gangsched.instances import Cluster
     >>> jobs = [
-    ...     DeadlineJob(id=f"j{i}", gpus=6, work=600, rewards=[(1200, 100)], split_speed=0.6)
+    ...     DeadlineJob(id=f"j{i}", gpus=6, work=1080, rewards=[(1200, 100)], split_speed=0.9)
     ...     for i in range(4)
     ... ]
     >>> problem = UniSched(Instance(Cluster.of_sizes([8, 8, 8]), jobs))
     >>> [(o.allocation.pieces, o.needed, o.within) for o in problem.options()][:2]
-    [((8,), 1, 2), ((1, 1, 1, 1, 1, 1), 2, 2)]
-    >>> schedule = Schedule.of(
-    ...     [Segment(0, 0, 600, {0: 8}), Segment(1, 0, 1200, {1: 2, 2: 4})]
-    ... )
+    [((8,), 2, 2), ((1, 1, 1, 1, 1, 1), 2, 2)]
+    >>> nodes = [{0: 6}, {1: 6}, {2: 6}, {0: 2, 1: 2, 2: 2}]
+    >>> schedule = Schedule.of(Segment(i, 0, 1200, held) for i, held in enumerate(nodes))
     >>> problem.violations(schedule), problem.objective(schedule)
-    ([], 200.0)
+    ([], 400.0)
     """
 
     instance: Instance[DeadlineJob]

@@ -67,7 +67,7 @@ def build(problem: UniSched, form: str) -> Model[Schedule]:
     >>> jobs = [DeadlineJob(id="a", gpus=2, work=900, rewards=[(1500, 100)])]
     >>> model = build(UniSched(Instance(Cluster.of_sizes([2]), jobs)), "repaired")
     >>> model.native.service.doc, len(model.native.x_lease)
-    ('(12) L leases in time', 3)
+    ('(12) L leases in time', 2)
     """
     if form == "literal":
         return _literal(problem)
@@ -79,7 +79,7 @@ def build(problem: UniSched, form: str) -> Model[Schedule]:
             f"UniSched: {size} options x leases are more than {MODEL_LIMIT}, "
             f"too many for form {form!r}"
         )
-    make = {"repaired": _Repaired, "slots": _Slots}[form]
+    make: type[_Repaired | _Slots] = _Repaired if form == "repaired" else _Slots
     made = make(problem, options, windows)
     return Model(made.native, "pyomo", form, exact=True, extract=made.extract, embed=made.embed)
 
