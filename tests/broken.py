@@ -21,7 +21,7 @@ class Broken:
         self.column_names = [v.parent_component().local_name for v in form.columns]
         self.low = np.array([-np.inf if v.lb is None else v.lb for v in form.columns])
         self.high = np.array([np.inf if v.ub is None else v.ub for v in form.columns])
-        self.whole = np.array([not v.is_continuous() for v in form.columns])
+        self.whole = np.array([not v.is_continuous() for v in form.columns], dtype=bool)
 
     def __call__(self) -> set[str]:
         x = np.array([variable.value for variable in self.columns], dtype=float)

@@ -1,0 +1,441 @@
+"""The forms of UniSched say what its checker says, and their optimum is that of all schedules.
+
+`best_of_all` goes through all schedules without options, lease arithmetic or cells: it gives gangs
+to nodes in every way, lets jobs run second by second, and looks at when they are complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+import pytest
+
+from broken import Broken
+from gangsched.formulations.problem import Sense
+from gangsched.formulations.unisched import UniSched
+from gangsched.formulations.unisched_forms import _covers
+from gangsched.instances import Cluster, Instance, Schedule, Segment
+from gangsched.instances.model import DeadlineJob
+from gangsched.solvers.exact import solve_exact
+from gangsched.solvers.result import Status
+
+T = 10
+FORMS = ["repaired", "slots"]
+ALLOCATIONS = ["cells", "exact", "consolidated"]
+
+
+# -- all schedules --------------------------------------------------------------------------------
+
+
+def spreads(gpus: int, room: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Every way to take so many GPUs of these nodes."""
+    if len(room) == 1:
+        if gpus <= room[0]:
+            yield (gpus,)
+        return
+    for count in range(min(gpus, room[0]) + 1):
+        for rest in spreads(gpus - count, room[1:]):
+            yield (count, *rest)
+
+
+def speed_on(problem: UniSched, i: int, counts: tuple[int, ...]) -> float | None:
+    """Speed of a job that holds these GPUs of each node; None if it may not."""
+    job, size = problem.jobs[i], problem.node_gpus
+    held = sorted((c for c in counts if c), reverse=True)
+    if i in problem.profilers:
+        return 1.0 if sum(held) == min(2, job.gpus) else None
+    up = {3: 4, 5: 8, 6: 8, 7: 8}
+    rest = job.gpus % size
+    if problem.allocations == "consolidated":
+        nodes = [size] * (job.gpus // size) + ([up.get(rest, rest)] if rest else [])
+        return 1.0 if held == nodes else None
+    if job.gpus > size:
+        return 1.0 if sum(held) == job.gpus else None
+    if job.gpus not in up:
+        return 1.0 if held == [job.gpus] else None
+    together = job.gpus if problem.allocations == "exact" else up[job.gpus]
+    if held == [together]:
+        return 1.0
+    return job.split_speed if sum(held) == job.gpus else None
+
+
+def one_lease(problem: UniSched, k: int) -> dict[tuple[float, ...], list[tuple[int, ...]]]:
+    """What can run in lease k, speeds of all jobs (0: does not run), with an assignment."""
+    free = list(problem.free or problem.instance.cluster.sizes)
+    if k:
+        free = list(problem.instance.cluster.sizes)
+    found: dict[tuple[float, ...], list[tuple[int, ...]]] = {}
+    none = (0,) * len(free)
+
+    def go(i: int, room: list[int], speeds: list[float], held: list[tuple[int, ...]]) -> None:
+        if i == len(problem.jobs):
+            found.setdefault(tuple(speeds), list(held))
+            return
+        go(i + 1, room, [*speeds, 0.0], [*held, none])
+        job = problem.jobs[i]
+        small = i in problem.profilers or not job.rewards
+        if job.release > k * T or (small and k):
+            return
+        seen = set()
+        for gpus in range(1, sum(room) + 1):
+            for counts in spreads(gpus, room):
+                speed = speed_on(problem, i, counts)
+                left = [r - c for r, c in zip(room, counts, strict=True)]
+                if speed is not None and (speed, tuple(left)) not in seen:
+                    seen.add((speed, tuple(left)))
+                    go(i + 1, left, [*speeds, speed], [*held, counts])
+
+    go(0, free, [], [])
+    return found
+
+
+def earned(problem: UniSched, i: int, speeds: Sequence[float]) -> float:
+    """Reward of a job that runs at its slowest speed wherever its speed is not 0."""
+    job = problem.jobs[i]
+    leases = [k for k, speed in enumerate(speeds) if speed]
+    if not leases:
+        return 0.0
+    if i in problem.profilers:
+        return 1.0
+    assert job.work is not None
+    work = -(-job.work * 10**6 // round(min(speeds[k] for k in leases) * 10**6))
+    if not job.rewards:
+        return problem.be_lease / (problem.be_lease + work)
+    for k in leases:
+        if work <= T:
+            return job.reward(k * T + work)
+        work -= T
+    return 0.0
+
+
+def best_of_all(problem: UniSched, leases: int) -> tuple[float, Schedule]:
+    """The best of all schedules of so many leases, suspensions being free."""
+    ways = [one_lease(problem, k) for k in range(leases)]
+    best, run = -1.0, None
+    for chosen in product(*ways):
+        worth = sum(
+            earned(problem, i, [speeds[i] for speeds in chosen]) for i in range(len(problem.jobs))
+        )
+        if worth > best:
+            best, run = worth, chosen
+    assert run is not None
+    rows = [
+        Segment(i, k * T, (k + 1) * T, {n: c for n, c in enumerate(counts) if c})
+        for k, speeds in enumerate(run)
+        for i, counts in enumerate(ways[k][speeds])
+        if any(counts)
+    ]
+    return best, Schedule.of(rows)
+
+
+def leases_of(problem: UniSched) -> int:
+    """Leases that begin before the last deadline."""
+    ends = [j.release + d for j in problem.jobs for d, _ in j.rewards]
+    return max([-(-end // T) for end in ends], default=1)
+
+
+def tiny(seed: int, allocations: Any, *, leases: int = 3, **fixed: Any) -> UniSched:
+    """A few jobs on at most three nodes, with deadlines within so many leases."""
+    rng = np.random.default_rng([seed, ALLOCATIONS.index(allocations)])
+    size = int(rng.choice([2, 4, 4, 8]))
+    nodes = int(rng.integers(1, 4 if size == 4 else 3))
+    total = size * nodes
+    jobs = []
+    for i in range(int(rng.integers(2, 4 if leases > 2 else 5))):
+        hostile = [g for g in (3, 5, 6, 7) if g <= total]
+        gpus = int(rng.choice(hostile)) if hostile and rng.random() < 0.6 else 0
+        gpus = gpus or int(rng.integers(1, min(total, size + 3) + 1))
+        release = int(rng.integers(0, T * leases // 2)) if rng.random() < 0.2 else 0
+        dues = np.unique(rng.integers(3, T * leases - release + 1, size=rng.integers(1, 3)))
+        rewards = [(int(due), float(100 - 30 * f)) for f, due in enumerate(dues)]
+        jobs.append(
+            DeadlineJob(
+                id=f"j{i}",
+                gpus=gpus,
+                release=release,
+                work=int(rng.integers(1, T * leases)) // int(rng.integers(1, 4)) + 1,
+                rewards=[] if rng.random() < 0.2 else rewards,
+                split_speed=float(rng.choice([1.0, 0.9, 0.5])),
+            )
+        )
+    free = [int(rng.integers(0, size + 1)) for _ in range(nodes)] if rng.random() < 0.5 else None
+    profilers = frozenset(np.flatnonzero(rng.random(len(jobs)) < 0.15).tolist())
+    parameters: dict[str, Any] = {"sr_aware": False, "be_lease": 5, **fixed}
+    instance = Instance(Cluster.of_sizes([size] * nodes), jobs)
+    return UniSched(
+        instance, T, allocations=allocations, free=free, profilers=profilers, **parameters
+    )
+
+
+# -- the optimum ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("allocations", ALLOCATIONS)
+@pytest.mark.parametrize("seed", range(20))
+def test_the_optimum_is_that_of_all_schedules(seed: int, allocations: str) -> None:
+    problem = tiny(seed, allocations, leases=2 + seed % 2)
+    best, schedule = best_of_all(problem, leases_of(problem))
+    assert problem.violations(schedule) == []
+    assert problem.objective(schedule) == pytest.approx(best)
+    for form in FORMS:
+        result = solve_exact(problem, form=form)
+        assert result.status is Status.OPTIMAL
+        assert result.objective == pytest.approx(best)
+        assert problem.violations(result.solution) == []
+
+
+@pytest.mark.parametrize("allocations", ALLOCATIONS)
+@pytest.mark.parametrize("lexicographic", [False, True])
+@pytest.mark.parametrize("seed", range(20, 28))
+def test_both_forms_agree_where_suspensions_count(
+    seed: int, lexicographic: bool, allocations: str
+) -> None:
+    problem = tiny(seed, allocations, leases=6, sr_aware=True, lexicographic=lexicographic)
+    problem = replace(problem, overhead=3, rounding="paper" if seed % 3 == 0 else "lossless")
+    first, second = (solve_exact(problem, form=form) for form in FORMS)
+    assert first.objective == pytest.approx(second.objective)
+    assert first.status is second.status is Status.OPTIMAL
+
+
+# -- the models and the checker -------------------------------------------------------------------
+
+
+def changes(schedule: Schedule) -> Iterator[Schedule]:
+    """The schedule with one segment left out, longer, moved in time, or twice as large."""
+    rows = list(schedule)
+    for i, row in enumerate(rows):
+        rest = rows[:i] + rows[i + 1 :]
+        yield Schedule.of(rest)
+        yield Schedule.of([*rest, replace(row, end=row.end + T)])
+        yield Schedule.of([*rest, replace(row, start=row.start + T, end=row.end + T)])
+        if row.start:
+            yield Schedule.of([*rest, replace(row, start=row.start - T, end=row.end - T)])
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("allocations", ALLOCATIONS)
+@pytest.mark.parametrize("seed", range(30, 40))
+def test_the_model_takes_every_schedule_at_its_worth(
+    seed: int, allocations: str, form: str
+) -> None:
+    problem = tiny(seed, allocations, leases=2)
+    _, best = best_of_all(problem, leases_of(problem))
+    model = problem.build(form)
+    broken = Broken(model.native)
+    for schedule in [best, Schedule.of([]), *changes(best)]:
+        if problem.violations(schedule):
+            continue
+        model.embed(schedule)
+        assert broken() == set()
+        worth = problem.objective(schedule)
+        assert model.value(pyo.value(model.native.objective)) == pytest.approx(worth)
+        again = model.extract()
+        assert problem.violations(again) == []
+        assert problem.objective(again) == pytest.approx(worth)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("allocations", "gangs", "row"),
+    [
+        ("cells", (4, 4, 1), "level"),
+        ("consolidated", (3, 3, 1), "level"),
+        ("exact", (3, 3, 1), None),
+        ("exact", (3, 3, 2), "rows"),
+    ],
+)
+def test_capacity_is_a_row(
+    allocations: Any, gangs: tuple[int, ...], row: str | None, form: str
+) -> None:
+    """Gangs on two nodes of four, of which the last one is on the first node."""
+    jobs = [
+        DeadlineJob(id=f"j{i}", gpus=gang, work=T, rewards=[(T, 100)])
+        for i, gang in enumerate(gangs)
+    ]
+    problem = UniSched(Instance(Cluster.of_sizes([4, 4]), jobs), T, 5, allocations)
+    held = [problem.allocations_of(i)[0].pieces[0] for i in range(3)]
+    schedule = Schedule.of(Segment(i, 0, T, {node: held[i]}) for i, node in enumerate((0, 1, 0)))
+    model = problem.build(form)
+    broken = Broken(model.native)
+    model.embed(schedule)
+    assert broken() == ({row} if row else set())
+    assert bool(problem.violations(schedule)) is (row is not None)
+
+
+def test_each_equation_is_a_constraint() -> None:
+    job = DeadlineJob(id="a", gpus=3, work=15, rewards=[(25, 100), (30, 50)], split_speed=0.5)
+    problem = UniSched(Instance(Cluster.of_sizes([4]), [job]), T, 5, sr_aware=False)
+    model = problem.build("repaired")
+    m, broken = model.native, Broken(model.native)
+    model.embed(Schedule.of([Segment(0, 0, 20, {0: 4})]))
+    assert broken() == set()
+    m.x_lease[1, 0].set_value(0)
+    m.u_held[1, 0, 0].set_value(0)
+    assert broken() == {"service"}
+    model.embed(Schedule.of([Segment(0, 0, 20, {0: 4})]))
+    m.y_way[0, 0].set_value(0)
+    m.u_held[0, 0, 0].set_value(0)
+    m.u_held[1, 0, 0].set_value(0)
+    assert broken() == {"allocation", "option_way"}
+    model.embed(Schedule.of([Segment(0, 0, 20, {0: 4})]))
+    m.s_hit[0, 1].set_value(1)
+    assert broken() >= {"deadline"}
+    model.embed(Schedule.of([Segment(0, 0, 20, {0: 4})]))
+    m.u_held[0, 0, 0].set_value(0)
+    assert broken() == {"held"}
+
+
+def test_nothing_to_do_is_worth_nothing() -> None:
+    late = DeadlineJob(id="a", gpus=1, work=100, rewards=[(99, 100)])
+    for jobs in ([], [late]):
+        for form in FORMS:
+            result = solve_exact(UniSched(Instance(Cluster.of_sizes([2]), jobs)), form=form)
+            assert (result.objective, result.status) == (0.0, Status.OPTIMAL)
+
+
+def test_a_model_that_is_too_large_is_refused() -> None:
+    jobs = [DeadlineJob(id="a", gpus=1, work=1, rewards=[(200_001, 100)])]
+    problem = UniSched(Instance(Cluster.of_sizes([1]), jobs), 1, 1)
+    for form in (*FORMS, "literal"):
+        with pytest.raises(ValueError, match=rf"200001 options x leases.*form '{form}'"):
+            problem.build(form)
+    with pytest.raises(ValueError, match="form='cubic' is not one of repaired, slots"):
+        problem.build("cubic")
+
+
+# -- the printed model ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_printed_model_is_vacuous(seed: int) -> None:
+    """Its optimum is the sum of all first rewards, without a single free GPU."""
+    problem = tiny(seed, "cells", leases=3)
+    problem = replace(problem, free=(0,) * len(problem.instance.cluster.nodes))
+    small = [i for i, j in enumerate(problem.jobs) if i in problem.profilers or not j.rewards]
+    top = sum(j.top_reward for i, j in enumerate(problem.jobs) if i not in small)
+    top += sum(earned(problem, i, [1.0]) for i in small)
+    result = solve_exact(problem, form="literal")
+    assert result.bound is not None
+    assert result.bound.value == pytest.approx(top)
+    assert result.solution is None
+
+
+def test_the_printed_model_bounds_the_problem() -> None:
+    for seed in range(12):
+        problem = tiny(seed, "cells", leases=2)
+        _, schedule = best_of_all(problem, leases_of(problem))
+        model = problem.build("literal")
+        assert model.relaxation
+        assert not model.exact
+        model.embed(schedule)
+        assert Broken(model.native)() == set()
+        assert pyo.value(model.native.objective) >= problem.objective(schedule) - 1e-9
+
+
+def test_the_printed_model_says_nothing_about_who_runs() -> None:
+    with pytest.raises(ValueError, match="says nothing about who runs"):
+        tiny(0, "cells").build("literal").extract()
+
+
+def test_every_equation_of_the_printed_model_is_a_constraint() -> None:
+    job = DeadlineJob(id="a", gpus=6, work=15, rewards=[(20, 100), (30, 50)], split_speed=0.5)
+    problem = UniSched(Instance(Cluster.of_sizes([8]), [job]), T, 5, sr_aware=False)
+    m = problem.build("literal").native
+    names = {c.local_name: c.doc for c in m.component_objects(pyo.Constraint)}
+    for number in (6, 7, 10, 11, 12, 13, 14):
+        assert names[f"eq{number}"].startswith(f"({number})")
+
+    def broken(**values: dict[Any, float]) -> set[str]:
+        for variable in m.component_objects(pyo.Var):
+            for key in variable:
+                value = values.get(variable.local_name, {}).get(key, variable[key].lb or 0)
+                variable[key].set_value(value)
+        return {name for name in Broken(m)() if name.startswith("eq")}
+
+    assert broken() == set()
+    assert broken(s={(0, 0): 1, (1, 0): 1}) == {"eq6"}
+    assert broken(sx={(k, 1, 0): 1 for k in range(3)}, s={(1, 0): 1}) == {"eq7"}
+    assert broken(N_con={3: 1}) == {"eq11"}
+    assert broken(y={(0, 0): 1}, N_con={3: 1}) == set()
+    assert broken(y={(0, 0): 1}, N_con={3: 1}, ys={(0, 0, 0): 1}) == {"eq12"}
+    six = next(
+        p for i, p in m.y if m.eq11[0].body is not None and _cells(problem, p) == (6, 0, 0, 0)
+    )
+    assert broken(y={(0, 0): 1, (0, six): 1}, N_con={3: 1, 0: 6}) == {"eq13", "eq14"}
+
+
+def _cells(problem: UniSched, p: int) -> tuple[int, ...]:
+    """The quadruple of a gang of 6 with this number: the round-up first, then the covers."""
+    return [(0, 0, 0, 1), *_covers(6, 3)][p]
+
+
+def test_equation_7_forbids_what_is_slower_than_full_speed() -> None:
+    """Five leases at half speed are three at full speed, more than (7) allows."""
+    job = DeadlineJob(id="a", gpus=3, work=30, rewards=[(60, 100)], split_speed=0.5)
+    problem = UniSched(Instance(Cluster.of_sizes([2, 2]), [replace(job, gpus=2)]), T, 5)
+    for speed, allowed in ((1.0, True), (0.5, False)):
+        instance = Instance(Cluster.of_sizes([4]), [replace(job, split_speed=speed)])
+        m = replace(problem, instance=instance, sr_aware=False).build("literal").native
+        m.y[0, 0].fix(0)  # not the round-up: a split allocation
+        m.linked = pyo.Constraint(expr=pyo.quicksum(m.y.values()) == pyo.quicksum(m.s.values()))
+        pyo.SolverFactory("appsi_highs").solve(m)
+        assert pyo.value(m.objective) == pytest.approx(100 if allowed else 0)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "level", "covers"), [(16, 3, 35), (15, 3, 25), (6, 3, 6), (4, 2, 4), (1, 0, 1)]
+)
+def test_covers_are_all_sums_of_cells(gpus: int, level: int, covers: int) -> None:
+    found = list(_covers(gpus, level))
+    assert len(set(found)) == len(found)
+    assert all(sum(c << g for g, c in enumerate(cover)) == gpus for cover in found)
+    every = product(*(range(gpus // 2**g + 1) for g in range(level + 1)))
+    assert len(found) == sum(sum(c << g for g, c in enumerate(e)) == gpus for e in every)
+    if gpus == 16:
+        assert len(found) == covers
+
+
+# -- the paper's example, and the compact form ----------------------------------------------------
+
+
+def four_gangs(slo: int, **parameters: Any) -> UniSched:
+    """Section II-B: four gangs of 6 on three nodes of 8; the first ones have deadlines."""
+    jobs = [
+        DeadlineJob(
+            id=f"j{i}",
+            gpus=6,
+            work=1080,
+            rewards=[(1200, 100)] if i < slo else [],
+            split_speed=0.9,
+        )
+        for i in range(4)
+    ]
+    return UniSched(Instance(Cluster.of_sizes([8, 8, 8]), jobs), **parameters)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("allocations", "optimum"), [("consolidated", 300), ("cells", 400), ("exact", 400)]
+)
+def test_splitting_admits_the_fourth_gang(allocations: str, optimum: float, form: str) -> None:
+    problem = four_gangs(4, allocations=allocations)
+    assert solve_exact(problem, form=form).objective == optimum
+
+
+def test_a_split_gang_leaves_a_node_to_one_of_best_effort() -> None:
+    """The round-up takes a node of 8 for it, and 3 x 6 + 8 GPUs are more than 24: split too."""
+    cost = 25 * 3 / 2  # of four leases of 300 s
+    together = 300 / (300 + 1080 + cost)
+    apart = 300 / (300 + 1200 + cost)
+    for allocations, value in (("consolidated", 0.0), ("cells", apart), ("exact", together)):
+        result = solve_exact(four_gangs(3, allocations=allocations))
+        assert result.objective == pytest.approx(300 + value)
+
+
+def test_more_is_better() -> None:
+    assert UniSched.sense is Sense.MAX
