@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..formulations.fair_shares import FairShares
-from ..instances import Instance, Schedule
+from ..instances import DeadlineJob, Instance, Schedule
+from ..instances.model import FULL_SPEED
 from ..solvers.placement import place
 from ..solvers.policy import (
     JOB,
@@ -31,6 +32,8 @@ from ..solvers.policy import (
     Preempts,
     RuleKind,
     Rules,
+    too_slow,
+    true_speed,
 )
 from ..solvers.result import Stop, versions
 from .drive_core import Compiled
@@ -190,6 +193,7 @@ def drive(
     machine: Engine
     if resume is not None:
         machine = _restore(resume, key, policy, rules, rejected)
+        machine.instance = instance
     else:
         made = Compiled if engine == "compiled" else Reference
         machine = made(instance, policy, rules, new_ledger(instance, rules, rejected), skip=skip)
@@ -274,6 +278,28 @@ def _check(instance: Any, policy: Any) -> None:
                 f"job {job.id!r}: release={job.release} or gpus * work={job.work * job.gpus} "
                 f"is above {MOST_TIME}"
             )
+    for job in _deadline_jobs(instance):
+        if too_slow(job, job.gpus, _split_speed(job)):
+            raise ValueError(
+                f"job {job.id!r}: gpus * work / split_speed with split_speed={job.split_speed} "
+                f"is above {MOST_TIME}"
+            )
+        if job.gpus * (job.preemption_cost or 0) > MOST_TIME:
+            raise ValueError(
+                f"job {job.id!r}: gpus * preemption_cost={job.gpus * (job.preemption_cost or 0)} "
+                f"is above {MOST_TIME}"
+            )
+
+
+def _deadline_jobs(instance: Instance[Any]) -> Sequence[DeadlineJob]:
+    """All jobs or none: an instance has jobs of one kind."""
+    jobs = instance.jobs
+    return jobs if jobs and isinstance(jobs[0], DeadlineJob) else ()
+
+
+def _split_speed(job: DeadlineJob) -> int:
+    """Speed of its gang on several nodes, each of which could hold it, in millionths."""
+    return true_speed(job, job.gpus, 2, job.gpus)
 
 
 def _check_how(until: Any, skip: Any, engine: Any, resume: Any) -> None:
@@ -360,6 +386,11 @@ def new_ledger(instance: Instance[Any], rules: Rules, rejected: Collection[int])
     table["visible"] = -(-release // rules.round_length) * rules.round_length
     table["user"] = [number.get(user, 0) for user in _column(jobs, "user")]
     table["weight"] = _column(jobs, "weight")
+    table["overhead"], table["split_speed"] = rules.overhead, FULL_SPEED
+    for j, job in enumerate(_deadline_jobs(instance)):
+        table["split_speed"][j] = _split_speed(job)
+        if job.preemption_cost is not None:
+            table["overhead"][j] = job.preemption_cost
     table["rank"][np.argsort(release, kind="stable")] = np.arange(n)
     table["phase"][list(rejected)] = Phase.REJECTED
     for name in ("blocked", "first", "end"):
@@ -459,9 +490,7 @@ def _run(
     runtime: float,
 ) -> Run:
     book, policy = machine.book, machine.policy
-    running = book.phase == Phase.RUNNING
-    done = np.where(running, np.maximum(0, now - book.since - book.delay), 0)
-    current = np.where(running, book.gpus * (now - book.since), 0)
+    current = book.held_gpus * (now - book.since)
     job, start, end, ptr, node, gpus = machine.segment_columns(now)
     time_, job_, kind_ = machine.event_columns()
     unfinished = stop in (Stop.INTERRUPTED, Stop.ITERATION_LIMIT)
@@ -489,7 +518,7 @@ def _run(
             first=book.first,
             end=book.end,
             starts=book.starts,
-            left=book.left - done,
+            left=book.left - book.done(slice(None), now),
             held=book.held + current,
             fair=machine.fair_at(now),
             fair_before=book.fair_before,

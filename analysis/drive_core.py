@@ -17,9 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..instances import Instance
+from ..instances import DeadlineJob, Instance
+from ..instances.model import FULL_SPEED
 from ..solvers._compiled import compiled, inlined, inner
 from ..solvers.policy import (
+    MOST_FRUITLESS,
+    Decision,
     Ledger,
     Phase,
     Policy,
@@ -27,6 +30,7 @@ from ..solvers.policy import (
     Rule,
     RuleKind,
     Rules,
+    Start,
     State,
     check_decision,
     check_nodes,
@@ -39,18 +43,16 @@ Ints = NDArray[np.int64]
 PYTHON, FIFO, SJF, SRTF, LAS, TIRESIAS, LTGF, THEMIS = (int(kind) for kind in RuleKind)
 
 UNSEEN, WAITING, RUNNING, FINISHED, REJECTED = (int(phase) for phase in Phase)
-VISIBLE, START, SUSPEND, KILL, FINISH = (int(kind) for kind in EventKind)
+VISIBLE, START, SUSPEND, KILL, FINISH, PROFILE, PROFILED = (int(kind) for kind in EventKind)
 NEVER, LEASE, ALWAYS = (int(kind) for kind in Preempts)
 
 #: counters
 NOW, ROUNDS, DECISIONS, COMING, RUNS, WAITS, SEGMENTS, ENTRIES, EVENTS, TIMER = range(10)
-FREE, TOTAL, ABLE = range(10, 13)
+FREE, TOTAL, ABLE, FRUITLESS = range(10, 14)
 #: why the core returns
 DONE, UNTIL, MORE, ROOM, DECIDE, STUCK = range(6)
 #: parameters: the rules, and how the policy preempts and blocks
-TAU, LEASE_LENGTH, OVERHEAD, SYNCHRONOUS, SPREAD, PATIENCE, SKIP, KIND, PREEMPTS, BLOCKING = range(
-    10
-)
+TAU, LEASE_LENGTH, SYNCHRONOUS, SPREAD, PATIENCE, SKIP, KIND, PREEMPTS, BLOCKING, ASKED = range(10)
 NONE = 2**62
 #: rows of `lists`
 COMERS, RUNNERS, WAITERS, HEAP, PICKED, LOSERS, KEPT, FAILED, STARTED, REST, GROUP = range(11)
@@ -199,7 +201,11 @@ def _give_new(m, j):
 @inner
 def _place(m, j):
     """Choose nodes for j into its new entries, without taking them."""
-    gang = m.jobs[j].gpus
+    return _place_gang(m, j, m.jobs[j].gpus)
+
+
+@inner
+def _place_gang(m, j, gang):
     m.jobs[j].new_length = 0
     if gang > m.count[FREE]:
         return False
@@ -378,7 +384,7 @@ def _set_key(m, j, t):
     elif kind == SRTF:
         m.jobs[j].key = m.jobs[j].left
         if m.jobs[j].phase == RUNNING:
-            m.jobs[j].key -= max(0, current - m.jobs[j].delay)
+            m.jobs[j].key -= _done(m, j, t)
     elif kind == LAS:
         m.jobs[j].key = m.jobs[j].held + m.jobs[j].gpus * current
     elif kind == TIRESIAS:
@@ -404,6 +410,26 @@ def _next_demotion(m, j):
 
 
 @inner
+def _done(m, j, t):
+    """Seconds of service that j got until t in its segment."""
+    seconds = max(0, t - m.jobs[j].since - m.jobs[j].delay)
+    if m.jobs[j].speed != FULL_SPEED:
+        return seconds * m.jobs[j].speed // FULL_SPEED
+    return seconds
+
+
+@inner
+def _speed_on_new(m, j):
+    """How fast j runs with its gang on its new nodes."""
+    n = m.jobs[j].new_length
+    if n > 1 and m.jobs[j].split_speed != FULL_SPEED:
+        for k in range(m.jobs[j].offset, m.jobs[j].offset + n):
+            if m.nodes[m.entries[k].new_node].size >= m.jobs[j].gpus:
+                return m.jobs[j].split_speed
+    return FULL_SPEED
+
+
+@inner
 def _to_wait(m, j, t, stays):
     """Let j wait; if it `stays`, where policies with a key look for it."""
     m.jobs[j].phase, m.jobs[j].since = WAITING, t
@@ -415,27 +441,44 @@ def _to_wait(m, j, t, stays):
 
 
 @inner
-def _begin(m, j):
+def _begin(m, j, gpus, speed):
     """Start j on its new nodes, which are already taken."""
+    now = m.count[NOW]
+    delay = m.jobs[j].overhead if m.jobs[j].starts else 0
+    seconds = m.jobs[j].left
+    if speed != FULL_SPEED:
+        seconds = -(-seconds * FULL_SPEED // speed)
+    m.jobs[j].delay, m.jobs[j].speed = delay, speed
+    m.jobs[j].lease_end = _new_lease(m, now)
+    m.jobs[j].starts += 1
+    m.jobs[j].finish = now + delay + seconds
+    _hold(m, j, gpus, START)
+
+
+@inner
+def _begin_profile(m, j, gpus, seconds):
+    m.jobs[j].delay = m.jobs[j].speed = 0
+    m.jobs[j].finish = m.jobs[j].lease_end = m.count[NOW] + seconds
+    _hold(m, j, gpus, PROFILE)
+
+
+@inner
+def _hold(m, j, gpus, kind):
     now = m.count[NOW]
     for k in range(m.jobs[j].offset, m.jobs[j].offset + m.jobs[j].new_length):
         m.entries[k].node, m.entries[k].part = m.entries[k].new_node, m.entries[k].new_part
     m.jobs[j].length = m.jobs[j].new_length
-    m.jobs[j].phase, m.jobs[j].since = RUNNING, now
-    m.jobs[j].delay = m.params[OVERHEAD] if m.jobs[j].starts else 0
-    m.jobs[j].lease_end = _new_lease(m, now)
-    m.jobs[j].starts += 1
+    m.jobs[j].phase, m.jobs[j].since, m.jobs[j].held_gpus = RUNNING, now, gpus
     m.jobs[j].blocked = -1
     if m.jobs[j].first < 0:
         m.jobs[j].first = now
     u = m.jobs[j].user
-    m.users[u].rate += m.jobs[j].gpus
-    m.users[u].base -= m.jobs[j].gpus * now
-    m.jobs[j].finish = now + m.jobs[j].delay + m.jobs[j].left
+    m.users[u].rate += gpus
+    m.users[u].base -= gpus * now
     _leave(m, WAITERS, WAITS, j)
     m.gangs[m.jobs[j].gang_class].waiting -= 1
     _enter(m, RUNNERS, RUNS, j)
-    _event(m, START, j, now)
+    _event(m, kind, j, now)
 
 
 @inner
@@ -453,10 +496,11 @@ def _end_segment(m, j, time, kind, give):
         m.parts[e].node, m.parts[e].gpus = m.entries[k].node, m.entries[k].part
         e += 1
     m.count[SEGMENTS], m.count[ENTRIES] = s + 1, e
-    m.jobs[j].held += m.jobs[j].gpus * (time - m.jobs[j].since)
-    u = m.jobs[j].user
-    m.users[u].rate -= m.jobs[j].gpus
-    m.users[u].base += m.jobs[j].gpus * time
+    gpus, u = m.jobs[j].held_gpus, m.jobs[j].user
+    m.jobs[j].held += gpus * (time - m.jobs[j].since)
+    m.users[u].rate -= gpus
+    m.users[u].base += gpus * time
+    m.jobs[j].held_gpus = m.jobs[j].speed = 0
     _leave(m, RUNNERS, RUNS, j)
     _event(m, kind, j, time)
 
@@ -472,7 +516,9 @@ def _interrupt(m, j, kind, give, stays):
             until = max(m.jobs[j].since, now // length * length)
         else:
             until = m.jobs[j].since + (now - m.jobs[j].since) // length * length
-    m.jobs[j].left -= max(0, until - m.jobs[j].since - m.jobs[j].delay)
+    done = _done(m, j, until)
+    m.jobs[j].left -= done
+    m.count[FRUITLESS] = 0 if done > 0 else m.count[FRUITLESS] + 1
     _end_segment(m, j, now, kind, give)
     _to_wait(m, j, now, stays)
 
@@ -493,7 +539,7 @@ def _next_round(m):
         return first
     best = first
     demotions = waits > 0 and m.params[KIND] == TIRESIAS
-    leases = waits > 0 and m.params[PREEMPTS] == LEASE
+    leases = (waits > 0 or m.params[ASKED]) and m.params[PREEMPTS] == LEASE
     length = m.params[LEASE_LENGTH]
     for i in range(runs):
         j = m.lists[RUNNERS, i]
@@ -507,7 +553,7 @@ def _next_round(m):
             time = _next_demotion(m, j)
             if time < NONE:
                 best = min(best, max(now + tau, _round_up(time, tau)))
-    if waits > 0:
+    if waits > 0 or (runs > 0 and m.params[ASKED]):
         if m.params[PREEMPTS] == ALWAYS and m.params[PATIENCE] >= 0:
             for i in range(waits):
                 blocked = m.jobs[m.lists[WAITERS, i]].blocked
@@ -546,6 +592,13 @@ def _complete(m):
         m.jobs[j].fair = _job_fair(m, j, m.jobs[j].finish)
     for i in range(found):
         j = m.lists[PICKED, i]
+        if m.jobs[j].speed == 0:
+            _end_segment(m, j, m.jobs[j].finish, PROFILED, True)
+            _to_wait(m, j, now, True)
+            m.jobs[j].profiled += 1
+            m.count[FRUITLESS] += 1
+            continue
+        m.count[FRUITLESS] = 0
         _end_segment(m, j, m.jobs[j].finish, FINISH, True)
         m.jobs[j].left, m.jobs[j].end, m.jobs[j].phase = 0, m.jobs[j].finish, FINISHED
         u = m.jobs[j].user
@@ -563,6 +616,7 @@ def _arrive(m):
         if m.jobs[j].visible > now:
             break
         m.count[COMING] += 1
+        m.count[FRUITLESS] = 0
         u, k = m.jobs[j].user, m.jobs[j].kind_of
         if not m.kinds[k].seen:
             m.kinds[k].seen, m.kinds[k].time = True, now
@@ -706,7 +760,7 @@ def _settle(m, started, kept, losers):
     for i in range(started):
         j = m.lists[STARTED, i]
         if m.jobs[j].phase == WAITING:
-            _begin(m, j)
+            _begin(m, j, m.jobs[j].gpus, _speed_on_new(m, j))
     if m.params[PREEMPTS] == LEASE:
         for i in range(m.count[RUNS]):
             j = m.lists[RUNNERS, i]
@@ -891,7 +945,7 @@ def _score(m, j, lease):
     now = m.count[NOW]
     current = now - m.jobs[j].since if m.jobs[j].phase == RUNNING else 0
     if m.params[KIND] == THEMIS:
-        left = m.jobs[j].left - max(0, current - m.jobs[j].delay) if current else m.jobs[j].left
+        left = m.jobs[j].left - (_done(m, j, now) if current else 0)
         life = now - m.jobs[j].visible
         jobs = float(m.active[2])
         if life > 0:
@@ -1142,17 +1196,19 @@ def follow(m, order):
         j = order[i]
         m.jobs[j].mark = CANDIDATE
         if m.jobs[j].phase == RUNNING:
-            room += m.jobs[j].gpus
+            room += m.jobs[j].held_gpus
             expired += 1
     selected = kept = losers = 0
     walking = True
     for i in range(order.size):
         j = order[i]
         m.jobs[j].turn = i
-        if walking and m.jobs[j].gpus <= room:
-            room -= m.jobs[j].gpus
+        runs = m.jobs[j].phase == RUNNING
+        gpus = m.jobs[j].held_gpus if runs else m.jobs[j].gpus
+        if walking and gpus <= room:
+            room -= gpus
             m.jobs[j].mark = CHOSEN
-            if m.jobs[j].phase == RUNNING:
+            if runs:
                 m.lists[KEPT, kept] = j
                 kept += 1
             else:
@@ -1161,7 +1217,7 @@ def follow(m, order):
         else:
             if m.params[BLOCKING]:
                 walking = False
-            if m.jobs[j].phase == RUNNING:
+            if runs:
                 m.jobs[j].mark = LOSER
                 m.lists[LOSERS, losers] = j
                 losers += 1
@@ -1192,6 +1248,8 @@ QUIET, READY = 6, 7
 def _open(m, until):
     """Go to the next round, settle what has happened, and say whether somebody has to decide."""
     gpus = m.count[TOTAL]
+    if m.count[FRUITLESS] > MOST_FRUITLESS:
+        return STUCK
     time = _next_round(m)
     if time == NONE:
         if m.count[COMING] < m.count[ABLE] or m.count[RUNS] or m.count[WAITS]:
@@ -1210,7 +1268,7 @@ def _open(m, until):
     m.count[ROUNDS] += 1
     _complete(m)
     _arrive(m)
-    if m.count[WAITS] == 0:
+    if m.count[WAITS] == 0 and not (m.params[ASKED] and m.count[RUNS]):
         return QUIET
     if m.params[PREEMPTS] == LEASE:
         _renew_silently(m)
@@ -1255,16 +1313,30 @@ def advance_to_decision(m, until, most):
 
 
 @compiled
-def stop_job(m, j, kind):
-    """What a policy in Python orders: suspend or kill."""
-    _interrupt(m, j, kind, True, True)
+def give_gpus(m, j):
+    """Take the GPUs from j, which is about to stop."""
+    _give_old(m, j)
 
 
 @compiled
-def start_job(m, j, nodes, parts):
-    """Start j on given nodes, or (none given) where there is room; False if there is none."""
+def stop_job(m, j, kind):
+    """What a policy in Python orders: suspend or kill j, which gave its GPUs."""
+    _interrupt(m, j, kind, False, True)
+
+
+@compiled
+def renew_job(m, j):
+    """Let j have the GPUs that it gave and took again."""
+    m.jobs[j].blocked = -1
+    if m.params[PREEMPTS] == LEASE and m.jobs[j].lease_end <= m.count[NOW]:
+        m.jobs[j].lease_end = _new_lease(m, m.count[NOW])
+
+
+@compiled
+def take_gpus(m, j, gpus, nodes, parts):
+    """Take given nodes for j, or (none given) where there is room; False if there is none."""
     if nodes.size == 0:
-        if not _place(m, j):
+        if not _place_gang(m, j, gpus):
             return False
     else:
         m.jobs[j].new_length = nodes.size
@@ -1274,8 +1346,16 @@ def start_job(m, j, nodes, parts):
                 parts[k],
             )
     _take_new(m, j)
-    _begin(m, j)
     return True
+
+
+@compiled
+def start_job(m, j, gpus, speed, profile):
+    """Start j on the GPUs that it took; without `speed` with its gang, or to be profiled."""
+    if profile > 0:
+        _begin_profile(m, j, gpus, profile)
+    else:
+        _begin(m, j, gpus, speed if speed > 0 else _speed_on_new(m, j))
 
 
 @compiled
@@ -1315,13 +1395,13 @@ class Compiled:
     def __init__(
         self, instance: Instance[Any], policy: Policy, rules: Rules, ledger: Ledger, *, skip: bool
     ) -> None:
-        self.policy, self.rules, self.book, self.skip = policy, rules, ledger, skip
+        self.instance, self.policy, self.rules = instance, policy, rules
+        self.book, self.skip = ledger, skip
         rule: Rule = getattr(policy, "rule", None) or Rule(RuleKind.PYTHON)
         _check_rule(policy, rule)
         params = [
             rules.round_length,
             rules.lease_length,
-            rules.overhead,
             rules.synchronous,
             rules.spread,
             -1 if rules.patience is None else rules.patience,
@@ -1329,14 +1409,18 @@ class Compiled:
             rule.kind,
             policy.preempts,
             rule.blocking,
+            bool(getattr(policy, "always_asked", False)),
         ]
         urgent = frozenset(getattr(policy, "urgent", ()))
         ledger.jobs["urgency"] = [job.id not in urgent for job in instance.jobs] if urgent else 1
-        self.machine = _new_machine(ledger, params, rule)
+        elastic = bool(instance.jobs) and isinstance(instance.jobs[0], DeadlineJob)
+        self.machine = _new_machine(ledger, params, rule, elastic=elastic)
         self.kind = rule.kind
-        self.ids = tuple(job.id for job in instance.jobs)
         self.idle = 0
         self.deciding = False  # True while the policy does: a run that stops then decides anew
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "instance": None}  # whoever resumes has it
 
     def advance(self, until: int | None, most: int) -> bool | None:
         """Visit at most `most` rounds; True when all jobs have finished, False at `until`."""
@@ -1358,6 +1442,11 @@ class Compiled:
         why = self._advance(self.machine, NONE - 1 if until is None else until, most)
         if why == ROOM:
             self.machine = _larger(self.machine)
+        elif why == STUCK and self.count[FRUITLESS] > MOST_FRUITLESS:
+            raise RuntimeError(
+                f"policy {self.policy.name!r} lets {self.count[FRUITLESS]:,} segments in a row end "
+                "without progress"
+            )
         elif why == STUCK:
             raise RuntimeError(
                 f"policy {self.policy.name!r} leaves {self.count[WAITS]} jobs waiting for ever"
@@ -1392,20 +1481,46 @@ class Compiled:
         if len(decision.passed) and state.preemptible.size:
             blocked, passed = self.book.blocked, np.asarray(decision.passed, dtype=np.int64)
             blocked[passed] = np.where(blocked[passed] < 0, self.now, blocked[passed])
+        if len(decision.suspend) or len(decision.kill) or len(decision.start):
+            self._stop_and_start(decision, state)
         machine = self.machine
-        for jobs, kind in ((decision.suspend, SUSPEND), (decision.kill, KILL)):
-            for j in jobs:
-                stop_job(machine, int(j), kind)
-        for j, nodes in decision.start:
-            if nodes is not None:
-                check_nodes(int(j), nodes, state, self.policy.name)
-            at = np.array([] if nodes is None else list(nodes), dtype=np.int64)
-            parts = np.array([] if nodes is None else list(nodes.values()), dtype=np.int64)
-            start_job(machine, int(j), at, parts)
         if len(decision.order):
             machine.params[BLOCKING] = decision.blocking
             follow(machine, np.asarray(decision.order, dtype=np.int64))
         self._set_timer()
+
+    def _stop_and_start(self, decision: Decision, state: State) -> None:
+        """As in the reference: who is suspended and gets the GPUs that it had goes on."""
+        machine = self.machine
+        suspended, killed = ([int(j) for j in jobs] for jobs in (decision.suspend, decision.kill))
+        for j in [*suspended, *killed]:
+            give_gpus(machine, j)
+        begun: dict[int, tuple[int, int, int]] = {}
+        for start in decision.starts:
+            numbers = self._take(start, state)
+            if numbers is not None:
+                begun[int(start.job)] = numbers
+        for j in suspended:
+            if j in begun and not begun[j][2] and self._new_nodes(j) == self._nodes(j):
+                del begun[j]
+                renew_job(machine, j)
+            else:
+                stop_job(machine, j, SUSPEND)
+        for j in killed:
+            stop_job(machine, j, KILL)
+        for j, (gpus, speed, profile) in begun.items():
+            start_job(machine, j, gpus, speed, profile)
+
+    def _take(self, start: Start, state: State) -> tuple[int, int, int] | None:
+        """Take GPUs: how many, speed there (0 if the core knows), seconds of profiling."""
+        j, nodes = int(start.job), start.nodes
+        gpus, speed = start.number(int(self.book.gpus[j])), 0
+        if nodes is not None:
+            speed = check_nodes(start, state, self.policy.name)
+        at = np.array([] if nodes is None else list(nodes), dtype=np.int64)
+        parts = np.array([] if nodes is None else list(nodes.values()), dtype=np.int64)
+        taken = take_gpus(self.machine, j, gpus, at, parts)
+        return (gpus, speed, int(start.profile)) if taken else None
 
     def _set_timer(self) -> None:
         """When the policy may decide otherwise though nothing happens."""
@@ -1435,7 +1550,7 @@ class Compiled:
             user_share=lambda: m.users["slope"].copy(),
             mean_active=self._mean_active,
             fair_rate=lambda jobs: m.kinds["slope"][m.jobs["kind_of"][jobs]],
-            ids=self.ids,
+            instance=self.instance,
             preempts=Preempts(self.policy.preempts),
         )
 
@@ -1456,6 +1571,11 @@ class Compiled:
             return {}
         held = self._held(j)
         return dict(zip(held["node"].tolist(), held["part"].tolist(), strict=True))
+
+    def _new_nodes(self, j: int) -> dict[int, int]:
+        job = self.machine.jobs[j]
+        new = self.machine.entries[job["offset"] : job["offset"] + job["new_length"]]
+        return dict(zip(new["new_node"].tolist(), new["new_part"].tolist(), strict=True))
 
     # --- what the driver reads ---
 
@@ -1523,7 +1643,7 @@ def _larger(machine: Machine) -> Machine:
     return machine._replace(**grown)
 
 
-def _new_machine(book: Ledger, params: list[int], rule: Rule) -> Machine:
+def _new_machine(book: Ledger, params: list[int], rule: Rule, *, elastic: bool) -> Machine:
     jobs, nodes, users = book.jobs, book.nodes, book.users
     n, total = jobs.size, int(nodes["size"].sum())
     able = np.flatnonzero(jobs["phase"] != REJECTED)
@@ -1531,11 +1651,12 @@ def _new_machine(book: Ledger, params: list[int], rule: Rule) -> Machine:
     level = np.zeros((sizes.size, int(sizes.max()) + 1), dtype=np.int64)
     np.add.at(level, (nodes["kind"], nodes["free"]), 1)
     anywhere = params[SPREAD] or rule.kind is RuleKind.PYTHON
-    most = np.minimum(jobs["gpus"], nodes.size) if anywhere else -(-jobs["gpus"] // sizes.min())
+    widest = jobs["gpus"] * (2 if elastic and rule.kind is RuleKind.PYTHON else 1)
+    most = np.minimum(widest, nodes.size) if anywhere else -(-widest // sizes.min())
     jobs["offset"] = np.cumsum(most) - most
     lists = np.zeros((11, max(n, total)), dtype=np.int64)
     lists[COMERS, : able.size] = able[np.lexsort((jobs["rank"][able], jobs["visible"][able]))]
-    count = np.zeros(13, dtype=np.int64)
+    count = np.zeros(14, dtype=np.int64)
     count[[NOW, TIMER]] = -1
     count[[FREE, TOTAL]] = total
     count[ABLE] = able.size

@@ -6,7 +6,7 @@ event log for the same input; this one is for reading and for tests, and costs O
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,17 +14,21 @@ from numpy.typing import NDArray
 
 from ..formulations.fair_shares import FairShares
 from ..instances import Instance
+from ..instances.model import FULL_SPEED
 from ..solvers.placement import place
 from ..solvers.policy import (
+    MOST_FRUITLESS,
     Decision,
     Ledger,
     Phase,
     Policy,
     Preempts,
     Rules,
+    Start,
     State,
     check_decision,
     check_nodes,
+    true_speed,
 )
 from .run import EventKind
 
@@ -48,12 +52,13 @@ class Reference:
     def __init__(
         self, instance: Instance[Any], policy: Policy, rules: Rules, ledger: Ledger, *, skip: bool
     ) -> None:
-        self.policy, self.rules, self.book, self.skip = policy, rules, ledger, skip
+        self.instance, self.policy, self.rules = instance, policy, rules
+        self.book, self.skip = ledger, skip
+        self.asked = bool(getattr(policy, "always_asked", False))
         weights = [user.weight for user in instance.users] or [1.0]
         self.shares = FairShares(instance.cluster.gpus, weights, by="demand")
         able = np.flatnonzero(ledger.phase != Phase.REJECTED)
         self.coming = [int(j) for j in able[np.lexsort((ledger.rank[able], ledger.visible[able]))]]
-        self.ids = tuple(job.id for job in instance.jobs)
         self.waiting: list[int] = []  # by rank
         self.running: list[int] = []  # by rank
         self.held: dict[int, Nodes] = {}
@@ -63,7 +68,11 @@ class Reference:
         self.active = [0, 0, 0]  # time, job seconds until then, jobs active now
         self.active_start = np.zeros(len(instance.jobs), dtype=np.int64)
         self.now, self.rounds, self.decisions, self.idle = -1, 0, 0, 0
+        self.fruitless = 0  # segments that ended without progress since something went on
         self.deciding = False  # True while the policy does: a run that stops then decides anew
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "instance": None}  # whoever resumes has it
 
     # --- the rounds ---
 
@@ -84,6 +93,11 @@ class Reference:
         """The next round that can change anything, or simply the next one."""
         if not (self.coming or self.waiting or self.running):
             return None
+        if self.fruitless > MOST_FRUITLESS:
+            raise RuntimeError(
+                f"policy {self.policy.name!r} lets {self.fruitless:,} segments in a row end "
+                "without progress"
+            )
         if self.now < 0:
             return 0 if not self.skip else int(self.book.visible[self.coming[0]])
         if not self.skip:
@@ -91,7 +105,7 @@ class Reference:
         times = [self.rules.round_up(self._finish(j)) for j in self.running]
         if self.coming:
             times.append(int(self.book.visible[self.coming[0]]))
-        if self.waiting:
+        if self._is_asked():
             times += self._changes()
         times = [time for time in times if time > self.now]
         if not times:
@@ -99,6 +113,9 @@ class Reference:
                 f"policy {self.policy.name!r} leaves {len(self.waiting)} jobs waiting for ever"
             )
         return min(times)
+
+    def _is_asked(self) -> bool:
+        return bool(self.waiting or (self.asked and self.running))
 
     def _changes(self) -> list[int]:
         """Rounds at which a decision can differ though no job arrives or completes."""
@@ -130,7 +147,7 @@ class Reference:
         self.rounds += 1
         self._complete()
         self._arrive()
-        if self.waiting:
+        if self._is_asked():
             if self.policy.preempts is Preempts.LEASE:
                 self._renew_silently()
             self.decisions += 1
@@ -143,13 +160,19 @@ class Reference:
         self._execute(decision)
 
     def _complete(self) -> None:
-        """Completions since the last round, at their exact times."""
+        """Completions since the last round, at their exact times, and profiling that ends."""
         done = sorted((self._finish(j), j) for j in self.running if self._finish(j) <= self.now)
         book = self.book
         for time, j in done:  # before anyone's share changes
             self.fair[j] = self._job_fair(j, time)
         for time, j in done:
+            if not book.speed[j]:
+                self._stop(j, time, EventKind.PROFILED)
+                self._wait(j, fruitful=False)
+                book.profiled[j] += 1
+                continue
             self._stop(j, time, EventKind.FINISH)
+            self.fruitless = 0
             book.left[j], book.end[j], book.phase[j] = 0, time, Phase.FINISHED
             self.shares.depart(
                 self.now, int(book.user[j]), int(book.gpus[j]), float(book.weight[j])
@@ -167,8 +190,7 @@ class Reference:
             )
             self._count_active(1)
             self._log(EventKind.VISIBLE, j, self.now)
-            book.phase[j], book.since[j] = Phase.WAITING, self.now
-            self.waiting.append(j)
+            self._wait(j, fruitful=True)
         for j in new:  # after all of them count
             self.active_start[j] = self.active[1]
             book.fair_start[j] = self._class_time(j, self.now)
@@ -203,30 +225,50 @@ class Reference:
             for j in decision.passed:
                 if self.book.blocked[j] < 0:
                     self.book.blocked[j] = self.now
-        for j in decision.suspend:
-            self._suspend(int(j), EventKind.SUSPEND)
-        for j in decision.kill:
-            self._suspend(int(j), EventKind.KILL)
-        for j, nodes in decision.start:
-            self._start_where(int(j), nodes)
+        self._stop_and_start(decision, state)
         self._sort()
         if len(decision.order):
             self._follow([int(j) for j in decision.order], decision.blocking)
         self._sort()
 
-    def _start_where(self, j: int, nodes: Mapping[int, int] | None) -> None:
-        if nodes is None:
-            nodes = self._place(j)
-            if nodes is None:
-                return
-        taken = {int(n): int(g) for n, g in nodes.items()}
-        check_nodes(j, taken, self._state(), self.policy.name)
-        self._take(taken)
-        self._start(j, taken)
+    def _stop_and_start(self, decision: Decision, state: State) -> None:
+        """Who is suspended and gets the very GPUs that it had goes on: that is a renewal."""
+        suspended, killed = ([int(j) for j in jobs] for jobs in (decision.suspend, decision.kill))
+        for j in [*suspended, *killed]:
+            self._give(self.held[j])
+        begun: dict[int, tuple[Nodes, int]] = {}  # and for how long it is profiled
+        for start in decision.starts:
+            nodes = self._nodes_for(start, state)
+            if nodes is not None:
+                self._take(nodes)
+                begun[int(start.job)] = nodes, int(start.profile)
+        for j in suspended:
+            if begun.get(j) == (self.held[j], 0):
+                del begun[j]
+                self.book.blocked[j] = -1
+                if self.policy.preempts is Preempts.LEASE:
+                    self.book.lease_end[j] = self.rules.lease_end(self.now)
+            else:
+                self._suspend(j, EventKind.SUSPEND, give=False)
+        for j in killed:
+            self._suspend(j, EventKind.KILL, give=False)
+        for j, (nodes, profile) in begun.items():
+            if profile:
+                self._profile(j, nodes, profile)
+            else:
+                self._start(j, nodes)
+
+    def _nodes_for(self, start: Start, state: State) -> Nodes | None:
+        if start.nodes is None:
+            return self._place(start.job, start.number(int(self.book.gpus[start.job])))
+        nodes = {int(n): int(g) for n, g in start.nodes.items()}
+        check_nodes(start._replace(nodes=nodes), state, self.policy.name)
+        return nodes
 
     def _follow(self, order: list[int], blocking: bool) -> None:
         """Selection by number of GPUs, then placement, then backfill."""
-        gpus, free = self.book.gpus, self.book.free
+        gpus, free = self.book.gpus.copy(), self.book.free
+        gpus[self.running] = self.book.held_gpus[self.running]  # which they would keep
         expired = {int(j) for j in self._state().preemptible} & set(order)
         room = int(free.sum()) + sum(int(gpus[j]) for j in expired)
         selected, walking = [], True
@@ -335,11 +377,10 @@ class Reference:
 
     # --- jobs and nodes ---
 
-    def _place(self, j: int) -> Nodes | None:
+    def _place(self, j: int, gpus: int | None = None) -> Nodes | None:
         book = self.book
-        return place(
-            int(book.gpus[j]), book.free.tolist(), book.sizes.tolist(), spread=self.rules.spread
-        )
+        number = int(book.gpus[j]) if gpus is None else gpus
+        return place(number, book.free.tolist(), book.sizes.tolist(), spread=self.rules.spread)
 
     def _take(self, nodes: Nodes) -> None:
         for n, g in nodes.items():
@@ -350,24 +391,45 @@ class Reference:
             self.book.free[n] += g
 
     def _finish(self, j: int) -> int:
-        return int(self.book.since[j] + self.book.delay[j] + self.book.left[j])
+        """When j completes, or has been profiled."""
+        book, speed = self.book, int(self.book.speed[j])
+        if not speed:
+            return int(book.lease_end[j])
+        seconds = -(-int(book.left[j]) * FULL_SPEED // speed)
+        return int(book.since[j] + book.delay[j]) + seconds
+
+    def _done(self, j: int, time: int) -> int:
+        """Seconds of service that j got until `time` in its segment."""
+        seconds = max(0, time - int(self.book.since[j]) - int(self.book.delay[j]))
+        return seconds * int(self.book.speed[j]) // FULL_SPEED
 
     def _start(self, j: int, nodes: Nodes) -> None:
         """Give j the GPUs of `nodes`, which are already taken from the free ones."""
         book = self.book
-        book.phase[j], book.since[j] = Phase.RUNNING, self.now
-        book.delay[j] = self.rules.overhead if book.starts[j] else 0
+        size = max(int(book.sizes[n]) for n in nodes)
+        book.speed[j] = true_speed(self.instance.jobs[j], sum(nodes.values()), len(nodes), size)
+        book.delay[j] = book.overhead[j] if book.starts[j] else 0
         book.lease_end[j] = self.rules.lease_end(self.now)
         book.starts[j] += 1
+        self._hold(j, nodes, EventKind.START)
+
+    def _profile(self, j: int, nodes: Nodes, seconds: int) -> None:
+        self.book.delay[j] = 0
+        self.book.lease_end[j] = self.now + seconds
+        self._hold(j, nodes, EventKind.PROFILE)
+
+    def _hold(self, j: int, nodes: Nodes, kind: EventKind) -> None:
+        book, gpus = self.book, sum(nodes.values())
+        book.phase[j], book.since[j], book.held_gpus[j] = Phase.RUNNING, self.now, gpus
         book.blocked[j] = -1
         if book.first[j] < 0:
             book.first[j] = self.now
-        book.user_rate[book.user[j]] += book.gpus[j]
-        book.user_base[book.user[j]] -= book.gpus[j] * self.now
+        book.user_rate[book.user[j]] += gpus
+        book.user_base[book.user[j]] -= gpus * self.now
         self.held[j] = nodes
         self.waiting.remove(j)
         self.running.append(j)
-        self._log(EventKind.START, j, self.now)
+        self._log(kind, j, self.now)
 
     def _stop(self, j: int, time: int, kind: EventKind, *, give: bool = True) -> None:
         book = self.book
@@ -375,20 +437,26 @@ class Reference:
         if give:
             self._give(nodes)
         self.segments.append((j, int(book.since[j]), time, nodes))
-        book.held[j] += book.gpus[j] * (time - book.since[j])
-        book.user_rate[book.user[j]] -= book.gpus[j]
-        book.user_base[book.user[j]] += book.gpus[j] * time
+        gpus = int(book.held_gpus[j])
+        book.held[j] += gpus * (time - book.since[j])
+        book.user_rate[book.user[j]] -= gpus
+        book.user_base[book.user[j]] += gpus * time
+        book.held_gpus[j] = book.speed[j] = 0
         self.running.remove(j)
         self._log(kind, j, time)
 
     def _suspend(self, j: int, kind: EventKind, *, give: bool = True) -> None:
         """Stop j at this round; what it did in its overhead is lost."""
-        book = self.book
         until = self.now if kind is EventKind.SUSPEND else self._lease_start(j)
-        book.left[j] -= max(0, until - int(book.since[j]) - int(book.delay[j]))
+        done = self._done(j, until)
+        self.book.left[j] -= done
         self._stop(j, self.now, kind, give=give)
-        book.phase[j], book.since[j] = Phase.WAITING, self.now
+        self._wait(j, fruitful=done > 0)
+
+    def _wait(self, j: int, *, fruitful: bool) -> None:
+        self.book.phase[j], self.book.since[j] = Phase.WAITING, self.now
         self.waiting.append(j)
+        self.fruitless = 0 if fruitful else self.fruitless + 1
 
     def _lease_start(self, j: int) -> int:
         """The last lease boundary until now, or the start of the segment."""
@@ -415,7 +483,7 @@ class Reference:
                 [self.shares.share(u) for u in range(len(self.book.quota))]
             ),
             fair_rate=lambda jobs: np.array([self._class_share(int(j)) for j in jobs]),
-            ids=self.ids,
+            instance=self.instance,
             mean_active=lambda jobs, t: np.array([self._mean_active(int(j), t) for j in jobs]),
             preempts=Preempts(self.policy.preempts),
         )

@@ -31,6 +31,8 @@ class EventKind(IntEnum):
     SUSPEND = 2  #: it lost them, its progress kept
     KILL = 3  #: it lost them and what it did since its last lease began
     FINISH = 4
+    PROFILE = 5  #: it got GPUs to be profiled on
+    PROFILED = 6  #: that is over; it waits
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,13 +82,14 @@ class Records:
     rejected : (jobs,) bool array
         True for jobs that could never run; they have no other outcome.
     first, end : (jobs,) int arrays
-        First start and completion in seconds; -1 where it has not come.
+        First start, be it to be profiled, and completion in seconds; -1 where it has not come.
     starts : (jobs,) int array
-        How often it was given GPUs; each start after the first follows a suspension.
+        How often it was given GPUs to make progress; each of these after the first follows a
+        suspension.
     left : (jobs,) int array
         Seconds of service still needed at the end of the run, 0 for finished jobs.
     held : (jobs,) int array
-        GPU seconds held, overhead included: A_i of Ye et al. (15).
+        GPU seconds held, overhead and profiling included: A_i of Ye et al. (15).
     fair : (jobs,) float array
         Fair GPU seconds from its first round to its completion (or the end of the run): F_i of
         (14) with (8) and (13), as the driver accounted for it.

@@ -18,6 +18,9 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from ..instances import DeadlineJob, Instance, Job
+from ..instances.model import FULL_SPEED
+
 __all__ = ["Decision", "Phase", "Policy", "Preempts", "Rules", "Start", "State"]
 
 Ints = NDArray[np.int64]
@@ -29,7 +32,7 @@ class Phase(IntEnum):
 
     UNSEEN = 0  #: its first round has not come
     WAITING = 1
-    RUNNING = 2
+    RUNNING = 2  #: holds GPUs; a job that is profiled too
     FINISHED = 3
     REJECTED = 4  #: can never run here; listed in the run
 
@@ -42,14 +45,16 @@ class Preempts(IntEnum):
     ALWAYS = 2  #: all, at every round
 
 
-#: longer times of the rules could not be added up in 64 bits
+#: longer times, and more GPU seconds of one job, could not be added up in 64 bits
 MOST_SECONDS = 2**40
+#: so many segments in a row that end without progress are taken for a policy that never ends
+MOST_FRUITLESS = 100_000
+#: GPUs on which a job is profiled where nothing else is said, unless its gang is smaller
+PROFILE_GPUS = 2
 
 #: members of enumerations take microseconds to look up
 WAITING, RUNNING = int(Phase.WAITING), int(Phase.RUNNING)
 LEASE, ALWAYS = Preempts.LEASE, Preempts.ALWAYS
-#: GPUs on which a job is profiled where nothing else is said, unless its gang is smaller
-PROFILE_GPUS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,14 +138,15 @@ def _record(ints: str, floats: str) -> np.dtype[Any]:
     )
 
 
-#: one job of a run. Constant: gang, work, release, first round, user, place by (release, number).
-#: Changing: where it stands; seconds of service left when its segment began; since when it runs or
-#: waits; overhead at the head of its segment; GPU seconds of earlier segments; since when it is
-#: passed over. The second half is the compiled driver's own.
+#: one job of a run. Constant: gang, work, release, first round, user, place by (release, number),
+#: overhead of a resumption, speed where its gang is split. Changing: where it stands; seconds of
+#: service left when its segment began; since when it runs or waits; overhead at the head of its
+#: segment; GPU seconds of earlier segments; GPUs and speed of this one; since when it is passed
+#: over; profiling runs that have ended. Others are the compiled driver's own.
 JOB = _record(
     "finish lease_end gpus rank key phase user mark since delay left held work kind_of turn tier "
     "blocked starts place_in offset length new_length gang_class urgency release visible first end "
-    "active_start",
+    "active_start held_gpus speed overhead split_speed profiled",
     "score weight fair_start fair_before fair",
 )
 NODE = _record("size free kind", "")
@@ -182,6 +188,14 @@ class Ledger:
     def __reduce__(self) -> tuple[Any, ...]:
         return Ledger, (self.jobs, self.nodes, self.users)
 
+    def done(self, jobs: Ints | slice, time: int) -> Ints:
+        """Seconds of service that these jobs got until `time` in their segments; 0 if none."""
+        speed = self.jobs["speed"][jobs]
+        begun = self.jobs["since"][jobs] + self.jobs["delay"][jobs]
+        seconds = np.where(speed > 0, np.maximum(0, time - begun), 0)
+        got: Ints = seconds * speed // FULL_SPEED
+        return got
+
 
 OTHER_COLUMNS = {
     "sizes": ("nodes", "size"),
@@ -206,15 +220,24 @@ class State:
     now : int
         The round, in seconds.
     rules : Rules
+    instance : Instance
     gpus, work, release, visible, user, weight : (jobs,) arrays
         Constants of the jobs; `visible` is the first round at or after the release. `work` is the
         ideal run time: a policy that reads it (or `remaining`) needs run times to be known.
+    overhead : (jobs,) int array
+        Seconds that each start after the first costs: the job's `preemption_cost`, or that of the
+        rules.
     phase : (jobs,) int array
         A :class:`Phase` each.
     starts, first, end, since, lease_end, blocked : (jobs,) int arrays
-        Number of starts, first start and completion (-1 before), begin of the current segment or
-        wait, end of the current lease, and since when a job that should run is passed over: it is
-        selected and finds no place, or the policy says so (or -1).
+        Number of starts, first start of any kind and completion (-1 before), begin of the current
+        segment or wait, end of the current lease (or profiling), and since when a job that should
+        run is passed over: it is selected and finds no place, or the policy says so (or -1).
+    profiled : (jobs,) int array
+        Profiling runs that have ended; they do not count in `starts`.
+    held_gpus, speed : (jobs,) int arrays
+        GPUs that each job holds, and its speed on them in millionths of that of its gang in a
+        consolidated place; both 0 where it holds nothing, the speed while it is profiled.
     sizes, free : (nodes,) int arrays
         GPUs of each node, and those that nobody holds.
     quota : (users,) float array
@@ -239,7 +262,7 @@ class State:
         user_share: Callable[[], Floats],
         mean_active: Callable[[Ints, int], Floats],
         fair_rate: Callable[[Ints], Floats],
-        ids: Sequence[str],
+        instance: Instance[Any],
         preempts: Preempts = Preempts.NEVER,
     ) -> None:
         self.now, self.rules, self._ledger = now, rules, ledger
@@ -251,7 +274,7 @@ class State:
         self._preempts = preempts
         self._held_nodes = held_nodes
         self._job_fair, self._user_fair, self._user_share = job_fair, user_fair, user_share
-        self._mean_active, self._fair_rate, self._ids = mean_active, fair_rate, ids
+        self._mean_active, self._fair_rate, self.instance = mean_active, fair_rate, instance
 
     def __getattr__(self, name: str) -> NDArray[Any]:
         if name in STATE_COLUMNS:
@@ -286,7 +309,10 @@ class State:
         if self._preempts is LEASE:
             ended: NDArray[np.bool_] = self._ledger.lease_end[running] <= self.now
             return ended
-        return np.full(running.size, self._preempts is ALWAYS)
+        if self._preempts is ALWAYS:
+            progressing: NDArray[np.bool_] = self._ledger.speed[running] > 0
+            return progressing
+        return np.zeros(running.size, dtype=np.bool_)
 
     @property
     def candidates(self) -> Ints:
@@ -299,19 +325,22 @@ class State:
     @property
     def capacity(self) -> int:
         """Free GPUs and those of the preemptible jobs."""
-        return int(self._ledger.free.sum() + self._ledger.gpus[self.preemptible].sum())
+        return int(self._ledger.free.sum() + self._ledger.held_gpus[self.preemptible].sum())
 
     def remaining(self, jobs: Ints) -> Ints:
-        """Return the seconds of service that each of `jobs` still needs (overhead not counted)."""
+        """Return the seconds of service, at full speed, that each of `jobs` still needs.
+
+        Overhead is not counted.
+        """
         book = self._ledger
-        done = np.maximum(0, self.now - book.since[jobs] - book.delay[jobs])
-        return np.where(book.phase[jobs] == RUNNING, book.left[jobs] - done, book.left[jobs])
+        left: Ints = book.left[jobs] - book.done(jobs, self.now)
+        return left
 
     def attained(self, jobs: Ints) -> Ints:
         """Return the GPU seconds that each of `jobs` has held, overhead included (A_i)."""
         book = self._ledger
-        current = book.gpus[jobs] * (self.now - book.since[jobs])
-        return book.held[jobs] + np.where(book.phase[jobs] == RUNNING, current, 0)
+        current: Ints = book.held_gpus[jobs] * (self.now - book.since[jobs])
+        return book.held[jobs] + current
 
     def fair(self, jobs: Ints) -> Floats:
         """Return F_i, the fair GPU seconds of each of `jobs` since its first round, (14)."""
@@ -323,7 +352,7 @@ class State:
 
     def id(self, job: int) -> str:
         """Return the id of a job."""
-        return self._ids[job]
+        return str(self.instance.jobs[job].id)
 
     def mean_active(self, jobs: Ints) -> Floats:
         """Return the mean number of active jobs since each of `jobs` became visible."""
@@ -363,6 +392,7 @@ STATE_COLUMNS = frozenset(
     [
         *("gpus", "work", "release", "visible", "user", "weight", "rank", "phase", "starts"),
         *("first", "end", "since", "lease_end", "blocked", "sizes", "free", "quota"),
+        *("overhead", "profiled", "held_gpus", "speed"),
     ]
 )
 
@@ -464,14 +494,16 @@ class Policy(Protocol):
     """An online policy: an object that can be pickled and decides at rounds.
 
     `decide` is called at every visited round at which some job waits. Rounds are visited when a job
-    arrives or completes and, where the policy preempts at leases, when one ends. Two optional
-    members refine that:
+    arrives, completes or has been profiled and, where the policy preempts at leases, when one ends.
+    Optional members refine that:
 
     - ``next_change(state) -> int | None``: the next time at which the decision could differ though
       nothing of that kind happens; None if there is none. Without this method every round is
       visited while a job waits. Skipping rounds is exact only if what it returns is true.
     - ``unable(instance, rules) -> Mapping[int, str]``: jobs that this policy can never run, with
       the reason; they are rejected before the run.
+    - ``always_asked``: True for a policy that is to decide where no job waits too, as long as one
+      runs: it may change the GPUs of running jobs.
 
     Examples
     --------
@@ -521,7 +553,8 @@ def check_decision(decision: Decision, state: State, name: str) -> None:
         raise TypeError(f"{owner}: decides {decision!r}, which is no Decision")
     phase = state.phase  # each access makes a view
     stopped = _numbers([*decision.suspend, *decision.kill])
-    started = _numbers([start.job for start in decision.starts])
+    starts = _starts(decision, owner)
+    started = _numbers([start.job for start in starts])
     order, passed = _numbers(decision.order), _numbers(decision.passed)
     for label, jobs in (
         ("stops", stopped),
@@ -539,9 +572,10 @@ def check_decision(decision: Decision, state: State, name: str) -> None:
             raise ValueError(f"{owner}: {label} job {j} twice")
     for j in stopped[phase[stopped] != RUNNING][:1]:
         raise ValueError(f"{owner}: stops job {j}, which does not run")
-    if stopped.size and state._preempts is not ALWAYS:
+    if stopped.size:
         for j in stopped[~state._may_stop(stopped)][:1]:
-            raise ValueError(f"{owner}: stops job {j}, which it may not now: {state._preempts!r}")
+            why = "it is profiled" if state.speed[j] == 0 else repr(state._preempts)
+            raise ValueError(f"{owner}: stops job {j}, which it may not now: {why}")
     for j in passed[phase[passed] != WAITING][:1]:
         raise ValueError(f"{owner}: passes job {j}, which does not wait")
     for j in started[phase[started] != WAITING].tolist():
@@ -552,9 +586,18 @@ def check_decision(decision: Decision, state: State, name: str) -> None:
     if runs.size < others.size or not state._may_stop(runs).all():
         job = next(j for j in others.tolist() if j not in state.preemptible)
         raise ValueError(f"{owner}: orders job {job}, which is no candidate")
+    for start in starts:
+        _check_start(start, state, owner)
     if stopped.size + started.size:
         for job in sorted({*stopped.tolist(), *started.tolist()}.intersection(order.tolist()))[:1]:
             raise ValueError(f"{owner}: job {job} is in the order and stopped or started")
+
+
+def _starts(decision: Decision, owner: str) -> list[Start]:
+    for entry in decision.start:
+        if not isinstance(entry, tuple) or not 2 <= len(entry) <= len(Start._fields):
+            raise TypeError(f"{owner}: start has {entry!r}, which is no Start")
+    return decision.starts
 
 
 def _numbers(jobs: Sequence[int] | Ints) -> Ints:
@@ -564,30 +607,98 @@ def _numbers(jobs: Sequence[int] | Ints) -> Ints:
     return numbers.astype(np.int64, copy=False)
 
 
-def check_nodes(job: int, nodes: Mapping[int, int], state: State, name: str) -> None:
-    """Refuse GPUs for a job that are not free, not consolidated, or not as many as its gang.
+def _check_start(start: Start, state: State, owner: str) -> None:
+    """What can be said about numbers before anything happens."""
+    job, gang, length = start.job, int(state.gpus[start.job]), state.rules.round_length
+    for name, value in (("gpus", start.gpus), ("profile", start.profile)):
+        if value is None and name == "gpus":
+            continue
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+            raise TypeError(f"{owner}: starts job {job} with {name}={value!r}, not an integer")
+    if start.profile < 0 or start.profile % length or start.profile * gang > MOST_SECONDS:
+        raise ValueError(
+            f"{owner}: profiles job {job} for {start.profile} s, "
+            f"not for a multiple of {length} s, or for too long"
+        )
+    if start.gpus is None or start.gpus == gang:
+        return
+    most = gang if start.profile else 2 * gang
+    if not 1 <= start.gpus <= most:
+        raise ValueError(f"{owner}: starts job {job} on {start.gpus} GPUs, not on 1 to {most}")
+    if start.profile:
+        return
+    if not isinstance(state.instance.jobs[job], DeadlineJob):
+        raise ValueError(
+            f"{owner}: starts job {job} on {start.gpus} GPUs, a job of its kind needs its {gang}"
+        )
+    if start.nodes is None:
+        raise ValueError(f"{owner}: starts job {job} on {start.gpus} GPUs without nodes")
+
+
+def check_nodes(start: Start, state: State, name: str) -> int:
+    """Refuse GPUs that are not free, too many or few, or on which a job cannot be.
 
     Parameters
     ----------
-    job : int
-    nodes : mapping of int to int
+    start : Start
+        With nodes.
     state : State
     name : str
         Of the policy.
+
+    Returns
+    -------
+    int
+        The job's speed there, in millionths; 0 if it is to be profiled.
 
     Raises
     ------
     ValueError
         Naming policy, time, job and rule.
     """
-    owner = f"policy {name!r} at {state.now}: job {job} is given {dict(nodes)}"
-    if sum(nodes.values()) != state.gpus[job] or min(nodes.values()) < 1:
-        raise ValueError(f"{owner}, not its {state.gpus[job]} GPUs")
+    nodes, job = start.nodes, state.instance.jobs[start.job]
+    assert nodes is not None
+    owner = f"policy {name!r} at {state.now}: job {start.job} is given {dict(nodes)}"
+    wanted = start.number(int(state.gpus[start.job]))
+    if sum(nodes.values()) != wanted or min(nodes.values()) < 1:
+        raise ValueError(f"{owner}, not its {wanted} GPUs")
     for n, count in nodes.items():
         if not 0 <= n < state.sizes.size or state.free[n] < count:
             raise ValueError(f"{owner}, more than is free on node {n}")
-    if not state.rules.spread and not _consolidated(nodes, state.sizes[list(nodes)].tolist()):
+    sizes = state.sizes[list(nodes)].tolist()
+    known = isinstance(job, DeadlineJob) or state.rules.spread
+    if not known and not _consolidated(nodes, sizes):
         raise ValueError(f"{owner}, which is no consolidated place, and spread=False")
+    speed = true_speed(job, wanted, len(nodes), max(sizes))
+    if not start.profile and too_slow(job, wanted, speed):
+        raise ValueError(f"{owner}, where its speed is {speed} millionths")
+    return 0 if start.profile else speed
+
+
+def true_speed(job: Job, gpus: int, nodes: int, size: int) -> int:
+    """Return how fast a job runs, in millionths; jobs of other kinds run at full speed everywhere.
+
+    Parameters
+    ----------
+    job : Job
+    gpus, nodes, size : int
+        As of :meth:`gangsched.instances.DeadlineJob.speed`.
+    """
+    return job.speed(gpus, nodes, size) if isinstance(job, DeadlineJob) else FULL_SPEED
+
+
+def too_slow(job: Job, gpus: int, speed: int) -> bool:
+    """Return whether a job that runs so could hold more GPU seconds than can be added up.
+
+    Parameters
+    ----------
+    job : Job
+    gpus : int
+    speed : int
+        Millionths; none at all is too slow, and what does not fit 40 bits is out of the question.
+    """
+    assert job.work is not None
+    return speed > MOST_SECONDS or gpus * job.work * FULL_SPEED > MOST_SECONDS * speed
 
 
 def _consolidated(nodes: Mapping[int, int], sizes: Sequence[int]) -> bool:
