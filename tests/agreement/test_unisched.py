@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 import pytest
+from scipy import sparse
+from scipy.optimize import Bounds, LinearConstraint, milp
 
 from broken import Broken
-from gangsched.formulations.problem import Sense
 from gangsched.formulations.unisched import UniSched
 from gangsched.formulations.unisched_forms import _covers
 from gangsched.instances import Cluster, Instance, Schedule, Segment
@@ -139,7 +140,9 @@ def leases_of(problem: UniSched) -> int:
     return max([-(-end // T) for end in ends], default=1)
 
 
-def tiny(seed: int, allocations: Any, *, leases: int = 3, **fixed: Any) -> UniSched:
+def tiny(
+    seed: int, allocations: Any, *, leases: int = 3, released: bool = True, **fixed: Any
+) -> UniSched:
     """A few jobs on at most three nodes, with deadlines within so many leases."""
     rng = np.random.default_rng([seed, ALLOCATIONS.index(allocations)])
     size = int(rng.choice([2, 4, 4, 8]))
@@ -150,7 +153,7 @@ def tiny(seed: int, allocations: Any, *, leases: int = 3, **fixed: Any) -> UniSc
         hostile = [g for g in (3, 5, 6, 7) if g <= total]
         gpus = int(rng.choice(hostile)) if hostile and rng.random() < 0.6 else 0
         gpus = gpus or int(rng.integers(1, min(total, size + 3) + 1))
-        release = int(rng.integers(0, T * leases // 2)) if rng.random() < 0.2 else 0
+        release = int(rng.integers(0, T * leases // 2)) if rng.random() < 0.2 * released else 0
         dues = np.unique(rng.integers(3, T * leases - release + 1, size=rng.integers(1, 3)))
         rewards = [(int(due), float(100 - 30 * f)) for f, due in enumerate(dues)]
         jobs.append(
@@ -403,6 +406,63 @@ def test_covers_are_all_sums_of_cells(gpus: int, level: int, covers: int) -> Non
 # -- the paper's example, and the compact form ----------------------------------------------------
 
 
+def compact_optimum(problem: UniSched) -> float:
+    """The optimum of the compact form, by another interface to HiGHS."""
+    blocks = problem.build("compact").native
+    n, rows = blocks.V.size, blocks.C.size
+    if not n:
+        return 0.0
+    slack = sparse.identity(rows) - blocks.S
+    jobs = sparse.hstack([blocks.J, sparse.csr_matrix((blocks.J.shape[0], rows))])
+    result = milp(
+        c=np.concatenate([-blocks.V, np.zeros(rows)]),
+        integrality=np.concatenate([np.ones(n), np.zeros(rows)]),
+        bounds=Bounds(0, np.concatenate([np.ones(n), np.full(rows, np.inf)])),
+        constraints=[
+            LinearConstraint(jobs, ub=1),
+            LinearConstraint(sparse.hstack([blocks.D, slack]), lb=blocks.C, ub=blocks.C),
+        ],
+        options={"mip_rel_gap": 0},
+    )
+    assert result.success
+    return float(-result.fun)
+
+
+@pytest.mark.parametrize("allocations", ALLOCATIONS)
+@pytest.mark.parametrize("seed", range(40, 60))
+def test_the_compact_form_is_a_bound(seed: int, allocations: str) -> None:
+    problem = tiny(seed, allocations, leases=4, released=False, sr_aware=bool(seed % 2))
+    assert compact_optimum(problem) >= solve_exact(problem).objective - 1e-6
+
+
+@pytest.mark.parametrize("allocations", ALLOCATIONS)
+@pytest.mark.parametrize("gang", [1, 2, 4])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_compact_form_is_exact_for_equal_gangs(seed: int, gang: int, allocations: Any) -> None:
+    """Where the gang divides what is free on each node."""
+    problem = tiny(seed, allocations, leases=4, released=False)
+    rng = np.random.default_rng(seed)
+    jobs = [replace(job, id=f"{i}{job.id}", gpus=gang) for i in range(2) for job in problem.jobs]
+    free = [gang * int(c) for c in rng.integers(0, 4 // gang + 1, size=2)]
+    problem = UniSched(
+        Instance(Cluster.of_sizes([4, 4]), jobs), T, 5, allocations, free=free, sr_aware=False
+    )
+    assert compact_optimum(problem) == pytest.approx(solve_exact(problem).objective)
+
+
+def test_the_compact_form_is_not_exact_for_different_gangs() -> None:
+    """2 GPUs in two leases: one GPU twice and two GPUs once are 4 in all, but do not fit."""
+    jobs = [
+        DeadlineJob(id="long", gpus=1, work=2 * T, rewards=[(2 * T, 100)]),
+        DeadlineJob(id="wide", gpus=2, work=T, rewards=[(2 * T, 80)]),
+    ]
+    problem = UniSched(Instance(Cluster.of_sizes([2]), jobs), T, 5, sr_aware=False)
+    assert compact_optimum(problem) == 180
+    for form in FORMS:
+        assert solve_exact(problem, form=form).objective == 100
+    assert best_of_all(problem, 2)[0] == 100
+
+
 def four_gangs(slo: int, **parameters: Any) -> UniSched:
     """Section II-B: four gangs of 6 on three nodes of 8; the first ones have deadlines."""
     jobs = [
@@ -435,7 +495,3 @@ def test_a_split_gang_leaves_a_node_to_one_of_best_effort() -> None:
     for allocations, value in (("consolidated", 0.0), ("cells", apart), ("exact", together)):
         result = solve_exact(four_gangs(3, allocations=allocations))
         assert result.objective == pytest.approx(300 + value)
-
-
-def test_more_is_better() -> None:
-    assert UniSched.sense is Sense.MAX
