@@ -15,7 +15,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gangsched.instances import Allocation, Cluster, Instance, Job, Node, Schedule, User, io
+from gangsched.instances import (
+    Allocation,
+    Cluster,
+    DeadlineJob,
+    Instance,
+    Job,
+    Node,
+    Schedule,
+    TargetMetric,
+    User,
+    io,
+)
 from strategies import instances, schedules
 
 # Written by hand, not by the code under test.
@@ -38,6 +49,24 @@ RING: dict[str, Any] = {
         {"kind": "ring", "id": "a", "gpus": 2, "iterations": 9, "gradient": 0, "base_time": 0.5}
     ],
 }
+DEADLINE: dict[str, Any] = {
+    **HEAD,
+    "kind": "instance",
+    "cluster": {"nodes": [{"id": "n0", "gpus": 4}]},
+    "jobs": [
+        {
+            "kind": "deadline",
+            "id": "a",
+            "gpus": 3,
+            "work": 60,
+            "rewards": [[90, 100.0], [99, 80.0]],
+            "stopping": {"kind": "target", "target": 0.9, "max_epochs": 5, "curve": [0.5, 0.95]},
+            "split_speed": 0.5,
+            "preemption_cost": 0,
+        },
+        {"kind": "deadline", "id": "b", "gpus": 1},
+    ],
+}
 SCHEDULE: dict[str, Any] = {
     **HEAD,
     "kind": "schedule",
@@ -55,7 +84,13 @@ ALLOCATION: dict[str, Any] = {
     "models": ["v100"],
     "shares": [[1.5], [0.5]],
 }
-FILES = {"instance": INSTANCE, "ring": RING, "schedule": SCHEDULE, "allocation": ALLOCATION}
+FILES = {
+    "instance": INSTANCE,
+    "ring": RING,
+    "deadline": DEADLINE,
+    "schedule": SCHEDULE,
+    "allocation": ALLOCATION,
+}
 
 
 def write(path: Path, data: Any) -> Path:
@@ -75,6 +110,18 @@ def test_a_file_written_by_hand_is_read(tmp_path: Path) -> None:
         ),
         (User("u", weight=2),),
     )
+
+
+def test_stopping_criteria_are_tagged(tmp_path: Path) -> None:
+    loaded = io.load(write(tmp_path / "d.json", DEADLINE))
+    assert isinstance(loaded, Instance)
+    target, other = loaded.jobs
+    assert target.stopping == TargetMetric(target=0.9, max_epochs=5, curve=(0.5, 0.95))
+    assert target.rewards == ((90, 100.0), (99, 80.0))
+    assert other == DeadlineJob(id="b", gpus=1)
+    explicit = copy.deepcopy(DEADLINE)
+    explicit["jobs"][1]["stopping"] = {"kind": "iterations"}
+    assert io.instance_from_dict(explicit) == loaded
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -335,6 +382,56 @@ MALFORMED = {
         "ring",
         put("jobs", 0, "kind", value="job"),
         "jobs[0]: unknown field 'iterations'",
+    ),
+    "stopping kind": (
+        "deadline",
+        put("jobs", 0, "stopping", "kind", value="foo"),
+        "jobs[0]: job 'a': stopping kind 'foo' is not one of 'iterations', 'target'",
+    ),
+    "stopping kind type": (
+        "deadline",
+        put("jobs", 0, "stopping", "kind", value=[]),
+        "job 'a': stopping kind [] is not one of",
+    ),
+    "stopping no kind": (
+        "deadline",
+        put("jobs", 0, "stopping", "kind", value=REMOVE),
+        "jobs[0]: job 'a': stopping: field 'kind' is missing",
+    ),
+    "stopping type": (
+        "deadline",
+        put("jobs", 0, "stopping", value="iterations"),
+        "jobs[0]: job 'a': stopping: 'iterations' is not an object",
+    ),
+    "stopping null": (
+        "deadline",
+        put("jobs", 1, "stopping", value=None),
+        "jobs[1]: job 'b': stopping: None is not an object",
+    ),
+    "stopping field": (
+        "deadline",
+        put("jobs", 0, "stopping", "epochs", value=9),
+        "jobs[0]: job 'a': stopping: unknown field 'epochs' (did you mean 'max_epochs'?)",
+    ),
+    "stopping curve": (
+        "deadline",
+        put("jobs", 0, "stopping", "curve", 0, value=0.91),
+        "stopping: target metric: curve[0]=0.91 reaches target=0.9 before its last entry",
+    ),
+    "rewards": (
+        "deadline",
+        put("jobs", 0, "rewards", 1, value=[90, 80]),
+        "jobs[0]: job 'a': rewards[1] has deadline 90, which is not after 90 of the one before",
+    ),
+    "rewards pair": (
+        "deadline",
+        put("jobs", 0, "rewards", value=[90, 100]),
+        "jobs[0]: job 'a': rewards[0]=90 is not a pair (deadline, value)",
+    ),
+    "stopping of a plain job": (
+        "instance",
+        put("jobs", 0, "stopping", value={"kind": "iterations"}),
+        "jobs[0]: unknown field 'stopping'",
     ),
     # schedules
     "column missing": ("schedule", put("end", value=REMOVE), "schedule: field 'end' is missing"),

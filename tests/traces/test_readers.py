@@ -59,7 +59,7 @@ def chronus(rows: list[Line]) -> str:
         "job_id,user,num_gpu,submit_time,iterations,model_name,duration,interval,"
         "expect_time_list,expect_value_list,best_effort,job_type",
         [
-            f"{i},{r.user},{r.gpus},{r.submit},9,vgg16,{r.duration},5,9-9,10-8,0,soft"
+            f"{i},{r.user},{r.gpus},{r.submit},9,vgg16,{r.duration},5,9-19,10-8,0,soft"
             for i, r in enumerate(rows, 1)
         ],
     )
