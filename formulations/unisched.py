@@ -99,7 +99,7 @@ Deviations from the paper
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from itertools import groupby
@@ -322,7 +322,9 @@ class UniSched:
             self._check_free()
 
     def _check_free(self) -> None:
-        free, nodes = tuple(self.free or ()), self.instance.cluster.nodes
+        if not isinstance(self.free, Iterable):
+            raise TypeError(f"UniSched: free={self.free!r} is not a sequence")
+        free, nodes = tuple(self.free), self.instance.cluster.nodes
         if len(free) != len(nodes):
             raise ValueError(f"UniSched: free has {len(free)} entries for {len(nodes)} nodes")
         free = tuple(_integer(f"free[{n}]", count, 0) for n, count in enumerate(free))
@@ -332,7 +334,15 @@ class UniSched:
         object.__setattr__(self, "free", free)
 
     def _check_numbers(self) -> None:
-        phases = {_integer("phases", i, 0): Phase(phase) for i, phase in self.phases.items()}
+        if not isinstance(self.phases, Mapping):
+            raise TypeError(f"UniSched: phases={self.phases!r} is not a mapping")
+        if not isinstance(self.profilers, Collection):
+            raise TypeError(f"UniSched: profilers={self.profilers!r} is not a set")
+        phases = {_integer("phases", i, 0): phase for i, phase in self.phases.items()}
+        for i, phase in phases.items():
+            if phase not in tuple(Phase):
+                raise ValueError(f"UniSched: phases: {phase!r} is not a Phase, of job number {i}")
+            phases[i] = Phase(phase)
         profilers = frozenset(_integer("profilers", i, 0) for i in self.profilers)
         object.__setattr__(self, "phases", MappingProxyType(phases))
         object.__setattr__(self, "profilers", profilers)
