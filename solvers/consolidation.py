@@ -301,7 +301,8 @@ def fits_consolidated(counts: Sequence[int], free: Iterable[int]) -> bool:
 
     Notes
     -----
-    Exact up to 16 GPUs a node. O(1) where all nodes with free GPUs have equally many, at most 8; else as :func:`pack`.
+    Exact up to 16 GPUs a node. O(1) where all nodes with free GPUs have equally many, at most 8;
+    else as :func:`pack`.
 
     Examples
     --------
@@ -643,7 +644,9 @@ class Nodes:
             del self._on[node][job]
         return self._requests.pop(job)
 
-    def place(self, requests: Iterable[Request], *, move: bool = False) -> list[Request]:
+    def place(
+        self, requests: Iterable[Request], *, move: bool = False, all_or_none: bool = False
+    ) -> list[Request]:
         """Put gangs on nodes as they come by size, and return those that found no room.
 
         Parameters
@@ -653,6 +656,8 @@ class Nodes:
         move : bool
             Where no node has room, smaller gangs and split ones leave one that then has, and are
             placed anew.
+        all_or_none : bool
+            Stop at the first that finds no room; what was placed before stays where it is.
 
         Notes
         -----
@@ -671,10 +676,12 @@ class Nodes:
                     heapq.heappush(queue, (moved.split, -moved.gpus, last, moved))
                     last += 1
                 found = self._find(request)
-            if found is None:
-                failed.append(request)
-            else:
+            if found is not None:
                 self._put(request, found)
+                continue
+            failed.append(request)
+            if all_or_none:
+                break
         return failed
 
     def _find(self, request: Request) -> dict[int, int] | None:
@@ -810,13 +817,13 @@ def assign(
     """
     _check(order, free, sizes)
     slot = _Slot(order, free, max(sizes, default=0), held or {}, repack)
-    nodes = slot.greedy(order)
-    if nodes is None:
-        accepted = slot.accepted()
-        nodes = slot.greedy(accepted) or slot.exact(accepted)
-    missing = [request for request in order if request.job not in nodes.where]
-    placed = {r.job: nodes.where[r.job] for r in order if r.job in nodes.where}
-    return Assignment(placed, {r.job: slot.reason(r, sum(nodes.free)) for r in missing})
+    accepted = slot.accepted()
+    where = slot.nodes_of(accepted)
+    spare = sum(free) - sum(request.gpus for request in accepted)
+    return Assignment(
+        {r.job: where[r.job] for r in accepted},
+        {r.job: slot.reason(r, spare) for r in order if r.job not in where},
+    )
 
 
 def _check(order: Sequence[Request], free: Sequence[int], sizes: Sequence[int]) -> None:
@@ -855,102 +862,154 @@ class _Slot:
             return False
         return request.split or len(nodes) == -(-request.gpus // self.size)
 
-    def greedy(self, requests: Sequence[Request]) -> Nodes | None:
-        """Keep, best fit, and make room where that is allowed; None if a gang is left over."""
-        nodes, others = Nodes(self.free, self.size), []
-        for request in requests:
-            if request.job in self.kept:
-                nodes.put(request.job, self.kept[request.job], split=request.split)
-            else:
-                others.append(request)
-        return None if nodes.place(others, move=self.repack) else nodes
+    def _others(self, requests: Iterable[Request]) -> list[Request]:
+        return [r for r in requests if r.job not in self.kept]
 
-    def start(self) -> tuple[Nodes, list[Request]]:
-        """Nodes before gangs are placed anew, and these gangs."""
-        nodes = Nodes(self.free, self.size)
-        if self.repack:
-            return nodes, list(self.order)
-        for request in self.order:
-            if request.job in self.kept:
-                nodes.put(request.job, self.kept[request.job])
-        return nodes, [r for r in self.order if r.job not in self.kept]
+    def _left(self) -> list[int]:
+        """Free GPUs beside the jobs that keep their nodes."""
+        free = list(self.free)
+        for nodes in self.kept.values():
+            for node, n in nodes.items():
+                free[node] -= n
+        return free
 
     def accepted(self) -> list[Request]:
         """All that fits, in the order: what was refused once does not fit later either."""
-        nodes, others = self.start()
-        room = Counter(f for f in nodes.free if f)
-        chosen: list[Request] = [r for r in self.order if r.job in nodes.where]
-        taken: list[Request] = []
-        while others:
-            fitting = bisect_left(
-                range(1, len(others) + 1),
+        free = self.free if self.repack else self._left()
+        room = Counter(f for f in free if f)
+        others = list(self.order) if self.repack else self._others(self.order)
+        kinds = sorted({r[1:] for r in others})
+        position = {kind: k for k, kind in enumerate(kinds)}
+        upto = np.zeros((len(others) + 1, len(kinds)), dtype=np.int64)
+        upto[np.arange(1, len(others) + 1), [position[r[1:]] for r in others]] = 1
+        upto = upto.cumsum(axis=0)
+        taken, open_ = np.zeros(len(kinds), dtype=np.int64), np.ones(len(kinds), dtype=np.int64)
+        refused = dict.fromkeys(kinds, len(others))
+        at = 0
+        while at < len(others):
+            end = bisect_left(
+                range(at + 1, len(others) + 1),
                 True,
-                key=lambda k: not self.fit([*taken, *others[:k]], room),
+                key=lambda k: not self.fit(kinds, taken + (upto[k] - upto[at]) * open_, room),
             )
-            taken += others[:fitting]
-            refused = others[fitting : fitting + 1]
-            others = [r for r in others[fitting:] if r[1:] != refused[0][1:]]
-        return chosen + taken
+            end, before = at + end, at
+            taken = taken + (upto[end] - upto[before]) * open_
+            if end < len(others):
+                kind = others[end][1:]
+                refused[kind] = min(refused[kind], end)
+                open_[position[kind]] = 0
+            at = end + 1
+        chosen = {r.job for k, r in enumerate(others) if k < refused[r[1:]]}
+        return [
+            r for r in self.order if r.job in chosen or (not self.repack and r.job in self.kept)
+        ]
 
-    def fit(self, requests: Iterable[Request], room: Mapping[int, int]) -> bool:
-        """Whether these gangs fit on nodes, given by their free GPUs, without any others."""
-        requests = list(requests)
-        if sum(r.gpus for r in requests) > sum(f * n for f, n in room.items()):
+    def fit(
+        self, kinds: Sequence[tuple[int, bool]], numbers: Ints, room: Mapping[int, int]
+    ) -> bool:
+        """Whether so many gangs of each kind fit on nodes, given by their free GPUs."""
+        gangs = [(gpus, split, int(n)) for (gpus, split), n in zip(kinds, numbers, strict=True)]
+        if sum(gpus * n for gpus, _, n in gangs) > sum(f * n for f, n in room.items()):
             return False
-        gangs = self.parts(r for r in requests if not r.split)
-        return _pack(gangs, room) is not None
+        whole = {gpus: n for gpus, split, n in gangs if n and not split}
+        return _pack(self.parts(whole), room) is not None
 
-    def parts(self, requests: Iterable[Request]) -> Counter[int]:
+    def parts(self, gangs: Mapping[int, int]) -> dict[int, int]:
         """Numbers of gangs by size, with wider ones in whole nodes and a remainder."""
         found: Counter[int] = Counter()
-        for gpus, number in Counter(r.gpus for r in requests).items():
+        for gpus, number in gangs.items():
             whole, rest = divmod(gpus, self.size) if gpus > self.size else (0, gpus)
             found[self.size] += whole * number
             found[rest] += number
-        return Counter({size: n for size, n in found.items() if size and n})
+        return {size: n for size, n in found.items() if size and n}
 
-    def exact(self, requests: Sequence[Request]) -> Nodes:
-        """Place gangs that fit, as :func:`pack` says."""
-        nodes, _ = self.start()
-        wanted = [r for r in requests if r.job not in nodes.where]
-        uses = _pack(
-            self.parts(r for r in wanted if not r.split), Counter(f for f in nodes.free if f)
-        )
+    def nodes_of(self, requests: Sequence[Request]) -> dict[int, dict[int, int]]:
+        """Nodes of gangs that fit: with little change if possible."""
+        left = self._left()
+        others = self._others(requests)
+        uses = self._uses(others, left, exact=not self.repack)
+        if uses is not None:
+            where = self._filled(others, left, uses, {})
+            if where is not None:
+                return {**self.kept, **where}
+        moved = self._with_moves(requests, others)
+        if moved is not None:
+            return moved
+        uses = self._uses(requests, self.free, exact=True)
         assert uses is not None  # they fit
-        where = self._seats(uses, nodes.free, [r for r in wanted if not r.split])
+        where = self._filled(requests, self.free, uses, self.kept)
+        assert where is not None
+        return where
+
+    def _uses(
+        self, requests: Iterable[Request], free: Sequence[int], *, exact: bool
+    ) -> list[_Use] | None:
+        whole = Counter(r.gpus for r in requests if not r.split)
+        gangs, room = self.parts(whole), Counter(f for f in free if f)
+        return _pack(gangs, room) if exact else _best_fit(gangs, room)
+
+    def _with_moves(
+        self, requests: Sequence[Request], others: Sequence[Request]
+    ) -> dict[int, dict[int, int]] | None:
+        """As few jobs as possible make room, the smallest on the emptiest nodes."""
+        nodes = Nodes(self.free, self.size)
+        for request in requests:
+            if request.job in self.kept:
+                nodes.put(request.job, self.kept[request.job], split=request.split)
+        return None if nodes.place(others, move=True, all_or_none=True) else nodes.where
+
+    def _filled(
+        self,
+        requests: Sequence[Request],
+        free: Sequence[int],
+        uses: Iterable[_Use],
+        kept: Mapping[int, dict[int, int]],
+    ) -> dict[int, dict[int, int]] | None:
+        """Seats in the contents for gangs of one node or whole ones, any GPUs for the others."""
+        where = self._seats([r for r in requests if not r.split], free, uses, kept)
+        split = [r for r in requests if r.split]
+        if not split:
+            return where
+        nodes = Nodes(free, self.size)
         for job, gpus in where.items():
             nodes.put(job, gpus)
-        nodes.place(r for r in wanted if r.split)
-        return nodes
+        return None if nodes.place(split) else nodes.where
 
     def _seats(
-        self, uses: Iterable[_Use], free: Sequence[int], requests: Sequence[Request]
+        self,
+        requests: Sequence[Request],
+        free: Sequence[int],
+        uses: Iterable[_Use],
+        kept: Mapping[int, dict[int, int]],
     ) -> dict[int, dict[int, int]]:
         """Who takes which part of which content: first those that hold it."""
         held: dict[int, list[int]] = defaultdict(list)
         for request in requests:
-            for node, n in self.kept.get(request.job, {}).items():
+            for node, n in kept.get(request.job, {}).items():
                 held[node].append(n)
-        seats: dict[int, list[int]] = defaultdict(list)
+        seats: dict[int, Counter[int]] = defaultdict(Counter)
         for node, content in _onto_nodes(uses, free, held):
             for part in content:
-                seats[part].append(node)
+                seats[part][node] += 1
         where: dict[int, dict[int, int]] = {}
         for request in requests:
-            nodes = self.kept.get(request.job, {})
-            if nodes and all(node in seats[n] for node, n in nodes.items()):
+            nodes = kept.get(request.job, {})
+            if nodes and all(seats[n][node] for node, n in nodes.items()):
                 where[request.job] = nodes
                 for node, n in nodes.items():
-                    seats[n].remove(node)
-        for request in requests:
-            if request.job not in where:
-                where[request.job] = {
-                    seats[part].pop(0): part for part in sorted(self._in_parts(request.gpus))
-                }
+                    seats[n][node] -= 1
+        empty = {part: list(nodes.elements())[::-1] for part, nodes in seats.items()}
+        for r in requests:
+            if r.job not in where:
+                where[r.job] = (
+                    {empty[r.gpus].pop(): r.gpus}
+                    if r.gpus <= self.size
+                    else {empty[part].pop(): part for part in self._in_parts(r.gpus)}
+                )
         return where
 
     def _in_parts(self, gpus: int) -> list[int]:
-        return list(self.parts([Request(0, gpus)]).elements())
+        return [part for part, n in self.parts({gpus: 1}).items() for _ in range(n)]
 
     def reason(self, request: Request, spare: int) -> str:
         """Why a gang is not placed, beside those that are."""
