@@ -1,26 +1,29 @@
 """Replay the proof of a bound, in exact arithmetic and without the code that found it.
 
-Nothing here imports :mod:`gangsched.analysis.bounds`, :mod:`gangsched.analysis.online_bounds` or
-:mod:`gangsched.analysis.fluid_fairness`: durations are computed again from the problem's definition
-of one iteration, sums, knapsacks and schedules are integers, shares are rationals, no float takes
-part.
+Nothing here imports :mod:`gangsched.analysis.bounds`, :mod:`gangsched.analysis.online_bounds`,
+:mod:`gangsched.analysis.reward_bounds` or :mod:`gangsched.analysis.fluid_fairness`: durations are
+computed again from the problem's definition of one iteration, sums, knapsacks and schedules are
+integers, shares are rationals, no float takes part.
 """
 
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
-from math import ceil
+from math import ceil, floor
 from typing import Any
 
 import numpy as np
 
 from ..formulations.completion_time import CompletionTime
+from ..formulations.deadline_rewards import DeadlineRewards
 from ..formulations.ltgf import Ltgf
 from ..formulations.ltgf_fluid import LtgfFluid
 from ..formulations.rar_ddls import RarDdls
+from ..instances.model import FULL_SPEED, DeadlineJob
 from ..solvers.result import Bound
 
 __all__ = ["InvalidCertificate", "NoCertificate", "verify_bound"]
@@ -46,7 +49,7 @@ def verify_bound(problem: Any, bound: Bound) -> None:
     ----------
     problem : Problem
         The problem that the bound is claimed for; of this version: :class:`RarDdls`,
-        :class:`CompletionTime`, :class:`LtgfFluid` and :class:`Ltgf`.
+        :class:`CompletionTime`, :class:`DeadlineRewards`, :class:`LtgfFluid` and :class:`Ltgf`.
     bound : Bound
 
     Raises
@@ -102,6 +105,13 @@ def verify_bound(problem: Any, bound: Bound) -> None:
       which is the priority rule's schedule (Theorem 3).
 
     O(n log n) for n jobs.
+
+    The proof for DeadlineRewards is the theorem of :mod:`gangsched.analysis.reward_bounds`.
+
+    - ``prices``: integers q_k >= 0 ("prices") and S ("scale"); a GPU second within the k-th two
+      neighbours of "times" costs q_k / S of the unit that all rewards are multiples of. Each job's
+      cheapest seconds before each of its deadlines are found again; the sum is rounded down to a
+      multiple of the unit.
 
     References
     ----------
@@ -195,13 +205,15 @@ def _configuration(problem: RarDdls, certificate: Mapping[str, Any]) -> int:
     return target + 1
 
 
-def _integers(certificate: Mapping[str, Any], name: str, jobs: int) -> list[int]:
-    """One integer >= 0 a job."""
+def _integers(
+    certificate: Mapping[str, Any], name: str, count: int | None, what: str = "jobs"
+) -> list[int]:
+    """So many integers >= 0; as many as there are for None."""
     values = certificate.get(name)
     if not isinstance(values, (list, tuple)):
         raise InvalidCertificate(f"{name}={values!r} is not a list of integers")
-    if len(values) != jobs:
-        raise InvalidCertificate(f"{name} has {len(values)} entries for {jobs} jobs")
+    if count not in (None, len(values)):
+        raise InvalidCertificate(f"{name} has {len(values)} entries for {count} {what}")
     for j, value in enumerate(values):
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             raise InvalidCertificate(f"{name}[{j}]={value!r} is not an integer >= 0")
@@ -392,6 +404,64 @@ def _rounded(problem: CompletionTime, value: Fraction) -> int | Fraction:
     return ceil(value) if problem.integral else value
 
 
+# --- deadlines -----------------------------------------------------------------------------------
+
+
+def _prices(problem: DeadlineRewards, certificate: Mapping[str, Any]) -> Fraction:
+    scale = _integer(certificate, "scale", 1)
+    times = _integers(certificate, "times", None)
+    prices = _integers(certificate, "prices", max(len(times) - 1, 0), "intervals")
+    for one, other in pairwise(times):
+        if one >= other:
+            raise InvalidCertificate(f"times do not rise: {other} follows {one}")
+    lengths = (end - begin for begin, end in pairwise(times))
+    spent = problem.instance.cluster.gpus * sum(
+        q * length for q, length in zip(prices, lengths, strict=True)
+    )
+    total = Fraction(spent, scale)  # in units
+    unit = problem.unit
+    for job in problem.jobs:
+        gang, seconds = _fastest(job) if problem.elastic else (Fraction(job.gpus), job.work or 0)
+        best = Fraction(0)
+        for deadline, reward in job.rewards:
+            cost = _cheapest(times, prices, job.release, job.release + deadline, seconds)
+            if cost is not None:
+                best = max(best, Fraction(reward) / unit - gang * cost / scale)
+        total += best
+    return floor(total) * unit
+
+
+def _fastest(job: DeadlineJob) -> tuple[Fraction, Fraction]:
+    """GPUs held and seconds run, as if GPUs were used best at the highest speed."""
+    speeds = [
+        (n, Fraction(job.speed(n, 1, 2 * job.gpus), FULL_SPEED)) for n in range(1, 2 * job.gpus + 1)
+    ]
+    top = max(speed for _, speed in speeds)
+    return top * min(n / speed for n, speed in speeds if speed), (job.work or 0) / top
+
+
+def _cheapest(
+    times: list[int], prices: list[int], start: int, end: int, seconds: int | Fraction
+) -> int | Fraction | None:
+    """Least price of so many seconds within [start, end); None if it has not as many."""
+    if end - start < seconds:
+        return None
+    inside = range(
+        max(bisect_right(times, start) - 1, 0), min(bisect_left(times, end), len(prices))
+    )
+    parts = sorted(
+        (prices[k], max(min(times[k + 1], end) - max(times[k], start), 0)) for k in inside
+    )
+    left = seconds - (end - start - sum(length for _, length in parts))  # the rest costs nothing
+    cost: int | Fraction = 0
+    for price, length in parts:
+        if left <= 0:
+            break
+        cost += price * min(length, left)
+        left -= length
+    return cost
+
+
 # --- LTGF ----------------------------------------------------------------------------------------
 
 
@@ -449,6 +519,7 @@ RULES: Mapping[type, Mapping[str, Rule]] = {
         "shortest remaining first": _shortest_first,
         "mean busy time": _mean_busy_time,
     },
+    DeadlineRewards: {"prices": _prices},
     RarDdls: {
         "area": _area,
         "longest job": _longest_job,
