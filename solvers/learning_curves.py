@@ -39,7 +39,6 @@ Deviations from the cited work
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -115,7 +114,7 @@ class CurveEnsemble:
     """
 
     def __init__(self, max_epochs: int, *, bounded: bool = True) -> None:
-        if isinstance(max_epochs, bool) or not isinstance(max_epochs, numbers.Integral):
+        if isinstance(max_epochs, bool) or not isinstance(max_epochs, (int, np.integer)):
             raise TypeError(f"curve ensemble: max_epochs={max_epochs!r} is not an integer")
         if max_epochs < 1:
             raise ValueError(f"curve ensemble: max_epochs={max_epochs} is below 1")
@@ -286,7 +285,8 @@ def _weights(logs: Floats) -> Floats:
     if not np.isfinite(top):
         return np.zeros(logs.size)
     weights: Floats = np.exp(logs - top)
-    return weights / weights.sum()
+    weights /= weights.sum()
+    return weights
 
 
 class ErrorRow(NamedTuple):
