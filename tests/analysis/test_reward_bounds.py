@@ -1,0 +1,267 @@
+"""Bounds of rewards against brute force and policies, and their certificates against tampering."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deadline_optimum import optimum, problem_of, random_problem
+from gangsched.analysis import certificates, reward_bounds
+from gangsched.analysis.certificates import InvalidCertificate, verify_bound
+from gangsched.analysis.drive import drive
+from gangsched.analysis.reward_bounds import reward_bound
+from gangsched.formulations.deadline_rewards import DeadlineRewards
+from gangsched.instances import Cluster, DeadlineJob, Instance, TargetMetric
+from gangsched.instances.convert import to_instance
+from gangsched.instances.traces import read_chronus
+from gangsched.solvers import Bound
+from gangsched.solvers.baselines import Fifo, Srtf
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+@given(seeds, st.sampled_from([1, 2, 32]), st.sampled_from([0, 40]))
+def test_no_schedule_wins_more(seed: int, intervals: int, rounds: int) -> None:
+    problem = random_problem(np.random.default_rng(seed))
+    bound = reward_bound(problem, intervals=intervals, rounds=rounds)
+    assert optimum(problem) <= bound.value <= problem.top
+    verify_bound(problem, bound)
+
+
+@given(seeds)
+def test_no_elastic_schedule_wins_more(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    problem = random_problem(rng, jobs=2, gpus=2, elastic=True)
+    bound = reward_bound(problem)
+    assert optimum(problem) <= bound.value <= problem.top
+    verify_bound(problem, bound)
+    assert bound.value >= reward_bound(DeadlineRewards(problem.instance)).value
+
+
+def test_bounds_are_strict_and_tight_on_many() -> None:
+    """Strict: below what all jobs together could win, which needs no bound."""
+    rng = np.random.default_rng(4)
+    strict = tight = 0
+    for _ in range(100):
+        problem = random_problem(rng)
+        bound, best = reward_bound(problem).value, optimum(problem)
+        strict += bound < problem.top
+        tight += bound == best and best < problem.top
+    assert strict >= 30
+    assert tight >= 30
+
+
+@pytest.mark.parametrize("policy", [Fifo(), Srtf()])
+@pytest.mark.parametrize("seed", range(5))
+def test_no_policy_wins_more(policy: Any, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    jobs = []
+    for i in range(40):
+        work, release = int(rng.integers(100, 4_000)), int(rng.integers(0, 9_000))
+        due = int(work * rng.uniform(1.1, 2)) + 60
+        rewards = [(due, 100), (due * 3 // 2, 80), (due * 2, 20)][: int(rng.integers(0, 4))]
+        gpus = int(rng.choice([1, 2, 4, 8]))
+        jobs.append(DeadlineJob(id=f"{i}", gpus=gpus, work=work, release=release, rewards=rewards))
+    problem = DeadlineRewards(Instance(Cluster.of_sizes([4, 4]), jobs))
+    run = drive(problem.instance, policy)
+    bound = reward_bound(problem)
+    assert problem.violations(run.schedule) == []
+    assert 0 < problem.objective(run.schedule) <= bound.value < problem.top
+    verify_bound(problem, bound)
+
+
+# --- by hand -------------------------------------------------------------------------------------
+
+
+def test_the_smallest_example() -> None:
+    """One of two jobs; a GPU second costs 100 / 3 then, and both are as good as nothing."""
+    problem = problem_of(1, [(1, 0, 3, [(3, 100)])] * 2)
+    bound = reward_bound(problem)
+    assert bound.value == 100 == optimum(problem)
+    verify_bound(problem, Bound(100, "", _certificate([0, 3], [1], scale=3)))
+    with pytest.raises(InvalidCertificate, match=r"the certificate proves 100$"):
+        verify_bound(problem, Bound(99, "", _certificate([0, 3], [1], scale=3)))
+    # at half that price each job gains 1 / 2, and the GPU is worth 1 / 2: 150, rounded down
+    verify_bound(problem, Bound(100, "", _certificate([0, 3], [1], scale=6)))
+
+
+def test_the_cheapest_seconds_count() -> None:
+    """Units of 100. The GPU is worth 2 * 1/2 + 2 * 1/4; jobs pay 1/2 + 1/4 and 1/4 + 1/4.
+
+    3/2 + 1/4 + 1/2 = 9/4 units. Of [2, 6) the first job is not in time, the second may use 4, 5.
+    """
+    rows = [(1, 1, 2, [(2, 100)]), (1, 2, 2, [(2, 100)])]
+    prices = _certificate([0, 2, 4], [2, 1], scale=4)
+    verify_bound(problem_of(1, rows), Bound(200, "", prices))
+    rows = [(1, 1, 2, [(2, 100)]), (1, 2, 2, [(4, 100)])]  # 3/2 + 1/4 + 1 = 11/4
+    verify_bound(problem_of(1, rows), Bound(200, "", prices))
+    rows = [(1, 1, 2, [(3, 100)]), (1, 2, 2, [(4, 100)])]  # 3/2 + 1/2 + 1 = 3
+    with pytest.raises(InvalidCertificate, match=r"proves 300"):
+        verify_bound(problem_of(1, rows), Bound(200, "", prices))
+
+
+def test_a_later_deadline_may_be_worth_more_than_an_earlier_one() -> None:
+    """The first four seconds cost 1/2 unit of 20 each: 5 - 2 > 0 with both in time, 3 - 0 after."""
+    problem = problem_of(1, [(1, 0, 4, [(4, 100), (8, 60)])])
+    verify_bound(problem, Bound(100, "", _certificate([0, 4], [1], scale=2)))  # 2 + 3
+    verify_bound(problem, Bound(140, "", _certificate([0, 4], [1], scale=1)))  # 4 + 3
+    with pytest.raises(InvalidCertificate, match=r"proves 140"):
+        verify_bound(problem, Bound(120, "", _certificate([0, 4], [1], scale=1)))
+
+
+def test_a_deadline_before_the_work_can_be_done_is_worth_nothing() -> None:
+    problem = problem_of(1, [(1, 0, 4, [(3, 100), (5, 80)])])
+    bound = reward_bound(problem, rounds=0)
+    assert bound.value == 80
+    verify_bound(problem, Bound(80, "", _certificate([0, 1], [0])))
+
+
+def test_rewards_that_are_no_integers() -> None:
+    problem = problem_of(1, [(1, 0, 2, [(2, 0.75)]), (1, 0, 2, [(3, 0.5)])])
+    bound = reward_bound(problem)
+    assert bound.value == 0.75
+    verify_bound(problem, bound)
+
+
+def test_without_deadlines_nothing_can_be_won() -> None:
+    for rows in ([], [(1, 0, 4, [])], [(1, 0, 4, [(3, 10)])]):
+        problem = problem_of(1, rows)
+        bound = reward_bound(problem)
+        assert bound.value == 0
+        verify_bound(problem, bound)
+
+
+def test_gpus_are_worth_more_alone() -> None:
+    """f(n) = n / (1 + (n - 1) / 2): with two GPUs, 4/3. Two jobs of 3 s by 4 s, on two GPUs.
+
+    One after the other there is time for one; one GPU each, they take 3 * 4/3 = 4 s.
+    """
+    rows = [(2, 0, 3, [(4, 100)])] * 2
+    assert reward_bound(problem_of(2, rows, scaling=0.5)).value == 100
+    assert reward_bound(problem_of(2, rows, scaling=0.5, elastic=True)).value == 200
+
+
+def test_many_gpus_are_faster() -> None:
+    """On four GPUs, f(4) / f(2) = 8/5 / (4/3) = 6/5: 6 s of work take 5 s; they are late by 4 s."""
+    for due, value in ((5, 100), (4, 0)):
+        problem = problem_of(4, [(2, 0, 6, [(due, 100)])], scaling=0.5, elastic=True)
+        bound = reward_bound(problem)
+        assert bound.value == value
+        verify_bound(problem, bound)
+
+
+def test_true_work_counts() -> None:
+    job = DeadlineJob(
+        id="a",
+        gpus=1,
+        work=10,
+        rewards=[(10, 100)],
+        stopping=TargetMetric(target=0.9, max_epochs=50, curve=[0.5, 0.95]),
+    )
+    problem = DeadlineRewards(Instance(Cluster.of_sizes([1]), [job]))
+    assert reward_bound(problem).value == 100
+
+
+def test_more_intervals_than_a_block_holds() -> None:
+    """Blocks of rows see only some of the intervals; the exact sum agrees with the verifier's."""
+    rng = np.random.default_rng(0)
+    rows = [
+        (1, 40 * i, int(rng.integers(20, 90)), [(100, 100.0), (150, 80.0), (200, 20.0)])
+        for i in range(800)
+    ]
+    problem = problem_of(1, rows)
+    bound = reward_bound(problem)
+    assert len(bound.certificate["prices"]) > 200
+    verify_bound(problem, bound)
+    assert bound.value < 0.85 * problem.top
+    with pytest.raises(InvalidCertificate, match=f"proves {bound.value}"):
+        verify_bound(problem, Bound(bound.value - 20, "", bound.certificate))
+
+
+def test_equal_input_gives_equal_bounds() -> None:
+    made = [reward_bound(random_problem(np.random.default_rng(11))) for _ in range(2)]
+    assert made[0] == made[1]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [({"intervals": 0}, "intervals=0 is below 1"), ({"rounds": -1}, "rounds=-1 is below 0")],
+)
+def test_bad_parameters(parameters: dict[str, int], message: str) -> None:
+    with pytest.raises(ValueError, match=f"reward_bound: {message}"):
+        reward_bound(problem_of(1, []), **parameters)
+
+
+# --- certificates --------------------------------------------------------------------------------
+
+
+def _certificate(times: Any, prices: Any, scale: Any = 1) -> dict[str, Any]:
+    return {"kind": "prices", "times": times, "prices": prices, "scale": scale}
+
+
+@pytest.mark.parametrize(
+    ("certificate", "message"),
+    [
+        (_certificate([0, 3], [-1]), r"prices\[0\]=-1 is not an integer >= 0"),
+        (_certificate([0, 3], [0.5]), r"prices\[0\]=0\.5 is not an integer >= 0"),
+        (_certificate([0, 3], 7), r"prices=7 is not a list of integers"),
+        (_certificate([0, 3], [1, 1]), r"prices has 2 entries for 1 intervals"),
+        (_certificate([3, 3], [1]), r"times do not rise: 3 follows 3"),
+        (_certificate([3, 0], [1]), r"times do not rise: 0 follows 3"),
+        (_certificate([0, 3], [1], 0), r"scale=0 is below 1"),
+        ({"kind": "prices", "times": [0, 3], "prices": [1]}, r"field 'scale' is missing"),
+        ({"kind": "price"}, r"kind='price' is not a kind for DeadlineRewards \(known: prices\)"),
+        (_certificate([0, 3], [0]), r"the certificate proves 200"),
+        (_certificate([0, 3], [1], 6), r"the certificate proves 150"),
+        (_certificate([0, 3], [3], 3), r"the certificate proves 150"),
+        (_certificate([], []), r"the certificate proves 200"),
+    ],
+)
+def test_a_certificate_that_was_tampered_with_is_refused(
+    certificate: dict[str, Any], message: str
+) -> None:
+    rows = [(1, 0, 3, [(3, 100)]), (1, 0, 3, [(3, 50)]), (1, 0, 3, [(3, 50)])]
+    with pytest.raises(InvalidCertificate, match=message):
+        verify_bound(problem_of(1, rows), Bound(100, "", certificate))
+
+
+@given(seeds, st.integers(0, 40), st.integers(-(10**12), 10**12))
+def test_other_prices_prove_a_valid_bound_or_none(seed: int, at: int, change: int) -> None:
+    problem = random_problem(np.random.default_rng(seed))
+    best, bound = optimum(problem), reward_bound(problem, rounds=5)
+    prices = list(bound.certificate["prices"])
+    prices[at % len(prices)] = max(prices[at % len(prices)] + change, 0)
+    certificate = {**bound.certificate, "prices": prices}
+    if best > 0:
+        with pytest.raises(InvalidCertificate, match="the certificate proves"):
+            verify_bound(problem, Bound(best - 1, "", certificate))
+
+
+def _imports(module: Any) -> set[str]:
+    tree = ast.parse(Path(module.__file__).read_text("utf-8"))
+    froms = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+    return {node.module or "" for node in froms}
+
+
+def test_the_verifier_and_the_search_share_no_code() -> None:
+    assert "reward_bounds" not in _imports(certificates)
+    assert "certificates" not in _imports(reward_bounds)
+
+
+# --- the workload of the papers ------------------------------------------------------------------
+
+
+def test_the_bound_binds_on_a_crowded_cluster(traces: Path) -> None:
+    """More deadlines than 240 GPUs can meet: prices take a tenth or more off the top rewards."""
+    trace = read_chronus(traces / "chronus" / "trace_job_Philly_MIX2.csv.gz")
+    made = to_instance(trace, Cluster.uniform(nodes=30, gpus_per_node=8), jobs=3_000)
+    problem = DeadlineRewards(made.instance)
+    bound = reward_bound(problem)
+    verify_bound(problem, bound)
+    assert 0.5 * problem.top < bound.value < 0.9 * problem.top
