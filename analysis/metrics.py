@@ -12,6 +12,10 @@ A job is active, and demands its gang, from its first round v to the round at wh
 free again (its completion, rounded up to rounds), or to the end of the run. It holds GPUs until it
 completes, and its own fair time ends there too.
 
+Source of the measures of deadlines: W. Gao, Z. Ye, P. Sun, T. Zhang, Y. Wen, "UniSched: A Unified
+Scheduler for Deep Learning Training Jobs With Different User Demands", IEEE TC 73(6), 2024, Section
+IV-C.
+
 Source of the fairness measures: Z. Ye, P. Sun, W. Gao, T. Zhang, X. Wang, S. Yan, Y. Luo,
 "ASTRAEA: A Fair Deep Learning Scheduler for Multi-Tenant GPU Clusters", IEEE TPDS 2022, Sections
 4.2 and 6.1.4.
@@ -26,20 +30,26 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..instances.model import DeadlineJob, Instance
 from .run import EventKind, Run
 
 __all__ = [
     "attained_time",
+    "best_effort_latency",
     "busy_time",
     "completion_time",
     "deadline_miss",
+    "deadline_summary",
     "fair_time",
     "finish_time_fairness",
+    "is_elastic",
     "jain",
     "makespan",
     "objectives",
     "preemptions",
+    "profiling_wait",
     "renewals",
+    "rewards",
     "rho",
     "share_below",
     "slowdown",
@@ -50,10 +60,12 @@ __all__ = [
     "utilisation",
     "wait_time",
     "wanted_time",
+    "weighted_miss",
     "window_edges",
     "window_rho",
 ]
 
+Deadlines = Instance[DeadlineJob]
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Since = Literal["release", "visible"]
@@ -613,6 +625,194 @@ def _deadlines(jobs: int, deadlines: Mapping[int, int] | ArrayLike) -> Floats:
             raise KeyError(f"deadlines: {job} is not the number of one of the {jobs} jobs")
         due[job] = time
     return due
+
+
+# --- rewards for deadlines, of Gao et al. (2024) -------------------------------------------------
+
+
+def rewards(run: Run, instance: Deadlines) -> Floats:
+    """Return what each job won by its completion.
+
+    Parameters
+    ----------
+    run : Run
+    instance : Instance of DeadlineJob
+        That of the run.
+
+    Returns
+    -------
+    (jobs,) float array
+        0 for a job that missed all its deadlines, or was rejected. NaN for a best-effort job, and
+        for one that is unfinished and may still meet a deadline.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the instance has another number of jobs, or jobs without deadlines of their own.
+    """
+    _check_instance(run, instance)
+    book = run.records
+    won = np.full(len(book), np.nan)
+    outcomes = zip(instance.jobs, book.end.tolist(), book.rejected.tolist(), strict=True)
+    for j, (job, end, rejected) in enumerate(outcomes):
+        if job.best_effort:
+            continue
+        if end >= 0:
+            won[j] = job.reward(end)
+        elif rejected or run.now > job.release + job.rewards[-1][0]:
+            won[j] = 0.0
+    return won
+
+
+def _check_instance(run: Run, instance: Deadlines) -> None:
+    if len(run.records) != len(instance.jobs):
+        raise ValueError(
+            f"metrics: the instance has {len(instance.jobs)} jobs, the run {len(run.records)}"
+        )
+    for job in instance.jobs[:1]:
+        if not isinstance(job, DeadlineJob):
+            raise TypeError(f"metrics: job {job.id!r} is a {type(job).__name__}, not a DeadlineJob")
+
+
+def weighted_miss(run: Run, instance: Deadlines, *, own: bool = False) -> float | None:
+    """Return the weighted deadline miss rate R^slo, Section IV-C: 1 less (15).
+
+    Parameters
+    ----------
+    run : Run
+    instance : Instance of DeadlineJob
+        That of the run.
+    own : bool
+        Divide each job's reward by its own largest reward, so that all count alike. Otherwise by
+        the largest of all jobs, which is W_max = 100 in the paper. The two are the same where all
+        jobs have the same largest reward.
+
+    Returns
+    -------
+    float or None
+        Over the jobs that have won or missed their rewards; None where there is none.
+
+    Notes
+    -----
+    The paper prints the mean of W / W_max, the attainment, and calls it a miss rate. Its figures
+    show what is left to 1.
+    """
+    won = rewards(run, instance)
+    known = ~np.isnan(won)
+    if not known.any():
+        return None
+    tops = np.array([job.top_reward for job in instance.jobs])
+    return 1 - float(np.mean(won[known] / (tops[known] if own else tops.max())))
+
+
+def best_effort_latency(run: Run, instance: Deadlines) -> float | None:
+    """Return the mean completion time of the best-effort jobs, in seconds (Section IV-C, JCT).
+
+    Parameters
+    ----------
+    run : Run
+    instance : Instance of DeadlineJob
+        That of the run.
+
+    Returns
+    -------
+    float or None
+        From submission, profiling included; over those that finished.
+    """
+    _check_instance(run, instance)
+    return _mean(completion_time(run)[_best_effort(instance)])
+
+
+def _best_effort(instance: Deadlines) -> NDArray[np.bool_]:
+    return np.array([job.best_effort for job in instance.jobs], dtype=bool)
+
+
+def profiling_wait(run: Run) -> Floats:
+    """Return the seconds from each job's submission to the end of its last profiling.
+
+    Parameters
+    ----------
+    run : Run
+
+    Returns
+    -------
+    (jobs,) float array
+        NaN for jobs that were not profiled.
+    """
+    log, until = run.events, np.full(len(run.records), np.nan)
+    over = log.kind == EventKind.PROFILED
+    until[log.job[over]] = log.time[over]  # times do not fall: the last one stays
+    return until - run.records.release
+
+
+def is_elastic(run: Run) -> bool:
+    """Return whether a job made progress on another number of GPUs than its gang.
+
+    Bounds for gangs do not hold for such a run.
+
+    Parameters
+    ----------
+    run : Run
+    """
+    plan, log = run.schedule, run.events
+    other = _gangs(run) != run.records.gpus[plan.job]
+    to_profile = log.kind == EventKind.PROFILE
+    known = set(zip(log.job[to_profile].tolist(), log.time[to_profile].tolist(), strict=True))
+    return not known.issuperset(
+        zip(plan.job[other].tolist(), plan.start[other].tolist(), strict=True)
+    )
+
+
+def deadline_summary(run: Run, instance: Deadlines) -> dict[str, float | int | None]:
+    """Return what a run of jobs with deadlines is measured by, by name.
+
+    Parameters
+    ----------
+    run : Run
+    instance : Instance of DeadlineJob
+        That of the run.
+
+    Returns
+    -------
+    dict of str to number or None
+        slo_jobs, best_effort_jobs: numbers of jobs. reward: the sum that was won; top_reward: of
+        all jobs with deadlines. weighted_miss and weighted_miss_own: as of :func:`weighted_miss`.
+        strict_miss: share of the jobs with one deadline that missed it. in_time: share of the jobs
+        with deadlines that were complete by their last one. best_effort_latency, seconds.
+        slo_suspensions, best_effort_suspensions: mean number of a job, those that were rejected
+        left out. profiling_wait: mean seconds. None where there is no such job.
+
+    Examples
+    --------
+    >>> from gangsched.analysis.drive import drive
+    >>> from gangsched.instances import Cluster
+    >>> from gangsched.solvers.baselines import Fifo
+    >>> soft = DeadlineJob(id="a", gpus=2, work=100, rewards=[(90, 100), (110, 80)])
+    >>> best = DeadlineJob(id="b", gpus=2, work=50)
+    >>> instance = Instance(Cluster.of_sizes([2]), [soft, best])
+    >>> found = deadline_summary(drive(instance, Fifo()), instance)
+    >>> found["reward"], round(found["weighted_miss"], 2), found["best_effort_latency"]
+    (80.0, 0.2, 170.0)
+    """
+    won, best, able = rewards(run, instance), _best_effort(instance), ~run.records.rejected
+    strict = np.array([len(job.rewards) == 1 for job in instance.jobs], dtype=bool)
+    lost = np.where(np.isnan(won), np.nan, won == 0)
+    times = preemptions(run).astype(np.float64)
+    missed = _mean(lost[~best])
+    return {
+        "slo_jobs": int((~best).sum()),
+        "best_effort_jobs": int(best.sum()),
+        "reward": float(np.nansum(won)),
+        "top_reward": float(sum(job.top_reward for job in instance.jobs)),
+        "weighted_miss": weighted_miss(run, instance),
+        "weighted_miss_own": weighted_miss(run, instance, own=True),
+        "strict_miss": _mean(lost[strict]),
+        "in_time": None if missed is None else 1 - missed,
+        "best_effort_latency": best_effort_latency(run, instance),
+        "slo_suspensions": _mean(times[~best & able]),
+        "best_effort_suspensions": _mean(times[best & able]),
+        "profiling_wait": _mean(profiling_wait(run)),
+    }
 
 
 # --- all together --------------------------------------------------------------------------------
