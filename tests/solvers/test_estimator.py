@@ -298,6 +298,11 @@ def test_the_error_scales_what_is_left_whatever_ends_the_job() -> None:
         assert found == [max(1, round(e * f / 1e9)) for e, f in zip(exact, first, strict=True)]
 
 
+def test_at_least_a_second_is_left() -> None:
+    jobs = [plain_job(f"j{i}", 1) for i in range(50)]
+    assert set(estimated(DurationEstimates(noise=1.0), at(*jobs))) == {1, 2, 3}
+
+
 # --- on the driver -------------------------------------------------------------------------------
 
 

@@ -142,6 +142,17 @@ def test_each_family_has_the_same_prior() -> None:
     )
 
 
+def test_each_grid_point_has_its_least_squares() -> None:
+    y, model = noisy()[:12], CurveEnsemble(100)
+    told = model.posterior(y)
+    for k in np.argsort(-told.weight)[:40]:
+        design = np.column_stack([np.ones(12), model.table[k, :12]])
+        (b0, b1), squares, *_ = np.linalg.lstsq(design, y, rcond=None)
+        assert told.asymptote[k] == pytest.approx(b0)
+        assert told.slope[k] == pytest.approx(b1)
+        assert told.noise[k] ** 2 == pytest.approx(squares[0] / 10)
+
+
 def passages(means: Floats, noise: Floats, target: float, seed: int) -> NDArray[np.int64]:
     """Which column first reaches the target, with noise; the last one if none does."""
     rng = np.random.default_rng(seed)
