@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import logging
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -20,10 +20,11 @@ from typing import Any, get_args
 import numpy as np
 
 from ..formulations.completion_time import CompletionTime, Measure
+from ..formulations.deadline_rewards import DeadlineRewards
 from ..formulations.ltgf import Ltgf
 from ..formulations.ltgf_fluid import LtgfFluid
 from ..formulations.problem import Sense
-from ..instances.model import Instance
+from ..instances.model import DeadlineJob, Instance
 from ..solvers.ltgf import NeverEnds
 from ..solvers.policy import Policy, Rules
 from ..solvers.result import Bound, Stop
@@ -33,9 +34,10 @@ from .drive import PolicyError, drive, instance_hash, parameters_of, rejected_jo
 from .fluid_fairness import contended_bound, life_bound
 from .online_bounds import online_bound
 from .ratio import ratio, rounded_up
+from .reward_bounds import reward_bound
 from .run import Run, plain
 
-__all__ = ["Failure", "Replay", "Replayed", "replay"]
+__all__ = ["REWARDS", "Failure", "Replay", "Replayed", "replay", "rewards_problem"]
 
 logger = logging.getLogger("gangsched")
 
@@ -44,6 +46,7 @@ DAY = 86_400
 PEAKS = 3  #: busiest days of which lambda* is given
 RULES = Rules()
 ROUNDING = 1e-12  #: relative error of a sum of floats
+REWARDS = ("reward", "elastic reward")  #: for gangs; for any number of GPUs
 SHOWN = ("flow", "slowdown", "makespan")  #: measures whose ratios a table shows
 
 
@@ -60,13 +63,21 @@ class Replayed:
         As of :func:`gangsched.analysis.metrics.summary`.
     ratios : mapping of str to float or None
         By measure: what the run attained over the verified bound, at least 1. None where there is
-        no verified bound or it is 0.
+        no verified bound or it is 0, and for completion times where the run is `elastic`: the
+        bounds are those of gangs. "reward": the verified bound over the reward that was won; of an
+        elastic run with the bound for such runs.
+    deadlines : mapping of str to number or None, optional
+        As of :func:`gangsched.analysis.metrics.deadline_summary`, for jobs with deadlines.
+    elastic : bool
+        Whether jobs made progress on other numbers of GPUs than their gangs.
     """
 
     name: str
     run: Run
     measures: Mapping[str, float | int | None]
     ratios: Mapping[str, float | None]
+    deadlines: Mapping[str, float | int | None] | None = None
+    elastic: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; wall time apart in ``timing``, all else is reproducible."""
@@ -78,8 +89,14 @@ class Replayed:
             "digest": self.run.digest(),
             "measures": dict(self.measures),
             "ratios": dict(self.ratios),
+            **self._of_deadlines(),
             "timing": {"runtime": self.run.runtime},
         }
+
+    def _of_deadlines(self) -> dict[str, Any]:
+        if self.deadlines is None:
+            return {}
+        return {"deadlines": dict(self.deadlines), "elastic": self.elastic}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +131,10 @@ class Replay:
     bounds : mapping of str to Bound
         Verified lower bounds by measure of
         :class:`~gangsched.formulations.completion_time.CompletionTime`, over the jobs that were not
-        rejected; "weighted flow" too where the jobs' weights differ.
+        rejected; "weighted flow" too where the jobs' weights differ. Where they have deadlines
+        also verified upper bounds "reward" of the rewards of gangs, and "elastic reward", if a run
+        was elastic, of jobs that may change their number of GPUs, as in
+        :class:`~gangsched.formulations.deadline_rewards.DeadlineRewards`.
     fairness : tuple of (str, Problem, Bound)
         Verified upper bounds of how fair anyone could have been: what is bounded, in words, the
         problem for which the bound can be verified, and the bound.
@@ -167,6 +187,9 @@ class Replay:
         ratios = (f"{measure} ratio" for measure in SHOWN)
         heads = ("policy", "mean completion", "mean slowdown", "least rho", *ratios)
         table = [heads, *(_cells(row) for row in self.rows)]
+        if any(row.deadlines is not None for row in self.rows):
+            more = [DEADLINE_HEADS, *(_deadline_cells(row) for row in self.rows)]
+            table = [(*cells, *extra) for cells, extra in zip(table, more, strict=True)]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines = [
             "  ".join(
@@ -185,6 +208,19 @@ def _cells(row: Replayed) -> tuple[str, ...]:
     numbers = ("-" if value is None else f"{value:,.4g}" for value in plain)
     ratios = (row.ratios.get(measure) for measure in SHOWN)
     return (row.name, *numbers, *("-" if r is None else f"{rounded_up(r):.4f}" for r in ratios))
+
+
+DEADLINE_HEADS = ("miss rate", "reward", "best-effort latency", "reward ratio")
+
+
+def _deadline_cells(row: Replayed) -> tuple[str, ...]:
+    found = row.deadlines or {}
+    numbers = (found.get(name) for name in ("weighted_miss", "reward", "best_effort_latency"))
+    ratio = row.ratios.get("reward")
+    return (
+        *("-" if value is None else f"{value:,.4g}" for value in numbers),
+        "-" if ratio is None else f"{rounded_up(ratio):.4f}",
+    )
 
 
 def _bound_to_dict(bound: Bound) -> dict[str, Any]:
@@ -277,6 +313,7 @@ class _Replay:
     failed: list[Failure] = field(default_factory=list)
     bounds: dict[str, Bound] = field(default_factory=dict)
     fairness: list[Fairness] = field(default_factory=list)
+    refused: set[str] = field(default_factory=set)  # rewards without a verified bound
 
     def __post_init__(self) -> None:
         self.rejected = self._rejected()
@@ -334,6 +371,23 @@ class _Replay:
         for what, fair, bound in _fairness(instance, self.rules):
             if _holds(what, fair, bound):
                 self.fairness.append((what, fair, bound))
+        self._reward_bound(elastic=False)
+
+    def _reward_bound(self, *, elastic: bool) -> Bound | None:
+        """Return the bound of rewards for gangs or for elastic jobs, computed when first asked."""
+        name = REWARDS[elastic]
+        if self._deadlines and name not in self.bounds and name not in self.refused:
+            problem = rewards_problem(self.instance, self.rejected, elastic=elastic)
+            bound = reward_bound(problem)
+            if _holds(name, problem, bound):
+                self.bounds[name] = bound
+            else:
+                self.refused.add(name)
+        return self.bounds.get(name)
+
+    @property
+    def _deadlines(self) -> bool:
+        return any(isinstance(job, DeadlineJob) for job in self.instance.jobs[:1])
 
     def call(self, name: str, on_progress: Callable[[str, int, int], None] | None) -> Run | None:
         """Run one policy, unless it has run or cannot; note what came out."""
@@ -368,8 +422,26 @@ class _Replay:
         attained = metrics.objectives(run)
         if "weighted flow" in self.bounds:
             attained["weighted flow"] = _weighted_flow(run)
-        ratios = {name: _ratio(attained[name], bound) for name, bound in self.bounds.items()}
-        self.rows.append(Replayed(name=name, run=run, measures=metrics.summary(run), ratios=ratios))
+        elastic = metrics.is_elastic(run)
+        times = {name: bound for name, bound in self.bounds.items() if name not in REWARDS}
+        ratios = {
+            name: None if elastic else _ratio(attained[name], bound)
+            for name, bound in times.items()
+        }
+        won = None
+        if self._deadlines:
+            won = metrics.deadline_summary(run, self.instance)
+            ratios["reward"] = ratio(won["reward"], self._reward_bound(elastic=elastic), Sense.MAX)
+        self.rows.append(
+            Replayed(
+                name=name,
+                run=run,
+                measures=metrics.summary(run),
+                ratios=ratios,
+                deadlines=won,
+                elastic=elastic,
+            )
+        )
 
     def _fail(self, name: str, error: BaseException) -> None:
         logger.debug("policy %s failed", name, exc_info=True)
@@ -433,6 +505,22 @@ def _holds(name: str, problem: Any, bound: Bound) -> bool:
         logger.error("bound of %s is left out: %s", name, error)
         return False
     return True
+
+
+def rewards_problem(
+    instance: Instance[DeadlineJob], rejected: Container[int], *, elastic: bool
+) -> DeadlineRewards:
+    """Return the problem that a bound of rewards is of: the jobs that were not rejected.
+
+    Parameters
+    ----------
+    instance : Instance of DeadlineJob
+    rejected : container of int
+        Numbers of jobs.
+    elastic : bool
+    """
+    able = [job for j, job in enumerate(instance.jobs) if j not in rejected]
+    return DeadlineRewards(replace(instance, jobs=tuple(able)), elastic)
 
 
 def _problems(instance: Instance[Any]) -> dict[str, CompletionTime]:

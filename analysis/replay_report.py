@@ -16,10 +16,14 @@ from typing import Any
 import numpy as np
 
 from ..formulations.completion_time import CompletionTime
-from ..instances.model import Cluster, Instance, Job
+from ..formulations.problem import Sense
+from ..instances.model import Cluster, DeadlineJob, Instance, Job
 from ..solvers.result import Bound
 from . import metrics, page, plots, run_plots
 from .certificates import verify_bound
+from .drive import instance_hash
+from .ratio import ratio
+from .replay import REWARDS, rewards_problem
 from .run import Run
 
 __all__ = ["write_replay_report"]
@@ -36,6 +40,7 @@ def write_replay_report(
     title: str,
     bounds: Mapping[str, Bound] | None = None,
     fairness: Sequence[Fairness] = (),
+    deadlines: Instance[DeadlineJob] | None = None,
     notes: Sequence[str] = (),
     rejected: Sequence[tuple[str, str]] = (),
 ) -> None:
@@ -51,10 +56,13 @@ def write_replay_report(
     bounds : mapping of str to Bound, optional
         Lower bounds by measure of :class:`~gangsched.formulations.completion_time.CompletionTime`
         ("makespan", "completion", "flow", "slowdown"; sums without weights), for the jobs of the
-        instance without those that the runs rejected.
+        instance without those that the runs rejected. With `deadlines` also "reward" and "elastic
+        reward", upper bounds of :class:`~gangsched.formulations.deadline_rewards.DeadlineRewards`.
     fairness : sequence of (str, Problem, Bound)
         Upper bounds of how fair anyone could have been: what is bounded, in words, the problem for
         which the bound can be verified, and the bound.
+    deadlines : Instance of DeadlineJob, optional
+        The instance of the runs, for a section on the rewards that they won.
     notes : sequence of str
         How the instance came about.
     rejected : sequence of (job, reason)
@@ -84,15 +92,16 @@ def write_replay_report(
     """
     _check(runs)
     given = bounds or {}
-    _verify(next(iter(runs.values())), given, fairness)
+    _verify(next(iter(runs.values())), given, fairness, deadlines)
     found = {name: metrics.summary(run) for name, run in runs.items()}
     body = "\n".join(
         [
             f"<h1>{page.escape(title)}</h1>",
             f'<p class="summary">{page.escape(_words(runs, found, given))}</p>',
             page.picture(run_plots.overview(runs), "overview", "Measures of each policy"),
+            *_deadlines(runs, deadlines, given),
             *_measures(found),
-            *_certified(runs, given),
+            *_certified(runs, {name: b for name, b in given.items() if name in MEASURES}),
             *_how_fair(fairness),
             *_users(runs),
             "<h2>Use of the cluster</h2>",
@@ -127,13 +136,25 @@ def _check(runs: Runs) -> None:
             )
 
 
-def _verify(run: Run, bounds: Mapping[str, Bound], fairness: Sequence[Fairness]) -> None:
-    unknown = set(bounds) - set(MEASURES)
-    for name in sorted(unknown)[:1]:
-        raise KeyError(f"replay report: bounds[{name!r}] is none of {', '.join(MEASURES)}")
+def _verify(
+    run: Run,
+    bounds: Mapping[str, Bound],
+    fairness: Sequence[Fairness],
+    deadlines: Instance[DeadlineJob] | None,
+) -> None:
+    known = (*MEASURES, *(() if deadlines is None else REWARDS))
+    for name in sorted(set(bounds) - set(known))[:1]:
+        raise KeyError(f"replay report: bounds[{name!r}] is none of {', '.join(known)}")
+    if deadlines is not None and instance_hash(deadlines) != run.instance_hash:
+        raise ValueError("replay report: deadlines are those of another instance than the runs'")
     instance = _instance(run) if bounds else None
     for measure, bound in bounds.items():
-        verify_bound(CompletionTime(instance, measure), bound)  # type: ignore[arg-type]
+        if measure in MEASURES:
+            verify_bound(CompletionTime(instance, measure), bound)  # type: ignore[arg-type]
+        elif deadlines is not None:
+            gone = dict(run.rejected)
+            elastic = measure == REWARDS[True]
+            verify_bound(rewards_problem(deadlines, gone, elastic=elastic), bound)
     for _, problem, bound in fairness:
         verify_bound(problem, bound)
 
@@ -304,6 +325,73 @@ def _cell(tag: str, text: str, *, bold: bool = False) -> str:
     return f'<{tag} class="number">{f"<strong>{inner}</strong>" if bold else inner}</{tag}>'
 
 
+# --- deadlines -----------------------------------------------------------------------------------
+
+DEADLINES: Sequence[_Row] = (
+    _Row("weighted_miss", "weighted deadline miss rate", _percent, -1),
+    _Row("weighted_miss_own", "the same, all jobs alike", _percent, -1),
+    _Row("reward", "reward", _whole, 1),
+    _Row("strict_miss", "strict deadlines missed", _percent, -1),
+    _Row("in_time", "complete by the last deadline", _percent, 1),
+    _Row("best_effort_latency", "best effort: mean completion time", run_plots.duration, -1),
+    _Row("slo_suspensions", "suspensions of a job with deadlines", lambda v: f"{v:,.2f}", 0),
+    _Row("best_effort_suspensions", "suspensions of a best-effort job", lambda v: f"{v:,.2f}", 0),
+    _Row("profiling_wait", "submission to the end of profiling", run_plots.duration, 0),
+)
+REWARDED = (
+    "Weighted deadline miss rate: 1 less the mean reward of a job with deadlines over the largest "
+    "of all jobs (Gao et al. 2024, Section IV-C); all jobs alike: over its own largest one. Reward "
+    "at most over reward: no policy whatever could have won more than this factor more, verified "
+    "by gangsched.verify_bound when this report was written, and rounded up."
+)
+ELASTIC = (
+    "{} ran jobs on other numbers of GPUs than their gangs: the ratio is to the most that policies "
+    "can win which may do so, {}, and times are compared with no bound."
+)
+
+
+def _deadlines(
+    runs: Runs, instance: Instance[DeadlineJob] | None, bounds: Mapping[str, Bound]
+) -> list[str]:
+    if instance is None:
+        return []
+    found = {
+        name: {"unfinished": int((~run.records.finished & ~run.records.rejected).sum()), **measures}
+        for name, run in runs.items()
+        for measures in (metrics.deadline_summary(run, instance),)
+    }
+    elastic = {name for name, run in runs.items() if metrics.is_elastic(run)}
+    ratios = {}
+    first = next(iter(runs.values()))
+    for name, run in runs.items():
+        bound = bounds.get(REWARDS[name in elastic])
+        same = np.array_equal(run.records.rejected, first.records.rejected)
+        won = found[name]["reward"] if same and not found[name]["unfinished"] else None
+        ratios[name] = ratio(won, bound, Sense.MAX)
+    most = bounds.get(REWARDS[bool(elastic)])
+    heads = "".join(_cell("th", name) for name in found)
+    lines = [f"<tr><th>Deadlines</th>{heads}</tr>"]
+    used = [row for row in DEADLINES if any(v[row.measure] is not None for v in found.values())]
+    lines += [_line(row, found) for row in used]
+    cells = (_cell("td", "–" if r is None else plots.shown_ratio(r)) for r in ratios.values())
+    lines.append(f"<tr><td>reward at most over reward</td>{''.join(cells)}</tr>")
+    said = [REWARDED, *([ELASTIC.format(", ".join(sorted(elastic)), _most(most))] * bool(elastic))]
+    gangs = bounds.get(REWARDS[False])
+    if gangs is not None:
+        said.insert(1, f"No policy for gangs wins more than {_most(gangs)}.")
+    figure = run_plots.deadlines(runs, instance, bound=None if most is None else most.value)
+    return [
+        "<h2>Deadlines</h2>",
+        page.picture(figure, "deadlines", "Reward for met deadlines of each policy"),
+        f'<div class="wide"><table>{"".join(lines)}</table></div>',
+        f'<p class="muted">{page.escape(" ".join(said))}</p>',
+    ]
+
+
+def _most(bound: Bound | None) -> str:
+    return "for which no bound is known" if bound is None else f"{bound.value:,.10g}"
+
+
 # --- what is proven ------------------------------------------------------------------------------
 
 #: measure, what its mean (or the makespan) is called, how a bound of it is written: rounded down
@@ -338,7 +426,7 @@ def _certified(runs: Runs, bounds: Mapping[str, Bound]) -> list[str]:
         "more than this factor better. The bounds were verified by gangsched.verify_bound when "
         "this report was written. Mean end: most of it are the times of submission, so that "
         "its ratios are close to 1. Without a ratio: runs that were "
-        "stopped, or rejected other jobs than the first one."
+        "stopped, rejected other jobs than the first one, or changed jobs' numbers of GPUs."
     )
     table = f'<div class="wide"><table>{"".join(lines)}</table></div>'
     return ["<h2>How far from the best possible</h2>", table, f'<p class="muted">{text}</p>']
@@ -348,6 +436,8 @@ def _ratio(run: Run, first: Run, measure: str, bounds: Mapping[str, Bound]) -> f
     """Objective over bound, where the bound is of this run's jobs and all of them are complete."""
     bound, value = bounds.get(measure), metrics.objectives(run)[measure]
     if bound is None or value is None or bound.value <= 0 or value <= 0:
+        return None
+    if metrics.is_elastic(run):  # the bound is that of gangs
         return None
     same = np.array_equal(run.records.rejected, first.records.rejected)
     return value / bound.value if same else None

@@ -20,6 +20,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
+from ..instances.model import DeadlineJob, Instance
 from . import metrics
 from .plots import ACCENT, BOUND, INK, MUTED, PAPER, STYLE, TRACK, WIDTH, headline, plain
 from .run import Run
@@ -27,6 +28,7 @@ from .run import Run
 __all__ = [
     "cluster_use",
     "completion_cdf",
+    "deadlines",
     "duration",
     "overview",
     "slowdown_cdf",
@@ -164,6 +166,52 @@ def cluster_use(runs: Runs) -> Figure:
     ]
     _legend(figure, handles, 1.5, 0.04)
     headline(figure, "GPUs held and demanded over time, share of the cluster")
+    return figure
+
+
+def deadlines(runs: Runs, instance: Instance[DeadlineJob], *, bound: float | None = None) -> Figure:
+    """Draw the reward that each run won for met deadlines, by kind of job, and its miss rate.
+
+    Parameters
+    ----------
+    runs : mapping of str to Run
+        One to twelve.
+    instance : Instance of DeadlineJob
+        That of the runs.
+    bound : float, optional
+        The most that any policy can win, drawn as a line.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A bar for each run, from nothing to the rewards of all jobs: strict jobs have one deadline,
+        soft ones several.
+    """
+    _check(runs)
+    figure = _figure(0.42 + 0.34 * len(runs) + 1.05)
+    axes = _axes(figure, 1.6, 0.9, WIDTH - 1.6 - 1.9, 0.34 * len(runs))
+    top = sum(job.top_reward for job in instance.jobs)
+    axes.set_xlim(0, top or 1)
+    axes.set_ylim(len(runs) - 0.5, -0.5)
+    strict = np.array([len(job.rewards) == 1 for job in instance.jobs], dtype=bool)
+    for k, (name, run) in enumerate(runs.items()):
+        _paint_rewards(axes, k, name, metrics.rewards(run, instance), strict, top)
+        missed = metrics.weighted_miss(run, instance)
+        text = "nothing was due" if missed is None else f"miss rate {_percent(missed)}"
+        style: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center"}
+        axes.annotate(
+            text, (1, k), (8, 0), textcoords="offset points", size=8.5, color=MUTED, **style
+        )
+    _reward_axis(axes, top)
+    handles: list[Any] = [
+        Patch(facecolor=ACCENT, label="strict deadlines"),
+        Patch(facecolor=ACCENT, alpha=0.5, label="soft deadlines"),
+    ]
+    if bound is not None:
+        axes.axvline(bound, color=BOUND, linewidth=1.4)
+        handles.append(Line2D([], [], color=BOUND, linewidth=1.4, label="at most, any policy"))
+    _legend(figure, handles, 1.5, 0.04)
+    headline(figure, "Reward for met deadlines, of what all jobs together could win")
     return figure
 
 
@@ -512,6 +560,30 @@ def _paint_use(axes: Axes, name: str, run: Run, last: int) -> None:
 
 def _busy(run: Run, times: Sequence[int]) -> Any:
     return metrics.busy_time(run, times)
+
+
+# --- deadlines -----------------------------------------------------------------------------------
+
+
+def _paint_rewards(
+    axes: Axes, k: int, name: str, won: Floats, strict: NDArray[np.bool_], top: float
+) -> None:
+    axes.barh(k, top, height=0.66, color=TRACK, linewidth=0)
+    left = 0.0
+    for kind, alpha in ((strict, 1.0), (~strict, 0.5)):
+        width = float(np.nansum(won[kind]))
+        axes.barh(k, width, left=left, height=0.66, color=ACCENT, alpha=alpha, linewidth=0)
+        left += width
+    style: dict[str, Any] = {"va": "center", "size": 9, "color": INK, "parse_math": False}
+    place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+    axes.annotate(_short(name, 17), (0, k), (-8, 0), ha="right", **place, **style)
+
+
+def _reward_axis(axes: Axes, top: float) -> None:
+    axes.set_yticks([])
+    shares = (0, 0.25, 0.5, 0.75, 1)
+    axes.set_xticks([share * (top or 1) for share in shares], ["0", "¼", "½", "¾", "1"])
+    axes.set_xlabel(f"share of the top rewards, {top:,.6g}", labelpad=2)
 
 
 # --- the table of the overview -------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from math import ceil
@@ -41,12 +41,25 @@ from .screen import (
     whole,
 )
 
+SCENARIO = "scenario"
 MOST_LISTED = 5  # rejected jobs on the screen; the report has more, the JSON file all
 
 
 def replay(
-    trace: Annotated[str, typer.Argument(help="Trace file.")],
-    reader: Annotated[str, typer.Option(help=f"Its reader: {', '.join(READERS)}.")],
+    trace: Annotated[
+        str,
+        typer.Argument(
+            help="Trace file; with --reader scenario a name: T360, T720 or another T<jobs> (whose "
+            "cluster has 16 nodes of 4 GPUs), H_SLO, H_MIX1, H_MIX2, P_SLO, P_MIX1, P_MIX2."
+        ),
+    ],
+    reader: Annotated[
+        str,
+        typer.Option(
+            help=f"Its reader: {', '.join(READERS)}; or scenario, for synthetic jobs with "
+            "deadlines (Gao et al. 2024) drawn with --seed."
+        ),
+    ],
     reader_option: ReaderOption = None,
     nodes: Nodes = None,
     gpus_per_node: GpusPerNode = None,
@@ -100,7 +113,7 @@ def replay(
     json: Json = None,
     report: Annotated[Path, typer.Option(help="HTML report to write.")] = Path("replay.html"),
 ) -> None:
-    """Replay a trace under policies, against proven bounds.
+    """Replay a trace, or a named scenario, under policies, against proven bounds.
 
     Ctrl-C keeps the policies that have finished. Exit code 1 where a policy failed.
     """
@@ -119,8 +132,15 @@ def replay(
         kept = _Kept.of(save_runs, tuple(chosen), resume)
         if cluster is not None:
             only("--cluster", {"nodes": nodes, "gpus-per-node": gpus_per_node}, ())
-        room = cluster_of(nodes, gpus_per_node, cluster)
-        source = _read(trace, reader, reader_option or (), room, (begin, until), first, weights)
+        if reader == SCENARIO:
+            more = {"from": begin, "until": until, "weights": weights}
+            only("--reader scenario", more, ())
+            where = (nodes, gpus_per_node, cluster)
+            room = None if where == (None, None, None) else cluster_of(*where)
+            source = _draw(trace, reader_option or (), room, first, seed)
+        else:
+            room = cluster_of(nodes, gpus_per_node, cluster)
+            source = _read(trace, reader, reader_option or (), room, (begin, until), first, weights)
         found = _run(source, chosen, rules, kept)
     if not found.rows and not found.failed:
         raise KeyboardInterrupt
@@ -171,6 +191,52 @@ def _read(
         notes=(str(loaded.report), *made.notes),
         rejected=made.rejected,
     )
+
+
+def _draw(name: str, options: Sequence[str], cluster: Any, first: int | None, seed: int) -> _Source:
+    """A scenario by name; its own cluster where none is given."""
+    with progress_line(f"drawing {name}"):
+        instance = _scenario(name, options, cluster, seed)
+    if first is not None:
+        instance = replace(instance, jobs=instance.jobs[:first])
+    if not instance.jobs:
+        raise ValueError(f"scenario {name}: it has no jobs")
+    note = f"synthetic jobs, drawn with seed {seed}: {instance.name}"
+    return _Source(instance=instance, title=_title(name, instance), notes=(note,), rejected=())
+
+
+def _scenario(name: str, options: Sequence[str], cluster: Any, seed: int) -> Any:
+    from .instances.deadlines import helios_like_workload, philly_like_workload, testbed_workload
+
+    testbed = re.fullmatch(r"T\[?(\d{1,6})\]?", name, re.IGNORECASE | re.ASCII)
+    if testbed is not None:
+        if options:
+            raise ValueError(f"--reader-option: scenario {name!r} takes none")
+        made = testbed_workload(int(testbed[1]), seed=seed)
+        return made if cluster is None else replace(made, cluster=cluster)
+    family = re.fullmatch(r"([HP])_(SLO|MIX1|MIX2)", name, re.IGNORECASE)
+    if family is None:
+        known = "T<jobs>, H_SLO, H_MIX1, H_MIX2, P_SLO, P_MIX1, P_MIX2"
+        raise ValueError(f"scenario {name!r} is not one of {known}")
+    draw = helios_like_workload if family[1].upper() == "H" else philly_like_workload
+    return draw(cluster, family=family[2].lower(), seed=seed, **_sizes(options))  # type: ignore[arg-type]
+
+
+def _sizes(options: Sequence[str]) -> dict[str, Any]:
+    """Options of a family: how many jobs, in how many days, at which density."""
+    kinds: Mapping[str, Callable[[str], Any]] = {"jobs": int, "days": int, "density": float}
+    given: dict[str, Any] = {}
+    for text in options:
+        option, sign, value = (part.strip() for part in text.partition("="))
+        if not sign or option not in kinds or option in given:
+            raise ValueError(
+                f"--reader-option: {text!r} is not one of jobs=, days=, density=, each once"
+            )
+        try:
+            given[option] = kinds[option](value)
+        except ValueError:
+            raise ValueError(f"--reader-option: {option}={value!r} is not a number") from None
+    return given
 
 
 def _time(trace: Any, name: str, text: str | None) -> int | None:
@@ -327,6 +393,9 @@ def _show(console: Console, source: _Source, found: Any) -> None:
     for note in (*source.notes, *_left_out(source, found)):
         say(console, f"- {note}", "dim")
     if found.rows:
+        if _has_deadlines(found):
+            console.print()
+            console.print(_deadlines(found))
         console.print()
         console.print(_times(found))
         console.print()
@@ -353,6 +422,44 @@ def _left_out(source: _Source, found: Any) -> list[str]:
         more = f"{len(found.rejected):,} of these jobs rejected for all: a policy cannot run them"
         reasons.insert(0, more)
     return reasons
+
+
+def _has_deadlines(found: Any) -> bool:
+    return any(row.deadlines is not None for row in found.rows)
+
+
+def _deadlines(found: Any) -> Table:
+    """How many deadlines are met, what that is worth, and what it could be worth."""
+    from .analysis.run_plots import duration
+
+    heads = (
+        "deadline\nmiss rate", "reward", "certified\nratio", "complete by\nlast deadline",
+        "best-effort\nlatency", "suspensions,\ndeadlines", "suspensions,\nbest effort",
+    )  # fmt: skip
+    table = new_table("policy", *heads, right=heads)
+    for row in found.rows:
+        one = row.deadlines
+        latency = one["best_effort_latency"]
+        table.add_row(
+            f"{row.name} *" if row.elastic else row.name,
+            shown(one["weighted_miss"], ".1%"),
+            shown(one["reward"], ",.10g"),
+            shown_ratio(row.ratios["reward"]),
+            shown(one["in_time"], ".1%"),
+            "-" if latency is None else duration(latency),
+            shown(one["slo_suspensions"], ".2f"),
+            shown(one["best_effort_suspensions"], ".2f"),
+        )
+    for failure in found.failed:
+        table.add_row(failure.name, "refuted" if failure.refuted else "failed")
+    table.add_section()
+    for name, star in (("reward", ""), ("elastic reward", " *")):
+        if name in found.bounds:
+            most = found.bounds[name].value
+            table.add_row(f"any policy{star}", "", f"≤ {most:,.10g}", style="dim")
+    top = found.rows[0].deadlines["top_reward"]
+    table.add_row("all in time", "", f"{top:,.10g}", style="dim")
+    return table
 
 
 def _times(found: Any) -> Table:
@@ -449,10 +556,29 @@ def _legend(found: Any) -> list[str]:
         f"How fair anyone could have been at a peak: at most {_up(bound.value)}, {what}."
         for what, _, bound in peaks[:1]
     ]
-    return [known, rho, *peak]
+    return [*_rewards_legend(found), known, rho, *peak]
+
+
+def _rewards_legend(found: Any) -> list[str]:
+    if not _has_deadlines(found):
+        return []
+    missed = (
+        "deadline miss rate: 1 less the mean reward of a job with deadlines over the largest of "
+        "all jobs (Gao et al. 2024). Its certified ratio: the most reward that any policy can win "
+        "over what was won."
+    )
+    lines = [missed]
+    if any(row.elastic for row in found.rows):
+        lines.append(
+            "* ran jobs on other numbers of GPUs than their gangs. Its rewards are compared with "
+            "the most for policies that may do so; the bounds of completion times and of rho are "
+            "those of gangs, and hold for the others."
+        )
+    return lines
 
 
 def _write(source: _Source, found: Any, *, report: Path, json: Path | None) -> None:
+    from .analysis.replay import REWARDS
     from .analysis.replay_report import MEASURES, write_replay_report
     from .instances.io import header, write_json
 
@@ -460,12 +586,14 @@ def _write(source: _Source, found: Any, *, report: Path, json: Path | None) -> N
         made = {"title": source.title, "notes": source.notes, "rejected": source.rejected}
         write_json(json, {**header("replay"), **found.to_dict(), "source": made})
     if found.rows:
+        shown_bounds = {*MEASURES, *REWARDS}
         write_replay_report(
             report,
             found.runs,
             title=source.title,
-            bounds={name: bound for name, bound in found.bounds.items() if name in MEASURES},
+            bounds={name: bound for name, bound in found.bounds.items() if name in shown_bounds},
             fairness=found.fairness,
+            deadlines=found.instance if _has_deadlines(found) else None,
             notes=(*source.notes, *_failures(found)),
             rejected=source.rejected,
         )
