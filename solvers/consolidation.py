@@ -23,7 +23,7 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -728,11 +728,17 @@ class Nodes:
             self._change(node, n)
         return taken if len(taken) == len(parts) else None
 
+    def _freest_first(self, most: int) -> Iterator[int]:
+        """Nodes with at most so many free GPUs."""
+        for f in range(min(most, self.size), -1, -1):
+            self._by_free[f] = sorted({n for n in self._by_free[f] if self.free[n] == f})
+            yield from self._by_free[f]
+
     def _make_room(self, request: Request) -> list[Request]:
         """Take smaller gangs and split ones off one node, the emptiest that is then enough."""
         if request.split or request.gpus > self.size:
             return []
-        for node in sorted(range(len(self.free)), key=lambda n: (-self.free[n], n)):
+        for node in self._freest_first(request.gpus - 1):
             leaving, room = [], self.free[node]
             on = sorted((self._requests[j], n) for j, n in self._on[node].items())
             for other, n in sorted(on, key=lambda pair: (not pair[0].split, pair[1])):
