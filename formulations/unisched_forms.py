@@ -463,7 +463,7 @@ class _Slots:
         m.tight = pyo.Constraint(
             list(m.u_lease),
             rule=lambda m, o, k: m.u_lease[o, k] <= m.z_option[o],
-            doc="no leases for an option that is not chosen",
+            doc="implied for integers; tightens the LP",
         )
         held: dict[int, list[tuple[Any, Any]]] = {}
         for o, k in m.u_lease:

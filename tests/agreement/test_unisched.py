@@ -18,10 +18,10 @@ from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from broken import Broken
-from gangsched.formulations.unisched import UniSched
-from gangsched.formulations.unisched_forms import _covers
+from gangsched.formulations.unisched import CellAllocation, UniSched
+from gangsched.formulations.unisched_forms import _covers, _placed
 from gangsched.instances import Cluster, Instance, Schedule, Segment
-from gangsched.instances.model import DeadlineJob
+from gangsched.instances.model import FULL_SPEED, DeadlineJob
 from gangsched.solvers.exact import solve_exact
 from gangsched.solvers.result import Status
 
@@ -309,6 +309,44 @@ def test_a_model_that_is_too_large_is_refused() -> None:
             problem.build(form)
     with pytest.raises(ValueError, match="form='cubic' is not one of repaired, slots"):
         problem.build("cubic")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_single_free_gpus_are_no_cell_of_two(form: str) -> None:
+    pair = DeadlineJob(id="pair", gpus=2, work=T, rewards=[(T, 100)])
+    three = DeadlineJob(id="three", gpus=3, work=T // 2, rewards=[(T, 80)], split_speed=0.5)
+    for free, optimum in (((1, 1, 1), 80), ((2, 1, 0), 100), ((2, 3, 0), 180), ((4, 2, 0), 180)):
+        problem = UniSched(Instance(Cluster.of_sizes([4, 4, 4]), [pair, three]), T, 5, free=free)
+        assert solve_exact(problem, form=form).objective == optimum
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_pieces_that_fit_are_placed(seed: int) -> None:
+    """What fills nodes, cut at random; and one that best fit alone does not place."""
+    rng = np.random.default_rng(seed)
+    free = rng.integers(0, 9, size=3).tolist()
+    pieces: list[int] = []
+    for room in free:
+        while room:
+            pieces.append(int(rng.integers(1, room + 1)))
+            room -= pieces[-1]
+    if seed == 0:
+        free, pieces = [8, 8], [4, 3, 3, 2, 2, 2]
+    ways = [CellAllocation((piece,), FULL_SPEED) for piece in pieces]
+    running = {int(i): ways[i] for i in rng.permutation(len(ways))}
+    placed = _placed(running, free, {0: [2], 1: [0]} if seed else {})
+    for i, piece in enumerate(pieces):
+        assert list(placed[i].values()) == [piece]
+    used = [sum(nodes.get(n, 0) for nodes in placed.values()) for n in range(len(free))]
+    assert used == free
+
+
+def test_who_goes_on_keeps_its_nodes() -> None:
+    running = {
+        i: CellAllocation(pieces, FULL_SPEED) for i, pieces in enumerate([(2,), (2,), (1, 1)])
+    }
+    placed = _placed(running, [4, 4, 4], {0: [2], 1: [1], 2: [1, 2]})
+    assert placed == {0: {2: 2}, 1: {1: 2}, 2: {1: 2}}
 
 
 # -- the printed model ----------------------------------------------------------------------------
