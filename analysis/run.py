@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass
 from enum import IntEnum
 from functools import cached_property
 from typing import Any
@@ -273,7 +273,10 @@ def _plain(value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Return parameters as a file gives them back: lists for tuples, plain numbers."""
+    """Return parameters as a file gives them back: lists for tuples, plain numbers, fields."""
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = {part.name: getattr(value, part.name) for part in fields(value) if part.init}
+        return {"kind": type(value).__name__, **plain(parts)}
     if isinstance(value, Mapping):
         return {name: plain(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):
