@@ -324,7 +324,8 @@ def _program(options: _Options, times: Ints) -> Floats:
         bounds=np.column_stack([np.zeros(shape[1]), np.append(np.ones(rows), most)]),
         method="highs-ds",
     )
-    return np.maximum(-outcome.ineqlin.marginals[:low], 0.0)
+    prices: Floats = np.maximum(-outcome.ineqlin.marginals[:low], 0.0)
+    return prices
 
 
 def _pieces(windows: _Options, times: Ints) -> tuple[Ints, Ints, Ints]:
