@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..instances import Instance, Schedule
+from ..instances import DeadlineJob, Instance, Schedule
+from ..instances.model import FULL_SPEED
 from ..solvers.policy import Preempts, Rules
 from ..solvers.result import Stop
 from .drive import instance_hash
@@ -26,7 +27,9 @@ __all__ = ["violations"]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 MOST_SHOWN = 20
-ENDS = (EventKind.SUSPEND, EventKind.KILL, EventKind.FINISH)
+BEGINS = (EventKind.START, EventKind.PROFILE)
+ENDS = (EventKind.SUSPEND, EventKind.KILL, EventKind.FINISH, EventKind.PROFILED)
+MOST = 2**62
 
 
 def violations(run: Run, instance: Instance[Any], *, preempts: Preempts | None = None) -> list[str]:
@@ -52,8 +55,11 @@ def violations(run: Run, instance: Instance[Any], *, preempts: Preempts | None =
     A gang holds all its GPUs or none; no node ever gives more than it has; nobody starts before
     the first round at or after the release; jobs start and are suspended at rounds and complete to
     the second; progress adds up to the work. A segment of n seconds whose first o are overhead
-    (0 the first time a job runs) gives max(0, n - o) seconds of progress; a killed one only what it
-    had at the last end of a lease. That a policy leaves no GPU idle is not checked.
+    (0 the first time a job runs, else its own preemption cost or that of the rules) gives
+    floor(v max(0, n - o)) seconds of progress, v the job's speed on these nodes; a killed one only
+    what it had at the last end of a lease; one in which the job is profiled none. Jobs that know
+    their speeds may hold up to twice their gang, on any nodes; profiled ones at most their gang.
+    That a policy leaves no GPU idle is not checked.
 
     O(n log n) in segments, events and jobs; arrays only.
 
@@ -82,10 +88,10 @@ def violations(run: Run, instance: Instance[Any], *, preempts: Preempts | None =
     found = _instance(run, instance) or _numbers(run, instance)
     if found:
         return found
-    seg = _Segments.of(run)
+    seg = _Segments.of(run, instance)
     return [
         *_order(run, seg),
-        *_gangs(run, seg),
+        *_gangs(run, instance, seg),
         *_capacity(run),
         *_times(run, seg),
         *_renewals(run, seg),
@@ -102,7 +108,7 @@ def violations(run: Run, instance: Instance[Any], *, preempts: Preempts | None =
 
 @dataclass(frozen=True)
 class _Segments:
-    """Segments by (job, start), with what ended each."""
+    """Segments by (job, start), with what began and ended each."""
 
     number: Ints  # in the schedule
     job: Ints
@@ -112,9 +118,13 @@ class _Segments:
     last: Bools
     kind: Ints  # of the event that ended it, -1 where it has none
     offset: Ints  # (jobs + 1,) those of job j are offset[j]:offset[j + 1]
+    profile: Bools  # in it the job is profiled
+    overhead: Ints  # seconds at its head that give no progress
+    speed: Ints  # millionths
+    gpus: Ints
 
     @classmethod
-    def of(cls, run: Run) -> _Segments:
+    def of(cls, run: Run, instance: Instance[Any]) -> _Segments:
         number = np.lexsort((run.schedule.start, run.schedule.job))
         job = run.schedule.job[number]
         count = np.bincount(job, minlength=len(run.records))
@@ -124,12 +134,25 @@ class _Segments:
         kind = np.full(job.size, -1)
         at, event = _paired(run, offset, ENDS)
         kind[at[at >= 0]] = run.events.kind[event[at >= 0]]
-        start, end = run.schedule.start[number], run.schedule.end[number]
-        return cls(number, job, start, end, place, last, kind, offset)
-
-    def overhead(self, rules: Rules) -> Ints:
-        """Seconds at the head of each segment that give no progress."""
-        return rules.overhead * np.minimum(self.place, 1)
+        profile = np.zeros(job.size, dtype=bool)
+        at, event = _paired(run, offset, BEGINS)
+        profile[at[at >= 0]] = run.events.kind[event[at >= 0]] == EventKind.PROFILE
+        runs = np.concatenate([[0], np.cumsum(~profile)])  # segments before, but for profiling
+        resumed = ~profile & (runs[:-1] > runs[offset[job]])
+        return cls(
+            number=number,
+            job=job,
+            start=run.schedule.start[number],
+            end=run.schedule.end[number],
+            place=place,
+            last=last,
+            kind=kind,
+            offset=offset,
+            profile=profile,
+            overhead=np.where(resumed, _costs(run.rules, instance)[job], 0),
+            speed=np.where(profile, 0, _speeds(run, instance)[number]),
+            gpus=_sums(run.schedule, run.schedule.gpus)[number],
+        )
 
     def progress(self, rules: Rules) -> Ints:
         """Seconds of service that each segment gave its job for good."""
@@ -137,8 +160,29 @@ class _Segments:
         zero = np.zeros_like(self.start) if rules.synchronous else self.start
         lease_began = zero + (self.end - zero) // length * length
         until = np.where(self.kind == EventKind.KILL, lease_began, self.end)
-        given: Ints = np.maximum(0, until - self.start - self.overhead(rules))
+        seconds = np.maximum(0, until - self.start - self.overhead)
+        seconds = np.minimum(seconds, MOST // np.maximum(self.speed, 1))
+        given: Ints = seconds * self.speed // FULL_SPEED
         return given
+
+
+def _costs(rules: Rules, instance: Instance[Any]) -> Ints:
+    """Seconds that each resumption of a job costs."""
+    own = [getattr(job, "preemption_cost", None) for job in instance.jobs]
+    return np.array([rules.overhead if cost is None else cost for cost in own], dtype=np.int64)
+
+
+def _speeds(run: Run, instance: Instance[Any]) -> Ints:
+    """How fast the job of each segment of the schedule runs on its nodes, in millionths."""
+    plan = run.schedule
+    if not len(plan) or not isinstance(instance.jobs[0], DeadlineJob):
+        return np.full(len(plan), FULL_SPEED, dtype=np.int64)
+    sizes = np.array(run.sizes, dtype=np.int64)[plan.node]
+    nodes, largest = np.diff(plan.ptr), np.maximum.reduceat(sizes, plan.ptr[:-1])
+    rows = np.stack([plan.job, _sums(plan, plan.gpus), nodes, largest], axis=1)
+    places, which = np.unique(rows, axis=0, return_inverse=True)
+    speeds = [instance.jobs[j].speed(*where) for j, *where in places.tolist()]
+    return np.array([min(speed, MOST) for speed in speeds], dtype=np.int64)[which.ravel()]
 
 
 def _paired(run: Run, offset: Ints, kinds: tuple[EventKind, ...]) -> tuple[Ints, Ints]:
@@ -266,28 +310,32 @@ def _order(run: Run, seg: _Segments) -> list[str]:
     ]
 
 
-def _gangs(run: Run, seg: _Segments) -> list[str]:
-    """Every segment holds exactly the gang, in a consolidated place unless gangs may spread."""
-    schedule = run.schedule
-    gang = run.records.gpus[schedule.job]
-    held = _sums(schedule, schedule.gpus)
+def _gangs(run: Run, instance: Instance[Any], seg: _Segments) -> list[str]:
+    """Every segment holds exactly the gang, in a consolidated place unless gangs may spread.
+
+    Jobs that know their speeds may hold other numbers anywhere; those that are profiled hold less.
+    """
+    schedule, gang = run.schedule, run.records.gpus[seg.job]
+    free = bool(instance.jobs) and isinstance(instance.jobs[0], DeadlineJob)
+    most = np.where(seg.profile | (not free), gang, 2 * gang)
+    least = np.where(seg.profile | free, 1, gang)
+    right = (least <= seg.gpus) & (seg.gpus <= most)
     found = _report(
         "gang",
-        np.flatnonzero(held != gang),
+        np.flatnonzero(~right),
         lambda i: (
-            f"{_name(run, schedule.job[i])} holds {held[i]} GPUs from {schedule.start[i]}, "
-            f"its gang is {gang[i]}"
+            f"{_name(run, seg.job[i])} {'is profiled on' if seg.profile[i] else 'holds'} "
+            f"{seg.gpus[i]} GPUs from {seg.start[i]}, its gang is {gang[i]}"
         ),
     )
-    if run.rules.spread:
+    if run.rules.spread or free:
         return found
-    bad = np.flatnonzero((held == gang) & ~_consolidated(run))
     return found + _report(
         "placement",
-        bad,
+        np.flatnonzero(right & ~_consolidated(run)[seg.number]),
         lambda i: (
-            f"{_name(run, schedule.job[i])} of {gang[i]} GPUs has {schedule[i].gpus} from "
-            f"{schedule.start[i]}, which is not consolidated"
+            f"{_name(run, seg.job[i])} of {gang[i]} GPUs has {schedule[seg.number[i]].gpus} from "
+            f"{seg.start[i]}, which is not consolidated"
         ),
     )
 
@@ -305,8 +353,8 @@ def _consolidated(run: Run) -> Bools:
     size = sizes[schedule.ptr[:-1]]
     alike = _sums(schedule, (sizes == np.repeat(size, np.diff(schedule.ptr))).astype(np.int64))
     whole = _sums(schedule, (schedule.gpus == sizes).astype(np.int64))
-    gang, nodes = run.records.gpus[schedule.job], np.diff(schedule.ptr)
-    fits: Bools = (alike == nodes) & (whole == gang // size) & (nodes == -(-gang // size))
+    held, nodes = _sums(schedule, schedule.gpus), np.diff(schedule.ptr)
+    fits: Bools = (alike == nodes) & (whole == held // size) & (nodes == -(-held // size))
     return fits
 
 
@@ -338,9 +386,9 @@ def _stable(major: Ints, minor: Ints) -> Ints:
 
 
 def _times(run: Run, seg: _Segments) -> list[str]:
-    """Starts and suspensions are at rounds, and not before the job is visible."""
+    """All but completions is at rounds, and not before the job is visible."""
     visible, length = run.records.visible[seg.job], run.rules.round_length
-    stopped = np.isin(seg.kind, (EventKind.SUSPEND, EventKind.KILL))
+    stopped = np.isin(seg.kind, (EventKind.SUSPEND, EventKind.KILL, EventKind.PROFILED))
     return [
         *_report(
             "release",
@@ -368,8 +416,12 @@ def _times(run: Run, seg: _Segments) -> list[str]:
 
 
 def _renewals(run: Run, seg: _Segments) -> list[str]:
-    """A job that goes on where it is keeps one segment, unless it was killed in between."""
-    schedule, suspended = run.schedule, np.roll(seg.kind, 1) != EventKind.KILL
+    """A job that goes on where it is keeps one segment, unless it was killed in between.
+
+    To be profiled is not to go on.
+    """
+    schedule, before = run.schedule, np.roll(seg.kind, 1)
+    suspended = ~np.isin(before, (EventKind.KILL, EventKind.PROFILED)) & ~seg.profile
     after = np.flatnonzero((seg.place > 0) & (seg.start == np.roll(seg.end, 1)) & suspended)
     one, other = seg.number[after - 1], seg.number[after]
     length = np.diff(schedule.ptr)
@@ -408,22 +460,23 @@ def _events(run: Run, seg: _Segments) -> list[str]:
         *_report("events", falls, lambda i: f"time falls from {log.time[i - 1]} to {log.time[i]}"),
         *_sequence(run),
         *_visible(run),
-        *_agreement(run, seg, (EventKind.START,), seg.start),
+        *_agreement(run, seg, BEGINS, seg.start),
         *_agreement(run, seg, ENDS, seg.end),
     ]
 
 
 def _sequence(run: Run) -> list[str]:
-    """VISIBLE, then START and an end in turn, nothing after FINISH."""
+    """VISIBLE, then a start and an end of its kind in turn, nothing after FINISH."""
     order = np.argsort(run.events.job, kind="stable")
     job, kind = run.events.job[order], run.events.kind[order]
     time, before = run.events.time[order], np.roll(kind, 1)
     first = np.ones(job.size, dtype=bool)
     first[1:] = job[1:] != job[:-1]
     follows = np.zeros((len(EventKind), len(EventKind)), dtype=bool)  # [before, after]
-    for held_before in (EventKind.VISIBLE, EventKind.SUSPEND, EventKind.KILL):
-        follows[held_before, EventKind.START] = True
-    follows[EventKind.START, list(ENDS)] = True
+    for waits in (EventKind.VISIBLE, EventKind.SUSPEND, EventKind.KILL, EventKind.PROFILED):
+        follows[waits, list(BEGINS)] = True
+    follows[EventKind.START, [EventKind.SUSPEND, EventKind.KILL, EventKind.FINISH]] = True
+    follows[EventKind.PROFILE, EventKind.PROFILED] = True
     right = np.where(first, kind == EventKind.VISIBLE, follows[before, kind])
 
     def text(i: int) -> str:
@@ -494,12 +547,15 @@ def _agreement(run: Run, seg: _Segments, kinds: tuple[EventKind, ...], times: In
 def _service(run: Run, seg: _Segments) -> list[str]:
     """Progress adds up to the work, and a job completes in the second in which it does."""
     jobs = run.records
-    progress, overhead = seg.progress(run.rules), seg.overhead(run.rules)
+    progress = seg.progress(run.rules)
     done = _by_job(run, seg, progress)
     left = jobs.work - done
-    finish = seg.start + overhead + progress + left[seg.job]  # where nothing came after
-    ended = seg.last & (seg.kind == EventKind.FINISH)
-    late = np.flatnonzero(ended & ((finish != seg.end) | (progress < 1)))
+    total = np.concatenate([[0], np.cumsum(progress)])
+    before = jobs.work[seg.job] - (total[:-1] - total[seg.offset[seg.job]])  # left when it begins
+    seconds = -(-np.minimum(before, MOST // FULL_SPEED) * FULL_SPEED // np.maximum(seg.speed, 1))
+    finish = seg.start + seg.overhead + seconds
+    ended = seg.last & (seg.kind == EventKind.FINISH) & ~seg.profile
+    late = np.flatnonzero(ended & ((finish != seg.end) | (before < 1)))
     open_ = ~jobs.finished
     wrong = np.flatnonzero(jobs.left != np.where(open_, left, 0))
     return [
@@ -508,7 +564,7 @@ def _service(run: Run, seg: _Segments) -> list[str]:
             late,
             lambda i: (
                 f"{_name(run, seg.job[i])} ends at {seg.end[i]}, from {seg.start[i]} with "
-                f"{overhead[i]} s of overhead it must end at {finish[i]}"
+                f"{seg.overhead[i]} s of overhead{_pace(seg.speed[i])} it must end at {finish[i]}"
             ),
         ),
         *_report(
@@ -530,6 +586,10 @@ def _service(run: Run, seg: _Segments) -> list[str]:
     ]
 
 
+def _pace(speed: int) -> str:
+    return "" if speed == FULL_SPEED else f" and speed {speed / FULL_SPEED:g}"
+
+
 def _by_job(run: Run, seg: _Segments, amount: Ints) -> Ints:
     """Sum of an amount over each job's segments."""
     total = np.concatenate([[0], np.cumsum(amount)])
@@ -541,12 +601,12 @@ def _records(run: Run, seg: _Segments) -> list[str]:
     """Each job's row tells what its segments tell."""
     jobs, log = run.records, run.events
     first, end = np.full(len(jobs), -1), np.full(len(jobs), -1)
-    begun = log.kind == EventKind.START
+    begun = np.isin(log.kind, BEGINS)
     first[log.job[begun][::-1]] = log.time[begun][::-1]
     ended = log.kind == EventKind.FINISH
     end[log.job[ended]] = log.time[ended]
-    starts = np.bincount(log.job[begun], minlength=len(jobs))
-    held = jobs.gpus * _by_job(run, seg, seg.end - seg.start)
+    starts = np.bincount(log.job[log.kind == EventKind.START], minlength=len(jobs))
+    held = _by_job(run, seg, seg.gpus * (seg.end - seg.start))
     wanted = {"first": first, "end": end, "starts": starts, "held": held}
     found = [
         line

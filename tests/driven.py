@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 from hypothesis import strategies as st
 
 from gangsched.analysis.check_run import violations
 from gangsched.analysis.drive import drive
 from gangsched.analysis.run import Run
-from gangsched.instances import Cluster, Instance, Job, User
+from gangsched.instances import Cluster, DeadlineJob, Instance, Job, User
 from gangsched.solvers import Stop
-from gangsched.solvers.policy import Policy
+from gangsched.solvers.policy import Decision, Policy, Preempts, Start, State
 
 
 class Case(NamedTuple):
@@ -76,3 +78,104 @@ def one_run(case: Case, policy: Policy, data: st.DataObject) -> Run:
     if part.checkpoint is not None:
         assert checked(case, policy, resume=part.checkpoint) == whole
     return whole
+
+
+@st.composite
+def split_cases(draw: st.DrawFn) -> Case:
+    """The same with jobs that know their speeds, some with a preemption cost of their own."""
+    case = draw(cases())
+    jobs = [
+        DeadlineJob(
+            id=job.id,
+            gpus=job.gpus,
+            work=job.work,
+            release=job.release,
+            user=job.user,
+            split_speed=draw(st.sampled_from([1.0, 0.7, 1 / 3, 0.05])),
+            scaling=draw(st.sampled_from([0.05, 0.0, 1.0])),
+            preemption_cost=draw(st.sampled_from([None, 0, 13, 200])),
+        )
+        for job in case.instance.jobs
+    ]
+    return Case(Instance(case.instance.cluster, jobs, case.instance.users), case.rules)
+
+
+@dataclass(frozen=True)
+class Shuffle:
+    """Stops, kills, moves, splits, resizes and profiles at random, every so many rounds.
+
+    Calms down later: whoever waits starts where there is room.
+    """
+
+    seed: int = 0
+    cycle: int = 2
+    quiet: int = 3_000
+    orders: bool = False
+    always_asked: bool = True
+    preempts: Preempts = Preempts.ALWAYS
+    name: str = "shuffle"
+
+    def decide(self, state: State) -> Decision:
+        if state.now >= self.quiet:
+            return Decision(order=state.waiting)
+        if state.now % (self.cycle * state.rules.round_length):
+            return Decision()
+        rng = np.random.default_rng([self.seed, state.now])
+        stopped = [int(j) for j in state.preemptible if rng.random() < 0.5]
+        kill = [j for j in stopped if rng.random() < 0.3]
+        free = state.free.copy()
+        for j in stopped:
+            for n, gpus in state.nodes(j).items():
+                free[n] += gpus
+        start = self._starts(state, [*state.waiting.tolist(), *stopped], free, rng)
+        named = {*stopped, *(entry.job for entry in start)}
+        rest = [j for j in rng.permutation(state.candidates.tolist()).tolist() if j not in named]
+        return Decision(
+            suspend=[j for j in stopped if j not in kill],
+            kill=kill,
+            start=start,
+            order=[j for j in rest if rng.random() < 0.7] if self.orders else (),
+            blocking=bool(rng.random() < 0.3),
+        )
+
+    def _starts(
+        self, state: State, jobs: list[int], free: Any, rng: np.random.Generator
+    ) -> list[Start]:
+        start: list[Start] = []
+        for j in rng.permutation(jobs).tolist():
+            gang, length = int(state.gpus[j]), state.rules.round_length
+            profile = int(rng.integers(1, 6)) * length if rng.random() < 0.3 else 0
+            most = gang if profile else 2 * gang
+            gpus = int(rng.integers(1, most + 1)) if rng.random() < 0.4 else None
+            entry = Start(j, None, gpus, profile)
+            number = entry.number(gang)
+            if rng.random() < 0.2 or number > free.sum():
+                continue
+            if gpus in (None, gang) and rng.random() < 0.2:
+                return [*start, entry]  # the driver chooses: what is left is not known
+            nodes = state.nodes(j) if gpus is None and not profile and rng.random() < 0.5 else {}
+            if sum(nodes.values()) != number or any(free[n] < g for n, g in nodes.items()):
+                nodes = _anywhere(number, free, rng)
+            for n, taken in nodes.items():
+                free[n] -= taken
+            start.append(entry._replace(nodes=nodes))
+        return start
+
+    def next_change(self, state: State) -> int | None:
+        if state.now >= self.quiet:
+            return None
+        length = self.cycle * state.rules.round_length
+        return min((state.now // length + 1) * length, self.quiet)
+
+
+def _anywhere(gpus: int, free: Any, rng: np.random.Generator) -> dict[int, int]:
+    """So many free GPUs, on few or many nodes."""
+    nodes: dict[int, int] = {}
+    for n in rng.permutation(np.repeat(np.arange(free.size), free)).tolist():
+        if sum(nodes.values()) < gpus and rng.random() < 0.5:
+            nodes[n] = nodes.get(n, 0) + 1
+    for n in rng.permutation(free.size).tolist():
+        more = min(gpus - sum(nodes.values()), int(free[n]) - nodes.get(n, 0))
+        if more:
+            nodes[n] = nodes.get(n, 0) + more
+    return nodes

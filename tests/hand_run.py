@@ -12,6 +12,7 @@ from gangsched.solvers import Stop
 from gangsched.solvers.policy import Rules
 
 SUSPEND, KILL, FINISH = EventKind.SUSPEND, EventKind.KILL, EventKind.FINISH
+PROFILED = EventKind.PROFILED
 RULES = Rules(round_length=60, lease=100, overhead=25, patience=None)  # leases end at 120, 240, ...
 
 
@@ -68,14 +69,14 @@ def hand_run(
     log = [(t, 1, j, EventKind.VISIBLE) for j, t in enumerate(visible) if j not in out and t <= now]
     rows = {j: [p for p in pieces if p.job == j] for j in range(len(instance.jobs))}
     for piece in pieces:
-        log.append((piece.start, 3, piece.job, EventKind.START))
+        begin = EventKind.PROFILE if piece.how is PROFILED else EventKind.START
+        log.append((piece.start, 3, piece.job, begin))
         if piece.how is not None:
-            log.append((piece.end, 0 if piece.how is FINISH else 2, piece.job, piece.how))
+            early = piece.how in (FINISH, PROFILED)
+            log.append((piece.end, 0 if early else 2, piece.job, piece.how))
     log.sort()
     users = [user.id for user in instance.users] or [""]
-    held = {
-        j: job.gpus * sum(p.end - p.start for p in rows[j]) for j, job in enumerate(instance.jobs)
-    }
+    held = {j: sum(sum(p.nodes.values()) * (p.end - p.start) for p in rows[j]) for j in rows}
     done = {p.job: p.end for p in pieces if p.how is FINISH}
     every = range(len(instance.jobs))
     records = Records(
@@ -89,7 +90,7 @@ def hand_run(
         rejected=[j in out for j in every],
         first=[min((p.start for p in rows[j]), default=-1) for j in every],
         end=[done.get(j, -1) for j in every],
-        starts=[len(rows[j]) for j in every],
+        starts=[sum(p.how is not PROFILED for p in rows[j]) for j in every],
         left=[left.get(j, 0) for j in every],
         held=[held[j] for j in every],
         fair=[0.1 * held[j] for j in every],

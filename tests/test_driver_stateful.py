@@ -8,10 +8,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from driven import Shuffle
 from gangsched.analysis.check_run import violations
 from gangsched.analysis.drive import drive
 from gangsched.analysis.run import Run
-from gangsched.instances import Cluster, Instance, Job, User
+from gangsched.instances import Cluster, DeadlineJob, Instance, Job, User
 from gangsched.solvers import LtgfPolicy
 from gangsched.solvers.baselines import Fifo, Srtf, ThemisGreedy, TiresiasL
 
@@ -23,20 +24,36 @@ POLICIES = [
     ThemisGreedy(),
     LtgfPolicy(),
     LtgfPolicy(fair_share="quota", job_key="rho-minus"),
+    Shuffle(),
+    Shuffle(seed=1, cycle=1, orders=True, always_asked=False),
 ]
 
 
+def _known(job: Job, **speeds: Any) -> DeadlineJob:
+    """The same job, which knows its speeds."""
+    return DeadlineJob(
+        id=job.id, gpus=job.gpus, work=job.work, release=job.release, user=job.user, **speeds
+    )
+
+
 class Driven(RuleBasedStateMachine):
-    """Submit, advance, resume: the past never changes, and every state keeps the rules."""
+    """Submit, advance, resume: the past never changes, and every state keeps the rules.
+
+    Jobs know their speeds where they are to: some policies profile, split and resize those.
+    """
 
     @initialize(
         sizes=st.lists(st.integers(1, 4), min_size=1, max_size=3),
         policy=st.sampled_from(POLICIES),
         synchronous=st.booleans(),
         overhead=st.integers(0, 30),
+        known=st.booleans(),
     )
-    def begin(self, sizes: list[int], policy: Any, synchronous: bool, overhead: int) -> None:
+    def begin(
+        self, sizes: list[int], policy: Any, synchronous: bool, overhead: int, known: bool
+    ) -> None:
         self.cluster, self.policy = Cluster.of_sizes(sizes), policy
+        self.known = known or isinstance(policy, Shuffle)
         self.rules = {
             "round_length": 20,
             "lease": 60,
@@ -60,12 +77,17 @@ class Driven(RuleBasedStateMachine):
         gpus=st.integers(1, 5),
         work=st.integers(1, 300),
         user=st.sampled_from("uv"),
+        split_speed=st.sampled_from([1.0, 0.7, 0.3]),
+        cost=st.sampled_from([None, 0, 50]),
     )
-    def submit(self, wait: int, gpus: int, work: int, user: str) -> None:
+    def submit(
+        self, wait: int, gpus: int, work: int, user: str, split_speed: float, cost: int | None
+    ) -> None:
         """A job of the future: what has happened must not depend on it."""
         id = f"j{len(self.jobs)}"
         job = Job(id=id, gpus=gpus, work=work, release=self.now + wait, user=user)
-        self.jobs.append(job)
+        speeds = {"split_speed": split_speed, "preemption_cost": cost}
+        self.jobs.append(_known(job, **speeds) if self.known else job)
         before, self.run = self.run, self._drive()
         if before is not None and before.checkpoint is not None:
             assert self._past(before) == self._past(self.run)

@@ -10,7 +10,7 @@ import pytest
 
 from gangsched.analysis.check_run import violations
 from gangsched.analysis.run import EventKind, Run
-from gangsched.instances import Cluster, Instance, Job
+from gangsched.instances import Cluster, DeadlineJob, Instance, Job
 from gangsched.solvers import Stop
 from gangsched.solvers.policy import Preempts
 from hand_run import (
@@ -19,6 +19,7 @@ from hand_run import (
     KILL,
     LEFT,
     PIECES,
+    PROFILED,
     REJECTED,
     RULES,
     SUSPEND,
@@ -29,7 +30,7 @@ from hand_run import (
     with_record,
 )
 
-VISIBLE, START = EventKind.VISIBLE, EventKind.START
+VISIBLE, START, PROFILE = EventKind.VISIBLE, EventKind.START, EventKind.PROFILE
 
 
 def pieces(**other: Piece | None) -> tuple[Piece, ...]:
@@ -394,8 +395,8 @@ def test_numbers_out_of_range_are_named() -> None:
         for i, n in enumerate(schedule.node) if n
     ]  # fmt: skip
     log = run.events
-    assert broken(replace(run, events=replace(log, kind=log.kind + 1)))[0] == (
-        f"events: kind[{[row[2] for row in GOOD].index(FINISH)}]=5 is not a number below 5"
+    assert broken(replace(run, events=replace(log, kind=log.kind + 3)))[0] == (
+        f"events: kind[{[row[2] for row in GOOD].index(FINISH)}]=7 is not a number below 7"
     )
     assert broken(replace(run, events=replace(log, job=log.job - 1)))[0] == (
         "events: job[0]=-1 is not a number below 5"
@@ -414,3 +415,110 @@ def test_only_the_first_of_many_are_shown() -> None:
     assert len(found) == 21
     assert found[19] == "records: job 'j19' has starts=9, not 1"
     assert found[20] == "records: 25 in all, the first 20 are shown"
+
+
+# --- jobs that know their speeds -----------------------------------------------------------------
+
+#: a is profiled, runs on two nodes at half its speed, and moves, which costs it 40 s; b is resized
+KNOWN = Instance(
+    Cluster.of_sizes([4, 4]),
+    [
+        DeadlineJob(id="a", gpus=4, work=200, split_speed=0.5, preemption_cost=40),
+        DeadlineJob(id="b", gpus=2, work=100, scaling=0),
+    ],
+)
+HALVES = (
+    Piece(0, 0, 60, {0: 2}, PROFILED),
+    Piece(0, 60, 180, {0: 2, 1: 2}, SUSPEND),  # 60 of 200 in 120 s
+    Piece(0, 180, 360, {1: 4}),  # 40 overhead and the 140 left
+    Piece(1, 180, 230, {0: 4}),  # 100 on twice its gang, twice as fast
+)
+
+
+def known(*changed: tuple[int, Piece]) -> Run:
+    every = dict(enumerate(HALVES)) | dict(changed)
+    return hand_run(tuple(every.values()), instance=KNOWN, rejected=(), left={})
+
+
+def test_speeds_preemption_costs_and_profiling_pass_as_they_are_told() -> None:
+    run = known()
+    assert violations(run, KNOWN) == []
+    assert run.records.starts.tolist() == [2, 1]
+    assert run.records.first.tolist() == [0, 180]
+    assert run.records.held.tolist() == [2 * 60 + 4 * 120 + 4 * 180, 4 * 50]
+
+
+def ends(job: str, end: int, wanted: int, start: int, overhead: int, speed: str = "") -> list[str]:
+    told = f"from {start} with {overhead} s of overhead{speed} it must end at {wanted}"
+    return [f"completion: job {job!r} ends at {end}, {told}"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "messages"),
+    [
+        # as if profiling had made progress, the split run had been at full speed, the move free,
+        # or at the price of the rules
+        ([(2, Piece(0, 180, 300, {1: 4}))], ends("a", 300, 360, 180, 40)),
+        ([(2, Piece(0, 180, 320, {1: 4}))], ends("a", 320, 360, 180, 40)),
+        ([(2, Piece(0, 180, 345, {1: 4}))], ends("a", 345, 360, 180, 40)),
+        # as if it ran no faster on twice the GPUs, and no slower on one of them
+        ([(3, Piece(1, 180, 280, {0: 4}))], ends("b", 280, 230, 180, 0, " and speed 2")),
+        ([(3, Piece(1, 180, 280, {0: 1}))], ends("b", 280, 380, 180, 0, " and speed 0.5")),
+        # its last run on two nodes, at full speed
+        (
+            [(2, Piece(0, 240, 420, {0: 2, 1: 2}))],
+            ends("a", 420, 560, 240, 40, " and speed 0.5"),
+        ),
+        # as if the run after profiling were a resumption
+        ([(0, Piece(1, 0, 60, {0: 2}, PROFILED)), (3, Piece(1, 180, 255, {0: 4}))],
+         ends("b", 255, 230, 180, 0, " and speed 2")),
+        (
+            [(3, Piece(1, 360, 410, {0: 4, 1: 1}))],
+            ["gang: job 'b' holds 5 GPUs from 360, its gang is 2",
+             *ends("b", 410, 400, 360, 0, " and speed 2.5")],
+        ),
+        (
+            [(0, Piece(1, 0, 60, {0: 3}, PROFILED))],
+            ["gang: job 'b' is profiled on 3 GPUs from 0, its gang is 2"],
+        ),
+        (
+            [(0, Piece(0, 0, 50, {0: 2}, PROFILED))],
+            ["round: job 'a' is stopped at 50, not a multiple of 60"],
+        ),
+    ],
+)  # fmt: skip
+def test_what_speed_cost_or_profiling_do_not_allow_is_named(
+    changed: list[tuple[int, Piece]], messages: list[str]
+) -> None:
+    run = known(*changed)
+    run = replace(run, now=max(360, int(run.schedule.end.max())))
+    assert violations(run, KNOWN) == messages
+
+
+def test_a_profiling_run_ends_as_one() -> None:
+    rows = log_of(known())
+    at = rows.index((60, 0, PROFILED))
+    cut = with_events(known(), [*rows[:at], (60, 0, SUSPEND), *rows[at + 1 :]])
+    assert "events: job 'a' has SUSPEND after PROFILE, at 60" in violations(cut, KNOWN)
+    begun = rows.index((0, 0, PROFILE))
+    hidden = with_events(known(), [*rows[:begun], (0, 0, START), *rows[begun + 1 :]])
+    assert violations(hidden, KNOWN)[0] == "events: job 'a' has PROFILED after START, at 60"
+    # and then it would have made 32 s of progress on two of its four GPUs, and 40 after it
+    assert "from 180 with 40 s of overhead it must end at 348" in violations(hidden, KNOWN)[1]
+
+
+def test_profiling_is_no_start() -> None:
+    assert violations(with_record(known(), starts={0: 3}), KNOWN) == [
+        "records: job 'a' has starts=3, not 2"
+    ]
+
+
+def test_jobs_of_other_kinds_hold_their_gang_unless_they_are_profiled() -> None:
+    plain = Instance(KNOWN.cluster, [Job(id=j.id, gpus=j.gpus, work=j.work) for j in KNOWN.jobs])
+    run = hand_run(HALVES, instance=plain, rejected=(), left={})
+    found = violations(run, plain)
+    assert found[0] == "gang: job 'b' holds 4 GPUs from 180, its gang is 2"
+    assert found[1].startswith("placement: job 'a' of 4 GPUs has {0: 2, 1: 2} from 60")
+    one = Instance(plain.cluster, plain.jobs[:1])
+    ok = (HALVES[0], Piece(0, 60, 260, {1: 4}))
+    assert violations(hand_run(ok, instance=one, rejected=(), left={}), one) == []

@@ -232,7 +232,7 @@ TABLES = [
     ("records", "gpus", [1], r"tables\.records: columns have .* entries, not equally many"),
     ("records", "gpus", [1, 2, 3, 4, "5"], r"tables\.records: gpus\[4\]='5' is not a 64-bit int"),
     ("records", "rejected", [0] * 5, r"tables\.records: rejected\[0\]=0 is not true or false"),
-    ("events", "kind", 5, r"events: kind\[0\]=5 is not a number below 5"),
+    ("events", "kind", 7, r"events: kind\[0\]=7 is not a number below 7"),
     ("events", "job", 5, r"events: job\[0\]=5 is not a number below 5"),
     ("segments", "job", 7, r"segments: job\[0\]=7 is not a number below 5"),
     ("segments", "end", 0, r"schedule: segment 0 of job 0: start=0 is not before end=0"),
