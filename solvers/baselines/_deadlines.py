@@ -36,12 +36,13 @@ class Deadlines(NamedTuple):
         Seconds of the instance, rising; NEVER where there are no more, always in the last column.
     value : (jobs, steps + 1) float array
         Of a completion not after them; 0 where there is none.
-    count : (jobs,) int array
+    number : (jobs,) int array
+        Of deadlines.
     """
 
     due: Ints
     value: Floats
-    count: Ints
+    number: Ints
 
     @classmethod
     def of(cls, instance: Instance[Any]) -> Deadlines:
@@ -70,12 +71,12 @@ class Deadlines(NamedTuple):
 
     def last(self, jobs: Ints) -> Ints:
         """The last deadline of each job, NEVER for those without."""
-        found: Ints = self.due[jobs, np.maximum(0, self.count[jobs] - 1)]
+        found: Ints = self.due[jobs, np.maximum(0, self.number[jobs] - 1)]
         return found
 
     def steps(self, job: int) -> list[tuple[int, float]]:
         """Deadlines of a job as (time, value), rising; empty for best-effort jobs."""
-        n = int(self.count[job])
+        n = int(self.number[job])
         pairs = zip(self.due[job, :n].tolist(), self.value[job, :n].tolist(), strict=True)
         return list(pairs)
 

@@ -70,7 +70,7 @@ class Hydra:
             return Decision()
         seconds = self.estimates.remaining(state, jobs)
         deadlines = Deadlines.of(state.instance)
-        order = ranked(state, jobs, deadlines.count[jobs] == 0, seconds)
+        order = ranked(state, jobs, deadlines.number[jobs] == 0, seconds)
         if self.cost:
             left = dict(zip(jobs.tolist(), seconds.tolist(), strict=True))
             due = deadlines.last(order[:HEAD]).tolist()
