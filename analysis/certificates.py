@@ -49,7 +49,8 @@ def verify_bound(problem: Any, bound: Bound) -> None:
     ----------
     problem : Problem
         The problem that the bound is claimed for; of this version: :class:`RarDdls`,
-        :class:`CompletionTime`, :class:`DeadlineRewards`, :class:`LtgfFluid` and :class:`Ltgf`.
+        :class:`CompletionTime`, :class:`DeadlineRewards`, :class:`LtgfFluid`, :class:`Ltgf` and
+        :class:`UniSched`.
     bound : Bound
 
     Raises
@@ -112,6 +113,9 @@ def verify_bound(problem: Any, bound: Bound) -> None:
       neighbours of "times" costs q_k / S of the unit that all rewards are multiples of. Each job's
       cheapest seconds before each of its deadlines are found again; the sum is rounded down to a
       multiple of the unit.
+
+    The proof for UniSched, ``lease prices``, is in
+    :func:`gangsched.analysis.unisched_certificates.lease_prices`.
 
     References
     ----------
@@ -505,6 +509,13 @@ def _life(problem: Ltgf, certificate: Mapping[str, Any]) -> Fraction:
     return job.gpus * (job.work or 0) / fair
 
 
+def _lease_prices(problem: UniSched, certificate: Mapping[str, Any]) -> Fraction:
+    try:
+        return lease_prices(problem, certificate)
+    except ValueError as error:
+        raise InvalidCertificate(str(error)) from None
+
+
 def _decimal(value: float) -> Fraction:
     """The rational that the shortest decimal denotes."""
     return Fraction(repr(float(value)))
@@ -528,4 +539,5 @@ RULES: Mapping[type, Mapping[str, Rule]] = {
     },
     LtgfFluid: {"packing": _packing},
     Ltgf: {"life": _life},
+    UniSched: {"lease prices": _lease_prices},
 }

@@ -103,7 +103,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from itertools import groupby
-from math import gcd, lcm
+from math import fsum, gcd, lcm
 from numbers import Integral
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -516,9 +516,10 @@ class UniSched:
 
         Notes
         -----
-        An SLO job's L and Q are those of the slowest allocation that it has in any lease.
+        An SLO job's L and Q are those of the slowest allocation that it has in any lease. The float
+        nearest to the exact sum.
         """
-        return float(sum(self.values(solution).values()))
+        return fsum(self.values(solution).values())
 
     def values(self, solution: Schedule) -> dict[int, float]:
         """Return the value of each job that runs, by number.

@@ -68,6 +68,7 @@ __all__ = [
     "Queue",
     "capacity_of",
     "compact",
+    "corners",
     "node_capacity",
     "options_of",
 ]
@@ -546,7 +547,7 @@ class Blocks:
     ----------
     J : (jobs with options, n) sparse
     D : (rows K, n) sparse
-        Slot t of row r is row r K + t.
+        Slot t of row r is row r K + t; K is the number of periods where `ends` were given.
     S : (rows K, rows K) sparse
         Shifts s by one slot.
     C : (rows K,) ints
@@ -574,7 +575,7 @@ class Blocks:
         return np.concatenate([np.cumsum(part) for part in used])
 
 
-def compact(options: Options, capacity: ArrayLike) -> Blocks:
+def compact(options: Options, capacity: ArrayLike, ends: Ints | None = None) -> Blocks:
     """Return the blocks of the compact form.
 
     Parameters
@@ -583,6 +584,10 @@ def compact(options: Options, capacity: ArrayLike) -> Blocks:
     capacity : (K,) or (rows, K) ints
         Of each slot, not falling; K is at least `options.slots`, what comes after it is not used.
         With fewer rows than `options` has loads, the first loads are used.
+    ends : (periods,) ints, optional
+        Slots after which the capacity is looked at, rising, the last one K: the slots in between
+        are one period. Every slot if not given. With :func:`corners` nothing is lost, with any
+        others it is a relaxation.
 
     Raises
     ------
@@ -591,7 +596,7 @@ def compact(options: Options, capacity: ArrayLike) -> Blocks:
 
     Notes
     -----
-    sum_o L_o entries per row of capacity, made by array operations alone.
+    At most sum_o L_o entries per row of capacity, made by array operations alone.
 
     Examples
     --------
@@ -608,36 +613,95 @@ def compact(options: Options, capacity: ArrayLike) -> Blocks:
            [1, 0]]), array([2, 2]))
     """
     room = checked_capacity(options, capacity)
-    rows, slots, n = *room.shape, len(options)
+    ends = np.arange(1, options.slots + 1) if ends is None else ends
+    rows, periods, n = room.shape[0], ends.size, len(options)
+    supply = np.diff(np.cumsum(room, axis=1)[:, ends - 1], axis=1, prepend=0)
     numbers = np.cumsum(np.diff(options.job, prepend=options.job[:1]) > 0)
     count = int(numbers[-1]) + 1 if n else 0
-    choice = sparse.csr_matrix((np.ones(n, dtype=np.int64), (numbers, np.arange(n))), (count, n))
-    later = np.arange(rows * slots)
-    later = later[later % slots > 0] if slots else later
-    shift = sparse.csr_matrix(
-        (np.ones(later.size, dtype=np.int64), (later, later - 1)), (rows * slots, rows * slots)
-    )
+    later = np.arange(rows * periods)
+    later = later[later % max(periods, 1) > 0]
+    shape = rows * periods, rows * periods
     return Blocks(
-        J=choice,
-        D=_demand(options, rows, slots),
-        S=shift,
-        C=room.ravel(),
+        J=sparse.csr_matrix((np.ones(n, dtype=np.int64), (numbers, np.arange(n))), (count, n)),
+        D=_demand(options, rows, ends),
+        S=sparse.csr_matrix((np.ones(later.size, dtype=np.int64), (later, later - 1)), shape),
+        C=supply.ravel(),
         V=options.value,
         z=np.zeros(n),
     )
 
 
-def _demand(options: Options, rows: int, slots: int) -> Any:
+def _demand(options: Options, rows: int, ends: Ints) -> Any:
     """D, by column: option o takes its load in the last L_o of its Q_o slots."""
-    loads = options.loads[:rows]
-    option, row = np.nonzero(loads.T)
-    length = options.needed[option]
-    end = np.cumsum(length)
-    first = row * slots + options.within[option] - length
-    at = np.arange(end[-1] if end.size else 0) + np.repeat(first - end + length, length)
-    data = np.repeat(loads[row, option], length)
-    ends = np.concatenate([[0], end])[np.searchsorted(option, np.arange(len(options) + 1))]
-    return sparse.csc_matrix((data, at, ends), (rows * slots, len(options)))
+    option, row = np.nonzero(options.loads[:rows].T)
+    last = options.within[option]
+    first = last - options.needed[option]
+    low = np.searchsorted(ends, first, side="right")
+    count = np.searchsorted(ends, last, side="left") - low + 1
+    ptr = np.cumsum(count)
+    period = np.arange(ptr[-1] if ptr.size else 0) + np.repeat(low - ptr + count, count)
+    begin = np.concatenate([[0], ends[:-1]])[period]
+    both = np.minimum(ends[period], np.repeat(last, count)) - np.maximum(
+        begin, np.repeat(first, count)
+    )
+    data = np.repeat(options.loads[row, option], count) * both
+    at = period + np.repeat(row * ends.size, count)
+    by_option = np.concatenate([[0], ptr])[np.searchsorted(option, np.arange(len(options) + 1))]
+    return sparse.csc_matrix((data, at, by_option), (rows * ends.size, len(options)))
+
+
+def corners(options: Options, room: Ints) -> Ints:
+    """Return the slots after which the capacity has to be looked at, so that it holds after all.
+
+    Parameters
+    ----------
+    options : Options
+    room : (rows, K) ints
+        Capacity.
+
+    Notes
+    -----
+    What options take of the first t slots is convex in t but at each Q_o, and capacity is linear
+    but where it changes: in between, both ends being right is enough.
+
+    Examples
+    --------
+    >>> queue = Queue(gpus=np.array([2]), work=np.array([600]), ptr=np.array([0, 1]),
+    ...               split_speed=np.array([10**6]), deadline=np.array([3000]),
+    ...               value=np.array([100.0]), cost=np.zeros(1, int),
+    ...               phase=np.zeros(1, int), kind=np.zeros(1, int))
+    >>> corners(options_of(queue, sizes=[2]), np.array([[1, 2, 2, 2, 2]]))
+    array([1, 5])
+    """
+    changes = np.flatnonzero(np.diff(room, axis=1).any(axis=0)) + 1
+    return np.union1d(changes, options.within)
+
+
+def used(options: Options, z: Floats | Ints, rows: int, slots: int) -> Any:
+    """Return what the first t slots have to give, t = 1, ..., `slots`: (rows, slots).
+
+    Parameters
+    ----------
+    options : Options
+    z : (n,) floats or ints
+        How much of each option.
+    rows, slots : int
+
+    Examples
+    --------
+    >>> queue = Queue(gpus=np.array([2]), work=np.array([600]), ptr=np.array([0, 1]),
+    ...               split_speed=np.array([10**6]), deadline=np.array([1200]),
+    ...               value=np.array([100.0]), cost=np.zeros(1, int),
+    ...               phase=np.zeros(1, int), kind=np.zeros(1, int))
+    >>> used(options_of(queue, sizes=[2]), np.array([1]), rows=1, slots=3)
+    array([[0, 2, 2]])
+    """
+    weights = options.loads[:rows] * z
+    steps = np.zeros((rows, slots + 1), dtype=weights.dtype)
+    for row, weight in zip(steps, weights, strict=True):
+        np.add.at(row, options.within - options.needed, weight)
+        np.subtract.at(row, options.within, weight)
+    return steps.cumsum(axis=1)[:, :slots].cumsum(axis=1)
 
 
 def checked_capacity(options: Options, capacity: ArrayLike) -> Ints:

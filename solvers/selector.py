@@ -1,0 +1,802 @@
+"""Which options to choose: linear program, rounding with an exact test, and a bound by prices.
+
+Source: the compact form of UniSched's selector (`formulations.unisched_compact`). Steps:
+
+1. By density: options by falling V / (a L), smaller a first among equals, then as they stand. One
+   is taken if all that is taken then fits (the prefix test, in integers); an option of a job that
+   has one already replaces it if it is worth more.
+2. The linear program, from the basis of the last cycle moved by the slots that have passed, or from
+   the basis that step 1 is. Few slots matter: capacity is looked at after some of them only, and
+   after those that the solution breaks, until it breaks none.
+3. Step 1 again, with the options first that the linear program takes in full.
+4. Prices: the dual values, one for every row and slot. For any prices p >= 0 nobody gets more than
+
+       sum_k p_k C_k + sum_jobs max(0, max_o V_o - a_o (sum of the L_o smallest p_k, k < Q_o)),
+
+   which is summed in integers. It is an upper bound whatever the solver's tolerances.
+5. If asked for: the options that this bound and the value in hand do not exclude go to branch and
+   bound, in a process that is stopped when the time is over (`.mip_worker`).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import highspy
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from ..formulations.unisched_compact import (
+    Blocks,
+    Options,
+    checked_capacity,
+    compact,
+    corners,
+    used,
+)
+from ._compiled import compiled
+from .mip_worker import MipWorker, Program
+from .result import Bound, Stop
+
+__all__ = ["Prices", "Selection", "Selector", "by_density", "reference_by_density"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+_STATUS = [highspy.HighsBasisStatus(i) for i in range(5)]
+_LOWER, _BASIC, _UPPER = (
+    int(highspy.HighsBasisStatus.kLower),
+    int(highspy.HighsBasisStatus.kBasic),
+    int(highspy.HighsBasisStatus.kUpper),
+)
+#: options that the linear program takes so far are taken in full
+FULL = 1 - 1e-6
+#: first slots after which the capacity is looked at grow by this factor
+GROWTH = 1.15
+#: linear programs a cycle, at most; what is then still broken is cut off by rounding
+ROUNDS = 30
+#: what a solution may take too much of, as a share of what there is
+TOLERANCE = 1e-9
+
+
+# --- prices --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prices:
+    """A price for every row of capacity and slot, as integers that fall from slot to slot.
+
+    Parameters
+    ----------
+    numerator : (rows, K) ints
+    scale : int
+        What they are divided by, a power of two.
+
+    Examples
+    --------
+    >>> Prices.of(np.array([[0.5, 0.25]]), largest=100.0).scale
+    1099511627776
+    """
+
+    numerator: Ints
+    scale: int
+
+    @classmethod
+    def of(cls, prices: Floats, *, largest: float) -> Prices:
+        """Round prices so that sums of them, and of values, are exact in 64 bits.
+
+        Parameters
+        ----------
+        prices : (rows, K) floats
+            Made to fall, and not to be negative.
+        largest : float
+            No sum is larger.
+        """
+        bits = min(40, 61 - math.ceil(math.log2(max(largest, 1.0))))
+        scale = 1 << max(bits, 0)
+        falling = np.maximum.accumulate(np.maximum(prices, 0.0)[:, ::-1], axis=1)[:, ::-1]
+        return cls(np.rint(falling * scale).astype(np.int64), scale)
+
+    def gains(self, options: Options) -> tuple[Ints, Ints]:
+        """Return what the options cost, and what they are worth rounded down, in units of scale.
+
+        Parameters
+        ----------
+        options : Options
+        """
+        rows = self.numerator.shape[0]
+        sums = np.concatenate(
+            [np.zeros((rows, 1), np.int64), self.numerator.cumsum(axis=1)], axis=1
+        )
+        window = sums[:, options.within] - sums[:, options.within - options.needed]
+        cost: Ints = (options.loads[:rows] * window).sum(axis=0)
+        return cost, np.floor(options.value * self.scale).astype(np.int64)
+
+    def bound(self, options: Options, room: Ints) -> Fraction:
+        """Return what these prices prove, exactly.
+
+        Parameters
+        ----------
+        options : Options
+        room : (rows, K) ints
+        """
+        cost, worth = self.gains(options)
+        best = np.zeros(int(options.job.max(initial=-1)) + 1, dtype=np.int64)
+        whole = worth == options.value * self.scale
+        np.maximum.at(best, options.job[whole], (worth - cost)[whole])
+        total = Fraction(int((self.numerator * room).sum()) + int(best.sum()))
+        more: dict[int, Fraction] = {}
+        for o in np.flatnonzero(~whole & (worth + 1 > cost)).tolist():
+            j = int(options.job[o])
+            gain = Fraction(float(options.value[o])) * self.scale - int(cost[o])
+            more[j] = max(gain, more.get(j, Fraction(int(best[j]))))
+        total += sum((gain - int(best[j]) for j, gain in more.items()), Fraction(0))
+        return total / self.scale
+
+
+def floor_to_step(value: Fraction, values: Floats) -> Fraction:
+    """Return the largest sum of `values` that is not above `value`, as far as divisors tell.
+
+    Parameters
+    ----------
+    value : Fraction
+    values : (n,) floats
+        If all are integers, so are their sums, and multiples of the greatest common divisor.
+
+    Examples
+    --------
+    >>> floor_to_step(Fraction(1999, 10), np.array([100.0, 50.0]))
+    Fraction(150, 1)
+    """
+    if not values.size or (values != np.rint(values)).any():
+        return value
+    step = int(np.gcd.reduce(values.astype(np.int64)))
+    return Fraction(value // step * step) if step else value
+
+
+# --- by density, with the exact test -------------------------------------------------------------
+
+
+def by_density(
+    options: Options, capacity: ArrayLike, first: Bools | None = None, *, machine: bool = True
+) -> Ints:
+    """Return options that fit together, by falling V / (a L): positions, rising.
+
+    Parameters
+    ----------
+    options : Options
+    capacity : (K,) or (rows, K) ints
+    first : (n,) bools, optional
+        Options that come before all others.
+    machine : bool
+        Run the compiled twin of :func:`reference_by_density`.
+
+    Notes
+    -----
+    Ties: smaller a, then the position. O(n log n + n rows K).
+
+    Examples
+    --------
+    >>> from gangsched.formulations.unisched_compact import Queue, options_of
+    >>> queue = Queue(gpus=np.array([2, 1]), work=np.array([600, 1200]), ptr=np.array([0, 1, 2]),
+    ...               split_speed=np.array([10**6] * 2), deadline=np.array([1200, 1200]),
+    ...               value=np.array([100.0, 80.0]), cost=np.zeros(2, int),
+    ...               phase=np.zeros(2, int), kind=np.zeros(2, int))
+    >>> by_density(options_of(queue, sizes=[2]), [1, 2])
+    array([0])
+    """
+    room = checked_capacity(options, capacity)
+    dense = options.value / (options.gpus * options.needed)
+    before = np.zeros(len(options), dtype=bool) if first is None else first
+    order = np.lexsort((options.gpus, -dense, ~before))
+    run = _by_density if machine else reference_by_density
+    loads = np.ascontiguousarray(options.loads[: room.shape[0]])
+    holder = run(
+        order,
+        options.job,
+        loads,
+        options.needed,
+        options.within,
+        options.value,
+        room.cumsum(axis=1),
+        int(options.job.max(initial=-1)) + 1,
+    )
+    return np.sort(holder[holder >= 0])
+
+
+def reference_by_density(
+    order: Ints,
+    job: Ints,
+    loads: Ints,
+    needed: Ints,
+    within: Ints,
+    value: Floats,
+    left: Ints,
+    jobs: int,
+) -> Ints:
+    """Take options in the order given, each if all that is taken fits, and return those by job.
+
+    Parameters
+    ----------
+    order : (n,) ints
+    job, needed, within : (n,) ints
+    loads : (rows, n) ints
+    value : (n,) floats
+    left : (rows, K) ints
+        What the first t slots have, t = 1, ..., K.
+    jobs : int
+
+    Returns
+    -------
+    (jobs,) ints
+        The option of each job, or -1.
+    """
+    left = left.copy()
+    holder = np.full(jobs, -1)
+    slots = np.arange(1, left.shape[1] + 1)
+
+    def use(o: int) -> Any:
+        return loads[:, o, None] * np.maximum(0, needed[o] - np.maximum(0, within[o] - slots))
+
+    for o in order:
+        held = holder[job[o]]
+        if held >= 0 and value[held] >= value[o]:
+            continue
+        more = use(o) - (use(held) if held >= 0 else 0)
+        if (more <= left).all():
+            left -= more
+            holder[job[o]] = o
+    return holder
+
+
+def _by_density_loops(
+    order: Ints,
+    job: Ints,
+    loads: Ints,
+    needed: Ints,
+    within: Ints,
+    value: Floats,
+    left: Ints,
+    jobs: int,
+) -> Ints:
+    """:func:`reference_by_density` without arrays in between."""
+    left = left.copy()
+    rows, slots = left.shape
+    holder = np.full(jobs, -1)
+    for o in order:
+        held = holder[job[o]]
+        if held >= 0 and value[held] >= value[o]:
+            continue
+        begin = within[o] - needed[o]
+        if held >= 0:
+            begin = min(begin, within[held] - needed[held])
+        fits = True
+        for r in range(rows):
+            for t in range(begin + 1, slots + 1):
+                more = loads[r, o] * max(0, needed[o] - max(0, within[o] - t))
+                if held >= 0:
+                    more -= loads[r, held] * max(0, needed[held] - max(0, within[held] - t))
+                if more > left[r, t - 1]:
+                    fits = False
+                    break
+            if not fits:
+                break
+        if not fits:
+            continue
+        for r in range(rows):
+            for t in range(begin + 1, slots + 1):
+                more = loads[r, o] * max(0, needed[o] - max(0, within[o] - t))
+                if held >= 0:
+                    more -= loads[r, held] * max(0, needed[held] - max(0, within[held] - t))
+                left[r, t - 1] -= more
+        holder[job[o]] = o
+    return holder
+
+
+_by_density = compiled(_by_density_loops)
+
+
+# --- the linear program --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class _Basis:
+    """A simplex basis by what its columns and rows stand for, not by where they are."""
+
+    options: Ints  # codes, rising
+    of_options: Ints  # statuses
+    jobs: Ints
+    of_jobs: Ints
+    ends: Ints
+    of_left: Ints  # statuses of s, (rows, periods)
+    of_periods: Ints
+
+    def moved(self, slots: int) -> _Basis:
+        """The basis as the slots are counted later."""
+        stay = self.ends > slots
+        return replace(
+            self,
+            ends=self.ends[stay] - slots,
+            of_left=self.of_left[:, stay],
+            of_periods=self.of_periods[:, stay],
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class _Names:
+    """What columns and rows of one linear program stand for."""
+
+    options: Ints
+    jobs: Ints
+    ends: Ints
+    rows: int
+
+    @classmethod
+    def of(cls, options: Options, keys: Ints, ends: Ints, rows: int) -> _Names:
+        own = keys[options.job]
+        deadlines = int(options.deadline.max(initial=0)) + 2
+        codes = (own * (1 << 20) + options.deadline + 1) * 2 + (options.speed < 1_000_000)
+        assert deadlines < 1 << 20
+        new = np.diff(options.job, prepend=-1) > 0
+        return cls(options=codes, jobs=own[new], ends=ends, rows=rows)
+
+    def statuses(self, basis: _Basis) -> tuple[Ints, Ints]:
+        """Statuses of columns and rows; what is new is not in the basis but by its slack."""
+        left = np.full((self.rows, self.ends.size), _BASIC)
+        periods = np.full((self.rows, self.ends.size), _LOWER)
+        if basis.of_left.shape[0] == self.rows:
+            for now, then in ((left, basis.of_left), (periods, basis.of_periods)):
+                for r in range(self.rows):
+                    now[r] = _looked_up(self.ends, basis.ends, then[r], now[r])
+        columns = _looked_up(self.options, basis.options, basis.of_options, _LOWER)
+        rows = _looked_up(self.jobs, basis.jobs, basis.of_jobs, _BASIC)
+        return np.concatenate([columns, left.ravel()]), np.concatenate([rows, periods.ravel()])
+
+    def basis(self, columns: Ints, rows: Ints) -> _Basis:
+        """The other way round."""
+        n, j, shape = self.options.size, self.jobs.size, (self.rows, self.ends.size)
+        by_option, by_job = np.argsort(self.options), np.argsort(self.jobs)
+        return _Basis(
+            options=self.options[by_option],
+            of_options=columns[:n][by_option],
+            jobs=self.jobs[by_job],
+            of_jobs=rows[:j][by_job],
+            ends=self.ends,
+            of_left=columns[n:].reshape(shape),
+            of_periods=rows[j:].reshape(shape),
+        )
+
+
+def _looked_up(wanted: Ints, known: Ints, values: Ints, missing: Any) -> Ints:
+    """Values of what is known (rising), and what is missing otherwise."""
+    if not known.size:
+        return np.broadcast_to(np.asarray(missing), wanted.shape).astype(np.int64)
+    at = np.minimum(np.searchsorted(known, wanted), known.size - 1)
+    found: Ints = np.where(known[at] == wanted, values[at], missing)
+    return found
+
+
+def _chosen_basis(names: _Names, options: Options, chosen: Ints) -> tuple[Ints, Ints]:
+    """The basis of a solution that fits: its options, and all other slacks."""
+    columns = np.full(len(options) + names.rows * names.ends.size, _BASIC)
+    columns[: len(options)] = _LOWER
+    columns[chosen] = _BASIC
+    new = np.diff(options.job, prepend=-1) > 0
+    rows = np.full(names.jobs.size + names.rows * names.ends.size, _LOWER)
+    rows[: names.jobs.size] = _BASIC
+    rows[(np.cumsum(new) - 1)[chosen]] = _UPPER
+    return columns, rows
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class _Relaxed:
+    """What came out of the linear program, as far as it came."""
+
+    z: Floats
+    prices: Floats  # (rows, K)
+    iterations: int
+    rounds: int
+    solved: bool
+
+
+def _highs() -> Any:
+    highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    for option, value in {"output_flag": False, "presolve": "off", "threads": 1}.items():
+        highs.setOptionValue(option, value)
+    return highs
+
+
+def _passed(blocks: Blocks) -> Any:
+    """The blocks as HiGHS takes them."""
+    lp, size = highspy.HighsLp(), blocks.C.size
+    jobs, n = blocks.J.shape
+    unit = sparse.identity(size, format="csc", dtype=np.int64)
+    matrix = sparse.bmat([[blocks.J, None], [blocks.D, unit - blocks.S]], format="csc")
+    supply = blocks.C.astype(float)
+    lp.num_row_, lp.num_col_ = matrix.shape
+    lp.sense_ = highspy.ObjSense.kMaximize
+    lp.col_cost_ = np.concatenate([blocks.V, np.zeros(size)])
+    lp.col_lower_, lp.col_upper_ = np.zeros(n + size), np.full(n + size, np.inf)
+    lp.row_lower_ = np.concatenate([np.full(jobs, -np.inf), supply])
+    lp.row_upper_ = np.concatenate([np.ones(jobs), supply])
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    lp.a_matrix_.start_, lp.a_matrix_.index_ = matrix.indptr, matrix.indices
+    lp.a_matrix_.value_ = matrix.data.astype(float)
+    return lp
+
+
+def _broken_ends(over: Floats, ends: Ints) -> Ints:
+    """In every period that is broken within, the slot after which it is most."""
+    period = np.searchsorted(ends, np.arange(1, over.size + 1))
+    worst: Ints = np.lexsort((-over, period))
+    first: Ints = worst[np.diff(period[worst], prepend=-1) > 0]
+    return first[over[first] > TOLERANCE] + 1
+
+
+# --- the selector --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Selection:
+    """What is chosen, and what could be at most.
+
+    Parameters
+    ----------
+    chosen : (m,) ints
+        Positions of options, rising; at most one of a job.
+    value : float
+        What they are worth together.
+    bound : Bound
+        What no other choice can exceed, nor any schedule of these options.
+    prices : Prices
+        From which the bound follows.
+    stop : Stop
+        PROVEN where value and bound are equal, TIME_LIMIT, or COMPLETED.
+    iterations : int
+        Of the simplex method.
+    rounds : int
+        Linear programs.
+    """
+
+    chosen: Ints
+    value: float
+    bound: Bound
+    prices: Prices
+    stop: Stop
+    iterations: int
+    rounds: int
+
+
+class Selector:
+    """Chooses options cycle after cycle; each begins where the last one ended.
+
+    Parameters
+    ----------
+    warm : bool
+        Begin with the basis of the last cycle.
+
+    Notes
+    -----
+    Guarantee: what is chosen fits in the sense of the compact form; the bound is proven by prices
+    in integers. With `exact` and without a limit the choice is optimal for that form, up to the
+    tolerances of HiGHS, and its bound may be a claim of the solver ("branch and bound").
+
+    Examples
+    --------
+    Two GPUs for one slot and one for two, on one GPU and then two:
+
+    >>> from gangsched.formulations.unisched_compact import Queue, options_of
+    >>> queue = Queue(gpus=np.array([2, 1]), work=np.array([600, 1200]), ptr=np.array([0, 1, 2]),
+    ...               split_speed=np.array([10**6] * 2), deadline=np.array([1200, 1200]),
+    ...               value=np.array([100.0, 80.0]), cost=np.zeros(2, int),
+    ...               phase=np.zeros(2, int), kind=np.zeros(2, int))
+    >>> selection = Selector().select(options_of(queue, sizes=[2]), [1, 2])
+    >>> selection.chosen, selection.value, selection.bound.value
+    (array([0]), 100.0, 140)
+    """
+
+    def __init__(self, *, warm: bool = True) -> None:
+        self._warm = warm
+        self._basis: _Basis | None = None
+        self._worker = MipWorker()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # a process does not pickle; another one starts when it is needed
+        return {"_warm": self._warm, "_basis": self._basis}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._worker = MipWorker()
+
+    def select(
+        self,
+        options: Options,
+        capacity: ArrayLike,
+        *,
+        keys: ArrayLike | None = None,
+        shift: int = 1,
+        time_limit: float | None = None,
+        exact: bool = False,
+    ) -> Selection:
+        """Choose options of one cycle.
+
+        Parameters
+        ----------
+        options : Options
+        capacity : (K,) or (rows, K) ints
+            Not falling from slot to slot.
+        keys : (jobs,) ints, optional
+            What the job at each position of the queue is called in all cycles. Without them the
+            cycle neither begins with the last basis nor leaves one.
+        shift : int
+            Slots since the last cycle.
+        time_limit : float, optional
+            Seconds. What was found until then is returned; a choice may then depend on the machine.
+        exact : bool
+            Go on with branch and bound.
+
+        Raises
+        ------
+        ValueError
+            If the capacity is too short, falls, or is negative.
+        """
+        end = math.inf if time_limit is None else time.perf_counter() + time_limit
+        room = checked_capacity(options, capacity)
+        greedy = by_density(options, room)
+        names = None if keys is None else np.asarray(keys, dtype=np.int64)
+        relaxed = self._relaxed(options, room, greedy, names, shift, end)
+        chosen = by_density(options, room, relaxed.z >= FULL)
+        chosen = max((chosen, greedy), key=lambda c: float(options.value[c].sum()))
+        prices = _best_prices(options, room, relaxed.prices)
+        bound = price_bound(options, room, prices, options.value)
+        if exact and _value(options, chosen) < bound.value:
+            chosen, bound = self._finish(options, room, chosen, prices, bound, end)
+        value = _value(options, chosen)
+        timed = not relaxed.solved or (exact and value < bound.value)
+        stop = Stop.TIME_LIMIT if timed else Stop.COMPLETED
+        return Selection(
+            chosen=chosen,
+            value=value,
+            bound=bound,
+            prices=prices,
+            stop=Stop.PROVEN if value == bound.value else stop,
+            iterations=relaxed.iterations,
+            rounds=relaxed.rounds,
+        )
+
+    def _relaxed(
+        self,
+        options: Options,
+        room: Ints,
+        greedy: Ints,
+        keys: Ints | None,
+        shift: int,
+        end: float,
+    ) -> _Relaxed:
+        """Solve the linear program, with few slots first."""
+        rows, slots = room.shape
+        ends = _first_ends(room)
+        basis = None
+        if self._warm and keys is not None and self._basis is not None:
+            basis = self._basis.moved(shift)
+            ends = _first_ends(room, basis.ends)
+        found = _Relaxed(
+            z=np.zeros(len(options)),
+            prices=np.zeros(room.shape),
+            iterations=0,
+            rounds=0,
+            solved=not len(options),
+        )
+        if not len(options):
+            return found
+        own = np.arange(int(options.job.max()) + 1) if keys is None else keys
+        supply = room.cumsum(axis=1)
+        highs = _highs()
+        for _ in range(ROUNDS):
+            names = _Names.of(options, own, ends, rows)
+            crash = basis is None
+            start = (
+                _chosen_basis(names, options, greedy) if basis is None else names.statuses(basis)
+            )
+            found, basis = _solved(highs, options, room, names, start, found, end, crash)
+            if basis is None:
+                return found
+            over = (used(options, found.z, rows, slots) - supply) / np.maximum(supply, 1)
+            more = [_broken_ends(o, ends) for o in over]
+            longer = np.union1d(ends, np.concatenate(more))
+            if longer.size == ends.size:
+                break
+            ends = longer
+        if keys is not None:
+            self._basis = basis
+        return found
+
+    def _finish(
+        self,
+        options: Options,
+        room: Ints,
+        chosen: Ints,
+        prices: Prices,
+        bound: Bound,
+        end: float,
+    ) -> tuple[Ints, Bound]:
+        """Branch and bound over what the prices do not exclude."""
+        value = _value(options, chosen)
+        cost, _ = prices.gains(options)
+        gain = options.value - cost / prices.scale
+        best = np.zeros(int(options.job.max()) + 1)
+        np.maximum.at(best, options.job, gain)
+        reach = float(prices.bound(options, room)) - best[options.job] + gain
+        stays = reach > value * (1 + 1e-9) + 1e-9
+        stays[chosen] = True
+        at = np.flatnonzero(stays)
+        few = options.take(at)
+        program = _program(few, room[:, : few.slots], np.isin(at, chosen))
+        limit = 1e6 if end == math.inf else end - time.perf_counter()
+        if limit <= 0:
+            return chosen, bound
+        answer = self._worker.solve(program, time_limit=limit)
+        if answer.x is not None:
+            z = answer.x[: at.size] > 0.5
+            fits = by_density(options, room, np.isin(np.arange(len(options)), at[z]))
+            chosen = max((chosen, fits), key=lambda c: float(options.value[c].sum()))
+        value = _value(options, chosen)
+        if answer.bound < math.inf:
+            limit_value = Fraction(max(answer.bound, value))
+            claim = float(floor_to_step(limit_value + Fraction(1, 10**6), options.value))
+            if answer.proven and claim - value <= 1e-5:
+                claim = value  # within the tolerance to which HiGHS proves
+            if claim < bound.value:
+                bound = Bound(_plain_number(max(claim, value)), "branch and bound")
+        return chosen, bound
+
+
+def _value(options: Options, chosen: Ints) -> float:
+    return math.fsum(options.value[chosen].tolist())
+
+
+def _plain_number(value: float) -> float:
+    return int(value) if value == int(value) else value
+
+
+def price_bound(
+    options: Options, capacity: ArrayLike, prices: Prices, values: Floats, rows: Ints | None = None
+) -> Bound:
+    """Return the bound that prices prove, with its certificate.
+
+    Parameters
+    ----------
+    options : Options
+    capacity : (K,) or (rows, K) ints
+    prices : Prices
+    values : (n,) floats
+        All that jobs can be worth: integral ones add up to multiples of their common divisor.
+    rows : (rows, GPUs) ints, optional
+        What a gang of 1, 2, ... GPUs takes of each row; one row that counts GPUs if not given.
+    """
+    proven = prices.bound(options, checked_capacity(options, capacity))
+    certificate = {
+        "kind": "lease prices",
+        "prices": prices.numerator.tolist(),
+        "scale": prices.scale,
+    }
+    if rows is not None:
+        certificate["rows"] = rows.tolist()
+    return Bound(_plain_number(float(floor_to_step(proven, values))), "lp dual", certificate)
+
+
+def one_price(options: Options, capacity: ArrayLike) -> Prices:
+    """Return the one price of a GPU, in all slots, that proves most.
+
+    Parameters
+    ----------
+    options : Options
+    capacity : (K,) or (rows, K) ints
+        The first row, which counts GPUs, is used.
+
+    Notes
+    -----
+    What a price proves is convex in it: golden section, 60 evaluations of O(n).
+    """
+    room = checked_capacity(options, capacity)[:1]
+    leases = options.gpus * options.needed
+
+    def proven(price: float) -> float:
+        best = np.zeros(int(options.job.max(initial=-1)) + 1)
+        np.maximum.at(best, options.job, options.value - price * leases)
+        return price * float(room.sum()) + float(best.sum())
+
+    low, high = 0.0, float((options.value / leases).max(initial=0.0))
+    ratio = (math.sqrt(5) - 1) / 2
+    for _ in range(60):
+        left, right = high - ratio * (high - low), low + ratio * (high - low)
+        low, high = (low, right) if proven(left) <= proven(right) else (left, high)
+    return _best_prices(options, room, np.full(room.shape, (low + high) / 2))
+
+
+def _best_prices(options: Options, room: Ints, duals: Floats) -> Prices:
+    """The duals, or no prices at all, if these prove more."""
+    loads = options.loads[: room.shape[0]].max(axis=1, initial=0)
+    sums = np.abs(duals).sum(axis=1)
+    largest = float(loads @ sums + room.max(axis=1, initial=0) @ sums + options.value.sum())
+    tried = [Prices.of(duals * factor, largest=largest) for factor in (1.0, 0.0)]
+    return min(tried, key=lambda prices: prices.bound(options, room))
+
+
+def _first_ends(room: Ints, known: Ints | None = None) -> Ints:
+    """Slots after which the capacity is looked at in the beginning."""
+    slots = room.shape[1]
+    changes = np.flatnonzero(np.diff(room, axis=1).any(axis=0)) + 1
+    if known is None:
+        steps = np.ceil(GROWTH ** np.arange(math.ceil(math.log(max(slots, 1), GROWTH)) + 1))
+        known = steps.astype(np.int64)
+    ends: Ints = np.unique(np.concatenate([known, changes, [slots]]))
+    inside: Ints = ends[(ends >= 1) & (ends <= slots)]
+    return inside
+
+
+def _solved(
+    highs: Any,
+    options: Options,
+    room: Ints,
+    names: _Names,
+    start: tuple[Ints, Ints],
+    before: _Relaxed,
+    end: float,
+    crash: bool,
+) -> tuple[_Relaxed, _Basis | None]:
+    """One linear program; no basis where the time was over before it was solved."""
+    left = end - time.perf_counter()
+    if left <= 0:
+        return before, None
+    highs.passModel(_passed(compact(options, room, names.ends)))
+    basis = highspy.HighsBasis()
+    basis.valid = basis.alien = True
+    basis.col_status = [_STATUS[status] for status in start[0].tolist()]
+    basis.row_status = [_STATUS[status] for status in start[1].tolist()]
+    highs.setBasis(basis)
+    highs.setOptionValue("simplex_strategy", 4 if crash else 1)
+    highs.setOptionValue("time_limit", highs.getRunTime() + min(left, 1e6))
+    highs.run()
+    solution, info = highs.getSolution(), highs.getInfo()
+    solved = highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
+    duals = np.array(solution.row_dual)[names.jobs.size :].reshape(names.rows, -1)
+    lengths = np.diff(names.ends, prepend=0)
+    found = _Relaxed(
+        z=np.array(solution.col_value)[: len(options)] if solved else before.z,
+        prices=np.repeat(duals, lengths, axis=1) if solved or not before.rounds else before.prices,
+        iterations=before.iterations + max(int(info.simplex_iteration_count), 0),
+        rounds=before.rounds + 1,
+        solved=solved,
+    )
+    if not solved:
+        return found, None
+    basis = highs.getBasis()
+    columns = np.array([int(status) for status in basis.col_status])
+    rows = np.array([int(status) for status in basis.row_status])
+    return found, names.basis(columns, rows)
+
+
+def _program(options: Options, room: Ints, start: Bools) -> Program:
+    """The mixed-integer program of some options, every slot that matters looked at."""
+    blocks = compact(options, room, corners(options, room))
+    lp = _passed(blocks)
+    z = start.astype(float)
+    return Program(
+        cost=np.array(lp.col_cost_),
+        matrix=(
+            np.array(lp.a_matrix_.start_),
+            np.array(lp.a_matrix_.index_),
+            np.array(lp.a_matrix_.value_),
+        ),
+        lower=np.array(lp.row_lower_),
+        upper=np.array(lp.row_upper_),
+        binary=len(options),
+        start=np.concatenate([z, blocks.left(z)]),
+    )
