@@ -24,7 +24,9 @@ from ..formulations.ltgf import Ltgf
 from ..formulations.ltgf_fluid import LtgfFluid
 from ..formulations.rar_ddls import RarDdls
 from ..instances.model import FULL_SPEED, DeadlineJob
+from ..formulations.unisched import UniSched
 from ..solvers.result import Bound
+from .unisched_certificates import lease_prices
 
 __all__ = ["InvalidCertificate", "NoCertificate", "verify_bound"]
 
