@@ -26,6 +26,8 @@ from gangsched.analysis import metrics, run_plots
 from gangsched.analysis.certificates import verify_bound
 from gangsched.analysis.run_io import load_run
 from gangsched.formulations.completion_time import CompletionTime
+from gangsched.formulations.deadline_rewards import DeadlineRewards
+from gangsched.instances.deadlines import testbed_workload
 from gangsched.instances.io import save
 from gangsched.solvers import Bound
 from gangsched.solvers.baselines import Fifo, Srtf
@@ -132,8 +134,8 @@ def drawn(
 @pytest.fixture
 def replay(drawn: Replay, monkeypatch: pytest.MonkeyPatch) -> Replay:
     """The same without pictures in the report, which take most of the time."""
-    for name in ("overview", "user_fairness", "cluster_use"):
-        monkeypatch.setattr(run_plots, name, lambda runs: Figure(figsize=(1, 1)))
+    for name in ("overview", "user_fairness", "cluster_use", "deadlines"):
+        monkeypatch.setattr(run_plots, name, lambda *_, **__: Figure(figsize=(1, 1)))
     return drawn
 
 
@@ -681,3 +683,71 @@ def test_a_wrong_number_on_a_page_is_seen() -> None:
     )
     assert UPDATE["timeless"](same) == UPDATE["timeless"](page)
     assert UPDATE["timeless"](other) != UPDATE["timeless"](page)
+
+
+# --- deadlines -----------------------------------------------------------------------------------
+
+SMALL = ("T40", "--reader", "scenario", "--nodes", 2, "--gpus-per-node", 4)
+
+
+def test_deadlines_have_a_table(replay: Replay) -> None:
+    code, out, _ = replay(*SMALL, *TWO, "--json", "out.json", "--seed", 3)
+    assert code == 0
+    instance = Instance(
+        Cluster.uniform(nodes=2, gpus_per_node=4), testbed_workload(40, seed=3).jobs
+    )
+    data = json.loads(Path("out.json").read_text())
+    bound = data["bounds"]["reward"]
+    able = [job for job in instance.jobs if job.gpus <= 8]
+    problem = DeadlineRewards(Instance(instance.cluster, able))
+    verify_bound(problem, Bound(bound["value"], bound["method"], bound["certificate"]))
+    for name, policy in (("fifo", Fifo()), ("srtf", Srtf())):
+        reject = [j for j, job in enumerate(instance.jobs) if job.gpus > 8]
+        run = drive(instance, policy, reject=reject)
+        won = metrics.deadline_summary(run, instance)
+        row = next(line.split() for line in out.splitlines() if line.startswith(name))
+        assert row[1] == f"{won['weighted_miss']:.1%}"
+        assert row[2] == f"{won['reward']:,.10g}"
+        exact = Fraction(bound["value"]) / Fraction(won["reward"])
+        assert float(row[3]) - Fraction(1, 10**4) < exact <= Fraction(row[3])
+    assert f"≤ {bound['value']:,.10g}" in out
+    assert "Gao et al. 2024" in out
+    assert "weighted deadline miss rate" in Path("replay.html").read_text()
+
+
+def test_a_trace_without_deadlines_has_no_such_table(replay: Replay) -> None:
+    code, out, _ = replay(*TRACE, "--policies", "fifo")
+    assert code == 0
+    assert "deadline" not in out
+
+
+def test_a_scenario_brings_its_cluster(replay: Replay) -> None:
+    assert (
+        "T[9]: 9 jobs on 16 nodes, 64 GPUs"
+        in replay("T[9]", "--reader", "scenario", "--policies", "fifo")[1]
+    )
+    family = ("--reader", "scenario", "--policies", "fifo", "--reader-option", "jobs=30")
+    for name in ("H_SLO", "p_mix1"):
+        _, out, _ = replay(name, *family, "--first", 4)
+        assert f"{name}: 4 jobs on 120 nodes, 960 GPUs" in out
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("X1",), "scenario 'X1' is not one of T<jobs>, H_SLO"),
+        (("T0",), "scenario T0: it has no jobs"),
+        (("T9", "--from", "0"), "--from does not go with --reader scenario"),
+        (("T9", "--weights", "equal"), "--weights does not go with --reader scenario"),
+        (("T9", "--nodes", "2"), "give --nodes and --gpus-per-node"),
+        (("T9", "--reader-option", "jobs=3"), "--reader-option: scenario 'T9' takes none"),
+        (("H_SLO", "--reader-option", "sizes=3"), "'sizes=3' is not one of jobs=, days=, density="),
+        (("H_SLO", "--reader-option", "jobs=x"), "--reader-option: jobs='x' is not a number"),
+    ],
+)
+def test_a_scenario_that_cannot_be_is_told(
+    replay: Replay, args: tuple[str, ...], message: str
+) -> None:
+    code, _, err = replay(*args, "--reader", "scenario", "--policies", "fifo")
+    assert code == 2
+    assert message in " ".join(err.split())

@@ -17,7 +17,7 @@ from matplotlib.text import Text
 
 from gangsched.analysis import metrics, plots, run_plots
 from gangsched.analysis.run import Run
-from gangsched.instances import Job, Segment, User
+from gangsched.instances import Cluster, DeadlineJob, Instance, Job, Segment, User
 from run_builder import random_run, run_of
 
 PICTURES: list[Callable[[Any], Figure]] = [
@@ -32,6 +32,20 @@ JOBS = [
     Job(id=f"j{i}", gpus=1 + i % 4, user=USERS[i % 2].id, release=7 * i, work=30 + i)
     for i in range(12)
 ]
+#: the same with deadlines, strict and soft
+DUE = Instance(
+    Cluster.of_sizes([4]),
+    [
+        DeadlineJob(
+            id=job.id,
+            gpus=job.gpus,
+            release=job.release,
+            work=job.work,
+            rewards=[(200, 100), (400, 40)][: 1 + i % 2],
+        )
+        for i, job in enumerate(JOBS)
+    ],
+)
 
 
 @cache
@@ -54,6 +68,10 @@ def stretched(run: Run, scale: int) -> Run:
     return replace(run, records=replace(book, **times), schedule=plan, rules=rules, now=now)
 
 
+def deadlines(runs: dict[str, Run]) -> Figure:
+    return run_plots.deadlines(runs, DUE, bound=850)
+
+
 def words(figure: Figure) -> str:
     return " ".join(re.findall(r">([^<]+)</text>", plots.to_svg(figure)))
 
@@ -61,7 +79,7 @@ def words(figure: Figure) -> str:
 # --- every picture -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("picture", PICTURES)
+@pytest.mark.parametrize("picture", [*PICTURES, deadlines])
 @pytest.mark.parametrize(("count", "scale"), [(1, 1), (2, 3_600), (4, 50_000), (12, 7_000)])
 def test_no_text_touches_another(picture: Callable[[Any], Figure], count: int, scale: int) -> None:
     figure = picture(many(count, scale=scale))
