@@ -23,8 +23,8 @@ from ..formulations.deadline_rewards import DeadlineRewards
 from ..formulations.ltgf import Ltgf
 from ..formulations.ltgf_fluid import LtgfFluid
 from ..formulations.rar_ddls import RarDdls
-from ..instances.model import FULL_SPEED, DeadlineJob
 from ..formulations.unisched import UniSched
+from ..instances.model import FULL_SPEED, DeadlineJob
 from ..solvers.result import Bound
 from .unisched_certificates import lease_prices
 
