@@ -43,7 +43,14 @@ from ._compiled import compiled
 from .mip_worker import MipWorker, Program
 from .result import Bound, Stop
 
-__all__ = ["Prices", "Selection", "Selector", "by_density", "reference_by_density"]
+__all__ = [
+    "Prices",
+    "Selection",
+    "Selector",
+    "by_density",
+    "by_release",
+    "reference_by_density",
+]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -191,10 +198,29 @@ def by_density(
     >>> by_density(options_of(queue, sizes=[2]), [1, 2])
     array([0])
     """
-    room = checked_capacity(options, capacity)
     dense = options.value / (options.gpus * options.needed)
     before = np.zeros(len(options), dtype=bool) if first is None else first
     order = np.lexsort((options.gpus, -dense, ~before))
+    return _taken(order, options, capacity, machine=machine)
+
+
+def by_release(options: Options, capacity: ArrayLike) -> Ints:
+    """Return options that fit together, jobs as they stand in the queue: positions, rising.
+
+    Parameters
+    ----------
+    options : Options
+    capacity : (K,) or (rows, K) ints
+
+    Notes
+    -----
+    No more than feasible: what a job is worth decides only which of its own deadlines comes first.
+    """
+    return _taken(np.lexsort((-options.value, options.job)), options, capacity)
+
+
+def _taken(order: Ints, options: Options, capacity: ArrayLike, *, machine: bool = True) -> Ints:
+    room = checked_capacity(options, capacity)
     run = _by_density if machine else reference_by_density
     loads = np.ascontiguousarray(options.loads[: room.shape[0]])
     holder = run(
