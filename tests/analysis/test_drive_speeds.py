@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from gangsched.analysis.drive import PolicyError, drive
 from gangsched.analysis.run import EventKind, Run
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job
 from gangsched.solvers import Decision, LtgfPolicy, Preempts, State
-from gangsched.solvers.baselines import Fifo, Srtf
+from gangsched.solvers.baselines import Fifo, Srtf, ThemisGreedy, TiresiasL
 from gangsched.solvers.policy import Start
 
 both = pytest.mark.parametrize("engine", ["reference", "compiled"])
@@ -380,3 +381,29 @@ def test_runs_at_random_are_the_same_by_every_way(
 ) -> None:
     policy = Shuffle(seed, cycle, 600, orders, asked, preempts)
     one_run(case, policy, data)
+
+
+def gentle(case: Case) -> Case:
+    """The same where each round makes progress, so that policies that preempt come to an end."""
+    jobs = [
+        replace(
+            job,
+            preemption_cost=min(3, job.preemption_cost) if job.preemption_cost else None,
+            split_speed=max(0.3, job.split_speed),
+        )
+        for job in case.instance.jobs
+    ]
+    return Case(replace(case.instance, jobs=jobs), {**case.rules, "overhead": 1, "spread": True})
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [Fifo(blocking=False), Srtf(), TiresiasL(thresholds=(60, 500)), ThemisGreedy(), LtgfPolicy()],
+    ids=lambda policy: policy.name,
+)
+@settings(max_examples=settings().max_examples // 4)
+@given(case=split_cases(), data=st.data())
+def test_policies_in_machine_code_know_speeds_too(
+    policy: Any, case: Case, data: st.DataObject
+) -> None:
+    one_run(gentle(case), policy, data)
