@@ -976,10 +976,12 @@ class _Slot:
         split = [r for r in requests if r.split]
         if not split:
             return where
-        nodes = Nodes(free, self.size)
-        for job, gpus in where.items():
-            nodes.put(job, gpus)
-        return None if nodes.place(split) else nodes.where
+        left = list(free)
+        for gpus in where.values():
+            for node, n in gpus.items():
+                left[node] -= n
+        nodes = Nodes(left, self.size)
+        return None if nodes.place(split) else {**where, **nodes.where}
 
     def _seats(
         self,
