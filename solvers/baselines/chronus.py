@@ -102,7 +102,7 @@ class Chronus:
     cluster, may use them while they are idle. Among best-effort jobs those that fit by number of
     GPUs, in order, come first, then whoever finds a place. Places are consolidated. GPUs that
     become free within a lease stay idle up to the next best-effort lease. Run times are those that
-    users state by default. Ties by (release, number).
+    users state by default. Ties by (release, number), but for values of the integer program.
 
     Guarantee: none. Accepted jobs can miss their deadlines when estimates are wrong, by the cost of
     suspensions, and where gangs of several sizes find no place; wide best-effort gangs can wait as
@@ -159,8 +159,8 @@ class Chronus:
         """Return who stops, and who starts or is profiled where; nothing between two leases."""
         if not at_cycle(state, self.be_lease):
             return Decision()
-        if not state.running.size:
-            self._answers.clear()  # nobody holds what an earlier answer gave
+        if not (state.starts.any() or state.profiled.any()):
+            self._answers.clear()  # of an earlier run
         board = _Board(state, self.profilers)
         known = board.known(np.concatenate([state.waiting, state.running]))
         known = ranked(state, known)

@@ -64,8 +64,8 @@ class ThreeSigma:
     jobs. It is made at a cycle in which jobs arrived or completed since the last one, and every
     `slot`; in between the last one stands. The linear relaxation, rounded, is taken where
     it is within 1 % of the best; else HiGHS stops at a gap of 1 % or 200 nodes (a time limit would
-    make runs depend on the machine). Then others start for whom the plan leaves room in all slots,
-    those with deadlines by slack first. Ties by (release, number).
+    make runs depend on the machine). Then jobs start that the plan leaves out or puts later, if it
+    has room in all slots, those with deadlines by slack first. Ties by (release, number).
 
     Guarantee: none. Best-effort jobs lose utility as they age, and can starve. A plan counts GPUs:
     a gang that has no consolidated place waits, and so do those that it left no room. Complexity:
@@ -274,15 +274,20 @@ class _Plan:
         most = np.concatenate([self.pressing[:MOST], self.others[:MOST]])
         starts, stops = self._optimum(most, room)
         room = room + self._use(stops).sum(axis=0)
-        for job, row in zip(self._use(most), starts, strict=True):
+        planned = {}
+        for j, job, row in zip(most.tolist(), self._use(most), starts, strict=True):
             for t in np.flatnonzero(row).tolist():
-                room[t:] -= job[: room.size - t]
+                planned[j] = np.concatenate([np.zeros(t), job[: room.size - t]])
+                room = room - planned[j]
         now = most[starts[:, 0]].tolist()
-        planned = set(most[starts.any(axis=1)].tolist())
+        first = set(now)
         for j, job in zip(queue.tolist(), use, strict=True):
-            if j not in planned and job[0] <= room[0] and (job <= room + TOLERANCE).all():
+            if j in first or job[0] > room[0] + TOLERANCE:
+                continue
+            without = room + planned.get(j, 0)
+            if (job <= without + TOLERANCE).all():
                 now.append(j)
-                room = room - job
+                room = without - job
         return now, stops.tolist()
 
     def _optimum(self, jobs: Ints, room: Floats) -> tuple[NDArray[np.bool_], Ints]:

@@ -1,4 +1,4 @@
-"""What holds for every policy for jobs with deadlines: runs keep the rules, by every way to them."""
+"""What holds for every policy for jobs with deadlines: its runs, by every way to them."""
 
 from __future__ import annotations
 
