@@ -144,7 +144,11 @@ def test_gpus_are_worth_more_alone() -> None:
     """
     rows = [(2, 0, 3, [(4, 100)])] * 2
     assert reward_bound(problem_of(2, rows, scaling=0.5)).value == 100
-    assert reward_bound(problem_of(2, rows, scaling=0.5, elastic=True)).value == 200
+    elastic = problem_of(2, rows, scaling=0.5, elastic=True)
+    assert reward_bound(elastic).value == 200
+    # at 1/8 unit both GPUs are worth 1; a job pays 4 GPU seconds, 1/2
+    with pytest.raises(InvalidCertificate, match=r"proves 200"):
+        verify_bound(elastic, Bound(100, "", _certificate([0, 4], [1], scale=8)))
 
 
 def test_many_gpus_are_faster() -> None:
