@@ -53,6 +53,7 @@ from ..instances.model import FULL_SPEED, DeadlineJob, check_real
 from .consolidation import Nodes, Request, assign
 from .estimator import DurationEstimates, Mode
 from .policy import Decision, Phase, Preempts, Rules, Start, State
+from .result import Stop
 from .selector import Selector, by_density, by_release, one_price
 
 __all__ = ["UniSchedPolicy"]
@@ -369,15 +370,21 @@ class UniSchedPolicy:
             return by_density(found.options, capacity)
         worth = self._worth(found.options, capacity)
         at = np.flatnonzero(worth > 0)
+        few = replace(found.options, value=worth).take(at)
         selection = memory.selector.select(
-            replace(found.options, value=worth).take(at),
+            few,
             capacity,
             keys=found.jobs,
             shift=memory.shift,
             time_limit=self.time_limit,
         )
         memory.shift = 0
-        return at[selection.chosen]
+        chosen = selection.chosen
+        if selection.stop is Stop.TIME_LIMIT:  # the cached solution, and what fits beside it
+            before = np.isin(found.jobs[few.job], memory.selected)
+            chosen = by_density(few, capacity, before)
+        memory.selected = found.jobs[few.job[chosen]]
+        return at[chosen]
 
     def _worth(self, options: Options, capacity: Ints) -> NDArray[np.float64]:
         """The reward of each option; with prices, less what its GPU leases could earn otherwise."""
@@ -478,31 +485,29 @@ class UniSchedPolicy:
 
     def _decision(self, state: State, found: Candidates, placed: Mapping[int, Place]) -> Decision:
         """What changes: a running job that keeps its nodes has renewed its lease."""
-        suspend, start = [], []
-        for i, j in enumerate(found.jobs.tolist()):
-            now, then = state.nodes(j), placed.get(i)
-            if now and now != then:
-                suspend.append(j)
-            if then is not None and now != then:
-                new = found.kind[i] == Kind.PROFILER
-                start.append(Start(j, then, sum(then.values()), self.be_lease if new else 0))
+        runs = np.flatnonzero(state.phase[found.jobs] == Phase.RUNNING).tolist()
+        now = {i: state.nodes(int(found.jobs[i])) for i in runs}
+        suspend = [int(found.jobs[i]) for i, nodes in now.items() if placed.get(i) != nodes]
+        start = []
+        for i in sorted(placed):
+            if placed[i] != now.get(i):
+                seconds = self.be_lease if found.kind[i] == Kind.PROFILER else 0
+                gpus = sum(placed[i].values())
+                start.append(Start(int(found.jobs[i]), placed[i], gpus, seconds))
         return Decision(suspend=suspend, start=[*start, *self._static_profilers(state)])
 
     def _static_profilers(self, state: State) -> list[Start]:
         """New jobs on the nodes of the static profiler, first come, first served."""
         if self.profiling != "static":
             return []
-        free = np.where(np.arange(state.free.size) < self.profiler_nodes, state.free, 0)
+        own = Nodes(state.free[: self.profiler_nodes].tolist(), int(state.sizes.max()))
         waiting = state.waiting
         starts = []
         for j in waiting[self._unprofiled(state, waiting)].tolist():
             gpus = min(2, int(state.gpus[j]))
-            nodes = assign([Request(j, gpus, False)], free, state.sizes, held={}).nodes.get(j)
-            if nodes is None:
+            if own.place([Request(j, gpus)]):
                 break
-            for node, taken in nodes.items():
-                free[node] -= taken
-            starts.append(Start(j, nodes, gpus, self.be_lease))
+            starts.append(Start(j, own.where[j], gpus, self.be_lease))
         return starts
 
 
@@ -517,6 +522,7 @@ class _Memory:
     kind: Ints  # by job: SLO or BEST_EFFORT, as of the last SLO cycle
     now: int = -1
     shift: int = 0  # SLO leases since the last linear program
+    selected: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # by it
 
     @classmethod
     def of(
