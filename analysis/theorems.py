@@ -13,11 +13,12 @@ from typing import Any
 from .claim import Claim, Comparison, Row, Verdict, run
 from .ltgf_claims import LTGF
 from .rar_ddls_claims import RAR_DDLS
+from .unisched_claims import UNISCHED
 
 __all__ = ["CLAIMS", "Claim", "Comparison", "Row", "Verdict", "run", "verdicts"]
 
-#: every claim by its id, paper by paper in the papers' order
-CLAIMS: Mapping[str, Claim[Any]] = {claim.id: claim for claim in (*RAR_DDLS, *LTGF)}
+#: every claim by its id, paper by paper
+CLAIMS: Mapping[str, Claim[Any]] = {claim.id: claim for claim in (*RAR_DDLS, *LTGF, *UNISCHED)}
 
 
 def verdicts(

@@ -373,7 +373,10 @@ def _integral(case: Leases, *, additive: bool = False) -> Comparison | None:
     """Whether gangs that pass have no schedule, against no."""
     if not case.passes():
         return None
-    more = max(a for a, _, _ in case.gangs) - 1 if additive else 0
+    largest = max(a for a, _, _ in case.gangs)
+    if not additive and largest > min(case.room):
+        return None
+    more = largest - 1 if additive else 0
     return Comparison(not case.schedule(more), 0)
 
 
@@ -760,7 +763,7 @@ UNISCHED: tuple[Claim[Any], ...] = (
         source="beyond the paper",
         statement="The same for gangs of any sizes.",
         verdict=Verdict.REFUTED,
-        assumptions="C_k does not fall",
+        assumptions="C_k does not fall, and no gang is larger",
         evidence="a knapsack in every lease",
         check=_integral,
         draw=_draw_leases,
@@ -773,7 +776,7 @@ UNISCHED: tuple[Claim[Any], ...] = (
         "every lease.",
         verdict=Verdict.PROVED,
         assumptions="C_k does not fall",
-        evidence="of a basic solution each lease gains at most one gang, in part there before",
+        evidence="rounding as for unrelated machines: a lease gains less than one gang",
         check=partial(_integral, additive=True),
         draw=_draw_passing,
     ),
@@ -799,7 +802,7 @@ UNISCHED: tuple[Claim[Any], ...] = (
         statement="It does if all gangs are of one size.",
         verdict=Verdict.PROVED,
         assumptions="as least-laxity",
-        evidence="exchange of a lease between two gangs",
+        evidence="the prefixes go on to hold after each lease",
         check=_laxity,
         draw=_draw_equal,
     ),
@@ -858,7 +861,7 @@ UNISCHED: tuple[Claim[Any], ...] = (
         statement="It is the mean number of interruptions if every choice of n among m leases is "
         "equally likely.",
         verdict=Verdict.PROVED,
-        evidence="a lease is followed by a gap with probability (m - n) / m at n - 1 places",
+        evidence="a run begins where a lease is chosen and the one before is not",
         check=_counted,
         draw=_draw_spread,
     ),

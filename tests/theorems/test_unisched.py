@@ -219,11 +219,11 @@ def test_a_max_less_one_more_gpus_are_enough(case: Leases) -> None:
 
 
 def test_of_two_gangs_nothing_mixed_is_smaller_than_1_twice_and_2() -> None:
-    """One lease, or at most two GPUs in two, and other pairs of gangs."""
+    """One lease, or at most two GPUs in two, and other pairs of gangs that are not larger."""
     rows = [(a, need, within) for a in (1, 2) for within in (1, 2) for need in range(1, within + 1)]
     wrong = []
     for room in ((1,), (2,), (1, 1), (1, 2), (2, 2)):
-        fitting = [row for row in rows if row[2] <= len(room)]
+        fitting = [row for row in rows if row[2] <= len(room) and row[0] <= min(room)]
         for number in (1, 2):
             for gangs in combinations_with_replacement(fitting, number):
                 case = Leases(room, gangs)
