@@ -385,3 +385,32 @@ def test_wrong_parameters_are_refused(make: Callable[[], Any], message: str) -> 
 def test_every_workload_comes_back_from_a_file(seed: int, family: Any) -> None:
     made = deadline_instance(Instance(NODES, PLAIN.jobs[:30]), family=family, seed=seed)
     assert io.instance_from_dict(io.instance_to_dict(made)) == made
+
+
+def test_the_testbeds_short_jobs_need_grace_to_be_profiled() -> None:
+    """Five minutes of profiling and starts at multiples of ten, each job alone on a cluster."""
+
+    def lost(instance: Instance[DeadlineJob]) -> float:
+        top = won = 0.0
+        for job in instance.jobs:
+            profiled = -(-job.release // 300) * 300 + 300
+            start = -(-profiled // 600) * 600
+            top, won = top + job.top_reward, won + job.reward(start + (job.work or 0))
+        return 1 - won / top
+
+    assert 0.4 < lost(testbed_workload(360, grace=0)) < 0.6
+    assert lost(testbed_workload(360)) < 0.1
+
+
+def test_grace_moves_first_deadlines_later_by_less_than_it_is() -> None:
+    tight, loose = testbed_workload(200, grace=0), testbed_workload(200, grace=600)
+    moved = [
+        b.rewards[0][0] - a.rewards[0][0]
+        for a, b in zip(tight.jobs, loose.jobs, strict=True)
+        if a.rewards
+    ]
+    assert min(moved) >= 0
+    assert 500 < max(moved) < 600
+    assert 250 < sum(moved) / len(moved) < 350
+    with pytest.raises(ValueError, match="grace=-1 is below 0"):
+        testbed_workload(10, grace=-1)
