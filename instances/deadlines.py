@@ -394,9 +394,9 @@ def philly_like_workload(
 
 
 def testbed_workload(
-    jobs: int = 360,
+    jobs: int = 360,  # noqa: PT028
     *,
-    seed: int = 0,
+    seed: int = 0,  # noqa: PT028
     grace: int = GRACE,  # noqa: PT028
 ) -> Instance[DeadlineJob]:
     """Return T[m] of Table III of Gao et al. (2024): m jobs in 8 hours for 64 GPUs.
