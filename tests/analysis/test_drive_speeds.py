@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from driven import Case, Shuffle, one_run, split_cases
 from gangsched.analysis import drive_reference
 from gangsched.analysis.check_run import violations
 from gangsched.analysis.drive import PolicyError, drive
+from gangsched.analysis.drive_core import FRUITLESS
 from gangsched.analysis.run import EventKind, Run
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job
 from gangsched.solvers import Decision, LtgfPolicy, Preempts, State
@@ -165,6 +167,10 @@ def test_in_an_order_a_job_keeps_the_number_of_gpus_that_it_has(engine: Any) -> 
     run, seen = scripted([3], jobs, rounds, engine=engine, until=120)
     assert seen[120]["held_gpus"] == [1, 0, 0]
     assert run.records.starts.tolist() == [2, 1, 0]
+    # what it holds is room for one that comes before it
+    jobs[1] = job("b", 3, 60)
+    run, _ = scripted([3], jobs, rounds, engine=engine, until=120)
+    assert run.records.first.tolist() == [0, 60, -1]
 
 
 @both
@@ -217,6 +223,15 @@ def test_at_the_end_of_a_lease_that_is_a_renewal(engine: Any) -> None:
     run, seen = scripted([2], jobs, rounds, engine=engine, **how)
     assert [seen[now]["preemptible"] for now in (60, 120, 180, 240)] == [[], [0], [], [0]]
     assert run.records.starts.tolist() == [1, 0]
+    ends: dict[int, int] = {}
+
+    class Looking(Script):
+        def next_change(self, state: State) -> None:
+            ends[state.now] = int(state.lease_end[0])
+
+    policy = Looking(rounds, Preempts.LEASE)
+    drive(Instance(Cluster.of_sizes([2]), jobs), policy, lease=120, until=240, engine=engine)
+    assert ends[120] == 240
 
 
 @both
@@ -227,6 +242,19 @@ def test_a_policy_under_which_nothing_goes_on_is_found_out(engine: Any, monkeypa
     jobs = [job(id, 1, 3_000, preemption_cost=901) for id in "ab"]
     with pytest.raises(PolicyError, match=r"'ltgf' lets .* segments in a row end without progress"):
         drive(Instance(Cluster.of_sizes([1]), jobs), LtgfPolicy(), engine=engine)
+
+
+@both
+def test_segments_without_progress_count_until_something_goes_on(engine: Any) -> None:
+    instance = Instance(Cluster.of_sizes([1]), [job("a", 1, 300, preemption_cost=60)])
+    stop, go = Decision(suspend=[0]), start((0, None))
+    rounds = {0: go, 60: stop, 120: go, 180: stop, 240: start(Start(0, profile=60)), 300: go}
+    script = Script({**rounds, 480: stop})
+    for until, fruitless in ((60, 0), (180, 1), (300, 2), (480, 0)):
+        point = drive(instance, script, until=until, engine=engine).checkpoint
+        _, machine = pickle.loads(point.data)
+        counted = machine.fruitless if engine == "reference" else machine.count[FRUITLESS]
+        assert counted == fruitless
 
 
 # --- profiling -----------------------------------------------------------------------------------
@@ -388,7 +416,7 @@ def gentle(case: Case) -> Case:
     jobs = [
         replace(
             job,
-            preemption_cost=min(3, job.preemption_cost) if job.preemption_cost else None,
+            preemption_cost=None if job.preemption_cost is None else min(3, job.preemption_cost),
             split_speed=max(0.3, job.split_speed),
         )
         for job in case.instance.jobs
