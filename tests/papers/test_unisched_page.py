@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import pyomo.environ as pyo
 import pytest
@@ -71,14 +71,14 @@ def exists(name: str) -> bool:
 
 @cache
 def components(form: str) -> set[str]:
-    """Constraints, variables and objectives of a form, with cells and with exact allocations."""
+    """Constraints, variables and objectives of a form, with all allocations."""
     jobs = [DeadlineJob(id=i, gpus=3, work=600, rewards=[(1300, 100)]) for i in "ab"]
     jobs.append(DeadlineJob(id="c", gpus=1, work=600))
     instance = Instance(Cluster.of_sizes([4, 4]), jobs)
     kinds = (pyo.Constraint, pyo.Var, pyo.Objective)
     models = [
         problem.UniSched(instance, allocations=allocations).build(form).native
-        for allocations in ("cells", "exact" if form != "literal" else "cells")  # type: ignore
+        for allocations in get_args(problem.Allocations)
     ]
     return {c.local_name for m in models for kind in kinds for c in m.component_objects(kind)}
 
@@ -125,7 +125,7 @@ def test_forms_are_those_of_the_problem() -> None:
 
 def test_options_that_the_page_offers_are_there() -> None:
     text = "".join(map(section, ("Readings that can be chosen", "Ablations")))
-    known = {*problem.UniSched.__slots__, *UniSchedPolicy.__dataclass_fields__, "own"}
+    known = {*problem.UniSched.__slots__, *UniSchedPolicy.__dataclass_fields__, "own", "grace"}
     known |= set(Chronus.__dataclass_fields__)
     named = set(re.findall(r"[`(](?:weighted_miss\()?(\w+)=", text))
     assert named >= {"selector", "profiling", "own", "estimates"}
