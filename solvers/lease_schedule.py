@@ -221,7 +221,6 @@ class _Plan:
         others[list(without)] = False
         used = self.run[others].T.astype(np.float64) @ self.gangs.loads[others]
         room: Ints = self.gangs.room - np.rint(used).astype(np.int64)
-        room[: self.begin] = 0
         return room
 
     def insert(self) -> None:
