@@ -81,7 +81,7 @@ Deviations from the paper
   ``lexicographic`` scales them so that they cannot.
 - U7: with L and Q rounded as printed, and L / phi rounded again, jobs are refused that would finish
   in time: see `leases`; ``rounding="paper"`` selects the printed one. L and Q depend on deadline
-  and allocation. (3) needs the number of leases, which depends on (3): least fixed point.
+  and allocation. (3) needs the number of leases, which depends on (3): the least that is enough.
 - U8: "all quadruples" is not "(0, 0, 0, 1) for 6 GPUs", which takes too many; with covers that take
   too many, which ones? Under (2), only one node or several matters for the speed: the table above
   has all that are not dominated (on free nodes). Whether (0, 1, 1, 0) shares a node is unknown: it
