@@ -11,7 +11,7 @@ Steps of a cycle
    for the others.
 2. Estimator: seconds of service left of each job (`.estimator`), eq. (1) to (3).
 3. Reward and policy generator: the options of each job (`formulations.unisched_compact`).
-4. Selector: which options (`solvers.unisched.Selector`), eq. (4) to (14) in compact form.
+4. Selector: which options (`solvers.selector`), eq. (4) to (14) in compact form.
 5. Second stage: who runs in the first slot. The objective does not care when, within its deadline,
    a selected job runs; work-conserving by least laxity.
 6. Nodes: renewing jobs keep theirs, others are packed (`.consolidation.assign`).
@@ -23,13 +23,14 @@ Readings
 - A job none of whose deadlines can be met is best effort in that cycle.
 - A profiler or best-effort job that is chosen at an SLO cycle competes again after its own lease.
 - The paper's "cached solution" where the solver ran out of time: options of the jobs that the last
-  cycle selected, as far as they still fit, and least laxity for the rest.
+  cycle selected, as far as they still fit, and others by density.
 - "Only a feasible solution" (Fig. 10 b, c) has no unique meaning; here jobs are taken in the order
   of their release as long as all that was taken can still be scheduled, whatever the rewards.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -272,7 +273,7 @@ class UniSchedPolicy:
     def _remember(self, state: State) -> _Memory:
         """What is known from earlier cycles of this run."""
         memory = self._memory
-        if memory is None or memory.instance is not state.instance or state.now <= memory.now:
+        if memory is None or state.now <= memory.now or not memory.is_of(state.instance):
             memory = self._memory = _Memory.of(state.instance, self._estimates(), Selector())
         if memory.now >= 0:
             memory.shift += state.now // self.lease - memory.now // self.lease
@@ -515,7 +516,8 @@ class UniSchedPolicy:
 class _Memory:
     """What a run has taught the policy."""
 
-    instance: Instance[Any]
+    instance: Instance[Any] | None  # None after a checkpoint, which knows it by its ids
+    ids: int
     columns: Columns
     estimates: DurationEstimates
     selector: Selector
@@ -530,7 +532,16 @@ class _Memory:
     ) -> _Memory:
         columns = Columns.of(instance)
         kind = np.where(np.diff(columns.ptr) > 0, int(Kind.SLO), int(Kind.BEST_EFFORT))
-        return cls(instance, columns, estimates, selector, kind)
+        return cls(instance, _checksum(instance), columns, estimates, selector, kind)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "instance": None}
+
+    def is_of(self, instance: Instance[Any]) -> bool:
+        """Whether this was learnt on the instance, also before a checkpoint."""
+        if self.instance is None and self.ids == _checksum(instance):
+            self.instance = instance
+        return self.instance is instance
 
     def ideal_kind(self, jobs: Ints, anew: bool) -> Ints:
         """What jobs are counted as, before it is known whether a deadline can be met."""
@@ -538,3 +549,7 @@ class _Memory:
             return self.kind[jobs]
         has = np.diff(self.columns.ptr)[jobs] > 0
         return np.where(has, int(Kind.SLO), int(Kind.BEST_EFFORT))
+
+
+def _checksum(instance: Instance[Any]) -> int:
+    return zlib.crc32("\0".join(job.id for job in instance.jobs).encode())
