@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import ltgf, rar_ddls
+from . import ltgf, rar_ddls, unisched
 from .record import Check as Check
 from .record import Point as Point
 from .record import Reproduction as Reproduction
@@ -44,6 +44,16 @@ TARGETS: dict[str, Callable[..., Reproduction | Study]] = {
     "ltgf:fig12": ltgf.fig12,
     "ltgf:fig13": ltgf.fig13,
     "ltgf:fig14": ltgf.fig14,
+    "unisched:table3": unisched.table3,
+    "unisched:fig5": unisched.fig5,
+    "unisched:fig6": unisched.fig6,
+    "unisched:fig7": unisched.fig7,
+    "unisched:fig8": unisched.fig8,
+    "unisched:fig9": unisched.fig9,
+    "unisched:fig10": unisched.fig10,
+    "unisched:fig10d": unisched.fig10d,
+    "unisched:fig11": unisched.fig11,
+    "unisched:fig12": unisched.fig12,
 }
 
 
@@ -77,7 +87,8 @@ def reproduce(
     name : str
         One of `TARGETS`.
     out_dir : path
-        Made if it is not there; gets STEM-FIGURE.json, .csv and .png. The same bytes each time.
+        Made if it is not there; gets STEM-FIGURE.json, .csv and .png. The same bytes each time, but
+        for the seconds of ``unisched:fig10d``.
     progress : callable (str), optional
         Called after each instance with what has been done.
     trace : Trace, optional

@@ -245,12 +245,14 @@ class Study:
             rows = [row for row in self.rows if row.instance == instance]
             rows = [row for row in rows if any(name in row.values for name in self.measures)]
             axis = [self.axis] if any(row.x is not None for row in rows) else []
+            names = [name for name in self.measures if any(name in row.values for row in rows)]
             body = []
             for row in rows:
                 place = [f"{row.x}" if row.x is not None else "–"] if axis else []
-                cells = [shown(row.values.get(name)) for name in self.measures]
+                cells = [shown(row.values.get(name)) for name in names]
                 body.append([row.policy, *place, *cells])
-            yield [[f"{instance}: policy", *axis, *self.measures.values()], *body]
+            heads = [self.measures[name] for name in names]
+            yield [[f"{instance}: policy", *axis, *heads], *body]
 
 
 def shown(value: float | None) -> str:

@@ -1,0 +1,505 @@
+"""Runs behind the figures of Gao et al.: synthetic workloads, policies, and what is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from multiprocessing import get_context
+from os import cpu_count
+from statistics import fmean
+from types import MappingProxyType
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from ...formulations.deadline_rewards import DeadlineRewards
+from ...formulations.leases import Phase as LeasePhase
+from ...formulations.leases import lease_terms, mean_interruptions, remaining_estimate
+from ...instances import Cluster, DeadlineJob, Instance
+from ...instances.deadlines import (
+    helios_like_workload,
+    philly_like_workload,
+    testbed_workload,
+    with_density,
+    with_hostile,
+)
+from ...instances.generate import offered_load
+from ...instances.model import TargetMetric
+from ...solvers.baselines import Fifo
+from ...solvers.baselines._deadlines import Deadlines
+from ...solvers.baselines.finish_time_fairness import FinishTimeFairness
+from ...solvers.baselines.genie import Genie
+from ...solvers.baselines.hydra import Hydra
+from ...solvers.baselines.optimus import Optimus
+from ...solvers.baselines.three_sigma import ThreeSigma
+from ...solvers.estimator import DurationEstimates
+from ...solvers.policy import Decision, Phase, Policy, Preempts, State, ranked
+from ...solvers.result import Stop
+from ...solvers.unisched_policy import UniSchedPolicy
+from .. import metrics
+from ..certificates import verify_bound
+from ..drive import drive, instance_hash
+from ..reward_bounds import reward_bound
+from ..run import EventKind, Run
+from .study import Row
+from .unisched_statements import EDF, KNOWN, UNISCHED, per_seed
+
+__all__ = [
+    "BE_LEASE", "LEASE", "LOAD", "OVERHEAD", "POLICIES", "PROFILERS", "ROUND", "SIZES", "Halfway",
+    "Make", "Progress", "Size", "Sizes", "Task", "Values", "Workload", "facts_of", "measure",
+    "normalised", "outcomes_of", "rows_of", "short", "with_ratios",
+]  # fmt: skip
+
+Progress = Callable[[str], None]
+Values = dict[str, float | None]
+A = TypeVar("A")
+B = TypeVar("B")
+
+ROUND, OVERHEAD, LEASE, BE_LEASE = 60, 25, 600, 300  # s
+LOAD = 1.5  # offered
+PROFILERS = 1  # nodes of the static profiler: the paper's 2 of 96 or more would be less than one
+
+
+# --- workloads -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How large a workload is.
+
+    Parameters
+    ----------
+    nodes : int
+        Of 8 GPUs, for which jobs are drawn; they run on a number of nodes for the offered load.
+    jobs, days : int
+    """
+
+    nodes: int
+    jobs: int
+    days: int
+
+
+Sizes = Mapping[str, Size]
+#: by the first letter of a workload
+SIZES: Sizes = MappingProxyType({"H": Size(24, 300, 4), "P": Size(10, 500, 2)})
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """One instance of a figure, drawn when it is needed.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``H_MIX2`` or ``T[360]``.
+    size : Size or None
+        None for T[m].
+    seed : int
+    density, hostile : int or None
+        Of :func:`~gangsched.instances.deadlines.with_density` and
+        :func:`~gangsched.instances.deadlines.with_hostile`, in %; None to leave the jobs.
+    cost : int
+        Factor of the preemption costs.
+
+    Examples
+    --------
+    >>> Workload("T[40]", None).instance().name
+    'testbed-40-mix2-seed0'
+    """
+
+    name: str
+    size: Size | None
+    seed: int = 0
+    density: int | None = None
+    hostile: int | None = None
+    cost: int = 1
+
+    def instance(self) -> Instance[DeadlineJob]:
+        """Return the jobs and their cluster."""
+        return _instance(self)
+
+
+@lru_cache(maxsize=8)
+def _instance(workload: Workload) -> Instance[DeadlineJob]:
+    made = _drawn(workload.name, workload.size, workload.seed)
+    if workload.density is not None:
+        made = with_density(made, workload.density / 100, seed=workload.seed)
+    if workload.hostile is not None:
+        made = with_hostile(made, workload.hostile / 100, seed=workload.seed)
+    if workload.cost != 1:
+        jobs = [
+            replace(job, preemption_cost=workload.cost * (job.preemption_cost or 0))
+            for job in made.jobs
+        ]
+        made = replace(made, jobs=tuple(jobs))
+    return made
+
+
+def _drawn(name: str, size: Size | None, seed: int) -> Instance[DeadlineJob]:
+    """The jobs as the generator makes them, on the nodes that they keep in all variants."""
+    if size is None:
+        return testbed_workload(int(name[2:-1]), seed=seed)
+    kind, _, family = name.partition("_")
+    draw = {"H": helios_like_workload, "P": philly_like_workload}[kind]
+    cluster = Cluster.uniform(nodes=size.nodes, gpus_per_node=8)
+    options: Any = {"jobs": size.jobs, "days": size.days, "family": family.lower(), "seed": seed}
+    made = draw(cluster, **options)
+    widest = -(-max(job.gpus for job in made.jobs) // 8)
+    nodes = max(widest + PROFILERS, round(offered_load(made) * size.nodes / LOAD))
+    return replace(made, cluster=Cluster.uniform(nodes=nodes, gpus_per_node=8))
+
+
+def facts_of(workloads: Sequence[Workload]) -> dict[str, Any]:
+    """Return facts about the instances, as lists by seed.
+
+    Parameters
+    ----------
+    workloads : sequence of Workload
+    """
+    made = [workload.instance() for workload in workloads]
+    return {
+        "jobs": [len(instance.jobs) for instance in made],
+        "nodes": [len(instance.cluster.nodes) for instance in made],
+        "GPUs": [instance.cluster.gpus for instance in made],
+        "offered load": [round(offered_load(instance), 3) for instance in made],
+        "best-effort jobs": [sum(job.best_effort for job in i.jobs) for i in made],
+        "mean run time (min)": [_minutes(fmean(j.work or 0 for j in i.jobs)) for i in made],
+        "mean last deadline (min)": [
+            _minutes(fmean(j.rewards[-1][0] for j in i.jobs if j.rewards)) for i in made
+        ],
+        "instance hash": [instance_hash(instance) for instance in made],
+    }
+
+
+# --- policies ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _EarliestDeadline:
+    """EDF with preemption: by the first deadline that can still be met, the others last."""
+
+    name: ClassVar[str] = "edf"
+    preempts: ClassVar[Preempts] = Preempts.ALWAYS
+
+    def decide(self, state: State) -> Decision:
+        jobs = state.candidates
+        due = Deadlines.of(state.instance).met(jobs, state.now + state.remaining(jobs))
+        return Decision(order=ranked(state, jobs, due))
+
+    def next_change(self, state: State) -> int:
+        """A deadline can become impossible to meet at any time."""
+        return state.now + 1
+
+
+Make = Callable[[], Policy]
+#: label: how it is made; the order of Fig. 6
+POLICIES: Mapping[str, Make] = MappingProxyType(
+    {
+        UNISCHED: UniSchedPolicy,
+        "3Sigma": ThreeSigma,
+        "GENIE": Genie,
+        "Hydra": Hydra,
+        "Optimus": partial(Optimus, estimates=DurationEstimates()),
+        "Themis": FinishTimeFairness,
+        KNOWN: partial(UniSchedPolicy, profiling="none"),
+        EDF: _EarliestDeadline,
+        "FIFO": Fifo,
+    }
+)
+
+
+@dataclass
+class Halfway(UniSchedPolicy):
+    """UniSched that notes what it expects of each job at the first cycle past half of its work.
+
+    Parameters
+    ----------
+    noted : dict of int to (int, float)
+        By job: when that was, and the seconds on GPUs that were still expected, by (1).
+    estimates : DurationEstimates
+        Of the service left.
+    """
+
+    noted: dict[int, tuple[int, float]] = field(default_factory=dict, compare=False)
+    estimates: DurationEstimates = field(default_factory=DurationEstimates, compare=False)
+
+    def decide(self, state: State) -> Decision:
+        """Note the time, and the seconds on GPUs that are still expected; then decide."""
+        if state.now % self.be_lease == 0:
+            jobs = np.concatenate([state.waiting, state.running])
+            for j, left in zip(jobs.tolist(), state.remaining(jobs).tolist(), strict=True):
+                if j not in self.noted and 2 * left <= state.instance.jobs[j].work:
+                    self.noted[j] = (state.now, self._expected(state, j))
+        return super().decide(state)
+
+    def _expected(self, state: State, j: int) -> float:
+        """Eq. (1) for what is left of a job: service, and the mean cost of its suspensions."""
+        job, cost = state.instance.jobs[j], int(state.overhead[j])
+        left = int(self.estimates.remaining(state, np.array([j]))[0])
+        runs = state.phase[j] == Phase.RUNNING
+        phase = LeasePhase.RUNNING if runs else LeasePhase.SUSPENDED
+        for deadline, _ in job.rewards:
+            due = job.release + deadline - state.now
+            terms = lease_terms(left, due, lease=self.lease, cost=cost, phase=phase)
+            if terms is not None:
+                times, share = mean_interruptions(*terms, running=bool(runs))
+                return left + cost * (times / share + (not runs))
+        seconds, share = remaining_estimate(left, cost, self.be_lease)
+        return seconds / share
+
+
+# --- runs ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One run of a figure and where it stands in it.
+
+    Parameters
+    ----------
+    instance, policy : str
+        Labels in the figure.
+    workload : Workload
+    make : callable
+        Makes the policy; goes to another process.
+    x : int or None
+    """
+
+    instance: str
+    policy: str
+    workload: Workload
+    make: Make
+    x: int | None = None
+
+    @property
+    def known_as(self) -> tuple[Any, ...]:
+        """What the outcome depends on."""
+        return self.workload, repr(self.make())
+
+
+#: measures by workload and policy: figures share runs
+_KNOWN: dict[tuple[Any, ...], Values] = {}
+_BOUNDS: dict[Workload, float] = {}
+
+
+def _run(task: Task) -> Values:
+    """Drive one policy over one workload."""
+    instance, policy = task.workload.instance(), task.make()
+    run = drive(instance, policy, round_length=ROUND, lease=LEASE, overhead=OVERHEAD)
+    if run.stop is not Stop.COMPLETED:
+        raise KeyboardInterrupt
+    values = measure(run, instance)
+    if isinstance(policy, Halfway):
+        values |= _errors(run, instance, policy.noted)
+    return {name: short(value) for name, value in values.items()}
+
+
+def measure(run: Run, instance: Instance[DeadlineJob]) -> Values:
+    """Return what the figures show of a run.
+
+    Parameters
+    ----------
+    run : Run
+    instance : Instance of DeadlineJob
+
+    Returns
+    -------
+    dict of str to float or None
+        Miss rates in %, latencies in minutes, waits in seconds, reward.
+    """
+    found = metrics.deadline_summary(run, instance)
+    won, wait = metrics.rewards(run, instance), metrics.profiling_wait(run)
+    target = [isinstance(job.stopping, TargetMetric) and bool(job.rewards) for job in instance.jobs]
+    lost = 1 - won[target] / max((job.top_reward for job in instance.jobs), default=1.0)
+    latency, miss = found["best_effort_latency"], found["weighted_miss"]
+    profiled = ~np.isnan(wait)
+    return {
+        "miss": None if miss is None else 100 * miss,
+        "metric_miss": 100 * float(lost.mean()) if lost.size else None,
+        "latency": None if latency is None else latency / 60,
+        "jct": float(np.nanmean(metrics.completion_time(run))) / 60,
+        "slo_suspensions": found["slo_suspensions"],
+        "be_suspensions": found["best_effort_suspensions"],
+        "wait": float(wait[profiled].mean()) if profiled.any() else None,
+        "longest_wait": float(wait[profiled].max()) if profiled.any() else None,
+        "reward": found["reward"],
+    }
+
+
+def _errors(run: Run, instance: Instance[DeadlineJob], noted: Mapping[int, Any]) -> Values:
+    """Mean error of the estimated over the true time on GPUs, in %; profiling left out."""
+    plan, log = run.schedule, run.events
+    begun = log.kind == EventKind.PROFILE
+    profiles = set(zip(log.job[begun].tolist(), log.time[begun].tolist(), strict=True))
+    spans: dict[int, list[tuple[int, int]]] = {}
+    for j, start, end in zip(
+        plan.job.tolist(), plan.start.tolist(), plan.end.tolist(), strict=True
+    ):
+        if (j, start) not in profiles:
+            spans.setdefault(j, []).append((start, end))
+    errors: dict[bool, list[float]] = {True: [], False: []}
+    for j, (now, expected) in noted.items():
+        after = sum(max(0, end - max(start, now)) for start, end in spans[j])
+        whole = sum(end - start for start, end in spans[j])
+        errors[instance.jobs[j].best_effort].append(100 * abs(expected - after) / whole)
+    return {
+        "slo_error": fmean(errors[False]) if errors[False] else None,
+        "be_error": fmean(errors[True]) if errors[True] else None,
+    }
+
+
+def _bound(workload: Workload) -> float:
+    """A verified upper bound of the reward of any policy."""
+    problem = DeadlineRewards(workload.instance())
+    bound = reward_bound(problem)
+    verify_bound(problem, bound)
+    return float(bound.value)
+
+
+def _map(
+    work: Callable[[A], B],
+    items: Sequence[A],
+    name: Callable[[A], str],
+    processes: int | None,
+    progress: Progress | None,
+) -> Iterator[B]:
+    """Yield what each item gives, in order, from several processes where there are several."""
+    pool = None
+    if processes != 1 and len(items) > 1:
+        pool = ProcessPoolExecutor(processes or cpu_count(), mp_context=get_context("spawn"))
+    try:
+        found = map(work, items) if pool is None else pool.map(work, items)
+        for k, (item, value) in enumerate(zip(items, found, strict=True), 1):
+            if progress is not None:
+                progress(f"{name(item)} ({k} of {len(items)})")
+            yield value
+    finally:
+        if pool is not None:
+            pool.shutdown(cancel_futures=True)
+
+
+def outcomes_of(
+    figure: str, tasks: Sequence[Task], processes: int | None, progress: Progress | None
+) -> list[Values]:
+    """Return what each run gives; runs of the same policy over the same jobs are made once.
+
+    Parameters
+    ----------
+    figure : str
+        For the progress.
+    tasks : sequence of Task
+    processes : int or None
+        How many at once; None for as many as there are cores.
+    progress : callable (str) or None
+        Called after each run.
+    """
+    new = {task.known_as: task for task in tasks if task.known_as not in _KNOWN}
+
+    def name(task: Task) -> str:
+        x = "" if task.x is None else f" {task.x}"
+        return f"{figure}: {task.instance}, {task.policy}{x}, seed {task.workload.seed}"
+
+    todo = list(new.values())
+    for task, values in zip(todo, _map(_run, todo, name, processes, progress), strict=True):
+        _KNOWN[task.known_as] = values
+    return [_KNOWN[task.known_as] for task in tasks]
+
+
+def with_ratios(
+    tasks: Sequence[Task],
+    outcomes: Sequence[Values],
+    processes: int | None,
+    progress: Progress | None,
+) -> list[Values]:
+    """Add the certified ratio: what any policy could win at most over what this one won.
+
+    Parameters
+    ----------
+    tasks, outcomes, processes, progress
+        As of :func:`outcomes_of`.
+    """
+    loads = dict.fromkeys(task.workload for task in tasks)
+    new = [load for load in loads if load not in _BOUNDS]
+    found = _map(_bound, new, lambda load: f"bound of {load.name}", processes, progress)
+    _BOUNDS.update(zip(new, found, strict=True))
+    return [
+        {**values, "ratio": short(_BOUNDS[task.workload] / (values["reward"] or 0.0))}
+        if values["reward"]
+        else {**values, "ratio": None}
+        for task, values in zip(tasks, outcomes, strict=True)
+    ]
+
+
+def rows_of(
+    tasks: Sequence[Task], outcomes: Sequence[Values], measures: Mapping[str, str]
+) -> list[Row]:
+    """Means over seeds, and the value of each seed.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+    outcomes : sequence of mapping
+    measures : mapping of str to str
+        Which of the values to keep.
+    """
+    places: dict[tuple[str, str, int | None], list[tuple[int, Values]]] = {}
+    for task, values in zip(tasks, outcomes, strict=True):
+        place = (task.instance, task.policy, task.x)
+        places.setdefault(place, []).append((task.workload.seed, values))
+    return [Row(*place, _means(found, measures)) for place, found in places.items()]
+
+
+def _means(found: Sequence[tuple[int, Values]], measures: Iterable[str]) -> Values:
+    values: Values = {}
+    for name in measures:
+        if not any(name in own for _, own in found):
+            continue
+        known = [own[name] for _, own in found]
+        numbers = [value for value in known if value is not None]
+        whole = len(numbers) == len(known) > 0
+        values[name] = short(fmean(numbers)) if whole else None
+        for (seed, _), value in zip(found, known, strict=True):
+            values[per_seed(name, seed)] = value
+    return {**{name: values[name] for name in measures if name in values}, **values}
+
+
+def normalised(tasks: Sequence[Task], outcomes: Sequence[Values]) -> list[Values]:
+    """Add the latency over that of UniSched, at the same place.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+    outcomes : sequence of mapping
+    """
+    base = {
+        (task.instance, task.x, task.workload.seed): values["latency"]
+        for task, values in zip(tasks, outcomes, strict=True)
+        if task.policy == UNISCHED
+    }
+    found = []
+    for task, values in zip(tasks, outcomes, strict=True):
+        own, unit = values["latency"], base.get((task.instance, task.x, task.workload.seed))
+        ratio = None if own is None or not unit else own / unit
+        found.append({**values, "latency_ratio": short(ratio)})
+    return found
+
+
+def short(value: float | None) -> float | None:
+    """Return a number with six digits.
+
+    Parameters
+    ----------
+    value : float or None
+
+    Examples
+    --------
+    >>> short(1 / 3), short(None)
+    (0.333333, None)
+    """
+    return None if value is None else float(f"{value:.6g}")
+
+
+def _minutes(seconds: float) -> float:
+    return round(seconds / 60, 2)
