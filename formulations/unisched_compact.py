@@ -614,8 +614,22 @@ def compact(options: Options, capacity: ArrayLike, ends: Ints | None = None) -> 
     """
     room = checked_capacity(options, capacity)
     ends = np.arange(1, options.slots + 1) if ends is None else ends
-    rows, periods, n = room.shape[0], ends.size, len(options)
-    supply = np.diff(np.cumsum(room, axis=1)[:, ends - 1], axis=1, prepend=0)
+    return blocks_of(options, room.cumsum(axis=1)[:, ends - 1], ends)
+
+
+def blocks_of(options: Options, supply: Ints, ends: Ints) -> Blocks:
+    """Return the blocks for what there is until the end of each period.
+
+    Parameters
+    ----------
+    options : Options
+    supply : (rows, periods) ints
+        In all slots before each of `ends`. It may grow more slowly from period to period, as it
+        does where some options are taken for granted.
+    ends : (periods,) ints
+        Rising, the last one not before the last slot of any option.
+    """
+    rows, periods, n = supply.shape[0], ends.size, len(options)
     numbers = np.cumsum(np.diff(options.job, prepend=options.job[:1]) > 0)
     count = int(numbers[-1]) + 1 if n else 0
     later = np.arange(rows * periods)
@@ -625,7 +639,7 @@ def compact(options: Options, capacity: ArrayLike, ends: Ints | None = None) -> 
         J=sparse.csr_matrix((np.ones(n, dtype=np.int64), (numbers, np.arange(n))), (count, n)),
         D=_demand(options, rows, ends),
         S=sparse.csr_matrix((np.ones(later.size, dtype=np.int64), (later, later - 1)), shape),
-        C=supply.ravel(),
+        C=np.diff(supply, axis=1, prepend=0).ravel(),
         V=options.value,
         z=np.zeros(n),
     )

@@ -5,9 +5,11 @@ Source: the compact form of UniSched's selector (`formulations.unisched_compact`
 1. By density: options by falling V / (a L), smaller a first among equals, then as they stand. One
    is taken if all that is taken then fits (the prefix test, in integers); an option of a job that
    has one already replaces it if it is worth more.
-2. The linear program, from the basis of the last cycle moved by the slots that have passed, or from
-   the basis that step 1 is. Few slots matter: capacity is looked at after some of them only, and
-   after those that the solution breaks, until it breaks none.
+2. The linear program, of few slots and few jobs. Capacity is looked at after some slots only, and
+   then after those that the solution breaks, until it breaks none. Most jobs are clear: at the
+   prices of the last cycle, or of the first program, one choice is better than all others of the
+   job by far. It is taken for granted until the prices found say otherwise. The simplex method
+   begins with the basis of the last cycle, moved by the slots that have passed, or with step 1.
 3. Step 1 again, with the options first that the linear program takes in full.
 4. Prices: the dual values, one for every row and slot. For any prices p >= 0 nobody gets more than
 
@@ -34,6 +36,7 @@ from scipy import sparse
 from ..formulations.unisched_compact import (
     Blocks,
     Options,
+    blocks_of,
     checked_capacity,
     compact,
     corners,
@@ -68,6 +71,8 @@ FULL = 1 - 1e-6
 GROWTH = 1.15
 #: linear programs a cycle, at most; what is then still broken is cut off by rounding
 ROUNDS = 30
+#: so many jobs, and this share of all, are open in the first of them
+OPEN_JOBS, OPEN_SHARE = 100, 0.15
 #: what a solution may take too much of, as a share of what there is
 TOLERANCE = 1e-9
 
@@ -198,9 +203,7 @@ def by_density(
     >>> by_density(options_of(queue, sizes=[2]), [1, 2])
     array([0])
     """
-    dense = options.value / (options.gpus * options.needed)
-    before = np.zeros(len(options), dtype=bool) if first is None else first
-    order = np.lexsort((options.gpus, -dense, ~before))
+    order = _by_falling_density(options, first)
     return _taken(order, options, capacity, machine=machine)
 
 
@@ -234,6 +237,12 @@ def _taken(order: Ints, options: Options, capacity: ArrayLike, *, machine: bool 
         int(options.job.max(initial=-1)) + 1,
     )
     return np.sort(holder[holder >= 0])
+
+
+def _by_falling_density(options: Options, first: Bools | None = None) -> Ints:
+    dense = options.value / (options.gpus * options.needed)
+    before = np.zeros(len(options), dtype=bool) if first is None else first
+    return np.lexsort((options.gpus, -dense, ~before))
 
 
 def reference_by_density(
@@ -342,6 +351,16 @@ class _Basis:
     ends: Ints
     of_left: Ints  # statuses of s, (rows, periods)
     of_periods: Ints
+    prices: Floats  # (rows, K)
+
+    def prices_of(self, shape: tuple[int, ...]) -> Floats | None:
+        """The prices for so many rows and slots; later slots are free."""
+        if self.prices.shape[0] != shape[0]:
+            return None
+        prices = np.zeros(shape)
+        known = min(shape[1], self.prices.shape[1])
+        prices[:, :known] = self.prices[:, :known]
+        return prices
 
     def moved(self, slots: int) -> _Basis:
         """The basis as the slots are counted later."""
@@ -351,6 +370,7 @@ class _Basis:
             ends=self.ends[stay] - slots,
             of_left=self.of_left[:, stay],
             of_periods=self.of_periods[:, stay],
+            prices=self.prices[:, slots:],
         )
 
 
@@ -384,7 +404,7 @@ class _Names:
         rows = _looked_up(self.jobs, basis.jobs, basis.of_jobs, _BASIC)
         return np.concatenate([columns, left.ravel()]), np.concatenate([rows, periods.ravel()])
 
-    def basis(self, columns: Ints, rows: Ints) -> _Basis:
+    def basis(self, columns: Ints, rows: Ints, prices: Floats) -> _Basis:
         """The other way round."""
         n, j, shape = self.options.size, self.jobs.size, (self.rows, self.ends.size)
         by_option, by_job = np.argsort(self.options), np.argsort(self.jobs)
@@ -396,6 +416,7 @@ class _Names:
             ends=self.ends,
             of_left=columns[n:].reshape(shape),
             of_periods=rows[j:].reshape(shape),
+            prices=prices,
         )
 
 
@@ -429,6 +450,79 @@ class _Relaxed:
     iterations: int
     rounds: int
     solved: bool
+
+    @classmethod
+    def nothing(cls, options: Options, room: Ints) -> _Relaxed:
+        """Nothing yet."""
+        empty = np.zeros(len(options)), np.zeros(room.shape)
+        return cls(z=empty[0], prices=empty[1], iterations=0, rounds=0, solved=not len(options))
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class _Clear:
+    """Which jobs are open, and what is taken of the others."""
+
+    is_open: Bools  # by job
+    taken: Ints  # by option, 1 where a job that is not open has it
+
+    @classmethod
+    def none(cls, options: Options) -> _Clear:
+        """All jobs are open."""
+        jobs = int(options.job.max()) + 1
+        return cls(is_open=np.ones(jobs, dtype=bool), taken=np.zeros(len(options), dtype=np.int64))
+
+    @classmethod
+    def of(cls, options: Options, supply: Ints, prices: Floats) -> _Clear:
+        """Leave those jobs open whose best two choices, one being none, are close at some prices.
+
+        At least a share of them, and as many as it takes for the others to fit.
+        """
+        jobs = int(options.job.max()) + 1
+        gain = _gains(options, prices)
+        best = np.full(jobs, 0.0)
+        np.maximum.at(best, options.job, gain)
+        first = np.full(jobs, -1)
+        top = np.flatnonzero((gain > 0) & (gain == best[options.job]))[::-1]
+        first[options.job[top]] = top
+        second = np.zeros(jobs)
+        others = np.arange(len(options)) != first[options.job]
+        np.maximum.at(second, options.job[others], gain[others])
+        highest = np.full(jobs, -np.inf)
+        np.maximum.at(highest, options.job, gain)
+        margin = np.where(first >= 0, best - second, -highest)
+        order = np.argsort(margin, kind="stable")
+        count = max(OPEN_JOBS, math.ceil(OPEN_SHARE * jobs))
+        while True:
+            is_open = np.zeros(jobs, dtype=bool)
+            is_open[order[:count]] = True
+            taken = np.zeros(len(options), dtype=np.int64)
+            taken[first[(first >= 0) & ~is_open]] = 1
+            if count >= jobs or (used(options, taken, *supply.shape) <= supply).all():
+                return cls(is_open=is_open, taken=taken)
+            count *= 2
+
+    def opened(self, options: Options, prices: Floats) -> _Clear | None:
+        """Open the jobs for which something better is taken for granted not to be; None if none."""
+        gain = _gains(options, prices)
+        best = np.zeros(self.is_open.size)
+        np.maximum.at(best, options.job, gain)
+        has = np.zeros(self.is_open.size)
+        at = np.flatnonzero(self.taken)
+        has[options.job[at]] = gain[at]
+        wrong = ~self.is_open & (best - has > 1e-9 * np.maximum(1.0, np.abs(best)))
+        if not wrong.any():
+            return None
+        is_open = self.is_open | wrong
+        return _Clear(is_open=is_open, taken=self.taken * ~is_open[options.job])
+
+
+def _gains(options: Options, prices: Floats) -> Floats:
+    """Value minus cost at prices that fall from slot to slot."""
+    rows = prices.shape[0]
+    sums = np.concatenate([np.zeros((rows, 1)), prices.cumsum(axis=1)], axis=1)
+    window = sums[:, options.within] - sums[:, options.within - options.needed]
+    gains: Floats = options.value - (options.loads[:rows] * window).sum(axis=0)
+    return gains
 
 
 def _highs() -> Any:
@@ -576,7 +670,7 @@ class Selector:
         room = checked_capacity(options, capacity)
         greedy = by_density(options, room)
         names = None if keys is None else np.asarray(keys, dtype=np.int64)
-        relaxed = self._relaxed(options, room, greedy, names, shift, end)
+        relaxed = self._relaxed(options, room, names, shift, end)
         chosen = by_density(options, room, relaxed.z >= FULL)
         chosen = max((chosen, greedy), key=lambda c: float(options.value[c].sum()))
         prices = _best_prices(options, room, relaxed.prices)
@@ -597,48 +691,37 @@ class Selector:
         )
 
     def _relaxed(
-        self,
-        options: Options,
-        room: Ints,
-        greedy: Ints,
-        keys: Ints | None,
-        shift: int,
-        end: float,
+        self, options: Options, room: Ints, keys: Ints | None, shift: int, end: float
     ) -> _Relaxed:
-        """Solve the linear program, with few slots first."""
-        rows, slots = room.shape
-        ends = _first_ends(room)
+        """Solve the linear program, with few slots and few jobs first."""
+        found = _Relaxed.nothing(options, room)
+        if not len(options):
+            return found
         basis = None
         if self._warm and keys is not None and self._basis is not None:
             basis = self._basis.moved(shift)
-            ends = _first_ends(room, basis.ends)
-        found = _Relaxed(
-            z=np.zeros(len(options)),
-            prices=np.zeros(room.shape),
-            iterations=0,
-            rounds=0,
-            solved=not len(options),
-        )
-        if not len(options):
-            return found
+        ends = _first_ends(room, None if basis is None else basis.ends)
         own = np.arange(int(options.job.max()) + 1) if keys is None else keys
         supply = room.cumsum(axis=1)
+        guess = None if basis is None else basis.prices_of(room.shape)
+        clear = _Clear.none(options) if guess is None else _Clear.of(options, supply, guess)
         highs = _highs()
         for _ in range(ROUNDS):
-            names = _Names.of(options, own, ends, rows)
-            crash = basis is None
-            start = (
-                _chosen_basis(names, options, greedy) if basis is None else names.statuses(basis)
+            few = np.flatnonzero(clear.is_open[options.job])
+            left = supply - used(options, clear.taken, *supply.shape)
+            found, basis = _solved(
+                highs, options, few, left, ends, own, basis, found, clear.taken, end
             )
-            found, basis = _solved(highs, options, room, names, start, found, end, crash)
             if basis is None:
                 return found
-            over = (used(options, found.z, rows, slots) - supply) / np.maximum(supply, 1)
-            more = [_broken_ends(o, ends) for o in over]
-            longer = np.union1d(ends, np.concatenate(more))
-            if longer.size == ends.size:
+            over = (used(options, found.z, *supply.shape) - supply) / np.maximum(supply, 1)
+            longer = np.union1d(ends, np.concatenate([_broken_ends(o, ends) for o in over]))
+            opened = clear.opened(options, found.prices)
+            if longer.size == ends.size and opened is None:
                 break
-            ends = longer
+            if clear.is_open.all():
+                clear = _Clear.of(options, supply, found.prices)
+            ends, clear = longer, clear if opened is None else opened
         if keys is not None:
             self._basis = basis
         return found
@@ -731,19 +814,25 @@ def one_price(options: Options, capacity: ArrayLike) -> Prices:
     What a price proves is convex in it: golden section, 60 evaluations of O(n).
     """
     room = checked_capacity(options, capacity)[:1]
+    return _best_prices(options, room, _one_price(options, room))
+
+
+def _one_price(options: Options, room: Ints) -> Floats:
     leases = options.gpus * options.needed
 
     def proven(price: float) -> float:
         best = np.zeros(int(options.job.max(initial=-1)) + 1)
         np.maximum.at(best, options.job, options.value - price * leases)
-        return price * float(room.sum()) + float(best.sum())
+        return price * float(room[0].sum()) + float(best.sum())
 
     low, high = 0.0, float((options.value / leases).max(initial=0.0))
     ratio = (math.sqrt(5) - 1) / 2
     for _ in range(60):
         left, right = high - ratio * (high - low), low + ratio * (high - low)
         low, high = (low, right) if proven(left) <= proven(right) else (left, high)
-    return _best_prices(options, room, np.full(room.shape, (low + high) / 2))
+    prices = np.zeros(room.shape)
+    prices[0] = (low + high) / 2
+    return prices
 
 
 def _best_prices(options: Options, room: Ints, duals: Floats) -> Prices:
@@ -770,43 +859,63 @@ def _first_ends(room: Ints, known: Ints | None = None) -> Ints:
 def _solved(
     highs: Any,
     options: Options,
-    room: Ints,
-    names: _Names,
-    start: tuple[Ints, Ints],
+    few: Ints,
+    left: Ints,
+    ends: Ints,
+    keys: Ints,
+    basis: _Basis | None,
     before: _Relaxed,
+    taken: Ints,
     end: float,
-    crash: bool,
 ) -> tuple[_Relaxed, _Basis | None]:
     """One linear program; no basis where the time was over before it was solved."""
-    left = end - time.perf_counter()
-    if left <= 0:
+    limit = end - time.perf_counter()
+    if limit <= 0:
         return before, None
-    highs.passModel(_passed(compact(options, room, names.ends)))
-    basis = highspy.HighsBasis()
-    basis.valid = basis.alien = True
-    basis.col_status = [_STATUS[status] for status in start[0].tolist()]
-    basis.row_status = [_STATUS[status] for status in start[1].tolist()]
-    highs.setBasis(basis)
-    highs.setOptionValue("simplex_strategy", 4 if crash else 1)
-    highs.setOptionValue("time_limit", highs.getRunTime() + min(left, 1e6))
+    some = options.take(few)
+    names = _Names.of(some, keys, ends, left.shape[0])
+    highs.passModel(_passed(blocks_of(some, left[:, ends - 1], ends)))
+    _set_basis(highs, _start(some, left, names) if basis is None else names.statuses(basis))
+    highs.setOptionValue("simplex_strategy", 4 if basis is None else 1)
+    highs.setOptionValue("time_limit", highs.getRunTime() + min(limit, 1e6))
     highs.run()
     solution, info = highs.getSolution(), highs.getInfo()
     solved = highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
     duals = np.array(solution.row_dual)[names.jobs.size :].reshape(names.rows, -1)
-    lengths = np.diff(names.ends, prepend=0)
+    z = taken.astype(float)
+    z[few] = np.array(solution.col_value)[: few.size]
+    prices = np.repeat(duals, np.diff(ends, prepend=0), axis=1)
+    keeps = not solved and before.rounds > 0
     found = _Relaxed(
-        z=np.array(solution.col_value)[: len(options)] if solved else before.z,
-        prices=np.repeat(duals, lengths, axis=1) if solved or not before.rounds else before.prices,
+        z=z if solved else before.z,
+        prices=before.prices if keeps else prices,
         iterations=before.iterations + max(int(info.simplex_iteration_count), 0),
         rounds=before.rounds + 1,
         solved=solved,
     )
     if not solved:
         return found, None
-    basis = highs.getBasis()
-    columns = np.array([int(status) for status in basis.col_status])
-    rows = np.array([int(status) for status in basis.row_status])
-    return found, names.basis(columns, rows)
+    last = highs.getBasis()
+    columns = np.array([int(status) for status in last.col_status])
+    rows = np.array([int(status) for status in last.row_status])
+    return found, names.basis(columns, rows, prices)
+
+
+def _start(options: Options, left: Ints, names: _Names) -> tuple[Ints, Ints]:
+    """The basis of step 1 for the jobs that are open."""
+    order = _by_falling_density(options)
+    jobs = int(options.job.max(initial=-1)) + 1
+    columns = options.job, options.loads[: left.shape[0]], options.needed, options.within
+    holder = _by_density(order, *map(np.ascontiguousarray, columns), options.value, left, jobs)
+    return _chosen_basis(names, options, holder[holder >= 0])
+
+
+def _set_basis(highs: Any, statuses: tuple[Ints, Ints]) -> None:
+    basis = highspy.HighsBasis()
+    basis.valid = basis.alien = True
+    basis.col_status = [_STATUS[status] for status in statuses[0].tolist()]
+    basis.row_status = [_STATUS[status] for status in statuses[1].tolist()]
+    highs.setBasis(basis)
 
 
 def _program(options: Options, room: Ints, start: Bools) -> Program:
