@@ -1,6 +1,7 @@
 """The papers' optimisation problems: data, objective, feasibility and declarative models."""
 
 from .completion_time import CompletionTime as CompletionTime
+from .deadline_rewards import DeadlineRewards as DeadlineRewards
 from .fair_shares import FairShares as FairShares
 from .ltgf import Ltgf as Ltgf
 from .ltgf_fluid import LtgfFluid as LtgfFluid
@@ -9,3 +10,4 @@ from .problem import Model as Model
 from .problem import Problem as Problem
 from .problem import Sense as Sense
 from .rar_ddls import RarDdls as RarDdls
+from .unisched import UniSched as UniSched

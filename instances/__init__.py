@@ -1,6 +1,7 @@
 """What a problem is: jobs, clusters, schedules, generators, traces and the library."""
 
 from . import convert as convert
+from . import deadlines as deadlines
 from . import generate as generate
 from . import io as io
 from . import library as library

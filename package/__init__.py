@@ -14,14 +14,18 @@ from .analysis.ratio import compare as compare
 from .analysis.ratio import ratio as ratio
 from .instances import Allocation as Allocation
 from .instances import Cluster as Cluster
+from .instances import DeadlineJob as DeadlineJob
 from .instances import Instance as Instance
+from .instances import Iterations as Iterations
 from .instances import Job as Job
 from .instances import Node as Node
 from .instances import RingJob as RingJob
 from .instances import Schedule as Schedule
 from .instances import Segment as Segment
+from .instances import TargetMetric as TargetMetric
 from .instances import User as User
 from .instances import convert as convert
+from .instances import deadlines as deadlines
 from .instances import generate as generate
 from .instances import library as library
 from .instances import traces as traces
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
     from .analysis.drive import drive as drive
     from .analysis.online_bounds import online_bound as online_bound
     from .analysis.replay import replay as replay
+    from .analysis.reward_bounds import reward_bound as reward_bound
     from .analysis.rolling_horizon import RollingHorizon as RollingHorizon
     from .solvers.exact import solve_exact as solve_exact
 
@@ -47,6 +52,7 @@ _LATER = {
     "drive": (".analysis.drive", "drive"),
     "online_bound": (".analysis.online_bounds", "online_bound"),
     "replay": (".analysis.replay", "replay"),
+    "reward_bound": (".analysis.reward_bounds", "reward_bound"),
     "RollingHorizon": (".analysis.rolling_horizon", "RollingHorizon"),
     "plots": (".analysis.plots", None),
     "reproduce": (".analysis.reproduce", None),

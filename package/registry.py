@@ -26,6 +26,7 @@ from .instances import Cluster, Instance, Job, RingJob, generate
 from .instances.convert import Conversion, to_rar_instance
 from .instances.traces import READERS
 from .solvers.baselines import backfilling, first_fit, list_scheduling, random_placement
+from .solvers.estimator import DurationEstimates
 from .solvers.laminar_blocks import LaminarParams, laminar
 from .solvers.policy import Policy
 from .solvers.rar_ddls import SjfBcoParams, sjf_bco
@@ -156,6 +157,8 @@ def _policy(place: str, folder: str = "solvers", **options: Any) -> Callable[...
     return make
 
 
+UNISCHED = "unisched_policy.UniSchedPolicy"
+
 #: policies by name; ``name:variant`` is one with other options than the default
 POLICIES: Mapping[str, Callable[..., Policy]] = {
     "fifo": _policy("baselines.fifo.Fifo"),
@@ -181,6 +184,21 @@ POLICIES: Mapping[str, Callable[..., Policy]] = {
     "optimus": _policy("baselines.optimus.Optimus"),
     "optimus:elastic": _policy("baselines.optimus.Optimus", elastic=True),
     "chronus": _policy("baselines.chronus.Chronus"),
+    "chronus:estimator": _policy(
+        "baselines.chronus.Chronus", sr_aware=True, estimates=DurationEstimates()
+    ),
+    "chronus:selector": _policy(UNISCHED, sr_aware=False, iterations="maximum"),
+    "unisched": _policy(UNISCHED),
+    "unisched:profile-first": _policy(UNISCHED, profiler_reward=100.0),
+    "unisched:static-profiler": _policy(UNISCHED, profiling="static"),
+    "unisched:known": _policy(UNISCHED, profiling="none"),
+    "unisched:no-suspensions": _policy(UNISCHED, sr_aware=False),
+    "unisched:most-epochs": _policy(UNISCHED, iterations="maximum"),
+    "unisched:feasible": _policy(UNISCHED, selector="feasible"),
+    "unisched:density": _policy(UNISCHED, selector="density"),
+    "unisched:price": _policy(UNISCHED, selector="price"),
+    "unisched:consolidated": _policy(UNISCHED, allocations="consolidated"),
+    "unisched:exact": _policy(UNISCHED, allocations="exact"),
     "ltgf": _policy("ltgf.LtgfPolicy"),
     "ltgf:quota": _policy("ltgf.LtgfPolicy", fair_share="quota"),
     "ltgf:rho-minus": _policy("ltgf.LtgfPolicy", job_key="rho-minus"),
