@@ -522,3 +522,14 @@ def test_jobs_of_other_kinds_hold_their_gang_unless_they_are_profiled() -> None:
     one = Instance(plain.cluster, plain.jobs[:1])
     ok = (HALVES[0], Piece(0, 60, 260, {1: 4}))
     assert violations(hand_run(ok, instance=one, rejected=(), left={}), one) == []
+
+
+def test_a_job_that_is_profiled_where_it_was_has_not_renewed() -> None:
+    whole = {0: 4}
+    run = known(
+        (0, Piece(0, 0, 60, whole, PROFILED)),
+        (1, Piece(0, 60, 180, whole, SUSPEND)),
+        (2, Piece(0, 180, 240, whole, PROFILED)),
+        (3, Piece(0, 240, 360, whole)),  # 40 overhead and the 80 left
+    )
+    assert [line for line in violations(run, KNOWN) if "'a'" in line] == []
