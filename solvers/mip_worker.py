@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Answer", "MipWorker", "Program"]
+__all__ = ["Answer", "MipWorker", "Program", "own_worker"]
 
 Floats = NDArray[np.float64]
 
@@ -186,6 +186,23 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         if stream is not None:
             with contextlib.suppress(OSError):  # what it had not read
                 stream.close()
+
+
+_own = threading.local()
+
+
+def own_worker() -> MipWorker:
+    """Return the worker of this thread of this process, which stays for the next call.
+
+    Examples
+    --------
+    >>> own_worker() is own_worker()
+    True
+    """
+    if getattr(_own, "of", None) != os.getpid():  # a fork must not talk to its parent's
+        _own.of, _own.worker = os.getpid(), MipWorker()
+    worker: MipWorker = _own.worker
+    return worker
 
 
 # --- in the process ------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ from ..formulations.unisched_compact import (
     used,
 )
 from ._compiled import compiled
-from .mip_worker import MipWorker, Program
+from .mip_worker import Program, own_worker
 from .result import Bound, Stop
 
 __all__ = [
@@ -624,15 +624,6 @@ class Selector:
     def __init__(self, *, warm: bool = True) -> None:
         self._warm = warm
         self._basis: _Basis | None = None
-        self._worker = MipWorker()
-
-    def __getstate__(self) -> dict[str, Any]:
-        # a process does not pickle; another one starts when it is needed
-        return {"_warm": self._warm, "_basis": self._basis}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._worker = MipWorker()
 
     def select(
         self,
@@ -750,7 +741,7 @@ class Selector:
         limit = 1e6 if end == math.inf else end - time.perf_counter()
         if limit <= 0:
             return chosen, bound
-        answer = self._worker.solve(program, time_limit=limit)
+        answer = own_worker().solve(program, time_limit=limit)
         if answer.x is not None:
             z = answer.x[: at.size] > 0.5
             fits = by_density(options, room, np.isin(np.arange(len(options)), at[z]))

@@ -68,7 +68,7 @@ def check(problem: UniSched, result: Result[Any]) -> None:
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(problem=problems())
 def test_solvers_are_feasible_bounded_and_repeatable(name: str, problem: UniSched) -> None:
     result = SOLVERS[name](problem, seed=1)
@@ -156,13 +156,13 @@ def test_the_compact_optimum_bounds_every_solver_on_500_more(seed: int) -> None:
 def test_the_bound_can_be_strict_and_the_solvers_can_differ() -> None:
     """On a seeded family the inequalities above are not all equations."""
     gaps, spreads, count = 0, 0, 0
-    for seed in range(100, 130):
+    for seed in range(100, 115):
         results = [solve(contended(seed)) for solve in SOLVERS.values()]
         gaps += sum(result.gap > 0 for result in results)  # type: ignore[operator, misc]
         count += len(results)
         spreads += len({result.objective for result in results}) > 1
     assert gaps >= 0.3 * count
-    assert spreads >= 3
+    assert spreads >= 2
 
 
 @pytest.mark.parametrize("name", SOLVERS)

@@ -104,7 +104,7 @@ def full_lp(options: Options, room: Any) -> float:
 # -- lease arithmetic and options -----------------------------------------------------------------
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(
     work=st.integers(1, 4000),
     deadline=st.integers(-100, 9000),
@@ -447,7 +447,7 @@ def test_sums_of_integers_are_multiples_of_their_divisor() -> None:
 
 
 @pytest.mark.parametrize("allocations", ALLOCATIONS)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_bounds_are_what_their_certificates_prove(seed: int, allocations: Any) -> None:
     free = [8, 3] if seed % 2 else None
     for problem in (
@@ -521,8 +521,8 @@ def worker() -> Iterator[MipWorker]:
 def test_a_solver_that_hangs_is_stopped(script: str, found: Any) -> None:
     worker = MipWorker([sys.executable, "-c", script])
     started = time.perf_counter()
-    answer = worker.solve(program(), time_limit=4)
-    assert time.perf_counter() - started < 5
+    answer = worker.solve(program(), time_limit=2)
+    assert time.perf_counter() - started < 3
     assert (answer.x is None) == (found is None)
     assert answer.x is None or answer.x.tolist() == found
     assert not answer.proven
@@ -561,16 +561,23 @@ def test_the_process_stays_for_the_next_program(worker: MipWorker) -> None:
 
 
 @pytest.mark.parametrize("script", [HANGS, "raise SystemExit"])
-def test_the_selector_keeps_what_it_has_when_branch_and_bound_fails(script: str) -> None:
+def test_the_selector_keeps_what_it_has_when_branch_and_bound_fails(
+    script: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     options, room = case_of(queue_of(0))
     selector = Selector()
     plain = selector.select(options, room)
-    selector._worker = MipWorker([sys.executable, "-c", script])
+    failing = MipWorker([sys.executable, "-c", script])
+    monkeypatch.setattr("gangsched.solvers.selector.own_worker", lambda: failing)
     started = time.perf_counter()
     selection = selector.select(options, room, exact=True, time_limit=1.0)
     assert time.perf_counter() - started < 2
     assert selection.chosen.tolist() == plain.chosen.tolist()
     assert (selection.bound.value, selection.stop) == (plain.bound.value, Stop.TIME_LIMIT)
+    started = time.perf_counter()
+    result = unisched(queue_of(0), params=UniSchedParams(exact=True), time_limit=2.0)
+    assert time.perf_counter() - started < 3
+    assert result.objective is not None
 
 
 @pytest.mark.parametrize("seed", range(5))
