@@ -60,6 +60,7 @@ Numbers = NDArray[Any]  # floats, or Python's integers
 
 #: prices are multiples of 1 / SCALE of the rewards' unit for a GPU second
 SCALE = 10**12
+LARGEST = 10**6  #: of the values in floats; more than so many units are counted in coins
 ROWS = 1024  #: deadlines whose costs are computed together
 FIRST = 8  #: intervals of the linear program
 #: intervals by default: so many in a usual window, within these limits
@@ -115,7 +116,7 @@ def reward_bound(
         return Bound(0, METHOD, _certificate([0, 1], [0]))
     dual = _Dual(options, _breakpoints(options, intervals or _usual(options)))
     prices = _descend(dual, _start(options, dual.times), rounds)
-    whole = [round(price * SCALE) for price in prices.tolist()]
+    whole = [round(price * SCALE) * options.coin for price in prices.tolist()]
     units = math.floor(_exactly(options, dual.times, whole))
     value = units * options.unit
     number = int(value) if value.denominator == 1 else _up(value)
@@ -179,6 +180,16 @@ class _Options:
         return replace(self, **{name: getattr(self, name)[rows] for name in columns})
 
     @property
+    def coin(self) -> int:
+        """Units, so many that no value is a large number of coins: solvers fail at these."""
+        return max(1, -(-int(self.value.max()) // LARGEST))
+
+    @property
+    def worth(self) -> Floats:
+        """The values in coins."""
+        return (self.value / self.coin).astype(np.float64)
+
+    @property
     def rate(self) -> Floats:
         """GPUs that a job holds while it runs."""
         return (self.speed * self.above / self.below).astype(np.float64)
@@ -222,12 +233,12 @@ def _breakpoints(options: _Options, intervals: int) -> Ints:
 
 
 class _Dual:
-    """The theorem's bound in units, in floats, with its slope."""
+    """The theorem's bound in coins, in floats, with its slope."""
 
     def __init__(self, options: _Options, times: Ints) -> None:
         self.options, self.times = options, times
         self.room = options.gpus * np.diff(times).astype(np.float64)
-        self.rate, self.value = options.rate, options.value.astype(np.float64)
+        self.rate, self.value = options.rate, options.worth
         self.first = options.first
         seconds = options.seconds
         self.blocks = [
@@ -318,12 +329,14 @@ def _program(options: _Options, times: Ints) -> Floats:
     shape = (low + jobs + rows, rows + job.size)
     places = np.concatenate(row), np.concatenate(column)
     outcome = linprog(
-        np.append(-options.value.astype(np.float64), np.zeros(job.size)),
+        np.append(-options.worth, np.zeros(job.size)),
         A_ub=sparse.csr_array((np.concatenate(entry), places), shape=shape),
         b_ub=np.concatenate([options.gpus * np.diff(times), np.ones(jobs), np.zeros(rows)]),
         bounds=np.column_stack([np.zeros(shape[1]), np.append(np.ones(rows), most)]),
         method="highs-ds",
     )
+    if outcome.status:  # not solved: any prices are valid
+        return np.zeros(low)
     prices: Floats = np.maximum(-outcome.ineqlin.marginals[:low], 0.0)
     return prices
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import OptimizeResult
 
 from deadline_optimum import optimum, problem_of, random_problem
 from gangsched.analysis import certificates, reward_bounds
@@ -269,3 +270,26 @@ def test_the_bound_binds_on_a_crowded_cluster(traces: Path) -> None:
     bound = reward_bound(problem)
     verify_bound(problem, bound)
     assert 0.5 * problem.top < bound.value < 0.9 * problem.top
+
+
+@pytest.mark.parametrize("first", [1 / 3, 1e9, 1e300])
+def test_rewards_that_are_huge_multiples_of_their_unit(first: float) -> None:
+    """HiGHS solves nothing whose costs are 1e16 and more, floats end at 1e308."""
+    rows = [(1, r, 5, [(7, first / (i + 1)), (8, 1e-6 * (i + 1))]) for i, r in enumerate([0, 1, 9])]
+    problem = problem_of(1, rows)
+    bound = reward_bound(problem)
+    assert optimum(problem) <= bound.value < problem.top
+    verify_bound(problem, bound)
+
+
+def test_a_linear_program_that_is_not_solved_costs_no_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(*_: Any, **__: Any) -> Any:
+        return OptimizeResult(status=4, ineqlin=OptimizeResult(marginals=None))
+
+    problem = problem_of(1, [(1, 0, 3, [(3, 100)])] * 2)
+    monkeypatch.setattr(reward_bounds, "linprog", fails)
+    bound = reward_bound(problem)
+    assert 100 <= bound.value <= 200
+    verify_bound(problem, bound)
