@@ -56,7 +56,6 @@ from .unisched_runs import (
     PROFILERS,
     ROUND,
     SIZES,
-    Halfway,
     Make,
     Progress,
     Size,
@@ -72,7 +71,6 @@ from .unisched_runs import (
     with_ratios,
 )  # fmt: skip
 from .unisched_statements import (
-    BOTH,
     CHRONUS,
     DENSITY,
     EDF,
@@ -83,6 +81,7 @@ from .unisched_statements import (
     OWN,
     PRINTED_ROUNDING,
     PRINTED_TESTBED,
+    PROMPT,
     QUEUE,
     STATEMENTS,
     STATIC,
@@ -95,6 +94,7 @@ from .unisched_statements import (
     hostile_of,
     lease_of,
     noise_of,
+    testbed_of,
 )  # fmt: skip
 
 __all__ = [
@@ -102,12 +102,12 @@ __all__ = [
     "fig12", "from_rows", "table3",
 ]  # fmt: skip
 
-SEEDS, TESTBED_SEEDS = (0, 1), (0, 1, 2, 3, 4)
+SEEDS, TESTBED_SEEDS = (0, 1), (0, 1, 2)
 FAMILIES = ("SLO", "MIX1", "MIX2")
 WORKLOADS = tuple(f"{kind}_{family}" for kind in "HP" for family in FAMILIES)
 MIXED = tuple(name for name in WORKLOADS if not name.endswith("SLO"))
 DENSITIES = (80, 100, 120, 140, 160)  # %
-LEASES = (5, 10, 20, 30, 60)  # min
+LEASES = (5, 10, 30, 60)  # min
 FACTORS = (1, 2, 3, 4, 5)  # of preemption costs
 NOISES = (0, 20, 40, 60, 100)  # %
 SHARES = (10, 20, 40, 60, 80)  # % of jobs that are hostile
@@ -280,7 +280,8 @@ _SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "unisched:table3": {
         **_RUNS,
         "offered load": "as it comes",
-        "generators": "gangsched.instances.deadlines.testbed_workload; lists are by seed",
+        "generators": "gangsched.instances.deadlines.testbed_workload, and with grace=0; lists are "
+        "by seed",
     },
     "unisched:fig5": {
         "curves": "reward in the cycle at time 0 of a job that ends at so many minutes",
@@ -343,18 +344,18 @@ def table3(
     -------
     Study
     """
+    names = [(testbed_of(m, printed=p), m) for p in (False, True) for m in jobs]
     tasks = [
-        Task(instance=f"T[{m}]", policy=label, workload=Workload(f"T[{m}]", None, seed), make=make)
-        for m in jobs
-        for label, make in POLICIES.items()
-        if label in (UNISCHED, KNOWN, "Optimus", EDF)
+        Task(instance=name, policy=label, workload=Workload(name, None, seed), make=POLICIES[label])
+        for name, _ in names
+        for label in (UNISCHED, PROMPT, KNOWN, "Optimus", EDF)
         for seed in seeds
     ]
     outcomes = outcomes_of("table3", tasks, processes, progress)
     outcomes = with_ratios(tasks, outcomes, processes, progress)
     printed = [
-        Row(f"T[{m}]", label, None, dict(values))
-        for m in jobs
+        Row(name, label, None, dict(values))
+        for name, m in names
         for label, values in PRINTED_TESTBED.get(m, {}).items()
     ]
     return _study("table3", tasks, outcomes, more=printed)
@@ -443,6 +444,7 @@ def fig6(
     tasks += [
         Task(instance=DENSITY, policy=label, workload=density_of(workload, x), make=make, x=x)
         for label, make in policies.items()
+        if label not in (PROMPT, "FIFO")
         for x in DENSITIES
         for workload in _workloads("H_MIX2", sizes, seeds)
     ]
@@ -472,7 +474,7 @@ def fig7(
     Study
     """
     tasks = [
-        Task(instance=f"(d) {name}", policy=UNISCHED, workload=workload, make=Halfway)
+        Task(instance=f"(d) {name}", policy=UNISCHED, workload=workload, make=UniSchedPolicy)
         for name in WORKLOADS[:3]
         for workload in _workloads(name, sizes, seeds)
     ]
@@ -574,15 +576,13 @@ def fig10(
     Returns
     -------
     Study
-        (a) also with the printed rounding, without costs of suspensions, and with both; seconds of
-        (d) are measured by :func:`fig10d`.
+        (a) also with the printed rounding, and without costs of suspensions; seconds of (d) are
+        measured by :func:`fig10d`.
     """
-    printed = partial(UniSchedPolicy, rounding="paper")
     variants: Mapping[str, tuple[int, Callable[..., UniSchedPolicy]]] = {
         UNISCHED: (1, UniSchedPolicy),
-        PRINTED_ROUNDING: (1, printed),
+        PRINTED_ROUNDING: (1, partial(UniSchedPolicy, rounding="paper")),
         FREE: (0, UniSchedPolicy),
-        BOTH: (0, printed),
     }
     tasks = [
         Task(

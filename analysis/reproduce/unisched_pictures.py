@@ -15,7 +15,6 @@ from matplotlib.lines import Line2D
 from ..plots import INK, MUTED, PAPER, STYLE, WIDTH, headline, plain
 from .study import Study
 from .unisched_statements import (
-    BOTH,
     CHRONUS,
     DENSITY,
     EDF,
@@ -24,6 +23,7 @@ from .unisched_statements import (
     KNOWN,
     MAXIMUM,
     PRINTED_ROUNDING,
+    PROMPT,
     QUEUE,
     STATIC,
     UNAWARE,
@@ -46,10 +46,11 @@ BLUE, ORANGE, GREEN, PINK, SKY, RED, GREY, BROWN = (
 )  # fmt: skip
 #: after Okabe and Ito; variants of UniSched share its colour
 LOOK: Mapping[str, tuple[str, Any]] = {
-    UNISCHED: (BLUE, "-"), KNOWN: (BLUE, DASHED), "3Sigma": (ORANGE, "-"), "GENIE": (GREEN, "-"),
+    UNISCHED: (BLUE, "-"), PROMPT: (BLUE, DOTTED), KNOWN: (BLUE, DASHED),
+    "3Sigma": (ORANGE, "-"), "GENIE": (GREEN, "-"),
     "Hydra": (PINK, "-"), "Optimus": (SKY, "-"), "Themis": (RED, "-"), EDF: (BROWN, DASHED),
     "FIFO": (GREY, DASHED), STATIC: (ORANGE, "-"), MAXIMUM: (GREEN, "-"), UNAWARE: (RED, "-"),
-    PRINTED_ROUNDING: (ORANGE, "-"), FREE: (GREEN, DASHED), BOTH: (RED, DOTTED),
+    PRINTED_ROUNDING: (ORANGE, "-"), FREE: (GREEN, DASHED),
     FEASIBLE: (ORANGE, "-"), CHRONUS: (ORANGE, "-"), WITH_ESTIMATOR: (GREEN, "-"),
     WITH_SELECTOR: (PINK, "-"), "consolidated": (ORANGE, "-"), "exact": (GREEN, DASHED),
     "SLO": (BLUE, "-"), "best effort": (ORANGE, "-"), "profiler": (GREEN, "-"),

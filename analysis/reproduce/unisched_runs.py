@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from multiprocessing import get_context
 from os import cpu_count
 from statistics import fmean
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -26,7 +27,7 @@ from ...instances.deadlines import (
     with_hostile,
 )
 from ...instances.generate import offered_load
-from ...instances.model import TargetMetric
+from ...instances.model import FULL_SPEED, TargetMetric
 from ...solvers.baselines import Fifo
 from ...solvers.baselines._deadlines import Deadlines
 from ...solvers.baselines.finish_time_fairness import FinishTimeFairness
@@ -35,7 +36,7 @@ from ...solvers.baselines.hydra import Hydra
 from ...solvers.baselines.optimus import Optimus
 from ...solvers.baselines.three_sigma import ThreeSigma
 from ...solvers.estimator import DurationEstimates
-from ...solvers.policy import Decision, Phase, Policy, Preempts, State, ranked
+from ...solvers.policy import Decision, Policy, Preempts, State, ranked
 from ...solvers.result import Stop
 from ...solvers.unisched_policy import UniSchedPolicy
 from .. import metrics
@@ -44,11 +45,12 @@ from ..drive import drive, instance_hash
 from ..reward_bounds import reward_bound
 from ..run import EventKind, Run
 from .study import Row
-from .unisched_statements import EDF, KNOWN, UNISCHED, per_seed
+from .unisched_statements import EDF, KNOWN, PROMPT, UNISCHED, jobs_of, per_seed
 
 __all__ = [
-    "BE_LEASE", "LEASE", "LOAD", "OVERHEAD", "POLICIES", "PROFILERS", "ROUND", "SIZES", "Halfway",
-    "Make", "Progress", "Size", "Sizes", "Task", "Values", "Workload", "facts_of", "measure",
+    "BE_LEASE", "LEASE", "LOAD", "OVERHEAD", "POLICIES", "PROFILERS", "ROUND", "SIZES", "Make",
+
+    "Progress", "Size", "Sizes", "Task", "Values", "Workload", "errors", "facts_of", "measure",
     "normalised", "outcomes_of", "rows_of", "short", "with_ratios",
 ]  # fmt: skip
 
@@ -140,11 +142,12 @@ def _instance(workload: Workload) -> Instance[DeadlineJob]:
 def _drawn(name: str, size: Size | None, seed: int) -> Instance[DeadlineJob]:
     """The jobs as the generator makes them, on the nodes that they keep in all variants."""
     if size is None:
-        return testbed_workload(int(name[2:-1]), seed=seed)
+        options: Any = {"grace": 0} if "printed" in name else {}
+        return testbed_workload(jobs_of(name), seed=seed, **options)
     kind, _, family = name.partition("_")
     draw = {"H": helios_like_workload, "P": philly_like_workload}[kind]
     cluster = Cluster.uniform(nodes=size.nodes, gpus_per_node=8)
-    options: Any = {"jobs": size.jobs, "days": size.days, "family": family.lower(), "seed": seed}
+    options = {"jobs": size.jobs, "days": size.days, "family": family.lower(), "seed": seed}
     made = draw(cluster, **options)
     widest = -(-max(job.gpus for job in made.jobs) // 8)
     nodes = max(widest + PROFILERS, round(offered_load(made) * size.nodes / LOAD))
@@ -203,51 +206,12 @@ POLICIES: Mapping[str, Make] = MappingProxyType(
         "Hydra": Hydra,
         "Optimus": partial(Optimus, estimates=DurationEstimates()),
         "Themis": FinishTimeFairness,
+        PROMPT: partial(UniSchedPolicy, profiler_reward=100.0),
         KNOWN: partial(UniSchedPolicy, profiling="none"),
         EDF: _EarliestDeadline,
         "FIFO": Fifo,
     }
 )
-
-
-@dataclass
-class Halfway(UniSchedPolicy):
-    """UniSched that notes what it expects of each job at the first cycle past half of its work.
-
-    Parameters
-    ----------
-    noted : dict of int to (int, float)
-        By job: when that was, and the seconds on GPUs that were still expected, by (1).
-    estimates : DurationEstimates
-        Of the service left.
-    """
-
-    noted: dict[int, tuple[int, float]] = field(default_factory=dict, compare=False)
-    estimates: DurationEstimates = field(default_factory=DurationEstimates, compare=False)
-
-    def decide(self, state: State) -> Decision:
-        """Note the time, and the seconds on GPUs that are still expected; then decide."""
-        if state.now % self.be_lease == 0:
-            jobs = np.concatenate([state.waiting, state.running])
-            for j, left in zip(jobs.tolist(), state.remaining(jobs).tolist(), strict=True):
-                if j not in self.noted and 2 * left <= state.instance.jobs[j].work:
-                    self.noted[j] = (state.now, self._expected(state, j))
-        return super().decide(state)
-
-    def _expected(self, state: State, j: int) -> float:
-        """Eq. (1) for what is left of a job: service, and the mean cost of its suspensions."""
-        job, cost = state.instance.jobs[j], int(state.overhead[j])
-        left = int(self.estimates.remaining(state, np.array([j]))[0])
-        runs = state.phase[j] == Phase.RUNNING
-        phase = LeasePhase.RUNNING if runs else LeasePhase.SUSPENDED
-        for deadline, _ in job.rewards:
-            due = job.release + deadline - state.now
-            terms = lease_terms(left, due, lease=self.lease, cost=cost, phase=phase)
-            if terms is not None:
-                times, share = mean_interruptions(*terms, running=bool(runs))
-                return left + cost * (times / share + (not runs))
-        seconds, share = remaining_estimate(left, cost, self.be_lease)
-        return seconds / share
 
 
 # --- runs ----------------------------------------------------------------------------------------
@@ -291,8 +255,8 @@ def _run(task: Task) -> Values:
     if run.stop is not Stop.COMPLETED:
         raise KeyboardInterrupt
     values = measure(run, instance)
-    if isinstance(policy, Halfway):
-        values |= _errors(run, instance, policy.noted)
+    if isinstance(policy, UniSchedPolicy):
+        values |= errors(run, instance)
     return {name: short(value) for name, value in values.items()}
 
 
@@ -328,26 +292,78 @@ def measure(run: Run, instance: Instance[DeadlineJob]) -> Values:
     }
 
 
-def _errors(run: Run, instance: Instance[DeadlineJob], noted: Mapping[int, Any]) -> Values:
-    """Mean error of the estimated over the true time on GPUs, in %; profiling left out."""
+def errors(run: Run, instance: Instance[DeadlineJob]) -> Values:
+    """Return the mean error of the estimated against the true time on GPUs, in %.
+
+    Parameters
+    ----------
+    run : Run
+        Of UniSched.
+    instance : Instance of DeadlineJob
+
+    Notes
+    -----
+    The estimate is made when a job has had half of its time on GPUs, profiling left out: what it
+    had, and (1) for the rest, that is service by the estimated epochs and the mean cost of
+    suspensions. The true time has what suspensions and slower places really took.
+    """
+    found: dict[bool, list[float]] = {True: [], False: []}
+    estimates = DurationEstimates()
+    for j, spans in _spans(run).items():
+        job, whole = instance.jobs[j], sum(end - start for start, end, _ in spans)
+        now, left, runs = _halfway(job, spans, whole / 2, max(instance.cluster.sizes))
+        state: Any = SimpleNamespace(instance=instance, remaining=lambda jobs, n=left: 0 * jobs + n)
+        service = int(estimates.remaining(state, np.array([j]))[0])
+        after = sum(max(0, end - max(start, now)) for start, end, _ in spans)
+        error = abs(_expected(job, service, now, runs) - after) / whole
+        found[job.best_effort].append(100 * error)
+    return {
+        "slo_error": fmean(found[False]) if found[False] else None,
+        "be_error": fmean(found[True]) if found[True] else None,
+    }
+
+
+def _spans(run: Run) -> dict[int, list[tuple[int, int, int]]]:
+    """Start, end and number of nodes of the times that each job held GPUs, but for profiling."""
     plan, log = run.schedule, run.events
     begun = log.kind == EventKind.PROFILE
     profiles = set(zip(log.job[begun].tolist(), log.time[begun].tolist(), strict=True))
-    spans: dict[int, list[tuple[int, int]]] = {}
-    for j, start, end in zip(
-        plan.job.tolist(), plan.start.tolist(), plan.end.tolist(), strict=True
-    ):
+    found: dict[int, list[tuple[int, int, int]]] = {}
+    columns = (plan.job, plan.start, plan.end, np.diff(plan.ptr))
+    for j, start, end, nodes in zip(*(column.tolist() for column in columns), strict=True):
         if (j, start) not in profiles:
-            spans.setdefault(j, []).append((start, end))
-    errors: dict[bool, list[float]] = {True: [], False: []}
-    for j, (now, expected) in noted.items():
-        after = sum(max(0, end - max(start, now)) for start, end in spans[j])
-        whole = sum(end - start for start, end in spans[j])
-        errors[instance.jobs[j].best_effort].append(100 * abs(expected - after) / whole)
-    return {
-        "slo_error": fmean(errors[False]) if errors[False] else None,
-        "be_error": fmean(errors[True]) if errors[True] else None,
-    }
+            found.setdefault(j, []).append((start, end, nodes))
+    return {j: sorted(spans) for j, spans in found.items()}
+
+
+def _halfway(
+    job: DeadlineJob, spans: Sequence[tuple[int, int, int]], half: float, size: int
+) -> tuple[int, int, bool]:
+    """When a job has had half of its time, the service left then, and whether it goes on."""
+    had, done = 0, 0
+    for k, (start, end, nodes) in enumerate(spans):
+        stop = start + min(end - start, math.ceil(half - had))
+        worked = max(0, stop - start - (job.preemption_cost or 0) * (k > 0))
+        done += worked * job.speed(job.gpus, nodes, size)
+        had += end - start
+        if had >= half:
+            break
+    left = (job.work or 0) - done // FULL_SPEED
+    return stop, max(1, left), stop < end
+
+
+def _expected(job: DeadlineJob, left: int, now: int, runs: bool) -> float:
+    """Eq. (1) for what is left of a job: service, and the mean cost of its suspensions."""
+    cost = job.preemption_cost or 0
+    phase = LeasePhase.RUNNING if runs else LeasePhase.SUSPENDED
+    for deadline, _ in job.rewards:
+        due = job.release + deadline - now
+        terms = lease_terms(left, due, lease=LEASE, cost=cost, phase=phase)
+        if terms is not None:
+            times, share = mean_interruptions(*terms, running=runs)
+            return left + cost * (times / share + (not runs))
+    seconds, share = remaining_estimate(left, cost, BE_LEASE)
+    return seconds / share
 
 
 def _bound(workload: Workload) -> float:

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 __all__ = ["STATEMENTS", "per_seed"]
 
 UNISCHED, CHRONUS = "UniSched", "Chronus"
-KNOWN, EDF = "UniSched, run times known", "EDF"
-OWN = (KNOWN, EDF, "FIFO")
+PROMPT, KNOWN, EDF = "UniSched, profilers worth 100", "UniSched, run times known", "EDF"
+OWN = (PROMPT, KNOWN, EDF, "FIFO")
 DEADLINE, LEARNING = ("3Sigma", "GENIE", "Hydra"), ("Optimus", "Themis")
 STATIC, MAXIMUM, UNAWARE = "static profiler", "users' epochs", "costs not estimated"
-PRINTED_ROUNDING, FREE, BOTH = "printed rounding", "suspensions free", "both"
+PRINTED_ROUNDING, FREE = "printed rounding", "suspensions free"
 FEASIBLE = "feasible only"
 WITH_ESTIMATOR, WITH_SELECTOR = "Chronus + Estimator", "Chronus + Selector"
 DENSITY, QUEUE = "H_MIX2 by density", "queue"
@@ -56,6 +56,33 @@ def per_seed(measure: str, seed: int) -> str:
     seed : int
     """
     return f"{measure} [{seed}]"
+
+
+def testbed_of(jobs: int, *, printed: bool) -> str:
+    """Return the name of T[m].
+
+    Parameters
+    ----------
+    jobs : int
+    printed : bool
+        Whether deadlines are 1.1 to 2 run times, as printed, or up to an hour later.
+    """
+    return f"T[{jobs}], deadlines as printed" if printed else f"T[{jobs}]"
+
+
+def jobs_of(name: str) -> int:
+    """Return m of a T[m].
+
+    Parameters
+    ----------
+    name : str
+
+    Examples
+    --------
+    >>> jobs_of("T[360], deadlines as printed")
+    360
+    """
+    return int(name[2 : name.index("]")])
 
 
 def density_of(workload: Workload, x: int) -> Workload:
@@ -268,7 +295,7 @@ def table3(study: Study) -> Iterator[Statement]:
     """
     names = list(study.instances)
     for name in names:
-        printed = PRINTED_TESTBED.get(int(name[2:-1]), {}).get("printed, simulator")
+        printed = PRINTED_TESTBED.get(jobs_of(name), {}).get("printed, simulator")
         if printed is None:
             continue
         for measure, write, unit in (("miss", percent, "%"), ("jct", minutes, "min")):
@@ -287,20 +314,25 @@ def table3(study: Study) -> Iterator[Statement]:
                 name, Agreement.of(max(last) < printed["jct"]),
                 f"last deadlines {minutes(last)} after submission", in_paper=False,
             )  # fmt: skip
-        yield _profiling(study, name)
-    if len(names) == 2:
-        few, many = (values(study, name, UNISCHED, "miss") for name in names)
-        yield compared("More jobs have a higher R^slo", " and ".join(names), few, many, percent)
-        few, many = (values(study, name, UNISCHED, "jct") for name in names)
-        yield compared(
-            "More jobs have a smaller mean JCT", " and ".join(names), many, few, minutes,
-            why="all wait longer; the printed numbers fall, which the paper does not explain",
-        )  # fmt: skip
+        yield from _profiling(study, name)
+    for few, many in pairwise(names):
+        if jobs_of(few) >= jobs_of(many):
+            continue
+        small, large = (values(study, name, UNISCHED, "miss") for name in (few, many))
+        yield compared("More jobs have a higher R^slo", many, small, large, percent)
+        small, large = (values(study, name, UNISCHED, "jct") for name in (few, many))
+        yield compared("More jobs have a smaller mean JCT", many, large, small, minutes,
+                       why="all wait longer")  # fmt: skip
 
 
-def _profiling(study: Study, instance: str) -> Statement:
+def _profiling(study: Study, instance: str) -> Iterator[Statement]:
     """What profiling takes, among jobs that are short against the wait for it."""
-    return compared(
+    yield compared(
+        "UniSched misses less if a profiler is worth 100 instead of 1", instance,
+        values(study, instance, PROMPT, "miss"), values(study, instance, UNISCHED, "miss"),
+        percent, own=True,
+    )  # fmt: skip
+    yield compared(
         "UniSched misses more than if it knew run times without profiling", instance,
         values(study, instance, KNOWN, "miss"), values(study, instance, UNISCHED, "miss"),
         percent, own=True,
@@ -407,7 +439,7 @@ def _miss_rates(study: Study, name: str) -> Iterator[Statement]:
     if "MIX" in name:
         yield Statement("DL schedulers miss 2.01 to 6.84 times as much as UniSched", name,
                         Agreement.OPEN, factors(own, learning), OTHER_JOBS)  # fmt: skip
-    yield _profiling(study, name)
+    yield from _profiling(study, name)
 
 
 def _families(study: Study, kind: str) -> Iterator[Statement]:

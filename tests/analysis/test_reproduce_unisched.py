@@ -1,0 +1,630 @@
+"""Table III and figures 5 to 12 of Gao et al.: what is measured, and how statements are judged."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gangsched import drive
+from gangsched.analysis.reproduce import TARGETS, Agreement, Row, Study
+from gangsched.analysis.reproduce import unisched as figures
+from gangsched.analysis.reproduce import unisched_runs as runs
+from gangsched.analysis.reproduce import unisched_statements as statements
+from gangsched.instances import Cluster, DeadlineJob, Instance
+from gangsched.instances.generate import offered_load
+from gangsched.instances.model import TargetMetric
+from gangsched.solvers.baselines import Fifo
+from gangsched.solvers.baselines.chronus import Chronus
+from gangsched.solvers.baselines.srtf import Srtf
+from gangsched.solvers.policy import Policy
+from gangsched.solvers.unisched_policy import UniSchedPolicy
+
+AGREES, DIFFERS, OPEN = Agreement.AGREES, Agreement.DIFFERS, Agreement.OPEN
+SMALL = {"H": figures.Size(4, 12, 1), "P": figures.Size(2, 12, 1)}
+NAMES = [name.removeprefix("unisched:") for name in TARGETS if name.startswith("unisched:")]
+RUNS = [name for name in NAMES if name not in ("fig5", "fig10d")]
+
+
+def verdicts(study: Study, start: str = "") -> dict[str, Agreement]:
+    """By text; for studies of one instance."""
+    return {s.text: s.verdict for s in study.statements if s.text.startswith(start)}
+
+
+def seeded(**means: Sequence[float] | float) -> dict[str, float | None]:
+    """Values of seeds 0, 1, ... and their mean, by measure."""
+    found: dict[str, float | None] = {}
+    for name, own in means.items():
+        by_seed = [own] if isinstance(own, (int, float)) else list(own)
+        found[name] = float(np.mean(by_seed))
+        found |= {f"{name} [{seed}]": value for seed, value in enumerate(by_seed)}
+    return found
+
+
+def judged(
+    figure: str, rows: Mapping[tuple[Any, ...], Mapping[str, float | None]], **facts: Any
+) -> Study:
+    """A study of rows by (instance, policy) or (instance, policy, x)."""
+    made = [Row(key[0], key[1], key[2] if len(key) > 2 else None, v) for key, v in rows.items()]
+    names = dict.fromkeys(row.instance for row in made)
+    return figures.from_rows(f"unisched:{figure}", dict.fromkeys(names, facts), made)
+
+
+# --- workloads -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["H_SLO", "P_MIX2"])
+def test_nodes_are_those_that_come_closest_to_the_load(name: str) -> None:
+    size = figures.Size(6, 120, 2)
+    made = figures.Workload(name, size, 1).instance()
+    nodes = len(made.cluster.nodes)
+    loads = {
+        n: offered_load(replace(made, cluster=Cluster.uniform(nodes=n, gpus_per_node=8)))
+        for n in range(1, 60)
+    }
+    widest = -(-max(job.gpus for job in made.jobs) // 8)
+    work = loads[1]
+    assert nodes == max(widest + 1, round(work / 1.5))
+    assert loads[nodes] == pytest.approx(1.5, rel=0.2) or nodes == widest + 1
+
+
+def test_variants_of_a_workload_keep_the_rest_of_it() -> None:
+    base = figures.Workload("H_MIX2", SMALL["H"])
+    jobs = base.instance().jobs
+    dear = replace(base, cost=3).instance()
+    assert [job.preemption_cost for job in dear.jobs] == [
+        3 * (j.preemption_cost or 0) for j in jobs
+    ]
+    assert [replace(a, preemption_cost=0) for a in dear.jobs] == [
+        replace(b, preemption_cost=0) for b in jobs
+    ]
+    free = replace(base, cost=0).instance()
+    assert {job.preemption_cost for job in free.jobs} == {0}
+    dense = replace(base, density=150).instance()
+    assert (len(dense.jobs), dense.cluster) == (18, base.instance().cluster)
+    hostile = replace(base, hostile=50).instance()
+    assert sum(job.gpus in (3, 5, 6, 7) for job in hostile.jobs) == 6
+    assert statements.density_of(base, 100) == base
+
+
+def test_testbeds_with_and_without_grace() -> None:
+    """The first deadline is 1.1 to 2 run times, or up to an hour later."""
+    late, printed = (
+        figures.Workload(statements.testbed_of(60, printed=p), None).instance()
+        for p in (False, True)
+    )
+    assert [job.work for job in late.jobs] == [job.work for job in printed.jobs]
+    ratios = [job.rewards[0][0] / (job.work or 1) for job in printed.jobs if job.rewards]
+    assert max(ratios) <= 2
+    assert max(job.rewards[0][0] - 2 * (job.work or 1) for job in late.jobs if job.rewards) > 0
+
+
+# --- what is measured ----------------------------------------------------------------------------
+
+
+def toy() -> Instance[DeadlineJob]:
+    """On 1 GPU by FIFO: ends 600, 1200, 1800."""
+    target = TargetMetric(0.5, 4, [0.1, 0.5])
+    jobs = [
+        DeadlineJob(id="in time", gpus=1, work=600, rewards=[(900, 100)]),
+        DeadlineJob(id="late", gpus=1, work=600, rewards=[(900, 100), (1200, 20)], stopping=target),
+        DeadlineJob(id="best", gpus=1, work=600),
+    ]
+    return Instance(Cluster.of_sizes([1]), jobs)
+
+
+def test_measures_of_a_run_by_hand() -> None:
+    instance = toy()
+    values = runs.measure(drive(instance, Fifo(), round_length=60), instance)
+    assert values["miss"] == pytest.approx(40)  # 100 and 20 of 200
+    assert values["metric_miss"] == pytest.approx(80)
+    assert (values["latency"], values["jct"]) == (30, 20)
+    assert (values["wait"], values["longest_wait"]) == (None, None)
+    assert (values["slo_suspensions"], values["be_suspensions"]) == (0, 0)
+    assert values["reward"] == 120
+
+
+def test_wait_is_that_for_the_end_of_profiling() -> None:
+    """All of 5 minutes, one after the other on 1 GPU; a job's own profiling counts."""
+    instance = replace(toy(), jobs=toy().jobs[2:])
+    values = runs.measure(drive(instance, UniSchedPolicy(), round_length=60), instance)
+    assert (values["wait"], values["longest_wait"]) == (300, 300)
+
+
+def test_error_in_the_middle_of_training_by_hand() -> None:
+    """Profiled until 300, then 1200 s without a stop. At 900 half is left, in two leases of 300.
+
+    Expected are 600 s and one half suspension of 20 s, so 10 s too many of 1200.
+    """
+    job = DeadlineJob(id="a", gpus=1, work=1200, preemption_cost=20)
+    instance = Instance(Cluster.of_sizes([1]), [job])
+    run = drive(instance, UniSchedPolicy(), round_length=60)
+    expected = {"slo_error": None, "be_error": pytest.approx(100 * 10 / 1200)}
+    assert runs.errors(run, instance) == expected
+
+
+def test_error_of_a_job_that_is_suspended_by_hand() -> None:
+    """SRTF stops `long` from 60 to 120; it then pays 20 s, and ends at 60 + 60 + 20 + 1140 = 1280.
+
+    Half of its 1220 s on GPUs is over at 670; 20 s of these were no work, so 1200 - 590 s are
+    left, what it needs. It is best effort: 610 s in three leases, 20 s expected of suspensions
+    that do not come. `short` runs for 60 s, and has nothing to expect.
+    """
+    jobs = [
+        DeadlineJob(id="long", gpus=1, work=1200, preemption_cost=20),
+        DeadlineJob(id="short", gpus=1, work=60, release=60),
+    ]
+    instance = Instance(Cluster.of_sizes([1]), jobs)
+    run = drive(instance, Srtf(), round_length=60)
+    assert run.records.end.tolist() == [1280, 120]
+    error = runs.errors(run, instance)["be_error"]
+    assert error == pytest.approx((100 * 20 / 1220 + 0) / 2)
+
+
+def test_edf_runs_the_next_deadline_that_can_be_met() -> None:
+    """At 60 `soon` arrives and goes first; `lost` can meet nothing and goes last."""
+    jobs = [
+        DeadlineJob(id="later", gpus=1, work=600, rewards=[(2000, 100)]),
+        DeadlineJob(id="soon", gpus=1, work=300, release=60, rewards=[(400, 100)]),
+        DeadlineJob(id="lost", gpus=1, work=300, release=60, rewards=[(200, 100)]),
+    ]
+    policy = runs.POLICIES["EDF"]()
+    run = drive(Instance(Cluster.of_sizes([1]), jobs), policy, round_length=60, overhead=0)
+    assert run.records.end.tolist() == [900, 360, 1200]
+
+
+def test_rows_are_means_over_seeds_and_keep_the_seeds() -> None:
+    load = figures.Workload("H_MIX2", SMALL["H"])
+    tasks = [
+        runs.Task(instance="a", policy="p", workload=replace(load, seed=s), make=Fifo)
+        for s in (0, 1)
+    ]
+    outcomes: list[runs.Values] = [{"miss": 10.0, "wait": None}, {"miss": 20.0, "wait": 3.0}]
+    (row,) = runs.rows_of(tasks, outcomes, {"miss": "", "wait": "", "other": ""})
+    assert row.values == {
+        "miss": 15, "miss [0]": 10, "miss [1]": 20, "wait": None, "wait [0]": None, "wait [1]": 3,
+    }  # fmt: skip
+    study = replace(judged("fig8", {("a", "p"): {}}), rows=(row,))
+    assert statements.values(study, "a", "p", "miss") == [10, 20]
+    assert statements.values(study, "a", "p", "wait") == []
+    assert statements.values(study, "a", "q", "miss") == []
+
+
+def test_latencies_are_normalised_at_the_same_place() -> None:
+    load = figures.Workload("H_MIX2", SMALL["H"])
+    places = [("UniSched", 80, 0), ("x", 80, 0), ("UniSched", 100, 0), ("x", 100, 0), ("x", 80, 1)]
+    tasks = [
+        runs.Task(instance="a", policy=p, workload=replace(load, seed=s), make=Fifo, x=x)
+        for p, x, s in places
+    ]
+    latencies = [10.0, 20.0, 40.0, 20.0, 7.0]
+    found = runs.normalised(tasks, [{"latency": own} for own in latencies])
+    assert [values["latency_ratio"] for values in found] == [1, 2, 1, 0.5, None]
+
+
+# --- whole figures -------------------------------------------------------------------------------
+
+
+def test_fig5_is_as_worked_by_hand() -> None:
+    study = figures.fig5()
+    curve = {row.policy: dict(zip(study.levels, row.curve, strict=True)) for row in study.rows}
+    assert [curve["soft SLO"][t] for t in (60, 65, 70, 90, 95)] == [100, 80, 50, 20, 0]
+    assert [curve["strict SLO"][t] for t in (60, 65)] == [100, 0]
+    assert [curve["best effort"][t] for t in (5, 15)] == [0.5, 0.25]  # 5 / (5 + t)
+    assert set(curve["profiler"].values()) == {1}
+    found = verdicts(study)
+    assert [text for text, verdict in found.items() if verdict is not AGREES] == [
+        "A best-effort job is worth the reciprocal of its remaining time",
+        "1 to 100: newly submitted and best-effort jobs do not impact SLO jobs' deadlines",
+    ]
+
+
+@pytest.fixture
+def canned(monkeypatch: pytest.MonkeyPatch) -> list[runs.Task]:
+    """No runs: every measure is a number that depends on policy, x and seed."""
+    seen: list[runs.Task] = []
+
+    def run(task: figures.Task) -> runs.Values:
+        seen.append(task)
+        base = 10.0 + len(task.policy) + (task.x or 0) / 100 + task.workload.seed
+        names = "miss metric_miss latency jct slo_suspensions be_suspensions wait longest_wait"
+        more = {"reward": 100.0, "slo_error": base, "be_error": base}
+        return {**dict.fromkeys(names.split(), base), **more}
+
+    monkeypatch.setattr(runs, "_run", run)
+    monkeypatch.setattr(runs, "_bound", lambda load: 150.0)
+    monkeypatch.setattr(runs, "_KNOWN", {})
+    monkeypatch.setattr(runs, "_BOUNDS", {})
+    return seen
+
+
+def made(name: str, **more: Any) -> Study:
+    options: dict[str, Any] = {"sizes": SMALL, "seeds": (0, 1), "processes": 1}
+    if name == "table3":
+        options = {"jobs": (40, 80), "seeds": (0, 1), "processes": 1}
+    if name == "fig7":
+        options["curves"] = 8
+    if name in ("fig10", "fig10d"):
+        options["queues"] = (30, 60)
+    if name in ("fig5", "fig10d"):
+        options = {k: v for k, v in options.items() if k == "queues"}
+    study = getattr(figures, name)(**options, **more)
+    assert isinstance(study, Study)
+    return study
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_figures_have_rows_statements_and_a_picture(name: str, canned: list[runs.Task]) -> None:
+    """Every policy is named in the picture, every statement has one of its instances."""
+    study = made(name)
+    assert study.rows
+    assert study.statements
+    picture = study.plot()
+    named = {text.get_text() for legend in picture.legends for text in legend.get_texts()}
+    named |= {t.get_text() for a in picture.axes if a.legend_ for t in a.legend_.get_texts()}
+    assert set(study.policies) <= named | {"printed, Kubernetes", "printed, simulator"}
+    rows = [replace(row, curve=row.curve) for row in study.rows]
+    again = figures.from_rows(study.name, study.instances, rows)
+    assert again.to_json() == study.to_json()
+    assert study.to_markdown().count("| statement |") == 1
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_every_point_has_every_seed(name: str, canned: list[runs.Task]) -> None:
+    study = made(name)
+    for row in study.rows:
+        for measure in [m for m in row.values if f"{m} [0]" in row.values]:
+            own = statements.values(study, row.instance, row.policy, measure, row.x)
+            assert len(own) == 2
+            assert row.values[measure] == pytest.approx(sum(own) / 2, rel=1e-5)
+
+
+def policies(seen: Sequence[runs.Task], instance: str, x: int | None = None) -> dict[str, Policy]:
+    return {t.policy: t.make() for t in seen if (t.instance, t.x) == (instance, x)}
+
+
+def unisched(policy: Policy) -> UniSchedPolicy:
+    assert isinstance(policy, UniSchedPolicy)
+    return policy
+
+
+def test_fig6_compares_what_the_paper_compares(canned: list[runs.Task]) -> None:
+    study = made("fig6")
+    found = policies(canned, "P_MIX1")
+    assert list(study.instances)[:6] == [*figures.WORKLOADS]
+    assert list(found)[:6] == ["UniSched", "3Sigma", "GENIE", "Hydra", "Optimus", "Themis"]
+    assert unisched(found["UniSched, run times known"]).profiling == "none"
+    assert unisched(found["UniSched, profilers worth 100"]).profiler_reward == 100
+    assert study.xs("H_MIX2 by density") == figures.DENSITIES
+    assert study.value("P_MIX1", "GENIE", "ratio") == 1.5
+    loads = {t.x: t.workload.density for t in canned if t.workload.density}
+    assert loads == {80: 80, 120: 120, 140: 140, 160: 160}  # at 100 %: runs of (a) and (b)
+
+
+def test_parts_are_switched_off_one_at_a_time(canned: list[runs.Task]) -> None:
+    made("fig9")
+    parts = policies(canned, "H_MIX1")
+    static, users = (unisched(parts[n]) for n in ("static profiler", "users' epochs"))
+    assert static == UniSchedPolicy(profiling="static", profiler_nodes=1)
+    assert users == UniSchedPolicy(iterations="maximum")
+    costs = statements.costs_of("H_MIX2")
+    unaware = policies(canned, costs, 4)["costs not estimated"]
+    assert unisched(unaware) == UniSchedPolicy(sr_aware=False)
+    assert {t.workload.cost for t in canned if (t.instance, t.x) == (costs, 4)} == {4}
+    noisy = policies(canned, statements.noise_of("P_MIX2"), 60)["UniSched"]
+    assert unisched(noisy) == UniSchedPolicy(noise=0.6)
+
+
+def test_leases_with_printed_rounding_and_without_costs(canned: list[runs.Task]) -> None:
+    made("fig10")
+    name = statements.lease_of("H_MIX1")
+    found = {t.policy: t for t in canned if (t.instance, t.x) == (name, 30)}
+    plain, printed, free = (
+        found[label] for label in ("UniSched", "printed rounding", "suspensions free")
+    )
+    assert unisched(plain.make()) == UniSchedPolicy(lease=1800)
+    assert unisched(printed.make()) == UniSchedPolicy(lease=1800, rounding="paper")
+    assert unisched(free.make()) == UniSchedPolicy(lease=1800)
+    assert (plain.workload.cost, printed.workload.cost, free.workload.cost) == (1, 1, 0)
+    feasible = policies(canned, "P_SLO")["feasible only"]
+    assert unisched(feasible) == UniSchedPolicy(selector="feasible")
+
+
+def test_between_chronus_and_unisched(canned: list[runs.Task]) -> None:
+    made("fig12")
+    found = policies(canned, "P_MIX2")
+    assert found["Chronus"] == Chronus()
+    estimator, selector = found["Chronus + Estimator"], unisched(found["Chronus + Selector"])
+    assert isinstance(estimator, Chronus)
+    assert estimator.sr_aware
+    assert estimator.estimates == runs.DurationEstimates()
+    assert selector == UniSchedPolicy(iterations="maximum", sr_aware=False)
+
+
+def test_allocations_by_share_of_hostile_jobs(canned: list[runs.Task]) -> None:
+    made("fig11")
+    found = policies(canned, "H_MIX2", 40)
+    kinds = {label: unisched(policy).allocations for label, policy in found.items()}
+    assert kinds == {"UniSched": "cells", "consolidated": "consolidated", "exact": "exact"}
+    shares = {t.x: t.workload.hostile for t in canned}
+    assert shares == {x: x for x in figures.SHARES}
+
+
+def test_runs_are_made_once(canned: list[runs.Task]) -> None:
+    made("fig8")
+    before = len(canned)
+    made("fig12")
+    assert before == 12
+    assert [t for t in canned[before:] if t.policy == "UniSched"] == []
+
+
+def test_a_real_figure_is_the_driver_s_and_the_same_each_time(tmp_path: Path) -> None:
+    sizes = {"H": figures.Size(3, 4, 1), "P": figures.Size(2, 4, 1)}
+    study = figures.fig8(sizes=sizes, seeds=(0,), processes=1)
+    load = figures.Workload("P_MIX1", sizes["P"], 0).instance()
+    run = drive(load, UniSchedPolicy(), round_length=60, lease=600, overhead=25)
+    book = run.records
+    slo = [j for j, job in enumerate(load.jobs) if job.rewards]
+    assert study.value("P_MIX1", "SLO", "suspensions") == pytest.approx(
+        sum(int(book.starts[j]) - 1 for j in slo) / len(slo), rel=1e-5
+    )
+    runs._KNOWN.clear()
+    again = figures.fig8(sizes=sizes, seeds=(0,), processes=1)
+    first, second = study.write(tmp_path / "a"), again.write(tmp_path / "b")
+    assert [path.name for path in first] == [f"unisched-fig8.{k}" for k in ("json", "csv", "png")]
+    for a, b in zip(first, second, strict=True):
+        assert a.read_bytes() == b.read_bytes()
+    rows = list(csv.DictReader(io.StringIO(first[1].read_text("utf-8"))))
+    found = {r["instance"]: r["value"] for r in rows if r["measure"] == "suspensions"}
+    assert set(found) == set(figures.WORKLOADS)
+
+
+def test_several_processes_change_nothing() -> None:
+    def squares(processes: int) -> list[int]:
+        return list(runs._map(abs, [-2, 3, -4], str, processes, None))
+
+    assert squares(2) == squares(1) == [2, 3, 4]
+
+
+def test_bounds_are_verified_and_above_what_is_won() -> None:
+    load = figures.Workload("P_MIX2", SMALL["P"])
+    bound, instance = runs._bound(load), load.instance()
+    reward = runs.measure(drive(instance, Fifo()), instance)["reward"]
+    assert 0 < (reward or 0) <= bound <= sum(job.top_reward for job in instance.jobs)
+
+
+# --- statements ----------------------------------------------------------------------------------
+
+
+def test_a_statement_must_hold_for_every_seed() -> None:
+    def verdict(a: Sequence[float], b: Sequence[float]) -> tuple[Agreement, str]:
+        found = statements.compared("", "", a, b, statements.percent, why="reason")
+        return found.verdict, found.why
+
+    assert verdict([1, 2], [2, 3]) == (AGREES, "")
+    assert verdict([2, 3], [1, 2]) == (DIFFERS, "reason")
+    assert verdict([1, 3], [2, 2]) == (OPEN, statements.SEEDS_DISAGREE)
+    assert verdict([1, 2], [1, 2]) == (OPEN, statements.EQUAL)
+    assert verdict([], [1, 2])[0] is OPEN
+
+
+ALL = ("UniSched", "3Sigma", "GENIE", "Hydra", "Optimus", "Themis", "UniSched, run times known")
+
+
+def rates(name: str, latency: float = 100, **own: float) -> dict[tuple[Any, ...], Any]:
+    """The paper's picture: UniSched 10 %, deadline-aware 20, DL schedulers 40."""
+    known = dict.fromkeys(ALL, 20.0) | {"UniSched": 10.0, "Optimus": 40.0, "Themis": 50.0}
+    known |= {"GENIE": 15.0, "UniSched, run times known": 5.0}
+    known |= {policy.replace("_", " "): value for policy, value in own.items()}
+    return {
+        (name, p): seeded(miss=[v, v + 1], latency=[latency if p == "UniSched" else 200] * 2)
+        for p, v in known.items()
+    }
+
+
+def test_miss_rates_as_printed_and_otherwise() -> None:
+    good = verdicts(judged("fig6", rates("H_SLO")))
+    best = "UniSched: (almost) the least R^slo (here: least + 1 point)"
+    group = "Every deadline-aware baseline misses less than every DL scheduler"
+    assert {good[best], good[group], good["UniSched misses less than GENIE"]} == {AGREES}
+    assert good["GENIE misses less than 3Sigma and Hydra"] is AGREES
+    bad = verdicts(judged("fig6", rates("H_SLO", Optimus=3.0, GENIE=8.0, Hydra=7.0)))
+    assert {bad[best], bad[group], bad["UniSched misses less than GENIE"]} == {DIFFERS}
+    assert bad["GENIE misses less than 3Sigma and Hydra"] is DIFFERS
+    near = verdicts(judged("fig6", rates("H_SLO", Optimus=9.5)))
+    assert near[best] is AGREES
+
+
+def test_profiling_is_named_where_known_run_times_would_win() -> None:
+    best = "UniSched: (almost) the least R^slo (here: least + 1 point)"
+    for known, named in ((2.0, True), (9.0, False)):
+        own = {"Optimus": 3.0, "UniSched, run times known": known}
+        study = judged("fig6", rates("H_SLO", **own))
+        (why,) = (s.why for s in study.statements if s.text == best)
+        assert why.startswith("new jobs wait for profiling") == named
+
+
+def test_families_and_the_missing_winner() -> None:
+    rows = rates("H_SLO", UniSched=12.0) | rates("H_MIX1") | rates("H_MIX2", UniSched=8.0)
+    good = verdicts(judged("fig6", rows))
+    assert good["Best-effort jobs lower R^slo: MIX1 below SLO (UniSched)"] is AGREES
+    assert good["Soft deadlines lower R^slo: MIX2 below MIX1 (UniSched)"] is AGREES
+    assert good["There is no clear winner among 3Sigma, Hydra and GENIE (least R^slo)"] is DIFFERS
+    rows = rates("H_SLO", UniSched=9.0) | rates("H_MIX1") | rates("H_MIX2", UniSched=11, Hydra=1)
+    bad = verdicts(judged("fig6", rows))
+    assert bad["Best-effort jobs lower R^slo: MIX1 below SLO (UniSched)"] is DIFFERS
+    assert bad["Soft deadlines lower R^slo: MIX2 below MIX1 (UniSched)"] is DIFFERS
+    assert bad["There is no clear winner among 3Sigma, Hydra and GENIE (least R^slo)"] is AGREES
+
+
+def test_best_effort_latencies() -> None:
+    text = "UniSched: the least best-effort latency"
+    assert verdicts(judged("fig6", rates("P_MIX1", latency=200)))[text] is OPEN  # all are equal
+    rows = {k: seeded(miss=10, latency=100 if k[1] == "UniSched" else 200) for k in rates("H_MIX1")}
+    assert verdicts(judged("fig6", rows))[text] is AGREES
+    slow = rows | {("H_MIX1", "Optimus"): seeded(miss=10, latency=50)}
+    found = verdicts(judged("fig6", slow))
+    assert found[text] is DIFFERS
+    assert found["Optimus has less best-effort latency than UniSched on Helios"] is AGREES
+    aware = "UniSched: less best-effort latency than the deadline-aware baselines"
+    assert found[aware] is AGREES
+
+
+def test_densities() -> None:
+    name = statements.DENSITY
+    rows = {
+        (name, p, x): seeded(miss=x / 10 if p == "UniSched" else x / 5, latency=x)
+        for p in ALL
+        for x in (80, 100)
+    }
+    good = verdicts(judged("fig6", rows))
+    assert good["UniSched: a higher density raises R^slo"] is AGREES
+    assert good["UniSched: the least R^slo at density 80 %"] is AGREES
+    falls = rows | {(name, "UniSched", 100): seeded(miss=1, latency=1)}
+    assert verdicts(judged("fig6", falls))["UniSched: a higher density raises R^slo"] is DIFFERS
+
+
+def test_statements_on_the_testbed() -> None:
+    facts = {"mean last deadline (min)": [100.0, 120.0]}
+    rows = {
+        ("T[360]", "UniSched"): seeded(miss=[5, 6], jct=[80, 90]),
+        ("T[720]", "UniSched"): seeded(miss=[15, 16], jct=[70, 60]),
+        ("T[720]", "UniSched, run times known"): seeded(miss=[5, 5], jct=[1, 1]),
+    }
+    found = verdicts(judged("table3", rows, **facts))
+    assert found["R^slo of 4.97 % (simulator)"] is OPEN
+    assert found["More jobs have a higher R^slo"] is AGREES
+    assert found["More jobs have a smaller mean JCT"] is AGREES
+    trap = next(text for text in found if "mean of their last deadlines" in text)
+    assert found[trap] is AGREES
+    other = rows | {("T[720]", "UniSched"): seeded(miss=[4, 3], jct=[170, 160])}
+    found = verdicts(judged("table3", other, **{"mean last deadline (min)": [300.0]}))
+    assert found["More jobs have a higher R^slo"] is DIFFERS
+    assert found["More jobs have a smaller mean JCT"] is DIFFERS
+    assert DIFFERS in {v for text, v in found.items() if "last deadlines" in text}
+
+
+def test_statements_on_the_estimator_s_errors() -> None:
+    c = "(c) synthetic trainings"
+
+    def study(errors: Sequence[float], slo: float) -> Study:
+        rows: dict[tuple[Any, ...], Any] = {
+            (c, "UniSched", x): {"mean": e} for x, e in zip((10, 40, 80), errors, strict=True)
+        }
+        rows |= {(c, "users' epochs", x): {"mean": 40.0} for x in (10, 40, 80)}
+        return judged("fig7", {**rows, ("(d) H_SLO", "UniSched"): seeded(slo_error=[slo, slo])})
+
+    assert set(verdicts(study([30, 25, 15], 8)).values()) == {AGREES}
+    assert set(verdicts(study([30, 35, 25], 12)).values()) == {DIFFERS}
+
+
+def test_statements_on_suspensions() -> None:
+    def found(slo: float, best: float) -> dict[str, Agreement]:
+        rows = {("H_MIX1", "SLO"): seeded(suspensions=slo)}
+        rows |= {("H_MIX1", "best effort"): seeded(suspensions=best)}
+        return verdicts(judged("fig8", rows))
+
+    assert set(found(3, 1).values()) == {AGREES}
+    assert set(found(1, 2).values()) == {DIFFERS}
+
+
+def test_statements_on_parts_of_the_estimator() -> None:
+    def study(own: float, static: float, users: float, noisy: float) -> Study:
+        rows: dict[tuple[Any, ...], Any] = {}
+        for policy, v in (("UniSched", own), ("static profiler", static), ("users' epochs", users)):
+            rows["H_MIX1", policy] = seeded(miss=v, metric_miss=v, longest_wait=v)
+        costs, noise = statements.costs_of("H_MIX2"), statements.noise_of("H_MIX2")
+        rows[costs, "UniSched", 2] = seeded(miss=own, latency=own)
+        rows[costs, "costs not estimated", 2] = seeded(miss=static, latency=static)
+        for x, v in ((0, 9), (20, noisy), (100, 2 * noisy)):
+            rows[noise, "UniSched", x] = seeded(miss=v)
+        return judged("fig9", rows)
+
+    points = "(b) ... by 0.7 to 5.1 points"
+    good, bad = verdicts(study(5, 6, 7, 10)), verdicts(study(8, 6, 7, 20))
+    assert good.pop(points) is bad.pop(points) is OPEN
+    assert set(good.values()) == {AGREES}
+    assert {t for t, v in bad.items() if v is not DIFFERS} == {"(d) Noise of 100 % raises R^slo"}
+    quiet = verdicts(study(5, 6, 7, 4))
+    assert quiet["(d) Noise of 100 % raises R^slo"] is DIFFERS
+
+
+def test_statements_on_leases() -> None:
+    def study(curve: Sequence[float]) -> Study:
+        name = statements.lease_of("H_MIX2")
+        rows = {}
+        for x, v in zip((5, 10, 30, 60), curve, strict=True):
+            for policy, more in (
+                ("UniSched", 0),
+                ("printed rounding", 5),
+                ("suspensions free", -1),
+            ):
+                rows[name, policy, x] = seeded(miss=v + more, latency=1)
+        return judged("fig10", rows)
+
+    good = verdicts(study([12, 10, 10.5, 20]))
+    change = {text for text, v in good.items() if v is OPEN}
+    assert all("part is suspensions" in text for text in change)
+    assert len(change) == 2
+    assert {v for text, v in good.items() if text not in change} == {AGREES}
+    bad = verdicts(study([9, 10, 12, 8]))
+    assert {t for t, v in bad.items() if v is AGREES} == {
+        "(a) The printed rounding of leases has a higher R^slo at 60 min"
+    }
+
+
+def test_statements_on_the_objective_and_the_program() -> None:
+    def study(own: float, other: float, gap: float) -> Study:
+        rows: dict[tuple[Any, ...], Any] = {
+            ("H_MIX1", "UniSched"): seeded(miss=own, latency=20 - own),
+            ("H_MIX1", "feasible only"): seeded(miss=other, latency=20 - other),
+        }
+        return judged("fig10", {**rows, ("queue", "UniSched", 64): {"gap": gap}})
+
+    assert set(verdicts(study(5, 10, 0.1)).values()) == {AGREES}
+    assert set(verdicts(study(10, 5, 2.0)).values()) == {DIFFERS}
+
+
+def test_statements_on_seconds() -> None:
+    def verdict(seconds: float) -> Agreement:
+        values = {"options_seconds": 1.0, "cold_seconds": seconds, "warm_seconds": 0.1}
+        study = judged("fig10d", {("queue", "UniSched", 960): values})
+        return study.statements[0].verdict
+
+    assert (verdict(8.5), verdict(9.5)) == (AGREES, DIFFERS)
+
+
+def test_statements_on_hostile_jobs() -> None:
+    def found(gains: Sequence[float]) -> dict[str, Agreement]:
+        rows = {}
+        for x, gain in zip((10, 80), gains, strict=True):
+            rows["H_MIX2", "UniSched", x] = seeded(miss=10, latency=10)
+            rows["H_MIX2", "consolidated", x] = seeded(miss=10 + gain, latency=10 + gain)
+        return verdicts(judged("fig11", rows))
+
+    assert set(found([1, 5]).values()) == {AGREES}
+    assert set(found([-1, -5]).values()) == {DIFFERS}
+
+
+def test_statements_on_chronus() -> None:
+    def found(own: float, estimator: float, selector: float) -> dict[str, Agreement]:
+        parts = {"Chronus": 10.0, "Chronus + Estimator": estimator, "Chronus + Selector": selector}
+        values = {**parts, "UniSched": own}
+        return verdicts(
+            judged("fig12", {("P_MIX2", p): seeded(miss=v, latency=v) for p, v in values.items()})
+        )
+
+    good = found(5, 6, 8)
+    assert {t for t, v in good.items() if v is not AGREES} == {
+        "Chronus has less best-effort latency than UniSched"
+    }
+    bad = found(12, 14, 13)
+    assert {t for t, v in bad.items() if v is AGREES} == {
+        "Chronus has less best-effort latency than UniSched"
+    }
