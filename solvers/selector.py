@@ -72,7 +72,7 @@ GROWTH = 1.15
 #: linear programs a cycle, at most; what is then still broken is cut off by rounding
 ROUNDS = 30
 #: so many jobs, and this share of all, are open in the first of them
-OPEN_JOBS, OPEN_SHARE = 100, 0.15
+OPEN_JOBS, OPEN_SHARE = 100, 0.08
 #: what a solution may take too much of, as a share of what there is
 TOLERANCE = 1e-9
 
