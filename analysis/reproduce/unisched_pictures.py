@@ -41,6 +41,7 @@ __all__ = [
 GRID = "#dfe3e8"
 DASHED: Any = (0, (4, 1.6))
 DOTTED: Any = (0, (1, 1.2))
+SHADE: Mapping[Any, float] = {"-": 1.0, DOTTED: 0.65, DASHED: 0.35}  # of bars
 BLUE, ORANGE, GREEN, PINK, SKY, RED, GREY, BROWN = (
     "#004f7d", "#d98c00", "#00946b", "#c0649a", "#4aa3d8", "#d55e00", "#7a838d", "#8a6d1f",
 )  # fmt: skip
@@ -85,15 +86,15 @@ def _draw(study: Study, panels: Sequence[Sequence[_Panel]], *, tall: float = 1.7
         dict.fromkeys(p for row in panels for panel in row for p in _policies(study, panel))
     )
     columns = 5
-    below = 0.5 + 0.2 * (-(-len(named) // columns))
-    height = 0.7 + len(panels) * (tall + 0.62) + below
+    below = 0.05 + 0.2 * (-(-len(named) // columns))
+    height = 0.68 + len(panels) * (tall + 0.62) + below
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(WIDTH, height), facecolor=PAPER)
         for r, row in enumerate(panels):
             wide = (WIDTH - 0.2 - 0.72 * len(row)) / len(row)
             for c, panel in enumerate(row):
                 left = 0.62 + c * (wide + 0.72)
-                bottom = height - 0.85 - tall - r * (tall + 0.62)
+                bottom = height - 0.68 - tall - r * (tall + 0.62)
                 place = (left / WIDTH, bottom / height, wide / WIDTH, tall / height)
                 _paint(study, figure.add_axes(place, facecolor="none"), panel)
     headline(figure, study.title)
@@ -147,11 +148,12 @@ def _bars(study: Study, axes: Axes, panel: _Panel) -> None:
             if mean is None:
                 continue
             x = g - 0.4 + (k + 0.5) * wide
-            axes.bar(x, mean, 0.92 * wide, color=colour, alpha=1.0 if line == "-" else 0.45)
+            axes.bar(x, mean, 0.92 * wide, color=colour, alpha=SHADE[line])
             own = values(study, instance, policy, panel.measure)
             if len(own) > 1:
                 axes.plot([x, x], [min(own), max(own)], color=INK, linewidth=0.8)
-    axes.set_xticks(range(len(panel.instances)), panel.instances, size=8)
+    names = [name.replace(", ", "\n").replace(" as ", "\nas ") for name in panel.instances]
+    axes.set_xticks(range(len(names)), names, size=8)
     axes.set_xlim(-0.5, max(1, len(panel.instances)) - 0.5)
     axes.grid(visible=False, axis="x")
 
@@ -216,7 +218,8 @@ def rewards(study: Study) -> Figure:
                     study.levels, row.curve, color=colour, linestyle=line, linewidth=1.8,
                     drawstyle=drawn, label=row.policy,
                 )  # fmt: skip
-        axes.set_xticks(range(0, int(study.levels[-1]) + 1, 30))
+        ticks = range(0, int(study.levels[-1]) + 1, 30)
+        axes.set_xticks(ticks, [str(tick) for tick in ticks])
         axes.set_xlabel("completion (min)", size=8.5)
         axes.set_ylim(0, 105 if large else 1.05)
         axes.legend(frameon=False, fontsize=8.5, labelcolor=INK)

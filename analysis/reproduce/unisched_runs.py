@@ -85,7 +85,7 @@ class Size:
 
 Sizes = Mapping[str, Size]
 #: by the first letter of a workload
-SIZES: Sizes = MappingProxyType({"H": Size(24, 300, 4), "P": Size(10, 500, 2)})
+SIZES: Sizes = MappingProxyType({"H": Size(24, 300, 4), "P": Size(10, 700, 2)})
 
 
 @dataclass(frozen=True, slots=True)
