@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
-from ..policy import Floats
+from ..policy import Floats, Ints
 
 Bools = NDArray[np.bool_]
 
@@ -29,37 +29,51 @@ OPTIONS: Mapping[str, Any] = {
 TOLERANCE = 1e-9
 
 
-def best_subset(values: Floats, rows: csc_array, limits: Floats, *, gap: float) -> Bools:
+def best_subset(
+    values: Floats,
+    rows: csc_array,
+    limits: Floats,
+    owner: Ints,
+    *,
+    gap: float,
+    rounding: float | None = None,
+) -> Bools:
     """Return which binaries z to set, with values z largest and rows z <= limits.
 
-    A rounded solution of the linear relaxation that is worth all but a share `gap` of it, else the
-    best one that branch and bound finds within its nodes, or the rounded one where that is better.
-    z = 0 must be allowed.
+    The rounded linear relaxation if it is worth all but a share `rounding` (by default `gap`) of
+    the relaxation, else the best that branch and bound finds within its nodes, at most a share
+    `gap` from the best where they suffice, or the rounded one where that is better. `owner` says
+    which binaries are alternatives of one another. z = 0 must be allowed.
     """
     if not values.size:
         return np.zeros(0, dtype=bool)
     program = _program(values, rows, limits)
-    relaxed = _solved(program, gap)
-    rounded = round_down(values, rows, limits, relaxed)
-    worth, most = float(values @ rounded), float(values @ relaxed)
-    if worth >= most - gap * abs(most) - TOLERANCE:
+    relaxed = _answer(program, gap)
+    assert relaxed is not None, "z = 0 is allowed"
+    rounded = round_down(values, rows, limits, owner, relaxed)
+    worth, bound = float(values @ rounded), float(values @ relaxed)
+    allowed = gap if rounding is None else rounding
+    if worth >= bound - allowed * abs(bound) - TOLERANCE:
         return rounded
     program.integrality_ = [highspy.HighsVarType.kInteger] * values.size
-    found: Bools = _solved(program, gap) > 0.5
-    return found if values @ found > worth else rounded
+    found = _answer(program, gap)
+    return rounded if found is None or values @ found <= worth else found > 0.5
 
 
-def round_down(values: Floats, rows: csc_array, limits: Floats, relaxed: Floats) -> Bools:
+def round_down(
+    values: Floats, rows: csc_array, limits: Floats, owner: Ints, relaxed: Floats
+) -> Bools:
     """Return binaries near a solution of the linear relaxation.
 
-    All that cost and are not 0 there are set; then those that pay, by falling amount there and
-    falling value, as far as the rows allow; then those that cost are dropped where they are not
-    needed, the dearest first.
+    All that cost and are not 0 there are set; then those that pay, by what their owner has there in
+    all, then by value, as far as the rows allow; then those that cost are dropped where they are
+    not needed, the dearest first.
     """
     columns = rows.toarray().T
+    amount = np.bincount(owner, weights=relaxed)[owner].round(6)
     chosen = (values < 0) & (relaxed > TOLERANCE)
     left = limits - columns[chosen].sum(axis=0)
-    for c in np.lexsort((-values, -relaxed)).tolist():
+    for c in np.lexsort((-values, -amount)).tolist():
         if values[c] > 0 and (columns[c] <= left + TOLERANCE).all():
             chosen[c] = True
             left -= columns[c]
@@ -84,13 +98,13 @@ def _program(values: Floats, rows: csc_array, limits: Floats) -> Any:
     return program
 
 
-def _solved(program: Any, gap: float) -> Floats:
-    """The best values of the columns, 0 where nothing was found."""
+def _answer(program: Any, gap: float) -> Floats | None:
+    """The best values of the columns, None where nothing was found."""
     solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
     for name, value in {**OPTIONS, "mip_rel_gap": gap}.items():
         solver.setOptionValue(name, value)
     solver.passModel(program)
     solver.run()
     if solver.getInfo().primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
-        return np.zeros(program.num_col_)
+        return None
     return np.array(solver.getSolution().col_value)

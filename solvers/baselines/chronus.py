@@ -344,7 +344,7 @@ def _chosen(candidates: Sequence[Candidate], gpus: int) -> dict[int, Terms]:
     once = (owner == np.arange(len(candidates))[:, None]).astype(np.float64)
     rows = csc_array(np.concatenate([once, early]))
     limits = np.concatenate([np.ones(len(candidates)), gpus * leases.ravel()])
-    taken = best_subset(np.array(values), rows, limits, gap=0.0)
+    taken = best_subset(np.array(values), rows, limits, owner, gap=0.0)
     found = {c.job: c.terms[-1] for c in candidates if c.kept}
     for (i, f), yes in zip(options, taken.tolist(), strict=True):
         if yes:

@@ -22,8 +22,8 @@ LATEST, ENOUGH = 100, 5
 #: jobs of each kind that one plan decides on
 MOST = 16
 
-#: of the integer program, relative
-GAP = 0.01
+#: relative gaps: of the integer program, and of a rounded relaxation that does without it
+GAP, ROUNDING = 0.01, 0.05
 
 #: in GPUs, of sums of chances
 TOLERANCE = 1e-9
@@ -63,7 +63,7 @@ class ThreeSigma:
     of its time that is done. A plan has the 16 jobs of least slack and the 16 oldest best-effort
     jobs. It is made at a cycle in which jobs arrived or completed since the last one, and every
     `slot`; in between the last one stands. The linear relaxation, rounded, is taken where
-    it is within 1 % of the best; else HiGHS stops at a gap of 1 % or 200 nodes (a time limit would
+    it is within 5 % of the best; else HiGHS stops at a gap of 1 % or 200 nodes (a time limit would
     make runs depend on the machine). Then jobs start that the plan leaves out or puts later, if it
     has room in all slots, those with deadlines by slack first. Ties by (release, number).
 
@@ -191,7 +191,7 @@ def utility(due: Sequence[tuple[int, float]], release: int, horizon: int, ends: 
 class _Left(NamedTuple):
     """What may be left of a run time."""
 
-    seconds: Ints  # equally likely
+    seconds: Ints  # equally likely, rising
     mean: float
     runs: Floats  # chance that it still runs at the begin of each slot
 
@@ -200,7 +200,7 @@ class _RunTimes:
     """Distributions of run times: of the jobs that have completed, the latest first."""
 
     def __init__(self, policy: ThreeSigma, state: State) -> None:
-        self.state, self.cycle = state, policy.cycle
+        self.cycle = policy.cycle
         self.begins = policy.slot * np.arange(policy.slots)
         end = state.end
         done = np.flatnonzero((end >= 0) & (end <= state.now))
@@ -208,14 +208,20 @@ class _RunTimes:
         self.gpus, self.user, self.work = state.gpus[done], state.user[done], state.work[done]
         self.classes: dict[tuple[int, int], Ints] = {}
         self.known: dict[tuple[int, int, int], _Left] = {}
+        jobs = np.concatenate([state.waiting, state.running])
+        columns = (
+            jobs,
+            state.user[jobs],
+            state.gpus[jobs],
+            state.work[jobs] - state.remaining(jobs),
+            STATED.remaining(state, jobs),
+        )
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        self.jobs = {j: self._left(*row) for j, *row in rows}
 
     def left(self, jobs: Ints) -> list[_Left]:
         """Return what is known of each of `jobs`."""
-        state = self.state
-        done = state.work[jobs] - state.remaining(jobs)
-        stated = STATED.remaining(state, jobs)
-        columns = (state.user[jobs], state.gpus[jobs], done, stated)
-        return [self._left(*row) for row in zip(*(c.tolist() for c in columns), strict=True)]
+        return [self.jobs[j] for j in jobs.tolist()]
 
     def _left(self, user: int, gpus: int, done: int, stated: int) -> _Left:
         runs = self._runs(user, gpus)
@@ -226,16 +232,17 @@ class _RunTimes:
         return self.known[user, gpus, done]
 
     def _of(self, seconds: Ints) -> _Left:
-        return _Left(seconds, float(seconds.mean()), (seconds[:, None] > self.begins).mean(axis=0))
+        still = seconds.size - np.searchsorted(seconds, self.begins, side="right")
+        return _Left(seconds, int(seconds.sum()) / seconds.size, still / seconds.size)
 
     def _runs(self, user: int, gpus: int) -> Ints:
-        """Run times of the narrowest class that says enough; none where none does."""
+        """Run times of the narrowest class that says enough, rising; none where none does."""
         if (user, gpus) not in self.classes:
             gang = self.gpus == gpus
             classes = (gang & (self.user == user), gang, np.ones(gang.size, dtype=bool))
             say = (c for c in classes if np.count_nonzero(c) >= ENOUGH)
             chosen = next(say, np.zeros(gang.size, dtype=bool))
-            self.classes[user, gpus] = self.work[chosen][:LATEST]
+            self.classes[user, gpus] = np.sort(self.work[chosen][:LATEST])
         return self.classes[user, gpus]
 
 
@@ -244,7 +251,6 @@ class _Plan:
 
     def __init__(self, policy: ThreeSigma, state: State) -> None:
         self.policy, self.state = policy, state
-        self.times = _RunTimes(policy, state)
         self.deadlines = Deadlines.of(state.instance)
         waiting, running = state.waiting, state.running
         last = self.deadlines.last(waiting)
@@ -262,6 +268,7 @@ class _Plan:
 
     def solve(self) -> tuple[list[int], list[int]]:
         """Jobs that start now, and those that are stopped if need be, the least worthy last."""
+        self.times = _RunTimes(self.policy, self.state)
         running = self.state.running
         room = self.state.sizes.sum() - self._use(running).sum(axis=0)
         left = [run.mean for run in self.times.left(self.pressing)]
@@ -293,11 +300,14 @@ class _Plan:
     def _optimum(self, jobs: Ints, room: Floats) -> tuple[NDArray[np.bool_], Ints]:
         """The slot in which each job starts (jobs, slots), and who is stopped, worthiest first."""
         worth, costs = self._worth(jobs), self._costs()
+        stoppable = np.arange(costs.size)
         found = best_subset(
             np.concatenate([worth.ravel(), -costs]),
             _rows(self._use(jobs), self._use(self.stoppable)),
             np.concatenate([np.ones(jobs.size), room]),
+            np.concatenate([np.repeat(np.arange(jobs.size), room.size), jobs.size + stoppable]),
             gap=GAP,
+            rounding=ROUNDING,
         )
         stops = found[worth.size :]
         order = np.argsort(-costs[stops], kind="stable")

@@ -65,7 +65,8 @@ def test_the_plan_is_a_best_one() -> None:
         every = product((0, 1), repeat=len(values))
         allowed = [z for z in every if (rows @ z <= limits).all()]
         best = max(float(np.dot(values, z)) for z in allowed)
-        z = best_subset(np.array(values, float), csc_array(rows), np.array(limits, float), gap=0.0)
+        own, owner = np.array(values, float), np.arange(len(values))
+        z = best_subset(own, csc_array(rows), np.array(limits, float), owner, gap=0.0)
         assert (rows @ z <= np.array(limits) + 1e-6).all()
         assert np.dot(values, z) == pytest.approx(best)
 
@@ -108,8 +109,8 @@ def test_a_job_whose_deadlines_are_worth_nothing_any_more_is_best_effort() -> No
 
 def test_who_is_planned_for_later_does_not_stop_others() -> None:
     """The wide job waits for the GPU that is taken; a short one runs beside it."""
-    jobs = [job("busy", 1, 600, 9999), job("wide", 2, 300, 2000), job("thin", 1, 300)]
-    assert ends(2, *jobs) == [600, 900, 300]
+    jobs = [job("busy", 1, 600, 9999), job("wide", 2, 300, 2000, 60), job("thin", 1, 300, 0, 60)]
+    assert ends(2, *jobs) == [600, 900, 360]
 
 
 @pytest.mark.parametrize("name", ["cycle", "slot", "slots"])
