@@ -34,8 +34,8 @@ __all__ = [
     "Selector",
     "UniSchedParams",
     "density_greedy",
+    "lp_selector",
     "opportunity_price",
-    "unisched",
 ]
 
 Ints = NDArray[np.int64]
@@ -47,7 +47,7 @@ SELECTION = 0.7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UniSchedParams:
-    """Parameters of :func:`unisched`.
+    """Parameters of :func:`lp_selector`.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class _Case(NamedTuple):
         return price_bound(self.options, self.room, prices, self.values, self.rows)
 
 
-def unisched(
+def lp_selector(
     problem: UniSched,
     *,
     seed: int = 0,
@@ -129,12 +129,12 @@ def unisched(
     >>> from gangsched.instances import Cluster, DeadlineJob, Instance
     >>> jobs = [DeadlineJob(id=f"j{i}", gpus=6, work=600, rewards=[(1200, 100)], split_speed=0.6)
     ...         for i in range(4)]
-    >>> result = unisched(UniSched(Instance(Cluster.of_sizes([8, 8, 8]), jobs)))
+    >>> result = lp_selector(UniSched(Instance(Cluster.of_sizes([8, 8, 8]), jobs)))
     >>> result.objective, result.bound.value, result.status.value
     (400.0, 400, 'optimal')
     """
     started = time.perf_counter()
-    limit = _checked("unisched", time_limit)
+    limit = _checked("lp_selector", time_limit)
     case = _Case.of(problem)
     selection = Selector().select(
         case.options,
@@ -144,7 +144,7 @@ def unisched(
     )
     return _result(
         problem, case, selection.chosen, case.bound(selection.prices), selection, started, limit,
-        solver="unisched", seed=seed, exact=params.exact,
+        solver="lp_selector", seed=seed, exact=params.exact,
     )  # fmt: skip
 
 
@@ -206,9 +206,9 @@ def opportunity_price(
 ) -> Result[Schedule]:
     """Choose what is worth more than its GPU leases could earn otherwise, and schedule it.
 
-    Guarantee: none a priori, and the reward in hand is at most that of :func:`unisched` up to
+    Guarantee: none a priori, and the reward in hand is at most that of :func:`lp_selector` up to
     rounding: what is gained is room for jobs that are not there yet. The result's bound is that of
-    :func:`unisched`.
+    :func:`lp_selector`.
 
     Parameters
     ----------

@@ -23,14 +23,14 @@ from gangsched.solvers.selector import Selector
 from gangsched.solvers.unisched import (
     UniSchedParams,
     density_greedy,
+    lp_selector,
     opportunity_price,
-    unisched,
 )
 from strategies import deadline_instances
 
 SOLVERS: dict[str, Callable[..., Result[Any]]] = {
-    "unisched": unisched,
-    "unisched:exact": partial(unisched, params=UniSchedParams(exact=True)),
+    "lp-selector": lp_selector,
+    "lp-selector:exact": partial(lp_selector, params=UniSchedParams(exact=True)),
     "density-greedy": density_greedy,
     "opportunity-price": opportunity_price,
     "opportunity-price:2": partial(opportunity_price, price=2.0),

@@ -44,8 +44,8 @@ from gangsched.solvers.selector import Prices, Selector, by_density, floor_to_st
 from gangsched.solvers.unisched import (
     UniSchedParams,
     density_greedy,
+    lp_selector,
     opportunity_price,
-    unisched,
 )
 
 ALLOCATIONS = ["cells", "exact", "consolidated"]
@@ -198,7 +198,7 @@ def test_gangs_that_no_cluster_holds_have_no_options() -> None:
 def test_jobs_that_are_released_later_are_refused() -> None:
     job = DeadlineJob(id="late", gpus=1, work=5, release=3, rewards=[(9, 1)])
     problem = UniSched(Instance(Cluster.of_sizes([1]), [job]))
-    for solve in (unisched, density_greedy, opportunity_price):
+    for solve in (lp_selector, density_greedy, opportunity_price):
         with pytest.raises(ValueError, match=r"job 'late': release=3, the compact form needs"):
             solve(problem)
 
@@ -298,7 +298,7 @@ def test_the_cvxpy_form_has_the_same_optimum() -> None:
 @pytest.mark.parametrize("form", ["compact", "compact-cvxpy"])
 def test_a_schedule_is_a_solution_of_the_compact_form(form: str, allocations: Any) -> None:
     problem = queue_of(5, jobs=25, allocations=allocations, free=[8, 5])
-    result = unisched(problem)
+    result = lp_selector(problem)
     model = problem.build(form)
     model.embed(result.solution)
     if form == "compact":
@@ -454,7 +454,7 @@ def test_bounds_are_what_their_certificates_prove(seed: int, allocations: Any) -
         queue_of(seed, allocations=allocations, free=free),
         without_best_effort(queue_of(seed, allocations=allocations, free=free)),
     ):
-        for solve in (unisched, density_greedy, opportunity_price):
+        for solve in (lp_selector, density_greedy, opportunity_price):
             bound = solve(problem).bound
             assert bound is not None
             assert bound.certificate is not None
@@ -479,7 +479,7 @@ def test_bounds_are_what_their_certificates_prove(seed: int, allocations: Any) -
 )
 def test_malformed_certificates_are_refused(change: dict[str, Any], message: str) -> None:
     problem = queue_of(0, jobs=5)
-    bound = unisched(problem).bound
+    bound = lp_selector(problem).bound
     assert bound is not None
     assert bound.certificate is not None
     broken = Bound(bound.value, bound.method, {**bound.certificate, **change})
@@ -575,7 +575,7 @@ def test_the_selector_keeps_what_it_has_when_branch_and_bound_fails(
     assert selection.chosen.tolist() == plain.chosen.tolist()
     assert (selection.bound.value, selection.stop) == (plain.bound.value, Stop.TIME_LIMIT)
     started = time.perf_counter()
-    result = unisched(queue_of(0), params=UniSchedParams(exact=True), time_limit=2.0)
+    result = lp_selector(queue_of(0), params=UniSchedParams(exact=True), time_limit=2.0)
     assert time.perf_counter() - started < 3
     assert result.objective is not None
 
@@ -587,7 +587,7 @@ def test_branch_and_bound_closes_gaps(seed: int) -> None:
     rounded, best = Selector().select(options, room), Selector().select(options, room, exact=True)
     assert rounded.value <= best.value == best.bound.value <= rounded.bound.value
     assert best.stop is Stop.PROVEN
-    result = unisched(problem, params=UniSchedParams(exact=True))
+    result = lp_selector(problem, params=UniSchedParams(exact=True))
     assert result.bound is not None
     assert result.bound.value == best.bound.value
 
@@ -595,7 +595,7 @@ def test_branch_and_bound_closes_gaps(seed: int) -> None:
 # -- the solvers ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("solve", [unisched, density_greedy, opportunity_price])
+@pytest.mark.parametrize("solve", [lp_selector, density_greedy, opportunity_price])
 def test_limits_must_be_positive(solve: Any) -> None:
     with pytest.raises(ValueError, match=rf"{solve.__name__}: time_limit=0 is not positive"):
         solve(queue_of(0, jobs=2), time_limit=0)
