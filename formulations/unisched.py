@@ -516,8 +516,9 @@ class UniSched:
 
         Notes
         -----
-        An SLO job's L and Q are those of the slowest allocation that it has in any lease. The float
-        nearest to the exact sum.
+        An SLO job's L and Q are those of the slowest allocation that it has in any lease, or of a
+        slower one: with expected suspensions that may ask for less. The float nearest to the exact
+        sum.
         """
         return fsum(self.values(solution).values())
 
@@ -550,12 +551,11 @@ class UniSched:
         if not self.has_deadlines(job):
             return self.small_value(job, speed) if 0 in slots else 0.0
         first = self.first_slot(job)
+        ways = [way.speed for way in self.allocations_of(job) if way.speed <= speed]
         for f, (_, value) in enumerate(self.jobs[job].rewards):
-            terms = self.terms(job, f, speed)
-            if terms is None:
-                continue
-            if sum(k - first < terms.within for k in slots) >= terms.needed:
-                return value
+            for terms in filter(None, (self.terms(job, f, way) for way in ways)):
+                if sum(k - first < terms.within for k in slots) >= terms.needed:
+                    return value
         return 0.0
 
     def _speed(self, row: Segment) -> int | None:

@@ -205,7 +205,8 @@ def _chosen(problem: UniSched, options: Sequence[Option], schedule: Schedule) ->
     held_leases = _held(problem, schedule)
     chosen: dict[int, Option] = {}
     for o in options:
-        if o.job not in slowest or o.allocation != problem.allocations_of(o.job)[slowest[o.job]]:
+        ways = problem.allocations_of(o.job)
+        if o.job not in slowest or o.allocation not in ways[slowest[o.job] :]:
             continue
         first = problem.first_slot(o.job)
         enough = sum(k - first < o.within for k in held_leases[o.job]) >= o.needed

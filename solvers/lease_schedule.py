@@ -243,6 +243,8 @@ class _Plan:
         if not missed or time_limit <= 0:
             return
         part = self._neighbours(missed)
+        if not part:  # the window of one gang alone is too long
+            return
         moves = _moves(self, part)
         found = moves.solve(time_limit)
         if found is None:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gangsched.formulations.leases import Phase
 from gangsched.formulations.unisched import UniSched
 from gangsched.formulations.unisched_compact import Options, Queue, options_of
 from gangsched.instances import Cluster, DeadlineJob, Instance
@@ -211,6 +212,34 @@ def test_two_options_of_a_job_are_refused() -> None:
     assert len(options) == 2
     with pytest.raises(ValueError, match="realise: job 0 has more than one of the chosen options"):
         realise(problem, options, [0, 1])
+
+
+def test_a_window_too_long_for_the_integer_program_is_named() -> None:
+    """Two jobs that each need all leases but one, 31,000 of them."""
+    jobs = [job(name, 8, 30_999, 31_000) for name in "ab"]
+    problem = problem_of([8], jobs, sr_aware=False)
+    found = realise(problem, options_for(problem), [0, 1])
+    assert found.missed.keys() == {1}
+    assert "no room was found" in found.missed[1]
+
+
+def test_a_split_gang_on_one_node_is_worth_what_its_option_says() -> None:
+    """At full speed 3 of 3 leases, at half of it 3 of 4: it waits in lease 2 for the other job."""
+    late = DeadlineJob(
+        id="a", gpus=3, work=5, rewards=[(35, 100)], split_speed=0.5, preemption_cost=30
+    )
+    other = DeadlineJob(id="b", gpus=4, work=10, rewards=[(10, 60)])
+    problem = UniSched(
+        Instance(Cluster.of_sizes([4]), [late, other]),
+        lease=10, be_lease=10, allocations="exact", overhead=0, phases={0: Phase.RUNNING},
+    )  # fmt: skip
+    options = options_for(problem)
+    split = next(o for o in range(len(options)) if options.split[o])
+    assert (options.needed[split], options.within[split]) == (3, 4)
+    chosen = [split, int(np.flatnonzero(options.job == 1)[0])]
+    found = realise(problem, options, chosen)
+    check(problem, options, chosen, found)
+    assert problem.objective(found.schedule) == 160
 
 
 def test_nothing_chosen_is_an_empty_schedule() -> None:
