@@ -89,6 +89,8 @@ class Genie:
 
     def _elastic(self, state: State, jobs: Ints) -> Decision:
         """Places for the gangs that are best now."""
+        if not state.free.any():
+            return Decision()
         deadlines = Deadlines.of(state.instance)
         wait, gang = np.full(jobs.size, NEVER), state.gpus[jobs]
         for i, own in enumerate(self._gangs(state, jobs)):
@@ -107,14 +109,21 @@ class Genie:
     def _gangs(self, state: State, jobs: Ints) -> list[list[tuple[int, int]]]:
         """Gangs on which each job may run, rising, and for how many seconds on each."""
         seconds = self.estimates.remaining(state, jobs).tolist()
-        return [_gangs(state, j, run) for j, run in zip(jobs.tolist(), seconds, strict=True)]
+        numbers = {g: _numbers(state, g) for g in set(state.gpus[jobs].tolist())}
+        found = []
+        for j, own, left in zip(jobs.tolist(), state.gpus[jobs].tolist(), seconds, strict=True):
+            job = state.instance.jobs[j]
+            if not isinstance(job, DeadlineJob) or job.best_effort:
+                found.append([(own, left)])
+                continue
+            speeds = ((n, job.speed(n, 1, n)) for n in numbers[own])
+            found.append([(n, -(-left * FULL_SPEED // speed)) for n, speed in speeds])
+        return found
 
 
-def _gangs(state: State, job: int, seconds: int) -> list[tuple[int, int]]:
-    own, known = int(state.gpus[job]), state.instance.jobs[job]
-    if not isinstance(known, DeadlineJob) or known.best_effort:
-        return [(own, seconds)]
-    counts = [own // 2, own] if own > 1 else [own]
-    if Room(state, state.sizes.tolist()).place(2 * own) is not None:
-        counts.append(2 * own)
-    return [(n, -(-seconds * FULL_SPEED // known.speed(n, 1, n))) for n in counts]
+def _numbers(state: State, gang: int) -> list[int]:
+    """Half a gang, the gang, and twice as much if that has a place on the cluster."""
+    found = [gang // 2, gang] if gang > 1 else [gang]
+    if Room(state, state.sizes.tolist()).place(2 * gang) is not None:
+        found.append(2 * gang)
+    return found
