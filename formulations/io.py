@@ -1,29 +1,42 @@
 """JSON of problems: an instance together with one paper's parameters.
 
 One object: ``"kind": "problem"``, the problem's name as on the command line, the instance as
-:mod:`gangsched.instances.io` writes it, and the parameters that differ from their defaults.
+:mod:`gangsched.instances.io` writes it, and the parameters that differ from their defaults. Jobs
+and nodes that parameters refer to are numbers: of jobs to profile ("profilers", a list), of jobs
+that have run ("phases", an object such as ``{"3": "running"}``), and the free GPUs of each node
+("free", a list).
 """
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
 from typing import Any
 
 from ..instances.io import check_fields, check_header, header, instance_from_dict, instance_to_dict
+from .deadline_rewards import DeadlineRewards
+from .leases import Phase
 from .rar_ddls import RarDdls
+from .unisched import UniSched
 
 __all__ = ["PROBLEMS", "problem_from_dict", "problem_to_dict"]
 
+FileProblem = RarDdls | UniSched | DeadlineRewards
+
 #: problem classes by their name in files and on the command line
-PROBLEMS: dict[str, type[RarDdls]] = {"rar-ddls": RarDdls}
+PROBLEMS: dict[str, type[FileProblem]] = {
+    "rar-ddls": RarDdls,
+    "unisched": UniSched,
+    "deadline-rewards": DeadlineRewards,
+}
 
 
-def problem_to_dict(problem: RarDdls) -> dict[str, Any]:
+def problem_to_dict(problem: FileProblem) -> dict[str, Any]:
     """Return `problem` as plain JSON data; parameters at their default are left out.
 
     Parameters
     ----------
-    problem : RarDdls
+    problem : RarDdls, UniSched or DeadlineRewards
 
     Returns
     -------
@@ -45,23 +58,15 @@ def problem_to_dict(problem: RarDdls) -> dict[str, Any]:
     if type(problem) not in names:
         known = ", ".join(kind.__name__ for kind in names)
         raise TypeError(f"{problem!r} is a {type(problem).__name__}, not one of {known}")
-    defaults = {field.name: field.default for field in fields(problem)}
-    parameters = {k: v for k, v in problem.parameters().items() if v != defaults[k]}
-    for name, value in parameters.items():
-        if callable(value):
-            raise TypeError(
-                f"{type(problem).__name__}: {name}={value!r} is a function, which a file cannot "
-                "hold; use one that has a name"
-            )
     return {
         **header("problem"),
         "problem": names[type(problem)],
         "instance": instance_to_dict(problem.instance),
-        "parameters": parameters,
+        "parameters": _parameters_to_dict(problem),
     }
 
 
-def problem_from_dict(data: Any) -> RarDdls:
+def problem_from_dict(data: Any) -> FileProblem:
     """Return the problem that :func:`problem_to_dict` wrote.
 
     Parameters
@@ -71,7 +76,7 @@ def problem_from_dict(data: Any) -> RarDdls:
 
     Returns
     -------
-    RarDdls
+    RarDdls, UniSched or DeadlineRewards
 
     Raises
     ------
@@ -98,7 +103,72 @@ def problem_from_dict(data: Any) -> RarDdls:
         raise ValueError(f"instance: {str(error).removeprefix('instance: ')}") from None
     known = {field.name for field in fields(kind) if field.init} - {"instance"}
     check_fields("parameters", data["parameters"], required=set(), optional=known)
+    parameters = _parameters_from_dict(data["parameters"])
     try:
-        return kind(instance, **data["parameters"])
+        return kind(instance, **parameters)
     except TypeError as error:
         raise ValueError(str(error)) from None
+
+
+# --- parameters ----------------------------------------------------------------------------------
+
+
+def _parameters_to_dict(problem: FileProblem) -> dict[str, Any]:
+    parameters = {}
+    for field in fields(problem):
+        name, value = field.name, getattr(problem, field.name)
+        factory: Any = field.default_factory
+        default = field.default if factory is MISSING else factory()
+        if name == "instance" or not field.init or value == default:
+            continue
+        if callable(value):
+            raise TypeError(
+                f"{type(problem).__name__}: {name}={value!r} is a function, which a file cannot "
+                "hold; use one that has a name"
+            )
+        parameters[name] = CODED[name][0](value) if name in CODED else value
+    return parameters
+
+
+def _parameters_from_dict(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: CODED[name][1](v) if name in CODED else v for name, v in data.items()}
+
+
+def _phases_to_dict(phases: Mapping[int, Phase]) -> dict[str, str]:
+    return {str(i): phase.name.lower() for i, phase in sorted(phases.items())}
+
+
+def _phases_from_dict(data: Any) -> dict[int, Phase]:
+    if not isinstance(data, dict):
+        raise ValueError(f"parameters: phases={data!r} is not an object")
+    names = {phase.name.lower(): phase for phase in Phase}
+    for key, name in data.items():
+        if not (key.isascii() and key.isdigit() and str(int(key)) == key):
+            raise ValueError(f"parameters: phases: {key!r} is not a job's number")
+        if not isinstance(name, str) or name not in names:
+            known = ", ".join(map(repr, names))
+            raise ValueError(f"parameters: phases[{key!r}]={name!r} is not one of {known}")
+    return {int(key): names[name] for key, name in data.items()}
+
+
+def _profilers_from_list(data: Any) -> frozenset[int]:
+    if not isinstance(data, list):
+        raise ValueError(f"parameters: profilers={data!r} is not a list")
+    for i, number in enumerate(data):
+        if type(number) is not int:
+            raise ValueError(f"parameters: profilers[{i}]={number!r} is not an integer")
+    return frozenset(data)
+
+
+def _free_from_list(data: Any) -> Any:
+    if data is not None and not isinstance(data, list):
+        raise ValueError(f"parameters: free={data!r} is not null nor a list")
+    return data
+
+
+#: parameters that JSON does not have as they are: writer, reader
+CODED: Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "phases": (_phases_to_dict, _phases_from_dict),
+    "profilers": (sorted, _profilers_from_list),
+    "free": (list, _free_from_list),
+}

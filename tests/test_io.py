@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import gangsched as gs
+from gangsched.analysis.reward_bounds import reward_bound
 from hand_run import hand_run
 
 JOBS = [gs.RingJob(id=id, gpus=2, iterations=30, gradient=0.1, base_time=0.2) for id in "ab"]
 PROBLEM = gs.formulations.RarDdls(gs.Instance(gs.Cluster.of_sizes([2, 1]), JOBS), alpha=0.5)
 RESULT = gs.solvers.sjf_bco(PROBLEM)
+GANGS = [
+    gs.DeadlineJob(id=f"j{i}", gpus=6, work=900 + i, rewards=[(1800, 100), (9000, 40)])
+    for i in range(3)
+]
+QUEUE = gs.formulations.UniSched(gs.Instance(gs.Cluster.of_sizes([8]), GANGS))
+REWARDS = gs.formulations.DeadlineRewards(QUEUE.instance)
 THINGS: dict[str, Any] = {
     "allocation": gs.Allocation(("u",), ("v100",), [[1.5]]),
     "instance": PROBLEM.instance,
     "problem": PROBLEM,
+    "problem: unisched": QUEUE,
+    "problem: deadline-rewards": REWARDS,
     "result": RESULT,
     "run": hand_run(),
     "schedule": RESULT.solution,
@@ -32,11 +42,39 @@ def test_what_is_saved_comes_back(tmp_path: Path, kind: str, suffix: str) -> Non
     loaded = gs.io.load(path)
     assert type(loaded) is type(THINGS[kind])
     assert loaded == THINGS[kind]
-    assert gs.instances.io.read_json(path)["kind"] == kind
+    assert gs.instances.io.read_json(path)["kind"] == kind.split(":")[0]
+
+
+@pytest.mark.parametrize("solver", ["lp_selector", "density_greedy", "opportunity_price"])
+@pytest.mark.parametrize("allocations", ["cells", "exact"])
+def test_selections_and_the_prices_that_bound_them_come_back(
+    tmp_path: Path, solver: str, allocations: Any
+) -> None:
+    problem = replace(QUEUE, allocations=allocations)
+    result = getattr(gs.solvers, solver)(problem)
+    gs.io.save(tmp_path / "result.json", result)
+    again = gs.io.load(tmp_path / "result.json")
+    assert again == result
+    assert again.info == result.info
+    assert again.bound.certificate["kind"] == "lease prices"
+    gs.verify_bound(problem, again.bound)
+
+
+@pytest.mark.parametrize("elastic", [False, True])
+def test_bounds_of_rewards_come_back(tmp_path: Path, elastic: bool) -> None:
+    problem = replace(REWARDS, elastic=elastic)
+    bound = reward_bound(problem)
+    result = gs.Result.of(problem, None, solver="none", stop=gs.Stop.COMPLETED, bound=bound)
+    gs.io.save(tmp_path / "result.json", result)
+    again = gs.io.load(tmp_path / "result.json")
+    assert again == result
+    assert again.bound.certificate["prices"] == bound.certificate["prices"]
+    gs.verify_bound(problem, again.bound)
 
 
 def test_other_objects_have_no_file(tmp_path: Path) -> None:
-    rule = "a file holds one of Allocation, Instance, RarDdls, Result, Run, Schedule, not a Bound"
+    problems = "RarDdls, UniSched, DeadlineRewards"
+    rule = f"a file holds one of Allocation, Instance, {problems}, Result, Run, Schedule, not a Bou"
     with pytest.raises(TypeError, match=f"x.json: {rule}"):
         gs.io.save(tmp_path / "x.json", RESULT.bound)
     assert not (tmp_path / "x.json").exists()

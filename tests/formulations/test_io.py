@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
-from gangsched.formulations import RarDdls
+from gangsched.formulations import DeadlineRewards, RarDdls, UniSched
 from gangsched.formulations.io import problem_from_dict, problem_to_dict
-from gangsched.instances import Cluster, Instance, RingJob
+from gangsched.formulations.leases import Phase
+from gangsched.instances import Cluster, DeadlineJob, Instance, RingJob
 from gangsched.instances.io import read_json, write_json
-from strategies import quadratic, rar_problems
+from strategies import deadline_instances, quadratic, rar_problems
 
 # Written by hand, not by the code under test.
 HEAD = {"format": "gangsched", "version": 1}
@@ -79,16 +81,121 @@ def test_functions_cannot_be_written() -> None:
 
 
 def test_other_objects_are_no_problems() -> None:
-    with pytest.raises(TypeError, match=r"^3 is a int, not one of RarDdls$"):
+    with pytest.raises(TypeError, match=r"^3 is a int, not one of RarDdls, Uni"):
         problem_to_dict(3)  # type: ignore[arg-type]
 
 
+# --- jobs with deadlines -------------------------------------------------------------------------
+
+QUEUE: dict[str, Any] = {
+    **HEAD,
+    "kind": "problem",
+    "problem": "unisched",
+    "instance": {
+        **HEAD,
+        "kind": "instance",
+        "cluster": {"nodes": [{"id": "n0", "gpus": 4}, {"id": "n1", "gpus": 4}]},
+        "jobs": [
+            {"kind": "deadline", "id": "a", "gpus": 3, "work": 700, "rewards": [[1500, 100]]},
+            {"kind": "deadline", "id": "b", "gpus": 2, "work": 900},
+            {"kind": "deadline", "id": "c", "gpus": 1, "work": 900},
+        ],
+    },
+    "parameters": {
+        "lease": 1200,
+        "be_lease": 600,
+        "allocations": "exact",
+        "rounding": "paper",
+        "sr_aware": False,
+        "lexicographic": True,
+        "phases": {"0": "running", "2": "suspended"},
+        "profilers": [1, 2],
+        "free": [4, 1],
+        "overhead": 40,
+    },
+}
+SAME_QUEUE = UniSched(
+    Instance(
+        Cluster.of_sizes([4, 4]),
+        [
+            DeadlineJob(id="a", gpus=3, work=700, rewards=[(1500, 100)]),
+            DeadlineJob(id="b", gpus=2, work=900),
+            DeadlineJob(id="c", gpus=1, work=900),
+        ],
+    ),
+    lease=1200,
+    be_lease=600,
+    allocations="exact",
+    rounding="paper",
+    sr_aware=False,
+    lexicographic=True,
+    phases={2: Phase.SUSPENDED, 0: Phase.RUNNING},
+    profilers=frozenset({2, 1}),
+    free=(4, 1),
+    overhead=40,
+)
+
+
+def test_a_queue_written_by_hand_is_read() -> None:
+    assert problem_from_dict(QUEUE) == SAME_QUEUE
+    assert json.loads(json.dumps(problem_to_dict(SAME_QUEUE))) == QUEUE
+
+
+def test_parameters_of_a_queue_at_their_default_stay_out_of_the_file() -> None:
+    plain = UniSched(SAME_QUEUE.instance)
+    assert problem_to_dict(plain)["parameters"] == {}
+    spelled = {"phases": {}, "profilers": [], "free": None, "overhead": 25}
+    assert problem_from_dict({**QUEUE, "parameters": spelled}) == plain
+
+
+def test_a_problem_of_rewards_written_by_hand_is_read() -> None:
+    data = {**QUEUE, "problem": "deadline-rewards", "parameters": {"elastic": True}}
+    same = DeadlineRewards(SAME_QUEUE.instance, elastic=True)
+    assert problem_from_dict(data) == same
+    assert json.loads(json.dumps(problem_to_dict(same))) == data
+    assert problem_to_dict(DeadlineRewards(SAME_QUEUE.instance))["parameters"] == {}
+
+
+@st.composite
+def queues(draw: st.DrawFn) -> UniSched:
+    """Any queue, with all parameters of which a file holds something else than a number."""
+    instance = draw(deadline_instances(max_release=1200))
+    numbers = st.integers(0, len(instance.jobs) - 1)
+    free = st.tuples(*(st.integers(0, size) for size in instance.cluster.sizes))
+    return UniSched(
+        instance,
+        lease=draw(st.sampled_from([600, 900])),
+        allocations=draw(st.sampled_from(["cells", "exact", "consolidated"])),
+        lexicographic=draw(st.booleans()),
+        phases=draw(st.dictionaries(numbers, st.sampled_from(Phase))),
+        profilers=draw(st.frozensets(numbers)),
+        free=draw(st.none() | free),
+    )
+
+
+@given(problem=queues())
+def test_queues_come_back(problem: UniSched) -> None:
+    again = problem_from_dict(json.loads(json.dumps(problem_to_dict(problem))))
+    assert again == problem
+    assert isinstance(again, UniSched)
+    assert again.options() == problem.options()
+
+
+@given(instance=deadline_instances(max_release=1200), elastic=st.booleans())
+def test_problems_of_rewards_come_back(instance: Instance[DeadlineJob], elastic: bool) -> None:
+    problem = DeadlineRewards(instance, elastic)
+    assert problem_from_dict(json.loads(json.dumps(problem_to_dict(problem)))) == problem
+
+
+# --- files that break the format -----------------------------------------------------------------
+
+NAMES = "'rar-ddls', 'unisched', 'deadline-rewards'"
 DROP = object()
 
 
-def changed(place: str, value: Any) -> dict[str, Any]:
-    """The problem above with one place replaced or dropped."""
-    data = copy.deepcopy(PROBLEM)
+def changed(place: str, value: Any, problem: dict[str, Any] = PROBLEM) -> dict[str, Any]:
+    """A problem above with one place replaced or dropped."""
+    data = copy.deepcopy(problem)
     *path, last = place.split(".")
     inner = data
     for step in path:
@@ -109,8 +216,8 @@ def changed(place: str, value: Any) -> dict[str, Any]:
         (changed("version", 2), "version=2 is not supported, only 1 is"),
         (changed("kind", "instance"), "kind='instance' is not one of 'problem'"),
         (changed("problem", DROP), "problem: field 'problem' is missing"),
-        (changed("problem", "rar"), "problem='rar' is not one of 'rar-ddls'"),
-        (changed("problem", ["rar-ddls"]), "problem=['rar-ddls'] is not one of 'rar-ddls'"),
+        (changed("problem", "rar"), f"problem='rar' is not one of {NAMES}"),
+        (changed("problem", ["rar-ddls"]), f"problem=['rar-ddls'] is not one of {NAMES}"),
         (changed("parameters", DROP), "problem: field 'parameters' is missing"),
         (changed("parameters", []), "parameters: [] is not an object"),
         (
@@ -158,3 +265,74 @@ def changed(place: str, value: Any) -> dict[str, Any]:
 def test_malformed_problems(data: Any, message: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         problem_from_dict(data)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (
+            "instance.jobs",
+            [{**PROBLEM["instance"]["jobs"][0], "id": id} for id in "abc"],
+            "job 'a': kind RingJob is not DeadlineJob",
+        ),
+        (
+            "instance.cluster",
+            PROBLEM["instance"]["cluster"],
+            "UniSched: free has 2 entries for 1 nodes",
+        ),
+        ("parameters.leases", 600, "parameters: unknown field 'leases' (did you mean 'lease'?)"),
+        ("parameters.lease", 600.0, "UniSched: lease=600.0 is not an integer"),
+        ("parameters.lease", 900, "UniSched: be_lease=600 does not divide lease=900"),
+        ("parameters.sr_aware", 1, "UniSched: sr_aware=1 is not True or False"),
+        ("parameters.rounding", [], "UniSched: rounding=[] is not one of 'lossless', 'paper'"),
+        ("parameters.phases", [2], "parameters: phases=[2] is not an object"),
+        ("parameters.phases", None, "parameters: phases=None is not an object"),
+        ("parameters.phases", {"a": "fresh"}, "parameters: phases: 'a' is not a job's number"),
+        ("parameters.phases", {"-1": "fresh"}, "parameters: phases: '-1' is not a job's number"),
+        ("parameters.phases", {"01": "fresh"}, "parameters: phases: '01' is not a job's number"),
+        ("parameters.phases", {"²": "fresh"}, "parameters: phases: '²' is not a job's number"),
+        ("parameters.phases", {"3": "fresh"}, "UniSched: phases has job number 3 of 3"),
+        (
+            "parameters.phases",
+            {"0": "RUNNING"},
+            "parameters: phases['0']='RUNNING' is not one of 'fresh', 'suspended', 'running'",
+        ),
+        (
+            "parameters.phases",
+            {"0": []},
+            "parameters: phases['0']=[] is not one of 'fresh', 'suspended', 'running'",
+        ),
+        ("parameters.profilers", {}, "parameters: profilers={} is not a list"),
+        ("parameters.profilers", "1", "parameters: profilers='1' is not a list"),
+        ("parameters.profilers", [0, "1"], "parameters: profilers[1]='1' is not an integer"),
+        ("parameters.profilers", [True], "parameters: profilers[0]=True is not an integer"),
+        ("parameters.profilers", [-1], "UniSched: profilers=-1 is below 0"),
+        ("parameters.profilers", [3], "UniSched: profilers has job number 3 of 3"),
+        ("parameters.free", 4, "parameters: free=4 is not null nor a list"),
+        ("parameters.free", {}, "parameters: free={} is not null nor a list"),
+        ("parameters.free", [4], "UniSched: free has 1 entries for 2 nodes"),
+        ("parameters.free", [4, None], "UniSched: free[1]=None is not an integer"),
+        ("parameters.free", [4, 5], "node 'n1': free=5 exceeds its 4 GPUs"),
+    ],
+)
+def test_malformed_queues(place: str, value: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        problem_from_dict(changed(place, value, QUEUE))
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        ("parameters.elastic", 1, "DeadlineRewards: elastic=1 is not True or False"),
+        ("parameters.lease", 600, "parameters: unknown field 'lease' (known are elastic)"),
+        (
+            "instance.jobs",
+            PROBLEM["instance"]["jobs"],
+            "DeadlineRewards: job 'a' is a RingJob, which has no deadlines",
+        ),
+    ],
+)
+def test_malformed_problems_of_rewards(place: str, value: Any, message: str) -> None:
+    data = {**QUEUE, "problem": "deadline-rewards", "parameters": {}}
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        problem_from_dict(changed(place, value, data))
