@@ -19,11 +19,13 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from .formulations.rar_ddls import RarDdls
-from .instances import Cluster, Instance, Job, RingJob, generate
+from .formulations.unisched import UniSched
+from .instances import Cluster, DeadlineJob, Instance, Job, RingJob, generate
 from .instances.convert import Conversion, to_rar_instance
+from .instances.deadlines import queue_snapshot
 from .instances.traces import READERS
 from .solvers.baselines import backfilling, first_fit, list_scheduling, random_placement
 from .solvers.estimator import DurationEstimates
@@ -74,6 +76,33 @@ def _tiny() -> RarDdls:
     return RarDdls(Instance(Cluster.of_sizes([1, 1]), jobs))
 
 
+def _selector(name: str) -> Solver:
+    """Return a solver of UniSched; HiGHS and scipy are imported when it is called."""
+
+    def solve(problem: UniSched, **options: Any) -> Result[Any]:
+        solver: Solver = getattr(import_module(".solvers.unisched", __package__), name)
+        return solver(problem, **options)
+
+    return solve
+
+
+def _queue(
+    mix: Literal["philly", "helios"], *, jobs: int | None, nodes: int | None, seed: int
+) -> UniSched:
+    """2,000 jobs that want 1.5 times as many GPUs as there are."""
+    if nodes is not None:
+        raise ValueError("--nodes does not go with a queue, whose cluster follows from its load")
+    return UniSched(queue_snapshot(jobs or 2000, mix=mix, seed=seed))
+
+
+def _tiny_queue() -> UniSched:
+    """Three gangs, two of which have to share a node in turn; all meet their deadlines."""
+    jobs = [
+        DeadlineJob(id=i, gpus=3, work=600, rewards=[(1200, 100)], split_speed=0.5) for i in "abc"
+    ]
+    return UniSched(Instance(Cluster.of_sizes([4, 4]), jobs))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProblemEntry:
     """What the command line knows of one problem.
@@ -82,11 +111,12 @@ class ProblemEntry:
     ----------
     make : callable
         Instance to problem, with the paper's parameters.
-    convert : callable
-        (trace, cluster, jobs=, pick=, seed=) to an instance and an account of what was left out.
+    convert : callable or None
+        (trace, cluster, jobs=, pick=, seed=) to an instance and an account of what was left out;
+        None where traces do not have what the problem needs.
     solvers : mapping of name to solver
     compared : sequence of str
-        Solvers that a comparison runs when none are named.
+        Solvers that a comparison runs when none are named; the first is the one that `solve` runs.
     settings : mapping of name to callable (jobs=, nodes=, seed=)
         Seeded generators of whole problems.
     measure : str
@@ -98,7 +128,7 @@ class ProblemEntry:
     """
 
     make: Callable[..., Any]
-    convert: Callable[..., Conversion[Any]]
+    convert: Callable[..., Conversion[Any]] | None
     solvers: Mapping[str, Solver]
     compared: tuple[str, ...]
     settings: Mapping[str, Callable[..., Any]]
@@ -142,6 +172,24 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         tiny=_tiny,
         quick={"laminar": {"params": LaminarParams(rounds=1, steps=1)}},
     ),
+    "unisched": ProblemEntry(
+        make=UniSched,
+        convert=None,
+        solvers={
+            "lp-selector": _selector("lp_selector"),
+            "density-greedy": _selector("density_greedy"),
+            "opportunity-price": _selector("opportunity_price"),
+            "exact": _exact,
+        },
+        compared=("lp-selector", "density-greedy", "opportunity-price"),
+        settings={
+            "queue-helios": partial(_queue, "helios"),
+            "queue-philly": partial(_queue, "philly"),
+        },
+        measure="reward",
+        tiny=_tiny_queue,
+        quick={},
+    ),
 }
 
 
@@ -180,7 +228,9 @@ POLICIES: Mapping[str, Callable[..., Policy]] = {
     "finish-time-fairness": _policy("baselines.finish_time_fairness.FinishTimeFairness"),
     "three-sigma": _policy("baselines.three_sigma.ThreeSigma"),
     "genie": _policy("baselines.genie.Genie"),
+    "genie:elastic": _policy("baselines.genie.Genie", elastic=True),
     "hydra": _policy("baselines.hydra.Hydra"),
+    "hydra:cost": _policy("baselines.hydra.Hydra", cost=True),
     "optimus": _policy("baselines.optimus.Optimus"),
     "optimus:elastic": _policy("baselines.optimus.Optimus", elastic=True),
     "chronus": _policy("baselines.chronus.Chronus"),

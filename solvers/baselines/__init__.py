@@ -8,9 +8,12 @@ from .backfilling import backfilling as backfilling
 from .fifo import Fifo as Fifo
 from .first_fit import first_fit as first_fit
 from .gandiva_fair import GandivaFair as GandivaFair
+from .genie import Genie as Genie
 from .hived import Hived as Hived
+from .hydra import Hydra as Hydra
 from .las import Las as Las
 from .list_scheduling import list_scheduling as list_scheduling
+from .optimus import Optimus as Optimus
 from .random_placement import random_placement as random_placement
 from .sjf import Sjf as Sjf
 from .srtf import Srtf as Srtf
@@ -21,14 +24,18 @@ from .yarn_cs import YarnCs as YarnCs
 
 if TYPE_CHECKING:
     from .allox import Allox as Allox
+    from .chronus import Chronus as Chronus
     from .finish_time_fairness import FinishTimeFairness as FinishTimeFairness
     from .max_min_fairness import MaxMinFairness as MaxMinFairness
+    from .three_sigma import ThreeSigma as ThreeSigma
 
 # What needs numba or scipy is imported when it is asked for: they take a second each.
 _LATER = {
     "Allox": "allox",
+    "Chronus": "chronus",
     "FinishTimeFairness": "finish_time_fairness",
     "MaxMinFairness": "max_min_fairness",
+    "ThreeSigma": "three_sigma",
 }
 
 

@@ -43,8 +43,7 @@ class Optimus:
     `scaling`, so its gain is rem f(D) (1 / f(n) - 1 / f(n + 1)), times 0.95 while less than 5 % is
     done; jobs without `scaling` keep their gang or get nothing; places are consolidated, widest
     first, on fewer GPUs where there is no place; a job whose number changes pays the overhead.
-    Ties by (release, number). Run times are those that users state by default. While nobody waits
-    nobody is asked, so numbers do not change.
+    Ties by (release, number). Run times are those that users state by default.
 
     Guarantee: none. Between two cycles GPUs that become free stay idle. Long jobs wait as long as
     shorter ones fill the cluster. O((n + M) log n) a decision.
@@ -65,6 +64,11 @@ class Optimus:
 
     def __post_init__(self) -> None:
         check_seconds("optimus", "cycle", self.cycle)
+
+    @property
+    def always_asked(self) -> bool:
+        """Whether numbers of GPUs change where no job waits, too."""
+        return self.elastic
 
     def decide(self, state: State) -> Decision:
         """Return all jobs by remaining time, or who changes its GPUs; nothing between cycles."""

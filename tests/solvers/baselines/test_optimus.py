@@ -57,14 +57,14 @@ def test_a_gpu_that_does_not_help_is_not_given() -> None:
 
 
 def test_a_resized_job_pays_the_overhead() -> None:
-    """Alone on 2 GPUs, twice as fast, up to 600, then on one, for another has come."""
+    """Alone on 2 GPUs, twice as fast, up to 600; on one while the other runs; then on 2 again."""
     jobs = [
         DeadlineJob(id="a", gpus=1, work=1800, scaling=0),
         DeadlineJob(id="b", gpus=1, work=600, scaling=0, release=300),
     ]
     run = drive(Instance(Cluster.of_sizes([2]), jobs), Optimus(elastic=True), overhead=20)
-    assert run.schedule.gpus.tolist() == [2, 1, 1]
-    assert run.records.end.tolist() == [600 + 20 + 600, 1200]
+    assert run.schedule.gpus.tolist() == [2, 1, 1, 2]
+    assert run.records.end.tolist() == [1200 + 20 + (600 - 580) // 2, 1200]
 
 
 @pytest.mark.parametrize(("cycle", "error"), [(0, ValueError), (1.5, TypeError)])
