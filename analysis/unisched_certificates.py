@@ -6,6 +6,7 @@ sorting, capacities by a knapsack of every node: nothing of the solvers or of th
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import gcd
@@ -84,7 +85,8 @@ def lease_prices(problem: UniSched, certificate: Mapping[str, Any]) -> Fraction:
         gain = Fraction(option.value) * scale - cost
         gains[option.job] = max(gain, gains.get(option.job, Fraction(0)))
     total = (total + sum(gains.values(), Fraction(0))) / scale
-    return Fraction(float(_floored(problem, total)))
+    proven = _floored(problem, total)
+    return Fraction(float(proven)) if proven <= sys.float_info.max else proven
 
 
 def _integers(values: Any, name: str, least: int) -> list[int]:
