@@ -199,7 +199,7 @@ class UniSchedPolicy:
     _memory: _Memory | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for name in ("lease", "be_lease"):
+        for name in ("lease", "be_lease", "profiler_nodes"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise ValueError(f"unisched: {name}={value!r} is not a positive integer")
@@ -208,11 +208,16 @@ class UniSchedPolicy:
                 f"unisched: lease={self.lease} is not a multiple of be_lease={self.be_lease}"
             )
         check_real("unisched", "profiler_reward", self.profiler_reward, positive=True)
+        if self.time_limit is not None:
+            check_real("unisched", "time_limit", self.time_limit, positive=True)
+        if not isinstance(self.sr_aware, bool):
+            raise TypeError(f"unisched: sr_aware={self.sr_aware!r} is not True or False")
         for name, allowed in CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise ValueError(
                     f"unisched: {name}={getattr(self, name)!r} is not one of {', '.join(allowed)}"
                 )
+        self._estimates()  # which checks quantile, noise and seed
 
     # --- what the driver asks ---
 

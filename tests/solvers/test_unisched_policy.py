@@ -253,11 +253,16 @@ def test_plain_jobs_are_best_effort() -> None:
         ({"allocations": "any"}, "unisched: allocations='any' is not one of cells, exact"),
         ({"iterations": "few"}, "unisched: iterations='few' is not one of ensemble, maximum"),
         ({"rounding": "up"}, "unisched: rounding='up' is not one of lossless, paper"),
+        ({"profiler_nodes": 1.5}, r"unisched: profiler_nodes=1\.5 is not a positive integer"),
+        ({"time_limit": -1}, "unisched: time_limit=-1 is not positive"),
+        ({"sr_aware": "no"}, "unisched: sr_aware='no' is not True or False"),
+        ({"quantile": 2}, "quantile=2"),
+        ({"noise": -1}, "noise=-1"),
         ({"profiler_reward": 0.0}, "unisched: profiler_reward=0.0 is not positive"),
     ],
 )
 def test_wrong_parameters_are_named(wrong: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         UniSchedPolicy(**wrong)
 
 
