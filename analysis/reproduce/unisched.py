@@ -71,6 +71,7 @@ from .unisched_runs import (
     with_ratios,
 )  # fmt: skip
 from .unisched_statements import (
+    BRISK,
     CHRONUS,
     DENSITY,
     EDF,
@@ -269,7 +270,7 @@ _RUNS: Mapping[str, Any] = {
     "generators": "gangsched.instances.deadlines; nodes of 8 GPUs, as many as come closest to the "
     "load and hold every gang; lists are by seed",
     "run times": "UniSched profiles; the others know what users state, Themis the truth",
-    "Optimus": "gangs; epochs by UniSched's estimator",
+    "Optimus and EDF": "gangs; epochs by UniSched's estimator",
     "Themis": "Gavel's program for finish-time fairness",
     "static profiler": f"{PROFILERS} node",
     WITH_ESTIMATOR: "learning curves and the mean cost of suspensions",
@@ -344,11 +345,17 @@ def table3(
     -------
     Study
     """
+    brisk = partial(UniSchedPolicy, profiling="none", lease=120, be_lease=60)
+    policies: dict[str, Make] = {
+        **{label: POLICIES[label] for label in (UNISCHED, PROMPT, KNOWN)},
+        BRISK: brisk,
+        **{label: POLICIES[label] for label in ("Optimus", EDF)},
+    }
     names = [(testbed_of(m, printed=p), m) for p in (False, True) for m in jobs]
     tasks = [
-        Task(instance=name, policy=label, workload=Workload(name, None, seed), make=POLICIES[label])
+        Task(instance=name, policy=label, workload=Workload(name, None, seed), make=make)
         for name, _ in names
-        for label in (UNISCHED, PROMPT, KNOWN, "Optimus", EDF)
+        for label, make in policies.items()
         for seed in seeds
     ]
     outcomes = outcomes_of("table3", tasks, processes, progress)

@@ -15,6 +15,7 @@ from matplotlib.lines import Line2D
 from ..plots import INK, MUTED, PAPER, STYLE, WIDTH, headline, plain
 from .study import Study
 from .unisched_statements import (
+    BRISK,
     CHRONUS,
     DENSITY,
     EDF,
@@ -47,12 +48,12 @@ BLUE, ORANGE, GREEN, PINK, SKY, RED, GREY, BROWN = (
 )  # fmt: skip
 #: after Okabe and Ito; variants of UniSched share its colour
 LOOK: Mapping[str, tuple[str, Any]] = {
-    UNISCHED: (BLUE, "-"), PROMPT: (BLUE, DOTTED), KNOWN: (BLUE, DASHED),
+    UNISCHED: (BLUE, "-"), PROMPT: (BLUE, DOTTED), KNOWN: (BLUE, DASHED), BRISK: (PINK, DASHED),
     "3Sigma": (ORANGE, "-"), "GENIE": (GREEN, "-"),
     "Hydra": (PINK, "-"), "Optimus": (SKY, "-"), "Themis": (RED, "-"), EDF: (BROWN, DASHED),
-    "FIFO": (GREY, DASHED), STATIC: (ORANGE, "-"), MAXIMUM: (GREEN, "-"), UNAWARE: (RED, "-"),
+    STATIC: (ORANGE, "-"), MAXIMUM: (GREEN, "-"), UNAWARE: (RED, "-"),
     PRINTED_ROUNDING: (ORANGE, "-"), FREE: (GREEN, DASHED),
-    FEASIBLE: (ORANGE, "-"), CHRONUS: (ORANGE, "-"), WITH_ESTIMATOR: (GREEN, "-"),
+    FEASIBLE: (PINK, "-"), CHRONUS: (ORANGE, "-"), WITH_ESTIMATOR: (GREEN, "-"),
     WITH_SELECTOR: (PINK, "-"), "consolidated": (ORANGE, "-"), "exact": (GREEN, DASHED),
     "SLO": (BLUE, "-"), "best effort": (ORANGE, "-"), "profiler": (GREEN, "-"),
     "strict SLO": (BLUE, "-"), "soft SLO": (BLUE, DASHED),
@@ -227,7 +228,7 @@ def rewards(study: Study) -> Figure:
 
 
 def schedulers(study: Study) -> Figure:
-    """Draw Fig. 6: by workload, and by job density.
+    """Draw Fig. 6: by workload, and by job density. FIFO would leave no room for the others.
 
     Parameters
     ----------
@@ -235,13 +236,15 @@ def schedulers(study: Study) -> Figure:
     """
     names = [name for name in study.instances if name != DENSITY]
     mixed = [name for name in names if not name.endswith("SLO")]
+    shown = [policy for policy in study.policies if policy != "FIFO"]
+    what = "what any policy could win, over reward"
     panels = [
-        [_Panel("miss", MISS, names, title="(a)")],
-        [_Panel("latency_ratio", RATIO, mixed, title="(b)")],
-        [_Panel("ratio", "certified ratio", names, title="what any policy could win, over reward")],
+        [_Panel("miss", MISS, names, policies=shown, title="(a)")],
+        [_Panel("latency_ratio", RATIO, mixed, policies=shown, title="(b)")],
+        [_Panel("ratio", "certified ratio", names, policies=shown, title=what)],
     ]
     if DENSITY in study.instances:
-        axis, shown = "H_MIX2, job density (%)", [p for p in study.policies if p != "FIFO"]
+        axis = "H_MIX2, job density (%)"
         panels.append(
             [
                 _Panel("miss", MISS, [DENSITY], axis, shown, title="(c)"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from multiprocessing import get_context
 from os import cpu_count
@@ -185,11 +185,12 @@ class _EarliestDeadline:
 
     name: ClassVar[str] = "edf"
     preempts: ClassVar[Preempts] = Preempts.ALWAYS
+    estimates: DurationEstimates = field(default_factory=DurationEstimates)
 
     def decide(self, state: State) -> Decision:
         jobs = state.candidates
-        due = Deadlines.of(state.instance).met(jobs, state.now + state.remaining(jobs))
-        return Decision(order=ranked(state, jobs, due))
+        ends = state.now + self.estimates.remaining(state, jobs)
+        return Decision(order=ranked(state, jobs, Deadlines.of(state.instance).met(jobs, ends)))
 
     def next_change(self, state: State) -> int:
         """A deadline can become impossible to meet at any time."""

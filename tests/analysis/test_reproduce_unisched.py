@@ -268,7 +268,7 @@ def test_figures_have_rows_statements_and_a_picture(name: str, canned: list[runs
     picture = study.plot()
     named = {text.get_text() for legend in picture.legends for text in legend.get_texts()}
     named |= {t.get_text() for a in picture.axes if a.legend_ for t in a.legend_.get_texts()}
-    assert set(study.policies) <= named | {"printed, Kubernetes", "printed, simulator"}
+    assert set(study.policies) <= named | {"FIFO", "printed, Kubernetes", "printed, simulator"}
     rows = [replace(row, curve=row.curve) for row in study.rows]
     again = figures.from_rows(study.name, study.instances, rows)
     assert again.to_json() == study.to_json()
