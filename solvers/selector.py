@@ -77,6 +77,21 @@ OPEN_JOBS, OPEN_SHARE = 100, 0.08
 TOLERANCE = 1e-9
 
 
+#: sums of prices and rewards stay below, in 64 bits
+MOST = 2.0**60
+
+
+def falling(prices: Floats) -> Floats:
+    """Return prices that are not negative and do not rise from slot to slot.
+
+    Parameters
+    ----------
+    prices : (rows, K) floats
+    """
+    fallen: Floats = np.maximum.accumulate(np.maximum(prices, 0.0)[:, ::-1], axis=1)[:, ::-1]
+    return fallen
+
+
 # --- prices --------------------------------------------------------------------------------------
 
 
@@ -112,8 +127,7 @@ class Prices:
         """
         bits = min(40, 61 - math.ceil(math.log2(max(largest, 1.0))))
         scale = 1 << max(bits, 0)
-        falling = np.maximum.accumulate(np.maximum(prices, 0.0)[:, ::-1], axis=1)[:, ::-1]
-        return cls(np.rint(falling * scale).astype(np.int64), scale)
+        return cls(np.rint(falling(prices) * scale).astype(np.int64), scale)
 
     def gains(self, options: Options) -> tuple[Ints, Ints]:
         """Return what the options cost, and what they are worth rounded down, in units of scale.
@@ -733,10 +747,12 @@ class Selector:
         best = np.zeros(int(options.job.max()) + 1)
         np.maximum.at(best, options.job, gain)
         reach = float(prices.bound(options, room)) - best[options.job] + gain
-        stays = reach > value * (1 + 1e-9) + 1e-9
+        unit = float(options.value.max()) / 100  # tolerances are absolute: of rewards like these
+        stays = reach > value * (1 + 1e-9) + 1e-9 * unit
         stays[chosen] = True
         at = np.flatnonzero(stays)
         few = options.take(at)
+        few = replace(few, value=few.value / unit)
         program = _program(few, room[:, : few.slots], np.isin(at, chosen))
         limit = 1e6 if end == math.inf else end - time.perf_counter()
         if limit <= 0:
@@ -748,9 +764,9 @@ class Selector:
             chosen = max((chosen, fits), key=lambda c: float(options.value[c].sum()))
         value = _value(options, chosen)
         if answer.bound < math.inf:
-            limit_value = Fraction(max(answer.bound, value))
-            claim = float(floor_to_step(limit_value + Fraction(1, 10**6), options.value))
-            if answer.proven and claim - value <= 1e-5:
+            reached = Fraction(max(answer.bound * unit, value))
+            claim = float(floor_to_step(reached + Fraction(1e-6 * unit), options.value))
+            if answer.proven and claim - value <= 1e-5 * unit:
                 claim = value  # within the tolerance to which HiGHS proves
             if claim < bound.value:
                 bound = Bound(_plain_number(max(claim, value)), "branch and bound")
@@ -829,9 +845,15 @@ def _one_price(options: Options, room: Ints) -> Floats:
 def _best_prices(options: Options, room: Ints, duals: Floats) -> Prices:
     """The duals, or no prices at all, if these prove more."""
     loads = options.loads[: room.shape[0]].max(axis=1, initial=0)
-    sums = np.abs(duals).sum(axis=1)
+    prices = falling(duals)
+    sums = prices.sum(axis=1)
     largest = float(loads @ sums + room.max(axis=1, initial=0) @ sums + options.value.sum())
-    tried = [Prices.of(duals * factor, largest=largest) for factor in (1.0, 0.0)]
+    if not largest < MOST:
+        raise ValueError(
+            f"selector: rewards of {options.value.sum():g} in all are too large to be counted "
+            f"exactly, they must stay below {MOST:g}"
+        )
+    tried = [Prices.of(prices * factor, largest=largest) for factor in (1.0, 0.0)]
     return min(tried, key=lambda prices: prices.bound(options, room))
 
 

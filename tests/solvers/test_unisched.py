@@ -38,9 +38,16 @@ from gangsched.formulations.unisched_compact import (
 from gangsched.instances import Cluster, Instance
 from gangsched.instances.model import DeadlineJob
 from gangsched.solvers.consolidation import consolidated_rows
+from gangsched.solvers.exact import solve_exact
 from gangsched.solvers.mip_worker import MipWorker, Program
 from gangsched.solvers.result import Bound, Stop
-from gangsched.solvers.selector import Prices, Selector, by_density, floor_to_step
+from gangsched.solvers.selector import (
+    Prices,
+    Selector,
+    _best_prices,
+    by_density,
+    floor_to_step,
+)
 from gangsched.solvers.unisched import (
     UniSchedParams,
     density_greedy,
@@ -627,3 +634,49 @@ def test_the_price_is_what_the_queue_pays() -> None:
         problem = UniSched(Instance(cluster, jobs), sr_aware=False)
         prices.append(opportunity_price(problem).info["price"])
     assert prices == [0, 60]
+
+
+def test_prices_of_duals_that_rise_are_counted_without_overflow() -> None:
+    """Where the linear program is stopped, a dual of a late slot stands for all before it."""
+    problem = queue_of(0)
+    options = options_of_problem(problem)
+    room = capacity_of_problem(problem, options.slots)
+    duals = np.zeros(room.shape)
+    duals[0, -1] = 1e12
+    proven = _best_prices(options, room, duals).bound(options, room)
+    assert proven >= options.value[by_density(options, room)].sum()
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-7, 1e-9])
+def test_tiny_rewards_are_proven_as_large_ones_are(scale: float) -> None:
+    rng = np.random.default_rng(5)
+    jobs = [
+        DeadlineJob(
+            id=f"j{i}",
+            gpus=int(rng.integers(1, 9)),
+            work=600 * (work := int(rng.integers(1, 4))),
+            rewards=[(600 * (work + int(rng.integers(0, 3))), scale * int(rng.integers(1, 30)))],
+        )
+        for i in range(9)
+    ]
+    problem = UniSched(Instance(Cluster.of_sizes([8]), jobs), allocations="exact")
+    result = lp_selector(problem, params=UniSchedParams(exact=True))
+    best = solve_exact(problem_of(problem, 1 / scale)).objective
+    assert best is not None
+    assert result.bound is not None
+    assert result.bound.value >= best * scale * (1 - 1e-9)
+
+
+def problem_of(problem: UniSched, factor: float) -> UniSched:
+    """The same problem with other units of reward."""
+    jobs = [
+        replace(job, rewards=[(d, round(v * factor)) for d, v in job.rewards])
+        for job in problem.instance.jobs
+    ]
+    return replace(problem, instance=replace(problem.instance, jobs=jobs))
+
+
+def test_rewards_beyond_64_bits_are_refused() -> None:
+    jobs = [DeadlineJob(id="a", gpus=1, work=600, rewards=[(600, 1e19)])]
+    with pytest.raises(ValueError, match=r"rewards of 1e\+19 in all are too large"):
+        lp_selector(UniSched(Instance(Cluster.of_sizes([1]), jobs)))
