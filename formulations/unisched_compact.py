@@ -374,7 +374,7 @@ def _candidates(
     slo, profiler = queue.kind == Kind.SLO, queue.kind == Kind.PROFILER
     gang = np.where(profiler, np.minimum(queue.gpus, 2), queue.gpus)
     whole, rest = gang // largest * largest, gang % largest
-    rounded = whole + np.where(rest, _powers(rest), 0)
+    rounded = whole + np.where(rest, np.minimum(_powers(rest), largest), 0)
     may = np.full(gang.size, allocations != "consolidated")
     anywhere = profiler | (may & (gang > largest))
     twice = may & ~anywhere & (_powers(gang) != gang)

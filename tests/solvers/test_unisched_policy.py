@@ -276,3 +276,11 @@ def test_leases_go_with_rounds() -> None:
 def test_the_static_profiler_leaves_a_node() -> None:
     with pytest.raises((ValueError, PolicyError), match="profiler_nodes=2 is not within 1 and 1"):
         driven([1, 1], [job("a")], profiling="static")
+
+
+@pytest.mark.parametrize("variant", ["default", "exact", "consolidated"])
+def test_a_gang_of_a_whole_node_of_five_gpus_meets_its_deadline(variant: str) -> None:
+    run = driven([5], [job("a", 5, 10, 10)], profiling="none", **VARIANTS[variant])
+    assert run.records.end.tolist() == [600]
+    tight = driven([5], [job("b", 1), job("a", 5, 10, 10)], profiling="none", **VARIANTS[variant])
+    assert tight.records.end.tolist() == [1200, 600]
