@@ -280,8 +280,7 @@ class UniSched:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # mapping proxies do not pickle; go through the constructor, which validates again
-        parameters = {**self.parameters(), "phases": dict(self.phases)}
-        return _remade, (self.instance, parameters)
+        return _remade, (self.instance, self.parameters())
 
     def _check_parameters(self) -> None:
         for name, least in (("lease", 1), ("be_lease", 1), ("overhead", 0)):
@@ -373,7 +372,8 @@ class UniSched:
 
     def parameters(self) -> dict[str, Any]:
         """Return all parameters but the instance, as a record."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "instance"}
+        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "instance"}
+        return {**own, "phases": dict(self.phases)}
 
     # -- jobs, deadlines, allocations --------------------------------------------------------------
 
@@ -467,6 +467,8 @@ class UniSched:
         1, or if `lexicographic` so little that all of them are below the least difference between
         two sums of rewards, which is not less than the greatest common divisor of the rewards.
         """
+        if not self.lexicographic:
+            return 1.0
         small = sum(not self.has_deadlines(i) for i in range(len(self.jobs)))
         values = {
             Fraction(repr(value))
@@ -474,7 +476,7 @@ class UniSched:
             if self.has_deadlines(i)
             for _, value in job.rewards
         }
-        if not (self.lexicographic and small and values):
+        if not (small and values):
             return 1.0
         step = Fraction(gcd(*(v.numerator for v in values)), lcm(*(v.denominator for v in values)))
         return min(1.0, float(9 * step / (10 * small)))
