@@ -139,8 +139,14 @@ def overview(comparison: Comparison, problem: Any) -> Figure:
     _paint_ratio(_Panel(figure, below, above), comparison)
     schedule: Any = best.result and best.result.solution
     panel = _Panel(figure, 0.0, below)
-    _paint_gantt(panel, schedule, instance.cluster, instance, comparison.bound, best.solver)
+    bound = makespan_bound(comparison)
+    _paint_gantt(panel, schedule, instance.cluster, instance, bound, best.solver)
     return figure
+
+
+def makespan_bound(comparison: Comparison) -> Bound | None:
+    """Return the bound if it is one of a time, which a schedule's picture can show."""
+    return comparison.bound if comparison.sense is Sense.MIN else None
 
 
 def best_row(comparison: Comparison) -> Row | None:
@@ -274,14 +280,16 @@ def _paint_ratio(panel: _Panel, comparison: Comparison) -> None:
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlim(1.0, max([1.02, *(row.ratio for row in rows if row.ratio)]))
     axes.axvline(1.0, color=INK, linewidth=1.2)
-    axes.set_xlabel(_caption(comparison.bound), parse_math=False)
+    axes.set_xlabel(_caption(comparison), parse_math=False)
     panel.headline("How far from optimal at most: certified ratio")
 
 
-def _caption(bound: Bound | None) -> str:
+def _caption(comparison: Comparison) -> str:
+    bound = comparison.bound
     if bound is None:
         return "no verified bound"
-    return f"objective / bound; bound {bound.value:g} ({bound.method}, verified); 1 is optimal"
+    sides = "objective / bound" if comparison.sense is Sense.MIN else "bound / objective"
+    return f"{sides}; bound {bound.value:g} ({bound.method}, verified); 1 is optimal"
 
 
 # --- gantt ---------------------------------------------------------------------------------------

@@ -101,7 +101,7 @@ def _summary(comparison: Comparison, problem: Any) -> str:
     best = plots.best_row(comparison)
     if best is None or best.objective is None:
         return text + "None of them found a schedule."
-    text += f"The best, {best.solver}, reaches {_measured(best)}"
+    text += f"The best, {best.solver}, reaches {_measured(best, comparison.sense)}"
     bound = comparison.bound
     if bound is None:
         return f"{text}. Nothing is proven about how far from optimal that is."
@@ -110,14 +110,16 @@ def _summary(comparison: Comparison, problem: Any) -> str:
     worse = "above" if comparison.sense is Sense.MAX else "below"
     text += f"; no schedule can be {worse} {bound.value:g}"
     if best.ratio is not None:
-        text += f", so it is at most {plots.shown_ratio(best.ratio)} times the optimum"
+        times = f"is at most {plots.shown_ratio(best.ratio)} times"
+        low = comparison.sense is Sense.MIN
+        text += f", so it {times} the optimum" if low else f", so the optimum {times} it"
     return f"{text}. The bound ({bound.method}) is proven, and was verified in exact arithmetic."
 
 
-def _measured(row: Row) -> str:
+def _measured(row: Row, sense: Sense) -> str:
     """Name the objective makespan where it is one."""
     schedule: Any = row.result and row.result.solution
-    is_makespan = len(schedule) > 0 and row.objective == schedule.end.max()
+    is_makespan = len(schedule) > 0 and row.objective == schedule.end.max() and sense is Sense.MIN
     return f"a{' makespan' if is_makespan else 'n objective'} of {row.objective:.10g}"
 
 
@@ -145,8 +147,10 @@ def _results(comparison: Comparison) -> list[str]:
         parts.append(
             f"<p>Interrupted, not finished: {page.escape(', '.join(comparison.unfinished))}.</p>"
         )
+    low = comparison.sense is Sense.MIN
+    sides = "objective over the verified bound" if low else "the verified bound over the objective"
     parts.append(
-        '<p class="muted">Certified ratio: objective over the verified bound, rounded up. No '
+        f'<p class="muted">Certified ratio: {sides}, rounded up. No '
         "solution can be more than this factor better. Mean completion: from a job's release to "
         "its end, in the unit of the schedules below. Runtime: wall time of the solver.</p>"
     )
@@ -160,7 +164,7 @@ def _schedules(comparison: Comparison, problem: Any) -> list[str]:
     for k, row in enumerate(filter(None, (best, _other(comparison, best)))):
         schedule: Any = row.result and row.result.solution
         what = f"Schedule of {row.solver}" + (", the best" if row is best else "")
-        figure = plots.gantt(schedule, problem, bound=comparison.bound)
+        figure = plots.gantt(schedule, problem, bound=plots.makespan_bound(comparison))
         parts += [f"<h2>{page.escape(what)}</h2>", page.picture(figure, f"gantt{k}", what)]
     return parts
 

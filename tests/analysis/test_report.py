@@ -14,8 +14,9 @@ from gangsched.analysis import report
 from gangsched.analysis.certificates import InvalidCertificate
 from gangsched.analysis.ratio import Comparison, compare
 from gangsched.analysis.report import write_report
+from gangsched.formulations import UniSched
 from gangsched.formulations.rar_ddls import RarDdls, evaluate
-from gangsched.instances import Cluster, Instance, RingJob
+from gangsched.instances import Cluster, DeadlineJob, Instance, RingJob, Schedule, Segment
 from gangsched.instances.generate import rar_workload
 from gangsched.solvers import Bound, Refuted, Result, Stop, baselines, sjf_bco
 from web_page import EVIL, Page
@@ -53,6 +54,26 @@ def test_it_says_what_is_proven(tmp_path: Path, problem: RarDdls, comparison: Co
     assert "3 solvers scheduled 40 jobs on 4 nodes with 32 GPUs" in page.text
     assert f"(method: {bound.method})" in page.text
     assert "ZeroDivisionError: division by zero" in page.text
+
+
+def test_of_a_reward_it_says_what_no_schedule_is_above(tmp_path: Path) -> None:
+    """A single GPU, worth 60, in the way of a gang of two, worth 100. At a price of 50 both gain
+    10 beside the 100 that the GPUs cost, and rewards are multiples of 20."""
+    worth = {1: 60, 2: 100}
+    jobs = [DeadlineJob(id=f"j{n}", gpus=n, work=600, rewards=[(600, worth[n])]) for n in worth]
+    queue = UniSched(Instance(Cluster.of_sizes([2]), jobs))
+
+    def single(problem: UniSched) -> Result[Any]:
+        schedule = Schedule.of([Segment(0, 0, 600, {0: 1})])
+        bound = Bound(100, "hand", {"kind": "lease prices", "prices": [[50]], "scale": 1})
+        return Result.of(problem, schedule, solver="single", stop=Stop.COMPLETED, bound=bound)
+
+    page = Page(written(tmp_path, compare(queue, {"single": single}), queue))
+    assert "The best, single, reaches an objective of 60; no schedule can be above 100" in page.text
+    assert "so the optimum is at most 1.667 times it" in page.text
+    assert "Certified ratio: the verified bound over the objective" in page.text
+    assert "bound / objective; bound 100 (hand, verified)" in page.text
+    assert "Makespan 600 seconds " in page.text  # and no bound of it
 
 
 def test_everything_is_inside(tmp_path: Path, problem: RarDdls, comparison: Comparison) -> None:
