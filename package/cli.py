@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from . import __version__
+from .formulations.problem import Sense
 from .registry import POLICIES, PROBLEMS, READERS, lookup, plugins, solver, warm_up
 from .replaying import replay
 from .screen import (
@@ -183,10 +184,12 @@ def _known(entry: Any) -> str:
 def _from_trace(
     path: str, stem: str, reader: str, cluster: Any, jobs: int | None, pick: str, seed: int
 ) -> _Source:
+    entry = PROBLEMS[stem]
+    if entry.convert is None:
+        raise ValueError(f"problem {stem!r} takes no traces: give a file or a --setting")
     read = READERS[lookup("reader", READERS, reader)]
     with progress_line(f"reading {Path(path).name}"):
         trace = read(path)
-    entry = PROBLEMS[stem]
     made = entry.convert(trace, cluster, jobs=jobs, pick=pick, seed=seed)
     problem = entry.make(made.instance)
     return _Source(
@@ -319,13 +322,14 @@ def solve(
     instance: Annotated[str, typer.Argument(help="Instance or problem file, or a named instance.")],
     problem: Problem = None,
     solver_name: Annotated[
-        str, typer.Option("--solver", help="Solver, or module:object.")
-    ] = "sjf-bco",
+        str | None,
+        typer.Option("--solver", help="Solver, or module:object; else the problem's first."),
+    ] = None,
     seed: Seed = 0,
     time_limit: TimeLimit = None,
     json: Json = None,
 ) -> None:
-    """Solve one instance: makespan, proven bound, certified ratio.
+    """Solve an instance: objective, proven bound, certified ratio.
 
     The JSON has the schedule, and the certificate of the bound.
     """
@@ -333,7 +337,7 @@ def solve(
 
     with reading():
         source = _load(instance, problem)
-        name, function = solver(source.stem, solver_name)
+        name, function = solver(source.stem, solver_name or PROBLEMS[source.stem].compared[0])
         check_output(instance, json)
     comparison = _run(source, {name: function}, seed, time_limit)
     if comparison.interrupted:
@@ -364,7 +368,9 @@ def _summary(row: Any, measure: str) -> Iterator[tuple[str, str]]:
     if claim is not None and claim.certificate is None:
         yield "claimed by the solver, not verified", f"{shown(claim.value)} ({claim.method})"
     if row.ratio is not None and row.ratio > 1:
-        yield "certified ratio", f"at most {shown_ratio(row.ratio)} times the optimum"
+        times = f"at most {shown_ratio(row.ratio)} times"
+        low = row.result.sense is Sense.MIN
+        yield "certified ratio", f"{times} the optimum" if low else f"the optimum is {times} it"
 
 
 def _verified(row: Any) -> Any:

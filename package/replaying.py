@@ -113,7 +113,7 @@ def replay(
     json: Json = None,
     report: Annotated[Path, typer.Option(help="HTML report to write.")] = Path("replay.html"),
 ) -> None:
-    """Replay a trace, or a named scenario, under policies, against proven bounds.
+    """Replay a trace or scenario under policies, with proven bounds.
 
     Ctrl-C keeps the policies that have finished. Exit code 1 where a policy failed.
     """

@@ -24,9 +24,9 @@ from gangsched import cli, registry
 from gangsched.analysis import reproduce, theorems
 from gangsched.analysis.certificates import verify_bound
 from gangsched.analysis.claim import Claim, Comparison, Verdict
+from gangsched.formulations import DeadlineRewards, RarDdls, UniSched
 from gangsched.formulations.io import problem_from_dict, problem_to_dict
-from gangsched.formulations.rar_ddls import RarDdls
-from gangsched.instances import Cluster, Instance, RingJob, Schedule, Segment, library
+from gangsched.instances import Cluster, DeadlineJob, Instance, RingJob, Schedule, Segment, library
 from gangsched.instances.io import save, write_json
 from gangsched.solvers.io import load_result
 
@@ -47,6 +47,17 @@ INSTANCE = Instance(
 )
 # Three jobs of four slots on two GPUs: 8 slots, but an area of only 12 / 2.
 GAP = Instance(Cluster.of_sizes([1, 1]), [ring(id, 1, 4) for id in "abc"])
+
+# One lease on two GPUs: the gang of two is worth more, the single GPU more for each GPU.
+QUEUE = UniSched(
+    Instance(
+        Cluster.of_sizes([2]),
+        [
+            DeadlineJob(id="gang", gpus=2, work=600, rewards=[(600, 100)]),
+            DeadlineJob(id="one", gpus=1, work=600, rewards=[(600, 60)]),
+        ],
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -111,6 +122,8 @@ def files(tmp_path: Path) -> Path:
     (folder / "binary.json").write_bytes(b"\xff\xfe\x00")
     (folder / "other.json").write_text('{"format": "xyz", "version": 1, "kind": "instance"}')
     write_json(folder / "unknown.json", {**problem_to_dict(RarDdls(GAP)), "problem": "tsp"})
+    write_json(folder / "queue.json", problem_to_dict(QUEUE))
+    write_json(folder / "rewards.json", problem_to_dict(DeadlineRewards(QUEUE.instance)))
     (folder / "empty.csv").write_text("")
     write_traces(folder)
     return folder
@@ -328,6 +341,41 @@ def test_compare_takes_a_problem_file_and_a_setting(gangsched_: Gangsched, files
     assert done.code == 0
     assert "paper-a, seed 4: 12 jobs on 9 nodes" in done.out
     assert sorted(os.listdir()) == ["a.html", "b.html", "files"]
+
+
+def test_solve_takes_the_first_solver_of_a_problem(gangsched_: Gangsched, files: Path) -> None:
+    done = gangsched_("solve", files / "queue.json", "--json", "r.json")
+    assert (done.code, done.err) == (0, "")
+    assert "solver: lp-selector" in done.out
+    assert "bound: no schedule beats 100 (" in done.out
+    result = load_result("r.json")
+    assert result.objective == QUEUE.objective(result.solution)
+    assert f"\nreward: {result.objective:g}\n" in done.out
+    assert result.bound is not None
+    verify_bound(QUEUE, result.bound)
+
+
+def test_of_a_reward_the_optimum_is_at_most_so_many_times_what_is_in_hand(
+    gangsched_: Gangsched, files: Path
+) -> None:
+    """By reward per GPU, the single GPU comes first, and its node has no room for the gang."""
+    done = gangsched_("solve", files / "queue.json", "--solver", "density_greedy")
+    assert "status: feasible\nreward: 60\n" in done.out
+    assert "no schedule beats 100 (" in done.out
+    assert "certified ratio: the optimum is at most 1.6667 times it\n" in done.out
+
+
+def test_compare_takes_a_queue(gangsched_: Gangsched) -> None:
+    args = ("compare", "--setting", "queue_philly", "--problem", "unisched", "--jobs", 20)
+    done = gangsched_(*args, "--seed", 3, "--json", "out.json")
+    assert (done.code, done.err) == (0, "")
+    assert "queue-philly, seed 3: 20 jobs on " in done.out
+    assert list(table(done.out)) == list(registry.PROBLEMS["unisched"].compared)
+    data = json.loads(Path("out.json").read_text())
+    assert (data["problem"], data["sense"]) == ("UniSched", "maximise")
+    for row in data["rows"]:
+        assert row["ratio"] == data["bound"]["value"] / row["objective"] >= 1
+    assert_self_contained(Path("gangsched-compare.html"))
 
 
 def test_compare_uses_the_bound_of_a_named_instance(gangsched_: Gangsched) -> None:
@@ -571,7 +619,7 @@ BAD = {
     # names
     "solve rar-z-9": r"'rar-z-9' is neither a file nor a named instance; `gangsched",
     "solve F/instance.json --problem tsp": r"problem 'tsp' is not one of rar",
-    "solve F/instance.json": r"--problem is missing, one of rar-ddls$",
+    "solve F/instance.json": r"--problem is missing, one of rar-ddls, unisched$",
     "solve rar-b-0 --problem tsp": r"problem 'tsp' is not one of",
     "solve rar-b-0 --solver best": r"solver 'best' is not one of sjf-bco, .*",
     "compare rar-b-0 --solvers laminar,x": r"solver 'x' is not one of sjf-bco, .*",
@@ -607,6 +655,12 @@ BAD = {
     "compare F/trace.csv TRACE ROOM --jobs 5": r"jobs=5 exceeds the 4 jobs of 'trace' that fit$",
     "compare --setting paper-a RAR --nodes 1 --seed 1": r"gpus=32 exceeds the cluster's",
     "solve F/wide.json RAR": r"F/wide.json: job 'wide': gpus=3 exceeds the cluster's 2$",
+    "compare --setting queue-helios --problem unisched --nodes 3": r"--nodes does not go with a q",
+    "compare F/trace.csv --problem unisched --reader philly-csv ROOM": r"'unisched' takes no trac",
+    "compare --setting paper-a --problem unisched": r"'paper-a' is not one of queue-helios, queue-",
+    "solve F/queue.json --solver sjf-bco": r"'sjf-bco' is not one of lp-selector, density-greedy",
+    "solve F/instance.json --problem unisched": r"instance.json: job 'a': kind RingJob is not D",
+    "solve F/rewards.json": r"problem 'deadline-rewards' is not one of rar-ddls, unisched$",
     # files
     "solve F/none.json": r"'.*none.json' is neither a file nor a named instance",
     "solve F RAR": r"F: Is a directory$",
