@@ -295,9 +295,17 @@ def _result(
     limit: float | None,
     **info: Any,
 ) -> Result[Schedule]:
-    """Schedule what was chosen; what is reported is the schedule's."""
+    """Schedule what was chosen; what is reported is the schedule's.
+
+    Where a job of the linear program's choice finds no room, the choice by density may win more.
+    """
     left = {} if limit is None else {"time_limit": max(limit - time.perf_counter() + started, 0.01)}
     realised = realise(problem, case.options, chosen, **left)
+    if realised.missed and selection is not None and limit is None:
+        greedy = by_density(case.options, case.room)
+        other = realise(problem, case.options, greedy)
+        if problem.objective(other.schedule) > problem.objective(realised.schedule):
+            chosen, realised = greedy, other
     stop = Stop.COMPLETED if selection is None else selection.stop
     if selection is not None and selection.bound.certificate is None:
         bound = selection.bound if selection.bound.value < bound.value else bound

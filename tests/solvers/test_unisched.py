@@ -680,3 +680,16 @@ def test_rewards_beyond_64_bits_are_refused() -> None:
     jobs = [DeadlineJob(id="a", gpus=1, work=600, rewards=[(600, 1e19)])]
     with pytest.raises(ValueError, match=r"rewards of 1e\+19 in all are too large"):
         lp_selector(UniSched(Instance(Cluster.of_sizes([1]), jobs)))
+
+
+def test_where_a_choice_finds_no_room_the_other_one_is_tried() -> None:
+    """More fits in the linear program than on nodes, and what is left of it is worth less."""
+    found = 0
+    for seed in range(12):
+        problem = queue_of(seed, jobs=40)
+        best, greedy = lp_selector(problem), density_greedy(problem)
+        assert best.objective is not None
+        assert greedy.objective is not None
+        assert best.objective >= greedy.objective or not best.info["missed"]
+        found += bool(best.info["missed"])
+    assert found
