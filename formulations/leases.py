@@ -128,7 +128,7 @@ def lease_terms(
     phase: Phase = Phase.FRESH,
     rounding: Rounding = "lossless",
 ) -> Terms | None:
-    """Return L and Q of a job for one deadline, or None where it cannot meet it.
+    """Return L and Q of a job for one deadline, with (1) to (3), or None where it cannot meet it.
 
     Parameters
     ----------

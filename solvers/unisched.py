@@ -68,6 +68,8 @@ class _Case(NamedTuple):
 
     @classmethod
     def of(cls, problem: UniSched) -> _Case:
+        if not isinstance(problem, UniSched):
+            raise TypeError(f"selector: a {type(problem).__name__} is not a UniSched problem")
         options = options_of_problem(problem)
         queue = Queue.of(problem)
         slo = np.repeat(queue.kind == Kind.SLO, np.diff(queue.ptr))

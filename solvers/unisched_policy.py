@@ -163,6 +163,8 @@ class UniSchedPolicy:
 
     Notes
     -----
+    Where nodes differ in size, options are those of the largest node, and nodes have the last word.
+
     Guarantee: none. Each cycle has a bound, the run as a whole is measured against
     :func:`gangsched.analysis.reward_bounds.reward_bound`. A cycle costs one linear program of about
     3 options a job, and O(jobs log jobs).
@@ -233,6 +235,11 @@ class UniSchedPolicy:
             raise ValueError(
                 f"unisched: be_lease={self.be_lease} is not a multiple of the "
                 f"round of {rules.round_length} s"
+            )
+        if self.allocations == "exact" and max(instance.cluster.sizes) > 8:
+            raise ValueError(
+                f"unisched: nodes of {max(instance.cluster.sizes)} GPUs exceed "
+                "the 8 of 'exact' allocations"
             )
         nodes = len(instance.cluster.nodes)
         if self.profiling == "static" and not 1 <= self.profiler_nodes < nodes:

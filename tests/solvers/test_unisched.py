@@ -693,3 +693,9 @@ def test_where_a_choice_finds_no_room_the_other_one_is_tried() -> None:
         assert best.objective >= greedy.objective or not best.info["missed"]
         found += bool(best.info["missed"])
     assert found
+
+
+@pytest.mark.parametrize("solve", [lp_selector, density_greedy, opportunity_price])
+def test_what_is_no_problem_is_named(solve: Any) -> None:
+    with pytest.raises(TypeError, match="selector: a Instance is not a UniSched problem"):
+        solve(queue_of(0).instance)

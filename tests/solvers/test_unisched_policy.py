@@ -284,3 +284,8 @@ def test_a_gang_of_a_whole_node_of_five_gpus_meets_its_deadline(variant: str) ->
     assert run.records.end.tolist() == [600]
     tight = driven([5], [job("b", 1), job("a", 5, 10, 10)], profiling="none", **VARIANTS[variant])
     assert tight.records.end.tolist() == [1200, 600]
+
+
+def test_exact_allocations_need_nodes_of_eight_at_most() -> None:
+    with pytest.raises((ValueError, PolicyError), match="nodes of 16 GPUs exceed the 8 of 'exact'"):
+        driven([16], [job("a")], allocations="exact")
