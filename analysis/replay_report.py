@@ -24,7 +24,7 @@ from .certificates import verify_bound
 from .drive import instance_hash
 from .ratio import ratio
 from .replay import REWARDS, rewards_problem
-from .run import Run
+from .run import EventKind, Run
 
 __all__ = ["write_replay_report"]
 
@@ -94,12 +94,13 @@ def write_replay_report(
     given = bounds or {}
     _verify(next(iter(runs.values())), given, fairness, deadlines)
     found = {name: metrics.summary(run) for name, run in runs.items()}
+    won = _won(runs, deadlines)
     body = "\n".join(
         [
             f"<h1>{page.escape(title)}</h1>",
-            f'<p class="summary">{page.escape(_words(runs, found, given))}</p>',
+            f'<p class="summary">{page.escape(_words(runs, found, won, given))}</p>',
             page.picture(run_plots.overview(runs), "overview", "Measures of each policy"),
-            *_deadlines(runs, deadlines, given),
+            *_deadlines(runs, won, deadlines, given),
             *_measures(found),
             *_certified(runs, {name: b for name, b in given.items() if name in MEASURES}),
             *_how_fair(fairness),
@@ -107,7 +108,7 @@ def write_replay_report(
             "<h2>Use of the cluster</h2>",
             page.picture(run_plots.cluster_use(runs), "use", "GPUs held and demanded over time"),
             *_jobs(runs, notes, rejected),
-            *_records(runs),
+            *_records(runs, own_leases=deadlines is not None),
         ]
     )
     page.write_page(path, title, body)
@@ -174,7 +175,12 @@ def _instance(run: Run) -> Instance[Job]:
 # --- words ---------------------------------------------------------------------------------------
 
 
-def _words(runs: Runs, found: Mapping[str, Values], bounds: Mapping[str, Bound]) -> str:
+def _words(
+    runs: Runs,
+    found: Mapping[str, Values],
+    won: Mapping[str, Values],
+    bounds: Mapping[str, Bound],
+) -> str:
     """Say in plain words what was compared and who did best at what."""
     run = next(iter(runs.values()))
     policies = "1 policy" if len(runs) == 1 else f"{len(runs)} policies"
@@ -183,6 +189,7 @@ def _words(runs: Runs, found: Mapping[str, Values], bounds: Mapping[str, Bound])
         f"{policies} ran {page.count(able, 'job')} of {page.count(run.user_weight.size, 'user')} "
         f"on {page.count(len(run.sizes), 'node')} with {run.gpus:,} GPUs."
     )
+    text += _most_reward(runs, won, bounds)
     done = {name: values for name, values in found.items() if not values["unfinished"]}
     fastest = _best(done, "mean_completion")
     if fastest is not None:
@@ -192,6 +199,7 @@ def _words(runs: Runs, found: Mapping[str, Values], bounds: Mapping[str, Bound])
         ratio = _ratio(runs[fastest], run, "flow", bounds)
         if ratio is not None:
             text += f", at most {plots.shown_ratio(ratio)} times what any policy could have reached"
+            text += " that keeps gangs" if won else ""
         text += "."
     fairest = _best(done, "days_below")
     if fairest is not None and len(done) > 1:
@@ -202,6 +210,21 @@ def _words(runs: Runs, found: Mapping[str, Values], bounds: Mapping[str, Bound])
     if stopped:
         text += f" Stopped before all jobs were complete: {', '.join(stopped)}."
     return text
+
+
+def _most_reward(runs: Runs, won: Mapping[str, Values], bounds: Mapping[str, Bound]) -> str:
+    """Say which complete runs won most, and what could be won on the same terms."""
+    rewards = {name: v["reward"] or 0 for name, v in won.items() if not v["unfinished"]}
+    most = max(rewards.values(), default=0)
+    if not most:
+        return ""
+    best = [name for name, reward in rewards.items() if reward == most]
+    text = f" Most reward: {', '.join(best)}, {most:,.10g}"
+    bound = bounds.get(REWARDS[any(metrics.is_elastic(runs[name]) for name in best)])
+    first = next(iter(runs.values())).records.rejected
+    if bound is not None and all(np.array_equal(runs[n].records.rejected, first) for n in best):
+        text += f" of at most {_most(bound)}"
+    return f"{text}."
 
 
 def _best(found: Mapping[str, Values], measure: str) -> str | None:
@@ -334,15 +357,16 @@ DEADLINES: Sequence[_Row] = (
     _Row("strict_miss", "strict deadlines missed", _percent, -1),
     _Row("in_time", "complete by the last deadline", _percent, 1),
     _Row("best_effort_latency", "best effort: mean completion time", run_plots.duration, -1),
-    _Row("slo_suspensions", "suspensions of a job with deadlines", lambda v: f"{v:,.2f}", 0),
-    _Row("best_effort_suspensions", "suspensions of a best-effort job", lambda v: f"{v:,.2f}", 0),
+    _Row("slo_suspensions", "suspensions per SLO job", lambda v: f"{v:,.2f}", 0),
+    _Row("best_effort_suspensions", "suspensions per best-effort job", lambda v: f"{v:,.2f}", 0),
     _Row("profiling_wait", "submission to the end of profiling", run_plots.duration, 0),
 )
 REWARDED = (
-    "Weighted deadline miss rate: 1 less the mean reward of a job with deadlines over the largest "
-    "of all jobs (Gao et al. 2024, Section IV-C); all jobs alike: over its own largest one. Reward "
-    "at most over reward: no policy whatever could have won more than this factor more, verified "
-    "by gangsched.verify_bound when this report was written, and rounded up."
+    "Weighted deadline miss rate: 1 less the mean reward of a job with deadlines (SLO job) over "
+    "the largest of all jobs (Gao et al. 2024, Section IV-C); all jobs alike: over its own largest "
+    "one. Reward at most over reward: no policy that keeps gangs could have won more than this "
+    "factor more (for a policy that changed numbers of GPUs: none that may do so, with up to twice "
+    "the gang), verified by gangsched.verify_bound when this report was written, and rounded up."
 )
 ELASTIC = (
     "{} ran jobs on other numbers of GPUs than their gangs: the ratio is to the most that policies "
@@ -350,16 +374,40 @@ ELASTIC = (
 )
 
 
-def _deadlines(
-    runs: Runs, instance: Instance[DeadlineJob] | None, bounds: Mapping[str, Bound]
-) -> list[str]:
+def _profiles(run: Run) -> bool:
+    return bool((run.events.kind == EventKind.PROFILE).any())
+
+
+def who_profiles(runs: Runs) -> str:
+    """Say which policies had to find out about new jobs, and which were told."""
+    names = [name for name, run in runs.items() if _profiles(run)]
+    if not names:
+        return "No policy profiled new jobs: all are told what they use of run times."
+    text = f"Profile new jobs first, and pay for it: {', '.join(names)}"
+    return text + (
+        "." if len(names) == len(runs) else "; others are told what they use of run times."
+    )
+
+
+def _won(runs: Runs, instance: Instance[DeadlineJob] | None) -> dict[str, Values]:
+    """Measures of deadlines by run; nothing without deadlines."""
     if instance is None:
-        return []
-    found = {
+        return {}
+    return {
         name: {"unfinished": int((~run.records.finished & ~run.records.rejected).sum()), **measures}
         for name, run in runs.items()
         for measures in (metrics.deadline_summary(run, instance),)
     }
+
+
+def _deadlines(
+    runs: Runs,
+    found: Mapping[str, Values],
+    instance: Instance[DeadlineJob] | None,
+    bounds: Mapping[str, Bound],
+) -> list[str]:
+    if instance is None:
+        return []
     elastic = {name for name, run in runs.items() if metrics.is_elastic(run)}
     ratios = {}
     first = next(iter(runs.values()))
@@ -375,10 +423,16 @@ def _deadlines(
     lines += [_line(row, found) for row in used]
     cells = (_cell("td", "–" if r is None else plots.shown_ratio(r)) for r in ratios.values())
     lines.append(f"<tr><td>reward at most over reward</td>{''.join(cells)}</tr>")
-    said = [REWARDED, *([ELASTIC.format(", ".join(sorted(elastic)), _most(most))] * bool(elastic))]
+    told = (_cell("td", "after profiling" if _profiles(r) else "told") for r in runs.values())
+    lines.append(f"<tr><td>run times, if used</td>{''.join(told)}</tr>")
+    said = [
+        REWARDED,
+        who_profiles(runs),
+        *([ELASTIC.format(", ".join(sorted(elastic)), _most(most))] * bool(elastic)),
+    ]
     gangs = bounds.get(REWARDS[False])
     if gangs is not None:
-        said.insert(1, f"No policy for gangs wins more than {_most(gangs)}.")
+        said.insert(1, f"No policy that keeps gangs wins more than {_most(gangs)}.")
     figure = run_plots.deadlines(runs, instance, bound=None if most is None else most.value)
     return [
         "<h2>Deadlines</h2>",
@@ -509,7 +563,13 @@ def _rule(name: str, value: Any) -> str:
     return f"{name} {value}" if plain else f"{name} {value:,} s"
 
 
-def _records(runs: Runs) -> list[str]:
+OWN_LEASES = (
+    '<p class="muted">Policies with leases of their own, such as unisched and chronus, do not '
+    "follow the lease, nor jobs with a preemption cost of their own the overhead.</p>"
+)
+
+
+def _records(runs: Runs, *, own_leases: bool) -> list[str]:
     """Everything that is needed to run it again."""
     versions: dict[str, str] = {}
     heads = ("policy", "parameters", "seed", "ended", "digest", "runtime")
@@ -534,6 +594,7 @@ def _records(runs: Runs) -> list[str]:
         f'<div class="wide"><table>{"".join(lines)}</table></div>',
         "<h2>Rules of the cluster</h2>",
         page.facts(said),
+        *([OWN_LEASES] * own_leases),
         "<h2>Versions</h2>",
         page.facts(dict(sorted(versions.items()))),
     ]

@@ -434,7 +434,7 @@ def _deadlines(found: Any) -> Table:
 
     heads = (
         "deadline\nmiss rate", "reward", "certified\nratio", "complete by\nlast deadline",
-        "best-effort\nlatency", "suspensions,\ndeadlines", "suspensions,\nbest effort",
+        "best-effort\nlatency", "suspensions\nper SLO job", "suspensions per\nbest-effort job",
     )  # fmt: skip
     table = new_table("policy", *heads, right=heads)
     for row in found.rows:
@@ -562,17 +562,19 @@ def _legend(found: Any) -> list[str]:
 def _rewards_legend(found: Any) -> list[str]:
     if not _has_deadlines(found):
         return []
+    from .analysis.replay_report import who_profiles
+
     missed = (
-        "deadline miss rate: 1 less the mean reward of a job with deadlines over the largest of "
-        "all jobs (Gao et al. 2024). Its certified ratio: the most reward that any policy can win "
-        "over what was won."
+        "deadline miss rate: 1 less the mean reward of a job with deadlines (SLO job) over the "
+        "largest of all jobs (Gao et al. 2024). Certified ratio of reward: the most that any "
+        "policy that keeps gangs can win over what was won."
     )
-    lines = [missed]
+    lines = [missed, who_profiles(found.runs)]
     if any(row.elastic for row in found.rows):
         lines.append(
             "* ran jobs on other numbers of GPUs than their gangs. Its rewards are compared with "
-            "the most for policies that may do so; the bounds of completion times and of rho are "
-            "those of gangs, and hold for the others."
+            "the most for any policy that may do so, with up to twice the gang; the bounds of "
+            "completion times and of rho are those of gangs, and hold for the others."
         )
     return lines
 

@@ -32,6 +32,7 @@ from gangsched.instances.io import save
 from gangsched.solvers import Bound
 from gangsched.solvers.baselines import Fifo, Srtf
 from layout import ROOT
+from web_page import Page
 
 Replay = Callable[..., tuple[int, str, str]]
 
@@ -713,12 +714,35 @@ def test_deadlines_have_a_table(replay: Replay) -> None:
     assert f"≤ {bound['value']:,.10g}" in out
     assert "Gao et al. 2024" in out
     assert "weighted deadline miss rate" in Path("replay.html").read_text()
+    assert "No policy profiled new jobs" in out
+
+
+def test_deadlines_say_who_profiles_and_who_changes_gangs(replay: Replay) -> None:
+    names = "fifo,chronus,optimus:elastic"
+    code, out, _ = replay(*SMALL, "--policies", names, "--json", "out.json", "--seed", 3)
+    assert code == 0
+    assert "Profile new jobs first, and pay for it: chronus; others are told" in out
+    assert "any policy that keeps gangs can win" in out
+    assert "suspensions per" in out
+    assert "per SLO job" in out
+    report = Page(Path("replay.html").read_text("utf-8")).text
+    assert "run times, if used told after profiling told" in report
+    data = json.loads(Path("out.json").read_text())
+    won = {one["name"]: one["deadlines"]["reward"] for one in data["rows"]}
+    best = [name for name in won if won[name] == max(won.values())]
+    most = data["bounds"]["elastic reward" if "optimus:elastic" in best else "reward"]["value"]
+    said = f"Most reward: {', '.join(best)}, {max(won.values()):,.10g} of at most {most:,.10g}."
+    assert said in report
+    assert report.index("Most reward") < report.index("Jobs are complete soonest")
+    assert "do not follow the lease" in report
 
 
 def test_a_trace_without_deadlines_has_no_such_table(replay: Replay) -> None:
     code, out, _ = replay(*TRACE, "--policies", "fifo")
     assert code == 0
     assert "deadline" not in out
+    report = Page(Path("replay.html").read_text("utf-8")).text
+    assert not re.search("Most reward|profil|do not follow the lease|that keeps gangs", report)
 
 
 def test_a_scenario_brings_its_cluster(replay: Replay) -> None:
