@@ -72,6 +72,7 @@ from .unisched_runs import (
 )  # fmt: skip
 from .unisched_statements import (
     BRISK,
+    CAREFUL,
     CHRONUS,
     DENSITY,
     EDF,
@@ -86,6 +87,7 @@ from .unisched_statements import (
     QUEUE,
     STATEMENTS,
     STATIC,
+    TRUE,
     UNAWARE,
     UNISCHED,
     WITH_ESTIMATOR,
@@ -533,6 +535,8 @@ def fig9(
         UNISCHED: UniSchedPolicy,
         STATIC: partial(UniSchedPolicy, profiling="static", profiler_nodes=PROFILERS),
         MAXIMUM: partial(UniSchedPolicy, iterations="maximum"),
+        CAREFUL: partial(UniSchedPolicy, quantile=0.9),
+        TRUE: partial(UniSchedPolicy, iterations="true"),
     }
     tasks = [
         Task(instance=name, policy=label, workload=workload, make=make)
@@ -560,7 +564,11 @@ def fig9(
         for make in [partial(UniSchedPolicy, noise=x / 100)]
         for workload in _workloads(name, sizes, seeds)
     ]
-    return _study("fig9", tasks, outcomes_of("fig9", tasks, processes, progress))
+    outcomes = [
+        {name: v for name, v in values.items() if task.x is None or "wait" not in name}
+        for task, values in zip(tasks, outcomes_of("fig9", tasks, processes, progress), strict=True)
+    ]
+    return _study("fig9", tasks, outcomes)
 
 
 def fig10(

@@ -16,6 +16,7 @@ from ..plots import INK, MUTED, PAPER, STYLE, WIDTH, headline, plain
 from .study import Study
 from .unisched_statements import (
     BRISK,
+    CAREFUL,
     CHRONUS,
     DENSITY,
     EDF,
@@ -27,6 +28,7 @@ from .unisched_statements import (
     PROMPT,
     QUEUE,
     STATIC,
+    TRUE,
     UNAWARE,
     UNISCHED,
     WITH_ESTIMATOR,
@@ -52,6 +54,7 @@ LOOK: Mapping[str, tuple[str, Any]] = {
     "3Sigma": (ORANGE, "-"), "GENIE": (GREEN, "-"),
     "Hydra": (PINK, "-"), "Optimus": (SKY, "-"), "Themis": (RED, "-"), EDF: (BROWN, DASHED),
     STATIC: (ORANGE, "-"), MAXIMUM: (GREEN, "-"), UNAWARE: (RED, "-"),
+    CAREFUL: (PINK, DASHED), TRUE: (BROWN, DASHED),
     PRINTED_ROUNDING: (ORANGE, "-"), FREE: (GREEN, DASHED),
     FEASIBLE: (PINK, "-"), CHRONUS: (ORANGE, "-"), WITH_ESTIMATOR: (GREEN, "-"),
     WITH_SELECTOR: (PINK, "-"), "consolidated": (ORANGE, "-"), "exact": (GREEN, DASHED),
@@ -298,8 +301,8 @@ def estimator(study: Study) -> Figure:
     noises = [name for name in names if "noise" in name]
     top = [
         _Panel("miss", MISS, plain_names, policies=(UNISCHED, STATIC), title="(a)"),
-        _Panel("metric_miss", "of target metrics (%)", plain_names, policies=(UNISCHED, MAXIMUM),
-               title="(b)"),
+        _Panel("metric_miss", "of target metrics (%)", plain_names,
+               policies=(UNISCHED, MAXIMUM, CAREFUL, TRUE), title="(b)"),
     ]  # fmt: skip
     middle = [
         _Panel(measure, label, costs, "factor of preemption costs", title="(c) H_MIX2")

@@ -19,7 +19,8 @@ __all__ = ["STATEMENTS", "per_seed"]
 UNISCHED, CHRONUS = "UniSched", "Chronus"
 PROMPT, KNOWN, EDF = "UniSched, profilers worth 100", "UniSched, run times known", "EDF"
 BRISK = "UniSched, run times known, leases of 2 min"
-OWN = (PROMPT, KNOWN, BRISK, EDF, "FIFO")
+CAREFUL, TRUE = "epochs at the 90 % quantile", "epochs known"
+OWN = (PROMPT, KNOWN, BRISK, EDF, "FIFO", CAREFUL, TRUE)
 DEADLINE, LEARNING = ("3Sigma", "GENIE", "Hydra"), ("Optimus", "Themis")
 STATIC, MAXIMUM, UNAWARE = "static profiler", "users' epochs", "costs not estimated"
 PRINTED_ROUNDING, FREE = "printed rounding", "suspensions free"
@@ -598,22 +599,37 @@ def fig9(study: Study) -> Iterator[Statement]:
             "(a) Joint profiling: a shorter longest wait (printed: 840 s against 2,105 s)", name,
             own["longest_wait"], static["longest_wait"], lambda v: mean(v, " s"), why=wait,
         )  # fmt: skip
-        yield compared("(b) Epochs estimated: less R^slo of jobs with a target metric", name,
-                       own["metric_miss"], users["metric_miss"], percent)  # fmt: skip
+        careful, true = (values(study, name, p, "metric_miss") for p in (CAREFUL, TRUE))
+        half = "the estimate is a median, too short for every other job; the 90 % quantile has "
+        less = all(a < b for a, b in zip(careful, own["metric_miss"], strict=False))
+        yield compared(
+            "(b) Epochs estimated: less R^slo of jobs with a target metric", name,
+            own["metric_miss"], users["metric_miss"], percent,
+            why=half + percent(careful) if careful and less else "",
+        )  # fmt: skip
         reduced = [b - a for a, b in zip(own["metric_miss"], users["metric_miss"], strict=True)]
         yield Statement("(b) ... by 0.7 to 5.1 points", name, Agreement.OPEN,
                         mean(reduced, " points"), OTHER_JOBS)  # fmt: skip
+        yield compared("(b) ... and less where the 90 % quantile is estimated", name, careful,
+                       users["metric_miss"], percent, own=True)  # fmt: skip
+        yield compared("(b) ... and less where the true epochs are known", name, true,
+                       users["metric_miss"], percent, own=True)  # fmt: skip
     for name in [name for name in study.instances if "costs" in name]:
         for measure, text, write in (
             ("miss", "less R^slo", percent),
             ("latency", "less best-effort latency", minutes),
         ):
-            for x in study.xs(name):
-                aware, other = (values(study, name, p, measure, x) for p in (UNISCHED, UNAWARE))
-                yield compared(f"(c) SR-aware: {text} with {x} times the cost", name, aware, other,
-                               write)  # fmt: skip
+            aware, other = (_over_factors(study, name, p, measure) for p in (UNISCHED, UNAWARE))
+            yield compared(f"(c) SR-aware: {text} with costs of 2 to 5 times (mean)", name,
+                           aware, other, write)  # fmt: skip
     for name in [name for name in study.instances if "noise" in name]:
         yield from _noise(study, name)
+
+
+def _over_factors(study: Study, name: str, policy: str, measure: str) -> list[float]:
+    """Means over the larger costs, by seed."""
+    column = [values(study, name, policy, measure, x) for x in study.xs(name) if x > 1]
+    return [fmean(own) for own in zip(*column, strict=True)] if all(column) else []
 
 
 def _noise(study: Study, name: str) -> Iterator[Statement]:

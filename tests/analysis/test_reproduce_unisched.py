@@ -313,6 +313,8 @@ def test_parts_are_switched_off_one_at_a_time(canned: list[runs.Task]) -> None:
     static, users = (unisched(parts[n]) for n in ("static profiler", "users' epochs"))
     assert static == UniSchedPolicy(profiling="static", profiler_nodes=1)
     assert users == UniSchedPolicy(iterations="maximum")
+    careful, true = (unisched(parts[n]) for n in ("epochs at the 90 % quantile", "epochs known"))
+    assert (careful.quantile, true.iterations) == (0.9, "true")
     costs = statements.costs_of("H_MIX2")
     unaware = policies(canned, costs, 4)["costs not estimated"]
     assert unisched(unaware) == UniSchedPolicy(sr_aware=False)
@@ -537,7 +539,9 @@ def test_statements_on_suspensions() -> None:
 def test_statements_on_parts_of_the_estimator() -> None:
     def study(own: float, static: float, users: float, noisy: float) -> Study:
         rows: dict[tuple[Any, ...], Any] = {}
-        for policy, v in (("UniSched", own), ("static profiler", static), ("users' epochs", users)):
+        parts = {"UniSched": own, "static profiler": static, "users' epochs": users}
+        parts |= {"epochs at the 90 % quantile": own, "epochs known": own}
+        for policy, v in parts.items():
             rows["H_MIX1", policy] = seeded(miss=v, metric_miss=v, longest_wait=v)
         costs, noise = statements.costs_of("H_MIX2"), statements.noise_of("H_MIX2")
         rows[costs, "UniSched", 2] = seeded(miss=own, latency=own)
