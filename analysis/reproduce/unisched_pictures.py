@@ -89,7 +89,7 @@ def _draw(study: Study, panels: Sequence[Sequence[_Panel]], *, tall: float = 1.7
     named = list(
         dict.fromkeys(p for row in panels for panel in row for p in _policies(study, panel))
     )
-    columns = 5
+    columns = 4 if max(map(len, named), default=0) > 30 else 5
     below = 0.05 + 0.2 * (-(-len(named) // columns))
     height = 0.68 + len(panels) * (tall + 0.62) + below
     with mpl.rc_context(STYLE):
@@ -157,7 +157,7 @@ def _bars(study: Study, axes: Axes, panel: _Panel) -> None:
             if len(own) > 1:
                 axes.plot([x, x], [min(own), max(own)], color=INK, linewidth=0.8)
     names = [name.replace(", ", "\n").replace(" as ", "\nas ") for name in panel.instances]
-    axes.set_xticks(range(len(names)), names, size=8)
+    axes.set_xticks(range(len(names)), names, size=6.5 if any("\n" in n for n in names) else 8)
     axes.set_xlim(-0.5, max(1, len(panel.instances)) - 0.5)
     axes.grid(visible=False, axis="x")
 

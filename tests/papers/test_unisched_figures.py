@@ -1,0 +1,174 @@
+"""Table III and figures 5 to 12 of Gao et al.: what was reproduced is what the page shows."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from gangsched.analysis.reproduce import TARGETS, Agreement, Row, Study
+from gangsched.analysis.reproduce import unisched as figures
+from layout import ROOT
+
+DOCS = ROOT / "docs"
+#: figures whose runs are not finished: their blocks are empty, and the page says so
+EMPTY = ("unisched:fig6", "unisched:fig10", "unisched:fig11")
+#: figures that have rows by now which their data do not have yet
+GROWN = ("unisched:fig9",)
+ALL = [name for name in TARGETS if name.startswith("unisched:")]
+FIGURES = [name for name in ALL if name not in EMPTY]
+
+
+def path(name: str) -> str:
+    return name.replace(":", "-")
+
+
+def committed(name: str) -> dict[str, Any]:
+    text = (DOCS / "papers" / "data" / f"{path(name)}.json").read_text("utf-8")
+    data: dict[str, Any] = json.loads(text)
+    return data
+
+
+def restored(name: str) -> Study:
+    data = committed(name)
+    rows = [Row(i, p, x, values, tuple(curve)) for i, p, x, values, curve in data["rows"]]
+    return figures.from_rows(name, data["instances"], rows)
+
+
+def page() -> str:
+    return (DOCS / "papers" / "unisched_figures.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_verdicts_and_settings_follow_from_the_rows(name: str) -> None:
+    assert json.loads(restored(name).to_json()) == committed(name)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_page_shows_the_data(name: str) -> None:
+    shown = re.findall(rf"<!-- {name} -->\n(.*?)<!-- end -->", page(), re.DOTALL)
+    assert shown == [restored(name).to_markdown()]
+    assert f"gangsched reproduce {name}\n" in page()
+    assert f"](../images/{path(name)}.png)" in page()
+    assert (DOCS / "images" / f"{path(name)}.png").stat().st_size < 250_000
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_what_is_not_run_is_said_to_be_empty(name: str) -> None:
+    assert f"<!-- {name} -->\n<!-- end -->" in page()
+    section = page().partition(f"gangsched reproduce {name}\n")[2].partition("<!--")[0]
+    assert "not finished" in section
+    assert not (DOCS / "papers" / "data" / f"{path(name)}.json").exists()
+
+
+def test_what_needs_hardware_is_named() -> None:
+    """Figs. 1, 3 and 7(a, b) are measurements of trainings; Fig. 2, 4 are drawings."""
+    assert "Figs. 1, 3, 7(a) and 7(b)" in page()
+
+
+def test_instances_are_on_the_load_of_the_settings() -> None:
+    """Except where the widest gang needs more nodes."""
+    for facts in restored("unisched:fig8").instances.values():
+        assert len(facts["offered load"]) == 2
+        assert all(1.2 <= load <= 1.8 for load in facts["offered load"])
+        assert min(facts["nodes"]) >= 8
+
+
+def test_runs_that_figures_share_agree() -> None:
+    """UniSched on one workload, in Figs. 9 and 12."""
+    a, b = restored("unisched:fig9"), restored("unisched:fig12")
+    for name in figures.MIXED:
+        for measure in ("miss", "miss [0]", "miss [1]", "metric_miss", "latency"):
+            value = a.value(name, "UniSched", measure)
+            assert value is not None
+            assert b.value(name, "UniSched", measure) == value
+
+
+def test_no_policy_wins_more_than_can_be_won() -> None:
+    found = [
+        value
+        for row in restored("unisched:table3").rows
+        for measure, value in row.values.items()
+        if measure.startswith("ratio") and value is not None
+    ]
+    assert len(found) == 4 * 6 * 4  # instances, policies, three seeds and their mean
+    assert min(found) >= 1
+
+
+def test_the_data_can_tell_good_from_bad() -> None:
+    """Miss rates are not saturated, and differ."""
+    study = restored("unisched:fig12")
+    for name in figures.MIXED:
+        own, chronus = (study.value(name, p, "miss") or 0.0 for p in ("UniSched", "Chronus"))
+        assert 5 < own < 40
+        assert chronus > 1.2 * own
+
+
+# --- run again -----------------------------------------------------------------------------------
+
+
+def test_what_takes_no_time_comes_out_again() -> None:
+    assert json.loads(figures.fig5().to_json()) == committed("unisched:fig5")
+
+
+@pytest.mark.slow
+def test_a_testbed_comes_out_again() -> None:
+    study = figures.table3(jobs=(360,), seeds=(0,), processes=1)
+    known = restored("unisched:table3")
+    for row in study.rows:
+        for measure in [m for m in row.values if m.endswith(" [0]")]:
+            value = known.value(row.instance, row.policy, measure, row.x)
+            assert row.values[measure] == value
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [n for n in FIGURES if n not in GROWN and n != "unisched:fig10d"])
+def test_figures_come_out_again(name: str) -> None:
+    study = TARGETS[name]()
+    assert isinstance(study, Study)
+    assert json.loads(study.to_json()) == committed(name)
+
+
+SHORT_LEASES = "UniSched with known run times misses less if leases are of 2 minutes instead of 10"
+ROBUST = "(d) Robust to noise below 40 % (here: at 20 % at most a third more R^slo, + 1 point)"
+#: statements that the page's words rest on: what agrees on the instances, in their order
+VERDICTS: dict[str, dict[str, str]] = {
+    "unisched:table3": {
+        "UniSched misses less if a profiler is worth 100 instead of 1": "++++",
+        "UniSched misses more than if it knew run times without profiling": "++++",
+        SHORT_LEASES: "-?++",
+        "EDF that decides every minute misses less than UniSched with known run times": "++++",
+        "More jobs have a higher R^slo": "++",
+        "More jobs have a smaller mean JCT": "--",
+    },
+    "unisched:fig7": {
+        "SLO jobs: in the middle of training the mean error is within 10 %": "+++",
+        "best-effort jobs: in the middle of training the mean error is within 10 %": "++",
+    },
+    "unisched:fig8": {"SLO jobs have 2 to 6 suspensions on average": "+++---"},
+    "unisched:fig9": {
+        "(a) Joint profiling: less R^slo than with a static profiler": "+?++",
+        "(a) Joint profiling: a shorter longest wait (printed: 840 s against 2,105 s)": "??++",
+        "(b) Epochs estimated: less R^slo of jobs with a target metric": "----",
+        "(c) SR-aware: less R^slo with costs of 2 to 5 times (mean)": "?",
+        ROBUST: "-+",
+    },
+    "unisched:fig12": {
+        "UniSched: less R^slo than Chronus": "?+++",
+        "Chronus + Estimator: less R^slo than Chronus": "?--?",
+        "Chronus + Selector: less R^slo than Chronus": "++++",
+        "The Estimator lowers R^slo more than the Selector": "----",
+        "The Selector lowers best-effort latency": "++++",
+    },
+}
+
+
+@pytest.mark.parametrize("name", VERDICTS)
+def test_verdicts_are_those_that_the_page_speaks_of(name: str) -> None:
+    found: dict[str, str] = {}
+    letters = {Agreement.AGREES: "+", Agreement.DIFFERS: "-"}
+    for s in restored(name).statements:
+        found[s.text] = found.get(s.text, "") + letters.get(s.verdict, "?")
+    assert {text: found[text] for text in VERDICTS[name]} == VERDICTS[name]
