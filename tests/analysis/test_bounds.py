@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brute_force import optimum
-from gangsched.analysis import bounds, certificates
+from gangsched.analysis import bounds, certificates, unisched_certificates
 from gangsched.analysis.bounds import (
     InvalidCertificate,
     NoCertificate,
@@ -331,20 +331,27 @@ def test_the_verifier_follows_the_definition(k: int, target: int, data: st.DataO
 
 
 def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    tree = ast.parse(Path(certificates.__file__).read_text("utf-8"))
-    modules = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
+    modules: set[str | None] = set()
+    for module in (certificates, unisched_certificates):
+        tree = ast.parse(Path(module.__file__).read_text("utf-8"))
+        modules |= {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
     assert modules == {
         "__future__",
+        "bisect",
         "collections.abc",
         "fractions",
         "itertools",
         "math",
         "typing",
         "formulations.completion_time",
+        "formulations.deadline_rewards",
         "formulations.ltgf",
         "formulations.ltgf_fluid",
         "formulations.rar_ddls",
+        "formulations.unisched",
+        "instances.model",
         "solvers.result",
+        "unisched_certificates",
     }
     problem = packing([7, 7, 4, 4, 3])
     found = [bound(problem) for bound in EVERY]

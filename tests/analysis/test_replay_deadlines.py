@@ -126,7 +126,7 @@ def written(folder: Path, found: Replay, **changes: Any) -> str:
 def test_the_report_has_a_section_on_deadlines(tmp_path: Path, found: Replay) -> None:
     text = written(tmp_path, found)
     assert "weighted deadline miss rate" in text
-    assert f"No policy for gangs wins more than {found.bounds['reward'].value}." in text
+    assert f"No policy that keeps gangs wins more than {found.bounds['reward'].value}." in text
     for row in found.rows:
         assert plots.shown_ratio(row.ratios["reward"]) in text
     none = written(tmp_path, found, deadlines=None, bounds={})
