@@ -16,7 +16,9 @@ Source: the compact form of UniSched's selector (`formulations.unisched_compact`
        sum_k p_k C_k + sum_jobs max(0, max_o V_o - a_o (sum of the L_o smallest p_k, k < Q_o)),
 
    which is summed in integers. It is an upper bound whatever the solver's tolerances.
-5. If asked for: the options that this bound and the value in hand do not exclude go to branch and
+5. Where that is more than 0.1 % away, as in short queues of large gangs: steps 1 and 3 again, the
+   rest by falling V. The best choice is kept.
+6. If asked for: the options that this bound and the value in hand do not exclude go to branch and
    bound, in a process that is stopped when the time is over (`.mip_worker`).
 """
 
@@ -24,6 +26,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -75,6 +78,8 @@ ROUNDS = 30
 OPEN_JOBS, OPEN_SHARE = 100, 0.08
 #: what a solution may take too much of, as a share of what there is
 TOLERANCE = 1e-9
+#: a gap up to which nothing else is tried
+CLOSE = 1e-3
 
 
 #: sums of prices and rewards stay below, in 64 bits
@@ -219,6 +224,11 @@ def by_density(
     """
     order = _by_falling_density(options, first)
     return _taken(order, options, capacity, machine=machine)
+
+
+def _by_value(options: Options, room: Ints, first: Bools) -> Ints:
+    """Return options that fit together, those of `first` before others, and then by falling V."""
+    return _taken(np.lexsort((options.gpus, -options.value, ~first)), options, room)
 
 
 def by_release(options: Options, capacity: ArrayLike) -> Ints:
@@ -387,6 +397,10 @@ class _Basis:
             prices=self.prices[:, slots:],
         )
 
+    def priced(self, unit: float) -> _Basis:
+        """The basis where all rewards are so many times as large."""
+        return replace(self, prices=self.prices * unit)
+
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class _Names:
@@ -418,6 +432,15 @@ class _Names:
         rows = _looked_up(self.jobs, basis.jobs, basis.of_jobs, _BASIC)
         return np.concatenate([columns, left.ravel()]), np.concatenate([rows, periods.ravel()])
 
+    def basic(self, variables: Ints) -> tuple[Ints, Ints]:
+        """Statuses where these variables are basic, as HiGHS counts them; the others are not."""
+        left = self.rows * self.ends.size
+        columns = np.full(self.options.size + left, _LOWER)
+        rows = np.concatenate([np.full(self.jobs.size, _UPPER), np.full(left, _LOWER)])
+        columns[variables[variables >= 0]] = _BASIC
+        rows[-1 - variables[variables < 0]] = _BASIC
+        return columns, rows
+
     def basis(self, columns: Ints, rows: Ints, prices: Floats) -> _Basis:
         """The other way round."""
         n, j, shape = self.options.size, self.jobs.size, (self.rows, self.ends.size)
@@ -445,14 +468,11 @@ def _looked_up(wanted: Ints, known: Ints, values: Ints, missing: Any) -> Ints:
 
 def _chosen_basis(names: _Names, options: Options, chosen: Ints) -> tuple[Ints, Ints]:
     """The basis of a solution that fits: its options, and all other slacks."""
-    columns = np.full(len(options) + names.rows * names.ends.size, _BASIC)
-    columns[: len(options)] = _LOWER
-    columns[chosen] = _BASIC
     new = np.diff(options.job, prepend=-1) > 0
-    rows = np.full(names.jobs.size + names.rows * names.ends.size, _LOWER)
-    rows[: names.jobs.size] = _BASIC
-    rows[(np.cumsum(new) - 1)[chosen]] = _UPPER
-    return columns, rows
+    others = np.ones(names.jobs.size, dtype=bool)
+    others[(np.cumsum(new) - 1)[chosen]] = False
+    left = np.arange(names.rows * names.ends.size) + len(options)
+    return names.basic(np.concatenate([chosen, left, -1 - np.flatnonzero(others)]))
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -470,6 +490,10 @@ class _Relaxed:
         """Nothing yet."""
         empty = np.zeros(len(options)), np.zeros(room.shape)
         return cls(z=empty[0], prices=empty[1], iterations=0, rounds=0, solved=not len(options))
+
+    def priced(self, unit: float) -> _Relaxed:
+        """The same where all rewards are so many times as large."""
+        return replace(self, prices=self.prices * unit)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -546,23 +570,47 @@ def _highs() -> Any:
     return highs
 
 
-def _passed(blocks: Blocks) -> Any:
-    """The blocks as HiGHS takes them."""
-    lp, size = highspy.HighsLp(), blocks.C.size
-    jobs, n = blocks.J.shape
-    unit = sparse.identity(size, format="csc", dtype=np.int64)
-    matrix = sparse.bmat([[blocks.J, None], [blocks.D, unit - blocks.S]], format="csc")
+def _rows(blocks: Blocks) -> tuple[Floats, Floats]:
+    """What the rows are worth at least and at most."""
     supply = blocks.C.astype(float)
-    lp.num_row_, lp.num_col_ = matrix.shape
-    lp.sense_ = highspy.ObjSense.kMaximize
-    lp.col_cost_ = np.concatenate([blocks.V, np.zeros(size)])
-    lp.col_lower_, lp.col_upper_ = np.zeros(n + size), np.full(n + size, np.inf)
-    lp.row_lower_ = np.concatenate([np.full(jobs, -np.inf), supply])
-    lp.row_upper_ = np.concatenate([np.ones(jobs), supply])
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    lp.a_matrix_.start_, lp.a_matrix_.index_ = matrix.indptr, matrix.indices
-    lp.a_matrix_.value_ = matrix.data.astype(float)
-    return lp
+    jobs = blocks.J.shape[0]
+    return (
+        np.concatenate([np.full(jobs, -np.inf), supply]),
+        np.concatenate([np.ones(jobs), supply]),
+    )
+
+
+def _pass(highs: Any, blocks: Blocks) -> None:
+    """Hand the linear program over as arrays, several times faster than field by field."""
+    lower, upper = _rows(blocks)
+    n = len(blocks.V) + blocks.C.size
+    start, index, value = _by_column(blocks)
+    highs.passModel(
+        n, lower.size, index.size,
+        int(highspy.MatrixFormat.kColwise), int(highspy.ObjSense.kMaximize), 0.0,
+        np.concatenate([blocks.V, np.zeros(blocks.C.size)]), np.zeros(n), np.full(n, np.inf),
+        lower, upper,
+        start.astype(np.int32), index.astype(np.int32), value, np.zeros(n, dtype=np.int32),
+    )  # fmt: skip
+
+
+def _by_column(blocks: Blocks) -> tuple[Ints, Ints, Floats]:
+    """[[J, 0], [D, I - S]] by column: starts, rows, values. J has one entry in each."""
+    jobs, n = blocks.J.shape
+    last = (sparse.identity(blocks.C.size, dtype=np.int64, format="csc") - blocks.S).tocsc()
+    entries = blocks.D.nnz + n
+    own = blocks.D.indptr[:-1] + np.arange(n)  # where the entries of J are
+    others = np.ones(entries, dtype=bool)
+    others[own] = False
+    rows, values = np.empty(entries, dtype=np.int64), np.ones(entries)
+    rows[own], rows[others] = blocks.J.tocsc().indices, blocks.D.indices + jobs
+    values[others] = blocks.D.data
+    start = np.concatenate([blocks.D.indptr[:-1] + np.arange(n), last.indptr + entries])
+    return (
+        start,
+        np.concatenate([rows, last.indices + jobs]),
+        np.concatenate([values, last.data]),
+    )
 
 
 def _broken_ends(over: Floats, ends: Ints) -> Ints:
@@ -676,10 +724,13 @@ class Selector:
         greedy = by_density(options, room)
         names = None if keys is None else np.asarray(keys, dtype=np.int64)
         relaxed = self._relaxed(options, room, names, shift, end)
-        chosen = by_density(options, room, relaxed.z >= FULL)
-        chosen = max((chosen, greedy), key=lambda c: float(options.value[c].sum()))
+        full = relaxed.z >= FULL
+        chosen = _best(options, [by_density(options, room, full), greedy])
         prices = _best_prices(options, room, relaxed.prices)
         bound = price_bound(options, room, prices, options.value)
+        if bound.value > (1 + CLOSE) * _value(options, chosen):
+            others = [_by_value(options, room, first) for first in (full, np.zeros_like(full))]
+            chosen = _best(options, [chosen, *others])
         if exact and _value(options, chosen) < bound.value:
             chosen, bound = self._finish(options, room, chosen, prices, bound, end)
         value = _value(options, chosen)
@@ -702,9 +753,11 @@ class Selector:
         found = _Relaxed.nothing(options, room)
         if not len(options):
             return found
+        unit = _unit(options)
+        options = replace(options, value=options.value / unit)
         basis = None
         if self._warm and keys is not None and self._basis is not None:
-            basis = self._basis.moved(shift)
+            basis = self._basis.moved(shift).priced(1 / unit)
         ends = _first_ends(room, None if basis is None else basis.ends)
         own = np.arange(int(options.job.max()) + 1) if keys is None else keys
         supply = room.cumsum(axis=1)
@@ -718,7 +771,7 @@ class Selector:
                 highs, options, few, left, ends, own, basis, found, clear.taken, end
             )
             if basis is None:
-                return found
+                return found.priced(unit)
             over = (used(options, found.z, *supply.shape) - supply) / np.maximum(supply, 1)
             longer = np.union1d(ends, np.concatenate([_broken_ends(o, ends) for o in over]))
             opened = clear.opened(options, found.prices)
@@ -727,9 +780,9 @@ class Selector:
             if clear.is_open.all():
                 clear = _Clear.of(options, supply, found.prices)
             ends, clear = longer, clear if opened is None else opened
-        if keys is not None:
-            self._basis = basis
-        return found
+        if keys is not None and basis is not None:
+            self._basis = basis.priced(unit)
+        return found.priced(unit)
 
     def _finish(
         self,
@@ -747,7 +800,7 @@ class Selector:
         best = np.zeros(int(options.job.max()) + 1)
         np.maximum.at(best, options.job, gain)
         reach = float(prices.bound(options, room)) - best[options.job] + gain
-        unit = float(options.value.max()) / 100  # tolerances are absolute: of rewards like these
+        unit = _unit(options)
         stays = reach > value * (1 + 1e-9) + 1e-9 * unit
         stays[chosen] = True
         at = np.flatnonzero(stays)
@@ -761,7 +814,7 @@ class Selector:
         if answer.x is not None:
             z = answer.x[: at.size] > 0.5
             fits = by_density(options, room, np.isin(np.arange(len(options)), at[z]))
-            chosen = max((chosen, fits), key=lambda c: float(options.value[c].sum()))
+            chosen = _best(options, [chosen, fits])
         value = _value(options, chosen)
         if answer.bound < math.inf:
             reached = Fraction(max(answer.bound * unit, value))
@@ -771,6 +824,16 @@ class Selector:
             if claim < bound.value:
                 bound = Bound(_plain_number(max(claim, value)), "branch and bound")
         return chosen, bound
+
+
+def _unit(options: Options) -> float:
+    """A power of two in which the largest value is 64 to 128: solvers' tolerances are absolute."""
+    return 2.0 ** (math.frexp(float(options.value.max()))[1] - 7)
+
+
+def _best(options: Options, choices: Iterable[Ints]) -> Ints:
+    """Return the choice that is worth most, the first one of equals."""
+    return max(choices, key=lambda chosen: _value(options, chosen))
 
 
 def _value(options: Options, chosen: Ints) -> float:
@@ -887,7 +950,7 @@ def _solved(
         return before, None
     some = options.take(few)
     names = _Names.of(some, keys, ends, left.shape[0])
-    highs.passModel(_passed(blocks_of(some, left[:, ends - 1], ends)))
+    _pass(highs, blocks_of(some, left[:, ends - 1], ends))
     _set_basis(highs, _start(some, left, names) if basis is None else names.statuses(basis))
     highs.setOptionValue("simplex_strategy", 4 if basis is None else 1)
     highs.setOptionValue("time_limit", highs.getRunTime() + min(limit, 1e6))
@@ -908,9 +971,7 @@ def _solved(
     )
     if not solved:
         return found, None
-    last = highs.getBasis()
-    columns = np.array([int(status) for status in last.col_status])
-    rows = np.array([int(status) for status in last.row_status])
+    columns, rows = names.basic(highs.getBasicVariables()[1])
     return found, names.basis(columns, rows, prices)
 
 
@@ -934,17 +995,13 @@ def _set_basis(highs: Any, statuses: tuple[Ints, Ints]) -> None:
 def _program(options: Options, room: Ints, start: Bools) -> Program:
     """The mixed-integer program of some options, every slot that matters looked at."""
     blocks = compact(options, room, corners(options, room))
-    lp = _passed(blocks)
     z = start.astype(float)
+    lower, upper = _rows(blocks)
     return Program(
-        cost=np.array(lp.col_cost_),
-        matrix=(
-            np.array(lp.a_matrix_.start_),
-            np.array(lp.a_matrix_.index_),
-            np.array(lp.a_matrix_.value_),
-        ),
-        lower=np.array(lp.row_lower_),
-        upper=np.array(lp.row_upper_),
+        cost=np.concatenate([blocks.V, np.zeros(blocks.C.size)]),
+        matrix=_by_column(blocks),
+        lower=lower,
+        upper=upper,
         binary=len(options),
         start=np.concatenate([z, blocks.left(z)]),
     )

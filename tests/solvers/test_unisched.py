@@ -665,6 +665,8 @@ def test_tiny_rewards_are_proven_as_large_ones_are(scale: float) -> None:
     assert best is not None
     assert result.bound is not None
     assert result.bound.value >= best * scale * (1 - 1e-9)
+    rounded = lp_selector(problem).objective
+    assert rounded == pytest.approx(scale * (lp_selector(problem_of(problem, 1 / scale)).objective))
 
 
 def problem_of(problem: UniSched, factor: float) -> UniSched:
@@ -674,6 +676,17 @@ def problem_of(problem: UniSched, factor: float) -> UniSched:
         for job in problem.instance.jobs
     ]
     return replace(problem, instance=replace(problem.instance, jobs=jobs))
+
+
+def test_a_large_reward_is_not_lost_to_a_dense_small_one() -> None:
+    """The linear program takes the small job in full and half of the other one."""
+    jobs = [
+        DeadlineJob(id="a", gpus=2, work=600, rewards=[(600, 100)]),
+        DeadlineJob(id="b", gpus=1, work=600, rewards=[(600, 60)]),
+    ]
+    problem = UniSched(Instance(Cluster.of_sizes([2]), jobs))
+    assert density_greedy(problem).objective == 60
+    assert lp_selector(problem).objective == solve_exact(problem).objective == 100
 
 
 def test_rewards_beyond_64_bits_are_refused() -> None:

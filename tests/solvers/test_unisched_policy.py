@@ -151,7 +151,7 @@ def test_a_gang_that_may_be_split_meets_its_deadline_and_one_that_may_not_waits(
 
 def test_counting_suspensions_changes_the_decision() -> None:
     """Two leases of work within four, at 400 s a suspension: on average a third lease is needed."""
-    slow = DeadlineJob(id="slow", gpus=1, work=1200, rewards=[(2400, 50.0)], preemption_cost=400)
+    slow = DeadlineJob(id="slow", gpus=1, work=1200, rewards=[(2400, 30.0)], preemption_cost=400)
     quick = [DeadlineJob(id=f"q{i}", gpus=1, work=600, rewards=[(2400, 40.0)]) for i in range(2)]
     aware = driven([1], [slow, *quick], profiling="none")
     unaware = driven([1], [slow, *quick], profiling="none", sr_aware=False)
@@ -237,7 +237,8 @@ def test_plain_jobs_are_best_effort() -> None:
     jobs = [Job(id="a", gpus=1, work=600), Job(id="b", gpus=2, work=300)]
     run = driven([2], jobs)
     assert run.records.first.tolist() == [0, 300]  # profiled one after the other
-    assert run.records.end.tolist() == [1200, 1500]  # the first is worth more per GPU
+    # 300 / (300 + 300) against less than 300 / (300 + 600): the second goes on
+    assert run.records.end.tolist() == [1500, 900]
 
 
 # --- bad input ------------------------------------------------------------------------------------

@@ -221,7 +221,7 @@ def test_finish_time_fairness_agrees_with_the_conic_form_and_with_bisection(
     assert_feasible(found.fractions, *case)
     assert found.objective == pytest.approx(rho(found.fractions, *case, of).max())
     assert found.bound <= found.objective <= found.bound * (1 + 1e-6)
-    assert found.objective == pytest.approx(conic(*case, of), rel=1e-5)
+    assert found.objective == pytest.approx(conic(*case, of), rel=1e-4)
     assert found.objective == pytest.approx(by_bisection(*case, of), rel=1e-5)
 
 
