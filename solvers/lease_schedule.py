@@ -33,6 +33,8 @@ Bools = NDArray[np.bool_]
 
 #: the integer program has at most so many variables: jobs times leases
 REPAIRED = 30_000
+#: and looks at so many nodes: an end that is the same on every machine
+NODES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class _Gangs(NamedTuple):
 
 
 def realise(
-    problem: UniSched, options: Options, chosen: ArrayLike, *, time_limit: float = 2.0
+    problem: UniSched, options: Options, chosen: ArrayLike, *, time_limit: float | None = None
 ) -> Realised:
     """Return a schedule in which jobs get what their options say.
 
@@ -76,7 +78,7 @@ def realise(
     options : Options
     chosen : (n,) ints
         Which of them, at most one a job.
-    time_limit : float
+    time_limit : float, optional
         Seconds for the integer program. Only if it runs out can an answer depend on the machine.
 
     Returns
@@ -94,7 +96,7 @@ def realise(
     -----
     Guarantee: gangs of one size, all there from the start, are realised whenever anybody can: least
     laxity is optimal then (Dertouzos and Mok 1989). Others can be missed though a schedule of all
-    exists only where the integer program is too large or runs out of time, or in leases after a
+    exists only where the integer program is too large or ends early, or in leases after a
     first one of which some GPUs are held.
 
     In every lease gangs are admitted while they fit: counted in GPUs with "cells" and
@@ -237,10 +239,10 @@ class _Plan:
                 self.run[g, fitting] = True
                 room[fitting] -= self.gangs.loads[g]
 
-    def repair(self, time_limit: float) -> None:
+    def repair(self, time_limit: float | None) -> None:
         """Move gangs around those that are incomplete, by an integer program."""
         missed = [g for g in self.missed() if self.gangs.due[g] > self.begin]
-        if not missed or time_limit <= 0:
+        if not missed or (time_limit is not None and time_limit <= 0):
             return
         part = self._neighbours(missed)
         if not part:  # the window of one gang alone is too long
@@ -287,7 +289,7 @@ class _Moves(NamedTuple):
     value: NDArray[np.float64]  # by gang
     constraints: list[LinearConstraint]
 
-    def solve(self, time_limit: float) -> tuple[float, Bools, bool] | None:
+    def solve(self, time_limit: float | None) -> tuple[float, Bools, bool] | None:
         """Return the value of the complete gangs, which variables are 1, and whether it is best."""
         runs = self.gang.size
         answer = milp(
@@ -295,7 +297,8 @@ class _Moves(NamedTuple):
             integrality=np.ones(runs + self.value.size),
             bounds=Bounds(0, 1),
             constraints=self.constraints,
-            options={"time_limit": time_limit},
+            options={"node_limit": NODES}
+            | ({} if time_limit is None else {"time_limit": time_limit}),
         )
         if answer.x is None:
             return None
