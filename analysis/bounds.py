@@ -25,6 +25,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..formulations.problem import check_class
 from ..formulations.rar_ddls import RarDdls
 from ..solvers.bounds import area_bound as area_bound
 from ..solvers.result import Bound
@@ -77,8 +78,8 @@ def best_bound(
 
     Raises
     ------
-    ValueError
-        If `effort` is unknown or `time_limit` negative.
+    ValueError, TypeError
+        If `effort` is unknown or `time_limit` negative, or for another problem.
 
     Examples
     --------
@@ -108,6 +109,7 @@ class _Bins:
 
 
 def _relax(problem: RarDdls) -> _Bins:
+    check_class("bound", problem, RarDdls)
     durations = problem.shortest_durations().tolist()
     jobs = tuple(zip(durations, (job.gpus for job in problem.jobs), strict=True))
     gpus = problem.instance.cluster.gpus

@@ -83,3 +83,10 @@ class Problem(Protocol[S]):
     def build(self, form: str = ...) -> Model[S]:
         """Return the declarative model in one of its `forms`."""
         ...
+
+
+def check_class(owner: str, problem: object, expected: type[Any]) -> None:
+    """Raise TypeError where `problem` is of another class than `owner` solves."""
+    if not isinstance(problem, expected):
+        found = type(problem).__name__
+        raise TypeError(f"{owner}: a {found} is not a {expected.__name__} problem")

@@ -77,7 +77,7 @@ def build(problem: UniSched, form: str) -> Model[Schedule]:
     if size > MODEL_LIMIT:
         raise ValueError(
             f"UniSched: {size} options x leases are more than {MODEL_LIMIT}, "
-            f"too many for form {form!r}"
+            f"too many for form {form!r}: use lp_selector"
         )
     make: type[_Repaired | _Slots] = _Repaired if form == "repaired" else _Slots
     made = make(problem, options, windows)

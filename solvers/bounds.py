@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..formulations.problem import check_class
 from ..formulations.rar_ddls import RarDdls
 from .result import Bound
 
@@ -30,6 +31,7 @@ def area_bound(problem: RarDdls) -> Bound:
     >>> area_bound(RarDdls(Instance(Cluster.of_sizes([1, 1]), jobs))).value
     2
     """
+    check_class("area_bound", problem, RarDdls)
     durations = problem.shortest_durations()
     gangs = [job.gpus for job in problem.jobs]
     area = sum(g * d for g, d in zip(gangs, durations.tolist(), strict=True))

@@ -115,6 +115,8 @@ def solve_exact(
         For an infeasible warm start, an unknown form or solver, a form that neither solves nor
         bounds the problem or is no Pyomo model, a limit that is not positive, or a work limit for
         another solver than HiGHS.
+    TypeError
+        For what is no problem, such as an instance.
 
     Notes
     -----
@@ -138,6 +140,8 @@ def solve_exact(
         raise ValueError(f"solve_exact: work_limit={work_limit} is not positive")
     if work_limit is not None and solver != "highs":
         raise ValueError(f"solve_exact: work_limit={work_limit} is for 'highs', not {solver!r}")
+    if not hasattr(problem, "forms"):
+        raise TypeError(f"solve_exact: a {type(problem).__name__} is not a problem")
     form = problem.forms[0] if form is None else form
     if form not in problem.forms:
         raise ValueError(f"solve_exact: form={form!r} is not one of {', '.join(problem.forms)}")

@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..formulations.problem import check_class
 from ..formulations.rar_ddls import RarDdls
 from ..instances.schedule import Schedule
 from .baselines.backfilling import backfilling
@@ -267,6 +268,7 @@ def laminar(
     >>> result.objective >= result.bound.value
     True
     """
+    check_class("laminar", problem, RarDdls)
     params = params or LaminarParams()
     started = time.perf_counter()
     deadline = float("inf") if time_limit is None else started + time_limit

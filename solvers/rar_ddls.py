@@ -46,6 +46,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..formulations.problem import check_class
 from ..formulations.rar_ddls import RarDdls, estimated_times
 from ..instances.schedule import Schedule
 from .bounds import area_bound
@@ -315,6 +316,7 @@ def sjf_bco(
     >>> result.objective, result.bound.value
     (3, 2)
     """
+    check_class("sjf_bco", problem, RarDdls)
     params = params or SjfBcoParams()
     started = time.perf_counter()
     rho = estimated_times(problem)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..formulations.problem import check_class
 from ..formulations.unisched import UniSched
 from ..formulations.unisched_compact import (
     Kind,
@@ -68,8 +69,7 @@ class _Case(NamedTuple):
 
     @classmethod
     def of(cls, problem: UniSched) -> _Case:
-        if not isinstance(problem, UniSched):
-            raise TypeError(f"selector: a {type(problem).__name__} is not a UniSched problem")
+        check_class("selector", problem, UniSched)
         options = options_of_problem(problem)
         queue = Queue.of(problem)
         slo = np.repeat(queue.kind == Kind.SLO, np.diff(queue.ptr))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ...formulations.problem import check_class
 from ...formulations.rar_ddls import RarDdls, estimated_times
 from ...instances.schedule import Schedule
 from ..gang_queue import GangQueue, Plan, head_of_line
@@ -25,6 +26,7 @@ def search_in_arrival_order(
     compiled: bool,
 ) -> Result[Schedule]:
     """Serve the jobs in input order by one placement rule, given as function and as core's name."""
+    check_class(solver.replace("-", "_"), problem, RarDdls)
     started = time.perf_counter()
     rho = estimated_times(problem)
     order = np.arange(len(problem.jobs))

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ...formulations.problem import check_class
 from ...formulations.rar_ddls import RarDdls, estimated_times
 from ...instances.schedule import Schedule
 from ..gang_queue import GangQueue, backfill
@@ -98,6 +99,7 @@ def backfilling(
     >>> backfilling(problem).objective, backfilling(problem, order="area").objective
     (2, 3)
     """
+    check_class("backfilling", problem, RarDdls)
     if order not in PRIORITIES:
         raise ValueError(f"backfilling: order={order!r} is not one of {', '.join(PRIORITIES)}")
     started = time.perf_counter()

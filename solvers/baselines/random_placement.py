@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 
+from ...formulations.problem import check_class
 from ...formulations.rar_ddls import RarDdls, estimated_times
 from ...instances.schedule import Schedule
 from ..gang_queue import GangQueue, head_of_line
@@ -50,6 +51,7 @@ def random_placement(
     >>> random_placement(RarDdls(Instance(Cluster.of_sizes([2, 2]), jobs)), seed=1).objective
     1
     """
+    check_class("random_placement", problem, RarDdls)
     started = time.perf_counter()
     rng = np.random.default_rng(seed)
     limit = float("inf") if problem.horizon is None else float(problem.horizon)

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import brute_force
-from gangsched.formulations import Model, RarDdls, Sense
+from gangsched.formulations import Model, RarDdls, Sense, UniSched
 from gangsched.formulations.rar_ddls import evaluate
 from gangsched.instances import Cluster, Instance, RingJob, Schedule
+from gangsched.instances.deadlines import queue_snapshot
 from gangsched.solvers.baselines import backfilling, first_fit, list_scheduling, random_placement
 from gangsched.solvers.bounds import area_bound
 from gangsched.solvers.exact import solve_exact
@@ -258,6 +259,17 @@ def test_another_solver_of_pyomo_finds_the_same() -> None:
 def test_a_wrong_option_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         solve_exact(spread(), **options)
+
+
+def test_an_instance_is_no_problem() -> None:
+    with pytest.raises(TypeError, match="solve_exact: a Instance is not a problem"):
+        solve_exact(spread().instance)
+
+
+def test_a_large_queue_is_refused_and_what_takes_it_is_named() -> None:
+    queue = UniSched(queue_snapshot(200, load=1.5, mix="philly", seed=1))
+    with pytest.raises(ValueError, match="too many for form 'repaired': use lp_selector"):
+        solve_exact(queue)
 
 
 def spread() -> RarDdls:

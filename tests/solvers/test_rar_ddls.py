@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 
 from brute_force import optimum
+from gangsched.analysis.bounds import best_bound
+from gangsched.formulations import UniSched
 from gangsched.formulations.rar_ddls import RarDdls, estimates
-from gangsched.instances import Cluster, Instance, RingJob, generate
-from gangsched.solvers import SjfBcoParams, Status, Stop, sjf_bco
+from gangsched.instances import Cluster, DeadlineJob, Instance, RingJob, generate
+from gangsched.solvers import SjfBcoParams, Status, Stop, area_bound, laminar, sjf_bco
+from gangsched.solvers.baselines import backfilling, first_fit, list_scheduling, random_placement
 from gangsched.solvers.gang_queue import GangQueue
 from gangsched.solvers.rar_ddls import _runner, fa_ffp, lbsgf, least_busy_servers
 from strategies import rar_problems
@@ -172,3 +178,19 @@ def test_u_scales_theta_only() -> None:
 def test_bad_parameters(field: str, value: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         SjfBcoParams(**{field: value})
+
+
+@pytest.mark.parametrize(
+    "solve",
+    [
+        sjf_bco, laminar, backfilling, first_fit, list_scheduling, random_placement, area_bound,
+        best_bound,
+    ],
+)  # fmt: skip
+def test_other_problems_are_named(solve: Callable[[Any], object]) -> None:
+    instance = Instance(Cluster.of_sizes([2]), [DeadlineJob(id="a", gpus=1, work=600)])
+    owner = "bound" if solve is best_bound else solve.__name__
+    with pytest.raises(TypeError, match=f"^{owner}: a UniSched is not a RarDdls problem$"):
+        solve(UniSched(instance))
+    with pytest.raises(TypeError, match=f"^{owner}: a Instance is not a RarDdls problem$"):
+        solve(instance)
