@@ -154,7 +154,8 @@ class CellAllocation(NamedTuple):
     pieces : tuple of int
         GPUs of each piece, falling; a piece is within one node.
     speed : int
-        Speed of the job on it, in millionths of that of a consolidated gang.
+        Speed of the job on it, in millionths of that of a consolidated gang: the normalised speed
+        of (8).
 
     Examples
     --------

@@ -160,6 +160,8 @@ class Queue:
 class Options:
     """What may be chosen, one row an option, by job, deadline, and falling speed.
 
+    Source: Gao et al. (2024), products s_f,i y_i,p of Section III-C; numbers are its equations.
+
     Parameters
     ----------
     job : (n,) ints
@@ -167,16 +169,17 @@ class Options:
     gpus : (n,) ints
         a_o, GPUs that it occupies.
     needed, within : (n,) ints
-        L_o of the first Q_o slots.
+        L_o of the first Q_o slots, (12).
     value : (n,) floats
+        V_o, (4).
     speed : (n,) ints
-        Millionths.
+        Normalised, (8), in millionths.
     split : (n,) bools
         Whether the gang may be spread over nodes.
     deadline : (n,) ints
         Which of the job's; -1 for best effort and profilers.
     loads : (rows, n) ints
-        What it takes of each row of capacity; the first row is `gpus`.
+        What it takes of each row of capacity, (11) in GPUs; the first row is `gpus`.
     """
 
     job: Ints
@@ -222,7 +225,7 @@ def lease_terms_of(
     lease: int,
     rounding: Rounding = "lossless",
 ) -> tuple[Ints, Ints]:
-    """Return L and Q by element, both 0 where the deadline cannot be met.
+    """Return L and Q of (12) by element, with (1) and (3), both 0 where the deadline cannot be met.
 
     Parameters
     ----------
@@ -487,6 +490,10 @@ def capacity_of(
 ) -> Ints:
     """Return what each slot has of each row: (rows, slots).
 
+    Source: the right side of (14) of Gao et al. (2024) for i = 0, its GPUs, in each lease (U3 of
+    docs/papers/unisched.md); rows beyond the first are those of
+    :data:`~gangsched.formulations.unisched.CONSOLIDATION_ROWS`, not the paper's.
+
     Parameters
     ----------
     sizes : (nodes,) ints
@@ -542,6 +549,9 @@ def node_capacity(weights: tuple[int, ...], size: int) -> tuple[int, ...]:
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Blocks:
     """The blocks of "J z <= 1, D z + (I - S) s = C", and the objective's V.
+
+    Source: the form is not in the paper. Of Gao et al. (2024), J stands for (6) and (13), D and C
+    for (11), (12) and (14), V for (4).
 
     Parameters
     ----------

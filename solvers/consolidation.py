@@ -781,6 +781,10 @@ def assign(
 ) -> Assignment:
     """Choose the nodes of the gangs of one slot.
 
+    Source: where all gangs are of 1, 2, 4 or 8 GPUs on nodes of 8 and nothing is held, the
+    construction in the proof of Proposition 1 of Gao et al. (2024), largest first, for which (14)
+    is enough. The rest is not in the paper.
+
     Parameters
     ----------
     order : sequence of Request

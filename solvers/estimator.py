@@ -144,6 +144,10 @@ class _Jobs(NamedTuple):
 class DurationEstimates:
     """Seconds of service left of jobs that a policy queues, as the scheduler estimates them.
 
+    Source: Gao et al. (2024), Sections III-B1 and III-B2: N^iter T^iter of (1), where `noise` is
+    the error of (2); a `quantile` is not theirs. T^sr, (3), comes with the deadline: see
+    :func:`~gangsched.formulations.leases.lease_terms`.
+
     Parameters
     ----------
     mode : {"ensemble", "maximum", "true"}
