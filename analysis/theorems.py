@@ -17,8 +17,16 @@ from .unisched_claims import UNISCHED
 
 __all__ = ["CLAIMS", "Claim", "Comparison", "Row", "Verdict", "run", "verdicts"]
 
+#: claims by the paper that they are about
+PAPERS: Mapping[str, tuple[Claim[Any], ...]] = {
+    "Yu et al. 2022": RAR_DDLS,
+    "Ye et al. 2022": LTGF,
+    "Gao et al. 2024": UNISCHED,
+}
 #: every claim by its id, paper by paper
-CLAIMS: Mapping[str, Claim[Any]] = {claim.id: claim for claim in (*RAR_DDLS, *LTGF, *UNISCHED)}
+CLAIMS: Mapping[str, Claim[Any]] = {
+    claim.id: claim for claims in PAPERS.values() for claim in claims
+}
 
 
 def verdicts(

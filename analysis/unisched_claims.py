@@ -657,7 +657,8 @@ UNISCHED: tuple[Claim[Any], ...] = (
         statement="Where gangs fit consolidated, (14) holds for their round-up.",
         verdict=Verdict.REFUTED,
         assumptions="gangs of 1 to 8 GPUs",
-        evidence="3, 3 and 2 are 8 GPUs, rounded up 4 + 4 + 2",
+        evidence="3 GPUs are cells of 2 and 1, their gang a cell of 4; on a node of 8 gangs of 3, "
+        "3 and 2 fit, rounded up 4 + 4 + 2 = 10",
         check=_necessary,
         draw=partial(_draw_gangs, sizes=range(1, 9)),
         counterexamples={
@@ -743,7 +744,8 @@ UNISCHED: tuple[Claim[Any], ...] = (
         source="beyond the paper",
         statement="The same where C_k falls.",
         verdict=Verdict.REFUTED,
-        evidence="a later lease can be the narrow one",
+        evidence="a later lease can be the narrow one: 1 GPU twice, but lease 1 has none, though "
+        "1 <= 2 and 2 <= 2 + 0",
         check=_prefix,
         draw=partial(_draw_leases, rising=False),
         counterexamples={"C = 2, 0": lambda: Leases((2, 0), ((1, 2, 2),))},
@@ -870,7 +872,8 @@ UNISCHED: tuple[Claim[Any], ...] = (
         source="beyond the paper",
         statement="To put n into (3) and the result into n again comes to an end.",
         verdict=Verdict.REFUTED,
-        evidence="(n - 1) (m - n) falls for n > (m + 1) / 2",
+        evidence="(n - 1) (m - n) falls for n > (m + 1) / 2: work of 40 s, t^sr of 1 s; n = 4 "
+        "gives 40 + 3 / 5 s, which is 5 leases, n = 5 gives 40 s, which is 4",
         check=_iterated,
         draw=_draw_suspended,
         counterexamples={"T = 10, m = 5": lambda: _Work(40, 50, 10, cost=1)},

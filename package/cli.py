@@ -692,8 +692,14 @@ def theorems(
 
 
 def _verdicts(rows: Sequence[Any]) -> Table:
+    from .analysis.theorems import PAPERS
+
+    first = {claims[0].id: paper for paper, claims in PAPERS.items()}
     table = new_table("claim", "verdict", "seen")
     for row in rows:
+        if row.claim in first:
+            table.add_section()
+            table.add_row(first[row.claim], style="bold")
         table.add_row(row.claim, str(row.verdict), _seen(row))
     return table
 

@@ -561,6 +561,18 @@ def test_theorems_shows_what_refutes_and_what_holds(
     assert shown["too_much"] == ["refuted", "counterexample four: 4 <= 3 fails"]
 
 
+def test_theorems_stand_under_their_paper(
+    gangsched_: Gangsched, claims: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    last = claim("last", lambda n: Comparison(n, 9))
+    claims(HOLDS, REFUTED, last)
+    papers = {"Doe 1999": (HOLDS,), "Roe 2001": (REFUTED, last)}
+    monkeypatch.setattr(theorems, "PAPERS", papers)
+    lines = gangsched_("theorems").out.split("──\n", 1)[1].splitlines()
+    starts = [line.split("  ")[0].strip() for line in lines if line.strip()]
+    assert starts[:5] == ["Doe 1999", "holds", "Roe 2001", "too_much", "last"]
+
+
 def test_one_theorem_is_shown_in_full(gangsched_: Gangsched, claims: Callable[..., None]) -> None:
     claims(HOLDS, REFUTED)
     done = gangsched_("theorems", "too-much")
