@@ -27,9 +27,12 @@ from .model import (
     Instance,
     Iterations,
     Job,
+    Linear,
     Node,
+    ParameterServerJob,
+    Power,
     RingJob,
-    Stopping,
+    Table,
     TargetMetric,
     User,
 )
@@ -55,8 +58,17 @@ __all__ = [
 
 FORMAT, VERSION = "gangsched", 1
 MAX_SEGMENTS = 10_000
-JOB_KINDS: dict[str, type[Job]] = {"job": Job, "ring": RingJob, "deadline": DeadlineJob}
-STOPPING_KINDS: dict[str, type[Stopping]] = {"iterations": Iterations, "target": TargetMetric}
+JOB_KINDS: dict[str, type[Job]] = {
+    "job": Job,
+    "ring": RingJob,
+    "deadline": DeadlineJob,
+    "parameter-server": ParameterServerJob,
+}
+#: fields of a job that hold a record, which says of what kind it is
+TAGGED: dict[str, dict[str, type[Any]]] = {
+    "stopping": {"iterations": Iterations, "target": TargetMetric},
+    "utility": {"linear": Linear, "power": Power, "table": Table},
+}
 
 T = TypeVar("T")
 Thing = Instance[Any] | Schedule | Allocation
@@ -259,9 +271,10 @@ def _record_to_dict(record: Any) -> Dict:
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
-    for name, kind in STOPPING_KINDS.items():
-        if isinstance(value, kind):
-            return {"kind": name, **_record_to_dict(value)}
+    for kinds in TAGGED.values():
+        for name, kind in kinds.items():
+            if isinstance(value, kind):
+                return {"kind": name, **_record_to_dict(value)}
     return value
 
 
@@ -275,26 +288,24 @@ def _records(place: str, items: Any, kind_of: Callable[[str, Dict], type[Any]]) 
         kind: Any = kind_of(here, item)
         values = {k: v for k, v in item.items() if k != "kind" or not issubclass(kind, Job)}
         check_fields(here, values, **_names(kind))
-        if "stopping" in values:
-            values["stopping"] = _stopping(here, values["id"], values["stopping"])
+        for name in TAGGED.keys() & values.keys():
+            field = f"{here}: job {_shown(values['id'])}: {name}"
+            values[name] = _tagged(field, values[name], TAGGED[name])
         made.append(_valid(here, partial(kind, **values)))
     return made
 
 
-def _stopping(place: str, job: Any, data: Any) -> Stopping:
-    here = f"{place}: job {_shown(job)}: stopping"
-    _object(here, data)
+def _tagged(place: str, data: Any, kinds: Mapping[str, type[Any]]) -> Any:
+    _object(place, data)
     if "kind" not in data:
-        raise ValueError(f"{here}: field 'kind' is missing")
+        raise ValueError(f"{place}: field 'kind' is missing")
     name = data["kind"]
-    if not isinstance(name, str) or name not in STOPPING_KINDS:
-        known = ", ".join(map(repr, STOPPING_KINDS))
-        raise ValueError(f"{here} kind {_shown(name)} is not one of {known}")
-    kind: Any = STOPPING_KINDS[name]
+    if not isinstance(name, str) or name not in kinds:
+        known = ", ".join(map(repr, kinds))
+        raise ValueError(f"{place} kind {_shown(name)} is not one of {known}")
     values = {name: value for name, value in data.items() if name != "kind"}
-    check_fields(here, values, **_names(kind))
-    stopping: Stopping = _valid(here, partial(kind, **values))
-    return stopping
+    check_fields(place, values, **_names(kinds[name]))
+    return _valid(place, partial(kinds[name], **values))
 
 
 def _names(kind: type[Any]) -> dict[str, set[str]]:

@@ -15,6 +15,7 @@ import numbers
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
@@ -24,10 +25,15 @@ __all__ = [
     "Instance",
     "Iterations",
     "Job",
+    "Linear",
     "Node",
+    "ParameterServerJob",
+    "Power",
     "RingJob",
+    "Table",
     "TargetMetric",
     "User",
+    "Utility",
 ]
 
 
@@ -569,6 +575,183 @@ def _steps(owner: str, rewards: Any) -> tuple[tuple[int, float], ...]:
             )
         steps.append((int(deadline), worth))
     return tuple(steps)
+
+
+#: numbers of a utility do not exceed it, so that sums and prices of many stay finite
+MOST_WORTH = 1e80
+
+
+def _worth(name: str, value: Any) -> float:
+    """Return what a completion is worth, or how fast that falls, as a float."""
+    worth = _finite("utility", name, value)
+    if abs(worth) > MOST_WORTH:
+        raise ValueError(f"utility: {name}={worth:g} is beyond {MOST_WORTH:g}")
+    return worth
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """A utility that falls linearly: k x + g for a completion after x slots.
+
+    Parameters
+    ----------
+    slope : float
+        k, at most 0.
+    constant : float
+        g. Late completions may be worth less than nothing.
+
+    Examples
+    --------
+    >>> Linear(-2, 100).value(4)
+    92.0
+    """
+
+    slope: float
+    constant: float
+
+    def __post_init__(self) -> None:
+        for name in ("slope", "constant"):
+            _set(self, name, _worth(name, getattr(self, name)))
+        if self.slope > 0:
+            raise ValueError(f"utility: slope={self.slope:g} is positive, utilities must not rise")
+
+    def value(self, time: int) -> float:
+        """Return what a completion after `time` >= 1 slots is worth."""
+        return self.slope * time + self.constant
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """A convex utility: (e / x) ** kappa for a completion after x slots.
+
+    Parameters
+    ----------
+    scale : float
+        e, positive.
+    exponent : float
+        kappa, positive.
+
+    Examples
+    --------
+    >>> Power(20, 2).value(4)
+    25.0
+    """
+
+    scale: float
+    exponent: float
+
+    def __post_init__(self) -> None:
+        _real(self, "utility", "scale", positive=True)
+        _real(self, "utility", "exponent", positive=True)
+        if self.exponent * math.log(self.scale) > math.log(MOST_WORTH):
+            raise ValueError(
+                f"utility: {self.scale:g} ** {self.exponent:g}, what a completion after one slot "
+                f"is worth, is beyond {MOST_WORTH:g}"
+            )
+
+    def value(self, time: int) -> float:
+        """Return what a completion after `time` >= 1 slots is worth."""
+        return float((self.scale / time) ** self.exponent)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Any utility that does not rise, as a table.
+
+    Parameters
+    ----------
+    values : sequence of float
+        For completions after 1, 2, ... slots, at least one; later ones are worth the last value.
+
+    Examples
+    --------
+    >>> Table([9, 9, 3]).value(2), Table([9, 9, 3]).value(10)
+    (9.0, 3.0)
+    """
+
+    values: Sequence[float]
+
+    def __post_init__(self) -> None:
+        if isinstance(self.values, (str, bytes)) or not isinstance(self.values, Iterable):
+            raise TypeError(f"utility: values={self.values!r} is not a sequence of numbers")
+        values = tuple(_worth(f"values[{i}]", v) for i, v in enumerate(self.values))
+        if not values:
+            raise ValueError("utility: values are empty, at least one is needed")
+        for i, (before, after) in enumerate(pairwise(values), 1):
+            if after > before:
+                raise ValueError(
+                    f"utility: values[{i}]={after:g} exceeds {before:g} of the one before, "
+                    "utilities must not rise"
+                )
+        _set(self, "values", values)
+
+    def value(self, time: int) -> float:
+        """Return what a completion after `time` >= 1 slots is worth."""
+        return self.values[min(time, len(self.values)) - 1]
+
+
+Utility = Linear | Power | Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParameterServerJob(Job):
+    """An elastic training job of workers and parameter servers (Wang et al. 2023).
+
+    Parameters
+    ----------
+    gpus : int
+        D_j, data chunks, and so the most workers that it can use; one GPU is one worker.
+    epochs, minibatches : int
+        E_j, and M_j of each chunk: E D M mini-batches are trained in all.
+    rates : (float, float)
+        n_j of eq. (1), mini-batches that a worker trains in a slot: where all workers and parameter
+        servers are on one node (zeta = 1), and where they are not; the second is not larger. On
+        nodes of a model that `speeds` names, so many times as many.
+    utility : Linear, Power or Table
+        f_j, what the completion is worth, by slots since the clock of the problem began.
+
+    Examples
+    --------
+    >>> job = ParameterServerJob(id="j11", gpus=2, release=3, epochs=2, minibatches=1,
+    ...                          rates=(1, 0.5), utility=Linear(-2, 100))
+    >>> job.batches, job.utility.value(2)
+    (4, 96.0)
+    """
+
+    epochs: int
+    minibatches: int
+    rates: tuple[float, float]
+    utility: Utility
+
+    def __post_init__(self) -> None:
+        Job.__post_init__(self)
+        owner = f"job {self.id!r}"
+        _integer(self, owner, "epochs", at_least=1)
+        _integer(self, owner, "minibatches", at_least=1)
+        _set(self, "rates", _rates(owner, self.rates))
+        if not isinstance(self.utility, Utility):
+            raise TypeError(f"{owner}: utility={self.utility!r} is not Linear, Power or Table")
+
+    @property
+    def batches(self) -> int:
+        """Mini-batches in all, E D M."""
+        return self.epochs * self.gpus * self.minibatches
+
+    __hash__ = Job.__hash__
+    __reduce__ = Job.__reduce__
+
+
+def _rates(owner: str, rates: Any) -> tuple[float, float]:
+    if isinstance(rates, (str, bytes)) or not isinstance(rates, Sequence) or len(rates) != 2:
+        raise TypeError(f"{owner}: rates={rates!r} is not a pair (on one node, on several)")
+    one, several = (
+        check_real(owner, f"rates[{i}]", rate, positive=True) for i, rate in enumerate(rates)
+    )
+    if several > one:
+        raise ValueError(
+            f"{owner}: rates[1]={several:g}, on several nodes, exceeds {one:g}, on one node"
+        )
+    return one, several
 
 
 J = TypeVar("J", bound=Job)

@@ -17,10 +17,14 @@ from gangsched.instances import (
     Instance,
     Iterations,
     Job,
+    Linear,
     Node,
+    ParameterServerJob,
+    Power,
     RingJob,
     Schedule,
     Segment,
+    Table,
     TargetMetric,
     User,
 )
@@ -69,6 +73,42 @@ def ring_jobs(
         base_time=positive,
         **_common(user, list(models)),
     )
+
+
+# --- jobs of workers and parameter servers -------------------------------------------------------
+
+
+def utilities(*, most: int = 60) -> st.SearchStrategy[Linear | Power | Table]:
+    """A linear, convex or tabulated utility of small numbers; shrinks to a linear one."""
+    worth = st.integers(1, most)
+    values = st.lists(st.integers(-3, most), min_size=1, max_size=8)
+    return st.one_of(
+        st.builds(Linear, st.sampled_from([-1, 0, -2, -0.5, -3]), worth),
+        st.builds(Power, worth, st.sampled_from([1, 2, 0.5, 1.5])),
+        values.map(lambda drawn: Table(sorted(drawn, reverse=True))),
+    )
+
+
+#: mini-batches that a worker trains in a slot: on one node, and on several
+RATES = ((1.0, 1.0), (1.0, 0.5), (2.0, 1.0), (0.5, 0.25), (1.0, 0.333333333333), (0.4, 0.3))
+
+
+def ps_jobs(
+    id: str = "j0", user: str = "", models: tuple[str, ...] = ("",), **fixed: Any
+) -> st.SearchStrategy[ParameterServerJob]:
+    """Any job of workers and parameter servers; `fixed` fields are strategies of their own."""
+    given = {
+        **_common(user, list(models)),
+        "epochs": st.integers(1, 1000),
+        "minibatches": st.integers(1, 1000),
+        "rates": st.sampled_from(RATES) | st.tuples(positive, positive).map(_falling),
+        "utility": utilities(),
+    }
+    return st.builds(ParameterServerJob, id=st.just(id), **{**given, **fixed})
+
+
+def _falling(pair: tuple[float, float]) -> tuple[float, float]:
+    return max(pair), min(pair)
 
 
 # --- jobs with deadlines -------------------------------------------------------------------------
@@ -151,7 +191,7 @@ def deadline_instances(
 def instances(draw: st.DrawFn, *, max_jobs: int = 4) -> Instance[Any]:
     """An instance of one kind of job, with or without users; shrinks to one job on one node."""
     cluster = draw(clusters())
-    kind = draw(st.sampled_from([jobs, ring_jobs, deadline_jobs]))
+    kind = draw(st.sampled_from([jobs, ring_jobs, deadline_jobs, ps_jobs]))
     owners = draw(st.lists(names, max_size=2, unique=True))
     models = ("", *(node.model for node in cluster.nodes))
     ids = draw(st.lists(names, min_size=1, max_size=max_jobs, unique=True))

@@ -21,8 +21,12 @@ from gangsched.instances import (
     DeadlineJob,
     Instance,
     Job,
+    Linear,
     Node,
+    ParameterServerJob,
+    Power,
     Schedule,
+    Table,
     TargetMetric,
     User,
     io,
@@ -67,6 +71,28 @@ DEADLINE: dict[str, Any] = {
         {"kind": "deadline", "id": "b", "gpus": 1},
     ],
 }
+SERVERS: dict[str, Any] = {
+    **HEAD,
+    "kind": "instance",
+    "cluster": {"nodes": [{"id": "n0", "gpus": 4, "ps": 1}]},
+    "jobs": [
+        {
+            "kind": "parameter-server",
+            "id": id,
+            "gpus": 2,
+            "epochs": 4,
+            "minibatches": 5,
+            "rates": [1.0, 0.5],
+            "utility": utility,
+        }
+        for id, utility in {
+            "a": {"kind": "linear", "slope": -2.0, "constant": 100.0},
+            "b": {"kind": "power", "scale": 20.0, "exponent": 1.5},
+            "c": {"kind": "table", "values": [9.0, 9.0, 3.0]},
+        }.items()
+    ],
+    "slot": 3600,
+}
 SCHEDULE: dict[str, Any] = {
     **HEAD,
     "kind": "schedule",
@@ -88,6 +114,7 @@ FILES = {
     "instance": INSTANCE,
     "ring": RING,
     "deadline": DEADLINE,
+    "servers": SERVERS,
     "schedule": SCHEDULE,
     "allocation": ALLOCATION,
 }
@@ -122,6 +149,17 @@ def test_stopping_criteria_are_tagged(tmp_path: Path) -> None:
     explicit = copy.deepcopy(DEADLINE)
     explicit["jobs"][1]["stopping"] = {"kind": "iterations"}
     assert io.instance_from_dict(explicit) == loaded
+
+
+def test_utilities_are_tagged(tmp_path: Path) -> None:
+    loaded = io.load(write(tmp_path / "s.json", SERVERS))
+    assert isinstance(loaded, Instance)
+    utilities = Linear(-2, 100), Power(20, 1.5), Table([9, 9, 3])
+    for job, id, utility in zip(loaded.jobs, "abc", utilities, strict=True):
+        assert job == ParameterServerJob(
+            id=id, gpus=2, epochs=4, minibatches=5, rates=(1, 0.5), utility=utility
+        )
+    assert (loaded.slot, loaded.cluster.nodes[0].ps) == (3600, 1)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -432,6 +470,52 @@ MALFORMED = {
         "instance",
         put("jobs", 0, "stopping", value={"kind": "iterations"}),
         "jobs[0]: unknown field 'stopping'",
+    ),
+    # jobs of workers and parameter servers
+    "utility kind": (
+        "servers",
+        put("jobs", 0, "utility", "kind", value="convex"),
+        "jobs[0]: job 'a': utility kind 'convex' is not one of 'linear', 'power', 'table'",
+    ),
+    "utility no kind": (
+        "servers",
+        put("jobs", 1, "utility", "kind", value=REMOVE),
+        "jobs[1]: job 'b': utility: field 'kind' is missing",
+    ),
+    "utility type": (
+        "servers",
+        put("jobs", 0, "utility", value=[-2, 100]),
+        "jobs[0]: job 'a': utility: [-2, 100] is not an object",
+    ),
+    "utility missing": (
+        "servers",
+        put("jobs", 0, "utility", value=REMOVE),
+        "jobs[0]: field 'utility' is missing",
+    ),
+    "utility field": (
+        "servers",
+        put("jobs", 0, "utility", "slop", value=9),
+        "jobs[0]: job 'a': utility: unknown field 'slop' (did you mean 'slope'?)",
+    ),
+    "utility rises": (
+        "servers",
+        put("jobs", 0, "utility", "slope", value=1),
+        "jobs[0]: job 'a': utility: utility: slope=1 is positive, utilities must not rise",
+    ),
+    "utility table rises": (
+        "servers",
+        put("jobs", 2, "utility", "values", 2, value=10),
+        "utility: values[2]=10 exceeds 9 of the one before, utilities must not rise",
+    ),
+    "utility too large": (
+        "servers",
+        put("jobs", 1, "utility", "exponent", value=100),
+        "20 ** 100, what a completion after one slot is worth, is beyond 1e+80",
+    ),
+    "rates": (
+        "servers",
+        put("jobs", 2, "rates", value=[1]),
+        "jobs[2]: job 'c': rates=[1] is not a pair (on one node, on several)",
     ),
     # schedules
     "column missing": ("schedule", put("end", value=REMOVE), "schedule: field 'end' is missing"),

@@ -1,0 +1,158 @@
+"""Jobs of workers and parameter servers: utilities never rise, and every wrong field is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import pickle
+import re
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gangsched.instances import Linear, ParameterServerJob, Power, Table, Utility
+from strategies import ps_jobs, utilities
+
+
+def job(**fields: Any) -> ParameterServerJob:
+    given = {"epochs": 2, "minibatches": 3, "rates": (1, 0.5), "utility": Linear(-2, 100)}
+    return ParameterServerJob(**{"id": "j", "gpus": 4, **given, **fields})
+
+
+# --- utilities -----------------------------------------------------------------------------------
+
+
+@given(utilities(), st.lists(st.integers(1, 2**40), min_size=2, max_size=20))
+def test_utilities_never_rise_and_are_finite(utility: Utility, times: list[int]) -> None:
+    values = [utility.value(time) for time in sorted(times)]
+    assert all(after <= before for before, after in pairwise(values))
+    assert all(math.isfinite(value) and type(value) is float for value in values)
+
+
+def test_utilities_by_hand() -> None:
+    assert [Linear(-2, 100).value(t) for t in (1, 8, 60)] == [98, 84, -20]
+    assert Linear(0, -5).value(7) == -5
+    assert [Power(12, 2).value(t) for t in (1, 2, 3, 24)] == [144, 36, 16, 0.25]
+    assert Power(9, 0.5).value(4) == 1.5
+    assert [Table([9, 9, 3, -1]).value(t) for t in (1, 2, 3, 4, 5, 99)] == [9, 9, 3, -1, -1, -1]
+
+
+def test_the_largest_and_smallest_numbers_stay_finite() -> None:
+    assert Linear(-1e80, -1e80).value(2**40) == pytest.approx(-1e80 * 2**40)
+    assert Power(1e40, 2).value(1) == pytest.approx(1e80)
+    assert Power(0.5, 1e9).value(1) == 0
+    assert Power(1e-300, 5).value(2**40) == 0
+    assert Table([1e80, -1e80]).value(2) == -1e80
+
+
+def test_numbers_of_other_types_become_floats_and_tables_tuples() -> None:
+    table = Table(np.array([3, 2, 1]))  # type: ignore[arg-type]
+    assert table == Table((3, 2, 1)) == Table(iter([3, 2, 1]))  # type: ignore[arg-type]
+    assert table.values == (3.0, 2.0, 1.0)
+    assert {type(value) for value in table.values} == {float}
+    linear = Linear(np.int64(-2), Fraction(1, 2))  # type: ignore[arg-type]
+    assert (type(linear.slope), linear.constant) == (float, 0.5)
+    assert len({Linear(-2, 1), Linear(-2.0, 1.0), Power(2, 1), Table([2, 1]), Table((2, 1))}) == 3
+
+
+UTILITIES = {
+    "rising slope": (Linear, (0.5, 9), ValueError, "utility: slope=0.5 is positive, utilities"),
+    "slope nan": (Linear, (math.nan, 9), ValueError, "utility: slope=nan is not finite"),
+    "slope text": (Linear, ("-1", 9), TypeError, "utility: slope='-1' is not a number"),
+    "slope size": (Linear, (-1e81, 9), ValueError, "utility: slope=-1e+81 is beyond 1e+80"),
+    "constant inf": (Linear, (0, math.inf), ValueError, "utility: constant=inf is not finite"),
+    "constant flag": (Linear, (0, True), TypeError, "utility: constant=True is not a number"),
+    "constant size": (Linear, (0, 2e80), ValueError, "utility: constant=2e+80 is beyond 1e+80"),
+    "scale zero": (Power, (0, 1), ValueError, "utility: scale=0 is not positive"),
+    "scale negative": (Power, (-2, 1), ValueError, "utility: scale=-2 is not positive"),
+    "scale none": (Power, (None, 1), TypeError, "utility: scale=None is not a number"),
+    "exponent zero": (Power, (2, 0), ValueError, "utility: exponent=0 is not positive"),
+    "exponent negative": (Power, (2, -1), ValueError, "utility: exponent=-1 is not positive"),
+    "exponent inf": (Power, (2, math.inf), ValueError, "utility: exponent=inf is not finite"),
+    "power size": (
+        Power,
+        (1e41, 2),
+        ValueError,
+        "utility: 1e+41 ** 2, what a completion after one slot is worth, is beyond 1e+80",
+    ),
+    "power overflow": (Power, (1e300, 1e300), ValueError, "1e+300 ** 1e+300, what a completion"),
+    "table text": (Table, ("321",), TypeError, "utility: values='321' is not a sequence of number"),
+    "table number": (Table, (3,), TypeError, "utility: values=3 is not a sequence of numbers"),
+    "table empty": (Table, ([],), ValueError, "utility: values are empty, at least one is needed"),
+    "table entry": (Table, ([3, "2"],), TypeError, "utility: values[1]='2' is not a number"),
+    "table nan": (Table, ([3, math.nan],), ValueError, "utility: values[1]=nan is not finite"),
+    "table size": (Table, ([3, -2e80],), ValueError, "utility: values[1]=-2e+80 is beyond 1e+80"),
+    "table rises": (
+        Table,
+        ([3, 3, 4],),
+        ValueError,
+        "utility: values[2]=4 exceeds 3 of the one before, utilities must not rise",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UTILITIES)
+def test_a_wrong_utility_is_refused(case: str) -> None:
+    kind, values, error, message = UTILITIES[case]
+    with pytest.raises(error, match=re.escape(message)):
+        kind(*values)
+
+
+# --- jobs ----------------------------------------------------------------------------------------
+
+
+@given(ps_jobs())
+def test_jobs_survive_pickling_and_replacing(made: ParameterServerJob) -> None:
+    again = pickle.loads(pickle.dumps(made))
+    assert again == made
+    assert hash(again) == hash(made)
+    assert dataclasses.replace(made, id="other").utility == made.utility
+    assert made.batches == made.epochs * made.gpus * made.minibatches
+    assert made.rates[0] >= made.rates[1] > 0
+
+
+def test_a_job_by_hand() -> None:
+    made = job(rates=[np.float64(3), 1])
+    assert (made.batches, made.rates, made.work) == (24, (3.0, 1.0), None)
+    assert {type(rate) for rate in made.rates} == {float}
+    assert job(rates=(0.5, 0.5)).rates == (0.5, 0.5)
+    assert made != job()
+
+
+JOBS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
+    "no worker": ({"gpus": 0}, ValueError, "job 'j': gpus=0 is below 1"),
+    "no epoch": ({"epochs": 0}, ValueError, "job 'j': epochs=0 is below 1"),
+    "epochs": ({"epochs": 1.5}, TypeError, "job 'j': epochs=1.5 is not an integer"),
+    "no mini-batch": ({"minibatches": 0}, ValueError, "job 'j': minibatches=0 is below 1"),
+    "mini-batches": ({"minibatches": "3"}, TypeError, "job 'j': minibatches='3' is not an integer"),
+    "one rate": ({"rates": (1,)}, TypeError, "job 'j': rates=(1,) is not a pair (on one node"),
+    "rate": ({"rates": 1.0}, TypeError, "job 'j': rates=1.0 is not a pair (on one node, on sev"),
+    "rates text": ({"rates": "10"}, TypeError, "job 'j': rates='10' is not a pair"),
+    "rate zero": ({"rates": (1, 0)}, ValueError, "job 'j': rates[1]=0 is not positive"),
+    "rate nan": ({"rates": (math.nan, 1)}, ValueError, "job 'j': rates[0]=nan is not finite"),
+    "rate inf": ({"rates": (math.inf, 1)}, ValueError, "job 'j': rates[0]=inf is not finite"),
+    "rate flag": ({"rates": (True, 1)}, TypeError, "job 'j': rates[0]=True is not a number"),
+    "rising rates": (
+        {"rates": (1, 2)},
+        ValueError,
+        "job 'j': rates[1]=2, on several nodes, exceeds 1, on one node",
+    ),
+    "utility": (
+        {"utility": 5},
+        TypeError,
+        "job 'j': utility=5 is not Linear, Power or Table",
+    ),
+    "utility class": ({"utility": Linear}, TypeError, "is not Linear, Power or Table"),
+}
+
+
+@pytest.mark.parametrize("case", JOBS)
+def test_a_wrong_field_is_refused(case: str) -> None:
+    fields, error, message = JOBS[case]
+    with pytest.raises(error, match=re.escape(message)):
+        job(**fields)
