@@ -20,7 +20,16 @@ from hypothesis import strategies as st
 from gangsched.analysis.drive import drive
 from gangsched.formulations.leases import lease_terms, mean_interruptions, remaining_estimate
 from gangsched.formulations.unisched import UniSched
-from gangsched.instances import Cluster, DeadlineJob, Instance, Schedule, Segment, deadlines
+from gangsched.instances import (
+    Cluster,
+    DeadlineJob,
+    Instance,
+    Schedule,
+    Segment,
+    TargetMetric,
+    deadlines,
+)
+from gangsched.registry import policy
 from gangsched.solvers.consolidation import fits_cells, free_cells, place_cells, round_up
 from gangsched.solvers.exact import solve_exact
 from gangsched.solvers.unisched_policy import UniSchedPolicy
@@ -251,3 +260,27 @@ def test_profiling_alone_costs_a_fifth_of_the_rewards_of_table_3(jobs: int, seed
     chances = [min(1.0, max(0.0, (300 / (j.work or 0) - 0.1) / 0.9)) for j in strict]
     deviation = sum(p * (1 - p) for p in chances) ** 0.5
     assert abs(lost - sum(chances)) < 4 * deviation + 1
+
+
+@pytest.mark.parametrize(
+    ("name", "first"), [("themis", "a"), ("genie", "b"), ("hydra", "b"), ("optimus", "b")]
+)
+def test_themis_knows_the_true_run_times_and_the_others_the_stated_ones(
+    name: str, first: str
+) -> None:
+    """U26: `a` ends after one of the 20 epochs that its user allows, 600 of 12,000 s.
+
+    Truly it is the shorter one and can wait longer; as stated it can be in time for nothing.
+    """
+    stopping = TargetMetric(target=0.9, max_epochs=20, curve=[0.95])
+    two = [job("a", 1, 600, (9000, 100), stopping=stopping), job("b", 1, 1200, (9000, 100))]
+    run = drive(Instance(Cluster.of_sizes([1]), two), policy(name)[1])
+    assert "ab"[int(run.records.first.argmin())] == first
+
+
+@pytest.mark.parametrize("name", ["genie", "optimus"])
+def test_genie_and_optimus_keep_the_gang_by_default(name: str) -> None:
+    """U26: 300 s on 2 of 4 GPUs; f(2) = 4/3 and f(4) = 8/5, so that 4 GPUs are in time by 250."""
+    one = Instance(Cluster.of_sizes([4]), [job("a", 2, 300, (260, 100), scaling=0.5)])
+    for variant, gpus in ((name, 2), (f"{name}:elastic", 4)):
+        assert drive(one, policy(variant)[1]).schedule.gpus.tolist() == [gpus]
