@@ -279,6 +279,10 @@ class UniSched:
         self._check_numbers()
         self._check_jobs()
 
+    def __repr__(self) -> str:
+        nodes = len(self.instance.cluster.nodes)
+        return f"UniSched({len(self.jobs)} jobs, {nodes} nodes of {self.node_gpus} GPUs)"
+
     def __reduce__(self) -> tuple[Any, ...]:
         # mapping proxies do not pickle; go through the constructor, which validates again
         return _remade, (self.instance, self.parameters())

@@ -92,6 +92,10 @@ def test_jobs_that_cannot_be_served_are_refused() -> None:
         UniSched(Instance(mixed, []))
 
 
+def test_a_problem_is_shown_by_its_size() -> None:
+    assert repr(of(job(1, T), job(2))) == "UniSched(2 jobs, 2 nodes of 8 GPUs)"
+
+
 def test_a_problem_can_be_copied_and_compared() -> None:
     problem = of(job(1, T), job(2), phases={0: Phase.RUNNING}, profilers={1}, free=[3, 8])
     assert pickle.loads(pickle.dumps(problem)) == problem
