@@ -90,10 +90,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..instances.model import Instance, ParameterServerJob
+from ..instances.revenue import Law, revenue_instance
 from ..instances.schedule import Schedule, Segment
 from .problem import Model, Sense
 
-__all__ = ["Irmp", "parameter_servers", "rates_of"]
+__all__ = ["Irmp", "paper_problem", "parameter_servers", "rates_of", "reduced_problem"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -586,3 +587,67 @@ def _integer(name: str, value: Any, at_least: int) -> int:
     if value < at_least:
         raise ValueError(f"Irmp: {name}={value} is below {at_least}")
     return int(value)
+
+
+# --- the paper's settings ------------------------------------------------------------------------
+
+
+def paper_problem(
+    jobs: int = 100,
+    *,
+    servers: int = 100,
+    users: int = 14,
+    utility: Law = "linear",
+    seed: int = 0,
+) -> Irmp:
+    """Return the problem of the paper's default setting, section 5.1, synthetic and without end.
+
+    Parameters
+    ----------
+    jobs, servers, users : int
+    utility : {"linear", "convex"}
+    seed : int
+
+    Raises
+    ------
+    ValueError, TypeError
+        As :func:`gangsched.instances.revenue.revenue_instance`, which tells what is drawn.
+
+    Examples
+    --------
+    >>> paper_problem()
+    Irmp(100 jobs, 100 nodes, 14 users)
+    """
+    instance, parameters = revenue_instance(
+        jobs, servers=servers, users=users, utility=utility, seed=seed
+    )
+    return Irmp(instance, **parameters)
+
+
+def reduced_problem(
+    jobs: int = 10,
+    *,
+    servers: int = 25,
+    users: int = 2,
+    utility: Law = "linear",
+    seed: int = 0,
+) -> Irmp:
+    """Return the reduced input of the paper's Fig. 5: [5, 15] jobs, [5, 45] servers, 2 users.
+
+    Parameters
+    ----------
+    jobs, servers, users : int
+    utility : {"linear", "convex"}
+    seed : int
+
+    Raises
+    ------
+    ValueError, TypeError
+        As :func:`paper_problem`.
+
+    Examples
+    --------
+    >>> reduced_problem(5, servers=45)
+    Irmp(5 jobs, 45 nodes, 2 users)
+    """
+    return paper_problem(jobs, servers=servers, users=users, utility=utility, seed=seed)

@@ -3,7 +3,8 @@
 Every generator draws from ``np.random.default_rng([seed, stream])`` in the order that its docstring
 states, so that others can rebuild the same instance. Streams: 1 cluster, 2 ring-all-reduce
 workload, 3 Philly-like workload, 4 trace conversion (:mod:`gangsched.instances.convert`), 5
-Venus-like workload, 6 to 10 deadlines (:mod:`gangsched.instances.deadlines`).
+Venus-like workload, 6 to 11 deadlines (:mod:`gangsched.instances.deadlines`), 12 to 14 workers
+and parameter servers (:mod:`gangsched.instances.revenue`).
 """
 
 from __future__ import annotations

@@ -304,8 +304,9 @@ def _tagged(place: str, data: Any, kinds: Mapping[str, type[Any]]) -> Any:
         known = ", ".join(map(repr, kinds))
         raise ValueError(f"{place} kind {_shown(name)} is not one of {known}")
     values = {name: value for name, value in data.items() if name != "kind"}
-    check_fields(place, values, **_names(kinds[name]))
-    return _valid(place, partial(kinds[name], **values))
+    kind: Any = kinds[name]
+    check_fields(place, values, **_names(kind))
+    return _valid(place, partial(kind, **values))
 
 
 def _names(kind: type[Any]) -> dict[str, set[str]]:
