@@ -210,7 +210,7 @@ def _cells(row: Replayed) -> tuple[str, ...]:
     return (row.name, *numbers, *("-" if r is None else f"{rounded_up(r):.4f}" for r in ratios))
 
 
-DEADLINE_HEADS = ("miss rate", "reward", "best-effort latency", "reward ratio")
+DEADLINE_HEADS = ("weighted miss rate", "reward", "best-effort latency", "reward ratio")
 
 
 def _deadline_cells(row: Replayed) -> tuple[str, ...]:

@@ -351,7 +351,7 @@ def _cell(tag: str, text: str, *, bold: bool = False) -> str:
 # --- deadlines -----------------------------------------------------------------------------------
 
 DEADLINES: Sequence[_Row] = (
-    _Row("weighted_miss", "weighted deadline miss rate", _percent, -1),
+    _Row("weighted_miss", "weighted miss rate", _percent, -1),
     _Row("weighted_miss_own", "the same, all jobs alike", _percent, -1),
     _Row("reward", "reward", _whole, 1),
     _Row("strict_miss", "strict deadlines missed", _percent, -1),
@@ -362,9 +362,9 @@ DEADLINES: Sequence[_Row] = (
     _Row("profiling_wait", "submission to the end of profiling", run_plots.duration, 0),
 )
 REWARDED = (
-    "Weighted deadline miss rate: 1 less the mean reward of a job with deadlines (SLO job) over "
+    "Weighted miss rate: 1 less the mean reward of a job with deadlines (SLO job) over "
     "the largest of all jobs (Gao et al. 2024, Section IV-C); all jobs alike: over its own largest "
-    "one. Reward at most over reward: no policy that keeps gangs could have won more than this "
+    "one. Certified ratio of reward: no policy that keeps gangs could have won more than this "
     "factor more (for a policy that changed numbers of GPUs: none that may do so, with up to twice "
     "the gang), verified by gangsched.verify_bound when this report was written, and rounded up."
 )
@@ -422,7 +422,7 @@ def _deadlines(
     used = [row for row in DEADLINES if any(v[row.measure] is not None for v in found.values())]
     lines += [_line(row, found) for row in used]
     cells = (_cell("td", "–" if r is None else plots.shown_ratio(r)) for r in ratios.values())
-    lines.append(f"<tr><td>reward at most over reward</td>{''.join(cells)}</tr>")
+    lines.append(f"<tr><td>certified ratio of reward</td>{''.join(cells)}</tr>")
     told = (_cell("td", "after profiling" if _profiles(r) else "told") for r in runs.values())
     lines.append(f"<tr><td>run times, if used</td>{''.join(told)}</tr>")
     said = [

@@ -47,6 +47,7 @@ MOST_USERS = 24  # rows of a heat map
 NOTHING = "#d9dde2"  # where a user wants nothing
 BINS = 240  # of the use of the cluster over time
 MARGIN = 0.12  # inches beside the headline
+LINE = 17  # characters of a name on a line
 #: seconds where an axis has ticks, and where one has them that would have less than three
 TICKS = (1, 10, 60, 600, 3_600, 36_000, 4 * 86_400, 40 * 86_400, 400 * 86_400)
 FINE_TICKS = (
@@ -197,7 +198,7 @@ def deadlines(runs: Runs, instance: Instance[DeadlineJob], *, bound: float | Non
     for k, (name, run) in enumerate(runs.items()):
         _paint_rewards(axes, k, name, metrics.rewards(run, instance), strict, top)
         missed = metrics.weighted_miss(run, instance)
-        text = "nothing was due" if missed is None else f"miss rate {_percent(missed)}"
+        text = "nothing was due" if missed is None else f"weighted miss rate {_percent(missed)}"
         style: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center"}
         axes.annotate(
             text, (1, k), (8, 0), textcoords="offset points", size=8.5, color=MUTED, **style
@@ -321,6 +322,27 @@ def _short(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
+def _named(text: str) -> dict[str, Any]:
+    """A name beside a row, as arguments of a text: small on two lines where it is too long."""
+    text = _folded(text)
+    return {"text": text, "size": 7.5 if "\n" in text else 9, "color": INK, "parse_math": False}
+
+
+def _folded(text: str) -> str:
+    """Break a long name in two, if possible after a sign; of two full lines the rest is left out.
+
+    >>> _folded("unisched:static-profiler").splitlines()
+    ['unisched:', 'static-profiler']
+    >>> _folded("finish-time-fairness").splitlines()
+    ['finish-time-', 'fairness']
+    """
+    if len(text) <= LINE:
+        return text
+    cuts = (text.rfind(sign, 0, LINE) + 1 for sign in ":-._")
+    cut = next((cut for cut in cuts if cut and len(text) - cut <= LINE), LINE)
+    return f"{text[:cut]}\n{_short(text[cut:], LINE)}"
+
+
 def _legend(figure: Figure, handles: Sequence[Any], left: float, floor: float) -> None:
     place = (left / WIDTH, floor / figure.get_figheight())
     figure.legend(
@@ -363,7 +385,8 @@ def _cdf(runs: Runs, paint: Callable[[Axes, Runs], Any], title: str) -> Figure:
     axes.set_xlabel("time from submission to completion" if "within" in title else "slowdown")
     order = sorted(range(len(runs)), key=lambda k: (medians[k], k))
     names = list(runs)
-    handles = [Line2D([], [], label=_short(names[k], 17), **_style(k)) for k in order]
+    small = any(len(name) > LINE for name in names)
+    handles = [Line2D([], [], label=_folded(names[k]), **_style(k)) for k in order]
     legend = axes.legend(
         handles=handles,
         title="lowest median first",
@@ -371,7 +394,8 @@ def _cdf(runs: Runs, paint: Callable[[Axes, Runs], Any], title: str) -> Figure:
         bbox_to_anchor=(1.03, 0.5),
         frameon=False,
         labelcolor=INK,
-        fontsize=9,
+        fontsize=7.5 if small else 9,
+        labelspacing=0.35 if small else 0.5,
         handlelength=2.4,
     )
     legend.get_title().set(color=MUTED, size=8.5)
@@ -406,9 +430,24 @@ def _log_ticks(
     shown = [t for t in coarse if low <= t <= high]
     if len(shown) < 3:
         shown = [t for t in fine if low <= t <= high]
+    inches = axes.get_position().width * WIDTH / np.log(high / low)
+    places = [inches * float(np.log(t / low)) for t in shown]
+    shown = _apart(shown, places, list(map(write, shown)))
     axes.set_xticks(shown, [write(t) for t in shown])
     axes.set_xticks([], minor=True)
     axes.set_xlim(low, high)
+
+
+def _apart(ticks: Sequence[int], places: Sequence[float], texts: Sequence[str]) -> list[int]:
+    """Leave out ticks, from the left, whose texts would touch; places in inches on the axis."""
+    kept: list[int] = []
+    end = -0.06  # where the texts of the other axis are not far
+    for tick, place, text in zip(ticks, places, texts, strict=True):
+        half = 0.04 * (len(text) + 1)
+        if place - half >= end:
+            kept.append(tick)
+            end = place + half
+    return kept
 
 
 def _paint_curves(axes: Axes, runs: Runs, measure: Callable[[Run], Floats]) -> list[float]:
@@ -503,9 +542,10 @@ def _paint_fairness(
     _time_axis(axes, max(last, 1), shown=below)
     axes.set_ylim(len(users) - 0.5, -0.5)
     share = metrics.share_below(degrees, metrics.BELOW)
-    text = _short(name, 24)
+    text = _short(name, 48)
     if share is not None:
-        text += f": {100 * share:.0f} % of the windows below 1"
+        text += ": " if len(name) <= 24 else "\n"
+        text += f"{100 * share:.0f} % of the windows below 1"
     style: dict[str, Any] = {"va": "bottom", "size": 9, "color": INK, "parse_math": False}
     axes.annotate(
         text, (0, 1), (0, 3), xycoords="axes fraction", textcoords="offset points", **style
@@ -550,12 +590,13 @@ def _paint_use(axes: Axes, name: str, run: Run, last: int) -> None:
         axes.stairs(wanted, edges, color=BOUND, linewidth=0.9, baseline=None)
     axes.set_yticks([0, 1], ["0", "1"])
     axes.tick_params(axis="y", labelsize=8)
-    style: dict[str, Any] = {"va": "center", "size": 9, "color": INK, "parse_math": False}
-    place: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
-    axes.annotate(_short(name, 17), (0, 0.5), (-24, 0), ha="right", **place, **style)
+    place: dict[str, Any] = {
+        "xycoords": "axes fraction", "textcoords": "offset points", "va": "center",
+    }  # fmt: skip
+    axes.annotate(xy=(0, 0.5), xytext=(-24, 0), ha="right", **place, **_named(name))
     held, want = (float(f(run, [max(run.now, 0)])[0]) for f in (_busy, metrics.wanted_time))
     text = f"{100 * held / want:.0f} % of what\nwas demanded" if want else "no demand"
-    axes.annotate(text, (1, 0.5), (8, 0), **place, **(style | {"size": 8.5, "color": MUTED}))
+    axes.annotate(text, (1, 0.5), (8, 0), size=8.5, color=MUTED, **place)
 
 
 def _busy(run: Run, times: Sequence[int]) -> Any:
@@ -574,9 +615,8 @@ def _paint_rewards(
         width = float(np.nansum(won[kind]))
         axes.barh(k, width, left=left, height=0.66, color=ACCENT, alpha=alpha, linewidth=0)
         left += width
-    style: dict[str, Any] = {"va": "center", "size": 9, "color": INK, "parse_math": False}
     place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
-    axes.annotate(_short(name, 17), (0, k), (-8, 0), ha="right", **place, **style)
+    axes.annotate(xy=(0, k), xytext=(-8, 0), ha="right", va="center", **place, **_named(name))
 
 
 def _reward_axis(axes: Axes, top: float) -> None:
@@ -619,8 +659,9 @@ def _paint_table(figure: Figure, runs: Runs, height: float) -> None:
     _rows(names, len(runs))
     for k, name in enumerate(runs):
         names.plot([0.0, 0.17], [k, k], **_style(k))
-        shown = _short(name, 17) + " *" * (name in stopped)
-        names.text(0.21, k, shown, va="center", size=9, color=INK, parse_math=False)
+        style = _named(name)
+        shown = style.pop("text") + " *" * (name in stopped)
+        names.text(0.21, k, shown, va="center", linespacing=1.05, **style)
     names.set_xlim(0, 1)
     for k, column in enumerate(COLUMNS):
         axes = _axes(figure, left + k * step, height - 0.7 - tall, step - 0.12, tall)

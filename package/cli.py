@@ -21,8 +21,18 @@ from rich.table import Table
 
 from . import __version__
 from .formulations.problem import Sense
-from .registry import POLICIES, PROBLEMS, READERS, lookup, plugins, solver, warm_up
-from .replaying import replay
+from .registry import (
+    POLICIES,
+    PROBLEMS,
+    READERS,
+    VARIANTS,
+    ProblemEntry,
+    lookup,
+    plugins,
+    solver,
+    warm_up,
+)
+from .replaying import SCENARIOS, replay
 from .screen import (
     EXIT_BAD_INPUT,
     EXIT_FAILED,
@@ -47,6 +57,7 @@ from .screen import (
     reading,
     say,
     shortened,
+    show_table,
     shown,
     shown_ratio,
     whole,
@@ -471,9 +482,9 @@ def describe(
     console.print()
     say(console, "share of jobs and of GPU time by gang size, and run times")
     console.print()
-    console.print(_described(found, study.LIMITS))
+    show_table(console, _described(found, study.LIMITS))
     console.print()
-    console.print(_demand(found.usage))
+    show_table(console, _demand(found.usage))
     if found.users > len(found.usage.users):
         say(console, f"the {len(found.usage.users)} of {users} with most GPU time")
     console.print()
@@ -561,7 +572,7 @@ def _show(console: Console, source: _Source, comparison: Any) -> None:
         say(console, f"- {note}", "dim")
     say(console, _bound_line(comparison.bound))
     console.print()
-    console.print(_table(comparison, PROBLEMS[source.stem].measure))
+    show_table(console, _table(comparison, PROBLEMS[source.stem]))
     console.print()
     for row in comparison.rows:
         if row.error:
@@ -570,8 +581,10 @@ def _show(console: Console, source: _Source, comparison: Any) -> None:
         say(console, f"{refuted.solver} is refuted: {shortened('; '.join(refuted.violations))}")
 
 
-def _table(comparison: Any, measure: str) -> Table:
-    right = (measure, "certified\nratio", "mean\ncompletion", "runtime")
+def _table(comparison: Any, entry: ProblemEntry) -> Table:
+    is_time = comparison.sense is Sense.MIN  # a reward has no unit
+    measure = f"{entry.measure}\n({entry.unit})" if is_time else entry.measure
+    right = (measure, "certified\nratio", f"mean\ncompletion\n({entry.unit})", "runtime")
     table = new_table("solver", *right, "status", right=right)
     for row in comparison.rows:
         table.add_row(
@@ -738,10 +751,19 @@ def list_names() -> None:
     say(console, "readers", "bold")
     say(console, ", ".join(READERS))
     console.print()
+    say(console, "scenarios: synthetic jobs with deadlines (Gao et al. 2024)", "bold")
+    for names, what in SCENARIOS.items():
+        say(console, f"{names}: {what}")
+    say(console, "instead of a trace: gangsched replay T360 --reader scenario", "dim")
+    console.print()
     say(console, "policies", "bold")
     say(console, ", ".join((*POLICIES, *plugins("gangsched.policies"))))
+    console.print()
+    say(console, "variants: how they differ from the policy", "bold")
+    for name, what in VARIANTS.items():
+        say(console, f"{name}: {what}")
     console.print()
     table = new_table("instance", "best", "known", "what", right=("best",))
     for found in map(library.entry, library.names()):
         table.add_row(found.name, shown(found.objective), _known(found), found.description)
-    console.print(table)
+    show_table(console, table)

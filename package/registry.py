@@ -39,6 +39,7 @@ __all__ = [
     "PROBLEMS",
     "READERS",
     "REPLAYED",
+    "VARIANTS",
     "ProblemEntry",
     "lookup",
     "plugins",
@@ -121,6 +122,8 @@ class ProblemEntry:
         Seeded generators of whole problems.
     measure : str
         What the objective is, in one word.
+    unit : str
+        Of times; also of the objective where that is a time.
     tiny : callable
         A problem that every solver solves at once.
     quick : mapping of solver to keyword arguments
@@ -133,6 +136,7 @@ class ProblemEntry:
     compared: tuple[str, ...]
     settings: Mapping[str, Callable[..., Any]]
     measure: str
+    unit: str
     tiny: Callable[[], Any]
     quick: Mapping[str, Mapping[str, Any]]
 
@@ -169,6 +173,7 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
             "heavy": partial(_paper, "B", extra=(0.30, 0.60), xi2=3e-4),
         },
         measure="makespan",
+        unit="slots",
         tiny=_tiny,
         quick={"laminar": {"params": LaminarParams(rounds=1, steps=1)}},
     ),
@@ -187,6 +192,7 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
             "queue-philly": partial(_queue, "philly"),
         },
         measure="reward",
+        unit="seconds",
         tiny=_tiny_queue,
         quick={},
     ),
@@ -256,6 +262,34 @@ POLICIES: Mapping[str, Callable[..., Policy]] = {
     "ltgf:printed": _policy("ltgf.PrintedLtgf"),
     "rolling-horizon": _policy("rolling_horizon.plan_completion_times", "analysis"),
     "rolling-horizon:ltgf": _policy("rolling_horizon.plan_ltgf_rounds", "analysis"),
+}
+_PASS = "later jobs may fill the gap before one that finds no room"
+#: how each ``name:variant`` differs from the policy of that name
+VARIANTS: Mapping[str, str] = {
+    "fifo:backfill": _PASS,
+    "sjf:backfill": _PASS,
+    "yarn-cs:backfill": f"{_PASS}, within a user",
+    "hived:backfill": f"{_PASS}, within a user",
+    "genie:elastic": "jobs with deadlines may run on half or twice their gang",
+    "hydra:cost": "the first eight jobs in the order of least completion times and tardiness",
+    "optimus:elastic": "jobs may run on other numbers of GPUs than their gangs",
+    "chronus:estimator": "run times and costs of suspension as UniSched estimates them",
+    "chronus:selector": "selects as UniSched does, without its estimator",
+    "unisched:profile-first": "to profile a job is worth 100, not 1",
+    "unisched:static-profiler": "profiles on two nodes that do nothing else",
+    "unisched:known": "does not profile, run times are told",
+    "unisched:no-suspensions": "estimates leave the costs of suspension out",
+    "unisched:most-epochs": "jobs with a target metric count with the most epochs they may take",
+    "unisched:feasible": "selects jobs by release, as long as all fit",
+    "unisched:density": "selects greedily, by reward per GPU lease",
+    "unisched:price": "selects by reward less a price of its GPU leases",
+    "unisched:consolidated": "gangs on as few nodes as they can have, as Chronus has them",
+    "unisched:exact": "counts gangs by their GPUs, not by powers of two",
+    "ltgf:quota": "a user's fair share is its quota at all times",
+    "ltgf:rho-minus": "a user's jobs by their rho at the end of a lease without GPUs",
+    "ltgf:renewal-first": "a user's jobs that run come before those that wait",
+    "ltgf:printed": "Algorithm 1 as printed",
+    "rolling-horizon:ltgf": "LTGF's rounds, solved exactly; without :ltgf, completion times",
 }
 #: policies that a replay runs when none are named
 REPLAYED = ("fifo", "srtf", "tiresias-l", "themis-greedy", "ltgf")

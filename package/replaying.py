@@ -36,12 +36,21 @@ from .screen import (
     reading,
     say,
     shortened,
+    show_table,
     shown,
     shown_ratio,
     whole,
 )
 
 SCENARIO = "scenario"
+_FAMILIES = "SLO: all deadlines strict; MIX1: a tenth best effort; MIX2: so too, and 60 % soft"
+#: names that are read with `--reader scenario`, and what they mean
+SCENARIOS: Mapping[str, str] = {
+    "T360, T720, T<jobs>": "so many jobs like those of Table III, MIX2, 16 nodes of 4 GPUs; "
+    "first deadlines up to an hour later than printed",
+    "H_SLO, H_MIX1, H_MIX2": f"jobs like Helios', 120 nodes of 8 GPUs. {_FAMILIES}",
+    "P_SLO, P_MIX1, P_MIX2": f"jobs like Philly's, 120 nodes of 8 GPUs. {_FAMILIES}",
+}
 MOST_LISTED = 5  # rejected jobs on the screen; the report has more, the JSON file all
 
 
@@ -395,11 +404,11 @@ def _show(console: Console, source: _Source, found: Any) -> None:
     if found.rows:
         if _has_deadlines(found):
             console.print()
-            console.print(_deadlines(found))
+            show_table(console, _deadlines(found))
         console.print()
-        console.print(_times(found))
+        show_table(console, _times(found))
         console.print()
-        console.print(_fairness(found))
+        show_table(console, _fairness(found))
         console.print()
         for line in _legend(found):
             say(console, line, "dim")
@@ -433,7 +442,7 @@ def _deadlines(found: Any) -> Table:
     from .analysis.run_plots import duration
 
     heads = (
-        "deadline\nmiss rate", "reward", "certified\nratio", "complete by\nlast deadline",
+        "weighted\nmiss rate", "reward", "certified\nratio", "complete by\nlast deadline",
         "best-effort\nlatency", "suspensions\nper SLO job", "suspensions per\nbest-effort job",
     )  # fmt: skip
     table = new_table("policy", *heads, right=heads)
@@ -565,7 +574,7 @@ def _rewards_legend(found: Any) -> list[str]:
     from .analysis.replay_report import who_profiles
 
     missed = (
-        "deadline miss rate: 1 less the mean reward of a job with deadlines (SLO job) over the "
+        "weighted miss rate: 1 less the mean reward of a job with deadlines (SLO job) over the "
         "largest of all jobs (Gao et al. 2024). Certified ratio of reward: the most that any "
         "policy that keeps gangs can win over what was won."
     )

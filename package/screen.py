@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -13,9 +13,10 @@ from typing import Annotated, Any
 
 import typer
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.table import Column, Table
 
 from .registry import READERS, lookup
 
@@ -74,6 +75,58 @@ def new_table(*names: str, right: Sequence[str] = ()) -> Table:
         else:
             table.add_column(name, overflow="fold")
     return table
+
+
+def show_table(console: Console, table: Table) -> None:
+    """Print a table; columns that would be cut stand in tables below, with the first one again."""
+    for k, part in enumerate(_parts(table, console.width)):
+        if k:
+            console.print()
+        console.print(part)
+
+
+def _parts(table: Table, width: int) -> list[Table]:
+    """As few tables as a screen of this width takes; just the table where it is wide enough."""
+    first, *others = table.columns
+    parts: list[list[Column]] = [[]]
+    used = room = min(_least_width(first), width // 2)
+    for group in _groups(others):
+        wide = sum(map(_least_width, group))
+        if parts[-1] and used + wide > width:
+            parts.append([])
+            used = room
+        parts[-1] += group
+        used += wide
+    return [table] if len(parts) == 1 else [_part(table, [first, *part]) for part in parts]
+
+
+def _groups(columns: Iterable[Column]) -> list[list[Column]]:
+    """Columns, each with the certified ratio that follows it."""
+    groups: list[list[Column]] = []
+    for column in columns:
+        if groups and str(column.header).startswith("certified"):
+            groups[-1].append(column)
+        else:
+            groups.append([column])
+    return groups
+
+
+def _least_width(column: Column) -> int:
+    """Characters that a column needs for its words, or for its lines where these may not break."""
+    texts = [str(column.header), *map(str, column.cells)]
+    words = (w for text in texts for w in (text.split("\n") if column.no_wrap else text.split()))
+    return max(map(cell_len, words), default=0) + 2  # padding, and the space to the next column
+
+
+def _part(table: Table, columns: Sequence[Column]) -> Table:
+    """The rows that have something in these columns beside their name."""
+    copies = (column.copy() for column in columns)
+    part = Table(*copies, box=table.box, show_edge=table.show_edge, padding=table.padding)
+    cells = zip(*(column.cells for column in columns), strict=True)
+    for row, (name, *rest) in zip(table.rows, cells, strict=True):
+        if any(rest):
+            part.add_row(name, *rest, style=row.style, end_section=row.end_section)
+    return part
 
 
 @contextmanager

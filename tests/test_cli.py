@@ -242,6 +242,11 @@ def test_list_names_what_the_options_take(gangsched_: Gangsched) -> None:
         assert f"solvers: {', '.join(entry.solvers)}" in done.out
         assert f"settings: {', '.join(entry.settings)}" in done.out
     assert ", ".join(registry.READERS) in done.out
+    for name in registry.POLICIES:
+        assert (f"\n{name}: " in done.out) == (":" in name)  # variants are explained
+    for names in ("T360, T720", "H_SLO, H_MIX1, H_MIX2", "P_SLO, P_MIX1, P_MIX2"):
+        assert re.search(rf"^{names}.*: jobs|^{names}.*: so many jobs", done.out, re.MULTILINE)
+    assert "--reader scenario" in done.out
     shown = table(done.out)
     assert list(shown) == library.names()
     assert shown["rar-small-0"][:2] == ["646", "optimal"]
@@ -309,6 +314,8 @@ def test_compare_takes_an_instance_file(gangsched_: Gangsched, files: Path) -> N
     done = gangsched_(*args, "first_fit, list-scheduling", "--json", "out.json")
     assert (done.code, done.err) == (0, "")
     assert "no schedule beats 12 (area, verified)" in done.out
+    heads = done.out[done.out.index("verified)") : done.out.index("──")]
+    assert re.sub(r"\s+", " ", heads).count("(slots)") == 2  # makespan and mean completion
     shown = table(done.out)
     assert list(shown) == ["first-fit", "list-scheduling"]
     assert [row[:2] + row[-1:] for row in shown.values()] == [
@@ -370,6 +377,8 @@ def test_compare_takes_a_queue(gangsched_: Gangsched) -> None:
     done = gangsched_(*args, "--seed", 3, "--json", "out.json")
     assert (done.code, done.err) == (0, "")
     assert "queue-philly, seed 3: 20 jobs on " in done.out
+    assert done.out.count("(seconds)") == 1  # mean completion; a reward has no unit
+    assert "(slots)" not in done.out
     assert list(table(done.out)) == list(registry.PROBLEMS["unisched"].compared)
     data = json.loads(Path("out.json").read_text())
     assert (data["problem"], data["sense"]) == ("UniSched", "maximise")

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from rich.console import Console
 
 from gangsched import Cluster, Instance, Job, User, cli, drive
 from gangsched.analysis import metrics, run_plots
@@ -713,8 +714,26 @@ def test_deadlines_have_a_table(replay: Replay) -> None:
         assert float(row[3]) - Fraction(1, 10**4) < exact <= Fraction(row[3])
     assert f"≤ {bound['value']:,.10g}" in out
     assert "Gao et al. 2024" in out
-    assert "weighted deadline miss rate" in Path("replay.html").read_text()
+    assert "weighted miss rate" in Path("replay.html").read_text()
+    assert "certified ratio of reward" in Path("replay.html").read_text()
     assert "No policy profiled new jobs" in out
+
+
+def test_no_number_is_cut_on_a_narrow_screen(
+    replay: Replay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    args = (*SMALL, "--policies", "fifo,finish-time-fairness", "--seed", 3)
+    wide = replay(*args)[1]
+    screen = Console(width=60, force_terminal=True, color_system=None, highlight=False)
+    monkeypatch.setattr("gangsched.replaying.open_console", lambda: screen)
+    code, narrow, _ = replay(*args)
+    assert code == 0
+    assert max(map(len, narrow.splitlines())) <= 60
+    assert "…" not in narrow
+    pattern = r" (?:\S+%|\d\.\d{3,4}|\S+ (?:h|min)) "
+    numbers = [set(re.findall(pattern, out)) for out in (wide, narrow)]
+    assert len(numbers[0]) > 20
+    assert numbers[0] <= numbers[1]
 
 
 def test_deadlines_say_who_profiles_and_who_changes_gangs(replay: Replay) -> None:

@@ -23,6 +23,10 @@ def test_problems_have_the_names_that_files_use() -> None:
         assert set(entry.compared) <= set(entry.solvers)
 
 
+def test_every_variant_is_explained() -> None:
+    assert list(registry.VARIANTS) == [name for name in registry.POLICIES if ":" in name]
+
+
 @pytest.mark.parametrize("name", ["rar-ddls", "rar_ddls"])
 def test_names_take_both_signs(name: str) -> None:
     assert lookup("problem", PROBLEMS, name) == "rar-ddls"

@@ -18,6 +18,7 @@ from matplotlib.text import Text
 from gangsched.analysis import metrics, plots, run_plots
 from gangsched.analysis.run import Run
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job, Segment, User
+from gangsched.registry import POLICIES
 from run_builder import random_run, run_of
 
 PICTURES: list[Callable[[Any], Figure]] = [
@@ -80,7 +81,9 @@ def words(figure: Figure) -> str:
 
 
 @pytest.mark.parametrize("picture", [*PICTURES, deadlines])
-@pytest.mark.parametrize(("count", "scale"), [(1, 1), (2, 3_600), (4, 50_000), (12, 7_000)])
+@pytest.mark.parametrize(
+    ("count", "scale"), [(1, 1), (2, 3_600), (4, 50_000), (12, 7_000), (2, 20)]
+)
 def test_no_text_touches_another(picture: Callable[[Any], Figure], count: int, scale: int) -> None:
     figure = picture(many(count, scale=scale))
     canvas = FigureCanvasAgg(figure)
@@ -96,6 +99,14 @@ def test_no_text_touches_another(picture: Callable[[Any], Figure], count: int, s
     for (one, a), (other, b) in combinations(boxes, 2):
         apart = a.x1 <= b.x0 or b.x1 <= a.x0 or a.y1 <= b.y0 or b.y1 <= a.y0
         assert apart, (one, other)
+
+
+@pytest.mark.parametrize("picture", [*PICTURES, deadlines])
+def test_no_name_of_a_policy_is_cut(picture: Callable[[Any], Figure]) -> None:
+    names = sorted(POLICIES, key=len)[-12:]
+    text = plots.to_svg(picture(dict.fromkeys(names, next(iter(many(1).values())))))
+    drawn = "".join(re.findall(r">([^<]+)</t(?:ext|span)>", text))
+    assert [name for name in names if name not in drawn] == []
 
 
 @pytest.mark.parametrize("picture", PICTURES)
