@@ -4,7 +4,7 @@ One object: ``"kind": "problem"``, the problem's name as on the command line, th
 :mod:`gangsched.instances.io` writes it, and the parameters that differ from their defaults. Jobs
 and nodes that parameters refer to are numbers: of jobs to profile ("profilers", a list), of jobs
 that have run ("phases", an object such as ``{"3": "running"}``), and the free GPUs of each node
-("free", a list).
+("free", a list). Of IRMP, the users that own the nodes are named ("owners", a list).
 """
 
 from __future__ import annotations
@@ -15,19 +15,21 @@ from typing import Any
 
 from ..instances.io import check_fields, check_header, header, instance_from_dict, instance_to_dict
 from .deadline_rewards import DeadlineRewards
+from .irmp import Irmp
 from .leases import Phase
 from .rar_ddls import RarDdls
 from .unisched import UniSched
 
 __all__ = ["PROBLEMS", "problem_from_dict", "problem_to_dict"]
 
-FileProblem = RarDdls | UniSched | DeadlineRewards
+FileProblem = RarDdls | UniSched | DeadlineRewards | Irmp
 
 #: problem classes by their name in files and on the command line
 PROBLEMS: dict[str, type[FileProblem]] = {
     "rar-ddls": RarDdls,
     "unisched": UniSched,
     "deadline-rewards": DeadlineRewards,
+    "irmp": Irmp,
 }
 
 
@@ -36,7 +38,7 @@ def problem_to_dict(problem: FileProblem) -> dict[str, Any]:
 
     Parameters
     ----------
-    problem : RarDdls, UniSched or DeadlineRewards
+    problem : RarDdls, UniSched, DeadlineRewards or Irmp
 
     Returns
     -------
@@ -76,7 +78,7 @@ def problem_from_dict(data: Any) -> FileProblem:
 
     Returns
     -------
-    RarDdls, UniSched or DeadlineRewards
+    RarDdls, UniSched, DeadlineRewards or Irmp
 
     Raises
     ------
@@ -166,9 +168,16 @@ def _free_from_list(data: Any) -> Any:
     return data
 
 
+def _owners_from_list(data: Any) -> Any:
+    if not isinstance(data, list):
+        raise ValueError(f"parameters: owners={data!r} is not a list")
+    return data
+
+
 #: parameters that JSON does not have as they are: writer, reader
 CODED: Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "phases": (_phases_to_dict, _phases_from_dict),
     "profilers": (sorted, _profilers_from_list),
     "free": (list, _free_from_list),
+    "owners": (list, _owners_from_list),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -10,6 +11,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from brute_force import contenders, placements, speed
+from gangsched.formulations.irmp import Irmp
 from gangsched.formulations.rar_ddls import RarDdls
 from gangsched.instances import (
     Cluster,
@@ -109,6 +111,102 @@ def ps_jobs(
 
 def _falling(pair: tuple[float, float]) -> tuple[float, float]:
     return max(pair), min(pair)
+
+
+@st.composite
+def irmp_instances(
+    draw: st.DrawFn,
+    *,
+    max_jobs: int = 4,
+    max_nodes: int = 3,
+    max_workers: int = 4,
+    max_users: int = 3,
+    max_release: int = 4,
+    models: tuple[str, ...] = ("",),
+    **fixed: Any,
+) -> Instance[ParameterServerJob]:
+    """A small instance of workers and parameter servers; shrinks to one job on one of each.
+
+    Users, if any, have quotas: of nodes in turn, some perhaps of none, or, with one model, of any
+    part of what there is. `fixed` fields of jobs are strategies of their own.
+    """
+    pairs = st.tuples(
+        st.integers(1, max_workers), st.sampled_from(models), st.sampled_from([1, 0, 2, 3])
+    )
+    sizes = draw(st.lists(pairs, min_size=1, max_size=max_nodes))
+    cluster = Cluster([Node(f"n{i}", *size) for i, size in enumerate(sizes)])
+    count = draw(st.integers(0, max_users))
+    users = [User(f"u{u}", 1, *quota) for u, quota in enumerate(draw(_quotas(cluster, count)))]
+    fields = {
+        "gpus": st.integers(1, 4),
+        "release": st.integers(0, max_release),
+        "epochs": st.integers(1, 2),
+        "minibatches": st.integers(1, 2),
+        "rates": st.sampled_from(RATES),
+        "work": st.none(),
+        "weight": st.just(1.0),
+        "group": st.just(""),
+        "pin": st.just(""),
+        "speeds": st.dictionaries(
+            st.sampled_from([model for model in models if model] or [""]),
+            st.sampled_from([1.0, 0.5, 2.0, 0.3]),
+            max_size=len(models) - 1,
+        ),
+        **fixed,
+    }
+    owners = st.sampled_from([user.id for user in users] or [""])
+    made = [
+        draw(ps_jobs(f"j{i}", draw(owners), **fields))
+        for i in range(draw(st.integers(1, max_jobs)))
+    ]
+    return Instance(cluster, made, users)
+
+
+@st.composite
+def _quotas(draw: st.DrawFn, cluster: Cluster, users: int) -> list[list[int]]:
+    """Workers and PSs of each user, all together those of the cluster."""
+    held = [(node.gpus, node.ps) for node in cluster.nodes]
+    one_model = len({node.model for node in cluster.nodes}) == 1
+    if users and one_model and draw(st.booleans()):
+        both = (_parts(sum(count), users) for count in zip(*held, strict=True))
+        return [list(quota) for quota in zip(*map(draw, both), strict=True)]
+    quotas = [[0, 0] for _ in range(users)]
+    turns = st.lists(st.integers(0, users - 1), min_size=len(held), max_size=len(held))
+    for user, node in zip(sorted(draw(turns)) if users else [], held, strict=bool(users)):
+        quotas[user] = [have + more for have, more in zip(quotas[user], node, strict=True)]
+    return quotas
+
+
+def _parts(total: int, count: int) -> st.SearchStrategy[list[int]]:
+    cuts = st.lists(st.integers(0, total), min_size=count - 1, max_size=count - 1)
+    return cuts.map(lambda at: np.diff([0, *sorted(at), total]).tolist())
+
+
+@st.composite
+def irmp_problems(
+    draw: st.DrawFn, instance: Instance[ParameterServerJob] | None = None, **fixed: Any
+) -> Irmp:
+    """IRMP on a small instance, drawn or given; `fixed` parameters are not drawn.
+
+    Where users have quotas of nodes in turn, they may have nodes in any order instead.
+    """
+    instance = draw(irmp_instances()) if instance is None else instance
+    parameters = {
+        "worker_bandwidth": st.integers(1, 4),
+        "ps_bandwidth": st.sampled_from([1, 2, 4, 3, 8]),
+        "horizon": st.none() | st.integers(1, 40),
+        "clock": st.sampled_from(["absolute", "release"]),
+        "optional": st.sampled_from([True, False]),
+        "preemptive": st.sampled_from([False, True]),
+        "paper_slot_r": st.sampled_from([False, True]),
+    }
+    drawn = {name: draw(values) for name, values in parameters.items() if name not in fixed}
+    if instance.users and "owners" not in fixed and draw(st.booleans()):
+        size = len(instance.cluster.nodes)
+        ids = st.sampled_from([user.id for user in instance.users])
+        drawn["owners"] = draw(st.lists(ids, min_size=size, max_size=size))
+        instance = replace(instance, users=[User(user.id) for user in instance.users])
+    return Irmp(instance, **drawn, **fixed)
 
 
 # --- jobs with deadlines -------------------------------------------------------------------------

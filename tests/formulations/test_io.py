@@ -13,10 +13,20 @@ from hypothesis import strategies as st
 
 from gangsched.formulations import DeadlineRewards, RarDdls, UniSched
 from gangsched.formulations.io import problem_from_dict, problem_to_dict
+from gangsched.formulations.irmp import Irmp
 from gangsched.formulations.leases import Phase
-from gangsched.instances import Cluster, DeadlineJob, Instance, RingJob
+from gangsched.instances import (
+    Cluster,
+    DeadlineJob,
+    Instance,
+    Linear,
+    Node,
+    ParameterServerJob,
+    RingJob,
+    User,
+)
 from gangsched.instances.io import read_json, write_json
-from strategies import deadline_instances, quadratic, rar_problems
+from strategies import deadline_instances, irmp_problems, quadratic, rar_problems
 
 # Written by hand, not by the code under test.
 HEAD = {"format": "gangsched", "version": 1}
@@ -187,9 +197,98 @@ def test_problems_of_rewards_come_back(instance: Instance[DeadlineJob], elastic:
     assert problem_from_dict(json.loads(json.dumps(problem_to_dict(problem)))) == problem
 
 
+# --- IRMP ----------------------------------------------------------------------------------------
+
+REVENUE: dict[str, Any] = {
+    **HEAD,
+    "kind": "problem",
+    "problem": "irmp",
+    "instance": {
+        **HEAD,
+        "kind": "instance",
+        "cluster": {
+            "nodes": [{"id": "n0", "gpus": 4, "ps": 1}, {"id": "n1", "gpus": 2, "ps": 2}],
+        },
+        "jobs": [
+            {
+                "kind": "parameter-server",
+                "id": "a",
+                "gpus": 2,
+                "user": "v",
+                "release": 3,
+                "epochs": 2,
+                "minibatches": 1,
+                "rates": [1.0, 0.5],
+                "utility": {"kind": "linear", "slope": -2.0, "constant": 100.0},
+            },
+        ],
+        "users": [{"id": "u", "gpus": 2, "ps": 2}, {"id": "v", "gpus": 4, "ps": 1}],
+        "slot": 3600,
+    },
+    "parameters": {
+        "worker_bandwidth": 100,
+        "ps_bandwidth": 5120,
+        "horizon": 64,
+        "clock": "release",
+        "optional": False,
+        "preemptive": True,
+        "paper_slot_r": True,
+        "owners": ["v", "u"],
+    },
+}
+SAME_REVENUE = Irmp(
+    Instance(
+        Cluster([Node("n0", 4, ps=1), Node("n1", 2, ps=2)]),
+        [
+            ParameterServerJob(
+                id="a",
+                gpus=2,
+                user="v",
+                release=3,
+                epochs=2,
+                minibatches=1,
+                rates=(1, 0.5),
+                utility=Linear(-2, 100),
+            )
+        ],
+        [User("u", gpus=2, ps=2), User("v", gpus=4, ps=1)],
+        slot=3600,
+    ),
+    worker_bandwidth=100,
+    ps_bandwidth=5120,
+    horizon=64,
+    clock="release",
+    optional=False,
+    preemptive=True,
+    paper_slot_r=True,
+    owners=["v", "u"],
+)
+
+
+def test_a_problem_of_revenue_written_by_hand_is_read() -> None:
+    assert problem_from_dict(REVENUE) == SAME_REVENUE
+    assert json.loads(json.dumps(problem_to_dict(SAME_REVENUE))) == REVENUE
+
+
+def test_parameters_of_revenue_at_their_default_stay_out_of_the_file() -> None:
+    plain = Irmp(SAME_REVENUE.instance)
+    assert plain.owners == ()  # nodes in turn do not make up the users' quotas
+    assert problem_to_dict(plain)["parameters"] == {}
+    assert problem_from_dict({**REVENUE, "parameters": {"owners": [], "horizon": None}}) == plain
+
+
+@given(problem=irmp_problems())
+def test_problems_of_revenue_come_back(problem: Irmp) -> None:
+    again = problem_from_dict(json.loads(json.dumps(problem_to_dict(problem))))
+    assert again == problem
+    assert isinstance(again, Irmp)
+    assert again.parameters() == problem.parameters()
+    assert again.quotas.tolist() == problem.quotas.tolist()
+
+
 # --- files that break the format -----------------------------------------------------------------
 
-NAMES = "'rar-ddls', 'unisched', 'deadline-rewards'"
+NAMES = "'rar-ddls', 'unisched', 'deadline-rewards', 'irmp'"
 DROP = object()
 
 
@@ -336,3 +435,38 @@ def test_malformed_problems_of_rewards(place: str, value: Any, message: str) -> 
     data = {**QUEUE, "problem": "deadline-rewards", "parameters": {}}
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         problem_from_dict(changed(place, value, data))
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        ("parameters.owners", "vu", "parameters: owners='vu' is not a list"),
+        ("parameters.owners", None, "parameters: owners=None is not a list"),
+        ("parameters.owners", ["v"], "Irmp: owners has 1 entries, there are 2 nodes"),
+        (
+            "parameters.owners",
+            ["v", "w"],
+            "Irmp: owner 'w' of node 'n1' is not a user of the instance",
+        ),
+        (
+            "parameters.owners",
+            ["v", []],
+            "Irmp: owner [] of node 'n1' is not a user of the instance",
+        ),
+        (
+            "parameters.owners",
+            ["v", "v"],
+            "user 'u': owns nodes of 0 GPUs and 0 PSs, but has a quota of 2 and 2",
+        ),
+        ("parameters.worker_bandwidth", 0, "Irmp: worker_bandwidth=0 is below 1"),
+        ("parameters.ps_bandwidth", 1.5, "Irmp: ps_bandwidth=1.5 is not an integer"),
+        ("parameters.horizon", 0, "Irmp: horizon=0 is below 1"),
+        ("parameters.clock", "paper", "Irmp: clock='paper' is not 'absolute' or 'release'"),
+        ("parameters.optional", 1, "Irmp: optional=1 is not True or False"),
+        ("parameters.quotas", [], "parameters: unknown field 'quotas'"),
+        ("instance.jobs", PROBLEM["instance"]["jobs"], "job 'a': user='' is not a user of"),
+    ],
+)
+def test_malformed_problems_of_revenue(place: str, value: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^(instance: )?{re.escape(message)}"):
+        problem_from_dict(changed(place, value, REVENUE))
