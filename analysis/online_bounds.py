@@ -1,7 +1,7 @@
 """Lower bounds of completion times that hold for every policy: online, clairvoyant, preemptive.
 
-A trace is replayed under some policy; divided by these bounds, what it attains is a competitive
-ratio against the best that anyone could have done who knew all jobs in advance. Every bound has a
+A trace is replayed under some policy; divided by these bounds, what it attains is a certified
+ratio to the best that anyone could have done who knew all jobs in advance. Every bound has a
 certificate that :func:`gangsched.verify_bound` replays in integers with other algorithms.
 
 ===========================  ==========================================  =====================

@@ -3,7 +3,7 @@
 Every policy gets the same jobs: what one of them can never run is rejected for all. Before the
 first run, bounds are computed that hold for every policy, also for one that knew all jobs in
 advance and could suspend and move them for free; so the ratio of what a policy attained to its
-bound is a competitive ratio on this instance. Only bounds that were verified are kept.
+bound is a certified ratio on this instance. Only bounds that were verified are kept.
 """
 
 from __future__ import annotations
