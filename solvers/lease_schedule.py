@@ -32,9 +32,9 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 #: the integer program has at most so many variables: jobs times leases
-REPAIRED = 30_000
+REPAIRED = 12_000
 #: and looks at so many nodes: an end that is the same on every machine
-NODES = 10
+NODES = 1
 
 
 @dataclass(frozen=True, slots=True)
