@@ -413,7 +413,9 @@ class Irmp:
 
     def values(self, job: int, horizon: int) -> Floats:
         """Return f_j of completions at times 1, ..., `horizon`."""
-        return np.array([self.value(job, end) for end in range(1, horizon + 1)])
+        value = self.jobs[job].utility.value
+        since = self.jobs[job].release if self.clock == "release" else 0
+        return np.array([value(max(end - since, 1)) for end in range(1, horizon + 1)])
 
     def rate(self, job: int, nodes: int, model: str = "") -> Fraction:
         """Return n_j on so many nodes, workers of type `model`; the decimal inputs, exactly."""
@@ -562,19 +564,19 @@ class Irmp:
 
     # -- declarative models ------------------------------------------------------------------------
 
-    def build(self, form: str = "columns", **options: Any) -> Model[Schedule]:
+    def build(self, form: str = "columns") -> Model[Schedule]:
         """Return the Pyomo model in one of `forms`, each described in `irmp_forms`.
 
         Raises
         ------
         ValueError
-            Where `form` is unknown, or the problem has no horizon.
+            Where `form` is unknown, or the problem has no horizon, or is too large.
         """
         from . import irmp_forms  # Pyomo takes a second to import and solvers do without it
 
         if form not in self.forms:
             raise ValueError(f"Irmp: form={form!r} is not one of {', '.join(self.forms)}")
-        return irmp_forms.build(self, form, **options)
+        return irmp_forms.build(self, form)
 
 
 def _remade(instance: Instance[ParameterServerJob], parameters: Mapping[str, Any]) -> Irmp:
