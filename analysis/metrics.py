@@ -675,7 +675,7 @@ def _check_instance(run: Run, instance: Deadlines) -> None:
 
 
 def weighted_miss(run: Run, instance: Deadlines, *, own: bool = False) -> float | None:
-    """Return the weighted deadline miss rate R^slo, Section IV-C: 1 less (15).
+    """Return the weighted miss rate R^slo, Section IV-C: 1 less (15).
 
     Parameters
     ----------
