@@ -165,8 +165,10 @@ def _can(outline: Ints, workers: int, kind: int, host: int, ps: int) -> bool:
     if workers > outline[3, kind]:
         return False
     if host < 0:
-        return workers <= outline[1, kind] and min(outline[2, kind], outline[4, kind]) >= 1
-    return workers <= outline[0, kind] and ps <= min(outline[2, host], outline[4, host])
+        fits = workers <= outline[1, kind] and min(outline[2, kind], outline[4, kind]) >= 1
+    else:
+        fits = workers <= outline[0, kind] and ps <= min(outline[2, host], outline[4, host])
+    return bool(fits)
 
 
 @inner
