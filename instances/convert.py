@@ -12,12 +12,21 @@ from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 import numpy as np
 
 from .generate import ITERATION_TIME, ITERATIONS, at_least, ring_job, short, stream
-from .model import Cluster, Instance, Job, RingJob, User
+from .model import Cluster, Instance, Job, ParameterServerJob, RingJob, User
+from .revenue import (
+    HOUR,
+    LARGE_SHARE,
+    Law,
+    Parameters,
+    bandwidths,
+    owned_cluster,
+    revenue_jobs,
+)
 
 if TYPE_CHECKING:
     from .traces import Trace
 
-__all__ = ["Conversion", "between", "to_instance", "to_rar_instance"]
+__all__ = ["Conversion", "between", "to_instance", "to_rar_instance", "to_revenue_instance"]
 
 EXTRA = (0.05, 0.10)  # range of the extra share, as in generate.rar_workload
 
@@ -119,14 +128,8 @@ def to_instance(
     >>> made.instance.jobs[0].release
     30
     """
-    start, end = _check_window(window)
-    inside = [
-        job
-        for job in trace.jobs
-        if (start is None or job.release >= start) and (end is None or job.release < end)
-    ]
-    if not inside and window != (None, None):
-        raise ValueError(f"trace {trace.name!r}: window={window} has none of its jobs")
+    start, end = window
+    inside = _inside(trace, window)
     able, rejected = _able(inside, cluster)
     count = len(able) if jobs is None else jobs
     at_least("jobs", count, 0)
@@ -201,6 +204,19 @@ def _date(name: str, text: str) -> datetime:
     if date.tzinfo is not None:
         raise ValueError(f"{name}={text!r} has a time zone, dates are on the clock of the trace")
     return date
+
+
+def _inside(trace: Trace, window: Window) -> list[Job]:
+    """Jobs of the trace that were submitted in the window."""
+    start, end = _check_window(window)
+    inside = [
+        job
+        for job in trace.jobs
+        if (start is None or job.release >= start) and (end is None or job.release < end)
+    ]
+    if not inside and window != (None, None):
+        raise ValueError(f"trace {trace.name!r}: window={window} has none of its jobs")
+    return inside
 
 
 def _check_window(window: Window) -> Window:
@@ -400,3 +416,108 @@ def _convert(job: Job, slots: float, rng: np.random.Generator) -> RingJob:
     share = float(rng.uniform(*EXTRA))
     made = ring_job(job.id, job.gpus, iterations, short(slots / iterations), share)
     return replace(made, user=job.user, weight=job.weight)
+
+
+def to_revenue_instance(
+    trace: Trace,
+    *,
+    window: Window = (None, None),
+    jobs: int | None = None,
+    servers: int = 100,
+    utility: Law = "linear",
+    chunks: Literal["requested", "drawn"] = "requested",
+    large: float = LARGE_SHARE,
+    ps: int = 1,
+    seed: int = 0,
+) -> tuple[Conversion[ParameterServerJob], Parameters]:
+    """Return submissions of a trace as a workload of workers and parameter servers.
+
+    Parameters
+    ----------
+    trace : Trace
+        Every job has a user, its virtual cluster.
+    window : (int or None, int or None)
+        Take the jobs with start <= release < end, as :func:`to_instance`.
+    jobs : int, optional
+        Take only the first so many of those in the window; by default all of them.
+    servers, large, ps
+        See :func:`gangsched.instances.revenue.owned_cluster`.
+    utility : {"linear", "convex"}
+    chunks : {"requested", "drawn"}
+        Whether D, the most workers that a job can use, is the number of GPUs that it requests, or
+        an integer of 20..50: Wang et al. (2023, section 5.1) say both.
+    seed : int
+
+    Returns
+    -------
+    tuple of Conversion and dict
+        Jobs keep id, user and order. Nothing is rejected: a job runs with fewer workers than it
+        could use. The dict holds the parameters of :class:`gangsched.formulations.Irmp` that go
+        with it.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a number is out of range, a window has no jobs, more jobs are wanted than there are, or a
+        job has no user.
+
+    Notes
+    -----
+    One slot is an hour. A job of the hour [h, h + 1) since the start of the window is released at
+    h + 1, when it is known. Users are those of the jobs, sorted by id; the run times of the trace
+    do not count. Servers, bandwidths and the rest of the jobs are drawn as
+    :func:`gangsched.instances.revenue.revenue_instance` draws them (streams 12, 13, 14).
+
+    Examples
+    --------
+    >>> from gangsched.instances.traces import ReadReport, Trace
+    >>> rows = [
+    ...     Job(id="row1", gpus=2, user="vc0"),
+    ...     Job(id="row2", gpus=8, user="vc1", release=7200),
+    ... ]
+    >>> trace = Trace(name="log", jobs=rows, report=ReadReport(read=2))
+    >>> made, parameters = to_revenue_instance(trace, servers=3)
+    >>> print(made)
+    log: 2 of the 2 jobs, released at 1 to 3 h
+    2 users of 3 servers; D as requested, the rest drawn (seed 0)
+    >>> [(job.gpus, job.release) for job in made.instance.jobs], parameters["owners"]
+    ([(2, 1), (8, 3)], ('vc0', 'vc1', 'vc1'))
+    """
+    if chunks not in ("requested", "drawn"):
+        raise ValueError(f"chunks={chunks!r} is not one of 'requested', 'drawn'")
+    inside = _inside(trace, window)
+    count = len(inside) if jobs is None else jobs
+    at_least("jobs", count, 1)
+    if count > len(inside):
+        raise ValueError(f"jobs={count} exceeds the {len(inside)} jobs of {trace.name!r}")
+    taken, start = inside[:count], window[0] or 0
+    owned = owned_cluster(servers, users=_owners(taken), large=large, ps=ps, seed=seed)
+    parameters = {**bandwidths(seed), "owners": owned.owners}
+    drawn = stream(seed, 14).random((count, 10))
+    made = tuple(
+        ParameterServerJob(
+            id=job.id,
+            user=job.user,
+            release=(job.release - start) // HOUR + 1,
+            **{**fields, **({"gpus": job.gpus} if chunks == "requested" else {})},
+        )
+        for job, fields in zip(
+            taken, revenue_jobs(drawn, parameters["worker_bandwidth"], utility), strict=True
+        )
+    )
+    users, first, last = len(owned.users), made[0].release, made[-1].release
+    text = f"{_window_text(window)}, released at {first:,} to {last:,} h"
+    notes = (
+        f"{trace.name}: {count:,} of the {len(inside):,} jobs{text}",
+        f"{users} users of {servers:,} servers; D as {chunks}, the rest drawn (seed {seed})",
+    )
+    name = f"{trace.name}-revenue-{utility}-{count}x{servers}x{users}-seed{seed}"
+    instance = Instance(owned.cluster, made, owned.users, slot=HOUR, name=name)
+    return Conversion(instance=instance, rejected=(), notes=notes), parameters
+
+
+def _owners(jobs: Sequence[Job]) -> list[str]:
+    for job in jobs:
+        if not job.user:
+            raise ValueError(f"job {job.id!r}: user='', every job needs a user that owns servers")
+    return sorted({job.user for job in jobs})

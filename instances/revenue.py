@@ -19,7 +19,16 @@ from numpy.typing import NDArray
 from .generate import at_least, invert, short, stream
 from .model import Cluster, Instance, Linear, Node, ParameterServerJob, Power, User
 
-__all__ = ["HOUR", "OwnedCluster", "owned_cluster", "revenue_instance", "revenue_jobs"]
+__all__ = [
+    "HOUR",
+    "Law",
+    "OwnedCluster",
+    "Parameters",
+    "bandwidths",
+    "owned_cluster",
+    "revenue_instance",
+    "revenue_jobs",
+]
 
 Floats = NDArray[np.float64]
 Law = Literal["linear", "convex"]
@@ -212,10 +221,10 @@ def revenue_instance(
     at_least("jobs", jobs, 0)
     at_least("span", span, 1)
     made = owned_cluster(servers, users=users, large=large, ps=ps, seed=seed)
-    bandwidths = _bandwidths(seed)
+    parameters = {**bandwidths(seed), "owners": made.owners}
     drawn = stream(seed, 14).random((jobs, 10))
     owner = invert([user.weight for user in made.users], drawn[:, 1]).tolist()
-    rows = revenue_jobs(drawn, bandwidths["worker_bandwidth"], utility)
+    rows = revenue_jobs(drawn, parameters["worker_bandwidth"], utility)
     named = tuple(
         ParameterServerJob(id=f"j{i}", user=made.users[u].id, release=release, **fields)
         for i, (u, release, fields) in enumerate(
@@ -223,11 +232,15 @@ def revenue_instance(
         )
     )
     name = f"revenue-{utility}-{jobs}x{servers}x{users}-seed{seed}"
-    instance = Instance(made.cluster, named, made.users, slot=HOUR, name=name)
-    return instance, {**bandwidths, "owners": made.owners}
+    return Instance(made.cluster, named, made.users, slot=HOUR, name=name), parameters
 
 
-def _bandwidths(seed: int) -> Parameters:
+def bandwidths(seed: int) -> Parameters:
+    """Return both bandwidths of an instance, in Mbps.
+
+    >>> bandwidths(0)
+    {'worker_bandwidth': 2998, 'ps_bandwidth': 6851}
+    """
     one, two = stream(seed, 13).random((2, 1))
     (worker,), (ps,) = _whole(one, WORKER_BANDWIDTH), _whole(two, PS_BANDWIDTH)
     return {"worker_bandwidth": worker, "ps_bandwidth": ps}
