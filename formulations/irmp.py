@@ -102,8 +102,6 @@ Floats = NDArray[np.float64]
 CLOCKS = ("absolute", "release")
 #: no release and no duration in slots exceeds it
 LATEST = 2**40
-#: no utility up to 2 LATEST is larger, nor smaller than its negative: sums and costs stay finite
-LARGEST = 1e100
 #: how much less than alone a user may earn, relative to it
 TOLERANCE = 1e-9
 
@@ -288,13 +286,6 @@ class Irmp:
                     f"{owner}: {job.batches} mini-batches take one worker more than {LATEST} "
                     "slots; use longer slots"
                 )
-            for time in (1, 2 * LATEST):
-                worth = job.utility.value(time)
-                if not abs(worth) <= LARGEST:
-                    raise ValueError(
-                        f"{owner}: utility {worth:g} of a completion after {time} slots is beyond "
-                        f"{LARGEST:g}"
-                    )
 
     def _alone(self) -> Mapping[str, float]:
         if not isinstance(self.alone, Mapping):
