@@ -10,9 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gangsched.formulations.irmp import Irmp
 from gangsched.instances import Cluster, Job, Node, ReadReport, RingJob, Trace, User
-from gangsched.instances.convert import between, to_instance, to_rar_instance
+from gangsched.instances.convert import (
+    between,
+    to_instance,
+    to_rar_instance,
+    to_revenue_instance,
+)
 from gangsched.instances.generate import offered_load
+from gangsched.instances.revenue import revenue_instance
 from gangsched.instances.traces import read_philly_csv
 
 CLUSTER = Cluster.of_sizes([4, 4])
@@ -270,3 +277,109 @@ def test_the_densest_fortnight_of_philly(traces: Path) -> None:
     assert sum(weights.values()) == sum(job.gpus for job in made.instance.jobs)
     assert len(weights) == len({job.user for job in made.instance.jobs})
     assert 0.1 < offered_load(made.instance) < 10
+
+
+# --- revenue -------------------------------------------------------------------------------------
+
+
+def hours(*pairs: tuple[int, str]) -> Trace:
+    """Jobs of 1, 2, ... GPUs, submitted at these seconds by these users."""
+    return trace(
+        *(Job(id=f"r{i}", gpus=i + 1, release=at, user=u) for i, (at, u) in enumerate(pairs))
+    )
+
+
+HOURS = hours((0, "vc9"), (3599, "vc9"), (3600, "vc1"), (7201, "vc5"), (86_400, "vc1"))
+
+
+def test_submissions_are_released_when_their_hour_ends() -> None:
+    made, parameters = to_revenue_instance(HOURS, servers=5)
+    jobs = made.instance.jobs
+    assert [(job.id, job.user, job.release) for job in jobs] == [
+        ("r0", "vc9", 1), ("r1", "vc9", 1), ("r2", "vc1", 2), ("r3", "vc5", 3), ("r4", "vc1", 25),
+    ]  # fmt: skip
+    assert [job.gpus for job in jobs] == [1, 2, 3, 4, 5]
+    assert [user.id for user in made.instance.users] == ["vc1", "vc5", "vc9"]
+    assert set(parameters["owners"]) == {"vc1", "vc5", "vc9"}
+    assert (made.instance.slot, made.rejected) == (3600, ())
+    assert made.notes == (
+        "log: 5 of the 5 jobs, released at 1 to 25 h",
+        "3 users of 5 servers; D as requested, the rest drawn (seed 0)",
+    )
+    assert made.instance.name == "log-revenue-linear-5x5x3-seed0"
+    problem = Irmp(made.instance, **parameters)
+    assert problem.owners == parameters["owners"]
+    assert problem.quotas[:, 0].sum(axis=0).tolist() == [made.instance.cluster.gpus, 5]
+
+
+@pytest.mark.parametrize(
+    ("window", "jobs", "expected"),
+    [
+        ((3599, None), None, [("r1", 1), ("r2", 1), ("r3", 2), ("r4", 24)]),
+        ((-3600, 3600), None, [("r0", 2), ("r1", 2)]),
+        ((3000, 86_400), 2, [("r1", 1), ("r2", 1)]),
+        ((None, None), 1, [("r0", 1)]),
+    ],
+)
+def test_hours_count_from_the_window(
+    window: Any, jobs: int | None, expected: list[tuple[str, int]]
+) -> None:
+    made, _ = to_revenue_instance(HOURS, window=window, jobs=jobs, servers=4)
+    assert [(job.id, job.release) for job in made.instance.jobs] == expected
+    assert {user.id for user in made.instance.users} == {job.user for job in made.instance.jobs}
+
+
+@pytest.mark.parametrize("utility", ["linear", "convex"])
+def test_what_a_trace_does_not_tell_is_drawn_as_in_the_synthetic_workload(utility: Any) -> None:
+    made, parameters = to_revenue_instance(
+        HOURS, servers=9, utility=utility, chunks="drawn", large=0.8, ps=2, seed=3
+    )
+    drawn, same = revenue_instance(5, servers=9, users=3, utility=utility, large=0.8, ps=2, seed=3)
+    assert made.instance.cluster == drawn.cluster
+    for name in ("gpus", "epochs", "minibatches", "rates", "utility"):
+        one, other = ([getattr(job, name) for job in of.jobs] for of in (made.instance, drawn))
+        assert one == other
+    names = {"u0": "vc1", "u1": "vc5", "u2": "vc9"}
+    assert parameters == {**same, "owners": tuple(names[id] for id in same["owners"])}
+    requested, _ = to_revenue_instance(HOURS, servers=9, utility=utility, seed=3)
+    assert [job.rates for job in requested.instance.jobs] == [job.rates for job in drawn.jobs]
+
+
+WRONG_REVENUE: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
+    "too many": ({"jobs": 6}, ValueError, "jobs=6 exceeds the 5 jobs of 'log'"),
+    "none": ({"jobs": 0}, ValueError, "jobs=0 is below 1"),
+    "type": ({"jobs": 2.5}, TypeError, "jobs=2.5 is not an integer"),
+    "window": ({"window": (9**9, None)}, ValueError, "window=.* has none of its jobs"),
+    "backwards": ({"window": (9, 9)}, ValueError, r"window=\(9, 9\) ends before it starts"),
+    "servers": ({"servers": 2}, ValueError, "servers=2 are fewer than the 3 users, each owns one"),
+    "utility": ({"utility": "x"}, ValueError, "utility='x' is not one of 'linear', 'convex'"),
+    "chunks": ({"chunks": "x"}, ValueError, "chunks='x' is not one of 'requested', 'drawn'"),
+    "large": ({"large": 2}, ValueError, r"large=2 is not a share within \[0, 1\]"),
+    "ps": ({"ps": 0}, ValueError, "ps=0 is below 1"),
+    "seed": ({"seed": -1}, ValueError, "seed=-1 is below 0"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_REVENUE)
+def test_wrong_parameters_of_a_revenue_instance_are_refused(case: str) -> None:
+    change, error, message = WRONG_REVENUE[case]
+    with pytest.raises(error, match=message):
+        to_revenue_instance(HOURS, **change)
+
+
+def test_a_trace_without_jobs_or_users_makes_no_revenue() -> None:
+    with pytest.raises(ValueError, match="jobs=0 is below 1"):
+        to_revenue_instance(trace())
+    with pytest.raises(ValueError, match="job 'b': user='', every job needs a user that owns ser"):
+        to_revenue_instance(trace(Job(id="a", gpus=1, user="u"), Job(id="b", gpus=1)))
+
+
+def test_a_day_of_philly_makes_a_revenue_instance(traces: Path) -> None:
+    log = read_philly_csv(traces / "philly" / "philly.csv.gz")
+    window = between(log, "2017-10-09", "2017-10-10")
+    made, parameters = to_revenue_instance(log, window=window, jobs=100)
+    jobs = made.instance.jobs
+    assert len(jobs) == 100
+    assert 1 <= jobs[0].release <= jobs[-1].release <= 24
+    assert {user.id for user in made.instance.users} == {job.user for job in jobs}
+    assert Irmp(made.instance, **parameters).owners == parameters["owners"]
