@@ -32,7 +32,7 @@ Deviations from the paper
   ((1 + scale Theta)^(h/C) - 1) / scale, so that those of a full cluster do not depend on it.
 - W20: lambda of Lemma 1 needs all jobs, those of the future too, and is hundreds at the paper's
   scale: it is reported, and a run takes an integer, by default 1.
-- W22: F and f_min of Lemma 1 are taken at each job's shortest run.
+- W22: F and f_min of Lemma 1 are taken at each job's shortest run, of jobs that can earn.
 - W23: batch 1 has the jobs released at 0, too. The intervals end when no job is left that could
   ever be accepted, at the latest after `cap` of them; jobs that are left earn nothing.
 - W25: a job is accepted for its ideal utility, and can be worth less than nothing at its true
@@ -233,8 +233,9 @@ def lemma_1(problem: Irmp, jobs: Iterable[int], theta: Floats) -> int | None:
     Notes
     -----
     floor((log F - log f_min) / (log sigma - log(sigma - 1))) + 1, sigma = 2 (log2 theta_w + log2
-    theta_p) of Lemma 3, with F and f_min the sum and the least of f_j(d_j), d_j the shortest run.
-    There is none where f_min <= 0 or sigma <= 1. Neither lemma holds as stated.
+    theta_p) of Lemma 3; F and f_min are the sum and the least of f_j(d_j), d_j the shortest run, of
+    the jobs where it is positive. It has no value where there are none, or sigma <= 1. Neither
+    lemma holds as stated.
 
     Examples
     --------
@@ -246,12 +247,13 @@ def lemma_1(problem: Irmp, jobs: Iterable[int], theta: Floats) -> int | None:
     11
     """
     values = [
-        problem.jobs[job].utility.value(int(slots.min()))
+        value
         for job in jobs
         if (slots := run_options(problem, job).slots).size
+        and (value := problem.jobs[job].utility.value(int(slots.min()))) > 0
     ]
     sigma = 2 * float(np.log2(theta).max(axis=0).sum())
-    if not values or min(values) <= 0 or sigma <= 1:
+    if not values or sigma <= 1:
         return None
     ratio = math.log(math.fsum(values)) - math.log(min(values))
     return math.floor(ratio / -math.log1p(-1 / sigma)) + 1
@@ -638,8 +640,8 @@ def astraea(
         The objective is the true revenue. ``info``: ideal revenue (never to be mixed with it),
         lambda, that of Lemma 1 (None where it has no value), theta, payments of the jobs of stage 2
         and incomes of users, jobs that are left, intervals, parameters. Status UNKNOWN where jobs
-        are left that the problem does not let out. Refuted if ``params.literal`` and the schedule
-        breaks the problem.
+        are left that the problem does not let out, or users earn less than its ``alone``. Refuted
+        if ``params.literal`` and the schedule breaks the problem.
 
     Raises
     ------
@@ -712,10 +714,10 @@ def _result(
     info: dict[str, Any],
     started: float,
 ) -> Result[Schedule]:
-    complete = problem.optional or not outcome.left
+    demanding = not problem.optional or problem.alone  # which the algorithm knows nothing of
     return Result.of(
         problem,
-        schedule if complete else None,
+        None if demanding and problem.violations(schedule) else schedule,
         solver=solver,
         stop=outcome.stop,
         runtime=time.perf_counter() - started,
@@ -784,7 +786,7 @@ def batch_sche(
         if not jobs or not nodes:
             left += jobs
             continue
-        own = _alone(problem, jobs, nodes)
+        own = _own_problem(problem, jobs, nodes)
         mine = thetas(own, range(len(jobs)), params.theta, params.scale)
         theta[name] = mine.tolist()
         part = _algorithm_1(own, mine, params, _deadline(started, time_limit), share=False)
@@ -799,11 +801,11 @@ def batch_sche(
     return _result(problem, "batch-sche", schedule, outcome, info, started)
 
 
-def _alone(problem: Irmp, jobs: Sequence[int], nodes: Sequence[int]) -> Irmp:
+def _own_problem(problem: Irmp, jobs: Sequence[int], nodes: Sequence[int]) -> Irmp:
     """One user's jobs on its own nodes."""
     cluster = Cluster([problem.instance.cluster.nodes[node] for node in nodes])
     instance = Instance(cluster, [problem.jobs[job] for job in jobs], slot=problem.instance.slot)
-    return Irmp(instance, **(problem.parameters() | {"owners": (), "optional": True}))
+    return Irmp(instance, **(problem.parameters() | {"owners": (), "optional": True, "alone": {}}))
 
 
 def _moved(accepted: Accepted, jobs: Sequence[int], nodes: Sequence[int]) -> Accepted:

@@ -349,7 +349,10 @@ def best_response(
             f"{worth.shape[0]} values"
         )
     sums = np.zeros((facts.types, 2, slots + 1))
-    np.cumsum(prices, axis=2, out=sums[:, :, 1:])
+    with np.errstate(over="ignore"):
+        np.cumsum(prices, axis=2, out=sums[:, :, 1:])
+    if not np.isfinite(sums[:, :, -1]).all():
+        raise ValueError("best_response: prices add up to more than a float can hold")
     rooms = None if room is None else _per_type(facts, room, slots, "room", np.int64)
     if machine and not literal:
         return _compiled(facts, job, free, sums, worth, begin, end, rooms)
@@ -369,7 +372,7 @@ def _per_type(facts: _Facts, given: ArrayLike, slots: int, name: str, dtype: Any
         array = array[None]
     if array.shape != (facts.types, 2, slots):
         raise ValueError(
-            f"best_response: {name} has shape {array.shape}, not {(facts.types, 2, slots)}"
+            f"best_response: {name} has shape {np.shape(given)}, not {(facts.types, 2, slots)}"
         )
     return array
 
