@@ -722,13 +722,15 @@ def _literal_segment(m: Any, j: int) -> Segment:
 
 def _write_literal(m: Any, problem: Irmp, schedule: Schedule) -> None:
     """What a schedule says of every slot up to the horizon; no end where that is later."""
-    counts: dict[Any, dict[Any, int]] = {v: defaultdict(int) for v in ("y", "z", "start", "end")}
-    flags: dict[Any, dict[Any, int]] = {v: {} for v in ("job", "run", "host", "used", "zeta")}
+    counts: dict[Any, dict[Any, int]] = {
+        v: defaultdict(int) for v in ("y", "z", "job", "start", "end")
+    }
+    flags: dict[Any, dict[Any, int]] = {v: {} for v in ("run", "host", "used", "zeta")}
     rates: dict[Any, int] = {}
     types: dict[Any, int] = {}
     for row in schedule:
         j, ps = row.job, {s: count for s, count in (row.ps or {}).items() if count}
-        flags["job"][j] = 1
+        counts["job"][j] += 1
         counts["start"][j, row.start] += 1
         counts["end"][j, row.end - 1] += 1
         for t in range(row.start, row.end):
@@ -746,7 +748,7 @@ def _write_literal(m: Any, problem: Irmp, schedule: Schedule) -> None:
                 chosen[(j, model, flags["zeta"][j]) if chosen is rates else (j, model)] = 1
     for variable, values in (
         (m.y_workers, counts["y"]), (m.z_ps, counts["z"]), (m.zeta, flags["zeta"]),
-        (m.x_job, flags["job"]), (m.x_start, counts["start"]), (m.x_end, counts["end"]),
+        (m.x_job, counts["job"]), (m.x_start, counts["start"]), (m.x_end, counts["end"]),
         (m.z_run, flags["run"]), (m.z_host, flags["host"]), (m.z_used, flags["used"]),
         (m.v_rate, rates), (m.v_ps_type, types),
     ):  # fmt: skip
