@@ -60,6 +60,13 @@ def _integer(record: object, owner: str, name: str, *, at_least: int) -> None:
         raise ValueError(f"{owner}: {name}={value} is below {at_least}")
 
 
+def _is_finite(value: Any) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer that no float holds
+        return False
+
+
 def check_real(owner: str, name: str, value: Any, *, positive: bool = False) -> float:
     """Return `value` as a float; refuse what is no finite number, or is negative (or zero).
 
@@ -70,7 +77,7 @@ def check_real(owner: str, name: str, value: Any, *, positive: bool = False) -> 
         isinstance(value, bool) or not isinstance(value, numbers.Real)
     ):
         raise TypeError(f"{owner}: {name}={value!r} is not a number")
-    if not math.isfinite(value):
+    if not _is_finite(value):
         raise ValueError(f"{owner}: {name}={value} is not finite")
     if value < 0 or (positive and value == 0):
         raise ValueError(f"{owner}: {name}={value} is not {'positive' if positive else '>= 0'}")
@@ -540,7 +547,7 @@ def _scaled(gpus: int, scaling: float) -> float:
 def _finite(owner: str, name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{owner}: {name}={value!r} is not a number")
-    if not math.isfinite(value):
+    if not _is_finite(value):
         raise ValueError(f"{owner}: {name}={value} is not finite")
     return float(value)
 

@@ -66,6 +66,8 @@ UTILITIES = {
     "slope text": (Linear, ("-1", 9), TypeError, "utility: slope='-1' is not a number"),
     "slope size": (Linear, (-1e81, 9), ValueError, "utility: slope=-1e+81 is beyond 1e+80"),
     "constant inf": (Linear, (0, math.inf), ValueError, "utility: constant=inf is not finite"),
+    "constant digits": (Linear, (0, 10**400), ValueError, "0 is not finite"),
+    "scale digits": (Power, (10**400, 1), ValueError, "0 is not finite"),
     "constant flag": (Linear, (0, True), TypeError, "utility: constant=True is not a number"),
     "constant size": (Linear, (0, 2e80), ValueError, "utility: constant=2e+80 is beyond 1e+80"),
     "scale zero": (Power, (0, 1), ValueError, "utility: scale=0 is not positive"),
