@@ -1,0 +1,238 @@
+"""Wang et al. 2023, the worked example of Section 4: step by step, and what it gets wrong.
+
+Two users own two servers each of four, of two workers and one parameter server. All jobs arrive in
+slot 3; lambda = 2, theta = 16. Interval 2 is the time (8, 16], in two rounds.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gangsched.formulations.irmp import Irmp
+from gangsched.instances import (
+    Cluster,
+    Instance,
+    Linear,
+    Node,
+    ParameterServerJob,
+    Schedule,
+    Segment,
+    User,
+)
+from gangsched.solvers.irmp import (
+    AstraeaParams,
+    Round,
+    a_max_irev,
+    a_round,
+    accounts,
+    astraea,
+    lemma_1,
+    prices_at,
+    round_of,
+    thetas,
+)
+from gangsched.solvers.irmp_response import (
+    _Call,
+    _min_cost_c,
+    _min_cost_d,
+    facts_of,
+    run_options,
+)
+from gangsched.solvers.result import Refuted, Result
+
+CHUNKS = {"11": 2, "12": 3, "21": 2, "22": 30}
+THETA = np.array([[16.0, 16.0]])
+PARAMS = AstraeaParams(lam=2, theta=16.0, order="index")
+
+
+def example(*ids: str) -> Irmp:
+    """The jobs u<i>j<k>, in this order."""
+    jobs = [
+        ParameterServerJob(
+            id=name,
+            user="u" + name[0],
+            gpus=CHUNKS[name],
+            release=3,
+            epochs=2,
+            minibatches=1,
+            rates=(1, 0.5),
+            utility=Linear(-2, 100),
+        )
+        for name in ids
+    ]
+    users = [User("u1", gpus=4, ps=2), User("u2", gpus=4, ps=2)]
+    cluster = Cluster([Node(f"s{i}", 2, ps=1) for i in (1, 2, 3, 4)])
+    return Irmp(Instance(cluster, jobs, users), clock="release")
+
+
+def solved(problem: Irmp, params: AstraeaParams = PARAMS) -> Result[Schedule]:
+    result = astraea(problem, params=params)
+    assert isinstance(result, Result)
+    return result
+
+
+def runs(problem: Irmp, schedule: Schedule | None) -> dict[str, tuple[int, int]]:
+    assert schedule is not None
+    return {problem.jobs[row.job].id: (row.start, row.end) for row in schedule}
+
+
+# --- what is right -------------------------------------------------------------------------------
+
+
+def test_all_jobs_are_of_the_second_batch_and_its_rounds_begin_at_8_and_12() -> None:
+    problem = example("11", "12")
+    assert a_round(problem, [0, 1], 2, PARAMS)[0].run.start == 8
+    assert [round_of(t, 2) for t in (8, 11, 12, 15)] == [(2, 8), (2, 8), (2, 12), (2, 12)]
+
+
+def test_the_durations() -> None:
+    """Section 4.4: 8 slots for one spread worker of j11, 4 for two, 2 on one server."""
+    options = run_options(example("11"), 0)
+    found = zip(options.workers, options.host < 0, options.slots, strict=True)
+    assert {(int(w), bool(one)): int(d) for w, one, d in found} == {
+        (1, True): 4, (1, False): 8, (2, True): 2, (2, False): 4,
+    }  # fmt: skip
+
+
+def test_the_first_job_is_worth_96() -> None:
+    problem = example("11")
+    cluster = Round(problem, 8, 4, THETA, PARAMS)
+    (run,) = a_max_irev(cluster, [0], shared=False)
+    assert (run.start, run.end, run.nodes, run.ps) == (0, 2, {0: 2}, {0: 1})
+    assert (run.value, run.cost, run.utility) == (96, 0, 96)
+    # eta(2) = 16^(2/8) - 1 and eta(1) = 16^(1/4) - 1 in (8, 10]
+    assert cluster.prices[0].tolist() == [[1, 1, 0, 0], [1, 1, 0, 0]]
+    assert cluster.held[0].tolist() == [[2, 2, 0, 0], [1, 1, 0, 0]]
+    assert prices_at(16, [2], 8) == prices_at(16, [1], 4) == 1
+
+
+def test_the_second_users_job_waits_for_slots_without_a_price() -> None:
+    """(10, 12] at 92 rather than (8, 10] at 96 - 2 * 3."""
+    cluster = Round(example("11", "21"), 8, 4, THETA, PARAMS)
+    first, second = a_max_irev(cluster, [0, 1], shared=False)
+    assert (first.start, first.end) == (0, 2)
+    assert (second.start, second.end, second.cost, second.utility) == (2, 4, 0, 92)
+    assert cluster.prices[0].tolist() == [[1] * 4, [1] * 4]
+
+
+def test_two_spread_workers_of_the_second_job_cost_12_and_gain_80() -> None:
+    """MINCOSTD after a spread run of j11 in all of (8, 12], at prices of 1.
+
+    MINCOSTC has one worker of j21 on one server for the same 4 slots at a cost of 8, and two at 6.
+    """
+    problem = example("21")
+    free = np.full((2, 4, 4), 2)
+    free[0, :2] = free[1] = 1
+    free[1, 0] = 0
+    sums = np.arange(5.0) * np.ones((1, 2, 1))
+    call = _Call(facts_of(problem), 0, free, sums, None, 4, False)
+    spread = _min_cost_d(call, 0, 2, 0, 0)
+    assert spread is not None
+    assert (spread.stop, spread.cost) == (4, 4 * 2 * 1 + 4 * 1)
+    assert problem.jobs[0].utility.value(4) - spread.cost == 80
+    central = [_min_cost_c(call, 0, workers, 0) for workers in (1, 2)]
+    assert [(run.stop, run.cost) for run in central if run] == [(4, 8), (2, 6)]
+
+
+# --- what is not ---------------------------------------------------------------------------------
+
+
+def papers_schedule() -> Schedule:
+    """Jobs 11, 21, 12 as Section 4.2 says."""
+    return Schedule.of(
+        [
+            Segment(0, 8, 10, {0: 2}, ps={0: 1}),
+            Segment(1, 10, 12, {1: 2}, ps={1: 1}),
+            Segment(2, 8, 12, {2: 2, 3: 1}, ps={2: 1}),
+        ]
+    )
+
+
+def test_the_second_user_gains_8_of_16_and_not_6() -> None:
+    """W3: Section 4.3 is right, Section 4.2 is not. The first user gets the other 8 of its 16."""
+    problem = example("11", "21", "12")
+    assert problem.violations(papers_schedule()) == []
+    money = accounts(problem, papers_schedule(), PARAMS)
+    assert money.stage.tolist() == [1, 1, 2]
+    assert money.payment.tolist() == [0, 0, pytest.approx(4 * 3 * 1 + 4 * 1 * 1)]
+    assert money.income[1, 2] == pytest.approx(4 + 4 / 3 + 2 + 2 / 3)
+    assert money.income[:, 2].tolist() == pytest.approx([8, 8])
+
+
+def test_nothing_is_shared_and_nobody_pays() -> None:
+    """W4: j12 fits into what its user has left, on one server for 3 slots, and gains 85, not 76."""
+    problem = example("11", "21", "12", "22")
+    cluster = Round(problem, 8, 4, THETA, PARAMS)
+    *_, third = a_max_irev(cluster, [0, 1, 2], shared=False)
+    assert (third.job, third.start, third.end, third.nodes) == (2, 0, 3, {1: 2})
+    assert third.utility == pytest.approx(94 - 3 * 2 * 1 - 3 * 1)
+    assert third.utility > 92 - 16 + 8
+    result = solved(problem)
+    assert result.info["payments"] == {}
+    assert result.info["incomes"] == {"u1": 0, "u2": 0}
+
+
+@pytest.mark.parametrize(
+    ("order", "ends", "revenue", "ideal"),
+    [
+        ("11 21 12 22", (10, 12, 11, 94), 86 + 82 + 84 - 82, 96 + 92 + 94 + 40),
+        ("11 12 21 22", (10, 12, 12, 94), 86 + 82 + 82 - 82, 96 + 92 + 92 + 40),
+    ],
+)
+def test_the_repaired_run(order: str, ends: tuple[int, ...], revenue: float, ideal: float) -> None:
+    """The last job starts at 64 and is complete at 94: its ideal utility is 40, the true one -82.
+
+    In the second order, users first, j12 takes (9, 12] and j21 (10, 12].
+    """
+    ids = order.split()
+    problem = example(*ids)
+    result = solved(problem)
+    assert [end for _, end in runs(problem, result.solution).values()] == list(ends)
+    assert runs(problem, result.solution)["22"] == (64, 94)
+    assert result.objective == revenue
+    assert result.info["ideal"] == ideal
+    assert (
+        solved(example("11", "12", "21", "22"), AstraeaParams(lam=2, theta=16.0)).objective == 168
+    )
+
+
+def test_without_runs_below_zero_the_last_job_is_left() -> None:
+    """W25."""
+    params = AstraeaParams(lam=2, theta=16.0, order="index", reject_negative=True)
+    result = solved(example("11", "21", "12", "22"), params)
+    assert result.objective == 86 + 82 + 84
+    assert result.info["left"] == ["22"]
+
+
+@pytest.mark.parametrize(("ids", "lam"), [(("11", "12", "21", "22"), 33), (("11", "12", "21"), 18)])
+def test_lambda_of_lemma_1_lets_no_job_earn_anything(ids: tuple[str, ...], lam: int) -> None:
+    """W20: with sigma = 16, F = 326 (286), f_min = 40 (94), rounds begin at 4 lambda: too late."""
+    problem = example(*ids)
+    theta = thetas(problem, range(len(ids)), 16.0)
+    assert lemma_1(problem, range(len(ids)), theta) == lam
+    result = solved(problem, AstraeaParams(lam=lam, theta=16.0))
+    assert result.info["lemma1"] == lam
+    starts = runs(problem, result.solution)
+    assert min(start for start, _ in starts.values()) == 4 * lam
+    assert all(problem.value(j, end) < 0 for j, (_, end) in enumerate(starts.values()))
+
+
+def test_as_printed_the_last_job_runs_with_one_parameter_server() -> None:
+    """W8: in interval 4 on 8 workers, of which 6 are away from the PS that serves one of them."""
+    problem = example("11", "21", "12", "22")
+    printed = astraea(problem, params=AstraeaParams(lam=2, theta=16.0, literal=True))
+    assert isinstance(printed, Refuted)
+    assert printed.violations == (
+        "bandwidth (3i): job '22' has 6 workers of bandwidth 1 away from 1 PSs of 1 on node 's1'",
+    )
+    assert printed.solution is not None
+    last = list(printed.solution)[-1]
+    assert (last.start, last.end, dict(last.gpus)) == (32, 47, {0: 2, 1: 2, 2: 2, 3: 2})
+
+
+def test_a_job_waits_for_a_round_as_long_as_it_is() -> None:
+    """W24: j22 needs 30 slots on the empty cluster; rounds of 4, 8 and 16 slots come first."""
+    problem = example("22")
+    assert run_options(problem, 0).slots.min() == 30
+    assert runs(problem, solved(problem).solution) == {"22": (64, 94)}
