@@ -60,11 +60,13 @@ def _integer(record: object, owner: str, name: str, *, at_least: int) -> None:
         raise ValueError(f"{owner}: {name}={value} is below {at_least}")
 
 
-def _is_finite(value: Any) -> bool:
+def _check_finite(owner: str, name: str, value: Any) -> None:
     try:
-        return math.isfinite(value)
-    except OverflowError:  # an integer that no float holds
-        return False
+        finite = math.isfinite(value)
+    except OverflowError:
+        raise ValueError(f"{owner}: {name} is an integer too large for a float") from None
+    if not finite:
+        raise ValueError(f"{owner}: {name}={value} is not finite")
 
 
 def check_real(owner: str, name: str, value: Any, *, positive: bool = False) -> float:
@@ -77,8 +79,7 @@ def check_real(owner: str, name: str, value: Any, *, positive: bool = False) -> 
         isinstance(value, bool) or not isinstance(value, numbers.Real)
     ):
         raise TypeError(f"{owner}: {name}={value!r} is not a number")
-    if not _is_finite(value):
-        raise ValueError(f"{owner}: {name}={value} is not finite")
+    _check_finite(owner, name, value)
     if value < 0 or (positive and value == 0):
         raise ValueError(f"{owner}: {name}={value} is not {'positive' if positive else '>= 0'}")
     return float(value)
@@ -547,8 +548,7 @@ def _scaled(gpus: int, scaling: float) -> float:
 def _finite(owner: str, name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{owner}: {name}={value!r} is not a number")
-    if not _is_finite(value):
-        raise ValueError(f"{owner}: {name}={value} is not finite")
+    _check_finite(owner, name, value)
     return float(value)
 
 

@@ -391,7 +391,11 @@ MALFORMED = {
     ),
     "job work": ("instance", put("jobs", 0, "work", value="60"), "work='60' is not an integer"),
     "job weight": ("instance", put("jobs", 0, "weight", value=0), "weight=0 is not positive"),
-    "job weight huge": ("instance", put("jobs", 0, "weight", value=10**400), "jobs[0]: int too"),
+    "job weight huge": (
+        "instance",
+        put("jobs", 0, "weight", value=10**400),
+        "jobs[0]: job 'a': weight is an integer too large for a float",
+    ),
     "job speeds": ("instance", put("jobs", 1, "speeds", value=[2]), "speeds=[2] is not a mapping"),
     "job twice": ("instance", put("jobs", 1, "id", value="a"), "job id 'a' occurs 2 times"),
     "job user": (
