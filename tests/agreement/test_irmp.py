@@ -116,6 +116,32 @@ def test_half_jobs_pay_for_prices() -> None:
     assert solve_exact(problem, form="dual").bound.value == pytest.approx(15)  # type: ignore[union-attr]
 
 
+def linear_optimum(problem: Irmp, form: str) -> float:
+    """The model's optimum with binaries between 0 and 1."""
+    native = problem.build(form).native
+    pyo.TransformationFactory("core.relax_integer_vars").apply_to(native)
+    pyo.SolverFactory("highs").solve(native)
+    return float(pyo.value(native.objective))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_dual_is_the_linear_relaxation(seed: int) -> None:
+    """(6) and (5) without (5d) have one optimum; and with equal servers, so have their classes."""
+    problem = tiny(seed)
+    dual = solve_exact(problem, form="dual").bound
+    assert dual is not None
+    assert linear_optimum(problem, "columns") == pytest.approx(dual.value)
+    first = problem.instance.cluster.nodes[0]
+    nodes = [replace(first, id=f"s{i}") for i in range(3)]
+    equal = Irmp(Instance(Cluster(nodes), problem.jobs, users=problem.instance.users), horizon=5,
+                 owners=[problem.users[0]] * 3, ps_bandwidth=2)  # fmt: skip
+    dual = solve_exact(equal, form="dual").bound
+    assert dual is not None
+    assert linear_optimum(equal, "aggregated") == pytest.approx(dual.value, abs=1e-6)
+    small, large = (len(equal.build(form).native.x_run) for form in ("aggregated", "columns"))
+    assert small < large or large == 0
+
+
 @pytest.mark.parametrize("form", EXACT)
 @pytest.mark.parametrize("seed", range(12))
 def test_jobs_that_must_run_may_cost(form: str, seed: int) -> None:
@@ -168,6 +194,16 @@ def test_nobody_earns_less_than_alone(
     assert result.status.value == ("infeasible" if optimum is None else "optimal")
     for bound in BOUNDS if optimum is not None else ():
         assert solve_exact(problem, form=bound).bound.value >= optimum - 1e-6  # type: ignore[union-attr]
+
+
+def test_the_sharing_incentive_has_a_price() -> None:
+    """u2's job is worth 5 in slot 1 only, so that u1's 9 become 2."""
+    for alone, revenue in (({}, 10.0), ({"u2": 3}, 8.5), ({"u2": 5}, 7.0)):
+        problem = two_users(alone=alone)
+        dual = solve_exact(problem, form="dual").bound
+        assert dual is not None
+        assert dual.value == pytest.approx(revenue)
+        assert linear_optimum(problem, "columns") == pytest.approx(revenue)
 
 
 def test_a_user_without_jobs_earns_nothing() -> None:
@@ -360,7 +396,11 @@ def test_columns_by_brute_force(seed: int) -> None:
     }
     found = irmp_forms.columns(problem, irmp_forms.each_node(problem), horizon)
     assert len(found) == len(set(found))
-    assert set(map(tuple, found)) >= listed  # a slow spread run beside a fast central one
+    assert set(map(tuple, found)) >= listed
+    for column in found:  # a spread run is one, though a central one may be faster
+        slots = column.end - column.start
+        shape = revenue_optimum.Shape(column.workers, column.ps, slots)
+        assert shape in set(revenue_optimum.shapes(problem, column.job))
 
 
 @pytest.mark.parametrize("form", BOUNDS)
