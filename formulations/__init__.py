@@ -3,6 +3,9 @@
 from .completion_time import CompletionTime as CompletionTime
 from .deadline_rewards import DeadlineRewards as DeadlineRewards
 from .fair_shares import FairShares as FairShares
+from .irmp import Irmp as Irmp
+from .irmp import paper_problem as paper_problem
+from .irmp import reduced_problem as reduced_problem
 from .ltgf import Ltgf as Ltgf
 from .ltgf_fluid import LtgfFluid as LtgfFluid
 from .ltgf_round import LtgfRound as LtgfRound

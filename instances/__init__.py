@@ -5,6 +5,7 @@ from . import deadlines as deadlines
 from . import generate as generate
 from . import io as io
 from . import library as library
+from . import revenue as revenue
 from . import traces as traces
 from .convert import Conversion as Conversion
 from .model import Cluster as Cluster
