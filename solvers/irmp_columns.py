@@ -41,7 +41,7 @@ from .irmp_fluid import Speeds, Usage, best_completions, usage
 from .irmp_pricing import Classes, Run, Trials, best_runs
 from .result import Bound
 
-__all__ = ["Columns", "default_slots", "generate", "revenue_bound"]
+__all__ = ["Column", "Columns", "default_slots", "generate", "revenue_bound"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -55,6 +55,8 @@ COARSE = (16, 4, 1)
 ROUGH = 4.0
 #: no more blocks, longer horizons have longer ones
 BLOCKS = 256
+#: a smaller part of a run is none
+LEAST = 1e-9
 #: relative room for errors of floats, where the bound is not summed in integers
 FLOAT_ERROR = 1e-9
 
@@ -90,7 +92,7 @@ def default_slots(problem: Irmp) -> int:
             longest = max(longest, int(trials.begin[j] + rows[:, 3].min()))
     enough = longest + math.ceil(1.5 * work / max(int(classes.room[:, 0].sum()), 1))
     if problem.optional:
-        enough = min(enough, max((_last_gain(problem, j) for j in range(len(problem.jobs)))))
+        enough = min(enough, max(_last_gain(problem, j) for j in range(len(problem.jobs))))
     return max(1, min(enough, problem.horizon or enough))
 
 
@@ -101,6 +103,23 @@ def _last_gain(problem: Irmp, job: int) -> int:
         return 2**62
     since = problem.jobs[job].release if problem.clock == "release" else 0
     return max(since + math.ceil(-utility.constant / utility.slope), problem.earliest(job) + 1)
+
+
+class Column(NamedTuple):
+    """A run of a job.
+
+    Parameters
+    ----------
+    job : int
+    value : float
+        f_j of its completion.
+    run : Run or Usage
+        What it takes; Usage where the problem is preemptive.
+    """
+
+    job: int
+    value: float
+    run: Run | Usage
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -121,6 +140,8 @@ class Columns:
         Mean start of the job's runs in the program's solution; infinite where it has none.
     share : (jobs,) floats
         How much of a run it has.
+    runs : tuple of (Column, float)
+        The program's solution: runs, and how much of each.
     iterations : int
         Rounds of pricing.
     converged : bool
@@ -134,6 +155,7 @@ class Columns:
     classes: Classes
     start: Floats
     share: Floats
+    runs: tuple[tuple[Column, float], ...]
     iterations: int
     converged: bool
 
@@ -186,7 +208,7 @@ def revenue_bound(
 
     Notes
     -----
-    Valid for any prices, see the module. Let pi be prices in units of 2**-k. Values f are rounded
+    Valid for any prices, see the module; what `problem.alone` promises is not used. Let pi be prices in units of 2**-k. Values f are rounded
     up to integers of that unit, everything else is integer, so the bound is exact. Where all
     utilities are integral, it is rounded down to a multiple of their greatest common divisor.
 
@@ -218,9 +240,7 @@ def revenue_bound(
     >>> revenue_bound(problem, block=1, tolerance=1e-9).value
     188.0
     """
-    found = generate(
-        problem, slots=slots, block=block, tolerance=tolerance, time_limit=time_limit
-    )
+    found = generate(problem, slots=slots, block=block, tolerance=tolerance, time_limit=time_limit)
     return found.bound
 
 
@@ -271,14 +291,6 @@ def _whole(name: str, value: Any) -> int:
 
 
 # --- pricing -------------------------------------------------------------------------------------
-
-
-class Column(NamedTuple):
-    """A run of a job."""
-
-    job: int
-    value: float
-    run: Run | Usage
 
 
 class Priced(NamedTuple):
@@ -601,14 +613,16 @@ class _Search:
 
     def result(self) -> Columns:
         """What was found."""
-        weight, start = np.zeros(self.floor.size), np.zeros(self.floor.size)
-        for column, x in zip(self.columns, self.x.tolist(), strict=False):
+        weight, start = np.zeros((2, self.floor.size))
+        found = zip(self.columns, self.x.tolist(), strict=False)
+        runs = tuple((column, x) for column, x in found if x > LEAST)
+        for column, x in runs:
             weight[column.job] += x
             start[column.job] += x * column.run.start
-        some = weight > 1e-9
+        some = weight > LEAST
         mean = np.where(some, start / np.where(some, weight, 1.0), np.inf)
         return Columns(
             bound=self.pricer.bound(self.prices, self.ends), value=self.value, prices=self.prices,
-            ends=self.ends, classes=self.classes, start=mean, share=weight,
+            ends=self.ends, classes=self.classes, start=mean, share=weight, runs=runs,
             iterations=self.iterations, converged=self.converged,
         )  # fmt: skip

@@ -96,7 +96,8 @@ class Usage:
         """
         at = self.row * ends.size + np.searchsorted(ends, self.slot, side="right")
         rows, inverse = np.unique(at, return_inverse=True)
-        return rows, np.bincount(inverse, weights=self.much)
+        much: Floats = np.bincount(inverse, weights=self.much)
+        return rows, much
 
 
 def best_completions(
@@ -143,9 +144,8 @@ def usage(speeds: Speeds, begin: Ints, job: int, end: int, prices: Floats, ends:
     size = np.repeat(speeds.size[job][:, None], slots.size, axis=1)
     order = np.argsort(key.ravel(), kind="stable")
     before = np.cumsum(size.ravel()[order]) - size.ravel()[order]
-    bought = np.zeros(order.size)
-    bought[order] = np.clip(speeds.batches[job] - before, 0.0, size.ravel()[order])
-    bought = bought.reshape(2, -1)
+    bought = np.zeros(size.shape)
+    bought.ravel()[order] = np.clip(speeds.batches[job] - before, 0.0, size.ravel()[order])
     workers = (bought * speeds.workers[job][:, None]).sum(axis=0)
     ps = bought.sum(axis=0) * speeds.ps[job]
     busy = np.flatnonzero(ps > 0)

@@ -251,13 +251,11 @@ def _placements(
             cost = workers * window[host][0] + window[host][1]
             found.append(Run(0, 0, tuple(held), host, 1, True, workers, cost))
         for own in range(min(most, workers - 1) + 1) if not central else ():
-            ps = parameter_servers(
-                workers - own, problem.worker_bandwidth, problem.ps_bandwidth
-            )
+            ps = parameter_servers(workers - own, problem.worker_bandwidth, problem.ps_bandwidth)
             if ps > classes.ps[host]:
                 continue
             held, left = [0] * len(classes), workers - own
-            for price, g in sorted((window[g][0], g) for g in np.flatnonzero(mine).tolist()):
+            for g in sorted(np.flatnonzero(mine).tolist(), key=lambda g: window[g][0]):
                 room = int(classes.gpus[g] * (classes.count[g] - (g == host)))
                 held[g] = min(room, left)
                 left -= held[g]
