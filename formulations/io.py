@@ -4,7 +4,8 @@ One object: ``"kind": "problem"``, the problem's name as on the command line, th
 :mod:`gangsched.instances.io` writes it, and the parameters that differ from their defaults. Jobs
 and nodes that parameters refer to are numbers: of jobs to profile ("profilers", a list), of jobs
 that have run ("phases", an object such as ``{"3": "running"}``), and the free GPUs of each node
-("free", a list). Of IRMP, the users that own the nodes are named ("owners", a list).
+("free", a list). Of IRMP, the users that own the nodes are named ("owners", a list), and those that
+are promised what they earn alone ("alone", an object such as ``{"u": 120.0}``).
 """
 
 from __future__ import annotations
@@ -180,4 +181,5 @@ CODED: Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "profilers": (sorted, _profilers_from_list),
     "free": (list, _free_from_list),
     "owners": (list, _owners_from_list),
+    "alone": (dict, lambda data: data),
 }

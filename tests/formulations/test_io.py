@@ -234,6 +234,7 @@ REVENUE: dict[str, Any] = {
         "preemptive": True,
         "paper_slot_r": True,
         "owners": ["v", "u"],
+        "alone": {"v": 12.5},
     },
 }
 SAME_REVENUE = Irmp(
@@ -262,6 +263,7 @@ SAME_REVENUE = Irmp(
     preemptive=True,
     paper_slot_r=True,
     owners=["v", "u"],
+    alone={"v": 12.5},
 )
 
 
@@ -440,6 +442,13 @@ def test_malformed_problems_of_rewards(place: str, value: Any, message: str) -> 
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
+        (
+            "parameters.alone",
+            {"w": 1},
+            "Irmp: alone names 'w', which is not a user of the instance",
+        ),
+        ("parameters.alone", {"v": "1"}, "user 'v': alone='1' is not a number"),
+        ("parameters.alone", None, "Irmp: alone=None is not a mapping of user to utility"),
         ("parameters.owners", "vu", "parameters: owners='vu' is not a list"),
         ("parameters.owners", None, "parameters: owners=None is not a list"),
         ("parameters.owners", ["v"], "Irmp: owners has 1 entries, there are 2 nodes"),
