@@ -917,7 +917,7 @@ def accounts(problem: Irmp, schedule: Schedule, params: AstraeaParams | None = N
     Raises
     ------
     ValueError
-        A run that is in no round, or that takes more than what is left.
+        A run that is in no round, or that takes more than what is free.
 
     Notes
     -----
@@ -953,6 +953,7 @@ def accounts(problem: Irmp, schedule: Schedule, params: AstraeaParams | None = N
         cluster, shared = rounds.get(begin, fresh)
         run = _run(row, begin)
         cluster.reach(run.end)
+        _check_free(cluster, run)
         shared = shared or not _within_quota(cluster, run)
         rounds[begin] = cluster, shared
         stage[row.job] = 2 if shared else 1
@@ -966,6 +967,16 @@ def _run(row: Segment, begin: int) -> Response:
     used = dict(row.gpus)
     start, end = row.start - begin, row.end - begin
     return Response(row.job, start, end, sum(used.values()), used, dict(row.ps or {}), 0.0, 0.0)
+
+
+def _check_free(cluster: Round, run: Response) -> None:
+    for what, used in ((WORKERS, run.nodes), (PS, run.ps)):
+        for node, count in used.items():
+            if cluster.free[what, node, run.start : run.end].min() < count:
+                raise ValueError(
+                    f"accounts: job {cluster.problem.jobs[run.job].id!r} takes more than is free; "
+                    "this is no schedule of astraea with these parameters"
+                )
 
 
 def _within_quota(cluster: Round, run: Response) -> bool:
@@ -984,11 +995,6 @@ def _division(cluster: Round, run: Response) -> tuple[float, Floats]:
         kind = cluster.kind(used)
         costs = cluster.prices[kind, what, time] * sum(used.values())  # W14
         unused = cluster.room[:, kind, what, time]
-        if np.any(unused.sum(axis=0) < sum(used.values())):
-            raise ValueError(
-                f"accounts: job {cluster.problem.jobs[run.job].id!r} takes more than all users "
-                "have left; this is no schedule of astraea with these parameters"
-            )
         payment += float(costs.sum())
         income += (unused / unused.sum(axis=0) * costs).sum(axis=1)
     return payment, income
