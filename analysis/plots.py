@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from ..formulations.problem import Sense
-from ..instances.model import Cluster, Instance, RingJob
+from ..instances.model import Cluster, Instance, ParameterServerJob, RingJob
 from ..instances.schedule import Schedule, Segment
 from ..solvers.result import Bound
 
@@ -150,8 +150,12 @@ def makespan_bound(comparison: Comparison) -> Bound | None:
 
 
 def best_row(comparison: Comparison) -> Row | None:
-    """Return the row with the best objective that has a schedule, the first of equals."""
+    """Return the row with the best objective that has a schedule, the first of equals.
+
+    One of a relaxation only where no other has any.
+    """
     rows = [row for row in comparison.rows if _scheduled(row)]
+    rows = [row for row in rows if not row.relaxation] or rows
     worse = 1 if comparison.sense is Sense.MIN else -1
     return min(rows, key=lambda row: worse * (row.objective or 0.0), default=None)
 
@@ -276,7 +280,7 @@ def _paint_ratio(panel: _Panel, comparison: Comparison) -> None:
         text = row.status if row.ratio is None else shown_ratio(value)
         style: dict[str, Any] = {"va": "center", "color": INK if row.ratio else MUTED, "size": 10}
         axes.annotate(text, (value, y), (6, 0), textcoords="offset points", **style)
-    axes.set_yticks(range(len(rows)), [row.solver for row in rows], parse_math=False)
+    axes.set_yticks(range(len(rows)), [_named(row) for row in rows], parse_math=False)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlim(1.0, max([1.02, *(row.ratio for row in rows if row.ratio)]))
     axes.axvline(1.0, color=INK, linewidth=1.2)
@@ -284,12 +288,21 @@ def _paint_ratio(panel: _Panel, comparison: Comparison) -> None:
     panel.headline("How far from optimal at most: certified ratio")
 
 
+def _named(row: Row) -> str:
+    return f"{row.solver} ({row.relaxation})" if row.relaxation else row.solver
+
+
 def _caption(comparison: Comparison) -> str:
-    bound = comparison.bound
-    if bound is None:
+    bounds = [("", comparison.bound), *((one.name, one.bound) for one in comparison.relaxed)]
+    known = [
+        f"bound{f', {name},' if name else ''} {bound.value:g} ({bound.method}, verified)"
+        for name, bound in bounds
+        if bound is not None
+    ]
+    if not known:
         return "no verified bound"
     sides = "objective / bound" if comparison.sense is Sense.MIN else "bound / objective"
-    return f"{sides}; bound {bound.value:g} ({bound.method}, verified); 1 is optimal"
+    return "; ".join([sides, *known, "1 is optimal"])
 
 
 # --- gantt ---------------------------------------------------------------------------------------
@@ -309,7 +322,8 @@ def _paint_gantt(
 ) -> None:
     _check_fits(schedule, cluster)
     jobs = instance.jobs if instance is not None else ()
-    unit = "" if not jobs else "slots" if isinstance(jobs[0], RingJob) else "seconds"
+    slotted = bool(jobs) and isinstance(jobs[0], RingJob | ParameterServerJob)
+    unit = "" if not jobs else "slots" if slotted else "seconds"
     makespan = int(schedule.end.max(initial=0))
     tops, total = _rows(cluster)
     axes = panel.axes(left=0.9, right=0.3, top=0.56, bottom=0.82)

@@ -6,8 +6,8 @@ import html
 import logging
 import math
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from ..solvers.result import Bound, Refuted, Result
 from .bounds import best_bound
 from .certificates import NoCertificate, verify_bound
 
-__all__ = ["Comparison", "Row", "compare", "ratio"]
+__all__ = ["Comparison", "Extras", "Relaxed", "Row", "compare", "ratio"]
 
 logger = logging.getLogger("gangsched")
 
@@ -78,6 +78,52 @@ def ratio(
     return worse / better if better > 0 else None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extras:
+    """What a problem adds to its comparisons.
+
+    Parameters
+    ----------
+    bound : callable or None
+        Problem to a Bound with a certificate, asked for where no solver has brought one.
+    measures : callable or None
+        (problem, result) to numbers by name, each a column; None where a solver has no such number.
+        What it raises counts as an error of the solver.
+    relaxations : mapping of str to callable
+        By name, problem to a relaxation of it. A solver whose ``result.info[name]`` is True has
+        solved that one, and is measured against bounds of it.
+    legend : sequence of str
+        What the columns mean, and the names of relaxations.
+
+    Examples
+    --------
+    >>> Extras(legend=["number: of segments"]).bound is None
+    True
+    """
+
+    bound: Callable[..., Bound] | None = None
+    measures: Callable[[Any, Result[Any]], Mapping[str, float | None]] | None = None
+    relaxations: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
+    legend: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relaxed:
+    """A relaxation that some solvers of a comparison have solved.
+
+    Parameters
+    ----------
+    name : str
+    problem : Problem
+    bound : Bound or None
+        Best verified bound of it.
+    """
+
+    name: str
+    problem: Any
+    bound: Bound | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Row:
     """One solver of a comparison.
@@ -90,11 +136,16 @@ class Row:
         Value of the result's :class:`Status`, or "error".
     objective : float or None
     bound : Bound or None
-        Best bound that was verified, the same in all rows; not the solver's own claim.
+        Best bound that was verified, the same in all rows of one problem; not the solver's own
+        claim.
     ratio : float or None
         Certified ratio of the two.
     mean_completion : float or None
         Mean over jobs of end - release, in the instance's time unit; schedules only.
+    relaxation : str
+        Name of the relaxation that the solver has solved; empty for the problem itself.
+    measures : mapping of str to float or None
+        See :class:`Extras`.
     runtime : float
         Wall seconds of the call.
     error : str
@@ -113,6 +164,8 @@ class Row:
     bound: Bound | None = None
     ratio: float | None = None
     mean_completion: float | None = None
+    relaxation: str = ""
+    measures: Mapping[str, float | None] = field(default_factory=dict)
     runtime: float
     error: str = ""
     result: Result[Any] | None = None
@@ -126,6 +179,8 @@ class Row:
             "objective": self.objective,
             "ratio": self.ratio,
             "mean_completion": self.mean_completion,
+            "relaxation": self.relaxation,
+            "measures": dict(self.measures),
             "claimed_bound": _bound_to_dict(self.result.bound if self.result else None),
             "error": self.error,
             "timing": {"runtime": self.runtime},
@@ -149,8 +204,12 @@ class Comparison:
         In the order of the solvers.
     refuted : tuple of Refuted
         Printed variants whose answer breaks the problem.
+    relaxed : tuple of Relaxed
+        Relaxations that rows are measured against instead.
+    legend : tuple of str
+        What the columns of the rows' measures mean.
     unfinished : tuple of str
-        Solvers that an interrupt kept from finishing.
+        Solvers, or "bound", that an interrupt kept from finishing.
 
     Examples
     --------
@@ -163,7 +222,14 @@ class Comparison:
     bound: Bound | None
     rows: tuple[Row, ...]
     refuted: tuple[Refuted[Any], ...] = ()
+    relaxed: tuple[Relaxed, ...] = ()
+    legend: tuple[str, ...] = ()
     unfinished: tuple[str, ...] = ()
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Names of the rows' measures, in order."""
+        return tuple(dict.fromkeys(name for row in self.rows for name in row.measures))
 
     @property
     def interrupted(self) -> bool:
@@ -177,6 +243,7 @@ class Comparison:
             "instance": self.instance,
             "sense": self.sense.value,
             "bound": _bound_to_dict(self.bound),
+            "relaxed": {one.name: _bound_to_dict(one.bound) for one in self.relaxed},
             "rows": [row.to_dict() for row in self.rows],
             "refuted": [
                 {"solver": r.solver, "violations": list(r.violations)} for r in self.refuted
@@ -185,11 +252,12 @@ class Comparison:
         }
 
     def __str__(self) -> str:
-        table = [HEADINGS, *(_cells(row) for row in self.rows)]
+        table = [self._headings(), *(_cells(row, self.measures) for row in self.rows)]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        left = (0, len(widths) - 1)
         lines = [
             "  ".join(
-                cell.ljust(width) if i in LEFT else cell.rjust(width)
+                cell.ljust(width) if i in left else cell.rjust(width)
                 for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
             ).rstrip()
             for cells in table
@@ -200,15 +268,18 @@ class Comparison:
         def line(tag: str, cells: tuple[str, ...]) -> str:
             return "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)
 
-        head = f"<tr>{line('th', HEADINGS)}</tr>"
-        body = "".join(f"<tr>{line('td', _cells(row))}</tr>" for row in self.rows)
+        head = f"<tr>{line('th', self._headings())}</tr>"
+        body = "".join(f"<tr>{line('td', _cells(row, self.measures))}</tr>" for row in self.rows)
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in self._notes())
         return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>{notes}"
 
+    def _headings(self) -> tuple[str, ...]:
+        return (*HEADINGS, *self.measures, "mean completion", "runtime", "status")
+
     def _notes(self) -> list[str]:
-        notes = ["bound: none verified, so no ratio is certified"]
-        if self.bound is not None:
-            notes = [f"bound: {self.bound.value:g} ({self.bound.method}, verified)"]
+        notes = [self._bound_note("bound", self.bound)]
+        notes += [self._bound_note(f"bound, {one.name}", one.bound) for one in self.relaxed]
+        notes += self.legend
         notes += [f"{row.solver}: {row.error}" for row in self.rows if row.error]
         for r in self.refuted:
             more = len(r.violations) - 1
@@ -218,28 +289,26 @@ class Comparison:
             notes.append(f"interrupted, not finished: {', '.join(self.unfinished)}")
         return notes
 
-
-HEADINGS = (
-    "solver",
-    "objective",
-    "bound",
-    "certified ratio",
-    "mean completion",
-    "runtime",
-    "status",
-)
-LEFT = (0, 6)
+    @staticmethod
+    def _bound_note(name: str, bound: Bound | None) -> str:
+        if bound is None:
+            return f"{name}: none verified, so no ratio is certified"
+        return f"{name}: {bound.value:g} ({bound.method}, verified)"
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+HEADINGS = ("solver", "objective", "bound", "certified ratio")
+
+
+def _cells(row: Row, measures: Sequence[str] = ()) -> tuple[str, ...]:
     return (
         row.solver,
         _shown(row.objective, ".10g"),
         _shown(row.bound.value if row.bound else None, ".10g"),
         "-" if row.ratio is None else f"{rounded_up(row.ratio):.4f}",
+        *(_shown(row.measures.get(name), ".6g") for name in measures),
         _shown(row.mean_completion, ".1f"),
         f"{row.runtime:.3f} s",
-        row.status,
+        f"{row.status}, {row.relaxation}" if row.relaxation else row.status,
     )
 
 
@@ -264,6 +333,7 @@ def compare(
     solvers: Mapping[str, Callable[[Any], Result[Any] | Refuted[Any]]],
     *,
     bound: Bound | None = None,
+    extras: Extras | None = None,
     on_result: Callable[[Row | Refuted[Any]], None] | None = None,
 ) -> Comparison:
     """Run each solver on `problem` and measure all of them against the best verified bound.
@@ -276,6 +346,8 @@ def compare(
     bound : Bound or None
         A bound to try beside those that the results carry; by default the fast one of
         :func:`gangsched.analysis.bounds.best_bound` where the problem has it.
+    extras : Extras, optional
+        More columns, relaxations that solvers solve, and a bound for what has none in the end.
     on_result : function or None
         Called with each row as soon as it exists, with the best bound so far, and with each
         Refuted.
@@ -291,7 +363,7 @@ def compare(
     Raises
     ------
     InvalidCertificate, NoCertificate
-        If the given `bound` cannot be verified.
+        If the given `bound`, or one of `extras`, cannot be verified.
     ValueError
         If an objective is better than a verified bound: a bug to chase.
 
@@ -310,7 +382,7 @@ def compare(
     >>> row.objective, row.bound.value, row.ratio, row.mean_completion
     (180, 120, 1.5, 120.0)
     """
-    run = _Run(problem, bound)
+    run = _Run(problem, bound, extras or Extras())
     waiting = list(solvers)
     try:
         for name, solver in solvers.items():
@@ -318,6 +390,9 @@ def compare(
             waiting.remove(name)
             if on_result is not None:
                 on_result(run.measured(outcome) if isinstance(outcome, Row) else outcome)
+        waiting.append("bound")
+        run.find_bounds()
+        waiting.remove("bound")
     except KeyboardInterrupt:
         logger.warning("interrupted: %s did not finish", ", ".join(waiting) or "nothing")
     return run.comparison(tuple(waiting))
@@ -326,21 +401,22 @@ def compare(
 class _Run:
     """What a comparison has found so far."""
 
-    def __init__(self, problem: Any, bound: Bound | None) -> None:
-        self.problem = problem
-        self.bound: Bound | None = None
+    def __init__(self, problem: Any, bound: Bound | None, extras: Extras) -> None:
+        self.extras = extras
+        self.problems: dict[str, Any] = {"": problem}  # and relaxations that were solved
+        self.bounds: dict[str, Bound] = {}
         self.rows: list[Row] = []
         self.refuted: list[Refuted[Any]] = []
         if bound is None and isinstance(problem, RarDdls):
             bound = best_bound(problem)
         if bound is not None:
             verify_bound(problem, bound)
-            self.bound = bound
+            self.bounds[""] = bound
 
     def call(self, name: str, solver: Callable[[Any], Any]) -> Row | Refuted[Any]:
         started = time.perf_counter()
         try:
-            outcome = solver(self.problem)
+            outcome = solver(self.problems[""])
             runtime = time.perf_counter() - started
             if isinstance(outcome, Refuted):
                 refuted = Refuted(name, outcome.solution, outcome.violations)
@@ -357,56 +433,88 @@ class _Run:
     def _row(self, name: str, result: Any, runtime: float) -> Row:
         if not isinstance(result, Result):
             raise TypeError(f"a solver returns a Result or a Refuted, not {type(result).__name__}")
+        relaxation = self._relaxation(result)
+        problem = self.problems[relaxation]
         if result.solution is not None:
-            self._check(result)
-        self._take(result.bound)
+            _check(problem, result)
+        self._take(relaxation, result.bound)
+        measures = None if result.solution is None else self.extras.measures
         return Row(
             solver=name,
             status=result.status.value,
             objective=result.objective,
-            mean_completion=_mean_completion(self.problem, result.solution),
+            mean_completion=_mean_completion(problem, result.solution),
+            relaxation=relaxation,
+            measures=measures(problem, result) if measures else {},
             runtime=runtime,
             result=result,
         )
 
-    def _check(self, result: Result[Any]) -> None:
-        """Refuse a result that :meth:`Result.of` would not have made."""
-        violations = self.problem.violations(result.solution)
-        if violations:
-            raise ValueError(f"infeasible solution: {violations[0]}")
-        value = self.problem.objective(result.solution)
-        if result.objective != value:
-            raise ValueError(f"objective={result.objective}, but its solution has {value}")
+    def _relaxation(self, result: Result[Any]) -> str:
+        """Name of the relaxation that a result solves; empty for the problem itself."""
+        for name, relax in self.extras.relaxations.items():
+            if result.info.get(name) is True:
+                if name not in self.problems:
+                    self.problems[name] = relax(self.problems[""])
+                return name if self.problems[name] != self.problems[""] else ""
+        return ""
 
-    def _take(self, bound: Bound | None) -> None:
+    def _take(self, relaxation: str, bound: Bound | None) -> None:
         """Keep a result's bound if it is better than the best so far and can be verified."""
         if bound is None:
             return
-        if self.bound is not None:
-            gain = bound.value - self.bound.value
-            if (gain if self.problem.sense is Sense.MIN else -gain) <= 0:
+        problem, best = self.problems[relaxation], self.bounds.get(relaxation)
+        if best is not None:
+            gain = bound.value - best.value
+            if (gain if problem.sense is Sense.MIN else -gain) <= 0:
                 return
         try:
-            verify_bound(self.problem, bound)
+            verify_bound(problem, bound)
         except NoCertificate:
             return
-        self.bound = bound
+        self.bounds[relaxation] = bound
+
+    def find_bounds(self) -> None:
+        """Look for a bound of what was solved and has none."""
+        for name in dict.fromkeys(row.relaxation for row in self.rows if row.result is not None):
+            if name not in self.bounds and self.extras.bound is not None:
+                bound = self.extras.bound(self.problems[name])
+                verify_bound(self.problems[name], bound)
+                self.bounds[name] = bound
 
     def measured(self, row: Row) -> Row:
         """The row with the best bound and the ratio to it."""
-        certified = ratio(row.objective, self.bound, self.problem.sense)
-        return replace(row, bound=self.bound, ratio=certified)
+        bound = self.bounds.get(row.relaxation)
+        certified = ratio(row.objective, bound, self.problems[""].sense)
+        return replace(row, bound=bound, ratio=certified)
 
     def comparison(self, unfinished: tuple[str, ...]) -> Comparison:
+        problem, solved = self.problems[""], {row.relaxation for row in self.rows}
         return Comparison(
-            problem=type(self.problem).__name__,
-            instance=self.problem.instance.name,
-            sense=self.problem.sense,
-            bound=self.bound,
+            problem=type(problem).__name__,
+            instance=problem.instance.name,
+            sense=problem.sense,
+            bound=self.bounds.get(""),
             rows=tuple(self.measured(row) for row in self.rows),
             refuted=tuple(self.refuted),
+            relaxed=tuple(
+                Relaxed(name=name, problem=relaxed, bound=self.bounds.get(name))
+                for name, relaxed in self.problems.items()
+                if name and name in solved
+            ),
+            legend=tuple(self.extras.legend),
             unfinished=unfinished,
         )
+
+
+def _check(problem: Any, result: Result[Any]) -> None:
+    """Refuse a result that :meth:`Result.of` would not have made."""
+    violations = problem.violations(result.solution)
+    if violations:
+        raise ValueError(f"infeasible solution: {violations[0]}")
+    value = problem.objective(result.solution)
+    if result.objective != value:
+        raise ValueError(f"objective={result.objective}, but its solution has {value}")
 
 
 def _mean_completion(problem: Any, solution: Any) -> float | None:

@@ -53,7 +53,7 @@ def write_report(
     Raises
     ------
     InvalidCertificate, NoCertificate
-        If the bound of `comparison` does not pass `verify_bound`, which is run again here.
+        If a bound of `comparison` does not pass `verify_bound`, which is run again here.
 
     Examples
     --------
@@ -72,13 +72,16 @@ def write_report(
     """
     if comparison.bound is not None:
         verify_bound(problem, comparison.bound)
+    for relaxed in comparison.relaxed:
+        if relaxed.bound is not None:
+            verify_bound(relaxed.problem, relaxed.bound)
     body = "\n".join(
         [
             f"<h1>{page.escape(title)}</h1>",
             f'<p class="summary">{page.escape(_summary(comparison, problem))}</p>',
             *_results(comparison),
             *_schedules(comparison, problem),
-            *_proof(comparison.bound),
+            *_proofs(comparison),
             *_instance(problem, notes, rejected),
             *_records(comparison, problem),
             *_refuted(comparison.refuted),
@@ -102,7 +105,7 @@ def _summary(comparison: Comparison, problem: Any) -> str:
     if best is None or best.objective is None:
         return text + "None of them found a schedule."
     text += f"The best, {best.solver}, reaches {_measured(best, comparison.sense)}"
-    bound = comparison.bound
+    bound = best.bound
     if bound is None:
         return f"{text}. Nothing is proven about how far from optimal that is."
     if best.objective == bound.value:
@@ -128,7 +131,9 @@ def _measured(row: Row, sense: Sense) -> str:
 
 def _results(comparison: Comparison) -> list[str]:
     best = plots.best_row(comparison)
-    head = ("solver", "objective", "bound", "certified ratio", "mean completion", "runtime")
+    measures = comparison.measures
+    head = ("solver", "objective", "bound", "certified ratio", *measures, "mean completion")
+    head = (*head, "runtime")
     lines = ["<tr>" + "".join(_cell("th", name) for name in head) + "<th>status</th></tr>"]
     for row in comparison.rows:
         values = (
@@ -136,9 +141,10 @@ def _results(comparison: Comparison) -> list[str]:
             _cell("td", _number(row.objective, ".10g")),
             _cell("td", _number(row.bound.value if row.bound else None, ".10g")),
             _cell("td", "–" if row.ratio is None else plots.shown_ratio(row.ratio)),
+            *(_cell("td", _number(row.measures.get(name), ".6g")) for name in measures),
             _cell("td", _number(row.mean_completion, ".1f")),
             f'<td class="number timing">{row.runtime:.3f} s</td>',
-            f"<td>{page.escape(row.status + (f': {row.error}' if row.error else ''))}</td>",
+            f"<td>{page.escape(_status(row))}</td>",
         )
         kind = ' class="best"' if row is best else ""
         lines.append(f"<tr{kind}>{''.join(values)}</tr>")
@@ -154,8 +160,14 @@ def _results(comparison: Comparison) -> list[str]:
         "solution can be more than this factor better. Mean completion: from a job's release to "
         "its end, in the unit of the schedules below. Runtime: wall time of the solver.</p>"
     )
+    parts += [f'<p class="muted">{page.escape(text)}</p>' for text in comparison.legend]
     figure = plots.ratio(comparison)
     return [*parts, page.picture(figure, "ratio", "Certified ratio of each solver")]
+
+
+def _status(row: Row) -> str:
+    text = f"{row.status}, {row.relaxation}" if row.relaxation else row.status
+    return f"{text}: {row.error}" if row.error else text
 
 
 def _schedules(comparison: Comparison, problem: Any) -> list[str]:
@@ -177,6 +189,7 @@ def _other(comparison: Comparison, best: Row | None) -> Row | None:
         if row.result is not None
         and isinstance(row.result.solution, Schedule)
         and row is not best
+        and (best is None or row.relaxation == best.relaxation)
         and (best is None or row.objective != best.objective)
     ]
     named = [row for row in rows if row.solver == "sjf-bco"]
@@ -185,20 +198,32 @@ def _other(comparison: Comparison, best: Row | None) -> Row | None:
     return next(iter(named + rows), None)
 
 
-def _proof(bound: Bound | None) -> list[str]:
+def _proofs(comparison: Comparison) -> list[str]:
+    named = [(one.name, one.bound) for one in comparison.relaxed]
+    return [
+        line
+        for name, bound in [("", comparison.bound), *named]
+        if bound is not None or name or not named
+        for line in _proof(bound, name)
+    ]
+
+
+def _proof(bound: Bound | None, relaxation: str = "") -> list[str]:
+    kind = page.escape(f"{relaxation} " if relaxation else "")
+    title = f"<h2>Proof{kind and ', '}{kind.strip()}</h2>"
     if bound is None:
-        return ["<h2>Proof</h2>", "<p>No bound was verified, so nothing is certified.</p>"]
+        return [title, "<p>No bound was verified, so nothing is certified.</p>"]
     certificate = json.dumps(dict(bound.certificate or {}), default=str)
     if len(certificate) > MOST_CERTIFICATE:
         rest = len(certificate) - MOST_CERTIFICATE
         certificate = f"{certificate[:MOST_CERTIFICATE]} … and {rest} more characters"
     text = (
-        f"<p>No schedule is better than <strong>{bound.value:g}</strong> (method: "
+        f"<p>No {kind}schedule is better than <strong>{bound.value:g}</strong> (method: "
         f"{page.escape(bound.method)}). The certificate below was replayed by "
         "<code>gangsched.verify_bound</code> when this report was written: in integers or "
         "rationals, and without the code that found it.</p>"
     )
-    return ["<h2>Proof</h2>", text, f"<pre>{page.escape(certificate)}</pre>"]
+    return [title, text, f"<pre>{page.escape(certificate)}</pre>"]
 
 
 def _instance(problem: Any, notes: Sequence[str], rejected: Sequence[tuple[str, str]]) -> list[str]:

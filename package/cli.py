@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -192,17 +193,14 @@ def _known(entry: Any) -> str:
     return text if entry.bound["certificate"] is not None else f"{text} (claimed)"
 
 
-def _from_trace(
-    path: str, stem: str, reader: str, cluster: Any, jobs: int | None, pick: str, seed: int
-) -> _Source:
+def _from_trace(path: str, stem: str, reader: str, **options: Any) -> _Source:
     entry = PROBLEMS[stem]
     if entry.convert is None:
         raise ValueError(f"problem {stem!r} takes no traces: give a file or a --setting")
     read = READERS[lookup("reader", READERS, reader)]
     with progress_line(f"reading {Path(path).name}"):
         trace = read(path)
-    made = entry.convert(trace, cluster, jobs=jobs, pick=pick, seed=seed)
-    problem = entry.make(made.instance)
+    problem, made = entry.convert(trace, **options)
     return _Source(
         problem=problem,
         stem=stem,
@@ -241,16 +239,27 @@ def _select(
     if (source is None) == (setting is None):
         raise ValueError("give either a file or named instance, or --setting")
     if setting is not None:
-        only("--setting", options, ("nodes", "jobs"))
+        only("--setting", options, ("nodes", "jobs", "utility"))
         stem = _stem(problem)
         settings = PROBLEMS[stem].settings
         key = lookup("setting", settings, setting)
-        made = settings[key](jobs=options["jobs"], nodes=options["nodes"], seed=seed)
+        sizes = {name: options[name] for name in ("nodes", "jobs")}
+        law = _law(settings[key], f"--setting {key}", options["utility"])
+        made = settings[key](seed=seed, **sizes, **law)
         return _Source(problem=made, stem=stem, title=_title(f"{key}, seed {seed}", made))
     assert source is not None
     if options["reader"] is None:
         only("an instance; a trace needs --reader", options, ())
         return _load(source, problem)
+    stem = _stem(problem)
+    how: dict[str, Any] = {"reader": options["reader"], "seed": seed}
+    convert = PROBLEMS[stem].convert
+    if convert is not None and "cluster" not in signature(convert).parameters:
+        only(f"traces of {stem}", options, ("reader", "nodes", "first", "utility"))
+        sizes = {"nodes": options["nodes"], "jobs": options["first"]}
+        law = _law(convert, f"traces of {stem}", options["utility"])
+        return _from_trace(source, stem, **how, **sizes, **law)
+    only(f"traces of {stem}", {"utility": options["utility"]}, ())
     room = {name: options[name] for name in ("nodes", "gpus-per-node", "cluster")}
     if room["cluster"] is not None:
         only("--cluster", room, ("cluster",))
@@ -258,9 +267,15 @@ def _select(
         only("--jobs", {"first": options["first"]}, ())
     pick = "sample" if options["first"] is None else "first"
     count = options["jobs"] if options["first"] is None else options["first"]
-    return _from_trace(
-        source, _stem(problem), options["reader"], cluster_of(*room.values()), count, pick, seed
-    )
+    cluster = cluster_of(*room.values())
+    return _from_trace(source, stem, **how, cluster=cluster, jobs=count, pick=pick)
+
+
+def _law(function: Any, what: str, utility: str | None) -> dict[str, str]:
+    """The option of the law of utilities, for what takes one."""
+    if "utility" not in signature(function).parameters:
+        only(what, {"utility": utility}, ())
+    return {} if utility is None else {"utility": utility}
 
 
 # --- running solvers -----------------------------------------------------------------------------
@@ -298,24 +313,32 @@ def _run(
             show(f"preparing {name} (the first run on a machine compiles)")
             warm_up(source.stem, name)
         show("bound")
+        extras = PROBLEMS[source.stem].extras
+        if extras.bound is not None:
+            extras = replace(extras, bound=announced("bound", extras.bound))
         calls = {
             name: announced(f"{name} ({i} of {len(solvers)})", function)
             for i, (name, function) in enumerate(solvers.items(), start=1)
         }
-        return run(source.problem, calls, bound=source.bound)
+        return run(source.problem, calls, bound=source.bound, extras=extras)
 
 
 def _status(row: Any) -> str:
     """What is in hand, and whether a verified bound proves it or the solver says so."""
+    if row.relaxation:
+        return f"{row.status}, {row.relaxation}"
     if row.bound is not None and row.objective == row.bound.value:
         return "proven optimal"
     return "optimal (claimed)" if row.status == "optimal" else str(row.status)
 
 
-def _bound_line(bound: Any) -> str:
+def _bound_line(bound: Any, relaxation: str = "") -> str:
+    kind = f"{relaxation} " if relaxation else ""
     if bound is None:
-        return "no bound is verified, so no ratio is certified"
-    return f"no schedule beats {shown(bound.value)} ({bound.method}, verified)"
+        return (
+            f"no bound {f'of {kind}schedules ' * bool(kind)}is verified, so no ratio is certified"
+        )
+    return f"no {kind}schedule beats {shown(bound.value)} ({bound.method}, verified)"
 
 
 # --- commands ------------------------------------------------------------------------------------
@@ -375,7 +398,7 @@ def _summary(row: Any, measure: str) -> Iterator[tuple[str, str]]:
     yield "solver", f"{row.solver}, {row.runtime:.3f} s, {row.result.stop.value}"
     yield "status", _status(row)
     yield measure, "none" if row.objective is None else shown(row.objective)
-    yield "bound", _bound_line(row.bound)
+    yield "bound", _bound_line(row.bound, row.relaxation)
     if claim is not None and claim.certificate is None:
         yield "claimed by the solver, not verified", f"{shown(claim.value)} ({claim.method})"
     if row.ratio is not None and row.ratio > 1:
@@ -422,6 +445,9 @@ def compare(
     solvers: Annotated[
         str | None, typer.Option(help="Solvers or module:object, separated by commas.")
     ] = None,
+    utility: Annotated[
+        str | None, typer.Option(help="Law of the utilities of IRMP: linear or convex.")
+    ] = None,
     seed: Seed = 0,
     time_limit: TimeLimit = None,
     json: Json = None,
@@ -435,7 +461,7 @@ def compare(
     """
     options = {
         "reader": reader, "nodes": nodes, "gpus-per-node": gpus_per_node, "cluster": cluster,
-        "jobs": jobs, "first": first,
+        "jobs": jobs, "first": first, "utility": utility,
     }  # fmt: skip
     with reading():
         check_output(source, json, report)
@@ -570,10 +596,15 @@ def _show(console: Console, source: _Source, comparison: Any) -> None:
         left_out[5:] = [f"... and {len(left_out) - 5} more rejected jobs"]
     for note in (*source.notes, *left_out):
         say(console, f"- {note}", "dim")
-    say(console, _bound_line(comparison.bound))
+    if comparison.bound is not None or not comparison.relaxed:
+        say(console, _bound_line(comparison.bound))
+    for relaxed in comparison.relaxed:
+        say(console, _bound_line(relaxed.bound, relaxed.name))
     console.print()
     show_table(console, _table(comparison, PROBLEMS[source.stem]))
     console.print()
+    for text in comparison.legend:
+        say(console, text, "dim")
     for row in comparison.rows:
         if row.error:
             say(console, f"{row.solver}: {shortened(row.error)}")
@@ -583,14 +614,18 @@ def _show(console: Console, source: _Source, comparison: Any) -> None:
 
 def _table(comparison: Any, entry: ProblemEntry) -> Table:
     is_time = comparison.sense is Sense.MIN  # a reward has no unit
-    measure = f"{entry.measure}\n({entry.unit})" if is_time else entry.measure
-    right = (measure, "certified\nratio", f"mean\ncompletion\n({entry.unit})", "runtime")
+    measure = f"{entry.measure}\n({entry.unit})" if is_time else entry.measure.replace(" ", "\n")
+    names = comparison.measures
+    more = (name.replace(" ", "\n") for name in names)
+    completion = f"mean\ncompletion\n({entry.unit})"
+    right = (measure, "certified\nratio", *more, completion, "runtime")
     table = new_table("solver", *right, "status", right=right)
     for row in comparison.rows:
         table.add_row(
             row.solver,
             shown(row.objective),
             shown_ratio(row.ratio),
+            *(shown(row.measures.get(name), ".6g") for name in names),
             shown(row.mean_completion, ".1f"),
             f"{row.runtime:.3f} s",
             _status(row),

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -21,10 +21,24 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, Literal
 
+from .analysis.ratio import Extras
+from .analysis.revenue_metrics import revenue_measures
+from .formulations.irmp import Irmp, paper_problem, reduced_problem
 from .formulations.rar_ddls import RarDdls
 from .formulations.unisched import UniSched
-from .instances import Cluster, DeadlineJob, Instance, Job, RingJob, generate
-from .instances.convert import Conversion, to_rar_instance
+from .instances import (
+    Cluster,
+    DeadlineJob,
+    Instance,
+    Job,
+    Linear,
+    Node,
+    ParameterServerJob,
+    RingJob,
+    User,
+    generate,
+)
+from .instances.convert import Conversion, to_rar_instance, to_revenue_instance
 from .instances.deadlines import queue_snapshot
 from .instances.traces import READERS
 from .solvers.baselines import backfilling, first_fit, list_scheduling, random_placement
@@ -77,16 +91,6 @@ def _tiny() -> RarDdls:
     return RarDdls(Instance(Cluster.of_sizes([1, 1]), jobs))
 
 
-def _selector(name: str) -> Solver:
-    """Return a solver of UniSched; HiGHS and scipy are imported when it is called."""
-
-    def solve(problem: UniSched, **options: Any) -> Result[Any]:
-        solver: Solver = getattr(import_module(".solvers.unisched", __package__), name)
-        return solver(problem, **options)
-
-    return solve
-
-
 def _queue(
     mix: Literal["philly", "helios"], *, jobs: int | None, nodes: int | None, seed: int
 ) -> UniSched:
@@ -104,6 +108,78 @@ def _tiny_queue() -> UniSched:
     return UniSched(Instance(Cluster.of_sizes([4, 4]), jobs))
 
 
+def _from_gangs(trace: Any, *, cluster: Cluster, **options: Any) -> tuple[RarDdls, Conversion[Any]]:
+    made = to_rar_instance(trace, cluster, **options)
+    return RarDdls(made.instance), made
+
+
+def _from_submissions(
+    trace: Any,
+    *,
+    jobs: int | None,
+    nodes: int | None,
+    seed: int,
+    utility: Literal["linear", "convex"] = "linear",
+) -> tuple[Irmp, Conversion[Any]]:
+    """Wang et al.'s workload with the submissions of a trace; servers are drawn."""
+    made, parameters = to_revenue_instance(
+        trace, jobs=jobs, servers=nodes or 100, utility=utility, seed=seed
+    )
+    return Irmp(made.instance, **parameters), made
+
+
+def _revenue(
+    make: Callable[..., Irmp],
+    *,
+    jobs: int | None,
+    nodes: int | None,
+    seed: int,
+    utility: Literal["linear", "convex"] = "linear",
+) -> Irmp:
+    """Wang et al.'s setting, with its own numbers of jobs and servers where none are given."""
+    sizes = {name: size for name, size in (("jobs", jobs), ("servers", nodes)) if size is not None}
+    return make(utility=utility, seed=seed, **sizes)
+
+
+def _tiny_revenue() -> Irmp:
+    """Three jobs of two users, each on one of three servers; they are worth the same at any end."""
+    jobs = [
+        ParameterServerJob(
+            id=id, user=id[0], gpus=2, release=1, epochs=2, minibatches=1, rates=(1, 0.5),
+            utility=Linear(0, 100),
+        )
+        for id in ("a1", "a2", "b1")
+    ]  # fmt: skip
+    cluster = Cluster([Node(f"s{i}", 2, ps=1) for i in range(4)])
+    return Irmp(Instance(cluster, jobs, [User("a"), User("b")]), owners=tuple("aabb"), horizon=64)
+
+
+def _later(place: str, *takes: str) -> Callable[..., Any]:
+    """Return a function of solvers; its module, which may need HiGHS or numba, is imported then.
+
+    Of seed and time limit it is handed those that it takes.
+    """
+
+    def solve(problem: Any, *, seed: int = 0, time_limit: Any = None, **more: Any) -> Any:
+        module, _, name = place.rpartition(".")
+        given = {"seed": seed, "time_limit": time_limit}
+        handed = {name: given[name] for name in takes}
+        found = getattr(import_module(f".solvers.{module}", __package__), name)
+        return found(problem, **handed, **more)
+
+    return solve
+
+
+def _astraea_printed(problem: Irmp, **options: Any) -> Any:
+    from .solvers.irmp import AstraeaParams, astraea
+
+    return astraea(problem, params=AstraeaParams(literal=True), **options)
+
+
+def _preemptive(problem: Irmp) -> Irmp:
+    return replace(problem, preemptive=True)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProblemEntry:
     """What the command line knows of one problem.
@@ -113,13 +189,14 @@ class ProblemEntry:
     make : callable
         Instance to problem, with the paper's parameters.
     convert : callable or None
-        (trace, cluster, jobs=, pick=, seed=) to an instance and an account of what was left out;
-        None where traces do not have what the problem needs.
+        Trace to a problem and an account of what was left out; takes seed=, and cluster=, jobs=,
+        pick=, or jobs=, nodes=, utility= where it draws the cluster. None where traces do not have
+        what the problem needs.
     solvers : mapping of name to solver
     compared : sequence of str
         Solvers that a comparison runs when none are named; the first is the one that `solve` runs.
     settings : mapping of name to callable (jobs=, nodes=, seed=)
-        Seeded generators of whole problems.
+        Seeded generators of whole problems; some take utility= too.
     measure : str
         What the objective is, in one word.
     unit : str
@@ -128,10 +205,12 @@ class ProblemEntry:
         A problem that every solver solves at once.
     quick : mapping of solver to keyword arguments
         What makes it do little there.
+    extras : Extras
+        What it adds to comparisons.
     """
 
     make: Callable[..., Any]
-    convert: Callable[..., Conversion[Any]] | None
+    convert: Callable[..., tuple[Any, Conversion[Any]]] | None
     solvers: Mapping[str, Solver]
     compared: tuple[str, ...]
     settings: Mapping[str, Callable[..., Any]]
@@ -139,12 +218,21 @@ class ProblemEntry:
     unit: str
     tiny: Callable[[], Any]
     quick: Mapping[str, Mapping[str, Any]]
+    extras: Extras = field(default_factory=Extras)
 
+
+#: what the columns of a comparison of IRMP mean
+REVENUE: Sequence[str] = (
+    "true revenue: what jobs are worth when they are complete",
+    "ideal revenue: the same, counted from the beginning of a job's round; nobody earns it",
+    "fairness variance: of alpha, a user's share of the revenue over its share of the servers",
+    "preemptive: preempts for free, so it has the bound of a problem that allows this",
+)
 
 PROBLEMS: Mapping[str, ProblemEntry] = {
     "rar-ddls": ProblemEntry(
         make=RarDdls,
-        convert=to_rar_instance,
+        convert=_from_gangs,
         solvers={
             "sjf-bco": sjf_bco,
             "sjf-bco:printed": partial(sjf_bco, params=SjfBcoParams(search="printed")),
@@ -181,9 +269,9 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         make=UniSched,
         convert=None,
         solvers={
-            "lp-selector": _selector("lp_selector"),
-            "density-greedy": _selector("density_greedy"),
-            "opportunity-price": _selector("opportunity_price"),
+            "lp-selector": _later("unisched.lp_selector", "seed", "time_limit"),
+            "density-greedy": _later("unisched.density_greedy", "seed", "time_limit"),
+            "opportunity-price": _later("unisched.opportunity_price", "seed", "time_limit"),
             "exact": _exact,
         },
         compared=("lp-selector", "density-greedy", "opportunity-price"),
@@ -195,6 +283,47 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         unit="seconds",
         tiny=_tiny_queue,
         quick={},
+    ),
+    "irmp": ProblemEntry(
+        make=Irmp,
+        convert=_from_submissions,
+        solvers={
+            "lp-list": _later("irmp_lists.lp_list", "time_limit"),
+            "posted-prices": _later("irmp_lists.posted_prices", "time_limit"),
+            "astraea": _later("irmp.astraea", "seed", "time_limit"),
+            "astraea:printed": _astraea_printed,
+            "batch-sche": _later("irmp.batch_sche", "seed", "time_limit"),
+            "gandiva-like": _later("baselines.revenue_sharing.gandiva_like"),
+            "hived-like": _later("baselines.revenue_sharing.hived_like"),
+            "online-fifo": _later("irmp_online.online_fifo"),
+            "online-spt": _later("irmp_online.online_spt"),
+            "online-density": _later("irmp_online.online_density"),
+            "online-slope": _later("irmp_online.online_slope"),
+            "rolling-lp": _later("irmp_online.rolling_lp"),
+        },
+        compared=(
+            "lp-list",
+            "astraea",
+            "batch-sche",
+            "gandiva-like",
+            "hived-like",
+            "online-fifo",
+            "online-density",
+        ),
+        settings={
+            "paper": partial(_revenue, paper_problem),
+            "reduced": partial(_revenue, reduced_problem),
+        },
+        measure="true revenue",
+        unit="slots",
+        tiny=_tiny_revenue,
+        quick={},
+        extras=Extras(
+            bound=_later("irmp_columns.revenue_bound", "time_limit"),
+            measures=revenue_measures,
+            relaxations={"preemptive": _preemptive},
+            legend=REVENUE,
+        ),
     ),
 }
 

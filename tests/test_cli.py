@@ -625,6 +625,7 @@ SHORT = {
     "TRACE": "--reader philly-csv --problem rar-ddls",
     "ROOM": "--nodes 2 --gpus-per-node 4",
     "RAR": "--problem rar-ddls",
+    "REVENUE": "--reader philly-csv --problem irmp",
 }
 
 #: what is refused, and how; F is the folder with the files
@@ -640,7 +641,7 @@ BAD = {
     # names
     "solve rar-z-9": r"'rar-z-9' is neither a file nor a named instance; `gangsched",
     "solve F/instance.json --problem tsp": r"problem 'tsp' is not one of rar",
-    "solve F/instance.json": r"--problem is missing, one of rar-ddls, unisched$",
+    "solve F/instance.json": r"--problem is missing, one of rar-ddls, unisched, irmp$",
     "solve rar-b-0 --problem tsp": r"problem 'tsp' is not one of",
     "solve rar-b-0 --solver best": r"solver 'best' is not one of sjf-bco, .*",
     "compare rar-b-0 --solvers laminar,x": r"solver 'x' is not one of sjf-bco, .*",
@@ -681,7 +682,14 @@ BAD = {
     "compare --setting paper-a --problem unisched": r"'paper-a' is not one of queue-helios, queue-",
     "solve F/queue.json --solver sjf-bco": r"'sjf-bco' is not one of lp-selector, density-greedy",
     "solve F/instance.json --problem unisched": r"instance.json: job 'a': kind RingJob is not D",
-    "solve F/rewards.json": r"problem 'deadline-rewards' is not one of rar-ddls, unisched$",
+    "solve F/rewards.json": r"problem 'deadline-rewards' is not one of rar-ddls, unisched, irmp$",
+    "compare --setting paper-a --problem irmp": r"'paper-a' is not one of paper, reduced$",
+    "compare --setting paper --problem irmp --nodes 5": r"servers=5 are fewer than the 14 u",
+    "compare --setting paper --problem irmp --utility cubic": (
+        r"utility='cubic' is not one of 'linear', 'convex'$"
+    ),
+    "compare --setting paper --problem irmp --solvers fifo": r"'fifo' is not one of lp-list, ",
+    "solve F/instance.json --problem irmp": r"kind RingJob is not ParameterServerJob$",
     # files
     "solve F/none.json": r"'.*none.json' is neither a file nor a named instance",
     "solve F RAR": r"F: Is a directory$",
@@ -712,6 +720,18 @@ BAD = {
     "compare rar-b-0 --jobs 3": r"--jobs does not go with an instance; a trace needs --reader$",
     "compare --setting paper-a RAR --reader swf": r"--reader does not go with --setting$",
     "compare --setting paper-a RAR --first 3": r"--first does not go with --setting$",
+    "compare --setting paper-a RAR --utility linear": (
+        r"--utility does not go with --setting paper-a$"
+    ),
+    "compare rar-b-0 --utility linear": r"--utility does not go with an instance; a trace needs",
+    "compare F/trace.csv TRACE ROOM --utility linear": (
+        r"--utility does not go with traces of rar-ddls$"
+    ),
+    "compare --setting paper --problem irmp --gpus-per-node 8": r"--gpus-per-node does not go with",
+    "compare F/trace.csv REVENUE --jobs 3": r"--jobs does not go with traces of irmp$",
+    "compare F/trace.csv REVENUE ROOM": r"--gpus-per-node does not go with traces of irmp$",
+    "compare F/trace.csv REVENUE --first 9": r"jobs=9 exceeds the 5 jobs of 'trace'$",
+    "compare F/trace.csv REVENUE --utility flat": r"utility='flat' is not one of 'linear', 'con",
     # what would be written
     "compare rar-b-0 --report no/r.html": r"no/r.html: folder no does not ex",
     "solve rar-b-0 --json F/list.json/x": r"folder .*list.json does not exis",

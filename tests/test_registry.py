@@ -12,7 +12,11 @@ from gangsched.registry import PROBLEMS, lookup, plugins, policy, solver, warm_u
 from gangsched.solvers.baselines import first_fit
 
 #: what the optimum of each tiny problem is worth
-TINY = {"rar-ddls": 8, "unisched": 300}  # three jobs of four slots on two GPUs; three deadlines
+TINY = {
+    "rar-ddls": 8,  # three jobs of four slots on two GPUs
+    "unisched": 300,  # three deadlines
+    "irmp": 300,  # three jobs, each worth 100 whenever it is complete
+}
 EVERY = [(stem, name) for stem, entry in PROBLEMS.items() for name in entry.solvers]
 
 
@@ -37,7 +41,9 @@ def test_names_keep_underscores_that_belong_to_them() -> None:
 
 
 def test_an_unknown_name_is_refused_with_what_there_is() -> None:
-    with pytest.raises(ValueError, match=r"^problem 'unknown' is not one of rar-ddls, unisched$"):
+    with pytest.raises(
+        ValueError, match=r"^problem 'unknown' is not one of rar-ddls, unisched, irmp$"
+    ):
         lookup("problem", PROBLEMS, "unknown")
 
 

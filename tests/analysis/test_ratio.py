@@ -8,8 +8,13 @@ from typing import Any, ClassVar
 
 import pytest
 
-from gangsched.analysis.bounds import InvalidCertificate, NoCertificate, configuration_bound
-from gangsched.analysis.ratio import Comparison, Row, _cells, compare, ratio
+from gangsched.analysis.bounds import (
+    InvalidCertificate,
+    NoCertificate,
+    area_bound,
+    configuration_bound,
+)
+from gangsched.analysis.ratio import Comparison, Extras, Row, _cells, compare, ratio
 from gangsched.formulations import Sense
 from gangsched.formulations.rar_ddls import RarDdls, evaluate
 from gangsched.instances import Cluster, Instance, Job, RingJob, Schedule, Segment
@@ -232,6 +237,122 @@ def test_other_problems_have_rows_without_a_ratio() -> None:
     assert (row.objective, row.bound, row.ratio) == (3, None, None)
     assert row.mean_completion == ((9 - 2) + (6 - 5)) / 2
     assert "bound: none verified, so no ratio is certified" in str(comparison)
+
+
+# --- extras --------------------------------------------------------------------------------------
+
+
+def wider(problem: RarDdls) -> RarDdls:
+    """The same jobs on three GPUs: area 25 / 3, longest job 7."""
+    return packing([job.iterations for job in problem.jobs], gpus=3)
+
+
+def on_three(problem: RarDdls) -> Result[Schedule]:
+    """Ends 7, 7, 4, 8, 11."""
+    relaxed = wider(problem)
+    schedule = evaluate(relaxed, [0, 0, 0, 4, 8], [{0: 1}] * 5)
+    info = {"wider": True}
+    return Result.of(relaxed, schedule, solver="three", stop=Stop.COMPLETED, info=info)
+
+
+WIDER = Extras(
+    bound=area_bound,
+    relaxations={"wider": wider},
+    measures=lambda problem, result: {
+        "GPUs": problem.instance.cluster.gpus,
+        "odd": None if result.objective % 2 == 0 else 1.5,
+    },
+    legend=("wider: on three GPUs",),
+)
+
+
+def test_who_solves_a_relaxation_is_measured_against_a_bound_of_it() -> None:
+    comparison = compare(packing(FIVE), {"three": on_three, "best": BEST}, extras=WIDER)
+    three, best = comparison.rows
+    assert (three.relaxation, three.objective, three.ratio) == ("wider", 11, 11 / 9)
+    assert (best.relaxation, best.objective, best.ratio) == ("", 14, 14 / 13)
+    assert comparison.bound is not None
+    assert comparison.bound.value == 13
+    (relaxed,) = comparison.relaxed
+    assert (relaxed.name, relaxed.problem, relaxed.bound) == (
+        "wider",
+        wider(packing(FIVE)),
+        area_bound(wider(packing(FIVE))),
+    )
+    data = comparison.to_dict()
+    assert [row["relaxation"] for row in data["rows"]] == ["wider", ""]
+    assert data["relaxed"]["wider"]["value"] == 9
+    text = str(comparison)
+    assert "feasible, wider" in text
+    assert "\nbound: 13 (area, verified)\nbound, wider: 9 (area, veri" in text
+    assert text.endswith("\nwider: on three GPUs")
+
+
+def test_without_extras_a_relaxed_solution_is_an_error() -> None:
+    (row,) = compare(packing(FIVE), {"three": on_three}).rows
+    assert row.error.startswith("ValueError: infeasible solution: capacity")
+
+
+def test_a_relaxation_that_is_the_problem_itself_is_none() -> None:
+    same = Extras(relaxations={"wider": lambda problem: problem})
+    problem = packing(FIVE, gpus=3)
+    comparison = compare(problem, {"three": on_three}, extras=same)
+    assert comparison.rows[0].relaxation == ""
+    assert comparison.relaxed == ()
+
+
+def test_a_bound_is_looked_for_only_where_there_is_none() -> None:
+    asked: list[Any] = []
+
+    def find(problem: RarDdls) -> Bound:
+        asked.append(problem)
+        return area_bound(problem)
+
+    extras = Extras(bound=find, relaxations=WIDER.relaxations)
+    compare(packing(FIVE), {"best": BEST}, extras=extras)
+    assert asked == []
+    compare(packing(FIVE), {"best": BEST, "three": on_three, "again": on_three}, extras=extras)
+    assert asked == [wider(packing(FIVE))]
+
+
+def test_a_bound_that_was_looked_for_is_verified() -> None:
+    lie = Extras(bound=lambda _: Bound(99, "lie", {"kind": "area"}), relaxations=WIDER.relaxations)
+    with pytest.raises(InvalidCertificate, match=r"bound 99 \(lie\): the certificate proves 9"):
+        compare(packing(FIVE), {"three": on_three}, extras=lie)
+
+
+def test_an_interrupt_of_the_bound_keeps_the_rows() -> None:
+    def stopped(_: RarDdls) -> Bound:
+        raise KeyboardInterrupt
+
+    extras = Extras(bound=stopped, relaxations=WIDER.relaxations)
+    comparison = compare(packing(FIVE), {"three": on_three, "best": BEST}, extras=extras)
+    assert comparison.unfinished == ("bound",)
+    assert [row.ratio for row in comparison.rows] == [None, 14 / 13]
+    assert "bound, wider: none verified, so no ratio is certified" in str(comparison)
+
+
+def test_measures_are_columns() -> None:
+    comparison = compare(packing(FIVE), {"best": BEST, "serial": SERIAL}, extras=WIDER)
+    assert comparison.measures == ("GPUs", "odd")
+    assert [dict(row.measures) for row in comparison.rows] == [
+        {"GPUs": 2, "odd": None},
+        {"GPUs": 2, "odd": 1.5},
+    ]
+    lines = str(comparison).splitlines()
+    assert " ".join(lines[0].split()) == (
+        "solver objective bound certified ratio GPUs odd mean completion runtime status"
+    )
+    assert [line.split()[4:6] for line in lines[1:3]] == [["2", "-"], ["2", "1.5"]]
+    page = comparison._repr_html_()
+    assert "<th>GPUs</th><th>odd</th>" in page
+    assert "<td>2</td><td>1.5</td>" in page
+
+
+def test_a_measure_that_fails_is_an_error_of_the_solver() -> None:
+    extras = Extras(measures=lambda problem, result: {"x": 1 / 0})
+    (row,) = compare(packing(FIVE), {"best": BEST}, extras=extras).rows
+    assert row.error == "ZeroDivisionError: division by zero"
 
 
 # --- output --------------------------------------------------------------------------------------

@@ -1,0 +1,176 @@
+"""`gangsched compare --problem irmp`: true and ideal revenue, fairness, and which bound counts."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gangsched import cli
+from gangsched.analysis.certificates import verify_bound
+from gangsched.analysis.revenue_metrics import fairness_variance, money_of
+from gangsched.formulations.io import problem_to_dict
+from gangsched.formulations.irmp import Irmp, paper_problem, reduced_problem
+from gangsched.instances.io import write_json
+from gangsched.solvers import Bound, Result
+from gangsched.solvers.io import load_result
+from gangsched.solvers.irmp import astraea
+
+Gangsched = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def gangsched_(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Gangsched:
+    """Run a command in this process, in an empty folder, on a wide screen."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    monkeypatch.setenv("COLUMNS", "160")
+
+    def run(*args: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as caught:
+            cli.main([str(arg) for arg in args])
+        seen = capsys.readouterr()
+        assert isinstance(caught.value.code, int)
+        return caught.value.code, seen.out, seen.err
+
+    return run
+
+
+SIZES = ("--jobs", 8, "--nodes", 15, "--seed", 2)
+SOLVERS = ("astraea", "batch-sche", "gandiva-like", "hived-like", "lp-list")
+
+
+def problem(utility: Any = "linear") -> Irmp:
+    return paper_problem(8, servers=15, utility=utility, seed=2)
+
+
+def rows(out: str) -> dict[str, list[str]]:
+    """Rows of the table by their first cell."""
+    lines = out.splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("──"))
+    cells = [re.split(r"\s{2,}", line.strip()) for line in lines[start + 1 :]]
+    return {row[0]: row[1:] for row in cells if len(row) > 3}
+
+
+def bound_of(data: Any) -> Bound:
+    return Bound(**data)
+
+
+def test_revenue_is_compared(gangsched_: Gangsched) -> None:
+    code, out, err = gangsched_(
+        "compare", "--problem", "irmp", "--setting", "paper", *SIZES, "--utility", "linear",
+        "--solvers", ",".join((*SOLVERS, "astraea:printed")), "--json", "out.json",
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    assert out.startswith("paper, seed 2: 8 jobs on 15 nodes, ")
+    data = json.loads(Path("out.json").read_text())
+    assert [row["solver"] for row in data["rows"]] == list(rows(out)) == list(SOLVERS)
+    assert not [row["error"] for row in data["rows"] if row["error"]]
+    assert [row["solver"] for row in data["refuted"]] == ["astraea:printed"]
+    assert "astraea:printed is refuted: bandwidth (3i): " in out
+    row = data["rows"][0]
+    result = astraea(problem())
+    assert isinstance(result, Result)
+    assert result.solution is not None
+    assert row["objective"] == result.objective != result.info["ideal"]
+    variance = fairness_variance(problem(), result.solution, money_of(result))
+    assert row["measures"]["ideal revenue"] == result.info["ideal"]
+    assert row["measures"]["fairness variance"] == variance
+    shown = rows(out)["astraea"]
+    assert shown[0] == format(result.objective, ".10g")
+    assert shown[2:4] == [
+        format(result.info["ideal"], ".6g"),
+        "-" if not variance else f"{variance:.6g}",
+    ]
+
+
+def test_who_preempts_has_a_bound_of_its_own(gangsched_: Gangsched) -> None:
+    """Both bounds are verified again here, each for its problem."""
+    code, out, _ = gangsched_(
+        "compare", "--problem", "irmp", "--setting", "paper", *SIZES, "--utility", "convex",
+        "--solvers", ",".join(SOLVERS), "--json", "out.json",
+    )  # fmt: skip
+    assert code == 0
+    data = json.loads(Path("out.json").read_text())
+    bounds = {"": data["bound"], "preemptive": data["relaxed"]["preemptive"]}
+    verify_bound(problem("convex"), bound_of(bounds[""]))
+    verify_bound(replace(problem("convex"), preemptive=True), bound_of(bounds["preemptive"]))
+    assert bounds[""]["value"] != bounds["preemptive"]["value"]
+    for row in data["rows"]:
+        preempts = row["solver"] in ("gandiva-like", "hived-like")
+        assert row["relaxation"] == ("preemptive" if preempts else "")
+        assert (row["measures"]["ideal revenue"] is None) == (
+            preempts or row["solver"] == "lp-list"
+        )
+        bound = bounds[row["relaxation"]]["value"]
+        assert row["ratio"] == bound / row["objective"] >= 1
+        assert rows(out)[row["solver"]][-1] == ("feasible, preemptive" if preempts else "feasible")
+    assert f"no schedule beats {bounds['']['value']:.10g} (column generation, verified)" in out
+    assert f"no preemptive schedule beats {bounds['preemptive']['value']:.10g} (column gen" in out
+    assert "\npreemptive: preempts for free, " in out
+    report = Path("gangsched-compare.html").read_text("utf-8")
+    for text in ("ideal revenue", "fairness variance", "feasible, preemptive", "Proof, preemptive",
+                 "No preemptive schedule is better than", "The best, lp-list"):  # fmt: skip
+        assert text in report
+
+
+def test_solvers_without_a_bound_get_one(gangsched_: Gangsched) -> None:
+    code, out, _ = gangsched_(
+        "compare", "--problem", "irmp", "--setting", "reduced", "--jobs", 6, "--nodes", 9,
+        "--solvers", "online-fifo",
+    )  # fmt: skip
+    assert code == 0
+    assert out.startswith("reduced, seed 0: 6 jobs on 9 nodes")
+    assert "(column generation, verified)" in out
+    assert float(rows(out)["online-fifo"][1]) >= 1
+
+
+def test_solve_says_that_it_preempts(gangsched_: Gangsched) -> None:
+    write_json("p.json", problem_to_dict(reduced_problem(5, servers=6)))
+    code, out, _ = gangsched_("solve", "p.json", "--solver", "gandiva-like", "--json", "r.json")
+    assert code == 0
+    assert "\nstatus: feasible, preemptive\ntrue revenue: " in out
+    assert "\nbound: no preemptive schedule beats " in out
+    preemptive = replace(reduced_problem(5, servers=6), preemptive=True)
+    result = load_result("r.json")
+    assert result.objective == preemptive.objective(result.solution)
+    verify_bound(preemptive, result.bound)
+
+
+def test_submissions_of_a_trace_are_compared(gangsched_: Gangsched) -> None:
+    lines = [f"2017-10-07 0{h}:30:00,900,{4 + h},vc{h % 2}" for h in range(6)]
+    Path("log.csv").write_text("\n".join(["timestamp,duration,num_gpus,cluster", *lines, ""]))
+    code, out, _ = gangsched_(
+        "compare", "log.csv", "--reader", "philly-csv", "--problem", "irmp", "--nodes", 4,
+        "--first", 5, "--utility", "convex", "--solvers", "astraea,online-spt",
+    )  # fmt: skip
+    assert code == 0
+    assert out.startswith("log.csv: 5 jobs on 4 nodes")
+    assert "5 of the 6 jobs, released at 1 to 5 h" in out
+    assert "2 users of 4 servers; D as requested, the rest drawn (seed 0)" in out
+    assert list(rows(out)) == ["astraea", "online-spt"]
+
+
+def test_bad_accounts_are_an_error_of_their_solver(
+    gangsched_: Gangsched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def generous(problem: Irmp, **_: Any) -> Any:
+        result = astraea(problem)
+        assert isinstance(result, Result)
+        return replace(result, info={**result.info, "incomes": {"u0": 1e6}})
+
+    monkeypatch.setattr("gangsched.solvers.irmp.astraea", generous)
+    code, out, _ = gangsched_(
+        "compare", "--problem", "irmp", "--setting", "reduced", "--jobs", 5, "--nodes", 6,
+        "--solvers", "astraea,online-fifo",
+    )  # fmt: skip
+    assert code == 1
+    assert "astraea: ValueError: money: balance: payments of " in out
+    assert rows(out)["astraea"][-1] == "error"
