@@ -131,14 +131,15 @@ def test_jobs_wait_for_more_workers_and_others_fill_the_gap() -> None:
 
 
 def test_plans_are_forgotten_but_runs_are_not() -> None:
-    """The short job comes when the long one was to start at 3, and goes before it, not before x."""
+    """At 1 and 2 a worker is free, but to wait for both until 3 is better; who is then first?"""
     jobs = [
-        job("x", 3, Linear(-1, 90)),
+        job("x", 3, Linear(-1, 90), gpus=1),
         job("long", 5, Linear(-1, 90), release=1),
-        job("short", 1, Linear(-1, 90), release=2),
+        job("short", 2, Linear(-1, 90), release=2),
     ]
-    assert times(online_spt(on_one_node(*jobs))) == {0: (0, 3), 2: (3, 4), 1: (4, 9)}
-    assert times(online_fifo(on_one_node(*jobs))) == {0: (0, 3), 1: (3, 8), 2: (8, 9)}
+    problem = on_one_node(*jobs, ps=2)
+    assert times(online_spt(problem)) == {0: (0, 3), 2: (3, 5), 1: (5, 10)}
+    assert times(online_fifo(problem)) == {0: (0, 3), 1: (3, 8), 2: (8, 10)}
 
 
 def test_gangs_of_several_nodes_have_their_parameter_servers() -> None:
