@@ -312,7 +312,7 @@ def _started(state: _State, order: Sequence[int]) -> list[Response]:
             planned.append(run)
     kept = [run for run in planned if run.start == state.now]
     for run in planned:
-        if False:
+        if run.start > state.now:
             occupancy.give_back(run)
     occupancy.busy = max([busy, *(run.end for run in kept)])
     for run in kept:
