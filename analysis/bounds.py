@@ -1,6 +1,6 @@
-"""Lower bounds of the makespan, each with a certificate that anyone can replay.
+"""Bounds, each with a certificate that anyone can replay; those of the makespan are made here.
 
-All of them relax RAR-DDLS in the same way: N equal GPUs, job j occupies G_j different GPUs for d_j
+These all relax RAR-DDLS in the same way: N equal GPUs, job j occupies G_j different GPUs for d_j
 slots each, a GPU serves its jobs one after another. d_j is the shortest duration of the job over
 all spans, alone in the cluster; contention only slows jobs down, so every schedule of makespan C
 fits this. It is bin packing with N bins of size C where job j is G_j items of size d_j in different
@@ -25,6 +25,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..formulations.irmp import Irmp
 from ..formulations.problem import check_class
 from ..formulations.rar_ddls import RarDdls
 from ..solvers.bounds import area_bound as area_bound
@@ -57,20 +58,22 @@ MAX_TABLE = 2 * 10**8
 
 
 def best_bound(
-    problem: RarDdls,
+    problem: RarDdls | Irmp,
     *,
     effort: Literal["fast", "full"] = "fast",
     time_limit: float | None = None,
 ) -> Bound:
-    """Return the best lower bound that the effort allows, always with a certificate.
+    """Return the best bound that the effort allows, always with a certificate.
 
     Parameters
     ----------
-    problem : RarDdls
+    problem : RarDdls or Irmp
     effort : {"fast", "full"}
-        `dff_bound`, or `configuration_bound`.
+        For RAR-DDLS `dff_bound`, or `configuration_bound`; for IRMP
+        :func:`gangsched.solvers.irmp_columns.revenue_bound`, up to a relative distance of 1e-3 or
+        1e-5 to the linear program.
     time_limit : float or None
-        Seconds, for "full" (the fast bound is computed in any case).
+        Seconds, for "full" (the fast bound of RAR-DDLS is computed in any case).
 
     Returns
     -------
@@ -88,11 +91,16 @@ def best_bound(
     >>> best_bound(RarDdls(Instance(Cluster.of_sizes([1, 1]), jobs)), effort="full").value
     2
     """
+    if effort not in ("fast", "full"):
+        raise ValueError(f"best_bound: effort={effort!r} is not 'fast' or 'full'")
+    if isinstance(problem, Irmp):
+        from ..solvers.irmp_columns import revenue_bound  # HiGHS and numba take long to import
+
+        tolerance = 1e-3 if effort == "fast" else 1e-5
+        return revenue_bound(problem, tolerance=tolerance, time_limit=time_limit)
     if effort == "fast":
         return dff_bound(problem)
-    if effort == "full":
-        return configuration_bound(problem, time_limit=time_limit)
-    raise ValueError(f"best_bound: effort={effort!r} is not 'fast' or 'full'")
+    return configuration_bound(problem, time_limit=time_limit)
 
 
 # --- the relaxation ------------------------------------------------------------------------------

@@ -20,12 +20,14 @@ import numpy as np
 
 from ..formulations.completion_time import CompletionTime
 from ..formulations.deadline_rewards import DeadlineRewards
+from ..formulations.irmp import Irmp
 from ..formulations.ltgf import Ltgf
 from ..formulations.ltgf_fluid import LtgfFluid
 from ..formulations.rar_ddls import RarDdls
 from ..formulations.unisched import UniSched
 from ..instances.model import FULL_SPEED, DeadlineJob
 from ..solvers.result import Bound
+from .irmp_certificates import revenue_prices
 from .unisched_certificates import lease_prices
 
 __all__ = ["InvalidCertificate", "NoCertificate", "verify_bound"]
@@ -51,8 +53,8 @@ def verify_bound(problem: Any, bound: Bound) -> None:
     ----------
     problem : Problem
         The problem that the bound is claimed for; of this version: :class:`RarDdls`,
-        :class:`CompletionTime`, :class:`DeadlineRewards`, :class:`LtgfFluid`, :class:`Ltgf` and
-        :class:`UniSched`.
+        :class:`CompletionTime`, :class:`DeadlineRewards`, :class:`LtgfFluid`, :class:`Ltgf`,
+        :class:`UniSched` and :class:`Irmp`.
     bound : Bound
 
     Raises
@@ -117,7 +119,8 @@ def verify_bound(problem: Any, bound: Bound) -> None:
       multiple of the unit.
 
     The proof for UniSched, ``lease prices``, is in
-    :func:`gangsched.analysis.unisched_certificates.lease_prices`.
+    :func:`gangsched.analysis.unisched_certificates.lease_prices`; that for Irmp, ``revenue
+    prices``, in :func:`gangsched.analysis.irmp_certificates.revenue_prices`.
 
     References
     ----------
@@ -518,6 +521,13 @@ def _lease_prices(problem: UniSched, certificate: Mapping[str, Any]) -> Fraction
         raise InvalidCertificate(str(error)) from None
 
 
+def _revenue_prices(problem: Irmp, certificate: Mapping[str, Any]) -> Fraction:
+    try:
+        return revenue_prices(problem, certificate)
+    except ValueError as error:
+        raise InvalidCertificate(str(error)) from None
+
+
 def _decimal(value: float) -> Fraction:
     """The rational that the shortest decimal denotes."""
     return Fraction(repr(float(value)))
@@ -542,4 +552,5 @@ RULES: Mapping[type, Mapping[str, Rule]] = {
     LtgfFluid: {"packing": _packing},
     Ltgf: {"life": _life},
     UniSched: {"lease prices": _lease_prices},
+    Irmp: {"revenue prices": _revenue_prices},
 }

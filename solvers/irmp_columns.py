@@ -55,6 +55,10 @@ COARSE = (16, 4, 1)
 ROUGH = 4.0
 #: no more blocks, longer horizons have longer ones
 BLOCKS = 256
+#: of pricing, at most, for blocks of one length
+ROUNDS = 1000
+#: in units, what a job is worth that must run
+NEVER = -(2**61)
 #: a smaller part of a run is none
 LEAST = 1e-9
 #: relative room for errors of floats, where the bound is not summed in integers
@@ -80,7 +84,7 @@ def default_slots(problem: Irmp) -> int:
     >>> job = ParameterServerJob(id="j", gpus=2, epochs=2, minibatches=1, rates=(1, 0.5),
     ...                          utility=Linear(-2, 100))
     >>> default_slots(Irmp(Instance(Cluster([Node("s", 2, ps=1)]), [job])))
-    6
+    5
     """
     classes = Classes.of(problem)
     trials = Trials.of(problem, classes)
@@ -208,8 +212,8 @@ def revenue_bound(
 
     Notes
     -----
-    Valid for any prices, see the module; what `problem.alone` promises is not used. Let pi be prices in units of 2**-k. Values f are rounded
-    up to integers of that unit, everything else is integer, so the bound is exact. Where all
+    Valid for any prices, see the module; what `problem.alone` promises is not used. Prices are
+    integers in units of 2**-k, values f are rounded up to such, so the bound is exact. Where all
     utilities are integral, it is rounded down to a multiple of their greatest common divisor.
 
     With ``problem.preemptive`` a job may change its workers in every slot. A slot of at most C
@@ -321,7 +325,7 @@ class _Runs:
             raise ValueError("revenue_bound: utilities add up to more than 2**58, scale them down")
         scale = 2 ** min(bits, 256)
         least = np.where(np.isfinite(floor), floor, 0.0)
-        floors = np.where(np.isfinite(floor), _up(least, scale), -(2**61))
+        floors = np.where(np.isfinite(floor), _up(least, scale), NEVER)
         hints = np.full(floor.size, -1, dtype=np.int64)
         trials = Trials.of(problem, classes)
         return cls(problem, classes, trials, values, _up(values, scale), floors, scale, hints)
@@ -345,8 +349,10 @@ class _Runs:
         )  # fmt: skip
         lengths = np.diff(ends, prepend=0)
         total = int((prices * self.classes.room[:, :, None] * lengths).sum())
-        gains = zip(runs, self.floor.tolist(), strict=True)
-        return total + sum(run.gain if run else max(least, -(2**60)) for run, least in gains), runs
+        for run, least in zip(runs, self.floor.tolist(), strict=True):
+            # a job that must run and cannot: there is no schedule, and nothing to prove
+            total += run.gain if run else 0 if least == NEVER else least
+        return total, runs
 
     def bound(self, prices: Floats, ends: Ints) -> Bound:
         """The bound of some prices, exactly."""
@@ -522,7 +528,7 @@ class _Master:
 
 
 def _key(column: Column) -> Any:
-    return column.job, column.run if isinstance(column.run, Run) else id(column.run)
+    return column.job, column.run if isinstance(column.run, Run) else column.run.key
 
 
 def _highs() -> Any:
@@ -560,6 +566,7 @@ class _Search:
         for j in range(len(problem.jobs)):
             values[j, 1:] = problem.values(j, slots)
         values[:, 0] = values[:, 1]
+        np.maximum.accumulate(values[:, ::-1], axis=1, out=values[:, ::-1])  # errors of powers
         floor = np.array([_floor(problem, j, slots) for j in range(len(problem.jobs))])
         largest, classes = _largest(values, floor), Classes.of(problem)
         kind = _Fluid if problem.preemptive else _Runs
@@ -578,7 +585,9 @@ class _Search:
         master = _Master(self.classes.room, ends, self.floor, unit)
         master.add(self.columns)
         smoothing = SMOOTHING
-        while self.iterations == 0 or time.monotonic() < self.deadline:
+        for _ in range(ROUNDS):
+            if self.iterations and time.monotonic() >= self.deadline:
+                break
             solved = master.solve(self.deadline - time.monotonic())
             if solved is None:
                 break
@@ -590,26 +599,24 @@ class _Search:
                 break
             weight = smoothing if math.isfinite(self.best) else 0.0
             tried = weight * self.prices + (1 - weight) * prices
-            better, added = self._round(tried, master)
-            if not added and not better:
-                if weight == 0:
-                    break
-                smoothing = 0.0
-            else:
+            if self._round(tried, master):
                 smoothing = SMOOTHING
+            elif weight == 0:
+                break
+            else:
+                smoothing = 0.0
         self.columns = master.columns
 
-    def _round(self, prices: Floats, master: _Master) -> tuple[bool, int]:
-        """Price once: whether the bound is better, and how many columns are new."""
+    def _round(self, prices: Floats, master: _Master) -> int:
+        """Price once; return how many columns are new."""
         lengths = np.diff(self.ends, prepend=0)
         spent = float((prices * self.classes.room[:, :, None] * lengths).sum())
         prices = prices * min(1.0, 4 * self.largest / max(spent, 1e-300))
         priced = self.pricer.priced(prices, self.ends)
         self.iterations += 1
-        better = priced.bound < self.best
-        if better:
+        if priced.bound < self.best:
             self.best, self.prices = priced.bound, prices
-        return better, master.add(priced.columns)
+        return master.add(priced.columns)
 
     def result(self) -> Columns:
         """What was found."""

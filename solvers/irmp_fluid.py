@@ -87,6 +87,11 @@ class Usage:
     row: Ints
     much: Floats
 
+    @property
+    def key(self) -> tuple[bytes, ...]:
+        """What is equal for equal usages."""
+        return self.slot.tobytes(), self.row.tobytes(), self.much.round(9).tobytes()
+
     def rows(self, ends: Ints) -> tuple[Ints, Floats]:
         """Return rows (class, resource, block) of the linear program, and how much of each.
 
@@ -96,8 +101,7 @@ class Usage:
         """
         at = self.row * ends.size + np.searchsorted(ends, self.slot, side="right")
         rows, inverse = np.unique(at, return_inverse=True)
-        much: Floats = np.bincount(inverse, weights=self.much)
-        return rows, much
+        return rows, np.asarray(np.bincount(inverse, weights=self.much), dtype=np.float64)
 
 
 def best_completions(
