@@ -77,7 +77,6 @@ class _Panel:
     instances: Sequence[str]
     axis: str = ""
     policies: Sequence[str] = ()
-    log: bool = False
     title: str = ""
 
 
@@ -135,10 +134,7 @@ def _paint(study: Study, axes: Axes, panel: _Panel) -> None:
         _lines(study, axes, panel)
     else:
         _bars(study, axes, panel)
-    if panel.log:
-        axes.set_yscale("log")
-    else:
-        axes.set_ylim(bottom=0)
+    axes.set_ylim(bottom=0)
 
 
 def _bars(study: Study, axes: Axes, panel: _Panel) -> None:
@@ -342,7 +338,7 @@ def selector(study: Study) -> Figure:
                 _Panel("latency", "BE latency (min)", mixed, policies=both, title="(c)"),
             ],
             [
-                _Panel(m, label, [QUEUE], "GPUs", title="(d)", log=m != "gap")
+                _Panel(m, label, [QUEUE], "GPUs", title="(d)")
                 for m, label in (
                     ("columns", "columns"),
                     ("iterations", "iterations"),
@@ -364,7 +360,7 @@ def selector_seconds(study: Study) -> Figure:
     kinds = ("options_seconds", "options"), ("cold_seconds", "selection"), ("warm_seconds", "again")
     return _draw(
         study,
-        [[_Panel(name, f"{text} (s)", [QUEUE], "GPUs", log=True) for name, text in kinds]],
+        [[_Panel(name, f"{text} (s)", [QUEUE], "GPUs") for name, text in kinds]],
     )
 
 
