@@ -53,9 +53,10 @@ def online_fifo(problem: Irmp) -> Result[Schedule]:
 
     Notes
     -----
-    Guarantee: none, see the module. Complexity: jobs of larger number do not move those before
-    them, so all plans agree. At most n zero-price responses at each of 2n events; none where no
-    worker or no parameter server is free.
+    Who comes later does not move those before, so all plans agree.
+
+    Guarantee: none, see the module. Complexity: at most n zero-price responses at each of 2n
+    events; none where no worker or no parameter server is free.
 
     Examples
     --------
