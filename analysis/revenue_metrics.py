@@ -34,6 +34,7 @@ __all__ = [
     "money_violations",
     "revenue_fairness",
     "revenue_measures",
+    "revenue_without_losses",
     "settle",
     "utilisation",
 ]
@@ -167,6 +168,31 @@ def fairness_variance(problem: Irmp, schedule: Schedule, money: Money = NOTHING)
     """
     ratios = list(revenue_fairness(problem, schedule, money).values())
     return float(np.var(ratios)) if ratios else None
+
+
+def revenue_without_losses(problem: Irmp, schedule: Schedule) -> float:
+    """Return the true revenue of the jobs that are worth something.
+
+    Parameters
+    ----------
+    problem : Irmp
+    schedule : Schedule
+
+    Notes
+    -----
+    It is the objective of a schedule too, that without the other jobs where these are optional; so
+    bounds of the objective hold for it.
+
+    Examples
+    --------
+    >>> from gangsched.formulations.irmp import reduced_problem
+    >>> revenue_without_losses(reduced_problem(5), Schedule.of([]))
+    0.0
+    """
+    ends: dict[int, int] = {}
+    for job, end in zip(schedule.job.tolist(), schedule.end.tolist(), strict=True):
+        ends[job] = max(end, ends.get(job, 0))
+    return math.fsum(max(problem.value(job, end), 0.0) for job, end in ends.items())
 
 
 # --- use of the cluster ---------------------------------------------------------------------------
@@ -422,8 +448,9 @@ def revenue_measures(problem: Irmp, result: Result[Schedule]) -> dict[str, float
     Returns
     -------
     dict of str to float or None
-        Ideal revenue (None of solvers without rounds), variance of the revenue fairness ratios,
-        mean share of the workers in use until the makespan, and the makespan.
+        True revenue without losses, ideal revenue (None of solvers without rounds), variance of the
+        revenue fairness ratios (None where the revenue is not positive), mean share of the workers
+        in use until the makespan, and the makespan.
 
     Raises
     ------
@@ -436,7 +463,7 @@ def revenue_measures(problem: Irmp, result: Result[Schedule]) -> dict[str, float
     >>> from gangsched.solvers.irmp import astraea
     >>> problem = reduced_problem(5)
     >>> [*revenue_measures(problem, astraea(problem))]
-    ['ideal revenue', 'fairness variance', 'workers in use', 'makespan']
+    ['without losses', 'ideal revenue', 'fairness variance', 'workers in use', 'makespan']
     """
     schedule = result.solution
     if schedule is None:
@@ -446,6 +473,7 @@ def revenue_measures(problem: Irmp, result: Result[Schedule]) -> dict[str, float
         raise ValueError(f"money: {'; '.join(wrong[:3])}")
     used = utilisation(problem, schedule)[0]
     return {
+        "without losses": revenue_without_losses(problem, schedule),
         "ideal revenue": result.info.get("ideal"),
         "fairness variance": fairness_variance(problem, schedule, money_of(result)),
         "workers in use": float(used.mean()) if used.size else None,

@@ -170,10 +170,13 @@ def _later(place: str, *takes: str) -> Callable[..., Any]:
     return solve
 
 
-def _astraea_printed(problem: Irmp, **options: Any) -> Any:
-    from .solvers.irmp import AstraeaParams, astraea
+def _astraea(**params: Any) -> Callable[..., Any]:
+    def solve(problem: Irmp, **options: Any) -> Any:
+        from .solvers.irmp import AstraeaParams, astraea
 
-    return astraea(problem, params=AstraeaParams(literal=True), **options)
+        return astraea(problem, params=AstraeaParams(**params), **options)
+
+    return solve
 
 
 def _preemptive(problem: Irmp) -> Irmp:
@@ -224,8 +227,9 @@ class ProblemEntry:
 #: what the columns of a comparison of IRMP mean
 REVENUE: Sequence[str] = (
     "true revenue: what jobs are worth when they are complete",
+    "without losses: the same, less jobs worth less than nothing, which could be left out",
     "ideal revenue: the same, counted from the beginning of a job's round; nobody earns it",
-    "fairness variance: of alpha, a user's share of the revenue over its share of the servers",
+    "fairness variance: of alpha, share of a positive revenue over that of the servers, by user",
     "preemptive: preempts for free, so it has the bound of a problem that allows this",
 )
 
@@ -291,7 +295,8 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
             "lp-list": _later("irmp_lists.lp_list", "time_limit"),
             "posted-prices": _later("irmp_lists.posted_prices", "time_limit"),
             "astraea": _later("irmp.astraea", "seed", "time_limit"),
-            "astraea:printed": _astraea_printed,
+            "astraea:reject-negative": _astraea(reject_negative=True),
+            "astraea:printed": _astraea(literal=True),
             "batch-sche": _later("irmp.batch_sche", "seed", "time_limit"),
             "gandiva-like": _later("baselines.revenue_sharing.gandiva_like"),
             "hived-like": _later("baselines.revenue_sharing.hived_like"),
@@ -304,6 +309,7 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         compared=(
             "lp-list",
             "astraea",
+            "astraea:reject-negative",
             "batch-sche",
             "gandiva-like",
             "hived-like",

@@ -119,6 +119,15 @@ def test_without_a_revenue_there_is_nothing_to_share() -> None:
     assert metrics.fairness_variance(example(), Schedule.of([])) is None
 
 
+def test_without_losses_no_job_is_worth_less_than_nothing() -> None:
+    """Of 11, preempted, at 54 and 21 at 10: 100 - 2 * 51 = -2 and 86."""
+    parts = [Segment(0, 10, 11, {0: 2}, ps={0: 1}), Segment(2, 8, 10, {1: 2}, ps={1: 1})]
+    schedule = Schedule.of([Segment(0, 53, 54, {0: 2}, ps={0: 1}), *parts])
+    problem = example(preemptive=True)
+    assert problem.objective(schedule) == 84
+    assert metrics.revenue_without_losses(problem, schedule) == 86
+
+
 def test_use_over_time() -> None:
     """From 8 on, 5 of 8 workers and 2 of 4 PSs."""
     used = metrics.utilisation(example(), PRINTED)
@@ -236,6 +245,7 @@ def test_measures() -> None:
     problem = example()
     measures = metrics.revenue_measures(problem, stated(ideal=92.0))
     assert measures == {
+        "without losses": 86 + 82 + 82,
         "ideal revenue": 92.0,
         "fairness variance": pytest.approx((35 / 125) ** 2),
         "workers in use": pytest.approx(5 / 8 * 4 / 12),
