@@ -32,6 +32,24 @@ from .result import Status as Status
 from .result import Stop as Stop
 
 if TYPE_CHECKING:
+    from .irmp import Accounts as Accounts
+    from .irmp import AstraeaParams as AstraeaParams
+    from .irmp import accounts as accounts
+    from .irmp import astraea as astraea
+    from .irmp import batch_sche as batch_sche
+    from .irmp import ideal_revenue as ideal_revenue
+    from .irmp_columns import revenue_bound as revenue_bound
+    from .irmp_lists import lp_list as lp_list
+    from .irmp_lists import posted_prices as posted_prices
+    from .irmp_online import online_density as online_density
+    from .irmp_online import online_fifo as online_fifo
+    from .irmp_online import online_slope as online_slope
+    from .irmp_online import online_spt as online_spt
+    from .irmp_online import rolling_lp as rolling_lp
+    from .irmp_response import Occupancy as Occupancy
+    from .irmp_response import Response as Response
+    from .irmp_response import best_response as best_response
+    from .irmp_response import zero_price_response as zero_price_response
     from .unisched import UniSchedParams as UniSchedParams
     from .unisched import density_greedy as density_greedy
     from .unisched import lp_selector as lp_selector
@@ -40,11 +58,29 @@ if TYPE_CHECKING:
 
 # What needs HiGHS or scipy is imported when it is asked for: they take a second each.
 _LATER = {
+    "Accounts": "irmp",
+    "AstraeaParams": "irmp",
+    "Occupancy": "irmp_response",
+    "Response": "irmp_response",
     "UniSchedParams": "unisched",
     "UniSchedPolicy": "unisched_policy",
+    "accounts": "irmp",
+    "astraea": "irmp",
+    "batch_sche": "irmp",
+    "best_response": "irmp_response",
     "density_greedy": "unisched",
+    "ideal_revenue": "irmp",
+    "lp_list": "irmp_lists",
     "lp_selector": "unisched",
+    "online_density": "irmp_online",
+    "online_fifo": "irmp_online",
+    "online_slope": "irmp_online",
+    "online_spt": "irmp_online",
     "opportunity_price": "unisched",
+    "posted_prices": "irmp_lists",
+    "revenue_bound": "irmp_columns",
+    "rolling_lp": "irmp_online",
+    "zero_price_response": "irmp_response",
 }
 
 

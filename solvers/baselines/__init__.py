@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from .chronus import Chronus as Chronus
     from .finish_time_fairness import FinishTimeFairness as FinishTimeFairness
     from .max_min_fairness import MaxMinFairness as MaxMinFairness
+    from .revenue_sharing import gandiva_like as gandiva_like
+    from .revenue_sharing import hived_like as hived_like
     from .three_sigma import ThreeSigma as ThreeSigma
 
 # What needs numba or scipy is imported when it is asked for: they take a second each.
@@ -36,6 +38,8 @@ _LATER = {
     "FinishTimeFairness": "finish_time_fairness",
     "MaxMinFairness": "max_min_fairness",
     "ThreeSigma": "three_sigma",
+    "gandiva_like": "revenue_sharing",
+    "hived_like": "revenue_sharing",
 }
 
 
