@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .claim import Claim, Comparison, Row, Verdict, run
+from .irmp_claims import IRMP
 from .ltgf_claims import LTGF
 from .rar_ddls_claims import RAR_DDLS
 from .unisched_claims import UNISCHED
@@ -22,6 +23,7 @@ PAPERS: Mapping[str, tuple[Claim[Any], ...]] = {
     "Yu et al. 2022": RAR_DDLS,
     "Ye et al. 2022": LTGF,
     "Gao et al. 2024": UNISCHED,
+    "Wang et al. 2023": IRMP,
 }
 #: every claim by its id, paper by paper
 CLAIMS: Mapping[str, Claim[Any]] = {
