@@ -325,7 +325,7 @@ def _spread(
             yield cost
 
 
-# --- jobs that may change from slot to slot --------------------------------------------------------
+# --- jobs that may change from slot to slot -------------------------------------------------------
 
 
 def _fluid_gain(case: _Case, job: int) -> Fraction:

@@ -38,7 +38,7 @@ from ..formulations.irmp import Irmp
 from ..formulations.problem import check_class
 from ..instances.model import Linear, Table
 from .irmp_fluid import Speeds, Usage, best_completions, usage
-from .irmp_pricing import Classes, Run, Trials, best_runs
+from .irmp_pricing import LENGTH, Classes, Run, Trials, best_runs
 from .result import Bound
 
 __all__ = ["Column", "Columns", "default_slots", "generate", "revenue_bound"]
@@ -57,6 +57,10 @@ ROUGH = 4.0
 BLOCKS = 256
 #: of pricing, at most, for blocks of one length
 ROUNDS = 1000
+#: prices of all there is add up to no more than this, in sums of values
+MOST = 64.0
+#: what a job loses that must run and does not, in sums of values
+FORCED = 8.0
 #: in units, what a job is worth that must run
 NEVER = -(2**61)
 #: a smaller part of a run is none
@@ -318,16 +322,17 @@ class _Runs:
     hints: Ints
 
     @classmethod
-    def of(cls, problem: Irmp, classes: Classes, values: Floats, floor: Floats) -> _Runs:
-        """Make all sums of values fit into 58 bits; those of prices are four times as large."""
-        bits = 58 - math.ceil(math.log2(_largest(values, floor)))
+    def of(
+        cls, problem: Irmp, classes: Classes, trials: Trials, values: Floats, floor: Floats
+    ) -> _Runs:
+        """Make all sums of values fit into 54 bits; those of prices are MOST times as large."""
+        bits = 54 - math.ceil(math.log2(_largest(values, floor)))
         if bits < 0:
-            raise ValueError("revenue_bound: utilities add up to more than 2**58, scale them down")
+            raise ValueError("revenue_bound: utilities add up to more than 2**54, scale them down")
         scale = 2 ** min(bits, 256)
         least = np.where(np.isfinite(floor), floor, 0.0)
         floors = np.where(np.isfinite(floor), _up(least, scale), NEVER)
         hints = np.full(floor.size, -1, dtype=np.int64)
-        trials = Trials.of(problem, classes)
         return cls(problem, classes, trials, values, _up(values, scale), floors, scale, hints)
 
     def integers(self, prices: Floats) -> Ints:
@@ -377,9 +382,10 @@ class _Fluid:
     begin: Ints
 
     @classmethod
-    def of(cls, problem: Irmp, classes: Classes, values: Floats, floor: Floats) -> _Fluid:
+    def of(
+        cls, problem: Irmp, classes: Classes, trials: Trials, values: Floats, floor: Floats
+    ) -> _Fluid:
         """Find how fast jobs can be."""
-        trials = Trials.of(problem, classes)
         return cls(problem, classes, values, floor, Speeds.of(problem, classes), trials.begin)
 
     def priced(self, prices: Floats, ends: Ints) -> Priced:
@@ -393,7 +399,7 @@ class _Fluid:
         ]  # fmt: skip
         lengths = np.diff(ends, prepend=0)
         total = float((prices * self.classes.room[:, :, None] * lengths).sum())
-        return Priced(total + float(gains.sum()), found)
+        return Priced(total + float(gains[np.isfinite(gains)].sum()), found)
 
     def bound(self, prices: Floats, ends: Ints) -> Bound:
         """The bound of some prices, a little increased for errors of floats."""
@@ -450,6 +456,28 @@ def _step(problem: Irmp) -> int:
             return 0
         step = math.gcd(step, *(int(value) for value in values))
     return step
+
+
+def _shortest(problem: Irmp, classes: Classes, trials: Trials) -> list[int]:
+    """Slots that each job takes at least, a very large number where it cannot run."""
+    if problem.preemptive:
+        speeds = Speeds.of(problem, classes)
+        most = np.maximum(speeds.size.sum(axis=1), 1e-300)
+        slots = np.ceil(speeds.batches / most * (1 - FLOAT_ERROR))
+        return np.clip(slots, 1, 2**40).astype(np.int64).tolist()
+    parts = np.split(trials.rows[:, LENGTH], trials.ptr[1:-1])
+    return [int(lengths.min(initial=2**40)) for lengths in parts]
+
+
+def _values(problem: Irmp, begin: Ints, shortest: Sequence[int], slots: int) -> Floats:
+    """(jobs, slots + 1): f_j by time of completion; as of the first possible one before that."""
+    values = np.zeros((len(problem.jobs), slots + 1))
+    for j in range(len(problem.jobs)):
+        first = min(int(begin[j]) + shortest[j], slots)
+        values[j, 1:] = problem.values(j, slots)
+        values[j, :first] = values[j, first]
+    np.maximum.accumulate(values[:, ::-1], axis=1, out=values[:, ::-1])  # errors of powers
+    return values
 
 
 def _floor(problem: Irmp, job: int, slots: int) -> float:
@@ -562,18 +590,16 @@ class _Search:
     @classmethod
     def of(cls, problem: Irmp, slots: int, deadline: float) -> _Search:
         """Nothing found yet, all prices 0."""
-        values = np.zeros((len(problem.jobs), slots + 1))
-        for j in range(len(problem.jobs)):
-            values[j, 1:] = problem.values(j, slots)
-        values[:, 0] = values[:, 1]
-        np.maximum.accumulate(values[:, ::-1], axis=1, out=values[:, ::-1])  # errors of powers
+        classes = Classes.of(problem)
+        trials = Trials.of(problem, classes)
+        values = _values(problem, trials.begin, _shortest(problem, classes, trials), slots)
         floor = np.array([_floor(problem, j, slots) for j in range(len(problem.jobs))])
-        largest, classes = _largest(values, floor), Classes.of(problem)
+        largest = _largest(values, floor)
         kind = _Fluid if problem.preemptive else _Runs
         return cls(
             problem=problem, classes=classes, deadline=deadline, largest=largest,
-            pricer=kind.of(problem, classes, values, floor),
-            floor=np.where(np.isfinite(floor), floor, -4 * largest),
+            pricer=kind.of(problem, classes, trials, values, floor),
+            floor=np.where(np.isfinite(floor), floor, -FORCED * largest),
             ends=np.array([slots]), prices=np.zeros((len(classes), 2, 1)),
         )  # fmt: skip
 
@@ -611,7 +637,7 @@ class _Search:
         """Price once; return how many columns are new."""
         lengths = np.diff(self.ends, prepend=0)
         spent = float((prices * self.classes.room[:, :, None] * lengths).sum())
-        prices = prices * min(1.0, 4 * self.largest / max(spent, 1e-300))
+        prices = prices * min(1.0, MOST * self.largest / max(spent, 1e-300))
         priced = self.pricer.priced(prices, self.ends)
         self.iterations += 1
         if priced.bound < self.best:

@@ -1,0 +1,184 @@
+"""What prices of workers and PSs prove, by hand, and that a proof that does not hold is refused."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gangsched.analysis import irmp_certificates
+from gangsched.analysis.bounds import best_bound
+from gangsched.analysis.certificates import InvalidCertificate, NoCertificate, verify_bound
+from gangsched.formulations.irmp import Irmp, paper_problem
+from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob, Power
+from gangsched.solvers import Bound
+
+
+def job(name: str, **changed: Any) -> ParameterServerJob:
+    fields: dict[str, Any] = {
+        "gpus": 2, "epochs": 2, "minibatches": 1, "rates": (1, 0.5), "utility": Linear(-2, 100),
+    }  # fmt: skip
+    return ParameterServerJob(id=name, **{**fields, **changed})
+
+
+ONE = Cluster([Node("s", 2, ps=1)])
+PROBLEM = Irmp(Instance(ONE, [job("a"), job("b")]))
+#: with 1 for a worker in slots 1 and 2, both jobs gain 92 wherever they run, and 4 are paid
+HOLDS: dict[str, Any] = {
+    "kind": "revenue prices", "classes": [["", 2, 1]], "ends": [2, 4],
+    "prices": [[[1, 0], [0, 0]]], "scale": 1, "fluid": False,
+}  # fmt: skip
+
+
+def verify(value: float = 188.0, problem: Irmp = PROBLEM, **changed: Any) -> None:
+    verify_bound(problem, Bound(value, "by hand", {**HOLDS, **changed}))
+
+
+def test_prices_prove_what_two_jobs_earn_in_turn() -> None:
+    verify()
+    verify(prices=[[[0, 0], [2, 0]]])  # of a PS as well
+    verify(prices=[[[2**80, 0], [0, 0]]], scale=2**80)
+    with pytest.raises(InvalidCertificate, match="the certificate proves 188"):
+        verify(187.9)
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"prices": [[[0, 0], [0, 0]]]}, "the certificate proves 192"),
+        ({"prices": [[[2**70, 0], [0, 0]]]}, "the certificate proves 4722366482869645213696"),
+        ({"ends": [1, 4]}, "the certificate proves 190"),
+        ({"scale": 2}, "the certificate proves 190"),
+        ({"scale": 3}, "scale=3 is not a power of two"),
+        ({"scale": 0}, "scale=0 is not an integer >= 1"),
+        ({"scale": 1.0}, "scale=1.0 is not an integer >= 1"),
+        ({"fluid": None}, "fluid=None is not True or False"),
+        ({"classes": [["", 2, 2]]}, "are not those of the problem's nodes"),
+        ({"classes": None}, "classes=None are not those"),
+        ({"classes": [3]}, "are not those"),
+        ({"ends": []}, "ends do not rise"),
+        ({"ends": [4, 4]}, "ends do not rise"),
+        ({"ends": [0, 4]}, "ends: 0 is not an integer of at least 1"),
+        ({"ends": [2, 4.0]}, "ends: 4.0 is not an integer of at least 1"),
+        ({"ends": [2, 10**9]}, "ends: 1000000000 slots are more than 1000000"),
+        ({"prices": [[[-1, 0], [0, 0]]]}, "prices: -1 is not an integer of at least 0"),
+        ({"prices": [[[0.5, 0], [0, 0]]]}, "prices: 0.5 is not an integer"),
+        ({"prices": [[[1], [0]]]}, "prices: there is not one for each of 2 blocks"),
+        ({"prices": [[[1, 0]]]}, "prices of a class are not a pair"),
+        ({"prices": []}, "prices are not a list of 1 classes"),
+        ({"prices": [[1, 0]]}, "prices: 1 is not a list"),
+        ({"kind": "prices"}, "kind='prices' is not a kind for Irmp"),
+    ],
+)
+def test_what_does_not_hold_is_refused(changed: Any, why: str) -> None:
+    with pytest.raises(InvalidCertificate, match=why):
+        verify(**changed)
+
+
+@pytest.mark.parametrize("name", ["classes", "ends", "prices", "scale", "fluid"])
+def test_missing_fields_are_refused(name: str) -> None:
+    certificate = {key: value for key, value in HOLDS.items() if key != name}
+    with pytest.raises(InvalidCertificate, match=name):
+        verify_bound(PROBLEM, Bound(188.0, "by hand", certificate))
+
+
+def test_a_bound_without_a_certificate_is_a_claim() -> None:
+    with pytest.raises(NoCertificate):
+        verify_bound(PROBLEM, Bound(1e9, "by hand"))
+
+
+def test_slots_end_with_the_horizon() -> None:
+    """Three slots: at 24 a worker nobody gains, and 144 are paid."""
+    short = replace(PROBLEM, horizon=3)
+    with pytest.raises(InvalidCertificate, match="ends: 4 slots are more than 3"):
+        verify(problem=short)
+    verify(144.0, short, ends=[3], prices=[[[24], [0]]])
+    with pytest.raises(InvalidCertificate, match="the certificate proves 150"):
+        verify(144.0, short, ends=[3], prices=[[[25], [0]]])
+
+
+def test_jobs_that_must_run_may_lose() -> None:
+    """100 - 2 t less 101: - 5 at 2, and the last of four slots leaves a way to lose more."""
+    jobs = [job("a", utility=Linear(-2, -1))]
+    free: dict[str, Any] = {"prices": [[[0, 0], [0, 0]]]}
+    verify(0.0, Irmp(Instance(ONE, jobs)), **free)
+    verify(-5.0, Irmp(Instance(ONE, jobs), optional=False), **free)
+    with pytest.raises(InvalidCertificate, match="the certificate proves -5"):
+        verify(-6.0, Irmp(Instance(ONE, jobs), optional=False), **free)
+
+
+def test_values_are_rounded_up_to_the_scale() -> None:
+    """9 / 2 = 4.5 at the end of slot 2."""
+    problem = Irmp(Instance(ONE, [job("a", utility=Power(9, 1))]))
+    free: dict[str, Any] = {"prices": [[[0, 0], [0, 0]]]}
+    verify(4.5, problem, **free, scale=2)
+    with pytest.raises(InvalidCertificate, match="the certificate proves 5"):
+        verify(4.5, problem, **free)
+
+
+def test_workers_on_two_servers_pay_for_parameter_servers_where_these_are() -> None:
+    """3 workers, 2 beside the PS: 1 away. Each 1, and 5 for the PS on the one type of servers."""
+    cluster = Cluster([Node("s", 2, ps=1), Node("t", 4)])
+    jobs = [job("a", gpus=3, epochs=1, rates=(1, 1), utility=Linear(-1, 100))]
+    problem = Irmp(Instance(cluster, jobs), horizon=1)
+    classes = [["", 2, 1], ["", 4, 0]]
+    prices = [[[1], [5]], [[1], [0]]]
+    # 3 mini-batches in a slot: 99 - 3 - 5, and 2 + 5 + 4 are paid
+    verify(102.0, problem, classes=classes, ends=[1], prices=prices)
+    # now away is cheaper, but one PS serves one worker away only: 99 - 2 x 7 - 1 - 5 + 23
+    dear: dict[str, Any] = {"classes": classes, "ends": [1], "prices": [[[7], [5]], [[1], [0]]]}
+    verify(102.0, problem, **dear)
+    # two away, if it serves two: 99 - 7 - 2 - 5 + 23
+    wide = replace(problem, ps_bandwidth=2)
+    verify(108.0, wide, **dear)
+    for proven, case in ((102, problem), (108, wide)):
+        with pytest.raises(InvalidCertificate, match=f"the certificate proves {proven}"):
+            verify(proven - 0.5, case, **dear)
+
+
+FREE = replace(PROBLEM, preemptive=True)
+
+
+def test_jobs_that_may_change_need_prices_for_them() -> None:
+    verify(problem=FREE, fluid=True)  # 2 mini-batches at 1 and 2 free ones by slot 3: 92, too
+    verify(fluid=True)
+    with pytest.raises(InvalidCertificate, match="fluid=False, but jobs of a preemptive problem"):
+        verify(problem=FREE)
+    with pytest.raises(InvalidCertificate, match="the certificate proves 188"):
+        verify(186.0, FREE, fluid=True)
+
+
+def test_mini_batches_beyond_one_server_cost_more() -> None:
+    """In one slot 2.4 on one server, for 14, the other 0.6 for one worker more, and one PS."""
+    cluster = Cluster([Node("s", 2, ps=1), Node("t", 2, ps=1)])
+    jobs = [job("a", gpus=3, epochs=1, rates=(1.2, 1), utility=Linear(-1, 100))]
+    problem = Irmp(Instance(cluster, jobs), horizon=1, preemptive=True)
+    # 99 - 21, and 28 are paid; with PSs at 6 it is 99 - 21 - 6, and 28 + 12
+    verify(106.0, problem, ends=[1], prices=[[[7], [0]]], fluid=True)
+    verify(112.0, problem, ends=[1], prices=[[[7], [6]]], fluid=True)
+    with pytest.raises(InvalidCertificate, match="the certificate proves 112"):
+        verify(111.0, problem, ends=[1], prices=[[[7], [6]]], fluid=True)
+
+
+@pytest.mark.parametrize("preemptive", [False, True])
+@pytest.mark.parametrize("utility", ["linear", "convex"])
+def test_the_best_bound_is_verified_and_no_lower_bound_is(utility: Any, preemptive: bool) -> None:
+    problem = replace(paper_problem(15, servers=14, utility=utility), preemptive=preemptive)
+    bound = best_bound(problem)
+    verify_bound(problem, bound)
+    better = best_bound(problem, effort="full")
+    verify_bound(problem, better)
+    assert better.value <= bound.value
+    lower = Bound(bound.value * (1 - 1e-6), "too low", bound.certificate)
+    with pytest.raises(InvalidCertificate, match="the certificate proves"):
+        verify_bound(problem, lower)
+
+
+def test_the_verifier_shares_no_code_with_the_solvers() -> None:
+    tree = ast.parse(Path(irmp_certificates.__file__).read_text("utf-8"))
+    names = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert not any("solvers" in (name or "") for name in names)
+    assert "formulations.irmp" in names

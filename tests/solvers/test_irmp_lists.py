@@ -1,0 +1,131 @@
+"""Schedules that follow the linear program: allowed, below the bound, and close to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gangsched.analysis.certificates import verify_bound
+from gangsched.formulations.irmp import Irmp, paper_problem
+from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob
+from gangsched.solvers import Status, Stop
+from gangsched.solvers.irmp_columns import generate
+from gangsched.solvers.irmp_lists import in_order, in_shape, lp_list, posted_prices
+from revenue_optimum import optimum, random_problem
+
+SOLVERS = [lp_list, posted_prices]
+
+
+@pytest.mark.parametrize("solve", SOLVERS)
+def test_schedules_are_between_nothing_and_the_optimum(solve: Callable[..., Any]) -> None:
+    rng = np.random.default_rng(3)
+    best = 0
+    for i in range(60):
+        problem = random_problem(rng, types=("",) if i % 2 else ("a", "b"))
+        result = solve(problem, block=1, tolerance=1e-6)
+        most = optimum(problem)
+        assert most is not None
+        assert 0 <= result.objective <= most[0] + 1e-9
+        assert most[0] <= result.bound.value + 1e-9
+        best += result.objective >= most[0] - 1e-9
+    assert best >= 20
+
+
+@pytest.mark.parametrize("utility", ["linear", "convex"])
+def test_lists_are_close_to_the_bound_where_many_share_many(utility: Any) -> None:
+    problem = paper_problem(utility=utility)
+    result = lp_list(problem, slots=1024)
+    assert result.gap is not None
+    assert result.gap <= 0.005
+    assert result.bound is not None
+    verify_bound(problem, result.bound)
+    posted = posted_prices(problem, slots=1024)
+    assert posted.objective is not None
+    assert result.objective is not None
+    assert 0.5 * result.objective < posted.objective < result.objective
+
+
+def test_the_better_of_two_lists_is_kept() -> None:
+    """Each is the better one somewhere."""
+    sides = set()
+    for seed in range(8):
+        problem = paper_problem(30, servers=30, seed=seed)
+        columns = generate(problem)
+        one, other = (
+            sum(run.value for run in runs)
+            for runs in (in_shape(problem, columns), in_order(problem, columns.order))
+        )
+        assert lp_list(problem).objective == pytest.approx(max(one, other))
+        sides.add(one > other)
+    assert sides == {True, False}
+
+
+@pytest.mark.parametrize("solve", SOLVERS)
+def test_the_same_problem_has_the_same_schedule(solve: Callable[..., Any]) -> None:
+    first, second = (solve(paper_problem(20, servers=20)) for _ in range(2))
+    assert first == second
+
+
+@pytest.mark.parametrize("solve", SOLVERS)
+def test_horizons_and_preemptive_problems_are_served(solve: Callable[..., Any]) -> None:
+    problem = paper_problem(20, servers=20)
+    short = replace(problem, horizon=60)
+    assert max(row.end for row in solve(short).solution) <= 60
+    free = solve(replace(problem, preemptive=True))
+    assert free.objective <= free.bound.value
+    assert free.bound.value >= solve(problem).objective
+
+
+def two(**more: Any) -> Irmp:
+    """Two jobs of two slots on one server."""
+    jobs = [
+        ParameterServerJob(
+            id=name, gpus=2, epochs=2, minibatches=1, rates=(1, 0.5), utility=Linear(-2, 3)
+        )
+        for name in "ab"
+    ]
+    return Irmp(Instance(Cluster([Node("s", 2, ps=1)]), jobs), **more)
+
+
+def test_jobs_that_must_run_do_so_at_a_loss() -> None:
+    assert lp_list(two()).objective == 0
+    result = lp_list(two(optional=False), block=1, tolerance=1e-9)
+    assert result.objective == -1 - 5
+    assert result.status is Status.OPTIMAL
+    assert len(result.solution or ()) == 2
+
+
+def test_no_schedule_of_all_jobs_proves_nothing() -> None:
+    result = lp_list(two(optional=False, horizon=3))
+    assert result.status is Status.UNKNOWN
+    assert result.solution is None
+
+
+def test_a_schedule_that_breaks_a_promise_is_none() -> None:
+    assert lp_list(two(alone={"": 0})).objective == 0
+    assert lp_list(two(alone={"": 5})).solution is None
+
+
+def test_prices_cannot_turn_away_jobs_that_must_run() -> None:
+    with pytest.raises(ValueError, match="posted_prices: optional=False"):
+        posted_prices(two(optional=False))
+
+
+def test_out_of_time_there_is_a_schedule_all_the_same() -> None:
+    problem = paper_problem(20, servers=20)
+    result = lp_list(problem, time_limit=0)
+    assert result.stop is Stop.TIME_LIMIT
+    assert result.objective is not None
+    assert result.objective > 0
+    assert result.bound is not None
+    verify_bound(problem, result.bound)
+
+
+@pytest.mark.parametrize("solve", SOLVERS)
+def test_another_problem_is_refused(solve: Callable[..., Any]) -> None:
+    with pytest.raises(TypeError, match=solve.__name__):
+        solve(object())
