@@ -464,7 +464,7 @@ def _shortest(problem: Irmp, classes: Classes, trials: Trials) -> list[int]:
         speeds = Speeds.of(problem, classes)
         most = np.maximum(speeds.size.sum(axis=1), 1e-300)
         slots = np.ceil(speeds.batches / most * (1 - FLOAT_ERROR))
-        return np.clip(slots, 1, 2**40).astype(np.int64).tolist()
+        return [int(least) for least in np.clip(slots, 1, 2**40)]
     parts = np.split(trials.rows[:, LENGTH], trials.ptr[1:-1])
     return [int(lengths.min(initial=2**40)) for lengths in parts]
 

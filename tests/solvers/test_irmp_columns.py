@@ -246,8 +246,10 @@ def test_bounds_with_preemption_are_no_lower() -> None:
     for i in range(100):
         problem = case(i, rng)
         free = replace(problem, preemptive=True)
-        bound = revenue_bound(free, block=1, tolerance=EXACT)
+        found = generate(free, block=1, tolerance=EXACT)
+        bound = found.bound
         verify_bound(free, bound)
+        assert not problem.optional or bound.value == pytest.approx(found.value, rel=1e-5, abs=1e-5)
         other = revenue_bound(problem, block=1, tolerance=EXACT)
         assert bound.value >= other.value - 1e-6
         strict += bound.value > other.value + 1e-6
