@@ -156,11 +156,11 @@ def report(runs: int, largest: int) -> str:
     """All sections as Markdown."""
     text = [machine(COMMAND)]
     for mix in ("helios", "philly"):
-        text += ["", f"### Selections, {mix} mix", ""]
+        text += ["", f"### Selections, {mix} mix"]
         for jobs in (200, 2000, 20_000):
             if jobs <= largest:
                 few = runs if jobs < 20_000 else min(runs, 2)
-                text += rows(selections(jobs, mix, few))
+                text += ["", *rows(selections(jobs, mix, few))]
     text += ["", "### Exact finish", ""]
     text += rows(exact(jobs, seed) for jobs in (50, 200, 1000) for seed in (0, 1))
     return "\n".join(text)
