@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from .irmp import batch_sche as batch_sche
     from .irmp import ideal_revenue as ideal_revenue
     from .irmp_columns import revenue_bound as revenue_bound
+    from .irmp_exact import irmp_exact as irmp_exact
     from .irmp_lists import lp_list as lp_list
     from .irmp_lists import posted_prices as posted_prices
     from .irmp_online import online_density as online_density
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
     from .irmp_response import Response as Response
     from .irmp_response import best_response as best_response
     from .irmp_response import zero_price_response as zero_price_response
+    from .irmp_search import RevenueSearchParams as RevenueSearchParams
+    from .irmp_search import revenue_search as revenue_search
     from .unisched import UniSchedParams as UniSchedParams
     from .unisched import density_greedy as density_greedy
     from .unisched import lp_selector as lp_selector
@@ -62,6 +65,7 @@ _LATER = {
     "AstraeaParams": "irmp",
     "Occupancy": "irmp_response",
     "Response": "irmp_response",
+    "RevenueSearchParams": "irmp_search",
     "UniSchedParams": "unisched",
     "UniSchedPolicy": "unisched_policy",
     "accounts": "irmp",
@@ -70,6 +74,7 @@ _LATER = {
     "best_response": "irmp_response",
     "density_greedy": "unisched",
     "ideal_revenue": "irmp",
+    "irmp_exact": "irmp_exact",
     "lp_list": "irmp_lists",
     "lp_selector": "unisched",
     "online_density": "irmp_online",
@@ -79,6 +84,7 @@ _LATER = {
     "opportunity_price": "unisched",
     "posted_prices": "irmp_lists",
     "revenue_bound": "irmp_columns",
+    "revenue_search": "irmp_search",
     "rolling_lp": "irmp_online",
     "zero_price_response": "irmp_response",
 }
