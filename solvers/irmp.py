@@ -97,6 +97,9 @@ class AstraeaParams:
         slot); or the number itself, at least 1, for workers and PSs.
     scale : float
         The unit of money: theta is that of utilities multiplied by it, positive.
+    estimate : float
+        What theta - 1, the highest price, is taken for, over what it is by the rule (Fig. 11);
+        positive.
     order : {"user", "index"}
         Jobs by (release, user, number) or (release, number).
     reject_negative : bool
@@ -112,11 +115,17 @@ class AstraeaParams:
     lam: int = 1
     theta: str | float = "total"
     scale: float = 1.0
+    estimate: float = 1.0
     order: Literal["user", "index"] = "user"
     reject_negative: bool = False
     literal: bool = False
     cap: int = 14
     machine: bool = True
+
+    @property
+    def prices(self) -> tuple[str | float, float, float]:
+        """What :func:`thetas` takes: theta, scale and estimate."""
+        return self.theta, self.scale, self.estimate
 
     def __post_init__(self) -> None:
         for name in ("lam", "cap"):
@@ -128,8 +137,11 @@ class AstraeaParams:
                 raise ValueError(f"AstraeaParams: theta={self.theta!r} is not total or slot")
         elif not 1 <= self.theta < math.inf:
             raise ValueError(f"AstraeaParams: theta={self.theta} is not a finite number >= 1")
-        if not 0 < self.scale < math.inf:
-            raise ValueError(f"AstraeaParams: scale={self.scale} is not a positive number")
+        for name in ("scale", "estimate"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise ValueError(
+                    f"AstraeaParams: {name}={getattr(self, name)} is not a positive number"
+                )
         if self.order not in ("user", "index"):
             raise ValueError(f"AstraeaParams: order={self.order!r} is not user or index")
 
@@ -171,7 +183,11 @@ def prices_at(theta: float, held: ArrayLike, total: int, *, scale: float = 1.0) 
 
 
 def thetas(
-    problem: Irmp, jobs: Iterable[int], rule: str | float = "total", scale: float = 1.0
+    problem: Irmp,
+    jobs: Iterable[int],
+    rule: str | float = "total",
+    scale: float = 1.0,
+    estimate: float = 1.0,
 ) -> Floats:
     """Return theta_w and theta_p of each type of servers, (types, 2).
 
@@ -182,7 +198,7 @@ def thetas(
         Which jobs count. Algorithm 3 would have to know them all, those of the future too.
     rule : {"total", "slot"} or float
         As in :class:`AstraeaParams`.
-    scale : float
+    scale, estimate : float
 
     Raises
     ------
@@ -191,9 +207,9 @@ def thetas(
 
     Notes
     -----
-    theta = 1 + scale max f / use, over all runs of the jobs that begin at once on the empty
-    cluster. The paper assumes f / use >= 1 in its unit of money and says nothing of smaller ones;
-    they are taken as they are.
+    theta = 1 + estimate scale max f / use, over all runs of the jobs that begin at once on the
+    empty cluster. The paper assumes f / use >= 1 in its unit of money and says nothing of smaller
+    ones; they are taken as they are.
 
     Examples
     --------
@@ -215,7 +231,7 @@ def thetas(
         np.maximum.at(best[:, WORKERS], options.kind, f / (options.workers * spread))
         np.maximum.at(best[:, PS], host, f / (options.least * spread))
     with np.errstate(over="ignore"):
-        theta: Floats = 1 + scale * best
+        theta: Floats = 1 + estimate * scale * best
     if not np.isfinite(theta).all():
         raise ValueError(f"theta: 1 + {scale:g} * {best.max():g} is too large for a float")
     return theta
@@ -539,7 +555,9 @@ def a_round(
     """
     params = params or AstraeaParams()
     if theta is None:
-        theta = thetas(problem, range(len(problem.jobs)), params.theta, params.scale)
+        theta = thetas(
+            problem, range(len(problem.jobs)), params.theta, params.scale, params.estimate
+        )
     left, accepted = _in_order(problem, jobs, params), []
     for i in range(1, params.lam + 1):  # line 2
         begin = (params.lam + i - 1) << interval
@@ -671,7 +689,7 @@ def astraea(
     if params.literal and len(problem.models) > 1:
         raise ValueError("astraea: literal=True, Algorithms 3-5 know one type of servers")
     started = time.perf_counter()
-    theta = thetas(problem, range(len(problem.jobs)), params.theta, params.scale)
+    theta = thetas(problem, range(len(problem.jobs)), *params.prices)
     outcome = _algorithm_1(problem, theta, params, _deadline(started, time_limit))
     schedule = _schedule(outcome.accepted)
     info = _info(problem, schedule, outcome, params, seed)
@@ -787,7 +805,7 @@ def batch_sche(
             left += jobs
             continue
         own = _own_problem(problem, jobs, nodes)
-        mine = thetas(own, range(len(jobs)), params.theta, params.scale)
+        mine = thetas(own, range(len(jobs)), *params.prices)
         theta[name] = mine.tolist()
         part = _algorithm_1(own, mine, params, _deadline(started, time_limit), share=False)
         accepted += [_moved(a, jobs, nodes) for a in part.accepted]
@@ -943,7 +961,7 @@ def accounts(problem: Irmp, schedule: Schedule, params: AstraeaParams | None = N
     params = params or AstraeaParams()
     if params.literal:
         raise ValueError("accounts: literal=True breaks quotas, there is nothing to divide by")
-    theta = thetas(problem, range(len(problem.jobs)), params.theta, params.scale)
+    theta = thetas(problem, range(len(problem.jobs)), *params.prices)
     payment, stage = np.zeros(len(problem.jobs)), np.zeros(len(problem.jobs), dtype=np.int64)
     income = np.zeros((len(problem.users), len(problem.jobs)))
     rounds: dict[int, tuple[Round, bool]] = {}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import ltgf, rar_ddls, unisched
+from . import irmp, ltgf, rar_ddls, unisched
 from .record import Check as Check
 from .record import Point as Point
 from .record import Reproduction as Reproduction
@@ -54,6 +54,17 @@ TARGETS: dict[str, Callable[..., Reproduction | Study]] = {
     "unisched:fig10d": unisched.fig10d,
     "unisched:fig11": unisched.fig11,
     "unisched:fig12": unisched.fig12,
+    "irmp:fig4": irmp.fig4,
+    "irmp:fig5": irmp.fig5,
+    "irmp:fig6": irmp.fig6,
+    "irmp:fig7": irmp.fig7,
+    "irmp:fig8": irmp.fig8,
+    "irmp:fig9": irmp.fig9,
+    "irmp:fig10": irmp.fig10,
+    "irmp:fig11": irmp.fig11,
+    "irmp:fig12": irmp.fig12,
+    "irmp:fig13": irmp.fig13,
+    "irmp:table2": irmp.table2,
 }
 
 
@@ -67,10 +78,10 @@ def takes_trace(name: str) -> bool:
 
     Examples
     --------
-    >>> takes_trace("ltgf:fig13"), takes_trace("ltgf:fig6"), takes_trace("rar_ddls:fig4")
-    (True, False, False)
+    >>> takes_trace("ltgf:fig13"), takes_trace("ltgf:fig6"), takes_trace("irmp:fig4")
+    (True, False, True)
     """
-    return name.startswith("ltgf:") and name != "ltgf:fig6"
+    return name.startswith(("ltgf:", "irmp:")) and name != "ltgf:fig6"
 
 
 def reproduce(
@@ -88,7 +99,7 @@ def reproduce(
         One of `TARGETS`.
     out_dir : path
         Made if it is not there; gets STEM-FIGURE.json, .csv and .png. The same bytes each time, but
-        for the seconds of ``unisched:fig10d``.
+        for the seconds of ``unisched:fig10d``, ``irmp:fig9`` and ``irmp:fig10``.
     progress : callable (str), optional
         Called after each instance with what has been done.
     trace : Trace, optional

@@ -37,8 +37,8 @@ from .unisched_statements import (
 )
 
 __all__ = [
-    "chronus", "errors", "estimator", "hostile", "rewards", "schedulers", "selector",
-    "selector_seconds", "suspensions", "testbed",
+    "Panel", "chronus", "draw", "errors", "estimator", "hostile", "rewards", "schedulers",
+    "selector", "selector_seconds", "suspensions", "testbed",
 ]  # fmt: skip
 
 GRID = "#dfe3e8"
@@ -64,13 +64,27 @@ LOOK: Mapping[str, tuple[str, Any]] = {
 }  # fmt: skip
 
 
-def _look(policy: str) -> tuple[str, Any]:
-    return LOOK.get(policy, (INK, "-"))
+Looks = Mapping[str, tuple[str, Any]]
+
+
+def _look(policy: str, looks: Looks) -> tuple[str, Any]:
+    return looks.get(policy, (INK, "-"))
 
 
 @dataclass(frozen=True, slots=True)
-class _Panel:
-    """One pair of axes; bars over `instances`, or lines along the axis of a single one."""
+class Panel:
+    """One pair of axes; bars over `instances`, or lines along the axis of a single one.
+
+    Parameters
+    ----------
+    measure, label : str
+    instances : sequence of str
+    axis : str
+        Label of the axis of lines; empty for bars.
+    policies : sequence of str
+        By default all that have the measure.
+    title : str
+    """
 
     measure: str
     label: str
@@ -83,8 +97,24 @@ class _Panel:
 # --- drawing -------------------------------------------------------------------------------------
 
 
-def _draw(study: Study, panels: Sequence[Sequence[_Panel]], *, tall: float = 1.75) -> Figure:
-    """Panels in rows, and one legend of all policies."""
+def draw(
+    study: Study,
+    panels: Sequence[Sequence[Panel]],
+    *,
+    tall: float = 1.75,
+    looks: Looks = LOOK,
+) -> Figure:
+    """Draw panels in rows, and one legend of all policies.
+
+    Parameters
+    ----------
+    study : Study
+    panels : sequence of sequences of Panel
+    tall : float
+        Inches of a panel.
+    looks : mapping of str to colour and line
+        Of policies.
+    """
     named = list(
         dict.fromkeys(p for row in panels for panel in row for p in _policies(study, panel))
     )
@@ -99,11 +129,12 @@ def _draw(study: Study, panels: Sequence[Sequence[_Panel]], *, tall: float = 1.7
                 left = 0.62 + c * (wide + 0.72)
                 bottom = height - 0.68 - tall - r * (tall + 0.62)
                 place = (left / WIDTH, bottom / height, wide / WIDTH, tall / height)
-                _paint(study, figure.add_axes(place, facecolor="none"), panel)
+                _paint(study, figure.add_axes(place, facecolor="none"), panel, looks)
     headline(figure, study.title)
     handles = [
-        Line2D([], [], label=p, color=_look(p)[0], linestyle=_look(p)[1], linewidth=2.4)
+        Line2D([], [], label=p, color=colour, linestyle=line, linewidth=2.4)
         for p in named
+        for colour, line in [_look(p, looks)]
     ]
     figure.legend(
         handles=handles, ncols=columns, loc="lower left", bbox_to_anchor=(0.01, 0.0),
@@ -112,7 +143,7 @@ def _draw(study: Study, panels: Sequence[Sequence[_Panel]], *, tall: float = 1.7
     return figure
 
 
-def _policies(study: Study, panel: _Panel) -> list[str]:
+def _policies(study: Study, panel: Panel) -> list[str]:
     """Those that have the measure in the panel."""
     wanted = panel.policies or study.policies
     there = {
@@ -123,7 +154,7 @@ def _policies(study: Study, panel: _Panel) -> list[str]:
     return [policy for policy in wanted if policy in there]
 
 
-def _paint(study: Study, axes: Axes, panel: _Panel) -> None:
+def _paint(study: Study, axes: Axes, panel: Panel, looks: Looks) -> None:
     plain(axes)
     axes.tick_params(labelsize=8)
     axes.grid(color=GRID, linewidth=0.7)
@@ -131,18 +162,19 @@ def _paint(study: Study, axes: Axes, panel: _Panel) -> None:
     axes.set_ylabel(panel.label, size=8.5)
     axes.set_title(panel.title, size=9, color=MUTED, loc="left")
     if panel.axis:
-        _lines(study, axes, panel)
+        _lines(study, axes, panel, looks)
     else:
-        _bars(study, axes, panel)
-    axes.set_ylim(bottom=0)
+        _bars(study, axes, panel, looks)
+    if not axes.dataLim.ymin < 0:
+        axes.set_ylim(bottom=0)
 
 
-def _bars(study: Study, axes: Axes, panel: _Panel) -> None:
+def _bars(study: Study, axes: Axes, panel: Panel, looks: Looks) -> None:
     """A group for each instance; whiskers from the least to the largest seed."""
     policies = _policies(study, panel)
     wide = 0.8 / max(1, len(policies))
     for k, policy in enumerate(policies):
-        colour, line = _look(policy)
+        colour, line = _look(policy, looks)
         for g, instance in enumerate(panel.instances):
             mean = study.value(instance, policy, panel.measure)
             if mean is None:
@@ -158,10 +190,10 @@ def _bars(study: Study, axes: Axes, panel: _Panel) -> None:
     axes.grid(visible=False, axis="x")
 
 
-def _lines(study: Study, axes: Axes, panel: _Panel) -> None:
+def _lines(study: Study, axes: Axes, panel: Panel, looks: Looks) -> None:
     (instance,) = panel.instances
     for policy in _policies(study, panel):
-        colour, line = _look(policy)
+        colour, line = _look(policy, looks)
         points = [
             (row.x, row.values[panel.measure])
             for row in study.rows
@@ -189,13 +221,13 @@ def testbed(study: Study) -> Figure:
     study : Study
     """
     names = list(study.instances)
-    return _draw(
+    return draw(
         study,
         [
             [
-                _Panel("miss", MISS, names),
-                _Panel("jct", "mean JCT (min)", names),
-                _Panel("ratio", "certified ratio", names),
+                Panel("miss", MISS, names),
+                Panel("jct", "mean JCT (min)", names),
+                Panel("ratio", "certified ratio", names),
             ]
         ],
     )
@@ -208,11 +240,11 @@ def rewards(study: Study) -> Figure:
     ----------
     study : Study
     """
-    figure = _draw(study, [[_Panel("reward", "reward", []), _Panel("reward", "reward", [])]])
+    figure = draw(study, [[Panel("reward", "reward", []), Panel("reward", "reward", [])]])
     for axes, large in zip(figure.axes, (True, False), strict=True):
         for row in study.rows:
             if row.policy.endswith("SLO") == large:
-                colour, line = _look(row.policy)
+                colour, line = _look(row.policy, LOOK)
                 drawn = "steps-pre" if large else "default"
                 axes.plot(
                     study.levels, row.curve, color=colour, linestyle=line, linewidth=1.8,
@@ -238,19 +270,19 @@ def schedulers(study: Study) -> Figure:
     shown = [policy for policy in study.policies if policy != "FIFO"]
     what = "what any policy could win, over reward"
     panels = [
-        [_Panel("miss", MISS, names, policies=shown, title="(a)")],
-        [_Panel("latency_ratio", RATIO, mixed, policies=shown, title="(b)")],
-        [_Panel("ratio", "certified ratio", names, policies=shown, title=what)],
+        [Panel("miss", MISS, names, policies=shown, title="(a)")],
+        [Panel("latency_ratio", RATIO, mixed, policies=shown, title="(b)")],
+        [Panel("ratio", "certified ratio", names, policies=shown, title=what)],
     ]
     if DENSITY in study.instances:
         axis = "H_MIX2, job density (%)"
         panels.append(
             [
-                _Panel("miss", MISS, [DENSITY], axis, shown, title="(c)"),
-                _Panel("latency_ratio", RATIO, [DENSITY], axis, shown, title="(d)"),
+                Panel("miss", MISS, [DENSITY], axis, shown, title="(c)"),
+                Panel("latency_ratio", RATIO, [DENSITY], axis, shown, title="(d)"),
             ]
         )
-    return _draw(study, panels)
+    return draw(study, panels)
 
 
 def errors(study: Study) -> Figure:
@@ -262,13 +294,13 @@ def errors(study: Study) -> Figure:
     """
     curves = [name for name in study.instances if name.startswith("(c)")]
     runs = [name for name in study.instances if name.startswith("(d)")]
-    return _draw(
+    return draw(
         study,
         [
             [
-                _Panel("mean", "mean error (%)", curves, "epochs seen (%)", title="(c)"),
-                _Panel("slo_error", "error, SLO jobs (%)", runs, title="(d)"),
-                _Panel("be_error", "error, best effort (%)", runs[1:], title="(d)"),
+                Panel("mean", "mean error (%)", curves, "epochs seen (%)", title="(c)"),
+                Panel("slo_error", "error, SLO jobs (%)", runs, title="(d)"),
+                Panel("be_error", "error, best effort (%)", runs[1:], title="(d)"),
             ]
         ],
     )
@@ -281,7 +313,7 @@ def suspensions(study: Study) -> Figure:
     ----------
     study : Study
     """
-    return _draw(study, [[_Panel("suspensions", "suspensions a job", list(study.instances))]])
+    return draw(study, [[Panel("suspensions", "suspensions a job", list(study.instances))]])
 
 
 def estimator(study: Study) -> Figure:
@@ -296,19 +328,19 @@ def estimator(study: Study) -> Figure:
     costs = [name for name in names if "costs" in name]
     noises = [name for name in names if "noise" in name]
     top = [
-        _Panel("miss", MISS, plain_names, policies=(UNISCHED, STATIC), title="(a)"),
-        _Panel("metric_miss", "of target metrics (%)", plain_names,
+        Panel("miss", MISS, plain_names, policies=(UNISCHED, STATIC), title="(a)"),
+        Panel("metric_miss", "of target metrics (%)", plain_names,
                policies=(UNISCHED, MAXIMUM, CAREFUL, TRUE), title="(b)"),
     ]  # fmt: skip
     middle = [
-        _Panel(measure, label, costs, "factor of preemption costs", title="(c) H_MIX2")
+        Panel(measure, label, costs, "factor of preemption costs", title="(c) H_MIX2")
         for measure, label in (("miss", MISS), ("latency", "BE latency (min)"))
     ]
     bottom = [
-        _Panel("miss", MISS, [name], "noise (%)", title=f"(d) {name.partition(',')[0]}")
+        Panel("miss", MISS, [name], "noise (%)", title=f"(d) {name.partition(',')[0]}")
         for name in noises
     ]
-    return _draw(study, [top, middle, bottom])
+    return draw(study, [top, middle, bottom])
 
 
 def selector(study: Study) -> Figure:
@@ -323,22 +355,22 @@ def selector(study: Study) -> Figure:
     plain_names = [name for name in names if "x =" not in name and name != QUEUE]
     mixed = [name for name in plain_names if not name.endswith("SLO")]
     both = (UNISCHED, FEASIBLE)
-    return _draw(
+    return draw(
         study,
         [
             *(
                 [
-                    _Panel(m, label, [name], "lease (min)", title=f"(a) {name.partition(',')[0]}")
+                    Panel(m, label, [name], "lease (min)", title=f"(a) {name.partition(',')[0]}")
                     for m, label in (("miss", MISS), ("latency", "BE latency (min)"))
                 ]
                 for name in leases
             ),
             [
-                _Panel("miss", MISS, plain_names, policies=both, title="(b)"),
-                _Panel("latency", "BE latency (min)", mixed, policies=both, title="(c)"),
+                Panel("miss", MISS, plain_names, policies=both, title="(b)"),
+                Panel("latency", "BE latency (min)", mixed, policies=both, title="(c)"),
             ],
             [
-                _Panel(m, label, [QUEUE], "GPUs", title="(d)")
+                Panel(m, label, [QUEUE], "GPUs", title="(d)")
                 for m, label in (
                     ("columns", "columns"),
                     ("iterations", "iterations"),
@@ -358,9 +390,9 @@ def selector_seconds(study: Study) -> Figure:
     study : Study
     """
     kinds = ("options_seconds", "options"), ("cold_seconds", "selection"), ("warm_seconds", "again")
-    return _draw(
+    return draw(
         study,
-        [[_Panel(name, f"{text} (s)", [QUEUE], "GPUs") for name, text in kinds]],
+        [[Panel(name, f"{text} (s)", [QUEUE], "GPUs") for name, text in kinds]],
     )
 
 
@@ -373,12 +405,12 @@ def hostile(study: Study) -> Figure:
     """
     axis = "hostile jobs (%)"
     (name,) = study.instances
-    return _draw(
+    return draw(
         study,
         [
             [
-                _Panel("miss", MISS, [name], axis, title="(a)"),
-                _Panel("latency_ratio", RATIO, [name], axis, title="(b)"),
+                Panel("miss", MISS, [name], axis, title="(a)"),
+                Panel("latency_ratio", RATIO, [name], axis, title="(b)"),
             ]
         ],
     )
@@ -392,12 +424,12 @@ def chronus(study: Study) -> Figure:
     study : Study
     """
     names = list(study.instances)
-    return _draw(
+    return draw(
         study,
         [
             [
-                _Panel("miss", MISS, names, title="(a)"),
-                _Panel("latency_ratio", RATIO, names, title="(b)"),
+                Panel("miss", MISS, names, title="(a)"),
+                Panel("latency_ratio", RATIO, names, title="(b)"),
             ]
         ],
     )

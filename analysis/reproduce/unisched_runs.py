@@ -11,7 +11,7 @@ from multiprocessing import get_context
 from os import cpu_count
 from statistics import fmean
 from types import MappingProxyType, SimpleNamespace
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
@@ -50,8 +50,8 @@ from .unisched_statements import EDF, KNOWN, PROMPT, UNISCHED, jobs_of, per_seed
 __all__ = [
     "BE_LEASE", "LEASE", "LOAD", "OVERHEAD", "POLICIES", "PROFILERS", "ROUND", "SIZES", "Make",
 
-    "Progress", "Size", "Sizes", "Task", "Values", "Workload", "errors", "facts_of", "measure",
-    "normalised", "outcomes_of", "rows_of", "short", "with_ratios",
+    "Progress", "Size", "Sizes", "Task", "Values", "Workload", "errors", "facts_of", "mapped",
+    "measure", "normalised", "outcomes_of", "rows_of", "short", "with_ratios",
 ]  # fmt: skip
 
 Progress = Callable[[str], None]
@@ -375,14 +375,26 @@ def _bound(workload: Workload) -> float:
     return float(bound.value)
 
 
-def _map(
+def mapped(
     work: Callable[[A], B],
     items: Sequence[A],
     name: Callable[[A], str],
     processes: int | None,
     progress: Progress | None,
 ) -> Iterator[B]:
-    """Yield what each item gives, in order, from several processes where there are several."""
+    """Yield what each item gives, in order, from several processes where there are several.
+
+    Parameters
+    ----------
+    work : callable
+    items : sequence
+    name : callable
+        Of an item, for the progress.
+    processes : int or None
+        How many at once; None for as many as there are cores.
+    progress : callable (str) or None
+        Called after each item.
+    """
     pool = None
     if processes != 1 and len(items) > 1:
         pool = ProcessPoolExecutor(processes or cpu_count(), mp_context=get_context("spawn"))
@@ -419,7 +431,7 @@ def outcomes_of(
         return f"{figure}: {task.instance}, {task.policy}{x}, seed {task.workload.seed}"
 
     todo = list(new.values())
-    for task, values in zip(todo, _map(_run, todo, name, processes, progress), strict=True):
+    for task, values in zip(todo, mapped(_run, todo, name, processes, progress), strict=True):
         _KNOWN[task.known_as] = values
     return [_KNOWN[task.known_as] for task in tasks]
 
@@ -439,7 +451,7 @@ def with_ratios(
     """
     loads = dict.fromkeys(task.workload for task in tasks)
     new = [load for load in loads if load not in _BOUNDS]
-    found = _map(_bound, new, lambda load: f"bound of {load.name}", processes, progress)
+    found = mapped(_bound, new, lambda load: f"bound of {load.name}", processes, progress)
     _BOUNDS.update(zip(new, found, strict=True))
     return [
         {**values, "ratio": short(_BOUNDS[task.workload] / (values["reward"] or 0.0))}
@@ -449,14 +461,42 @@ def with_ratios(
     ]
 
 
+class Seeded(Protocol):
+    """What is drawn by a seed."""
+
+    @property
+    def seed(self) -> int:
+        """Of the draw."""
+
+
+class Placed(Protocol):
+    """A run, and where it stands in a figure."""
+
+    @property
+    def instance(self) -> str:
+        """Label in the figure."""
+
+    @property
+    def policy(self) -> str:
+        """Label in the figure."""
+
+    @property
+    def x(self) -> int | None:
+        """The quantity that the figure varies."""
+
+    @property
+    def workload(self) -> Seeded:
+        """What was run."""
+
+
 def rows_of(
-    tasks: Sequence[Task], outcomes: Sequence[Values], measures: Mapping[str, str]
+    tasks: Sequence[Placed], outcomes: Sequence[Values], measures: Mapping[str, str]
 ) -> list[Row]:
     """Means over seeds, and the value of each seed.
 
     Parameters
     ----------
-    tasks : sequence of Task
+    tasks : sequence of Placed
     outcomes : sequence of mapping
     measures : mapping of str to str
         Which of the values to keep.

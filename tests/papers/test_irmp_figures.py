@@ -1,0 +1,282 @@
+"""Figures 4 to 13 and Table 2 of Wang et al.: what was reproduced is what the page shows."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from gangsched.analysis.reproduce import TARGETS, Agreement, Row, Study, takes_trace
+from gangsched.analysis.reproduce import irmp as figures
+from gangsched.analysis.reproduce import irmp_runs as runs
+from gangsched.analysis.reproduce.irmp_statements import COUNTINGS
+from gangsched.analysis.revenue_metrics import money_of, revenue_fairness, revenue_measures
+from gangsched.formulations.irmp import paper_problem
+from gangsched.instances import Job
+from gangsched.instances.traces import ReadReport, Trace
+from gangsched.solvers.irmp import AstraeaParams, astraea, thetas
+from gangsched.solvers.irmp_lists import lp_list
+from layout import ROOT
+
+DOCS = ROOT / "docs"
+#: figures whose runs are not finished: their blocks are empty, and the page says so
+EMPTY: tuple[str, ...] = ("irmp:fig4", "irmp:fig9", "irmp:fig10", "irmp:fig11")
+ALL = [name for name in TARGETS if name.startswith("irmp:")]
+FIGURES = [name for name in ALL if name not in EMPTY]
+TIMED = ("irmp:fig9", "irmp:fig10")
+
+
+def path(name: str) -> str:
+    return name.replace(":", "-")
+
+
+def committed(name: str) -> dict[str, Any]:
+    text = (DOCS / "papers" / "data" / f"{path(name)}.json").read_text("utf-8")
+    data: dict[str, Any] = json.loads(text)
+    return data
+
+
+def restored(name: str) -> Study:
+    data = committed(name)
+    rows = [Row(i, p, x, values, tuple(curve)) for i, p, x, values, curve in data["rows"]]
+    return figures.from_rows(name, data["instances"], rows)
+
+
+def page() -> str:
+    return (DOCS / "papers" / "irmp_figures.md").read_text("utf-8")
+
+
+def test_every_figure_of_the_evaluation_is_there() -> None:
+    assert set(ALL) == {"irmp:table2", *(f"irmp:fig{k}" for k in range(4, 14))}
+    assert all(takes_trace(name) for name in ALL)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_verdicts_and_settings_follow_from_the_rows(name: str) -> None:
+    assert json.loads(restored(name).to_json()) == committed(name)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_page_shows_the_data(name: str) -> None:
+    shown = re.findall(rf"<!-- {name} -->\n(.*?)<!-- end -->", page(), re.DOTALL)
+    assert shown == [restored(name).to_markdown()]
+    assert f"gangsched reproduce {name}\n" in page()
+    assert f"](../images/{path(name)}.png)" in page()
+    assert (DOCS / "images" / f"{path(name)}.png").stat().st_size < 500_000
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_what_is_not_run_is_said_to_be_empty(name: str) -> None:
+    assert f"<!-- {name} -->\n<!-- end -->" in page()
+    section = page().partition(f"gangsched reproduce {name}\n")[2].partition("<!--")[0]
+    assert "not finished" in section
+    assert not (DOCS / "papers" / "data" / f"{path(name)}.json").exists()
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_are_of_synthetic_jobs_and_of_the_trace(name: str) -> None:
+    names = list(committed(name)["instances"])
+    assert any(n.startswith("linear") for n in names)
+    assert any(n.startswith("Philly linear") for n in names)
+
+
+@pytest.mark.parametrize("name", [n for n in FIGURES if n not in ("irmp:fig12", *TIMED)])
+def test_statements_on_revenue_are_judged_for_each_way_to_count(name: str) -> None:
+    texts = {s.text for s in restored(name).statements}
+    counted = {text.rpartition(": ")[0] for text in texts if text.endswith("ideal revenue")}
+    assert counted or name == "irmp:fig13"
+    assert texts >= {f"{text}: {title}" for text in counted for title in COUNTINGS.values()}
+
+
+# --- run again, small ----------------------------------------------------------------------------
+
+SIZE = (8, 10, 3)
+SMALL: dict[str, dict[str, Any]] = {
+    "fig4": {"jobs": (4, 8), "servers": (6, 10), "default": (6, 8)},
+    "fig5": {"jobs": (3, 5), "servers": (5, 8)},
+    "fig6": {"jobs": (3, 5), "servers": (5, 8), "default": (4, 6)},
+    "fig7": {"size": SIZE},
+    "fig8": {"size": SIZE},
+    "fig9": {"jobs": (3, 6), "servers": 8},
+    "fig10": {"servers": (5, 8), "jobs": 5},
+    "fig11": {"jobs": (8,), "servers": 6, "percent": (60, 80, 100, 120, 140)},
+    "fig12": {"size": SIZE},
+    "fig13": {"size": SIZE},
+    "table2": {"users": (2, 3), "jobs": 8, "servers": 10},
+}
+
+
+@cache
+def small(figure: str) -> Study:
+    alone = {} if figure in ("fig9", "fig10", "fig12") else {"processes": 1}
+    found: Study = getattr(figures, figure)(**SMALL[figure], **alone, seeds=(0, 1))
+    return found
+
+
+@pytest.mark.parametrize("figure", SMALL)
+def test_small_runs_have_rows_verdicts_and_a_picture(figure: str) -> None:
+    study = small(figure)
+    assert study.name == f"irmp:{figure}"
+    assert {s.verdict for s in study.statements} <= set(Agreement)
+    assert {s.instance.partition(",")[0] for s in study.statements} <= {"linear", "convex"}
+    assert study.plot().axes
+    assert [s.instance for s in study.statements]
+
+
+def test_revenue_of_a_small_run_is_that_of_the_solver() -> None:
+    study = small("fig4")
+    for x in (4, 8):
+        problem = paper_problem(x, servers=8, users=6)
+        assert len(problem.users) == 6
+        for policy, solver in (("Astraea", astraea), ("LP list", lp_list)):
+            result = solver(problem)
+            assert not hasattr(result, "violations")
+            (row,) = [
+                r for r in study.rows
+                if (r.instance, r.policy, r.x) == ("linear, x = jobs", policy, x)
+            ]  # fmt: skip
+            assert row.values["true [0]"] == pytest.approx(
+                problem.objective(result.solution), rel=1e-5
+            )
+            known = revenue_measures(problem, result)
+            assert row.values["clipped [0]"] == pytest.approx(known["without losses"], rel=1e-5)
+            ideal = known["ideal revenue"]
+            own = row.values["true [0]"] if ideal is None else ideal
+            assert row.values["ideal [0]"] == pytest.approx(own, rel=1e-5)
+
+
+def test_no_schedule_without_preemption_earns_more_than_the_bound() -> None:
+    for row in small("fig6").rows:
+        if row.policy not in ("Gandiva-like", "HiveD-like"):
+            assert row.values["share true"] is not None
+            assert row.values["share true"] <= 1 + 1e-9
+            for seed in (0, 1):
+                share, ratio = (row.values[f"{m} [{seed}]"] for m in ("share true", "ratio"))
+                assert share is not None
+                assert (ratio is not None) == (share > 0)
+                if ratio is not None:
+                    assert ratio == pytest.approx(1 / share, rel=1e-5)
+
+
+def test_fairness_of_true_revenue_is_that_of_the_metrics() -> None:
+    problem = paper_problem(8, servers=10, users=3, utility="convex")
+    result = astraea(problem)
+    values = runs.measure(problem, result)
+    known = revenue_fairness(problem, result.solution, money_of(result))
+    assert list(known.values()) == pytest.approx([values[f"alpha true of {u}"] for u in range(3)])
+    assert values["fair true"] == sum(v >= 1 for v in known.values())
+    mean = sum(known.values()) / 3
+    spread = math.fsum((v - mean) ** 2 for v in known.values()) / 3
+    assert values["variance true"] == pytest.approx(spread)
+
+
+def test_use_over_time_adds_up_to_the_work_that_was_done() -> None:
+    problem = paper_problem(8, servers=10, users=3)
+    result = lp_list(problem)
+    values = runs.measure(problem, result)
+    held = sum((row.end - row.start) * sum(row.gpus.values()) for row in result.solution)
+    edges = [0, *runs.LEVELS]
+    spans = [b - a for a, b in pairwise(edges)]
+    slots = sum((values[f"use at {b:.0f}"] or 0) * d for b, d in zip(edges[1:], spans, strict=True))
+    assert slots / 100 * problem.instance.cluster.gpus == pytest.approx(held)
+
+
+def test_an_estimate_scales_the_highest_price() -> None:
+    problem = paper_problem(5, servers=6, users=2)
+    exact, low = (thetas(problem, range(5), estimate=e) for e in (1.0, 0.6))
+    assert (low - 1).tolist() == pytest.approx((0.6 * (exact - 1)).tolist())
+    result = astraea(problem, params=AstraeaParams(estimate=0.6))
+    assert result.info["theta"] == low.tolist()
+    with pytest.raises(ValueError, match="AstraeaParams: estimate=0 is not a positive number"):
+        AstraeaParams(estimate=0)
+
+
+def test_costs_of_jobs_that_pay_are_their_payments() -> None:
+    problem = paper_problem(20, servers=10, users=3)
+    result = astraea(problem)
+    _, *rows = runs.job_rows("linear", problem, result)
+    costs = sorted(row.values["job cost"] or 0.0 for row in rows)
+    paid = [p for p in result.info["payments"].values() if p > 0]
+    assert paid
+    for payment in paid:
+        assert min(abs(payment - cost) for cost in costs) < 1e-5 * payment
+
+
+def log(jobs: int) -> Trace:
+    rows = [
+        Job(id=f"j{i}", gpus=1 + i % 8, user="abc"[i % 3], release=1500 * i) for i in range(jobs)
+    ]
+    return Trace(name="log", jobs=rows, report=ReadReport(read=jobs))
+
+
+def test_a_trace_adds_instances_with_its_users() -> None:
+    study = figures.table2(
+        users=(2, 3), jobs=6, servers=8, seeds=(0,), processes=1, trace=log(300)
+    )  # fmt: skip
+    assert list(study.instances) == ["linear", "convex", "Log linear", "Log convex"]
+    assert study.instances["Log linear"]["users"] == [2]
+
+
+def test_an_excerpt_that_is_not_there_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"trace 'log' has 1 windows of 20 jobs in a day"):
+        runs.excerpt(log(60), 20, 1)
+
+
+# --- verdicts that the page speaks of ------------------------------------------------------------
+
+#: +: agrees, -: does not, ?: not comparable; on the instances, in their order
+VERDICTS: dict[str, dict[str, str]] = {
+    "irmp:fig5": {
+        "The performance ratio is above 0.6: true revenue": "----",
+        "The performance ratio is above 0.6: losses as zero": "----",
+        "The performance ratio is above 0.6: ideal revenue": "++++",
+    },
+    "irmp:fig6": {
+        f"Astraea has the highest performance ratio in any setting: {counting}": verdicts
+        for counting, verdicts in (
+            ("true revenue", "--------"),
+            ("losses as zero", "--------"),
+            ("ideal revenue", "+-------"),
+        )
+    },
+    "irmp:fig7": {
+        "BatchSche: every user's ratio is 1 (here: 0.95 to 1.05): losses as zero": "----",
+        "BatchSche: every user's ratio is 1 (here: 0.95 to 1.05): ideal revenue": "----",
+        "Astraea: ratios fluctuate around 1 (here: 0.5 to 1.5): losses as zero": "----",
+        "Astraea: ratios fluctuate around 1 (here: 0.5 to 1.5): ideal revenue": "----",
+    },
+    "irmp:fig12": {
+        "The ideal revenue of each accepted job is larger than its cost": "++++",
+        "The true revenue of each accepted job is larger than its cost": "----",
+    },
+    "irmp:fig13": {
+        "Astraea reaches 100 % (here: 99 %)": "--",
+        "Gandiva-like reaches 100 % (here: 99 %)": "--",
+        "Astraea has a smaller makespan than Gandiva-like": "--",
+        "Astraea has a smaller makespan than HiveD-like": "--",
+    },
+    "irmp:table2": {
+        f"{what} is not sensitive to the number of users (printed: most over least {printed}; "
+        f"here: at most 1.2): {counting}": verdicts
+        for what, printed, counting, verdicts in (
+            ("Revenue a job", 1.069, "losses as zero", "++++"),
+            ("Revenue a job", 1.069, "ideal revenue", "++++"),
+            ("Variance of fairness", 1.131, "losses as zero", "----"),
+            ("Variance of fairness", 1.131, "ideal revenue", "----"),
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("name", VERDICTS)
+def test_verdicts_are_those_that_the_page_speaks_of(name: str) -> None:
+    found: dict[str, str] = {}
+    letters = {Agreement.AGREES: "+", Agreement.DIFFERS: "-"}
+    for s in restored(name).statements:
+        found[s.text] = found.get(s.text, "") + letters.get(s.verdict, "?")
+    assert {text: found[text] for text in VERDICTS[name]} == VERDICTS[name]
