@@ -26,6 +26,9 @@ __all__ = ["Speeds", "Usage", "best_completions", "usage"]
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+#: relative error of sums of mini-batches, and more
+ROUNDING = 1e-9
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Speeds:
@@ -34,7 +37,7 @@ class Speeds:
     Parameters
     ----------
     batches : (jobs,) floats
-        E D M.
+        E D M, less what errors of sums of floats can be: 10 times 0.1 completes 1.
     size : (jobs, 2) floats
         Mini-batches of a slot: C n_1, and what D' n_0 is more than that, if it is.
     workers : (jobs, 2) floats
@@ -66,7 +69,8 @@ class Speeds:
                 workers[j, 1] = (many - few) / size[j, 1]
         most = size.sum(axis=1)
         ps = np.divide(1.0, most, out=np.zeros(len(jobs)), where=most > 0)
-        return cls(np.array([float(job.batches) for job in jobs]), size, workers, ps)
+        batches = np.array([float(job.batches) for job in jobs]) * (1 - ROUNDING)
+        return cls(batches, size, workers, ps)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -126,7 +126,9 @@ class Trials:
         return cls(
             np.array(rows, dtype=np.int64).reshape(-1, 4),
             np.array(ptr, dtype=np.int64),
-            np.array([kinked or isinstance(job.utility, Table) for job in problem.jobs]),
+            np.array(
+                [kinked or isinstance(job.utility, Table) for job in problem.jobs], dtype=bool
+            ),
             np.array([problem.earliest(j) for j in range(len(problem.jobs))], dtype=np.int64),
         )
 
@@ -167,7 +169,8 @@ def needs(problem: Irmp) -> Ints:
     ----------
     problem : Irmp
     """
-    outside = range(max((job.gpus for job in problem.jobs), default=0) + 1)
+    widest = max((job.gpus for job in problem.jobs), default=0)
+    outside = range(min(widest, problem.instance.cluster.gpus) + 1)
     bandwidths = problem.worker_bandwidth, problem.ps_bandwidth
     return np.array([min(parameter_servers(n, *bandwidths), 2**31) for n in outside])
 

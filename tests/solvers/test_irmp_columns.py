@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from gangsched.analysis.certificates import verify_bound
+from gangsched.analysis.certificates import InvalidCertificate, verify_bound
 from gangsched.formulations.irmp import Irmp, paper_problem
 from gangsched.instances import (
     Cluster,
@@ -23,8 +23,16 @@ from gangsched.instances import (
     Segment,
     Table,
 )
+from gangsched.solvers import Bound
 from gangsched.solvers.irmp_columns import default_slots, generate, revenue_bound
-from gangsched.solvers.irmp_pricing import Classes, Run, Trials, best_runs, reference_best_run
+from gangsched.solvers.irmp_pricing import (
+    Classes,
+    Run,
+    Trials,
+    best_runs,
+    needs,
+    reference_best_run,
+)
 from revenue_optimum import first_slot, needed, optimum, random_problem, shapes, worth
 
 seeds = st.integers(0, 2**32 - 1)
@@ -332,3 +340,81 @@ def test_values_too_large_for_integers_are_refused() -> None:
     )
     with pytest.raises(ValueError, match=r"utilities add up to more than 2\*\*54"):
         revenue_bound(Irmp(Instance(Cluster([Node("s", 1, ps=1)]), [job])))
+
+
+# --- odd input -----------------------------------------------------------------------------------
+
+
+def lone(**changed: Any) -> Irmp:
+    fields: dict[str, Any] = {"utility": Linear(-2, 100), **changed}
+    job = ParameterServerJob(
+        id="j", gpus=2, epochs=1, minibatches=1, rates=(1, 0.5), **fields
+    )  # fmt: skip
+    return Irmp(Instance(Cluster([Node("s", 2, ps=1)]), [job]))
+
+
+@pytest.mark.parametrize("preemptive", [False, True])
+def test_without_jobs_there_is_nothing_to_earn(preemptive: bool) -> None:
+    problem = Irmp(Instance(Cluster([Node("s", 2, ps=1)]), []), preemptive=preemptive)
+    bound = revenue_bound(problem)
+    assert bound.value == pytest.approx(0, abs=1e-6)
+    verify_bound(problem, bound)
+
+
+def test_divisors_of_values_count_only_where_values_are_exact() -> None:
+    """k and g are multiples of 2**50 + 1, but 9 k needs 54 bits, so that f(9) is no such one."""
+    step = 2**50 + 1
+    problem = lone(release=8, utility=Linear(-step, 10 * step))
+    earned = problem.value(0, 9)
+    assert earned == step + 1
+    bound = revenue_bound(problem)
+    assert bound.value >= earned
+    verify_bound(problem, bound)
+    with pytest.raises(InvalidCertificate):
+        verify_bound(problem, Bound(float(step), "by hand", bound.certificate))
+
+
+@pytest.mark.parametrize("preemptive", [False, True])
+@pytest.mark.parametrize("unit", [1e-300, 1e-310])
+def test_the_smallest_floats_have_bounds_that_are_verified(unit: float, preemptive: bool) -> None:
+    problem = replace(lone(utility=Linear(-unit, 10 * unit)), preemptive=preemptive)
+    bound = revenue_bound(problem)
+    assert problem.value(0, 1) <= bound.value <= 1e-298
+    verify_bound(problem, bound)
+
+
+def test_parameter_servers_are_counted_for_no_more_workers_than_there_are() -> None:
+    problem = lone()
+    large = replace(problem.jobs[0], gpus=10**6, rates=(1e6, 5e5))
+    problem = replace(problem, instance=replace(problem.instance, jobs=[large]))
+    assert needs(problem).tolist() == [1, 1, 2]
+    assert revenue_bound(problem).value == 98
+
+
+def test_programs_that_are_solved_have_converged() -> None:
+    """Also where the last pricing is what proves it."""
+    for seed in range(40):
+        problem = random_problem(np.random.default_rng(seed), horizon=6)
+        for preemptive in (False, True):
+            found = generate(replace(problem, preemptive=preemptive))
+            assert found.converged
+            assert found.bound.value <= found.value + 2e-3 * abs(found.value) + 1e-5
+
+
+def test_what_is_released_after_the_last_slot_is_late() -> None:
+    problem = lone(release=10**9, utility=Linear(0, 7))
+    bound = revenue_bound(problem)
+    assert bound.value == 7
+    verify_bound(problem, bound)
+
+
+def test_ten_tenths_of_a_mini_batch_are_one() -> None:
+    """As floats, they add up to less; the job is complete in slot 10, the last one."""
+    problem = replace(lone(), preemptive=True, horizon=10)
+    job = replace(problem.jobs[0], gpus=1, rates=(0.1, 0.1))
+    problem = replace(problem, instance=replace(problem.instance, jobs=[job]))
+    schedule = Schedule.of([Segment(0, 0, 10, {0: 1}, ps={0: 1})])
+    assert not problem.violations(schedule)
+    bound = revenue_bound(problem)
+    assert problem.objective(schedule) == 80 <= bound.value
+    verify_bound(problem, bound)
