@@ -14,6 +14,7 @@ from gangsched.formulations.irmp import Irmp
 from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob, Power
 from gangsched.solvers import Status, Stop
 from gangsched.solvers.exact import solve_exact
+from gangsched.solvers.irmp_columns import generate
 from gangsched.solvers.irmp_exact import irmp_exact
 from gangsched.solvers.irmp_placement import Choice, IntegerProgram, place
 from gangsched.solvers.irmp_pricing import Classes
@@ -61,6 +62,23 @@ def test_promises_are_kept_or_proven_impossible(seed: int) -> None:
     rng = np.random.default_rng([seed, 3])
     least = float(rng.integers(0, 40))
     check(random_problem(rng, jobs=4, users=2, alone={"u1": least}))
+
+
+def test_no_run_of_an_optimum_is_left_out() -> None:
+    looked_at = everything = 0
+    for seed in range(20):
+        problem = random_problem(np.random.default_rng([seed, 9]), nodes=3)
+        best = optimum(problem)
+        assert best is not None
+        priced = chain._Priced.of(problem, generate(problem, block=1, tolerance=1e-6))
+        # a start just below the optimum leaves the fewest runs over
+        listed = {(run.job, run.start, run.end) for run in priced.choices(best[0] - 1e-7)}
+        for j, run in enumerate(best[1]):
+            if run is not None and problem.value(j, run.end) > 0:
+                assert (j, run.start, run.end) in listed
+        looked_at += len(listed)
+        everything += len({run[:3] for run in priced.choices(-math.inf)})
+    assert looked_at < everything / 2
 
 
 def test_placements_that_fail_are_cut_off() -> None:
@@ -203,6 +221,25 @@ def test_spread_workers_have_the_parameter_servers_that_they_need() -> None:
     assert run.nodes[host] == 3
     assert sum(run.nodes.values()) == 5
     assert run.ps == {host: 1}
+
+
+@pytest.mark.parametrize(
+    ("change", "no_less"),
+    [
+        ({}, True),
+        ({"start": 0, "end": 9, "workers": (3, 1)}, True),
+        ({"start": 2}, False),
+        ({"end": 3}, False),
+        ({"workers": (3, 0)}, False),
+        ({"host": 1}, False),
+        ({"central": True}, True),  # it has one node for all, others may have several
+    ],
+)
+def test_cuts_hold_for_runs_that_need_no_less(change: Any, no_less: bool) -> None:
+    spread = Choice(0, 1, 4, 1.0, 0, False, (2, 1), 1)
+    assert spread._replace(**change).needs_no_less(spread) is no_less
+    central = spread._replace(central=True)
+    assert not spread.needs_no_less(central)
 
 
 def test_without_time_nothing_is_said_of_a_placement() -> None:
