@@ -28,6 +28,9 @@ Ints = NDArray[Any]  # int64, or Python integers where int64 could overflow
 
 #: most slots that are looked at
 MAX_SLOTS = 10**6
+MAX_SCALE = 2**1023
+#: integers up to this, and their sums and products, are exact as floats
+EXACT = 2**53
 
 
 def revenue_prices(problem: Irmp, certificate: Mapping[str, Any]) -> Fraction:
@@ -127,6 +130,8 @@ class _Case:
             raise ValueError(f"scale={scale!r} is not an integer >= 1")
         if scale & (scale - 1):
             raise ValueError(f"scale={scale} is not a power of two")
+        if scale > MAX_SCALE:
+            raise ValueError(f"scale has {scale.bit_length()} bits, more than a float can hold")
         fluid = certificate.get("fluid")
         if not isinstance(fluid, bool):
             raise ValueError(f"fluid={fluid!r} is not True or False")
@@ -232,7 +237,7 @@ def _floored(problem: Irmp, total: Fraction) -> Fraction:
             values = job.utility.values
         else:
             return total
-        if any(value != int(value) for value in values):
+        if any(value != int(value) or abs(value) > EXACT for value in values):
             return total
         step = math.gcd(step, *(int(value) for value in values))
     return Fraction(total // step * step) if step else total

@@ -55,6 +55,8 @@ COARSE = (16, 4, 1)
 ROUGH = 4.0
 #: no more blocks, longer horizons have longer ones
 BLOCKS = 256
+#: no more slots are looked at, nor by who verifies the bound; what is later is late
+MAX_SLOTS = 10**6
 #: of pricing, at most, for blocks of one length
 ROUNDS = 1000
 #: prices of all there is add up to no more than this, in sums of values
@@ -65,6 +67,10 @@ FORCED = 8.0
 NEVER = -(2**61)
 #: a smaller part of a run is none
 LEAST = 1e-9
+#: of a scale, so that it fits into a float
+MOST_BITS = 1000
+#: integers up to this, and their sums and products, are exact as floats
+EXACT = 2**53
 #: relative room for errors of floats, where the bound is not summed in integers
 FLOAT_ERROR = 1e-9
 
@@ -100,7 +106,8 @@ def default_slots(problem: Irmp) -> int:
             longest = max(longest, int(trials.begin[j] + rows[:, 3].min()))
     enough = longest + math.ceil(1.5 * work / max(int(classes.room[:, 0].sum()), 1))
     if problem.optional:
-        enough = min(enough, max(_last_gain(problem, j) for j in range(len(problem.jobs))))
+        last = max((_last_gain(problem, j) for j in range(len(problem.jobs))), default=1)
+        enough = min(enough, last)
     return max(1, min(enough, problem.horizon or enough))
 
 
@@ -278,8 +285,8 @@ def generate(
         raise ValueError(f"revenue_bound: time_limit={time_limit} is not >= 0")
     if not (tolerance >= 0 and math.isfinite(tolerance)):
         raise ValueError(f"revenue_bound: tolerance={tolerance} is not a finite number >= 0")
-    most = problem.horizon or 2**62
-    slots = default_slots(problem) if slots is None else min(_whole("slots", slots), most)
+    most = min(problem.horizon or MAX_SLOTS, MAX_SLOTS)
+    slots = min(default_slots(problem) if slots is None else _whole("slots", slots), most)
     block = max(_whole("block", block), -(-slots // BLOCKS))
     search = _Search.of(problem, slots, time.monotonic() + limit)
     for factor in COARSE:
@@ -329,7 +336,7 @@ class _Runs:
         bits = 54 - math.ceil(math.log2(_largest(values, floor)))
         if bits < 0:
             raise ValueError("revenue_bound: utilities add up to more than 2**54, scale them down")
-        scale = 2 ** min(bits, 256)
+        scale = 2 ** min(bits, MOST_BITS)
         least = np.where(np.isfinite(floor), floor, 0.0)
         floors = np.where(np.isfinite(floor), _up(least, scale), NEVER)
         hints = np.full(floor.size, -1, dtype=np.int64)
@@ -403,11 +410,13 @@ class _Fluid:
 
     def bound(self, prices: Floats, ends: Ints) -> Bound:
         """The bound of some prices, a little increased for errors of floats."""
-        scale = 2 ** max(0, 60 - math.ceil(math.log2(_largest(self.values, self.floor))))
+        largest = _largest(self.values, self.floor)
+        scale = 2 ** min(max(0, 60 - math.ceil(math.log2(largest))), MOST_BITS)
         integers = np.rint(prices * float(scale)).astype(np.int64)
         value = self.priced(integers / float(scale), ends).bound
         record = _record(self.problem, self.classes, integers, ends, scale)
-        return Bound(value + FLOAT_ERROR * _largest(self.values, self.floor), METHOD, record)
+        # who verifies it rounds what each job is worth up to such units
+        return Bound(value + FLOAT_ERROR * largest + self.floor.size / scale, METHOD, record)
 
 
 def _record(
@@ -443,7 +452,7 @@ def _use(run: Run | Usage, ends: Ints) -> tuple[Ints, Floats]:
 
 
 def _step(problem: Irmp) -> int:
-    """A divisor of all values: integral where they are, 0 where not known to be."""
+    """A divisor of all values that matter: integral where they are, 0 where not known to be."""
     step = 0
     for job in problem.jobs:
         if isinstance(job.utility, Linear):
@@ -452,7 +461,7 @@ def _step(problem: Irmp) -> int:
             values = job.utility.values
         else:
             return 0
-        if any(value != int(value) for value in values):
+        if any(value != int(value) or abs(value) > EXACT for value in values):
             return 0
         step = math.gcd(step, *(int(value) for value in values))
     return step
@@ -607,7 +616,7 @@ class _Search:
         """Generate columns over blocks with these ends, from what is known."""
         at = np.searchsorted(self.ends, ends - 1, side="right")
         self.prices, self.ends = self.prices[:, :, at], ends
-        unit = 2.0 ** -round(math.log2(self.largest / self.floor.size))
+        unit = 2.0 ** min(-round(math.log2(self.largest / max(self.floor.size, 1))), MOST_BITS)
         master = _Master(self.classes.room, ends, self.floor, unit)
         master.add(self.columns)
         smoothing = SMOOTHING
@@ -619,9 +628,7 @@ class _Search:
                 break
             self.value, prices, self.x = solved
             self.columns = master.columns
-            gap = self.best - self.value
-            self.converged = math.isfinite(gap) and gap <= tolerance * abs(self.best)
-            if self.converged:
+            if self._close(tolerance):
                 break
             weight = smoothing if math.isfinite(self.best) else 0.0
             tried = weight * self.prices + (1 - weight) * prices
@@ -631,7 +638,11 @@ class _Search:
                 break
             else:
                 smoothing = 0.0
-        self.columns = master.columns
+        self.columns, self.converged = master.columns, self._close(tolerance)
+
+    def _close(self, tolerance: float) -> bool:
+        gap = self.best - self.value
+        return math.isfinite(gap) and gap <= tolerance * abs(self.best)
 
     def _round(self, prices: Floats, master: _Master) -> int:
         """Price once; return how many columns are new."""

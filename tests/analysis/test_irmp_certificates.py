@@ -53,6 +53,7 @@ def test_prices_prove_what_two_jobs_earn_in_turn() -> None:
         ({"ends": [1, 4]}, "the certificate proves 190"),
         ({"scale": 2}, "the certificate proves 190"),
         ({"scale": 3}, "scale=3 is not a power of two"),
+        ({"scale": 2**2000}, "scale has 2001 bits, more than a float can hold"),
         ({"scale": 0}, "scale=0 is not an integer >= 1"),
         ({"scale": 1.0}, "scale=1.0 is not an integer >= 1"),
         ({"fluid": None}, "fluid=None is not True or False"),
