@@ -306,7 +306,7 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
             "online-slope": _later("irmp_online.online_slope"),
             "rolling-lp": _later("irmp_online.rolling_lp"),
             "search": _later("irmp_search.revenue_search", "seed", "time_limit"),
-            "exact": _later("irmp_exact.irmp_exact", "time_limit"),
+            "exact": _later("irmp_chain.irmp_exact", "time_limit"),
         },
         compared=(
             "lp-list",

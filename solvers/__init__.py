@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from .irmp import astraea as astraea
     from .irmp import batch_sche as batch_sche
     from .irmp import ideal_revenue as ideal_revenue
+    from .irmp_chain import irmp_exact as irmp_exact
     from .irmp_columns import revenue_bound as revenue_bound
-    from .irmp_exact import irmp_exact as irmp_exact
     from .irmp_lists import lp_list as lp_list
     from .irmp_lists import posted_prices as posted_prices
     from .irmp_online import online_density as online_density
@@ -74,7 +74,7 @@ _LATER = {
     "best_response": "irmp_response",
     "density_greedy": "unisched",
     "ideal_revenue": "irmp",
-    "irmp_exact": "irmp_exact",
+    "irmp_exact": "irmp_chain",
     "lp_list": "irmp_lists",
     "lp_selector": "unisched",
     "online_density": "irmp_online",

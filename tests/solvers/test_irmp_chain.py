@@ -14,14 +14,14 @@ from gangsched.formulations.irmp import Irmp
 from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob, Power
 from gangsched.solvers import Status, Stop
 from gangsched.solvers.exact import solve_exact
+from gangsched.solvers.irmp_chain import irmp_exact
 from gangsched.solvers.irmp_columns import generate
-from gangsched.solvers.irmp_exact import irmp_exact
 from gangsched.solvers.irmp_placement import Choice, IntegerProgram, place
 from gangsched.solvers.irmp_pricing import Classes
 from revenue_optimum import optimum, random_problem
 
 # the module, not the function of its name
-chain = import_module("gangsched.solvers.irmp_exact")
+chain = import_module("gangsched.solvers.irmp_chain")
 
 
 def gang(id: str, worth: float, **more: Any) -> ParameterServerJob:
