@@ -42,7 +42,13 @@ def _by_counting(study: Study, prefix: str = "") -> list[list[Panel]]:
     """A row for each instance, a panel for each way to count."""
     return [
         [
-            Panel(f"{prefix}{c}", title, [name], varied(name) or study.axis, title=_short(name))
+            Panel(
+                f"{prefix}{c}",
+                "",
+                [name],
+                varied(name) or study.axis,
+                title=f"{_short(name)}: {title}",
+            )
             for c, title in COUNTINGS.items()
         ]
         for name in study.instances

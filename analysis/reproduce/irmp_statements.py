@@ -141,10 +141,12 @@ def fig4(study: Study) -> Iterator[Statement]:
                                whole, why=why_waits(c))  # fmt: skip
             for other, printed in PRINTED[varied(name)].items():
                 theirs = over_x(study, name, other, c)
-                if "linear" in name and own and theirs and fmean(theirs) > 0:
+                if "linear" in name and own and theirs:
+                    known = min(fmean(own), fmean(theirs)) > 0
                     yield Statement(
                         f"{printed} times {other} by {varied(name)}: {title}", name, Agreement.OPEN,
-                        f"{fmean(own) / fmean(theirs):.2f} times", OTHER_JOBS,
+                        f"{fmean(own) / fmean(theirs):.2f} times" if known else "none",
+                        OTHER_JOBS if known else "a revenue is not positive",
                     )  # fmt: skip
         yield compared("LP list earns more than Astraea: true revenue", name,
                        over_x(study, name, ASTRAEA, TRUE), over_x(study, name, LIST, TRUE), whole,
