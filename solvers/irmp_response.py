@@ -47,6 +47,8 @@ Floats = NDArray[np.float64]
 
 #: a job is accepted only if it gains more than this
 MARGIN = 1e-9
+#: workers and PSs of nodes by slot, at most: 2 GB
+MOST_CELLS = 250_000_000
 
 WORKERS, PS = 0, 1
 
@@ -690,9 +692,19 @@ class Occupancy:
         Parameters
         ----------
         slots : int
+
+        Raises
+        ------
+        ValueError
+            More slots than arrays should have.
         """
         there = self.free.shape[2]
         if slots >= there:
+            if slots * self.capacity.size > MOST_CELLS:
+                raise ValueError(
+                    f"Irmp: runs until slot {slots} on {self.capacity.shape[1]} nodes need arrays "
+                    f"of more than {MOST_CELLS:,} entries, use longer slots"
+                )
             more = max(slots + 1, 2 * there) - there
             self.free = np.concatenate(
                 [self.free, np.repeat(self.capacity[:, :, None], more, axis=2)], axis=2

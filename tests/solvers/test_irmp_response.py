@@ -423,3 +423,12 @@ def test_as_printed_there_is_one_type_of_servers() -> None:
     case = next(case for case in seeds if len(case.problem.models) > 1)
     with pytest.raises(ValueError, match="literal=True, Algorithms 3-5 know one type of servers"):
         case.best(literal=True)
+
+
+def test_times_that_no_array_can_hold_are_refused() -> None:
+    job = ParameterServerJob(
+        id="j", gpus=1, epochs=1, minibatches=1, rates=(1, 1), utility=Linear(0, 5), release=10**9
+    )
+    occupancy = Occupancy(Irmp(Instance(Cluster([Node("s", 1, ps=1)]), [job])))
+    with pytest.raises(ValueError, match=r"Irmp: runs until slot \d+ on 1 nodes need arrays"):
+        occupancy.reach(10**9)
