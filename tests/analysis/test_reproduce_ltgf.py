@@ -452,7 +452,7 @@ def test_statements_on_sizes() -> None:
 
 
 def test_a_trace_is_refused_where_none_is_used(tmp_path: Path) -> None:
-    assert [name for name in TARGETS if takes_trace(name)] == [
+    assert [name for name in TARGETS if takes_trace(name) and "irmp:" not in name] == [
         f"ltgf:fig{n}" for n in (9, 10, 11, 12, 13, 14)
     ]
     with pytest.raises(ValueError, match=r"^target 'ltgf:fig6': takes no trace$"):
