@@ -38,6 +38,7 @@ from ...instances.revenue import Law
 from ...instances.traces import Trace
 from ...solvers.irmp import astraea
 from . import irmp_pictures as pictures
+from .common import Progress, Values, rows_of, short
 from .irmp_runs import (
     LEVELS,
     POLICIES,
@@ -53,7 +54,6 @@ from .irmp_runs import (
 )
 from .irmp_statements import ASTRAEA, COUNTINGS, OWN, PAPER, STATEMENTS
 from .study import Row, Study
-from .unisched_runs import Progress, Values, rows_of, short
 
 __all__ = [
     "fig4", "fig5", "fig6", "fig7", "fig8", "fig9", "fig10", "fig11", "fig12", "fig13",

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from .common import DASHED, Panel, draw
 from .irmp_statements import (
     ASTRAEA,
     BATCH,
@@ -22,7 +23,6 @@ from .irmp_statements import (
     varied,
 )
 from .study import Study
-from .unisched_pictures import DASHED, Panel, draw
 
 __all__ = [
     "costs", "estimates", "fairness", "revenue", "seconds", "shares", "use", "users", "variances",

@@ -26,6 +26,7 @@ from ...solvers.irmp_online import online_fifo
 from ...solvers.result import Refuted, Result
 from ..certificates import verify_bound
 from ..revenue_metrics import Money, makespan, money_of, money_violations, settle, utilisation
+from .common import Progress, Values, mapped, short
 from .irmp_statements import (
     ASTRAEA,
     BATCH,
@@ -39,7 +40,6 @@ from .irmp_statements import (
     TRUE,
 )
 from .study import Row
-from .unisched_runs import Progress, Values, mapped, short
 
 __all__ = [
     "LEVELS", "POLICIES", "SLOTS", "Solve", "Task", "Workload", "alphas", "counted", "excerpt",

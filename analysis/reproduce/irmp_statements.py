@@ -10,8 +10,8 @@ from itertools import pairwise
 from statistics import fmean
 from types import MappingProxyType
 
+from .common import SEEDS_DISAGREE, compared, mean, values
 from .study import Agreement, Statement, Study
-from .unisched_statements import SEEDS_DISAGREE, compared, mean, values
 
 __all__ = ["STATEMENTS"]
 
