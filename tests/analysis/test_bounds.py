@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brute_force import optimum
-from gangsched.analysis import bounds, certificates, unisched_certificates
+from gangsched.analysis import bounds, certificates, irmp_certificates, unisched_certificates
 from gangsched.analysis.bounds import (
     InvalidCertificate,
     NoCertificate,
@@ -332,25 +332,30 @@ def test_the_verifier_follows_the_definition(k: int, target: int, data: st.DataO
 
 def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     modules: set[str | None] = set()
-    for module in (certificates, unisched_certificates):
+    for module in (certificates, irmp_certificates, unisched_certificates):
         tree = ast.parse(Path(module.__file__).read_text("utf-8"))
         modules |= {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
     assert modules == {
         "__future__",
         "bisect",
         "collections.abc",
+        "dataclasses",
         "fractions",
+        "functools",
         "itertools",
         "math",
+        "numpy.typing",
         "typing",
         "formulations.completion_time",
         "formulations.deadline_rewards",
+        "formulations.irmp",
         "formulations.ltgf",
         "formulations.ltgf_fluid",
         "formulations.rar_ddls",
         "formulations.unisched",
         "instances.model",
         "solvers.result",
+        "irmp_certificates",
         "unisched_certificates",
     }
     problem = packing([7, 7, 4, 4, 3])

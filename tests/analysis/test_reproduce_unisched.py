@@ -389,7 +389,7 @@ def test_a_real_figure_is_the_driver_s_and_the_same_each_time(tmp_path: Path) ->
 
 def test_several_processes_change_nothing() -> None:
     def squares(processes: int) -> list[int]:
-        return list(runs._map(abs, [-2, 3, -4], str, processes, None))
+        return list(runs.mapped(abs, [-2, 3, -4], str, processes, None))
 
     assert squares(2) == squares(1) == [2, 3, 4]
 
