@@ -366,7 +366,7 @@ POLICIES: Mapping[str, Callable[..., Policy]] = {
     "tiresias-l": _policy("baselines.tiresias_l.TiresiasL"),
     "themis": _policy("baselines.themis.Themis"),
     "themis-greedy": _policy("baselines.themis.ThemisGreedy"),
-    "gandiva-fair": _policy("baselines.gandiva_fair.GandivaFair"),
+    "gandiva-fair": _policy("gandiva_fair.GandivaFair"),
     "max-min-fairness": _policy("baselines.max_min_fairness.MaxMinFairness"),
     "finish-time-fairness": _policy("baselines.finish_time_fairness.FinishTimeFairness"),
     "three-sigma": _policy("baselines.three_sigma.ThreeSigma"),

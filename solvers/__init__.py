@@ -10,6 +10,7 @@ from .estimator import DurationEstimates as DurationEstimates
 from .estimator import IterationTimes as IterationTimes
 from .fluid_sharing import fluid_sharing as fluid_sharing
 from .fluid_sharing import max_min_shares as max_min_shares
+from .gandiva_fair import GandivaFair as GandivaFair
 from .laminar_blocks import LaminarParams as LaminarParams
 from .laminar_blocks import laminar as laminar
 from .learning_curves import CurveEnsemble as CurveEnsemble

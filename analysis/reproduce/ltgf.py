@@ -40,7 +40,8 @@ from numpy.typing import NDArray
 from ...instances import Cluster, Instance, Job
 from ...instances.convert import to_instance
 from ...instances.generate import offered_load, venus_workload
-from ...solvers.baselines import Fifo, GandivaFair, Themis, ThemisGreedy, TiresiasL
+from ...solvers import GandivaFair
+from ...solvers.baselines import Fifo, Themis, ThemisGreedy, TiresiasL
 from ...solvers.baselines.allox import Allox
 from ...solvers.baselines.hived import Hived
 from ...solvers.baselines.yarn_cs import YarnCs

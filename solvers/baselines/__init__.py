@@ -7,7 +7,6 @@ from typing import Any as _Any
 from .backfilling import backfilling as backfilling
 from .fifo import Fifo as Fifo
 from .first_fit import first_fit as first_fit
-from .gandiva_fair import GandivaFair as GandivaFair
 from .genie import Genie as Genie
 from .hived import Hived as Hived
 from .hydra import Hydra as Hydra

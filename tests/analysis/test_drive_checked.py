@@ -15,10 +15,9 @@ from gangsched.analysis.drive import drive
 from gangsched.analysis.run import Run
 from gangsched.instances import Cluster, Instance, Job, User
 from gangsched.instances.generate import philly_workload
-from gangsched.solvers import LtgfPolicy, Stop
+from gangsched.solvers import GandivaFair, LtgfPolicy, Stop
 from gangsched.solvers.baselines import (
     Fifo,
-    GandivaFair,
     Hived,
     Las,
     Sjf,

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...instances import Instance
-from ...instances.model import check_real
-from ..policy import Decision, Floats, Ints, Preempts, Rules, State
+from ..instances import Instance
+from ..instances.model import check_real
 from .gang_stride import StridePool, effective_tickets, least_loaded
+from .policy import Decision, Floats, Ints, Preempts, Rules, State
 
 __all__ = ["GandivaFair"]
 
@@ -31,7 +31,7 @@ class GandivaFair:
     Source: S. Chaudhary et al., "Balancing Efficiency and Fairness in Heterogeneous GPU Clusters
     for Deep Learning", EuroSys 2020, as far as it is about one GPU model: gang-aware stride
     (Algorithm 1), split between servers and the whole cluster
-    (:class:`~gangsched.solvers.baselines.gang_stride.StridePool`), tickets per GPU (1) with users'
+    (:class:`~gangsched.solvers.gang_stride.StridePool`), tickets per GPU (1) with users'
     effective tickets, new jobs to the least loaded servers (Algorithm 2, in which the next user is
     the one with most tickets per GPU of its placed jobs: as printed it is the one with least),
     and migration between servers. Trading needs several models. Tickets are the users' weights.
@@ -44,7 +44,7 @@ class GandivaFair:
     left. Quanta in which nobody waits are not charged. Run times are not used.
 
     Guarantee: on one server as of
-    :func:`~gangsched.solvers.baselines.gang_stride.gang_aware_stride`; none for the cluster.
+    :func:`~gangsched.solvers.gang_stride.gang_aware_stride`; none for the cluster.
     Complexity: O(active jobs log) at the begin of a quantum, else O(servers + waiting jobs).
 
     Examples

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangsched.solvers.baselines.gang_stride import (
+from gangsched.solvers.gang_stride import (
     StridePool,
     effective_tickets,
     gang_aware_stride,

@@ -13,7 +13,7 @@ from driven import Case, cases, one_run
 from gangsched.analysis.drive import drive
 from gangsched.analysis.run import Run
 from gangsched.instances import Cluster, Instance, Job, User
-from gangsched.solvers.baselines.gandiva_fair import GandivaFair
+from gangsched.solvers.gandiva_fair import GandivaFair
 
 EXAMPLES = settings().max_examples // 2
 LONG = 10**6

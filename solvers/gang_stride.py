@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..policy import Floats
-from .water_filling import water_filling
+from .baselines.water_filling import water_filling
+from .policy import Floats
 
 __all__ = [
     "Claim",
