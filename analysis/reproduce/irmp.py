@@ -38,7 +38,7 @@ from ...instances.revenue import Law
 from ...instances.traces import Trace
 from ...solvers.irmp import astraea
 from . import irmp_pictures as pictures
-from .common import Progress, Values, rows_of, short
+from .common import Frame, Progress, Values, judged, rows_of, short
 from .irmp_runs import (
     LEVELS,
     POLICIES,
@@ -69,15 +69,6 @@ PERCENT = (60, 80, 100, 120, 140)
 USERS = (5, 8, 11, 14)
 
 
-@dataclass(frozen=True, slots=True)
-class _Figure:
-    title: str
-    axis: str
-    measures: Mapping[str, str]
-    drawing: Any
-    levels: tuple[float, ...] = ()
-
-
 def _counted(prefix: str = "", what: str = "") -> dict[str, str]:
     return {f"{prefix}{c}": f"{what}{title}" for c, title in COUNTINGS.items()}
 
@@ -85,26 +76,26 @@ def _counted(prefix: str = "", what: str = "") -> dict[str, str]:
 SHARES = _counted("share ", "over the bound: ")
 VARIANCES = _counted("variance ", "variance: ")
 SECONDS = {"a job ms": "ms a job", "relative": "to the first x", "seconds": "s"}
-_FIGURES = {
-    "fig4": _Figure(
+_FIGURES: Mapping[str, Frame] = {
+    "fig4": Frame(
         "Fig. 4: total revenue by jobs and by servers",
         "x",
         {**_counted(), "ratio": "certified ratio", f"share {[*COUNTINGS][-1]}": "ideal over bound"},
         pictures.revenue,
     ),
-    "fig5": _Figure(
+    "fig5": Frame(
         "Fig. 5: Astraea's performance ratio, reduced setting",
         "servers",
         {**SHARES, "ratio": "certified ratio"},
         pictures.shares,
     ),
-    "fig6": _Figure(
+    "fig6": Frame(
         "Fig. 6: performance ratios of all, reduced setting",
         "x",
         {**SHARES, "ratio": "certified ratio"},
         pictures.shares,
     ),
-    "fig7": _Figure(
+    "fig7": Frame(
         "Fig. 7: revenue fairness ratio of each user",
         "user",
         {
@@ -117,26 +108,26 @@ _FIGURES = {
         },
         pictures.fairness,
     ),
-    "fig8": _Figure("Fig. 8: variance of revenue fairness", "", VARIANCES, pictures.variances),
-    "fig9": _Figure(
+    "fig8": Frame("Fig. 8: variance of revenue fairness", "", VARIANCES, pictures.variances),
+    "fig9": Frame(
         "Fig. 9: running time of Astraea by jobs, on the machine that wrote this",
         "x",
         SECONDS,
         pictures.seconds,
     ),
-    "fig10": _Figure(
+    "fig10": Frame(
         "Fig. 10: running time of Astraea by servers, on the machine that wrote this",
         "x",
         SECONDS,
         pictures.seconds,
     ),
-    "fig11": _Figure(
+    "fig11": Frame(
         "Fig. 11: revenue under wrong highest prices",
         "highest price (%)",
         _counted(),
         pictures.estimates,
     ),
-    "fig12": _Figure(
+    "fig12": Frame(
         "Fig. 12: ideal revenue and cost of accepted jobs",
         "",
         {
@@ -149,14 +140,14 @@ _FIGURES = {
         },
         pictures.costs,
     ),
-    "fig13": _Figure(
+    "fig13": Frame(
         "Fig. 13: workers in use over time",
         "",
         {"makespan": "makespan", "most use": "most in use (%)", "mean use": "mean in use (%)"},
         pictures.use,
         LEVELS,
     ),
-    "table2": _Figure(
+    "table2": Frame(
         "Table 2: Astraea by number of users",
         "users",
         {**_counted("a job ", "a job: "), **VARIANCES},
@@ -191,19 +182,8 @@ def from_rows(name: str, instances: Mapping[str, Mapping[str, Any]], rows: Itera
     Study
         Settings and verdicts follow from the rows.
     """
-    figure = _FIGURES[name.removeprefix("irmp:")]
-    study = Study(
-        name=name,
-        title=figure.title,
-        axis=figure.axis,
-        measures=figure.measures,
-        settings=_SETTINGS,
-        instances=instances,
-        levels=figure.levels,
-        rows=tuple(rows),
-        drawing=figure.drawing,
-    )
-    return replace(study, statements=tuple(STATEMENTS[name](study)))
+    frame = _FIGURES[name.removeprefix("irmp:")]
+    return judged(name, frame, STATEMENTS[name], settings=_SETTINGS, instances=instances, rows=rows)
 
 
 # --- tasks ---------------------------------------------------------------------------------------
@@ -539,20 +519,7 @@ def fig10(
     trace: Trace | None = None,
     progress: Progress | None = None,
 ) -> Study:
-    """Reproduce Fig. 10: running time by servers.
-
-    Parameters
-    ----------
-    servers : sequence of int
-    jobs : int
-    seeds, trace, progress
-        As of :func:`fig4`.
-
-    Returns
-    -------
-    Study
-        With seconds of this machine.
-    """
+    """Reproduce Fig. 10: running time by servers; parameters as of :func:`fig9`."""
     return _timed("fig10", [(x, jobs, x) for x in servers], seeds, trace, progress)
 
 

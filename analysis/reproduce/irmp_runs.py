@@ -26,7 +26,7 @@ from ...solvers.irmp_online import online_fifo
 from ...solvers.result import Refuted, Result
 from ..certificates import verify_bound
 from ..revenue_metrics import Money, makespan, money_of, money_violations, settle, utilisation
-from .common import Progress, Values, mapped, short
+from .common import Progress, Values, mapped, outcomes, short
 from .irmp_statements import (
     ASTRAEA,
     BATCH,
@@ -221,15 +221,11 @@ def outcomes_of(
     progress : callable (str) or None
         Called after each run.
     """
-    new = {(t.workload, t.policy): t for t in tasks if (t.workload, t.policy) not in _KNOWN}
 
-    def name(task: Task) -> str:
-        x = "" if task.x is None else f" {task.x}"
-        return f"{figure}: {task.instance}, {task.policy}{x}, seed {task.workload.seed}"
+    def key(task: Task) -> tuple[Workload, str]:
+        return task.workload, task.policy
 
-    found = mapped(_run, list(new.values()), name, processes, progress)
-    _KNOWN.update(zip(new, found, strict=True))
-    return [_KNOWN[task.workload, task.policy] for task in tasks]
+    return outcomes(figure, tasks, _run, key, _KNOWN, processes, progress)
 
 
 def with_bounds(

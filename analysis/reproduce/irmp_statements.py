@@ -10,7 +10,7 @@ from itertools import pairwise
 from statistics import fmean
 from types import MappingProxyType
 
-from .common import SEEDS_DISAGREE, compared, mean, values
+from .common import OTHER_JOBS, SEEDS_DISAGREE, compared, mean, values
 from .study import Agreement, Statement, Study
 
 __all__ = ["STATEMENTS"]
@@ -24,7 +24,6 @@ TRUE, CLIPPED, IDEAL = "true", "clipped", "ideal"
 COUNTINGS: Mapping[str, str] = MappingProxyType(
     {TRUE: "true revenue", CLIPPED: "losses as zero", IDEAL: "ideal revenue"}
 )
-OTHER_JOBS = "these are not the paper's jobs"
 #: printed: times of Astraea's revenue over that of others, by jobs and by servers
 PRINTED: Mapping[str, Mapping[str, float]] = MappingProxyType(
     {

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -47,6 +47,7 @@ from ...solvers.learning_curves import error_table
 from ...solvers.selector import Selector
 from ...solvers.unisched_policy import UniSchedPolicy
 from . import unisched_pictures as pictures
+from .common import Frame, Progress, Values, judged, rows_of, short
 from .study import Row, Study
 from .unisched_runs import (
     BE_LEASE,
@@ -57,17 +58,13 @@ from .unisched_runs import (
     ROUND,
     SIZES,
     Make,
-    Progress,
     Size,
     Sizes,
     Task,
-    Values,
     Workload,
     facts_of,
     normalised,
     outcomes_of,
-    rows_of,
-    short,
     with_ratios,
 )  # fmt: skip
 from .unisched_statements import (
@@ -120,32 +117,23 @@ QUEUES = (125, 250, 500, 1000, 2000)  # jobs
 # --- the figures ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Figure:
-    title: str
-    axis: str
-    measures: Mapping[str, str]
-    drawing: Any
-    levels: tuple[float, ...] = ()
-
-
 MISS, LATENCY = "miss rate R^slo (%)", "best-effort latency (min)"
 MINUTES = tuple(float(minute) for minute in range(0, 151, 5))
-_FIGURES = {
-    "table3": _Figure(
+_FIGURES: Mapping[str, Frame] = {
+    "table3": Frame(
         "Table III: T[m], m jobs in 8 hours on 64 GPUs",
         "",
         {"miss": MISS, "jct": "mean JCT (min)", "ratio": "certified ratio"},
         pictures.testbed,
     ),
-    "fig5": _Figure(
+    "fig5": Frame(
         "Fig. 5(a): reward by completion time",
         "",
         {"reward": "reward at once", "last": "after the last deadline"},
         pictures.rewards,
         MINUTES,
     ),
-    "fig6": _Figure(
+    "fig6": Frame(
         "Fig. 6: schedulers by workload and by job density",
         "job density (%)",
         {
@@ -156,7 +144,7 @@ _FIGURES = {
         },
         pictures.schedulers,
     ),
-    "fig7": _Figure(
+    "fig7": Frame(
         "Fig. 7(c), (d): errors of the estimator",
         "epochs seen (%)",
         {
@@ -167,13 +155,13 @@ _FIGURES = {
         },
         pictures.errors,
     ),
-    "fig8": _Figure(
+    "fig8": Frame(
         "Fig. 8: suspensions of a job under UniSched",
         "",
         {"suspensions": "mean number"},
         pictures.suspensions,
     ),
-    "fig9": _Figure(
+    "fig9": Frame(
         "Fig. 9: parts of the estimator",
         "x",
         {
@@ -185,7 +173,7 @@ _FIGURES = {
         },
         pictures.estimator,
     ),
-    "fig10": _Figure(
+    "fig10": Frame(
         "Fig. 10: parts of the selector",
         "x",
         {
@@ -199,7 +187,7 @@ _FIGURES = {
         },
         pictures.selector,
     ),
-    "fig10d": _Figure(
+    "fig10d": Frame(
         "Fig. 10(d): seconds of the selector, on the machine that wrote this",
         "GPUs",
         {
@@ -209,7 +197,7 @@ _FIGURES = {
         },
         pictures.selector_seconds,
     ),
-    "fig11": _Figure(
+    "fig11": Frame(
         "Fig. 11: consolidation-hostile jobs",
         "hostile jobs (%)",
         {
@@ -219,7 +207,7 @@ _FIGURES = {
         },
         pictures.hostile,
     ),
-    "fig12": _Figure(
+    "fig12": Frame(
         "Fig. 12: Chronus, with UniSched's parts, and UniSched",
         "",
         {
@@ -249,19 +237,8 @@ def from_rows(name: str, instances: Mapping[str, Mapping[str, Any]], rows: Itera
     Study
         Settings and verdicts follow from the rows.
     """
-    figure = _FIGURES[name.removeprefix("unisched:")]
-    study = Study(
-        name=name,
-        title=figure.title,
-        axis=figure.axis,
-        measures=figure.measures,
-        settings=_SETTINGS.get(name, _RUNS),
-        instances=instances,
-        levels=figure.levels,
-        rows=tuple(rows),
-        drawing=figure.drawing,
-    )
-    return replace(study, statements=tuple(STATEMENTS[name](study)))
+    frame, settings = _FIGURES[name.removeprefix("unisched:")], _SETTINGS.get(name, _RUNS)
+    return judged(name, frame, STATEMENTS[name], settings=settings, instances=instances, rows=rows)
 
 
 _RUNS: Mapping[str, Any] = {

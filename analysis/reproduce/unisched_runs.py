@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from multiprocessing import get_context
-from os import cpu_count
 from statistics import fmean
 from types import MappingProxyType, SimpleNamespace
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -44,20 +41,14 @@ from ..certificates import verify_bound
 from ..drive import drive, instance_hash
 from ..reward_bounds import reward_bound
 from ..run import EventKind, Run
-from .study import Row
-from .unisched_statements import EDF, KNOWN, PROMPT, UNISCHED, jobs_of, per_seed
+from .common import Progress, Values, mapped, outcomes, short
+from .unisched_statements import EDF, KNOWN, PROMPT, UNISCHED, jobs_of
 
 __all__ = [
     "BE_LEASE", "LEASE", "LOAD", "OVERHEAD", "POLICIES", "PROFILERS", "ROUND", "SIZES", "Make",
-
-    "Progress", "Size", "Sizes", "Task", "Values", "Workload", "errors", "facts_of", "mapped",
-    "measure", "normalised", "outcomes_of", "rows_of", "short", "with_ratios",
+    "Size", "Sizes", "Task", "Workload", "errors", "facts_of", "measure", "normalised",
+    "outcomes_of", "with_ratios",
 ]  # fmt: skip
-
-Progress = Callable[[str], None]
-Values = dict[str, float | None]
-A = TypeVar("A")
-B = TypeVar("B")
 
 ROUND, OVERHEAD, LEASE, BE_LEASE = 60, 25, 600, 300  # s
 LOAD = 1.5  # offered
@@ -375,40 +366,6 @@ def _bound(workload: Workload) -> float:
     return float(bound.value)
 
 
-def mapped(
-    work: Callable[[A], B],
-    items: Sequence[A],
-    name: Callable[[A], str],
-    processes: int | None,
-    progress: Progress | None,
-) -> Iterator[B]:
-    """Yield what each item gives, in order, from several processes where there are several.
-
-    Parameters
-    ----------
-    work : callable
-    items : sequence
-    name : callable
-        Of an item, for the progress.
-    processes : int or None
-        How many at once; None for as many as there are cores.
-    progress : callable (str) or None
-        Called after each item.
-    """
-    pool = None
-    if processes != 1 and len(items) > 1:
-        pool = ProcessPoolExecutor(processes or cpu_count(), mp_context=get_context("spawn"))
-    try:
-        found = map(work, items) if pool is None else pool.map(work, items)
-        for k, (item, value) in enumerate(zip(items, found, strict=True), 1):
-            if progress is not None:
-                progress(f"{name(item)} ({k} of {len(items)})")
-            yield value
-    finally:
-        if pool is not None:
-            pool.shutdown(cancel_futures=True)
-
-
 def outcomes_of(
     figure: str, tasks: Sequence[Task], processes: int | None, progress: Progress | None
 ) -> list[Values]:
@@ -424,16 +381,7 @@ def outcomes_of(
     progress : callable (str) or None
         Called after each run.
     """
-    new = {task.known_as: task for task in tasks if task.known_as not in _KNOWN}
-
-    def name(task: Task) -> str:
-        x = "" if task.x is None else f" {task.x}"
-        return f"{figure}: {task.instance}, {task.policy}{x}, seed {task.workload.seed}"
-
-    todo = list(new.values())
-    for task, values in zip(todo, mapped(_run, todo, name, processes, progress), strict=True):
-        _KNOWN[task.known_as] = values
-    return [_KNOWN[task.known_as] for task in tasks]
+    return outcomes(figure, tasks, _run, lambda task: task.known_as, _KNOWN, processes, progress)
 
 
 def with_ratios(
@@ -461,67 +409,6 @@ def with_ratios(
     ]
 
 
-class Seeded(Protocol):
-    """What is drawn by a seed."""
-
-    @property
-    def seed(self) -> int:
-        """Of the draw."""
-
-
-class Placed(Protocol):
-    """A run, and where it stands in a figure."""
-
-    @property
-    def instance(self) -> str:
-        """Label in the figure."""
-
-    @property
-    def policy(self) -> str:
-        """Label in the figure."""
-
-    @property
-    def x(self) -> int | None:
-        """The quantity that the figure varies."""
-
-    @property
-    def workload(self) -> Seeded:
-        """What was run."""
-
-
-def rows_of(
-    tasks: Sequence[Placed], outcomes: Sequence[Values], measures: Mapping[str, str]
-) -> list[Row]:
-    """Means over seeds, and the value of each seed.
-
-    Parameters
-    ----------
-    tasks : sequence of Placed
-    outcomes : sequence of mapping
-    measures : mapping of str to str
-        Which of the values to keep.
-    """
-    places: dict[tuple[str, str, int | None], list[tuple[int, Values]]] = {}
-    for task, values in zip(tasks, outcomes, strict=True):
-        place = (task.instance, task.policy, task.x)
-        places.setdefault(place, []).append((task.workload.seed, values))
-    return [Row(*place, _means(found, measures)) for place, found in places.items()]
-
-
-def _means(found: Sequence[tuple[int, Values]], measures: Iterable[str]) -> Values:
-    values: Values = {}
-    for name in measures:
-        if not any(name in own for _, own in found):
-            continue
-        known = [own[name] for _, own in found]
-        numbers = [value for value in known if value is not None]
-        whole = len(numbers) == len(known) > 0
-        values[name] = short(fmean(numbers)) if whole else None
-        for (seed, _), value in zip(found, known, strict=True):
-            values[per_seed(name, seed)] = value
-    return {**{name: values[name] for name in measures if name in values}, **values}
-
-
 def normalised(tasks: Sequence[Task], outcomes: Sequence[Values]) -> list[Values]:
     """Add the latency over that of UniSched, at the same place.
 
@@ -541,21 +428,6 @@ def normalised(tasks: Sequence[Task], outcomes: Sequence[Values]) -> list[Values
         ratio = None if own is None or not unit else own / unit
         found.append({**values, "latency_ratio": short(ratio)})
     return found
-
-
-def short(value: float | None) -> float | None:
-    """Return a number with six digits.
-
-    Parameters
-    ----------
-    value : float or None
-
-    Examples
-    --------
-    >>> short(1 / 3), short(None)
-    (0.333333, None)
-    """
-    return None if value is None else float(f"{value:.6g}")
 
 
 def _minutes(seconds: float) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from gangsched import drive
-from gangsched.analysis.reproduce import TARGETS, Agreement, Row, Study
+from gangsched.analysis.reproduce import TARGETS, Agreement, Row, Study, common
 from gangsched.analysis.reproduce import unisched as figures
 from gangsched.analysis.reproduce import unisched_runs as runs
 from gangsched.analysis.reproduce import unisched_statements as statements
@@ -185,15 +185,15 @@ def test_rows_are_means_over_seeds_and_keep_the_seeds() -> None:
         runs.Task(instance="a", policy="p", workload=replace(load, seed=s), make=Fifo)
         for s in (0, 1)
     ]
-    outcomes: list[runs.Values] = [{"miss": 10.0, "wait": None}, {"miss": 20.0, "wait": 3.0}]
-    (row,) = runs.rows_of(tasks, outcomes, {"miss": "", "wait": "", "other": ""})
+    outcomes: list[common.Values] = [{"miss": 10.0, "wait": None}, {"miss": 20.0, "wait": 3.0}]
+    (row,) = common.rows_of(tasks, outcomes, {"miss": "", "wait": "", "other": ""})
     assert row.values == {
         "miss": 15, "miss [0]": 10, "miss [1]": 20, "wait": None, "wait [0]": None, "wait [1]": 3,
     }  # fmt: skip
     study = replace(judged("fig8", {("a", "p"): {}}), rows=(row,))
-    assert statements.values(study, "a", "p", "miss") == [10, 20]
-    assert statements.values(study, "a", "p", "wait") == []
-    assert statements.values(study, "a", "q", "miss") == []
+    assert common.values(study, "a", "p", "miss") == [10, 20]
+    assert common.values(study, "a", "p", "wait") == []
+    assert common.values(study, "a", "q", "miss") == []
 
 
 def test_latencies_are_normalised_at_the_same_place() -> None:
@@ -230,7 +230,7 @@ def canned(monkeypatch: pytest.MonkeyPatch) -> list[runs.Task]:
     """No runs: every measure is a number that depends on policy, x and seed."""
     seen: list[runs.Task] = []
 
-    def run(task: figures.Task) -> runs.Values:
+    def run(task: figures.Task) -> common.Values:
         seen.append(task)
         base = 10.0 + len(task.policy) + (task.x or 0) / 100 + task.workload.seed
         names = "miss metric_miss latency jct slo_suspensions be_suspensions wait longest_wait"
@@ -280,7 +280,7 @@ def test_every_point_has_every_seed(name: str, canned: list[runs.Task]) -> None:
     study = made(name)
     for row in study.rows:
         for measure in [m for m in row.values if f"{m} [0]" in row.values]:
-            own = statements.values(study, row.instance, row.policy, measure, row.x)
+            own = common.values(study, row.instance, row.policy, measure, row.x)
             assert len(own) == 2
             assert row.values[measure] == pytest.approx(sum(own) / 2, rel=1e-5)
 
@@ -389,7 +389,7 @@ def test_a_real_figure_is_the_driver_s_and_the_same_each_time(tmp_path: Path) ->
 
 def test_several_processes_change_nothing() -> None:
     def squares(processes: int) -> list[int]:
-        return list(runs.mapped(abs, [-2, 3, -4], str, processes, None))
+        return list(common.mapped(abs, [-2, 3, -4], str, processes, None))
 
     assert squares(2) == squares(1) == [2, 3, 4]
 
@@ -406,13 +406,13 @@ def test_bounds_are_verified_and_above_what_is_won() -> None:
 
 def test_a_statement_must_hold_for_every_seed() -> None:
     def verdict(a: Sequence[float], b: Sequence[float]) -> tuple[Agreement, str]:
-        found = statements.compared("", "", a, b, statements.percent, why="reason")
+        found = common.compared("", "", a, b, statements.percent, why="reason")
         return found.verdict, found.why
 
     assert verdict([1, 2], [2, 3]) == (AGREES, "")
     assert verdict([2, 3], [1, 2]) == (DIFFERS, "reason")
-    assert verdict([1, 3], [2, 2]) == (OPEN, statements.SEEDS_DISAGREE)
-    assert verdict([1, 2], [1, 2]) == (OPEN, statements.EQUAL)
+    assert verdict([1, 3], [2, 2]) == (OPEN, common.SEEDS_DISAGREE)
+    assert verdict([1, 2], [1, 2]) == (OPEN, common.EQUAL)
     assert verdict([], [1, 2])[0] is OPEN
 
 

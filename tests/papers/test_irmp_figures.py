@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
-import re
 from functools import cache
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from gangsched.analysis.reproduce import TARGETS, Agreement, Row, Study, takes_trace
+from figure_page import FigurePage
+from gangsched.analysis.reproduce import TARGETS, Agreement, Study, takes_trace
 from gangsched.analysis.reproduce import irmp as figures
 from gangsched.analysis.reproduce import irmp_runs as runs
 from gangsched.analysis.reproduce.irmp_statements import COUNTINGS
@@ -21,73 +20,37 @@ from gangsched.instances import Job
 from gangsched.instances.traces import ReadReport, Trace
 from gangsched.solvers.irmp import AstraeaParams, astraea, thetas
 from gangsched.solvers.irmp_lists import lp_list
-from layout import ROOT
 
-DOCS = ROOT / "docs"
-#: figures whose runs are not finished: their blocks are empty, and the page says so
-EMPTY: tuple[str, ...] = ()
-ALL = [name for name in TARGETS if name.startswith("irmp:")]
-FIGURES = [name for name in ALL if name not in EMPTY]
+PAGE = FigurePage("irmp", figures)
+FIGURES = [name for name in TARGETS if name.startswith("irmp:")]
 TIMED = ("irmp:fig9", "irmp:fig10")
 
 
-def path(name: str) -> str:
-    return name.replace(":", "-")
-
-
-def committed(name: str) -> dict[str, Any]:
-    text = (DOCS / "papers" / "data" / f"{path(name)}.json").read_text("utf-8")
-    data: dict[str, Any] = json.loads(text)
-    return data
-
-
-def restored(name: str) -> Study:
-    data = committed(name)
-    rows = [Row(i, p, x, values, tuple(curve)) for i, p, x, values, curve in data["rows"]]
-    return figures.from_rows(name, data["instances"], rows)
-
-
-def page() -> str:
-    return (DOCS / "papers" / "irmp_figures.md").read_text("utf-8")
-
-
 def test_every_figure_of_the_evaluation_is_there() -> None:
-    assert set(ALL) == {"irmp:table2", *(f"irmp:fig{k}" for k in range(4, 14))}
-    assert all(takes_trace(name) for name in ALL)
+    assert set(FIGURES) == {"irmp:table2", *(f"irmp:fig{k}" for k in range(4, 14))}
+    assert all(takes_trace(name) for name in FIGURES)
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_verdicts_and_settings_follow_from_the_rows(name: str) -> None:
-    assert json.loads(restored(name).to_json()) == committed(name)
+    PAGE.check_verdicts_and_settings(name)
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_the_page_shows_the_data(name: str) -> None:
-    shown = re.findall(rf"<!-- {name} -->\n(.*?)<!-- end -->", page(), re.DOTALL)
-    assert shown == [restored(name).to_markdown()]
-    assert f"gangsched reproduce {name}\n" in page()
-    assert f"](../images/{path(name)}.png)" in page()
-    assert (DOCS / "images" / f"{path(name)}.png").stat().st_size < 500_000
-
-
-@pytest.mark.parametrize("name", EMPTY)
-def test_what_is_not_run_is_said_to_be_empty(name: str) -> None:
-    assert f"<!-- {name} -->\n<!-- end -->" in page()
-    section = page().partition(f"gangsched reproduce {name}\n")[2].partition("<!--")[0]
-    assert "not finished" in section
-    assert not (DOCS / "papers" / "data" / f"{path(name)}.json").exists()
+    PAGE.check_it_shows_the_data(name, most_bytes=500_000)
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_figures_are_of_synthetic_jobs_and_of_the_trace(name: str) -> None:
-    names = list(committed(name)["instances"])
+    names = list(PAGE.committed(name)["instances"])
     assert any(n.startswith("linear") for n in names)
     assert any(n.startswith("Philly linear") for n in names)
 
 
 @pytest.mark.parametrize("name", [n for n in FIGURES if n not in ("irmp:fig12", *TIMED)])
 def test_statements_on_revenue_are_judged_for_each_way_to_count(name: str) -> None:
-    texts = {s.text for s in restored(name).statements}
+    texts = {s.text for s in PAGE.restored(name).statements}
     counted = {text.rpartition(": ")[0] for text in texts if text.endswith("ideal revenue")}
     assert counted or name == "irmp:fig13"
     assert texts >= {f"{text}: {title}" for text in counted for title in COUNTINGS.values()}
@@ -95,7 +58,7 @@ def test_statements_on_revenue_are_judged_for_each_way_to_count(name: str) -> No
 
 def test_a_point_comes_out_again() -> None:
     study = figures.fig5(jobs=(5,), servers=(15,), seeds=(0,), processes=1)
-    known = restored("irmp:fig5")
+    known = PAGE.restored("irmp:fig5")
     for row in study.rows:
         for measure in ("share true [0]", "share ideal [0]", "ratio [0]"):
             value = known.value(row.instance, row.policy, measure, row.x)
@@ -104,7 +67,7 @@ def test_a_point_comes_out_again() -> None:
 
 @pytest.mark.slow
 def test_use_of_workers_comes_out_again() -> None:
-    study, known = figures.fig13(), restored("irmp:fig13")
+    study, known = figures.fig13(), PAGE.restored("irmp:fig13")
     assert len(study.rows) == 6
     for row in study.rows:
         assert row.values["makespan"] == known.value(row.instance, row.policy, "makespan")
@@ -307,8 +270,4 @@ VERDICTS: dict[str, dict[str, str]] = {
 
 @pytest.mark.parametrize("name", VERDICTS)
 def test_verdicts_are_those_that_the_page_speaks_of(name: str) -> None:
-    found: dict[str, str] = {}
-    letters = {Agreement.AGREES: "+", Agreement.DIFFERS: "-"}
-    for s in restored(name).statements:
-        found[s.text] = found.get(s.text, "") + letters.get(s.verdict, "?")
-    assert {text: found[text] for text in VERDICTS[name]} == VERDICTS[name]
+    PAGE.check_what_it_speaks_of(name, VERDICTS[name])

@@ -3,61 +3,35 @@
 from __future__ import annotations
 
 import json
-import re
-from typing import Any
 
 import pytest
 
-from gangsched.analysis.reproduce import TARGETS, Agreement, Row, Study
+from figure_page import FigurePage
+from gangsched.analysis.reproduce import TARGETS, Study
 from gangsched.analysis.reproduce import unisched as figures
-from layout import ROOT
 
-DOCS = ROOT / "docs"
+PAGE = FigurePage("unisched", figures)
 FIGURES = [name for name in TARGETS if name.startswith("unisched:")]
-
-
-def path(name: str) -> str:
-    return name.replace(":", "-")
-
-
-def committed(name: str) -> dict[str, Any]:
-    text = (DOCS / "papers" / "data" / f"{path(name)}.json").read_text("utf-8")
-    data: dict[str, Any] = json.loads(text)
-    return data
-
-
-def restored(name: str) -> Study:
-    data = committed(name)
-    rows = [Row(i, p, x, values, tuple(curve)) for i, p, x, values, curve in data["rows"]]
-    return figures.from_rows(name, data["instances"], rows)
-
-
-def page() -> str:
-    return (DOCS / "papers" / "unisched_figures.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_verdicts_and_settings_follow_from_the_rows(name: str) -> None:
-    assert json.loads(restored(name).to_json()) == committed(name)
+    PAGE.check_verdicts_and_settings(name)
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_the_page_shows_the_data(name: str) -> None:
-    shown = re.findall(rf"<!-- {name} -->\n(.*?)<!-- end -->", page(), re.DOTALL)
-    assert shown == [restored(name).to_markdown()]
-    assert f"gangsched reproduce {name}\n" in page()
-    assert f"](../images/{path(name)}.png)" in page()
-    assert (DOCS / "images" / f"{path(name)}.png").stat().st_size < 250_000
+    PAGE.check_it_shows_the_data(name, most_bytes=250_000)
 
 
 def test_what_needs_hardware_is_named() -> None:
     """Figs. 1, 3 and 7(a, b) are measurements of trainings; Fig. 2, 4 are drawings."""
-    assert "Figs. 1, 3, 7(a) and 7(b)" in page()
+    assert "Figs. 1, 3, 7(a) and 7(b)" in PAGE.text
 
 
 def test_instances_are_on_the_load_of_the_settings() -> None:
     """Except where the widest gang needs more nodes."""
-    for facts in restored("unisched:fig8").instances.values():
+    for facts in PAGE.restored("unisched:fig8").instances.values():
         assert len(facts["offered load"]) == 2
         assert all(1.2 <= load <= 1.8 for load in facts["offered load"])
         assert min(facts["nodes"]) >= 8
@@ -65,7 +39,7 @@ def test_instances_are_on_the_load_of_the_settings() -> None:
 
 def test_runs_that_figures_share_agree() -> None:
     """UniSched on one workload, in Figs. 9 and 12."""
-    a, b = restored("unisched:fig9"), restored("unisched:fig12")
+    a, b = PAGE.restored("unisched:fig9"), PAGE.restored("unisched:fig12")
     for name in figures.MIXED:
         for measure in ("miss", "miss [0]", "miss [1]", "metric_miss", "latency"):
             value = a.value(name, "UniSched", measure)
@@ -76,7 +50,7 @@ def test_runs_that_figures_share_agree() -> None:
 def test_no_policy_wins_more_than_can_be_won() -> None:
     found = [
         value
-        for row in restored("unisched:table3").rows
+        for row in PAGE.restored("unisched:table3").rows
         for measure, value in row.values.items()
         if measure.startswith("ratio") and value is not None
     ]
@@ -86,7 +60,7 @@ def test_no_policy_wins_more_than_can_be_won() -> None:
 
 def test_words_on_the_schedulers_are_those_of_the_data() -> None:
     """Fig. 6: who is ahead with run times known, who misses least, who is far from the bound."""
-    study = restored("unisched:fig6")
+    study = PAGE.restored("unisched:fig6")
     aware = ("3Sigma", "GENIE", "Hydra")
     for name in ("H_SLO", "H_MIX1", "H_MIX2", "P_SLO", "P_MIX1", "P_MIX2"):
         miss = {row.policy: row.values["miss"] or 0.0 for row in study.rows if row.instance == name}
@@ -104,7 +78,7 @@ def test_words_on_the_schedulers_are_those_of_the_data() -> None:
 
 def test_the_data_can_tell_good_from_bad() -> None:
     """Miss rates are not saturated, and differ."""
-    study = restored("unisched:fig12")
+    study = PAGE.restored("unisched:fig12")
     for name in figures.MIXED:
         own, chronus = (study.value(name, p, "miss") or 0.0 for p in ("UniSched", "Chronus"))
         assert 5 < own < 40
@@ -115,13 +89,13 @@ def test_the_data_can_tell_good_from_bad() -> None:
 
 
 def test_what_takes_no_time_comes_out_again() -> None:
-    assert json.loads(figures.fig5().to_json()) == committed("unisched:fig5")
+    assert json.loads(figures.fig5().to_json()) == PAGE.committed("unisched:fig5")
 
 
 @pytest.mark.slow
 def test_a_testbed_comes_out_again() -> None:
     study = figures.table3(jobs=(360,), seeds=(0,), processes=1)
-    known = restored("unisched:table3")
+    known = PAGE.restored("unisched:table3")
     for row in study.rows:
         for measure in [m for m in row.values if m.endswith(" [0]")]:
             value = known.value(row.instance, row.policy, measure, row.x)
@@ -133,7 +107,7 @@ def test_a_testbed_comes_out_again() -> None:
 def test_figures_come_out_again(name: str) -> None:
     study = TARGETS[name]()
     assert isinstance(study, Study)
-    assert json.loads(study.to_json()) == committed(name)
+    assert json.loads(study.to_json()) == PAGE.committed(name)
 
 
 SHORT_LEASES = "UniSched with known run times misses less if leases are of 2 minutes instead of 10"
@@ -190,8 +164,4 @@ VERDICTS: dict[str, dict[str, str]] = {
 
 @pytest.mark.parametrize("name", VERDICTS)
 def test_verdicts_are_those_that_the_page_speaks_of(name: str) -> None:
-    found: dict[str, str] = {}
-    letters = {Agreement.AGREES: "+", Agreement.DIFFERS: "-"}
-    for s in restored(name).statements:
-        found[s.text] = found.get(s.text, "") + letters.get(s.verdict, "?")
-    assert {text: found[text] for text in VERDICTS[name]} == VERDICTS[name]
+    PAGE.check_what_it_speaks_of(name, VERDICTS[name])

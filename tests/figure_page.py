@@ -1,0 +1,57 @@
+"""A page of reproduced figures, and the data that it shows: shared by the tests of such pages."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from gangsched.analysis.reproduce import Agreement, Row, Study
+from layout import ROOT
+
+DOCS = ROOT / "docs"
+LETTERS = {Agreement.AGREES: "+", Agreement.DIFFERS: "-"}
+
+
+@dataclass(frozen=True)
+class FigurePage:
+    """The figures of one paper; `module` judges rows again with `from_rows`."""
+
+    stem: str
+    module: ModuleType
+
+    @property
+    def text(self) -> str:
+        return (DOCS / "papers" / f"{self.stem}_figures.md").read_text("utf-8")
+
+    def committed(self, name: str) -> dict[str, Any]:
+        file = DOCS / "papers" / "data" / f"{name.replace(':', '-')}.json"
+        data: dict[str, Any] = json.loads(file.read_text("utf-8"))
+        return data
+
+    def restored(self, name: str) -> Study:
+        data = self.committed(name)
+        rows = [Row(i, p, x, values, tuple(curve)) for i, p, x, values, curve in data["rows"]]
+        study: Study = self.module.from_rows(name, data["instances"], rows)
+        return study
+
+    def check_verdicts_and_settings(self, name: str) -> None:
+        assert json.loads(self.restored(name).to_json()) == self.committed(name)
+
+    def check_it_shows_the_data(self, name: str, most_bytes: int) -> None:
+        shown = re.findall(rf"<!-- {name} -->\n(.*?)<!-- end -->", self.text, re.DOTALL)
+        assert shown == [self.restored(name).to_markdown()]
+        assert f"gangsched reproduce {name}\n" in self.text
+        picture = f"{name.replace(':', '-')}.png"
+        assert f"](../images/{picture})" in self.text
+        assert (DOCS / "images" / picture).stat().st_size < most_bytes
+
+    def check_what_it_speaks_of(self, name: str, expected: Mapping[str, str]) -> None:
+        """+: agrees, -: does not, ?: not comparable; on the instances, in their order."""
+        found: dict[str, str] = {}
+        for s in self.restored(name).statements:
+            found[s.text] = found.get(s.text, "") + LETTERS.get(s.verdict, "?")
+        assert {text: found[text] for text in expected} == dict(expected)
