@@ -42,8 +42,9 @@ def revenue_prices(problem: Irmp, certificate: Mapping[str, Any]) -> Fraction:
     certificate : mapping
         "classes", [model, gpus, ps] of the nodes that are equal, sorted; "ends", rising integers,
         the last slot of each block; "prices", integers >= 0 by class, resource (worker, PS) and
-        block; "scale", a power of two that they are divided by; "fluid", whether they are for jobs
-        that may change from slot to slot, as a preemptive problem needs.
+        block; "scale", a power of two that they are divided by, a float where it is below 1;
+        "fluid", whether they are for jobs that may change from slot to slot, as a preemptive
+        problem needs.
 
     Returns
     -------
@@ -63,7 +64,8 @@ def revenue_prices(problem: Irmp, certificate: Mapping[str, Any]) -> Fraction:
         sum f_j(t+) <= sum (f_j(t+) - cost of i(j) at pi) + sum over slots of pi n C
                     <= sum over jobs of max(0, max over runs of f_j - cost) + sum of pi n C,
 
-    as no more is in use than there is. A job that is complete later earns f_j(T + 1) at most. Only
+    as no more is in use than there is. A job that is complete later earns f_j(T + 1) at most, and
+    nothing if it never can be: no run fits, or none is over by the horizon. Only
     runs as short as D_w workers allow, with one node of PSs and no more PSs than (3i) asks for are
     cheap enough to matter, and only those with the other workers on the cheapest servers: f does
     not rise. Values are rounded up to multiples of 1 / scale.
@@ -113,7 +115,7 @@ class _Case:
     classes: list[tuple[str, int, int]]
     count: list[int]
     slots: int
-    scale: int
+    scale: Fraction
     fluid: bool
     spent: int  # sum of pi n C
     prices: Ints  # (classes, 2, slots)
@@ -125,13 +127,7 @@ class _Case:
         classes, count = _classes(problem, certificate)
         ends = _ends(problem, certificate)
         prices = _prices(certificate, len(classes), len(ends))
-        scale = certificate.get("scale")
-        if isinstance(scale, bool) or not isinstance(scale, int) or scale < 1:
-            raise ValueError(f"scale={scale!r} is not an integer >= 1")
-        if scale & (scale - 1):
-            raise ValueError(f"scale={scale} is not a power of two")
-        if scale > MAX_SCALE:
-            raise ValueError(f"scale has {scale.bit_length()} bits, more than a float can hold")
+        scale = _power_of_two(certificate.get("scale"))
         fluid = certificate.get("fluid")
         if not isinstance(fluid, bool):
             raise ValueError(f"fluid={fluid!r} is not True or False")
@@ -157,7 +153,8 @@ class _Case:
     def worth(self, job: int) -> Ints:
         """Of completions at 0, 1, ..., in units of 1 / scale, rounded up; not rising."""
         values = [self.problem.value(job, max(t, 1)) for t in range(self.slots + 1)]
-        if max(map(abs, values)) * float(self.scale) < 2**61:
+        # below 1, products of floats could be 0
+        if self.scale >= 1 and max(map(abs, values)) * float(self.scale) < 2**61:
             worth = np.ceil(np.array(values) * float(self.scale)).astype(np.int64)
             worth = worth.astype(self.sums.dtype)
         else:
@@ -167,15 +164,27 @@ class _Case:
 
     def floor(self, job: int) -> int | None:
         """Without a run by the last slot: left out, or complete later; None: neither may be."""
-        late = max(self.slots, self.problem.earliest(job)) + 1
         may = [0] if self.problem.optional else []
-        if self.problem.horizon is None or self.slots < self.problem.horizon:
-            may.append(_up(self.problem.value(job, late), self.scale))
+        least = _least_slots(self, job)
+        if least is not None:
+            late = max(self.slots + 1, self.problem.earliest(job) + least)
+            if self.problem.horizon is None or late <= self.problem.horizon:
+                may.append(_up(self.problem.value(job, late), self.scale))
         return max(may, default=None)
 
 
-def _up(value: float, scale: int) -> int:
+def _up(value: float, scale: Fraction) -> int:
     return math.ceil(Fraction(value) * scale)
+
+
+def _power_of_two(scale: Any) -> Fraction:
+    if isinstance(scale, bool) or not isinstance(scale, (int, float)):
+        raise ValueError(f"scale={scale!r} is not a number")
+    if isinstance(scale, int) and scale > MAX_SCALE:
+        raise ValueError(f"scale has {scale.bit_length()} bits, more than a float can hold")
+    if not 0 < scale < math.inf or math.frexp(scale)[0] != 0.5 or Fraction(scale) != float(scale):
+        raise ValueError(f"scale={scale!r} is not a power of two")
+    return Fraction(scale)
 
 
 def _classes(
@@ -228,11 +237,17 @@ def _integers(values: Any, name: str, least: int) -> list[int]:
 
 
 def _floored(problem: Irmp, total: Fraction) -> Fraction:
-    """The largest possible sum of values that is not above `total`, as far as divisors tell."""
-    step = 0
+    """The largest possible sum of values that is not above `total`, as far as divisors tell.
+
+    Integers up to 2**53 are exact, so k t + g is a multiple of the divisors unless |k t| is larger
+    or the sum is. As k <= 0 and t >= 1 no job has more than max(0, g); one with such a value has
+    max(0, g) - 2**53 at most, rounded or not. So sums of values are multiples, or less by 2**53
+    than that of all max(0, g).
+    """
+    step = highest = 0
     for job in problem.jobs:
         if isinstance(job.utility, Linear):
-            values: Sequence[float] = (job.utility.slope, job.utility.constant)
+            values: Sequence[float] = (job.utility.constant, job.utility.slope)
         elif isinstance(job.utility, Table):
             values = job.utility.values
         else:
@@ -240,7 +255,10 @@ def _floored(problem: Irmp, total: Fraction) -> Fraction:
         if any(value != int(value) or abs(value) > EXACT for value in values):
             return total
         step = math.gcd(step, *(int(value) for value in values))
-    return Fraction(total // step * step) if step else total
+        highest += max(0, int(values[0]))
+    if step == 0:
+        return total
+    return max(Fraction(total // step * step), min(total, Fraction(highest - EXACT)))
 
 
 # --- runs as they are ----------------------------------------------------------------------------
@@ -277,6 +295,14 @@ def _shapes(case: _Case, job: int) -> Iterator[tuple[int, str, int, bool]]:
                 if length != before:
                     yield length, model, workers, nodes == 1
                 before = length
+
+
+def _least_slots(case: _Case, job: int) -> int | None:
+    """Of any run; None where there is none."""
+    if not case.fluid:
+        return min((length for length, _, _, _ in _shapes(case, job)), default=None)
+    most = sum(_pieces(case, job)[0])
+    return math.ceil(case.problem.jobs[job].batches / most) if most else None
 
 
 def _most(case: _Case, model: str) -> tuple[int, int]:

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from ..formulations.irmp import TOLERANCE, Irmp
 from ..formulations.problem import check_class
 from ..instances.schedule import Schedule
-from .irmp_columns import Columns, default_slots, generate
+from .irmp_columns import Columns, default_slots, floors, generate
 from .irmp_placement import Choice, IntegerAnswer, IntegerProgram, place
 from .irmp_pricing import Classes, Trials, needs
 from .irmp_response import Response
@@ -74,7 +74,8 @@ def irmp_exact(problem: Irmp, *, time_limit: float | None = None) -> Result[Sche
     -------
     Result
         OPTIMAL where proven. The bound has a certificate where that of the linear program is met
-        or is the best known; else it is "branch and bound", which rests on HiGHS.
+        or is the best known; else it is "branch and bound", which rests on HiGHS. After Ctrl-C the
+        best schedule and bound so far, INTERRUPTED.
 
     Raises
     ------
@@ -83,8 +84,9 @@ def irmp_exact(problem: Irmp, *, time_limit: float | None = None) -> Result[Sche
 
     Notes
     -----
-    Guarantee: without a time limit, an optimum, up to the tolerance 1e-6 of HiGHS. INFEASIBLE only
-    where proven: not all jobs can run that must, or not all users can earn what they are promised.
+    Guarantee: without a time limit, an optimum, up to the tolerance 1e-6 of HiGHS, relative to the
+    largest utility where that is below 1 or above 2**40. INFEASIBLE only where proven: not all jobs
+    can run that must, or not all users can earn what they are promised.
 
     Exponential in the worst case. What counts is how close the linear program and the first
     schedule are: runs whose reduced value is further from 0 than that are never looked at. Each
@@ -109,16 +111,21 @@ def irmp_exact(problem: Irmp, *, time_limit: float | None = None) -> Result[Sche
         raise ValueError(f"irmp_exact: time_limit={time_limit} is not positive")
     started = time.perf_counter()
     chain = _Chain(problem, math.inf if time_limit is None else time.monotonic() + time_limit)
-    slots = default_slots(problem)
-    while not chain.solve(slots):
-        slots *= 2
+    try:
+        chain.run()
+    except KeyboardInterrupt:
+        log.warning("irmp_exact: interrupted, what was found is kept")
+        chain.stop = Stop.INTERRUPTED
+        columns = chain.columns or chain.relax(default_slots(problem), 0.0)
+        if chain.best is None:
+            chain.search(columns, 0)
     found, bound = chain.best, chain.bound()
     infeasible = chain.proven and found is None
     return Result.of(
         problem,
         found,
         solver="irmp_exact",
-        stop=Stop.PROVEN if chain.proven else Stop.TIME_LIMIT,
+        stop=Stop.PROVEN if chain.proven else chain.stop,
         bound=None if infeasible else bound,
         infeasible=infeasible,
         runtime=time.perf_counter() - started,
@@ -136,36 +143,53 @@ class _Chain:
     best: Schedule | None = None
     value: float = -math.inf
     runs: list[Response] = field(default_factory=list)
+    columns: Columns | None = None
     certified: Bound | None = None
     upper: float = math.inf
     proven: bool = False
+    stop: Stop = Stop.TIME_LIMIT  # where nothing is proven
     rounds: int = 0
     slots: int = 0
     listed: int = 0
     cuts: int = 0
 
+    def run(self) -> None:
+        """Look at more and more slots, until more would be no use."""
+        slots = default_slots(self.problem)
+        while not self.solve(slots):
+            slots *= 2
+
     def solve(self, slots: int) -> bool:
         """Look at so many slots; return whether more would be no use."""
         self.slots = slots
         left = self.deadline - time.monotonic()
-        columns = generate(
-            self.problem, slots=slots, block=1, tolerance=LP_TOLERANCE,
-            time_limit=None if math.isinf(left) else max(left / 2, 0.0),
-        )  # fmt: skip
-        if self.certified is None or columns.bound.value < self.certified.value:
-            self.certified = columns.bound
-        runs = improved_runs(
-            self.problem, columns, seed=0, iterations=ITERATIONS, deadline=self.deadline
-        )
-        if runs is not None:
-            self.keep(runs)
-        if self.value == self.certified.value:
+        limit = None if math.isinf(left) else max(left / 2, 0.0)
+        columns = self.relax(slots, limit)
+        self.search(columns, ITERATIONS)
+        if self.certified is not None and self.value == self.certified.value:
             self.proven = True
             return True
         priced = _Priced.of(self.problem, columns)
         choices = priced.choices(self.value)
         self.listed = len(choices)
         return self._choose(_Master(self.problem, priced, choices))
+
+    def relax(self, slots: int, time_limit: float | None) -> Columns:
+        """Solve the linear program; keep its bound."""
+        columns = self.columns = generate(
+            self.problem, slots=slots, block=1, tolerance=LP_TOLERANCE, time_limit=time_limit
+        )
+        if self.certified is None or columns.bound.value < self.certified.value:
+            self.certified = columns.bound
+        return columns
+
+    def search(self, columns: Columns, iterations: int) -> None:
+        """Look for a schedule from the linear program's; keep it."""
+        runs = improved_runs(
+            self.problem, columns, seed=0, iterations=iterations, deadline=self.deadline
+        )
+        if runs is not None:
+            self.keep(runs)
 
     def keep(self, runs: list[Response]) -> bool:
         """Take a schedule if it is the best; return whether it is one."""
@@ -184,23 +208,25 @@ class _Chain:
         while True:
             answer = master.program.solve(self.deadline, master.start(self.runs))
             self.rounds += 1
-            self.upper = min(self.upper, max(self.value, master.base + answer.bound))
+            self.upper = min(self.upper, max(self.value, master.worth(answer.bound)))
+            if answer.interrupted:
+                self.stop = Stop.INTERRUPTED
             if answer.x is None:
                 self.proven = answer.proven
                 return True
-            value = master.base + float(np.dot(master.program.cost, answer.x))
+            value = master.worth(float(np.dot(master.program.cost, answer.x)))
             if value <= self.value + NEAR * abs(self.value):
                 self.proven = answer.proven
                 return True
             if master.late(answer):
-                return time.monotonic() >= self.deadline
+                return answer.interrupted or time.monotonic() >= self.deadline
             placed = place(
                 self.problem, master.priced.classes, master.chosen(answer), self.deadline
             )
             if placed.runs is not None:
                 self.proven = self.keep(placed.runs) and answer.proven
                 return True
-            if not placed.unplaced or not answer.proven:
+            if not placed.unplaced or not answer.proven or answer.interrupted:
                 return True
             for choices in placed.unplaced:
                 master.forbid(choices)
@@ -249,10 +275,9 @@ class _Priced:
         jobs = range(len(problem.jobs))
         values = np.array([np.concatenate([[0.0], problem.values(j, slots)]) for j in jobs])
         trials = Trials.of(problem, classes)
-        runs = np.diff(trials.ptr).tolist()
         return cls(
             problem, classes, trials, values, sums,
-            np.array([_floor(problem, j, slots, runs[j] > 0) for j in jobs]),
+            floors(problem, classes, trials, slots),
             float((classes.room * sums[:, :, -1]).sum()), needs(problem),
         )  # fmt: skip
 
@@ -321,16 +346,8 @@ def _shares(total: int, limits: Sequence[int]) -> Iterator[tuple[int, ...]]:
             yield first, *rest
 
 
-def _floor(problem: Irmp, job: int, slots: int, runs: bool) -> float:
-    """What a job earns at no cost: left out or, if it runs at all, complete after the last slot."""
-    worth = 0.0 if problem.optional else -math.inf
-    if runs and (problem.horizon is None or slots < problem.horizon):
-        worth = max(worth, problem.value(job, max(slots, problem.earliest(job)) + 1))
-    return worth
-
-
 class _Master:
-    """The integer program over listed runs; values relative to those without a run."""
+    """The integer program over listed runs; values relative to those without a run, in units."""
 
     def __init__(self, problem: Irmp, priced: _Priced, choices: list[Choice]) -> None:
         self.problem, self.priced, self.choices = problem, priced, choices
@@ -338,10 +355,13 @@ class _Master:
         self.must = ~free
         self.floor = np.where(free, priced.floor, 0.0)
         self.base = math.fsum(self.floor)
+        gains = [abs(choice.value - float(self.floor[choice.job])) for choice in choices]
+        self.unit = _unit(max(gains, default=0.0))
         self.program = IntegerProgram()
         self.of_job: list[list[int]] = [[] for _ in problem.jobs]
         for choice in choices:
-            x = self.program.add(choice.value - float(self.floor[choice.job]), 1.0)
+            gain = choice.value - float(self.floor[choice.job])
+            x = self.program.add(gain / self.unit, 1.0)
             self.of_job[choice.job].append(x)
         for j, mine in enumerate(self.of_job):
             self.program.rows.append((float(self.must[j]), dict.fromkeys(mine, 1.0), 1.0))
@@ -372,7 +392,11 @@ class _Master:
             mine = [j for j in range(len(self.of_job)) if self.problem.user(j) == user]
             row = {x: self.program.cost[x] for j in mine for x in self.of_job[j]}
             least -= TOLERANCE * abs(least) + math.fsum(self.floor[mine].tolist())
-            self.program.rows.append((least, row, math.inf))
+            self.program.rows.append((least / self.unit, row, math.inf))
+
+    def worth(self, objective: float) -> float:
+        """What solutions of such an objective earn."""
+        return self.base + objective * self.unit
 
     def forbid(self, choices: list[Choice]) -> None:
         """Not all of these, nor runs instead of them that need no less."""
@@ -410,3 +434,10 @@ class _Master:
                 if (of.start, of.end, of.host, of.central, of.workers) == key:
                     x[i] = 1.0
         return x if sum(x) == len(runs) and runs else None
+
+
+def _unit(largest: float) -> float:
+    """A power of two in which HiGHS can tell values from 0 and infinity; mostly 1."""
+    if largest == 0 or 1 <= largest <= 2.0**40:
+        return 1.0
+    return 2.0 ** max(round(math.log2(largest)), -1000)

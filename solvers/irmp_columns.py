@@ -28,6 +28,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import highspy
@@ -41,7 +42,7 @@ from .irmp_fluid import Speeds, Usage, best_completions, usage
 from .irmp_pricing import LENGTH, Classes, Run, Trials, best_runs
 from .result import Bound
 
-__all__ = ["Column", "Columns", "default_slots", "generate", "revenue_bound"]
+__all__ = ["Column", "Columns", "default_slots", "floors", "generate", "revenue_bound"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -67,6 +68,8 @@ FORCED = 8.0
 NEVER = -(2**61)
 #: a smaller part of a run is none
 LEAST = 1e-9
+#: of sums of values, as integers; those of prices are MOST times as large
+BITS = 54
 #: of a scale, so that it fits into a float
 MOST_BITS = 1000
 #: integers up to this, and their sums and products, are exact as floats
@@ -117,7 +120,9 @@ def _last_gain(problem: Irmp, job: int) -> int:
     if not isinstance(utility, Linear) or utility.slope == 0:
         return 2**62
     since = problem.jobs[job].release if problem.clock == "release" else 0
-    return max(since + math.ceil(-utility.constant / utility.slope), problem.earliest(job) + 1)
+    # exact, as quotients of floats may be off by slots, or infinite
+    after = math.ceil(-Fraction(utility.constant) / Fraction(utility.slope))
+    return max(since + after, problem.earliest(job) + 1)
 
 
 class Column(NamedTuple):
@@ -224,8 +229,10 @@ def revenue_bound(
     Notes
     -----
     Valid for any prices, see the module; what `problem.alone` promises is not used. Prices are
-    integers in units of 2**-k, values f are rounded up to such, so the bound is exact. Where all
-    utilities are integral, it is rounded down to a multiple of their greatest common divisor.
+    integers in units of 2**-k, values f are rounded up to such, so the bound is exact. Where
+    utilities add up to more than 2**54, k is negative, and the scale a float. Where all utilities
+    are integral, the bound is rounded down to a multiple of their greatest common divisor. A job
+    that no node can hold, or that cannot be complete by the horizon, counts for nothing.
 
     With ``problem.preemptive`` a job may change its workers in every slot. A slot of at most C
     workers on one node, C the most on a node that has PSs, trains C n_1 mini-batches, of at most
@@ -325,18 +332,15 @@ class _Runs:
     values: Floats  # (jobs, slots + 1)
     worth: Ints  # the same in units of 1 / scale, rounded up
     floor: Ints  # (jobs,), in these units
-    scale: int
+    scale: float  # an integer, where it is not below 1
     hints: Ints
 
     @classmethod
     def of(
         cls, problem: Irmp, classes: Classes, trials: Trials, values: Floats, floor: Floats
     ) -> _Runs:
-        """Make all sums of values fit into 54 bits; those of prices are MOST times as large."""
-        bits = 54 - math.ceil(math.log2(_largest(values, floor)))
-        if bits < 0:
-            raise ValueError("revenue_bound: utilities add up to more than 2**54, scale them down")
-        scale = 2 ** min(bits, MOST_BITS)
+        """Values and prices as integers."""
+        scale = _scale(_largest(values, floor))
         least = np.where(np.isfinite(floor), floor, 0.0)
         floors = np.where(np.isfinite(floor), _up(least, scale), NEVER)
         hints = np.full(floor.size, -1, dtype=np.int64)
@@ -370,9 +374,7 @@ class _Runs:
         """The bound of some prices, exactly."""
         integers = self.integers(prices)
         total, _ = self._total(integers, ends, every=True)
-        value, step = Fraction(total, self.scale), _step(self.problem)
-        if step:
-            value = Fraction(value // step * step)
+        value = _floored(self.problem, total / Fraction(self.scale))
         record = _record(self.problem, self.classes, integers, ends, self.scale)
         return Bound(float(value), METHOD, record)
 
@@ -411,7 +413,7 @@ class _Fluid:
     def bound(self, prices: Floats, ends: Ints) -> Bound:
         """The bound of some prices, a little increased for errors of floats."""
         largest = _largest(self.values, self.floor)
-        scale = 2 ** min(max(0, 60 - math.ceil(math.log2(largest))), MOST_BITS)
+        scale = _scale(largest)
         integers = np.rint(prices * float(scale)).astype(np.int64)
         value = self.priced(integers / float(scale), ends).bound
         record = _record(self.problem, self.classes, integers, ends, scale)
@@ -420,7 +422,7 @@ class _Fluid:
 
 
 def _record(
-    problem: Irmp, classes: Classes, prices: Ints, ends: Ints, scale: int
+    problem: Irmp, classes: Classes, prices: Ints, ends: Ints, scale: float
 ) -> dict[str, Any]:
     return {
         "kind": "revenue prices",
@@ -451,55 +453,91 @@ def _use(run: Run | Usage, ends: Ints) -> tuple[Ints, Floats]:
     return rows, np.concatenate([n * overlap for _, n in held]).astype(float)
 
 
-def _step(problem: Irmp) -> int:
-    """A divisor of all values that matter: integral where they are, 0 where not known to be."""
-    step = 0
+def _scale(largest: float) -> float:
+    """The power of two that makes sums of values integers of BITS bits."""
+    bits = min(BITS - math.ceil(math.log2(largest)), MOST_BITS)
+    return 2**bits if bits >= 0 else 2.0**bits
+
+
+def _floored(problem: Irmp, total: Fraction) -> Fraction:
+    """The largest sum of values that is not above `total`, as far as divisors tell.
+
+    With integers k <= 0 and g up to 2**53 in absolute terms, the float f(t) = k t + g is exact, so
+    a multiple of their divisors, unless k t < -2**53 or k t + g < -2**53. Rounding keeps order, so
+    f(t) <= max(0, g) - 2**53 then. A job has no f(t) above max(0, g). So a sum with such a value is
+    below that of all max(0, g) by 2**53 or more, and every other sum is a multiple.
+    """
+    step = most = 0
     for job in problem.jobs:
         if isinstance(job.utility, Linear):
-            values: Sequence[float] = (job.utility.slope, job.utility.constant)
+            values: Sequence[float] = (job.utility.constant, job.utility.slope)
         elif isinstance(job.utility, Table):
             values = job.utility.values
         else:
-            return 0
+            return total
         if any(value != int(value) or abs(value) > EXACT for value in values):
-            return 0
+            return total
         step = math.gcd(step, *(int(value) for value in values))
-    return step
+        most += max(0, int(values[0]))
+    if not step:
+        return total
+    return max(Fraction(total // step * step), min(total, Fraction(most - EXACT)))
 
 
-def _shortest(problem: Irmp, classes: Classes, trials: Trials) -> list[int]:
-    """Slots that each job takes at least, a very large number where it cannot run."""
+def _soonest(problem: Irmp, classes: Classes, trials: Trials) -> list[int | None]:
+    """The first time at which each job may be complete; None where it never is."""
     if problem.preemptive:
         speeds = Speeds.of(problem, classes)
-        most = np.maximum(speeds.size.sum(axis=1), 1e-300)
-        slots = np.ceil(speeds.batches / most * (1 - FLOAT_ERROR))
-        return [int(least) for least in np.clip(slots, 1, 2**40)]
-    parts = np.split(trials.rows[:, LENGTH], trials.ptr[1:-1])
-    return [int(lengths.min(initial=2**40)) for lengths in parts]
+        most = speeds.size.sum(axis=1)
+        slots = np.ceil(speeds.batches / np.where(most > 0, most, 1.0) * (1 - FLOAT_ERROR))
+        least = np.where(most > 0, np.maximum(slots, 1), np.inf).tolist()
+    else:
+        lengths = trials.rows[:, LENGTH].tolist()  # of a job, the shortest first
+        least = [lengths[a] if a < b else math.inf for a, b in pairwise(trials.ptr.tolist())]
+    last = math.inf if problem.horizon is None else problem.horizon
+    ends = [begin + length for begin, length in zip(trials.begin.tolist(), least, strict=True)]
+    return [int(end) if math.isfinite(end) and end <= last else None for end in ends]
 
 
-def _values(problem: Irmp, begin: Ints, shortest: Sequence[int], slots: int) -> Floats:
+def _values(problem: Irmp, soonest: Sequence[int | None], slots: int) -> Floats:
     """(jobs, slots + 1): f_j by time of completion; as of the first possible one before that."""
     values = np.zeros((len(problem.jobs), slots + 1))
-    for j in range(len(problem.jobs)):
-        first = min(int(begin[j]) + shortest[j], slots)
+    for j, end in enumerate(soonest):
+        first = slots if end is None else min(end, slots)
         values[j, 1:] = problem.values(j, slots)
         values[j, :first] = values[j, first]
     np.maximum.accumulate(values[:, ::-1], axis=1, out=values[:, ::-1])  # errors of powers
     return values
 
 
-def _floor(problem: Irmp, job: int, slots: int) -> float:
-    """What a job earns at no cost: left out, or complete after the last slot."""
-    worth = 0.0 if problem.optional else -math.inf
+def floors(problem: Irmp, classes: Classes, trials: Trials, slots: int) -> Floats:
+    """Return what jobs earn at no cost: left out, or complete after the last slot.
+
+    Parameters
+    ----------
+    problem : Irmp
+    classes : Classes
+    trials : Trials
+    slots : int
+
+    Returns
+    -------
+    (jobs,) floats
+        Minus infinity where neither is possible.
+    """
+    worth = np.full(len(problem.jobs), 0.0 if problem.optional else -np.inf)
     if problem.horizon is None or slots < problem.horizon:
-        worth = max(worth, problem.value(job, max(slots, problem.earliest(job)) + 1))
+        for j, end in enumerate(_soonest(problem, classes, trials)):
+            if end is not None:
+                worth[j] = max(worth[j], problem.value(j, max(slots + 1, end)))
     return worth
 
 
-def _up(values: Floats, scale: int) -> Ints:
+def _up(values: Floats, scale: float) -> Ints:
     """Integers in units of 1 / scale, rounded up."""
-    return np.ceil(values * float(scale)).astype(np.int64)
+    up = np.ceil(values * float(scale)).astype(np.int64)
+    # what is too small for a float is not 0
+    return np.asarray(np.where(values > 0, np.maximum(up, 1), up), dtype=np.int64)
 
 
 # --- the program ---------------------------------------------------------------------------------
@@ -601,8 +639,8 @@ class _Search:
         """Nothing found yet, all prices 0."""
         classes = Classes.of(problem)
         trials = Trials.of(problem, classes)
-        values = _values(problem, trials.begin, _shortest(problem, classes, trials), slots)
-        floor = np.array([_floor(problem, j, slots) for j in range(len(problem.jobs))])
+        values = _values(problem, _soonest(problem, classes, trials), slots)
+        floor = floors(problem, classes, trials, slots)
         largest = _largest(values, floor)
         kind = _Fluid if problem.preemptive else _Runs
         return cls(

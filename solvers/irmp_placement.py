@@ -12,6 +12,7 @@ is placed together:
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Mapping, Sequence
@@ -27,6 +28,8 @@ from .irmp_pricing import Classes
 from .irmp_response import Response
 
 __all__ = ["Choice", "IntegerAnswer", "IntegerProgram", "Placed", "place"]
+
+log = logging.getLogger("gangsched")
 
 Floats = NDArray[np.float64]
 
@@ -53,11 +56,14 @@ class IntegerAnswer(NamedTuple):
         No solution has more; infinite where nothing is known.
     proven : bool
         `x` is optimal or, where it is None, there is none.
+    interrupted : bool
+        By Ctrl-C.
     """
 
     x: Floats | None
     bound: float
     proven: bool
+    interrupted: bool = False
 
 
 @dataclass(slots=True)
@@ -96,7 +102,7 @@ class IntegerProgram:
         return len(self.cost) - 1
 
     def solve(self, deadline: float, start: Sequence[float] | None = None) -> IntegerAnswer:
-        """Return what is known when it is solved or the time is over.
+        """Return what is known when it is solved, the time is over or Ctrl-C was pressed.
 
         Parameters
         ----------
@@ -120,8 +126,8 @@ class IntegerProgram:
             known = highspy.HighsSolution()
             known.col_value = list(start)
             highs.setSolution(known)
-        highs.run()
-        return self._answer(highs)
+        interrupted = _run(highs)
+        return self._answer(highs)._replace(interrupted=interrupted)
 
     def _answer(self, highs: Any) -> IntegerAnswer:
         status, info = highs.getModelStatus(), highs.getInfo()
@@ -153,6 +159,21 @@ class IntegerProgram:
         matrix.index_ = np.array([i for row in self.rows for i in row[1]], dtype=np.int32)
         matrix.value_ = np.array([v for row in self.rows for v in row[1].values()], dtype=float)
         return model
+
+
+def _run(highs: Any) -> bool:
+    """Run HiGHS so that Ctrl-C stops it and not the program; return whether it did."""
+    highs.HandleUserInterrupt = True
+    highs.startSolve()
+    done = interrupted = False
+    while not done:
+        try:
+            done, _ = highs.wait(0.1)
+        except KeyboardInterrupt:
+            log.warning("interrupted: waiting for HiGHS to stop")
+            interrupted = True
+            highs.cancelSolve()
+    return interrupted
 
 
 class Choice(NamedTuple):
@@ -344,6 +365,8 @@ class _Placing:
         if not self.choices:
             return [], True
         answer = self.program.solve(deadline)
+        if answer.interrupted:
+            raise KeyboardInterrupt
         if answer.x is None:
             return None, answer.proven
         return [self._response(i, answer.x) for i in range(len(self.choices))], True

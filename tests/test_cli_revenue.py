@@ -16,6 +16,7 @@ from gangsched.analysis.certificates import verify_bound
 from gangsched.analysis.revenue_metrics import fairness_variance, money_of
 from gangsched.formulations.io import problem_to_dict
 from gangsched.formulations.irmp import Irmp, paper_problem, reduced_problem
+from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob
 from gangsched.instances.io import write_json
 from gangsched.solvers import Bound, Result
 from gangsched.solvers.io import load_result
@@ -128,6 +129,27 @@ def test_solvers_without_a_bound_get_one(gangsched_: Gangsched) -> None:
     assert out.startswith("reduced, seed 0: 6 jobs on 9 nodes")
     assert "(column generation, verified)" in out
     assert float(rows(out)["online-fifo"][1]) >= 1
+
+
+def test_the_largest_utilities_have_bounds_too(gangsched_: Gangsched) -> None:
+    """Two jobs of 2 slots on one server: more than 54 bits can count in ones."""
+    jobs = [
+        ParameterServerJob(
+            id=i, gpus=2, epochs=2, minibatches=1, rates=(1, 0.5), utility=Linear(-1e78, 1e80)
+        )
+        for i in "ab"
+    ]
+    large = Irmp(Instance(Cluster([Node("s", 2, ps=1)]), jobs))
+    write_json("large.json", problem_to_dict(large))
+    code, out, err = gangsched_("compare", "large.json", "--json", "out.json")
+    assert (code, err) == (0, "")
+    assert "(column generation, verified)" in out
+    data = json.loads(Path("out.json").read_text())
+    assert not [row["error"] for row in data["rows"] if row["error"]]
+    bounds = {"": data["bound"], "preemptive": data["relaxed"]["preemptive"]}
+    for name, bound in bounds.items():
+        verify_bound(replace(large, preemptive=bool(name)), bound_of(bound))
+        assert 1.94e80 <= bound["value"] <= 1.97e80
 
 
 def test_solve_says_that_it_preempts(gangsched_: Gangsched) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -54,8 +55,14 @@ def test_prices_prove_what_two_jobs_earn_in_turn() -> None:
         ({"scale": 2}, "the certificate proves 190"),
         ({"scale": 3}, "scale=3 is not a power of two"),
         ({"scale": 2**2000}, "scale has 2001 bits, more than a float can hold"),
-        ({"scale": 0}, "scale=0 is not an integer >= 1"),
-        ({"scale": 1.0}, "scale=1.0 is not an integer >= 1"),
+        ({"scale": 2**60 + 1}, "scale=1152921504606846977 is not a power of two"),
+        ({"scale": 0}, "scale=0 is not a power of two"),
+        ({"scale": -2}, "scale=-2 is not a power of two"),
+        ({"scale": 0.3}, "scale=0.3 is not a power of two"),
+        ({"scale": math.nan}, "scale=nan is not a power of two"),
+        ({"scale": math.inf}, "scale=inf is not a power of two"),
+        ({"scale": True}, "scale=True is not a number"),
+        ({"scale": "1"}, "scale='1' is not a number"),
         ({"fluid": None}, "fluid=None is not True or False"),
         ({"classes": [["", 2, 2]]}, "are not those of the problem's nodes"),
         ({"classes": None}, "classes=None are not those"),
@@ -118,6 +125,64 @@ def test_values_are_rounded_up_to_the_scale() -> None:
     verify(4.5, problem, **free, scale=2)
     with pytest.raises(InvalidCertificate, match="the certificate proves 5"):
         verify(4.5, problem, **free)
+
+
+def test_values_are_rounded_up_to_scales_below_1() -> None:
+    """In twos: 96 less 2 x 2 x 2, and 92, are 46 at best, and the prices cost 4 in all."""
+    verify(192.0, scale=0.5)
+    with pytest.raises(InvalidCertificate, match="the certificate proves 192"):
+        verify(191.0, scale=0.5)
+    free: dict[str, Any] = {"prices": [[[0, 0], [0, 0]]]}
+    problem = Irmp(Instance(ONE, [job("a", utility=Power(9, 1))]))  # 4.5, or 2.25 twos
+    verify(6.0, problem, **free, scale=0.5)
+    with pytest.raises(InvalidCertificate, match="the certificate proves 6"):
+        verify(5.9, problem, **free, scale=0.5)
+
+
+def test_what_is_too_small_for_a_float_is_not_nothing() -> None:
+    """1e-300 in units of 2**100 is 1e-330, and one unit rounded up."""
+    problem = Irmp(Instance(ONE, [job("a", utility=Linear(0, 1e-300))]))
+    free: dict[str, Any] = {"prices": [[[0, 0], [0, 0]]]}
+    verify(2.0**100, problem, **free, scale=2.0**-100)
+    with pytest.raises(InvalidCertificate, match="the certificate proves 12676506002282294"):
+        verify(0.0, problem, **free, scale=2.0**-100)
+
+
+@pytest.mark.parametrize("fluid", [False, True])
+def test_jobs_that_can_never_run_count_for_nothing(fluid: bool) -> None:
+    """Without a PS; or with 5 slots of work but a horizon of 5 and a release at 1."""
+    free: dict[str, Any] = {"prices": [[[0, 0], [0, 0]]], "fluid": fluid}
+    late = [job("a", epochs=5, release=1, utility=Linear(0, 9))]
+    verify(0.0, Irmp(Instance(ONE, late), horizon=5, preemptive=fluid), **free)
+    verify(9.0, Irmp(Instance(ONE, late), horizon=6, preemptive=fluid), **free)
+    with pytest.raises(InvalidCertificate, match="the certificate proves 9"):
+        verify(8.0, Irmp(Instance(ONE, late), horizon=6, preemptive=fluid), **free)
+    nowhere = Irmp(Instance(Cluster([Node("s", 2)]), [job("a")]), preemptive=fluid)
+    verify(0.0, nowhere, **free, classes=[["", 2, 0]])
+
+
+@pytest.mark.parametrize("fluid", [False, True])
+def test_late_jobs_are_worth_what_they_are_at_their_first_possible_end(fluid: bool) -> None:
+    """Ten slots of work from slot 2 on: 100 - 2 x 12."""
+    jobs = [job("a", epochs=10, release=2)]
+    free: dict[str, Any] = {"prices": [[[0, 0], [0, 0]]], "fluid": fluid}
+    problem = Irmp(Instance(ONE, jobs), preemptive=fluid)
+    verify(76.0, problem, **free)
+    with pytest.raises(InvalidCertificate, match="the certificate proves 76"):
+        verify(75.0, problem, **free)
+
+
+def test_divisors_do_not_tell_what_is_rounded() -> None:
+    """3 k = - 2**53 - 1 is rounded to - 2**53, so 3 k + 2 |k| is no multiple of k as a float."""
+    k = -(2**53 + 1) // 3
+    jobs = [job("a", epochs=1, release=2, utility=Linear(k, -2 * k))]
+    problem = Irmp(Instance(ONE, jobs), optional=False, horizon=3)
+    earned = problem.value(0, 3)
+    assert earned == k + 1
+    free: dict[str, Any] = {"prices": [[[0], [0]]], "ends": [3]}
+    verify(earned, problem, **free)
+    with pytest.raises(InvalidCertificate, match=f"the certificate proves {k + 1}"):
+        verify(float(k), problem, **free)
 
 
 def test_workers_on_two_servers_pay_for_parameter_servers_where_these_are() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
+import highspy
 import numpy as np
 import pytest
 
@@ -187,6 +189,71 @@ def test_no_time_leaves_what_is_proven_so_far() -> None:
     assert (found.status, found.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
     assert found.bound is not None
     assert found.objective == 55 < found.bound.value
+
+
+@pytest.mark.parametrize("program", [1, 2, 3])
+def test_ctrl_c_in_highs_keeps_what_was_found(
+    program: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """First the choice of runs, then their placement, then what of them has none."""
+    start, wait = highspy.Highs.startSolve, highspy.Highs.wait
+    started: list[int] = []
+    pressed: list[int] = []
+
+    def counted(self: Any) -> Any:
+        started.append(program)
+        return start(self)
+
+    def interrupted(self: Any, timeout: float) -> Any:
+        if len(started) == program and not pressed:
+            pressed.append(program)
+            raise KeyboardInterrupt
+        return wait(self, timeout)
+
+    monkeypatch.setattr(highspy.Highs, "startSolve", counted)
+    monkeypatch.setattr(highspy.Highs, "wait", interrupted)
+    found = irmp_exact(three(horizon=2))
+    assert (found.status, found.stop) == (Status.FEASIBLE, Stop.INTERRUPTED)
+    assert found.bound is not None
+    assert found.objective == 28 + 27 < found.bound.value
+    assert "interrupted: waiting for HiGHS" in caplog.text
+    assert found.iterations == 1
+
+
+@pytest.mark.parametrize("where", ["generate", "improved_runs", "place"])
+def test_ctrl_c_elsewhere_leaves_a_schedule_and_a_bound(
+    where: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    function, calls = getattr(chain, where), []
+
+    def interrupted(*args: Any, **options: Any) -> Any:
+        calls.append(where)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return function(*args, **options)
+
+    monkeypatch.setattr(chain, where, interrupted)
+    problem = three(horizon=2)
+    found = irmp_exact(problem)
+    assert (found.status, found.stop) == (Status.FEASIBLE, Stop.INTERRUPTED)
+    assert found.bound is not None
+    assert found.objective == 28 + 27 < found.bound.value
+    verify_bound(problem, found.bound)
+    assert "interrupted, what was found is kept" in caplog.text
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1e15, 1e60])
+def test_optima_do_not_depend_on_the_unit_of_money(unit: float) -> None:
+    """HiGHS takes 1e-6 for 0, and 1e20 for infinite."""
+    problem = three(horizon=2)
+    jobs = [
+        replace(job, utility=Linear(job.utility.slope * unit, job.utility.constant * unit))
+        for job in problem.jobs
+        if isinstance(job.utility, Linear)
+    ]
+    found = irmp_exact(replace(problem, instance=replace(problem.instance, jobs=jobs)))
+    assert (found.status, found.info["cuts"]) == (Status.OPTIMAL, 1)
+    assert found.objective == pytest.approx((28 + 27) * unit)
 
 
 def test_bad_arguments_are_named() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -63,8 +64,8 @@ def test_no_schedule_earns_more_and_bounds_are_strict() -> None:
             strict += best[0] < bound.value - 1e-6
             tight += best[0] >= bound.value - 1e-6
     assert counted >= 250
-    assert strict >= 0.3 * counted
-    assert tight >= 0.3 * counted
+    assert strict >= 0.1 * counted
+    assert tight >= 0.7 * counted
 
 
 def test_bounds_count_completions_after_the_last_slot() -> None:
@@ -144,9 +145,10 @@ def test_longer_blocks_and_an_early_stop_still_bound() -> None:
     assert revenue_bound(problem, slots=300, time_limit=0).value > exact * 1.01
 
 
-@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
-def test_bounds_scale_with_the_unit_of_money(unit: float) -> None:
-    problem = paper_problem(12, servers=10, users=2)
+@pytest.mark.parametrize("preemptive", [False, True])
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9, 1e18, 1e70])
+def test_bounds_scale_with_the_unit_of_money(unit: float, preemptive: bool) -> None:
+    problem = replace(paper_problem(12, servers=10, users=2), preemptive=preemptive)
     jobs = [
         replace(job, utility=Linear(job.utility.slope * unit, job.utility.constant * unit))
         for job in problem.jobs
@@ -334,14 +336,6 @@ def test_another_problem_is_refused() -> None:
         revenue_bound(object())  # type: ignore[arg-type]
 
 
-def test_values_too_large_for_integers_are_refused() -> None:
-    job = ParameterServerJob(
-        id="j", gpus=1, epochs=1, minibatches=1, rates=(1, 1), utility=Linear(0, 1e30)
-    )
-    with pytest.raises(ValueError, match=r"utilities add up to more than 2\*\*54"):
-        revenue_bound(Irmp(Instance(Cluster([Node("s", 1, ps=1)]), [job])))
-
-
 # --- odd input -----------------------------------------------------------------------------------
 
 
@@ -380,6 +374,63 @@ def test_the_smallest_floats_have_bounds_that_are_verified(unit: float, preempti
     problem = replace(lone(utility=Linear(-unit, 10 * unit)), preemptive=preemptive)
     bound = revenue_bound(problem)
     assert problem.value(0, 1) <= bound.value <= 1e-298
+    verify_bound(problem, bound)
+
+
+@pytest.mark.parametrize("preemptive", [False, True])
+def test_the_largest_and_the_smallest_floats_have_one_bound(preemptive: bool) -> None:
+    """In units of the large one, the small one is 0 as a float, and rounded up."""
+    jobs = [
+        ParameterServerJob(
+            id=str(worth), gpus=2, epochs=1, minibatches=1, rates=(1, 1), utility=Linear(0, worth)
+        )
+        for worth in (1e80, 1e-300)
+    ]
+    problem = Irmp(Instance(Cluster([Node("s", 2, ps=1)]), jobs), preemptive=preemptive)
+    bound = revenue_bound(problem)
+    assert bound.certificate is not None
+    assert bound.certificate["scale"] < 2.0**-200
+    assert 1e80 <= bound.value <= 1e80 * (1 + 1e-8)
+    verify_bound(problem, Bound(bound.value, "", json.loads(json.dumps(dict(bound.certificate)))))
+
+
+@pytest.mark.parametrize("preemptive", [False, True])
+def test_jobs_that_can_never_run_count_for_nothing(preemptive: bool) -> None:
+    """One needs two slots, and there is one; and without PSs nobody can run."""
+    can = lone().jobs[0]
+    long = replace(can, id="long", release=3, epochs=2, utility=Linear(0, 7))
+    cluster = Cluster([Node("s", 2, ps=1)])
+    for slots in (None, 2):
+        problem = Irmp(Instance(cluster, [can, long]), horizon=4, preemptive=preemptive)
+        bound = revenue_bound(problem, slots=slots)
+        assert bound.value == pytest.approx(98, rel=1e-6)
+        verify_bound(problem, bound)
+    for optional in (True, False):
+        nowhere = Irmp(
+            Instance(Cluster([Node("s", 2)]), [can]), preemptive=preemptive, optional=optional
+        )
+        bound = revenue_bound(nowhere)
+        assert bound.value == pytest.approx(0, abs=1e-6)
+        verify_bound(nowhere, bound)
+
+
+def test_slots_are_counted_where_quotients_are_no_floats() -> None:
+    assert default_slots(lone(utility=Linear(-1e-300, 1e80))) == 3
+    # 3 k + g is not 0, but g / |k| is 3 as a float
+    utility = Linear(-(2.0**52 + 1), 3 * 2.0**52 + 4)
+    assert utility.constant / -utility.slope == 3
+    problem = lone(utility=utility)
+    jobs = [replace(problem.jobs[0], epochs=9)]
+    assert default_slots(replace(problem, instance=replace(problem.instance, jobs=jobs))) == 4
+
+
+def test_rounded_values_are_no_multiples_of_divisors() -> None:
+    """3 k = - 2**53 - 1 is rounded to - 2**53, so 3 k + 2 |k| is no multiple of k as a float."""
+    k = -(2**53 + 1) // 3
+    problem = lone(release=2, utility=Linear(k, -2 * k))
+    problem = replace(problem, optional=False, horizon=3)
+    bound = revenue_bound(problem)
+    assert problem.value(0, 3) == k + 1 <= bound.value
     verify_bound(problem, bound)
 
 
