@@ -108,8 +108,8 @@ def to_instance(
     Notes
     -----
     A job that can never run is listed as rejected with the reason, and does not count towards
-    `jobs` or the weights: its gang exceeds the cluster (or the nodes of the GPU model it is pinned
-    to), the cluster has no such model, or the log does not tell its run time.
+    `jobs` or the weights: its gang exceeds the cluster, the nodes of every GPU model or those of
+    the model it is pinned to, the cluster has no such model, or the log does not tell its run time.
 
     Examples
     --------
@@ -251,6 +251,8 @@ def _unable(job: Job, gpus: int, of_model: Mapping[str, int]) -> str:
         return f"job {job.id!r}: pin={job.pin!r} is not a model of the cluster"
     if job.pin and job.gpus > of_model[job.pin]:
         return f"{_too_large(job, of_model[job.pin])} of model {job.pin!r}"
+    if job.gpus > max(of_model.values()):
+        return f"{_too_large(job, max(of_model.values()))} of any one model"
     return f"job {job.id!r}: work=None, a replay needs run times" if job.work is None else ""
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -629,7 +630,8 @@ def offered_load(instance: Instance[Any]) -> float:
     -------
     float
         sum D p / (M T), T the last release: above 1, whoever schedules falls behind. 0 without
-        jobs, infinite where all are released at 0.
+        jobs, infinite where all are released at 0. Where jobs have speeds, p is their time at the
+        mean speed of the GPUs on which they can run.
 
     Raises
     ------
@@ -642,15 +644,26 @@ def offered_load(instance: Instance[Any]) -> float:
     >>> offered_load(Instance(Cluster.of_sizes([4]), jobs))
     2.0
     """
-    service, last = 0, 0
+    models = Counter(node.model for node in instance.cluster.nodes for _ in range(node.gpus))
+    service: float = 0
+    last = 0
     for job in instance.jobs:
         if job.work is None:
             raise ValueError(f"job {job.id!r}: work=None, a load needs run times")
-        service += job.gpus * job.work
+        seconds = job.work / _mean_speed(job, models) if job.speeds else job.work
+        service += job.gpus * seconds
         last = max(last, job.release)
     if not last:
         return math.inf if service else 0.0
     return service / (instance.cluster.gpus * last)
+
+
+def _mean_speed(job: Job, models: Mapping[str, int]) -> float:
+    """Over the GPUs of each model that a job can run on."""
+    able = {m: n for m, n in models.items() if m in job.speeds and job.pin in ("", m)}
+    if not able:
+        raise ValueError(f"job {job.id!r}: it has no speed on any GPU model of the cluster")
+    return sum(n * job.speeds[m] for m, n in able.items()) / sum(able.values())
 
 
 # --- shared --------------------------------------------------------------------------------------

@@ -203,6 +203,7 @@ def test_every_job_that_can_never_run_is_listed() -> None:
         Job(id="model", gpus=1, work=5, pin="t4"),
         Job(id="of model", gpus=9, work=5, pin="v100"),
         Job(id="endless", gpus=1),
+        Job(id="any model", gpus=9, work=5),
     )
     made = to_instance(log, cluster, jobs=1)
     assert [job.id for job in made.instance.jobs] == ["fits"]
@@ -211,6 +212,7 @@ def test_every_job_that_can_never_run_is_listed() -> None:
         "job 'model': pin='t4' is not a model of the cluster",
         "job 'of model': gpus=9 exceeds the cluster's 8 of model 'v100'",
         "job 'endless': work=None, a replay needs run times",
+        "job 'any model': gpus=9 exceeds the cluster's 8 of any one model",
     ]
 
 

@@ -1,0 +1,613 @@
+"""GPU models of different speed: measured speed-ups, Chaudhary et al.'s workloads, random markets.
+
+Source: S. Chaudhary, R. Ramjee, M. Sivathanu, N. Kwatra, S. Viswanatha. Balancing Efficiency and
+Fairness in Heterogeneous GPU Clusters for Deep Learning. EuroSys 2020 (Gandiva_fair).
+
+Speeds are relative to a K80, `work` is seconds of service on K80s. GPU models are listed from slow
+to fast. Generators draw from ``np.random.default_rng([seed, stream])``; streams: 15 random markets,
+16 arrivals of section 5.3, 17 speeds of users (with a checksum of the user's id as third number).
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .generate import at_least, short, stream
+from .model import Cluster, Instance, Job, Node, User
+
+__all__ = [
+    "MINIBATCH",
+    "MODELS",
+    "TABLE1",
+    "MarketArrays",
+    "family_of",
+    "gang_mix",
+    "group_sharing",
+    "large_and_small_jobs",
+    "mixed_cluster",
+    "one_server",
+    "random_market",
+    "single_job_users",
+    "table3_market",
+    "time_sharing",
+    "trading_groups",
+    "with_speeds",
+]
+
+Floats = NDArray[np.float64]
+J = TypeVar("J", bound=Job)
+
+#: GPU models of Table 1, slow to fast
+MODELS = ("k80", "p40", "p100", "v100")
+#: Table 1: speed of each family of training jobs on each GPU model
+TABLE1: Mapping[str, Mapping[str, float]] = {
+    family: dict(zip(MODELS, (1.0, *speeds), strict=True))
+    for family, *speeds in (
+        ("vae", 1.17, 1.19, 1.25),
+        ("super-resolution", 1.43, 1.73, 1.87),
+        ("dcgan", 4.34, 4.31, 6.42),
+        ("gru", 3.00, 3.58, 4.81),
+        ("lstm", 3.10, 3.58, 4.81),
+        ("resnet-50", 3.17, 3.34, 5.14),
+        ("resnext-50", 3.70, 4.12, 6.33),
+    )
+}  # fmt: skip
+#: Table 1: milliseconds of a mini-batch on a K80
+MINIBATCH: Mapping[str, float] = {
+    "vae": 11.5,
+    "super-resolution": 207.5,
+    "dcgan": 183.4,
+    "gru": 48.4,
+    "lstm": 48.9,
+    "resnet-50": 134.0,
+    "resnext-50": 2005.7,
+}
+#: GPUs of each model of the markets that :func:`random_market` draws
+MARKET_GPUS: Mapping[str, int] = {"k80": 128, "p40": 48, "p100": 48, "v100": 24}
+MARKET_TICKETS = (1, 2, 4)
+MARKET_NOISE = 0.03  # standard deviation of the logarithm of a speed
+HOUR = 3600
+
+
+# --- clusters -------------------------------------------------------------------------------------
+
+
+def mixed_cluster(parts: Iterable[tuple[str, int, int]]) -> Cluster:
+    """Return a cluster with nodes of several GPU models, named ``n0``, ``n1``, ...
+
+    Parameters
+    ----------
+    parts : iterable of (str, int, int)
+        GPU model, how many nodes of it, GPUs of each.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a number is below 1 or no integer.
+
+    Examples
+    --------
+    The paper's cluster (section 5) has 50 servers:
+
+    >>> cluster = mixed_cluster([("v100", 6, 4), ("p100", 12, 4), ("k80", 32, 4)])
+    >>> len(cluster.nodes), cluster.gpus, cluster.nodes[6]
+    (50, 200, Node(id='n6', gpus=4, model='p100', ps=0))
+    """
+    models: list[tuple[str, int]] = []
+    for model, nodes, gpus in parts:
+        at_least(f"nodes of model {model!r}", nodes, 1)
+        models += [(model, gpus)] * nodes
+    return Cluster([Node(f"n{i}", gpus, model) for i, (model, gpus) in enumerate(models)])
+
+
+def _gpus_by_model(cluster: Cluster) -> Counter[str]:
+    gpus: Counter[str] = Counter()
+    for node in cluster.nodes:
+        gpus[node.model] += node.gpus
+    return gpus
+
+
+# --- speeds ---------------------------------------------------------------------------------------
+
+
+def with_speeds(
+    instance: Instance[J],
+    table: Mapping[str, Mapping[str, float]] = TABLE1,
+    *,
+    seed: int = 0,
+    by: Literal["user", "job"] = "user",
+) -> Instance[J]:
+    """Return an instance whose jobs have the speeds of a table, drawn.
+
+    Parameters
+    ----------
+    instance : Instance
+        The GPU models of its nodes are in the table. `work` counts as seconds at speed 1.
+    table : mapping of str to mapping of str to float
+        Speed by family of jobs and GPU model.
+    seed : int
+    by : {"user", "job"}
+        Whether all jobs of a user are of one family, or each job draws its own.
+
+    Returns
+    -------
+    Instance
+        Jobs differ from the given ones in `speeds`, which has the models of the cluster. For the
+        families that were drawn see :func:`family_of`.
+
+    Raises
+    ------
+    ValueError
+        If the table is empty, or lacks a model of the cluster.
+
+    Notes
+    -----
+    A draw depends on the seed and on the id only, not on who else is there: a window of a trace has
+    the same users' families as the whole.
+
+    Examples
+    --------
+    >>> cluster = mixed_cluster([("v100", 1, 4), ("k80", 1, 4)])
+    >>> jobs = [Job(id=i, gpus=1, work=9, user=i[0]) for i in ("a1", "a2", "b1")]
+    >>> [dict(job.speeds) for job in with_speeds(Instance(cluster, jobs), seed=0).jobs]
+    [{'v100': 4.81, 'k80': 1.0}, {'v100': 4.81, 'k80': 1.0}, {'v100': 1.87, 'k80': 1.0}]
+    """
+    if by not in ("user", "job"):
+        raise ValueError(f"by={by!r} is not one of 'user', 'job'")
+    models = list(_gpus_by_model(instance.cluster))
+    for family, speeds in table.items():
+        for model in models:
+            if model not in speeds:
+                known = ", ".join(speeds)
+                raise ValueError(
+                    f"cluster: model={model!r} of its nodes has no speed for {family!r}, "
+                    f"the table's models are {known}"
+                )
+    speeds_of = {family: {m: speeds[m] for m in models} for family, speeds in table.items()}
+    keys = [job.user if by == "user" else job.id for job in instance.jobs]
+    drawn = {key: speeds_of[family_of(key, table, seed=seed)] for key in dict.fromkeys(keys)}
+    jobs = [replace(job, speeds=drawn[key]) for job, key in zip(instance.jobs, keys, strict=True)]
+    return replace(instance, jobs=jobs)
+
+
+def family_of(key: str, table: Mapping[str, Any] = TABLE1, *, seed: int = 0) -> str:
+    """Return the family of jobs that a user, or a job, draws in :func:`with_speeds`.
+
+    Parameters
+    ----------
+    key : str
+        Id of the user or job.
+    table : mapping
+        Its keys are the families.
+    seed : int
+
+    Raises
+    ------
+    ValueError
+        If the table is empty.
+
+    Examples
+    --------
+    >>> family_of("a", seed=0), family_of("b", seed=0)
+    ('lstm', 'super-resolution')
+    """
+    if not table:
+        raise ValueError("table: it has no families to draw from")
+    at_least("seed", seed, 0)
+    rng = np.random.default_rng([seed, 17, zlib.crc32(key.encode())])
+    return list(table)[int(rng.integers(len(table)))]
+
+
+# --- markets --------------------------------------------------------------------------------------
+
+
+class MarketArrays(NamedTuple):
+    """What users trade GPUs for: a market as arrays, GPU models from slow to fast.
+
+    Parameters
+    ----------
+    users, models : tuple of str
+    speeds : (users, models) float array
+    tickets : (users,) float array
+    gpus : (models,) int array
+
+    Examples
+    --------
+    >>> table3_market().gpus.tolist()
+    [60, 12]
+    """
+
+    users: tuple[str, ...]
+    models: tuple[str, ...]
+    speeds: Floats
+    tickets: Floats
+    gpus: NDArray[np.int64]
+
+
+def table3_market() -> MarketArrays:
+    """Return the market of Table 3: three users with equal tickets, 60 K80s and 12 V100s.
+
+    Notes
+    -----
+    The table's speeds are not those of Table 1: user B's jobs are called DCGAN, which are
+    6.42 times as fast on a V100 there, or ResNet (5.14), and get 5.0; ResNext gets 6.25 for 6.33.
+
+    Examples
+    --------
+    >>> table3_market().speeds.tolist()
+    [[1.0, 1.25], [1.0, 5.0], [1.0, 6.25]]
+    """
+    speeds = np.array([[1.0, 1.25], [1.0, 5.0], [1.0, 6.25]])
+    return MarketArrays(
+        ("A", "B", "C"), ("k80", "v100"), speeds, np.ones(3), np.array([60, 12], dtype=np.int64)
+    )
+
+
+def random_market(
+    users: int = 10, *, models: Sequence[str] = MODELS, seed: int = 0
+) -> MarketArrays:
+    """Return a random market of users with the families of Table 1.
+
+    Parameters
+    ----------
+    users : int
+    models : sequence of str
+        Of 128 K80s, 48 P40s, 48 P100s and 24 V100s; K80 is the reference and comes first.
+    seed : int
+
+    Returns
+    -------
+    MarketArrays
+        Each user draws a family, tickets of 1, 2 or 4, and noise of 3 % on each speed but that of
+        the K80.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range or a model unknown, named twice, or not in order.
+
+    Notes
+    -----
+    RNG order (stream 15): families (integers), tickets (integers), then for all users and the three
+    models above the K80, whichever are asked for, standard normals z; a speed is that of the table
+    times exp(0.03 z), rounded to 12 digits. Sizes, tickets and noise are ours: the paper has no
+    random markets.
+
+    Examples
+    --------
+    >>> market = random_market(3, models=("k80", "v100"), seed=0)
+    >>> market.speeds.round(3).tolist(), market.tickets.tolist(), market.gpus.tolist()
+    ([[1.0, 4.973], [1.0, 4.709], [1.0, 6.518]], [1.0, 2.0, 4.0], [128, 24])
+    """
+    at_least("users", users, 1)
+    columns = [MODELS.index(model) for model in models if model in MODELS]
+    if columns != sorted(set(columns)) or len(columns) < len(models) or columns[:1] != [0]:
+        raise ValueError(
+            f"models={tuple(models)!r} are not k80 and others of {MODELS}, each once, in this order"
+        )
+    rng = stream(seed, 15)
+    table = np.array([[speeds[model] for model in MODELS] for speeds in TABLE1.values()])
+    speeds = table[rng.integers(len(table), size=users)]
+    tickets = np.array(MARKET_TICKETS, dtype=np.float64)[rng.integers(3, size=users)]
+    noise = np.exp(MARKET_NOISE * rng.standard_normal((users, 3)))
+    speeds[:, 1:] = [[short(speed) for speed in row] for row in (speeds[:, 1:] * noise).tolist()]
+    gpus = np.array([MARKET_GPUS[model] for model in models], dtype=np.int64)
+    names = tuple(f"u{i}" for i in range(users))
+    return MarketArrays(names, tuple(models), speeds[:, columns], tickets, gpus)
+
+
+# --- the paper's examples -------------------------------------------------------------------------
+
+
+def time_sharing(work: int = 3600) -> Instance[Job]:
+    """Return the example of Fig. 1: on two servers of 4 GPUs, a fifth 2-GPU job arrives.
+
+    Parameters
+    ----------
+    work : int
+        Seconds of every job; the paper gives none.
+
+    Returns
+    -------
+    Instance of Job
+        Users A and B have two jobs each since 0. C's job comes a minute later: it is fair that A
+        and B have 3 GPUs then, and C has 2.
+
+    Examples
+    --------
+    >>> [(job.id, job.release) for job in time_sharing().jobs]
+    [('A1', 0), ('A2', 0), ('B1', 0), ('B2', 0), ('C1', 60)]
+    """
+    jobs = [
+        Job(id=f"{user}{k}", user=user, gpus=2, work=work, release=release, group=user)
+        for user, count, release in (("A", 2, 0), ("B", 2, 0), ("C", 1, 60))
+        for k in range(1, count + 1)
+    ]
+    cluster = Cluster.uniform(nodes=2, gpus_per_node=4)
+    return Instance(cluster, jobs, [User(u) for u in "ABC"], name="time-sharing")
+
+
+def gang_mix(work: int = 3600) -> Instance[Job]:
+    """Return the example of Fig. 2: jobs of 1, 2, 4 and 8 GPUs of six users on two servers.
+
+    Parameters
+    ----------
+    work : int
+        Seconds of every job; the paper gives none.
+
+    Returns
+    -------
+    Instance of Job
+        A, B and C have two jobs each of 1, 2 and 4 GPUs, which fill the first server in the text
+        (Table 2), D has the job that spans both servers.
+
+    Notes
+    -----
+    The text does not say what E and F have on the second server: two jobs each here, of 1 and of 2
+    GPUs.
+
+    Examples
+    --------
+    >>> [job.gpus for job in gang_mix().jobs]
+    [1, 1, 2, 2, 4, 4, 8, 1, 1, 2, 2]
+    """
+    jobs = [
+        Job(id=f"{user}{k}", user=user, gpus=gpus, work=work, group=user)
+        for user, gpus, count in (
+            ("A", 1, 2), ("B", 2, 2), ("C", 4, 2), ("D", 8, 1), ("E", 1, 2), ("F", 2, 2)
+        )
+        for k in range(1, count + 1)
+    ]  # fmt: skip
+    cluster = Cluster.uniform(nodes=2, gpus_per_node=4)
+    return Instance(cluster, jobs, [User(u) for u in "ABCDEF"], name="gang-mix")
+
+
+# --- the paper's workloads ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Group:
+    """Equal jobs of one user, and when they are to end."""
+
+    user: str
+    family: str
+    gpus: int
+    until: float  # hours
+    release: Sequence[int] = (0,)  # of each job
+
+
+def one_server() -> Instance[Job]:
+    """Return the workload of section 5.1: three users on one server of 4 V100s.
+
+    Returns
+    -------
+    Instance of Job
+        User1 has four 1-GPU jobs (VAE), User2 four 2-GPU jobs (DCGAN), User3 four 4-GPU jobs
+        (ResNet-50); 100 tickets each. With fair shares, 1.33 GPUs each, User1 and User3 end after
+        4 hours; the paper says so much. Then User2 has the server, here until hour 6.
+
+    Notes
+    -----
+    See :func:`trading_groups` for how run lengths are chosen, where the paper has none.
+
+    Examples
+    --------
+    >>> jobs = one_server().jobs
+    >>> [(job.user, job.gpus, job.work) for job in jobs[::4]]
+    [('User1', 1, 6000), ('User2', 2, 38520), ('User3', 4, 6168)]
+    """
+    return _lasting(
+        "one-server",
+        mixed_cluster([("v100", 1, 4)]),
+        _equal_tickets(3),
+        [
+            _Group(user="User1", family="vae", gpus=1, until=4, release=(0,) * 4),
+            _Group(user="User2", family="dcgan", gpus=2, until=6, release=(0,) * 4),
+            _Group(user="User3", family="resnet-50", gpus=4, until=4, release=(0,) * 4),
+        ],
+    )
+
+
+def large_and_small_jobs() -> Instance[Job]:
+    """Return the workload of section 5.2: a gang that spans both servers of 4 P100s.
+
+    Returns
+    -------
+    Instance of Job
+        User1 has one 8-GPU job (ResNet-50), User2 two 2-GPU jobs (ResNet-50), User3 four 1-GPU jobs
+        (VAE); 100 tickets each. With fair shares, 2.67 GPUs each, User1 ends after an hour and a
+        half, as in the paper. Then the others have 4 GPUs each, here until hour 3.
+
+    Examples
+    --------
+    >>> [(job.user, job.gpus, job.work) for job in large_and_small_jobs().jobs[:2]]
+    [('User1', 8, 6012), ('User2', 2, 30060)]
+    """
+    return _lasting(
+        "large-and-small-jobs",
+        mixed_cluster([("p100", 2, 4)]),
+        _equal_tickets(3),
+        [
+            _Group(user="User1", family="resnet-50", gpus=8, until=1.5),
+            _Group(user="User2", family="resnet-50", gpus=2, until=3, release=(0,) * 2),
+            _Group(user="User3", family="vae", gpus=1, until=3, release=(0,) * 4),
+        ],
+    )
+
+
+def single_job_users(*, seed: int = 0) -> Instance[Job]:
+    """Return the first workload of section 5.3: 70 users with a job each on 48 P100s.
+
+    Parameters
+    ----------
+    seed : int
+
+    Returns
+    -------
+    Instance of Job
+        62 users have a 1-GPU job (VAE and SuperResolution in turn), three a 2-GPU job, three a
+        4-GPU job, two an 8-GPU job (all ResNet-50). Tickets are the size of the job. Jobs arrive at
+        random, here within the first half hour; with fair shares those of 8 GPUs are complete in
+        the middle, here after 3 of 6 hours.
+
+    Notes
+    -----
+    RNG order (stream 16): whole seconds of the arrivals, by size of the job. Which 1-GPU jobs are
+    VAE is our choice.
+
+    Examples
+    --------
+    >>> instance = single_job_users()
+    >>> len(instance.jobs), sum(job.gpus for job in instance.jobs), instance.cluster.gpus
+    (70, 96, 48)
+    """
+    sizes = [1] * 62 + [2] * 3 + [4] * 3 + [8] * 2
+    arrivals = stream(seed, 16).integers(HOUR // 2, size=len(sizes)).tolist()
+    small = ("vae", "super-resolution")
+    groups = [
+        _Group(
+            user=f"User{i + 1}",
+            family=small[i % 2] if gpus == 1 else "resnet-50",
+            gpus=gpus,
+            until=3 if gpus == 8 else 6,
+            release=(release,),
+        )
+        for i, (gpus, release) in enumerate(zip(sizes, arrivals, strict=True))
+    ]
+    users = [User(f"User{i + 1}", weight=gpus) for i, gpus in enumerate(sizes)]
+    return _lasting(f"single-job-users-seed{seed}", mixed_cluster([("p100", 12, 4)]), users, groups)
+
+
+def group_sharing() -> Instance[Job]:
+    """Return the second workload of section 5.3: three groups with 128 jobs each on 64 K80s.
+
+    Returns
+    -------
+    Instance of Job
+        User1 has 1-GPU jobs (SuperResolution), User2 4-GPU jobs (ResNet-50), User3 2-GPU jobs
+        (DCGAN); 100 tickets each. With fair shares, 21.3 GPUs each, User3 ends after an hour and
+        User1 after four, as in the paper, and User2 has all until hour 6. (The paper says that
+        User3 has all in the end, which is User2 in its figure.)
+
+    Examples
+    --------
+    >>> [(job.user, job.gpus, job.work) for job in group_sharing().jobs[::128]]
+    [('User1', 1, 3300), ('User2', 4, 1725), ('User3', 2, 300)]
+    """
+    return _lasting(
+        "group-sharing",
+        mixed_cluster([("k80", 16, 4)]),
+        _equal_tickets(3),
+        [
+            _Group(user="User1", family="super-resolution", gpus=1, until=4, release=(0,) * 128),
+            _Group(user="User2", family="resnet-50", gpus=4, until=6, release=(0,) * 128),
+            _Group(user="User3", family="dcgan", gpus=2, until=1, release=(0,) * 128),
+        ],
+    )
+
+
+def trading_groups() -> Instance[Job]:
+    """Return the workload of sections 5.4 and 5.5: four groups on three GPU models.
+
+    Returns
+    -------
+    Instance of Job
+        On 12 V100s, 24 P100s and 64 K80s. User1 to User4 have 150 jobs each: of 1, 2 and 4 GPUs
+        (ResNet-50), and of 1 GPU (SuperResolution); 100 tickets each. With fair shares, 3 V100s, 6
+        P100s and 16 K80s each, User1 ends after 4 hours, as in the paper, the others at hour 6.
+
+    Notes
+    -----
+    The paper has no run lengths. Here, and in the workloads of the sections before, all jobs of a
+    user have the length with which the user ends when it is said to, if GPUs are shared as a fluid:
+    at every instant each user has its share (by tickets, what users cannot use goes to the others,
+    the same part of each GPU model), divided among its jobs by their GPUs. Lengths are rounded to
+    seconds. In a run that trades GPUs, users that gain end earlier.
+
+    Examples
+    --------
+    >>> [(job.user, job.gpus, job.work) for job in trading_groups().jobs[::150]]
+    [('User1', 1, 4940), ('User2', 2, 4117), ('User3', 4, 2058), ('User4', 1, 5118)]
+    """
+    families = ("resnet-50", "resnet-50", "resnet-50", "super-resolution")
+    return _lasting(
+        "trading-groups",
+        mixed_cluster([("v100", 3, 4), ("p100", 6, 4), ("k80", 16, 4)]),
+        _equal_tickets(4),
+        [
+            _Group(
+                user=f"User{i}",
+                family=family,
+                gpus=gpus,
+                until=4 if i == 1 else 6,
+                release=(0,) * 150,
+            )
+            for i, (family, gpus) in enumerate(zip(families, (1, 2, 4, 1), strict=True), start=1)
+        ],
+    )
+
+
+def _equal_tickets(users: int) -> list[User]:
+    return [User(f"User{i}", weight=100) for i in range(1, users + 1)]
+
+
+def _lasting(
+    name: str, cluster: Cluster, users: Sequence[User], groups: Sequence[_Group]
+) -> Instance[Job]:
+    """Jobs whose work is what a fluid gives them until they are to end; one group for each user."""
+    gpus = _gpus_by_model(cluster)
+    served = _fluid_service(cluster.gpus, users, groups)
+    jobs = []
+    for group, seconds in zip(groups, served, strict=True):
+        speeds = {model: TABLE1[group.family][model] for model in gpus}
+        mean = sum(count * speeds[model] for model, count in gpus.items()) / cluster.gpus
+        jobs += [
+            Job(
+                id=f"{group.user}-{k}", user=group.user, gpus=group.gpus, release=release,
+                work=max(1, round(mean * time)), speeds=speeds, group=group.family,
+            )
+            for k, (release, time) in enumerate(zip(group.release, seconds, strict=True), start=1)
+        ]  # fmt: skip
+    return Instance(cluster, jobs, users, name=name)
+
+
+def _fluid_service(gpus: int, users: Sequence[User], groups: Sequence[_Group]) -> list[list[float]]:
+    """Seconds on its GPUs that each job of each group gets."""
+    ends = [group.until * HOUR for group in groups]
+    times = sorted({*ends, *(float(r) for group in groups for r in group.release)})
+    tickets = {user.id: user.weight for user in users}
+    served = [[0.0] * len(group.release) for group in groups]
+    for begin, end in pairwise(times):
+        there = [
+            [k for k, release in enumerate(group.release) if release <= begin < stop]
+            for group, stop in zip(groups, ends, strict=True)
+        ]
+        demand = np.array([g.gpus * len(jobs) for g, jobs in zip(groups, there, strict=True)])
+        share = _water_filling(np.array([tickets[g.user] for g in groups]), demand, gpus)
+        for i, jobs in enumerate(there):
+            for k in jobs:
+                served[i][k] += (end - begin) * share[i] / demand[i]
+    return served
+
+
+def _water_filling(tickets: Floats, demand: NDArray[np.int64], gpus: float) -> Floats:
+    """GPUs of each user: in proportion to tickets, but none has more than it demands."""
+    share = np.zeros(demand.size)
+    left = demand > 0
+    while left.any():
+        fair = (gpus - share[~left].sum()) * tickets / tickets[left].sum()
+        full = left & (demand <= fair)
+        if not full.any():
+            share[left] = fair[left]
+            break
+        share[full] = demand[full]
+        left &= ~full
+    return share
