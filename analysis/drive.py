@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..formulations.fair_shares import FairShares
-from ..instances import DeadlineJob, Instance, Schedule
+from ..instances import DeadlineJob, Instance, Job, Schedule
 from ..instances.model import FULL_SPEED
-from ..solvers.placement import place
+from ..solvers.placement import place_by_speed, reaches
 from ..solvers.policy import (
     JOB,
     NODE,
@@ -32,6 +32,7 @@ from ..solvers.policy import (
     Preempts,
     RuleKind,
     Rules,
+    model_speed,
     too_slow,
     true_speed,
 )
@@ -46,6 +47,7 @@ Ints = NDArray[np.int64]
 Engine = Compiled | Reference
 logger = logging.getLogger("gangsched")
 MOST_TIME = 2**40  # seconds, so that GPU seconds of a user fit 64 bits
+MOST_SPEED = 2**20  # relative to the reference, so that millionths fit 40 bits
 LAST = 2**62  # seconds, beyond all rounds
 
 
@@ -111,6 +113,7 @@ def drive(
     synchronous: bool = True,
     spread: bool = False,
     patience: int | None = 21_600,
+    migration: int | None = None,
     reject: Collection[int] | Mapping[int, str] = (),
     until: int | None = None,
     skip: bool = True,
@@ -129,10 +132,10 @@ def drive(
     Parameters
     ----------
     instance : Instance
-        Jobs with `work` in seconds. Users' weights give their quotas; an instance without users has
-        one. The cluster has one GPU model.
+        Jobs with `work` in seconds at speed 1, whatever GPUs they run on. Users' weights give their
+        quotas; an instance without users has one.
     policy : Policy
-    round_length, lease, overhead, synchronous, spread, patience
+    round_length, lease, overhead, synchronous, spread, patience, migration
         As of :class:`~gangsched.solvers.policy.Rules`.
     reject : collection of int, or mapping of int to str
         Numbers of further jobs to leave out, for example those that another policy under
@@ -163,10 +166,15 @@ def drive(
 
     Notes
     -----
-    Jobs that can never run (gang beyond the cluster or without a consolidated place on it) are
-    rejected and listed. A skipped round is one at which nothing could have changed: no arrival, no
-    completion, no end of a lease while a job waits, and no change that the policy announces.
-    Results do not depend on the number of threads (there is one).
+    On a cluster of several GPU models a gang runs on one of them, the fastest for it on which there
+    is room if the policy does not say which, at the job's speed there: 1 everywhere for a job
+    without `speeds`, else it cannot run on models that they do not name. GPU seconds count alike on
+    all models, in fair shares and quotas too. Jobs with deadlines need one model, at speed 1.
+
+    Jobs that can never run (gang beyond the cluster, without a consolidated place on it, or on no
+    model that they can run on) are rejected and listed. A skipped round is one at which nothing
+    could have changed: no arrival, no completion, no end of a lease while a job waits, and no
+    change that the policy announces. Results do not depend on the number of threads (there is one).
 
     Examples
     --------
@@ -184,6 +192,7 @@ def drive(
         synchronous=synchronous,
         spread=spread,
         patience=patience,
+        migration=migration,
     )
     _check(instance, policy)
     _check_how(until, skip, engine, resume)
@@ -259,25 +268,26 @@ def _check(instance: Any, policy: Any) -> None:
         raise TypeError(
             f"policy {policy.name!r}: preempts={policy.preempts!r} is not a member of Preempts"
         )
-    models = sorted({node.model for node in instance.cluster.nodes})
-    if len(models) > 1:
+    models = models_of(instance)
+    if len(models) > 1 and getattr(policy, "one_model", False):
         raise ValueError(
-            f"drive: the cluster has GPU models {', '.join(map(repr, models))}, "
-            "clusters of one model can be driven"
+            f"policy {policy.name!r}: one_model=True, it takes all GPUs for equal, "
+            f"the cluster has GPU models {_named(models)}"
         )
     for job in instance.jobs:
         if job.work is None:
             raise ValueError(f"job {job.id!r}: work=None, driving needs seconds of service")
-        for model, speed in job.speeds.items() if job.speeds else ():
-            if speed != 1:
-                raise ValueError(
-                    f"job {job.id!r}: speeds[{model!r}]={speed} is not 1, driving needs equal GPUs"
-                )
         if job.release > MOST_TIME or job.work * job.gpus > MOST_TIME:
             raise ValueError(
                 f"job {job.id!r}: release={job.release} or gpus * work={job.work * job.gpus} "
                 f"is above {MOST_TIME}"
             )
+        if job.speeds:
+            _check_speeds(job, models)
+    if len(models) > 1 and _deadline_jobs(instance):
+        raise ValueError(
+            f"drive: jobs with deadlines run on one GPU model, the cluster has {_named(models)}"
+        )
     for job in _deadline_jobs(instance):
         if too_slow(job, job.gpus, _split_speed(job)):
             raise ValueError(
@@ -287,6 +297,36 @@ def _check(instance: Any, policy: Any) -> None:
         if job.gpus * (job.preemption_cost or 0) > MOST_TIME:
             raise ValueError(
                 f"job {job.id!r}: gpus * preemption_cost={job.gpus * (job.preemption_cost or 0)} "
+                f"is above {MOST_TIME}"
+            )
+
+
+def models_of(instance: Instance[Any]) -> tuple[str, ...]:
+    """Return the distinct GPU models of a cluster, in the order of their first nodes."""
+    return tuple(dict.fromkeys(node.model for node in instance.cluster.nodes))
+
+
+def _named(models: Sequence[str]) -> str:
+    return ", ".join(map(repr, models))
+
+
+def _check_speeds(job: Job, models: Sequence[str]) -> None:
+    """Refuse speeds on these models with which one cannot calculate."""
+    assert job.work is not None
+    for model in models:
+        speed = job.speeds.get(model)
+        if speed is None:
+            continue
+        if isinstance(job, DeadlineJob) and speed != 1:
+            raise ValueError(
+                f"job {job.id!r}: speeds[{model!r}]={speed} is not 1, jobs with deadlines need "
+                "equal GPUs"
+            )
+        if speed > MOST_SPEED:
+            raise ValueError(f"job {job.id!r}: speeds[{model!r}]={speed} is above {MOST_SPEED}")
+        if too_slow(job, job.gpus, round(FULL_SPEED * speed)):
+            raise ValueError(
+                f"job {job.id!r}: gpus * work / speeds[{model!r}] with speeds[{model!r}]={speed} "
                 f"is above {MOST_TIME}"
             )
 
@@ -332,15 +372,7 @@ def rejected_jobs(
     reject : collection of int, or mapping of int to str
         As of :func:`drive`.
     """
-    sizes, total = instance.cluster.sizes, instance.cluster.gpus
-    found: dict[int, str] = {}
-    gangs = {job.gpus for job in instance.jobs}
-    never = {g for g in gangs if place(g, sizes, sizes, spread=rules.spread) is None}
-    for j, job in enumerate(instance.jobs if never else ()):
-        if job.gpus > total:
-            found[j] = f"job {job.id!r}: gpus={job.gpus} exceeds the cluster's {total}"
-        elif job.gpus in never:
-            found[j] = f"job {job.id!r}: gpus={job.gpus} has no consolidated place on the cluster"
+    found = _without_place(instance, rules)
     unable = getattr(policy, "unable", None)
     more: list[Mapping[int, str]] = [] if unable is None else [unable(instance, rules)]
     if isinstance(reject, Mapping):
@@ -353,6 +385,48 @@ def rejected_jobs(
         for j in _numbers(instance, reasons):
             found.setdefault(j, reasons[j])
     return dict(sorted(found.items()))
+
+
+def _without_place(instance: Instance[Any], rules: Rules) -> dict[int, str]:
+    """Jobs for which there is no place on the empty cluster, with the reason."""
+    models, sizes = models_of(instance), instance.cluster.sizes
+    number = {model: g for g, model in enumerate(models)}
+    kinds = [number[node.model] for node in instance.cluster.nodes]
+    sets, reach = reaches(job_speeds(instance))
+    kind = list(zip(_column(instance.jobs, "gpus"), reach.tolist(), strict=True))
+    never = {
+        (gpus, r)
+        for gpus, r in set(kind)
+        if place_by_speed(gpus, sizes, sizes, kinds, sets[r].tolist(), spread=rules.spread) is None
+    }
+    return {
+        j: _why_never(instance, job)
+        for j, job in enumerate(instance.jobs if never else ())
+        if kind[j] in never
+    }
+
+
+def _why_never(instance: Instance[Any], job: Job) -> str:
+    """Why a job has no place."""
+    cluster, every, owner = instance.cluster, models_of(instance), f"job {job.id!r}"
+    models = [model for model in every if model_speed(job, model)]
+    if job.gpus > cluster.gpus:
+        return f"{owner}: gpus={job.gpus} exceeds the cluster's {cluster.gpus}"
+    if not models:
+        pin = f"pin={job.pin!r} and " if job.pin else ""
+        return (
+            f"{owner}: {pin}speeds on {_named(list(job.speeds))} leave none of the cluster's GPU "
+            f"models {_named(every)}"
+        )
+    most = max(sum(node.gpus for node in cluster.nodes if node.model == m) for m in models)
+    if job.gpus > most:
+        return f"{owner}: gpus={job.gpus} exceeds the {most} of one model, of {_named(models)}"
+    if len(every) == 1:
+        return f"{owner}: gpus={job.gpus} has no consolidated place on the cluster"
+    return (
+        f"{owner}: gpus={job.gpus} has no consolidated place on nodes of one model, "
+        f"of {_named(models)}"
+    )
 
 
 def _numbers(instance: Instance[Any], jobs: Collection[int]) -> list[int]:
@@ -387,17 +461,41 @@ def new_ledger(instance: Instance[Any], rules: Rules, rejected: Collection[int])
     table["user"] = [number.get(user, 0) for user in _column(jobs, "user")]
     table["weight"] = _column(jobs, "weight")
     table["overhead"], table["split_speed"] = rules.overhead, FULL_SPEED
+    table["migration"] = rules.overhead if rules.migration is None else rules.migration
     for j, job in enumerate(_deadline_jobs(instance)):
         table["split_speed"][j] = _split_speed(job)
         if job.preemption_cost is not None:
-            table["overhead"][j] = job.preemption_cost
+            table["overhead"][j] = table["migration"][j] = job.preemption_cost
     table["rank"][np.argsort(release, kind="stable")] = np.arange(n)
     table["phase"][list(rejected)] = Phase.REJECTED
     for name in ("blocked", "first", "end"):
         table[name] = -1
+    models = models_of(instance)
     nodes["size"] = nodes["free"] = sizes
+    nodes["model"] = [models.index(node.model) for node in instance.cluster.nodes]
     users["quota"] = FairShares(int(sizes.sum()), weights, by="demand").quotas
-    return Ledger(table, nodes, users)
+    return Ledger(table, nodes, users, models, job_speeds(instance))
+
+
+def job_speeds(instance: Instance[Any]) -> Ints:
+    """Return how fast each job runs on each GPU model of the cluster, in millionths.
+
+    Parameters
+    ----------
+    instance : Instance
+
+    Returns
+    -------
+    (jobs, models) int array
+        Models as of :func:`models_of`; 0 where a job cannot run.
+    """
+    models = models_of(instance)
+    speeds = np.full((len(instance.jobs), len(models)), FULL_SPEED, dtype=np.int64)
+    own = zip(_column(instance.jobs, "speeds"), _column(instance.jobs, "pin"), strict=True)
+    for j, (named, pin) in enumerate(own):
+        if named or pin:
+            speeds[j] = [model_speed(instance.jobs[j], model) for model in models]
+    return speeds
 
 
 def _column(things: Sequence[Any], name: str) -> list[Any]:

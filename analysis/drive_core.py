@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ..instances import DeadlineJob, Instance
 from ..instances.model import FULL_SPEED
 from ..solvers._compiled import compiled, inlined, inner
+from ..solvers.placement import reaches
 from ..solvers.policy import (
     MOST_FRUITLESS,
     Decision,
@@ -65,7 +66,9 @@ KIND_OF_JOB = np.dtype(
         *((name, np.float64) for name in ("value", "slope")),
     ]
 )
-GANG = np.dtype([(name, np.int64) for name in ("size", "heap_at", "heap_length", "waiting")])
+GANG = np.dtype(
+    [(name, np.int64) for name in ("size", "reach", "heap_at", "heap_length", "waiting")]
+)
 ENTRY = np.dtype([(name, np.int64) for name in ("node", "part", "new_node", "new_part")])
 SEGMENT = np.dtype([(name, np.int64) for name in ("job", "start", "end", "ptr")])
 PART = np.dtype([(name, np.int64) for name in ("node", "gpus")])
@@ -82,10 +85,14 @@ class Machine(NamedTuple):
     nodes: NDArray[Any]
     users: NDArray[Any]
     kinds: NDArray[Any]  # distinct (user, gang, weight): jobs of one fair share
-    gangs: NDArray[Any]  # distinct gang sizes, with the waiting jobs of each as a heap
-    entries: NDArray[Any]  # nodes of each job: held, and chosen in this round
-    class_size: Ints  # node sizes
-    level: Ints  # (node sizes, most GPUs + 1): nodes with so many free GPUs
+    gangs: NDArray[Any]  # distinct (gang size, reach), with the waiting jobs of each as a heap
+    least: Ints  # of each reach, the smallest gang that found no place
+    entries: NDArray[Any]  # nodes of each job: held (or held last), and chosen in this round
+    speeds: Ints  # (jobs, models): millionths, 0 where a job cannot run
+    fastest: Ints  # (jobs, models): models by falling speed
+    first_class: Ints  # of each model, and the number of classes
+    class_size: Ints  # distinct (model, node size): the size
+    level: Ints  # (classes, most GPUs + 1): nodes with so many free GPUs
     active: Ints  # time, job seconds of active jobs until then, active jobs now
     lists: Ints  # rows of job numbers
     segments: NDArray[Any]
@@ -166,10 +173,19 @@ def _old_is_free(m, j):
 
 @inner
 def _new_is_old(m, j):
+    """Whether the new nodes of j are those that it has, or had last, in any order."""
     if m.jobs[j].new_length != m.jobs[j].length:
         return False
-    for k in range(m.jobs[j].offset, m.jobs[j].offset + m.jobs[j].length):
-        if m.entries[k].new_node != m.entries[k].node or m.entries[k].new_part != m.entries[k].part:
+    first, last = m.jobs[j].offset, m.jobs[j].offset + m.jobs[j].length
+    for k in range(first, last):
+        i = k
+        if m.entries[i].new_node != m.entries[k].node:
+            i = first
+            while i < last and m.entries[i].new_node != m.entries[k].node:
+                i += 1
+            if i == last:
+                return False
+        if m.entries[i].new_part != m.entries[k].part:
             return False
     return True
 
@@ -195,7 +211,7 @@ def _give_new(m, j):
         _change_free(m, m.entries[k].new_node, m.entries[k].new_part)
 
 
-# --- placement, as solvers.placement.place -------------------------------------------------------
+# --- placement, as solvers.placement.place_by_speed ----------------------------------------------
 
 
 @inner
@@ -209,13 +225,45 @@ def _place_gang(m, j, gang):
     m.jobs[j].new_length = 0
     if gang > m.count[FREE]:
         return False
-    for c in range(m.class_size.size):
-        if _place_on_class(m, j, gang, c):
+    for i in range(m.fastest.shape[1]):
+        g = m.fastest[j, i]
+        if m.speeds[j, g] == 0:
+            return False
+        for c in range(m.first_class[g], m.first_class[g + 1]):
+            if _place_on_class(m, j, gang, c):
+                return True
+        if m.params[SPREAD] and gang <= _free_of_model(m, g):
+            _place_anywhere(m, j, gang, g)
             return True
-    if not m.params[SPREAD]:
-        return False
-    _place_anywhere(m, j, gang)
-    return True
+    return False
+
+
+@inner
+def _free_of_model(m, g):
+    free = 0
+    for c in range(m.first_class[g], m.first_class[g + 1]):
+        for f in range(1, m.class_size[c] + 1):
+            free += f * m.level[c, f]
+    return free
+
+
+@inner
+def _hopeful(m, j):
+    """Whether no gang like j or smaller, with the same models to run on, has found no place."""
+    return m.jobs[j].gpus < m.least[m.jobs[j].reach]
+
+
+@inner
+def _give_up(m, j):
+    """Note that j has found no place."""
+    m.least[m.jobs[j].reach] = min(m.least[m.jobs[j].reach], m.jobs[j].gpus)
+
+
+@inner
+def _hope(m):
+    """Forget who has found no place."""
+    for r in range(m.least.size):
+        m.least[r] = NONE
 
 
 @inner
@@ -253,14 +301,16 @@ def _place_on_class(m, j, gang, c):
 
 
 @inner
-def _place_anywhere(m, j, gang):
+def _place_anywhere(m, j, gang, g):
+    """On any free GPUs of model g, of which there are enough."""
     at, found = m.jobs[j].offset, 0
     most = 0
     for n in range(m.nodes.size):
-        most = max(most, m.nodes[n].free)
+        if m.nodes[n].model == g:
+            most = max(most, m.nodes[n].free)
     for level in range(most, 0, -1):
         for n in range(m.nodes.size):
-            if m.nodes[n].free == level:
+            if m.nodes[n].free == level and m.nodes[n].model == g:
                 m.entries[at + found].new_node, m.entries[at + found].new_part = n, min(gang, level)
                 gang -= min(gang, level)
                 found += 1
@@ -361,10 +411,12 @@ def _pop(m, g):
 
 @inner
 def _best_waiting(m, room):
-    """The gang class with the most important waiting job of at most `room` GPUs, or -1."""
+    """The gang class with the most important hopeful job of at most `room` GPUs, or -1."""
     best = -1
     for g in range(m.gangs.size):
         if m.gangs[g].heap_length == 0 or m.gangs[g].size > room:
+            continue
+        if m.gangs[g].size >= m.least[m.gangs[g].reach]:
             continue
         if best < 0 or _less(
             m, m.lists[HEAP, m.gangs[g].heap_at], m.lists[HEAP, m.gangs[best].heap_at]
@@ -426,7 +478,7 @@ def _speed_on_new(m, j):
         for k in range(m.jobs[j].offset, m.jobs[j].offset + n):
             if m.nodes[m.entries[k].new_node].size >= m.jobs[j].gpus:
                 return m.jobs[j].split_speed
-    return FULL_SPEED
+    return m.speeds[j, m.nodes[m.entries[m.jobs[j].offset].new_node].model]
 
 
 @inner
@@ -445,6 +497,8 @@ def _begin(m, j, gpus, speed):
     """Start j on its new nodes, which are already taken."""
     now = m.count[NOW]
     delay = m.jobs[j].overhead if m.jobs[j].starts else 0
+    if m.jobs[j].migration != m.jobs[j].overhead and m.jobs[j].starts and not _new_is_old(m, j):
+        delay = m.jobs[j].migration
     seconds = m.jobs[j].left
     if speed != FULL_SPEED:
         seconds = -(-seconds * FULL_SPEED // speed)
@@ -695,16 +749,16 @@ def _place_selected(m, selected, kept, losers, expired):
     for i in range(own):
         _give_old(m, m.lists[LOSERS, i])
         m.jobs[m.lists[LOSERS, i]].new_length = 0
-    least = NONE  # the smallest gang that found no place
+    _hope(m)
     for i in range(selected):
         j = m.lists[PICKED, i]
-        found, displaced = m.jobs[j].gpus < least and _place(m, j), False
+        found, displaced = _hopeful(m, j) and _place(m, j), False
         if not found and displacing and _due(m, j):
             kept, losers, found = _displace(m, j, kept, losers)
             displaced = found
             for k in range(own, losers):
                 m.jobs[m.lists[LOSERS, k]].new_length = 0
-            least = NONE
+            _hope(m)
         if found:
             _take_new(m, j)
             m.lists[STARTED, started] = j
@@ -713,16 +767,16 @@ def _place_selected(m, selected, kept, losers, expired):
                 before, failed = failed, 0
                 for k in range(before):
                     i_before = m.lists[FAILED, k]
-                    if m.jobs[i_before].gpus < least and _place(m, i_before):
+                    if _hopeful(m, i_before) and _place(m, i_before):
                         _take_new(m, i_before)
                         m.lists[STARTED, started] = i_before
                         started += 1
                     else:
-                        least = min(least, m.jobs[i_before].gpus)
+                        _give_up(m, i_before)
                         m.lists[FAILED, failed] = i_before
                         failed += 1
             continue
-        least = min(least, m.jobs[j].gpus)
+        _give_up(m, j)
         m.lists[FAILED, failed] = j
         failed += 1
         if expired and m.jobs[j].blocked < 0:
@@ -793,6 +847,7 @@ def _decide_by_key(m):
     now, runs = m.count[NOW], m.count[RUNS]
     always = m.params[PREEMPTS] == ALWAYS
     room = m.count[FREE]
+    _hope(m)
     if always:
         for i in range(runs):
             j = m.lists[RUNNERS, i]
@@ -852,12 +907,12 @@ def _decide_by_key(m):
 
 @inlined
 def _backfill_by_key(m, started, failed, losers):
-    least = NONE
+    _hope(m)
     for k in range(failed):
-        least = min(least, m.jobs[m.lists[FAILED, k]].gpus)
+        _give_up(m, m.lists[FAILED, k])
     i = 0
     while True:
-        g = _best_waiting(m, min(m.count[FREE], least - 1))
+        g = _best_waiting(m, m.count[FREE])
         while i < losers and m.jobs[m.lists[LOSERS, i]].new_length > 0:
             i += 1
         r = m.lists[LOSERS, i] if i < losers else -1
@@ -873,7 +928,7 @@ def _backfill_by_key(m, started, failed, losers):
             _pop(m, g)
             started = more
         else:
-            least = min(least, m.gangs[g].size)
+            _give_up(m, j)
 
 
 # --- LTGF and Themis: users by fairness, in each its jobs by fairness -----------------------------
@@ -1153,34 +1208,30 @@ def _place_groups(m, selected, kept, expired):
 
 @inlined
 def _backfill_groups(m, started, failed, own):
-    least = NONE
+    _hope(m)
     for i in range(failed):
-        least = min(least, m.jobs[m.lists[FAILED, i]].gpus)
+        _give_up(m, m.lists[FAILED, i])
     rest, smallest = 0, NONE
     for i in range(m.count[WAITS]):
         j = m.lists[WAITERS, i]
-        if (
-            m.jobs[j].mark == CANDIDATE
-            and m.jobs[j].gpus <= m.count[FREE]
-            and m.jobs[j].gpus < least
-        ):
+        if m.jobs[j].mark == CANDIDATE and m.jobs[j].gpus <= m.count[FREE] and _hopeful(m, j):
             m.lists[REST, rest] = j
             rest += 1
             smallest = min(smallest, m.jobs[j].gpus)
     for i in range(own):
         j = m.lists[LOSERS, i]
-        if m.jobs[j].gpus <= m.count[FREE] and m.jobs[j].gpus < least:
+        if m.jobs[j].gpus <= m.count[FREE] and _hopeful(m, j):
             m.lists[REST, rest] = j
             rest += 1
             smallest = min(smallest, m.jobs[j].gpus)
     _heapify(m, REST, 0, rest)
-    while rest and smallest < least and smallest <= m.count[FREE]:
+    while rest and smallest < m.least.max() and smallest <= m.count[FREE]:
         j = _pop_first(m, REST, 0, rest)
         rest -= 1
-        if m.jobs[j].gpus < least and m.jobs[j].gpus <= m.count[FREE]:
+        if _hopeful(m, j) and m.jobs[j].gpus <= m.count[FREE]:
             more = _try(m, j, started)
             if more == started:
-                least = m.jobs[j].gpus
+                _give_up(m, j)
             started = more
     return started
 
@@ -1647,13 +1698,18 @@ def _new_machine(book: Ledger, params: list[int], rule: Rule, *, elastic: bool) 
     jobs, nodes, users = book.jobs, book.nodes, book.users
     n, total = jobs.size, int(nodes["size"].sum())
     able = np.flatnonzero(jobs["phase"] != REJECTED)
-    sizes, nodes["kind"] = np.unique(nodes["size"], return_inverse=True)
-    level = np.zeros((sizes.size, int(sizes.max()) + 1), dtype=np.int64)
+    most_size = int(nodes["size"].max())
+    codes, nodes["kind"] = np.unique(
+        nodes["model"] * (most_size + 1) + nodes["size"], return_inverse=True
+    )
+    model, sizes = np.divmod(codes, most_size + 1)
+    level = np.zeros((sizes.size, most_size + 1), dtype=np.int64)
     np.add.at(level, (nodes["kind"], nodes["free"]), 1)
     anywhere = params[SPREAD] or rule.kind is RuleKind.PYTHON
     widest = jobs["gpus"] * (2 if elastic and rule.kind is RuleKind.PYTHON else 1)
     most = np.minimum(widest, nodes.size) if anywhere else -(-widest // sizes.min())
     jobs["offset"] = np.cumsum(most) - most
+    sets, jobs["reach"] = reaches(book.speeds)
     lists = np.zeros((11, max(n, total)), dtype=np.int64)
     lists[COMERS, : able.size] = able[np.lexsort((jobs["rank"][able], jobs["visible"][able]))]
     count = np.zeros(14, dtype=np.int64)
@@ -1669,7 +1725,11 @@ def _new_machine(book: Ledger, params: list[int], rule: Rule, *, elastic: bool) 
         users=users,
         kinds=_kinds(jobs, users),
         gangs=_gangs(jobs),
+        least=np.full(len(sets), NONE, dtype=np.int64),
         entries=np.zeros(int(most.sum()), dtype=ENTRY),
+        speeds=book.speeds,
+        fastest=np.argsort(-book.speeds, axis=1, kind="stable"),
+        first_class=np.searchsorted(model, np.arange(len(book.models) + 1)),
         class_size=sizes.astype(np.int64),
         level=level,
         active=np.zeros(3, dtype=np.int64),
@@ -1691,12 +1751,14 @@ def _check_rule(policy: Policy, rule: Rule) -> None:
 
 
 def _gangs(jobs: NDArray[Any]) -> NDArray[Any]:
-    """Distinct gang sizes; each job learns which one it has."""
-    sizes, jobs["gang_class"], number = np.unique(
-        jobs["gpus"], return_inverse=True, return_counts=True
+    """Distinct (gang size, reach); each job learns which one it has."""
+    sizes, which = np.unique(jobs["gpus"], return_inverse=True)
+    codes, jobs["gang_class"], number = np.unique(
+        jobs["reach"] * max(1, sizes.size) + which, return_inverse=True, return_counts=True
     )
-    gangs = np.zeros(sizes.size, dtype=GANG)
-    gangs["size"], gangs["heap_at"] = sizes, np.cumsum(number) - number
+    gangs = np.zeros(codes.size, dtype=GANG)
+    gangs["reach"], at = np.divmod(codes, max(1, sizes.size))
+    gangs["size"], gangs["heap_at"] = sizes[at], np.cumsum(number) - number
     return gangs
 
 

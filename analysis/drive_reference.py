@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..formulations.fair_shares import FairShares
 from ..instances import Instance
 from ..instances.model import FULL_SPEED
-from ..solvers.placement import place
+from ..solvers.placement import place_by_speed
 from ..solvers.policy import (
     MOST_FRUITLESS,
     Decision,
@@ -62,6 +62,7 @@ class Reference:
         self.waiting: list[int] = []  # by rank
         self.running: list[int] = []  # by rank
         self.held: dict[int, Nodes] = {}
+        self.last: dict[int, Nodes] = {}  # what jobs that hold nothing held last
         self.fair = np.zeros(len(instance.jobs))
         self.events: list[tuple[int, int, int]] = []
         self.segments: list[tuple[int, int, int, Nodes]] = []
@@ -380,7 +381,14 @@ class Reference:
     def _place(self, j: int, gpus: int | None = None) -> Nodes | None:
         book = self.book
         number = int(book.gpus[j]) if gpus is None else gpus
-        return place(number, book.free.tolist(), book.sizes.tolist(), spread=self.rules.spread)
+        return place_by_speed(
+            number,
+            book.free.tolist(),
+            book.sizes.tolist(),
+            book.node_model.tolist(),
+            book.speeds[j].tolist(),
+            spread=self.rules.spread,
+        )
 
     def _take(self, nodes: Nodes) -> None:
         for n, g in nodes.items():
@@ -405,10 +413,14 @@ class Reference:
 
     def _start(self, j: int, nodes: Nodes) -> None:
         """Give j the GPUs of `nodes`, which are already taken from the free ones."""
-        book = self.book
+        book, gpus = self.book, sum(nodes.values())
         size = max(int(book.sizes[n]) for n in nodes)
-        book.speed[j] = true_speed(self.instance.jobs[j], sum(nodes.values()), len(nodes), size)
-        book.delay[j] = book.overhead[j] if book.starts[j] else 0
+        on_model = int(book.speeds[j, book.node_model[next(iter(nodes))]])
+        book.speed[j] = true_speed(self.instance.jobs[j], gpus, len(nodes), size, on_model)
+        book.delay[j] = 0
+        if book.starts[j]:
+            in_place = nodes == self.last[j]
+            book.delay[j] = book.overhead[j] if in_place else book.migration[j]
         book.lease_end[j] = self.rules.lease_end(self.now)
         book.starts[j] += 1
         self._hold(j, nodes, EventKind.START)
@@ -433,7 +445,7 @@ class Reference:
 
     def _stop(self, j: int, time: int, kind: EventKind, *, give: bool = True) -> None:
         book = self.book
-        nodes = self.held.pop(j)
+        nodes = self.last[j] = self.held.pop(j)
         if give:
             self._give(nodes)
         self.segments.append((j, int(book.since[j]), time, nodes))

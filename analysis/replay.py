@@ -172,7 +172,7 @@ class Replay:
         return {
             "instance": self.instance.name,
             "instance_hash": instance_hash(self.instance),
-            "rules": asdict(self.rules),
+            "rules": self.rules.named(),
             "rejected": [[self.instance.jobs[j].id, why] for j, why in self.rejected.items()],
             "bounds": {name: _bound_to_dict(bound) for name, bound in self.bounds.items()},
             "fairness": [

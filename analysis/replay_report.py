@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -577,7 +577,7 @@ def _records(runs: Runs, *, own_leases: bool) -> list[str]:
     rules: dict[str, list[str]] = {}
     for name, run in runs.items():
         versions |= run.versions
-        text = ", ".join(_rule(*rule) for rule in asdict(run.rules).items())
+        text = ", ".join(_rule(*rule) for rule in run.rules.named().items())
         rules.setdefault(text, []).append(name)
         texts = (
             f"{name} ({run.policy})" if run.policy != name else name,

@@ -245,6 +245,7 @@ class RollingHorizon:
     """
 
     name: ClassVar[str] = "rolling-horizon"
+    one_model: ClassVar[bool] = True
     problem: str
     solver: str
     window: int

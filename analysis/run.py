@@ -246,7 +246,7 @@ class Run:
                     total.update("\0".join(column).encode() if name == "id" else column.tobytes())
             else:
                 plain[part.name] = value
-        plain["rules"] = {f.name: getattr(self.rules, f.name) for f in fields(self.rules)}
+        plain["rules"] = self.rules.named()
         plain["user_weight"] = self.user_weight.tolist()
         text = json.dumps(plain, sort_keys=True, default=_plain)
         total.update(text.encode())

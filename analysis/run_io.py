@@ -201,7 +201,7 @@ def _head(run: Run) -> dict[str, Any]:
         **header("run"),
         "policy": run.policy,
         "parameters": _plain("parameters", run.parameters),
-        "rules": {part.name: getattr(run.rules, part.name) for part in fields(Rules)},
+        "rules": run.rules.named(),
         "instance": run.instance,
         "instance_hash": run.instance_hash,
         "seed": run.seed,
@@ -320,7 +320,9 @@ def _run(head: Mapping[str, Any], tables: Mapping[str, Table], checkpoint: Any) 
 
 
 def _rules(data: Any) -> Rules:
-    check_fields("rules", data, required={part.name for part in fields(Rules)})
+    optional = {"migration"}
+    required = {part.name for part in fields(Rules)} - optional
+    check_fields("rules", data, required=required, optional=optional)
     for name in ("synchronous", "spread"):
         if type(data[name]) is not bool:
             raise ValueError(f"rules: {name}={_shown(data[name])} is not true or false")

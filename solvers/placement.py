@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["place"]
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["place", "place_by_speed"]
 
 
 def place(
@@ -49,6 +52,80 @@ def place(
     if spread and sum(free) >= gpus:
         return _anywhere(gpus, free)
     return None
+
+
+def place_by_speed(
+    gpus: int,
+    free: Sequence[int],
+    sizes: Sequence[int],
+    models: Sequence[int],
+    speeds: Sequence[int],
+    *,
+    spread: bool = False,
+) -> dict[int, int] | None:
+    """Return the GPUs to take on each node: of the model that is fastest for the job and has room.
+
+    Parameters
+    ----------
+    gpus : int
+    free, sizes : (nodes,) sequences of int
+    spread : bool
+        As of :func:`place`, which places the gang on the nodes of a model.
+    models : (nodes,) sequence of int
+        Number of each node's GPU model.
+    speeds : (models,) sequence of int
+        Speed of the job on each model, 0 where it cannot run. Ties to the lower number.
+
+    Returns
+    -------
+    dict of int to int, or None
+
+    Notes
+    -----
+    Monotone for jobs that can run on the same models. O(nodes) per model and size.
+
+    Examples
+    --------
+    >>> place_by_speed(2, [4, 4], [4, 4], [0, 1], [1_000_000, 3_000_000])
+    {1: 2}
+    >>> place_by_speed(2, [4, 1], [4, 4], [0, 1], [1_000_000, 3_000_000])
+    {0: 2}
+    """
+    if len(speeds) == 1:
+        return place(gpus, free, sizes, spread=spread) if speeds[0] else None
+    for g in sorted(range(len(speeds)), key=lambda g: (-speeds[g], g)):
+        if not speeds[g]:
+            return None
+        nodes = [n for n, model in enumerate(models) if model == g]
+        found = place(gpus, [free[n] for n in nodes], [sizes[n] for n in nodes], spread=spread)
+        if found is not None:
+            return {nodes[i]: taken for i, taken in found.items()}
+    return None
+
+
+def reaches(speeds: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Return the sets of GPU models that jobs can run on, and which of them is each job's.
+
+    Parameters
+    ----------
+    speeds : (jobs, models) int array
+        0 where a job cannot run.
+
+    Returns
+    -------
+    (sets, models) bool array, (jobs,) int array
+
+    Examples
+    --------
+    >>> sets, which = reaches(np.array([[1, 2], [0, 3], [2, 1]]))
+    >>> sets.tolist(), which.tolist()
+    ([[False, True], [True, True]], [1, 0, 1])
+    """
+    able = speeds > 0
+    if able.all():
+        return np.ones((1, speeds.shape[1]), dtype=np.bool_), np.zeros(len(able), dtype=np.int64)
+    sets, which = np.unique(able, axis=0, return_inverse=True)
+    return sets, which.ravel().astype(np.int64)
 
 
 def _on_one_size(

@@ -11,7 +11,7 @@ Times are integer seconds from the start of the instance, jobs, users and nodes 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -69,6 +69,9 @@ class Rules:
         Seconds of a lease, rounded up to rounds; a killed job falls back to its last lease start.
     overhead : int
         Seconds a resumed job holds its GPUs before it makes progress, below the lease.
+    migration : int or None
+        The same for a job that is resumed on other GPUs by node than it held last; None where that
+        costs the overhead too.
     synchronous : bool
         True when leases end together, at the multiples of the lease: a start in between gets a
         shorter one. False when each lease starts with its job.
@@ -95,11 +98,15 @@ class Rules:
     synchronous: bool = True
     spread: bool = False
     patience: int | None = 21_600
+    migration: int | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("round_length", 1), ("lease", 1), ("overhead", 0), ("patience", 0)):
+        for name, least in (
+            *(("round_length", 1), ("lease", 1), ("overhead", 0)),
+            *(("patience", 0), ("migration", 0)),
+        ):
             value = getattr(self, name)
-            if value is None and name == "patience":
+            if value is None and name in ("patience", "migration"):
                 continue
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
                 raise TypeError(f"rules: {name}={value!r} is not an integer")
@@ -112,15 +119,30 @@ class Rules:
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise TypeError(f"rules: {name}={getattr(self, name)!r} is not True or False")
             object.__setattr__(self, name, bool(getattr(self, name)))
-        if self.overhead >= self.lease_length:
-            raise ValueError(
-                f"rules: overhead={self.overhead} is not below the lease of {self.lease_length} s"
-            )
+        for name in ("overhead", "migration"):
+            value = getattr(self, name)
+            if value is not None and value >= self.lease_length:
+                raise ValueError(
+                    f"rules: {name}={value} is not below the lease of {self.lease_length} s"
+                )
 
     @property
     def lease_length(self) -> int:
         """The lease in seconds, rounded up to rounds."""
         return self.round_up(self.lease)
+
+    def named(self) -> dict[str, Any]:
+        """Return the rules by name; `migration` only where it is not the overhead.
+
+        Examples
+        --------
+        >>> "migration" in Rules().named(), Rules(migration=5).named()["migration"]
+        (False, 5)
+        """
+        rules = {part.name: getattr(self, part.name) for part in fields(self)}
+        if self.migration is None:  # files and digests are those of before there was one
+            del rules["migration"]
+        return rules
 
     def round_up(self, time: int) -> int:
         """Return the first round at or after `time`."""
@@ -139,17 +161,18 @@ def _record(ints: str, floats: str) -> np.dtype[Any]:
 
 
 #: one job of a run. Constant: gang, work, release, first round, user, place by (release, number),
-#: overhead of a resumption, speed where its gang is split. Changing: where it stands; seconds of
+#: overhead of a resumption, in place and elsewhere, speed where its gang is split, and which of the
+#: sets of GPU models that jobs can run on is its own. Changing: where it stands; seconds of
 #: service left when its segment began; since when it runs or waits; overhead at the head of its
 #: segment; GPU seconds of earlier segments; GPUs and speed of this one; since when it is passed
 #: over; profiling runs that have ended. Others are the compiled driver's own.
 JOB = _record(
     "finish lease_end gpus rank key phase user mark since delay left held work kind_of turn tier "
     "blocked starts place_in offset length new_length gang_class urgency release visible first end "
-    "active_start held_gpus speed overhead split_speed profiled",
+    "active_start held_gpus speed overhead migration split_speed profiled reach",
     "score weight fair_start fair_before fair",
 )
-NODE = _record("size free kind", "")
+NODE = _record("size free kind model", "")
 USER = _record(
     "rate base demand time first_kind last_kind picked passed group_at group_length",
     "quota total value slope key",
@@ -159,21 +182,33 @@ USER = _record(
 class Ledger:
     """The driver's own records of jobs, nodes and users; policies see them through a State.
 
-    Columns are attributes: those of jobs under their name, ``sizes`` and ``free`` of nodes,
-    ``quota``, ``user_rate`` (GPUs held now) and ``user_base`` of users, who until t have held
-    ``user_base + user_rate * t`` GPU seconds.
+    Columns are attributes: those of jobs under their name, ``sizes``, ``free`` and ``node_model``
+    of nodes, ``quota``, ``user_rate`` (GPUs held now) and ``user_base`` of users, who until t have
+    held ``user_base + user_rate * t`` GPU seconds.
 
     Parameters
     ----------
     jobs : (jobs,) array of JOB
     nodes : (nodes,) array of NODE
     users : (users,) array of USER
+    models : tuple of str
+        Distinct GPU models, in the order of their first nodes.
+    speeds : (jobs, models) int array
+        Of each job on each model, in millionths; 0 where it cannot run.
     """
 
-    __slots__ = ("jobs", "nodes", "users")
+    __slots__ = ("jobs", "models", "nodes", "speeds", "users")
 
-    def __init__(self, jobs: NDArray[Any], nodes: NDArray[Any], users: NDArray[Any]) -> None:
+    def __init__(
+        self,
+        jobs: NDArray[Any],
+        nodes: NDArray[Any],
+        users: NDArray[Any],
+        models: tuple[str, ...],
+        speeds: Ints,
+    ) -> None:
         self.jobs, self.nodes, self.users = jobs, nodes, users
+        self.models, self.speeds = models, speeds
 
     def __getattr__(self, name: str) -> NDArray[Any]:
         if name in JOB.names:  # type: ignore[operator]
@@ -186,7 +221,7 @@ class Ledger:
         raise AttributeError(f"ledger has no column {name!r}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Ledger, (self.jobs, self.nodes, self.users)
+        return Ledger, (self.jobs, self.nodes, self.users, self.models, self.speeds)
 
     def done(self, jobs: Ints | slice, time: int) -> Ints:
         """Seconds of service that these jobs got until `time` in their segments; 0 if none."""
@@ -200,6 +235,7 @@ class Ledger:
 OTHER_COLUMNS = {
     "sizes": ("nodes", "size"),
     "free": ("nodes", "free"),
+    "node_model": ("nodes", "model"),
     "quota": ("users", "quota"),
     "user_rate": ("users", "rate"),
     "user_base": ("users", "base"),
@@ -224,9 +260,9 @@ class State:
     gpus, work, release, visible, user, weight : (jobs,) arrays
         Constants of the jobs; `visible` is the first round at or after the release. `work` is the
         ideal run time: a policy that reads it (or `remaining`) needs run times to be known.
-    overhead : (jobs,) int array
-        Seconds that each start after the first costs: the job's `preemption_cost`, or that of the
-        rules.
+    overhead, migration : (jobs,) int arrays
+        Seconds that each start after the first costs, on the GPUs by node that the job held last
+        and on others: the job's `preemption_cost`, or those of the rules.
     phase : (jobs,) int array
         A :class:`Phase` each.
     starts, first, end, since, lease_end, blocked : (jobs,) int arrays
@@ -237,9 +273,14 @@ class State:
         Profiling runs that have ended; they do not count in `starts`.
     held_gpus, speed : (jobs,) int arrays
         GPUs that each job holds, and its speed on them in millionths of that of its gang in a
-        consolidated place; both 0 where it holds nothing, the speed while it is profiled.
-    sizes, free : (nodes,) int arrays
-        GPUs of each node, and those that nobody holds.
+        consolidated place on GPUs of the reference model; both 0 where it holds nothing, the speed
+        while it is profiled.
+    sizes, free, node_model : (nodes,) int arrays
+        GPUs of each node, those that nobody holds, and the number of their model in `models`.
+    models : tuple of str
+        Distinct GPU models, in the order of their first nodes.
+    speeds : (jobs, models) int array
+        Speed of each job on each model in millionths; 0 where it cannot run there.
     quota : (users,) float array
         M W_u / sum W.
 
@@ -280,6 +321,11 @@ class State:
         if name in STATE_COLUMNS:
             return _view(getattr(self._ledger, name))
         raise AttributeError(f"state has no attribute {name!r}")
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Distinct GPU models of the cluster, in the order of their first nodes."""
+        return self._ledger.models
 
     # --- jobs ---
 
@@ -392,7 +438,7 @@ STATE_COLUMNS = frozenset(
     [
         *("gpus", "work", "release", "visible", "user", "weight", "rank", "phase", "starts"),
         *("first", "end", "since", "lease_end", "blocked", "sizes", "free", "quota"),
-        *("overhead", "profiled", "held_gpus", "speed"),
+        *("overhead", "migration", "profiled", "held_gpus", "speed", "speeds", "node_model"),
     ]
 )
 
@@ -457,9 +503,10 @@ class Decision:
         Running jobs to stop first; a killed job loses what it did since its last lease began.
     start : sequence of Start or of (int, mapping of int to int or None)
         Then jobs to start, on the given GPUs by node, or where there is room (None: it may fail).
-        Given GPUs are consolidated as those of :func:`~gangsched.solvers.placement.place` (on
-        any nodes of one size), unless the rules let gangs spread or the job knows its speed on
-        several nodes (:class:`~gangsched.instances.DeadlineJob`).
+        Given GPUs are of one model on which the job can run, and consolidated as those of
+        :func:`~gangsched.solvers.placement.place` (on any nodes of one size), unless the rules let
+        gangs spread or the job knows its speed on several nodes
+        (:class:`~gangsched.instances.DeadlineJob`).
         A job that is suspended and started in one decision moves, which costs the overhead; on the
         very GPUs that it has, it goes on as if it had not been named.
     passed : sequence of int
@@ -504,6 +551,8 @@ class Policy(Protocol):
       the reason; they are rejected before the run.
     - ``always_asked``: True for a policy that is to decide where no job waits too, as long as one
       runs: it may change the GPUs of running jobs.
+    - ``one_model``: True for a policy that places jobs by node and takes all GPUs for equal; it is
+      refused on clusters with several GPU models.
 
     Examples
     --------
@@ -665,26 +714,54 @@ def check_nodes(start: Start, state: State, name: str) -> int:
     for n, count in nodes.items():
         if not 0 <= n < state.sizes.size or state.free[n] < count:
             raise ValueError(f"{owner}, more than is free on node {n}")
-    sizes = state.sizes[list(nodes)].tolist()
+    sizes, model = state.sizes[list(nodes)].tolist(), _one_model(nodes, state, owner)
     known = isinstance(job, DeadlineJob) or state.rules.spread
     if not known and not _consolidated(nodes, sizes):
         raise ValueError(f"{owner}, which is no consolidated place, and spread=False")
-    speed = true_speed(job, wanted, len(nodes), max(sizes))
+    on_model = int(state.speeds[start.job, model])
+    if on_model == 0:
+        why = f"pin={job.pin!r}" if job.pin else f"its speeds are {dict(job.speeds)}"
+        raise ValueError(f"{owner} of model {state.models[model]!r}, where it cannot run: {why}")
+    speed = true_speed(job, wanted, len(nodes), max(sizes), on_model)
     if not start.profile and too_slow(job, wanted, speed):
         raise ValueError(f"{owner}, where its speed is {speed} millionths")
     return 0 if start.profile else speed
 
 
-def true_speed(job: Job, gpus: int, nodes: int, size: int) -> int:
-    """Return how fast a job runs, in millionths; jobs of other kinds run at full speed everywhere.
+def _one_model(nodes: Mapping[int, int], state: State, owner: str) -> int:
+    """The number of the GPU model of these nodes."""
+    model, *others = dict.fromkeys(state.node_model[list(nodes)].tolist())
+    if others:
+        names = " and ".join(repr(state.models[g]) for g in (model, *others))
+        raise ValueError(f"{owner}, which are of the models {names}: a gang runs on one")
+    return int(model)
+
+
+def true_speed(job: Job, gpus: int, nodes: int, size: int, on_model: int = FULL_SPEED) -> int:
+    """Return how fast a job runs, in millionths.
 
     Parameters
     ----------
     job : Job
     gpus, nodes, size : int
         As of :meth:`gangsched.instances.DeadlineJob.speed`.
+    on_model : int
+        Speed on GPUs of this model of a job of another kind, which that is for all places.
     """
-    return job.speed(gpus, nodes, size) if isinstance(job, DeadlineJob) else FULL_SPEED
+    return job.speed(gpus, nodes, size) if isinstance(job, DeadlineJob) else on_model
+
+
+def model_speed(job: Job, model: str) -> int:
+    """Return how fast a job runs on GPUs of a model, in millionths; 0 where it cannot run.
+
+    Parameters
+    ----------
+    job : Job
+    model : str
+    """
+    if job.pin and job.pin != model:
+        return 0
+    return round(FULL_SPEED * job.speeds.get(model, 0)) if job.speeds else FULL_SPEED
 
 
 def too_slow(job: Job, gpus: int, speed: int) -> bool:

@@ -183,6 +183,7 @@ class UniSchedPolicy:
 
     name: ClassVar[str] = "unisched"
     preempts: ClassVar[Preempts] = Preempts.ALWAYS
+    one_model: ClassVar[bool] = True
 
     lease: int = 600
     be_lease: int = 300

@@ -123,6 +123,7 @@ class Chronus:
 
     name: ClassVar[str] = "chronus"
     preempts: ClassVar[Preempts] = Preempts.ALWAYS
+    one_model: ClassVar[bool] = True
     lease: int = 600
     be_lease: int = 300
     profilers: int = 16

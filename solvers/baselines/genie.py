@@ -54,6 +54,7 @@ class Genie:
 
     name: ClassVar[str] = "genie"
     preempts: ClassVar[Preempts] = Preempts.NEVER
+    one_model: ClassVar[bool] = True
     elastic: bool = False
     estimates: Estimates = STATED
 

@@ -297,6 +297,7 @@ class Hived:
 
     name: ClassVar[str] = "hived"
     preempts: ClassVar[Preempts] = Preempts.ALWAYS
+    one_model: ClassVar[bool] = True
     limit: float = 1.2
     backfill: bool = False
     _kept: list[Cells] = field(default_factory=list, init=False, repr=False, compare=False)

@@ -52,13 +52,16 @@ class Las:
         Raises
         ------
         ValueError
-            If the overhead is not below the round length: jobs that take turns would never end.
+            If the overhead, or what a migration costs, is not below the round length: jobs that
+            take turns would never end.
         """
-        if rules.overhead >= rules.round_length:
-            raise ValueError(
-                f"las: overhead={rules.overhead} is not below the round length of "
-                f"{rules.round_length} s, jobs that take turns would make no progress"
-            )
+        for name in ("overhead", "migration"):
+            cost = getattr(rules, name)
+            if cost is not None and cost >= rules.round_length:
+                raise ValueError(
+                    f"las: {name}={cost} is not below the round length of "
+                    f"{rules.round_length} s, jobs that take turns would make no progress"
+                )
         return {}
 
     def decide(self, state: State) -> Decision:

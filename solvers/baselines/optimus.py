@@ -58,6 +58,7 @@ class Optimus:
 
     name: ClassVar[str] = "optimus"
     preempts: ClassVar[Preempts] = Preempts.ALWAYS
+    one_model: ClassVar[bool] = True
     elastic: bool = False
     cycle: int = 600
     estimates: Estimates = STATED

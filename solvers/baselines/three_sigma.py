@@ -87,6 +87,7 @@ class ThreeSigma:
 
     name: ClassVar[str] = "three-sigma"
     preempts: ClassVar[Preempts] = Preempts.ALWAYS
+    one_model: ClassVar[bool] = True
     cycle: int = 60
     slot: int = 300
     slots: int = 12

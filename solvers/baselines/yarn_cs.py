@@ -109,6 +109,7 @@ class YarnCs:
 
     name: ClassVar[str] = "yarn-cs"
     preempts: ClassVar[Preempts] = Preempts.NEVER
+    one_model: ClassVar[bool] = True
     backfill: bool = False
 
     def unable(self, instance: Instance[Any], rules: Rules) -> Mapping[int, str]:

@@ -13,9 +13,9 @@ import pytest
 
 from gangsched.analysis.drive import Checkpoint, PolicyError, drive, instance_hash
 from gangsched.analysis.run import EventKind, Run
-from gangsched.instances import Cluster, Instance, Job, Node, User
+from gangsched.instances import Cluster, DeadlineJob, Instance, Job, Node, User
 from gangsched.solvers import Decision, LtgfPolicy, Preempts, State, Stop
-from gangsched.solvers.baselines import Fifo, Las, Sjf, Srtf, TiresiasL
+from gangsched.solvers.baselines import Fifo, Las, Sjf, Srtf, TiresiasL, YarnCs
 
 pytestmark = pytest.mark.parametrize("engine", ["reference", "compiled"])
 
@@ -321,6 +321,9 @@ def test_jobs_that_can_never_run_are_listed(engine: Any) -> None:
         ({"lease": 2.5}, r"rules: lease=2.5 is not an integer"),
         ({"overhead": 900}, "rules: overhead=900 is not below the lease of 900 s"),
         ({"patience": -1}, "rules: patience=-1 is below 0"),
+        ({"migration": -1}, "rules: migration=-1 is below 0"),
+        ({"migration": 1.5}, "rules: migration=1.5 is not an integer"),
+        ({"migration": 900}, "rules: migration=900 is not below the lease of 900 s"),
         ({"lease": 2**41}, "rules: lease=2199023255552 is above 1099511627776"),
         ({"synchronous": "no"}, "rules: synchronous='no' is not True or False"),
         ({"spread": 2}, "rules: spread=2 is not True or False"),
@@ -344,8 +347,12 @@ def test_bad_instances_are_refused(engine: Any) -> None:
     with pytest.raises(ValueError, match="job 'a': work=None, driving needs seconds"):
         drive(Instance(Cluster.of_sizes([1]), [Job(id="a", gpus=1)]), Fifo(), engine=engine)
     models = Cluster([Node("n0", 1, "k80"), Node("n1", 1, "v100")])
-    with pytest.raises(ValueError, match="GPU models 'k80', 'v100', clusters of one model"):
-        drive(Instance(models, []), Fifo(), engine=engine)
+    text = "policy 'yarn-cs': one_model=True, it takes .*, the cluster has GPU models 'k80', 'v100'"
+    with pytest.raises(ValueError, match=text):
+        drive(Instance(models, []), YarnCs(), engine=engine)
+    due = DeadlineJob(id="a", gpus=1, work=1)
+    with pytest.raises(ValueError, match="with deadlines run on one GPU model, the cluster has"):
+        drive(Instance(models, [due]), Fifo(), engine=engine)
     with pytest.raises(TypeError, match="policy=3 has no name, preempts or decide"):
         drive(instance([1], (0, 1, 1)), 3, engine=engine)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="policy=Fifo is a class, not an object of it"):
@@ -354,9 +361,15 @@ def test_bad_instances_are_refused(engine: Any) -> None:
         drive(instance([1], (0, 1, 1)), Script({}, 1), engine=engine)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="engine='fast' is not 'compiled' or 'reference'"):
         drive(instance([1], (0, 1, 1)), Fifo(), engine="fast")  # type: ignore[arg-type]
-    faster = Job(id="a", gpus=1, work=1, speeds={"v100": 2.0})
-    with pytest.raises(ValueError, match=r"job 'a': speeds\['v100'\]=2.0 is not 1"):
-        drive(Instance(Cluster.of_sizes([1]), [faster]), Fifo(), engine=engine)
+    for kind, speed, text in (
+        (DeadlineJob, 2.0, r"speeds\['v100'\]=2.0 is not 1, jobs with deadlines need equal GPUs"),
+        (Job, 2.0**20 + 1, r"speeds\['v100'\]=1048577.0 is above 1048576"),
+        (Job, 1e-7, r"gpus \* work / speeds\['v100'\] with speeds\['v100'\]=1e-07 is above"),
+        (Job, 1e-6, r"gpus \* work / speeds\['v100'\] with speeds\['v100'\]=1e-06 is above"),
+    ):
+        job = kind(id="a", gpus=1, work=2_000_000, speeds={"v100": speed})
+        with pytest.raises(ValueError, match=f"job 'a': {text}"):
+            drive(Instance(Cluster.of_sizes([1], model="v100"), [job]), Fifo(), engine=engine)
     with pytest.raises(ValueError, match=r"job 'j0': release=.* is above"):
         drive(instance([1], (2**41, 1, 1)), Fifo(), engine=engine)
 
