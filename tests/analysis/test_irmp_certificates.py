@@ -141,7 +141,7 @@ def test_values_are_rounded_up_to_scales_below_1() -> None:
 
 def test_what_is_too_small_for_a_float_is_not_nothing() -> None:
     """1e-300 in units of 2**100 is 1e-330, and one unit rounded up."""
-    problem = Irmp(Instance(ONE, [job("a", utility=Linear(0, 1e-300))]))
+    problem = Irmp(Instance(ONE, [job("a", utility=Linear(0, 1e-300))]), horizon=4)
     free: dict[str, Any] = {"prices": [[[0, 0], [0, 0]]]}
     verify(2.0**100, problem, **free, scale=2.0**-100)
     with pytest.raises(InvalidCertificate, match="the certificate proves 12676506002282294"):
