@@ -45,9 +45,12 @@ Jobs are taken by (release, user, number); the paper's example takes them by num
 
 from __future__ import annotations
 
+import logging
 import math
+import numbers
 import time
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -56,9 +59,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..formulations.irmp import Irmp
 from ..formulations.problem import check_class
-from ..instances.model import Cluster, Instance
+from ..instances.model import Cluster, Instance, check_real
 from ..instances.schedule import Schedule, Segment
-from .irmp_response import MARGIN, PS, WORKERS, Response, best_response, facts_of, run_options
+from .irmp_response import (
+    MARGIN,
+    MOST_CELLS,
+    PS,
+    WORKERS,
+    Response,
+    best_response,
+    facts_of,
+    run_options,
+)
 from .result import Refuted, Result, Stop
 
 __all__ = [
@@ -81,7 +93,13 @@ __all__ = [
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+log = logging.getLogger("gangsched")
+
 RULES = ("total", "slot")
+#: with these, no interval ends after slot 2**62, whatever the releases
+MOST_ROUNDS, MOST_INTERVALS = 2**20, 40
+#: theta - 1 is at least this or 0: what is less has lost too many digits to the 1
+LEAST_RISE = 1e-10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +109,7 @@ class AstraeaParams:
     Parameters
     ----------
     lam : int
-        lambda, rounds of an interval, at least 1.
+        lambda, rounds of an interval, 1 to 2**20.
     theta : {"total", "slot"} or float
         theta of (8): from the largest f / (use over the whole run), as printed, or f / (use of one
         slot); or the number itself, at least 1, for workers and PSs.
@@ -107,7 +125,7 @@ class AstraeaParams:
     literal : bool
         Algorithms 4 and 5 as printed: W8, W9, W10.
     cap : int
-        Intervals at most (as long as jobs arrive, more), at least 1.
+        Intervals at most (as long as jobs arrive, more), 1 to 40.
     machine : bool
         False runs the readable reference; both give the same.
     """
@@ -128,22 +146,36 @@ class AstraeaParams:
         return self.theta, self.scale, self.estimate
 
     def __post_init__(self) -> None:
-        for name in ("lam", "cap"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ValueError(f"AstraeaParams: {name}={value!r} is not an integer >= 1")
+        owner, set_field = "AstraeaParams", object.__setattr__
+        for name, most in (("lam", MOST_ROUNDS), ("cap", MOST_INTERVALS)):
+            set_field(self, name, _count(owner, name, getattr(self, name), most))
         if isinstance(self.theta, str):
             if self.theta not in RULES:
-                raise ValueError(f"AstraeaParams: theta={self.theta!r} is not total or slot")
-        elif not 1 <= self.theta < math.inf:
-            raise ValueError(f"AstraeaParams: theta={self.theta} is not a finite number >= 1")
+                raise ValueError(f"{owner}: theta={self.theta!r} is not total or slot")
+        else:
+            set_field(self, "theta", _theta(owner, self.theta))
         for name in ("scale", "estimate"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise ValueError(
-                    f"AstraeaParams: {name}={getattr(self, name)} is not a positive number"
-                )
+            set_field(self, name, check_real(owner, name, getattr(self, name), positive=True))
         if self.order not in ("user", "index"):
-            raise ValueError(f"AstraeaParams: order={self.order!r} is not user or index")
+            raise ValueError(f"{owner}: order={self.order!r} is not user or index")
+        for name in ("reject_negative", "literal", "machine"):
+            if not isinstance(getattr(self, name), bool):
+                raise TypeError(f"{owner}: {name}={getattr(self, name)!r} is not True or False")
+
+
+def _count(owner: str, name: str, value: Any, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{owner}: {name}={value!r} is not an integer")
+    if not 1 <= value <= most:
+        raise ValueError(f"{owner}: {name}={value} is not within 1 to {most}")
+    return int(value)
+
+
+def _theta(owner: str, value: Any) -> float:
+    theta = check_real(owner, "theta", value)
+    if theta < 1:
+        raise ValueError(f"{owner}: theta={value} is below 1")
+    return theta
 
 
 # --- prices ---------------------------------------------------------------------------------------
@@ -164,16 +196,17 @@ def prices_at(theta: float, held: ArrayLike, total: int, *, scale: float = 1.0) 
 
     Raises
     ------
-    ValueError
-        A price that is too large for a float, or a theta below 1.
+    ValueError, TypeError
+        A price that is too large for a float; a theta that is no number of at least 1, or a scale
+        that is no positive one.
 
     Examples
     --------
     >>> prices_at(16, [0, 2, 4, 8], 8)
     array([ 0.,  1.,  3., 15.])
     """
-    if not 1 <= theta < math.inf:
-        raise ValueError(f"prices (8): theta={theta} is not a finite number >= 1")
+    theta = _theta("prices (8)", theta)
+    scale = check_real("prices (8)", "scale", scale, positive=True)
     level = np.asarray(held, dtype=np.float64) / total if total else np.zeros(np.shape(held))
     with np.errstate(over="ignore"):
         prices: Floats = np.asarray(np.expm1(math.log(theta) * level) / scale)
@@ -202,8 +235,9 @@ def thetas(
 
     Raises
     ------
-    ValueError
-        A theta that is too large for a float.
+    ValueError, TypeError
+        A theta that is too large for a float, or less than 1e-10 above 1, where prices would have
+        lost their digits; a rule, scale or estimate that :class:`AstraeaParams` refuses.
 
     Notes
     -----
@@ -220,21 +254,39 @@ def thetas(
     >>> thetas(problem, [0]), thetas(problem, [0], "slot")
     (array([[25., 49.]]), array([[93., 97.]]))
     """
-    if not isinstance(rule, str):
-        return np.full((len(problem.models), 2), float(rule))
+    params = AstraeaParams(theta=rule, scale=scale, estimate=estimate)
+    if not isinstance(params.theta, str):
+        return np.full((len(problem.models), 2), params.theta)
     best = np.zeros((len(problem.models), 2))
+    of = np.zeros(best.shape, dtype=np.int64)
     for job in jobs:
-        options, value = run_options(problem, job), problem.jobs[job].utility.value
-        f = np.array([value(d) for d in options.slots.tolist()])
-        spread = 1 if rule == "slot" else options.slots
-        host = np.where(options.host < 0, options.kind, options.host)
-        np.maximum.at(best[:, WORKERS], options.kind, f / (options.workers * spread))
-        np.maximum.at(best[:, PS], host, f / (options.least * spread))
-    with np.errstate(over="ignore"):
-        theta: Floats = 1 + estimate * scale * best
-    if not np.isfinite(theta).all():
-        raise ValueError(f"theta: 1 + {scale:g} * {best.max():g} is too large for a float")
+        worth = _worth_of_use(problem, job, params.theta)
+        of[worth > best] = job
+        best = np.maximum(best, worth)
+    with np.errstate(over="ignore", invalid="ignore"):
+        rise = np.where(best > 0, params.estimate * params.scale * best, 0)
+    wrong = (best > 0) & ((rise < LEAST_RISE) | (rise == math.inf))
+    if wrong.any():
+        high = rise[wrong][0] == math.inf
+        raise ValueError(
+            f"theta: 1 + estimate={estimate:g} * scale={scale:g} * {best[wrong][0]:g}, which a use "
+            f"is worth to job {problem.jobs[of[wrong][0]].id!r}, "
+            + ("is too large for a float" if high else "is too close to 1; take a larger scale")
+        )
+    theta: Floats = 1 + rise
     return theta
+
+
+def _worth_of_use(problem: Irmp, job: int, rule: str) -> Floats:
+    """The largest f / use of a job, (types, 2)."""
+    worth = np.zeros((len(problem.models), 2))
+    options, value = run_options(problem, job), problem.jobs[job].utility.value
+    f = np.array([value(d) for d in options.slots.tolist()])
+    spread = 1 if rule == "slot" else options.slots
+    host = np.where(options.host < 0, options.kind, options.host)
+    np.maximum.at(worth[:, WORKERS], options.kind, f / (options.workers * spread))
+    np.maximum.at(worth[:, PS], host, f / (options.least * spread))
+    return worth
 
 
 def lemma_1(problem: Irmp, jobs: Iterable[int], theta: Floats) -> int | None:
@@ -291,6 +343,8 @@ class Round:
     theta : (types, 2) floats
         Of (8).
     params : AstraeaParams, optional
+    deadline : float
+        Of :func:`time.perf_counter`; no job is looked at after it.
 
     Attributes
     ----------
@@ -305,7 +359,8 @@ class Round:
     Notes
     -----
     T is at most `slots`: arrays grow as far as jobs can reach. Slots after all runs are free of
-    charge, so the best start is never after their beginning.
+    charge, so the best start is never after their beginning. A round whose arrays would be larger
+    than memory is a ValueError.
 
     Examples
     --------
@@ -325,9 +380,10 @@ class Round:
         slots: int,
         theta: Floats,
         params: AstraeaParams | None = None,
+        deadline: float = math.inf,
     ) -> None:
         self.problem, self.begin, self.slots, self.theta = problem, begin, slots, theta
-        self.params = params or AstraeaParams()
+        self.params, self.deadline = params or AstraeaParams(), deadline
         self.facts = facts_of(problem)
         types, users = self.facts.types, len(problem.users)
         self.total = np.zeros((types, 2), dtype=np.int64)
@@ -347,11 +403,22 @@ class Round:
         Parameters
         ----------
         slots : int
+
+        Raises
+        ------
+        ValueError
+            More slots than arrays should have.
         """
         there = self.held.shape[2]
         more = min(self.slots, max(slots, 2 * there)) - there
         if slots <= there or more <= 0:
             return
+        row = self.facts.capacity.size + self.problem.quotas.size
+        if min(slots, self.slots) * row > MOST_CELLS:
+            raise ValueError(
+                f"Irmp: a round of runs until slot {slots} on {self.facts.model.size} nodes needs "
+                f"arrays of more than {MOST_CELLS:,} entries, use longer slots"
+            )
         self.free = _longer(self.free, self.facts.capacity, more)
         self.held = _longer(self.held, 0, more)
         self.prices = _longer(self.prices, 0.0, more)
@@ -388,9 +455,9 @@ class Round:
     def _end(self, job: int) -> int:
         """Until when a run that is accepted can last."""
         end = min(self.slots, self.busy + _longest(self.problem, job))
-        if self.params.reject_negative:
-            while end and self.problem.value(job, self.begin + end) <= 0:
-                end -= 1
+        if self.params.reject_negative:  # utilities do not rise
+            value = self.problem.value
+            end = bisect_left(range(end), True, key=lambda t: value(job, self.begin + t + 1) <= 0)
         return end
 
     def _ideal(self, job: int, end: int) -> Floats:
@@ -398,7 +465,7 @@ class Round:
         known = self.ideal.get(job)
         if known is None or known.size <= end:
             value = self.problem.jobs[job].utility.value
-            known = np.array([value(max(x, 1)) for x in range(end + 1)])
+            known = np.fromiter((value(max(x, 1)) for x in range(end + 1)), np.float64, end + 1)
             self.ideal[job] = known
         return known
 
@@ -471,7 +538,7 @@ def a_max_irev(cluster: Round, jobs: Iterable[int], *, shared: bool = True) -> l
     Returns
     -------
     list of Response
-        Of the jobs that are accepted, in slots of the round.
+        Of the jobs that are accepted, in slots of the round; those before the round's deadline.
 
     Notes
     -----
@@ -483,13 +550,28 @@ def a_max_irev(cluster: Round, jobs: Iterable[int], *, shared: bool = True) -> l
     --------
     See :class:`Round`.
     """
-    accepted = []
+    accepted: list[Response] = []
+    try:
+        for run in _runs(cluster, jobs, shared=shared):
+            accepted.append(run)
+    except _Late:
+        pass
+    return accepted
+
+
+class _Late(Exception):
+    """The time is up."""
+
+
+def _runs(cluster: Round, jobs: Iterable[int], *, shared: bool) -> Iterator[Response]:
+    """The runs of Algorithm 3, each when it is accepted."""
     for job in jobs:
+        if time.perf_counter() >= cluster.deadline:
+            raise _Late
         run = cluster.respond(job, shared=shared)
         if run is not None:
             cluster.accept(run, shared=shared)
-            accepted.append(run)
-    return accepted
+            yield run
 
 
 # --- batches --------------------------------------------------------------------------------------
@@ -555,24 +637,36 @@ def a_round(
     """
     params = params or AstraeaParams()
     if theta is None:
-        theta = thetas(
-            problem, range(len(problem.jobs)), params.theta, params.scale, params.estimate
-        )
-    left, accepted = _in_order(problem, jobs, params), []
+        theta = thetas(problem, range(len(problem.jobs)), *params.prices)
+    return list(_rounds(problem, jobs, interval, params, theta, math.inf, share=share))
+
+
+def _rounds(
+    problem: Irmp,
+    jobs: Iterable[int],
+    interval: int,
+    params: AstraeaParams,
+    theta: Floats,
+    deadline: float,
+    *,
+    share: bool,
+) -> Iterator[Accepted]:
+    """What Algorithm 2 accepts, each when it is accepted."""
+    left = _in_order(problem, jobs, params)
     for i in range(1, params.lam + 1):  # line 2
         begin = (params.lam + i - 1) << interval
         slots = 1 << interval
         if problem.horizon is not None:
             slots = min(slots, problem.horizon - begin)
         if not left or slots <= 0:
-            break
-        cluster = Round(problem, begin, slots, theta, params)
+            return
+        cluster = Round(problem, begin, slots, theta, params, deadline)
         for stage in (1, 2) if share else (1,):  # lines 3-5
-            runs = a_max_irev(cluster, left, shared=stage == 2)
-            accepted += [Accepted(_later(run, begin), stage) for run in runs]
-            done = {run.job for run in runs}
+            done = set()
+            for run in _runs(cluster, left, shared=stage == 2):
+                yield Accepted(_later(run, begin), stage)
+                done.add(run.job)
             left = [job for job in left if job not in done]  # line 7
-    return accepted
 
 
 def _later(run: Response, slots: int) -> Response:
@@ -605,22 +699,27 @@ def _algorithm_1(
     problem: Irmp, theta: Floats, params: AstraeaParams, deadline: float, *, share: bool = True
 ) -> _Outcome:
     accepted: list[Accepted] = []
+    done: set[int] = set()
     batch = [_batch(problem, job) for job in range(len(problem.jobs))]
-    last = max(batch, default=0)
-    left: list[int] = []
-    for interval in range(1, max(params.cap, last) + 1):  # line 2
-        if time.perf_counter() > deadline:
-            rest = [job for job, when in enumerate(batch) if when >= interval]
-            return _Outcome(accepted, sorted(left + rest), Stop.TIME_LIMIT, interval - 1)
-        left += [job for job, when in enumerate(batch) if when == interval]  # line 4
-        hopeful = [job for job in left if _hopeful(problem, job, interval, params)]
-        if not hopeful and interval >= last:
-            return _Outcome(accepted, sorted(left), Stop.COMPLETED, interval - 1)
-        new = a_round(problem, hopeful, interval, params, theta=theta, share=share)  # line 5
-        accepted += new
-        done = {a.run.job for a in new}
-        left = [job for job in left if job not in done]  # line 7
-    return _Outcome(accepted, sorted(left), Stop.COMPLETED, max(params.cap, last))
+    last, stop, intervals = max(batch, default=0), Stop.COMPLETED, 0
+    try:
+        for interval in range(1, max(params.cap, last) + 1):  # line 2
+            left = [j for j, when in enumerate(batch) if when <= interval and j not in done]
+            hopeful = [job for job in left if _hopeful(problem, job, interval, params)]  # line 4
+            if not hopeful and interval >= last:
+                break
+            rounds = _rounds(problem, hopeful, interval, params, theta, deadline, share=share)
+            for new in rounds:  # line 5
+                accepted.append(new)
+                done.add(new.run.job)  # line 7
+            intervals = interval
+    except _Late:
+        stop = Stop.TIME_LIMIT
+    except KeyboardInterrupt:
+        log.warning("astraea: interrupted, what was accepted is kept")
+        stop = Stop.INTERRUPTED
+    left = [job for job in range(len(problem.jobs)) if job not in done]
+    return _Outcome(accepted, left, stop, intervals)
 
 
 def _hopeful(problem: Irmp, job: int, interval: int, params: AstraeaParams) -> bool:
@@ -649,7 +748,7 @@ def astraea(
     seed : int
         Not used: the algorithm draws nothing. Every solver takes it.
     time_limit : float, optional
-        Wall seconds after which no new interval starts.
+        Wall seconds after which no further job is looked at.
     params : AstraeaParams, optional
 
     Returns
@@ -657,14 +756,16 @@ def astraea(
     Result or Refuted
         The objective is the true revenue. ``info``: ideal revenue (never to be mixed with it),
         lambda, that of Lemma 1 (None where it has no value), theta, payments of the jobs of stage 2
-        and incomes of users, jobs that are left, intervals, parameters. Status UNKNOWN where jobs
+        and incomes of users, jobs that are left, intervals that are complete, parameters. What was
+        accepted before the time limit, or Ctrl-C, is kept. Status UNKNOWN where jobs
         are left that the problem does not let out, or users earn less than its ``alone``. Refuted
         if ``params.literal`` and the schedule breaks the problem.
 
     Raises
     ------
-    ValueError
-        Prices or theta too large for a float; `literal` with several types of servers.
+    ValueError, TypeError
+        Prices or theta too large for a float, theta too close to 1; `literal` with several types of
+        servers; a time limit below 0.
 
     Notes
     -----
@@ -684,16 +785,16 @@ def astraea(
     >>> result.objective, result.info["ideal"], result.info["left"]
     (172.0, 188.0, [])
     """
-    check_class("astraea", problem, Irmp)
-    params = params or AstraeaParams()
+    params = _checked("astraea", problem, seed, time_limit, params)
     if params.literal and len(problem.models) > 1:
         raise ValueError("astraea: literal=True, Algorithms 3-5 know one type of servers")
     started = time.perf_counter()
     theta = thetas(problem, range(len(problem.jobs)), *params.prices)
+    lemma = lemma_1(problem, range(len(problem.jobs)), theta)
     outcome = _algorithm_1(problem, theta, params, _deadline(started, time_limit))
     schedule = _schedule(outcome.accepted)
     info = _info(problem, schedule, outcome, params, seed)
-    info |= {"lemma1": lemma_1(problem, range(len(problem.jobs)), theta), "theta": theta.tolist()}
+    info |= {"lemma1": lemma, "theta": theta.tolist()}
     if params.literal:
         broken = problem.violations(schedule)
         if broken:
@@ -701,6 +802,22 @@ def astraea(
     else:
         info |= _money(problem, schedule, params)
     return _result(problem, "astraea", schedule, outcome, info, started)
+
+
+def _checked(
+    solver: str, problem: Irmp, seed: int, time_limit: float | None, params: AstraeaParams | None
+) -> AstraeaParams:
+    """What a solver is given; the default parameters for None."""
+    check_class(solver, problem, Irmp)
+    if isinstance(seed, bool) or not isinstance(seed, numbers.Integral):
+        raise TypeError(f"{solver}: seed={seed!r} is not an integer")
+    if time_limit is not None:
+        check_real(solver, "time_limit", time_limit)
+    if params is None:
+        return AstraeaParams()
+    if not isinstance(params, AstraeaParams):
+        raise TypeError(f"{solver}: params={params!r} is not an AstraeaParams")
+    return params
 
 
 def _deadline(started: float, time_limit: float | None) -> float:
@@ -719,7 +836,7 @@ def _info(
         "lambda": params.lam,
         "left": [problem.jobs[job].id for job in outcome.left],
         "intervals": outcome.intervals,
-        "seed": seed,
+        "seed": int(seed),
         "params": asdict(params),
     }
 
@@ -760,7 +877,7 @@ def batch_sche(
     seed : int
         Not used.
     time_limit : float, optional
-        Wall seconds after which no new interval starts, of any user.
+        Wall seconds after which no further job is looked at, of any user.
     params : AstraeaParams, optional
         `literal` is not allowed.
 
@@ -771,8 +888,8 @@ def batch_sche(
 
     Raises
     ------
-    ValueError
-        Nodes without owners, `literal`, prices too large for a float.
+    ValueError, TypeError
+        Nodes without owners, `literal`, prices as for :func:`astraea`, a time limit below 0.
 
     Notes
     -----
@@ -789,30 +906,31 @@ def batch_sche(
     >>> batch_sche(problem).objective, astraea(problem).objective
     (172.0, 172.0)
     """
-    check_class("batch_sche", problem, Irmp)
-    params = params or AstraeaParams()
+    params = _checked("batch_sche", problem, seed, time_limit, params)
     if params.literal:
         raise ValueError("batch_sche: literal=True is for astraea")
     if not problem.owners:
         raise ValueError("batch_sche: the nodes of the problem have no owners")
     started = time.perf_counter()
-    accepted, left, stop, intervals = list[Accepted](), list[int](), Stop.COMPLETED, 0
+    accepted, stop, intervals = list[Accepted](), Stop.COMPLETED, 0
     theta: dict[str, Any] = {}
     for user, name in enumerate(problem.users):
         jobs = [job for job in range(len(problem.jobs)) if _user(problem, job) == user]
         nodes = [node for node, owner in enumerate(problem.owners) if owner == name]
         if not jobs or not nodes:
-            left += jobs
             continue
         own = _own_problem(problem, jobs, nodes)
         mine = thetas(own, range(len(jobs)), *params.prices)
         theta[name] = mine.tolist()
         part = _algorithm_1(own, mine, params, _deadline(started, time_limit), share=False)
         accepted += [_moved(a, jobs, nodes) for a in part.accepted]
-        left += [jobs[job] for job in part.left]
         intervals = max(intervals, part.intervals)
-        stop = part.stop if part.stop is Stop.TIME_LIMIT else stop
-    outcome = _Outcome(accepted, sorted(left), stop, intervals)
+        stop = part.stop
+        if stop is not Stop.COMPLETED:
+            break
+    done = {a.run.job for a in accepted}
+    left = [job for job in range(len(problem.jobs)) if job not in done]
+    outcome = _Outcome(accepted, left, stop, intervals)
     schedule = _schedule(accepted)
     info = _info(problem, schedule, outcome, params, seed) | {"theta": theta}
     info |= {"payments": {}, "incomes": dict.fromkeys(problem.users, 0.0)}

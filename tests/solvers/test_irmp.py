@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import pickle
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,7 @@ from gangsched.instances import (
     Segment,
     User,
 )
+from gangsched.solvers import irmp
 from gangsched.solvers.irmp import (
     AstraeaParams,
     Round,
@@ -125,13 +128,57 @@ def test_a_job_pays_the_prices_before_its_own() -> None:
 
 def test_too_large_prices_are_refused() -> None:
     problem = two_servers(job("a", utility=Linear(0, 1e79)))
-    with pytest.raises(ValueError, match=r"theta: 1 \+ 1e\+300 \* .* is too large for a float"):
+    message = (
+        r"theta: 1 \+ estimate=1 \* scale=1e\+300 \* 2.5e\+78, which a use is worth to job 'a', "
+        "is too large for a float"
+    )
+    with pytest.raises(ValueError, match=message):
         astraea(problem, params=AstraeaParams(scale=1e300))
+    with pytest.raises(ValueError, match="is too large for a float"):
+        thetas(problem, [0], scale=1e300, estimate=1e300)
     with pytest.raises(ValueError, match=r"prices \(8\): theta=1e\+300 with scale=1e-10 overflows"):
         prices_at(1e300, [4], 4, scale=1e-10)
-    for theta in (0.5, math.inf, math.nan):
-        with pytest.raises(ValueError, match=r"prices \(8\): theta=.* is not a finite number >= 1"):
-            prices_at(theta, [1], 4)
+
+
+@pytest.mark.parametrize(
+    ("theta", "scale", "error", "message"),
+    [
+        (0.5, 1, ValueError, r"prices \(8\): theta=0.5 is below 1"),
+        (math.inf, 1, ValueError, r"prices \(8\): theta=inf is not finite"),
+        (math.nan, 1, ValueError, r"prices \(8\): theta=nan is not finite"),
+        (None, 1, TypeError, r"prices \(8\): theta=None is not a number"),
+        (2, 0, ValueError, r"prices \(8\): scale=0 is not positive"),
+        (2, "a", TypeError, r"prices \(8\): scale='a' is not a number"),
+    ],
+)
+def test_prices_of_what_is_no_number_are_refused(
+    theta: Any, scale: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        prices_at(theta, [1], 4, scale=scale)
+
+
+def test_a_theta_that_has_lost_its_digits_is_refused() -> None:
+    """f / use is 24 a worker-slot. In a unit 1e17 times as large 1 + 24e-17 is 1, and prices 0."""
+    problem = two_servers(job("a"), job("b", "v", utility=Linear(0, -5)))
+    for scale, estimate in ((1e-17, 1.0), (1e-10, 1e-3), (1e-300, 1e-300)):
+        message = (
+            rf"theta: 1 \+ estimate={estimate:g} \* scale={scale:g} \* 24, which a use is worth to "
+            "job 'a', is too close to 1; take a larger scale"
+        )
+        with pytest.raises(ValueError, match=message):
+            astraea(problem, params=AstraeaParams(scale=scale, estimate=estimate))
+    # the least that is allowed: prices are nearly proportional, those of a full cluster f / use
+    least = thetas(problem, [0, 1], scale=1e-11)
+    assert prices_at(least[0, 0], [0, 2, 4], 4, scale=1e-11) == pytest.approx([0, 12, 24], rel=1e-5)
+    # where nothing can be earned prices are 0 at any scale
+    assert thetas(problem, [1], scale=1e-300).tolist() == [[1, 1]]
+
+
+@pytest.mark.parametrize(("rule", "scale"), [("sum", 1.0), (None, 1.0), ("slot", -1), (0.5, 1.0)])
+def test_thetas_take_what_parameters_may_be(rule: Any, scale: float) -> None:
+    with pytest.raises((ValueError, TypeError), match=r"AstraeaParams: (theta|scale)="):
+        thetas(two_servers(job("a")), [0], rule, scale)
 
 
 # --- rounds and batches --------------------------------------------------------------------------
@@ -190,10 +237,77 @@ def test_jobs_that_can_earn_nothing_are_left_and_reported() -> None:
 
 def test_a_time_limit_leaves_what_is_not_begun() -> None:
     problem = two_servers(job("b", release=9), job("a"))
-    result = solved(problem, time_limit=-1)
+    result = solved(problem, time_limit=0)
     assert result.stop is Stop.TIME_LIMIT
     assert result.info["left"] == ["b", "a"]
-    assert result.objective == 0
+    assert (result.objective, result.info["intervals"]) == (0, 0)
+
+
+def crowd(**changes: Any) -> Irmp:
+    """Jobs of u and v, more than two rounds hold, released over three intervals."""
+    jobs = [job(f"j{i}", "uv"[i % 2], release=i // 2, minibatches=2, **changes) for i in range(10)]
+    return two_servers(*jobs)
+
+
+CROWD = AstraeaParams(theta=4.0, lam=2)
+
+
+@pytest.mark.parametrize("literal", [False, True])
+def test_a_time_limit_stops_within_a_round(
+    monkeypatch: pytest.MonkeyPatch, *, literal: bool
+) -> None:
+    """A clock that ticks when it is read: each tick more decides one job more, in the same way."""
+    params = replace(CROWD, literal=literal)
+    whole = solved(crowd(), params)
+    assert whole.solution is not None
+    rows = list(whole.solution)
+    kept = []
+    for limit in itertools.count(1):
+        clock = itertools.count()
+        monkeypatch.setattr(irmp, "time", SimpleNamespace(perf_counter=lambda c=clock: next(c)))
+        part = solved(crowd(), params, time_limit=limit)
+        assert part.solution is not None
+        assert list(part.solution) == rows[: len(list(part.solution))]
+        kept.append(len(list(part.solution)))
+        ran = {row.job for row in part.solution}
+        assert part.info["left"] == [f"j{i}" for i in range(10) if i not in ran]
+        if part.stop is Stop.COMPLETED:
+            break
+        assert part.stop is Stop.TIME_LIMIT
+        assert part.info["intervals"] <= whole.info["intervals"]
+    assert kept == sorted(kept)
+    assert set(kept) == set(range(len(rows) + 1))  # one by one
+    assert part.solution == whole.solution
+
+
+def test_a_round_looks_at_no_job_after_its_deadline() -> None:
+    late = Round(crowd(), 4, 4, np.array([[16.0, 16.0]]), deadline=-math.inf)
+    assert a_max_irev(late, [0, 1]) == []
+
+
+@pytest.mark.parametrize("solver", [astraea, batch_sche])
+def test_after_an_interrupt_what_was_accepted_is_kept(
+    solver: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    whole, best = solver(crowd(), params=CROWD), irmp.best_response
+    runs: list[Any] = []
+
+    def pressed(*args: Any, **more: Any) -> Any:
+        if len(runs) >= 2:
+            runs.clear()
+            raise KeyboardInterrupt
+        run = best(*args, **more)
+        runs.extend([run] if run is not None else [])
+        return run
+
+    monkeypatch.setattr(irmp, "best_response", pressed)
+    part = solver(crowd(), params=CROWD)
+    assert (part.stop, part.status) == (Stop.INTERRUPTED, Status.FEASIBLE)
+    kept = list(part.solution)
+    assert kept == list(whole.solution)[:2]
+    assert len(part.info["left"]) == 8
+    assert runs == []  # nobody is looked at after it
+    assert "astraea: interrupted, what was accepted is kept" in caplog.text
 
 
 def test_a_horizon_is_kept() -> None:
@@ -454,24 +568,81 @@ def test_every_number_is_finite() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "message"),
+    ("fields", "error", "message"),
     [
-        ({"lam": 0}, "AstraeaParams: lam=0 is not an integer >= 1"),
-        ({"lam": 1.5}, r"AstraeaParams: lam=1.5 is not an integer >= 1"),
-        ({"lam": True}, "AstraeaParams: lam=True is not an integer >= 1"),
-        ({"cap": 0}, "AstraeaParams: cap=0 is not an integer >= 1"),
-        ({"theta": "sum"}, "AstraeaParams: theta='sum' is not total or slot"),
-        ({"theta": 0.9}, "AstraeaParams: theta=0.9 is not a finite number >= 1"),
-        ({"theta": math.nan}, "AstraeaParams: theta=nan is not a finite number >= 1"),
-        ({"theta": math.inf}, "AstraeaParams: theta=inf is not a finite number >= 1"),
-        ({"scale": 0}, "AstraeaParams: scale=0 is not a positive number"),
-        ({"scale": math.inf}, "AstraeaParams: scale=inf is not a positive number"),
-        ({"order": "random"}, "AstraeaParams: order='random' is not user or index"),
+        ({"lam": 0}, ValueError, "lam=0 is not within 1 to 1048576"),
+        ({"lam": 2**20 + 1}, ValueError, "lam=1048577 is not within 1 to 1048576"),
+        ({"lam": 1.5}, TypeError, r"lam=1\.5 is not an integer"),
+        ({"lam": True}, TypeError, "lam=True is not an integer"),
+        ({"cap": 0}, ValueError, "cap=0 is not within 1 to 40"),
+        ({"cap": 41}, ValueError, "cap=41 is not within 1 to 40"),
+        ({"cap": "a"}, TypeError, "cap='a' is not an integer"),
+        ({"theta": "sum"}, ValueError, "theta='sum' is not total or slot"),
+        ({"theta": 0.9}, ValueError, r"theta=0\.9 is below 1"),
+        ({"theta": math.nan}, ValueError, "theta=nan is not finite"),
+        ({"theta": math.inf}, ValueError, "theta=inf is not finite"),
+        ({"theta": 10**400}, ValueError, "theta is an integer too large for a float"),
+        ({"theta": None}, TypeError, "theta=None is not a number"),
+        ({"theta": True}, TypeError, "theta=True is not a number"),
+        ({"scale": 0}, ValueError, "scale=0 is not positive"),
+        ({"scale": math.inf}, ValueError, "scale=inf is not finite"),
+        ({"scale": "a"}, TypeError, "scale='a' is not a number"),
+        ({"scale": True}, TypeError, "scale=True is not a number"),
+        ({"estimate": None}, TypeError, "estimate=None is not a number"),
+        ({"estimate": -1}, ValueError, "estimate=-1 is not positive"),
+        ({"order": "random"}, ValueError, "order='random' is not user or index"),
+        ({"reject_negative": 1}, TypeError, "reject_negative=1 is not True or False"),
+        ({"literal": "no"}, TypeError, "literal='no' is not True or False"),
+        ({"machine": None}, TypeError, "machine=None is not True or False"),
     ],
 )
-def test_bad_parameters_are_refused(fields: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+def test_bad_parameters_are_refused(
+    fields: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=f"^AstraeaParams: {message}$"):
         AstraeaParams(**fields)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    """They are kept as plain ones, so that results are plain data."""
+    params = AstraeaParams(
+        lam=np.int64(2),
+        cap=np.int32(9),
+        theta=np.float64(4),
+        scale=np.int64(1),  # type: ignore[arg-type]
+    )
+    assert params == AstraeaParams(lam=2, cap=9, theta=4.0)
+    given = (params.lam, params.cap, params.theta, params.scale)
+    assert [type(x) for x in given] == [int, int, float, float]
+
+
+@pytest.mark.parametrize("solver", [astraea, batch_sche])
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"time_limit": -1}, ValueError, "time_limit=-1 is not >= 0"),
+        ({"time_limit": math.nan}, ValueError, "time_limit=nan is not finite"),
+        ({"time_limit": "a"}, TypeError, "time_limit='a' is not a number"),
+        ({"seed": math.nan}, TypeError, "seed=nan is not an integer"),
+        ({"params": 0}, TypeError, "params=0 is not an AstraeaParams"),
+    ],
+)
+def test_bad_arguments_are_refused(
+    solver: Any, given: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=f"^{solver.__name__}: {message}$"):
+        solver(two_servers(job("a")), **given)
+
+
+def test_rounds_that_need_more_than_memory_are_refused() -> None:
+    slow = two_servers(job("a", rates=(1e-9, 1e-9), utility=Linear(0, 1)))
+    cluster = Round(slow, 2**40, 2**40, np.array([[16.0, 16.0]]))
+    message = (
+        "Irmp: a round of runs until slot 4000000000 on 2 nodes needs arrays of more than "
+        "250,000,000 entries, use longer slots"
+    )
+    with pytest.raises(ValueError, match=message):
+        cluster.respond(0, shared=True)
 
 
 def test_wrong_problems_are_refused() -> None:
