@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .trading_core import BUYER, MIDPOINT, SECOND, SECOND_OF_ALL, SELLER, TINY, run_trades
+from .trading_core import BUYER, MARGIN, MIDPOINT, SECOND, SECOND_OF_ALL, SELLER, run_trades
 
 __all__ = ["PriceRule", "Trade", "Trading", "log_of_changes", "trade"]
 
@@ -27,6 +27,8 @@ Floats = NDArray[np.float64]
 PriceRule = Literal["second", "second-of-all", "midpoint", "seller", "buyer"]
 #: trades that one call of the compiled loop can return
 BATCH = 1024
+#: rounding, in GPUs
+TINY = 1e-9
 RULES: dict[str, int] = {
     "second": SECOND,
     "second-of-all": SECOND_OF_ALL,
@@ -93,7 +95,7 @@ def trade(
     *,
     demand: ArrayLike | None = None,
     price: PriceRule = "second",
-    margin: float = 1e-9,
+    least: float = 1e-3,
     keep: Iterable[Trade] = (),
 ) -> Trading:
     """Let users trade GPUs until nobody gains.
@@ -114,8 +116,8 @@ def trade(
         above the seller's, the midpoint. "second-of-all": other users count even when they have no
         slow GPUs left to bid (no trade where that is above the buyer's). "midpoint": always.
         "seller" and "buyer": their own ratio, the two that Section 3.4 rejects.
-    margin : float
-        The ratios of buyer and seller must differ by more.
+    least : float
+        Fast GPUs of one trade, at least; above 0, up to 1.
     keep : iterable of Trade
         Earlier trades. Those that still gain both and that both can afford in full are made first,
         in this order.
@@ -132,21 +134,22 @@ def trade(
     Notes
     -----
     Each step takes the pair of models with the largest r_b - r_a (ties: the faster fast model, then
-    the slower slow one), where b has the largest ratio among users with slow GPUs and a the
-    smallest among those with fast GPUs (ties: the first row), and moves
-    q = min(1, X[a, fast], X[b, slow] / price) GPUs of the fast model to b; with a demand, no more
-    than who ends up with more GPUs has room for, and who has none is passed over. A bid of a user
-    that cannot use the slow model has no limit and sets no price: where it is the only one, the
-    price is the seller's ratio, and 1 at least.
+    the slower slow one), where a has the smallest ratio among users with `least` GPUs of the fast
+    model and b the largest among those with slow GPUs for as many at their own ratio (ties: the
+    first row), and moves q = min(1, X[a, fast], X[b, slow] / price) GPUs of the fast model to b.
+    With a demand, q is no more than who ends up with more GPUs has room for; who has no room for
+    `least` is passed over. A bid of a user that cannot use the slow model has no limit and sets no
+    price: where it is the only one, the price is the seller's ratio, and 1 at least.
 
     It has no memory: what changes (users, shares, speeds) is answered by a new call with the new
     fair shares, which undoes what is no longer right; :func:`log_of_changes` says what.
 
     Guarantee: supply is conserved. With the price between both ratios nobody loses, if `speeds` are
-    true and GPUs within the demand are all used; each trade adds at least q * margin * the smaller
-    of both users' slow speeds to the sum of all values, so it ends. With two models and no demand,
-    it takes less than (fast GPUs + users) trades: who has bought never sells. It is neither optimal
-    nor safe against lies.
+    true and GPUs within the demand are all used. Each trade adds at least `least` (r_b - r_a) times
+    the smaller of both users' slow speeds to the sum of all values, so it ends. With two models and
+    no demand, it takes less than (fast GPUs + users) trades: who has bought never sells. With
+    several models and demands, two users can swap what little room they have to and fro, so that
+    1/`least` counts. It is neither optimal nor safe against lies.
 
     O(users * models^2) a trade, compiled.
 
@@ -163,16 +166,16 @@ def trade(
     """
     if price not in RULES:
         raise ValueError(f"trade: price={price!r}, not one of {', '.join(RULES)}")
-    if not margin >= 0:
-        raise ValueError(f"trade: margin={margin}, not >= 0")
+    if not 0 < least <= 1:
+        raise ValueError(f"trade: least={least}, not in (0, 1]")
     x = _table("shares", shares).copy()
     ratios = _ratios(_table("speeds", speeds, unknown=True), x.shape)
     room = _demand(demand, len(x)) - x.sum(axis=1)
-    made = _made_again(x, ratios, room, keep, margin)
+    made = _made_again(x, ratios, room, keep)
     columns = np.ascontiguousarray(x.T)
     while True:
         who, what = np.empty((BATCH, 4), dtype=np.int64), np.empty((BATCH, 2))
-        n = run_trades(columns, ratios, room, RULES[price], margin, who, what)
+        n = run_trades(columns, ratios, room, RULES[price], least, who, what)
         made += [Trade(*w, *h) for w, h in zip(who[:n].tolist(), what[:n].tolist(), strict=True)]
         if n < BATCH:
             columns.setflags(write=False)
@@ -244,9 +247,7 @@ def _demand(demand: ArrayLike | None, users: int) -> Floats:
     return array
 
 
-def _made_again(
-    x: Floats, ratios: Floats, room: Floats, keep: Iterable[Trade], margin: float
-) -> list[Trade]:
+def _made_again(x: Floats, ratios: Floats, room: Floats, keep: Iterable[Trade]) -> list[Trade]:
     """Make earlier trades in `x` and `room`, where they are good as they were."""
     made = []
     for t in keep:
@@ -254,7 +255,7 @@ def _made_again(
         more = t.paid - t.amount  # GPUs that the seller has more, and the buyer less
         if not (
             low <= t.price <= high
-            and high - low > margin
+            and high - low > MARGIN
             and t.amount <= x[t.seller, t.fast] + TINY
             and t.paid <= x[t.buyer, t.slow] + TINY
             and more <= max(room[t.seller], 0.0) + TINY

@@ -13,22 +13,22 @@ from numpy.typing import NDArray
 
 from ._compiled import compiled, inlined
 
-__all__ = ["BUYER", "MIDPOINT", "SECOND", "SECOND_OF_ALL", "SELLER", "TINY", "run_trades"]
+__all__ = ["BUYER", "MARGIN", "MIDPOINT", "SECOND", "SECOND_OF_ALL", "SELLER", "run_trades"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 #: price rules
 SECOND, SECOND_OF_ALL, MIDPOINT, SELLER, BUYER = range(5)
-#: what is less is no holding, and no room
-TINY = 1e-9
+#: what the ratios of buyer and seller differ by, at least
+MARGIN = 1e-9
 #: what differs by less from all that a buyer has is all
 TINY_PART = 1e-12
 
 
 @inlined
-def _next(order: Ints, held: Floats, at: int) -> Any:
-    """First position from `at` on of a user that has GPUs."""
-    while at < len(order) and held[order[at]] <= TINY:
+def _next(order: Ints, held: Floats, need: Floats, at: int) -> Any:
+    """First position from `at` on of a user that has enough GPUs."""
+    while at < len(order) and held[order[at]] < need[order[at]]:
         at += 1
     return at
 
@@ -46,13 +46,22 @@ def _price(rule: int, second: float, low: float, high: float) -> Any:
 
 
 @inlined
-def _second_bid(order: Ints, ratio: Floats, held: Floats, at: int, b: int, a: int) -> Any:
-    """The largest finite ratio from `at` on of another bidder; 0 if there is none."""
+def _second_bid(order: Ints, ratio: Floats, held: Floats, need: Floats, at: int, a: int) -> Any:
+    """The largest finite ratio of a bidder from `at` on, the seller left out; 0 without any."""
     while at < len(order):
         u = order[at]
-        if u not in (a, b) and held[u] > TINY and np.isfinite(ratio[u]):
+        if u != a and held[u] >= need[u] and np.isfinite(ratio[u]):
             return ratio[u]
         at += 1
+    return 0.0
+
+
+@inlined
+def _any_bid(order: Ints, ratio: Floats, b: int, a: int) -> Any:
+    """The largest finite ratio of any other user."""
+    for u in order:
+        if u not in (a, b) and np.isfinite(ratio[u]):
+            return ratio[u]
     return 0.0
 
 
@@ -77,34 +86,34 @@ def _deal(
     ratio: Floats,
     fast: Floats,
     slow: Floats,
-    bids: Floats,
+    need: Floats,
+    leasts: Floats,
     room: Floats,
     rule: int,
-    margin: float,
 ) -> Any:
     """The trade of a pair of models: buyer, seller, amount and price; a buyer of -1 if none.
 
-    `first` are the positions at which the searches begin; whoever comes before has no GPUs.
+    `first` are the positions at which the searches begin; whoever comes before has too few GPUs.
     """
-    first[0] = _next(bidders, slow, first[0])
-    first[1] = _next(sellers, fast, first[1])
+    first[0] = _next(bidders, slow, need, first[0])
+    first[1] = _next(sellers, fast, leasts, first[1])
     i, j = first
     while i < len(bidders) and j < len(sellers):
         b, a = bidders[i], sellers[j]
-        if not ratio[b] - ratio[a] > margin:
+        if not ratio[b] - ratio[a] > MARGIN:
             break
         second = 0.0
         if rule == SECOND:
-            second = _second_bid(bidders, ratio, slow, i + 1, b, a)
+            second = _second_bid(bidders, ratio, slow, need, i + 1, a)
         elif rule == SECOND_OF_ALL:
-            second = _second_bid(bidders, ratio, bids, 0, b, a)
+            second = _any_bid(bidders, ratio, b, a)
         price = _price(rule, second, ratio[a], ratio[b])
         if price > ratio[b]:
             break
-        if price > 1 and room[a] <= TINY:
-            j = _next(sellers, fast, j + 1)
-        elif price < 1 and room[b] <= TINY:
-            i = _next(bidders, slow, i + 1)
+        if price > 1 and room[a] < leasts[a] * (price - 1):
+            j = _next(sellers, fast, leasts, j + 1)
+        elif price < 1 and room[b] < leasts[b] * (1 - price):
+            i = _next(bidders, slow, need, i + 1)
         else:
             return b, a, _amount(fast[a], slow[b], price, room[b], room[a]), price
     return -1, -1, 0.0, 0.0
@@ -125,13 +134,22 @@ def _move(shares: Floats, room: Floats, who: Ints, amount: float, price: float) 
     room[a] += amount - paid
 
 
+@inlined
+def _look_again(first: Ints, model: int, models: int) -> Any:
+    """Somebody has more of a model, to sell or to bid with."""
+    for g in range(model):
+        first[model * models + g, 1] = 0
+    for g in range(model + 1, models):
+        first[g * models + model, 0] = 0
+
+
 @compiled
 def run_trades(
     shares: Floats,
     ratios: Floats,
     room: Floats,
     rule: int,
-    margin: float,
+    least: float,
     who: Ints,
     what: Floats,
 ) -> Any:
@@ -147,8 +165,8 @@ def run_trades(
         Demand less GPUs; changed in place.
     rule : int
         How a price is found.
-    margin : float
-        What the ratios of buyer and seller must differ by, at least.
+    least : float
+        Fast GPUs of a trade, at least; a bidder has slow GPUs for as many at its own ratio.
     who : (n, 4) int array
         Out: buyer, seller, fast and slow model of each trade.
     what : (n, 2) float array
@@ -159,16 +177,18 @@ def run_trades(
     bidders = np.empty((pairs, users), np.int64)
     sellers = np.empty((pairs, users), np.int64)
     known = np.empty(pairs, np.int64)
+    leasts = np.full(users, least)
+    need = np.empty((pairs, users))
     for f in range(models):
         for s in range(f):
             k, ratio = f * models + s, ratios[f, s]
             sellers[k] = np.argsort(ratio, kind="mergesort")  # nan last
             bidders[k] = np.argsort(-ratio, kind="mergesort")
             known[k] = users - np.isnan(ratio).sum()
+            need[k] = least * np.where(np.isfinite(ratio), ratio, 1.0)
     first = np.zeros((pairs, 2), np.int64)
-    everybody = np.ones(users)
     for n in range(len(who)):
-        gain = margin
+        gain = MARGIN
         b = a = fast = slow = -1
         amount = price = 0.0
         for f in range(models - 1, 0, -1):
@@ -181,12 +201,12 @@ def run_trades(
                     ratios[f, s],
                     shares[f],
                     shares[s],
-                    everybody,
+                    need[k],
+                    leasts,
                     room,
                     rule,
-                    margin,
                 )
-                if q > 0 and ratios[f, s, x] - ratios[f, s, y] > gain:
+                if x >= 0 and ratios[f, s, x] - ratios[f, s, y] > gain:
                     gain = ratios[f, s, x] - ratios[f, s, y]
                     b, a, fast, slow, amount, price = x, y, f, s, q, p
         if b < 0:
@@ -194,9 +214,6 @@ def run_trades(
         who[n, 0], who[n, 1], who[n, 2], who[n, 3] = b, a, fast, slow
         what[n, 0], what[n, 1] = amount, price
         _move(shares, room, who[n], amount, price)
-        for m in (fast, slow):  # somebody has more of it, to sell or to bid with
-            for g in range(m):
-                first[m * models + g, 1] = 0
-            for g in range(m + 1, models):
-                first[g * models + m, 0] = 0
+        _look_again(first, fast, models)
+        _look_again(first, slow, models)
     return len(who)
