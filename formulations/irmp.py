@@ -100,7 +100,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 CLOCKS = ("absolute", "release")
-#: no release and no duration in slots exceeds it
+#: no release, no duration in slots, no horizon, no bandwidth and no node's size exceeds it
 LATEST = 2**40
 #: how much less than alone a user may earn, relative to it
 TOLERANCE = 1e-9
@@ -243,6 +243,7 @@ class Irmp:
         for name in ("optional", "preemptive", "paper_slot_r"):
             if not isinstance(getattr(self, name), bool):
                 raise TypeError(f"Irmp: {name}={getattr(self, name)!r} is not True or False")
+        self._check_nodes()
         self._check_jobs()
         users = tuple(user.id for user in self.instance.users) or ("",)
         models = tuple(sorted({node.model for node in self.instance.cluster.nodes}))
@@ -271,6 +272,12 @@ class Irmp:
 
     # -- checks of the input -----------------------------------------------------------------------
 
+    def _check_nodes(self) -> None:
+        for node in self.instance.cluster.nodes:
+            for name in ("gpus", "ps"):
+                if getattr(node, name) > LATEST:
+                    raise ValueError(f"node {node.id!r}: {name} exceeds {LATEST}")
+
     def _check_jobs(self) -> None:
         for job in self.jobs:
             owner = f"job {job.id!r}"
@@ -296,7 +303,11 @@ class Irmp:
                 raise ValueError(f"Irmp: alone names {user!r}, which is not a user of the instance")
             if isinstance(worth, bool) or not isinstance(worth, numbers.Real):
                 raise TypeError(f"user {user!r}: alone={worth!r} is not a number")
-            if not math.isfinite(worth):
+            try:
+                finite = math.isfinite(worth)
+            except OverflowError:
+                raise ValueError(f"user {user!r}: alone is too large for a float") from None
+            if not finite:
                 raise ValueError(f"user {user!r}: alone={worth} is not finite")
         return MappingProxyType({user: float(worth) for user, worth in self.alone.items()})
 
@@ -579,6 +590,8 @@ def _integer(name: str, value: Any, at_least: int) -> int:
         raise TypeError(f"Irmp: {name}={value!r} is not an integer")
     if value < at_least:
         raise ValueError(f"Irmp: {name}={value} is below {at_least}")
+    if value > LATEST:
+        raise ValueError(f"Irmp: {name} exceeds {LATEST}")
     return int(value)
 
 

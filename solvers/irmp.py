@@ -166,9 +166,10 @@ class AstraeaParams:
 def _count(owner: str, name: str, value: Any, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{owner}: {name}={value!r} is not an integer")
-    if not 1 <= value <= most:
-        raise ValueError(f"{owner}: {name}={value} is not within 1 to {most}")
-    return int(value)
+    count = int(value)
+    if not 1 <= count <= most:
+        raise ValueError(f"{owner}: {name}={count} is not within 1 to {most}")
+    return count
 
 
 def _theta(owner: str, value: Any) -> float:
@@ -804,9 +805,7 @@ def astraea(
     return _result(problem, "astraea", schedule, outcome, info, started)
 
 
-def _checked(
-    solver: str, problem: Irmp, seed: int, time_limit: float | None, params: AstraeaParams | None
-) -> AstraeaParams:
+def _checked(solver: str, problem: Irmp, seed: Any, time_limit: Any, params: Any) -> AstraeaParams:
     """What a solver is given; the default parameters for None."""
     check_class(solver, problem, Irmp)
     if isinstance(seed, bool) or not isinstance(seed, numbers.Integral):

@@ -390,6 +390,10 @@ def test_quotas_do_not_tell_types_apart() -> None:
         ({"worker_bandwidth": True}, TypeError, r"worker_bandwidth=True is not an integer"),
         ({"horizon": 0}, ValueError, r"horizon=0 is below 1"),
         ({"horizon": 2.0}, TypeError, r"horizon=2\.0 is not an integer"),
+        ({"horizon": 2**40 + 1}, ValueError, r"^Irmp: horizon exceeds 1099511627776$"),
+        ({"horizon": 10**400}, ValueError, r"^Irmp: horizon exceeds 1099511627776$"),
+        ({"worker_bandwidth": 10**30}, ValueError, r"Irmp: worker_bandwidth exceeds 1099511627776"),
+        ({"ps_bandwidth": 2**40 + 1}, ValueError, r"Irmp: ps_bandwidth exceeds 1099511627776"),
         ({"clock": "round"}, ValueError, r"clock='round' is not 'absolute' or 'release'"),
         ({"optional": 1}, TypeError, r"optional=1 is not True or False"),
         ({"preemptive": None}, TypeError, r"preemptive=None is not True or False"),
@@ -399,6 +403,8 @@ def test_quotas_do_not_tell_types_apart() -> None:
         ({"alone": [1, 2]}, TypeError, r"alone=\[1, 2\] is not a mapping of user to utility"),
         ({"alone": {"u1": "3"}}, TypeError, r"user 'u1': alone='3' is not a number"),
         ({"alone": {"u1": True}}, TypeError, r"user 'u1': alone=True is not a number"),
+        ({"alone": {"u1": math.nan}}, ValueError, r"user 'u1': alone=nan is not finite"),
+        ({"alone": {"u1": 10**400}}, ValueError, r"user 'u1': alone is too large for a float"),
     ],
 )
 def test_bad_parameters_are_refused(
@@ -406,6 +412,20 @@ def test_bad_parameters_are_refused(
 ) -> None:
     with pytest.raises(error, match=message):
         example(**parameters)
+
+
+def test_the_largest_numbers_are_taken() -> None:
+    most = 2**40
+    problem = example(horizon=most, worker_bandwidth=most, ps_bandwidth=np.int64(most))
+    assert problem.violations(schedule(*GOOD)) == []
+    assert type(problem.ps_bandwidth) is int
+
+
+@pytest.mark.parametrize("name", ["gpus", "ps"])
+def test_nodes_that_no_array_can_hold_are_refused(name: str) -> None:
+    node = Node("s1", **{"gpus": 1, "ps": 1, name: 2**40 + 1})
+    with pytest.raises(ValueError, match=rf"^node 's1': {name} exceeds 1099511627776$"):
+        Irmp(Instance(Cluster([node]), []))
 
 
 @pytest.mark.parametrize(

@@ -172,7 +172,7 @@ def test_an_estimate_scales_the_highest_price() -> None:
     assert (low - 1).ravel().tolist() == pytest.approx((0.6 * (exact - 1)).ravel().tolist())
     result = astraea(problem, params=AstraeaParams(estimate=0.6))
     assert result.info["theta"] == low.tolist()
-    with pytest.raises(ValueError, match="AstraeaParams: estimate=0 is not a positive number"):
+    with pytest.raises(ValueError, match="AstraeaParams: estimate=0 is not positive"):
         AstraeaParams(estimate=0)
 
 
