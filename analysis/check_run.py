@@ -3,7 +3,7 @@
 Nothing here is shared with the trace driver but the instance's hash: what a job did is derived
 again from its segments, and events and records are compared with that. A violation is a line that
 starts with the name of the rule: *instance*, *order*, *gang*, *placement*, *capacity*, *release*,
-*round*, *renewal*, *events*, *completion*, *service*, *records*, *rejected*, *lease*.
+*round*, *renewal*, *events*, *completion*, *service*, *records*, *rejected*, *lease*, *model*.
 """
 
 from __future__ import annotations
@@ -55,8 +55,10 @@ def violations(run: Run, instance: Instance[Any], *, preempts: Preempts | None =
     A gang holds all its GPUs or none; no node ever gives more than it has; nobody starts before
     the first round at or after the release; jobs start and are suspended at rounds and complete to
     the second; progress adds up to the work. A segment of n seconds whose first o are overhead
-    (0 the first time a job runs, else its own preemption cost or that of the rules) gives
-    floor(v max(0, n - o)) seconds of progress, v the job's speed on these nodes; a killed one only
+    (0 the first time a job runs, else its own preemption cost or that of the rules: the overhead
+    on the GPUs that it held last, what a migration costs on others) gives
+    floor(v max(0, n - o)) seconds of progress, v the job's speed on these nodes, which are of one
+    GPU model that the job can run on; a killed one only
     what it had at the last end of a lease; one in which the job is profiled none. Jobs that know
     their speeds may hold up to twice their gang, on any nodes; profiled ones at most their gang.
     That a policy leaves no GPU idle is not checked.
@@ -92,6 +94,7 @@ def violations(run: Run, instance: Instance[Any], *, preempts: Preempts | None =
     return [
         *_order(run, seg),
         *_gangs(run, instance, seg),
+        *_models(run, instance, seg),
         *_capacity(run),
         *_times(run, seg),
         *_renewals(run, seg),
@@ -149,7 +152,7 @@ class _Segments:
             kind=kind,
             offset=offset,
             profile=profile,
-            overhead=np.where(resumed, _costs(run.rules, instance)[job], 0),
+            overhead=np.where(resumed, _costs(run, instance, number), 0),
             speed=np.where(profile, 0, _speeds(run, instance)[number]),
             gpus=_sums(run.schedule, run.schedule.gpus)[number],
         )
@@ -166,23 +169,44 @@ class _Segments:
         return given
 
 
-def _costs(rules: Rules, instance: Instance[Any]) -> Ints:
-    """Seconds that each resumption of a job costs."""
-    own = [getattr(job, "preemption_cost", None) for job in instance.jobs]
-    return np.array([rules.overhead if cost is None else cost for cost in own], dtype=np.int64)
+def _costs(run: Run, instance: Instance[Any], number: Ints) -> Ints:
+    """Seconds that each segment costs in this order, by job and time, if it is a resumption."""
+    job = run.schedule.job[number]
+    costs = np.full(number.size, run.rules.overhead, dtype=np.int64)
+    if run.rules.migration is not None:
+        stays = np.zeros(number.size, dtype=bool)
+        stays[1:] = _alike(run.schedule, number[:-1], number[1:])
+        costs[~stays] = run.rules.migration
+    own = np.array([getattr(job, "preemption_cost", None) for job in instance.jobs], dtype=float)
+    given = ~np.isnan(own)[job]
+    costs[given] = own[job[given]]
+    return costs
 
 
 def _speeds(run: Run, instance: Instance[Any]) -> Ints:
     """How fast the job of each segment of the schedule runs on its nodes, in millionths."""
     plan = run.schedule
     if not len(plan) or not isinstance(instance.jobs[0], DeadlineJob):
-        return np.full(len(plan), FULL_SPEED, dtype=np.int64)
+        return _on_models(plan, instance)
     sizes = np.array(run.sizes, dtype=np.int64)[plan.node]
     nodes, largest = np.diff(plan.ptr), np.maximum.reduceat(sizes, plan.ptr[:-1])
     rows = np.stack([plan.job, _sums(plan, plan.gpus), nodes, largest], axis=1)
     places, which = np.unique(rows, axis=0, return_inverse=True)
     speeds = [instance.jobs[j].speed(*where) for j, *where in places.tolist()]
     return np.array([min(speed, MOST) for speed in speeds], dtype=np.int64)[which.ravel()]
+
+
+def _on_models(plan: Schedule, instance: Instance[Any]) -> Ints:
+    """The same by the GPU model of each segment's first node; 0 where the job cannot run there."""
+    names, number = np.unique([n.model for n in instance.cluster.nodes], return_inverse=True)
+    speeds = np.full((len(instance.jobs), names.size), FULL_SPEED, dtype=np.int64)
+    for j, job in enumerate(instance.jobs):
+        if job.speeds:
+            speeds[j] = [round(job.speeds.get(name, 0) * FULL_SPEED) for name in names.tolist()]
+        if job.pin:
+            speeds[j, names != job.pin] = 0
+    on: Ints = speeds[plan.job, number[plan.node[plan.ptr[:-1]]]]
+    return on
 
 
 def _paired(run: Run, offset: Ints, kinds: tuple[EventKind, ...]) -> tuple[Ints, Ints]:
@@ -340,6 +364,31 @@ def _gangs(run: Run, instance: Instance[Any], seg: _Segments) -> list[str]:
     )
 
 
+def _models(run: Run, instance: Instance[Any], seg: _Segments) -> list[str]:
+    """Every segment is on GPUs of one model, on which its job can run."""
+    plan, jobs = run.schedule, instance.jobs
+    models = [node.model for node in instance.cluster.nodes]
+    kinds = np.unique(models, return_inverse=True)[1][plan.node]
+    first = np.repeat(kinds[plan.ptr[:-1]], np.diff(plan.ptr))
+    mixed = (_sums(plan, (kinds != first).astype(np.int64)) > 0)[seg.number]
+    lost = ~mixed & (_speeds(run, instance)[seg.number] == 0)
+
+    def where(i: int) -> str:
+        on = {models[n]: 0 for n in plan[seg.number[i]].gpus}
+        return (
+            f"{_name(run, seg.job[i])} is on GPUs of {', '.join(map(repr, on))} from {seg.start[i]}"
+        )
+
+    def why(i: int) -> str:
+        job = jobs[seg.job[i]]
+        return f"its pin is {job.pin!r}" if job.pin else f"its speeds are {dict(job.speeds)}"
+
+    return [
+        *_report("model", np.flatnonzero(mixed), lambda i: f"{where(i)}, a gang runs on one model"),
+        *_report("model", np.flatnonzero(lost), lambda i: f"{where(i)}, {why(i)}"),
+    ]
+
+
 def _sums(schedule: Schedule, column: Ints) -> Ints:
     """Sum of an entry column over each segment."""
     total: Ints = np.diff(np.concatenate([[0], np.cumsum(column)])[schedule.ptr])
@@ -423,18 +472,21 @@ def _renewals(run: Run, seg: _Segments) -> list[str]:
     schedule, before = run.schedule, np.roll(seg.kind, 1)
     suspended = ~np.isin(before, (EventKind.KILL, EventKind.PROFILED)) & ~seg.profile
     after = np.flatnonzero((seg.place > 0) & (seg.start == np.roll(seg.end, 1)) & suspended)
-    one, other = seg.number[after - 1], seg.number[after]
-    length = np.diff(schedule.ptr)
-    alike = length[one] == length[other]
-    after, one, other = after[alike], one[alike], other[alike]
-    differs = np.zeros(after.size, dtype=bool)
-    pair = np.repeat(np.arange(after.size), length[one])
-    np.logical_or.at(differs, pair, _entries(schedule, one) != _entries(schedule, other))
     return _report(
         "renewal",
-        after[~differs],
+        after[_alike(schedule, seg.number[after - 1], seg.number[after])],
         lambda i: f"{_name(run, seg.job[i])} stops and starts at {seg.start[i]} on the same nodes",
     )
+
+
+def _alike(schedule: Schedule, one: Ints, other: Ints) -> Bools:
+    """Which pairs of segments hold the same GPUs of the same nodes."""
+    length = np.diff(schedule.ptr)
+    alike: Bools = length[one] == length[other]
+    one, other = one[alike], other[alike]
+    pair = np.repeat(np.flatnonzero(alike), length[one])
+    alike[pair[_entries(schedule, one) != _entries(schedule, other)]] = False
+    return alike
 
 
 def _entries(schedule: Schedule, segments: Ints) -> NDArray[Any]:
