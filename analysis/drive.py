@@ -592,6 +592,7 @@ def _run(
     job, start, end, ptr, node, gpus = machine.segment_columns(now)
     time_, job_, kind_ = machine.event_columns()
     unfinished = stop in (Stop.INTERRUPTED, Stop.ITERATION_LIMIT)
+    log = getattr(policy, "log", ())
     return Run(
         policy=policy.name,
         parameters=parameters_of(policy),
@@ -626,6 +627,7 @@ def _run(
             *(np.asarray(column, dtype=np.int64) for column in (job, start, end, ptr, node, gpus))
         ),
         rejected=tuple(rejected.items()),
+        log=tuple(log) if isinstance(log, (list, tuple)) else (),
         rounds=machine.rounds,
         decisions=machine.decisions,
         runtime=runtime,

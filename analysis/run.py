@@ -172,6 +172,8 @@ class Run:
         the end of an unfinished run, up to `now`.
     rejected : tuple of (int, str)
         Number of each job that could never run, and why.
+    log : tuple of mapping of str to object
+        What the policy wrote down, such as trades; plain data. Empty for most.
     rounds : int
         Rounds visited. Skipping and not skipping differ here and in `decisions`.
     decisions : int
@@ -203,6 +205,7 @@ class Run:
     events: Events
     schedule: Schedule
     rejected: tuple[tuple[int, str], ...] = ()
+    log: tuple[Mapping[str, Any], ...] = ()
     rounds: int = 0
     decisions: int = 0
     runtime: float = 0.0
@@ -212,6 +215,7 @@ class Run:
     def __post_init__(self) -> None:
         object.__setattr__(self, "user_weight", _frozen(self.user_weight, float))
         object.__setattr__(self, "parameters", plain(self.parameters))
+        object.__setattr__(self, "log", tuple(plain(entry) for entry in self.log))
 
     @cached_property
     def gpus(self) -> int:
@@ -237,7 +241,7 @@ class Run:
         plain: dict[str, Any] = {}
         for part in fields(self):
             value = getattr(self, part.name)
-            if part.name in UNCOMPARED:
+            if part.name in UNCOMPARED or (part.name == "log" and not value):
                 continue
             if part.name in ("records", "events", "schedule"):
                 for name in value.__dataclass_fields__:

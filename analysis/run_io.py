@@ -211,6 +211,7 @@ def _head(run: Run) -> dict[str, Any]:
         "users": list(run.users),
         "user_weight": _plain("user_weight", run.user_weight.tolist()),
         "rejected": [[job, reason] for job, reason in run.rejected],
+        **({"log": _plain("log", run.log)} if run.log else {}),
         "rounds": run.rounds,
         "decisions": run.decisions,
         "versions": dict(run.versions),
@@ -290,7 +291,10 @@ FIELDS = {*header(""), *HEAD, "rules", "timing", "tables"}
 
 
 def _run(head: Mapping[str, Any], tables: Mapping[str, Table], checkpoint: Any) -> Run:
-    check_fields("run", head, required=FIELDS)
+    check_fields("run", head, required=FIELDS, optional={"log"})
+    log = head.get("log", [])
+    if not _list_of(lambda entry: isinstance(entry, dict))(log):
+        raise ValueError(f"run: log={_shown(log)} is not a list of objects")
     for name, (test, rule) in HEAD.items():
         if not test(head[name]):
             raise ValueError(f"run: {name}={_shown(head[name])} is not {rule}")
@@ -307,6 +311,7 @@ def _run(head: Mapping[str, Any], tables: Mapping[str, Table], checkpoint: Any) 
             "sizes": tuple(head["sizes"]),
             "users": tuple(head["users"]),
             "rejected": tuple((job, reason) for job, reason in head["rejected"]),
+            "log": tuple(log),
         },
         rules=_rules(head["rules"]),
         records=Records(**tables["records"]),  # type: ignore[arg-type]

@@ -549,6 +549,7 @@ class Policy(Protocol):
       visited while a job waits. Skipping rounds is exact only if what it returns is true.
     - ``unable(instance, rules) -> Mapping[int, str]``: jobs that this policy can never run, with
       the reason; they are rejected before the run.
+    - ``log``: what it has written down in this run, mappings of plain data that end in `Run.log`.
     - ``always_asked``: True for a policy that is to decide where no job waits too, as long as one
       runs: it may change the GPUs of running jobs.
     - ``one_model``: True for a policy that places jobs by node and takes all GPUs for equal; it is
