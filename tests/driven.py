@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from gangsched.analysis.check_run import violations
 from gangsched.analysis.drive import drive
 from gangsched.analysis.run import Run
-from gangsched.instances import Cluster, DeadlineJob, Instance, Job, User
+from gangsched.instances import Cluster, DeadlineJob, Instance, Job, Node, User
 from gangsched.solvers import Stop
+from gangsched.solvers.placement import place_by_speed
 from gangsched.solvers.policy import Decision, Policy, Preempts, Start, State
 
 
@@ -100,6 +101,53 @@ def split_cases(draw: st.DrawFn) -> Case:
     return Case(Instance(case.instance.cluster, jobs, case.instance.users), case.rules)
 
 
+@st.composite
+def mixed_cases(draw: st.DrawFn) -> Case:
+    """Nodes of up to three GPU models; jobs with speeds, for some models or none, and with pins.
+
+    A round is longer than what a resumption costs, by enough for a second of work at half speed.
+    """
+    node = st.tuples(st.sampled_from(["k80", "p40", "v100"]), st.integers(1, 4))
+    nodes = [
+        Node(f"n{n}", size, model)
+        for n, (model, size) in enumerate(draw(st.lists(node, min_size=1, max_size=5)))
+    ]
+    models = sorted({node.model for node in nodes})
+    speed = st.sampled_from([None, 1.0, 1.0, 0.5, 5 / 3, 3.25])
+    owners = draw(st.sampled_from([[""], ["u"], ["u", "v", "w"]]))
+    jobs = [
+        Job(
+            id=f"j{i}",
+            gpus=draw(st.sampled_from([1, 1, 2, 2, 3, 4, 5, 8])),
+            work=draw(st.integers(1, 600)),
+            release=draw(st.integers(0, 300)),
+            user=draw(st.sampled_from(owners)),
+            speeds={
+                model: value
+                for model in ["k80", "p40", "v100"]
+                if (value := draw(speed)) is not None
+            }
+            if draw(st.booleans())
+            else {},
+            pin=draw(st.sampled_from(["", "", "", *models])),
+        )
+        for i in range(draw(st.integers(1, 10)))
+    ]
+    round_length = draw(st.sampled_from([60, 10, 7]))
+    cost = st.integers(0, round_length - 2)
+    rules = {
+        "round_length": round_length,
+        "lease": draw(st.integers(1, 4)) * round_length,
+        "overhead": draw(cost),
+        "migration": draw(st.none() | cost),
+        "synchronous": draw(st.booleans()),
+        "spread": draw(st.booleans()),
+        "patience": draw(st.sampled_from([None, 0, 120])),
+    }
+    users = [User(name, 1.0 + 0.7 * i) for i, name in enumerate(owners) if name]
+    return Case(Instance(Cluster(nodes), jobs, users), rules)
+
+
 @dataclass(frozen=True)
 class Shuffle:
     """Stops, kills, moves, splits, resizes and profiles at random, every so many rounds.
@@ -179,3 +227,70 @@ def _anywhere(gpus: int, free: Any, rng: np.random.Generator) -> dict[int, int]:
         if more:
             nodes[n] = nodes.get(n, 0) + more
     return nodes
+
+
+@dataclass(frozen=True)
+class Mover:
+    """Stops, kills, profiles and starts at random, on nodes of its choice; calms down later."""
+
+    seed: int = 0
+    quiet: int = 2_000
+    preempts: Preempts = Preempts.ALWAYS
+    always_asked: bool = True
+    name: str = "mover"
+
+    def decide(self, state: State) -> Decision:
+        if state.now >= self.quiet:
+            return Decision(order=state.waiting)
+        rng = np.random.default_rng([self.seed, state.now])
+        stopped = [int(j) for j in state.preemptible if rng.random() < 0.5]
+        kill = [j for j in stopped if rng.random() < 0.3]
+        free = state.free.copy()
+        for j in stopped:
+            for n, gpus in state.nodes(j).items():
+                free[n] += gpus
+        start = []
+        for j in rng.permutation([*state.waiting.tolist(), *stopped]).tolist():
+            if rng.random() < 0.3:
+                continue
+            profile = 2 * state.rules.round_length if rng.random() < 0.2 else 0
+            entry = Start(j, profile=profile)
+            nodes = self._nodes(state, entry, free, rng)
+            if nodes is not None:
+                for n, gpus in nodes.items():
+                    free[n] -= gpus
+                start.append(entry._replace(nodes=nodes))
+        named = {*stopped, *(entry.job for entry in start)}
+        return Decision(
+            suspend=[j for j in stopped if j not in kill],
+            kill=kill,
+            start=start,
+            order=[j for j in state.candidates.tolist() if j not in named],
+        )
+
+    @staticmethod
+    def _nodes(
+        state: State, entry: Start, free: Any, rng: np.random.Generator
+    ) -> dict[int, int] | None:
+        """Where it is, or on some model that it can run on, the nodes in any order."""
+        held = state.nodes(entry.job)
+        if held and not entry.profile and rng.random() < 0.4:
+            stays = all(free[n] >= gpus for n, gpus in held.items())
+            return dict(reversed(held.items())) if stays else None
+        number = entry.number(int(state.gpus[entry.job]))
+        any_order = np.where(state.speeds[entry.job] > 0, rng.permutation(len(state.models)) + 1, 0)
+        nodes = place_by_speed(
+            number,
+            free.tolist(),
+            state.sizes.tolist(),
+            state.node_model.tolist(),
+            any_order.tolist(),
+            spread=state.rules.spread,
+        )
+        return nodes and dict(reversed(nodes.items()))
+
+    def next_change(self, state: State) -> int | None:
+        if state.now >= self.quiet:
+            return None
+        length = state.rules.round_length
+        return min((state.now // length + 1) * length, self.quiet)
