@@ -11,6 +11,7 @@ the user with the smallest, at the second largest r_u.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,9 +20,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..formulations.gandiva_fair import GpuMarket
+from ..instances.schedule import Allocation
+from .result import Result, Stop
 from .trading_core import BUYER, MARGIN, MIDPOINT, SECOND, SECOND_OF_ALL, SELLER, run_trades
 
-__all__ = ["PriceRule", "Trade", "Trading", "log_of_changes", "trade"]
+__all__ = ["PriceRule", "Trade", "Trading", "log_of_changes", "trade", "traded_allocation"]
 
 Floats = NDArray[np.float64]
 PriceRule = Literal["second", "second-of-all", "midpoint", "seller", "buyer"]
@@ -180,6 +184,53 @@ def trade(
         if n < BATCH:
             columns.setflags(write=False)
             return Trading(columns.T, tuple(made))
+
+
+def traded_allocation(
+    problem: GpuMarket, *, price: PriceRule = "second", least: float = 1e-3
+) -> Result[Allocation]:
+    """Divide a market's GPUs by fair shares, and let users trade within their demands.
+
+    Parameters
+    ----------
+    problem : GpuMarket
+        With any aim; trading has none.
+    price : {"second", "second-of-all", "midpoint", "seller", "buyer"}
+    least : float
+        As of :func:`trade`.
+
+    Returns
+    -------
+    Result[Allocation]
+        Without a bound; ``info["trades"]`` is what was traded.
+
+    Notes
+    -----
+    Guarantee: feasible, so that every user has at least its fair share; see :func:`trade` for what
+    it needs. None of optimality: of what could be gained over fair shares it can gain a third.
+
+    Complexity as of :func:`trade`; fair shares take rational arithmetic.
+
+    Examples
+    --------
+    Table 3: 110 before; the optimum is 133.75.
+
+    >>> market = GpuMarket([60, 12], [[1, 1.25], [1, 5], [1, 6.25]])
+    >>> traded_allocation(market).objective
+    130.0
+    """
+    begin = time.perf_counter()
+    done = trade(
+        problem.fair_shares, problem.speeds, demand=problem.demand, price=price, least=least
+    )
+    return Result.of(
+        problem,
+        Allocation(problem.users, problem.models, np.maximum(done.shares, 0.0)),
+        solver="trading",
+        stop=Stop.COMPLETED,
+        runtime=time.perf_counter() - begin,
+        info={"trades": done.trades},
+    )
 
 
 def log_of_changes(old: Sequence[Trade], new: Sequence[Trade]) -> list[Trade]:
