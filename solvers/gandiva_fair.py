@@ -114,7 +114,7 @@ class Profile:
         ----------
         kind : (int, str)
         """
-        return self._mean.get(kind, np.full(self._models, np.nan))
+        return self._mean.get(kind, np.full(self._models, np.nan)).round(DECIMALS)
 
     def of_user(self, kinds: Mapping[tuple[int, str], int], user: int) -> Floats:
         """Return a user's mean speeds over its jobs, nan where one is not known.
@@ -129,7 +129,8 @@ class Profile:
         if not own:
             return np.full(self._models, np.nan)
         weights = list(own.values())
-        return np.asarray(np.average([self.speeds(kind) for kind in own], axis=0, weights=weights))
+        mean = np.average([self.speeds(kind) for kind in own], axis=0, weights=weights)
+        return np.asarray(mean).round(DECIMALS)
 
 
 class Kept:
@@ -258,17 +259,21 @@ class Kept:
         user, gang : int
             Of a job that counts as if it were there.
         """
+        tickets, demand = self._effective(model, user, gang)
+        return np.divide(tickets, demand, out=np.zeros_like(tickets), where=demand > 0)
+
+    def _effective(self, model: int, user: int = 0, gang: int = 0) -> tuple[Floats, Ints]:
+        """Effective tickets of each user on a model, and the GPUs that its jobs there ask for."""
         demand = self.pools[model].demand.copy()
         demand[user] += gang
         there = demand > 0
-        found = np.zeros(demand.size)
+        tickets = np.zeros(demand.size)
         if len(self.pools) == 1:
-            found[there] = self.shares[there, 0] / demand[there]
+            tickets[there] = self.shares[there, 0]
         elif there.any():
             owned = np.maximum(self.shares[there, model], LEAST_SHARE)
-            worth = effective_tickets(owned, demand[there], int(self.gpus[model]))
-            found[there] = worth / demand[there]
-        return found
+            tickets[there] = effective_tickets(owned, demand[there], int(self.gpus[model]))
+        return tickets, demand
 
     def strides(self) -> list[list[float]]:
         """Return the strides of each user's jobs on each model: the inverse of eq. (1)."""
@@ -396,18 +401,32 @@ class Kept:
             None moves that does not advance more than so many times as fast.
         but : set of int
             Jobs that stay.
+
+        Notes
+        -----
+        Of the jobs that would advance at least so much faster, the one by whose move its user's
+        jobs advance most together; ties to the largest gain of its own, then the first user.
         """
-        best, found = least, None
+        best, found = (-np.inf, 0.0), None
         for (kind, gang, model), job in self._latest(but).items():
             user, speeds = kind[0], self._profile.speeds(kind)
-            here = speeds[model] * self.per_gpu(model)[user]
+            part, total = self._advance(speeds, model, user, 0)
+            lost = total - self._advance(speeds, model, user, -gang)[1]
             for other in self.able(state, job):
-                if other == model or not np.isfinite(speeds[other] * here):
+                if other == model or not np.isfinite(speeds[other] * part):
                     continue
-                gain = speeds[other] * self.per_gpu(other, user, gang)[user] / here
-                if round(gain, DECIMALS) > best:
-                    best, found = round(gain, DECIMALS), (job, other)
+                new, more = self._advance(speeds, other, user, gang)
+                more -= self._advance(speeds, other, user, 0)[1]
+                gain = (round(more - lost, DECIMALS), round(new / part, DECIMALS))
+                if gain[1] > least and gain > best:
+                    best, found = gain, (job, other)
         return found
+
+    def _advance(self, speeds: Floats, model: int, user: int, gang: int) -> tuple[float, float]:
+        """How fast each of a user's jobs on a model advances, and all of them together."""
+        tickets, demand = self._effective(model, user, gang)
+        total = float(speeds[model] * tickets[user])
+        return total / max(int(demand[user]), 1), total
 
     def _latest(self, but: set[int]) -> dict[tuple[Kind, int, int], int]:
         """The latest job of each user, group and gang on each model."""
