@@ -6,28 +6,36 @@ GPUs of one model; a cluster of several models has one :class:`StridePool` for e
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
+from bisect import insort
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .baselines.water_filling import water_filling
-from .policy import Floats
+from .policy import Floats, Ints
 
 __all__ = [
     "Claim",
+    "ReferencePool",
     "StridePool",
+    "Ties",
     "effective_tickets",
     "gang_aware_stride",
     "least_loaded",
     "stride_quantum",
 ]
 
-Key = TypeVar("Key")
-#: decimals to which passes are compared, so that rounding breaks no ties
-DECIMALS = 6
+#: what decides between equal passes first: who came first, or the smaller gang
+Ties = Literal["arrival", "size"]
+#: steps in one, to which passes and loads are compared, so that rounding breaks no ties
+STEPS = 1e6
+#: of the central stride: (False, server) or (True, job)
+Entry = tuple[bool, int]
 
 
 def effective_tickets(tickets: ArrayLike, demands: ArrayLike, gpus: int) -> Floats:
@@ -53,12 +61,18 @@ def effective_tickets(tickets: ArrayLike, demands: ArrayLike, gpus: int) -> Floa
     return np.asarray(water_filling(demand, gpus, tickets) * demand)
 
 
+def _turn(value: float) -> int:
+    """A pass as it is compared, in the same way in Python and compiled."""
+    return math.floor(value * STEPS + 0.5)
+
+
 def stride_quantum(
     passes: Sequence[float],
     strides: Sequence[float],
     take: Callable[[int], bool],
     *,
     part: float = 1.0,
+    debt_cap: bool = True,
 ) -> tuple[list[int], list[float]]:
     """Return who runs in the next quantum, and the passes after it.
 
@@ -70,32 +84,38 @@ def stride_quantum(
         Whether what the i-th asks for is free; if so, it is taken. Asked by rising pass.
     part : float
         Of a quantum, for which who runs is charged.
+    debt_cap : bool
+        Where nobody is skipped, no pass stays more than its stride above the least (our choice).
 
     Notes
     -----
     Algorithm 1 of Chaudhary et al.: by rising pass, who does not fit is skipped and keeps its pass.
-    Where nobody is skipped, no pass stays more than its stride above the least (our choice). As
-    printed, jobs that run because nobody else wants their GPUs pile up a debt, and wait for as long
-    when somebody comes.
+    Without `debt_cap`, as printed, jobs that run because nobody else wants their GPUs pile up a
+    debt, and wait for as long when somebody comes.
 
     Examples
     --------
     >>> stride_quantum([0.0, 0.0], [1.0, 2.0], lambda i: i == 1)
     ([1], [0.0, 2.0])
     """
-    order = sorted(range(len(passes)), key=lambda i: (round(passes[i], DECIMALS), i))
+    order = sorted(range(len(passes)), key=lambda i: (_turn(passes[i]), i))
     runs = [i for i in order if take(i)]
     after = list(passes)
     for i in runs:
         after[i] += part * strides[i]
-    if runs and len(runs) == len(order):
+    if debt_cap and runs and len(runs) == len(order):
         least = min(after)
         after = [min(now, least + stride) for now, stride in zip(after, strides, strict=True)]
     return runs, after
 
 
 def gang_aware_stride(
-    passes: Sequence[float], strides: Sequence[float], gangs: Sequence[int], gpus: int
+    passes: Sequence[float],
+    strides: Sequence[float],
+    gangs: Sequence[int],
+    gpus: int,
+    *,
+    debt_cap: bool = True,
 ) -> tuple[list[int], list[float]]:
     """Return which gangs run on a server in the next quantum, and the passes after it.
 
@@ -106,6 +126,8 @@ def gang_aware_stride(
     gangs : sequence of int
     gpus : int
         Of the server.
+    debt_cap : bool
+        See :func:`stride_quantum`.
 
     Notes
     -----
@@ -134,22 +156,22 @@ def gang_aware_stride(
         room -= gangs[i] if fits else 0
         return fits
 
-    return stride_quantum(passes, strides, take)
+    return stride_quantum(passes, strides, take, debt_cap=debt_cap)
 
 
 def least_loaded(
-    gang: int, loads: Sequence[float], left: Sequence[int], sizes: Sequence[int]
+    gang: int, loads: ArrayLike, left: ArrayLike, sizes: ArrayLike
 ) -> tuple[int, ...] | None:
     """Return the servers for a job, or None where there are none.
 
     Parameters
     ----------
     gang : int
-    loads : sequence of float
+    loads : (servers,) array
         Tickets per GPU of each server.
-    left : sequence of int
+    left : (servers,) array of int
         GPUs that its jobs would leave free if all of them ran.
-    sizes : sequence of int
+    sizes : (servers,) array of int
         GPUs of each server.
 
     Notes
@@ -165,24 +187,24 @@ def least_loaded(
     >>> least_loaded(6, [0.5, 0.25, 0.25], [0, 4, 2], [4, 4, 4])
     (1, 2)
     """
-    servers = [n for n, size in enumerate(sizes) if size >= gang]
-    count = 1
-    for size in sorted(set(sizes)) if not servers else ():
-        count = -(-gang // size)
-        servers = [n for n, other in enumerate(sizes) if other == size]
-        if len(servers) >= count:
+    size = np.asarray(sizes, dtype=np.int64)
+    servers, count = np.flatnonzero(size >= gang), 1
+    for each in np.unique(size).tolist() if not servers.size else ():
+        servers, count = np.flatnonzero(size == each), -(-gang // each)
+        if servers.size >= count:
             break
-    if len(servers) < count:
+    if servers.size < count:
         return None
+    load = np.floor(np.asarray(loads, dtype=np.float64)[servers] * STEPS + 0.5)
+    if count == 1:  # the others need not be sorted
+        least = load == load.min()
+        servers, load = servers[least], load[least]
+    spare = np.asarray(left)[servers] - np.minimum(gang, size[servers])
+    order = np.lexsort((np.maximum(spare, 0), spare < 0, load))  # stable: then the first
+    return tuple(servers[order[:count]].tolist())
 
-    def key(n: int) -> tuple[float, bool, int, int]:
-        need = min(gang, sizes[n])
-        return round(loads[n], DECIMALS), left[n] < need, max(left[n] - need, 0), n
 
-    return tuple(sorted(servers, key=key)[:count])
-
-
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
     """What a job has in a pool.
 
@@ -191,69 +213,42 @@ class Claim:
     gang : int
     user : int
     servers : tuple of int
+        All but the last are filled.
     arrival : int
         When it came, for ties.
-    value : float
-        Its pass: among the jobs of its server, or among servers and jobs of several servers.
     """
 
     gang: int
     user: int
     servers: tuple[int, ...]
     arrival: int
-    value: float
 
 
-class StridePool:
-    """Servers with GPUs of one model, under split stride scheduling.
+class _Servers(ABC):
+    """Who shares which servers of a pool."""
 
-    A job that fits on a server shares it with others by the server's own gang-aware stride. Jobs of
-    several servers, and each server's small jobs as a whole, are scheduled centrally.
-
-    Parameters
-    ----------
-    sizes : sequence of int
-        GPUs of each server.
-    users : int
-
-    Attributes
-    ----------
-    claims : dict of int to Claim
-        By job.
-    gpus : (servers, users) int array
-        GPUs that each user's jobs ask for on each server.
-
-    Notes
-    -----
-    Source: S. Chaudhary et al., "Balancing Efficiency and Fairness in Heterogeneous GPU Clusters
-    for Deep Learning", EuroSys 2020, Sections 3.1 and 3.2. Strides are GPUs per ticket, also
-    centrally: the paper's Table 2 and Section 5.2 need that, its example of two thirds to one third
-    in Section 3.1 contradicts it. Our choices: the small jobs of a server count as one of as many
-    GPUs as they ask for, at most the server's; it is served with the whole server. Ties go to who
-    came first, then to the smaller gang (with the smaller gang first, which Table 2 would allow, a
-    wide job starves where small ones keep coming). A newcomer has the least pass of the others, or
-    the last one of those that have gone. GPUs that a job leaves free on its last server go to that
-    server's jobs, which are charged as always.
-
-    Examples
-    --------
-    One user's small jobs fill both servers, the other's job takes both, with equal tickets.
-
-    >>> pool = StridePool([2, 2], 2)
-    >>> for job, server in enumerate([0, 0, 1, 1]):
-    ...     pool.add(job, 1, 0, (server,), 0)
-    >>> pool.add(4, 4, 1, (0, 1), 0)
-    >>> [sorted(pool.quantum([2.0, 2.0])) for _ in range(4)]
-    [[0, 1, 2, 3], [4], [0, 1, 2, 3], [4]]
-    """
-
-    def __init__(self, sizes: Sequence[int], users: int) -> None:
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        users: int,
+        *,
+        debt_cap: bool = True,
+        normalised: bool = True,
+        ties: Ties = "arrival",
+    ) -> None:
+        if ties not in ("arrival", "size"):
+            raise ValueError(f"stride pool: ties={ties!r} must be 'arrival' or 'size'")
         self.sizes = list(sizes)
+        self.debt_cap, self.normalised, self.ties = debt_cap, normalised, ties
         self.claims: dict[int, Claim] = {}
         self.gpus = np.zeros((len(self.sizes), users), dtype=np.int64)
-        self._local: list[dict[int, Claim]] = [{} for _ in self.sizes]
-        self._central: dict[tuple[bool, int], Claim] = {}  # (is a job, job or server)
-        self._last = [0.0] * len(self.sizes)
+        self.demand = np.zeros(users, dtype=np.int64)
+        self._held = np.zeros(self.gpus.shape)  # the same as floats, which multiply faster
+        self._size = np.array(self.sizes, dtype=np.int64)
+        self._small = np.zeros_like(self.gpus)  # of jobs of one server
+        self._asked = np.zeros_like(self._size)
+        self._nodes: dict[int, dict[int, int]] = {}
+        self._last = np.zeros(self._size.size)  # pass of the last job that has gone
         self._last_central = 0.0
 
     def add(self, job: int, gang: int, user: int, servers: tuple[int, ...], now: int) -> None:
@@ -262,18 +257,19 @@ class StridePool:
         Parameters
         ----------
         job, gang, user : int
+            Jobs are numbers from 0 on.
         servers : tuple of int
             One, or several of one size, of which all but the last are filled.
         now : int
         """
-        claim = Claim(gang=gang, user=user, servers=servers, arrival=now, value=0.0)
-        self.claims[job] = claim
-        if len(servers) > 1:
-            self._enter((True, job), claim)
-        else:
-            self._join(job, claim, now)
-        for server, count in self.nodes(job).items():
-            self.gpus[server, user] += count
+        claim = Claim(gang=gang, user=user, servers=servers, arrival=now)
+        rest, nodes = gang, {}
+        for server in servers:
+            nodes[server] = min(rest, self.sizes[server])
+            rest -= nodes[server]
+        self.claims[job], self._nodes[job] = claim, nodes
+        self._count(job, 1)
+        self._enter(job, claim, now)
 
     def remove(self, job: int) -> None:
         """Forget a job.
@@ -282,14 +278,9 @@ class StridePool:
         ----------
         job : int
         """
-        claim = self.claims[job]
-        for server, count in self.nodes(job).items():
-            self.gpus[server, claim.user] -= count
-        if len(claim.servers) > 1:
-            self._leave((True, job))
-        else:
-            self._part(job, claim)
-        del self.claims[job]
+        self._leave(job, self.claims[job])
+        self._count(job, -1)
+        del self.claims[job], self._nodes[job]
 
     def move(self, job: int, server: int, now: int) -> None:
         """Let a job share another server than its only one until now.
@@ -298,12 +289,23 @@ class StridePool:
         ----------
         job, server, now : int
         """
-        claim = self.claims[job]
-        self._part(job, claim)
-        self.gpus[claim.servers[0], claim.user] -= claim.gang
-        self.gpus[server, claim.user] += claim.gang
-        claim.servers = (server,)
-        self._join(job, claim, now)
+        old = self.claims[job]
+        claim = Claim(gang=old.gang, user=old.user, servers=(server,), arrival=old.arrival)
+        self._leave(job, old)
+        self._count(job, -1)
+        self.claims[job], self._nodes[job] = claim, {server: old.gang}
+        self._count(job, 1)
+        self._enter(job, claim, now)
+
+    def _count(self, job: int, sign: int) -> None:
+        user, nodes = self.claims[job].user, self._nodes[job]
+        for server, count in nodes.items():
+            self.gpus[server, user] += sign * count
+            self._held[server, user] += sign * count
+            self._asked[server] += sign * count
+            if len(nodes) == 1:
+                self._small[server, user] += sign * count
+            self.demand[user] += sign * count
 
     def nodes(self, job: int) -> dict[int, int]:
         """Return the GPUs that a job takes on each of its servers.
@@ -312,17 +314,11 @@ class StridePool:
         ----------
         job : int
         """
-        claim, taken = self.claims[job], {}
-        rest = claim.gang
-        for server in claim.servers:
-            taken[server] = min(rest, self.sizes[server])
-            rest -= taken[server]
-        return taken
+        return self._nodes[job]
 
-    def left(self) -> list[int]:
+    def left(self) -> Ints:
         """Return how many GPUs of each server would be free if all its jobs ran."""
-        found: list[int] = (np.array(self.sizes) - self.gpus.sum(axis=1)).tolist()
-        return found
+        return self._size - self._asked
 
     def loads(self, tickets: ArrayLike) -> Floats:
         """Return the tickets per GPU of each server, eq. (2).
@@ -332,7 +328,7 @@ class StridePool:
         tickets : (users,) array
             Tickets per GPU of each user's jobs, eq. (1).
         """
-        return np.asarray(self.gpus @ np.asarray(tickets) / np.array(self.sizes))
+        return np.asarray(self._held @ np.asarray(tickets, dtype=np.float64) / self._size)
 
     def imbalance(self, tickets: ArrayLike, threshold: float) -> tuple[int, int] | None:
         """Return the job to move from the most to the least loaded server, and the latter.
@@ -355,45 +351,27 @@ class StridePool:
         if gap <= threshold * float(loads.mean()):
             return None
 
-        def after(job: int) -> float:
-            moved = float(self._local[most][job].gang * price[self._local[most][job].user])
-            return round(abs(gap - moved / self.sizes[most] - moved / self.sizes[least]), DECIMALS)
+        def after(job: int) -> int:
+            claim = self.claims[job]
+            moved = float(claim.gang * price[claim.user])
+            return _turn(abs(gap - moved / self.sizes[most] - moved / self.sizes[least]))
 
-        able = [j for j, own in self._local[most].items() if own.gang <= self.sizes[least]]
+        able = [j for j in self._jobs(most) if self.claims[j].gang <= self.sizes[least]]
         best = min(able, key=lambda j: (after(j), j), default=-1)
-        return (best, least) if able and after(best) < round(gap, DECIMALS) else None
+        return (best, least) if able and after(best) < _turn(gap) else None
 
-    def quantum(self, strides: Sequence[float]) -> set[int]:
+    def quantum(self, strides: ArrayLike) -> set[int]:
         """Return the jobs that run in the next quantum, and charge them.
 
         Parameters
         ----------
-        strides : (users,) sequence of float
-            Of each user's jobs: the inverse of eq. (1).
+        strides : (users,) array
+            Of each user's jobs: the inverse of eq. (1), positive for users that have jobs.
         """
-        room = [0] * len(self.sizes)
-        free = [True] * len(self.sizes)
-        running: set[int] = set()
-
-        def take(key: tuple[bool, int]) -> bool:
-            servers = self._central[key].servers
-            if not all(free[n] for n in servers):
-                return False
-            for n in servers:
-                free[n] = False
-            last = servers[-1]
-            room[last] = self.sizes[last] - (self.nodes(key[1])[last] if key[0] else 0)
-            running.update([key[1]] if key[0] else [])
-            return True
-
-        own = {key: self._stride(key, strides) for key in self._central}
-        _serve(self._central, own, take, 1.0)
-        for server, gpus in enumerate(room):
-            running.update(self._share(server, gpus, strides, 1.0))
-        return running
+        return self._quantum(self._checked(strides))
 
     def fill(
-        self, free: Sequence[int], running: set[int], strides: Sequence[float], part: float
+        self, free: ArrayLike, running: Collection[int], strides: ArrayLike, part: float
     ) -> set[int]:
         """Return the jobs that begin now, in the middle of a quantum, on what is free.
 
@@ -402,108 +380,379 @@ class StridePool:
 
         Parameters
         ----------
-        free : sequence of int
+        free : (servers,) array of int
             GPUs of each server.
-        running : set of int
-            Jobs that run already.
-        strides : (users,) sequence of float
+        running : collection of int
+            Jobs of the pool that run already.
+        strides : (users,) array
         part : float
             Of the quantum that is left, for which jobs are charged.
         """
-        free, begin = list(free), set()
-        for key in sorted(self._central, key=lambda key: _turn(self._central, key)):
-            if not key[0]:
-                server = key[1]
-                begun = self._share(server, free[server], strides, part, running)
-                free[server] -= sum(self.claims[job].gang for job in begun)
+        room = np.array(free, dtype=np.int64)
+        if not room.any() or len(running) == len(self.claims):
+            return set()
+        return self._fill(room, running, self._checked(strides), part)
+
+    def _checked(self, strides: ArrayLike) -> Floats:
+        """What would divide by zero, or stay infinite for ever, is refused."""
+        found = np.ascontiguousarray(strides, dtype=np.float64)
+        wrong = (self.demand > 0) & ~((found > 0) & np.isfinite(found))
+        if wrong.any():
+            user = int(wrong.argmax())
+            raise ValueError(
+                f"user {user}: strides={found[user]} must be positive and finite as it has jobs"
+            )
+        return found
+
+    @abstractmethod
+    def _enter(self, job: int, claim: Claim, now: int) -> None:
+        """Give a job its first pass, and its server where that had no other job."""
+
+    @abstractmethod
+    def _leave(self, job: int, claim: Claim) -> None:
+        """Forget a job's pass, and its server's where it has no other job."""
+
+    @abstractmethod
+    def _jobs(self, server: int) -> Collection[int]:
+        """Jobs of this server alone."""
+
+    @abstractmethod
+    def _quantum(self, strides: Floats) -> set[int]: ...
+
+    @abstractmethod
+    def _fill(
+        self, free: Ints, running: Collection[int], strides: Floats, part: float
+    ) -> set[int]: ...
+
+    @abstractmethod
+    def passes(self) -> tuple[dict[int, float], dict[int, float]]:
+        """Return the passes of jobs, and of servers with jobs of their own."""
+
+
+class StridePool(_Servers):
+    """Servers with GPUs of one model, under split stride scheduling.
+
+    A job that fits on a server shares it with others by the server's own gang-aware stride. Jobs of
+    several servers, and each server's small jobs as a whole, are scheduled centrally.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        GPUs of each server.
+    users : int
+    debt_cap : bool
+        See :func:`stride_quantum`; False as printed.
+    normalised : bool
+        Whether a stride is GPUs per ticket; False as printed, one over the job's tickets.
+    ties : {"arrival", "size"}
+        Who is first of equal passes: who came first, then the smaller gang, or the other way round.
+
+    Attributes
+    ----------
+    claims : dict of int to Claim
+        By job.
+    gpus : (servers, users) int array
+        GPUs that each user's jobs ask for on each server.
+    demand : (users,) int array
+        GPUs that each user's jobs ask for.
+
+    Notes
+    -----
+    Source: S. Chaudhary et al., "Balancing Efficiency and Fairness in Heterogeneous GPU Clusters
+    for Deep Learning", EuroSys 2020, Sections 3.1 and 3.2. Strides are GPUs per ticket, also
+    centrally: the paper's Table 2 and Section 5.2 need that, its example of two thirds to one third
+    in Section 3.1 contradicts it. Our choices: the small jobs of a server count as one of as many
+    GPUs as they ask for, at most the server's; it is served with the whole server. Ties go to who
+    came first, then to the smaller gang (with the smaller gang first, which Table 2 would allow, a
+    wide job starves where small ones keep coming). A newcomer has the least pass of the others, or
+    the last one of those that have gone. GPUs that a job leaves free on its last server go to that
+    server's jobs, which are charged as always.
+
+    Compiled; :class:`ReferencePool` does the same in plain Python, bit for bit. A quantum takes
+    O(jobs log jobs + servers (log servers + users)), a look within one the same without what is
+    busy.
+
+    Examples
+    --------
+    One user's small jobs fill both servers, the other's job takes both, with equal tickets.
+
+    >>> pool = StridePool([2, 2], 2)
+    >>> for job, server in enumerate([0, 0, 1, 1]):
+    ...     pool.add(job, 1, 0, (server,), 0)
+    >>> pool.add(4, 4, 1, (0, 1), 0)
+    >>> [sorted(pool.quantum([2.0, 2.0])) for _ in range(4)]
+    [[0, 1, 2, 3], [4], [0, 1, 2, 3], [4]]
+    """
+
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        users: int,
+        *,
+        debt_cap: bool = True,
+        normalised: bool = True,
+        ties: Ties = "arrival",
+    ) -> None:
+        super().__init__(sizes, users, debt_cap=debt_cap, normalised=normalised, ties=ties)
+        from . import gang_stride_core as core  # numba takes a second to import
+
+        self._core = core
+        self._options = core.Options(debt_cap, normalised, ties == "size")
+        self._by_server = core.new_servers(self._size, self._small)
+        self._by_job = core.new_jobs(16)
+        self._runs = np.empty(16, dtype=np.int64)
+        self._active = np.empty(16, dtype=np.int64)  # jobs of one server, in any order
+        self._at: dict[int, int] = {}  # where they are there
+        self._wide_jobs: list[int] = []
+        self._wide: core.Wide | None = None
+
+    def _enter(self, job: int, claim: Claim, now: int) -> None:
+        if job >= self._by_job.gang.size:
+            self._by_job = self._core.new_jobs(2 * job, self._by_job)
+        jobs, servers, server = self._by_job, self._by_server, claim.servers[0]
+        jobs.gang[job], jobs.user[job], jobs.arrival[job] = claim.gang, claim.user, claim.arrival
+        if len(claim.servers) > 1:
+            jobs.value[job] = self._least_central()
+            insort(self._wide_jobs, job)
+            self._wide = None
+            return
+        if servers.jobs[server]:
+            jobs.value[job] = jobs.value[self._own(server)].min()
+        else:
+            jobs.value[job] = self._last[server]
+            servers.value[server], servers.arrival[server] = self._least_central(), now
+        servers.jobs[server] += 1
+        jobs.server[job] = server
+        at = self._at[job] = len(self._at)
+        if at == self._active.size:
+            self._active = np.concatenate([self._active, self._active])
+        self._active[at] = job
+
+    def _leave(self, job: int, claim: Claim) -> None:
+        servers, server = self._by_server, claim.servers[0]
+        value = float(self._by_job.value[job])
+        if len(claim.servers) > 1:
+            self._wide_jobs.remove(job)
+            self._wide = None
+        else:
+            at, other = self._at.pop(job), int(self._active[len(self._at)])
+            if other != job:
+                self._active[at], self._at[other] = other, at
+            servers.jobs[server] -= 1
+            if servers.jobs[server]:
+                return
+            self._last[server], value = value, float(servers.value[server])
+        if not self._at and not self._wide_jobs:
+            self._last_central = value
+
+    def _least_central(self) -> float:
+        """Least pass of servers with jobs, and of jobs of several servers."""
+        own = self._by_server.value[self._by_server.jobs > 0]
+        both = np.concatenate([own, self._by_job.value[self._wide_jobs]])
+        return float(both.min()) if both.size else self._last_central
+
+    def _own(self, server: int) -> Ints:
+        active = self._active[: len(self._at)]
+        return np.asarray(active[self._by_job.server[active] == server])
+
+    def _jobs(self, server: int) -> Collection[int]:
+        found: list[int] = self._own(server).tolist()
+        return found
+
+    def _arrays(self) -> tuple[Any, Any, Any, Ints, Ints]:
+        """Servers, jobs, those of several and those of one server, and room to write jobs."""
+        if self._wide is None:
+            self._wide = self._core.new_wide([(j, self._nodes[j]) for j in self._wide_jobs])
+        if self._runs.size < len(self.claims):
+            self._runs = np.empty(2 * len(self.claims), dtype=np.int64)
+        active = self._active[: len(self._at)]
+        return self._by_server, self._by_job, self._wide, active, self._runs
+
+    def _quantum(self, strides: Floats) -> set[int]:
+        *state, runs = self._arrays()
+        count = self._core.quantum(*state, strides, self._options, runs)
+        return set(runs[:count].tolist())
+
+    def _fill(self, free: Ints, running: Collection[int], strides: Floats, part: float) -> set[int]:
+        *state, runs = self._arrays()
+        busy = np.fromiter(running, np.int64, len(running))
+        self._by_job.busy[busy] = True
+        count = self._core.look(*state, strides, self._options, runs, free, part)
+        self._by_job.busy[busy] = False
+        return set(runs[:count].tolist())
+
+    def passes(self) -> tuple[dict[int, float], dict[int, float]]:
+        """Return the passes of jobs, and of servers with jobs of their own."""
+        jobs, servers = self._by_job.value, self._by_server
+        return (
+            {job: float(jobs[job]) for job in self.claims},
+            {n: float(servers.value[n]) for n in np.flatnonzero(servers.jobs).tolist()},
+        )
+
+
+class ReferencePool(_Servers):
+    """:class:`StridePool` in plain Python, for reading and for tests.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        GPUs of each server.
+    users : int
+    debt_cap, normalised, ties
+        As of :class:`StridePool`.
+
+    Examples
+    --------
+    >>> pool = ReferencePool([1], 2)
+    >>> pool.add(0, 1, 0, (0,), 0)
+    >>> pool.add(1, 1, 1, (0,), 0)
+    >>> [sorted(pool.quantum([1.0, 2.0])) for _ in range(6)]
+    [[0], [1], [0], [0], [1], [0]]
+    """
+
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        users: int,
+        *,
+        debt_cap: bool = True,
+        normalised: bool = True,
+        ties: Ties = "arrival",
+    ) -> None:
+        super().__init__(sizes, users, debt_cap=debt_cap, normalised=normalised, ties=ties)
+        self._value: dict[int, float] = {}  # of jobs of one server
+        self._local: list[set[int]] = [set() for _ in self.sizes]
+        self._central: dict[Entry, float] = {}
+        self._since: dict[int, int] = {}  # when a server got jobs
+
+    def _enter(self, job: int, claim: Claim, now: int) -> None:
+        least = min(self._central.values(), default=self._last_central)
+        if len(claim.servers) > 1:
+            self._central[True, job] = least
+            return
+        (server,) = claim.servers
+        local = self._local[server]
+        if not local:
+            self._central[False, server], self._since[server] = least, now
+        self._value[job] = min((self._value[j] for j in local), default=float(self._last[server]))
+        local.add(job)
+
+    def _leave(self, job: int, claim: Claim) -> None:
+        entry = (True, job)
+        if len(claim.servers) == 1:
+            (server,) = claim.servers
+            value = self._value.pop(job)
+            self._local[server].remove(job)
+            if self._local[server]:
+                return
+            self._last[server], entry = value, (False, server)
+        value = self._central.pop(entry)
+        if not self._central:
+            self._last_central = value
+
+    def _jobs(self, server: int) -> Collection[int]:
+        return self._local[server]
+
+    def passes(self) -> tuple[dict[int, float], dict[int, float]]:
+        """Return the passes of jobs, and of servers with jobs of their own."""
+        wide = {number: value for (is_job, number), value in self._central.items() if is_job}
+        servers = {number: value for (is_job, number), value in self._central.items() if not is_job}
+        return self._value | wide, servers
+
+    def _quantum(self, strides: Floats) -> set[int]:
+        room = [0] * len(self.sizes)
+        free = [True] * len(self.sizes)
+        running: set[int] = set()
+
+        def take(i: int) -> bool:
+            is_job, number = entries[i]
+            nodes = self._nodes[number] if is_job else {number: 0}
+            if not all(free[n] for n in nodes):
+                return False
+            for n, count in nodes.items():
+                free[n], room[n] = False, self.sizes[n] - count
+            running.update([number] if is_job else [])
+            return True
+
+        entries = self._in_turn(self._central, strides)
+        passes = [self._central[entry] for entry in entries]
+        each = [self._aggregate(entry, strides)[0] for entry in entries]
+        _, after = stride_quantum(passes, each, take, debt_cap=self.debt_cap)
+        self._central.update(zip(entries, after, strict=True))
+        for server, gpus in enumerate(room):
+            running.update(self._share(server, gpus, strides, 1.0, ()))
+        return running
+
+    def _fill(self, free: Ints, running: Collection[int], strides: Floats, part: float) -> set[int]:
+        begin: set[int] = set()
+        for is_job, number in self._in_turn(self._central, strides):
+            if not is_job:
+                begun = self._share(number, int(free[number]), strides, part, running)
+                free[number] -= sum(self.claims[job].gang for job in begun)
                 begin.update(begun)
-            elif key[1] not in running:
-                nodes = self.nodes(key[1])
+            elif number not in running:
+                nodes = self._nodes[number]
                 if all(free[n] == self.sizes[n] for n in nodes):
                     for n, count in nodes.items():
                         free[n] -= count
-                    self._central[key].value += part * strides[self._central[key].user]
-                    begin.add(key[1])
+                    self._central[True, number] += part * self._stride(number, strides)
+                    begin.add(number)
         return begin
 
     def _share(
-        self,
-        server: int,
-        gpus: int,
-        strides: Sequence[float],
-        part: float,
-        running: Collection[int] = (),
+        self, server: int, gpus: int, strides: Floats, part: float, running: Collection[int]
     ) -> list[int]:
         """The server's own stride among its jobs that do not run."""
-        if not gpus:
-            return []
-        claims = {job: own for job, own in self._local[server].items() if job not in running}
+        jobs = [job for job in self._local[server] if job not in running] if gpus else []
+        jobs.sort(
+            key=lambda job: self._key(
+                self._value[job], self.claims[job].arrival, self.claims[job].gang, job
+            )
+        )
         room = gpus
 
-        def take(job: int) -> bool:
+        def take(i: int) -> bool:
             nonlocal room
-            fits = claims[job].gang <= room
-            room -= claims[job].gang if fits else 0
+            fits = self.claims[jobs[i]].gang <= room
+            room -= self.claims[jobs[i]].gang if fits else 0
             return fits
 
-        return _serve(claims, {j: strides[own.user] for j, own in claims.items()}, take, part)
+        runs, after = stride_quantum(
+            [self._value[job] for job in jobs],
+            [self._stride(job, strides) for job in jobs],
+            take,
+            part=part,
+            debt_cap=self.debt_cap,
+        )
+        self._value.update(zip(jobs, after, strict=True))
+        return [jobs[i] for i in runs]
 
-    def _stride(self, key: tuple[bool, int], strides: Sequence[float]) -> float:
-        """Of a job of several servers, or of a server's small jobs together."""
-        if key[0]:
-            return strides[self._central[key].user]
-        claim, local = self._central[key], self._local[key[1]].values()
-        asked = sum(own.gang for own in local)
-        claim.gang = min(asked, self.sizes[key[1]])
-        return claim.gang / sum(own.gang / strides[own.user] for own in local)
+    def _stride(self, job: int, strides: Floats) -> float:
+        claim = self.claims[job]
+        return float(strides[claim.user] / (1 if self.normalised else claim.gang))
 
-    def _join(self, job: int, claim: Claim, now: int) -> None:
-        server = claim.servers[0]
-        local = self._local[server]
-        claim.value = min((own.value for own in local.values()), default=self._last[server])
-        if not local:
-            whole = Claim(gang=claim.gang, user=-1, servers=(server,), arrival=now, value=0.0)
-            self._enter((False, server), whole)
-        local[job] = claim
+    def _aggregate(self, entry: Entry, strides: Floats) -> tuple[float, int]:
+        """Stride and GPUs of a job of several servers, or of a server's own jobs together."""
+        is_job, number = entry
+        if is_job:
+            return self._stride(number, strides), self.claims[number].gang
+        asked, tickets = 0, 0.0
+        for user in np.flatnonzero(self._small[number]).tolist():
+            asked += int(self._small[number, user])
+            tickets += float(self._small[number, user] / strides[user])
+        gang = min(asked, self.sizes[number])
+        return (gang if self.normalised else 1) / tickets, gang
 
-    def _part(self, job: int, claim: Claim) -> None:
-        server = claim.servers[0]
-        del self._local[server][job]
-        if not self._local[server]:
-            self._last[server] = claim.value
-            self._leave((False, server))
+    def _key(self, value: float, since: int, gang: int, last: Any) -> tuple[Any, ...]:
+        """By rising pass, ties as the options say."""
+        ties = (gang, since) if self.ties == "size" else (since, gang)
+        return _turn(value), *ties, last
 
-    def _enter(self, key: tuple[bool, int], claim: Claim) -> None:
-        others = (own.value for own in self._central.values())
-        claim.value = min(others, default=self._last_central)
-        self._central[key] = claim
+    def _in_turn(self, central: Mapping[Entry, float], strides: Floats) -> list[Entry]:
+        def key(entry: Entry) -> tuple[Any, ...]:
+            is_job, number = entry
+            since = self.claims[number].arrival if is_job else self._since[number]
+            gang = self._aggregate(entry, strides)[1]
+            return self._key(central[entry], since, gang, entry)
 
-    def _leave(self, key: tuple[bool, int]) -> None:
-        claim = self._central.pop(key)
-        if not self._central:
-            self._last_central = claim.value
-
-
-def _turn(claims: Mapping[Key, Claim], key: Key) -> tuple[Any, ...]:
-    """By rising pass, then who came first, then the smaller gang."""
-    own = claims[key]
-    return round(own.value, DECIMALS), own.arrival, own.gang, key
-
-
-def _serve(
-    claims: Mapping[Key, Claim],
-    strides: Mapping[Key, float],
-    take: Callable[[Key], bool],
-    part: float,
-) -> list[Key]:
-    """Charge and return those who run."""
-    keys = sorted(claims, key=lambda key: _turn(claims, key))
-    runs, after = stride_quantum(
-        [claims[key].value for key in keys],
-        [strides[key] for key in keys],
-        lambda i: take(keys[i]),
-        part=part,
-    )
-    for key, value in zip(keys, after, strict=True):
-        claims[key].value = value
-    return [keys[i] for i in runs]
+        return sorted(central, key=key)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gangsched.solvers.gang_stride import (
+    ReferencePool,
     StridePool,
     effective_tickets,
     gang_aware_stride,
@@ -274,3 +276,116 @@ def test_no_server_gives_more_than_it_has(
         assert pool.fill(free, running, [1.0, 2.0, 0.5], 0.5) == set()
         ran |= running
     assert ran == set(pool.claims)
+
+
+# --- compiled and plain --------------------------------------------------------------------------
+
+
+class Both:
+    """The compiled pool and the plain one, kept in step."""
+
+    def __init__(self, sizes: list[int], options: tuple[bool, bool, Literal["arrival", "size"]]):
+        debt_cap, normalised, ties = options
+        self.pools = [
+            kind(sizes, 3, debt_cap=debt_cap, normalised=normalised, ties=ties)
+            for kind in (StridePool, ReferencePool)
+        ]
+        self.running: set[int] = set()
+
+    def free(self) -> list[int]:
+        """GPUs on which nobody runs."""
+        pool = self.pools[1]
+        left = list(pool.sizes)
+        for job in self.running:
+            for server, count in pool.nodes(job).items():
+                left[server] -= count
+        return left
+
+    def step(self, what: int, job: int, number: int, strides: list[float], now: int) -> None:
+        """A job comes, goes or moves, a quantum begins, or room is filled within one."""
+        fast, plain = self.pools
+        if what == 0 and job not in plain.claims:
+            loads = plain.loads([1.0, 0.5, 2.0])
+            servers = least_loaded(number, loads, plain.left(), plain.sizes)
+            for pool in self.pools if servers is not None else []:
+                pool.add(job, number, job % 3, servers or (), now)
+        elif what == 1 and job in plain.claims:
+            self.running.discard(job)
+            for pool in self.pools:
+                pool.remove(job)
+        elif what == 2:
+            moves = [pool.imbalance([1.0, 0.5, 2.0], number / 4) for pool in self.pools]
+            assert moves[0] == moves[1]
+            if moves[0] is not None and moves[0][0] not in self.running:
+                for pool in self.pools:
+                    pool.move(*moves[0], now)
+        elif what == 3:
+            begun = [
+                pool.fill(self.free(), self.running, strides, number / 9) for pool in self.pools
+            ]
+            assert begun[0] == begun[1]
+            self.running |= begun[0]
+        else:
+            runs = [pool.quantum(strides) for pool in self.pools]
+            assert runs[0] == runs[1]
+            self.running = runs[0]
+        assert fast.passes() == plain.passes()
+        assert fast.claims == plain.claims
+
+
+STRIDES = st.lists(st.sampled_from([1.0, 1 / 3, 0.7, 2.0, 11 / 7]), min_size=3, max_size=3)
+OPTIONS = list(product((True, False), (True, False), ("arrival", "size")))
+
+
+@settings(max_examples=2 * EXAMPLES)
+@given(
+    st.lists(st.integers(1, 4), min_size=1, max_size=5),
+    st.sampled_from(OPTIONS),
+    st.lists(
+        st.tuples(
+            st.sampled_from([0, 0, 0, 1, 2, 3, 4, 4]),
+            st.integers(0, 40),
+            st.integers(1, 9),
+            STRIDES,
+        ),
+        max_size=60,
+    ),
+)
+def test_the_compiled_pool_is_the_plain_one_bit_for_bit(
+    sizes: list[int],
+    options: tuple[bool, bool, Literal["arrival", "size"]],
+    steps: list[tuple[int, int, int, list[float]]],
+) -> None:
+    both = Both(sizes, options)
+    for now, (what, job, number, strides) in enumerate(steps):
+        both.step(what, job, number, strides, now // 3)
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_many_jobs_on_many_servers_too(
+    options: tuple[bool, bool, Literal["arrival", "size"]],
+) -> None:
+    rng = np.random.default_rng(0)
+    both = Both([4] * 12 + [8] * 3, options)
+    for now in range(250):
+        strides = rng.uniform(0.2, 3, size=3).tolist()
+        what = 4 if now % 5 == 4 else int(rng.choice([0, 0, 0, 1, 2, 3]))
+        for _ in range(1 if what else 8):
+            job, gang = int(rng.integers(400)), int(rng.choice([1, 1, 2, 4, 8, 12]))
+            both.step(what, job, gang, strides, now)
+
+
+@pytest.mark.parametrize("kind", [StridePool, ReferencePool])
+def test_users_that_have_jobs_need_tickets(kind: type[StridePool | ReferencePool]) -> None:
+    pool = kind([2], 2)
+    pool.add(0, 1, 1, (0,), 0)
+    assert pool.quantum([0.0, 1.0]) == {0}
+    with pytest.raises(ValueError, match=r"user 1: strides=inf must be positive and finite as it"):
+        pool.quantum([1.0, float("inf")])
+    with pytest.raises(ValueError, match=r"user 1: strides=0.0 must be positive"):
+        pool.fill([1], set(), [1.0, 0.0], 0.5)
+
+
+def test_unknown_ties_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"stride pool: ties='id' must be 'arrival' or 'size'"):
+        StridePool([1], 1, ties="id")  # type: ignore[arg-type]
