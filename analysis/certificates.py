@@ -20,6 +20,7 @@ import numpy as np
 
 from ..formulations.completion_time import CompletionTime
 from ..formulations.deadline_rewards import DeadlineRewards
+from ..formulations.gandiva_fair import GpuMarket
 from ..formulations.irmp import Irmp
 from ..formulations.ltgf import Ltgf
 from ..formulations.ltgf_fluid import LtgfFluid
@@ -27,6 +28,7 @@ from ..formulations.rar_ddls import RarDdls
 from ..formulations.unisched import UniSched
 from ..instances.model import FULL_SPEED, DeadlineJob
 from ..solvers.result import Bound
+from .gandiva_fair_certificates import gpu_prices
 from .irmp_certificates import revenue_prices
 from .unisched_certificates import lease_prices
 
@@ -54,7 +56,7 @@ def verify_bound(problem: Any, bound: Bound) -> None:
     problem : Problem
         The problem that the bound is claimed for; of this version: :class:`RarDdls`,
         :class:`CompletionTime`, :class:`DeadlineRewards`, :class:`LtgfFluid`, :class:`Ltgf`,
-        :class:`UniSched` and :class:`Irmp`.
+        :class:`UniSched`, :class:`Irmp` and :class:`GpuMarket`.
     bound : Bound
 
     Raises
@@ -120,7 +122,8 @@ def verify_bound(problem: Any, bound: Bound) -> None:
 
     The proof for UniSched, ``lease prices``, is in
     :func:`gangsched.analysis.unisched_certificates.lease_prices`; that for Irmp, ``revenue
-    prices``, in :func:`gangsched.analysis.irmp_certificates.revenue_prices`.
+    prices``, in :func:`gangsched.analysis.irmp_certificates.revenue_prices`; that for GpuMarket,
+    ``gpu prices``, in :func:`gangsched.analysis.gandiva_fair_certificates.gpu_prices`.
 
     References
     ----------
@@ -528,6 +531,13 @@ def _revenue_prices(problem: Irmp, certificate: Mapping[str, Any]) -> Fraction:
         raise InvalidCertificate(str(error)) from None
 
 
+def _gpu_prices(problem: GpuMarket, certificate: Mapping[str, Any]) -> Fraction:
+    try:
+        return gpu_prices(problem, certificate)
+    except ValueError as error:
+        raise InvalidCertificate(str(error)) from None
+
+
 def _decimal(value: float) -> Fraction:
     """The rational that the shortest decimal denotes."""
     return Fraction(repr(float(value)))
@@ -553,4 +563,5 @@ RULES: Mapping[type, Mapping[str, Rule]] = {
     Ltgf: {"life": _life},
     UniSched: {"lease prices": _lease_prices},
     Irmp: {"revenue prices": _revenue_prices},
+    GpuMarket: {"gpu prices": _gpu_prices},
 }

@@ -249,12 +249,12 @@ class GpuMarket:
             return [f"reference: users and models {names} are not the market's"]
         broken = []
         used = solution.shares.sum(axis=0)
-        for g in np.flatnonzero(used > self.gpus * (1 + TOLERANCE)):
+        for g in np.flatnonzero(used > self.gpus * (1 + TOLERANCE)).tolist():
             broken.append(
                 f"supply: {used[g]} of {self.gpus[g]} GPUs of {self.models[g]!r} are in use"
             )
         held = solution.shares.sum(axis=1)
-        for u in np.flatnonzero(held > self.demand * (1 + TOLERANCE)):
+        for u in np.flatnonzero(held > self.demand * (1 + TOLERANCE)).tolist():
             broken.append(
                 f"cap: user {self.users[u]!r} has {held[u]} GPUs, can use {self.demand[u]}"
             )
@@ -266,7 +266,7 @@ class GpuMarket:
         due = self.fair_values
         return [
             f"floor: user {self.users[u]!r} gets {values[u]}, its fair share is worth {due[u]}"
-            for u in np.flatnonzero(values < due * (1 - TOLERANCE))
+            for u in np.flatnonzero(values < due * (1 - TOLERANCE)).tolist()
         ]
 
     # -- declarative model -------------------------------------------------------------------------
