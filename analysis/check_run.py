@@ -90,7 +90,7 @@ def violations(run: Run, instance: Instance[Any], *, preempts: Preempts | None =
     found = _instance(run, instance) or _numbers(run, instance)
     if found:
         return found
-    seg = _Segments.of(run, instance)
+    seg = Segments.of(run, instance)
     return [
         *_order(run, seg),
         *_gangs(run, instance, seg),
@@ -110,7 +110,7 @@ def violations(run: Run, instance: Instance[Any], *, preempts: Preempts | None =
 
 
 @dataclass(frozen=True)
-class _Segments:
+class Segments:
     """Segments by (job, start), with what began and ended each."""
 
     number: Ints  # in the schedule
@@ -127,7 +127,8 @@ class _Segments:
     gpus: Ints
 
     @classmethod
-    def of(cls, run: Run, instance: Instance[Any]) -> _Segments:
+    def of(cls, run: Run, instance: Instance[Any]) -> Segments:
+        """Those of a run of this instance."""
         number = np.lexsort((run.schedule.start, run.schedule.job))
         job = run.schedule.job[number]
         count = np.bincount(job, minlength=len(run.records))
@@ -157,13 +158,17 @@ class _Segments:
             gpus=_sums(run.schedule, run.schedule.gpus)[number],
         )
 
-    def progress(self, rules: Rules) -> Ints:
-        """Seconds of service that each segment gave its job for good."""
+    def until(self, rules: Rules) -> Ints:
+        """The time up to which what each segment did is kept: its end, unless it was killed."""
         length = rules.lease_length
         zero = np.zeros_like(self.start) if rules.synchronous else self.start
         lease_began = zero + (self.end - zero) // length * length
-        until = np.where(self.kind == EventKind.KILL, lease_began, self.end)
-        seconds = np.maximum(0, until - self.start - self.overhead)
+        kept: Ints = np.where(self.kind == EventKind.KILL, lease_began, self.end)
+        return kept
+
+    def progress(self, rules: Rules) -> Ints:
+        """Seconds of service that each segment gave its job for good."""
+        seconds = np.maximum(0, self.until(rules) - self.start - self.overhead)
         seconds = np.minimum(seconds, MOST // np.maximum(self.speed, 1))
         given: Ints = seconds * self.speed // FULL_SPEED
         return given
@@ -312,7 +317,7 @@ def _below(most: int, rule: str, name: str, column: NDArray[Any]) -> list[str]:
 # --- segments ------------------------------------------------------------------------------------
 
 
-def _order(run: Run, seg: _Segments) -> list[str]:
+def _order(run: Run, seg: Segments) -> list[str]:
     """Segments of a job do not overlap; nothing happens after the end."""
     later = np.flatnonzero((seg.place > 0) & (seg.start < np.roll(seg.end, 1)))
     return [
@@ -334,7 +339,7 @@ def _order(run: Run, seg: _Segments) -> list[str]:
     ]
 
 
-def _gangs(run: Run, instance: Instance[Any], seg: _Segments) -> list[str]:
+def _gangs(run: Run, instance: Instance[Any], seg: Segments) -> list[str]:
     """Every segment holds exactly the gang, in a consolidated place unless gangs may spread.
 
     Jobs that know their speeds may hold other numbers anywhere; those that are profiled hold less.
@@ -364,7 +369,7 @@ def _gangs(run: Run, instance: Instance[Any], seg: _Segments) -> list[str]:
     )
 
 
-def _models(run: Run, instance: Instance[Any], seg: _Segments) -> list[str]:
+def _models(run: Run, instance: Instance[Any], seg: Segments) -> list[str]:
     """Every segment is on GPUs of one model, on which its job can run."""
     plan, jobs = run.schedule, instance.jobs
     models = [node.model for node in instance.cluster.nodes]
@@ -434,7 +439,7 @@ def _stable(major: Ints, minor: Ints) -> Ints:
     return np.lexsort((minor, major))
 
 
-def _times(run: Run, seg: _Segments) -> list[str]:
+def _times(run: Run, seg: Segments) -> list[str]:
     """All but completions is at rounds, and not before the job is visible."""
     visible, length = run.records.visible[seg.job], run.rules.round_length
     stopped = np.isin(seg.kind, (EventKind.SUSPEND, EventKind.KILL, EventKind.PROFILED))
@@ -464,7 +469,7 @@ def _times(run: Run, seg: _Segments) -> list[str]:
     ]
 
 
-def _renewals(run: Run, seg: _Segments) -> list[str]:
+def _renewals(run: Run, seg: Segments) -> list[str]:
     """A job that goes on where it is keeps one segment, unless it was killed in between.
 
     To be profiled is not to go on.
@@ -504,7 +509,7 @@ def _entries(schedule: Schedule, segments: Ints) -> NDArray[Any]:
 # --- events --------------------------------------------------------------------------------------
 
 
-def _events(run: Run, seg: _Segments) -> list[str]:
+def _events(run: Run, seg: Segments) -> list[str]:
     """The log tells what the segments tell."""
     log = run.events
     falls = np.flatnonzero(np.diff(log.time) < 0) + 1
@@ -559,7 +564,7 @@ def _visible(run: Run) -> list[str]:
     ]
 
 
-def _agreement(run: Run, seg: _Segments, kinds: tuple[EventKind, ...], times: Ints) -> list[str]:
+def _agreement(run: Run, seg: Segments, kinds: tuple[EventKind, ...], times: Ints) -> list[str]:
     """Events of these kinds and segments belong together one to one, at the same times."""
     log, (at, event) = run.events, _paired(run, seg.offset, kinds)
     lonely = at < 0
@@ -596,7 +601,7 @@ def _agreement(run: Run, seg: _Segments, kinds: tuple[EventKind, ...], times: In
 # --- service and records -------------------------------------------------------------------------
 
 
-def _service(run: Run, seg: _Segments) -> list[str]:
+def _service(run: Run, seg: Segments) -> list[str]:
     """Progress adds up to the work, and a job completes in the second in which it does."""
     jobs = run.records
     progress = seg.progress(run.rules)
@@ -642,14 +647,14 @@ def _pace(speed: int) -> str:
     return "" if speed == FULL_SPEED else f" and speed {speed / FULL_SPEED:g}"
 
 
-def _by_job(run: Run, seg: _Segments, amount: Ints) -> Ints:
+def _by_job(run: Run, seg: Segments, amount: Ints) -> Ints:
     """Sum of an amount over each job's segments."""
     total = np.concatenate([[0], np.cumsum(amount)])
     sums: Ints = total[seg.offset[1:]] - total[seg.offset[:-1]]
     return sums
 
 
-def _records(run: Run, seg: _Segments) -> list[str]:
+def _records(run: Run, seg: Segments) -> list[str]:
     """Each job's row tells what its segments tell."""
     jobs, log = run.records, run.events
     first, end = np.full(len(jobs), -1), np.full(len(jobs), -1)
@@ -684,7 +689,7 @@ def _fair(run: Run, name: str) -> list[str]:
     )
 
 
-def _rejected(run: Run, seg: _Segments) -> list[str]:
+def _rejected(run: Run, seg: Segments) -> list[str]:
     """Rejected jobs are listed with a reason and nothing happens to them."""
     listed = np.zeros(len(run.records), dtype=np.int64)
     np.add.at(listed, np.array([j for j, _ in run.rejected], dtype=np.int64), 1)
@@ -713,7 +718,7 @@ def _rejected(run: Run, seg: _Segments) -> list[str]:
     ]
 
 
-def _leases(run: Run, seg: _Segments, preempts: Preempts) -> list[str]:
+def _leases(run: Run, seg: Segments, preempts: Preempts) -> list[str]:
     """Policies that do not preempt stop nobody, those that do at leases only at their ends."""
     length = run.rules.lease_length
     suspended, killed = seg.kind == EventKind.SUSPEND, seg.kind == EventKind.KILL
