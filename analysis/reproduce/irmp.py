@@ -87,7 +87,7 @@ _FIGURES: Mapping[str, Frame] = {
         "Fig. 5: Astraea's performance ratio, reduced setting",
         "servers",
         {**SHARES, "ratio": "certified ratio"},
-        pictures.shares,
+        pictures.own_shares,
     ),
     "fig6": Frame(
         "Fig. 6: performance ratios of all, reduced setting",
@@ -159,7 +159,7 @@ _SETTINGS: Mapping[str, Any] = {
     "clock": "absolute: utilities of the slot of completion",
     "theta": "rule of (8) over all jobs",
     "slot": "1 h",
-    "bound": f"column generation over {SLOTS} slots, of schedules that do not preempt",
+    "bound": f"column generation over {SLOTS} slots; for schedules that preempt, of such",
     "ideal revenue": "of policies without rounds: the true one",
     "trace": "jobs in a row of one of the days with the most users; D drawn from 20 to 50",
     "not in the paper": list(OWN),

@@ -54,6 +54,7 @@ SLOTS = 2048
 #: where use over time is given: slots, four to a doubling
 LEVELS = tuple(float(x) for x in sorted({round(2 ** (k / 4)) for k in range(4 * 14 + 1)}))
 
+PREEMPTING = (GANDIVA, HIVED)
 POLICIES: Mapping[str, Solve] = MappingProxyType(
     {
         ASTRAEA: astraea,
@@ -189,7 +190,8 @@ class Task:
 
 #: measures by workload and policy: figures share runs
 _KNOWN: dict[tuple[Workload, str], Values] = {}
-_BOUNDS: dict[Workload, float] = {}
+#: by workload, and whether schedules may preempt
+_BOUNDS: dict[tuple[Workload, bool], float] = {}
 
 
 def _run(task: Task) -> Values:
@@ -197,9 +199,10 @@ def _run(task: Task) -> Values:
     return {name: short(v) for name, v in measure(problem, task.solve(problem)).items()}
 
 
-def _bound(workload: Workload) -> float:
-    """A verified upper bound of the revenue of any schedule that does not preempt."""
-    problem = workload.problem()
+def _bound(of: tuple[Workload, bool]) -> float:
+    """A verified upper bound of what a schedule earns that may preempt, or may not."""
+    workload, preemptive = of
+    problem = replace(workload.problem(), preemptive=preemptive)
     bound = revenue_bound(problem, slots=SLOTS)
     verify_bound(problem, bound)
     return float(bound.value)
@@ -236,6 +239,8 @@ def with_bounds(
 ) -> list[Values]:
     """Add shares of the bound that were earned, and the certified ratio, bound over true revenue.
 
+    Schedules that preempt have a bound of their own, which no such schedule earns more than.
+
     Parameters
     ----------
     tasks, outcomes, processes, progress
@@ -243,20 +248,18 @@ def with_bounds(
 
     Notes
     -----
-    The certified ratio is None of schedules that preempt, which the bound does not hold for, and
-    where the true revenue is not positive.
+    The certified ratio is None where the true revenue is not positive.
     """
-    loads = dict.fromkeys(task.workload for task in tasks)
-    new = [load for load in loads if load not in _BOUNDS]
-    found = mapped(_bound, new, lambda load: f"bound, seed {load.seed}", processes, progress)
+    kinds = [(task.workload, task.policy in PREEMPTING) for task in tasks]
+    new = [kind for kind in dict.fromkeys(kinds) if kind not in _BOUNDS]
+    found = mapped(_bound, new, lambda kind: f"bound, seed {kind[0].seed}", processes, progress)
     _BOUNDS.update(zip(new, found, strict=True))
     both = []
-    for task, values in zip(tasks, outcomes, strict=True):
-        bound = _BOUNDS[task.workload]
+    for kind, values in zip(kinds, outcomes, strict=True):
+        bound = _BOUNDS[kind]
         shares = {f"share {c}": short((values[c] or 0.0) / bound) for c in COUNTINGS}
         earned = values[TRUE] or 0.0
-        known = earned > 0 and task.policy not in (GANDIVA, HIVED)
-        ratio = short(max(1.0, bound / earned)) if known else None
+        ratio = short(max(1.0, bound / earned)) if earned > 0 else None
         both.append({**values, **shares, "ratio": ratio, "bound": short(bound)})
     return both
 

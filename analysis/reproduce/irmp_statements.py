@@ -6,6 +6,7 @@ Statements on revenue and fairness are judged three times, for the three ways to
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from statistics import fmean
 from types import MappingProxyType
@@ -33,6 +34,7 @@ PRINTED: Mapping[str, Mapping[str, float]] = MappingProxyType(
 )
 FASTER: Mapping[str, float] = MappingProxyType({GANDIVA: 0.83, HIVED: 0.67})
 LIMIT = 1.2  # of a quantity that is not sensitive
+NOT_POSITIVE = "the revenue of a seed is not positive"
 
 
 def whole(numbers: Sequence[float]) -> str:
@@ -107,14 +109,71 @@ def means_of(study: Study, instance: str, policy: str, measure: str) -> dict[int
     return {x: value for x, value in found.items() if value is not None}
 
 
-def why_waits(counting: str) -> str:
-    """Say why Astraea earns less.
+def ranked(
+    text: str,
+    instance: str,
+    larger: tuple[str, Sequence[float]],
+    smaller: tuple[str, Sequence[float]],
+    write: Callable[[Sequence[float]], str],
+    *,
+    why: str = "",
+    missing: str = "",
+    own: bool = False,
+) -> Statement:
+    """Judge "the one is larger than the other" for every seed, and name whose numbers these are.
 
     Parameters
     ----------
-    counting : str
+    text, instance : str
+    larger, smaller : (str, sequence of float)
+        A name, and values by seed.
+    write : callable
+        Values to text.
+    why, own
+        As of :func:`~gangsched.analysis.reproduce.common.compared`.
+    missing : str
+        Why there are no values, where there are none.
+
+    Examples
+    --------
+    >>> str(ranked("a beats b", "", ("a", [1, 2]), ("b", [3, 4]), mean, why="a waits"))
+    '**does not**, because a waits: a 1.50, b 3.50'
     """
-    if counting == IDEAL:
+    found = compared(text, instance, smaller[1], larger[1], write, why=why, own=own)
+    measured = ", ".join(f"{name} {write(numbers)}" for name, numbers in (larger, smaller))
+    known = smaller[1] and larger[1]
+    return replace(found, measured=measured, why=found.why if known else missing or found.why)
+
+
+def by_seed(text: str, instance: str, holds: Sequence[bool], measured: str, why: str) -> Statement:
+    """Judge a statement that holds for a seed, or does not.
+
+    Parameters
+    ----------
+    text, instance : str
+    holds : sequence of bool
+        By seed.
+    measured, why : str
+
+    Examples
+    --------
+    >>> by_seed("", "", [True, False], "1 of 2", "").verdict.value
+    'not comparable'
+    """
+    if len(set(holds)) > 1:
+        return Statement(text, instance, Agreement.OPEN, measured, SEEDS_DISAGREE)
+    verdict = Agreement.of(all(holds))
+    return Statement(text, instance, verdict, measured, "" if all(holds) else why)
+
+
+def why_waits(counting: str, other: str = "") -> str:
+    """Say why Astraea earns less than who has no rounds.
+
+    Parameters
+    ----------
+    counting, other : str
+    """
+    if counting == IDEAL or other == BATCH:
         return ""
     return "jobs wait for the beginning of a round, each twice as far off as the one before"
 
@@ -134,10 +193,13 @@ def fig4(study: Study) -> Iterator[Statement]:
             what = f"Revenue of Astraea grows with the number of {varied(name)}: {title}"
             yield rises(what, name, means_of(study, name, ASTRAEA, c))
             own = over_x(study, name, ASTRAEA, c)
-            for other in (BATCH, GANDIVA, HIVED):
-                theirs = over_x(study, name, other, c)
-                yield compared(f"Astraea earns more than {other}: {title}", name, theirs, own,
-                               whole, why=why_waits(c))  # fmt: skip
+            others = {p: over_x(study, name, p, c) for p in (BATCH, GANDIVA, HIVED)}
+            for other, theirs in others.items():
+                yield ranked(f"Astraea earns more than {other}: {title}", name, (ASTRAEA, own),
+                             (other, theirs), whole, why=why_waits(c, other))  # fmt: skip
+            rest = [min(o) for o in zip(own, others[GANDIVA], others[HIVED], strict=True)]
+            yield ranked(f"BatchSche earns the least: {title}", name, ("least of the others", rest),
+                         (BATCH, others[BATCH]), whole)  # fmt: skip
             for other, printed in PRINTED[varied(name)].items():
                 theirs = over_x(study, name, other, c)
                 if "linear" in name and own and theirs:
@@ -147,12 +209,11 @@ def fig4(study: Study) -> Iterator[Statement]:
                         f"{fmean(own) / fmean(theirs):.2f} times" if known else "none",
                         OTHER_JOBS if known else "a revenue is not positive",
                     )  # fmt: skip
-        yield compared("LP list earns more than Astraea: true revenue", name,
-                       over_x(study, name, ASTRAEA, TRUE), over_x(study, name, LIST, TRUE), whole,
-                       own=True)  # fmt: skip
-        yield compared("FIFO, planned anew, earns more than Astraea: true revenue", name,
-                       over_x(study, name, ASTRAEA, TRUE), over_x(study, name, FIFO, TRUE), whole,
-                       own=True)  # fmt: skip
+        true = ASTRAEA, over_x(study, name, ASTRAEA, TRUE)
+        for other, text in ((LIST, "LP list earns"), (FIFO, "FIFO, planned anew, earns")):
+            yield ranked(f"{text} more than Astraea: true revenue", name,
+                         (other, over_x(study, name, other, TRUE)), true, whole,
+                         own=True)  # fmt: skip
         yield _beyond(study, name)
 
 
@@ -182,7 +243,6 @@ def fig5(study: Study) -> Iterator[Statement]:
             yield Statement(
                 f"The performance ratio is above 0.6: {title}", law, Agreement.of(min(found) > 0.6),
                 f"{min(found):.2f} to {max(found):.2f}",
-                "" if min(found) > 0.6 else "at worst, by mean over seeds",
             )  # fmt: skip
             at = [fmean(by_x.values()) for by_x in shares.values()]
             yield Statement(
@@ -195,10 +255,10 @@ def fig5(study: Study) -> Iterator[Statement]:
             yield rises(f"It grows with the number of servers (mean over jobs): {title}", law,
                         by_servers, ".2f")  # fmt: skip
             first, last = shares[own[0]], shares[own[-1]]
-            gap = max(first[x] - last[x] for x in xs)
+            gap = max((last[x] - first[x] for x in xs), key=abs)
             yield Statement(
-                f"From the fewest to the most jobs it falls by at most 0.22: {title}", law,
-                Agreement.of(gap <= 0.22), f"by {gap:.2f} at most",
+                f"From the fewest to the most jobs it changes by at most 0.22: {title}", law,
+                Agreement.of(abs(gap) <= 0.22), f"most: {gap:+.2f}",
             )  # fmt: skip
 
 
@@ -211,22 +271,39 @@ def fig6(study: Study) -> Iterator[Statement]:
     """
     for name in study.instances:
         for c, title in COUNTINGS.items():
-            shares = {p: means_of(study, name, p, f"share {c}") for p in PAPER}
-            xs = study.xs(name)
-            best = [x for x in xs if max(PAPER, key=lambda p, x=x: shares[p][x]) == ASTRAEA]  # type: ignore[misc]
-            yield Statement(
-                f"Astraea has the highest performance ratio in any setting: {title}", name,
-                Agreement.of(len(best) == len(xs)), f"in {len(best)} of {len(xs)}",
-                "" if len(best) == len(xs) else why_waits(c),
-            )  # fmt: skip
-            if varied(name) == "jobs":
-                falls = {p: shares[p][xs[0]] - shares[p][xs[-1]] for p in PAPER}
-                others = min(fall for p, fall in falls.items() if p != ASTRAEA)
-                yield Statement(
-                    f"It falls less with the jobs (first to last) than others': {title}", name,
-                    Agreement.of(falls[ASTRAEA] < others),
-                    ", ".join(f"{p} {-fall:+.2f}" for p, fall in falls.items()),
+            shares = {p: _by_x(study, name, p, f"share {c}") for p in PAPER}
+            for policy, text, sign, why in (
+                (ASTRAEA, "Astraea has the highest", 1, why_waits(c)),
+                (BATCH, "BatchSche has the lowest", -1, ""),
+            ):
+                others = [p for p in PAPER if p != policy]
+                runs = [zip(*at, strict=True) for at in
+                        zip(shares[policy], *(shares[p] for p in others), strict=True)]  # fmt: skip
+                wins = [[sign * own > max(sign * v for v in rest) for own, *rest in at]
+                        for at in runs]  # fmt: skip
+                yield by_seed(
+                    f"{text} performance ratio in any setting: {title}", name,
+                    [all(seed) for seed in zip(*wins, strict=True)],
+                    f"in {sum(map(sum, wins))} of {sum(map(len, wins))} runs", why,
                 )  # fmt: skip
+            if varied(name) == "jobs":
+                yield _gentle(f"It falls less with the jobs (first to last) than others': {title}",
+                              name, shares)  # fmt: skip
+
+
+def _by_x(study: Study, name: str, policy: str, measure: str) -> list[list[float]]:
+    """Values of the seeds at each x."""
+    return [values(study, name, policy, measure, x) for x in study.xs(name)]
+
+
+def _gentle(text: str, name: str, shares: Mapping[str, Sequence[Sequence[float]]]) -> Statement:
+    """Whether Astraea's ratio falls less from the first x to the last than the others', by seed."""
+    changes = {p: [b - a for a, b in zip(at[0], at[-1], strict=True)] for p, at in shares.items()}
+    listed = ", ".join(f"{p} {fmean(own):+.2f}" for p, own in changes.items())
+    if all(fmean(own) >= 0 for own in changes.values()):
+        return Statement(text, name, Agreement.OPEN, listed, "none falls, on the mean")
+    holds = [own > max(rest) for own, *rest in zip(*(changes[p] for p in PAPER), strict=True)]
+    return by_seed(text, name, holds, listed, "")
 
 
 # --- Figs. 7, 8, Table 2 -------------------------------------------------------------------------
@@ -250,19 +327,19 @@ def fig7(study: Study) -> Iterator[Statement]:
                 ]
                 if not found:
                     yield Statement(f"{text}: {title}", name, Agreement.OPEN, "none",
-                                    "the revenue of a seed is not positive")  # fmt: skip
+                                    NOT_POSITIVE)  # fmt: skip
                     continue
                 holds = all(abs(v - 1) <= wide for v in found)
                 yield Statement(
                     f"{text}: {title}", name, Agreement.of(holds),
                     f"{min(found):.2f} to {max(found):.2f}",
-                    "" if holds else "users have other jobs, for their servers, than others",
                 )  # fmt: skip
             own = values(study, name, ASTRAEA, f"fair {c}")
             for other in (GANDIVA, HIVED):
                 theirs = values(study, name, other, f"fair {c}")
-                yield compared(f"Astraea has more users with a ratio of at least 1 than {other}: "
-                               f"{title}", name, theirs, own, mean)  # fmt: skip
+                yield ranked(f"Astraea has more users with a ratio of at least 1 than {other}: "
+                             f"{title}", name, (ASTRAEA, own), (other, theirs), mean,
+                             missing=NOT_POSITIVE)  # fmt: skip
 
 
 def fig8(study: Study) -> Iterator[Statement]:
@@ -277,11 +354,12 @@ def fig8(study: Study) -> Iterator[Statement]:
             own = values(study, name, ASTRAEA, f"variance {c}")
             for other in (GANDIVA, HIVED):
                 theirs = values(study, name, other, f"variance {c}")
-                yield compared(f"Astraea has a smaller variance than {other}: {title}", name, own,
-                               theirs, mean)  # fmt: skip
+                yield ranked(f"Astraea has a smaller variance than {other}: {title}", name,
+                             (other, theirs), (ASTRAEA, own), mean,
+                             missing=NOT_POSITIVE)  # fmt: skip
             batch = values(study, name, BATCH, f"variance {c}")
-            yield compared(f"BatchSche has a smaller variance than Astraea: {title}", name, batch,
-                           own, mean)  # fmt: skip
+            yield ranked(f"BatchSche has a smaller variance than Astraea: {title}", name,
+                         (ASTRAEA, own), (BATCH, batch), mean, missing=NOT_POSITIVE)  # fmt: skip
 
 
 def table2(study: Study) -> Iterator[Statement]:
@@ -303,7 +381,7 @@ def table2(study: Study) -> Iterator[Statement]:
                 listed = ", ".join(f"{x}: {v:.3g}" for x, v in found.items())
                 if len(found) < len(study.xs(name)) or min(found.values()) <= 0:
                     yield Statement(text, name, Agreement.OPEN, listed or "none",
-                                    "the revenue of a seed is not positive")  # fmt: skip
+                                    NOT_POSITIVE)  # fmt: skip
                     continue
                 most = max(found.values()) / min(found.values())
                 yield Statement(text, name, Agreement.of(most <= LIMIT), f"{most:.2f} ({listed})")
@@ -326,7 +404,7 @@ def seconds(study: Study) -> Iterator[Statement]:
         each = means_of(study, name, ASTRAEA, "a job ms")
         if each:
             listed = ", ".join(f"{x}: {v:.3g}" for x, v in each.items())
-            yield Statement("A job takes about 1.56 s (2018's laptop)", name, Agreement.OPEN,
+            yield Statement("A job takes about 1.56 s (on an i5-8250U)", name, Agreement.OPEN,
                             f"{listed} ms", "of another machine and another program")  # fmt: skip
             most = max(each.values()) / min(each.values())
             yield Statement("... under different settings (here: most over least at most 2)", name,
@@ -349,9 +427,11 @@ def fig11(study: Study) -> Iterator[Statement]:
             listed = ", ".join(f"{x} %: {v:,.0f}" for x, v in found.items())
             for x in (120, 140):
                 under, over = (values(study, name, ASTRAEA, c, y) for y in (80, x))
-                yield compared(f"80 % earns more than {x} %: {title}", name, over, under, whole)
+                yield ranked(f"80 % earns more than {x} %: {title}", name, ("80 %:", under),
+                             (f"{x} %:", over), whole)  # fmt: skip
             under, exact = (values(study, name, ASTRAEA, c, y) for y in (80, 100))
-            yield compared(f"80 % earns more than 100 %: {title}", name, exact, under, whole)
+            yield ranked(f"80 % earns more than 100 %: {title}", name, ("80 %:", under),
+                         ("100 %:", exact), whole, own=True)  # fmt: skip
             spread = max(found.values()) - min(found.values()) if found else 0.0
             largest = max((abs(v) for v in found.values()), default=0.0)
             yield Statement(
@@ -392,17 +472,32 @@ def fig13(study: Study) -> Iterator[Statement]:
             top = values(study, name, policy, "most use")
             yield _threshold(f"{policy} rarely reaches 100 % (here: never 99 %)", name, top,
                              lambda v: v < 99)  # fmt: skip
+        yield _off_peak(study, name)
         own = values(study, name, ASTRAEA, "makespan")
         waits = "rounds begin twice as far off each time, and hold what did not fit before"
         for other in (GANDIVA, HIVED, BATCH):
             theirs = values(study, name, other, "makespan")
-            yield compared(f"Astraea has a smaller makespan than {other}", name, own, theirs, whole,
-                           why=waits)  # fmt: skip
+            yield ranked(f"Astraea has a smaller makespan than {other}", name, (other, theirs),
+                         (ASTRAEA, own), whole, why=waits)  # fmt: skip
             if other in FASTER and own and theirs:
                 yield Statement(
                     f"{FASTER[other]} times the makespan of {other}", name, Agreement.OPEN,
                     f"{fmean(own) / fmean(theirs):.2f} times", OTHER_JOBS,
                 )  # fmt: skip
+
+
+def _off_peak(study: Study, name: str) -> Statement:
+    """Who is the first to stay below half of the highest mean use."""
+    curves = {row.policy: row.curve for row in study.rows if row.instance == name}
+    last = {
+        p: max(x for x, v in zip(study.levels, curves[p], strict=True) if 2 * v >= max(curves[p]))
+        for p in (ASTRAEA, GANDIVA)
+    }
+    return Statement(
+        "Astraea gets off-peak faster than Gandiva-like (here: below half of the highest mean use)",
+        name, Agreement.of(last[ASTRAEA] < last[GANDIVA]),
+        ", ".join(f"{p} after slot {x:.0f}" for p, x in last.items()),
+    )  # fmt: skip
 
 
 def _threshold(

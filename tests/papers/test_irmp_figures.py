@@ -222,9 +222,15 @@ VERDICTS: dict[str, dict[str, str]] = {
             )
         },
         "FIFO, planned anew, earns more than Astraea: true revenue": "++++++++",
+        "BatchSche earns the least: true revenue": "----?+?+",
+        "BatchSche earns the least: losses as zero": "-?--++?+",
+        "BatchSche earns the least: ideal revenue": "--------",
     },
     "irmp:fig11": {
         "The estimate changes revenue by less than 5 %: ideal revenue": "++++++++",
+        "80 % earns more than 140 %: true revenue": "+++?+?++",
+        "80 % earns more than 140 %: losses as zero": "+++?++++",
+        "80 % earns more than 140 %: ideal revenue": "+++?+++?",
     },
     "irmp:fig5": {
         "The performance ratio is above 0.6: true revenue": "----",
@@ -236,7 +242,7 @@ VERDICTS: dict[str, dict[str, str]] = {
         for counting, verdicts in (
             ("true revenue", "--------"),
             ("losses as zero", "--------"),
-            ("ideal revenue", "+-------"),
+            ("ideal revenue", "----??--"),
         )
     },
     "irmp:fig7": {
@@ -252,6 +258,8 @@ VERDICTS: dict[str, dict[str, str]] = {
     "irmp:fig13": {
         "Astraea reaches 100 % (here: 99 %)": "--",
         "Gandiva-like reaches 100 % (here: 99 %)": "--",
+        "Astraea gets off-peak faster than Gandiva-like (here: below half of the highest mean "
+        "use)": "--",
         "Astraea has a smaller makespan than Gandiva-like": "--",
         "Astraea has a smaller makespan than HiveD-like": "--",
     },
