@@ -588,11 +588,12 @@ def _remade(instance: Instance[ParameterServerJob], parameters: Mapping[str, Any
 def _integer(name: str, value: Any, at_least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"Irmp: {name}={value!r} is not an integer")
-    if value < at_least:
-        raise ValueError(f"Irmp: {name}={value} is below {at_least}")
-    if value > LATEST:
+    number = int(value)
+    if number < at_least:
+        raise ValueError(f"Irmp: {name}={number} is below {at_least}")
+    if number > LATEST:
         raise ValueError(f"Irmp: {name} exceeds {LATEST}")
-    return int(value)
+    return number
 
 
 # --- the paper's settings ------------------------------------------------------------------------

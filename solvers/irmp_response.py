@@ -91,6 +91,10 @@ class Response(NamedTuple):
         return Segment(self.job, self.start, self.end, dict(self.nodes), ps=dict(self.ps))
 
 
+#: start, option, host and PSs
+_Found = tuple[int, int, int, int]
+
+
 class RunOptions(NamedTuple):
     """How a job can run on the empty cluster, as columns: D_w rises, one node before several.
 
@@ -128,8 +132,8 @@ class _Facts:
         self.model = np.array([problem.models.index(node.model) for node in nodes], dtype=np.int64)
         #: (2, nodes)
         self.capacity = np.array([[n.gpus for n in nodes], [n.ps for n in nodes]], dtype=np.int64)
-        self.options: dict[int, RunOptions] = {}
-        self.order: dict[int, Ints] = {}
+        self.options: dict[tuple[int, bool], RunOptions] = {}
+        self.order: dict[tuple[int, bool], Ints] = {}
 
     @cached_property
     def most(self) -> int:
@@ -150,6 +154,14 @@ class _Facts:
     @cached_property
     def fitting(self) -> list[tuple[int, int, int, int]]:
         """(D_w, type, host type, least PSs) of all runs that fit the empty cluster."""
+        return self._fitting(printed=False)
+
+    @cached_property
+    def printed(self) -> list[tuple[int, int, int, int]]:
+        """The same as Algorithm 4 is printed, which goes on with one PS, W8."""
+        return self._fitting(printed=True)
+
+    def _fitting(self, *, printed: bool) -> list[tuple[int, int, int, int]]:
         found = []
         for workers in range(1, self.most + 1):
             for kind in range(self.types):
@@ -158,22 +170,23 @@ class _Facts:
                     found.append((workers, kind, -1, 1))
             for kind in range(self.types):
                 for host in range(self.types):
-                    at = _host(self, self.capacity, workers, kind, host)
+                    at = _host(self, self.capacity, workers, kind, host, printed=printed)
                     if at is not None:
-                        found.append((workers, kind, host, at[1]))
+                        found.append((workers, kind, host, 1 if printed else at[1]))
         return found
 
-    def options_of(self, job: int) -> RunOptions:
+    def options_of(self, job: int, *, printed: bool = False) -> RunOptions:
         """Return the options of a job."""
-        if job not in self.options:
+        key = job, printed
+        if key not in self.options:
             widest = self.problem.jobs[job].gpus
-            rows = [row for row in self.fitting if row[0] <= widest]
+            rows = [row for row in (self.printed if printed else self.fitting) if row[0] <= widest]
             columns = np.array(rows, dtype=np.int64).reshape(-1, 4).T
             workers, kind, host, least = np.ascontiguousarray(columns)
             slots = np.array([self._slots(job, *row[:3]) for row in rows], dtype=np.int64)
-            self.options[job] = RunOptions(workers, slots, kind, host, least)
-            self.order[job] = np.argsort(slots, kind="stable")
-        return self.options[job]
+            self.options[key] = RunOptions(workers, slots, kind, host, least)
+            self.order[key] = np.argsort(slots, kind="stable")
+        return self.options[key]
 
     def _slots(self, job: int, workers: int, kind: int, host: int) -> int:
         model = self.problem.models[kind]
@@ -300,7 +313,7 @@ def best_response(
     machine : bool
         False runs the readable reference; both give the same run.
     literal : bool
-        Algorithms 3-5 as printed in W8, W9, W10; always the reference, one type of servers.
+        Algorithms 3-5 as printed in W8, W9, W10; one type of servers.
 
     Returns
     -------
@@ -356,8 +369,8 @@ def best_response(
     if not np.isfinite(sums[:, :, -1]).all():
         raise ValueError("best_response: prices add up to more than a float can hold")
     rooms = None if room is None else _per_type(facts, room, slots, "room", np.int64)
-    if machine and not literal:
-        return _compiled(facts, job, free, sums, worth, begin, end, rooms)
+    if machine:
+        return _compiled(facts, job, free, sums, worth, begin, end, rooms, printed=literal)
     return _algorithm_3(_Call(facts, job, free, sums, rooms, end, literal), worth, begin)
 
 
@@ -488,39 +501,42 @@ def _compiled(
     begin: int,
     end: int,
     room: Ints | None,
+    *,
+    printed: bool,
 ) -> Response | None:
     from . import irmp_response_core as core  # numba takes a second to import
 
-    options = facts.options_of(job)
+    options = facts.options_of(job, printed=printed)
+    if printed and room is not None:
+        room = np.repeat(room[:, :1], 2, axis=1)  # W9
     found = core.best(
-        free, room, facts.model, facts.types, options, facts.order[job], facts.need, sums, values,
-        begin, end, MARGIN,
+        free, room, facts.model, facts.types, options, facts.order[job, printed], facts.need, sums,
+        values, begin, end, MARGIN, printed,
     )  # fmt: skip
     if found is None:
         return None
-    start, i, host, ps = found
-    stop = start + int(options.slots[i])
-    cost = int(options.workers[i]) * (
-        sums[options.kind[i], 0, stop] - sums[options.kind[i], 0, start]
-    )
-    kind = int(options.kind[i] if options.host[i] < 0 else options.host[i])
-    cost += ps * (sums[kind, 1, stop] - sums[kind, 1, start])
-    return _response(facts, job, free, i, start, host, ps, float(values[stop]), float(cost))
+    start, i, _, ps = found
+    stop, kind = start + int(options.slots[i]), int(options.kind[i])
+    at = kind if options.host[i] < 0 else int(options.host[i])
+    length = start + 1 if printed and options.host[i] < 0 else stop
+    cost = int(options.workers[i]) * (sums[kind, 0, length] - sums[kind, 0, start])
+    cost += ps * (sums[at, 1, length] - sums[at, 1, start])
+    if length < stop:  # W10
+        cost *= stop - start
+    return _response(facts, job, free, options, found, float(values[stop]), float(cost))
 
 
 def _response(
     facts: _Facts,
     job: int,
     free: Ints,
-    option: int,
-    start: int,
-    host: int,
-    ps: int,
+    options: RunOptions,
+    found: _Found,
     value: float,
     cost: float,
 ) -> Response:
-    """What the twin has found: option, start, host and PSs."""
-    options = facts.options_of(job)
+    """What the twin has found."""
+    start, option, host, ps = found
     workers, stop = int(options.workers[option]), start + int(options.slots[option])
     if options.host[option] < 0:
         nodes = {host: workers}
@@ -588,9 +604,9 @@ def zero_price_response(
     last = _last_as_good(problem, job, end, limit)
     if last > end:
         found = search(facts, job, free, begin, last, flat=True) or found
-    start, option, host, ps = found
-    end = start + int(facts.options_of(job).slots[option])
-    return _response(facts, job, free, option, start, host, ps, problem.value(job, end), 0.0)
+    options = facts.options_of(job)
+    end = found[0] + int(options.slots[found[1]])
+    return _response(facts, job, free, options, found, problem.value(job, end), 0.0)
 
 
 def _last_as_good(problem: Irmp, job: int, end: int, limit: int) -> int:
@@ -604,9 +620,6 @@ def _last_as_good(problem: Irmp, job: int, end: int, limit: int) -> int:
         else:
             high = middle - 1
     return low
-
-
-_Found = tuple[int, int, int, int]
 
 
 def _earliest(
@@ -644,8 +657,9 @@ def _earliest_compiled(
 
     options = facts.options_of(job)
     found: _Found | None = core.earliest(
-        free, facts.model, facts.types, options, facts.order[job], facts.need, begin, limit, flat
-    )
+        free, facts.model, facts.types, options, facts.order[job, False], facts.need, begin, limit,
+        flat,
+    )  # fmt: skip
     return found
 
 

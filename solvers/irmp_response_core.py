@@ -35,6 +35,7 @@ def best(
     begin: int,
     end: int,
     margin: float,
+    printed: bool,
 ) -> tuple[int, int, int, int] | None:
     """Return (start, option, host, PSs) of the run worth most after its cost; None for none.
 
@@ -55,13 +56,15 @@ def best(
     begin, end : int
     margin : float
         What it has to be worth more than.
+    printed : bool
+        W8 and W10 as printed. Quotas are those that count, W9.
     """
     if not order.size or begin + options.slots[order[0]] > end:
         return None
     limited = np.zeros((types, 2, 0), dtype=np.int64) if room is None else room
     found = _best(
         np.ascontiguousarray(free), limited, model, *options, order, need, sums, values,
-        begin, end, margin,
+        begin, end, margin, printed,
     )  # fmt: skip
     return None if found[1] < 0 else found
 
@@ -173,7 +176,14 @@ def _can(outline: Ints, workers: int, kind: int, host: int, ps: int) -> bool:
 
 @inner
 def _node(
-    least: NDArray[np.int32], model: Ints, need: Ints, workers: int, kind: int, host: int, left: int
+    least: NDArray[np.int32],
+    model: Ints,
+    need: Ints,
+    workers: int,
+    kind: int,
+    host: int,
+    left: int,
+    printed: bool,
 ) -> tuple[int, int]:
     """Return the node for the PSs and how many; -1 where there is none."""
     if host < 0:
@@ -187,15 +197,29 @@ def _node(
             total += least[0, s]
     if total < workers:
         return -1, 0
-    best, fewest = -1, left + 1
+    best, fewest, placed = -1, left + 1, False
     for s in range(model.size):
         if model[s] == host:
             there = least[0, s] if kind == host else 0
             outside = workers - min(workers - 1, there)
             needed = need[outside]
-            if needed < fewest and needed <= least[1, s] and total - there >= outside:
-                best, fewest = s, needed
-    return best, fewest
+            fits = total - there >= outside
+            if printed:  # W8: PSs as far as there are any, and workers are placed later
+                needed = min(needed, least[1, s], left)
+            if 1 <= needed < fewest and needed <= least[1, s] and (fits or printed):
+                best, fewest, placed = s, needed, fits
+    return (best, fewest) if placed else (-1, 0)
+
+
+@inner
+def _cost(
+    sums: Floats, workers: int, ps: int, kind: int, host: int, start: int, stop: int, first: bool
+) -> float:
+    """Return what a run costs; `first`: the first slot's price in all slots, W10."""
+    until = start + 1 if first else stop
+    cost = workers * (sums[kind, 0, until] - sums[kind, 0, start])
+    cost += ps * (sums[host, 1, until] - sums[host, 1, start])
+    return float(cost * (stop - start) if first else cost)
 
 
 @compiled
@@ -204,6 +228,7 @@ def _bounds(
     slots: Ints,
     kind: Ints,
     ps_kind: Ints,
+    first: Bools,
     fewest: Ints,
     order: Ints,
     sums: Floats,
@@ -219,9 +244,7 @@ def _bounds(
             stop = start + slots[i]
             if stop > end or values[stop] <= most:
                 break
-            w, p = kind[i], ps_kind[i]
-            cost = workers[i] * (sums[w, 0, stop] - sums[w, 0, start])
-            cost += fewest[i] * (sums[p, 1, stop] - sums[p, 1, start])
+            cost = _cost(sums, workers[i], fewest[i], kind[i], ps_kind[i], start, stop, first[i])
             most = max(most, values[stop] - cost)
         top[start - begin] = most
     return top
@@ -244,10 +267,12 @@ def _best(
     begin: int,
     end: int,
     margin: float,
+    printed: bool,
 ) -> tuple[int, int, int, int]:
     types = room.shape[0]
     ps_kind = np.where(host < 0, kind, host)
-    top = _bounds(workers, slots, kind, ps_kind, fewest, order, sums, values, begin, end)
+    once = (host < 0) & printed
+    top = _bounds(workers, slots, kind, ps_kind, once, fewest, order, sums, values, begin, end)
     gain, found = margin, (-1, -1, -1, 0)
     if top.max() <= margin:
         return found
@@ -271,9 +296,7 @@ def _best(
             if stop > end or values[stop] < gain:
                 break
             w, p = kind[i], ps_kind[i]
-            wages = workers[i] * (sums[w, 0, stop] - sums[w, 0, start])
-            price = sums[p, 1, stop] - sums[p, 1, start]
-            worth = values[stop] - (wages + fewest[i] * price)
+            worth = values[stop] - _cost(sums, workers[i], fewest[i], w, p, start, stop, once[i])
             if worth < gain or (worth == gain and (found[1] < 0 or (start, i) > found[:2])):
                 continue
             last = period[stop - 1 - begin]
@@ -286,10 +309,10 @@ def _best(
                 continue
             _lower(level, done, last, least)
             done = last
-            s, ps = _node(least, model, need, workers[i], w, host[i], low[4, p])
+            s, ps = _node(least, model, need, workers[i], w, host[i], low[4, p], printed)
             if s < 0:
                 continue
-            worth = values[stop] - (wages + ps * price)
+            worth = values[stop] - _cost(sums, workers[i], ps, w, p, start, stop, once[i])
             if worth > gain or (worth == gain and found[1] >= 0 and (start, i) < found[:2]):
                 gain, found = worth, (start, i, s, ps)
     return found
@@ -344,7 +367,7 @@ def _earliest(
                 continue
             _lower(level, done, last, least)
             done = last
-            s, ps = _node(least, model, need, workers[i], kind[i], host[i], UNLIMITED)
+            s, ps = _node(least, model, need, workers[i], kind[i], host[i], UNLIMITED, False)
             if s < 0:
                 continue
             settled[i] = True

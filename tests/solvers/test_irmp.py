@@ -558,6 +558,31 @@ def test_as_printed_runs_are_refuted_where_they_break_the_problem() -> None:
     assert result.objective == solved(served).objective
 
 
+def test_as_printed_the_compiled_rounds_are_the_readable_ones() -> None:
+    rng, refuted = np.random.default_rng(0), 0
+    for _ in range(20):
+        nodes = [
+            Node(f"s{i}", int(rng.integers(1, 3)), ps=int(rng.integers(1, 3))) for i in range(4)
+        ]
+        jobs = [
+            job(
+                f"j{i}",
+                "",
+                gpus=int(rng.integers(2, 6)),
+                minibatches=int(rng.integers(1, 4)),
+                rates=(1, 0.9),
+                utility=Linear(-float(rng.integers(1, 9)), 60),
+            )
+            for i in range(5)
+        ]
+        problem = Irmp(Instance(Cluster(nodes), jobs), ps_bandwidth=int(rng.integers(1, 4)))
+        params = AstraeaParams(lam=2, theta="slot", literal=True)
+        both = [astraea(problem, params=replace(params, machine=m)) for m in (True, False)]
+        assert both[0].solution == both[1].solution
+        refuted += isinstance(both[0], Refuted)
+    assert refuted >= 5
+
+
 def test_every_number_is_finite() -> None:
     jobs = [job("a", utility=Power(1e26, 3)), job("b", utility=Linear(-1e70, 1e79)), job("c")]
     for params in (AstraeaParams(), AstraeaParams(theta="slot"), AstraeaParams(scale=1e-9)):

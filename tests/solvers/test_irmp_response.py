@@ -167,6 +167,19 @@ def test_the_compiled_twin_finds_the_same_run(types: tuple[str, ...]) -> None:
         assert zero[0] == zero[1]
 
 
+def test_the_compiled_twin_finds_what_is_printed() -> None:
+    """W8, W9, W10: with quotas and without, often another run than the repaired one."""
+    runs = other = 0
+    for seed in range(1000, 1300):
+        case = random_case(seed)
+        found = case.best(literal=True)
+        assert found == case.best(literal=True, machine=False)
+        runs += found is not None
+        other += found != case.best()
+    assert runs >= 150
+    assert other >= 75
+
+
 def test_a_window_is_kept() -> None:
     case = random_case(3)
     for begin, end in product(range(case.slots), range(case.slots + 1)):
