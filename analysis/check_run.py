@@ -611,7 +611,7 @@ def _service(run: Run, seg: Segments) -> list[str]:
     before = jobs.work[seg.job] - (total[:-1] - total[seg.offset[seg.job]])  # left when it begins
     seconds = -(-np.minimum(before, MOST // FULL_SPEED) * FULL_SPEED // np.maximum(seg.speed, 1))
     finish = seg.start + seg.overhead + seconds
-    ended = seg.last & (seg.kind == EventKind.FINISH) & ~seg.profile
+    ended = seg.last & (seg.kind == EventKind.FINISH) & (seg.speed > 0)
     late = np.flatnonzero(ended & ((finish != seg.end) | (before < 1)))
     open_ = ~jobs.finished
     wrong = np.flatnonzero(jobs.left != np.where(open_, left, 0))

@@ -10,9 +10,9 @@ import pytest
 
 from gangsched.analysis.check_run import violations
 from gangsched.analysis.run import EventKind, Run
-from gangsched.instances import Cluster, DeadlineJob, Instance, Job
+from gangsched.instances import Cluster, DeadlineJob, Instance, Job, Node
 from gangsched.solvers import Stop
-from gangsched.solvers.policy import Preempts
+from gangsched.solvers.policy import Preempts, Rules
 from hand_run import (
     FINISH,
     INSTANCE,
@@ -533,3 +533,77 @@ def test_a_job_that_is_profiled_where_it_was_has_not_renewed() -> None:
         (3, Piece(0, 240, 360, whole)),  # 40 overhead and the 80 left
     )
     assert [line for line in violations(run, KNOWN) if "'a'" in line] == []
+
+
+# --- several GPU models --------------------------------------------------------------------------
+
+#: a runs at 1 on k80 and 2.5 on v100 and moves from one to the other, b only on v100, c is pinned
+MIXED = Instance(
+    Cluster([Node("n0", 4, "k80"), Node("n1", 2, "v100"), Node("n2", 2, "v100")]),
+    [
+        Job(id="a", gpus=2, work=260, speeds={"k80": 1.0, "v100": 2.5}),
+        Job(id="b", gpus=2, work=100, speeds={"v100": 1 / 3}),
+        Job(id="c", gpus=1, work=50, pin="k80"),
+    ],
+)
+TWO = (
+    Piece(0, 0, 60, {0: 2}, SUSPEND),
+    Piece(0, 60, 120, {1: 2}, SUSPEND),  # 30 s for the move, 75 s of work
+    Piece(0, 180, 240, {1: 2}),  # 10 s of overhead, 125 s of work
+    Piece(1, 0, 301, {2: 2}),
+    Piece(2, 0, 50, {0: 1}),
+)
+MIXED_END = 600
+MOVING = Rules(round_length=60, lease=120, overhead=10, migration=30, patience=None)
+
+
+def mixed(*changed: tuple[int, Piece], rules: Rules = MOVING) -> list[str]:
+    pieces = [dict(changed).get(i, piece) for i, piece in enumerate(TWO)]
+    run = hand_run(tuple(pieces), instance=MIXED, rules=rules, rejected=(), left={}, now=MIXED_END)
+    return violations(run, MIXED)
+
+
+def test_a_correct_run_on_several_models_passes() -> None:
+    assert mixed() == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "messages"),
+    [
+        (
+            [(0, Piece(0, 0, 60, {0: 1, 2: 1}, SUSPEND)), (3, Piece(1, 60, 361, {2: 2}))],
+            ["placement: job 'a' of 2 GPUs has {0: 1, 2: 1} from 0, which is not consolidated",
+             "model: job 'a' is on GPUs of 'k80', 'v100' from 0, a gang runs on one model"],
+        ),
+        (
+            [(4, Piece(2, 360, 410, {1: 1}))],
+            ["model: job 'c' is on GPUs of 'v100' from 360, its pin is 'k80'"],
+        ),
+        (
+            [(2, Piece(0, 180, 230, {1: 2}))],
+            ends("a", 230, 240, 180, 10, " and speed 2.5"),
+        ),
+        (
+            [(2, Piece(0, 180, 240, {2: 2})), (3, Piece(1, 240, 541, {2: 2}))],
+            ends("a", 240, 260, 180, 30, " and speed 2.5"),
+        ),
+        (
+            [(3, Piece(1, 0, 300, {2: 2}))],
+            ends("b", 300, 301, 0, 0, " and speed 0.333333"),
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_model_does_not_allow_is_named(
+    changed: list[tuple[int, Piece]], messages: list[str]
+) -> None:
+    assert mixed(*changed) == messages
+
+
+def test_a_job_is_not_on_a_model_that_its_speeds_do_not_name() -> None:
+    found = mixed((3, Piece(1, 60, 361, {0: 2})))
+    assert found[0].startswith("model: job 'b' is on GPUs of 'k80' from 60, its speeds are {'v100'")
+
+
+def test_without_a_migration_a_move_costs_the_overhead() -> None:
+    found = mixed(rules=Rules(round_length=60, lease=120, overhead=10, patience=None))
+    assert found == ends("a", 240, 220, 180, 10, " and speed 2.5")

@@ -37,6 +37,7 @@ RUNS = {
     "stopped": OPEN,
     "without seed": replace(RUN, seed=None, versions={}, parameters={}),
     "with devices": replace(RUN, schedule=DEVICES),
+    "with a migration": replace(RUN, rules=replace(RUN.rules, migration=5)),
     "of no jobs": hand_run((), instance=Instance(Cluster.of_sizes([2]), []), rejected=()),
     "awkward ids": with_record(RUN, id={0: 'a,"b"\n\r', 1: "", 2: "Zürich"}),
     "awkward numbers": with_record(RUN, fair={0: 0.1 + 0.2, 1: 1e-320, 2: -0.0}, left={2: 2**62}),
@@ -220,12 +221,27 @@ def test_broken_heads_are_refused(
         ("lease", 0, "lease=0 is below 1"),
         ("lease", "1", "lease='1' is not an integer"),
         ("overhead", 120, "overhead=120 is not below the lease of 120 s"),
+        ("migration", 120, "migration=120 is not below the lease of 120 s"),
+        ("migration", 2.5, "migration=2.5 is not an integer"),
     ],
 )
 def test_broken_rules_are_refused(name: str, value: Any, rule: str) -> None:
     data = run_to_dict(RUN)
     with pytest.raises(ValueError, match=f"^rules: {rule}"):
         run_from_dict({**data, "rules": {**data["rules"], name: value}})
+
+
+def test_files_and_digests_name_a_migration_only_where_it_costs_another_overhead() -> None:
+    """So those of before there was one are read, and are the same bytes."""
+    data = run_to_dict(RUN)
+    assert set(data["rules"]) == {
+        *("round_length", "lease", "overhead", "synchronous", "spread", "patience")
+    }
+    assert run_from_dict(data).rules.migration is None
+    moved = replace(RUN, rules=replace(RUN.rules, migration=5))
+    assert run_to_dict(moved)["rules"]["migration"] == 5
+    assert moved.digest() != RUN.digest()
+    assert moved != RUN
 
 
 TABLES = [
