@@ -207,7 +207,8 @@ def traded_allocation(
     Notes
     -----
     Guarantee: feasible, so that every user has at least its fair share; see :func:`trade` for what
-    it needs. None of optimality: of what could be gained over fair shares it can gain a third.
+    it needs. None of optimality: of what could be gained over fair shares, it gains between a third
+    and all on random markets.
 
     Complexity as of :func:`trade`; fair shares take rational arithmetic.
 
