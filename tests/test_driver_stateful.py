@@ -8,11 +8,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from driven import Shuffle
+from driven import Mover, Shuffle
 from gangsched.analysis.check_run import violations
 from gangsched.analysis.drive import drive
 from gangsched.analysis.run import Run
-from gangsched.instances import Cluster, DeadlineJob, Instance, Job, User
+from gangsched.instances import Cluster, DeadlineJob, Instance, Job, Node, User
 from gangsched.solvers import LtgfPolicy
 from gangsched.solvers.baselines import Fifo, Srtf, ThemisGreedy, TiresiasL
 
@@ -26,6 +26,7 @@ POLICIES = [
     LtgfPolicy(fair_share="quota", job_key="rho-minus"),
     Shuffle(),
     Shuffle(seed=1, cycle=1, orders=True, always_asked=False),
+    Mover(),
 ]
 
 
@@ -39,7 +40,8 @@ def _known(job: Job, **speeds: Any) -> DeadlineJob:
 class Driven(RuleBasedStateMachine):
     """Submit, advance, resume: the past never changes, and every state keeps the rules.
 
-    Jobs know their speeds where they are to: some policies profile, split and resize those.
+    Jobs know their speeds where they are to: some policies profile, split and resize those. Where
+    not, nodes may be of two GPU models, and jobs as fast on each as they say.
     """
 
     @initialize(
@@ -47,18 +49,30 @@ class Driven(RuleBasedStateMachine):
         policy=st.sampled_from(POLICIES),
         synchronous=st.booleans(),
         overhead=st.integers(0, 30),
+        migration=st.none() | st.integers(0, 30),
         known=st.booleans(),
     )
     def begin(
-        self, sizes: list[int], policy: Any, synchronous: bool, overhead: int, known: bool
+        self,
+        sizes: list[int],
+        policy: Any,
+        synchronous: bool,
+        overhead: int,
+        migration: int | None,
+        known: bool,
     ) -> None:
-        self.cluster, self.policy = Cluster.of_sizes(sizes), policy
+        self.policy = policy
         self.known = known or isinstance(policy, Shuffle)
+        models = [""] if self.known else ["k80", "v100"]
+        self.cluster = Cluster(
+            [Node(f"n{i}", size, models[i % len(models)]) for i, size in enumerate(sizes)]
+        )
         self.rules = {
             "round_length": 20,
             "lease": 60,
             "synchronous": synchronous,
             "overhead": overhead,
+            "migration": migration,
             "patience": 120,
         }
         self.users = [User("u"), User("v", 2.0)]
@@ -79,13 +93,22 @@ class Driven(RuleBasedStateMachine):
         user=st.sampled_from("uv"),
         split_speed=st.sampled_from([1.0, 0.7, 0.3]),
         cost=st.sampled_from([None, 0, 50]),
+        by_model=st.sampled_from([{}, {"k80": 0.7, "v100": 2.5}, {"v100": 0.6}]),
     )
     def submit(
-        self, wait: int, gpus: int, work: int, user: str, split_speed: float, cost: int | None
+        self,
+        wait: int,
+        gpus: int,
+        work: int,
+        user: str,
+        split_speed: float,
+        cost: int | None,
+        by_model: dict[str, float],
     ) -> None:
         """A job of the future: what has happened must not depend on it."""
         id = f"j{len(self.jobs)}"
-        job = Job(id=id, gpus=gpus, work=work, release=self.now + wait, user=user)
+        release = self.now + wait
+        job = Job(id=id, gpus=gpus, work=work, release=release, user=user, speeds=by_model)
         speeds = {"split_speed": split_speed, "preemption_cost": cost}
         self.jobs.append(_known(job, **speeds) if self.known else job)
         before, self.run = self.run, self._drive()
