@@ -112,7 +112,7 @@ def own_shares(study: Study) -> Figure:
         replace(row, instance=split[row.instance][0], policy=split[row.instance][1])
         for row in study.rows
     ]
-    laws = {law: {} for law, _ in split.values()}
+    laws: dict[str, dict[str, object]] = {law: {} for law, _ in split.values()}
     by_law = replace(study, rows=tuple(rows), instances=laws)
     shades = zip(by_law.policies, SHADES, strict=False)
     looks = {jobs: (colour, "-") for jobs, colour in shades}
