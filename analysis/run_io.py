@@ -176,7 +176,7 @@ def run_from_dict(data: Any) -> Run:
         If anything in it breaks the format; the message names place, value and rule.
     """
     check_header(data, "run")
-    check_fields("run", data, required=FIELDS)
+    check_fields("run", data, required=FIELDS, optional={"log"})
     optional = {"devices"}
     check_fields("tables", data["tables"], required=set(TABLES) - optional, optional=optional)
     tables: dict[str, Table] = {

@@ -246,7 +246,11 @@ class Kept:
         ----------
         shares : (users, models) float array
         """
+        changed = not np.array_equal(shares, self.shares)
         self.shares = shares
+        if changed and len(self.pools) > 1:
+            for pool, own in zip(self.pools, self.strides(), strict=True):
+                pool.forgive(own)
 
     def per_gpu(self, model: int, user: int = 0, gang: int = 0) -> Floats:
         """Return the tickets per GPU of each user on a model, eq. (1).

@@ -393,6 +393,22 @@ class _Servers(ABC):
             return set()
         return self._fill(room, running, self._checked(strides), part)
 
+    def forgive(self, strides: ArrayLike) -> None:
+        """Let nobody owe more than a stride: cut passes that are further above the least.
+
+        Where strides have changed, passes from before say little: a job that ran on what was left
+        over, of a user without tickets there, would wait for ever once its user has some.
+
+        Parameters
+        ----------
+        strides : (users,) float array
+            As of :meth:`quantum`.
+        """
+        self._forgive(self._checked(strides))
+
+    @abstractmethod
+    def _forgive(self, strides: Floats) -> None: ...
+
     def _checked(self, strides: ArrayLike) -> Floats:
         """What would divide by zero, or stay infinite for ever, is refused."""
         found = np.ascontiguousarray(strides, dtype=np.float64)
@@ -494,9 +510,7 @@ class StridePool(_Servers):
         ties: Ties = "arrival",
     ) -> None:
         super().__init__(sizes, users, debt_cap=debt_cap, normalised=normalised, ties=ties)
-        from . import gang_stride_core as core  # numba takes a second to import
-
-        self._core = core
+        core = self._core  # numba takes a second to import
         self._options = core.Options(debt_cap, normalised, ties == "size")
         self._by_server = core.new_servers(self._size, self._small)
         self._by_job = core.new_jobs(16)
@@ -505,6 +519,13 @@ class StridePool(_Servers):
         self._at: dict[int, int] = {}  # where they are there
         self._wide_jobs: list[int] = []
         self._wide: core.Wide | None = None
+
+    @property
+    def _core(self) -> Any:
+        """Machine code; not kept, as modules cannot be pickled."""
+        from . import gang_stride_core
+
+        return gang_stride_core
 
     def _enter(self, job: int, claim: Claim, now: int) -> None:
         if job >= self._by_job.gang.size:
@@ -580,6 +601,24 @@ class StridePool(_Servers):
         count = self._core.look(*state, strides, self._options, runs, free, part)
         self._by_job.busy[busy] = False
         return set(runs[:count].tolist())
+
+    def _forgive(self, strides: Floats) -> None:
+        jobs, servers = self._by_job, self._by_server
+        local, wide = self._active[: len(self._at)], np.array(self._wide_jobs, dtype=np.int64)
+        own = np.flatnonzero(servers.jobs)
+        gpus = np.ones(jobs.gang.size) if self.normalised else jobs.gang
+        least = np.full(servers.jobs.size, np.inf)
+        np.minimum.at(least, jobs.server[local], jobs.value[local])
+        most = least[jobs.server[local]] + strides[jobs.user[local]] / gpus[local]
+        jobs.value[local] = np.minimum(jobs.value[local], most)
+        central = self._least_central()
+        most = central + strides[jobs.user[wide]] / gpus[wide]
+        jobs.value[wide] = np.minimum(jobs.value[wide], most)
+        small = self._small[own]
+        each = np.divide(small, strides, out=np.zeros(small.shape), where=small > 0)
+        tickets = np.cumsum(each, axis=1)[:, -1]  # in the users' order, as in the plain pool
+        gang = np.minimum(small.sum(axis=1), self._size[own]) if self.normalised else 1
+        servers.value[own] = np.minimum(servers.value[own], central + gang / tickets)
 
     def passes(self) -> tuple[dict[int, float], dict[int, float]]:
         """Return the passes of jobs, and of servers with jobs of their own."""
@@ -658,6 +697,15 @@ class ReferencePool(_Servers):
         wide = {number: value for (is_job, number), value in self._central.items() if is_job}
         servers = {number: value for (is_job, number), value in self._central.items() if not is_job}
         return self._value | wide, servers
+
+    def _forgive(self, strides: Floats) -> None:
+        for local in self._local:
+            least = min((self._value[job] for job in local), default=0.0)
+            for job in local:
+                self._value[job] = min(self._value[job], least + self._stride(job, strides))
+        least = min(self._central.values(), default=0.0)
+        for entry, value in self._central.items():
+            self._central[entry] = min(value, least + self._aggregate(entry, strides)[0])
 
     def _quantum(self, strides: Floats) -> set[int]:
         room = [0] * len(self.sizes)

@@ -278,6 +278,24 @@ def test_no_server_gives_more_than_it_has(
     assert ran == set(pool.claims)
 
 
+@pytest.mark.parametrize("kind", [StridePool, ReferencePool])
+def test_a_debt_from_other_tickets_is_forgiven(kind: type[StridePool | ReferencePool]) -> None:
+    pool = kind([1, 1], 2, debt_cap=False)
+    for job in (0, 1):
+        pool.add(job, 1, job, (0,), 0)
+    pool.add(2, 2, 1, (0, 1), 0)
+    for _ in range(3):
+        pool.quantum([1.0, 1000.0])  # the second user owns next to nothing
+    assert max(pool.passes()[0].values()) > 100
+    pool.forgive([1.0, 2.0])
+    jobs, servers = pool.passes()
+    assert jobs[1] - jobs[0] <= 2
+    assert jobs[2] <= min(jobs[2], *servers.values()) + 2
+    ran = [pool.quantum([1.0, 2.0]) for _ in range(6)]
+    assert any(1 in running for running in ran)
+    assert any(2 in running for running in ran)
+
+
 # --- compiled and plain --------------------------------------------------------------------------
 
 
@@ -325,6 +343,9 @@ class Both:
             ]
             assert begun[0] == begun[1]
             self.running |= begun[0]
+        elif what == 5:
+            for pool in self.pools:
+                pool.forgive(strides)
         else:
             runs = [pool.quantum(strides) for pool in self.pools]
             assert runs[0] == runs[1]
@@ -343,7 +364,7 @@ OPTIONS = list(product((True, False), (True, False), ("arrival", "size")))
     st.sampled_from(OPTIONS),
     st.lists(
         st.tuples(
-            st.sampled_from([0, 0, 0, 1, 2, 3, 4, 4]),
+            st.sampled_from([0, 0, 0, 1, 2, 3, 4, 4, 5]),
             st.integers(0, 40),
             st.integers(1, 9),
             STRIDES,
@@ -369,7 +390,7 @@ def test_many_jobs_on_many_servers_too(
     both = Both([4] * 12 + [8] * 3, options)
     for now in range(250):
         strides = rng.uniform(0.2, 3, size=3).tolist()
-        what = 4 if now % 5 == 4 else int(rng.choice([0, 0, 0, 1, 2, 3]))
+        what = 4 if now % 5 == 4 else int(rng.choice([0, 0, 0, 1, 2, 3, 5]))
         for _ in range(1 if what else 8):
             job, gang = int(rng.integers(400)), int(rng.choice([1, 1, 2, 4, 8, 12]))
             both.step(what, job, gang, strides, now)
