@@ -73,7 +73,8 @@ def captured(market: GpuMarket, rules: Sequence[str] = RULES) -> Floats | None:
     Returns
     -------
     (rules, 3) float array or None
-        Part of the surplus; part of the largest total; smallest U_u / f_u. None where nothing is to be gained.
+        Part of the surplus; part of the largest total; smallest U_u / f_u. None where nothing
+        is to be gained.
 
     Examples
     --------
