@@ -22,6 +22,7 @@ Deviations from the paper
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -30,6 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..formulations.irmp import Irmp, parameter_servers
+from ..formulations.problem import check_class
 from ..instances.schedule import Segment
 
 __all__ = [
@@ -322,8 +324,8 @@ def best_response(
 
     Raises
     ------
-    ValueError
-        Shapes that do not fit, prices that are negative or no numbers.
+    ValueError, TypeError
+        Shapes that do not fit, no such job, prices that are negative, anything that is no number.
 
     Notes
     -----
@@ -352,17 +354,19 @@ def best_response(
     >>> best_response(problem, 0, free, np.zeros((2, 4)), values, begin=0, end=4)
     Response(job=0, start=0, end=2, workers=2, nodes={0: 2}, ps={0: 1}, value=96.0, cost=0.0)
     """
+    check_class("best_response", problem, Irmp)
     facts = facts_of(problem)
+    _check_call(facts, job, free, begin, end, machine, literal)
     slots = free.shape[2]
-    if literal and facts.types > 1:
-        raise ValueError("best_response: literal=True, Algorithms 3-5 know one type of servers")
     prices = _prices(facts, prices, slots)
-    worth = np.asarray(values, dtype=np.float64)
-    if not 0 <= begin <= end <= slots or worth.shape[0] <= end:
+    worth: Floats = _numbers(values, "values", np.float64)
+    if not 0 <= begin <= end <= slots or worth.ndim != 1 or worth.size <= end:
         raise ValueError(
-            f"best_response: window [{begin}, {end}) does not fit {slots} slots and "
-            f"{worth.shape[0]} values"
+            f"best_response: window [{begin}, {end}) does not fit {slots} slots and values of "
+            f"shape {worth.shape}"
         )
+    if not np.isfinite(worth[: end + 1]).all():
+        raise ValueError("best_response: values are not all finite numbers")
     sums = np.zeros((facts.types, 2, slots + 1))
     with np.errstate(over="ignore"):
         np.cumsum(prices, axis=2, out=sums[:, :, 1:])
@@ -374,6 +378,28 @@ def best_response(
     return _algorithm_3(_Call(facts, job, free, sums, rooms, end, literal), worth, begin)
 
 
+def _check_call(
+    facts: _Facts, job: Any, free: Any, begin: Any, end: Any, machine: Any, literal: Any
+) -> None:
+    owner, jobs = "best_response", len(facts.problem.jobs)
+    for name, value in (("job", job), ("begin", begin), ("end", end)):
+        if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+            raise TypeError(f"{owner}: {name}={value!r} is not an integer")
+    for name, value in (("machine", machine), ("literal", literal)):
+        if not isinstance(value, bool):
+            raise TypeError(f"{owner}: {name}={value!r} is not True or False")
+    if not 0 <= job < jobs:
+        raise ValueError(f"{owner}: job={job}, there are {jobs} jobs")
+    if not isinstance(free, np.ndarray) or free.dtype.kind not in "iu":
+        raise TypeError(f"{owner}: free={free!r} is not an array of integers")
+    if free.ndim != 3 or free.shape[:2] != facts.capacity.shape:
+        raise ValueError(
+            f"{owner}: free has shape {free.shape}, not {facts.capacity.shape} by slots"
+        )
+    if literal and facts.types > 1:
+        raise ValueError(f"{owner}: literal=True, Algorithms 3-5 know one type of servers")
+
+
 def _prices(facts: _Facts, prices: ArrayLike, slots: int) -> Floats:
     array: Floats = _per_type(facts, prices, slots, "prices", np.float64)
     if array.size and not (array.min() >= 0 and array.max() < np.inf):
@@ -382,7 +408,7 @@ def _prices(facts: _Facts, prices: ArrayLike, slots: int) -> Floats:
 
 
 def _per_type(facts: _Facts, given: ArrayLike, slots: int, name: str, dtype: Any) -> Any:
-    array = np.ascontiguousarray(given, dtype=dtype)
+    array = _numbers(given, name, dtype)
     if facts.types == 1 and array.ndim == 2:
         array = array[None]
     if array.shape != (facts.types, 2, slots):
@@ -390,6 +416,17 @@ def _per_type(facts: _Facts, given: ArrayLike, slots: int, name: str, dtype: Any
             f"best_response: {name} has shape {np.shape(given)}, not {(facts.types, 2, slots)}"
         )
     return array
+
+
+def _numbers(given: ArrayLike, name: str, dtype: Any) -> Any:
+    try:
+        array = np.asarray(given)
+        if np.can_cast(array.dtype, dtype) or not array.size:
+            return np.ascontiguousarray(array, dtype=dtype)
+    except (ValueError, TypeError, OverflowError):
+        pass
+    what = "integers" if dtype is np.int64 else "numbers"
+    raise TypeError(f"best_response: {name}={given!r} is not an array of {what}")
 
 
 def _algorithm_3(call: _Call, values: Floats, begin: int) -> Response | None:
