@@ -518,7 +518,7 @@ class StridePool(_Servers):
         self._active = np.empty(16, dtype=np.int64)  # jobs of one server, in any order
         self._at: dict[int, int] = {}  # where they are there
         self._wide_jobs: list[int] = []
-        self._wide: core.Wide | None = None
+        self._wide: Any = None
 
     @property
     def _core(self) -> Any:
