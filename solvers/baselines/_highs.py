@@ -1,4 +1,4 @@
-"""Small integer programs by HiGHS, with a limit on work instead of time."""
+"""Small programs by HiGHS: integer ones with a limit on work instead of time, and linear ones."""
 
 from __future__ import annotations
 
@@ -108,3 +108,46 @@ def _answer(program: Any, gap: float) -> Floats | None:
     if solver.getInfo().primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
         return None
     return np.array(solver.getSolution().col_value)
+
+
+class Maximum:
+    """A linear program: the largest c x with lower <= A x <= upper and x >= 0.
+
+    Parameters
+    ----------
+    rows : (rows, columns) sparse array
+        A.
+    lower, upper : (rows,) arrays
+        Infinite where there is no limit.
+    """
+
+    def __init__(self, rows: csc_array, lower: Floats, upper: Floats) -> None:
+        program = highspy.HighsLp()
+        program.num_row_, program.num_col_ = rows.shape
+        program.sense_ = highspy.ObjSense.kMaximize
+        program.col_cost_ = program.col_lower_ = np.zeros(rows.shape[1])
+        program.col_upper_ = np.full(rows.shape[1], highspy.kHighsInf)
+        program.row_lower_, program.row_upper_ = lower, upper
+        program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+        program.a_matrix_.start_, program.a_matrix_.index_ = rows.indptr, rows.indices
+        program.a_matrix_.value_ = rows.data
+        self.columns = np.arange(rows.shape[1], dtype=np.int32)
+        self.solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+        for name, value in {**OPTIONS, "solver": "simplex"}.items():
+            self.solver.setOptionValue(name, value)
+        self.solver.passModel(program)
+
+    def at_least(self, column: int, value: float) -> None:
+        """Demand x >= value of one column."""
+        self.solver.changeColBounds(column, value, highspy.kHighsInf)
+
+    def solve(self, costs: Floats) -> Floats:
+        """Return x, from the last optimum on; raise RuntimeError where there is none."""
+        self.solver.changeColsCost(self.columns.size, self.columns, costs)
+        self.solver.run()
+        status = self.solver.getModelStatus()
+        if status != highspy.HighsModelStatus.kOptimal:
+            raise RuntimeError(
+                f"a linear program ended as {self.solver.modelStatusToString(status)}"
+            )
+        return np.array(self.solver.getSolution().col_value)
