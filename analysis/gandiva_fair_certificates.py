@@ -199,7 +199,7 @@ class _Case(NamedTuple):
     @classmethod
     def of(cls, problem: GpuMarket, certificate: Mapping[str, Any]) -> _Case:
         """Check the fields of a certificate."""
-        tickets = [Fraction(t) for t in problem.tickets.tolist()]
+        tickets = [Fraction(float(t)) for t in problem.tickets]
         caps = [None if math.isinf(c) else Fraction(c) for c in problem.demand.tolist()]
         gpus = [int(n) for n in problem.gpus]
         speeds = [[Fraction(s) for s in row] for row in problem.speeds.tolist()]
@@ -208,11 +208,13 @@ class _Case(NamedTuple):
             if price and cap is None:
                 raise ValueError(f"caps: {float(price)} for user {user!r}, who has no cap")
         shares = _fair_shares(tickets, caps, sum(gpus))
-        per_gpu = [sum(s * n for s, n in zip(row, gpus, strict=True)) / sum(gpus) for row in speeds]
+        values = [
+            sum((s * n for s, n in zip(row, gpus, strict=True)), Fraction(0)) for row in speeds
+        ]
         return cls(
             problem=problem, gpus=gpus, speeds=speeds, caps=caps, mu=mu,
             weights=[t / sum(tickets, Fraction(0)) for t in tickets],
-            fair=[share * value for share, value in zip(shares, per_gpu, strict=True)],
+            fair=[x * v / sum(gpus) for x, v in zip(shares, values, strict=True)],
             prices=_numbers(certificate, "prices", len(gpus)),
             floors=_numbers(certificate, "floors", len(caps)),
         )  # fmt: skip

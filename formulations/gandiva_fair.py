@@ -50,8 +50,9 @@ What is true of them
 2. An outcome of trading that meets supply, cap and floor is one of the allocations that "total"
    maximises over: no trading, at any prices and in any order, has a larger total.
 3. An optimum of "total" is Pareto optimal: who makes somebody better off and nobody worse off keeps
-   all floors and raises the sum. So is one of "nash", whose objective rises in every U_u. One of
-   "max-min" need not be: only the worst-off user's gain counts.
+   all floors and raises the sum. So is one of "nash", whose objective rises in every U_u, and one
+   of "max-min" where all speeds are positive and nobody has a cap: who can gain alone can give a
+   little of it to everybody. Else only the worst-off users matter to "max-min".
 4. "nash" (Eisenberg and Gale 1959), without caps: with prices pi_g of the supplies, its optimality
    conditions are t_u S_ug / U_u <= pi_g, with equality where x_ug > 0, and pi_g > 0 only where all
    of g is used. Multiply by x_ug and add up: pi x_u = t_u, so every user spends its tickets, on the
@@ -174,8 +175,8 @@ class GpuMarket:
             given = getattr(self, name)
             values = np.full(len(self.users), missing) if given is None else given
             object.__setattr__(self, name, _positive(name, values, self.users))
-        if not np.isfinite(self.tickets).all():
-            raise ValueError("GpuMarket: tickets are not all finite")
+        for u in np.flatnonzero(np.isinf(self.tickets)).tolist()[:1]:
+            raise ValueError(f"user {self.users[u]!r}: tickets=inf is not finite")
         _check_speeds(speeds, self.users, self.models)
         object.__setattr__(self, "speeds", _frozen(speeds))
         object.__setattr__(self, "_fair", _frozen(_fair_shares(self)))

@@ -90,8 +90,9 @@ def efficient_allocation(problem: GpuMarket) -> Result[Allocation]:
 def max_min_allocation(problem: GpuMarket) -> Result[Allocation]:
     """Divide the GPUs so that the least of all U_u / f_u is largest.
 
-    Guarantee: optimal, up to the rounding that the gap shows. It is at least 1. Only the worst-off
-    users matter: what is left need not be given to those who could use it best.
+    Guarantee: optimal, up to the rounding that the gap shows. It is at least 1. Where users have
+    caps or cannot use all models, only the worst-off ones count: others may be left with less than
+    they could have.
 
     Parameters
     ----------

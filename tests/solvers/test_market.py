@@ -1,0 +1,247 @@
+"""What the best division of GPUs is, by hand and by other means, and that its prices prove it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gangsched.analysis.certificates import verify_bound
+from gangsched.analysis.gandiva_fair_certificates import kkt_residual
+from gangsched.formulations.gandiva_fair import Aim, GpuMarket
+from gangsched.instances import Allocation
+from gangsched.solvers import Result, Status, Stop
+from gangsched.solvers.market import (
+    efficient_allocation,
+    exchange_rates,
+    market_bound,
+    max_min_allocation,
+    nash_allocation,
+)
+from gangsched.solvers.market_equilibrium import equilibrium
+from markets import any_market, largest_total
+
+SOLVERS: dict[Aim, Callable[[GpuMarket], Result[Allocation]]] = {
+    "total": efficient_allocation,
+    "max-min": max_min_allocation,
+    "nash": nash_allocation,
+}
+TABLE3 = GpuMarket([60, 12], [[1, 1.25], [1, 5], [1, 6.25]])
+
+
+def best(market: GpuMarket) -> tuple[Allocation, dict[str, Any], Result[Allocation]]:
+    """Solution, certificate and result, after what every solver has to keep."""
+    result = SOLVERS[market.aim](market)
+    assert result.solution is not None
+    assert result.bound is not None
+    assert result.bound.certificate is not None
+    assert result.gap is not None
+    verify_bound(market, result.bound)
+    assert result.bound.value - result.objective < 1e-7 * max(abs(result.objective or 0), 1)
+    assert kkt_residual(market, result.solution, result.bound.certificate) < 1e-6
+    return result.solution, dict(result.bound.certificate), result
+
+
+# -- Table 3 ---------------------------------------------------------------------------------------
+
+
+def test_the_largest_total_of_table_3() -> None:
+    solution, certificate, result = best(TABLE3)
+    assert (result.objective, result.status, result.stop) == (133.75, Status.OPTIMAL, Stop.PROVEN)
+    assert solution.shares.tolist() == [[25, 0], [35, 1], [0, 11]]
+    assert certificate == {
+        "kind": "gpu prices", "prices": [1.25, 6.25], "floors": [0.25, 0.25, 0], "caps": [0, 0, 0],
+    }  # fmt: skip
+    assert exchange_rates(certificate).tolist() == [[1, 0.2], [5, 1]]
+
+
+def test_the_fairest_gain_of_table_3() -> None:
+    """All gain the factor z: A has K80s only, C V100s only, B the rest, so
+    60 - 25 z + 5 (12 - 7.2 z) = 40 z, as 45 z / 6.25 = 7.2 z: z = 120 / 101."""
+    market = replace(TABLE3, aim="max-min")
+    solution, _, result = best(market)
+    assert result.objective == pytest.approx(120 / 101, rel=1e-12)
+    assert market.values(solution) == pytest.approx(120 / 101 * np.array([25, 40, 45]), rel=1e-9)
+    assert solution.shares[0, 1] == solution.shares[2, 0] == 0
+    assert market.values(solution).sum() == pytest.approx(130.69, abs=0.005)
+
+
+def test_equilibrium_of_table_3_is_what_trading_gives() -> None:
+    solution, certificate, _ = best(replace(TABLE3, aim="nash"))
+    assert solution.shares == pytest.approx(np.array([[40, 0], [20, 4], [0, 8]]))
+    assert exchange_rates(certificate)[1, 0] == pytest.approx(5)
+    assert certificate["prices"] == pytest.approx([1 / 120, 5 / 120])
+
+
+# -- other cases by hand ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_largest_total_is_that_of_the_best_vertex(seed: int) -> None:
+    rng = np.random.default_rng([61, seed])
+    users, models = ((2, 2), (2, 2), (1, 3), (3, 1))[seed % 4]
+    speeds = rng.integers(1, 7, (users, models)) / 2
+    market = GpuMarket(rng.integers(1, 9, models), speeds)
+    _, _, result = best(market)
+    assert result.objective == pytest.approx(float(largest_total(market)), rel=1e-12)
+
+
+def test_what_a_cap_is_worth() -> None:
+    """One user, who can use 3 of 4 + 2 GPUs: both fast ones and one slow one. The third GPU in use
+    is worth the slow speed, a fast GPU 2 more; nobody needs the other slow ones."""
+    market = GpuMarket([4, 2], [[1, 3]], demand=[3])
+    solution, certificate, result = best(market)
+    assert solution.shares.tolist() == [[1, 2]]
+    assert (result.objective, result.status) == (7, Status.OPTIMAL)
+    slope = 1 + certificate["floors"][0]
+    assert certificate["prices"] == [0, 2 * slope]
+    assert certificate["caps"] == [slope]
+    assert exchange_rates(certificate)[1].tolist() == [math.inf, 1]
+    assert math.isnan(exchange_rates(certificate)[0, 0])
+
+
+def test_equilibrium_between_two_ratios() -> None:
+    """Half of the tickets buy all fast GPUs at any price between 2 and 6; spending clears both
+    markets at p = K / V = 4."""
+    solution, certificate, _ = best(GpuMarket([8, 2], [[1, 2], [1, 6]], aim="nash"))
+    assert solution.shares.tolist() == [[8, 0], [0, 2]]
+    assert certificate["prices"] == pytest.approx([1 / 16, 1 / 4])
+
+
+def test_equilibrium_with_users_who_do_not_mind() -> None:
+    """Equal users divide everything by tickets, at their own ratio."""
+    market = GpuMarket([6, 2], [[1, 3], [2, 6]], tickets=[1, 3], aim="nash")
+    solution, certificate, _ = best(market)
+    assert solution.shares.tolist() == [[1.5, 0.5], [4.5, 1.5]]
+    assert exchange_rates(certificate)[1, 0] == pytest.approx(3)
+
+
+def test_equilibrium_where_models_cannot_be_used() -> None:
+    market = GpuMarket([4, 2], [[1, 0], [1, 0], [0, 1]], aim="nash")
+    solution, _, _ = best(market)
+    assert solution.shares == pytest.approx(np.array([[2, 0], [2, 0], [0, 2]]))
+    total, _, result = best(replace(market, aim="total"))
+    assert result.objective == 6
+    assert total.shares[0, 1] == total.shares[1, 1] == total.shares[2, 0] == 0
+
+
+@pytest.mark.parametrize("aim", SOLVERS)
+def test_all_caps_together_below_the_supply(aim: Aim) -> None:
+    market = GpuMarket([5, 2], [[1, 2], [1, 2]], demand=[1, 2], aim=aim)
+    solution, _, _ = best(market)
+    held = solution.shares.sum(axis=1)
+    assert (held <= [1 + 1e-9, 2 + 1e-9]).all()
+    if aim == "total":
+        assert market.values(solution).sum() == pytest.approx(5)  # both fast ones and a slow one
+    if aim == "nash":  # 1 + y and 2 + (2 - y), y of the fast GPUs to the first: y = 1
+        assert market.values(solution) == pytest.approx([2, 3], rel=1e-6)
+
+
+@pytest.mark.parametrize("aim", SOLVERS)
+def test_one_user_gets_all(aim: Aim) -> None:
+    market = GpuMarket([5, 2], [[1, 2]], aim=aim)
+    solution, _, result = best(market)
+    assert market.values(solution) == pytest.approx([9])
+    assert result.objective == pytest.approx({"total": 9, "max-min": 1, "nash": math.log(9)}[aim])
+
+
+# -- all markets -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("capped", [False, True])
+@pytest.mark.parametrize("aim", SOLVERS)
+def test_optimal_and_proven(aim: Aim, capped: bool) -> None:
+    for seed in range(25):
+        market = any_market(seed, capped=capped, aim=aim)
+        _, _, result = best(market)
+        assert result.objective is not None
+        fair = market.objective(market.fair())
+        assert result.objective >= fair - 1e-9 * abs(fair)
+
+
+@pytest.mark.parametrize("aim", SOLVERS)
+def test_solved_at_200_users_and_4_models(aim: Aim) -> None:
+    rng = np.random.default_rng(7)
+    speeds = 1 + np.cumsum(rng.random((200, 4)), axis=1)
+    for demand in (None, rng.integers(1, 9, 200)):
+        best(GpuMarket([128, 48, 48, 24], speeds, rng.choice([1, 2, 4], 200), demand, aim=aim))
+
+
+@pytest.mark.parametrize("aim", SOLVERS)
+def test_the_same_market_gives_the_same_bytes(aim: Aim) -> None:
+    first, second = (SOLVERS[aim](any_market(4, capped=True, aim=aim)) for _ in range(2))
+    assert first == second
+    assert first.bound is not None
+    assert second.bound is not None
+    assert first.bound.certificate == second.bound.certificate
+
+
+def test_the_closed_form_is_what_the_interior_point_method_finds() -> None:
+    seen = 0
+    for seed in range(60):
+        market = any_market(seed, aim="nash")
+        if len(market.models) != 2:
+            continue
+        seen += 1
+        solution, certificate, result = best(market)
+        assert result.iterations == 0
+        weights = market.tickets / market.tickets.sum()
+        other = equilibrium(weights, market.speeds, market.gpus * 1.0, market.demand)
+        values = (market.speeds * other.shares).sum(axis=1)
+        assert values == pytest.approx(market.values(solution), rel=1e-6)
+        assert sum(p * n for p, n in zip(certificate["prices"], market.gpus, strict=True)) == (
+            pytest.approx(1)
+        )
+    assert seen > 10
+
+
+def test_equilibrium_in_units_of_any_size() -> None:
+    """What a user's speeds are measured in changes nothing of who gets what."""
+    market = any_market(7, aim="nash")
+    scale = np.geomspace(1e-6, 1e6, len(market.users))[:, None]
+    found, _, _ = best(replace(market, speeds=market.speeds * scale))
+    ratio = (market.speeds * found.shares).sum(axis=1) / market.values(best(market)[0])
+    assert ratio == pytest.approx(1, rel=1e-7)
+
+
+# -- bounds and refusals ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("capped", [False, True])
+@pytest.mark.parametrize("aim", SOLVERS)
+def test_any_prices_make_a_bound(aim: Aim, capped: bool) -> None:
+    """However wrong: it is verified, no lower than the optimum, and mostly above."""
+    above = 0
+    for seed in range(20):
+        rng = np.random.default_rng([62, seed])
+        market = any_market(seed, capped=capped, aim=aim)
+        users, models = market.speeds.shape
+        bound = market_bound(
+            market, rng.random(models), rng.random(users), rng.random(users), method="guess"
+        )
+        verify_bound(market, bound)
+        optimum = SOLVERS[aim](market).objective
+        assert optimum is not None
+        assert bound.value >= optimum - 1e-9
+        above += bound.value > optimum + 1e-6
+    assert above > 10
+
+
+def test_bounds_that_prove_nothing_are_refused() -> None:
+    with pytest.raises(ValueError, match="all floors are 0, which proves nothing"):
+        market_bound(replace(TABLE3, aim="max-min"), [1, 1], [0] * 3, [0] * 3, method="none")
+    with pytest.raises(ValueError, match="user 'u0' pays nothing for a model that it can use"):
+        market_bound(replace(TABLE3, aim="nash"), [0, 1], [0] * 3, [0] * 3, method="none")
+
+
+@pytest.mark.parametrize("aim", SOLVERS)
+def test_another_aim_is_refused(aim: Aim) -> None:
+    other: Aim = "nash" if aim == "total" else "total"
+    with pytest.raises(ValueError, match=f"aim='{other}' of the market is not '{aim}'"):
+        SOLVERS[aim](replace(TABLE3, aim=other))
+    with pytest.raises(TypeError, match="is not a GpuMarket"):
+        SOLVERS[aim](TABLE3.fair())  # type: ignore[arg-type]
