@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .claim import Claim, Comparison, Row, Verdict, run
+from .gandiva_fair_stride_claims import STRIDE
 from .irmp_claims import IRMP
 from .ltgf_claims import LTGF
 from .rar_ddls_claims import RAR_DDLS
@@ -24,6 +25,7 @@ PAPERS: Mapping[str, tuple[Claim[Any], ...]] = {
     "Ye et al. 2022": LTGF,
     "Gao et al. 2024": UNISCHED,
     "Wang et al. 2023": IRMP,
+    "Chaudhary et al. 2020": STRIDE,
 }
 #: every claim by its id, paper by paper
 CLAIMS: Mapping[str, Claim[Any]] = {
