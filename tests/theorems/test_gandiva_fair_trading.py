@@ -1,0 +1,230 @@
+"""Chaudhary et al. 2020: claims on trading, and what lies gain, worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gangsched.analysis.claim import Comparison, Verdict, run
+from gangsched.analysis.gandiva_fair_claims import TRADING, table_3
+from gangsched.analysis.gandiva_fair_misreports import (
+    KINDS,
+    MECHANISMS,
+    Misreport,
+    find_misreport,
+    price_of_manipulation,
+)
+from gangsched.analysis.gandiva_fair_small import Lie, two_models
+from gangsched.formulations.gandiva_fair import GpuMarket
+from gangsched.instances import Allocation
+from gangsched.solvers.trading import trade
+
+CLAIMS = {claim.id: claim for claim in TRADING}
+REFUTED = [
+    (claim.id, name)
+    for claim in TRADING
+    if claim.verdict is Verdict.REFUTED
+    for name in claim.counterexamples
+]
+FOUR = two_models(80, 16, (1.25, 1.4, 5, 6.25))
+TWO = two_models(40, 8, (1.25, 6.25))
+
+
+@pytest.mark.parametrize(("claim", "name"), REFUTED)
+def test_every_counterexample_breaks_its_claim(claim: str, name: str) -> None:
+    one = CLAIMS[claim]
+    found = one.check(one.counterexamples[name]())  # type: ignore[arg-type]
+    assert isinstance(found, Comparison)
+    assert not found.holds
+
+
+@pytest.mark.parametrize("claim", [c.id for c in TRADING if c.verdict is not Verdict.REFUTED])
+def test_no_random_case_breaks_a_claim_that_holds(claim: str) -> None:
+    row = run(CLAIMS[claim], seed=2)  # type: ignore[arg-type]
+    assert row.confirmed, row.worst
+
+
+def sides(claim: str, name: str) -> tuple[float, float]:
+    one = CLAIMS[claim]
+    found = one.check(one.counterexamples[name]())  # type: ignore[arg-type]
+    assert isinstance(found, Comparison)
+    return float(found.left), float(found.right)
+
+
+# --- by hand -------------------------------------------------------------------------------------
+
+
+def test_24_jobs_on_40_slow_gpus_do_less_than_on_20_slow_and_4_fast_ones() -> None:
+    assert sides("trading-fair-share-demand", "24 jobs of A in Table 3") == pytest.approx((25, 24))
+    # a half GPU of each, one job each: B pays its half K80 for 2/15 of A's V100 at 3.75
+    assert sides("trading-fair-share-demand", "one job each") == pytest.approx(
+        (1.125, (1 / 2 - 2 / 15) * 1.25 + 1 - (1 / 2 - 2 / 15))
+    )
+
+
+def test_a_division_that_is_better_than_four_trades() -> None:
+    market = table_3()
+    better = Allocation(market.users, market.models, [[25, 0], [35, 1], [0, 11]])  # type: ignore[arg-type]
+    assert market.violations(better) == []
+    assert sides("trading-optimal", "Table 3") == pytest.approx(
+        (market.objective(better), 130), rel=1e-5
+    )
+    # two users: at the seller's ratio 10 K80 pay for 8 of 8 V100, at the midpoint for 8/3
+    assert sides("trading-optimal", "two users") == pytest.approx(
+        (15 - 5 + 5 + 5 + 6.25 * 8, 10 + 10 + 4 / 3 * 1.25 + (4 + 8 / 3) * 6.25), rel=1e-4
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "lied", "honest"),
+    [
+        # at 1.275: 20 K80 less 5.1, and 8 V100
+        ("two users, the buyer at 1.3", 14.9 + 50, 5 + 50),
+        # at 6.125 the buyer pays all it has; what is left of the V100s runs at 1.25
+        ("two users, the seller at 6", 40 + (4 - 20 / 6.125) * 1.25, 35),
+        # C pays for 20/6.2; B buys the rest at 3.725
+        (
+            "Table 3, B at 6.2",
+            40 + (4 - 20 / 6.2) * (5 - 3.725),
+            40,
+        ),
+        # it sells all of its V100 at 5, in place of the first user
+        ("four users, the second at 1.2", 40, 32.8),
+    ],
+)
+def test_who_lies_gains(name: str, lied: float, honest: float) -> None:
+    assert sides("trading-truthful", name) == pytest.approx((lied, honest))
+
+
+def test_the_last_of_four_users_bids_less_and_gets_more() -> None:
+    # the third buys at 4.9 until it has no K80 left; what the last then pays is less than 5
+    lied, honest = sides("trading-truthful", "four users, the last at 4.9")
+    assert (round(lied, 1), honest) == (57.1, 50)
+
+
+def test_a_slow_down_costs_nothing_where_no_gpu_is_left_to_run_slowly() -> None:
+    assert sides("trading-slow-down", "four users, the second at 1.2") == pytest.approx((40, 32.8))
+    # 4 of A at 1.26, the other 14.96 K80 at (1.26 + 6.25) / 2
+    bought = (20 - 4 * 1.26) / 3.755
+    assert sides("trading-slow-down", "three users, the second at 1.26") == pytest.approx(
+        (20 + 14.96 + (4 - bought) * 1.26, 20 + 12 / 4.125 * 4.125 + (4 - 12 / 4.125) * 2)
+    )
+
+
+def test_at_the_sellers_ratio_b_recoups_its_slow_down_as_the_paper_says() -> None:
+    # B pays 5 K80 for 4 V100; its 15 K80 run at 10/13
+    lied, honest = sides("trading-seller-price", "B at 6.5 in Table 3")
+    assert lied > 40
+    assert honest == pytest.approx(40)
+
+
+def test_what_trades_add_is_not_the_difference_of_ratios_off_the_k80() -> None:
+    # midpoint p: 2 GPUs, each 3.17 (r_b - p) + 1.17 (p - r_a)
+    low, high = 1.25 / 1.17, 5.14 / 3.17
+    added, promised = sides("trading-increase", "P40 for V100")
+    assert (added, promised) == pytest.approx(
+        (2 * 4.34 * (high - low) / 2, 2 * (high - low)), abs=2e-6
+    )
+
+
+def test_with_a_cap_nash_welfare_leaves_a_user_below_its_fair_share() -> None:
+    assert sides("nash-fair-share-demand", "one job each") == pytest.approx((1.5, 1.25), rel=1e-5)
+
+
+# --- the search ----------------------------------------------------------------------------------
+
+
+def checked(market: GpuMarket, found: Misreport) -> tuple[float, ...]:
+    """What the liars get, by trading once more."""
+    told = np.array(market.speeds)
+    worth = np.array(market.speeds)
+    for u, row in zip(found.users, found.told, strict=True):
+        told[u] = row
+        worth[u] = row if found.kind == "slow-down" else worth[u]
+    shares = trade(market.fair_shares, told, demand=market.demand).shares
+    return tuple(float(shares[u] @ worth[u]) for u in found.users)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_found_is_what_they_get(kind: str) -> None:
+    for market in (table_3(), FOUR):
+        found = find_misreport(market, kind=kind)  # type: ignore[arg-type]
+        assert found.gained == pytest.approx(checked(market, found))
+
+
+@pytest.mark.parametrize("kind", ["lie", "slow-down"])
+def test_the_second_of_four_users_gains_more_than_a_fifth(kind: str) -> None:
+    found = find_misreport(FOUR, kind=kind)  # type: ignore[arg-type]
+    assert found.users == (1,)
+    assert found.gain == pytest.approx(40 / 32.8 - 1)
+
+
+def test_the_best_lies_come_near_to_their_limits() -> None:
+    # B at 6.25 lets C pay for 3.2; the other .8 cost 3.75 each
+    assert find_misreport(table_3()).gained == pytest.approx((41,), abs=1e-3)
+    # the buyer at just more than 1.25: 4 V100 for 5 K80
+    assert find_misreport(TWO).gained == pytest.approx((65,), abs=1e-3)
+
+
+def test_no_search_does_worse_than_any_report_of_a_fine_grid() -> None:
+    found = find_misreport(FOUR, kind="lie")
+    for user in range(4):
+        for ratio in np.geomspace(1, 8, 60):
+            lied, honest = Lie(FOUR, user, (1.0, float(ratio))).values()
+            assert lied / honest - 1 <= found.gain + 1e-6
+
+
+def test_a_slow_down_never_runs_faster() -> None:
+    rng = np.random.default_rng(5)
+    seen = 0
+    for _ in range(8):
+        market = two_models(60, 12, tuple(np.sort(rng.uniform(1, 6.5, size=4))))
+        found = find_misreport(market, kind="slow-down")
+        seen += len(found.users)
+        for u, row in zip(found.users, found.told, strict=True):
+            assert (np.array(row) <= market.speeds[u] * (1 + 1e-12)).all()
+    assert seen > 0
+
+
+def test_colluding_users_do_not_lose() -> None:
+    found = find_misreport(table_3(), kind="collusion")
+    assert len(found.users) == 2
+    assert found.gain > find_misreport(table_3()).gain
+    assert all(g >= h for g, h in zip(found.gained, found.honest, strict=True))
+
+
+def test_three_models_are_searched_too_and_the_same_seed_finds_the_same() -> None:
+    speeds = np.array([[1, 1.2, 1.25], [1, 3.2, 5], [1, 3.7, 6.25]])
+    market = GpuMarket(np.array([60, 12, 12]), speeds)
+    found = find_misreport(market, seed=3)
+    assert found.gain > 0.01
+    assert found == find_misreport(market, seed=3)
+    assert found.gained == pytest.approx(checked(market, found))
+
+
+def test_nothing_is_gained_where_shares_do_not_depend_on_reports() -> None:
+    found = find_misreport(FOUR, lambda market: market.fair_shares)
+    assert (found.users, found.gain) == ((), 0.0)
+    assert found.tried > 40
+
+
+def test_nash_and_the_largest_total_are_no_safer_for_two_users() -> None:
+    rows = {row.mechanism: row for row in price_of_manipulation(TWO, kinds=["lie"])}
+    assert list(rows) == ["trading", "nash", "total"]
+    # the price falls to what the buyer says: 15 K80 and 8 V100 are left to it
+    assert rows["nash"].gained == pytest.approx((65,), abs=1e-2)
+    assert rows["total"].gain > 0.2
+    assert set(MECHANISMS) > set(rows)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"mechanism": "auction"}, "mechanism='auction', not one of trading, nash"),
+        ({"kind": "bribe"}, "kind='bribe', not one of lie, slow-down, collusion"),
+        ({"market": two_models(1, 1, (0, 1))}, "user 'u0' has speed 0 on 'g1'"),
+    ],
+)
+def test_a_search_refuses_what_it_cannot_do(change: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        find_misreport(**{"market": FOUR, **change})  # type: ignore[arg-type]
