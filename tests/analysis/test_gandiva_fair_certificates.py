@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import math
 from dataclasses import replace
+from decimal import Context, Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -68,12 +70,16 @@ def test_prices_prove_the_largest_welfare() -> None:
     )
 
 
-def test_logarithms_are_rounded_up() -> None:
-    """One user, one GPU, speed 1, price 1: log 1 = 0 is proven, to a unit of the 40th digit."""
-    market = GpuMarket([1], [[1]], aim="nash")
-    proven = gpu_prices(market, {"prices": [1.0], "floors": [0.0], "caps": [0.0]})
-    assert 0 <= proven < 1e-39
-    verify(1e-39, market, prices=[1.0], floors=[0.0], caps=[0.0])
+@pytest.mark.parametrize("speed", [1, 2, 3, 5, 7, 11, 13])
+@pytest.mark.parametrize("price", [1, 3])
+def test_logarithms_are_rounded_up(speed: int, price: int) -> None:
+    """One user, one GPU: what is proven is p - 1 + log(s / p), to a few units of the 40th digit."""
+    market = GpuMarket([1], [[speed]], aim="nash")
+    zero = {"floors": [0.0], "caps": [0.0]}
+    proven = gpu_prices(market, {"prices": [float(price)], **zero})
+    fine = Context(prec=80)
+    exact = price - 1 + Fraction(fine.ln(Decimal(speed))) - Fraction(fine.ln(Decimal(price)))
+    assert 0 <= proven - exact < 1e-38
 
 
 @pytest.mark.parametrize(
