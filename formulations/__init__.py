@@ -3,6 +3,7 @@
 from .completion_time import CompletionTime as CompletionTime
 from .deadline_rewards import DeadlineRewards as DeadlineRewards
 from .fair_shares import FairShares as FairShares
+from .gandiva_fair import GpuMarket as GpuMarket
 from .irmp import Irmp as Irmp
 from .irmp import paper_problem as paper_problem
 from .irmp import reduced_problem as reduced_problem

@@ -10,7 +10,6 @@ from .estimator import DurationEstimates as DurationEstimates
 from .estimator import IterationTimes as IterationTimes
 from .fluid_sharing import fluid_sharing as fluid_sharing
 from .fluid_sharing import max_min_shares as max_min_shares
-from .gandiva_fair import GandivaFair as GandivaFair
 from .laminar_blocks import LaminarParams as LaminarParams
 from .laminar_blocks import laminar as laminar
 from .learning_curves import CurveEnsemble as CurveEnsemble
@@ -33,6 +32,7 @@ from .result import Status as Status
 from .result import Stop as Stop
 
 if TYPE_CHECKING:
+    from .gandiva_fair import GandivaFair as GandivaFair
     from .irmp import Accounts as Accounts
     from .irmp import AstraeaParams as AstraeaParams
     from .irmp import accounts as accounts
@@ -54,19 +54,31 @@ if TYPE_CHECKING:
     from .irmp_response import zero_price_response as zero_price_response
     from .irmp_search import RevenueSearchParams as RevenueSearchParams
     from .irmp_search import revenue_search as revenue_search
+    from .market import efficient_allocation as efficient_allocation
+    from .market import exchange_rates as exchange_rates
+    from .market import market_bound as market_bound
+    from .market import max_min_allocation as max_min_allocation
+    from .market import nash_allocation as nash_allocation
+    from .trading import Trade as Trade
+    from .trading import Trading as Trading
+    from .trading import log_of_changes as log_of_changes
+    from .trading import trade as trade
     from .unisched import UniSchedParams as UniSchedParams
     from .unisched import density_greedy as density_greedy
     from .unisched import lp_selector as lp_selector
     from .unisched import opportunity_price as opportunity_price
     from .unisched_policy import UniSchedPolicy as UniSchedPolicy
 
-# What needs HiGHS or scipy is imported when it is asked for: they take a second each.
+# What needs HiGHS, numba or scipy is imported when it is asked for: they take a second each.
 _LATER = {
     "Accounts": "irmp",
     "AstraeaParams": "irmp",
+    "GandivaFair": "gandiva_fair",
     "Occupancy": "irmp_response",
     "Response": "irmp_response",
     "RevenueSearchParams": "irmp_search",
+    "Trade": "trading",
+    "Trading": "trading",
     "UniSchedParams": "unisched",
     "UniSchedPolicy": "unisched_policy",
     "accounts": "irmp",
@@ -74,10 +86,16 @@ _LATER = {
     "batch_sche": "irmp",
     "best_response": "irmp_response",
     "density_greedy": "unisched",
+    "efficient_allocation": "market",
+    "exchange_rates": "market",
     "ideal_revenue": "irmp",
     "irmp_exact": "irmp_chain",
+    "log_of_changes": "trading",
     "lp_list": "irmp_lists",
     "lp_selector": "unisched",
+    "market_bound": "market",
+    "max_min_allocation": "market",
+    "nash_allocation": "market",
     "online_density": "irmp_online",
     "online_fifo": "irmp_online",
     "online_slope": "irmp_online",
@@ -87,6 +105,7 @@ _LATER = {
     "revenue_bound": "irmp_columns",
     "revenue_search": "irmp_search",
     "rolling_lp": "irmp_online",
+    "trade": "trading",
     "zero_price_response": "irmp_response",
 }
 
