@@ -181,6 +181,25 @@ def test_the_compiled_twin_finds_what_is_printed() -> None:
     assert other >= 75
 
 
+@pytest.mark.parametrize("machine", [True, False])
+def test_as_printed_a_host_may_leave_no_server_for_the_workers(*, machine: bool) -> None:
+    """W8, W10, by hand: prices 9, 9, 0 and 15 to earn in two slots, on the only server there is.
+
+    On it the first price counts twice, 18. A run on several would pay 9 from slot 1 on.
+    """
+    job = ParameterServerJob(
+        id="j", gpus=1, epochs=2, minibatches=1, rates=(1, 1), utility=Linear(0, 15)
+    )
+    problem = Irmp(Instance(Cluster([Node("s", 2, ps=1)]), [job]))
+    case = Case(
+        problem, np.array([[[2] * 3], [[1] * 3]]), [[9, 9, 0], [0, 0, 0]], [15.0] * 4, None, 3
+    )
+    assert case.best(literal=True, machine=machine) is None
+    repaired = case.best(machine=machine)
+    assert repaired is not None
+    assert (repaired.start, repaired.utility) == (1, 6)
+
+
 def test_a_window_is_kept() -> None:
     case = random_case(3)
     for begin, end in product(range(case.slots), range(case.slots + 1)):
