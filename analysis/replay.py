@@ -359,6 +359,8 @@ class _Replay:
         if not able:
             return
         instance = replace(self.instance, jobs=tuple(able))
+        if _mixed(instance):
+            return
         for name, problem in _problems(instance).items():
             flow = self.bounds.get("flow")
             if problem.measure == "completion" and flow is not None:
@@ -529,6 +531,14 @@ def _problems(instance: Instance[Any]) -> dict[str, CompletionTime]:
     if len({job.weight for job in instance.jobs}) > 1:
         found["weighted flow"] = CompletionTime(instance, "flow", weighted=True)
     return found
+
+
+def _mixed(instance: Instance[Any]) -> bool:
+    """Whether jobs run faster on some GPUs than on others, or cannot run on all of them."""
+    models = {node.model for node in instance.cluster.nodes}
+    return len(models) > 1 or any(
+        job.speeds.get(model, 1) != 1 for job in instance.jobs for model in models
+    )
 
 
 def _fairness(instance: Instance[Any], rules: Rules) -> list[Fairness]:
