@@ -383,13 +383,13 @@ class _Servers(ABC):
         free : (servers,) array of int
             GPUs of each server.
         running : collection of int
-            Jobs of the pool that run already.
+            Jobs that run already; others than those of this pool do not matter.
         strides : (users,) array
         part : float
             Of the quantum that is left, for which jobs are charged.
         """
         room = np.array(free, dtype=np.int64)
-        if not room.any() or len(running) == len(self.claims):
+        if not room.any():
             return set()
         return self._fill(room, running, self._checked(strides), part)
 
@@ -597,6 +597,7 @@ class StridePool(_Servers):
     def _fill(self, free: Ints, running: Collection[int], strides: Floats, part: float) -> set[int]:
         *state, runs = self._arrays()
         busy = np.fromiter(running, np.int64, len(running))
+        busy = busy[busy < self._by_job.busy.size]  # others are of another pool
         self._by_job.busy[busy] = True
         count = self._core.look(*state, strides, self._options, runs, free, part)
         self._by_job.busy[busy] = False

@@ -319,6 +319,11 @@ class Both:
                 left[server] -= count
         return left
 
+    def others(self) -> set[int]:
+        """Running jobs of another pool: as many as would make up for those that wait here."""
+        missing = len(self.pools[1].claims) - len(self.running)
+        return set(range(10_000, 10_000 + missing))
+
     def step(self, what: int, job: int, number: int, strides: list[float], now: int) -> None:
         """A job comes, goes or moves, a quantum begins, or room is filled within one."""
         fast, plain = self.pools
@@ -339,7 +344,8 @@ class Both:
                     pool.move(*moves[0], now)
         elif what == 3:
             begun = [
-                pool.fill(self.free(), self.running, strides, number / 9) for pool in self.pools
+                pool.fill(self.free(), self.running | self.others(), strides, number / 9)
+                for pool in self.pools
             ]
             assert begun[0] == begun[1]
             self.running |= begun[0]
