@@ -11,13 +11,24 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .claim import Claim, Comparison, Row, Verdict, run
+from .gandiva_fair_claims import TRADING
+from .gandiva_fair_misreports import price_of_manipulation
 from .gandiva_fair_stride_claims import STRIDE
 from .irmp_claims import IRMP
 from .ltgf_claims import LTGF
 from .rar_ddls_claims import RAR_DDLS
 from .unisched_claims import UNISCHED
 
-__all__ = ["CLAIMS", "Claim", "Comparison", "Row", "Verdict", "run", "verdicts"]
+__all__ = [
+    "CLAIMS",
+    "Claim",
+    "Comparison",
+    "Row",
+    "Verdict",
+    "price_of_manipulation",
+    "run",
+    "verdicts",
+]
 
 #: claims by the paper that they are about
 PAPERS: Mapping[str, tuple[Claim[Any], ...]] = {
@@ -25,7 +36,7 @@ PAPERS: Mapping[str, tuple[Claim[Any], ...]] = {
     "Ye et al. 2022": LTGF,
     "Gao et al. 2024": UNISCHED,
     "Wang et al. 2023": IRMP,
-    "Chaudhary et al. 2020": STRIDE,
+    "Chaudhary et al. 2020": (*STRIDE, *TRADING),
 }
 #: every claim by its id, paper by paper
 CLAIMS: Mapping[str, Claim[Any]] = {

@@ -14,10 +14,11 @@ from gangsched.analysis.gandiva_fair_misreports import (
     find_misreport,
     price_of_manipulation,
 )
-from gangsched.analysis.gandiva_fair_small import Lie, two_models
+from gangsched.analysis.gandiva_fair_small import Lie, draw_market, two_models
 from gangsched.formulations.gandiva_fair import GpuMarket
 from gangsched.instances import Allocation
-from gangsched.solvers.trading import trade
+from gangsched.solvers.market import efficient_allocation
+from gangsched.solvers.trading import trade, traded_allocation
 
 CLAIMS = {claim.id: claim for claim in TRADING}
 REFUTED = [
@@ -129,6 +130,21 @@ def test_what_trades_add_is_not_the_difference_of_ratios_off_the_k80() -> None:
 
 def test_with_a_cap_nash_welfare_leaves_a_user_below_its_fair_share() -> None:
     assert sides("nash-fair-share-demand", "one job each") == pytest.approx((1.5, 1.25), rel=1e-5)
+
+
+@pytest.mark.slow
+def test_a_thousand_random_markets_pass_the_checker() -> None:
+    strict = 0
+    for seed in range(1000):
+        market = draw_market(np.random.default_rng([seed, 6]), demand=seed % 2 == 0)
+        found, best = traded_allocation(market), efficient_allocation(market)
+        assert found.solution is not None
+        assert found.objective is not None
+        assert best.objective is not None
+        assert market.violations(found.solution) == []
+        assert found.objective <= best.objective * (1 + 1e-9)
+        strict += found.objective < best.objective * (1 - 1e-6)
+    assert strict > 300
 
 
 # --- the search ----------------------------------------------------------------------------------
