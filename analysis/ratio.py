@@ -492,7 +492,7 @@ class _Run:
         problem, solved = self.problems[""], {row.relaxation for row in self.rows}
         return Comparison(
             problem=type(problem).__name__,
-            instance=problem.instance.name,
+            instance=problem.instance.name if hasattr(problem, "instance") else "",
             sense=problem.sense,
             bound=self.bounds.get(""),
             rows=tuple(self.measured(row) for row in self.rows),

@@ -81,7 +81,7 @@ def write_report(
             f'<p class="summary">{page.escape(_summary(comparison, problem))}</p>',
             *_results(comparison),
             *_schedules(comparison, problem),
-            *_proofs(comparison),
+            *_proofs(comparison, problem),
             *_instance(problem, notes, rejected),
             *_records(comparison, problem),
             *_refuted(comparison.refuted),
@@ -95,6 +95,8 @@ def write_report(
 
 def _summary(comparison: Comparison, problem: Any) -> str:
     """Say in plain words what was compared, what is best, and what is proven of it."""
+    if not hasattr(problem, "instance"):
+        return _market_summary(comparison, problem)
     cluster, jobs = problem.instance.cluster, len(problem.instance.jobs)
     solvers, nodes = len(comparison.rows), len(cluster.nodes)
     text = (
@@ -117,6 +119,25 @@ def _summary(comparison: Comparison, problem: Any) -> str:
         low = comparison.sense is Sense.MIN
         text += f", so it {times} the optimum" if low else f", so the optimum {times} it"
     return f"{text}. The bound ({bound.method}) is proven, and was verified in exact arithmetic."
+
+
+def _market_summary(comparison: Comparison, problem: Any) -> str:
+    """The same of a market, where solutions are allocations."""
+    gpus, users = int(problem.gpus.sum()), page.count(len(problem.users), "user")
+    models = page.count(len(problem.models), "model")
+    solvers = page.count(len(comparison.rows), "solver")
+    text = f"{solvers} divided {gpus} GPUs of {models} among {users}. "
+    rows = [row for row in comparison.rows if row.objective is not None]
+    if not rows:
+        return text + "None of them found an allocation."
+    best = max(rows, key=lambda row: row.objective or 0.0)
+    text += f"The best, {best.solver}, reaches an objective of {best.objective:.10g}"
+    if best.bound is None:
+        return f"{text}. Nothing is proven about how far from optimal that is."
+    return (
+        f"{text}; no allocation can be above {best.bound.value:.10g}. The bound "
+        f"({best.bound.method}) is proven, and was verified in exact arithmetic."
+    )
 
 
 def _measured(row: Row, sense: Sense) -> str:
@@ -198,17 +219,18 @@ def _other(comparison: Comparison, best: Row | None) -> Row | None:
     return next(iter(named + rows), None)
 
 
-def _proofs(comparison: Comparison) -> list[str]:
+def _proofs(comparison: Comparison, problem: Any) -> list[str]:
+    thing = "schedule" if hasattr(problem, "instance") else "allocation"
     named = [(one.name, one.bound) for one in comparison.relaxed]
     return [
         line
         for name, bound in [("", comparison.bound), *named]
         if bound is not None or name or not named
-        for line in _proof(bound, name)
+        for line in _proof(bound, name, thing)
     ]
 
 
-def _proof(bound: Bound | None, relaxation: str = "") -> list[str]:
+def _proof(bound: Bound | None, relaxation: str, thing: str) -> list[str]:
     kind = page.escape(f"{relaxation} " if relaxation else "")
     title = f"<h2>Proof{kind and ', '}{kind.strip()}</h2>"
     if bound is None:
@@ -218,7 +240,7 @@ def _proof(bound: Bound | None, relaxation: str = "") -> list[str]:
         rest = len(certificate) - MOST_CERTIFICATE
         certificate = f"{certificate[:MOST_CERTIFICATE]} … and {rest} more characters"
     text = (
-        f"<p>No {kind}schedule is better than <strong>{bound.value:g}</strong> (method: "
+        f"<p>No {kind}{thing} is better than <strong>{bound.value:g}</strong> (method: "
         f"{page.escape(bound.method)}). The certificate below was replayed by "
         "<code>gangsched.verify_bound</code> when this report was written: in integers or "
         "rationals, and without the code that found it.</p>"
@@ -227,6 +249,8 @@ def _proof(bound: Bound | None, relaxation: str = "") -> list[str]:
 
 
 def _instance(problem: Any, notes: Sequence[str], rejected: Sequence[tuple[str, str]]) -> list[str]:
+    if not hasattr(problem, "instance"):
+        return _market_facts(problem, notes)
     instance = problem.instance
     sizes = Counter(node.gpus for node in instance.cluster.nodes)
     gangs = Counter(job.gpus for job in instance.jobs)
@@ -246,6 +270,16 @@ def _instance(problem: Any, notes: Sequence[str], rejected: Sequence[tuple[str, 
         lines = [f"{job}: {reason}" for job, reason in rejected]
         parts.append(page.folded(f"{page.count(len(lines), 'rejected job')}, not scheduled", lines))
     return parts
+
+
+def _market_facts(problem: Any, notes: Sequence[str]) -> list[str]:
+    gpus = zip(problem.gpus.tolist(), problem.models, strict=True)
+    facts = {
+        "problem": f"{type(problem).__name__}, {problem.aim}, {problem.sense.value}",
+        "GPUs": ", ".join(f"{count} of {model}" for count, model in gpus),
+        "users": len(problem.users),
+    }
+    return ["<h2>Market</h2>", page.facts(facts), *(f"<p>{page.escape(n)}</p>" for n in notes)]
 
 
 def _histogram(counts: Mapping[int, int], thing: str) -> str:

@@ -6,16 +6,22 @@ and nodes that parameters refer to are numbers: of jobs to profile ("profilers",
 that have run ("phases", an object such as ``{"3": "running"}``), and the free GPUs of each node
 ("free", a list). Of IRMP, the users that own the nodes are named ("owners", a list), and those that
 are promised what they earn alone ("alone", an object such as ``{"u": 120.0}``).
+
+A market of GPUs has no instance: its file has "market" in place of instance and parameters, with
+the fields of :class:`~gangsched.formulations.gandiva_fair.GpuMarket`; a demand without limit is
+null.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
 from ..instances.io import check_fields, check_header, header, instance_from_dict, instance_to_dict
 from .deadline_rewards import DeadlineRewards
+from .gandiva_fair import GpuMarket
 from .irmp import Irmp
 from .leases import Phase
 from .rar_ddls import RarDdls
@@ -23,7 +29,7 @@ from .unisched import UniSched
 
 __all__ = ["PROBLEMS", "problem_from_dict", "problem_to_dict"]
 
-FileProblem = RarDdls | UniSched | DeadlineRewards | Irmp
+FileProblem = RarDdls | UniSched | DeadlineRewards | Irmp | GpuMarket
 
 #: problem classes by their name in files and on the command line
 PROBLEMS: dict[str, type[FileProblem]] = {
@@ -31,6 +37,7 @@ PROBLEMS: dict[str, type[FileProblem]] = {
     "unisched": UniSched,
     "deadline-rewards": DeadlineRewards,
     "irmp": Irmp,
+    "gandiva-fair": GpuMarket,
 }
 
 
@@ -39,7 +46,7 @@ def problem_to_dict(problem: FileProblem) -> dict[str, Any]:
 
     Parameters
     ----------
-    problem : RarDdls, UniSched, DeadlineRewards or Irmp
+    problem : RarDdls, UniSched, DeadlineRewards, Irmp or GpuMarket
 
     Returns
     -------
@@ -61,6 +68,8 @@ def problem_to_dict(problem: FileProblem) -> dict[str, Any]:
     if type(problem) not in names:
         known = ", ".join(kind.__name__ for kind in names)
         raise TypeError(f"{problem!r} is a {type(problem).__name__}, not one of {known}")
+    if isinstance(problem, GpuMarket):
+        return {**header("problem"), "problem": "gandiva-fair", "market": _market_to_dict(problem)}
     return {
         **header("problem"),
         "problem": names[type(problem)],
@@ -79,7 +88,7 @@ def problem_from_dict(data: Any) -> FileProblem:
 
     Returns
     -------
-    RarDdls, UniSched, DeadlineRewards or Irmp
+    RarDdls, UniSched, DeadlineRewards, Irmp or GpuMarket
 
     Raises
     ------
@@ -95,11 +104,15 @@ def problem_from_dict(data: Any) -> FileProblem:
     True
     """
     check_header(data, "problem")
+    market = {*header(""), "problem", "market"}
+    if isinstance(data, dict) and data.get("problem") == "gandiva-fair":
+        check_fields("problem", data, required=market)
+        return _market_from_dict(data["market"])
     check_fields("problem", data, required={*header(""), "problem", "instance", "parameters"})
     name = data["problem"]
     if not isinstance(name, str) or name not in PROBLEMS:
         raise ValueError(f"problem={name!r} is not one of {', '.join(map(repr, PROBLEMS))}")
-    kind = PROBLEMS[name]
+    kind: Any = PROBLEMS[name]
     try:
         instance = instance_from_dict(data["instance"])
     except ValueError as error:
@@ -108,9 +121,38 @@ def problem_from_dict(data: Any) -> FileProblem:
     check_fields("parameters", data["parameters"], required=set(), optional=known)
     parameters = _parameters_from_dict(data["parameters"])
     try:
-        return kind(instance, **parameters)
+        problem: FileProblem = kind(instance, **parameters)
+        return problem
     except TypeError as error:
         raise ValueError(str(error)) from None
+
+
+# --- markets --------------------------------------------------------------------------------------
+
+
+def _market_to_dict(market: GpuMarket) -> dict[str, Any]:
+    return {
+        "aim": market.aim,
+        "gpus": market.gpus.tolist(),
+        "speeds": market.speeds.tolist(),
+        "tickets": market.tickets.tolist(),
+        "demand": [None if gpus == math.inf else gpus for gpus in market.demand.tolist()],
+        "users": list(market.users),
+        "models": list(market.models),
+    }
+
+
+def _market_from_dict(data: Any) -> GpuMarket:
+    names = {field.name for field in fields(GpuMarket) if field.init}
+    check_fields("market", data, required=names)
+    for name in names - {"aim"}:
+        if not isinstance(data[name], list):
+            raise ValueError(f"market: {name}={data[name]!r} is not a list")
+    demand = [math.inf if gpus is None else gpus for gpus in data["demand"]]
+    try:
+        return GpuMarket(**{**data, "demand": demand})
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"market: {error}") from None
 
 
 # --- parameters ----------------------------------------------------------------------------------

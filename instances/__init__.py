@@ -3,6 +3,7 @@
 from . import convert as convert
 from . import deadlines as deadlines
 from . import generate as generate
+from . import heterogeneous as heterogeneous
 from . import io as io
 from . import library as library
 from . import revenue as revenue

@@ -23,6 +23,7 @@ from rich.table import Table
 from . import __version__
 from .formulations.problem import Sense
 from .registry import (
+    ALIASES,
     POLICIES,
     PROBLEMS,
     READERS,
@@ -48,6 +49,7 @@ from .screen import (
     Seed,
     check_output,
     cluster_of,
+    count_of,
     new_table,
     one_line,
     only,
@@ -211,6 +213,9 @@ def _from_trace(path: str, stem: str, reader: str, **options: Any) -> _Source:
 
 
 def _title(name: str, problem: Any) -> str:
+    if not hasattr(problem, "instance"):
+        users, models = len(problem.users), len(problem.models)
+        return f"{name}: {users} users of {problem.gpus.sum()} GPUs of {models} models"
     cluster = problem.instance.cluster
     return f"{name}: {len(problem.jobs)} jobs on {len(cluster.nodes)} nodes, {cluster.gpus} GPUs"
 
@@ -243,7 +248,7 @@ def _select(
         stem = _stem(problem)
         settings = PROBLEMS[stem].settings
         key = lookup("setting", settings, setting)
-        sizes = {name: options[name] for name in ("nodes", "jobs")}
+        sizes = {"nodes": count_of(options["nodes"]), "jobs": options["jobs"]}
         law = _law(settings[key], f"--setting {key}", options["utility"])
         made = settings[key](seed=seed, **sizes, **law)
         return _Source(problem=made, stem=stem, title=_title(f"{key}, seed {seed}", made))
@@ -256,7 +261,7 @@ def _select(
     convert = PROBLEMS[stem].convert
     if convert is not None and "cluster" not in signature(convert).parameters:
         only(f"traces of {stem}", options, ("reader", "nodes", "first", "utility"))
-        sizes = {"nodes": options["nodes"], "jobs": options["first"]}
+        sizes = {"nodes": count_of(options["nodes"]), "jobs": options["first"]}
         law = _law(convert, f"traces of {stem}", options["utility"])
         return _from_trace(source, stem, **how, **sizes, **law)
     only(f"traces of {stem}", {"utility": options["utility"]}, ())
@@ -332,13 +337,19 @@ def _status(row: Any) -> str:
     return "optimal (claimed)" if row.status == "optimal" else str(row.status)
 
 
-def _bound_line(bound: Any, relaxation: str = "") -> str:
+def _thing(solution: Any) -> str:
+    from .instances.schedule import Allocation
+
+    return "allocation" if isinstance(solution, Allocation) else "schedule"
+
+
+def _bound_line(bound: Any, relaxation: str = "", thing: str = "schedule") -> str:
     kind = f"{relaxation} " if relaxation else ""
     if bound is None:
         return (
             f"no bound {f'of {kind}schedules ' * bool(kind)}is verified, so no ratio is certified"
         )
-    return f"no {kind}schedule beats {shown(bound.value)} ({bound.method}, verified)"
+    return f"no {kind}{thing} beats {shown(bound.value)} ({bound.method}, verified)"
 
 
 # --- commands ------------------------------------------------------------------------------------
@@ -398,7 +409,7 @@ def _summary(row: Any, measure: str) -> Iterator[tuple[str, str]]:
     yield "solver", f"{row.solver}, {row.runtime:.3f} s, {row.result.stop.value}"
     yield "status", _status(row)
     yield measure, "none" if row.objective is None else shown(row.objective)
-    yield "bound", _bound_line(row.bound, row.relaxation)
+    yield "bound", _bound_line(row.bound, row.relaxation, _thing(row.result.solution))
     if claim is not None and claim.certificate is None:
         yield "claimed by the solver, not verified", f"{shown(claim.value)} ({claim.method})"
     if row.ratio is not None and row.ratio > 1:
@@ -597,7 +608,8 @@ def _show(console: Console, source: _Source, comparison: Any) -> None:
     for note in (*source.notes, *left_out):
         say(console, f"- {note}", "dim")
     if comparison.bound is not None or not comparison.relaxed:
-        say(console, _bound_line(comparison.bound))
+        thing = "schedule" if hasattr(source.problem, "instance") else "allocation"
+        say(console, _bound_line(comparison.bound, thing=thing))
     for relaxed in comparison.relaxed:
         say(console, _bound_line(relaxed.bound, relaxed.name))
     console.print()
@@ -617,8 +629,8 @@ def _table(comparison: Any, entry: ProblemEntry) -> Table:
     measure = f"{entry.measure}\n({entry.unit})" if is_time else entry.measure.replace(" ", "\n")
     names = comparison.measures
     more = (name.replace(" ", "\n") for name in names)
-    completion = f"mean\ncompletion\n({entry.unit})"
-    right = (measure, "certified\nratio", *more, completion, "runtime")
+    completion = [f"mean\ncompletion\n({entry.unit})"] if entry.unit else []
+    right = (measure, "certified\nratio", *more, *completion, "runtime")
     table = new_table("solver", *right, "status", right=right)
     for row in comparison.rows:
         table.add_row(
@@ -626,7 +638,7 @@ def _table(comparison: Any, entry: ProblemEntry) -> Table:
             shown(row.objective),
             shown_ratio(row.ratio),
             *(shown(row.measures.get(name), ".6g") for name in names),
-            shown(row.mean_completion, ".1f"),
+            *(shown(row.mean_completion, ".1f") for _ in completion),
             f"{row.runtime:.3f} s",
             _status(row),
         )
@@ -793,6 +805,8 @@ def list_names() -> None:
     console.print()
     say(console, "policies", "bold")
     say(console, ", ".join((*POLICIES, *plugins("gangsched.policies"))))
+    for name, policy in ALIASES.items():
+        say(console, f"{name}: another name of {policy}")
     console.print()
     say(console, "variants: how they differ from the policy", "bold")
     for name, what in VARIANTS.items():

@@ -18,11 +18,15 @@ from functools import partial
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import module_from_spec, spec_from_file_location
+from math import prod
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from .analysis.ratio import Extras
 from .analysis.revenue_metrics import revenue_measures
+from .formulations.gandiva_fair import Aim, GpuMarket
 from .formulations.irmp import Irmp, paper_problem, reduced_problem
 from .formulations.rar_ddls import RarDdls
 from .formulations.unisched import UniSched
@@ -37,6 +41,7 @@ from .instances import (
     RingJob,
     User,
     generate,
+    heterogeneous,
 )
 from .instances.convert import Conversion, to_rar_instance, to_revenue_instance
 from .instances.deadlines import queue_snapshot
@@ -46,7 +51,7 @@ from .solvers.estimator import DurationEstimates
 from .solvers.laminar_blocks import LaminarParams, laminar
 from .solvers.policy import Policy
 from .solvers.rar_ddls import SjfBcoParams, sjf_bco
-from .solvers.result import Result
+from .solvers.result import Result, Stop
 
 __all__ = [
     "POLICIES",
@@ -154,10 +159,10 @@ def _tiny_revenue() -> Irmp:
     return Irmp(Instance(cluster, jobs, [User("a"), User("b")]), owners=tuple("aabb"), horizon=64)
 
 
-def _later(place: str, *takes: str) -> Callable[..., Any]:
+def _later(place: str, *takes: str, **always: Any) -> Callable[..., Any]:
     """Return a function of solvers; its module, which may need HiGHS or numba, is imported then.
 
-    Of seed and time limit it is handed those that it takes.
+    Of seed and time limit it is handed those that it takes; other arguments always.
     """
 
     def solve(problem: Any, *, seed: int = 0, time_limit: Any = None, **more: Any) -> Any:
@@ -165,7 +170,7 @@ def _later(place: str, *takes: str) -> Callable[..., Any]:
         given = {"seed": seed, "time_limit": time_limit}
         handed = {name: given[name] for name in takes}
         found = getattr(import_module(f".solvers.{module}", __package__), name)
-        return found(problem, **handed, **more)
+        return found(problem, **handed, **{**always, **more})
 
     return solve
 
@@ -179,6 +184,70 @@ def _astraea(**params: Any) -> Callable[..., Any]:
     return solve
 
 
+def _market(draw: str, *, jobs: int | None, nodes: int | None, seed: int) -> GpuMarket:
+    """A market of Chaudhary et al.'s kind; its GPUs belong to it."""
+    for name, number in (("jobs", jobs), ("nodes", nodes)):
+        if number is not None:
+            raise ValueError(f"--{name} does not go with a market of users and GPUs")
+    if draw == "table3":
+        users, models, speeds, tickets, gpus = heterogeneous.table3_market()
+    else:
+        users, models, speeds, tickets, gpus = heterogeneous.random_market(20, seed=seed)
+    return GpuMarket(gpus, speeds, tickets, users=users, models=models)
+
+
+def _no_market(instance: Instance[Any]) -> GpuMarket:
+    raise ValueError(
+        "a market of GPUs is not made of an instance: give a problem file or a setting"
+    )
+
+
+def _aiming(aim: Aim, name: str) -> Callable[..., Result[Any]]:
+    """Return what divides a market by one aim, whatever its own."""
+
+    def solve(problem: GpuMarket, *, seed: int = 0, time_limit: float | None = None) -> Result[Any]:
+        found = getattr(import_module(".solvers.market", __package__), name)
+        result: Result[Any] = found(replace(problem, aim=aim))
+        if problem.aim == aim or result.solution is None:
+            return result
+        return Result.of(
+            problem, result.solution, solver=name, stop=Stop.COMPLETED, runtime=result.runtime
+        )
+
+    return solve
+
+
+MARKET_AIMS: Mapping[Aim, Callable[..., Result[Any]]] = {
+    "total": _aiming("total", "efficient_allocation"),
+    "max-min": _aiming("max-min", "max_min_allocation"),
+    "nash": _aiming("nash", "nash_allocation"),
+}
+
+
+def _fair_share(
+    problem: GpuMarket, *, seed: int = 0, time_limit: float | None = None
+) -> Result[Any]:
+    return Result.of(problem, problem.fair(), solver="fair-share", stop=Stop.COMPLETED)
+
+
+def _market_bound(problem: GpuMarket, **options: Any) -> Any:
+    return MARKET_AIMS[problem.aim](problem).bound
+
+
+def _market_measures(problem: GpuMarket, result: Result[Any]) -> dict[str, float | None]:
+    assert result.solution is not None
+    values = problem.values(result.solution)
+    gains = (values / problem.fair_values).tolist()
+    weights = (problem.tickets / problem.tickets.sum()).tolist()
+    mean = prod(gain**weight for gain, weight in zip(gains, weights, strict=True))
+    return {"least gain": min(gains), "mean gain": mean}
+
+
+def _tiny_market() -> GpuMarket:
+    """One user: all have all."""
+    return GpuMarket(np.array([2, 1]), np.array([[1.0, 2.0]]))
+
+
 def _preemptive(problem: Irmp) -> Irmp:
     return replace(problem, preemptive=True)
 
@@ -190,7 +259,7 @@ class ProblemEntry:
     Parameters
     ----------
     make : callable
-        Instance to problem, with the paper's parameters.
+        Instance to problem, with the paper's parameters; a problem without instance refuses it.
     convert : callable or None
         Trace to a problem and an account of what was left out; takes seed=, and cluster=, jobs=,
         pick=, or jobs=, nodes=, utility= where it draws the cluster. None where traces do not have
@@ -203,7 +272,7 @@ class ProblemEntry:
     measure : str
         What the objective is, in one word.
     unit : str
-        Of times; also of the objective where that is a time.
+        Of times; also of the objective where that is a time. Empty where there are none.
     tiny : callable
         A problem that every solver solves at once.
     quick : mapping of solver to keyword arguments
@@ -224,6 +293,12 @@ class ProblemEntry:
     extras: Extras = field(default_factory=Extras)
 
 
+#: what the columns of a comparison of markets mean
+MARKET: Sequence[str] = (
+    "value: GPUs times their speeds, of all users",
+    "least gain: of a user, over its fair share of each GPU model",
+    "mean gain: the geometric mean by tickets; largest in the competitive equilibrium (nash)",
+)
 #: what the columns of a comparison of IRMP mean
 REVENUE: Sequence[str] = (
     "true revenue: what jobs are worth when they are complete",
@@ -333,6 +408,26 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
             legend=REVENUE,
         ),
     ),
+    "gandiva-fair": ProblemEntry(
+        make=_no_market,
+        convert=None,
+        solvers={
+            "trading": _later("trading.traded_allocation"),
+            "trading:midpoint": _later("trading.traded_allocation", price="midpoint"),
+            "trading:second-of-all": _later("trading.traded_allocation", price="second-of-all"),
+            "efficient": MARKET_AIMS["total"],
+            "max-min": MARKET_AIMS["max-min"],
+            "nash": MARKET_AIMS["nash"],
+            "fair-share": _fair_share,
+        },
+        compared=("trading", "efficient", "max-min", "nash", "fair-share"),
+        settings={"table3": partial(_market, "table3"), "random": partial(_market, "random")},
+        measure="value",
+        unit="",
+        tiny=_tiny_market,
+        quick={},
+        extras=Extras(bound=_market_bound, measures=_market_measures, legend=MARKET),
+    ),
 }
 
 
@@ -367,6 +462,7 @@ POLICIES: Mapping[str, Callable[..., Policy]] = {
     "themis": _policy("baselines.themis.Themis"),
     "themis-greedy": _policy("baselines.themis.ThemisGreedy"),
     "gandiva-fair": _policy("gandiva_fair.GandivaFair"),
+    "gandiva-fair:no-trade": _policy("gandiva_fair.GandivaFair", trading=False),
     "max-min-fairness": _policy("baselines.max_min_fairness.MaxMinFairness"),
     "finish-time-fairness": _policy("baselines.finish_time_fairness.FinishTimeFairness"),
     "three-sigma": _policy("baselines.three_sigma.ThreeSigma"),
@@ -400,6 +496,8 @@ POLICIES: Mapping[str, Callable[..., Policy]] = {
     "rolling-horizon": _policy("rolling_horizon.plan_completion_times", "analysis"),
     "rolling-horizon:ltgf": _policy("rolling_horizon.plan_ltgf_rounds", "analysis"),
 }
+#: other names of policies
+ALIASES: Mapping[str, str] = {"max-min": "max-min-fairness"}
 _PASS = "later jobs may fill the gap before one that finds no room"
 #: how each ``name:variant`` differs from the policy of that name
 VARIANTS: Mapping[str, str] = {
@@ -407,6 +505,7 @@ VARIANTS: Mapping[str, str] = {
     "sjf:backfill": _PASS,
     "yarn-cs:backfill": f"{_PASS}, within a user",
     "hived:backfill": f"{_PASS}, within a user",
+    "gandiva-fair:no-trade": "users keep their fair share of each GPU model",
     "genie:elastic": "jobs with deadlines may run on half or twice their gang",
     "hydra:cost": "the first eight jobs in the order of least completion times and tardiness",
     "optimus:elastic": "jobs may run on other numbers of GPUs than their gangs",
@@ -501,10 +600,13 @@ def policy(name: str, *, seed: int = 0) -> tuple[str, Policy]:
     --------
     >>> policy("tiresias_l")
     ('tiresias-l', TiresiasL(thresholds=(18000,)))
+    >>> policy("max-min")[0]
+    'max-min-fairness'
     >>> policy("ltgf:quota")[1].fair_share
     'quota'
     """
     key = name.replace("_", "-")
+    key = ALIASES.get(key, key)
     if key in POLICIES:
         return key, _new(key, lambda: POLICIES[key], seed)
     offered = plugins("gangsched.policies")

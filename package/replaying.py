@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
+from itertools import islice
 from math import ceil
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +16,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from .registry import READERS, REPLAYED, policy, warm_up_policy
+from .registry import READERS, REPLAYED, lookup, policy, warm_up_policy
 from .screen import (
     EXIT_FAILED,
     ClusterFile,
@@ -51,6 +52,9 @@ SCENARIOS: Mapping[str, str] = {
     "H_SLO, H_MIX1, H_MIX2": f"jobs like Helios', 120 nodes of 8 GPUs. {_FAMILIES}",
     "P_SLO, P_MIX1, P_MIX2": f"jobs like Philly's, 120 nodes of 8 GPUs. {_FAMILIES}",
 }
+#: tables of speeds by name, in :mod:`gangsched.instances.heterogeneous`
+SPEEDS: Mapping[str, str] = {"table1": "TABLE1"}
+MOST_USERS = 20  # whose families are listed
 MOST_LISTED = 5  # rejected jobs on the screen; the report has more, the JSON file all
 
 
@@ -90,6 +94,14 @@ def replay(
     first: Annotated[
         int | None, typer.Option(callback=whole, help="How many jobs: the first that can run.")
     ] = None,
+    speeds: Annotated[
+        str | None,
+        typer.Option(
+            help="Speeds of the jobs on GPU models: table1, of which every user draws one of seven "
+            "families of training jobs with --seed (Chaudhary et al. 2020). Run times count as "
+            "those on a K80."
+        ),
+    ] = None,
     weights: Annotated[
         str | None,
         typer.Option(
@@ -106,6 +118,10 @@ def replay(
         int,
         typer.Option(callback=natural, help="Seconds before a resumed job makes progress again."),
     ] = 25,
+    migration: Annotated[
+        int | None,
+        typer.Option(callback=natural, help="The same where it is resumed on other GPUs."),
+    ] = None,
     asynchronous: Annotated[
         bool, typer.Option("--asynchronous", help="Leases start with their jobs, not together.")
     ] = False,
@@ -135,6 +151,7 @@ def replay(
             round_length=round_length,
             lease=lease,
             overhead=overhead,
+            migration=migration,
             synchronous=not asynchronous,
             spread=spread,
         )
@@ -142,7 +159,7 @@ def replay(
         if cluster is not None:
             only("--cluster", {"nodes": nodes, "gpus-per-node": gpus_per_node}, ())
         if reader == SCENARIO:
-            more = {"from": begin, "until": until, "weights": weights}
+            more = {"from": begin, "until": until, "speeds": speeds, "weights": weights}
             only("--reader scenario", more, ())
             where = (nodes, gpus_per_node, cluster)
             room = None if where == (None, None, None) else cluster_of(*where)
@@ -150,6 +167,8 @@ def replay(
         else:
             room = cluster_of(nodes, gpus_per_node, cluster)
             source = _read(trace, reader, reader_option or (), room, (begin, until), first, weights)
+            if speeds is not None:
+                source = _sped(source, lookup("speeds", SPEEDS, speeds), seed)
         found = _run(source, chosen, rules, kept)
     if not found.rows and not found.failed:
         raise KeyboardInterrupt
@@ -200,6 +219,24 @@ def _read(
         notes=(str(loaded.report), *made.notes),
         rejected=made.rejected,
     )
+
+
+def _sped(source: _Source, table: str, seed: int) -> _Source:
+    """The same jobs with speeds of a table, drawn by user."""
+    from .instances import heterogeneous
+    from .instances.generate import offered_load
+
+    speeds = getattr(heterogeneous, SPEEDS[table])
+    instance = heterogeneous.with_speeds(source.instance, speeds, seed=seed)
+    users = sorted({job.user for job in instance.jobs})
+    drawn = (f"{user} {heterogeneous.family_of(user, speeds, seed=seed)}" for user in users)
+    listed = ", ".join(islice(drawn, MOST_USERS)) + ", ..." * (len(users) > MOST_USERS)
+    load = offered_load(instance)
+    note = (
+        f"speeds of {table}, a family for each user, drawn with seed {seed}: {listed}; the load "
+        f"is {load:.2f} of the GPUs' time up to the last arrival, at their mean speed"
+    )
+    return replace(source, instance=instance, notes=(*source.notes, note))
 
 
 def _draw(name: str, options: Sequence[str], cluster: Any, first: int | None, seed: int) -> _Source:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,8 @@ from .registry import READERS, lookup
 
 EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
 MOST = 10**6  # nodes, GPUs of a node, jobs: what memory surely holds
+#: GPU model, nodes of it, GPUs of each
+Parts = tuple[tuple[str, int, int], ...]
 MOST_SHOWN = 300  # characters of somebody else's error message
 
 
@@ -176,9 +179,9 @@ def whole(value: int | None) -> int | None:
     return value
 
 
-def natural(value: int) -> int:
+def natural(value: int | None) -> int | None:
     """Refuse an option below 0."""
-    if value < 0:
+    if value is not None and value < 0:
         raise typer.BadParameter(f"{value} is below 0")
     return value
 
@@ -189,7 +192,63 @@ ReaderOption = Annotated[
     typer.Option(help="Option of the reader, such as sizes=vc.csv; may be repeated."),
 ]
 Json = Annotated[Path | None, typer.Option(help="Write the results as JSON.")]
-Nodes = Annotated[int | None, typer.Option(callback=whole, help="Nodes of the cluster.")]
+
+
+def nodes_of(text: str) -> int | Parts:
+    """Return what --nodes means: a number, or the parts of a cluster of several GPU models.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    int, or tuple of (str, int, int)
+        GPU model, nodes of it, and GPUs of each.
+
+    Raises
+    ------
+    typer.BadParameter
+        If `text` is of neither form, or memory does not surely hold it.
+
+    Examples
+    --------
+    >>> nodes_of("40"), nodes_of("v100:5x4,k80:24x4")
+    (40, (('v100', 5, 4), ('k80', 24, 4)))
+    """
+    if re.fullmatch(r"[+-]?\d{1,18}", text.strip(), re.ASCII):
+        count = int(text)
+        whole(count)
+        return count
+    parts = tuple(_part_of(part.strip(), text) for part in text.split(","))
+    total = sum(count for _, count, _ in parts)
+    if total > MOST:
+        raise typer.BadParameter(f"{text!r} has {total} nodes, at most {MOST}")
+    return parts
+
+
+def _part_of(part: str, text: str) -> tuple[str, int, int]:
+    """One of the GPU models of --nodes."""
+    found = re.fullmatch(r"([^\s:,]+):(\d{1,18})x(\d{1,18})", part, re.ASCII)
+    if found is None:
+        where = "" if part == text else f", in {text!r},"
+        raise typer.BadParameter(
+            f"{part!r}{where} is neither a number nor of the form model:nodesxgpus (v100:5x4)"
+        )
+    for what, number in (("nodes", found[2]), ("GPUs of a node", found[3])):
+        if not 1 <= int(number) <= MOST:
+            raise typer.BadParameter(f"{part!r}: {number} {what} are not within 1 to {MOST}")
+    return found[1], int(found[2]), int(found[3])
+
+
+Nodes = Annotated[
+    Any,
+    typer.Option(
+        parser=nodes_of,
+        metavar="N|MODEL:NxGPUS,...",
+        help="Nodes of the cluster, or nodes and GPUs of each by GPU model: v100:5x4,k80:24x4.",
+    ),
+]
 GpusPerNode = Annotated[int | None, typer.Option(callback=whole, help="GPUs of each node.")]
 ClusterFile = Annotated[Path | None, typer.Option(help="Instance file whose cluster is used.")]
 
@@ -201,9 +260,18 @@ def only(what: str, given: Mapping[str, Any], allowed: Sequence[str]) -> None:
             raise ValueError(f"--{name} does not go with {what}")
 
 
-def cluster_of(nodes: int | None, gpus_per_node: int | None, file: Path | None) -> Any:
+def count_of(nodes: int | Parts | None) -> int | None:
+    """Return --nodes where it says how many; refuse GPU models there."""
+    if isinstance(nodes, tuple):
+        models = ", ".join(dict.fromkeys(model for model, _, _ in nodes))
+        raise ValueError(f"--nodes: a number is wanted here, without GPU models ({models})")
+    return nodes
+
+
+def cluster_of(nodes: int | Parts | None, gpus_per_node: int | None, file: Path | None) -> Any:
     """Return the cluster that the options mean."""
     from .instances import Cluster, Instance
+    from .instances.heterogeneous import mixed_cluster
     from .instances.io import load
 
     if file is not None:
@@ -211,6 +279,9 @@ def cluster_of(nodes: int | None, gpus_per_node: int | None, file: Path | None) 
         if not isinstance(loaded, Instance):
             raise ValueError(f"--cluster: {file} is no instance file, so it has no cluster")
         return loaded.cluster
+    if isinstance(nodes, tuple):
+        only("GPU models in --nodes", {"gpus-per-node": gpus_per_node}, ())
+        return mixed_cluster(nodes)
     if nodes is None or gpus_per_node is None:
         raise ValueError("a trace needs a cluster: give --nodes and --gpus-per-node, or --cluster")
     return Cluster.uniform(nodes=nodes, gpus_per_node=gpus_per_node)

@@ -25,10 +25,15 @@ from gangsched.analysis import reproduce, theorems
 from gangsched.analysis.certificates import verify_bound
 from gangsched.analysis.claim import Claim, Comparison, Verdict
 from gangsched.formulations import DeadlineRewards, RarDdls, UniSched
+from gangsched.formulations.gandiva_fair import GpuMarket
 from gangsched.formulations.io import problem_from_dict, problem_to_dict
 from gangsched.instances import Cluster, DeadlineJob, Instance, RingJob, Schedule, Segment, library
-from gangsched.instances.io import save, write_json
+from gangsched.instances.heterogeneous import random_market
+from gangsched.instances.io import write_json
+from gangsched.io import save
+from gangsched.solvers import Bound
 from gangsched.solvers.io import load_result
+from gangsched.solvers.trading import traded_allocation
 
 COMMANDS = ("solve", "compare", "replay", "describe", "demo", "reproduce", "theorems", "list")
 FAST = "first-fit,list_scheduling"  # no annealing
@@ -362,6 +367,42 @@ def test_solve_takes_the_first_solver_of_a_problem(gangsched_: Gangsched, files:
     verify_bound(QUEUE, result.bound)
 
 
+def test_compare_takes_a_market(gangsched_: Gangsched) -> None:
+    """Table 3: 130 of at most 133.75 by trading and in the equilibrium, 110 by fair shares."""
+    done = gangsched_("compare", "--problem", "gandiva_fair", "--setting", "table3")
+    assert (done.code, done.err) == (0, "")
+    assert "table3, seed 0: 3 users of 72 GPUs of 2 models" in done.out
+    assert "no allocation beats 133.75 (" in done.out
+    rows = table(done.out)
+    assert rows["trading"][:2] == rows["nash"][:2] == ["130", "1.0289"]
+    assert rows["efficient"][:3] == ["133.75", "1.0000", "1"]
+    assert rows["fair-share"][:4] == ["110", "1.2160", "1", "1"]
+    assert float(rows["max-min"][2]) == pytest.approx(1.188, abs=5e-4)
+    assert_self_contained(Path("gangsched-compare.html"))
+    page = Path("gangsched-compare.html").read_text("utf-8")
+    assert "5 solvers divided 72 GPUs of 2 models among 3 users." in page
+    assert "No allocation is better than <strong>133.75</strong>" in page
+    assert "schedule" not in page.split("<h2>")[0]
+
+
+def test_compare_draws_a_market_and_solve_takes_one_from_a_file(gangsched_: Gangsched) -> None:
+    done = gangsched_(
+        "compare", "--problem", "gandiva-fair", "--setting", "random", "--seed", 5,
+        "--solvers", "trading,nash,trading:second-of-all", "--json", "c.json",
+    )  # fmt: skip
+    assert done.code == 0
+    data = json.loads(Path("c.json").read_text())
+    _, models, speeds, tickets, gpus = random_market(20, seed=5)
+    market = GpuMarket(gpus, speeds, tickets, models=models, users=[f"u{i}" for i in range(20)])
+    assert data["rows"][0]["objective"] == traded_allocation(market).objective
+    assert 1 < data["rows"][0]["ratio"] < data["rows"][2]["ratio"]  # no solver brought the bound
+    verify_bound(market, Bound(**data["bound"]))
+    save("market.json", market)
+    done = gangsched_("solve", "market.json", "--solver", "nash", "--json", "r.json")
+    assert (done.code, done.err) == (0, "")
+    assert load_result("r.json").solution.models == ("k80", "p40", "p100", "v100")
+
+
 def test_of_a_reward_the_optimum_is_at_most_so_many_times_what_is_in_hand(
     gangsched_: Gangsched, files: Path
 ) -> None:
@@ -641,7 +682,7 @@ BAD = {
     # names
     "solve rar-z-9": r"'rar-z-9' is neither a file nor a named instance; `gangsched",
     "solve F/instance.json --problem tsp": r"problem 'tsp' is not one of rar",
-    "solve F/instance.json": r"--problem is missing, one of rar-ddls, unisched, irmp$",
+    "solve F/instance.json": r"--problem is missing, one of rar-ddls, unisched, irmp, g",
     "solve rar-b-0 --problem tsp": r"problem 'tsp' is not one of",
     "solve rar-b-0 --solver best": r"solver 'best' is not one of sjf-bco, .*",
     "compare rar-b-0 --solvers laminar,x": r"solver 'x' is not one of sjf-bco, .*",
@@ -674,6 +715,8 @@ BAD = {
     "compare F/trace.csv TRACE --gpus-per-node -4": r"-4 is not within 1 to 1000000$",
     "compare F/trace.csv TRACE --nodes 1000000000": r"'--nodes': 1000000000 is not within 1 to",
     "compare F/trace.csv TRACE --nodes 3 --gpus-per-node 999999": r"gpus=2999997 exceeds 1000000$",
+    "compare F/trace.csv TRACE --nodes v100:2": r"'v100:2' is neither a number nor of the form mod",
+    "compare --setting paper-a RAR --nodes v100:2x4": r"--nodes: a number is wanted here, w",
     "compare F/trace.csv TRACE ROOM --jobs 5": r"jobs=5 exceeds the 4 jobs of 'trace' that fit$",
     "compare --setting paper-a RAR --nodes 1 --seed 1": r"gpus=32 exceeds the cluster's",
     "solve F/wide.json RAR": r"F/wide.json: job 'wide': gpus=3 exceeds the cluster's 2$",
@@ -682,13 +725,14 @@ BAD = {
     "compare --setting paper-a --problem unisched": r"'paper-a' is not one of queue-helios, queue-",
     "solve F/queue.json --solver sjf-bco": r"'sjf-bco' is not one of lp-selector, density-greedy",
     "solve F/instance.json --problem unisched": r"instance.json: job 'a': kind RingJob is not D",
-    "solve F/rewards.json": r"problem 'deadline-rewards' is not one of rar-ddls, unisched, irmp$",
+    "solve F/rewards.json": r"problem 'deadline-rewards' is not one of rar-ddls, unisched, irmp, g",
     "compare --setting paper-a --problem irmp": r"'paper-a' is not one of paper, reduced$",
     "compare --setting paper --problem irmp --nodes 5": r"servers=5 are fewer than the 14 u",
     "compare --setting paper --problem irmp --utility cubic": (
         r"utility='cubic' is not one of 'linear', 'convex'$"
     ),
     "compare --setting paper --problem irmp --solvers fifo": r"'fifo' is not one of lp-list, ",
+    "solve F/instance.json --problem gandiva-fair": r"a market of GPUs is not made of an instance",
     "solve F/instance.json --problem irmp": r"kind RingJob is not ParameterServerJob$",
     # files
     "solve F/none.json": r"'.*none.json' is neither a file nor a named instance",

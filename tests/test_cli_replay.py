@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -22,14 +23,16 @@ import pytest
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from gangsched import Cluster, Instance, Job, User, cli, drive
+from gangsched import Cluster, Instance, Job, Node, User, cli, drive
 from gangsched.analysis import metrics, run_plots
 from gangsched.analysis.certificates import verify_bound
 from gangsched.analysis.run_io import load_run
 from gangsched.formulations.completion_time import CompletionTime
 from gangsched.formulations.deadline_rewards import DeadlineRewards
 from gangsched.instances.deadlines import testbed_workload
+from gangsched.instances.heterogeneous import family_of, with_speeds
 from gangsched.instances.io import save
+from gangsched.registry import policy as policy_of
 from gangsched.solvers import Bound
 from gangsched.solvers.baselines import Fifo, Srtf
 from layout import ROOT
@@ -50,6 +53,8 @@ ROWS = [
 ]
 CLUSTER = ("--nodes", 2, "--gpus-per-node", 4)
 TRACE = ("log.csv", "--reader", "philly-csv", *CLUSTER)
+LOG = TRACE[:3]
+MIXED = ("--nodes", "v100:1x4,k80:2x4")
 TWO = ("--policies", "fifo,srtf")
 
 # A policy by order of the gang, that others wrote, and policies that go wrong
@@ -184,6 +189,38 @@ def test_the_json_file_has_what_driving_and_measuring_give(replay: Replay) -> No
         flow = Fraction(int((run.records.end - run.records.release).sum()))
         assert row["ratios"]["flow"] == float(flow / Fraction(data["bounds"]["flow"]["value"]))
     assert len(data["fairness"]) == 2  # over lives, and at the peak of the only day
+
+
+def test_gpu_models_speeds_and_what_a_move_costs_reach_the_driver(replay: Replay) -> None:
+    names = ("gandiva-fair", "gandiva-fair:no-trade", "max-min-fairness", "ltgf")
+    asked = ",".join(names).replace("-fairness", "")
+    code, out, err = replay(
+        *LOG, *MIXED, "--speeds", "table1", "--seed", 3, "--migration", 5, "--overhead", 0,
+        "--policies", asked, "--json", "r.json",
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    assert "log.csv: 7 jobs on 3 nodes, 12 GPUs" in out
+    data = json.loads(Path("r.json").read_text())
+    assert (data["rules"]["overhead"], data["rules"]["migration"]) == (0, 5)
+    cluster = Cluster([Node("n0", 4, "v100"), Node("n1", 4, "k80"), Node("n2", 4, "k80")])
+    instance = with_speeds(replace(expected(), cluster=cluster), seed=3)
+    load = sum(
+        job.gpus * job.work / (job.speeds["v100"] + 2) * 3 for job in instance.jobs if job.work
+    ) / (12 * instance.jobs[-1].release)
+    drawn = ", ".join(f"{user} {family_of(user, seed=3)}" for user in "abc")
+    text = " ".join(out.split())
+    assert f"speeds of table1, a family for each user, drawn with seed 3: {drawn}; the" in text
+    assert f"the load is {load:.2f} of the GPUs' time" in text
+    assert [row["name"] for row in data["rows"]] == list(names)
+    for row, name in zip(data["rows"], names, strict=True):
+        run = drive(instance, policy_of(name)[1], overhead=0, migration=5)
+        assert row["digest"] == run.digest()
+
+
+def test_gangs_that_exceed_every_model_are_rejected(replay: Replay) -> None:
+    code, out, _ = replay(*LOG, "--nodes", "v100:1x4,k80:1x6", *TWO)
+    assert code == 0
+    assert "gpus=8 exceeds the cluster's 6 of any one model" in out
 
 
 def test_every_bound_in_the_json_file_can_be_verified(replay: Replay) -> None:
@@ -421,6 +458,19 @@ def test_a_job_id_that_occurs_twice_is_refused(replay: Replay) -> None:
         (("log.csv", "--reader", "philly-csv"), "give --nodes and --gpus-per-node, or --cluster"),
         (("log.csv", "--reader", "philly-csv", "--nodes", 0), "0 is not within 1 to "),
         ((*TRACE, "--cluster", "log.csv"), "--nodes does not go with --cluster"),
+        ((*LOG, "--nodes", "v100"), "'v100' is neither a number nor of the form model:nodesxgpus"),
+        ((*LOG, "--nodes", "v100:2x4,k80:4x"), "'k80:4x', in 'v100:2x4,k80:4x', is neither a"),
+        ((*LOG, "--nodes", "v100:2x4,"), "'', in 'v100:2x4,', is neither a number nor of the"),
+        ((*LOG, "--nodes", "v100:0x4"), "'v100:0x4': 0 nodes are not within 1 to 1000000"),
+        ((*LOG, "--nodes", "a:1x2000000"), "2000000 GPUs of a node are not within 1 to 1000000"),
+        ((*LOG, "--nodes", "a:900000x1,b:900000x1"), "has 1800000 nodes, at most 1000000"),
+        ((*LOG, *MIXED, "--gpus-per-node", 4), "--gpus-per-node does not go with GPU models in --"),
+        ((*LOG, *MIXED, "--cluster", "log.csv"), "--nodes does not go with --cluster"),
+        ((*LOG, *MIXED, "--speeds", "table2"), "speeds 'table2' is not one of table1"),
+        ((*TRACE, "--speeds", "table1"), "cluster: model='' of its nodes has no speed for 'vae'"),
+        ((*LOG, "--nodes", "a:2x4", "--speeds", "table1"), "cluster: model='a' of its nodes has"),
+        ((*TRACE, "--migration", -1), "-1 is below 0"),
+        ((*TRACE, "--migration", 900), "migration=900 is not below the lease of 900 s"),
         ((*TRACE, "--policies", "best"), "policy 'best' is not one of fifo, "),
         ((*TRACE, "--policies", "fifo,,srtf"), "has an empty name"),
         ((*TRACE, "--policies", "fifo,fifo"), "'fifo' occurs twice"),
@@ -782,6 +832,7 @@ def test_a_scenario_brings_its_cluster(replay: Replay) -> None:
         (("T0",), "scenario T0: it has no jobs"),
         (("T9", "--from", "0"), "--from does not go with --reader scenario"),
         (("T9", "--weights", "equal"), "--weights does not go with --reader scenario"),
+        (("T9", "--speeds", "table1"), "--speeds does not go with --reader scenario"),
         (("T9", "--nodes", "2"), "give --nodes and --gpus-per-node"),
         (("T9", "--reader-option", "jobs=3"), "--reader-option: scenario 'T9' takes none"),
         (("H_SLO", "--reader-option", "sizes=3"), "'sizes=3' is not one of jobs=, days=, density="),

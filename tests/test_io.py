@@ -73,7 +73,7 @@ def test_bounds_of_rewards_come_back(tmp_path: Path, elastic: bool) -> None:
 
 
 def test_other_objects_have_no_file(tmp_path: Path) -> None:
-    problems = "RarDdls, UniSched, DeadlineRewards, Irmp"
+    problems = "RarDdls, UniSched, DeadlineRewards, Irmp, GpuMarket"
     rule = f"a file holds one of Allocation, Instance, {problems}, Result, Run, Schedule, not a Bou"
     with pytest.raises(TypeError, match=f"x.json: {rule}"):
         gs.io.save(tmp_path / "x.json", RESULT.bound)

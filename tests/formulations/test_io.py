@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
+import math
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gangsched.formulations import DeadlineRewards, RarDdls, UniSched
+from gangsched.formulations.gandiva_fair import GpuMarket
 from gangsched.formulations.io import problem_from_dict, problem_to_dict
 from gangsched.formulations.irmp import Irmp
 from gangsched.formulations.leases import Phase
@@ -290,7 +294,7 @@ def test_problems_of_revenue_come_back(problem: Irmp) -> None:
 
 # --- files that break the format -----------------------------------------------------------------
 
-NAMES = "'rar-ddls', 'unisched', 'deadline-rewards', 'irmp'"
+NAMES = "'rar-ddls', 'unisched', 'deadline-rewards', 'irmp', 'gandiva-fair'"
 DROP = object()
 
 
@@ -479,3 +483,44 @@ def test_malformed_problems_of_rewards(place: str, value: Any, message: str) -> 
 def test_malformed_problems_of_revenue(place: str, value: Any, message: str) -> None:
     with pytest.raises(ValueError, match=f"^(instance: )?{re.escape(message)}"):
         problem_from_dict(changed(place, value, REVENUE))
+
+
+# --- markets --------------------------------------------------------------------------------------
+
+MARKET = GpuMarket(
+    [60, 12], [[1, 1.25], [1, 5], [1, 6.25]], [1, 2, 1], [30, math.inf, 40.5], users="ABC",
+    aim="nash",
+)  # fmt: skip
+
+
+def test_markets_come_back() -> None:
+    data = json.loads(json.dumps(problem_to_dict(MARKET)))
+    assert data["market"]["demand"] == [30, None, 40.5]
+    again = problem_from_dict(data)
+    assert isinstance(again, GpuMarket)
+    for field in dataclasses.fields(GpuMarket):
+        assert np.array_equal(getattr(again, field.name), getattr(MARKET, field.name))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("gpus", 3, "market: gpus=3 is not a list"),
+        ("gpus", [60, 0], "market: model 'g1': gpus=0 is not an integer of at least 1"),
+        ("speeds", [[1, 2], [1]], "market: "),
+        ("tickets", [1, -1, 1], "market: user 'B': tickets=-1.0 is not above 0"),
+        ("aim", "most", "market: GpuMarket: aim='most' is not one of total, max-min, nash"),
+        ("instance", {}, "market: unknown field 'instance'"),
+    ],
+)
+def test_malformed_markets_are_refused(name: str, value: Any, message: str) -> None:
+    data = problem_to_dict(MARKET)
+    data["market"][name] = value
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+        problem_from_dict(data)
+
+
+def test_a_market_has_no_instance_in_its_file() -> None:
+    data = {**problem_to_dict(MARKET), "instance": {}}
+    with pytest.raises(ValueError, match=r"^problem: unknown field 'instance'"):
+        problem_from_dict(data)
