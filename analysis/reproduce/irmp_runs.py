@@ -23,7 +23,7 @@ from ...solvers.irmp import AstraeaParams, astraea, batch_sche, round_of
 from ...solvers.irmp_columns import revenue_bound
 from ...solvers.irmp_lists import lp_list
 from ...solvers.irmp_online import online_fifo
-from ...solvers.result import Refuted, Result
+from ...solvers.result import Refuted, Result, Stop
 from ..certificates import verify_bound
 from ..revenue_metrics import Money, makespan, money_of, money_violations, settle, utilisation
 from .common import Progress, Values, mapped, outcomes, short
@@ -196,7 +196,20 @@ _BOUNDS: dict[tuple[Workload, bool], float] = {}
 
 def _run(task: Task) -> Values:
     problem = task.workload.problem()
-    return {name: short(v) for name, v in measure(problem, task.solve(problem)).items()}
+    result = whole(task.solve(problem))
+    return {name: short(v) for name, v in measure(problem, result).items()}
+
+
+def whole(result: Outcome) -> Outcome:
+    """Return what has come to its end; go on with Ctrl-C where that is what ended it.
+
+    Parameters
+    ----------
+    result : Result or Refuted
+    """
+    if isinstance(result, Result) and result.stop is Stop.INTERRUPTED:
+        raise KeyboardInterrupt
+    return result
 
 
 def _bound(of: tuple[Workload, bool]) -> float:

@@ -1,0 +1,19 @@
+"""What the figures of Wang et al. do not take for a result."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gangsched.analysis.reproduce.irmp_runs import whole
+from gangsched.formulations.irmp import reduced_problem
+from gangsched.solvers.irmp_online import online_fifo
+from gangsched.solvers.result import Stop
+
+
+def test_a_solver_that_was_interrupted_ends_the_figure() -> None:
+    result = online_fifo(reduced_problem(3))
+    assert whole(result) is result
+    with pytest.raises(KeyboardInterrupt):
+        whole(replace(result, stop=Stop.INTERRUPTED))
