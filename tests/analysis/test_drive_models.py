@@ -107,20 +107,16 @@ def test_pins_and_missing_speeds_say_where_a_job_may_run(engine: Any) -> None:
 
 
 @both
+@pytest.mark.parametrize("wanted_first", [True, False])
 @pytest.mark.parametrize("policy", [Fifo(blocking=False), Srtf(), LtgfPolicy(), ThemisGreedy()])
 def test_who_waits_for_one_model_keeps_no_gang_of_its_size_off_another(
-    engine: Any, policy: Any
+    engine: Any, policy: Any, wanted_first: bool
 ) -> None:
-    nodes = cluster(("k80", 2), ("v100", 2))
-    jobs = [
-        job("a", 2, 60, pin="k80", release=0),
-        job("b", 2, 61, pin="k80", release=0),  # finds no place
-        job("c", 2, 62, release=0),
-        job("d", 2, 63, pin="v100", release=0),
-    ]
-    run = driven(nodes, jobs, policy, engine, until=60)
-    taken = [next(iter(places(run, j)[0][2])) for j in range(4) if places(run, j)]
-    assert sorted(taken) == [0, 1]
+    nodes = cluster(*[("v100", 2), ("k80", 4)][:: 1 if wanted_first else -1])
+    pins = ["v100", "v100", "", "k80"]  # three are selected, the second finds no place
+    jobs = [job(id, 2, 60 + i, pin=pins[i]) for i, id in enumerate("abcd")]
+    run = driven(nodes, jobs, policy, engine, until=0)
+    assert run.records.first.tolist() == [0, -1, 0, 0]
 
 
 @both
