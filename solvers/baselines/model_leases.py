@@ -46,10 +46,10 @@ class Received:
         ----------
         state : State
         """
-        jobs, starts = state.running, state.starts
+        jobs, starts, models = state.running, state.starts, state.node_model
         for j in jobs[starts[jobs] != self._starts[jobs]].tolist():
             self._starts[j] = starts[j]
-            self._model[j] = state.node_model[next(iter(state.nodes(j)))]
+            self._model[j] = models[next(iter(state.nodes(j)))]
         held = state.attained(jobs) // state.gpus[jobs]
         self.seconds[jobs, self._model[jobs]] += held - self._before[jobs]
         self._before[jobs] = held
@@ -170,7 +170,8 @@ def _place(
     state: State, room: _Room, g: int, jobs: list[int], turns: dict[int, int], held: Places
 ) -> Places:
     """Nodes of model g for the jobs that are to run there, as far as there is a place."""
-    placed = {j: held[j] for j in jobs if j in held and state.node_model[next(iter(held[j]))] == g}
+    own = set(room.nodes[g].tolist())
+    placed = {j: held[j] for j in jobs if j in held and next(iter(held[j])) in own}
     for nodes in placed.values():
         room.change(g, nodes, -1)
     gangs = state.gpus[jobs].tolist()
