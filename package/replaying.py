@@ -588,6 +588,8 @@ def _legend(found: Any) -> list[str]:
         "any policy: verified bounds. Not even one that knew all jobs in advance and could suspend "
         f"and move them for free gets beyond ({methods}); ratios are to these bounds."
     )
+    if not methods:
+        known = "any policy: nothing is proven about completion times, so no ratio is certified."
     rho = (
         "rho: GPU time that was got over the fair share (Ye et al. 2022), of jobs from their first "
         "rounds, the least without overhead. User-days: of the days on which a user had jobs, "

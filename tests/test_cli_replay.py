@@ -211,6 +211,7 @@ def test_gpu_models_speeds_and_what_a_move_costs_reach_the_driver(replay: Replay
     text = " ".join(out.split())
     assert f"speeds of table1, a family for each user, drawn with seed 3: {drawn}; the" in text
     assert f"the load is {load:.2f} of the GPUs' time" in text
+    assert (data["bounds"] == {}) == ("so no ratio is certified" in text)
     assert [row["name"] for row in data["rows"]] == list(names)
     for row, name in zip(data["rows"], names, strict=True):
         run = drive(instance, policy_of(name)[1], overhead=0, migration=5)
