@@ -26,7 +26,7 @@ from ..formulations.ltgf import Ltgf
 from ..formulations.ltgf_fluid import LtgfFluid
 from ..formulations.rar_ddls import RarDdls
 from ..formulations.unisched import UniSched
-from ..instances.model import FULL_SPEED, DeadlineJob
+from ..instances.model import FULL_SPEED, DeadlineJob, Job
 from ..solvers.result import Bound
 from .gandiva_fair_certificates import gpu_prices
 from .irmp_certificates import revenue_prices
@@ -102,10 +102,12 @@ def verify_bound(problem: Any, bound: Bound) -> None:
       F_i is no less than the integral, and rho_i = D_i p_i / F_i.
 
     The proofs for CompletionTime are the three theorems of :mod:`gangsched.analysis.online_bounds`,
-    with f = u_k(U_eps) for the "k" and "eps" of each certificate.
+    with f = u_k(U_eps) for the "k" and "eps" of each certificate, or with one integer price >= 0
+    for each GPU model ("prices", in the order of their first nodes) for both. What a job's size is,
+    and how long it takes alone, is found again from its speeds.
 
     - ``last job``: r_j + p_j of one job.
-    - ``released work``: a release, and the work of f that comes then or later (Theorem 1).
+    - ``released work``: a release, and the work that comes then or later (Theorem 1).
     - ``shortest remaining first``: SRPT is run again (Theorem 2).
     - ``mean busy time``: integers q_j ("densities") and Q ("scale") with q_j a_j <= Q w_j, which is
       lambda_j <= 1; jobs are put, by falling q_j, into the first idle moments after their releases,
@@ -302,12 +304,12 @@ def _last_job(problem: CompletionTime, certificate: Mapping[str, Any]) -> int:
     j = _integer(certificate, "job", 0)
     if j >= len(problem.jobs):
         raise InvalidCertificate(f"job={j} is not one of the {len(problem.jobs)} jobs")
-    return problem.jobs[j].release + (problem.jobs[j].work or 0)
+    return problem.jobs[j].release + _alone(problem)[j]
 
 
 def _released_work(problem: CompletionTime, certificate: Mapping[str, Any]) -> int:
     _require_makespan(problem)
-    units, sizes = _fast_machine(problem, certificate)
+    units, sizes, _ = _fast_machine(problem, certificate)
     first = _integer(certificate, "release", 0)
     late = [a for a, job in zip(sizes, problem.jobs, strict=True) if job.release >= first]
     return first - (-sum(late) // units) if any(late) else 0
@@ -324,9 +326,9 @@ def _shortest_first(problem: CompletionTime, certificate: Mapping[str, Any]) -> 
             f"measure={problem.measure!r} and {len(set(problem.weights))} different weights; it "
             "bounds 'completion' and 'flow' with equal weights"
         )
-    units, sizes = _fast_machine(problem, certificate)
+    units, sizes, _ = _fast_machine(problem, certificate)
     releases = [job.release for job in problem.jobs]
-    earliest = sorted(job.release + (job.work or 0) for job in problem.jobs)
+    earliest = sorted(r + p for r, p in zip(releases, _alone(problem), strict=True))
     ends = _srpt(sorted(zip((r * units for r in releases), sizes, strict=True)))
     total = sum(max(-(-s // units), e) for s, e in zip(ends, earliest, strict=True))
     since = sum(releases) if problem.measure == "flow" else 0
@@ -351,21 +353,21 @@ def _srpt(jobs: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def _mean_busy_time(problem: CompletionTime, certificate: Mapping[str, Any]) -> int | Fraction:
-    units, sizes = _fast_machine(problem, certificate)
+    units, sizes, lags = _fast_machine(problem, certificate)
     densities = _integers(certificate, "densities", len(sizes))
     scale = _integer(certificate, "scale", 1)
     if problem.measure == "makespan":
         raise InvalidCertificate("it bounds sums over the jobs, and the measure is 'makespan'")
-    weights, divisors = problem.weights, problem.divisors()
+    weights, seconds = problem.weights, _alone(problem)
     alone, total = 0, 0
     for j, job in enumerate(problem.jobs):
-        share = densities[j] * sizes[j] * problem.scale * divisors[j]
+        divisor = seconds[j] if problem.measure == "slowdown" else 1
+        share = densities[j] * sizes[j] * problem.scale * divisor
         if share > scale * weights[j]:
             raise InvalidCertificate(f"densities[{j}]={densities[j]} gives job {job.id!r} lambda>1")
-        work = job.work or 0
         since = job.release if problem.measure == "completion" else 0
-        alone += weights[j] * (since + work // divisors[j])
-        total -= densities[j] * sizes[j] * units * (2 * job.release + work)
+        alone += weights[j] * (since + seconds[j] // divisor)
+        total -= densities[j] * sizes[j] * (2 * job.release * units + lags[j])
     total += _moments([job.release * units for job in problem.jobs], sizes, densities)
     gain = Fraction(total * problem.scale, 2 * scale * units)
     return _rounded(problem, alone + gain)
@@ -399,15 +401,72 @@ def _moments(releases: list[int], sizes: list[int], densities: list[int]) -> int
     return total
 
 
-def _fast_machine(problem: CompletionTime, certificate: Mapping[str, Any]) -> tuple[int, list[int]]:
-    """N, and N f(D) p of every job."""
+def _fast_machine(
+    problem: CompletionTime, certificate: Mapping[str, Any]
+) -> tuple[int, list[int], list[int]]:
+    """N, and of every job a_j and 2 N (p_j - h_j): of f or of prices of GPU models."""
+    if "prices" in certificate:
+        return _priced_machine(problem, certificate)
     total = problem.instance.cluster.gpus
     k, eps = _integer(certificate, "k", 0), _integer(certificate, "eps", 0)
     if 2 * eps > total:
         raise InvalidCertificate(f"eps={eps} exceeds half of the {total} GPUs")
     widths = [_stepped(_thresholded(job.gpus, total, eps), total, k) for job in problem.jobs]
-    works = [job.work or 0 for job in problem.jobs]
-    return max(k, 1) * total, [b * p for b, p in zip(widths, works, strict=True)]
+    units, seconds = max(k, 1) * total, _alone(problem)
+    return (
+        units,
+        [b * p for b, p in zip(widths, seconds, strict=True)],
+        [units * p for p in seconds],
+    )
+
+
+def _priced_machine(
+    problem: CompletionTime, certificate: Mapping[str, Any]
+) -> tuple[int, list[int], list[int]]:
+    for name in ("k", "eps"):
+        if name in certificate:
+            raise InvalidCertificate(f"prices and {name}={certificate[name]!r} exclude each other")
+    room = _room(problem)
+    prices = _integers(certificate, "prices", len(room), "GPU models")
+    units = sum(price * count for price, count in zip(prices, room.values(), strict=True))
+    if not units:
+        raise InvalidCertificate(f"prices={prices} are all 0, so that the machine does nothing")
+    cost = dict(zip(room, prices, strict=True))
+    sizes, lags = [], []
+    for job, alone in zip(problem.jobs, _alone(problem), strict=True):
+        able = _able(job, room)
+        least = min(Fraction(cost[model], speed) for model, speed in able.items())
+        size = floor(least * (FULL_SPEED * job.gpus * (job.work or 0)))
+        rate = least * (job.gpus * max(able.values()))  # R_j
+        sizes.append(size)
+        lags.append(2 * units * alone - (floor(units * size / rate) if least else 0))
+    return units, sizes, lags
+
+
+def _room(problem: CompletionTime) -> dict[str, int]:
+    """GPUs of each model, in the order of the models' first nodes."""
+    room: dict[str, int] = {}
+    for node in problem.instance.cluster.nodes:
+        room[node.model] = room.get(node.model, 0) + node.gpus
+    return room
+
+
+def _able(job: Job, room: Mapping[str, int]) -> dict[str, int]:
+    """Speeds in millionths on the models on which a job can run."""
+    able = {}
+    for model, count in room.items():
+        speed = round(job.speeds.get(model, 0) * FULL_SPEED) if job.speeds else FULL_SPEED
+        if speed and job.pin in ("", model) and job.gpus <= count:
+            able[model] = speed
+    return able
+
+
+def _alone(problem: CompletionTime) -> list[int]:
+    """p_j of every job: seconds on its fastest model."""
+    room = _room(problem)
+    return [
+        -(-FULL_SPEED * (job.work or 0) // max(_able(job, room).values())) for job in problem.jobs
+    ]
 
 
 def _rounded(problem: CompletionTime, value: Fraction) -> int | Fraction:

@@ -57,6 +57,39 @@ Theorem 3 with lambda = 1 is the linear program of Goemans (1997) in mean busy t
 lambda = 0 gives sum_j w_j p_j; other lambda are the Lagrangian dual of the two families of
 constraints C_j >= b_j + p_j / 2 and C_j >= r_j + p_j together, and better than either.
 
+Several GPU models
+------------------
+There are N_g GPUs of model g, on which job j does s_jg seconds of its work W_j in a second, 0 where
+it cannot run (:mod:`gangsched.formulations.completion_time`); x_jg(t) is the share of the moment t
+in which it runs there, and their sum x_j(t) is 1 or less, as a gang runs on one model at a time.
+Work is done when the integral of sum_g s_jg x_jg is W_j; so that of x_j is at least W_j / max_g
+s_jg, and as ends are integers, C_j >= r_j + p_j with p_j = ceil(W_j / max_g s_jg). All of the above
+holds with these p_j, as if all GPUs were as fast as the fastest is for each job.
+
+More is proven by prices pi_g >= 0 of the models, with N = sum_g N_g pi_g units. Let
+
+    v_j = min over g with s_jg > 0 of pi_g / s_jg,    y_j(t) = D_j v_j sum_g s_jg x_jg(t).
+
+As v_j s_jg <= pi_g wherever x_jg > 0, sum_j y_j <= sum_g pi_g sum_j D_j x_jg <= sum_g pi_g N_g = N:
+so y_j are rates on a fast machine of N units a second on which job j has the size a_j =
+floor(D_j v_j W_j); it is done when the cluster has done the work, or before. *The rate of a job is
+that of its progress, not of what its GPUs cost*: a gang on GPUs that are dear for what it does
+there leaves some of the machine idle. Hence Theorems 1 and 2 hold as they stand.
+
+Theorem 3 holds with p_j / 2 - b_j replaced by what a job's first a_j units of the machine allow:
+the density y_j / a_j of b_j is at most R_j / a_j, R_j = D_j v_j max_g s_jg, so that
+b_j <= C_j - h_j with h_j = a_j / (2 R_j), and
+
+    sum_j w_j (C_j - r_j) >= sum_j w_j (p_j + lambda_j (B_j - r_j + h_j - p_j)).
+
+With one model and speed 1, R_j = N / M D_j and h_j = p_j / 2: the theorem above. Where h_j is no
+multiple of 1 / (2 N) it is rounded down to one, which makes the sum smaller.
+
+The makespan of the fluid, the least T with sum_j D_j x_jg <= N_g T, is by duality the largest
+sum_j D_j W_j v_j with N = 1, a linear program with one variable v for each row of speeds. Its
+prices, in integers (any are valid), are used here, besides equal speeds. In the certificate
+"prices", a list in the order of the models' first nodes, stands instead of "k" and "eps".
+
 References
 ----------
 L. Schrage. A proof of the optimality of the shortest remaining processing time discipline.
@@ -74,6 +107,7 @@ Programming 91, 2001.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -81,8 +115,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linprog
+from scipy.sparse import coo_array
 
 from ..formulations.completion_time import CompletionTime
+from ..instances.model import FULL_SPEED
 from ..solvers.result import Bound
 from .fast_machine import run
 
@@ -95,6 +132,10 @@ Floats = NDArray[np.float64]
 MAX_K, KEPT = 20, 8
 #: parts of 1 that lambda is rounded to
 PARTS = 2**20
+#: units a second of a machine by prices, and what times they stay below
+UNITS, MOST = 2**30, 2**61
+#: rows of speeds that prices are optimised for, those with the most work
+ROWS = 1_000
 
 
 def online_bound(problem: CompletionTime, *, rounds: int = 16) -> Bound:
@@ -145,30 +186,30 @@ class _Jobs:
 
     gangs: Ints
     releases: Ints
-    works: Ints
+    works: Ints  #: p_j
 
     @classmethod
     def of(cls, problem: CompletionTime) -> _Jobs:
         jobs = problem.jobs
-        columns = [j.gpus for j in jobs], [j.release for j in jobs], [j.work for j in jobs]
+        columns = [j.gpus for j in jobs], [j.release for j in jobs], problem.seconds
         return cls(*(np.array(column, dtype=np.int64) for column in columns))
 
 
 @dataclass(frozen=True)
 class _Machine:
-    """A fast machine: N units a second, on which a job is N f(D) p units long."""
+    """A fast machine: N units a second, on which job j is a_j units long."""
 
-    k: int
-    eps: int
+    proof: Mapping[str, Any]  #: its part of a certificate
     units: int  #: N
     sizes: Ints
+    lags: Ints  #: 2 N (p_j - h_j), rounded up: N p_j where all GPUs are equal
 
 
 def _machines(problem: CompletionTime, jobs: _Jobs) -> list[_Machine]:
-    """Some for different f, the most loaded first, among them f(D) = D / M."""
-    if not jobs.gangs.size:
-        return [_Machine(0, 0, problem.instance.cluster.gpus, jobs.works)]
+    """Some for different f, the most loaded first, among them f(D) = D / M; that by prices last."""
     total = problem.instance.cluster.gpus
+    if not jobs.gangs.size:
+        return [_Machine({"k": 0, "eps": 0}, total, jobs.works, jobs.works)]
     sizes, which = np.unique(jobs.gangs, return_inverse=True)
     seconds = np.bincount(which, weights=jobs.works)
     tried: dict[tuple[float, ...], tuple[int, int]] = {}
@@ -178,10 +219,12 @@ def _machines(problem: CompletionTime, jobs: _Jobs) -> list[_Machine]:
     plain = next(iter(tried))
     loaded = sorted(tried, key=lambda widths: -float(np.dot(widths, seconds)))[:KEPT]
     loaded += [plain] if plain not in loaded else []
-    return [
-        _Machine(k, eps, max(k, 1) * total, _widths(sizes, total, k, eps)[which] * jobs.works)
-        for k, eps in (tried[widths] for widths in loaded)
-    ]
+    found = []
+    for k, eps in (tried[widths] for widths in loaded):
+        units = max(k, 1) * total
+        lengths = _widths(sizes, total, k, eps)[which] * jobs.works
+        found.append(_Machine({"k": k, "eps": eps}, units, lengths, units * jobs.works))
+    return [*found, _priced(problem, jobs)] if problem.mixed else found
 
 
 def _widths(gangs: Ints, total: int, k: int, eps: int) -> Ints:
@@ -193,11 +236,74 @@ def _widths(gangs: Ints, total: int, k: int, eps: int) -> Ints:
     return np.where(rest > 0, steps * total, k * kept)
 
 
+def _priced(problem: CompletionTime, jobs: _Jobs) -> _Machine:
+    """The machine by the best prices of GPU models."""
+    end = int(jobs.releases.max()) + int(jobs.works.sum())
+    rows, which = np.unique(problem.speeds, axis=0, return_inverse=True)
+    which = which.ravel()
+    needed = [job.gpus * (job.work or 0) for job in problem.jobs]
+    room = _room(problem)
+    shares = _prices(rows / FULL_SPEED, np.bincount(which, weights=needed), room)
+    scale = min(UNITS, MOST // end)  # 32 M at least, by the problem's limit
+    prices = [int(share * scale) for share in shares]
+    dear = [_dearest(prices, row) for row in rows.tolist()]
+    units = int(np.dot(room, prices))
+    sizes, lags = np.zeros((2, which.size), dtype=np.int64)
+    seconds, gangs = jobs.works.tolist(), jobs.gangs.tolist()
+    for j, c in enumerate(which.tolist()):
+        price, speed, top = dear[c]
+        sizes[j] = size = FULL_SPEED * needed[j] * price // speed
+        ahead = units * size * speed // (gangs[j] * top * price) if price else 0
+        lags[j] = 2 * units * seconds[j] - ahead
+    return _Machine({"prices": prices}, units, sizes, lags)
+
+
+def _room(problem: CompletionTime) -> Ints:
+    """N_g, the GPUs of each model."""
+    room = dict.fromkeys(problem.models, 0)
+    for node in problem.instance.cluster.nodes:
+        room[node.model] += node.gpus
+    return np.array(list(room.values()), dtype=np.int64)
+
+
+def _prices(rows: Floats, needed: Floats, room: Ints) -> list[float]:
+    """Prices that sum to 1 over all GPUs and make the work as large as possible.
+
+    Maximise sum_c A_c v_c with v_c <= pi_g / s_cg over the rows c of speeds, by HiGHS.
+    """
+    kept = np.sort(np.argsort(-needed, kind="stable")[:ROWS])
+    rows, needed = rows[kept], needed[kept]
+    c, g = np.nonzero(rows)
+    at = np.arange(c.size)
+    entries = np.concatenate([rows[c, g], -np.ones(c.size)])
+    columns = np.concatenate([c, needed.size + g])
+    shape = (c.size, needed.size + room.size)
+    found = linprog(
+        np.concatenate([-needed / needed.sum(), np.zeros(room.size)]),
+        A_ub=coo_array((entries, (np.tile(at, 2), columns)), shape=shape).tocsr(),
+        b_ub=np.zeros(c.size),
+        A_eq=np.concatenate([np.zeros(needed.size), room])[None, :],
+        b_eq=[1.0],
+        method="highs",
+    )
+    prices = found.x[needed.size :].clip(0) if found.status == 0 else np.zeros(room.size)
+    total = float(np.dot(room, prices))
+    return [1 / int(room.sum())] * room.size if total < 0.5 else (prices / total).tolist()
+
+
+def _dearest(prices: Sequence[int], speeds: Sequence[int]) -> tuple[int, int, int]:
+    """Price and speed of the model of which they give v_j, and the largest speed."""
+    able = [(price, speed) for price, speed in zip(prices, speeds, strict=True) if speed]
+    price, speed = min(able, key=lambda pair: Fraction(*pair))
+    return price, speed, max(speeds)
+
+
 def _busiest(problem: CompletionTime, jobs: _Jobs) -> list[_Machine]:
-    """The plain machine, and the most loaded one where that is another."""
+    """The plain machine, the most loaded one where that is another, and that by prices."""
     machines = _machines(problem, jobs)
-    plain = next(machine for machine in machines if (machine.k, machine.eps) == (0, 0))
-    return [plain] if machines[0] is plain else [plain, machines[0]]
+    plain = next(machine for machine in machines if machine.proof == {"k": 0, "eps": 0})
+    found = [plain] if machines[0] is plain else [plain, machines[0]]
+    return found + [machine for machine in machines[1:] if "prices" in machine.proof]
 
 
 def _equal_weights(problem: CompletionTime) -> bool:
@@ -226,7 +332,8 @@ def release_bound(problem: CompletionTime) -> Bound:
     -------
     Bound
         Certificate ``{"kind": "released work", "release": t, "k": k, "eps": eps}``, Theorem 1 for
-        t and f = u_k(U_eps), or ``{"kind": "last job", "job": j}``, r_j + p_j; 0 without jobs.
+        t and f = u_k(U_eps) or prices, or ``{"kind": "last job", "job": j}``, r_j + p_j; 0 without
+        jobs.
 
     Raises
     ------
@@ -254,7 +361,7 @@ def release_bound(problem: CompletionTime) -> Bound:
     last = int(ends.argmax()) if ends.size else 0
     best = Bound(int(ends.max(initial=0)), "last job", {"kind": "last job", "job": last})
     if not ends.size:
-        return Bound(0, "released work", _released(0, 0, 0))
+        return Bound(0, "released work", _released(0, {"k": 0, "eps": 0}))
     order = np.argsort(-jobs.releases, kind="stable")
     for machine in _machines(problem, jobs):
         area = np.cumsum(machine.sizes[order])
@@ -262,13 +369,13 @@ def release_bound(problem: CompletionTime) -> Bound:
         at = int(values.argmax())
         if values[at] > best.value:
             release = int(jobs.releases[order[at]])
-            certificate = _released(release, machine.k, machine.eps)
+            certificate = _released(release, machine.proof)
             best = Bound(int(values[at]), "released work", certificate)
     return best
 
 
-def _released(release: int, k: int, eps: int) -> dict[str, Any]:
-    return {"kind": "released work", "release": release, "k": k, "eps": eps}
+def _released(release: int, proof: Mapping[str, Any]) -> dict[str, Any]:
+    return {"kind": "released work", "release": release, **proof}
 
 
 # --- shortest remaining first --------------------------------------------------------------------
@@ -285,7 +392,8 @@ def srpt_bound(problem: CompletionTime) -> Bound:
     Returns
     -------
     Bound
-        Certificate ``{"kind": "shortest remaining first", "k": k, "eps": eps}``.
+        Certificate ``{"kind": "shortest remaining first", "k": k, "eps": eps}``, or with "prices"
+        for k and eps.
 
     Raises
     ------
@@ -317,8 +425,7 @@ def srpt_bound(problem: CompletionTime) -> Bound:
         ends = np.sort(_srpt_ends(machine, jobs.releases))
         total = sum(np.maximum(ends, earliest).tolist()) - since
         value = Fraction(max(problem.weights, default=0) * total, problem.scale)
-        more = {"k": machine.k, "eps": machine.eps}
-        found.append(_bound(problem, value, "shortest remaining first", **more))
+        found.append(_bound(problem, value, "shortest remaining first", **machine.proof))
     return max(found, key=lambda bound: bound.value)
 
 
@@ -350,7 +457,8 @@ def busy_time_bound(problem: CompletionTime, *, rounds: int = 16) -> Bound:
     Bound
         Certificate ``{"kind": "mean busy time", "scale": Q, "densities": [q_j], "k": k,
         "eps": eps}`` with integers q_j >= 0 such that lambda_j w_j / a_j = q_j / Q, with w_j / p_j
-        for w_j where the measure is the slowdown.
+        for w_j where the measure is the slowdown. On several GPU models a list of integers
+        "prices" may stand for k and eps.
 
     Raises
     ------
@@ -386,21 +494,21 @@ def _busy(problem: CompletionTime, jobs: _Jobs, machine: _Machine, rounds: int) 
     shares = _shares(problem, jobs, machine, rounds)
     scale, densities = _densities(problem, machine, shares)
     value = _value(problem, jobs, machine, scale, densities)
-    more = {"densities": densities.tolist(), "k": machine.k, "eps": machine.eps}
+    more = {"densities": densities.tolist(), **machine.proof}
     return _bound(problem, value, "mean busy time", scale=scale, **more)
 
 
 def _shares(problem: CompletionTime, jobs: _Jobs, machine: _Machine, rounds: int) -> Floats:
     """The best lambda that the search finds, in floats."""
-    works, on = jobs.works.astype(float), machine.sizes > 0
+    lags, on = machine.lags / (2 * machine.units), machine.sizes > 0
     parts = problem.scale, problem.divisors(), problem.weights
     weights = np.array([w / (parts[0] * d) for d, w in zip(*parts[1:], strict=True)])
-    share, step = on.astype(float), np.full(works.size, 0.5)
-    best, gain = np.zeros(works.size), 0.0
+    share, step = on.astype(float), np.full(on.size, 0.5)
+    best, gain = np.zeros(on.size), 0.0
     late = on
     for turn in range(rounds):
         density = weights * share / np.maximum(machine.sizes, 1)
-        slack = _delays(jobs, machine, density) - works / 2
+        slack = _delays(jobs, machine, density) - lags
         now = float(np.dot(weights * share, slack))
         if now > gain:
             best, gain = share, now
@@ -419,7 +527,8 @@ def _delays(jobs: _Jobs, machine: _Machine, density: Floats) -> Floats:
     on = np.flatnonzero(sizes)
     job, start, end = run(release[on], sizes[on], _ranks(density[on]))
     job = on[job]
-    moment = (end - start) * ((start - release[job]) + (end - release[job])) / 2
+    length = (end - start).astype(float)
+    moment = length * ((start - release[job]) + (end - release[job])) / 2
     busy = np.bincount(job, weights=moment, minlength=sizes.size)
     delays: Floats = busy / np.maximum(sizes, 1) / machine.units
     return delays
@@ -454,7 +563,7 @@ def _value(
     job, start, end = run(release, sizes, _ranks(densities[on]))
     q = densities[on].astype(object)
     total = int(np.dot(q[job], (end - start).astype(object) * (end + start)))
-    centre = machine.units * (2 * jobs.releases[on] + jobs.works[on]).astype(object)
+    centre = 2 * release.astype(object) + machine.lags[on]
     total -= int(np.dot(q, sizes * centre))
     alone = zip(problem.weights, jobs.works.tolist(), problem.divisors(), strict=True)
     value = Fraction(sum(w * (p // d) for w, p, d in alone), problem.scale)

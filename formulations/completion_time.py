@@ -15,13 +15,25 @@ symbol       here                 unit
 M            ``cluster.gpus``     GPUs
 D_j          ``job.gpus``         GPUs
 r_j          ``job.release``      seconds
-p_j          ``job.work``         seconds
+W_j          ``job.work``         seconds at speed 1
+s_jg         ``speeds[j, g]``     1; in millionths here
+p_j          ``seconds[j]``       seconds
 w_j          ``job.weight``       1
 C_j          last ``segment.end`` seconds
 ===========  ===================  ============================================
 
 Equations, of no paper: gang (each segment holds D_j GPUs), capacity (of each node), release, work
-(segments of a job do not overlap and last p_j or more), pin (GPU model).
+(segments of a job do not overlap, and what they do is W_j or more), pin (GPU model), model (each
+segment is on GPUs of one model on which the job can run).
+
+Speeds
+------
+On GPUs of model g a gang does s_jg seconds of its work in a second: ``job.speeds``, rounded to
+millionths; 1 for a job without speeds. A segment of n seconds does floor(n s_jg): what is less than
+a second of work is lost at an interruption, as in the trace driver. s_jg is 0 where the job cannot
+run: on models that its speeds do not name, that are not its pin, or that have fewer than D_j GPUs
+in all. p_j = ceil(W_j / max_g s_jg) is the time on its fastest model without any wait; with speeds
+of 1, p_j = W_j. Slowdowns are over p_j, so that no job is below 1.
 """
 
 from __future__ import annotations
@@ -34,7 +46,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ..instances.model import Instance, Job
+from ..instances.model import FULL_SPEED, Instance, Job
 from ..instances.schedule import Schedule
 from .problem import Model, Sense
 
@@ -54,7 +66,7 @@ class CompletionTime:
     Parameters
     ----------
     instance : Instance
-        Jobs with work; equal GPUs, every gang within the cluster.
+        Jobs with work, every one of which fits on the GPUs of a model on which it can run.
     measure : {"makespan", "completion", "flow", "slowdown"}
         max_j C_j, sum_j w_j C_j, sum_j w_j (C_j - r_j), or sum_j w_j (C_j - r_j) / p_j. Divided by
         the number of jobs, the last two are the mean job completion time and the mean slowdown.
@@ -63,6 +75,12 @@ class CompletionTime:
 
     Attributes
     ----------
+    models : tuple of str
+        GPU models, in the order of their first nodes.
+    speeds : (jobs, models) int array
+        s_jg in millionths, 0 where a job cannot run.
+    seconds : tuple of int
+        p_j, by job number.
     weights : tuple of int
         w_j times `scale`, by job number.
     scale : int
@@ -93,6 +111,9 @@ class CompletionTime:
     instance: Instance[Any]
     measure: Measure = "flow"
     weighted: bool = False
+    models: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    speeds: Ints = field(init=False, repr=False, compare=False)
+    seconds: tuple[int, ...] = field(init=False, repr=False, compare=False)
     weights: tuple[int, ...] = field(init=False, repr=False, compare=False)
     scale: int = field(init=False, repr=False, compare=False)
 
@@ -117,24 +138,53 @@ class CompletionTime:
         object.__setattr__(self, "weights", tuple(w * (scale // below) for w, below in ratios))
 
     def _check_jobs(self) -> None:
-        gpus, total = self.instance.cluster.gpus, 0
-        models = {node.model for node in self.instance.cluster.nodes}
+        gpus = self.instance.cluster.gpus
         for job in self.jobs:
             owner = f"job {job.id!r}"
             if job.work is None:
                 raise ValueError(f"{owner}: work=None, but completion times need seconds of work")
             if job.gpus > gpus:
                 raise ValueError(f"{owner}: gpus={job.gpus} exceeds the cluster's {gpus}")
-            for model, speed in job.speeds.items():
-                if model in models and speed != 1:
-                    raise ValueError(f"{owner}: speeds[{model!r}]={speed} is not 1, GPUs are equal")
-            total += job.work
-        end = total + max((job.release for job in self.jobs), default=0)
+        self._set_speeds()
+        end = sum(self.seconds) + max((job.release for job in self.jobs), default=0)
         if end * gpus >= LIMIT:
             raise ValueError(
                 f"instance: releases and work reach {end} s, which times the cluster's {gpus} GPUs "
                 "is 2**56 or more"
             )
+
+    def _set_speeds(self) -> None:
+        nodes = self.instance.cluster.nodes
+        models = tuple(dict.fromkeys(node.model for node in nodes))
+        room = [sum(node.gpus for node in nodes if node.model == model) for model in models]
+        speeds = np.full((len(self.jobs), len(models)), FULL_SPEED, dtype=np.int64)
+        for j, job in enumerate(self.jobs):
+            if job.speeds:
+                speeds[j] = [round(FULL_SPEED * job.speeds.get(model, 0)) for model in models]
+        gangs = np.array([job.gpus for job in self.jobs], dtype=np.int64)
+        pins = np.array([job.pin for job in self.jobs] or [""])
+        for g, model in enumerate(models):
+            speeds[(gangs > room[g]) | ((pins != "") & (pins != model))[: gangs.size], g] = 0
+        for j in np.flatnonzero(~speeds.any(axis=1))[:1].tolist():
+            job = self.jobs[j]
+            raise ValueError(
+                f"job {job.id!r}: gpus={job.gpus}, pin={job.pin!r} and speeds={dict(job.speeds)} "
+                f"leave no GPU model of {', '.join(map(repr, models))} on which it can run"
+            )
+        speeds.flags.writeable = False
+        fastest = speeds.max(axis=1, initial=1).tolist()
+        seconds = (
+            -(-FULL_SPEED * (job.work or 0) // speed)
+            for job, speed in zip(self.jobs, fastest, strict=True)
+        )
+        object.__setattr__(self, "models", models)
+        object.__setattr__(self, "speeds", speeds)
+        object.__setattr__(self, "seconds", tuple(seconds))
+
+    @property
+    def mixed(self) -> bool:
+        """Whether there are several GPU models, or a job with a speed other than 1."""
+        return len(self.models) > 1 or bool((self.speeds != FULL_SPEED).any())
 
     @property
     def jobs(self) -> Sequence[Job]:
@@ -186,8 +236,7 @@ class CompletionTime:
 
     def divisors(self) -> list[int]:
         """Return what each span is divided by: p_j for the slowdown, else 1."""
-        slow = self.measure == "slowdown"
-        return [job.work or 1 if slow else 1 for job in self.jobs]
+        return list(self.seconds) if self.measure == "slowdown" else [1] * len(self.jobs)
 
     def violations(self, solution: Schedule) -> list[str]:
         """Return what `solution` breaks, for each rule the first few.
@@ -198,10 +247,11 @@ class CompletionTime:
         if broken:
             return broken
         broken += self._gang_violations(solution)
-        broken += self._pin_violations(solution)
+        misplaced = [*self._pin_violations(solution), *self._model_violations(solution)]
+        broken += misplaced
         broken += self._capacity_violations(solution)
         broken += self._time_violations(solution)
-        broken += self._work_violations(solution)
+        broken += [] if misplaced else self._work_violations(solution)
         return broken
 
     def _reference_violations(self, solution: Schedule) -> Iterator[str]:
@@ -226,6 +276,29 @@ class CompletionTime:
         for i in _first((pins != "") & (pins != models)):
             job = self.jobs[owner[i]]
             yield f"pin: job {job.id!r} runs on model {models[i]!s}, pin={job.pin!r}"
+
+    def _model_violations(self, solution: Schedule) -> Iterator[str]:
+        if not len(solution):
+            return
+        kinds = self._kinds()[solution.node]
+        first, last = (f.reduceat(kinds, solution.ptr[:-1]) for f in (np.minimum, np.maximum))
+        for i in _first(first != last):
+            name, at = self.jobs[solution.job[i]].id, solution.start[i]
+            some = f"{self.models[first[i]]!r} and {self.models[last[i]]!r}"
+            yield f"model: job {name!r} runs on {some} together at {at}"
+        never = self.speeds[solution.job, first] == 0
+        for i in _first(never & (first == last)):
+            job = self.jobs[solution.job[i]]
+            if job.pin not in ("", self.models[first[i]]):
+                continue  # the pin's own rule
+            at, model = solution.start[i], self.models[first[i]]
+            yield f"model: job {job.id!r} has no speed on {model!r}, on which it runs at {at}"
+
+    def _kinds(self) -> Ints:
+        """Number of each node's GPU model."""
+        number = {model: g for g, model in enumerate(self.models)}
+        nodes = self.instance.cluster.nodes
+        return np.array([number[node.model] for node in nodes], dtype=np.int64)
 
     def _capacity_violations(self, solution: Schedule) -> Iterator[str]:
         """Sums over the events of all nodes, sorted by node and time, ends before starts."""
@@ -255,11 +328,30 @@ class CompletionTime:
             yield f"work: job {self.jobs[job[i]].id!r} runs twice at {start[i + 1]}"
 
     def _work_violations(self, solution: Schedule) -> Iterator[str]:
-        done = np.zeros(len(self.jobs), dtype=np.int64)
-        np.add.at(done, solution.job, solution.end - solution.start)
+        done = self.service(solution)
+        at = " at speed 1" if self.mixed else ""
         for j in _first(done < np.array([job.work for job in self.jobs], dtype=np.int64)):
             short = self.jobs[j]
-            yield f"work: job {short.id!r} runs for {done[j]} of its {short.work} s"
+            yield f"work: job {short.id!r} runs for {done[j]} of its {short.work} s{at}"
+
+    def service(self, solution: Schedule) -> Ints:
+        """Return the seconds of work that are done for every job, by number.
+
+        Parameters
+        ----------
+        solution : Schedule
+
+        Returns
+        -------
+        (jobs,) int array
+        """
+        done = np.zeros(len(self.jobs), dtype=np.int64)
+        if len(solution):
+            on = self._kinds()[solution.node[solution.ptr[:-1]]]
+            speed, length = self.speeds[solution.job, on], solution.end - solution.start
+            many, few = np.divmod(length, FULL_SPEED)  # as their product may exceed 64 bits
+            np.add.at(done, solution.job, many * speed + few * speed // FULL_SPEED)
+        return done
 
     # -- declarative model -------------------------------------------------------------------------
 
@@ -269,12 +361,17 @@ class CompletionTime:
         Raises
         ------
         ValueError
-            Where `form` is unknown, the model too large, or a job has a pin.
+            Where `form` is unknown, the model too large, or GPUs are not alike for all jobs.
         """
         from . import completion_time_forms  # Pyomo takes a second to import
 
         if form not in self.forms:
             raise ValueError(f"CompletionTime: form={form!r} is not one of {', '.join(self.forms)}")
+        if self.mixed:
+            raise ValueError(
+                f"CompletionTime: form={form!r} is for GPUs of one model at speed 1, the cluster "
+                f"has {', '.join(map(repr, self.models))}"
+            )
         return completion_time_forms.build(self, **options)
 
 

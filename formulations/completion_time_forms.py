@@ -1,7 +1,7 @@
 """Declarative model of preemptive gangs in Pyomo: what runs in each second, for tiny instances.
 
-``time-indexed`` is exact: without pins, any set of gangs that needs at most M GPUs can be placed,
-as a gang may spread over nodes and may move.
+``time-indexed`` is exact for GPUs of one model at speed 1: any set of gangs that needs at most M
+GPUs can be placed, as a gang may spread over nodes and may move.
 Nothing runs after the horizon max_j r_j + sum_j p_j, as an optimum never idles while a released job
 waits.
 """
@@ -36,7 +36,7 @@ def build(problem: CompletionTime, *, horizon: int | None = None) -> Model[Sched
     Raises
     ------
     ValueError
-        For a model beyond 200,000 jobs x seconds, or a job with a pin.
+        For a model beyond 200,000 jobs x seconds.
 
     Examples
     --------
@@ -54,9 +54,6 @@ def build(problem: CompletionTime, *, horizon: int | None = None) -> Model[Sched
             f"CompletionTime: {size} jobs x seconds are more than {MODEL_LIMIT}, "
             "too many for form 'time-indexed'"
         )
-    for job in problem.jobs:
-        if job.pin:
-            raise ValueError(f"job {job.id!r}: pin={job.pin!r}, which form 'time-indexed' has not")
     m = _model(problem, horizon)
     _objective(m, problem)
     return Model(m, "pyomo", "time-indexed", True, _extract(m, problem), _embed(m, problem))

@@ -100,6 +100,13 @@ class DeadlineRewards:
                     f"{owner}: job {job.id!r} is a {type(job).__name__}, which has no deadlines"
                 )
         CompletionTime(self.instance)  # the same rules for jobs and cluster
+        models = {node.model for node in self.instance.cluster.nodes}
+        for job in self.jobs:
+            for model, speed in job.speeds.items():
+                if model in models and speed != 1:
+                    raise ValueError(
+                        f"job {job.id!r}: speeds[{model!r}]={speed} is not 1, GPUs are equal"
+                    )
         last = max(
             (job.release + job.rewards[-1][0] for job in self.jobs if job.rewards), default=0
         )

@@ -1,20 +1,21 @@
 """Tiny problems of completion times, and their optimum by trying every set of jobs every second.
 
 Shares no code with the package: gangs are counted, weights are rationals of the job's own data.
+On several GPU models every way to put jobs on models is tried, and no progress is ever lost.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
 from functools import cache
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
 from gangsched.formulations.completion_time import CompletionTime
-from gangsched.instances import Cluster, Instance, Job
+from gangsched.instances import Cluster, Instance, Job, Node
 
 MEASURES = ["makespan", "completion", "flow", "slowdown"]
 
@@ -84,3 +85,89 @@ def optimum(problem: CompletionTime) -> Fraction:
         return cost(t, left) + min(after)
 
     return best(0, tuple(job.work for job in jobs))
+
+
+# --- several GPU models --------------------------------------------------------------------------
+
+SPEEDS = [0.5, 1.0, 1.5, 2.0, 3.25]
+MODELS = ("old", "new", "newest")
+
+
+def mixed_problem(rng: np.random.Generator, measure: str, *, jobs: int = 3) -> CompletionTime:
+    """Two or three models of one to three GPUs, on each of which a job may be unable to run."""
+    count = int(rng.integers(2, 4))
+    nodes = [Node(f"n{g}", int(rng.integers(1, 4)), MODELS[g]) for g in range(count)]
+    rows = []
+    for i in range(jobs):
+        speeds = {node.model: float(rng.choice(SPEEDS)) for node in nodes if rng.random() < 0.85}
+        room = [node.gpus for node in nodes if node.model in speeds]
+        if not room:
+            return mixed_problem(rng, measure, jobs=jobs)
+        able = [node.model for node in nodes if node.model in speeds and node.gpus == max(room)]
+        rows.append(
+            Job(
+                id=f"j{i}",
+                gpus=int(rng.integers(1, max(room) + 1)),
+                release=int(rng.integers(0, 3)),
+                work=int(rng.integers(1, 6)),
+                speeds=speeds,
+                pin=able[0] if rng.random() < 0.15 else "",
+            )
+        )
+    return CompletionTime(Instance(Cluster(nodes), rows), measure)
+
+
+def _speed(job: Job, model: str, room: int) -> Fraction:
+    able = job.pin in ("", model) and job.gpus <= room
+    return Fraction(job.speeds.get(model, 0) if job.speeds else 1) if able else Fraction(0)
+
+
+def fastest(problem: CompletionTime) -> list[int]:
+    """Seconds of each job alone on its fastest model."""
+    room = _room(problem)
+    tops = [max(_speed(job, g, n) for g, n in room.items()) for job in problem.instance.jobs]
+    return [-(-job.work // top) for job, top in zip(problem.instance.jobs, tops, strict=True)]
+
+
+def _room(problem: CompletionTime) -> dict[str, int]:
+    nodes = problem.instance.cluster.nodes
+    return {g: sum(n.gpus for n in nodes if n.model == g) for g in {n.model: 0 for n in nodes}}
+
+
+def mixed_optimum(problem: CompletionTime) -> Fraction:
+    """Return the least objective of jobs of weight 1 that lose nothing when they move."""
+    jobs, room = problem.instance.jobs, _room(problem)
+    speeds = [{g: v for g, n in room.items() if (v := _speed(job, g, n))} for job in jobs]
+    weights = [Fraction(1)] * len(jobs)
+    if problem.measure == "slowdown":
+        weights = [Fraction(1, p) for p in fastest(problem)]
+
+    def cost(t: int, left: tuple[Fraction, ...]) -> Fraction:
+        if problem.measure == "makespan":
+            return Fraction(any(left))
+        known = [problem.measure == "completion" or job.release <= t for job in jobs]
+        return sum((w for w, r, k in zip(weights, left, known, strict=True) if r and k), Fraction())
+
+    def fits(where: tuple[str | None, ...]) -> bool:
+        return all(
+            sum(job.gpus for job, at in zip(jobs, where, strict=True) if at == g) <= n
+            for g, n in room.items()
+        )
+
+    @cache
+    def best(t: int, left: tuple[Fraction, ...]) -> Fraction:
+        if not any(left):
+            return Fraction(0)
+        ready = [bool(left[j]) and job.release <= t for j, job in enumerate(jobs)]
+        ways = product(*([*speeds[j], None] if ok else [None] for j, ok in enumerate(ready)))
+        after = {
+            tuple(
+                max(r - speeds[j][g], Fraction(0)) if (g := where[j]) else r
+                for j, r in enumerate(left)
+            )
+            for where in ways
+            if fits(where) and any(where) == any(ready)
+        }
+        return cost(t, left) + min(best(t + 1, state) for state in after)
+
+    return best(0, tuple(Fraction(job.work) for job in jobs))
