@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import irmp, ltgf, rar_ddls, unisched
+from . import gandiva_fair, irmp, ltgf, rar_ddls, unisched
 from .record import Check as Check
 from .record import Point as Point
 from .record import Reproduction as Reproduction
@@ -65,6 +65,19 @@ TARGETS: dict[str, Callable[..., Reproduction | Study]] = {
     "irmp:fig12": irmp.fig12,
     "irmp:fig13": irmp.fig13,
     "irmp:table2": irmp.table2,
+    "gandiva_fair:fig1": gandiva_fair.fig1,
+    "gandiva_fair:fig2": gandiva_fair.fig2,
+    "gandiva_fair:table2": gandiva_fair.table2,
+    "gandiva_fair:table3": gandiva_fair.table3,
+    "gandiva_fair:surplus": gandiva_fair.surplus,
+    "gandiva_fair:fig4": gandiva_fair.fig4,
+    "gandiva_fair:fig5": gandiva_fair.fig5,
+    "gandiva_fair:fig6": gandiva_fair.fig6,
+    "gandiva_fair:fig7": gandiva_fair.fig7,
+    "gandiva_fair:fig8": gandiva_fair.fig8,
+    "gandiva_fair:fig9": gandiva_fair.fig9,
+    "gandiva_fair:fig10": gandiva_fair.fig10,
+    "gandiva_fair:fig11": gandiva_fair.fig11,
 }
 
 
