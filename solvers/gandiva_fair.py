@@ -41,6 +41,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -411,26 +412,28 @@ class Kept:
         Of the jobs that would advance at least so much faster, the one by whose move its user's
         jobs advance most together; ties to the largest gain of its own, then the first user.
         """
+        effective = cache(self._effective)  # many jobs are of one user and gang
+
+        def advance(speeds: Floats, model: int, user: int, gang: int) -> tuple[float, float]:
+            """How fast each of a user's jobs on a model advances, and all of them together."""
+            tickets, demand = effective(model, user if gang else 0, gang)
+            total = float(speeds[model] * tickets[user])
+            return total / max(int(demand[user]), 1), total
+
         best, found = (-np.inf, 0.0), None
         for (kind, gang, model), job in self._latest(but).items():
             user, speeds = kind[0], self._profile.speeds(kind)
-            part, total = self._advance(speeds, model, user, 0)
-            lost = total - self._advance(speeds, model, user, -gang)[1]
+            part, total = advance(speeds, model, user, 0)
+            lost = total - advance(speeds, model, user, -gang)[1]
             for other in self.able(state, job):
                 if other == model or not np.isfinite(speeds[other] * part):
                     continue
-                new, more = self._advance(speeds, other, user, gang)
-                more -= self._advance(speeds, other, user, 0)[1]
+                new, more = advance(speeds, other, user, gang)
+                more -= advance(speeds, other, user, 0)[1]
                 gain = (round(more - lost, DECIMALS), round(new / part, DECIMALS))
                 if gain[1] > least and gain > best:
                     best, found = gain, (job, other)
         return found
-
-    def _advance(self, speeds: Floats, model: int, user: int, gang: int) -> tuple[float, float]:
-        """How fast each of a user's jobs on a model advances, and all of them together."""
-        tickets, demand = self._effective(model, user, gang)
-        total = float(speeds[model] * tickets[user])
-        return total / max(int(demand[user]), 1), total
 
     def _latest(self, but: set[int]) -> dict[tuple[Kind, int, int], int]:
         """The latest job of each user, group and gang on each model."""
