@@ -1,6 +1,8 @@
 """What a run was worth: times, use of the cluster, and fairness to jobs and users.
 
-Every function is a pure function of a :class:`~gangsched.analysis.run.Run`. Fair GPU time is
+Every function is a pure function of a :class:`~gangsched.analysis.run.Run`, and of its instance
+where that is asked for: a run knows neither GPU models nor the speeds of jobs on them. Fair GPU
+time is
 computed here from arrivals and completions alone, with other code than the driver's accounting
 (:mod:`gangsched.formulations.fair_shares`), so that the two check each other.
 
@@ -11,6 +13,10 @@ and is None where there are none.
 A job is active, and demands its gang, from its first round v to the round at which its GPUs are
 free again (its completion, rounded up to rounds), or to the end of the run. It holds GPUs until it
 completes, and its own fair time ends there too.
+
+On several GPU models, work is in seconds at speed 1, and GPU time, held or fair, is that of all
+GPUs alike. Slowdowns are over p = ceil(work / speed on the job's fastest model), so at least 1, as
+in :class:`~gangsched.formulations.completion_time.CompletionTime`.
 
 Source of the measures of deadlines: W. Gao, Z. Ye, P. Sun, T. Zhang, Y. Wen, "UniSched: A Unified
 Scheduler for Deep Learning Training Jobs With Different User Demands", IEEE TC 73(6), 2024, Section
@@ -30,7 +36,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..instances.model import DeadlineJob, Instance
+from ..instances.model import FULL_SPEED, DeadlineJob, Instance
+from .check_run import Segments
+from .drive import job_speeds, models_of
 from .run import EventKind, Run
 
 __all__ = [
@@ -42,6 +50,7 @@ __all__ = [
     "deadline_summary",
     "fair_time",
     "finish_time_fairness",
+    "ideal_time",
     "is_elastic",
     "jain",
     "makespan",
@@ -57,6 +66,8 @@ __all__ = [
     "user_attained_time",
     "user_fair_time",
     "user_rho",
+    "user_work",
+    "user_work_rho",
     "utilisation",
     "wait_time",
     "wanted_time",
@@ -111,18 +122,68 @@ def wait_time(run: Run) -> Floats:
     return completion_time(run) - held
 
 
-def slowdown(run: Run) -> Floats:
+def ideal_time(run: Run, instance: Instance[Any] | None = None) -> Ints:
+    """Return p, the seconds that each job would run alone, on the fastest GPUs that it can use.
+
+    Parameters
+    ----------
+    run : Run
+    instance : Instance, optional
+        That of the run; needed where jobs have speeds, which all count as 1 without it.
+
+    Returns
+    -------
+    (jobs,) int array
+
+    Raises
+    ------
+    ValueError
+        If the instance has another number of jobs.
+    """
+    work = run.records.work
+    if instance is None or not _has_speeds(run, instance):
+        return work
+    top = _able(run, instance).max(axis=1)
+    seconds, rest = np.divmod(work, np.maximum(top, 1))  # work times 10**6 may exceed 64 bits
+    ideal = seconds * FULL_SPEED - (-rest * FULL_SPEED // np.maximum(top, 1))
+    return np.where(top > 0, ideal, work)
+
+
+def _has_speeds(run: Run, instance: Instance[Any]) -> bool:
+    if len(run.records) != len(instance.jobs):
+        raise ValueError(
+            f"metrics: the instance has {len(instance.jobs)} jobs, the run {len(run.records)}"
+        )
+    return any(job.speeds for job in instance.jobs)
+
+
+def _able(run: Run, instance: Instance[Any]) -> Ints:
+    """Speeds in millionths by job and GPU model, 0 where a job cannot run or its gang not fit."""
+    speeds: Ints = np.where(run.records.gpus[:, None] <= _room(instance), job_speeds(instance), 0)
+    return speeds
+
+
+def _room(instance: Instance[Any]) -> Ints:
+    """N_g, the GPUs of each model."""
+    nodes, models = instance.cluster.nodes, models_of(instance)
+    counts = [sum(node.gpus for node in nodes if node.model == model) for model in models]
+    return np.array(counts, dtype=np.int64)
+
+
+def slowdown(run: Run, instance: Instance[Any] | None = None) -> Floats:
     """Return JCT / p of each job, p its ideal run time (Section 6.1.4); at least 1.
 
     Parameters
     ----------
     run : Run
+    instance : Instance, optional
+        As of :func:`ideal_time`.
 
     Returns
     -------
     (jobs,) float array
     """
-    return completion_time(run) / run.records.work
+    return completion_time(run) / ideal_time(run, instance)
 
 
 def makespan(run: Run) -> int | None:
@@ -138,7 +199,7 @@ def makespan(run: Run) -> int | None:
     return int(book.end.max())
 
 
-def objectives(run: Run) -> dict[str, float | int | None]:
+def objectives(run: Run, instance: Instance[Any] | None = None) -> dict[str, float | int | None]:
     """Return the measures of :class:`~gangsched.formulations.completion_time.CompletionTime`.
 
     What a bound of that problem, with the run's jobs without the rejected ones, can be compared to.
@@ -146,6 +207,8 @@ def objectives(run: Run) -> dict[str, float | int | None]:
     Parameters
     ----------
     run : Run
+    instance : Instance, optional
+        As of :func:`ideal_time`.
 
     Returns
     -------
@@ -162,7 +225,7 @@ def objectives(run: Run) -> dict[str, float | int | None]:
         "makespan": last,
         "completion": int(book.end[done].sum()),
         "flow": int(flow.sum()),
-        "slowdown": float((flow / book.work[done]).sum()),
+        "slowdown": float((flow / ideal_time(run, instance)[done]).sum()),
     }
 
 
@@ -339,18 +402,25 @@ def _fair_times(run: Run) -> tuple[Floats, Floats]:
     return fair, before
 
 
-def service_time(run: Run) -> Ints:
+def service_time(run: Run, instance: Instance[Any] | None = None) -> Ints:
     """Return the GPU seconds in which each job made progress: A_i without overhead and lost work.
 
     Parameters
     ----------
     run : Run
+    instance : Instance, optional
+        As of :func:`ideal_time`. A job on slow GPUs is served longer for the same work.
 
     Returns
     -------
     (jobs,) int array
     """
     book = run.records
+    if instance is not None and _has_speeds(run, instance):
+        seg = Segments.of(run, instance)
+        seconds = np.maximum(0, seg.until(run.rules) - seg.start - seg.overhead)
+        served = np.bincount(seg.job, seconds * seg.gpus * (seg.speed > 0), len(book))
+        return served.astype(np.int64)
     return np.where(book.rejected, 0, book.gpus * (book.work - book.left))
 
 
@@ -400,7 +470,7 @@ def share_below(values: ArrayLike, level: float) -> float | None:
     return float(np.mean(known < level)) if known.size else None
 
 
-def finish_time_fairness(run: Run) -> Floats:
+def finish_time_fairness(run: Run, instance: Instance[Any] | None = None) -> Floats:
     """Return T_sh / T_id of each job, Themis's measure (Section 4.1.2); above 1 is unfair.
 
     T_sh is the time from submission to completion, T_id = p N the ideal run time in a cluster of
@@ -409,6 +479,8 @@ def finish_time_fairness(run: Run) -> Floats:
     Parameters
     ----------
     run : Run
+    instance : Instance, optional
+        As of :func:`ideal_time`.
 
     Returns
     -------
@@ -429,7 +501,8 @@ def finish_time_fairness(run: Run) -> Floats:
     line = _Line.of(knots, np.cumsum(np.bincount(where, signs, knots.size)))
     life = completion_time(run)
     together = line.at(last) - line.at(book.release)
-    return _ratio(life * life, book.work * np.where(book.finished, together, 0.0))
+    ideal = ideal_time(run, instance)
+    return _ratio(life * life, ideal * np.where(book.finished, together, 0.0))
 
 
 # --- fairness to users ---------------------------------------------------------------------------
@@ -493,6 +566,68 @@ def user_rho(run: Run, by: By = "demand") -> Floats:
     rates = _ratio(user_attained_time(run, end)[:, 0], user_fair_time(run, end, by)[:, 0])
     seen = np.bincount(run.records.user[_active(run)[0]], minlength=rates.size) > 0
     return np.where(seen, rates, np.nan)
+
+
+def user_work(run: Run) -> Floats:
+    """Return the mean rate at which each user's work was done: GPUs at speed 1 that would do it.
+
+    Parameters
+    ----------
+    run : Run
+
+    Returns
+    -------
+    (users,) float array
+        Over the whole run; NaN for users without a job.
+    """
+    book, users = run.records, len(run.user_weight)
+    count = np.bincount(book.user[~book.rejected], minlength=users)
+    rate = np.bincount(book.user, _done(run), users) / max(run.now, 1)
+    return np.where(count > 0, rate, np.nan)
+
+
+def _done(run: Run) -> Floats:
+    """GPU seconds at speed 1 that each job's work so far takes."""
+    book = run.records
+    done: Floats = np.where(book.rejected, 0.0, book.gpus * (book.work - book.left))
+    return done
+
+
+def user_work_rho(run: Run, instance: Instance[Any]) -> Floats:
+    """Return the work done of each user over that of its fair share of every GPU model.
+
+    Its fair GPU time, (9), is given out on every model in proportion to the model's GPUs, where job
+    j advances at its mean speed, sum_g N_g s_jg / M, overhead left out. On equal GPUs this is
+    the share (12) of service alone. A user above 1 got more GPUs than its share, or faster ones.
+
+    Parameters
+    ----------
+    run : Run
+    instance : Instance
+        That of the run.
+
+    Returns
+    -------
+    (users,) float array
+        Over the whole run; NaN for users without a job.
+
+    Examples
+    --------
+    >>> from gangsched.analysis.drive import drive
+    >>> from gangsched.instances import Cluster, Instance, Job, Node
+    >>> from gangsched.solvers.baselines import Fifo
+    >>> cluster = Cluster([Node("n0", 2, "k80"), Node("n1", 2, "v100")])
+    >>> jobs = [Job(id="a", gpus=2, work=120, speeds={"k80": 1, "v100": 4})]
+    >>> instance = Instance(cluster, jobs)
+    >>> run = drive(instance, Fifo())    # 30 s on 2 fast GPUs; fair: on all 4, at 2.5
+    >>> user_work(run).tolist(), user_work_rho(run, instance).tolist()
+    ([8.0], [0.8])
+    """
+    speeds = _able(run, instance) / FULL_SPEED
+    mean = speeds @ _room(instance) / run.gpus
+    needed = np.divide(_done(run), mean, out=np.zeros(mean.size), where=mean > 0)
+    fair = user_fair_time(run, [max(run.now, 0)])[:, 0]
+    return _ratio(np.bincount(run.records.user, needed, fair.size), fair)
 
 
 def window_edges(run: Run, length: int = DAY) -> Ints:
@@ -818,12 +953,14 @@ def deadline_summary(run: Run, instance: Deadlines) -> dict[str, float | int | N
 # --- all together --------------------------------------------------------------------------------
 
 
-def summary(run: Run) -> dict[str, float | int | None]:
+def summary(run: Run, instance: Instance[Any] | None = None) -> dict[str, float | int | None]:
     """Return the usual measures of a run by name.
 
     Parameters
     ----------
     run : Run
+    instance : Instance, optional
+        As of :func:`ideal_time`.
 
     Returns
     -------
@@ -849,7 +986,7 @@ def summary(run: Run) -> dict[str, float | int | None]:
     (130.0, 170, 2.1)
     """
     book = run.records
-    done, slow, held = completion_time(run), slowdown(run), attained_time(run)
+    done, slow, held = completion_time(run), slowdown(run, instance), attained_time(run)
     fair, before = _fair_times(run)
     degrees, users = _ratio(held, fair), user_rho(run)
     hours = window_edges(run, HOUR)
@@ -875,7 +1012,7 @@ def summary(run: Run) -> dict[str, float | int | None]:
         "utilisation": utilisation(run),
         "utilisation_end": utilisation(run, "end"),
         "min_rho": _quantile(degrees, 0.0),
-        "min_service_rho": _quantile(_ratio(service_time(run), fair), 0.0),
+        "min_service_rho": _quantile(_ratio(service_time(run, instance), fair), 0.0),
         "mean_rho": _mean(degrees),
         "loss": share_below(degrees, LOSS),
         "loss_release": share_below(_ratio(held, fair + before), LOSS),

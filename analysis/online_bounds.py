@@ -266,7 +266,7 @@ def _room(problem: CompletionTime) -> Ints:
     return np.array(list(room.values()), dtype=np.int64)
 
 
-def _prices(rows: Floats, needed: Floats, room: Ints) -> list[float]:
+def _prices(rows: Floats, needed: NDArray[Any], room: Ints) -> list[float]:
     """Prices that sum to 1 over all GPUs and make the work as large as possible.
 
     Maximise sum_c A_c v_c with v_c <= pi_g / s_cg over the rows c of speeds, by HiGHS.

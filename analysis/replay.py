@@ -30,7 +30,14 @@ from ..solvers.policy import Policy, Rules
 from ..solvers.result import Bound, Stop
 from . import check_run, metrics
 from .certificates import InvalidCertificate, NoCertificate, verify_bound
-from .drive import PolicyError, drive, instance_hash, parameters_of, rejected_jobs
+from .drive import (
+    PolicyError,
+    drive,
+    instance_hash,
+    models_of,
+    parameters_of,
+    rejected_jobs,
+)
 from .fluid_fairness import contended_bound, life_bound
 from .online_bounds import online_bound
 from .ratio import ratio, rounded_up
@@ -47,6 +54,10 @@ PEAKS = 3  #: busiest days of which lambda* is given
 RULES = Rules()
 ROUNDING = 1e-12  #: relative error of a sum of floats
 REWARDS = ("reward", "elastic reward")  #: for gangs; for any number of GPUs
+MODELS = (
+    "Speeds differ by GPU model: slowdown is over the time on a job's fastest model. GPU time "
+    "counts alike on all, though a job on slow ones needs more of it: so no bound of rho is given."
+)
 SHOWN = ("flow", "slowdown", "makespan")  #: measures whose ratios a table shows
 
 
@@ -70,6 +81,10 @@ class Replayed:
         As of :func:`gangsched.analysis.metrics.deadline_summary`, for jobs with deadlines.
     elastic : bool
         Whether jobs made progress on other numbers of GPUs than their gangs.
+    users : mapping of str to mapping of str to float or None, optional
+        On several GPU models by user: mean "gpus" held and "work" rate in GPUs at speed 1, and the
+        "share", its work over that of its fair share: as of
+        :func:`gangsched.analysis.metrics.user_work_rho`.
     """
 
     name: str
@@ -78,6 +93,7 @@ class Replayed:
     ratios: Mapping[str, float | None]
     deadlines: Mapping[str, float | int | None] | None = None
     elastic: bool = False
+    users: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; wall time apart in ``timing``, all else is reproducible."""
@@ -90,6 +106,8 @@ class Replayed:
             "measures": dict(self.measures),
             "ratios": dict(self.ratios),
             **self._of_deadlines(),
+            **({"log": [dict(entry) for entry in self.run.log]} if self.run.log else {}),
+            **({"users": dict(self.users)} if self.users else {}),
             "timing": {"runtime": self.run.runtime},
         }
 
@@ -167,6 +185,12 @@ class Replay:
         """Whether some policies did not finish."""
         return bool(self.unfinished)
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What to know about a cluster of several GPU models, and how many trades were made."""
+        found = [MODELS] if _uneven(self.instance) and not self.fairness else []
+        return (*found, *trades_line(self.runs))
+
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-able data, equal for equal replays but for the ``timing`` of each row."""
         return {
@@ -180,6 +204,7 @@ class Replay:
             ],
             "rows": [row.to_dict() for row in self.rows],
             "failed": [asdict(failure) for failure in self.failed],
+            **({"remarks": list(self.remarks)} if self.remarks else {}),
             "unfinished": list(self.unfinished),
         }
 
@@ -359,8 +384,6 @@ class _Replay:
         if not able:
             return
         instance = replace(self.instance, jobs=tuple(able))
-        if _mixed(instance):
-            return
         for name, problem in _problems(instance).items():
             flow = self.bounds.get("flow")
             if problem.measure == "completion" and flow is not None:
@@ -421,7 +444,7 @@ class _Replay:
         broken = check_run.violations(run, self.instance, preempts=self.policies[name].preempts)
         if broken:
             raise ValueError(f"its run breaks the rules of the cluster: {broken[0]}")
-        attained = metrics.objectives(run)
+        attained = metrics.objectives(run, self.instance)
         if "weighted flow" in self.bounds:
             attained["weighted flow"] = _weighted_flow(run)
         elastic = metrics.is_elastic(run)
@@ -438,10 +461,11 @@ class _Replay:
             Replayed(
                 name=name,
                 run=run,
-                measures=metrics.summary(run),
+                measures=metrics.summary(run, self.instance),
                 ratios=ratios,
                 deadlines=won,
                 elastic=elastic,
+                users=user_columns(run, self.instance),
             )
         )
 
@@ -478,6 +502,44 @@ def _place(error: BaseException, policy: type) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == file]
     return f" ({Path(file).name}, line {lines[-1]})" if lines else ""
+
+
+def user_columns(run: Run, instance: Instance[Any]) -> dict[str, dict[str, float | None]]:
+    """Return what each user held and did, as of :class:`Replayed`; nothing on one GPU model.
+
+    Parameters
+    ----------
+    run : Run
+    instance : Instance
+        That of the run.
+    """
+    if len(models_of(instance)) == 1 or not run.users:
+        return {}
+    held = metrics.user_attained_time(run, [run.now])[:, 0] / max(run.now, 1)
+    columns = zip(held, metrics.user_work(run), metrics.user_work_rho(run, instance), strict=True)
+    return {
+        user: {
+            name: None if np.isnan(value) else float(value)
+            for name, value in zip(("gpus", "work", "share"), row, strict=True)
+        }
+        for user, row in zip(run.users, columns, strict=True)
+    }
+
+
+def trades_line(runs: Mapping[str, Run]) -> tuple[str, ...]:
+    """Say in a line how many trades each run made and undid; nothing where there were none.
+
+    Parameters
+    ----------
+    runs : mapping of str to Run
+    """
+    said = []
+    for name, run in runs.items():
+        rates = [entry["rate"] for entry in run.log if "rate" in entry]
+        undone = sum(rate < 0 for rate in rates)
+        if rates:
+            said.append(f"{name} made {len(rates) - undone:,}, undid {undone:,}")
+    return (f"Trades of GPU models: {'; '.join(said)}.",) if said else ()
 
 
 def _weighted_flow(run: Run) -> float | None:
@@ -533,16 +595,20 @@ def _problems(instance: Instance[Any]) -> dict[str, CompletionTime]:
     return found
 
 
-def _mixed(instance: Instance[Any]) -> bool:
-    """Whether jobs run faster on some GPUs than on others, or cannot run on all of them."""
-    models = {node.model for node in instance.cluster.nodes}
-    return len(models) > 1 or any(
-        job.speeds.get(model, 1) != 1 for job in instance.jobs for model in models
-    )
+def _uneven(instance: Instance[Any]) -> bool:
+    """Whether there are several GPU models, or speeds other than 1."""
+    models = models_of(instance)
+    speeds = (job.speeds.get(model, 1) for job in instance.jobs for model in models)
+    return len(models) > 1 or any(speed != 1 for speed in speeds)
 
 
 def _fairness(instance: Instance[Any], rules: Rules) -> list[Fairness]:
-    """Bounds of the least rho: over whole lives, and at the peaks of the busiest days."""
+    """Bounds of the least rho: over whole lives, and at the peaks of the busiest days.
+
+    None where speeds differ: there GPU time does not follow from work, as `life_bound` takes it to.
+    """
+    if _uneven(instance):
+        return []
     visible = [
         replace(job, release=rules.round_up(job.release)) for job in instance.jobs
     ]  # where rho is counted from

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,9 @@ from ..instances.model import Cluster, DeadlineJob, Instance, Job
 from ..solvers.result import Bound
 from . import metrics, page, plots, run_plots
 from .certificates import verify_bound
-from .drive import instance_hash
+from .drive import instance_hash, models_of
 from .ratio import ratio
-from .replay import REWARDS, rewards_problem
+from .replay import MODELS, REWARDS, rewards_problem, trades_line, user_columns
 from .run import EventKind, Run
 
 __all__ = ["write_replay_report"]
@@ -41,6 +41,7 @@ def write_replay_report(
     bounds: Mapping[str, Bound] | None = None,
     fairness: Sequence[Fairness] = (),
     deadlines: Instance[DeadlineJob] | None = None,
+    instance: Instance[Any] | None = None,
     notes: Sequence[str] = (),
     rejected: Sequence[tuple[str, str]] = (),
 ) -> None:
@@ -63,6 +64,9 @@ def write_replay_report(
         which the bound can be verified, and the bound.
     deadlines : Instance of DeadlineJob, optional
         The instance of the runs, for a section on the rewards that they won.
+    instance : Instance, optional
+        That of the runs; needed where GPU models or speeds differ. Of several models, a section
+        says who held and did what on which, and lists trades.
     notes : sequence of str
         How the instance came about.
     rejected : sequence of (job, reason)
@@ -92,19 +96,20 @@ def write_replay_report(
     """
     _check(runs)
     given = bounds or {}
-    _verify(next(iter(runs.values())), given, fairness, deadlines)
-    found = {name: metrics.summary(run) for name, run in runs.items()}
+    _verify(next(iter(runs.values())), given, fairness, deadlines, instance)
+    found = {name: metrics.summary(run, instance) for name, run in runs.items()}
     won = _won(runs, deadlines)
     body = "\n".join(
         [
             f"<h1>{page.escape(title)}</h1>",
             f'<p class="summary">{page.escape(_words(runs, found, won, given))}</p>',
-            page.picture(run_plots.overview(runs), "overview", "Measures of each policy"),
+            page.picture(run_plots.overview(runs, instance), "overview", "Measures of each policy"),
             *_deadlines(runs, won, deadlines, given),
             *_measures(found),
-            *_certified(runs, {name: b for name, b in given.items() if name in MEASURES}),
+            *_certified(runs, {n: b for n, b in given.items() if n in MEASURES}, instance),
             *_how_fair(fairness),
             *_users(runs),
+            *_models(runs, instance),
             "<h2>Use of the cluster</h2>",
             page.picture(run_plots.cluster_use(runs), "use", "GPUs held and demanded over time"),
             *_jobs(runs, notes, rejected),
@@ -142,13 +147,15 @@ def _verify(
     bounds: Mapping[str, Bound],
     fairness: Sequence[Fairness],
     deadlines: Instance[DeadlineJob] | None,
+    own: Instance[Any] | None,
 ) -> None:
     known = (*MEASURES, *(() if deadlines is None else REWARDS))
     for name in sorted(set(bounds) - set(known))[:1]:
         raise KeyError(f"replay report: bounds[{name!r}] is none of {', '.join(known)}")
-    if deadlines is not None and instance_hash(deadlines) != run.instance_hash:
-        raise ValueError("replay report: deadlines are those of another instance than the runs'")
-    instance = _instance(run) if bounds else None
+    for name, other in (("deadlines are those of", deadlines), ("instance is", own)):
+        if other is not None and instance_hash(other) != run.instance_hash:
+            raise ValueError(f"replay report: {name} another instance than the runs'")
+    instance = _instance(run, own) if bounds else None
     for measure, bound in bounds.items():
         if measure in MEASURES:
             verify_bound(CompletionTime(instance, measure), bound)  # type: ignore[arg-type]
@@ -160,10 +167,12 @@ def _verify(
         verify_bound(problem, bound)
 
 
-def _instance(run: Run) -> Instance[Job]:
+def _instance(run: Run, own: Instance[Any] | None) -> Instance[Any]:
     """The jobs that could run, as far as completion times depend on them."""
     book = run.records
     able = np.flatnonzero(~book.rejected).tolist()
+    if own is not None:
+        return replace(own, jobs=tuple(own.jobs[j] for j in able))
     columns = (book.gpus.tolist(), book.release.tolist(), book.work.tolist())
     jobs = [
         Job(id=book.id[j], gpus=columns[0][j], release=columns[1][j], work=columns[2][j])
@@ -457,7 +466,9 @@ MEASURES: Mapping[str, tuple[str, Callable[[float], str]]] = {
 }
 
 
-def _certified(runs: Runs, bounds: Mapping[str, Bound]) -> list[str]:
+def _certified(
+    runs: Runs, bounds: Mapping[str, Bound], instance: Instance[Any] | None
+) -> list[str]:
     if not bounds:
         return ["<h2>How far from the best possible</h2>", "<p>No bound was computed.</p>"]
     run = next(iter(runs.values()))
@@ -467,7 +478,7 @@ def _certified(runs: Runs, bounds: Mapping[str, Bound]) -> list[str]:
     for measure, bound in bounds.items():
         name, write = MEASURES[measure]
         least = write(bound.value / (1 if measure == "makespan" else jobs))
-        ratios = (_ratio(one, run, measure, bounds) for one in runs.values())
+        ratios = (_ratio(one, run, measure, bounds, instance) for one in runs.values())
         cells = [_cell("td", "–" if r is None else plots.shown_ratio(r)) for r in ratios]
         lines.append(
             f"<tr><td>{page.escape(name)}</td>{_cell('td', least)}{''.join(cells)}"
@@ -486,9 +497,15 @@ def _certified(runs: Runs, bounds: Mapping[str, Bound]) -> list[str]:
     return ["<h2>How far from the best possible</h2>", table, f'<p class="muted">{text}</p>']
 
 
-def _ratio(run: Run, first: Run, measure: str, bounds: Mapping[str, Bound]) -> float | None:
+def _ratio(
+    run: Run,
+    first: Run,
+    measure: str,
+    bounds: Mapping[str, Bound],
+    instance: Instance[Any] | None = None,
+) -> float | None:
     """Objective over bound, where the bound is of this run's jobs and all of them are complete."""
-    bound, value = bounds.get(measure), metrics.objectives(run)[measure]
+    bound, value = bounds.get(measure), metrics.objectives(run, instance)[measure]
     if bound is None or value is None or bound.value <= 0 or value <= 0:
         return None
     if metrics.is_elastic(run):  # the bound is that of gangs
@@ -514,6 +531,84 @@ def _how_fair(fairness: Sequence[Fairness]) -> list[str]:
     )
     table = f'<div class="wide"><table>{"".join(lines)}</table></div>'
     return ["<h2>How fair anyone could be</h2>", table, f'<p class="muted">{text}</p>']
+
+
+# --- GPU models ----------------------------------------------------------------------------------
+
+WORK = (
+    "Held: GPU time of a user over that of the run. Work: GPUs at speed 1 that would have done the "
+    "same. Over fair share: that work, over what the user's fair share min(demand, quota), the "
+    "same share of every model, would have done at the mean speeds of its jobs, without overhead."
+)
+TRADES = (
+    "Amount: fast GPUs to the buyer. Rate: slow GPUs to the seller for each of them. Trades at the "
+    "same time follow one another; one that was undone returned what it had moved."
+)
+MOST_TRADES = 5_000  # for the size of the file; a run has all
+TRADE_HEADS = ("time", "", "buyer", "seller", "fast", "slow", "amount", "rate")
+
+
+def _models(runs: Runs, instance: Instance[Any] | None) -> list[str]:
+    """Show who held and did what on which GPU model; nothing where there is one."""
+    if instance is None or len(models_of(instance)) < 2:
+        return []
+    figure = run_plots.model_shares(runs, instance)
+    parts = ["<h2>GPU models</h2>", page.picture(figure, "models", "GPUs of each model by user")]
+    parts += [f'<p class="muted">{page.escape(text)}</p>' for text in (MODELS,)]
+    parts += _work(runs, instance)
+    return parts + [part for name, run in runs.items() for part in _trades(name, run)]
+
+
+def _work(runs: Runs, instance: Instance[Any]) -> list[str]:
+    """What each user held and did, in each run."""
+    first = next(iter(runs.values()))
+    if not first.users:
+        return []
+    columns = [user_columns(run, instance) for run in runs.values()]
+    heads = "".join(f'<th colspan="3" class="number">{page.escape(name)}</th>' for name in runs)
+    below = "".join(_cell("th", head) for head in ("held", "work", "over fair share") * len(runs))
+    lines = [f"<tr><th>user</th>{heads}</tr>", f"<tr><th></th>{below}</tr>"]
+    for user in first.users:
+        rows = (column[user] for column in columns)
+        values = [row[name] for row in rows for name in ("gpus", "work", "share")]
+        cells = (_cell("td", "–" if v is None else f"{v:,.2f}") for v in values)
+        lines.append(f"<tr><td>{page.escape(user)}</td>{''.join(cells)}</tr>")
+    table = f'<div class="wide"><table>{"".join(lines)}</table></div>'
+    return [table, f'<p class="muted">{page.escape(WORK)}</p>']
+
+
+def _trades(name: str, run: Run) -> list[str]:
+    """The trade log of a run, in full."""
+    log = [entry for entry in run.log if "rate" in entry]
+    if not log:
+        return []
+    lines = ["<tr>" + "".join(f"<th>{head}</th>" for head in TRADE_HEADS) + "</tr>"]
+    for entry in log[:MOST_TRADES]:
+        undone = entry["rate"] < 0
+        texts = (
+            f"{entry['time']:,} s",
+            "undone" if undone else "",
+            _user(run, entry["buyer"]),
+            _user(run, entry["seller"]),
+            entry["fast"],
+            entry["slow"],
+            f"{entry['amount']:,.3f}",
+            f"{abs(entry['rate']):,.3f}",
+        )
+        lines.append("<tr>" + "".join(f"<td>{page.escape(t)}</td>" for t in texts) + "</tr>")
+    count = page.escape(" ".join(trades_line({name: run})))
+    if len(log) > MOST_TRADES:
+        count += f" The first {MOST_TRADES:,} of them:"
+    return [
+        f"<details><summary>{count}</summary>",
+        f'<div class="wide"><table>{"".join(lines)}</table></div>',
+        f'<p class="muted">{page.escape(TRADES)}</p></details>',
+    ]
+
+
+def _user(run: Run, user: Any) -> str:
+    """Its name, where a log has its number."""
+    return run.users[user] if isinstance(user, int) and user < len(run.users) else str(user)
 
 
 # --- the instance, and how to run it again -------------------------------------------------------

@@ -8,6 +8,7 @@ Up to twelve runs by name; a run has the same colour and dash in all pictures. L
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from math import floor
 from typing import Any
 
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 
 from ..instances.model import DeadlineJob, Instance
 from . import metrics
+from .model_usage import model_usage
 from .plots import ACCENT, BOUND, INK, MUTED, PAPER, STYLE, TRACK, WIDTH, headline, plain
 from .run import Run
 
@@ -30,6 +32,7 @@ __all__ = [
     "completion_cdf",
     "deadlines",
     "duration",
+    "model_shares",
     "overview",
     "slowdown_cdf",
     "user_fairness",
@@ -46,6 +49,8 @@ MOST_POINTS = 400  # of a curve
 MOST_USERS = 24  # rows of a heat map
 NOTHING = "#d9dde2"  # where a user wants nothing
 BINS = 240  # of the use of the cluster over time
+STEPS = 60  # of the use of each GPU model
+OTHERS = "#aab2bb"  # users beyond those that have a colour
 MARGIN = 0.12  # inches beside the headline
 LINE = 17  # characters of a name on a line
 #: seconds where an axis has ticks, and where one has them that would have less than three
@@ -81,20 +86,23 @@ def completion_cdf(runs: Runs) -> Figure:
     return _cdf(runs, _paint_completions, "Jobs complete within a time of their submission")
 
 
-def slowdown_cdf(runs: Runs) -> Figure:
+def slowdown_cdf(runs: Runs, instance: Instance[Any] | None = None) -> Figure:
     """Draw which share of the jobs had which slowdown: completion time over ideal run time.
 
     Parameters
     ----------
     runs : mapping of str to Run
         One to twelve.
+    instance : Instance, optional
+        That of the runs; needed where jobs have speeds.
 
     Returns
     -------
     matplotlib.figure.Figure
         As of :func:`completion_cdf`.
     """
-    return _cdf(runs, _paint_slowdowns, "Slowdown of jobs: completion time over ideal run time")
+    paint = partial(_paint_slowdowns, instance=instance)
+    return _cdf(runs, paint, "Slowdown of jobs: completion time over ideal run time")
 
 
 def user_fairness(runs: Runs) -> Figure:
@@ -170,6 +178,63 @@ def cluster_use(runs: Runs) -> Figure:
     return figure
 
 
+def model_shares(runs: Runs, instance: Instance[Any]) -> Figure:
+    """Draw who held which share of each GPU model over time, and what work that did.
+
+    Parameters
+    ----------
+    runs : mapping of str to Run
+        One to twelve, of the same instance.
+    instance : Instance
+        That of the runs.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A strip for each run: the users' fair shares, min(demand, quota), which are the same of
+        every model; what they held of each; and the work done, in GPUs at speed 1. Users that held
+        most have colours, the others one together.
+    """
+    _check(runs)
+    figure = _figure(0.6 + 0.9 * len(runs) + 0.55)
+    last = max(max(run.now for run in runs.values()), 1)
+    used = [model_usage(run, instance, -(-last // STEPS)) for run in runs.values()]
+    order = np.argsort(-sum(u.total("gpus").sum(axis=1) for u in used), kind="stable")
+    top = max(float(u.work.sum(axis=(1, 2)).max(initial=0)) for u in used) or 1.0
+    nodes = instance.cluster.nodes
+    room = [sum(n.gpus for n in nodes if n.model == model) for model in used[0].models]
+    named = zip(used[0].models, room, strict=True)
+    titles = ["fair shares", *(f"{model}: {n:,}" for model, n in named), f"work: {_number(top)}"]
+    wide = (WIDTH - 1.8) / len(titles)
+    for k, (name, run) in enumerate(runs.items()):
+        floor = figure.get_figheight() - 0.6 - 0.9 * (k + 1) + 0.2
+        layers = [
+            _fair_layers(run, used[k].times),
+            *(used[k].gpus[:, :, g] / n for g, n in enumerate(room)),
+            used[k].work.sum(axis=2) / top,
+        ]
+        for i, part in enumerate(layers):
+            axes = _axes(figure, 1.6 + i * wide, floor, wide - 0.12, 0.7)
+            _paint_layers(axes, used[k].times, part[:, order])
+            axes.set(xlim=(0, last), ylim=(0, 1.02), xticks=[], yticks=[])
+            if k == 0:
+                style: dict[str, Any] = {"size": 8.5, "color": MUTED, "parse_math": False}
+                axes.set_title(_short(titles[i], 18), pad=4, **style)
+            if i == 0:
+                place: dict[str, Any] = {"xycoords": "axes fraction", "va": "center"}
+                place |= {"textcoords": "offset points", "ha": "right"}
+                axes.annotate(xy=(0, 0.5), xytext=(-10, 0), **place, **_named(name))
+    style = {"size": 8, "color": MUTED, "va": "top"}
+    for ha, x, text in (("left", 0, "0"), ("right", 1, duration(last))):
+        figure.axes[-len(titles)].annotate(
+            text, (x, 0), (0, -4), xycoords="axes fraction", textcoords="offset points", ha=ha,
+            **style,
+        )  # fmt: skip
+    _user_legend(figure, next(iter(runs.values())), order.tolist())
+    headline(figure, "Share of each GPU model held by user over time, and work in GPUs at speed 1")
+    return figure
+
+
 def deadlines(runs: Runs, instance: Instance[DeadlineJob], *, bound: float | None = None) -> Figure:
     """Draw the reward that each run won for met deadlines, by kind of job, and its miss rate.
 
@@ -216,13 +281,15 @@ def deadlines(runs: Runs, instance: Instance[DeadlineJob], *, bound: float | Non
     return figure
 
 
-def overview(runs: Runs) -> Figure:
+def overview(runs: Runs, instance: Instance[Any] | None = None) -> Figure:
     """Draw the usual measures of each run, and how its completion times and slowdowns spread.
 
     Parameters
     ----------
     runs : mapping of str to Run
         One to twelve.
+    instance : Instance, optional
+        That of the runs; needed where jobs have speeds.
 
     Returns
     -------
@@ -233,13 +300,13 @@ def overview(runs: Runs) -> Figure:
     figure = _figure(3.3 + table)
     for left, paint, title in (
         (0.75, _paint_completions, "completion time"),
-        (5.05, _paint_slowdowns, "slowdown"),
+        (5.05, partial(_paint_slowdowns, instance=instance), "slowdown"),
     ):
         axes = _axes(figure, left, table + 0.4, 3.75, 2.4)
         paint(axes, runs)
         axes.set_xlabel(title)
     figure.axes[0].set_ylabel("share of jobs")
-    _paint_table(figure, runs, table)
+    _paint_table(figure, runs, table, instance)
     headline(figure, "Completion times, slowdowns and fairness of the same jobs under each policy")
     return figure
 
@@ -416,8 +483,8 @@ def _paint_completions(axes: Axes, runs: Runs) -> list[float]:
     return medians
 
 
-def _paint_slowdowns(axes: Axes, runs: Runs) -> list[float]:
-    medians = _paint_curves(axes, runs, metrics.slowdown)
+def _paint_slowdowns(axes: Axes, runs: Runs, instance: Instance[Any] | None) -> list[float]:
+    medians = _paint_curves(axes, runs, partial(metrics.slowdown, instance=instance))
     powers = [10**k for k in range(12)]
     _log_ticks(axes, powers, [m * p for p in powers for m in (1, 2, 3, 5)], _brief)
     return medians
@@ -603,6 +670,56 @@ def _busy(run: Run, times: Sequence[int]) -> Any:
     return metrics.busy_time(run, times)
 
 
+# --- GPU models ----------------------------------------------------------------------------------
+
+
+def _grouped(values: NDArray[Any]) -> NDArray[Any]:
+    """The columns of the users that have a colour, and the sum of the others'."""
+    most = len(COLOURS)
+    few = values[:, :most]
+    if values.shape[1] <= most:
+        return few
+    return np.concatenate([few, values[:, most:].sum(axis=1, keepdims=True)], axis=1)
+
+
+def _paint_layers(axes: Axes, times: NDArray[Any], values: Floats) -> None:
+    axes.axhspan(0, 1, facecolor=TRACK, linewidth=0)
+    if not values.size:
+        return
+    floor = np.zeros(values.shape[0])
+    for colour, layer in zip((*COLOURS, OTHERS), _grouped(values).T, strict=False):
+        axes.stairs(floor + layer, times, baseline=floor, fill=True, color=colour, linewidth=0)
+        floor = floor + layer
+
+
+def _fair_layers(run: Run, times: NDArray[Any]) -> Floats:
+    """The users' fair shares of every model, (bins, users)."""
+    fair = np.diff(metrics.user_fair_time(run, times)) / (np.diff(times) * run.gpus)
+    layers: Floats = fair.T
+    return layers
+
+
+def _user_legend(figure: Figure, run: Run, order: Sequence[int]) -> None:
+    names = _user_names(run, order)
+    handles: list[Any] = [
+        Patch(facecolor=colour, label=name) for colour, name in zip(COLOURS, names, strict=False)
+    ]
+    if len(names) > len(COLOURS):
+        handles.append(Patch(facecolor=OTHERS, label=f"{len(names) - len(COLOURS)} others"))
+    legend = figure.legend(
+        handles=handles,
+        ncols=4,
+        loc="lower left",
+        bbox_to_anchor=(1.5 / WIDTH, 0.04 / figure.get_figheight()),
+        frameon=False,
+        fontsize=8.5,
+        labelcolor=INK,
+        handlelength=1.4,
+        columnspacing=1.4,
+    )
+    _plain_text(legend.get_texts())
+
+
 # --- deadlines -----------------------------------------------------------------------------------
 
 
@@ -649,9 +766,9 @@ COLUMNS: tuple[Column, ...] = (
 )
 
 
-def _paint_table(figure: Figure, runs: Runs, height: float) -> None:
+def _paint_table(figure: Figure, runs: Runs, height: float, instance: Instance[Any] | None) -> None:
     """A row for each run with its line, its name, and each measure as a number and a dot."""
-    found = {name: metrics.summary(run) for name, run in runs.items()}
+    found = {name: metrics.summary(run, instance) for name, run in runs.items()}
     stopped = [name for name, values in found.items() if values["unfinished"]]
     left, step = 1.85, (WIDTH - 1.85 - 0.1) / len(COLUMNS)
     tall = 0.27 * len(runs)

@@ -604,7 +604,7 @@ def _legend(found: Any) -> list[str]:
         f"How fair anyone could have been at a peak: at most {_up(bound.value)}, {what}."
         for what, _, bound in peaks[:1]
     ]
-    return [*_rewards_legend(found), known, rho, *peak]
+    return [*_rewards_legend(found), known, rho, *peak, *found.remarks]
 
 
 def _rewards_legend(found: Any) -> list[str]:
@@ -644,6 +644,7 @@ def _write(source: _Source, found: Any, *, report: Path, json: Path | None) -> N
             bounds={name: bound for name, bound in found.bounds.items() if name in shown_bounds},
             fairness=found.fairness,
             deadlines=found.instance if _has_deadlines(found) else None,
+            instance=found.instance,
             notes=(*source.notes, *_failures(found)),
             rejected=source.rejected,
         )
