@@ -293,3 +293,17 @@ def test_prices_between_the_bids_are_those_of_the_rule() -> None:
     run = run_of(instance, 10, GandivaFair(price="midpoint"))
     assert run.log[0]["rate"] == (1.25 + 6.25) / 2
     assert Trade(2, 0, 1, 0, 4.0, 5.0).paid == 20.0
+
+
+def test_a_user_of_one_job_cannot_use_its_parts_of_several_models() -> None:
+    """A finding: shares of a model where none of a user's jobs is are lost to it.
+
+    A is due half a K80 and half a V100, which would advance its only job 0.5 + 2.5 times as fast
+    as a K80. The job is on the V100s, and stays there.
+    """
+    jobs = [*jobs_of("A", 1, 5.0), *jobs_of("B", 20, 5.0)]
+    instance = Instance(cluster(1, 1), jobs, [User("A"), User("B", weight=7.0)])
+    run = run_of(instance, 400)
+    done = LONG - int(run.records.left[0])
+    assert done / (400 * 60) == pytest.approx(2.5, rel=0.05)
+    assert done / (400 * 60) < 0.9 * 3.0
