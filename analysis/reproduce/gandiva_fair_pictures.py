@@ -151,7 +151,7 @@ def shares_of_time(study: Study) -> Figure:
     study : Study
     """
     names = list(study.instances)
-    figure, panels = _axes(study, 1, len(names), tall=2.3, left=0.42, below=0.85)
+    figure, panels = _axes(study, 1, len(names), tall=2.3, left=0.55, below=0.85)
     for axes, name in zip(panels, names, strict=True):
         rows = [row for row in study.rows if row.instance == name]
         for k, row in enumerate(rows):
@@ -193,9 +193,9 @@ def values(study: Study) -> Figure:
             axes.bar(g + 0.27 * (k - 1), value, 0.25, color=COLOURS[k])
             axes.text(g + 0.27 * (k - 1), value, f"{value:.1f}", ha="center", va="bottom", size=7)
         total = study.value(name, ALL, "value") or 0.0
-        axes.text(g, 72, f"total {total:.2f}", ha="center", size=8.5, color=MUTED)
+        axes.text(g, 79, f"total {total:.2f}", ha="center", size=8.5, color=MUTED)
     axes.set_xticks(range(len(names)), names)
-    axes.set_ylim(0, 77)
+    axes.set_ylim(0, 84)
     axes.set_ylabel("K80 equivalents")
     axes.grid(visible=False, axis="x")
     _legend(figure, [Patch(color=COLOURS[k], label=f"user {u}") for k, u in enumerate("ABC")])
@@ -309,14 +309,14 @@ def trades(study: Study) -> Figure:
         )  # fmt: skip
     for row in study.rows:
         if row.instance == "departures":
-            hour = row.values["end"] or 0.0
+            hour = row.values["busy"] or 0.0
             axes.axvline(hour, color=MUTED, linewidth=0.8, linestyle=DASHED)
             axes.text(hour, 6.3, row.policy, size=7.5, color=MUTED, ha="center")
     axes.axhline(0, color=INK, linewidth=0.8)
     axes.set_ylim(-6, 6.2)
     axes.set_xlim(left=0)
     axes.set_ylabel("slow GPUs for a fast one; undone below 0")
-    axes.set_xlabel("hours; dashed: the last job of a user ends", labelpad=1)
+    axes.set_xlabel("hours; dashed: from then on a user has few jobs left", labelpad=1)
     handles = [
         Line2D([], [], color=COLOURS[k % len(COLOURS)], marker=markers[k % len(markers)],
                linestyle="none", label=name)
