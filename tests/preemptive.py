@@ -9,6 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cache
 from itertools import combinations, product
+from math import lcm
 from typing import Any
 
 import numpy as np
@@ -135,39 +136,46 @@ def _room(problem: CompletionTime) -> dict[str, int]:
 
 
 def mixed_optimum(problem: CompletionTime) -> Fraction:
-    """Return the least objective of jobs of weight 1 that lose nothing when they move."""
+    """Return the least objective of jobs of weight 1 that lose nothing when they move.
+
+    No job waits that could run somewhere beside those that run.
+    """
     jobs, room = problem.instance.jobs, _room(problem)
-    speeds = [{g: v for g, n in room.items() if (v := _speed(job, g, n))} for job in jobs]
-    weights = [Fraction(1)] * len(jobs)
+    speeds = [
+        {g: int(1000 * v) for g, n in room.items() if (v := _speed(job, g, n))} for job in jobs
+    ]
+    scale, weights = 1, [1] * len(jobs)
     if problem.measure == "slowdown":
-        weights = [Fraction(1, p) for p in fastest(problem)]
+        scale = lcm(*fastest(problem))
+        weights = [scale // p for p in fastest(problem)]
 
-    def cost(t: int, left: tuple[Fraction, ...]) -> Fraction:
+    def cost(t: int, left: tuple[int, ...]) -> int:
         if problem.measure == "makespan":
-            return Fraction(any(left))
+            return any(left)
         known = [problem.measure == "completion" or job.release <= t for job in jobs]
-        return sum((w for w, r, k in zip(weights, left, known, strict=True) if r and k), Fraction())
+        return sum(w for w, r, k in zip(weights, left, known, strict=True) if r and k)
 
-    def fits(where: tuple[str | None, ...]) -> bool:
-        return all(
-            sum(job.gpus for job, at in zip(jobs, where, strict=True) if at == g) <= n
-            for g, n in room.items()
-        )
+    def free(where: tuple[str | None, ...]) -> dict[str, int]:
+        held = [(at, job.gpus) for job, at in zip(jobs, where, strict=True)]
+        return {g: n - sum(gpus for at, gpus in held if at == g) for g, n in room.items()}
+
+    def busy(where: tuple[str | None, ...], ready: list[int]) -> bool:
+        rest = free(where)
+        waiting = [j for j in ready if where[j] is None]
+        none = all(jobs[j].gpus > rest[g] for j in waiting for g in speeds[j])
+        return none and min(rest.values()) >= 0
 
     @cache
-    def best(t: int, left: tuple[Fraction, ...]) -> Fraction:
+    def best(t: int, left: tuple[int, ...]) -> int:
         if not any(left):
-            return Fraction(0)
-        ready = [bool(left[j]) and job.release <= t for j, job in enumerate(jobs)]
-        ways = product(*([*speeds[j], None] if ok else [None] for j, ok in enumerate(ready)))
+            return 0
+        ready = [j for j, job in enumerate(jobs) if left[j] and job.release <= t]
+        ways = product(*([*speeds[j], None] if j in ready else [None] for j in range(len(jobs))))
         after = {
-            tuple(
-                max(r - speeds[j][g], Fraction(0)) if (g := where[j]) else r
-                for j, r in enumerate(left)
-            )
+            tuple(max(r - speeds[j].get(where[j] or "-", 0), 0) for j, r in enumerate(left))
             for where in ways
-            if fits(where) and any(where) == any(ready)
+            if busy(where, ready)
         }
         return cost(t, left) + min(best(t + 1, state) for state in after)
 
-    return best(0, tuple(Fraction(job.work) for job in jobs))
+    return Fraction(best(0, tuple(1000 * job.work for job in jobs)), scale)

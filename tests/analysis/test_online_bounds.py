@@ -14,7 +14,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from gangsched.analysis import certificates, online_bounds
+from driven import Case, checked, mixed_cases
+from gangsched.analysis import certificates, metrics, online_bounds
 from gangsched.analysis.certificates import InvalidCertificate, verify_bound
 from gangsched.analysis.fast_machine import run
 from gangsched.analysis.online_bounds import (
@@ -24,10 +25,22 @@ from gangsched.analysis.online_bounds import (
     srpt_bound,
 )
 from gangsched.formulations.completion_time import CompletionTime
-from gangsched.instances import Cluster, Instance, Job
+from gangsched.instances import Cluster, Instance, Job, Node, Schedule
 from gangsched.instances.traces import read_philly_csv
-from gangsched.solvers import Bound
-from preemptive import MEASURES, optimum, problem_of, problems, random_problem
+from gangsched.solvers import Bound, LtgfPolicy
+from gangsched.solvers.baselines import Srtf
+from gangsched.solvers.gandiva_fair import GandivaFair
+from gangsched.solvers.result import Stop
+from preemptive import (
+    MEASURES,
+    fastest,
+    mixed_optimum,
+    mixed_problem,
+    optimum,
+    problem_of,
+    problems,
+    random_problem,
+)
 
 
 def applicable(problem: CompletionTime) -> list[Bound]:
@@ -380,6 +393,177 @@ def test_a_claim_a_hair_above_the_proof_is_refused() -> None:
     verify_bound(problem, Bound(below, "test", certificate))
     with pytest.raises(InvalidCertificate, match=r"the certificate proves 7/3"):
         verify_bound(problem, Bound(above, "test", certificate))
+
+
+# --- several GPU models --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_on_several_models_no_bound_exceeds_the_optimum(measure: str) -> None:
+    """Of 75 for each measure, at least a fifth are strict, a fifth tight; some need prices."""
+    rng, gaps, kinds = np.random.default_rng(7), [], []
+    for _ in range(75):
+        problem = mixed_problem(rng, measure)
+        best = mixed_optimum(problem)
+        for bound in applicable(problem):
+            assert bound.value <= best
+            verify_bound(problem, bound)
+        top = online_bound(problem)
+        verify_bound(problem, top)
+        gaps.append(float(best) / top.value - 1)
+        kinds.append("prices" in top.certificate)
+    assert min(gaps) > -1e-12
+    assert sum(gap > 1e-9 for gap in gaps) >= 15
+    assert sum(gap < 1e-9 for gap in gaps) >= 15
+    assert sum(kinds) >= 5
+    assert np.mean(gaps) < 0.1
+
+
+def two_models(measure: str) -> CompletionTime:
+    """One GPU of each model; a is twice, b three times as fast on the new one; 6 s of work each."""
+    cluster = Cluster([Node("n0", 1, "old"), Node("n1", 1, "new")])
+    jobs = [
+        Job(id="a", gpus=1, work=6, speeds={"old": 1, "new": 2}),
+        Job(id="b", gpus=1, work=6, speeds={"old": 1, "new": 3}),
+    ]
+    return CompletionTime(Instance(cluster, jobs), measure)
+
+
+def test_prices_by_hand() -> None:
+    """Prices 1/3 and 2/3: v_a = 1/3, v_b = 2/9, so 6/3 + 12/9 = 10/3 s; alone a needs 3 s.
+
+    a runs on the old GPU for 2 s while b has the new one, and then for 2 s on the new one.
+    """
+    bound = release_bound(two_models("makespan"))
+    assert (bound.value, bound.method) == (4, "released work")
+    old, new = bound.certificate["prices"]
+    assert new / old == pytest.approx(2, rel=1e-6)
+    assert mixed_optimum(two_models("makespan")) == 4
+    flow = two_models("flow")
+    assert online_bound(flow).value == mixed_optimum(flow) == 2 + 4
+    assert online_bound(two_models("slowdown")).value <= Fraction(2, 2) + Fraction(4, 3)
+
+
+def test_as_fast_as_the_fastest_model() -> None:
+    """Where no job waits, the bound is what jobs take on their fastest models."""
+    cluster = Cluster([Node("n0", 8, "old"), Node("n1", 8, "new")])
+    jobs = [
+        Job(id="a", gpus=2, work=7, speeds={"old": 1, "new": 2}),
+        Job(id="b", gpus=2, work=7, release=3),
+        Job(id="c", gpus=1, work=7, speeds={"old": 0.5}, release=5),
+        Job(id="d", gpus=1, work=7, speeds={"old": 1, "new": 2}, pin="old"),
+    ]
+    for measure, value in (("flow", 4 + 7 + 14 + 7), ("makespan", 5 + 14), ("slowdown", 4)):
+        problem = CompletionTime(Instance(cluster, jobs), measure)
+        assert list(problem.seconds) == fastest(problem) == [4, 7, 14, 7]
+        assert online_bound(problem).value == pytest.approx(value, rel=1e-12)
+
+
+def test_one_model_at_another_speed() -> None:
+    jobs = [Job(id=i, gpus=2, work=10, speeds={"v": 2.5}) for i in "ab"]
+    instance = Instance(Cluster.of_sizes([2], model="v"), jobs)
+    assert online_bound(CompletionTime(instance, "makespan")).value == 8
+    assert online_bound(CompletionTime(instance, "flow")).value == 4 + 8
+
+
+@settings(max_examples=settings().max_examples // 4)
+@given(case=mixed_cases(), policy=st.sampled_from([Srtf(), LtgfPolicy(), GandivaFair()]))
+def test_no_run_beats_a_bound(case: Case, policy: Any) -> None:
+    """Runs are feasible schedules of the problem, and measured as it measures them."""
+    run = checked(case, policy)
+    able = np.flatnonzero(~run.records.rejected)
+    assume(run.stop is Stop.COMPLETED and able.size)
+    instance = replace(case.instance, jobs=tuple(case.instance.jobs[j] for j in able.tolist()))
+    number = np.cumsum(~run.records.rejected) - 1
+    plan = Schedule.of(replace(row, job=int(number[row.job])) for row in run.schedule)
+    reached = metrics.objectives(run, case.instance)
+    for measure in MEASURES:
+        problem = CompletionTime(instance, measure)
+        assert problem.violations(plan) == []
+        assert problem.objective(plan) == pytest.approx(reached[measure], rel=1e-12)
+        bound = online_bound(problem)
+        verify_bound(problem, bound)
+        assert bound.value <= reached[measure] * (1 + 1e-12)
+
+
+#: sizes 6 and 4 on 3 units a second; 2 N (p_j - h_j) = 6 * 3 - 9 and 6 * 2 - 6
+PRICED = {"kind": "released work", "release": 0, "prices": [1, 2]}
+PRICED_SRPT = {"kind": "shortest remaining first", "prices": [1, 2]}
+PRICED_BUSY = {"kind": "mean busy time", "scale": 12, "densities": [2, 3], "prices": [1, 2]}
+
+
+def test_the_prices_to_corrupt_hold() -> None:
+    """10 / 3 s. SRPT: b until 4/3, a until 10/3, so 2 and 4. B_b = 2/3, B_a = 7/3; h: 1, 3/2.
+
+    The sum of B_j + h_j is 5.5.
+    """
+    verify_bound(two_models("makespan"), Bound(4, "test", PRICED))
+    verify_bound(two_models("flow"), Bound(6, "test", PRICED_SRPT))
+    verify_bound(two_models("flow"), Bound(6, "test", PRICED_BUSY))
+    weights = [Job(id=j.id, gpus=1, work=6, speeds=j.speeds, weight=1.5) for j in WEIGHED]
+    halves = CompletionTime(replace(two_models("flow").instance, jobs=weights), "flow", True)
+    verify_bound(halves, Bound(8.25, "test", {**PRICED_BUSY, "scale": 8}))
+    with pytest.raises(InvalidCertificate, match=r"the certificate proves 33/4$"):
+        verify_bound(halves, Bound(8.26, "test", {**PRICED_BUSY, "scale": 8}))
+
+
+WEIGHED = two_models("flow").jobs
+
+
+@pytest.mark.parametrize(
+    ("measure", "certificate", "message"),
+    [
+        ("makespan", {**PRICED, "prices": [1]}, r"prices has 1 entries for 2 GPU models"),
+        ("makespan", {**PRICED, "prices": [1, 2, 3]}, r"prices has 3 entries for 2 GPU models"),
+        ("makespan", {**PRICED, "prices": [-1, 2]}, r"prices\[0\]=-1 is not an integer >= 0"),
+        ("makespan", {**PRICED, "prices": [1, 2.0]}, r"prices\[1\]=2\.0 is not an integer >= 0"),
+        ("makespan", {**PRICED, "prices": {"old": 1}}, r"is not a list of integers"),
+        ("makespan", {**PRICED, "prices": [0, 0]}, r"prices=\[0, 0\] are all 0, so that the"),
+        ("makespan", {**PRICED, "prices": [1, 1]}, r"the certificate proves 3$"),
+        ("makespan", {**PRICED, "prices": [2, 1]}, r"the certificate proves 2$"),
+        ("makespan", {**PRICED, "prices": [0, 1]}, r"the certificate proves 0$"),
+        ("makespan", {**PRICED, "release": 1}, r"the certificate proves 0$"),
+        ("makespan", {**PRICED, "k": 0}, r"prices and k=0 exclude each other"),
+        ("makespan", {**PRICED, "eps": 0}, r"prices and eps=0 exclude each other"),
+        ("makespan", without(PRICED, "prices"), r"field 'k' is missing"),
+        ("flow", {**PRICED_SRPT, "prices": [1, 1]}, r"the certificate proves 5$"),
+        ("flow", {**PRICED_BUSY, "scale": 11}, r"densities\[0\]=2 gives job 'a' lambda>1"),
+        ("flow", {**PRICED_BUSY, "densities": [2, 4]}, r"densities\[1\]=4 gives job 'b' lambda>1"),
+        ("slowdown", PRICED_BUSY, r"densities\[0\]=2 gives job 'a' lambda>1"),
+    ],
+)
+def test_corrupted_prices_are_refused(
+    measure: str, certificate: dict[str, Any], message: str
+) -> None:
+    value = {"makespan": 4, "flow": 6}.get(measure, 100)
+    with pytest.raises(InvalidCertificate, match=message):
+        verify_bound(two_models(measure), Bound(value, "test", certificate))
+
+
+@given(st.integers(0, 10**6), st.data())
+def test_tampered_prices_never_prove_too_much(seed: int, data: st.DataObject) -> None:
+    problem = mixed_problem(np.random.default_rng(seed), data.draw(st.sampled_from(MEASURES)))
+    small = st.integers(0, 5)
+    more = {"prices": [data.draw(small) for _ in problem.models]}
+    certificate = data.draw(
+        st.sampled_from(
+            [
+                {"kind": "released work", "release": data.draw(small), **more},
+                {"kind": "shortest remaining first", **more},
+                {
+                    "kind": "mean busy time",
+                    "scale": data.draw(st.integers(1, 40)),
+                    "densities": [data.draw(small) for _ in problem.jobs],
+                    **more,
+                },
+            ]
+        )
+    )
+    try:
+        proven = certificates.RULES[CompletionTime][certificate["kind"]](problem, certificate)
+    except InvalidCertificate:
+        return
+    assert proven <= mixed_optimum(problem)
 
 
 # --- bad input -----------------------------------------------------------------------------------
