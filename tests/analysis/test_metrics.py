@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from gangsched.analysis import metrics
 from gangsched.analysis.drive import drive
 from gangsched.analysis.run import Run
-from gangsched.instances import Cluster, Instance, Job, Schedule, Segment, User
+from gangsched.instances import Cluster, Instance, Job, Node, Schedule, Segment, User
 from gangsched.solvers.baselines import Fifo, Srtf
 from gangsched.solvers.ltgf import LtgfPolicy
 from gangsched.solvers.policy import Rules
@@ -460,3 +460,73 @@ def test_service_leaves_overhead_and_lost_work_out() -> None:
     assert metrics.attained_time(run).tolist() == [6 * 200, 2 * 50, 0, 175, 185]
     whole, service = metrics.rho(run), metrics.rho(run, overhead=False)
     assert (whole[3] / service[3], whole[4] / service[4]) == pytest.approx((175 / 150, 1.85))
+
+
+# --- several GPU models --------------------------------------------------------------------------
+
+
+def mixed() -> tuple[Run, Instance[Job]]:
+    """In rounds of 10 s: a and b on the 2 new GPUs until 15 and 30, c on the old ones until 40.
+
+    a: 30 s of work at twice the speed. b: 8 s at 0.8 of it, from round 20 on. c: pinned.
+    """
+    cluster = Cluster([Node("n0", 2, "old"), Node("n1", 2, "new")])
+    jobs = [
+        Job(id="a", gpus=2, work=30, user="u", speeds={"old": 1, "new": 2}),
+        Job(id="b", gpus=2, work=8, user="v", speeds={"new": 0.8}),
+        Job(id="c", gpus=2, work=40, user="v", speeds={"old": 1, "new": 2}, pin="old"),
+        Job(id="d", gpus=3, work=40, user="v"),
+    ]
+    instance = Instance(cluster, jobs, [User("u"), User("v")])
+    return drive(instance, Fifo(blocking=False), round_length=10, lease=10, overhead=0), instance
+
+
+def test_slowdowns_are_over_the_time_on_the_fastest_model() -> None:
+    run, instance = mixed()
+    assert run.records.end.tolist() == [15, 30, 40, -1]
+    assert metrics.ideal_time(run, instance)[:3].tolist() == [15, 10, 40]
+    assert metrics.slowdown(run, instance)[:3].tolist() == [1, 3, 1]
+    assert metrics.objectives(run, instance)["slowdown"] == 5
+    assert metrics.summary(run, instance)["mean_slowdown"] == pytest.approx(5 / 3)
+    alone = instance.jobs[:2]
+    with pytest.raises(ValueError, match="metrics: the instance has 2 jobs, the run 4"):
+        metrics.slowdown(run, Instance(instance.cluster, alone, instance.users))
+
+
+def test_service_is_gpu_time_on_any_model() -> None:
+    run, instance = mixed()
+    assert metrics.service_time(run).tolist() == [60, 16, 80, 0]  # the work
+    assert metrics.service_time(run, instance).tolist() == [30, 20, 80, 0]
+
+
+def test_work_of_users_by_hand() -> None:
+    """60 and 96 GPU seconds of work in 40 s; quotas of 2 GPUs, wanted until rounds 20 and 40.
+
+    At the mean speeds of all models, a does 1.5, b 0.4 and c 0.5 s of work in a second.
+    """
+    run, instance = mixed()
+    assert metrics.user_work(run).tolist() == [60 / 40, 96 / 40]
+    shares = metrics.user_work_rho(run, instance)
+    assert shares.tolist() == pytest.approx([60 / 1.5 / 40, (16 / 0.4 + 80 / 0.5) / 80])
+
+
+def test_on_equal_gpus_the_work_of_users_is_their_service() -> None:
+    run = hand()
+    cluster, users = Cluster.of_sizes([2, 2]), [User("a", weight=3), User("b")]
+    jobs = [
+        Job(id=i, gpus=g, user=u, release=r, work=w, speeds={"": 1})
+        for i, g, u, r, w in zip(
+            run.records.id,
+            run.records.gpus.tolist(),
+            "aaba",
+            run.records.release.tolist(),
+            run.records.work.tolist(),
+            strict=True,
+        )
+    ]
+    instance = Instance(cluster, jobs, users)
+    served = metrics.service_time(run)
+    fair = metrics.user_fair_time(run, [run.now])[:, 0]
+    wanted = [served[:2].sum() / fair[0], served[2] / fair[1]]
+    assert metrics.user_work_rho(run, instance).tolist() == pytest.approx(wanted)
+    assert metrics.ideal_time(run, instance).tolist() == run.records.work.tolist()

@@ -91,6 +91,64 @@ def test_pins() -> None:
         problem.build()
 
 
+#: 2 old GPUs on two nodes, 1 new; j0 does 1.5 s of work in a second on the new one
+MIXED = Cluster([Node("n0", 1, "old"), Node("n1", 1, "old"), Node("n2", 1, "new")])
+MIXED_JOBS = [
+    Job(id="j0", gpus=1, work=4, speeds={"old": 1, "new": 1.5}),
+    Job(id="j1", gpus=2, work=3),
+    Job(id="j2", gpus=1, work=1, release=1, speeds={"old": 1 / 3}),
+]
+
+
+@pytest.mark.parametrize(
+    ("measure", "value"),
+    [("makespan", 7), ("flow", 3 + 7 + 3), ("slowdown", 3 / 3 + 7 / 3 + 3 / 4)],
+)
+def test_work_on_several_models(measure: str, value: float) -> None:
+    """1.5 * 3 s are 4 whole ones; a third in millionths needs a fourth second for a whole one."""
+    rows = [(0, 0, 3, {2: 1}), (2, 1, 4, {0: 1}), (1, 4, 7, {0: 1, 1: 1})]
+    problem = CompletionTime(Instance(MIXED, MIXED_JOBS), measure)
+    assert problem.models == ("old", "new")
+    assert problem.mixed
+    assert problem.seconds == (3, 3, 4)
+    assert problem.speeds.tolist() == [[10**6, 1_500_000], [10**6, 0], [333_333, 0]]
+    assert problem.service(schedule(rows)).tolist() == [4, 3, 0]
+    assert problem.objective(schedule(rows)) == pytest.approx(value, rel=1e-15)
+    assert problem.violations(schedule(rows)) == ["work: job 'j2' runs for 0 of its 1 s at speed 1"]
+    rows[1:] = [(2, 1, 5, {0: 1}), (1, 5, 8, {0: 1, 1: 1})]
+    assert problem.violations(schedule(rows)) == []
+
+
+def test_what_is_less_than_a_second_is_lost_at_an_interruption() -> None:
+    problem = CompletionTime(Instance(MIXED, MIXED_JOBS[:1]))
+    assert problem.service(schedule([(0, 0, 1, {2: 1}), (0, 2, 3, {2: 1})])).tolist() == [2]
+    assert problem.service(schedule([(0, 0, 1, {2: 1}), (0, 1, 3, {0: 1})])).tolist() == [3]
+    long = schedule([(0, 0, 2**53, {2: 1})])
+    assert problem.service(long).tolist() == [3 * 2**52]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ((1, 0, 9, {0: 1, 2: 1}), "model: job 'j1' runs on 'old' and 'new' together at 0"),
+        ((2, 2, 9, {2: 1}), "model: job 'j2' has no speed on 'new', on which it runs at 2"),
+    ],
+)
+def test_a_gang_runs_on_one_model_that_it_can_use(row: Any, message: str) -> None:
+    assert message in CompletionTime(Instance(MIXED, MIXED_JOBS)).violations(schedule([row]))
+
+
+def test_gangs_wider_than_any_model_they_can_use() -> None:
+    wide = Job(id="w", gpus=2, work=1, speeds={"new": 2, "old": 1})
+    assert CompletionTime(Instance(MIXED, [wide])).speeds.tolist() == [[10**6, 0]]
+    for job, message in (
+        (Job(id="w", gpus=3, work=1), r"gpus=3, pin='' and speeds={} leave no GPU model of 'old'"),
+        (Job(id="w", gpus=2, work=1, pin="new"), r"gpus=2, pin='new' and speeds={} leave no GPU"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            CompletionTime(Instance(MIXED, [job]))
+
+
 def test_a_job_without_a_segment_has_no_objective() -> None:
     with pytest.raises(ValueError, match=r"job 'j1': no segment"):
         problem_of([2, 1], JOBS).objective(schedule(GOOD[:1]))
