@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ._compiled import compiled, inner
 
-__all__ = ["Options", "look", "new_jobs", "new_servers", "new_wide", "quantum"]
+__all__ = ["Options", "look", "new_jobs", "new_servers", "new_wide", "quantum", "shares"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -348,3 +348,33 @@ def look(
             for j in range(began, count):
                 free[n] -= jobs.gang[runs[j]]
     return count
+
+
+@compiled
+def shares(gangs: Any, gpus: Any, weights: Any) -> Any:
+    """Fractions of :func:`gangsched.solvers.baselines.water_filling.water_filling` times gangs."""
+    n = gangs.size
+    asked = 0.0
+    for i in range(n):
+        asked += gangs[i]
+    if asked <= gpus:
+        return gangs.copy()
+    order = np.argsort(gangs / weights, kind="mergesort")
+    behind = np.empty(n)  # weights from here on
+    total = 0.0
+    for k in range(n - 1, -1, -1):
+        total += weights[order[k]]
+        behind[k] = total
+    full, level = 0.0, 0.0
+    for k in range(n):
+        i = order[k]
+        full += gangs[i]
+        level = (gpus - (full - gangs[i])) / behind[k]
+        if level * weights[i] < gangs[i]:
+            break
+    else:  # by rounding only
+        level = gpus / behind[0]
+    found = np.empty(n)
+    for i in range(n):
+        found[i] = min(1.0, level * weights[i] / gangs[i]) * gangs[i]
+    return found

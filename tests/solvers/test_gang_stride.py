@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gangsched.solvers.baselines.water_filling import water_filling
 from gangsched.solvers.gang_stride import (
     ReferencePool,
     StridePool,
@@ -38,6 +39,20 @@ def test_tickets_by_hand(
     tickets: list[int], demands: list[int], gpus: int, worth: list[float]
 ) -> None:
     assert effective_tickets(tickets, demands, gpus).tolist() == pytest.approx(worth)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 40), st.sampled_from([1.0, 2.0, 1 / 3, 0.7])),
+        min_size=1,
+        max_size=9,
+    ),
+    st.integers(1, 150),
+)
+def test_tickets_are_time_fractions_of_gangs(users: list[tuple[int, float]], gpus: int) -> None:
+    demands, tickets = [demand for demand, _ in users], [weight for _, weight in users]
+    expected = water_filling(demands, gpus, tickets) * demands
+    assert effective_tickets(tickets, demands, gpus).tolist() == expected.tolist()
 
 
 # --- one server ----------------------------------------------------------------------------------
