@@ -513,7 +513,7 @@ def user_columns(run: Run, instance: Instance[Any]) -> dict[str, dict[str, float
     instance : Instance
         That of the run.
     """
-    if len(models_of(instance)) == 1 or not run.users:
+    if len(models_of(instance)) == 1:
         return {}
     held = metrics.user_attained_time(run, [run.now])[:, 0] / max(run.now, 1)
     columns = zip(held, metrics.user_work(run), metrics.user_work_rho(run, instance), strict=True)

@@ -561,18 +561,15 @@ def _models(runs: Runs, instance: Instance[Any] | None) -> list[str]:
 
 def _work(runs: Runs, instance: Instance[Any]) -> list[str]:
     """What each user held and did, in each run."""
-    first = next(iter(runs.values()))
-    if not first.users:
-        return []
     columns = [user_columns(run, instance) for run in runs.values()]
     heads = "".join(f'<th colspan="3" class="number">{page.escape(name)}</th>' for name in runs)
     below = "".join(_cell("th", head) for head in ("held", "work", "over fair share") * len(runs))
     lines = [f"<tr><th>user</th>{heads}</tr>", f"<tr><th></th>{below}</tr>"]
-    for user in first.users:
+    for user in columns[0]:
         rows = (column[user] for column in columns)
         values = [row[name] for row in rows for name in ("gpus", "work", "share")]
         cells = (_cell("td", "–" if v is None else f"{v:,.2f}") for v in values)
-        lines.append(f"<tr><td>{page.escape(user)}</td>{''.join(cells)}</tr>")
+        lines.append(f"<tr><td>{page.escape(user or 'all jobs')}</td>{''.join(cells)}</tr>")
     table = f'<div class="wide"><table>{"".join(lines)}</table></div>'
     return [table, f'<p class="muted">{page.escape(WORK)}</p>']
 

@@ -10,16 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gangsched.analysis import metrics
+from gangsched.analysis import metrics, replay_report
 from gangsched.analysis.certificates import InvalidCertificate, NoCertificate
 from gangsched.analysis.fluid_fairness import life_bound
 from gangsched.analysis.online_bounds import online_bound
+from gangsched.analysis.replay import Replay, replay
 from gangsched.analysis.replay_report import write_replay_report
 from gangsched.analysis.run import Run
 from gangsched.formulations.completion_time import CompletionTime
 from gangsched.formulations.ltgf import Ltgf
-from gangsched.instances import Cluster, Instance, Job, Segment, User
+from gangsched.instances import Cluster, Instance, Job, Node, Segment, User
 from gangsched.solvers import Bound
+from gangsched.solvers.baselines import Fifo
+from gangsched.solvers.gandiva_fair import GandivaFair
+from gangsched.solvers.policy import Rules
 from run_builder import random_run, run_of
 from web_page import EVIL, Page
 
@@ -272,3 +276,87 @@ def test_long_runs_stay_small(tmp_path: Path) -> None:
         now=int(end.max()) // 10 * 10 + 10,
     )
     assert len(written(tmp_path, {f"p{k}": big for k in range(12)})) < 1_500_000
+
+
+# --- several GPU models --------------------------------------------------------------------------
+
+MIXED = Instance(
+    Cluster([Node("n0", 4, "k80"), Node("n1", 4, "v100")]),
+    [
+        Job(
+            id=f"m{i}",
+            gpus=1,
+            user=USERS[i % 2].id,
+            release=60 * i,
+            work=9000,
+            speeds={"k80": 1, "v100": 2 + 2 * (i % 2)},
+        )
+        for i in range(16)
+    ],
+    USERS,
+)
+
+
+@pytest.fixture(scope="module")
+def mixed() -> Replay:
+    rules = Rules(lease=60, overhead=0, migration=5)
+    return replay(MIXED, {"fifo": Fifo(), "gandiva-fair": GandivaFair()}, rules=rules)
+
+
+def test_a_replay_on_several_models(mixed: Replay) -> None:
+    assert set(mixed.bounds) == {"makespan", "completion", "flow", "slowdown"}
+    assert "prices" in mixed.bounds["flow"].certificate
+    for row in mixed.rows:
+        assert all(ratio is not None and ratio >= 1 for ratio in row.ratios.values())
+        assert row.measures["mean_slowdown"] >= 1
+        assert list(row.users) == ["alice", "bob"]
+    assert mixed.fairness == ()
+    log = mixed.rows[1].run.log
+    undone = sum(entry["rate"] < 0 for entry in log)
+    assert 0 < undone < len(log)
+    reason, trades = mixed.remarks
+    assert "so no bound of rho is given" in reason
+    made = len(log) - undone
+    assert trades == f"Trades of GPU models: gandiva-fair made {made}, undid {undone}."
+    data = mixed.to_dict()
+    assert data["remarks"] == [reason, trades]
+    assert data["rows"][1]["log"] == list(log)
+    assert "log" not in data["rows"][0]
+
+
+def test_the_report_of_several_models(tmp_path: Path, mixed: Replay) -> None:
+    runs, log = mixed.runs, mixed.rows[1].run.log
+    text = written(tmp_path, runs, bounds=mixed.bounds, instance=MIXED)
+    page = Page(text)
+    slow = [metrics.summary(run, MIXED)["mean_slowdown"] for run in runs.values()]
+    assert cells(text, "mean slowdown")[:2] == [f"{value:,.2f}" for value in slow]
+    held = [metrics.user_attained_time(run, [run.now])[1, 0] / run.now for run in runs.values()]
+    work = [metrics.user_work(run)[1] for run in runs.values()]
+    shares = [metrics.user_work_rho(run, MIXED)[1] for run in runs.values()]
+    wanted = [f"{v:.2f}" for row in zip(held, work, shares, strict=True) for v in row]
+    assert cells(text, "bob") == wanted
+    rows = re.findall(r"<tr><td>[\d,]+ s</td>.*?</tr>", text)
+    assert len(rows) == len(log)
+    assert [">undone<" in row for row in rows] == [entry["rate"] < 0 for entry in log]
+    assert {row.split("</td><td>")[2] for row in rows} == {
+        USERS[entry["buyer"]].id for entry in log
+    }
+    assert mixed.remarks[1] in page.text
+    assert "how far from the best possible" in text.lower()
+
+
+def test_without_the_instance_or_with_another_one(tmp_path: Path, mixed: Replay) -> None:
+    with pytest.raises(InvalidCertificate):
+        written(tmp_path, mixed.runs, bounds=mixed.bounds)
+    assert "GPU models" not in written(tmp_path, mixed.runs)
+    with pytest.raises(ValueError, match="instance is another instance than the runs'"):
+        written(tmp_path, mixed.runs, instance=INSTANCE)
+
+
+def test_long_trade_logs_are_cut(
+    tmp_path: Path, mixed: Replay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replay_report, "MOST_TRADES", 2)
+    text = written(tmp_path, mixed.runs, instance=MIXED)
+    assert len(re.findall(r"<tr><td>[\d,]+ s</td>.*?</tr>", text)) == 2
+    assert "The first 2 of them:" in text

@@ -13,21 +13,17 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.patches import StepPatch
 from matplotlib.text import Text
 
 from gangsched.analysis import metrics, plots, run_plots
+from gangsched.analysis.drive import drive, instance_hash
 from gangsched.analysis.run import Run
-from gangsched.instances import Cluster, DeadlineJob, Instance, Job, Segment, User
+from gangsched.instances import Cluster, DeadlineJob, Instance, Job, Node, Segment, User
 from gangsched.registry import POLICIES
+from gangsched.solvers.baselines import Fifo
 from run_builder import random_run, run_of
 
-PICTURES: list[Callable[[Any], Figure]] = [
-    run_plots.completion_cdf,
-    run_plots.slowdown_cdf,
-    run_plots.user_fairness,
-    run_plots.cluster_use,
-    run_plots.overview,
-]
 USERS = [User("alice", weight=2), User("$b_1$ and a name that is far too long")]
 JOBS = [
     Job(id=f"j{i}", gpus=1 + i % 4, user=USERS[i % 2].id, release=7 * i, work=30 + i)
@@ -47,6 +43,31 @@ DUE = Instance(
         for i, job in enumerate(JOBS)
     ],
 )
+
+
+#: on two GPU models, of which only one is used
+MODELS = Instance(Cluster([Node("n0", 4, "v_1$ $x"), Node("n1", 4, "k80")]), JOBS, USERS)
+
+
+def models(runs: Any) -> Figure:
+    known_hash = instance_hash(
+        MODELS
+    )  # and one user without a name where there is none, as in a file
+    known = {
+        name: replace(run, instance_hash=known_hash, users=run.users or ("",))
+        for name, run in runs.items()
+    }
+    return run_plots.model_shares(known, MODELS)
+
+
+PICTURES: list[Callable[[Any], Figure]] = [
+    run_plots.completion_cdf,
+    run_plots.slowdown_cdf,
+    run_plots.user_fairness,
+    run_plots.cluster_use,
+    run_plots.overview,
+    models,
+]
 
 
 @cache
@@ -253,3 +274,47 @@ def test_the_table_has_the_measures_and_the_best_is_bold() -> None:
         assert text.get_weight() == ("bold" if is_best else "normal")
     assert "Stopped before all jobs were complete" in words(figure)
     assert "Stopped" not in words(run_plots.overview(many(2)))
+
+
+# --- GPU models ----------------------------------------------------------------------------------
+
+
+def layers(figure: Figure, panel: int) -> list[list[float]]:
+    """Heights of the layers of a panel, by user, in the order of what they held."""
+    patches = [p for p in figure.axes[panel].patches if isinstance(p, StepPatch)]
+    tops = [np.asarray(p.get_data().values) for p in patches]
+    floors = [np.asarray(p.get_data().baseline) for p in patches]
+    return [np.unique(t - f).round(12).tolist() for t, f in zip(tops, floors, strict=True)]
+
+
+def test_the_layers_hold_who_had_what_of_which_model() -> None:
+    """For a minute a has 2 of the 4 new GPUs, of which all 6 GPUs are a fair share of 4.
+
+    b has 1 of the 2 old ones, at half the speed, and a fair share of 1: its demand.
+    """
+    cluster = Cluster([Node("n0", 4, "new"), Node("n1", 2, "old")])
+    jobs = [
+        Job(id="a", gpus=2, work=180, user="u", speeds={"new": 3}),
+        Job(id="b", gpus=1, work=30, user="v", speeds={"old": 0.5}),
+    ]
+    instance = Instance(cluster, jobs, [User("v"), User("u", weight=2)])
+    run = drive(instance, Fifo())
+    assert run.now == 60
+    figure = run_plots.model_shares({"fifo": run}, instance)
+    fair, new, old, work = (layers(figure, panel) for panel in range(4))
+    assert fair == [[pytest.approx(2 / 6)], [pytest.approx(1 / 6)]]
+    assert (new, old) == ([[0.5], [0]], [[0], [0.5]])
+    assert work == [[pytest.approx(6 / 6.5)], [pytest.approx(0.5 / 6.5)]]
+    assert [axes.get_title() for axes in figure.axes] == [
+        "fair shares", "new: 4", "old: 2", "work: 6.5"
+    ]  # fmt: skip
+
+
+def test_users_without_a_colour_are_one_layer() -> None:
+    users = [User(f"u{i}") for i in range(9)]
+    jobs = [Job(id=u.id, gpus=1, work=60 + i, user=u.id) for i, u in enumerate(users)]
+    instance = Instance(Cluster([Node("n0", 9, "a"), Node("n1", 1, "b")]), jobs, users)
+    figure = run_plots.model_shares({"fifo": drive(instance, Fifo())}, instance)
+    assert "3 others" in words(figure)
+    assert len(layers(figure, 1)) == 7
+    assert max(layers(figure, 1)[-1]) == pytest.approx(3 / 9)
