@@ -14,8 +14,7 @@ from ...instances import Instance, Job, User
 from ...instances.heterogeneous import gang_mix, mixed_cluster, table3_market, time_sharing
 from ...solvers import GandivaFair
 from ...solvers.baselines import Fifo, Srtf
-from ...solvers.gang_stride import StridePool, effective_tickets
-from ...solvers.ltgf import LtgfPolicy
+from ...solvers.gang_stride import StridePool, effective_tickets, gang_aware_stride
 from ...solvers.policy import Policy
 from ...solvers.result import Stop
 from ..drive import drive
@@ -318,6 +317,22 @@ def _as_printed() -> Ints:
     return _taken(pool, strides, WINDOW)
 
 
+def _over_both_servers() -> Ints:
+    """Stride over all 8 GPUs; who has run stays on its server, if there is room."""
+    gangs, tickets = [2] * 5, effective_tickets([1] * 3, [4, 4, 2], 8)
+    strides = (np.array([4, 4, 4, 4, 2]) / tickets[[0, 0, 1, 1, 2]]).tolist()
+    passes, last = [0.0] * 5, [0] * 5
+    where = np.zeros((5, 1 + WINDOW), dtype=np.int64)
+    for k in range(1 + WINDOW):
+        runs, passes = gang_aware_stride(passes, strides, gangs, 8)
+        room = [2, 2]  # jobs
+        for job in runs:
+            last[job] = last[job] if room[last[job]] else 1 - last[job]
+            room[last[job]] -= 1
+            where[job, k] = 1 << last[job]
+    return where[:, 1:]
+
+
 def _taken(pool: StridePool, strides: Sequence[float], quanta: int) -> Ints:
     """Where each job runs in the next quanta."""
     where = np.zeros((len(pool.claims), quanta), dtype=np.int64)
@@ -336,7 +351,7 @@ OPTIONS = (
     Option(
         "(d'') the policy, nobody moves", "3, 3, 2", lambda: _run_of(GandivaFair(threshold=1e6))
     ),
-    Option("(e) LTGF: jobs move", "3, 3, 2", lambda: _run_of(LtgfPolicy())),
+    Option("(e) stride over both servers, jobs move", "3, 3, 2", lambda: _over_both_servers()),
 )  # fmt: skip
 
 

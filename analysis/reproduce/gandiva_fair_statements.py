@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from .study import Agreement, Row, Statement, Study
@@ -488,10 +489,30 @@ def fig10(study: Study) -> Iterator[Statement]:
         first, second = due[model]
         yield _near(study, f"four users have equal shares: {printed[model]}", place, 1,
                     dict.fromkeys(users, first), within=0.1)  # fmt: skip
-        yield _near(study, f"after User1 three users have equal shares: about {later[model]}",
-                    place, 2, dict.fromkeys(users[1:], second), within=0.1, why=few)  # fmt: skip
+        yield _next_hour(study, f"after User1 three users have equal shares: about {later[model]}",
+                         place, second)  # fmt: skip
+        yield replace(_near(study, "and keep them until one of them has few jobs left", place, 2,
+                            dict.fromkeys(users[1:], second), within=0.1, why=few),
+                      in_paper=False)  # fmt: skip
     place = next(iter(study.instances))
     yield _ends(study, "jobs of User1 finish after four hours", place, ("User1",), 4)
+
+
+def _next_hour(study: Study, text: str, place: str, due: float) -> Statement:
+    """What User2 to User4 have in the hour after User1 has gone."""
+    gone = number(study.value(place, "User1", "end"))
+    held = {
+        row.policy: [g for hour, g in zip(study.levels, row.curve, strict=True)
+                     if gone <= hour < gone + 1]
+        for row in study.rows
+        if row.instance == place and row.curve and row.policy in ("User2", "User3", "User4")
+    }  # fmt: skip
+    if 2 not in _rows(study, place, "User2") or not all(held.values()):
+        return missing(text, place)
+    means = {user: sum(gpus) / len(gpus) for user, gpus in held.items()}
+    return judged(text, place, all(close(mean, due, 0.15) for mean in means.values()),
+                  ", ".join(f"{user} {mean:.2f}" for user, mean in means.items())
+                  + " in the next hour")  # fmt: skip
 
 
 def fig11(study: Study) -> Iterator[Statement]:

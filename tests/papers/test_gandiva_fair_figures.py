@@ -98,7 +98,9 @@ SPOKEN: dict[str, dict[str, str]] = {
     "fig10": {
         "four users have equal shares: 3 V100s": "+",
         "four users have equal shares: 16 K80s": "+",
-        "after User1 three users have equal shares: about 4 V100s": "-",
+        "after User1 three users have equal shares: about 4 V100s": "+",
+        "after User1 three users have equal shares: about 8 P100s": "+",
+        "and keep them until one of them has few jobs left": "--+",
     },
     "fig11": {
         "shares diverge from the fair ones by trades": "+++",
