@@ -252,6 +252,7 @@ def test_phases_are_between_departures() -> None:
 def test_a_mean_over_a_phase_counts_parts_of_bins() -> None:
     times, values = np.array([0, 60, 120]), np.array([[1.0], [4.0]])
     assert runs.within(times, values, runs.Phase(30, 120)).tolist() == [3.0]
+    assert runs.within(times, values, runs.Phase(80, 110)).tolist() == [4.0]
 
 
 def test_where_jobs_run_and_how_often_they_move() -> None:
