@@ -41,7 +41,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -396,53 +395,76 @@ class Kept:
             return max(able, key=lambda g: (round(rate[g] * part[g], DECIMALS), g))
         return max(able, key=lambda g: (round(part[g], DECIMALS), g))
 
-    def best_migration(self, state: State, least: float, but: set[int]) -> tuple[int, int] | None:
-        """Return the job that gains most on another model, and that model.
+    def migrate(self, state: State, least: float, most: int) -> list[int]:
+        """Move jobs to models on which they gain, and return them.
 
         Parameters
         ----------
         state : State
         least : float
             None moves that does not advance more than so many times as fast.
-        but : set of int
-            Jobs that stay.
+        most : int
+            Number of moves.
 
         Notes
         -----
-        Of the jobs that would advance at least so much faster, the one by whose move its user's
-        jobs advance most together; ties to the largest gain of its own, then the first user.
+        One after another: of the jobs that would advance at least so much faster, the one by whose
+        move its user's jobs advance most together; ties to the largest gain of its own, then the
+        first user. Of jobs that are alike the latest one moves.
         """
-        effective = cache(self._effective)  # many jobs are of one user and gang
+        alike, known, moved = self._alike(), {}, list[int]()
+        while len(moved) < most:
+            best = self._best_move(state, alike, known, least)
+            if best is None:
+                break
+            key, model = best
+            job = alike[key].pop()
+            if not alike[key]:
+                del alike[key]
+            known = {at: one for at, one in known.items() if at[0] not in (key[2], model)}
+            self.move(state, job, model)
+            moved.append(job)
+        return moved
+
+    def _best_move(
+        self,
+        state: State,
+        alike: Mapping[tuple[Kind, int, int], Sequence[int]],
+        known: dict[tuple[int, int, int], tuple[Floats, Ints]],
+        least: float,
+    ) -> tuple[tuple[Kind, int, int], int] | None:
+        """Which of the jobs that are alike gain most, and on which model."""
 
         def advance(speeds: Floats, model: int, user: int, gang: int) -> tuple[float, float]:
             """How fast each of a user's jobs on a model advances, and all of them together."""
-            tickets, demand = effective(model, user if gang else 0, gang)
+            at = model, user if gang else 0, gang
+            if at not in known:
+                known[at] = self._effective(*at)
+            tickets, demand = known[at]
             total = float(speeds[model] * tickets[user])
             return total / max(int(demand[user]), 1), total
 
         best, found = (-np.inf, 0.0), None
-        for (kind, gang, model), job in self._latest(but).items():
-            user, speeds = kind[0], self._profile.speeds(kind)
+        for key, jobs in alike.items():
+            (user, _), gang, model = key
+            speeds = self._profile.speeds(key[0])
             part, total = advance(speeds, model, user, 0)
             lost = total - advance(speeds, model, user, -gang)[1]
-            for other in self.able(state, job):
+            for other in self.able(state, jobs[-1]):
                 if other == model or not np.isfinite(speeds[other] * part):
                     continue
                 new, more = advance(speeds, other, user, gang)
                 more -= advance(speeds, other, user, 0)[1]
                 gain = (round(more - lost, DECIMALS), round(new / part, DECIMALS))
                 if gain[1] > least and gain > best:
-                    best, found = gain, (job, other)
+                    best, found = gain, (key, other)
         return found
 
-    def _latest(self, but: set[int]) -> dict[tuple[Kind, int, int], int]:
-        """The latest job of each user, group and gang on each model."""
-        found: dict[tuple[Kind, int, int], int] = {}
-        for j, model in self.at.items():
-            if j not in but:
-                key = (self._kind[j], self._gang[j], model)
-                if key not in found or self._rank[j] > self._rank[found[key]]:
-                    found[key] = j
+    def _alike(self) -> dict[tuple[Kind, int, int], list[int]]:
+        """Jobs of one user, group and gang on one model, the latest last."""
+        found: dict[tuple[Kind, int, int], list[int]] = {}
+        for j in sorted(self.at, key=self._rank.__getitem__):
+            found.setdefault((self._kind[j], self._gang[j], self.at[j]), []).append(j)
         return dict(sorted(found.items()))
 
     # --- trades ---
@@ -657,12 +679,7 @@ class GandivaFair:
         """Move jobs to models and to servers that are better for them."""
         moved: set[int] = set()
         if len(kept.pools) > 1:
-            for _ in range(max(1, most)):
-                best = kept.best_migration(state, self.migration_gain, moved)
-                if best is None:
-                    break
-                kept.move(state, *best)
-                moved.add(best[0])
+            moved.update(kept.migrate(state, self.migration_gain, max(1, most)))
         for model, pool in enumerate(kept.pools):
             move = pool.imbalance(kept.per_gpu(model), self.threshold)
             if move is not None:
