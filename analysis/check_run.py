@@ -3,19 +3,21 @@
 Nothing here is shared with the trace driver but the instance's hash: what a job did is derived
 again from its segments, and events and records are compared with that. A violation is a line that
 starts with the name of the rule: *instance*, *order*, *gang*, *placement*, *capacity*, *release*,
-*round*, *renewal*, *events*, *completion*, *service*, *records*, *rejected*, *lease*, *model*.
+*round*, *renewal*, *events*, *completion*, *service*, *records*, *rejected*, *lease*, *model*,
+*parameter servers*.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..instances import DeadlineJob, Instance, Schedule
+from ..formulations.irmp import run_slots
+from ..instances import DeadlineJob, Instance, ParameterServerJob, Schedule
 from ..instances.model import FULL_SPEED
 from ..solvers.policy import Preempts, Rules
 from ..solvers.result import Stop
@@ -61,6 +63,8 @@ def violations(run: Run, instance: Instance[Any], *, preempts: Preempts | None =
     GPU model that the job can run on; a killed one only
     what it had at the last end of a lease; one in which the job is profiled none. Jobs that know
     their speeds may hold up to twice their gang, on any nodes; profiled ones at most their gang.
+    Jobs with parameter servers hold 1 to their gang, run once, for the slots that they take there,
+    and may be left out; what the problem says of bandwidths is checked by its own `violations`.
     That a policy leaves no GPU idle is not checked.
 
     O(n log n) in segments, events and jobs; arrays only.
@@ -90,8 +94,12 @@ def violations(run: Run, instance: Instance[Any], *, preempts: Preempts | None =
     found = _instance(run, instance) or _numbers(run, instance)
     if found:
         return found
+    servers = _servers(run, instance) if _with_ps(instance) else []
+    if _with_ps(instance):
+        run = replace(run, schedule=_workers(run.schedule))
     seg = Segments.of(run, instance)
     return [
+        *servers,
         *_order(run, seg),
         *_gangs(run, instance, seg),
         *_models(run, instance, seg),
@@ -206,7 +214,7 @@ def _on_models(plan: Schedule, instance: Instance[Any]) -> Ints:
     names, number = np.unique([n.model for n in instance.cluster.nodes], return_inverse=True)
     speeds = np.full((len(instance.jobs), names.size), FULL_SPEED, dtype=np.int64)
     for j, job in enumerate(instance.jobs):
-        if job.speeds:
+        if job.speeds and not isinstance(job, ParameterServerJob):
             speeds[j] = [round(job.speeds.get(name, 0) * FULL_SPEED) for name in names.tolist()]
         if job.pin:
             speeds[j, names != job.pin] = 0
@@ -270,9 +278,9 @@ def _users(run: Run, instance: Instance[Any]) -> list[str]:
 def _columns(run: Run, instance: Instance[Any]) -> list[str]:
     found: list[str] = []
     for job in instance.jobs:
-        if job.work is None:
+        if job.work is None and not _with_ps(instance):
             return [f"instance: job {job.id!r} has no work"]
-    for name in ("gpus", "release", "work", "weight"):
+    for name in ("gpus", "release", "weight", *(() if _with_ps(instance) else ("work",))):
         column = getattr(run.records, name)
         wanted = np.array([getattr(job, name) for job in instance.jobs], dtype=column.dtype)
         found += _differences(run, name, column, wanted, rule="instance")
@@ -314,6 +322,57 @@ def _below(most: int, rule: str, name: str, column: NDArray[Any]) -> list[str]:
     )
 
 
+# --- parameter servers ---------------------------------------------------------------------------
+
+
+def _with_ps(instance: Instance[Any]) -> bool:
+    """Jobs of this instance, all or none, need parameter servers."""
+    return bool(instance.jobs) and isinstance(instance.jobs[0], ParameterServerJob)
+
+
+def _left_out(run: Run) -> Bools:
+    """Jobs with parameter servers that never started: they have no work."""
+    never: Bools = (run.records.work == 0) & (run.records.starts == 0)
+    return never
+
+
+def _servers(run: Run, instance: Instance[Any]) -> list[str]:
+    """Who runs has some, for the slots that it takes; once; no node gives more than it has."""
+    plan, rule, nodes = run.schedule, "parameter servers", instance.cluster.nodes
+    work = np.zeros(len(run.records), dtype=np.int64)
+    found: list[str] = []
+    for row in plan:
+        name = _name(run, row.job)
+        workers = {n: gpus for n, gpus in row.gpus.items() if gpus}
+        if not workers or not row.ps:
+            found.append(f"{name} has GPUs {workers} and parameter servers {row.ps}")
+            continue
+        if work[row.job]:
+            found.append(f"{name} runs twice, the second time from {row.start}")
+        used = {*workers, *(n for n, count in row.ps.items() if count)}
+        model = nodes[next(iter(workers))].model
+        work[row.job] = run_slots(instance.jobs[row.job], sum(workers.values()), len(used), model)
+    if run.stop is not Stop.COMPLETED:  # no segment is empty
+        begun = (work == 0) & (run.records.first == run.now)
+        work[begun] = run.records.work[begun]
+    return [
+        *_report(rule, np.arange(len(found)), lambda i: found[i]),
+        *_over(plan, "ps", [node.ps for node in nodes], rule, "parameter servers"),
+        *_differences(run, "work", run.records.work, work, rule=rule),
+    ]
+
+
+def _workers(schedule: Schedule) -> Schedule:
+    """The same without parameter servers, and nodes that give only these."""
+    kept = schedule.gpus > 0
+    lengths = _sums(schedule, kept.astype(np.int64))
+    some = lengths > 0
+    return Schedule(
+        job=schedule.job[some], start=schedule.start[some], end=schedule.end[some],
+        ptr=np.cumsum([0, *lengths[some]]), node=schedule.node[kept], gpus=schedule.gpus[kept],
+    )  # fmt: skip
+
+
 # --- segments ------------------------------------------------------------------------------------
 
 
@@ -345,8 +404,9 @@ def _gangs(run: Run, instance: Instance[Any], seg: Segments) -> list[str]:
     Jobs that know their speeds may hold other numbers anywhere; those that are profiled hold less.
     """
     schedule, gang = run.schedule, run.records.gpus[seg.job]
-    free = bool(instance.jobs) and isinstance(instance.jobs[0], DeadlineJob)
-    most = np.where(seg.profile | (not free), gang, 2 * gang)
+    deadlines = bool(instance.jobs) and isinstance(instance.jobs[0], DeadlineJob)
+    free = deadlines or _with_ps(instance)
+    most = np.where(seg.profile | (not deadlines), gang, 2 * gang)
     least = np.where(seg.profile | free, 1, gang)
     right = (least <= seg.gpus) & (seg.gpus <= most)
     found = _report(
@@ -414,20 +474,25 @@ def _consolidated(run: Run) -> Bools:
 
 def _capacity(run: Run) -> list[str]:
     """No node ever gives more GPUs than it has."""
-    schedule, length = run.schedule, np.diff(run.schedule.ptr)
+    return _over(run.schedule, "gpus", run.sizes, "capacity", "GPUs")
+
+
+def _over(schedule: Schedule, column: str, sizes: Sequence[int], rule: str, what: str) -> list[str]:
+    """Nodes that give more than they have."""
+    length, given = np.diff(schedule.ptr), getattr(schedule, column)
     node = np.concatenate([schedule.node, schedule.node])
     time = np.concatenate([np.repeat(schedule.end, length), np.repeat(schedule.start, length)])
-    change = np.concatenate([-schedule.gpus, schedule.gpus])  # at one time, ends come first
+    change = np.concatenate([-given, given])  # at one time, ends come first
     order = _stable(node, time)
     node, time = node[order], time[order]
     used = np.cumsum(change[order])  # returns to 0 before the next node
-    size = np.array(run.sizes, dtype=np.int64)[node]
+    size = np.array(sizes, dtype=np.int64)[node]
     last = np.ones(node.size, dtype=bool)
     last[:-1] = (node[1:] != node[:-1]) | (time[1:] != time[:-1])
     return _report(
-        "capacity",
+        rule,
         np.flatnonzero(last & (used > size)),
-        lambda i: f"node {node[i]} gives {used[i]} GPUs at {time[i]}, it has {size[i]}",
+        lambda i: f"node {node[i]} gives {used[i]} {what} at {time[i]}, it has {size[i]}",
     )
 
 
@@ -626,7 +691,7 @@ def _service(run: Run, seg: Segments) -> list[str]:
         ),
         *_report(
             "service",
-            np.flatnonzero(open_ & (left < 1)),
+            np.flatnonzero(open_ & (left < 1) & ~_left_out(run)),
             lambda j: (
                 f"{_name(run, j)} has {done[j]} s of progress and has not finished, its "
                 f"work is {jobs.work[j]} s"
@@ -670,7 +735,7 @@ def _records(run: Run, seg: Segments) -> list[str]:
         for name, column in wanted.items()
         for line in _differences(run, name, getattr(jobs, name), column, rule="records")
     ]
-    waits = ~jobs.rejected & ~jobs.finished
+    waits = ~jobs.rejected & ~jobs.finished & ~_left_out(run)
     if run.stop is Stop.COMPLETED:
         found += _report(
             "records",

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal
@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..formulations.fair_shares import FairShares
-from ..instances import DeadlineJob, Instance, Job, Schedule
+from ..formulations.irmp import run_slots
+from ..instances import DeadlineJob, Instance, Job, ParameterServerJob, Schedule
 from ..instances.model import FULL_SPEED
 from ..solvers.placement import place_by_speed, reaches
 from ..solvers.policy import (
@@ -33,6 +34,7 @@ from ..solvers.policy import (
     RuleKind,
     Rules,
     model_speed,
+    needs_ps,
     too_slow,
     true_speed,
 )
@@ -132,8 +134,8 @@ def drive(
     Parameters
     ----------
     instance : Instance
-        Jobs with `work` in seconds at speed 1, whatever GPUs they run on. Users' weights give their
-        quotas; an instance without users has one.
+        Jobs with `work` in seconds at speed 1, whatever GPUs they run on, or jobs with parameter
+        servers. Users' weights give their quotas; an instance without users has one.
     policy : Policy
     round_length, lease, overhead, synchronous, spread, patience, migration
         As of :class:`~gangsched.solvers.policy.Rules`.
@@ -171,6 +173,11 @@ def drive(
     without `speeds`, else it cannot run on models that they do not name. GPU seconds count alike on
     all models, in fair shares and quotas too. Jobs with deadlines need one model, at speed 1.
 
+    Jobs with parameter servers have times in slots and need ``round_length=1`` and a policy that
+    never preempts and starts them on GPUs and parameter servers that it names. Their work is the
+    length of the run that they are given, :func:`gangsched.formulations.irmp.run_slots`. The run
+    ends where nothing runs and nobody comes: whoever still waits is left out.
+
     Jobs that can never run (gang beyond the cluster, without a consolidated place on it, or on no
     model that they can run on) are rejected and listed. A skipped round is one at which nothing
     could have changed: no arrival, no completion, no end of a lease while a job waits, and no
@@ -195,6 +202,8 @@ def drive(
         migration=migration,
     )
     _check(instance, policy)
+    if needs_ps(instance):
+        _check_ps(instance, policy, rules)
     _check_how(until, skip, engine, resume)
     rejected = rejected_jobs(instance, policy, rules, reject)
     began = time.perf_counter()
@@ -274,7 +283,7 @@ def _check(instance: Any, policy: Any) -> None:
             f"policy {policy.name!r}: one_model=True, it takes all GPUs for equal, "
             f"the cluster has GPU models {_named(models)}"
         )
-    for job in instance.jobs:
+    for job in instance.jobs if not needs_ps(instance) else ():
         if job.work is None:
             raise ValueError(f"job {job.id!r}: work=None, driving needs seconds of service")
         if job.release > MOST_TIME or job.work * job.gpus > MOST_TIME:
@@ -298,6 +307,28 @@ def _check(instance: Any, policy: Any) -> None:
             raise ValueError(
                 f"job {job.id!r}: gpus * preemption_cost={job.gpus * (job.preemption_cost or 0)} "
                 f"is above {MOST_TIME}"
+            )
+
+
+def _check_ps(instance: Instance[Any], policy: Policy, rules: Rules) -> None:
+    """Refuse what jobs with parameter servers, in slots, cannot be driven with."""
+    kind = f"policy {policy.name!r}: jobs with parameter servers"
+    if rules.round_length != 1:
+        raise ValueError(
+            f"drive: round_length={rules.round_length}, times of jobs with parameter servers are "
+            "slots, they need round_length=1"
+        )
+    if policy.preempts is not Preempts.NEVER:
+        raise ValueError(f"{kind} never stop, preempts={policy.preempts!r} is not NEVER")
+    if getattr(policy, "rule", None) is not None:
+        raise ValueError(f"{kind} need a policy that starts them on nodes of its choice")
+    jobs: Sequence[ParameterServerJob] = instance.jobs
+    for job in jobs:
+        slots = max(run_slots(job, 1, 2, model) for model in models_of(instance))
+        if max(job.release, job.gpus, slots) > MOST_TIME:
+            raise ValueError(
+                f"job {job.id!r}: release={job.release}, gpus={job.gpus} or {slots} slots on one "
+                f"worker is above {MOST_TIME}"
             )
 
 
@@ -372,7 +403,7 @@ def rejected_jobs(
     reject : collection of int, or mapping of int to str
         As of :func:`drive`.
     """
-    found = _without_place(instance, rules)
+    found = {} if needs_ps(instance) else _without_place(instance, rules)
     unable = getattr(policy, "unable", None)
     more: list[Mapping[int, str]] = [] if unable is None else [unable(instance, rules)]
     if isinstance(reject, Mapping):
@@ -449,7 +480,8 @@ def new_ledger(instance: Instance[Any], rules: Rules, rejected: Collection[int])
     """
     jobs, n = instance.jobs, len(instance.jobs)
     release = np.array(_column(jobs, "release"), dtype=np.int64)
-    work = np.array(_column(jobs, "work"), dtype=np.int64)
+    unknown = needs_ps(instance)  # until they start
+    work = np.array([0] * n if unknown else _column(jobs, "work"), dtype=np.int64)
     number = {user.id: u for u, user in enumerate(instance.users)}
     weights = [user.weight for user in instance.users] or [1.0]
     sizes = np.array(instance.cluster.sizes, dtype=np.int64)
@@ -571,7 +603,9 @@ def _unpickled(data: bytes) -> Engine:
 def _reached(machine: Engine, until: int | None, stop: Stop) -> int:
     """The time up to which everything is known."""
     if stop is Stop.COMPLETED:
-        return max(0, int(machine.book.end.max(initial=0)))
+        book = machine.book
+        left_out = book.visible[book.phase == Phase.WAITING]
+        return int(max(book.end.max(initial=0), left_out.max(initial=0)))
     if stop is Stop.ITERATION_LIMIT and until is not None:
         length = machine.rules.round_length
         return max(0, until // length * length)
@@ -589,7 +623,7 @@ def _run(
 ) -> Run:
     book, policy = machine.book, machine.policy
     current = book.held_gpus * (now - book.since)
-    job, start, end, ptr, node, gpus = machine.segment_columns(now)
+    segments = Schedule(*(np.asarray(c, np.int64) for c in machine.segment_columns(now)))
     time_, job_, kind_ = machine.event_columns()
     unfinished = stop in (Stop.INTERRUPTED, Stop.ITERATION_LIMIT)
     log = getattr(policy, "log", ())
@@ -623,9 +657,7 @@ def _run(
             fair_before=book.fair_before,
         ),
         events=Events(time_, job_, kind_),
-        schedule=Schedule(
-            *(np.asarray(column, dtype=np.int64) for column in (job, start, end, ptr, node, gpus))
-        ),
+        schedule=_with_ps(segments, book.ps) if book.ps else segments,
         rejected=tuple(rejected.items()),
         log=tuple(log) if isinstance(log, (list, tuple)) else (),
         rounds=machine.rounds,
@@ -633,6 +665,14 @@ def _run(
         runtime=runtime,
         versions=versions(),
         checkpoint=_checkpoint(machine, key) if unfinished else None,
+    )
+
+
+def _with_ps(segments: Schedule, ps: Mapping[int, Mapping[int, int]]) -> Schedule:
+    """Segments with the parameter servers of their jobs, on nodes without workers too."""
+    return Schedule.of(
+        replace(row, gpus={**dict.fromkeys(ps[row.job], 0), **row.gpus}, ps=ps[row.job])
+        for row in segments
     )
 
 

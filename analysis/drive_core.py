@@ -35,6 +35,8 @@ from ..solvers.policy import (
     State,
     check_decision,
     check_nodes,
+    give_ps,
+    left_out,
 )
 from .run import EventKind
 
@@ -1516,12 +1518,21 @@ class Compiled:
         if self.deciding:
             self._decide()
         for _ in range(most):
+            if self._left_out():
+                return True
             why = self._advance_core(until, most)
             if why == DECIDE:
                 self._decide()
             elif why != ROOM:
                 return {DONE: True, UNTIL: False}.get(why)
         return None
+
+    def _left_out(self) -> bool:
+        """Whether nothing is left but jobs that nobody will start."""
+        count = self.count
+        if count[RUNS] or not count[WAITS] or count[COMING] < count[ABLE]:
+            return False
+        return left_out(self.policy, self._state())
 
     def _decide(self) -> None:
         state = self._state()
@@ -1551,6 +1562,7 @@ class Compiled:
             numbers = self._take(start, state)
             if numbers is not None:
                 begun[int(start.job)] = numbers
+        give_ps(decision.starts, state)
         for j in suspended:
             if j in begun and not begun[j][2] and self._new_nodes(j) == self._nodes(j):
                 del begun[j]

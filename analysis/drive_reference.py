@@ -28,6 +28,8 @@ from ..solvers.policy import (
     State,
     check_decision,
     check_nodes,
+    give_ps,
+    left_out,
     true_speed,
 )
 from .run import EventKind
@@ -92,7 +94,9 @@ class Reference:
 
     def _next_round(self) -> int | None:
         """The next round that can change anything, or simply the next one."""
-        if not (self.coming or self.waiting or self.running):
+        if not (self.coming or self.running) and (
+            not self.waiting or left_out(self.policy, self._state())
+        ):
             return None
         if self.fruitless > MOST_FRUITLESS:
             raise RuntimeError(
@@ -243,6 +247,7 @@ class Reference:
             if nodes is not None:
                 self._take(nodes)
                 begun[int(start.job)] = nodes, int(start.profile)
+        give_ps(decision.starts, state)
         for j in suspended:
             if begun.get(j) == (self.held[j], 0):
                 del begun[j]

@@ -94,7 +94,15 @@ from ..instances.revenue import Law, revenue_instance
 from ..instances.schedule import Schedule, Segment
 from .problem import Model, Sense
 
-__all__ = ["Irmp", "paper_problem", "parameter_servers", "rates_of", "reduced_problem"]
+__all__ = [
+    "Irmp",
+    "paper_problem",
+    "parameter_servers",
+    "rates_of",
+    "reduced_problem",
+    "run_rate",
+    "run_slots",
+]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -156,6 +164,52 @@ def parameter_servers(outside: int, worker_bandwidth: int, ps_bandwidth: int) ->
     (1, 3)
     """
     return max(1, -(-outside * worker_bandwidth // ps_bandwidth))
+
+
+def run_rate(job: ParameterServerJob, nodes: int, model: str = "") -> Fraction:
+    """Return n_j of a worker on so many nodes of type `model`; the decimal inputs, exactly.
+
+    Parameters
+    ----------
+    job : ParameterServerJob
+    nodes : int
+        On which workers and parameter servers are.
+    model : str
+        Type of the workers' nodes.
+
+    Examples
+    --------
+    >>> from gangsched.instances import Linear
+    >>> job = ParameterServerJob(id="j", gpus=2, epochs=2, minibatches=1, rates=(1, 0.5),
+    ...                          speeds={"v100": 3}, utility=Linear(-2, 100))
+    >>> run_rate(job, 1), run_rate(job, 2), run_rate(job, 2, "v100")
+    (Fraction(1, 1), Fraction(1, 2), Fraction(3, 2))
+    """
+    return _rational(job.rates[nodes > 1]) * _rational(job.speeds.get(model, 1.0))
+
+
+def run_slots(job: ParameterServerJob, workers: int, nodes: int, model: str = "") -> int:
+    """Return d_j, the slots that a run takes, (3k).
+
+    Parameters
+    ----------
+    job : ParameterServerJob
+    workers : int
+        D_w, at least 1.
+    nodes, model
+        As of :func:`run_rate`.
+
+    Examples
+    --------
+    Four mini-batches, one a slot from two workers on two nodes:
+
+    >>> from gangsched.instances import Linear
+    >>> job = ParameterServerJob(id="j", gpus=2, epochs=2, minibatches=1, rates=(1, 0.5),
+    ...                          utility=Linear(-2, 100))
+    >>> run_slots(job, 2, 1), run_slots(job, 2, 2)
+    (2, 4)
+    """
+    return math.ceil(job.batches / (run_rate(job, nodes, model) * workers))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -420,12 +474,11 @@ class Irmp:
         return np.array([value(max(end - since, 1)) for end in range(1, horizon + 1)])
 
     def rate(self, job: int, nodes: int, model: str = "") -> Fraction:
-        """Return n_j on so many nodes, workers of type `model`; the decimal inputs, exactly."""
-        of = self.jobs[job]
-        return _rational(of.rates[nodes > 1]) * _rational(of.speeds.get(model, 1.0))
+        """Return n_j on so many nodes, workers of type `model`: :func:`run_rate`."""
+        return run_rate(self.jobs[job], nodes, model)
 
     def duration(self, job: int, workers: int, nodes: int, model: str = "") -> int:
-        """Return d_j, the slots that a run takes.
+        """Return d_j, the slots that a run takes: :func:`run_slots`.
 
         Parameters
         ----------
@@ -437,7 +490,7 @@ class Irmp:
         model : str
             Type of the workers' servers.
         """
-        return math.ceil(self.jobs[job].batches / (self.rate(job, nodes, model) * workers))
+        return run_slots(self.jobs[job], workers, nodes, model)
 
     # -- objective and feasibility -----------------------------------------------------------------
 

@@ -29,7 +29,14 @@ from ..instances.schedule import Schedule
 from .irmp_response import MARGIN, Occupancy, Response, run_options
 from .result import Result, Stop
 
-__all__ = ["online_density", "online_fifo", "online_slope", "online_spt", "rolling_lp"]
+__all__ = [
+    "Planner",
+    "online_density",
+    "online_fifo",
+    "online_slope",
+    "online_spt",
+    "rolling_lp",
+]
 
 TIES = "jobs by (release, number)"
 
@@ -69,7 +76,7 @@ def online_fifo(problem: Irmp) -> Result[Schedule]:
     >>> online_fifo(problem).objective, online_spt(problem).objective
     (29.0, 33.0)
     """
-    return _online("online_fifo", problem, lambda state: state.waiting)
+    return _online("online_fifo", problem, "fifo")
 
 
 def online_spt(problem: Irmp) -> Result[Schedule]:
@@ -101,7 +108,7 @@ def online_spt(problem: Irmp) -> Result[Schedule]:
     >>> online_spt(reduced_problem(5)).status.value
     'feasible'
     """
-    return _online("online_spt", problem, _by(lambda state, j: state.fastest(j)[0]))
+    return _online("online_spt", problem, "spt")
 
 
 def online_density(problem: Irmp) -> Result[Schedule]:
@@ -134,7 +141,7 @@ def online_density(problem: Irmp) -> Result[Schedule]:
     >>> online_density(reduced_problem(5)).status.value
     'feasible'
     """
-    return _online("online_density", problem, _by(_density))
+    return _online("online_density", problem, "density")
 
 
 def online_slope(problem: Irmp) -> Result[Schedule]:
@@ -167,7 +174,7 @@ def online_slope(problem: Irmp) -> Result[Schedule]:
     >>> online_slope(reduced_problem(5)).status.value
     'feasible'
     """
-    return _online("online_slope", problem, _by(_slope))
+    return _online("online_slope", problem, "slope")
 
 
 def rolling_lp(problem: Irmp) -> Result[Schedule]:
@@ -204,43 +211,95 @@ def rolling_lp(problem: Irmp) -> Result[Schedule]:
     >>> rolling_lp(reduced_problem(5)).status.value
     'feasible'
     """
-    check_class("rolling_lp", problem, Irmp)
-    from .irmp_rolling import RollingProgram  # HiGHS takes a while to import
-
-    program = RollingProgram(problem)
-    starts: dict[int, float] = {}
-
-    def order(state: _State) -> list[int]:
-        if not starts.keys() >= set(state.waiting):
-            found = program.starts(state.waiting, state.occupancy, state.now)
-            starts.update(zip(state.waiting, found.tolist(), strict=True))
-        return sorted(state.waiting, key=lambda j: (starts[j], _slope(state, j)))
-
-    return _online("rolling_lp", problem, order)
+    return _online("rolling_lp", problem, "lp")
 
 
-# --- the loop -------------------------------------------------------------------------------------
+# --- the planner --------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
-class _State:
-    """What is known at a time."""
+class Planner:
+    """What is known at a time, and what starts then.
+
+    Parameters
+    ----------
+    problem : Irmp
+    by : {"fifo", "spt", "density", "slope", "lp"}
+        The rule: as of :func:`online_fifo`, ..., :func:`rolling_lp`.
+
+    Examples
+    --------
+    >>> from gangsched.formulations.irmp import reduced_problem
+    >>> problem = reduced_problem(5)
+    >>> planner = Planner(problem, "fifo")
+    >>> [run.job for run in planner.starts(problem.earliest(0), [0])], planner.waiting
+    ([0], [])
+    """
 
     problem: Irmp
-    occupancy: Occupancy
-    now: int = 0
-    waiting: list[int] = field(default_factory=list)  # by (release, number)
-    ends: list[int] = field(default_factory=list)  # of running jobs, a heap
+    by: str
+    occupancy: Occupancy = field(init=False)
+    now: int = field(default=0, init=False)
+    #: by (release, number); without those that can be given up
+    waiting: list[int] = field(default_factory=list, init=False)
+    program: Any = field(default=None, init=False)
+    means: dict[int, float] = field(default_factory=dict, init=False)  # starts in the program
+
+    def __post_init__(self) -> None:
+        if self.by not in ORDERS:
+            raise ValueError(f"by={self.by!r} is not one of {', '.join(ORDERS)}")
+        self.occupancy = Occupancy(self.problem)
+
+    def starts(self, now: int, waiting: Sequence[int]) -> list[Response]:
+        """Return the runs that start at a time when jobs have arrived or ended.
+
+        Parameters
+        ----------
+        now : int
+            Not before the last time.
+        waiting : sequence of int
+            Jobs that are released and have not started, by (release, number).
+        """
+        self.now = now
+        self.waiting = [j for j in waiting if self.hopeful(j)]
+        if not self.waiting or self.full:
+            return []
+        kept = self._kept(ORDERS[self.by](self))
+        started = {run.job for run in kept}
+        self.waiting = [j for j in self.waiting if j not in started]
+        return kept
+
+    def _kept(self, order: Sequence[int]) -> list[Response]:
+        """Plan, and keep what starts now."""
+        occupancy, busy = self.occupancy, self.occupancy.busy
+        planned: list[Response] = []
+        kept: list[Response] = []
+        try:
+            for job in order:
+                if self.full:
+                    break
+                run = occupancy.best(job, begin=self.now)
+                if run is not None and self.accepts(run.value):
+                    occupancy.take(run)
+                    planned.append(run)
+            kept = [run for run in planned if run.start == self.now]
+        finally:  # a plan that was interrupted leaves nothing
+            started = {run.job for run in kept}
+            for run in planned:
+                if run.job not in started:
+                    occupancy.give_back(run)
+            occupancy.busy = max([busy, *(run.end for run in kept)])
+        return kept
 
     def fastest(self, job: int) -> tuple[int, int]:
-        """Slots and worker-slots of the job's fastest run on the empty cluster."""
+        """Return slots and worker-slots of the job's fastest run on the empty cluster."""
         options = run_options(self.problem, job)
         work = options.workers * options.slots
         best = int(np.lexsort((work, options.slots))[0])
         return int(options.slots[best]), int(work[best])
 
     def hopeful(self, job: int) -> bool:
-        """Whether a run that starts now, or later, can be accepted at all."""
+        """Return whether a run that starts now, or later, can be accepted at all."""
         if not run_options(self.problem, job).slots.size:
             return False
         end = self.now + self.fastest(job)[0]
@@ -248,7 +307,7 @@ class _State:
         return not late and self.accepts(self.problem.value(job, end))
 
     def accepts(self, value: float) -> bool:
-        """Whether a job of such worth is run."""
+        """Return whether a job of such worth is run."""
         return value > MARGIN or not self.problem.optional
 
     @property
@@ -258,68 +317,80 @@ class _State:
         return bool((self.occupancy.free[:, :, self.now].max(axis=1) == 0).any())
 
 
-_Rule = Callable[[_State], Sequence[int]]
+def _by_arrival(planner: Planner) -> list[int]:
+    return planner.waiting
 
 
-def _by(key: Callable[[_State, int], float]) -> _Rule:
-    """The rule of a key, the least first."""
-    return lambda state: sorted(state.waiting, key=lambda j: key(state, j))
+def _by_time(planner: Planner) -> list[int]:
+    return sorted(planner.waiting, key=lambda j: planner.fastest(j)[0])
 
 
-def _density(state: _State, job: int) -> float:
-    slots, work = state.fastest(job)
-    return -state.problem.value(job, state.now + slots) / work
+def _by_density(planner: Planner) -> list[int]:
+    def density(job: int) -> float:
+        slots, work = planner.fastest(job)
+        return planner.problem.value(job, planner.now + slots) / work
+
+    return sorted(planner.waiting, key=lambda j: -density(j))
 
 
-def _slope(state: _State, job: int) -> float:
-    slots, work = state.fastest(job)
-    value, end = state.problem.value, state.now + slots
-    return (value(job, end + slots) - value(job, end)) / work
+def _by_slope(planner: Planner) -> list[int]:
+    return sorted(planner.waiting, key=lambda j: -_slope(planner, j))
 
 
-def _online(name: str, problem: Irmp, rule: _Rule) -> Result[Schedule]:
+def _slope(planner: Planner, job: int) -> float:
+    slots, work = planner.fastest(job)
+    value, end = planner.problem.value, planner.now + slots
+    return (value(job, end) - value(job, end + slots)) / work
+
+
+def _by_program(planner: Planner) -> list[int]:
+    means = planner.means
+    if not means.keys() >= set(planner.waiting):
+        from .irmp_rolling import RollingProgram  # HiGHS takes a while to import
+
+        planner.program = planner.program or RollingProgram(planner.problem)
+        found = planner.program.starts(planner.waiting, planner.occupancy, planner.now)
+        means.update(zip(planner.waiting, found.tolist(), strict=True))
+    return sorted(planner.waiting, key=lambda j: (means[j], -_slope(planner, j)))
+
+
+ORDERS: dict[str, Callable[[Planner], list[int]]] = {
+    "fifo": _by_arrival,
+    "spt": _by_time,
+    "density": _by_density,
+    "slope": _by_slope,
+    "lp": _by_program,
+}
+
+
+# --- the loop -------------------------------------------------------------------------------------
+
+
+def _online(name: str, problem: Irmp, by: str) -> Result[Schedule]:
     check_class(name, problem, Irmp)
     started = time.perf_counter()
-    runs = _run(problem, rule)
+    runs = _run(Planner(problem, by))
     schedule = Schedule.of(run.segment for run in sorted(runs, key=lambda run: run.job))
     return result_of(problem, schedule, solver=name, started=started, info={"ties": TIES})
 
 
-def _run(problem: Irmp, rule: _Rule) -> list[Response]:
+def _run(planner: Planner) -> list[Response]:
     """What starts, in the order of starts."""
-    state, runs = _State(problem, Occupancy(problem)), []
+    problem, runs = planner.problem, []
+    waiting: list[int] = []
+    ends: list[int] = []  # of running jobs, a heap
     arrivals = sorted(((problem.earliest(j), j) for j in range(len(problem.jobs))), reverse=True)
-    while arrivals or (state.waiting and state.ends):
-        state.now = min([t for t, _ in arrivals[-1:]] + state.ends[:1])
-        while state.ends and state.ends[0] == state.now:
-            heappop(state.ends)
-        while arrivals and arrivals[-1][0] == state.now:
-            state.waiting.append(arrivals.pop()[1])
-        state.waiting = [j for j in state.waiting if state.hopeful(j)]
-        if state.waiting and not state.full:
-            runs += _started(state, rule(state))
+    while arrivals or (waiting and ends):
+        now = min([t for t, _ in arrivals[-1:]] + ends[:1])
+        while ends and ends[0] == now:
+            heappop(ends)
+        while arrivals and arrivals[-1][0] == now:
+            waiting.append(arrivals.pop()[1])
+        for run in planner.starts(now, waiting):
+            runs.append(run)
+            heappush(ends, run.end)
+        waiting = list(planner.waiting)
     return runs
-
-
-def _started(state: _State, order: Sequence[int]) -> list[Response]:
-    """Plan, and keep what starts now."""
-    occupancy, planned, busy = state.occupancy, [], state.occupancy.busy
-    for job in order:
-        if state.full:
-            break
-        run = occupancy.best(job, begin=state.now)
-        if run is not None and state.accepts(run.value):
-            occupancy.take(run)
-            planned.append(run)
-    kept = [run for run in planned if run.start == state.now]
-    for run in planned:
-        if run.start > state.now:
-            occupancy.give_back(run)
-    occupancy.busy = max([busy, *(run.end for run in kept)])
-    for run in kept:
-        state.waiting.remove(run.job)
-        heappush(state.ends, run.end)
-    return kept
 
 
 def result_of(

@@ -13,12 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
+from numbers import Integral
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..instances import DeadlineJob, Instance, Job
+from ..formulations.irmp import run_slots
+from ..instances import DeadlineJob, Instance, Job, ParameterServerJob
 from ..instances.model import FULL_SPEED
 
 __all__ = ["Decision", "Phase", "Policy", "Preempts", "Rules", "Start", "State"]
@@ -184,7 +186,8 @@ class Ledger:
 
     Columns are attributes: those of jobs under their name, ``sizes``, ``free`` and ``node_model``
     of nodes, ``quota``, ``user_rate`` (GPUs held now) and ``user_base`` of users, who until t have
-    held ``user_base + user_rate * t`` GPU seconds.
+    held ``user_base + user_rate * t`` GPU seconds. ``ps`` has the parameter servers by node that
+    jobs were given, which they hold while they run; empty where jobs need none.
 
     Parameters
     ----------
@@ -195,9 +198,10 @@ class Ledger:
         Distinct GPU models, in the order of their first nodes.
     speeds : (jobs, models) int array
         Of each job on each model, in millionths; 0 where it cannot run.
+    ps : dict of int to dict of int to int, optional
     """
 
-    __slots__ = ("jobs", "models", "nodes", "speeds", "users")
+    __slots__ = ("jobs", "models", "nodes", "ps", "speeds", "users")
 
     def __init__(
         self,
@@ -206,9 +210,11 @@ class Ledger:
         users: NDArray[Any],
         models: tuple[str, ...],
         speeds: Ints,
+        ps: dict[int, dict[int, int]] | None = None,
     ) -> None:
         self.jobs, self.nodes, self.users = jobs, nodes, users
         self.models, self.speeds = models, speeds
+        self.ps: dict[int, dict[int, int]] = ps or {}
 
     def __getattr__(self, name: str) -> NDArray[Any]:
         if name in JOB.names:  # type: ignore[operator]
@@ -221,7 +227,7 @@ class Ledger:
         raise AttributeError(f"ledger has no column {name!r}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Ledger, (self.jobs, self.nodes, self.users, self.models, self.speeds)
+        return Ledger, (self.jobs, self.nodes, self.users, self.models, self.speeds, self.ps)
 
     def done(self, jobs: Ints | slice, time: int) -> Ints:
         """Seconds of service that these jobs got until `time` in their segments; 0 if none."""
@@ -259,7 +265,8 @@ class State:
     instance : Instance
     gpus, work, release, visible, user, weight : (jobs,) arrays
         Constants of the jobs; `visible` is the first round at or after the release. `work` is the
-        ideal run time: a policy that reads it (or `remaining`) needs run times to be known.
+        ideal run time: a policy that reads it (or `remaining`) needs run times to be known. That of
+        a job with parameter servers is 0 until it starts, then the slots that it runs there.
     overhead, migration : (jobs,) int arrays
         Seconds that each start after the first costs, on the GPUs by node that the job held last
         and on others: the job's `preemption_cost`, or those of the rules.
@@ -369,6 +376,16 @@ class State:
         return self._candidates
 
     @property
+    def free_ps(self) -> Ints:
+        """Parameter servers of each node that nobody holds, a (nodes,) int array."""
+        free = np.array([node.ps for node in self.instance.cluster.nodes], dtype=np.int64)
+        given = self._ledger.ps
+        for job in self.running.tolist() if given else ():
+            for node, count in given[job].items():
+                free[node] -= count
+        return free
+
+    @property
     def capacity(self) -> int:
         """Free GPUs and those of the preemptible jobs."""
         return int(self._ledger.free.sum() + self._ledger.held_gpus[self.preemptible].sum())
@@ -460,17 +477,22 @@ class Start(NamedTuple):
         If positive: hold the GPUs for so many seconds, a multiple of the round length, make no
         progress, and wait again. That is neither a start (it costs no overhead, and causes none
         later) nor a suspension, and nobody can take the GPUs in between.
+    ps : mapping of int to int, optional
+        Parameter servers by node, for jobs that need them
+        (:class:`~gangsched.instances.ParameterServerJob`), and only for these: they start on given
+        nodes, on 1 to `job.gpus` GPUs of one model, and are never profiled.
 
     Examples
     --------
     >>> Start(3, profile=300)
-    Start(job=3, nodes=None, gpus=None, profile=300)
+    Start(job=3, nodes=None, gpus=None, profile=300, ps=None)
     """
 
     job: int
     nodes: Mapping[int, int] | None = None
     gpus: int | None = None
     profile: int = 0
+    ps: Mapping[int, int] | None = None
 
     def number(self, gang: int) -> int:
         """Return how many GPUs it takes.
@@ -506,7 +528,7 @@ class Decision:
         Given GPUs are of one model on which the job can run, and consolidated as those of
         :func:`~gangsched.solvers.placement.place` (on any nodes of one size), unless the rules let
         gangs spread or the job knows its speed on several nodes
-        (:class:`~gangsched.instances.DeadlineJob`).
+        (:class:`~gangsched.instances.DeadlineJob`, jobs with parameter servers).
         A job that is suspended and started in one decision moves, which costs the overhead; on the
         very GPUs that it has, it goes on as if it had not been named.
     passed : sequence of int
@@ -638,6 +660,8 @@ def check_decision(decision: Decision, state: State, name: str) -> None:
         raise ValueError(f"{owner}: orders job {job}, which is no candidate")
     for start in starts:
         _check_start(start, state, owner)
+    if needs_ps(state.instance):
+        _check_ps(starts, order, state, owner)
     if stopped.size + started.size:
         for job in sorted({*stopped.tolist(), *started.tolist()}.intersection(order.tolist()))[:1]:
             raise ValueError(f"{owner}: job {job} is in the order and stopped or started")
@@ -670,12 +694,18 @@ def _check_start(start: Start, state: State, owner: str) -> None:
             f"{owner}: profiles job {job} for {start.profile} s, "
             f"not for a multiple of {length} s, or for too long"
         )
+    served = needs_ps(state.instance)
+    if start.ps is not None and not served:
+        raise ValueError(
+            f"{owner}: starts job {job} with parameter servers {dict(start.ps)}, "
+            "a job of its kind has none"
+        )
     if start.gpus is None or start.gpus == gang:
         return
-    most = gang if start.profile else 2 * gang
+    most = gang if start.profile or served else 2 * gang
     if not 1 <= start.gpus <= most:
         raise ValueError(f"{owner}: starts job {job} on {start.gpus} GPUs, not on 1 to {most}")
-    if start.profile:
+    if start.profile or served:
         return
     if not isinstance(state.instance.jobs[job], DeadlineJob):
         raise ValueError(
@@ -683,6 +713,77 @@ def _check_start(start: Start, state: State, owner: str) -> None:
         )
     if start.nodes is None:
         raise ValueError(f"{owner}: starts job {job} on {start.gpus} GPUs without nodes")
+
+
+def needs_ps(instance: Instance[Any]) -> bool:
+    """Return whether jobs of an instance need parameter servers: all do or none.
+
+    Parameters
+    ----------
+    instance : Instance
+    """
+    jobs = instance.jobs
+    return bool(jobs) and isinstance(jobs[0], ParameterServerJob)
+
+
+def _check_ps(starts: Sequence[Start], order: Ints, state: State, owner: str) -> None:
+    """Jobs with parameter servers start on given nodes, with given servers that are free."""
+    for job in order[:1]:
+        raise ValueError(
+            f"{owner}: orders job {job}, a job with parameter servers starts on given nodes"
+        )
+    free = state.free_ps
+    for start in starts:
+        what = f"{owner}: starts job {start.job}"
+        if start.profile:
+            raise ValueError(f"{what} to be profiled, which jobs with parameter servers are not")
+        if not start.nodes or not start.ps:
+            raise ValueError(f"{what} without nodes or parameter servers, which it needs")
+        what = f"{owner}: job {start.job} is given parameter servers {dict(start.ps)}"
+        for node, count in start.ps.items():
+            if any(isinstance(n, bool) or not isinstance(n, Integral) for n in (node, count)):
+                raise TypeError(f"{what}, which are not integers")
+            if count < 1:
+                raise ValueError(f"{what}, below 1 on node {node}")
+            if not 0 <= node < free.size or free[node] < count:
+                raise ValueError(f"{what}, more than is free on node {node}")
+            free[node] -= count
+
+
+def give_ps(starts: Sequence[Start], state: State) -> None:
+    """Note what parameter servers jobs start with, and as their work the slots that they run there.
+
+    Parameters
+    ----------
+    starts : sequence of Start
+        Checked; those of other jobs change nothing.
+    state : State
+    """
+    book = state._ledger
+    for start in starts:
+        if start.nodes is None or start.ps is None:
+            continue
+        job = int(start.job)
+        book.ps[job] = {int(node): int(count) for node, count in start.ps.items()}
+        model = state.models[int(state.node_model[next(iter(start.nodes))])]
+        workers, nodes = sum(start.nodes.values()), len({*start.nodes, *start.ps})
+        slots = run_slots(state.instance.jobs[job], int(workers), nodes, model)
+        book.work[job] = book.left[job] = slots
+
+
+def left_out(policy: Policy, state: State) -> bool:
+    """Return whether jobs that wait, while nothing runs and nobody comes, are left out for good.
+
+    Jobs with parameter servers may be, unless the policy names a time at which it changes its mind.
+
+    Parameters
+    ----------
+    policy : Policy
+    state : State
+        After the decision.
+    """
+    ask: Callable[[State], int | None] | None = getattr(policy, "next_change", None)
+    return needs_ps(state.instance) and (ask is None or ask(state) is None)
 
 
 def check_nodes(start: Start, state: State, name: str) -> int:
@@ -716,13 +817,15 @@ def check_nodes(start: Start, state: State, name: str) -> int:
         if not 0 <= n < state.sizes.size or state.free[n] < count:
             raise ValueError(f"{owner}, more than is free on node {n}")
     sizes, model = state.sizes[list(nodes)].tolist(), _one_model(nodes, state, owner)
-    known = isinstance(job, DeadlineJob) or state.rules.spread
+    known = isinstance(job, (DeadlineJob, ParameterServerJob)) or state.rules.spread
     if not known and not _consolidated(nodes, sizes):
         raise ValueError(f"{owner}, which is no consolidated place, and spread=False")
     on_model = int(state.speeds[start.job, model])
     if on_model == 0:
         why = f"pin={job.pin!r}" if job.pin else f"its speeds are {dict(job.speeds)}"
         raise ValueError(f"{owner} of model {state.models[model]!r}, where it cannot run: {why}")
+    if isinstance(job, ParameterServerJob):
+        return FULL_SPEED  # its work is the time that it takes there
     speed = true_speed(job, wanted, len(nodes), max(sizes), on_model)
     if not start.profile and too_slow(job, wanted, speed):
         raise ValueError(f"{owner}, where its speed is {speed} millionths")
@@ -762,6 +865,8 @@ def model_speed(job: Job, model: str) -> int:
     """
     if job.pin and job.pin != model:
         return 0
+    if isinstance(job, ParameterServerJob):
+        return FULL_SPEED  # its work is the time that it takes there
     return round(FULL_SPEED * job.speeds.get(model, 0)) if job.speeds else FULL_SPEED
 
 
