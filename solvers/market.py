@@ -306,19 +306,27 @@ def _no_lower(problem: GpuMarket, bound: Bound, objective: float) -> Bound:
 
 
 def _linear(problem: GpuMarket) -> tuple[Floats, _Duals, int]:
-    """Shares and duals of "total" or "max-min"."""
+    """Shares and duals of "total" or "max-min".
+
+    The latter in parts of each model's GPUs, each cap and each fair value: HiGHS's tolerances are
+    absolute, and fair values may be large numbers while the least ratio is about 1.
+    """
     users, models = problem.speeds.shape
     share = np.arange(users * models).reshape(users, models)
     capped = np.flatnonzero(np.isfinite(problem.demand))
-    fair = problem.fair_values
+    gpus, caps, fair = problem.gpus, problem.demand[capped], problem.fair_values
     least = problem.aim == "max-min"
+    units = (gpus, caps, fair) if least else (np.ones(n) for n in (models, caps.size, users))
+    gpus_unit, caps_unit, fair_unit = units
     # rows: supply, caps, floors; columns: shares, and the least ratio
     rows = [*share.T, *share[capped], *share]
-    values = [np.ones(row.size) for row in rows[:-users]] + list(problem.speeds)
+    values = [np.ones(users)] * models
+    values += [*(gpus_unit / caps_unit[:, None])]
+    values += [*(problem.speeds * gpus_unit / fair_unit[:, None])]
     if least:
         rows[-users:] = [np.append(row, users * models) for row in share]
-        values[-users:] = [np.append(row, -f) for row, f in zip(problem.speeds, fair, strict=True)]
-    limits = np.concatenate([problem.gpus, problem.demand[capped]])
+        values[-users:] = [np.append(row, -1.0) for row in values[-users:]]
+    limits = np.concatenate([gpus / gpus_unit, caps / caps_unit])
     lower = np.concatenate([np.full(limits.size, -np.inf), np.zeros(users) if least else fair])
     upper = np.concatenate([limits, np.full(users, np.inf)])
     usable = np.where(problem.speeds > 0, np.inf, 0.0).ravel()
@@ -326,11 +334,11 @@ def _linear(problem: GpuMarket) -> tuple[Floats, _Duals, int]:
     room = np.append(usable, np.inf) if least else usable
     highs = _highs(cost, room, lower, upper, rows, values)
     solution = highs.getSolution()
-    duals = np.array(solution.row_dual)
-    caps = np.zeros(users)
-    caps[capped] = duals[models : models + capped.size]
-    shares = np.array(solution.col_value)[: users * models].reshape(users, models)
-    prices = _Duals(duals[:models], -duals[-users:], caps)
+    duals = np.array(solution.row_dual) / np.concatenate([gpus_unit, caps_unit, fair_unit])
+    mu = np.zeros(users)
+    mu[capped] = duals[models : models + capped.size]
+    shares = np.array(solution.col_value)[: users * models].reshape(users, models) * gpus_unit
+    prices = _Duals(duals[:models], -duals[-users:], mu)
     return shares, prices, int(highs.getInfo().simplex_iteration_count)
 
 

@@ -208,6 +208,15 @@ def test_equilibrium_in_units_of_any_size() -> None:
     assert ratio == pytest.approx(1, rel=1e-7)
 
 
+@pytest.mark.parametrize("aim", SOLVERS)
+def test_so_many_gpus_that_values_are_large_numbers(aim: Aim) -> None:
+    """Table 3 a hundred thousand times over: each user gets as many times as much."""
+    small, times = replace(TABLE3, aim=aim), 10**5
+    large = GpuMarket(np.array([60, 12]) * times, small.speeds, aim=aim)
+    found, few = best(large)[0], best(small)[0]
+    assert large.values(found) / times == pytest.approx(small.values(few), rel=1e-6)
+
+
 # -- bounds and refusals ---------------------------------------------------------------------------
 
 
