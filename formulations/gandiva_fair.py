@@ -85,6 +85,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -101,6 +102,8 @@ Aim = Literal["total", "max-min", "nash"]
 AIMS: tuple[Aim, ...] = ("total", "max-min", "nash")
 #: how much, relatively, a checked allocation may be beyond a limit
 TOLERANCE = 1e-9
+#: numbers of a market are from one to the other: beyond, solvers' tolerances are too coarse
+SMALLEST, LARGEST = 1e-6, 1e7
 
 _DEFAULT: Any = None
 
@@ -112,13 +115,13 @@ class GpuMarket:
     Parameters
     ----------
     gpus : (models,) int array
-        N_g, positive. Models are listed from slow to fast.
+        N_g, 1 to 1e7. Models are listed from slow to fast.
     speeds : (users, models) float array
-        S_ug, finite and >= 0; 0 where the user cannot use the model. Every user can use one.
+        S_ug, 1e-6 to 1e7, or 0 where the user cannot use the model. Every user can use one.
     tickets : (users,) float array, optional
-        t_u, positive; default 1 each.
+        t_u, 1e-6 to 1e7; default 1 each.
     demand : (users,) float array, optional
-        cap_u, the GPUs that a user can make use of, positive; inf, the default, for no limit.
+        cap_u, the GPUs that a user can make use of, 1e-6 to 1e7; inf, the default, for no limit.
     users, models : sequence of str, optional
         Names; default u0, u1, ... and g0, g1, ...
     aim : {"total", "max-min", "nash"}
@@ -126,7 +129,7 @@ class GpuMarket:
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         Naming object, value and rule.
 
     Notes
@@ -175,8 +178,6 @@ class GpuMarket:
             given = getattr(self, name)
             values = np.full(len(self.users), missing) if given is None else given
             object.__setattr__(self, name, _positive(name, values, self.users))
-        for u in np.flatnonzero(np.isinf(self.tickets)).tolist()[:1]:
-            raise ValueError(f"user {self.users[u]!r}: tickets=inf is not finite")
         _check_speeds(speeds, self.users, self.models)
         object.__setattr__(self, "speeds", _frozen(speeds))
         object.__setattr__(self, "_fair", _frozen(_fair_shares(self)))
@@ -357,18 +358,21 @@ def _names(kind: str, names: Sequence[str], count: int) -> tuple[str, ...]:
     given = tuple(names)
     if len(given) != count:
         raise ValueError(f"GpuMarket: {len(given)} {kind} for {count} in speeds")
+    if not all(isinstance(name, str) for name in given):
+        raise TypeError(f"GpuMarket: {kind}={given!r} has a name that is not a string")
     if len(set(given)) != count:
         raise ValueError(f"GpuMarket: {kind}={given!r} has a name twice")
     return given
 
 
 def _whole(gpus: Any, models: Sequence[str]) -> NDArray[np.int64]:
-    array = np.asarray(gpus)
+    array = np.asarray(gpus, dtype=object)  # True, and 1.0 beside 1.5, stay what they are
     if array.shape != (len(models),):
         raise ValueError(f"GpuMarket: gpus has shape {array.shape} for {len(models)} models")
     for model, count in zip(models, array.tolist(), strict=True):
-        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise ValueError(f"model {model!r}: gpus={count!r} is not an integer of at least 1")
+        whole = isinstance(count, Integral) and not isinstance(count, bool)
+        if not whole or not 1 <= count <= LARGEST:
+            raise ValueError(f"model {model!r}: gpus={count!r} is not an integer from 1 to 1e7")
     return _frozen(array.astype(np.int64))
 
 
@@ -377,15 +381,16 @@ def _positive(name: str, values: Any, users: Sequence[str]) -> Floats:
     if array.shape != (len(users),):
         raise ValueError(f"GpuMarket: {name} has shape {array.shape} for {len(users)} users")
     for user, value in zip(users, array.tolist(), strict=True):
-        if not value > 0:
-            raise ValueError(f"user {user!r}: {name}={value} is not above 0")
+        unlimited = name == "demand" and value == math.inf
+        if not (SMALLEST <= value <= LARGEST or unlimited):
+            raise ValueError(f"user {user!r}: {name}={value} is not from 1e-6 to 1e7")
     return _frozen(array)
 
 
 def _check_speeds(speeds: Floats, users: Sequence[str], models: Sequence[str]) -> None:
-    for u, g in np.argwhere(~np.isfinite(speeds) | (speeds < 0))[:1]:
+    for u, g in np.argwhere(~((speeds == 0) | (speeds >= SMALLEST) & (speeds <= LARGEST)))[:1]:
         raise ValueError(
-            f"user {users[u]!r}: speed={speeds[u, g]} on {models[g]!r} is not a finite number >= 0"
+            f"user {users[u]!r}: speed={speeds[u, g]} on {models[g]!r} is not 0 or from 1e-6 to 1e7"
         )
     for u in np.flatnonzero(~speeds.any(axis=1))[:1]:
         raise ValueError(f"user {users[u]!r}: speeds are all 0, it can use no model")

@@ -151,7 +151,7 @@ def _market_from_dict(data: Any) -> GpuMarket:
     demand = [math.inf if gpus is None else gpus for gpus in data["demand"]]
     try:
         return GpuMarket(**{**data, "demand": demand})
-    except (TypeError, ValueError) as error:
+    except (OverflowError, TypeError, ValueError) as error:
         raise ValueError(f"market: {error}") from None
 
 

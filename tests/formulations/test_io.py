@@ -506,9 +506,10 @@ def test_markets_come_back() -> None:
     ("name", "value", "message"),
     [
         ("gpus", 3, "market: gpus=3 is not a list"),
-        ("gpus", [60, 0], "market: model 'g1': gpus=0 is not an integer of at least 1"),
+        ("gpus", [60, 0], "market: model 'g1': gpus=0 is not an integer from 1 to 1e7"),
         ("speeds", [[1, 2], [1]], "market: "),
-        ("tickets", [1, -1, 1], "market: user 'B': tickets=-1.0 is not above 0"),
+        ("tickets", [1, -1, 1], "market: user 'B': tickets=-1.0 is not from 1e-6 to 1e7"),
+        ("tickets", [10**400, 1, 1], "market: int too large to convert to float"),
         ("aim", "most", "market: GpuMarket: aim='most' is not one of total, max-min, nash"),
         ("instance", {}, "market: unknown field 'instance'"),
     ],
