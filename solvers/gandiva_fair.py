@@ -412,7 +412,8 @@ class Kept:
         move its user's jobs advance most together; ties to the largest gain of its own, then the
         first user. Of jobs that are alike the latest one moves.
         """
-        alike, known, moved = self._alike(), {}, list[int]()
+        alike, moved = self._alike(), list[int]()
+        known: dict[tuple[int, int, int], tuple[Floats, Ints]] = {}
         while len(moved) < most:
             best = self._best_move(state, alike, known, least)
             if best is None:
