@@ -58,8 +58,8 @@ def effective_tickets(tickets: ArrayLike, demands: ArrayLike, gpus: int) -> Floa
     """
     from .gang_stride_core import shares  # numba takes a second to import
 
-    demand, weight = (np.asarray(one, dtype=np.float64) for one in (demands, tickets))
-    return np.asarray(shares(demand, float(gpus), weight))
+    demand = np.asarray(demands, dtype=np.float64)
+    return np.asarray(shares(demand, float(gpus), np.asarray(tickets, dtype=np.float64)))
 
 
 def _turn(value: float) -> int:
