@@ -17,7 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brute_force import optimum
-from gangsched.analysis import bounds, certificates, irmp_certificates, unisched_certificates
+from gangsched.analysis import (
+    bounds,
+    certificates,
+    gandiva_fair_certificates,
+    irmp_certificates,
+    unisched_certificates,
+)
 from gangsched.analysis.bounds import (
     InvalidCertificate,
     NoCertificate,
@@ -332,7 +338,12 @@ def test_the_verifier_follows_the_definition(k: int, target: int, data: st.DataO
 
 def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     modules: set[str | None] = set()
-    for module in (certificates, irmp_certificates, unisched_certificates):
+    for module in (
+        certificates,
+        gandiva_fair_certificates,
+        irmp_certificates,
+        unisched_certificates,
+    ):
         tree = ast.parse(Path(module.__file__).read_text("utf-8"))
         modules |= {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
     assert modules == {
@@ -340,6 +351,7 @@ def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyP
         "bisect",
         "collections.abc",
         "dataclasses",
+        "decimal",
         "fractions",
         "functools",
         "itertools",
@@ -348,13 +360,16 @@ def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyP
         "typing",
         "formulations.completion_time",
         "formulations.deadline_rewards",
+        "formulations.gandiva_fair",
         "formulations.irmp",
         "formulations.ltgf",
         "formulations.ltgf_fluid",
         "formulations.rar_ddls",
         "formulations.unisched",
         "instances.model",
+        "instances.schedule",
         "solvers.result",
+        "gandiva_fair_certificates",
         "irmp_certificates",
         "unisched_certificates",
     }
