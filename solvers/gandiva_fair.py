@@ -30,9 +30,9 @@ Deviations from the paper, and what it leaves open
     A job of unknown speeds goes to the newest model of which the user has not yet used up its
     share, as Section 3.5 tells (line 7 would pile all on the newest), or else where most of the
     share is left.
-    Newest is the model on which the jobs of the instance are fastest on average: what an operator
-    knows of the cluster.
-    Users trade once their speeds on all models are known, and if none of their jobs is pinned.
+    Newest is the model on which the jobs of the instance that can run there are fastest on average:
+    what an operator knows of the cluster.
+    Users trade the models on which their speeds are known, if each of their jobs can run on all.
     A user that sold its share of a model keeps a thousandth of a GPU there, so that strides stay
     finite; where a share changes, nobody keeps a pass of more than a stride above the least.
 """
@@ -41,7 +41,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -133,6 +133,15 @@ class Profile:
         return np.asarray(mean).round(DECIMALS)
 
 
+class Alike(NamedTuple):
+    """What jobs have in common that gain the same by a move: `able` are models they can run on."""
+
+    kind: Kind
+    gang: int
+    model: int
+    able: tuple[int, ...]
+
+
 class Kept:
     """A run of Gandiva_fair: who is where, what is known of speeds, and who owns what.
 
@@ -142,6 +151,8 @@ class Kept:
     ----------
     state : State
         At the first round.
+    debt_cap, normalised : bool
+        Of the policy.
 
     Attributes
     ----------
@@ -159,11 +170,14 @@ class Kept:
         Trades made and undone.
     """
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, *, debt_cap: bool, normalised: bool) -> None:
         self._models = _slow_to_new(state)  # of the state
         self._nodes = [np.flatnonzero(state.node_model == m).tolist() for m in self._models]
         users = state.quota.size
-        self.pools = [StridePool(state.sizes[nodes].tolist(), users) for nodes in self._nodes]
+        self.pools = [
+            StridePool(state.sizes[nodes].tolist(), users, debt_cap=debt_cap, normalised=normalised)
+            for nodes in self._nodes
+        ]
         self.gpus = np.array([sum(pool.sizes) for pool in self.pools], dtype=np.float64)
         self.at: dict[int, int] = {}
         self.worth = np.zeros(users)
@@ -177,7 +191,7 @@ class Kept:
         self._user, self._gang = state.user.tolist(), state.gpus.tolist()
         self._rank = state.rank.tolist()
         self._kind = [(user, job.group) for user, job in zip(self._user, jobs, strict=True)]
-        self._can: dict[int, list[int]] = {}
+        self._can: dict[int, tuple[int, ...]] = {}
         self._fits = {
             (gang, g): _fits(gang, pool.sizes)
             for gang in set(state.gpus.tolist())
@@ -357,7 +371,7 @@ class Kept:
             speeds[user] = self._profile.of_user(kinds, user)
         return speeds, demand
 
-    def able(self, state: State, job: int) -> list[int]:
+    def able(self, state: State, job: int) -> tuple[int, ...]:
         """Return the models on which a job can run.
 
         Parameters
@@ -368,7 +382,9 @@ class Kept:
         if job not in self._can:
             speeds, fits = state.speeds[job], self._fits
             models = enumerate(self._models)
-            self._can[job] = [g for g, m in models if speeds[m] > 0 and fits[self._gang[job], g]]
+            self._can[job] = tuple(
+                g for g, m in models if speeds[m] > 0 and fits[self._gang[job], g]
+            )
         return self._can[job]
 
     def model_for(self, state: State, job: int) -> int:
@@ -389,7 +405,7 @@ class Kept:
         if len(able) == 1:
             return able[0]
         part = {g: float(self.per_gpu(g, user, gang)[user]) for g in able}
-        speeds = self._profile.speeds(self._kind[job])[able]
+        speeds = self._profile.speeds(self._kind[job])[list(able)]
         if np.isfinite(speeds).all():
             rate = dict(zip(able, speeds.tolist(), strict=True))
             return max(able, key=lambda g: (round(rate[g] * part[g], DECIMALS), g))
@@ -412,28 +428,27 @@ class Kept:
         move its user's jobs advance most together; ties to the largest gain of its own, then the
         first user. Of jobs that are alike the latest one moves.
         """
-        alike, moved = self._alike(), list[int]()
+        alike, moved = self._alike(state), list[int]()
         known: dict[tuple[int, int, int], tuple[Floats, Ints]] = {}
         while len(moved) < most:
-            best = self._best_move(state, alike, known, least)
+            best = self._best_move(alike, known, least)
             if best is None:
                 break
             key, model = best
             job = alike[key].pop()
             if not alike[key]:
                 del alike[key]
-            known = {at: one for at, one in known.items() if at[0] not in (key[2], model)}
+            known = {at: one for at, one in known.items() if at[0] not in (key.model, model)}
             self.move(state, job, model)
             moved.append(job)
         return moved
 
     def _best_move(
         self,
-        state: State,
-        alike: Mapping[tuple[Kind, int, int], Sequence[int]],
+        alike: Mapping[Alike, object],
         known: dict[tuple[int, int, int], tuple[Floats, Ints]],
         least: float,
-    ) -> tuple[tuple[Kind, int, int], int] | None:
+    ) -> tuple[Alike, int] | None:
         """Which of the jobs that are alike gain most, and on which model."""
 
         def advance(speeds: Floats, model: int, user: int, gang: int) -> tuple[float, float]:
@@ -446,12 +461,12 @@ class Kept:
             return total / max(int(demand[user]), 1), total
 
         best, found = (-np.inf, 0.0), None
-        for key, jobs in alike.items():
-            (user, _), gang, model = key
-            speeds = self._profile.speeds(key[0])
+        for key in alike:
+            (user, _), gang, model, able = key
+            speeds = self._profile.speeds(key.kind)
             part, total = advance(speeds, model, user, 0)
             lost = total - advance(speeds, model, user, -gang)[1]
-            for other in self.able(state, jobs[-1]):
+            for other in able:
                 if other == model or not np.isfinite(speeds[other] * part):
                     continue
                 new, more = advance(speeds, other, user, gang)
@@ -461,11 +476,12 @@ class Kept:
                     best, found = gain, (key, other)
         return found
 
-    def _alike(self) -> dict[tuple[Kind, int, int], list[int]]:
-        """Jobs of one user, group and gang on one model, the latest last."""
-        found: dict[tuple[Kind, int, int], list[int]] = {}
+    def _alike(self, state: State) -> dict[Alike, list[int]]:
+        """Jobs that gain alike by a move, the latest last."""
+        found: dict[Alike, list[int]] = {}
         for j in sorted(self.at, key=self._rank.__getitem__):
-            found.setdefault((self._kind[j], self._gang[j], self.at[j]), []).append(j)
+            key = Alike(self._kind[j], self._gang[j], self.at[j], self.able(state, j))
+            found.setdefault(key, []).append(j)
         return dict(sorted(found.items()))
 
     # --- trades ---
@@ -515,6 +531,8 @@ class GandivaFair:
         Of trades, see :func:`~gangsched.solvers.trading.trade`.
     migration_gain : float
         A job moves to another model where it advances more than so many times as fast.
+    debt_cap, normalised : bool
+        Of strides, see :class:`~gangsched.solvers.gang_stride.StridePool`; False as printed.
 
     Notes
     -----
@@ -555,14 +573,17 @@ class GandivaFair:
     trading: bool = True
     price: PriceRule = "second"
     migration_gain: float = 1.1
+    debt_cap: bool = True
+    normalised: bool = True
     _kept: list[Kept] = field(default_factory=list, init=False, repr=False, compare=False)
     _models: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_real("gandiva-fair", "threshold", self.threshold)
         check_real("gandiva-fair", "migration_gain", self.migration_gain, positive=True)
-        if not isinstance(self.trading, bool):
-            raise TypeError(f"gandiva-fair: trading={self.trading!r} is not True or False")
+        for name in ("trading", "debt_cap", "normalised"):
+            if not isinstance(value := getattr(self, name), bool):
+                raise TypeError(f"gandiva-fair: {name}={value!r} is not True or False")
         if self.price not in RULES:
             raise ValueError(f"gandiva-fair: price={self.price!r} is not one of {', '.join(RULES)}")
 
@@ -632,7 +653,7 @@ class GandivaFair:
     def _ready(self, state: State) -> Kept:
         """What is known of this run, without the jobs that have ended."""
         if not self._kept:
-            self._kept.append(Kept(state))
+            self._kept.append(Kept(state, debt_cap=self.debt_cap, normalised=self.normalised))
         kept = self._kept[0]
         kept.forget(state)
         return kept
@@ -705,8 +726,10 @@ def _place(state: State, kept: Kept) -> None:
 
 
 def _slow_to_new(state: State) -> list[int]:
-    """Models of the state by the mean speed of all jobs on them; ties in the state's order."""
-    order: list[int] = np.argsort(state.speeds.mean(axis=0), kind="stable").tolist()
+    """Models of the state by the mean speed of the jobs that run there; ties in its order."""
+    speeds = state.speeds
+    mean = speeds.sum(axis=0) / np.maximum(np.count_nonzero(speeds, axis=0), 1)
+    order: list[int] = np.argsort(mean, kind="stable").tolist()
     return order
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ def run_of(
     weights: tuple[float, ...] = (1.0, 1.0, 1.0),
     *,
     quanta: int,
+    **params: Any,
 ) -> Run:
     """Quanta of 60 s without overhead for jobs (user, gpus, work, release) of users u, v and w."""
     jobs = [
@@ -33,7 +35,7 @@ def run_of(
     ]
     users = [User(name, weight) for name, weight in zip("uvw", weights, strict=False)]
     instance = Instance(Cluster.of_sizes(sizes), jobs, users)
-    return drive(instance, GandivaFair(), lease=60, overhead=0, until=60 * quanta)
+    return drive(instance, GandivaFair(**params), lease=60, overhead=0, until=60 * quanta)
 
 
 def test_table_2() -> None:
@@ -42,6 +44,27 @@ def test_table_2() -> None:
         run = run_of([4], rows, quanta=quanta)
         share = run.records.held / run.records.gpus / (60 * quanta)
         assert share.tolist() == pytest.approx([2 / 3, 1 / 3, 1 / 6] * 2)
+
+
+def test_strides_as_printed_do_not_give_table_2() -> None:
+    """One over the tickets: every pass rises alike, so each user's jobs run as often as others'."""
+    rows = [("u", 1, LONG, 0), ("v", 2, LONG, 0), ("w", 4, LONG, 0)] * 2
+    run = run_of([4], rows, quanta=6, normalised=False)
+    assert (run.records.held / run.records.gpus / 60).tolist() == [2, 2, 2, 2, 2, 1]
+
+
+@pytest.mark.parametrize(("debt_cap", "waits"), [(True, 2), (False, 24)])
+def test_a_debt_from_when_nobody_waited_is_paid_as_printed(debt_cap: bool, waits: int) -> None:
+    """u's jobs of 4 GPUs keep the other server busy, so that each quantum counts.
+
+    On the first server u's job runs beside v's for 30 quanta. With 5 GPUs' worth of tickets for 9
+    GPUs its stride is 9/5, v's is 1: it is 24 ahead when w comes, with v's pass and stride 1.
+    """
+    rows = [("v", 2, LONG, 0), ("u", 4, LONG, 0), ("u", 4, LONG, 0)]
+    rows += [("u", 1, LONG, 60), ("w", 1, LONG, 60 * 31)]
+    run = run_of([3, 4], rows, quanta=61, debt_cap=debt_cap, threshold=10.0)  # none moves
+    begins = sorted(s.start for s in run.schedule if s.job == 3)
+    assert begins[:2] == [60, 60 * (31 + waits)]
 
 
 def users_gpus(run: Run, since: int = 0) -> list[float]:

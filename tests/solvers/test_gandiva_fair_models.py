@@ -240,6 +240,30 @@ def test_a_move_costs_the_seconds_of_a_migration() -> None:
     assert left[1] == left[0] + 5 * 2
 
 
+def test_a_job_moves_though_a_later_one_like_it_is_pinned() -> None:
+    # B's first job shows what a V100 is worth, A has the V100s when the second comes
+    short, free, pinned = jobs_of("B", 3, 5.0)
+    jobs = [
+        replace(short, work=600),
+        *jobs_of("A", 4, 5.0, work=6000),
+        replace(free, release=200),
+        replace(pinned, release=300, pin="k80"),
+    ]
+    run = run_of(
+        Instance(cluster(1, 1), jobs, [User("A"), User("B")]), 100, GandivaFair(trading=False)
+    )
+    nodes = [sorted(s.gpus) for s in run.schedule if s.job == 5]
+    assert (nodes[0], nodes[-1]) == ([0], [1])
+
+
+def test_pinned_jobs_do_not_say_which_model_is_new() -> None:
+    """Ten of twelve jobs run on K80s only: it does not make V100s slow."""
+    jobs = [*jobs_of("A", 10, 5.0, pin="k80"), *jobs_of("B", 2, 5.0)]
+    instance = Instance(cluster(1, 1), jobs, [User("A"), User("B")])
+    run = run_of(instance, 1)
+    assert models_of(run, instance, 10) == models_of(run, instance, 11) == {"v100"}
+
+
 def test_heavier_jobs_of_a_user_are_placed_first() -> None:
     """Algorithm 2, line 3: the first of the queue gets the newest model."""
     jobs = [
@@ -276,6 +300,8 @@ def test_an_average_follows_jobs_that_change() -> None:
     ("params", "error", "message"),
     [
         ({"trading": 1}, TypeError, "gandiva-fair: trading=1 is not True or False"),
+        ({"debt_cap": None}, TypeError, "gandiva-fair: debt_cap=None is not True or False"),
+        ({"normalised": 0}, TypeError, "gandiva-fair: normalised=0 is not True or False"),
         ({"price": "third"}, ValueError, "gandiva-fair: price='third' is not one of second, "),
         ({"migration_gain": 0}, ValueError, "gandiva-fair: migration_gain=0 is not"),
         ({"migration_gain": "a"}, TypeError, "gandiva-fair: migration_gain='a' is not"),
