@@ -333,3 +333,17 @@ def test_a_user_of_one_job_cannot_use_its_parts_of_several_models() -> None:
     done = LONG - int(run.records.left[0])
     assert done / (400 * 60) == pytest.approx(2.5, rel=0.05)
     assert done / (400 * 60) < 0.9 * 3.0
+
+
+def test_each_job_is_where_it_advances_most_though_slow_gpus_idle() -> None:
+    """As in Section 3.4 of the paper, where jobs take turns on V100s; it costs a user of few jobs.
+
+    A is due two GPUs, 4/3 K80s and 2/3 V100s, worth 14/3 K80s. Its two jobs take turns on the 2/3:
+    each advances 5/3 times as fast as a K80, so neither leaves. For B's it is 10/9 of a K80 with 15
+    jobs on its 10/3 V100s: 5 are on the K80s, of which 3 idle.
+    """
+    jobs = [*jobs_of("A", 2, 5.0), *jobs_of("B", 20, 5.0)]
+    instance = Instance(cluster(2, 1), jobs, [User("A"), User("B")])
+    run = run_of(instance, 200, GandivaFair(trading=False))
+    held = gpus_held(run, instance, 100 * 60, 200 * 60)
+    assert held[:2] == [pytest.approx([0, 2 / 3], abs=0.03), pytest.approx([5, 10 / 3], abs=0.03)]
