@@ -4,8 +4,8 @@ What every policy for jobs with deadlines is measured by once it is over. A job 
 at any second and go on elsewhere, without loss; it may be left unfinished, and a schedule may hold
 GPUs longer than the work takes (overheads, work done twice). Of the family
 ``P | size_j, r_j, pmtn | sum w_j U_j``, with rewards that fall in steps. The optimum knows all jobs
-in advance, so an upper bound of it (see :mod:`gangsched.analysis.reward_bounds`) over the reward
-that a policy won is at least its ratio to the clairvoyant optimum.
+in advance, so an upper bound of it (see :mod:`gangsched.analysis.proofs.deadline_rewards`) over the
+reward that a policy won is at least its ratio to the clairvoyant optimum.
 
 Symbols
 -------
@@ -44,7 +44,7 @@ from numpy.typing import NDArray
 
 from ..instances.model import FULL_SPEED, DeadlineJob, Instance
 from ..instances.schedule import Schedule
-from .completion_time import CompletionTime
+from .completion_time.problem import CompletionTime
 from .problem import Model, Sense
 
 __all__ = ["DeadlineRewards"]

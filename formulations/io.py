@@ -21,11 +21,11 @@ from typing import Any
 
 from ..instances.io import check_fields, check_header, header, instance_from_dict, instance_to_dict
 from .deadline_rewards import DeadlineRewards
-from .gandiva_fair import GpuMarket
-from .irmp import Irmp
-from .leases import Phase
-from .rar_ddls import RarDdls
-from .unisched import UniSched
+from .gandiva_fair.problem import GpuMarket
+from .irmp.problem import Irmp
+from .rar_ddls.problem import RarDdls
+from .unisched.leases import Phase
+from .unisched.problem import UniSched
 
 __all__ = ["PROBLEMS", "problem_from_dict", "problem_to_dict"]
 

@@ -13,15 +13,7 @@ import numpy as np
 
 from .generate import ITERATION_TIME, ITERATIONS, at_least, ring_job, short, stream
 from .model import Cluster, Instance, Job, ParameterServerJob, RingJob, User
-from .revenue import (
-    HOUR,
-    LARGE_SHARE,
-    Law,
-    Parameters,
-    bandwidths,
-    owned_cluster,
-    revenue_jobs,
-)
+from .revenue import HOUR, LARGE_SHARE, Law, Parameters, bandwidths, owned_cluster, revenue_jobs
 
 if TYPE_CHECKING:
     from .traces import Trace

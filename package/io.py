@@ -1,8 +1,9 @@
 """Files of instances, problems, schedules, allocations, results and runs: one pair of functions.
 
 What the files hold is described in :mod:`gangsched.instances.io`,
-:mod:`gangsched.formulations.io`, :mod:`gangsched.solvers.io` and :mod:`gangsched.analysis.run_io`;
-the folders of tables that hold long schedules and runs in :mod:`gangsched.instances.tables`.
+:mod:`gangsched.formulations.io`, :mod:`gangsched.solvers.io` and
+:mod:`gangsched.analysis.driving.run_io`; the folders of tables that hold long schedules and runs in
+:mod:`gangsched.instances.tables`.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .analysis.run import Run
-from .analysis.run_io import load_run, run_from_dict, run_to_dict, save_run
+from .analysis.driving.run import Run
+from .analysis.driving.run_io import load_run, run_from_dict, run_to_dict, save_run
 from .formulations.io import PROBLEMS, problem_from_dict, problem_to_dict
 from .instances import Allocation, Instance, Schedule
 from .instances import io as plain

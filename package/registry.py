@@ -24,12 +24,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .analysis.ratio import Extras
-from .analysis.revenue_metrics import revenue_measures
-from .formulations.gandiva_fair import Aim, GpuMarket
-from .formulations.irmp import Irmp, paper_problem, reduced_problem
-from .formulations.rar_ddls import RarDdls
-from .formulations.unisched import UniSched
+from .analysis.comparing.comparison import Extras
+from .analysis.comparing.revenue import revenue_measures
+from .formulations.gandiva_fair.problem import Aim, GpuMarket
+from .formulations.irmp.problem import Irmp, paper_problem, reduced_problem
+from .formulations.rar_ddls.problem import RarDdls
+from .formulations.unisched.problem import UniSched
 from .instances import (
     Cluster,
     DeadlineJob,
@@ -46,12 +46,12 @@ from .instances import (
 from .instances.convert import Conversion, to_rar_instance, to_revenue_instance
 from .instances.deadlines import queue_snapshot
 from .instances.traces import READERS
-from .solvers.baselines import backfilling, first_fit, list_scheduling, random_placement
-from .solvers.estimator import DurationEstimates
-from .solvers.laminar_blocks import LaminarParams, laminar
+from .solvers import backfilling, first_fit, list_scheduling, random_placement
 from .solvers.policy import Policy
-from .solvers.rar_ddls import SjfBcoParams, sjf_bco
+from .solvers.rar_ddls.laminar import LaminarParams, laminar
+from .solvers.rar_ddls.sjf_bco import SjfBcoParams, sjf_bco
 from .solvers.result import Result, Stop
+from .solvers.unisched.estimator import DurationEstimates
 
 __all__ = [
     "POLICIES",
@@ -177,7 +177,7 @@ def _later(place: str, *takes: str, **always: Any) -> Callable[..., Any]:
 
 def _astraea(**params: Any) -> Callable[..., Any]:
     def solve(problem: Irmp, **options: Any) -> Any:
-        from .solvers.irmp import AstraeaParams, astraea
+        from .solvers.irmp.astraea import AstraeaParams, astraea
 
         return astraea(problem, params=AstraeaParams(**params), **options)
 
@@ -206,7 +206,7 @@ def _aiming(aim: Aim, name: str) -> Callable[..., Result[Any]]:
     """Return what divides a market by one aim, whatever its own."""
 
     def solve(problem: GpuMarket, *, seed: int = 0, time_limit: float | None = None) -> Result[Any]:
-        found = getattr(import_module(".solvers.market", __package__), name)
+        found = getattr(import_module(".solvers.gandiva_fair.market", __package__), name)
         result: Result[Any] = found(replace(problem, aim=aim))
         if problem.aim == aim or result.solution is None:
             return result
@@ -348,9 +348,11 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         make=UniSched,
         convert=None,
         solvers={
-            "lp-selector": _later("unisched.lp_selector", "seed", "time_limit"),
-            "density-greedy": _later("unisched.density_greedy", "seed", "time_limit"),
-            "opportunity-price": _later("unisched.opportunity_price", "seed", "time_limit"),
+            "lp-selector": _later("unisched.selectors.lp_selector", "seed", "time_limit"),
+            "density-greedy": _later("unisched.selectors.density_greedy", "seed", "time_limit"),
+            "opportunity-price": _later(
+                "unisched.selectors.opportunity_price", "seed", "time_limit"
+            ),
             "exact": _exact,
         },
         compared=("lp-selector", "density-greedy", "opportunity-price"),
@@ -367,21 +369,21 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         make=Irmp,
         convert=_from_submissions,
         solvers={
-            "lp-list": _later("irmp_lists.lp_list", "time_limit"),
-            "posted-prices": _later("irmp_lists.posted_prices", "time_limit"),
-            "astraea": _later("irmp.astraea", "seed", "time_limit"),
+            "lp-list": _later("irmp.lists.lp_list", "time_limit"),
+            "posted-prices": _later("irmp.lists.posted_prices", "time_limit"),
+            "astraea": _later("irmp.astraea.astraea", "seed", "time_limit"),
             "astraea:reject-negative": _astraea(reject_negative=True),
             "astraea:printed": _astraea(literal=True),
-            "batch-sche": _later("irmp.batch_sche", "seed", "time_limit"),
-            "gandiva-like": _later("baselines.revenue_sharing.gandiva_like"),
-            "hived-like": _later("baselines.revenue_sharing.hived_like"),
-            "online-fifo": _later("irmp_online.online_fifo"),
-            "online-spt": _later("irmp_online.online_spt"),
-            "online-density": _later("irmp_online.online_density"),
-            "online-slope": _later("irmp_online.online_slope"),
-            "rolling-lp": _later("irmp_online.rolling_lp"),
-            "search": _later("irmp_search.revenue_search", "seed", "time_limit"),
-            "exact": _later("irmp_chain.irmp_exact", "time_limit"),
+            "batch-sche": _later("irmp.astraea.batch_sche", "seed", "time_limit"),
+            "gandiva-like": _later("irmp.revenue_sharing.gandiva_like"),
+            "hived-like": _later("irmp.revenue_sharing.hived_like"),
+            "online-fifo": _later("irmp.online.online_fifo"),
+            "online-spt": _later("irmp.online.online_spt"),
+            "online-density": _later("irmp.online.online_density"),
+            "online-slope": _later("irmp.online.online_slope"),
+            "rolling-lp": _later("irmp.online.rolling_lp"),
+            "search": _later("irmp.search.revenue_search", "seed", "time_limit"),
+            "exact": _later("irmp.chain.irmp_exact", "time_limit"),
         },
         compared=(
             "lp-list",
@@ -402,7 +404,7 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         tiny=_tiny_revenue,
         quick={},
         extras=Extras(
-            bound=_later("irmp_columns.revenue_bound", "time_limit"),
+            bound=_later("irmp.columns.revenue_bound", "time_limit"),
             measures=revenue_measures,
             relaxations={"preemptive": _preemptive},
             legend=REVENUE,
@@ -412,9 +414,11 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         make=_no_market,
         convert=None,
         solvers={
-            "trading": _later("trading.traded_allocation"),
-            "trading:midpoint": _later("trading.traded_allocation", price="midpoint"),
-            "trading:second-of-all": _later("trading.traded_allocation", price="second-of-all"),
+            "trading": _later("gandiva_fair.trading.traded_allocation"),
+            "trading:midpoint": _later("gandiva_fair.trading.traded_allocation", price="midpoint"),
+            "trading:second-of-all": _later(
+                "gandiva_fair.trading.traded_allocation", price="second-of-all"
+            ),
             "efficient": MARKET_AIMS["total"],
             "max-min": MARKET_AIMS["max-min"],
             "nash": MARKET_AIMS["nash"],
@@ -443,38 +447,38 @@ def _policy(place: str, folder: str = "solvers", **options: Any) -> Callable[...
     return make
 
 
-UNISCHED = "unisched_policy.UniSchedPolicy"
+UNISCHED = "unisched.policy.UniSchedPolicy"
 
 #: policies by name; ``name:variant`` is one with other options than the default
 POLICIES: Mapping[str, Callable[..., Policy]] = {
-    "fifo": _policy("baselines.fifo.Fifo"),
-    "fifo:backfill": _policy("baselines.fifo.Fifo", blocking=False),
-    "sjf": _policy("baselines.sjf.Sjf"),
-    "sjf:backfill": _policy("baselines.sjf.Sjf", blocking=False),
-    "srtf": _policy("baselines.srtf.Srtf"),
-    "las": _policy("baselines.las.Las"),
-    "yarn-cs": _policy("baselines.yarn_cs.YarnCs"),
-    "yarn-cs:backfill": _policy("baselines.yarn_cs.YarnCs", backfill=True),
-    "hived": _policy("baselines.hived.Hived"),
-    "hived:backfill": _policy("baselines.hived.Hived", backfill=True),
-    "allox": _policy("baselines.allox.Allox"),
-    "tiresias-l": _policy("baselines.tiresias_l.TiresiasL"),
-    "themis": _policy("baselines.themis.Themis"),
-    "themis-greedy": _policy("baselines.themis.ThemisGreedy"),
-    "gandiva-fair": _policy("gandiva_fair.GandivaFair"),
-    "gandiva-fair:no-trade": _policy("gandiva_fair.GandivaFair", trading=False),
-    "max-min-fairness": _policy("baselines.max_min_fairness.MaxMinFairness"),
-    "finish-time-fairness": _policy("baselines.finish_time_fairness.FinishTimeFairness"),
-    "three-sigma": _policy("baselines.three_sigma.ThreeSigma"),
-    "genie": _policy("baselines.genie.Genie"),
-    "genie:elastic": _policy("baselines.genie.Genie", elastic=True),
-    "hydra": _policy("baselines.hydra.Hydra"),
-    "hydra:cost": _policy("baselines.hydra.Hydra", cost=True),
-    "optimus": _policy("baselines.optimus.Optimus"),
-    "optimus:elastic": _policy("baselines.optimus.Optimus", elastic=True),
-    "chronus": _policy("baselines.chronus.Chronus"),
+    "fifo": _policy("policies.fifo.Fifo"),
+    "fifo:backfill": _policy("policies.fifo.Fifo", blocking=False),
+    "sjf": _policy("policies.sjf.Sjf"),
+    "sjf:backfill": _policy("policies.sjf.Sjf", blocking=False),
+    "srtf": _policy("policies.srtf.Srtf"),
+    "las": _policy("policies.las.Las"),
+    "yarn-cs": _policy("policies.yarn_cs.YarnCs"),
+    "yarn-cs:backfill": _policy("policies.yarn_cs.YarnCs", backfill=True),
+    "hived": _policy("policies.hived.Hived"),
+    "hived:backfill": _policy("policies.hived.Hived", backfill=True),
+    "allox": _policy("policies.allox.Allox"),
+    "tiresias-l": _policy("policies.tiresias_l.TiresiasL"),
+    "themis": _policy("policies.themis.Themis"),
+    "themis-greedy": _policy("policies.themis.ThemisGreedy"),
+    "gandiva-fair": _policy("gandiva_fair.policy.GandivaFair"),
+    "gandiva-fair:no-trade": _policy("gandiva_fair.policy.GandivaFair", trading=False),
+    "max-min-fairness": _policy("policies.max_min_fairness.MaxMinFairness"),
+    "finish-time-fairness": _policy("policies.finish_time_fairness.FinishTimeFairness"),
+    "three-sigma": _policy("unisched.three_sigma.ThreeSigma"),
+    "genie": _policy("unisched.genie.Genie"),
+    "genie:elastic": _policy("unisched.genie.Genie", elastic=True),
+    "hydra": _policy("unisched.hydra.Hydra"),
+    "hydra:cost": _policy("unisched.hydra.Hydra", cost=True),
+    "optimus": _policy("unisched.optimus.Optimus"),
+    "optimus:elastic": _policy("unisched.optimus.Optimus", elastic=True),
+    "chronus": _policy("unisched.chronus.Chronus"),
     "chronus:estimator": _policy(
-        "baselines.chronus.Chronus", sr_aware=True, estimates=DurationEstimates()
+        "unisched.chronus.Chronus", sr_aware=True, estimates=DurationEstimates()
     ),
     "chronus:selector": _policy(UNISCHED, sr_aware=False, iterations="maximum"),
     "unisched": _policy(UNISCHED),
@@ -488,13 +492,13 @@ POLICIES: Mapping[str, Callable[..., Policy]] = {
     "unisched:price": _policy(UNISCHED, selector="price"),
     "unisched:consolidated": _policy(UNISCHED, allocations="consolidated"),
     "unisched:exact": _policy(UNISCHED, allocations="exact"),
-    "ltgf": _policy("ltgf.LtgfPolicy"),
-    "ltgf:quota": _policy("ltgf.LtgfPolicy", fair_share="quota"),
-    "ltgf:rho-minus": _policy("ltgf.LtgfPolicy", job_key="rho-minus"),
-    "ltgf:renewal-first": _policy("ltgf.LtgfPolicy", renewal_first=True),
-    "ltgf:printed": _policy("ltgf.PrintedLtgf"),
-    "rolling-horizon": _policy("rolling_horizon.plan_completion_times", "analysis"),
-    "rolling-horizon:ltgf": _policy("rolling_horizon.plan_ltgf_rounds", "analysis"),
+    "ltgf": _policy("ltgf.policy.LtgfPolicy"),
+    "ltgf:quota": _policy("ltgf.policy.LtgfPolicy", fair_share="quota"),
+    "ltgf:rho-minus": _policy("ltgf.policy.LtgfPolicy", job_key="rho-minus"),
+    "ltgf:renewal-first": _policy("ltgf.policy.LtgfPolicy", renewal_first=True),
+    "ltgf:printed": _policy("ltgf.policy.PrintedLtgf"),
+    "rolling-horizon": _policy("driving.rolling_horizon.plan_completion_times", "analysis"),
+    "rolling-horizon:ltgf": _policy("driving.rolling_horizon.plan_ltgf_rounds", "analysis"),
 }
 #: other names of policies
 ALIASES: Mapping[str, str] = {"max-min": "max-min-fairness"}
@@ -650,9 +654,9 @@ def warm_up_policy(name: str) -> None:
 
     Examples
     --------
-    >>> warm_up_policy("fifo")
+    >>> warm_up_policy(".fifo")
     """
-    from .analysis.drive import PolicyError, drive
+    from .analysis.driving.drive import PolicyError, drive
 
     if name not in POLICIES:
         return

@@ -151,7 +151,7 @@ def shown(value: float | None, form: str = ".10g") -> str:
 
 def shown_ratio(value: float | None) -> str:
     """Return a ratio, rounded up; a dash where there is none."""
-    from .analysis.ratio import rounded_up
+    from .analysis.comparing.comparison import rounded_up
 
     return "-" if value is None else f"{rounded_up(value):.4f}"
 

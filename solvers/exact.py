@@ -15,10 +15,10 @@ import pyomo.environ as pyo
 from pyomo.opt import TerminationCondition, WriterFactory
 
 from ..formulations.problem import Model, Problem, Sense
-from ..formulations.rar_ddls import RarDdls
+from ..formulations.rar_ddls.problem import RarDdls
 from ..instances.schedule import Schedule
-from .baselines.backfilling import Order, backfilling
-from .bounds import area_bound
+from .rar_ddls.backfilling import Order, backfilling
+from .rar_ddls.bounds import area_bound
 from .result import Bound, Result, Stop
 
 __all__ = ["solve_exact"]

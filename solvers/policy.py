@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..formulations.irmp import run_slots
+from ..formulations.irmp.problem import run_slots
 from ..instances import DeadlineJob, Instance, Job, ParameterServerJob
 from ..instances.model import FULL_SPEED
 

@@ -12,7 +12,7 @@ from functools import cache
 from itertools import product
 from math import ceil, floor
 
-from gangsched.formulations.rar_ddls import RarDdls
+from gangsched.formulations.rar_ddls.problem import RarDdls
 
 Placement = Mapping[int, int]
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from gangsched.analysis.bounds import best_bound
+from gangsched.analysis.proofs.makespan import best_bound
 from gangsched.formulations.io import problem_to_dict
-from gangsched.formulations.rar_ddls import RarDdls
+from gangsched.formulations.rar_ddls.problem import RarDdls
 from gangsched.instances import Cluster, Instance, ReadReport, RingJob, Trace, generate
 from gangsched.instances.convert import to_rar_instance
 from gangsched.instances.io import header, schedule_to_dict, write_json

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from gangsched.analysis.check_run import violations
-from gangsched.analysis.drive import drive
-from gangsched.analysis.run import Run
+from gangsched.analysis.driving.check import violations
+from gangsched.analysis.driving.drive import drive
+from gangsched.analysis.driving.run import Run
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job, Node, User
 from gangsched.solvers import Stop
 from gangsched.solvers.placement import place_by_speed

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from gangsched.formulations.ltgf import Ltgf
+from gangsched.formulations.ltgf.problem import Ltgf
 from gangsched.instances import Cluster, Instance, Job, User
 
 Vector = tuple[Fraction, ...]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from gangsched.analysis.reproduce import Agreement, Row, Study
+from gangsched.analysis.papers.reproduce import Agreement, Row, Study
 from layout import ROOT
 
 DOCS = ROOT / "docs"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from gangsched.analysis.drive import instance_hash
-from gangsched.analysis.run import EventKind, Events, Records, Run
+from gangsched.analysis.driving.drive import instance_hash
+from gangsched.analysis.driving.run import EventKind, Events, Records, Run
 from gangsched.instances import Cluster, Instance, Job, Schedule, Segment, User
 from gangsched.solvers import Stop
 from gangsched.solvers.policy import Rules

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from gangsched.formulations.gandiva_fair import Aim, GpuMarket
+from gangsched.formulations.gandiva_fair.problem import Aim, GpuMarket
 from gangsched.instances.heterogeneous import MODELS, random_market
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from gangsched.formulations.completion_time import CompletionTime
+from gangsched.formulations.completion_time.problem import CompletionTime
 from gangsched.instances import Cluster, Instance, Job, Node
 
 MEASURES = ["makespan", "completion", "flow", "slowdown"]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gangsched.formulations.irmp import Irmp
+from gangsched.formulations.irmp.problem import Irmp
 from gangsched.instances import (
     Cluster,
     Instance,

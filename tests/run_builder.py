@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from gangsched.analysis.run import EventKind, Events, Records, Run
+from gangsched.analysis.driving.run import EventKind, Events, Records, Run
 from gangsched.formulations.fair_shares import FairShares
 from gangsched.instances import Job, Schedule, Segment, User
 from gangsched.solvers.policy import Rules

@@ -11,8 +11,8 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from brute_force import contenders, placements, speed
-from gangsched.formulations.irmp import Irmp
-from gangsched.formulations.rar_ddls import RarDdls
+from gangsched.formulations.irmp.problem import Irmp
+from gangsched.formulations.rar_ddls.problem import RarDdls
 from gangsched.instances import (
     Cluster,
     DeadlineJob,

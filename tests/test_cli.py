@@ -20,20 +20,21 @@ from typing import Any
 import pytest
 
 import gangsched
-from gangsched import cli, registry
-from gangsched.analysis import reproduce, theorems
-from gangsched.analysis.certificates import verify_bound
-from gangsched.analysis.claim import Claim, Comparison, Verdict
+from gangsched import registry
+from gangsched.analysis.papers import reproduce, theorems
+from gangsched.analysis.papers.claim import Claim, Comparison, Verdict
+from gangsched.analysis.proofs.verify import verify_bound
+from gangsched.cli.compare import compare as cli
 from gangsched.formulations import DeadlineRewards, RarDdls, UniSched
-from gangsched.formulations.gandiva_fair import GpuMarket
+from gangsched.formulations.gandiva_fair.problem import GpuMarket
 from gangsched.formulations.io import problem_from_dict, problem_to_dict
 from gangsched.instances import Cluster, DeadlineJob, Instance, RingJob, Schedule, Segment, library
 from gangsched.instances.heterogeneous import random_market
 from gangsched.instances.io import write_json
 from gangsched.io import save
 from gangsched.solvers import Bound
+from gangsched.solvers.gandiva_fair.trading import traded_allocation
 from gangsched.solvers.io import load_result
-from gangsched.solvers.trading import traded_allocation
 
 COMMANDS = ("solve", "compare", "replay", "describe", "demo", "reproduce", "theorems", "list")
 FAST = "first-fit,list_scheduling"  # no annealing
@@ -171,7 +172,7 @@ def write_solvers(folder: Path, name: str = "theirs") -> str:
     (folder / f"{name}.py").write_text(
         "import pathlib, sys, time\n"
         "from dataclasses import replace\n"
-        "from gangsched.solvers.baselines import first_fit\n"
+        "from gangsched.solvers import first_fit\n"
         "def good(problem, *, seed, time_limit):\n"
         "    return first_fit(problem, compiled=False)\n"
         "def slow(problem, *, seed, time_limit):\n"
@@ -967,7 +968,7 @@ def test_a_terminal_shows_what_runs_now(files: Path, tmp_path: Path) -> None:
 
 def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
     code = (
-        "import sys, gangsched.cli\n"
+        "import sys, gangsched.cli.compare\n"
         "print(*{'matplotlib', 'numba', 'pyomo', 'scipy', 'networkx', 'highspy'} & {*sys.modules})"
     )
     done = subprocess.run(

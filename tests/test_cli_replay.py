@@ -23,18 +23,19 @@ import pytest
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from gangsched import Cluster, Instance, Job, Node, User, cli, drive
-from gangsched.analysis import metrics, run_plots
-from gangsched.analysis.certificates import verify_bound
-from gangsched.analysis.run_io import load_run
-from gangsched.formulations.completion_time import CompletionTime
+from gangsched import Cluster, Instance, Job, Node, User, drive
+from gangsched.analysis.driving import metrics
+from gangsched.analysis.driving.run_io import load_run
+from gangsched.analysis.proofs.verify import verify_bound
+from gangsched.analysis.show import run_plots
+from gangsched.cli.compare import compare as cli
+from gangsched.formulations.completion_time.problem import CompletionTime
 from gangsched.formulations.deadline_rewards import DeadlineRewards
 from gangsched.instances.deadlines import testbed_workload
 from gangsched.instances.heterogeneous import family_of, with_speeds
 from gangsched.instances.io import save
 from gangsched.registry import policy as policy_of
-from gangsched.solvers import Bound
-from gangsched.solvers.baselines import Fifo, Srtf
+from gangsched.solvers import Bound, Fifo, Srtf
 from layout import ROOT
 from web_page import Page
 
@@ -690,7 +691,7 @@ def test_progress_is_shown_on_a_terminal_only(replay: Replay, tmp_path: Path) ->
 
 
 def test_progress_names_policy_and_jobs() -> None:
-    from gangsched import replaying
+    from gangsched.cli.compare import replay as replaying
 
     told: list[str] = []
     replaying._progress(told.append, ["fifo", "srtf"], "srtf", 1200, 5000)
@@ -776,7 +777,7 @@ def test_no_number_is_cut_on_a_narrow_screen(
     args = (*SMALL, "--policies", "fifo,finish-time-fairness", "--seed", 3)
     wide = replay(*args)[1]
     screen = Console(width=60, force_terminal=True, color_system=None, highlight=False)
-    monkeypatch.setattr("gangsched.replaying.open_console", lambda: screen)
+    monkeypatch.setattr("gangsched.cli.replay.open_console", lambda: screen)
     code, narrow, _ = replay(*args)
     assert code == 0
     assert max(map(len, narrow.splitlines())) <= 60

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from gangsched import cli
-from gangsched.analysis.certificates import verify_bound
-from gangsched.analysis.revenue_metrics import fairness_variance, money_of
+from gangsched.analysis.comparing.revenue import fairness_variance, money_of
+from gangsched.analysis.proofs.verify import verify_bound
+from gangsched.cli.compare import compare as cli
 from gangsched.formulations.io import problem_to_dict
-from gangsched.formulations.irmp import Irmp, paper_problem, reduced_problem
+from gangsched.formulations.irmp.problem import Irmp, paper_problem, reduced_problem
 from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob
 from gangsched.instances.io import write_json
 from gangsched.solvers import Bound, Result
 from gangsched.solvers.io import load_result
-from gangsched.solvers.irmp import astraea
+from gangsched.solvers.irmp.astraea import astraea
 
 Gangsched = Callable[..., tuple[int, str, str]]
 
@@ -186,7 +186,7 @@ def test_bad_accounts_are_an_error_of_their_solver(
         assert isinstance(result, Result)
         return replace(result, info={**result.info, "incomes": {"u0": 1e6}})
 
-    monkeypatch.setattr("gangsched.solvers.irmp.astraea", generous)
+    monkeypatch.setattr("gangsched.solvers.irmp.astraea.astraea", generous)
     code, out, _ = gangsched_(
         "compare", "--problem", "irmp", "--setting", "reduced", "--jobs", 5, "--nodes", 6,
         "--solvers", "astraea,online-fifo",

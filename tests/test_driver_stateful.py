@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from driven import Mover, Shuffle
-from gangsched.analysis.check_run import violations
-from gangsched.analysis.drive import drive
-from gangsched.analysis.run import Run
+from gangsched.analysis.driving.check import violations
+from gangsched.analysis.driving.drive import drive
+from gangsched.analysis.driving.run import Run
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job, Node, User
-from gangsched.solvers import LtgfPolicy
-from gangsched.solvers.baselines import Fifo, Srtf, ThemisGreedy, TiresiasL
+from gangsched.solvers import Fifo, LtgfPolicy, Srtf, ThemisGreedy, TiresiasL
 
 POLICIES = [
     Fifo(),

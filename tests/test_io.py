@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import gangsched as gs
-from gangsched.analysis.reward_bounds import reward_bound
+from gangsched.analysis.proofs.deadline_rewards import reward_bound
 from hand_run import hand_run
 
 JOBS = [gs.RingJob(id=id, gpus=2, iterations=30, gradient=0.1, base_time=0.2) for id in "ab"]

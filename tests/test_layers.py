@@ -20,12 +20,13 @@ def layer(module: str) -> int:
 
 
 def stem(module: str) -> str | None:
-    """The paper that a module belongs to, such as solvers.rar_ddls or solvers.rar_ddls_core."""
-    for part in module.split(".")[2:]:
-        for name in STEMS:
-            if part == name or part.startswith(f"{name}_"):
-                return name
-    return None
+    """The paper in whose folder a module stands, such as solvers.rar_ddls.laminar."""
+    return next((part for part in module.split(".")[2:] if part in STEMS), None)
+
+
+def wing(module: str) -> str:
+    """The folder within a layer, such as solvers.policies; empty for what stands beside it."""
+    return ".".join(module.split(".")[1:3]) if module.count(".") > 1 else ""
 
 
 def imported(module: str, source: str, *, package: bool) -> list[str]:
@@ -50,6 +51,14 @@ def faults(module: str, source: str, *, package: bool = False) -> list[str]:
             found.append(f"{module} imports {name}, which stands above it")
         if stem(module) and stem(name) not in (None, stem(module)):
             found.append(f"{module} imports {name}, which belongs to another paper")
+        if wing(module) == "solvers.policies" and wing(name).startswith("solvers") and stem(name):
+            found.append(f"{module} imports {name}, which belongs to a paper")
+        if (
+            wing(name) == "analysis.papers"
+            and layer(module) < len(LAYERS)
+            and wing(module) != wing(name)
+        ):
+            found.append(f"{module} imports {name}, which only the command line opens")
     return found
 
 
@@ -73,15 +82,16 @@ def test_every_folder_is_covered() -> None:
         ("gangsched.instances.traces.swf", "from ...solvers import result"),
         ("gangsched.instances.model", "import gangsched"),
         ("gangsched.instances.model", "from gangsched import __version__"),
-        ("gangsched.formulations.irmp", "import gangsched.solvers.result"),
+        ("gangsched.formulations.irmp.problem", "import gangsched.solvers.result"),
         ("gangsched.solvers.exact", "def f():\n    from ..analysis import bounds"),
-        ("gangsched.analysis.plots", "from ..cli import main"),
-        ("gangsched.solvers.irmp", "from .ltgf import ltgf"),
-        ("gangsched.solvers.irmp", "from . import ltgf"),
-        ("gangsched.solvers.irmp", "from ..formulations.rar_ddls import RarDdls"),
-        ("gangsched.solvers.irmp", "from ..formulations import rar_ddls"),
-        ("gangsched.solvers.rar_ddls_core", "from .unisched import lease"),
-        ("gangsched.analysis.reproduce.irmp", "from ...solvers.gandiva_fair import trade"),
+        ("gangsched.analysis.show.plots", "from ...cli import main"),
+        ("gangsched.solvers.irmp.chain", "from ..ltgf import round"),
+        ("gangsched.solvers.irmp.chain", "from .. import ltgf"),
+        ("gangsched.solvers.irmp.chain", "from ...formulations.rar_ddls import RarDdls"),
+        ("gangsched.solvers.irmp.chain", "from ...formulations import rar_ddls"),
+        ("gangsched.solvers.policies.fifo", "from ..unisched import deadlines"),
+        ("gangsched.analysis.papers.irmp.figures", "from ....solvers.gandiva_fair import trading"),
+        ("gangsched.analysis.show.plots", "from ..papers import study"),
     ],
 )
 def test_a_forbidden_import_is_seen(module: str, source: str) -> None:
@@ -92,11 +102,13 @@ def test_a_forbidden_import_is_seen(module: str, source: str) -> None:
     ("module", "source"),
     [
         ("gangsched.instances.model", "import numpy\nfrom collections import abc"),
-        ("gangsched.formulations.irmp", "from ..instances.model import Job"),
-        ("gangsched.solvers.irmp", "from ..formulations.irmp import Irmp"),
-        ("gangsched.solvers.rar_ddls", "from .rar_ddls_core import place"),
-        ("gangsched.analysis.plots", "from gangsched import instances"),
-        ("gangsched.cli", "from .analysis import compare"),
+        ("gangsched.formulations.irmp.problem", "from ...instances.model import Job"),
+        ("gangsched.solvers.irmp.chain", "from ...formulations.irmp import Irmp"),
+        ("gangsched.solvers.rar_ddls.laminar", "from .laminar_core import place"),
+        ("gangsched.solvers.unisched.genie", "from ..policies import fifo"),
+        ("gangsched.analysis.show.plots", "from gangsched import instances"),
+        ("gangsched.analysis.papers.irmp.figures", "from ..study import Study"),
+        ("gangsched.cli.papers", "from ..analysis.papers import theorems"),
     ],
 )
 def test_an_allowed_import_is_not(module: str, source: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from gangsched import registry
 from gangsched.formulations.io import PROBLEMS as FILE_PROBLEMS
 from gangsched.registry import PROBLEMS, lookup, plugins, policy, solver, warm_up
-from gangsched.solvers.baselines import first_fit
+from gangsched.solvers import first_fit
 
 #: what the optimum of each tiny problem is worth
 TINY = {
@@ -159,9 +159,9 @@ def test_a_module_that_breaks_on_import_is_refused(module: Path, text: str) -> N
 
 def test_entry_points_take_part(monkeypatch: pytest.MonkeyPatch) -> None:
     group = "gangsched.solvers"
-    good = EntryPoint("ours", "gangsched.solvers.baselines:first_fit", group)
-    bad = EntryPoint("gone", "gangsched.solvers.baselines:no_such", group)
-    own = EntryPoint("sjf-bco", "gangsched.solvers.baselines:first_fit", group)
+    good = EntryPoint("ours", "gangsched.solvers:first_fit", group)
+    bad = EntryPoint("gone", "gangsched.solvers:no_such", group)
+    own = EntryPoint("sjf-bco", "gangsched.solvers:first_fit", group)
     wanted: list[str] = []
 
     def entry_points(*, group: str) -> list[EntryPoint]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import brute_force
-from gangsched.formulations.rar_ddls import RarDdls
+from gangsched.formulations.rar_ddls.problem import RarDdls
 from gangsched.instances import Cluster, Instance, RingJob
 
 

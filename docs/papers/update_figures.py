@@ -12,8 +12,8 @@ import argparse
 import re
 from pathlib import Path
 
-from gangsched.analysis.plots import save
-from gangsched.analysis.reproduce import TARGETS, takes_trace
+from gangsched.analysis.papers.reproduce import TARGETS, takes_trace
+from gangsched.analysis.show.plots import save
 from gangsched.instances.traces import READERS
 
 PAPERS = Path(__file__).resolve().parent

@@ -8,11 +8,11 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from gangsched.analysis.certificates import verify_bound
-from gangsched.formulations.gandiva_fair import Aim, GpuMarket
-from gangsched.formulations.gandiva_fair_forms import constraints, prices
+from gangsched.analysis.proofs.verify import verify_bound
+from gangsched.formulations.gandiva_fair.forms import constraints, prices
+from gangsched.formulations.gandiva_fair.problem import Aim, GpuMarket
 from gangsched.instances import Allocation
-from gangsched.solvers.market import (
+from gangsched.solvers.gandiva_fair.market import (
     efficient_allocation,
     market_bound,
     max_min_allocation,

@@ -13,8 +13,8 @@ import pytest
 
 import revenue_optimum
 from broken import Broken
-from gangsched.formulations import irmp_forms
-from gangsched.formulations.irmp import Irmp
+from gangsched.formulations.irmp import forms as irmp_forms
+from gangsched.formulations.irmp.problem import Irmp
 from gangsched.instances import (
     Cluster,
     Instance,

@@ -12,8 +12,8 @@ import pytest
 
 from broken import Broken
 from fairest import fairest, tiny
-from gangsched.formulations.ltgf import Ltgf
-from gangsched.formulations.ltgf_forms import _round_by_round, _windows
+from gangsched.formulations.ltgf.forms import _round_by_round, _windows
+from gangsched.formulations.ltgf.problem import Ltgf
 from gangsched.instances import Cluster, Instance, Job, Schedule
 from gangsched.solvers.exact import solve_exact
 from gangsched.solvers.result import Status

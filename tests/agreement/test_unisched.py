@@ -18,8 +18,8 @@ from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from broken import Broken
-from gangsched.formulations.unisched import CellAllocation, UniSched
-from gangsched.formulations.unisched_forms import _covers, _placed
+from gangsched.formulations.unisched.forms import _covers, _placed
+from gangsched.formulations.unisched.problem import CellAllocation, UniSched
 from gangsched.instances import Cluster, Instance, Schedule, Segment
 from gangsched.instances.model import FULL_SPEED, DeadlineJob
 from gangsched.solvers.exact import solve_exact

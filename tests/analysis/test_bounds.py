@@ -17,14 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brute_force import optimum
-from gangsched.analysis import (
-    bounds,
-    certificates,
-    gandiva_fair_certificates,
-    irmp_certificates,
-    unisched_certificates,
-)
-from gangsched.analysis.bounds import (
+from gangsched.analysis.proofs import makespan as bounds
+from gangsched.analysis.proofs import verify as certificates
+from gangsched.analysis.proofs import verify_irmp as irmp_certificates
+from gangsched.analysis.proofs import verify_market as gandiva_fair_certificates
+from gangsched.analysis.proofs import verify_unisched as unisched_certificates
+from gangsched.analysis.proofs.configurations import Configurations
+from gangsched.analysis.proofs.makespan import (
     InvalidCertificate,
     NoCertificate,
     area_bound,
@@ -33,8 +32,7 @@ from gangsched.analysis.bounds import (
     dff_bound,
     verify_bound,
 )
-from gangsched.analysis.configurations import Configurations
-from gangsched.formulations.rar_ddls import RarDdls
+from gangsched.formulations.rar_ddls.problem import RarDdls
 from gangsched.instances import Cluster, Instance, RingJob
 from gangsched.instances.generate import paper_cluster, rar_workload
 from gangsched.solvers import Bound

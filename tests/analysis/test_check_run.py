@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gangsched.analysis.check_run import violations
-from gangsched.analysis.run import EventKind, Run
+from gangsched.analysis.driving.check import violations
+from gangsched.analysis.driving.run import EventKind, Run
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job, Node
 from gangsched.solvers import Stop
 from gangsched.solvers.policy import Preempts, Rules

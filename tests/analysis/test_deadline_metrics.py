@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gangsched.analysis import metrics
-from gangsched.analysis.drive import drive
-from gangsched.analysis.run import EventKind, Events, Run
+from gangsched.analysis.driving import metrics
+from gangsched.analysis.driving.drive import drive
+from gangsched.analysis.driving.run import EventKind, Events, Run
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job, Segment
-from gangsched.solvers.baselines import Fifo
+from gangsched.solvers import Fifo
 from gangsched.solvers.policy import Decision, Preempts, Start
 from run_builder import PLAIN, run_of
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from gangsched.analysis import plots
-from gangsched.analysis.describe import LEVELS, describe
-from gangsched.analysis.describe_plot import draw
+from gangsched.analysis.show import plots
+from gangsched.analysis.show.describe import LEVELS, describe
+from gangsched.analysis.show.describe_plot import draw
 from gangsched.instances import Cluster, Instance, Job, ReadReport, Trace, User
 from gangsched.instances.generate import venus_workload
 from gangsched.instances.traces import read_philly_csv

@@ -11,11 +11,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gangsched.analysis.drive import Checkpoint, PolicyError, drive, instance_hash
-from gangsched.analysis.run import EventKind, Run
+from gangsched.analysis.driving.drive import Checkpoint, PolicyError, drive, instance_hash
+from gangsched.analysis.driving.run import EventKind, Run
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job, Node, User
-from gangsched.solvers import Decision, LtgfPolicy, Preempts, State, Stop
-from gangsched.solvers.baselines import Fifo, Las, Sjf, Srtf, TiresiasL, YarnCs
+from gangsched.solvers import (
+    Decision,
+    Fifo,
+    Las,
+    LtgfPolicy,
+    Preempts,
+    Sjf,
+    Srtf,
+    State,
+    Stop,
+    TiresiasL,
+    YarnCs,
+)
 
 pytestmark = pytest.mark.parametrize("engine", ["reference", "compiled"])
 

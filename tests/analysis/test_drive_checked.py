@@ -10,26 +10,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangsched.analysis.check_run import violations
-from gangsched.analysis.drive import drive
-from gangsched.analysis.run import Run
+from gangsched.analysis.driving.check import violations
+from gangsched.analysis.driving.drive import drive
+from gangsched.analysis.driving.run import Run
 from gangsched.instances import Cluster, Instance, Job, User
 from gangsched.instances.generate import philly_workload
-from gangsched.solvers import GandivaFair, LtgfPolicy, Stop
-from gangsched.solvers.baselines import (
+from gangsched.solvers import (
     Fifo,
+    GandivaFair,
     Hived,
     Las,
+    LtgfPolicy,
     Sjf,
     Srtf,
+    Stop,
     Themis,
     ThemisGreedy,
     TiresiasL,
     YarnCs,
 )
-from gangsched.solvers.baselines.allox import Allox
-from gangsched.solvers.baselines.finish_time_fairness import FinishTimeFairness
-from gangsched.solvers.baselines.max_min_fairness import MaxMinFairness
+from gangsched.solvers.policies.allox import Allox
+from gangsched.solvers.policies.finish_time_fairness import FinishTimeFairness
+from gangsched.solvers.policies.max_min_fairness import MaxMinFairness
 from gangsched.solvers.policy import Decision, Policy, Preempts, State
 
 EXAMPLES = settings().max_examples // 4

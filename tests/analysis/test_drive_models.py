@@ -10,13 +10,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driven import Case, Mover, mixed_cases, one_run
-from gangsched.analysis.check_run import violations
-from gangsched.analysis.drive import PolicyError, drive
-from gangsched.analysis.run import EventKind, Run
+from gangsched.analysis.driving.check import violations
+from gangsched.analysis.driving.drive import PolicyError, drive
+from gangsched.analysis.driving.run import EventKind, Run
 from gangsched.instances import Cluster, Instance, Job, Node, User
-from gangsched.solvers import Decision, LtgfPolicy, Preempts, State
-from gangsched.solvers.baselines import Fifo, Las, Sjf, Srtf, Themis, ThemisGreedy, TiresiasL
-from gangsched.solvers.baselines.allox import Allox
+from gangsched.solvers import (
+    Decision,
+    Fifo,
+    Las,
+    LtgfPolicy,
+    Preempts,
+    Sjf,
+    Srtf,
+    State,
+    Themis,
+    ThemisGreedy,
+    TiresiasL,
+)
+from gangsched.solvers.policies.allox import Allox
 from gangsched.solvers.policy import Policy, Start
 
 both = pytest.mark.parametrize("engine", ["reference", "compiled"])

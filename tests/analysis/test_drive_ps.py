@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangsched.analysis.check_run import violations
-from gangsched.analysis.drive import PolicyError, drive
-from gangsched.analysis.run import Run
-from gangsched.analysis.run_io import load_run, save_run
+from gangsched.analysis.driving.check import violations
+from gangsched.analysis.driving.drive import PolicyError, drive
+from gangsched.analysis.driving.run import Run
+from gangsched.analysis.driving.run_io import load_run, save_run
 from gangsched.formulations import CompletionTime
-from gangsched.formulations.irmp import Irmp, paper_problem
+from gangsched.formulations.irmp.problem import Irmp, paper_problem
 from gangsched.instances import (
     Cluster,
     Instance,
@@ -28,16 +28,15 @@ from gangsched.instances import (
     Segment,
     User,
 )
-from gangsched.solvers import Result, Stop
-from gangsched.solvers.baselines import Fifo
-from gangsched.solvers.irmp_online import (
+from gangsched.solvers import Fifo, Result, Stop
+from gangsched.solvers.irmp.online import (
     online_density,
     online_fifo,
     online_slope,
     online_spt,
     rolling_lp,
 )
-from gangsched.solvers.irmp_policy import OnlineRevenue
+from gangsched.solvers.irmp.policy import OnlineRevenue
 from gangsched.solvers.policy import Decision, Preempts, Start, State
 from strategies import irmp_instances, irmp_problems
 

@@ -12,14 +12,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driven import Case, Shuffle, one_run, split_cases
-from gangsched.analysis import drive_reference
-from gangsched.analysis.check_run import violations
-from gangsched.analysis.drive import PolicyError, drive
-from gangsched.analysis.drive_core import FRUITLESS
-from gangsched.analysis.run import EventKind, Run
+from gangsched.analysis.driving import reference as drive_reference
+from gangsched.analysis.driving.check import violations
+from gangsched.analysis.driving.core.machine import FRUITLESS
+from gangsched.analysis.driving.drive import PolicyError, drive
+from gangsched.analysis.driving.run import EventKind, Run
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job
-from gangsched.solvers import Decision, LtgfPolicy, Preempts, State
-from gangsched.solvers.baselines import Fifo, Srtf, ThemisGreedy, TiresiasL
+from gangsched.solvers import (
+    Decision,
+    Fifo,
+    LtgfPolicy,
+    Preempts,
+    Srtf,
+    State,
+    ThemisGreedy,
+    TiresiasL,
+)
 from gangsched.solvers.policy import Start
 
 both = pytest.mark.parametrize("engine", ["reference", "compiled"])

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gangsched.analysis import fast_machine
-from gangsched.analysis.fast_machine import run
+from gangsched.analysis.proofs import fast_machine
+from gangsched.analysis.proofs.fast_machine import run
 
 JOBS = st.lists(st.tuples(st.integers(0, 20), st.integers(1, 8), st.integers(0, 3)), max_size=8)
 

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from fairest import fairest, integrand, tiny
-from gangsched.analysis import certificates
-from gangsched.analysis.certificates import InvalidCertificate, verify_bound
-from gangsched.analysis.fluid_fairness import contended_bound, fluid_bound, life_bound
-from gangsched.formulations.ltgf import Ltgf
-from gangsched.formulations.ltgf_fluid import LtgfFluid
-from gangsched.formulations.ltgf_forms import _round_by_round
+from gangsched.analysis.proofs import verify as certificates
+from gangsched.analysis.proofs.fluid_fairness import contended_bound, fluid_bound, life_bound
+from gangsched.analysis.proofs.verify import InvalidCertificate, verify_bound
+from gangsched.formulations.ltgf.fluid import LtgfFluid
+from gangsched.formulations.ltgf.forms import _round_by_round
+from gangsched.formulations.ltgf.problem import Ltgf
 from gangsched.instances import Cluster, Instance, Job, User
 from gangsched.solvers import Bound
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gangsched.analysis import gandiva_fair_certificates
-from gangsched.analysis.certificates import InvalidCertificate, NoCertificate, verify_bound
-from gangsched.analysis.gandiva_fair_certificates import gpu_prices, kkt_residual
-from gangsched.formulations.gandiva_fair import GpuMarket
+from gangsched.analysis.proofs import verify_market as gandiva_fair_certificates
+from gangsched.analysis.proofs.verify import InvalidCertificate, NoCertificate, verify_bound
+from gangsched.analysis.proofs.verify_market import gpu_prices, kkt_residual
+from gangsched.formulations.gandiva_fair.problem import GpuMarket
 from gangsched.instances import Allocation
 from gangsched.solvers import Bound
 from markets import any_market

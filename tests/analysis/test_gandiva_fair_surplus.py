@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gangsched.analysis.gandiva_fair_surplus import RULES, captured, surplus_table
-from gangsched.formulations.gandiva_fair import GpuMarket
+from gangsched.analysis.papers.gandiva_fair.surplus import RULES, captured, surplus_table
+from gangsched.formulations.gandiva_fair.problem import GpuMarket
 from gangsched.instances.heterogeneous import random_market
-from gangsched.solvers.trading import trade
+from gangsched.solvers.gandiva_fair.trading import trade
 
 K80_V100 = ("k80", "v100")
 

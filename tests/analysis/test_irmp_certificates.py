@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from gangsched.analysis import irmp_certificates
-from gangsched.analysis.bounds import best_bound
-from gangsched.analysis.certificates import InvalidCertificate, NoCertificate, verify_bound
-from gangsched.formulations.irmp import Irmp, paper_problem
+from gangsched.analysis.proofs import verify_irmp as irmp_certificates
+from gangsched.analysis.proofs.makespan import best_bound
+from gangsched.analysis.proofs.verify import InvalidCertificate, NoCertificate, verify_bound
+from gangsched.formulations.irmp.problem import Irmp, paper_problem
 from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob, Power
 from gangsched.solvers import Bound
 

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gangsched.analysis import metrics
-from gangsched.analysis.drive import drive
-from gangsched.analysis.run import Run
+from gangsched.analysis.driving import metrics
+from gangsched.analysis.driving.drive import drive
+from gangsched.analysis.driving.run import Run
 from gangsched.instances import Cluster, Instance, Job, Node, Schedule, Segment, User
-from gangsched.solvers.baselines import Fifo, Srtf
-from gangsched.solvers.ltgf import LtgfPolicy
+from gangsched.solvers import Fifo, Srtf
+from gangsched.solvers.ltgf.policy import LtgfPolicy
 from gangsched.solvers.policy import Rules
 from hand_run import hand_run
 from run_builder import PLAIN, random_run, run_of, runs

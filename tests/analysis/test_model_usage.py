@@ -12,13 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driven import Case, Mover, checked, mixed_cases
-from gangsched.analysis import model_usage as module
-from gangsched.analysis.drive import drive
-from gangsched.analysis.model_usage import model_usage
-from gangsched.analysis.run import EventKind, Run
+from gangsched.analysis.driving import model_usage as module
+from gangsched.analysis.driving.drive import drive
+from gangsched.analysis.driving.model_usage import model_usage
+from gangsched.analysis.driving.run import EventKind, Run
 from gangsched.instances import Cluster, Instance, Job, Node, User
-from gangsched.solvers import LtgfPolicy
-from gangsched.solvers.baselines import Fifo, Srtf
+from gangsched.solvers import Fifo, LtgfPolicy, Srtf
 
 CLUSTER = Cluster([Node("n0", 2, "k80"), Node("n1", 4, "v100")])
 JOBS = [

@@ -15,21 +15,22 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from driven import Case, checked, mixed_cases
-from gangsched.analysis import certificates, metrics, online_bounds
-from gangsched.analysis.certificates import InvalidCertificate, verify_bound
-from gangsched.analysis.fast_machine import run
-from gangsched.analysis.online_bounds import (
+from gangsched.analysis.driving import metrics
+from gangsched.analysis.proofs import completion_time as online_bounds
+from gangsched.analysis.proofs import verify as certificates
+from gangsched.analysis.proofs.completion_time import (
     busy_time_bound,
     online_bound,
     release_bound,
     srpt_bound,
 )
-from gangsched.formulations.completion_time import CompletionTime
+from gangsched.analysis.proofs.fast_machine import run
+from gangsched.analysis.proofs.verify import InvalidCertificate, verify_bound
+from gangsched.formulations.completion_time.problem import CompletionTime
 from gangsched.instances import Cluster, Instance, Job, Node, Schedule
 from gangsched.instances.traces import read_philly_csv
-from gangsched.solvers import Bound, LtgfPolicy
-from gangsched.solvers.baselines import Srtf
-from gangsched.solvers.gandiva_fair import GandivaFair
+from gangsched.solvers import Bound, LtgfPolicy, Srtf
+from gangsched.solvers.gandiva_fair.policy import GandivaFair
 from gangsched.solvers.result import Stop
 from preemptive import (
     MEASURES,

@@ -12,10 +12,10 @@ from hypothesis import given
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
-from gangsched.analysis import plots
-from gangsched.analysis.ratio import Comparison, Row
+from gangsched.analysis.comparing.comparison import Comparison, Row
+from gangsched.analysis.show import plots
 from gangsched.formulations.problem import Sense
-from gangsched.formulations.rar_ddls import RarDdls
+from gangsched.formulations.rar_ddls.problem import RarDdls
 from gangsched.instances import Cluster, Instance, RingJob, Schedule, Segment
 from gangsched.instances.generate import paper_cluster, rar_workload
 from gangsched.solvers import Bound, sjf_bco

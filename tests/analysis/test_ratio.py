@@ -8,15 +8,15 @@ from typing import Any, ClassVar
 
 import pytest
 
-from gangsched.analysis.bounds import (
+from gangsched.analysis.comparing.comparison import Comparison, Extras, Row, _cells, compare, ratio
+from gangsched.analysis.proofs.makespan import (
     InvalidCertificate,
     NoCertificate,
     area_bound,
     configuration_bound,
 )
-from gangsched.analysis.ratio import Comparison, Extras, Row, _cells, compare, ratio
 from gangsched.formulations import Sense
-from gangsched.formulations.rar_ddls import RarDdls, evaluate
+from gangsched.formulations.rar_ddls.problem import RarDdls, evaluate
 from gangsched.instances import Cluster, Instance, Job, RingJob, Schedule, Segment
 from gangsched.solvers import Bound, Refuted, Result, Stop
 
@@ -197,7 +197,7 @@ def test_results_are_reported_as_they_come() -> None:
 
 
 def test_a_beaten_bound_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gangsched.analysis.ratio.verify_bound", lambda *_: None)
+    monkeypatch.setattr("gangsched.analysis.comparing.comparison.verify_bound", lambda *_: None)
     with pytest.raises(ValueError, match=r"objective=14 beats the bound 15 \(wrong, minimise\)"):
         compare(packing(FIVE), {"best": BEST}, bound=Bound(15, "wrong", {}))
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from gangsched.analysis.drive import drive
-from gangsched.analysis.replay import replay
+from gangsched.analysis.comparing.replay import replay
+from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, Instance, Job
-from gangsched.solvers.baselines import Fifo, Sjf
+from gangsched.solvers import Fifo, Sjf
 from gangsched.solvers.policy import Rules
 
 JOBS = [Job(id=f"j{i}", gpus=1, work=100, release=30 * i) for i in range(3)]

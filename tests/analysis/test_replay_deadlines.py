@@ -8,16 +8,17 @@ from typing import Any
 import pytest
 
 from deadline_optimum import optimum
-from gangsched.analysis import check_run, metrics, plots, run_plots
-from gangsched.analysis import replay as replaying
-from gangsched.analysis.certificates import InvalidCertificate, verify_bound
-from gangsched.analysis.drive import drive
-from gangsched.analysis.replay import Replay, replay
-from gangsched.analysis.replay_report import write_replay_report
+from gangsched.analysis.comparing import replay as replaying
+from gangsched.analysis.comparing.replay import Replay, replay
+from gangsched.analysis.driving import check as check_run
+from gangsched.analysis.driving import metrics
+from gangsched.analysis.driving.drive import drive
+from gangsched.analysis.proofs.verify import InvalidCertificate, verify_bound
+from gangsched.analysis.show import plots, run_plots
+from gangsched.analysis.show.replay_report import write_replay_report
 from gangsched.formulations.deadline_rewards import DeadlineRewards
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job
-from gangsched.solvers import Bound
-from gangsched.solvers.baselines import Fifo, Srtf
+from gangsched.solvers import Bound, Fifo, Srtf
 from gangsched.solvers.policy import Decision, Preempts, Rules, Start
 from web_page import Page
 

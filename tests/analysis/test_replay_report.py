@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gangsched.analysis import metrics, replay_report
-from gangsched.analysis.certificates import InvalidCertificate, NoCertificate
-from gangsched.analysis.fluid_fairness import life_bound
-from gangsched.analysis.online_bounds import online_bound
-from gangsched.analysis.replay import Replay, replay
-from gangsched.analysis.replay_report import write_replay_report
-from gangsched.analysis.run import Run
-from gangsched.formulations.completion_time import CompletionTime
-from gangsched.formulations.ltgf import Ltgf
+from gangsched.analysis.comparing.replay import Replay, replay
+from gangsched.analysis.driving import metrics
+from gangsched.analysis.driving.run import Run
+from gangsched.analysis.proofs.completion_time import online_bound
+from gangsched.analysis.proofs.fluid_fairness import life_bound
+from gangsched.analysis.proofs.verify import InvalidCertificate, NoCertificate
+from gangsched.analysis.show import replay_report
+from gangsched.analysis.show.replay_report import write_replay_report
+from gangsched.formulations.completion_time.problem import CompletionTime
+from gangsched.formulations.ltgf.problem import Ltgf
 from gangsched.instances import Cluster, Instance, Job, Node, Segment, User
-from gangsched.solvers import Bound
-from gangsched.solvers.baselines import Fifo
-from gangsched.solvers.gandiva_fair import GandivaFair
+from gangsched.solvers import Bound, Fifo
+from gangsched.solvers.gandiva_fair.policy import GandivaFair
 from gangsched.solvers.policy import Rules
 from run_builder import random_run, run_of
 from web_page import EVIL, Page

@@ -9,16 +9,17 @@ from typing import Any
 
 import pytest
 
-from gangsched.analysis import page as html_page
-from gangsched.analysis import report
-from gangsched.analysis.certificates import InvalidCertificate
-from gangsched.analysis.ratio import Comparison, compare
-from gangsched.analysis.report import write_report
+from gangsched import solvers as baselines
+from gangsched.analysis.comparing.comparison import Comparison, compare
+from gangsched.analysis.proofs.verify import InvalidCertificate
+from gangsched.analysis.show import page as html_page
+from gangsched.analysis.show import report
+from gangsched.analysis.show.report import write_report
 from gangsched.formulations import UniSched
-from gangsched.formulations.rar_ddls import RarDdls, evaluate
+from gangsched.formulations.rar_ddls.problem import RarDdls, evaluate
 from gangsched.instances import Cluster, DeadlineJob, Instance, RingJob, Schedule, Segment
 from gangsched.instances.generate import rar_workload
-from gangsched.solvers import Bound, Refuted, Result, Stop, baselines, sjf_bco
+from gangsched.solvers import Bound, Refuted, Result, Stop, sjf_bco
 from web_page import EVIL, Page
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from gangsched.analysis.reproduce.irmp_runs import whole
-from gangsched.formulations.irmp import reduced_problem
-from gangsched.solvers.irmp_online import online_fifo
+from gangsched.analysis.papers.irmp.runs import whole
+from gangsched.formulations.irmp.problem import reduced_problem
+from gangsched.solvers.irmp.online import online_fifo
 from gangsched.solvers.result import Stop
 
 

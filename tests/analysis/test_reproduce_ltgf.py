@@ -14,14 +14,21 @@ import numpy as np
 import pytest
 
 from gangsched import drive
-from gangsched.analysis.reproduce import TARGETS, Agreement, Row, Study, reproduce, takes_trace
-from gangsched.analysis.reproduce import ltgf as figures
-from gangsched.analysis.reproduce.ltgf_statements import rising, turns
+from gangsched.analysis.papers.ltgf import figures as figures
+from gangsched.analysis.papers.ltgf.statements import rising, turns
+from gangsched.analysis.papers.reproduce import (
+    TARGETS,
+    Agreement,
+    Row,
+    Study,
+    reproduce,
+    takes_trace,
+)
 from gangsched.instances import Cluster, Instance, Job, User
 from gangsched.instances.generate import offered_load, venus_workload
 from gangsched.instances.traces import ReadReport, Trace
-from gangsched.solvers.baselines import Fifo, TiresiasL
-from gangsched.solvers.ltgf import LtgfPolicy
+from gangsched.solvers import Fifo, TiresiasL
+from gangsched.solvers.ltgf.policy import LtgfPolicy
 from layout import ROOT
 
 DOCS = ROOT / "docs"

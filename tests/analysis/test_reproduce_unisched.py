@@ -13,18 +13,19 @@ import numpy as np
 import pytest
 
 from gangsched import drive
-from gangsched.analysis.reproduce import TARGETS, Agreement, Row, Study, common
-from gangsched.analysis.reproduce import unisched as figures
-from gangsched.analysis.reproduce import unisched_runs as runs
-from gangsched.analysis.reproduce import unisched_statements as statements
+from gangsched.analysis.papers import common
+from gangsched.analysis.papers.reproduce import TARGETS, Agreement, Row, Study
+from gangsched.analysis.papers.unisched import figures as figures
+from gangsched.analysis.papers.unisched import runs as runs
+from gangsched.analysis.papers.unisched import statements as statements
 from gangsched.instances import Cluster, DeadlineJob, Instance
 from gangsched.instances.generate import offered_load
 from gangsched.instances.model import TargetMetric
-from gangsched.solvers.baselines import Fifo
-from gangsched.solvers.baselines.chronus import Chronus
-from gangsched.solvers.baselines.srtf import Srtf
+from gangsched.solvers import Fifo
+from gangsched.solvers.policies.srtf import Srtf
 from gangsched.solvers.policy import Policy
-from gangsched.solvers.unisched_policy import UniSchedPolicy
+from gangsched.solvers.unisched.chronus import Chronus
+from gangsched.solvers.unisched.policy import UniSchedPolicy
 
 AGREES, DIFFERS, OPEN = Agreement.AGREES, Agreement.DIFFERS, Agreement.OPEN
 SMALL = {"H": figures.Size(4, 12, 1), "P": figures.Size(2, 12, 1)}

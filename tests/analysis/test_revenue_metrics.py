@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangsched.analysis import revenue_metrics as metrics
-from gangsched.analysis.revenue_metrics import Money, money_violations, settle
-from gangsched.formulations.irmp import Irmp, paper_problem
+from gangsched.analysis.comparing import revenue as metrics
+from gangsched.analysis.comparing.revenue import Money, money_violations, settle
+from gangsched.formulations.irmp.problem import Irmp, paper_problem
 from gangsched.instances import (
     Cluster,
     Instance,
@@ -24,7 +24,7 @@ from gangsched.instances import (
     User,
 )
 from gangsched.solvers import Result, Stop
-from gangsched.solvers.irmp import AstraeaParams, astraea, batch_sche
+from gangsched.solvers.irmp.astraea import AstraeaParams, astraea, batch_sche
 
 THETA = [[16.0, 16.0]]
 

@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from scipy.optimize import OptimizeResult
 
 from deadline_optimum import optimum, problem_of, random_problem
-from gangsched.analysis import certificates, reward_bounds
-from gangsched.analysis.certificates import InvalidCertificate, verify_bound
-from gangsched.analysis.drive import drive
-from gangsched.analysis.reward_bounds import reward_bound
+from gangsched.analysis.driving.drive import drive
+from gangsched.analysis.proofs import deadline_rewards as reward_bounds
+from gangsched.analysis.proofs import verify as certificates
+from gangsched.analysis.proofs.deadline_rewards import reward_bound
+from gangsched.analysis.proofs.verify import InvalidCertificate, verify_bound
 from gangsched.formulations.deadline_rewards import DeadlineRewards
 from gangsched.instances import Cluster, DeadlineJob, Instance, TargetMetric
 from gangsched.instances.convert import to_instance
 from gangsched.instances.traces import read_chronus
-from gangsched.solvers import Bound
-from gangsched.solvers.baselines import Fifo, Srtf
+from gangsched.solvers import Bound, Fifo, Srtf
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -13,9 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driven import Case, cases, checked, one_run
-from gangsched.analysis.drive import drive
-from gangsched.analysis.online_bounds import online_bound
-from gangsched.analysis.rolling_horizon import (
+from gangsched.analysis.driving.drive import drive
+from gangsched.analysis.driving.rolling_horizon import (
     CompletionTimeWindow,
     LtgfRoundWindow,
     Plan,
@@ -25,10 +24,10 @@ from gangsched.analysis.rolling_horizon import (
     plan_completion_times,
     plan_ltgf_rounds,
 )
-from gangsched.formulations.completion_time import CompletionTime
+from gangsched.analysis.proofs.completion_time import online_bound
+from gangsched.formulations.completion_time.problem import CompletionTime
 from gangsched.instances import Cluster, Instance, Job, Schedule, Segment, User
-from gangsched.solvers import Preempts, Result, Status, Stop
-from gangsched.solvers.baselines import Fifo
+from gangsched.solvers import Fifo, Preempts, Result, Status, Stop
 from gangsched.solvers.exact import solve_exact
 from preemptive import Row, optimum, problem_of
 

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gangsched.analysis.drive import Checkpoint, drive
-from gangsched.analysis.run import Run
-from gangsched.analysis.run_io import load_run, run_from_dict, run_to_dict, save_run
+from gangsched.analysis.driving.drive import Checkpoint, drive
+from gangsched.analysis.driving.run import Run
+from gangsched.analysis.driving.run_io import load_run, run_from_dict, run_to_dict, save_run
 from gangsched.instances import Cluster, Instance, Job, Schedule, Segment
 from gangsched.instances.io import MAX_SEGMENTS, header, write_json
 from gangsched.instances.tables import save_folder
 from gangsched.solvers import Stop
-from gangsched.solvers.baselines.fifo import Fifo
-from gangsched.solvers.baselines.tiresias_l import TiresiasL
+from gangsched.solvers.policies.fifo import Fifo
+from gangsched.solvers.policies.tiresias_l import TiresiasL
 from hand_run import INSTANCE, PIECES, Piece, hand_run, with_record
 
 FORMS = ["json", "json.gz", "csv", "parquet"]

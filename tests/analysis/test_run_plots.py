@@ -16,12 +16,13 @@ from matplotlib.figure import Figure
 from matplotlib.patches import StepPatch
 from matplotlib.text import Text
 
-from gangsched.analysis import metrics, plots, run_plots
-from gangsched.analysis.drive import drive, instance_hash
-from gangsched.analysis.run import Run
+from gangsched.analysis.driving import metrics
+from gangsched.analysis.driving.drive import drive, instance_hash
+from gangsched.analysis.driving.run import Run
+from gangsched.analysis.show import plots, run_plots
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job, Node, Segment, User
 from gangsched.registry import POLICIES
-from gangsched.solvers.baselines import Fifo
+from gangsched.solvers import Fifo
 from run_builder import random_run, run_of
 
 USERS = [User("alice", weight=2), User("$b_1$ and a name that is far too long")]

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gangsched.analysis.certificates import InvalidCertificate, verify_bound
-from gangsched.formulations.unisched import UniSched
+from gangsched.analysis.proofs.verify import InvalidCertificate, verify_bound
+from gangsched.formulations.unisched.problem import UniSched
 from gangsched.instances import Cluster, DeadlineJob, Instance
 from gangsched.solvers import Bound
 

@@ -23,18 +23,14 @@ from typing import Any
 import numpy as np
 
 import gangsched as gs
-from gangsched.analysis.run import Run
+from gangsched.analysis.driving.run import Run
 from gangsched.formulations import LtgfRound
 from gangsched.instances import convert
 from gangsched.instances.generate import offered_load, philly_workload
 from gangsched.instances.traces import READERS
-from gangsched.solvers import LtgfPolicy, one_round
-from gangsched.solvers.baselines import Fifo, Las, Sjf, Srtf, ThemisGreedy, TiresiasL
-from gangsched.solvers.baselines.position_matching import (
-    optimality_violations,
-    position_matching,
-)
+from gangsched.solvers import Fifo, Las, LtgfPolicy, Sjf, Srtf, ThemisGreedy, TiresiasL, one_round
 from gangsched.solvers.exact import solve_exact
+from gangsched.solvers.policies.position_matching import optimality_violations, position_matching
 
 try:
     from benchmarks.table import Line, machine, rows, seconds

@@ -17,11 +17,15 @@ from pathlib import Path
 
 import numpy as np
 
-from gangsched.formulations.gandiva_fair import GpuMarket
+from gangsched.formulations.gandiva_fair.problem import GpuMarket
 from gangsched.instances.heterogeneous import random_market
-from gangsched.solvers.gang_stride import ReferencePool, StridePool, least_loaded
-from gangsched.solvers.market import efficient_allocation, max_min_allocation, nash_allocation
-from gangsched.solvers.trading import trade
+from gangsched.solvers.gandiva_fair.market import (
+    efficient_allocation,
+    max_min_allocation,
+    nash_allocation,
+)
+from gangsched.solvers.gandiva_fair.stride import ReferencePool, StridePool, least_loaded
+from gangsched.solvers.gandiva_fair.trading import trade
 
 try:
     from benchmarks.table import Line, machine, rows, seconds

@@ -15,10 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from gangsched.solvers.baselines.position_matching import (
-    optimality_violations,
-    position_matching,
-)
+from gangsched.solvers.policies.position_matching import optimality_violations, position_matching
 
 Ints = NDArray[np.int64]
 

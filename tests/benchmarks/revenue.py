@@ -20,16 +20,16 @@ from typing import Any, NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 
-from gangsched.analysis.certificates import verify_bound
-from gangsched.analysis.plots import save
-from gangsched.formulations.irmp import Irmp, paper_problem, reduced_problem
+from gangsched.analysis.proofs.verify import verify_bound
+from gangsched.analysis.show.plots import save
+from gangsched.formulations.irmp.problem import Irmp, paper_problem, reduced_problem
 from gangsched.solvers import Status
-from gangsched.solvers.irmp import prices_at, thetas
-from gangsched.solvers.irmp_chain import irmp_exact
-from gangsched.solvers.irmp_columns import Columns, generate
-from gangsched.solvers.irmp_lists import in_order, in_shape, lp_list, posted_prices
-from gangsched.solvers.irmp_pricing import Trials, best_runs
-from gangsched.solvers.irmp_response import Occupancy, best_response
+from gangsched.solvers.irmp.astraea import prices_at, thetas
+from gangsched.solvers.irmp.chain import irmp_exact
+from gangsched.solvers.irmp.columns import Columns, generate
+from gangsched.solvers.irmp.lists import in_order, in_shape, lp_list, posted_prices
+from gangsched.solvers.irmp.pricing import Trials, best_runs
+from gangsched.solvers.irmp.response import Occupancy, best_response
 
 try:
     from benchmarks.table import Line, machine, rows, seconds

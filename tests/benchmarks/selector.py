@@ -19,18 +19,18 @@ from typing import Any
 
 import numpy as np
 
-from gangsched.formulations.leases import Phase
-from gangsched.formulations.unisched import UniSched
-from gangsched.formulations.unisched_compact import (
+from gangsched.formulations.unisched.compact import (
     Options,
     capacity_of_problem,
     compact,
     options_of_problem,
 )
+from gangsched.formulations.unisched.leases import Phase
+from gangsched.formulations.unisched.problem import UniSched
 from gangsched.instances.deadlines import queue_snapshot
 from gangsched.instances.schedule import Schedule
-from gangsched.solvers.lease_schedule import realise
-from gangsched.solvers.selector import Selection, Selector, by_density
+from gangsched.solvers.unisched.lease_schedule import realise
+from gangsched.solvers.unisched.selector import Selection, Selector, by_density
 
 try:
     from benchmarks.table import Line, machine, rows, seconds

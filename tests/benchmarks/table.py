@@ -31,9 +31,9 @@ from typing import Any
 import numpy as np
 
 import gangsched as gs
-from gangsched.analysis.bounds import area_bound, configuration_bound, dff_bound
-from gangsched.formulations.rar_ddls import RarDdls, evaluate
-from gangsched.solvers.baselines import (
+from gangsched.analysis.proofs.makespan import area_bound, configuration_bound, dff_bound
+from gangsched.formulations.rar_ddls.problem import RarDdls, evaluate
+from gangsched.solvers import (
     backfilling,
     first_fit,
     list_scheduling,
@@ -268,7 +268,7 @@ import gangsched as gs
 imported = now()
 problem = gs.formulations.RarDdls(gs.generate.rar_workload(gs.generate.paper_cluster(seed=0)))
 gs.solvers.sjf_bco(problem)
-gs.solvers.baselines.backfilling(problem)
+gs.solvers.backfilling(problem)
 for before, after in (started, imported), (imported, now()):
     print(after[0] - before[0], after[1] - before[1])
 """

@@ -8,8 +8,13 @@ from typing import Any
 
 import pytest
 
-from gangsched.analysis.bounds import area_bound, configuration_bound, dff_bound, verify_bound
-from gangsched.formulations.rar_ddls import RarDdls
+from gangsched.analysis.proofs.makespan import (
+    area_bound,
+    configuration_bound,
+    dff_bound,
+    verify_bound,
+)
+from gangsched.formulations.rar_ddls.problem import RarDdls
 from gangsched.instances.generate import paper_cluster, rar_workload
 from gangsched.solvers import Bound
 

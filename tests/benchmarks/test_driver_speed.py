@@ -12,9 +12,8 @@ from scipy.optimize import linear_sum_assignment
 import gangsched as gs
 from benchmarks.test_speed import times_faster
 from gangsched.instances.generate import philly_workload
-from gangsched.solvers import LtgfPolicy
-from gangsched.solvers.baselines import Fifo, TiresiasL
-from gangsched.solvers.baselines.position_matching import position_matching
+from gangsched.solvers import Fifo, LtgfPolicy, TiresiasL
+from gangsched.solvers.policies.position_matching import position_matching
 
 pytestmark = pytest.mark.slow
 POLICIES = {"fifo": Fifo, "tiresias-l": TiresiasL, "ltgf": LtgfPolicy}

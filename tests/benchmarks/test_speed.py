@@ -11,8 +11,8 @@ import pytest
 
 import gangsched as gs
 from benchmarks.table import paper_problem, seconds, slot_by_slot, stretched
-from gangsched.analysis.bounds import configuration_bound, dff_bound
-from gangsched.formulations.rar_ddls import evaluate
+from gangsched.analysis.proofs.makespan import configuration_bound, dff_bound
+from gangsched.formulations.rar_ddls.problem import evaluate
 
 pytestmark = pytest.mark.slow
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 
 from brute_force import fits, optimum, slot_by_slot
-from gangsched.analysis.bounds import best_bound, verify_bound
-from gangsched.formulations.rar_ddls import RarDdls, estimates
+from gangsched.analysis.proofs.makespan import best_bound, verify_bound
+from gangsched.formulations.rar_ddls.problem import RarDdls, estimates
 from gangsched.instances import Cluster, Instance, Node
 from gangsched.registry import PROBLEMS
 from gangsched.solvers import LaminarParams, Result, Status, Stop, area_bound, laminar

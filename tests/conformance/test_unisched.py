@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangsched.analysis.certificates import verify_bound
-from gangsched.formulations.leases import Phase
-from gangsched.formulations.unisched import UniSched
-from gangsched.formulations.unisched_compact import capacity_of_problem, options_of_problem
+from gangsched.analysis.proofs.verify import verify_bound
+from gangsched.formulations.unisched.compact import capacity_of_problem, options_of_problem
+from gangsched.formulations.unisched.leases import Phase
+from gangsched.formulations.unisched.problem import UniSched
 from gangsched.instances import Cluster, DeadlineJob, Instance, Node
 from gangsched.solvers.exact import solve_exact
 from gangsched.solvers.result import Result, Status, Stop
-from gangsched.solvers.selector import Selector
-from gangsched.solvers.unisched import (
+from gangsched.solvers.unisched.selector import Selector
+from gangsched.solvers.unisched.selectors import (
     UniSchedParams,
     density_greedy,
     lp_selector,

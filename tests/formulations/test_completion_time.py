@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangsched.formulations.completion_time import CompletionTime
+from gangsched.formulations.completion_time.problem import CompletionTime
 from gangsched.instances import Cluster, Instance, Job, Node, Schedule, Segment
 from gangsched.solvers import Status
 from gangsched.solvers.exact import solve_exact

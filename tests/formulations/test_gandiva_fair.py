@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gangsched.formulations.gandiva_fair import GpuMarket, effective_tickets
+from gangsched.formulations.gandiva_fair.problem import GpuMarket, effective_tickets
 from gangsched.formulations.problem import Sense
 from gangsched.instances import Allocation
 

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gangsched.formulations import DeadlineRewards, RarDdls, UniSched
-from gangsched.formulations.gandiva_fair import GpuMarket
+from gangsched.formulations.gandiva_fair.problem import GpuMarket
 from gangsched.formulations.io import problem_from_dict, problem_to_dict
-from gangsched.formulations.irmp import Irmp
-from gangsched.formulations.leases import Phase
+from gangsched.formulations.irmp.problem import Irmp
+from gangsched.formulations.unisched.leases import Phase
 from gangsched.instances import (
     Cluster,
     DeadlineJob,

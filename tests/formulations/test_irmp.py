@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import revenue_optimum
-from gangsched.formulations.irmp import Irmp, parameter_servers, rates_of
+from gangsched.formulations.irmp.problem import Irmp, parameter_servers, rates_of
 from gangsched.formulations.problem import Sense
 from gangsched.instances import (
     Cluster,

@@ -10,8 +10,8 @@ import pytest
 
 from fairest import integrand, tiny
 from gangsched.formulations.fair_shares import FairShares
-from gangsched.formulations.ltgf import Ltgf
-from gangsched.formulations.ltgf_forms import _round_by_round
+from gangsched.formulations.ltgf.forms import _round_by_round
+from gangsched.formulations.ltgf.problem import Ltgf
 from gangsched.instances import Cluster, Instance, Job, Schedule, Segment, User
 
 

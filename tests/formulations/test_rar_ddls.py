@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from brute_force import fits, placements, slot_by_slot, speed
 from gangsched.formulations.problem import Sense
-from gangsched.formulations.rar_ddls import DEGRADATIONS, RarDdls, estimates, evaluate
+from gangsched.formulations.rar_ddls.problem import DEGRADATIONS, RarDdls, estimates, evaluate
 from gangsched.instances import Cluster, Instance, Job, Node, RingJob, Schedule, Segment
 from strategies import rar_placements, rar_problems, rar_schedules
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from gangsched.formulations.leases import Phase, Terms
 from gangsched.formulations.problem import Sense
-from gangsched.formulations.unisched import CONSOLIDATION_ROWS, UniSched
+from gangsched.formulations.unisched.leases import Phase, Terms
+from gangsched.formulations.unisched.problem import CONSOLIDATION_ROWS, UniSched
 from gangsched.instances import Cluster, Instance, Job, Node, Schedule, Segment
 from gangsched.instances.model import DeadlineJob
 

@@ -10,14 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gangsched.formulations.irmp import Irmp
+from gangsched.formulations.irmp.problem import Irmp
 from gangsched.instances import Cluster, Job, Node, ReadReport, RingJob, Trace, User
-from gangsched.instances.convert import (
-    between,
-    to_instance,
-    to_rar_instance,
-    to_revenue_instance,
-)
+from gangsched.instances.convert import between, to_instance, to_rar_instance, to_revenue_instance
 from gangsched.instances.generate import offered_load
 from gangsched.instances.revenue import revenue_instance
 from gangsched.instances.traces import read_philly_csv

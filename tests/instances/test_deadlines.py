@@ -15,15 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gangsched.instances import (
-    Cluster,
-    DeadlineJob,
-    Instance,
-    Iterations,
-    Job,
-    TargetMetric,
-    io,
-)
+from gangsched.instances import Cluster, DeadlineJob, Instance, Iterations, Job, TargetMetric, io
 from gangsched.instances.deadlines import (
     MODELS,
     deadline_instance,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gangsched.formulations.rar_ddls import RarDdls
+from gangsched.formulations.rar_ddls.problem import RarDdls
 from gangsched.instances import Cluster, Instance, Job, RingJob
 from gangsched.instances.generate import (
     PHILLY_BURSTS,

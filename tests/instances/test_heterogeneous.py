@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gangsched.formulations.gandiva_fair import effective_tickets
+from gangsched.formulations.gandiva_fair.problem import effective_tickets
 from gangsched.instances import Cluster, Instance, Job, heterogeneous, io
 from gangsched.instances.generate import offered_load
 from gangsched.instances.heterogeneous import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from brute_force import optimum
-from gangsched.analysis.bounds import verify_bound
+from gangsched.analysis.proofs.makespan import verify_bound
 from gangsched.formulations.io import problem_from_dict
 from gangsched.instances import library
 from gangsched.solvers import Bound

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gangsched.formulations.io import problem_from_dict, problem_to_dict
-from gangsched.formulations.irmp import Irmp, paper_problem, rates_of, reduced_problem
+from gangsched.formulations.irmp.problem import Irmp, paper_problem, rates_of, reduced_problem
 from gangsched.instances import Cluster, Instance, Linear, ParameterServerJob, Power, User, io
 from gangsched.instances.generate import short
 from gangsched.instances.revenue import bandwidths, owned_cluster, revenue_instance

@@ -8,23 +8,21 @@ from typing import Any, get_type_hints
 import numpy as np
 import pytest
 
-from gangsched.analysis import gandiva_fair_misreports, theorems
-from gangsched.analysis.reproduce.gandiva_fair_statements import PRINTED_LOG, PRINTED_SHARES
-from gangsched.formulations import gandiva_fair as problem
-from gangsched.formulations.gandiva_fair import GpuMarket
+from gangsched.analysis.papers import theorems
+from gangsched.analysis.papers.gandiva_fair import misreports as gandiva_fair_misreports
+from gangsched.analysis.papers.gandiva_fair.statements import PRINTED_LOG, PRINTED_SHARES
+from gangsched.formulations.gandiva_fair import problem as problem
+from gangsched.formulations.gandiva_fair.problem import GpuMarket
 from gangsched.instances import heterogeneous, model
 from gangsched.instances.heterogeneous import TABLE1
-from gangsched.solvers import (
-    gandiva_fair,
-    gang_lottery,
-    gang_stride,
-    gang_stride_core,
-    market,
-    policy,
-    trading,
-)
-from gangsched.solvers.gang_stride import StridePool, effective_tickets
-from gangsched.solvers.market import efficient_allocation
+from gangsched.solvers import policy
+from gangsched.solvers.gandiva_fair import lottery as gang_lottery
+from gangsched.solvers.gandiva_fair import market, trading
+from gangsched.solvers.gandiva_fair import policy as gandiva_fair
+from gangsched.solvers.gandiva_fair import stride as gang_stride
+from gangsched.solvers.gandiva_fair import stride_core as gang_stride_core
+from gangsched.solvers.gandiva_fair.market import efficient_allocation
+from gangsched.solvers.gandiva_fair.stride import StridePool, effective_tickets
 from layout import ROOT
 
 PAGE = (ROOT / "docs" / "papers" / "gandiva_fair.md").read_text("utf-8")

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from figure_page import FigurePage
-from gangsched.analysis.reproduce import TARGETS, Agreement, Study, takes_trace
-from gangsched.analysis.reproduce import gandiva_fair as figures
-from gangsched.analysis.reproduce import gandiva_fair_runs as runs
+from gangsched.analysis.papers.gandiva_fair import figures as figures
+from gangsched.analysis.papers.gandiva_fair import runs as runs
+from gangsched.analysis.papers.reproduce import TARGETS, Agreement, Study, takes_trace
 from gangsched.instances import Cluster, Instance, Job, User
-from gangsched.solvers.baselines import Fifo
+from gangsched.solvers import Fifo
 
 PAGE = FigurePage("gandiva_fair", figures)
 FIGURES = [name for name in TARGETS if name.startswith("gandiva_fair:")]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gangsched.formulations.irmp import Irmp
+from gangsched.formulations.irmp.problem import Irmp
 from gangsched.instances import (
     Cluster,
     Instance,
@@ -20,7 +20,7 @@ from gangsched.instances import (
     Segment,
     User,
 )
-from gangsched.solvers.irmp import (
+from gangsched.solvers.irmp.astraea import (
     AstraeaParams,
     Round,
     a_max_irev,
@@ -32,7 +32,7 @@ from gangsched.solvers.irmp import (
     round_of,
     thetas,
 )
-from gangsched.solvers.irmp_response import (
+from gangsched.solvers.irmp.response import (
     _Call,
     _min_cost_c,
     _min_cost_d,

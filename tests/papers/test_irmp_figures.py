@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 
 from figure_page import FigurePage
-from gangsched.analysis.reproduce import TARGETS, Agreement, Study, takes_trace
-from gangsched.analysis.reproduce import irmp as figures
-from gangsched.analysis.reproduce import irmp_runs as runs
-from gangsched.analysis.reproduce.irmp_statements import COUNTINGS
-from gangsched.analysis.revenue_metrics import money_of, revenue_fairness, revenue_measures
-from gangsched.formulations.irmp import paper_problem
+from gangsched.analysis.comparing.revenue import money_of, revenue_fairness, revenue_measures
+from gangsched.analysis.papers.irmp import figures as figures
+from gangsched.analysis.papers.irmp import runs as runs
+from gangsched.analysis.papers.irmp.statements import COUNTINGS
+from gangsched.analysis.papers.reproduce import TARGETS, Agreement, Study, takes_trace
+from gangsched.formulations.irmp.problem import paper_problem
 from gangsched.instances import Job
 from gangsched.instances.traces import ReadReport, Trace
-from gangsched.solvers.baselines.revenue_sharing import hived_like
-from gangsched.solvers.irmp import AstraeaParams, astraea, thetas
-from gangsched.solvers.irmp_columns import revenue_bound
-from gangsched.solvers.irmp_lists import lp_list
+from gangsched.solvers.irmp.astraea import AstraeaParams, astraea, thetas
+from gangsched.solvers.irmp.columns import revenue_bound
+from gangsched.solvers.irmp.lists import lp_list
+from gangsched.solvers.irmp.revenue_sharing import hived_like
 
 PAGE = FigurePage("irmp", figures)
 FIGURES = [name for name in TARGETS if name.startswith("irmp:")]

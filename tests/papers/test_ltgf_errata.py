@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gangsched.analysis import metrics
-from gangsched.analysis.drive import drive
-from gangsched.formulations.ltgf import Ltgf, quota_of, shares_of
+from gangsched.analysis.driving import metrics
+from gangsched.analysis.driving.drive import drive
+from gangsched.formulations.ltgf.problem import Ltgf, quota_of, shares_of
 from gangsched.instances import Cluster, Instance, Job, User
 from gangsched.solvers import LtgfPolicy, PrintedLtgf
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from gangsched.analysis.reproduce import TARGETS, Agreement, Row, Study
-from gangsched.analysis.reproduce import ltgf as figures
+from gangsched.analysis.papers.ltgf import figures as figures
+from gangsched.analysis.papers.reproduce import TARGETS, Agreement, Row, Study
 from layout import ROOT
 
 DOCS = ROOT / "docs"

@@ -9,13 +9,16 @@ import pyomo.environ as pyo
 import pytest
 
 from gangsched import solvers
-from gangsched.analysis import check_run, drive_core, metrics
-from gangsched.analysis.drive_reference import Reference
-from gangsched.analysis.ltgf_claims import LTGF
-from gangsched.formulations import FairShares, Ltgf, LtgfRound, ltgf
+from gangsched.analysis.driving import check as check_run
+from gangsched.analysis.driving import metrics
+from gangsched.analysis.driving.core import machine as drive_core
+from gangsched.analysis.driving.reference import Reference
+from gangsched.analysis.papers.ltgf.claims import LTGF
+from gangsched.formulations import FairShares, Ltgf, LtgfRound
+from gangsched.formulations.ltgf import problem as ltgf
 from gangsched.instances import Cluster, Instance, Job, User
 from gangsched.solvers import LtgfPolicy, PrintedLtgf, Rules, State, policy
-from gangsched.solvers import ltgf as algorithm
+from gangsched.solvers.ltgf import policy as algorithm
 from layout import ROOT
 
 PAGE = (ROOT / "docs" / "papers" / "ltgf.md").read_text("utf-8")

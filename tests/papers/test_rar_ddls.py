@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
-from gangsched.analysis.reproduce import TARGETS, Check, Point, Reproduction, reproduce
-from gangsched.analysis.reproduce.rar_ddls import fig4, fig6, fig7, from_points
-from gangsched.formulations.rar_ddls import RarDdls
+from gangsched import solvers as baselines
+from gangsched.analysis.papers.rar_ddls.figures import fig4, fig6, fig7, from_points
+from gangsched.analysis.papers.reproduce import TARGETS, Check, Point, Reproduction, reproduce
+from gangsched.formulations.rar_ddls.problem import RarDdls
 from gangsched.instances import Instance
 from gangsched.instances.generate import paper_cluster, rar_workload
-from gangsched.solvers import SjfBcoParams, area_bound, baselines, laminar, sjf_bco
+from gangsched.solvers import SjfBcoParams, area_bound, laminar, sjf_bco
 from layout import ROOT
 
 DOCS = ROOT / "docs"

@@ -8,7 +8,7 @@ from functools import cache
 import pyomo.environ as pyo
 import pytest
 
-from gangsched.formulations.rar_ddls import RarDdls
+from gangsched.formulations.rar_ddls.problem import RarDdls
 from gangsched.instances import Cluster, Instance, RingJob
 from layout import ROOT
 

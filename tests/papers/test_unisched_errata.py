@@ -17,9 +17,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gangsched.analysis.drive import drive
-from gangsched.formulations.leases import lease_terms, mean_interruptions, remaining_estimate
-from gangsched.formulations.unisched import UniSched
+from gangsched.analysis.driving.drive import drive
+from gangsched.formulations.unisched.leases import (
+    lease_terms,
+    mean_interruptions,
+    remaining_estimate,
+)
+from gangsched.formulations.unisched.problem import UniSched
 from gangsched.instances import (
     Cluster,
     DeadlineJob,
@@ -30,9 +34,14 @@ from gangsched.instances import (
     deadlines,
 )
 from gangsched.registry import policy
-from gangsched.solvers.consolidation import fits_cells, free_cells, place_cells, round_up
 from gangsched.solvers.exact import solve_exact
-from gangsched.solvers.unisched_policy import UniSchedPolicy
+from gangsched.solvers.unisched.consolidation import (
+    fits_cells,
+    free_cells,
+    place_cells,
+    round_up,
+)
+from gangsched.solvers.unisched.policy import UniSchedPolicy
 
 T = 600
 

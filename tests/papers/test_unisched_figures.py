@@ -7,8 +7,8 @@ import json
 import pytest
 
 from figure_page import FigurePage
-from gangsched.analysis.reproduce import TARGETS, Study
-from gangsched.analysis.reproduce import unisched as figures
+from gangsched.analysis.papers.reproduce import TARGETS, Study
+from gangsched.analysis.papers.unisched import figures as figures
 
 PAGE = FigurePage("unisched", figures)
 FIGURES = [name for name in TARGETS if name.startswith("unisched:")]

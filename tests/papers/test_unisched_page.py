@@ -9,16 +9,24 @@ from typing import Any, get_args, get_type_hints
 import pyomo.environ as pyo
 import pytest
 
-from gangsched.analysis import metrics, reward_bounds
-from gangsched.analysis.unisched_claims import UNISCHED
-from gangsched.formulations import leases, unisched_compact
-from gangsched.formulations import unisched as problem
+from gangsched.analysis.driving import metrics
+from gangsched.analysis.papers.unisched.claims import UNISCHED
+from gangsched.analysis.proofs import deadline_rewards as reward_bounds
+from gangsched.formulations.unisched import compact as unisched_compact
+from gangsched.formulations.unisched import leases
+from gangsched.formulations.unisched import problem as problem
 from gangsched.instances import Cluster, DeadlineJob, Instance, TargetMetric, deadlines
 from gangsched.registry import POLICIES
-from gangsched.solvers import consolidation, estimator, learning_curves, lease_schedule, policy
-from gangsched.solvers import unisched as solvers
-from gangsched.solvers.baselines.chronus import Chronus
-from gangsched.solvers.unisched_policy import UniSchedPolicy
+from gangsched.solvers import policy
+from gangsched.solvers.unisched import (
+    consolidation,
+    estimator,
+    learning_curves,
+    lease_schedule,
+)
+from gangsched.solvers.unisched import selectors as solvers
+from gangsched.solvers.unisched.chronus import Chronus
+from gangsched.solvers.unisched.policy import UniSchedPolicy
 from layout import ROOT
 
 PAGE = (ROOT / "docs" / "papers" / "unisched.md").read_text("utf-8")

@@ -7,7 +7,7 @@ import logging
 import pytest
 from numba.core import caching
 
-from gangsched.solvers import _compiled
+from gangsched.solvers import compiled as _compiled
 
 
 def add_one(x: int) -> int:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gangsched.solvers.consolidation import (
+from gangsched.solvers.unisched.consolidation import (
     Assignment,
     Cells,
     Nodes,

@@ -15,13 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from gangsched.analysis.drive import drive
-from gangsched.formulations.leases import mean_interruptions
+from gangsched.analysis.driving.drive import drive
+from gangsched.formulations.unisched.leases import mean_interruptions
 from gangsched.instances import Cluster, Instance, Job
 from gangsched.instances.model import DeadlineJob, Iterations, TargetMetric
-from gangsched.solvers.estimator import DurationEstimates, IterationTimes, measured_times
-from gangsched.solvers.learning_curves import CurveEnsemble, synthetic_curve
 from gangsched.solvers.policy import Decision, Preempts, State
+from gangsched.solvers.unisched.estimator import (
+    DurationEstimates,
+    IterationTimes,
+    measured_times,
+)
+from gangsched.solvers.unisched.learning_curves import CurveEnsemble, synthetic_curve
 
 Ints = NDArray[np.int64]
 

@@ -13,13 +13,18 @@ from hypothesis import strategies as st
 
 import brute_force
 from gangsched.formulations import Model, RarDdls, Sense, UniSched
-from gangsched.formulations.rar_ddls import evaluate
+from gangsched.formulations.rar_ddls.problem import evaluate
 from gangsched.instances import Cluster, Instance, RingJob, Schedule
 from gangsched.instances.deadlines import queue_snapshot
-from gangsched.solvers.baselines import backfilling, first_fit, list_scheduling, random_placement
-from gangsched.solvers.bounds import area_bound
+from gangsched.solvers import (
+    backfilling,
+    first_fit,
+    list_scheduling,
+    random_placement,
+)
 from gangsched.solvers.exact import solve_exact
-from gangsched.solvers.rar_ddls import sjf_bco
+from gangsched.solvers.rar_ddls.bounds import area_bound
+from gangsched.solvers.rar_ddls.sjf_bco import sjf_bco
 from gangsched.solvers.result import Status, Stop
 from tiny import SEEDS, optimum, tiny
 

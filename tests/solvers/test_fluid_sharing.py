@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gangsched.formulations.ltgf import shares_of
+from gangsched.formulations.ltgf.problem import shares_of
 from gangsched.instances import Cluster, Instance, Job, User
-from gangsched.solvers.fluid_sharing import FluidSharing, fluid_sharing, max_min_shares
+from gangsched.solvers.ltgf.fluid_sharing import FluidSharing, fluid_sharing, max_min_shares
 
 
 def of(gpus: int, *rows: tuple[int, int, int], weights: tuple[float, ...] = ()) -> Instance[Job]:

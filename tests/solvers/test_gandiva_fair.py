@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driven import Case, cases, one_run
-from gangsched.analysis.drive import drive
-from gangsched.analysis.run import Run
+from gangsched.analysis.driving.drive import drive
+from gangsched.analysis.driving.run import Run
 from gangsched.instances import Cluster, Instance, Job, User
-from gangsched.solvers.gandiva_fair import GandivaFair
+from gangsched.solvers.gandiva_fair.policy import GandivaFair
 
 EXAMPLES = settings().max_examples // 2
 LONG = 10**6

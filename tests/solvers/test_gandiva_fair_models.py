@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gangsched.analysis.check_run import violations
-from gangsched.analysis.drive import drive
-from gangsched.analysis.run import Run
-from gangsched.analysis.run_io import load_run, save_run
+from gangsched.analysis.driving.check import violations
+from gangsched.analysis.driving.drive import drive
+from gangsched.analysis.driving.run import Run
+from gangsched.analysis.driving.run_io import load_run, save_run
 from gangsched.instances import Cluster, Instance, Job, Node, User
-from gangsched.solvers.gandiva_fair import GandivaFair, Profile
-from gangsched.solvers.trading import Trade
+from gangsched.solvers.gandiva_fair.policy import GandivaFair, Profile
+from gangsched.solvers.gandiva_fair.trading import Trade
 
 LONG = 10**6
 SPEEDS = {"A": 1.25, "B": 5.0, "C": 6.25}

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from brute_force import slot_by_slot
-from gangsched.formulations.rar_ddls import RarDdls, estimates
+from gangsched.formulations.rar_ddls.problem import RarDdls, estimates
 from gangsched.instances import Cluster, Instance, RingJob
-from gangsched.solvers import gang_queue_core as core
-from gangsched.solvers.baselines.backfilling import pack
-from gangsched.solvers.baselines.first_fit import choose_first
-from gangsched.solvers.gang_queue import GangQueue, Plan, backfill, head_of_line
-from gangsched.solvers.rar_ddls import fa_ffp, lbsgf
+from gangsched.solvers.rar_ddls import gang_queue_core as core
+from gangsched.solvers.rar_ddls.backfilling import pack
+from gangsched.solvers.rar_ddls.first_fit import choose_first
+from gangsched.solvers.rar_ddls.gang_queue import GangQueue, Plan, backfill, head_of_line
+from gangsched.solvers.rar_ddls.sjf_bco import fa_ffp, lbsgf
 from strategies import rar_problems
 
 RULES = {core.LEAST_LOADED: fa_ffp, core.FIRST: choose_first}

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangsched.solvers.baselines.water_filling import water_filling
-from gangsched.solvers.gang_stride import (
+from gangsched.solvers.gandiva_fair.stride import (
     ReferencePool,
     StridePool,
     effective_tickets,
     gang_aware_stride,
     least_loaded,
 )
+from gangsched.solvers.policies.water_filling import water_filling
 
 EXAMPLES = settings().max_examples
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangsched.formulations.irmp import Irmp
+from gangsched.formulations.irmp.problem import Irmp
 from gangsched.instances import (
     Cluster,
     Instance,
@@ -26,8 +26,8 @@ from gangsched.instances import (
     Segment,
     User,
 )
-from gangsched.solvers import irmp
-from gangsched.solvers.irmp import (
+from gangsched.solvers.irmp import astraea as irmp
+from gangsched.solvers.irmp.astraea import (
     AstraeaParams,
     Round,
     a_max_irev,

@@ -11,19 +11,19 @@ import highspy
 import numpy as np
 import pytest
 
-from gangsched.analysis.certificates import verify_bound
-from gangsched.formulations.irmp import Irmp
+from gangsched.analysis.proofs.verify import verify_bound
+from gangsched.formulations.irmp.problem import Irmp
 from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob, Power
 from gangsched.solvers import Status, Stop
 from gangsched.solvers.exact import solve_exact
-from gangsched.solvers.irmp_chain import irmp_exact
-from gangsched.solvers.irmp_columns import generate
-from gangsched.solvers.irmp_placement import Choice, IntegerProgram, place
-from gangsched.solvers.irmp_pricing import Classes
+from gangsched.solvers.irmp.chain import irmp_exact
+from gangsched.solvers.irmp.columns import generate
+from gangsched.solvers.irmp.placement import Choice, IntegerProgram, place
+from gangsched.solvers.irmp.pricing import Classes
 from revenue_optimum import optimum, random_problem
 
 # the module, not the function of its name
-chain = import_module("gangsched.solvers.irmp_chain")
+chain = import_module("gangsched.solvers.irmp.chain")
 
 
 def gang(id: str, worth: float, **more: Any) -> ParameterServerJob:

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from gangsched.analysis.certificates import InvalidCertificate, verify_bound
-from gangsched.formulations.irmp import Irmp, paper_problem
+from gangsched.analysis.proofs.verify import InvalidCertificate, verify_bound
+from gangsched.formulations.irmp.problem import Irmp, paper_problem
 from gangsched.instances import (
     Cluster,
     Instance,
@@ -25,8 +25,8 @@ from gangsched.instances import (
     Table,
 )
 from gangsched.solvers import Bound
-from gangsched.solvers.irmp_columns import default_slots, generate, revenue_bound
-from gangsched.solvers.irmp_pricing import (
+from gangsched.solvers.irmp.columns import default_slots, generate, revenue_bound
+from gangsched.solvers.irmp.pricing import (
     Classes,
     Run,
     Trials,

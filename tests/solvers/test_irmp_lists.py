@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gangsched.analysis.certificates import verify_bound
-from gangsched.formulations.irmp import Irmp, paper_problem
+from gangsched.analysis.proofs.verify import verify_bound
+from gangsched.formulations.irmp.problem import Irmp, paper_problem
 from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob
 from gangsched.solvers import Status, Stop
-from gangsched.solvers.irmp_columns import generate
-from gangsched.solvers.irmp_lists import in_order, in_shape, lp_list, posted_prices
+from gangsched.solvers.irmp.columns import generate
+from gangsched.solvers.irmp.lists import in_order, in_shape, lp_list, posted_prices
 from revenue_optimum import optimum, random_problem
 
 SOLVERS = [lp_list, posted_prices]

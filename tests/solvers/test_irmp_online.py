@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gangsched.formulations import CompletionTime
-from gangsched.formulations.irmp import Irmp, paper_problem
+from gangsched.formulations.irmp.problem import Irmp, paper_problem
 from gangsched.instances import (
     Cluster,
     Instance,
@@ -25,15 +25,15 @@ from gangsched.instances import (
     User,
 )
 from gangsched.solvers import Result, Status
-from gangsched.solvers.irmp_online import (
+from gangsched.solvers.irmp.online import (
     online_density,
     online_fifo,
     online_slope,
     online_spt,
     rolling_lp,
 )
-from gangsched.solvers.irmp_response import Occupancy, Response
-from gangsched.solvers.irmp_rolling import RollingProgram
+from gangsched.solvers.irmp.response import Occupancy, Response
+from gangsched.solvers.irmp.rolling import RollingProgram
 from revenue_optimum import optimum
 from strategies import irmp_instances, irmp_problems
 

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from gangsched.formulations.irmp import Irmp
+from gangsched.formulations.irmp.problem import Irmp
 from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob, Schedule
-from gangsched.solvers.irmp_response import (
+from gangsched.solvers.irmp.response import (
     MARGIN,
     Occupancy,
     Response,

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gangsched.formulations.irmp import Irmp, reduced_problem
+from gangsched.formulations.irmp.problem import Irmp, reduced_problem
 from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob, User
 from gangsched.solvers import Status, Stop
-from gangsched.solvers.irmp_lists import lp_list
-from gangsched.solvers.irmp_search import RevenueSearchParams, revenue_search
+from gangsched.solvers.irmp.lists import lp_list
+from gangsched.solvers.irmp.search import RevenueSearchParams, revenue_search
 from revenue_optimum import optimum, random_problem
 
 FEW = RevenueSearchParams(iterations=80)

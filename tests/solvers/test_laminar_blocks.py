@@ -7,10 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangsched.formulations.rar_ddls import RarDdls
+from gangsched.formulations.rar_ddls.problem import RarDdls
 from gangsched.instances import Cluster, Instance, RingJob, generate
-from gangsched.solvers import Status, Stop, laminar_blocks_core
-from gangsched.solvers.laminar_blocks import Forest, LaminarParams, _assignment, _greedy, laminar
+from gangsched.solvers import Status, Stop
+from gangsched.solvers.rar_ddls import laminar_core as laminar_blocks_core
+from gangsched.solvers.rar_ddls.laminar import (
+    Forest,
+    LaminarParams,
+    _assignment,
+    _greedy,
+    laminar,
+)
 from strategies import rar_problems
 
 SIZES = st.lists(st.integers(1, 20), min_size=1, max_size=6)

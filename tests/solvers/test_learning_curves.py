@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from gangsched.solvers.learning_curves import (
+from gangsched.solvers.unisched.learning_curves import (
     CurveEnsemble,
     ensemble,
     error_table,

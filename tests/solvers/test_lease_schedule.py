@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangsched.formulations.leases import Phase
-from gangsched.formulations.unisched import UniSched
-from gangsched.formulations.unisched_compact import Options, Queue, options_of
+from gangsched.formulations.unisched.compact import Options, Queue, options_of
+from gangsched.formulations.unisched.leases import Phase
+from gangsched.formulations.unisched.problem import UniSched
 from gangsched.instances import Cluster, DeadlineJob, Instance
-from gangsched.solvers.lease_schedule import Realised, least_laxity, realise
+from gangsched.solvers.unisched.lease_schedule import Realised, least_laxity, realise
 
 LEASE = 600
 Terms = tuple[int, int, int]

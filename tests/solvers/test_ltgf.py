@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gangsched.analysis.drive import PolicyError, drive
+from gangsched.analysis.driving.drive import PolicyError, drive
 from gangsched.instances import Cluster, Instance, Job, User
 from gangsched.solvers import LtgfPolicy, PrintedLtgf
 

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broken import Broken
-from gangsched.formulations.ltgf_round import LtgfRound
-from gangsched.formulations.ltgf_round_forms import lexicographic
+from gangsched.formulations.ltgf.round import LtgfRound
+from gangsched.formulations.ltgf.round_forms import lexicographic
 from gangsched.solvers.exact import solve_exact
-from gangsched.solvers.ltgf_round import one_round
+from gangsched.solvers.ltgf.round import one_round
 from gangsched.solvers.result import Status
 
 

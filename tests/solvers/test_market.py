@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gangsched.analysis.certificates import verify_bound
-from gangsched.analysis.gandiva_fair_certificates import kkt_residual
-from gangsched.formulations.gandiva_fair import Aim, GpuMarket
+from gangsched.analysis.proofs.verify import verify_bound
+from gangsched.analysis.proofs.verify_market import kkt_residual
+from gangsched.formulations.gandiva_fair.problem import Aim, GpuMarket
 from gangsched.instances import Allocation
 from gangsched.solvers import Result, Status, Stop
-from gangsched.solvers.market import (
+from gangsched.solvers.gandiva_fair.equilibrium import equilibrium
+from gangsched.solvers.gandiva_fair.market import (
     efficient_allocation,
     exchange_rates,
     market_bound,
     max_min_allocation,
     nash_allocation,
 )
-from gangsched.solvers.market_equilibrium import equilibrium
 from markets import any_market, largest_total
 
 SOLVERS: dict[Aim, Callable[[GpuMarket], Result[Allocation]]] = {

@@ -9,14 +9,24 @@ import pytest
 from hypothesis import given, settings
 
 from brute_force import optimum
-from gangsched.analysis.bounds import best_bound
+from gangsched.analysis.proofs.makespan import best_bound
 from gangsched.formulations import UniSched
-from gangsched.formulations.rar_ddls import RarDdls, estimates
+from gangsched.formulations.rar_ddls.problem import RarDdls, estimates
 from gangsched.instances import Cluster, DeadlineJob, Instance, RingJob, generate
-from gangsched.solvers import SjfBcoParams, Status, Stop, area_bound, laminar, sjf_bco
-from gangsched.solvers.baselines import backfilling, first_fit, list_scheduling, random_placement
-from gangsched.solvers.gang_queue import GangQueue
-from gangsched.solvers.rar_ddls import _runner, fa_ffp, lbsgf, least_busy_servers
+from gangsched.solvers import (
+    SjfBcoParams,
+    Status,
+    Stop,
+    area_bound,
+    backfilling,
+    first_fit,
+    laminar,
+    list_scheduling,
+    random_placement,
+    sjf_bco,
+)
+from gangsched.solvers.rar_ddls.gang_queue import GangQueue
+from gangsched.solvers.rar_ddls.sjf_bco import _runner, fa_ffp, lbsgf, least_busy_servers
 from strategies import rar_problems
 
 

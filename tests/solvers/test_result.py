@@ -13,7 +13,7 @@ import pytest
 
 from gangsched.formulations import RarDdls
 from gangsched.formulations.problem import Model, Problem, Sense
-from gangsched.formulations.rar_ddls import evaluate
+from gangsched.formulations.rar_ddls.problem import evaluate
 from gangsched.instances import Cluster, Instance, RingJob
 from gangsched.solvers import Bound, Refuted, Result, Status, Stop
 

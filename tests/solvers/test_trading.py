@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from gangsched.formulations.gandiva_fair import GpuMarket
-from gangsched.solvers.market import efficient_allocation
-from gangsched.solvers.result import Status, Stop
-from gangsched.solvers.trading import (
+from gangsched.formulations.gandiva_fair.problem import GpuMarket
+from gangsched.solvers.gandiva_fair.market import efficient_allocation
+from gangsched.solvers.gandiva_fair.trading import (
     PriceRule,
     Trade,
     Trading,
@@ -24,6 +23,7 @@ from gangsched.solvers.trading import (
     trade,
     traded_allocation,
 )
+from gangsched.solvers.result import Status, Stop
 
 Floats = NDArray[np.float64]
 TABLE_3 = [[1, 1.25], [1, 5], [1, 6.25]]

@@ -17,10 +17,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import linprog
 
-from gangsched.analysis.certificates import InvalidCertificate, verify_bound
-from gangsched.formulations.leases import Phase, lease_terms
-from gangsched.formulations.unisched import CONSOLIDATION_ROWS, UniSched
-from gangsched.formulations.unisched_compact import (
+from gangsched.analysis.proofs.verify import InvalidCertificate, verify_bound
+from gangsched.formulations.unisched.compact import (
     Blocks,
     Options,
     Queue,
@@ -35,20 +33,22 @@ from gangsched.formulations.unisched_compact import (
     row_weights,
     used,
 )
+from gangsched.formulations.unisched.leases import Phase, lease_terms
+from gangsched.formulations.unisched.problem import CONSOLIDATION_ROWS, UniSched
 from gangsched.instances import Cluster, Instance
 from gangsched.instances.model import DeadlineJob
-from gangsched.solvers.consolidation import consolidated_rows
 from gangsched.solvers.exact import solve_exact
 from gangsched.solvers.mip_worker import MipWorker, Program
 from gangsched.solvers.result import Bound, Stop
-from gangsched.solvers.selector import (
+from gangsched.solvers.unisched.consolidation import consolidated_rows
+from gangsched.solvers.unisched.selector import (
     Prices,
     Selector,
     _best_prices,
     by_density,
     floor_to_step,
 )
-from gangsched.solvers.unisched import (
+from gangsched.solvers.unisched.selectors import (
     UniSchedParams,
     density_greedy,
     lp_selector,
@@ -575,7 +575,7 @@ def test_the_selector_keeps_what_it_has_when_branch_and_bound_fails(
     selector = Selector()
     plain = selector.select(options, room)
     failing = MipWorker([sys.executable, "-c", script])
-    monkeypatch.setattr("gangsched.solvers.selector.own_worker", lambda: failing)
+    monkeypatch.setattr("gangsched.solvers.unisched.selector.own_worker", lambda: failing)
     started = time.perf_counter()
     selection = selector.select(options, room, exact=True, time_limit=1.0)
     assert time.perf_counter() - started < 2

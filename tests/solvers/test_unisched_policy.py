@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driven import Case, one_run
-from gangsched.analysis.check_run import violations
-from gangsched.analysis.drive import PolicyError, drive
-from gangsched.analysis.run import EventKind, Run
+from gangsched.analysis.driving.check import violations
+from gangsched.analysis.driving.drive import PolicyError, drive
+from gangsched.analysis.driving.run import EventKind, Run
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job, TargetMetric
 from gangsched.instances.deadlines import helios_like_workload, testbed_workload
-from gangsched.solvers.unisched_policy import UniSchedPolicy
+from gangsched.solvers.unisched.policy import UniSchedPolicy
 from strategies import deadline_instances
 
 MINUTE = 60

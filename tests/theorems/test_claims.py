@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from gangsched.analysis.claim import Claim, Comparison, Verdict, run
-from gangsched.analysis.theorems import CLAIMS, verdicts
+from gangsched.analysis.papers.claim import Claim, Comparison, Verdict, run
+from gangsched.analysis.papers.theorems import CLAIMS, verdicts
 from layout import ROOT
 
 

@@ -11,13 +11,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from gangsched.analysis.certificates import verify_bound
-from gangsched.analysis.gandiva_fair_certificates import kkt_residual
-from gangsched.formulations.gandiva_fair import GpuMarket
+from gangsched.analysis.proofs.verify import verify_bound
+from gangsched.analysis.proofs.verify_market import kkt_residual
+from gangsched.formulations.gandiva_fair.problem import GpuMarket
 from gangsched.instances import Allocation
 from gangsched.solvers import Result
-from gangsched.solvers.market import efficient_allocation, max_min_allocation, nash_allocation
-from gangsched.solvers.trading import trade, traded_allocation
+from gangsched.solvers.gandiva_fair.market import (
+    efficient_allocation,
+    max_min_allocation,
+    nash_allocation,
+)
+from gangsched.solvers.gandiva_fair.trading import trade, traded_allocation
 from markets import any_market
 
 QUICK = range(60)

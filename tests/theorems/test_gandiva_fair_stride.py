@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangsched.analysis.claim import Verdict, run
-from gangsched.analysis.gandiva_fair_stride_claims import (
+from gangsched.analysis.papers.claim import Verdict, run
+from gangsched.analysis.papers.gandiva_fair.stride_claims import (
     STRIDE,
     Debt,
     Gangs,
@@ -19,7 +19,7 @@ from gangsched.analysis.gandiva_fair_stride_claims import (
     Split,
     table_2,
 )
-from gangsched.solvers.gang_lottery import (
+from gangsched.solvers.gandiva_fair.lottery import (
     GangLottery,
     lottery_backfill_quantum,
     lottery_backfill_shares,

@@ -5,20 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gangsched.analysis.claim import Comparison, Verdict, run
-from gangsched.analysis.gandiva_fair_claims import TRADING, table_3
-from gangsched.analysis.gandiva_fair_misreports import (
+from gangsched.analysis.papers.claim import Comparison, Verdict, run
+from gangsched.analysis.papers.gandiva_fair.claims import TRADING, table_3
+from gangsched.analysis.papers.gandiva_fair.misreports import (
     KINDS,
     MECHANISMS,
     Misreport,
     find_misreport,
     price_of_manipulation,
 )
-from gangsched.analysis.gandiva_fair_small import Lie, draw_market, two_models
-from gangsched.formulations.gandiva_fair import GpuMarket
+from gangsched.analysis.papers.gandiva_fair.tiny import Lie, draw_market, two_models
+from gangsched.formulations.gandiva_fair.problem import GpuMarket
 from gangsched.instances import Allocation
-from gangsched.solvers.market import efficient_allocation
-from gangsched.solvers.trading import trade, traded_allocation
+from gangsched.solvers.gandiva_fair.market import efficient_allocation
+from gangsched.solvers.gandiva_fair.trading import trade, traded_allocation
 
 CLAIMS = {claim.id: claim for claim in TRADING}
 REFUTED = [

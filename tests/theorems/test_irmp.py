@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangsched.analysis.claim import Comparison, Verdict, run
-from gangsched.analysis.irmp_claims import IRMP, Nine, OneRound, Online, paper_example
-from gangsched.analysis.irmp_small import PerServer, one_job, optimum, tenants
-from gangsched.formulations.irmp import Irmp
+from gangsched.analysis.papers.claim import Comparison, Verdict, run
+from gangsched.analysis.papers.irmp.claims import IRMP, Nine, OneRound, Online, paper_example
+from gangsched.analysis.papers.irmp.tiny import PerServer, one_job, optimum, tenants
+from gangsched.formulations.irmp.problem import Irmp
 from gangsched.instances import Linear, Power, Schedule, Segment, Table
-from gangsched.solvers.irmp import (
+from gangsched.solvers.irmp.astraea import (
     AstraeaParams,
     Round,
     a_max_irev,
@@ -31,7 +31,7 @@ from gangsched.solvers.irmp import (
     lemma_1,
     thetas,
 )
-from gangsched.solvers.irmp_response import best_response
+from gangsched.solvers.irmp.response import best_response
 from gangsched.solvers.result import Refuted, Result
 from revenue_optimum import best_single_run, random_problem, shapes
 from revenue_optimum import optimum as best_schedule

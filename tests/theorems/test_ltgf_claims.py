@@ -16,10 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairest import fairest
-from gangsched.analysis.claim import Comparison, Verdict, run
-from gangsched.analysis.drive import PolicyError, drive
-from gangsched.analysis.ltgf_claims import LTGF, Burst, Owner
-from gangsched.analysis.ltgf_small import (
+from gangsched.analysis.driving.drive import PolicyError, drive
+from gangsched.analysis.driving.run import Run
+from gangsched.analysis.papers.claim import Comparison, Verdict, run
+from gangsched.analysis.papers.ltgf.claims import LTGF, Burst, Owner
+from gangsched.analysis.papers.ltgf.tiny import (
     Candidate,
     OneUser,
     alone,
@@ -29,26 +30,16 @@ from gangsched.analysis.ltgf_small import (
     shared,
     two_phase,
 )
-from gangsched.analysis.run import Run
-from gangsched.formulations.ltgf import Ltgf
-from gangsched.formulations.ltgf_fluid import LtgfFluid
-from gangsched.formulations.ltgf_round import LtgfRound
+from gangsched.formulations.ltgf.fluid import LtgfFluid
+from gangsched.formulations.ltgf.problem import Ltgf
+from gangsched.formulations.ltgf.round import LtgfRound
 from gangsched.instances import Cluster, Instance, Job, User
-from gangsched.solvers.baselines import (
-    Fifo,
-    Las,
-    Sjf,
-    Srtf,
-    Themis,
-    ThemisGreedy,
-    TiresiasL,
-    YarnCs,
-)
-from gangsched.solvers.baselines.allox import Allox
-from gangsched.solvers.baselines.finish_time_fairness import FinishTimeFairness
-from gangsched.solvers.baselines.max_min_fairness import MaxMinFairness
-from gangsched.solvers.fluid_sharing import fluid_sharing
-from gangsched.solvers.ltgf import LtgfPolicy, PrintedLtgf
+from gangsched.solvers import Fifo, Las, Sjf, Srtf, Themis, ThemisGreedy, TiresiasL, YarnCs
+from gangsched.solvers.ltgf.fluid_sharing import fluid_sharing
+from gangsched.solvers.ltgf.policy import LtgfPolicy, PrintedLtgf
+from gangsched.solvers.policies.allox import Allox
+from gangsched.solvers.policies.finish_time_fairness import FinishTimeFairness
+from gangsched.solvers.policies.max_min_fairness import MaxMinFairness
 from gangsched.solvers.policy import Decision, Policy, Preempts, State
 
 CLAIMS = {claim.id: claim for claim in LTGF}

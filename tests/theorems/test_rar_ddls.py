@@ -20,9 +20,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from brute_force import optimum, slot_by_slot
-from gangsched.analysis.claim import Comparison, Verdict, run
-from gangsched.analysis.rar_ddls_claims import RAR_DDLS, coloring_jobs
-from gangsched.analysis.rar_ddls_small import (
+from gangsched.analysis.papers.claim import Comparison, Verdict, run
+from gangsched.analysis.papers.rar_ddls.claims import RAR_DDLS, coloring_jobs
+from gangsched.analysis.papers.rar_ddls.tiny import (
     Case,
     Pinned,
     Queued,
@@ -34,10 +34,18 @@ from gangsched.analysis.rar_ddls_small import (
     shortest,
     two_jobs,
 )
-from gangsched.analysis.theorems import CLAIMS
-from gangsched.formulations.rar_ddls import RarDdls, estimated_times, estimates
-from gangsched.solvers import LaminarParams, SjfBcoParams, laminar, sjf_bco
-from gangsched.solvers.baselines import backfilling, first_fit, list_scheduling, random_placement
+from gangsched.analysis.papers.theorems import CLAIMS
+from gangsched.formulations.rar_ddls.problem import RarDdls, estimated_times, estimates
+from gangsched.solvers import (
+    LaminarParams,
+    SjfBcoParams,
+    backfilling,
+    first_fit,
+    laminar,
+    list_scheduling,
+    random_placement,
+    sjf_bco,
+)
 from strategies import rar_problems
 
 PLAIN = SjfBcoParams(compiled=False)

@@ -13,20 +13,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, linprog, milp
 
-from gangsched.analysis.claim import Comparison, Verdict, run
-from gangsched.analysis.unisched_claims import UNISCHED, Gangs, Leases
-from gangsched.formulations.leases import Terms, lease_terms, mean_interruptions
-from gangsched.formulations.unisched import UniSched
-from gangsched.formulations.unisched_compact import Options, Queue, options_of
+from gangsched.analysis.papers.claim import Comparison, Verdict, run
+from gangsched.analysis.papers.unisched.claims import UNISCHED, Gangs, Leases
+from gangsched.formulations.unisched.compact import Options, Queue, options_of
+from gangsched.formulations.unisched.leases import Terms, lease_terms, mean_interruptions
+from gangsched.formulations.unisched.problem import UniSched
 from gangsched.instances import Cluster, DeadlineJob, Instance
-from gangsched.solvers.consolidation import (
+from gangsched.solvers.unisched.consolidation import (
     allocations,
     consolidated_rows,
     fits_cells,
     free_cells,
     place_cells,
 )
-from gangsched.solvers.lease_schedule import realise
+from gangsched.solvers.unisched.lease_schedule import realise
 
 CLAIMS = {claim.id: claim for claim in UNISCHED}
 REFUTED = [

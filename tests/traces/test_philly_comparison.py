@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from gangsched.analysis.ratio import compare
-from gangsched.formulations.rar_ddls import RarDdls
+from gangsched.analysis.comparing.comparison import compare
+from gangsched.formulations.rar_ddls.problem import RarDdls
 from gangsched.instances import Cluster
 from gangsched.instances.convert import to_rar_instance
 from gangsched.instances.traces import read_philly_csv

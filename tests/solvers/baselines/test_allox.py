@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangsched.analysis.drive import drive
+from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, Instance, Job, User
-from gangsched.solvers.baselines.allox import Allox, allox_starts
-from gangsched.solvers.baselines.position_matching import FORBIDDEN
-from gangsched.solvers.baselines.sjf import Sjf
+from gangsched.solvers.policies.allox import Allox, allox_starts
+from gangsched.solvers.policies.position_matching import FORBIDDEN
+from gangsched.solvers.policies.sjf import Sjf
 
 
 def total(times: list[list[int]], lines: dict[int, list[int]], model: dict[int, int]) -> int:

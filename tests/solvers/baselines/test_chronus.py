@@ -10,12 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gangsched.analysis.drive import drive
-from gangsched.analysis.run import Run
-from gangsched.formulations.leases import Terms
+from gangsched.analysis.driving.drive import drive
+from gangsched.analysis.driving.run import Run
+from gangsched.formulations.unisched.leases import Terms
 from gangsched.instances import Cluster, DeadlineJob, Instance, TargetMetric
-from gangsched.solvers.baselines.chronus import Admission, Candidate, Chronus, admit, rounded_up
-from gangsched.solvers.estimator import DurationEstimates
+from gangsched.solvers.unisched.chronus import (
+    Admission,
+    Candidate,
+    Chronus,
+    admit,
+    rounded_up,
+)
+from gangsched.solvers.unisched.estimator import DurationEstimates
 
 
 def job(

@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driven import Case, cases, one_run
-from gangsched.analysis.drive import drive
+from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, DeadlineJob, Instance
-from gangsched.solvers.baselines.chronus import Chronus
-from gangsched.solvers.baselines.genie import Genie
-from gangsched.solvers.baselines.hydra import Hydra
-from gangsched.solvers.baselines.optimus import Optimus
-from gangsched.solvers.baselines.three_sigma import ThreeSigma
 from gangsched.solvers.policy import Policy
+from gangsched.solvers.unisched.chronus import Chronus
+from gangsched.solvers.unisched.genie import Genie
+from gangsched.solvers.unisched.hydra import Hydra
+from gangsched.solvers.unisched.optimus import Optimus
+from gangsched.solvers.unisched.three_sigma import ThreeSigma
 from strategies import deadline_jobs, rewards
 
 EXAMPLES = max(5, settings().max_examples // 4)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gangsched.analysis.drive import drive
-from gangsched.analysis.run import Run
+from gangsched.analysis.driving.drive import drive
+from gangsched.analysis.driving.run import Run
 from gangsched.instances import Cluster, DeadlineJob, Instance, TargetMetric
-from gangsched.solvers.baselines.genie import Genie
+from gangsched.solvers.unisched.genie import Genie
 
 
 def job(name: str, gpus: int, work: int, *due: int, release: int = 0) -> DeadlineJob:

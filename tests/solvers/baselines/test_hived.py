@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driven import Case, cases, checked, one_run
-from gangsched.analysis.drive import drive
-from gangsched.analysis.run import EventKind, Run
+from gangsched.analysis.driving.drive import drive
+from gangsched.analysis.driving.run import EventKind, Run
 from gangsched.instances import Cluster, Instance, Job, User
-from gangsched.solvers.baselines.buddy_cells import Buddies, Cell, cell_sizes, quota_cells
-from gangsched.solvers.baselines.hived import Cells, Hived
-from gangsched.solvers.baselines.yarn_cs import quotas_of
+from gangsched.solvers.policies.buddy_cells import Buddies, Cell, cell_sizes, quota_cells
+from gangsched.solvers.policies.hived import Cells, Hived
+from gangsched.solvers.policies.yarn_cs import quotas_of
 from gangsched.solvers.policy import Decision, State
 
 EXAMPLES = settings().max_examples // 2

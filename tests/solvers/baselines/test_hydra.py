@@ -7,9 +7,9 @@ from itertools import permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gangsched.analysis.drive import drive
+from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, DeadlineJob, Instance
-from gangsched.solvers.baselines.hydra import Hydra, Waiting, best_order
+from gangsched.solvers.unisched.hydra import Hydra, Waiting, best_order
 
 
 def job(name: str, gpus: int, work: int, due: int = 0, release: int = 0) -> DeadlineJob:

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driven import Case, mixed_cases, one_run
-from gangsched.analysis.drive import drive
+from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, Instance, Job, Node
-from gangsched.solvers.baselines.max_min_fairness import (
+from gangsched.solvers.policies.max_min_fairness import (
     MaxMinFairness,
     class_fractions,
     max_min_fairness,
 )
-from gangsched.solvers.baselines.model_leases import Received
+from gangsched.solvers.policies.model_leases import Received
 from gangsched.solvers.policy import Decision, State
 
 

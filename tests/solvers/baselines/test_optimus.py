@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from gangsched.analysis.drive import drive
+from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job
-from gangsched.solvers.baselines.optimus import Optimus, shares
+from gangsched.solvers.unisched.optimus import Optimus, shares
 
 
 def test_it_decides_every_ten_minutes_only() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from gangsched.solvers.baselines.position_matching import (
+from gangsched.solvers.policies.position_matching import (
     FORBIDDEN,
     Matching,
     optimality_violations,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from gangsched.formulations import CompletionTime
-from gangsched.formulations.irmp import Irmp, reduced_problem
+from gangsched.formulations.irmp.problem import Irmp, reduced_problem
 from gangsched.instances import (
     Cluster,
     Instance,
@@ -22,7 +22,7 @@ from gangsched.instances import (
     User,
 )
 from gangsched.solvers import Result, Status
-from gangsched.solvers.baselines.revenue_sharing import gandiva_like, hived_like
+from gangsched.solvers.irmp.revenue_sharing import gandiva_like, hived_like
 from strategies import irmp_instances, irmp_problems
 
 Solver = Callable[[Irmp], Result[Schedule]]

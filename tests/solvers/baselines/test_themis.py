@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driven import Case, cases, one_run
-from gangsched.analysis.drive import drive
+from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, Instance, Job
-from gangsched.solvers.baselines.themis import Themis, auction
+from gangsched.solvers.policies.themis import Themis, auction
 
 EXAMPLES = settings().max_examples // 2
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csc_array
 
-from gangsched.analysis.drive import drive
+from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, DeadlineJob, Instance, User
-from gangsched.solvers.baselines._highs import best_subset
-from gangsched.solvers.baselines.three_sigma import ThreeSigma, left_after, utility
+from gangsched.solvers.highs import best_subset
+from gangsched.solvers.unisched.three_sigma import ThreeSigma, left_after, utility
 
 
 def job(

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangsched.analysis.drive import drive
+from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, Instance, Job
-from gangsched.solvers.baselines.finish_time_fairness import (
+from gangsched.solvers.policies.finish_time_fairness import (
     FinishTimeFairness,
     finish_time_fairness,
     isolated_fractions,
     one_model_fractions,
 )
-from gangsched.solvers.baselines.max_min_fairness import MaxMinFairness, max_min_fairness
-from gangsched.solvers.baselines.water_filling import water_filling
+from gangsched.solvers.policies.max_min_fairness import MaxMinFairness, max_min_fairness
+from gangsched.solvers.policies.water_filling import water_filling
 
 POLICIES = [MaxMinFairness(), FinishTimeFairness()]
 

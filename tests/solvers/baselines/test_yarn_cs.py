@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driven import Case, cases, one_run
-from gangsched.analysis.drive import drive
-from gangsched.analysis.run import Run
+from gangsched.analysis.driving.drive import drive
+from gangsched.analysis.driving.run import Run
 from gangsched.instances import Cluster, Instance, Job, User
-from gangsched.solvers.baselines.yarn_cs import YarnCs, whole_quotas
+from gangsched.solvers.policies.yarn_cs import YarnCs, whole_quotas
 
 EXAMPLES = settings().max_examples // 2
 

@@ -1,0 +1,1 @@
+"""Solvers or policies side by side, measured against verified bounds."""

@@ -1,0 +1,528 @@
+"""How far from optimal at most: ratios of objectives to proven bounds, and tables of them."""
+
+from __future__ import annotations
+
+import html
+import logging
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ...formulations.problem import Sense
+from ...formulations.rar_ddls.problem import RarDdls
+from ...instances.schedule import Schedule
+from ...solvers.result import Bound, Refuted, Result
+from ..proofs.makespan import best_bound
+from ..proofs.verify import NoCertificate, verify_bound
+
+__all__ = ["Comparison", "Extras", "Relaxed", "Row", "compare", "ratio"]
+
+logger = logging.getLogger("gangsched")
+
+
+def ratio(
+    result: Result[Any] | float | None, bound: Bound | None, sense: Sense | None = None
+) -> float | None:
+    """Return objective / bound (bound / objective for a maximisation), always at least 1.
+
+    The objective is at most this many times the optimum; it is a *certified* ratio if `bound` has
+    passed :func:`gangsched.analysis.proofs.verify.verify_bound`.
+
+    Parameters
+    ----------
+    result : Result, float or None
+        A result, or the objective alone.
+    bound : Bound or None
+    sense : Sense or None
+        Needed with an objective alone; a result knows its own.
+
+    Returns
+    -------
+    float or None
+        None unless both the objective and the bound are there and positive.
+
+    Raises
+    ------
+    TypeError
+        If an objective comes without `sense`.
+    ValueError
+        If the objective is better than the bound, or `sense` is not that of the result.
+
+    Examples
+    --------
+    >>> ratio(12, Bound(10, "area"), Sense.MIN), ratio(12, Bound(15, "lp dual"), Sense.MAX)
+    (1.2, 1.25)
+    """
+    if isinstance(result, Result):
+        if sense not in (None, result.sense):
+            raise ValueError(f"ratio: sense={sense} is not the result's {result.sense}")
+        objective, sense = result.objective, result.sense
+    else:
+        objective = result
+    if sense is None:
+        raise TypeError("ratio: an objective alone needs sense=Sense.MIN or Sense.MAX")
+    if objective is None or bound is None:
+        return None
+    worse, better = objective, bound.value
+    if sense is Sense.MAX:
+        worse, better = better, worse
+    if worse < better:
+        raise ValueError(
+            f"ratio: objective={objective} beats the bound {bound.value} ({bound.method}, "
+            f"{sense.value}): a bug to chase"
+        )
+    return worse / better if better > 0 else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extras:
+    """What a problem adds to its comparisons.
+
+    Parameters
+    ----------
+    bound : callable or None
+        Problem to a Bound with a certificate, asked for where no solver has brought one.
+    measures : callable or None
+        (problem, result) to numbers by name, each a column; None where a solver has no such number.
+        What it raises counts as an error of the solver.
+    relaxations : mapping of str to callable
+        By name, problem to a relaxation of it. A solver whose ``result.info[name]`` is True has
+        solved that one, and is measured against bounds of it.
+    legend : sequence of str
+        What the columns mean, and the names of relaxations.
+
+    Examples
+    --------
+    >>> Extras(legend=["number: of segments"]).bound is None
+    True
+    """
+
+    bound: Callable[..., Bound] | None = None
+    measures: Callable[[Any, Result[Any]], Mapping[str, float | None]] | None = None
+    relaxations: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
+    legend: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relaxed:
+    """A relaxation that some solvers of a comparison have solved.
+
+    Parameters
+    ----------
+    name : str
+    problem : Problem
+    bound : Bound or None
+        Best verified bound of it.
+    """
+
+    name: str
+    problem: Any
+    bound: Bound | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One solver of a comparison.
+
+    Parameters
+    ----------
+    solver : str
+        Name in the comparison.
+    status : str
+        Value of the result's :class:`Status`, or "error".
+    objective : float or None
+    bound : Bound or None
+        Best bound that was verified, the same in all rows of one problem; not the solver's own
+        claim.
+    ratio : float or None
+        Certified ratio of the two.
+    mean_completion : float or None
+        Mean over jobs of end - release, in the instance's time unit; schedules only.
+    relaxation : str
+        Name of the relaxation that the solver has solved; empty for the problem itself.
+    measures : mapping of str to float or None
+        See :class:`Extras`.
+    runtime : float
+        Wall seconds of the call.
+    error : str
+        Kind and message of the exception that the solver raised; else empty.
+    result : Result or None
+
+    Examples
+    --------
+    >>> Row(solver="a", status="error", runtime=0.1, error="KeyError: 3").objective is None
+    True
+    """
+
+    solver: str
+    status: str
+    objective: float | None = None
+    bound: Bound | None = None
+    ratio: float | None = None
+    mean_completion: float | None = None
+    relaxation: str = ""
+    measures: Mapping[str, float | None] = field(default_factory=dict)
+    runtime: float
+    error: str = ""
+    result: Result[Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data; wall time apart in ``timing``, all else is reproducible."""
+        return {
+            "solver": self.solver,
+            "status": self.status,
+            "stop": None if self.result is None else self.result.stop.value,
+            "objective": self.objective,
+            "ratio": self.ratio,
+            "mean_completion": self.mean_completion,
+            "relaxation": self.relaxation,
+            "measures": dict(self.measures),
+            "claimed_bound": _bound_to_dict(self.result.bound if self.result else None),
+            "error": self.error,
+            "timing": {"runtime": self.runtime},
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Several solvers on one problem, measured against one verified bound; made by `compare`.
+
+    Parameters
+    ----------
+    problem : str
+        Name of the problem's type.
+    instance : str
+        Name of its instance.
+    sense : Sense
+    bound : Bound or None
+        Best verified bound; None where nothing could be verified.
+    rows : tuple of Row
+        In the order of the solvers.
+    refuted : tuple of Refuted
+        Printed variants whose answer breaks the problem.
+    relaxed : tuple of Relaxed
+        Relaxations that rows are measured against instead.
+    legend : tuple of str
+        What the columns of the rows' measures mean.
+    unfinished : tuple of str
+        Solvers, or "bound", that an interrupt kept from finishing.
+
+    Examples
+    --------
+    See :func:`compare`.
+    """
+
+    problem: str
+    instance: str
+    sense: Sense
+    bound: Bound | None
+    rows: tuple[Row, ...]
+    refuted: tuple[Refuted[Any], ...] = ()
+    relaxed: tuple[Relaxed, ...] = ()
+    legend: tuple[str, ...] = ()
+    unfinished: tuple[str, ...] = ()
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Names of the rows' measures, in order."""
+        return tuple(dict.fromkeys(name for row in self.rows for name in row.measures))
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether some solvers did not finish."""
+        return bool(self.unfinished)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-able data, equal for equal runs but for the ``timing`` of each row."""
+        return {
+            "problem": self.problem,
+            "instance": self.instance,
+            "sense": self.sense.value,
+            "bound": _bound_to_dict(self.bound),
+            "relaxed": {one.name: _bound_to_dict(one.bound) for one in self.relaxed},
+            "rows": [row.to_dict() for row in self.rows],
+            "refuted": [
+                {"solver": r.solver, "violations": list(r.violations)} for r in self.refuted
+            ],
+            "unfinished": list(self.unfinished),
+        }
+
+    def __str__(self) -> str:
+        table = [self._headings(), *(_cells(row, self.measures) for row in self.rows)]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        left = (0, len(widths) - 1)
+        lines = [
+            "  ".join(
+                cell.ljust(width) if i in left else cell.rjust(width)
+                for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+            ).rstrip()
+            for cells in table
+        ]
+        return "\n".join([*lines, *self._notes()])
+
+    def _repr_html_(self) -> str:
+        def line(tag: str, cells: tuple[str, ...]) -> str:
+            return "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)
+
+        head = f"<tr>{line('th', self._headings())}</tr>"
+        body = "".join(f"<tr>{line('td', _cells(row, self.measures))}</tr>" for row in self.rows)
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self._notes())
+        return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>{notes}"
+
+    def _headings(self) -> tuple[str, ...]:
+        return (*HEADINGS, *self.measures, "mean completion", "runtime", "status")
+
+    def _notes(self) -> list[str]:
+        notes = [self._bound_note("bound", self.bound)]
+        notes += [self._bound_note(f"bound, {one.name}", one.bound) for one in self.relaxed]
+        notes += self.legend
+        notes += [f"{row.solver}: {row.error}" for row in self.rows if row.error]
+        for r in self.refuted:
+            more = len(r.violations) - 1
+            tail = f" (and {more} more)" if more > 0 else ""
+            notes.append(f"{r.solver}: refuted: {''.join(r.violations[:1])}{tail}")
+        if self.unfinished:
+            notes.append(f"interrupted, not finished: {', '.join(self.unfinished)}")
+        return notes
+
+    @staticmethod
+    def _bound_note(name: str, bound: Bound | None) -> str:
+        if bound is None:
+            return f"{name}: none verified, so no ratio is certified"
+        return f"{name}: {bound.value:g} ({bound.method}, verified)"
+
+
+HEADINGS = ("solver", "objective", "bound", "certified ratio")
+
+
+def _cells(row: Row, measures: Sequence[str] = ()) -> tuple[str, ...]:
+    return (
+        row.solver,
+        _shown(row.objective, ".10g"),
+        _shown(row.bound.value if row.bound else None, ".10g"),
+        "-" if row.ratio is None else f"{rounded_up(row.ratio):.4f}",
+        *(_shown(row.measures.get(name), ".6g") for name in measures),
+        _shown(row.mean_completion, ".1f"),
+        f"{row.runtime:.3f} s",
+        f"{row.status}, {row.relaxation}" if row.relaxation else row.status,
+    )
+
+
+def _shown(value: float | None, form: str) -> str:
+    return "-" if value is None else format(value, form)
+
+
+def rounded_up(value: float) -> float:
+    """Round up to four decimals: a ratio is said to be at most this."""
+    return math.ceil(round(value * 1e4, 6)) / 1e4
+
+
+def _bound_to_dict(bound: Bound | None) -> dict[str, Any] | None:
+    if bound is None:
+        return None
+    certificate = None if bound.certificate is None else dict(bound.certificate)
+    return {"value": bound.value, "method": bound.method, "certificate": certificate}
+
+
+def compare(
+    problem: Any,
+    solvers: Mapping[str, Callable[[Any], Result[Any] | Refuted[Any]]],
+    *,
+    bound: Bound | None = None,
+    extras: Extras | None = None,
+    on_result: Callable[[Row | Refuted[Any]], None] | None = None,
+) -> Comparison:
+    """Run each solver on `problem` and measure all of them against the best verified bound.
+
+    Parameters
+    ----------
+    problem : Problem
+    solvers : mapping of name to function
+        Each takes the problem and returns a Result or a Refuted. They run in this order.
+    bound : Bound or None
+        A bound to try beside those that the results carry; by default the fast one of
+        :func:`gangsched.analysis.proofs.makespan.best_bound` where the problem has it.
+    extras : Extras, optional
+        More columns, relaxations that solvers solve, and a bound for what has none in the end.
+    on_result : function or None
+        Called with each row as soon as it exists, with the best bound so far, and with each
+        Refuted.
+
+    Returns
+    -------
+    Comparison
+        Ctrl-C keeps the solvers that have finished and names the others in `unfinished`. A solver
+        that raises an exception gets a row with status "error", and the others go on; so does one
+        whose bound has a certificate that does not hold, or whose solution the problem finds
+        infeasible or of another value.
+
+    Raises
+    ------
+    InvalidCertificate, NoCertificate
+        If the given `bound`, or one of `extras`, cannot be verified.
+    ValueError
+        If an objective is better than a verified bound: a bug to chase.
+
+    Examples
+    --------
+    >>> from gangsched.instances import Cluster, Instance, RingJob
+    >>> from gangsched.solvers import Stop
+    >>> from gangsched.formulations.rar_ddls import evaluate
+    >>> jobs = [RingJob(id=i, gpus=1, iterations=60, gradient=0, base_time=0.7) for i in "abc"]
+    >>> problem = RarDdls(Instance(Cluster.of_sizes([1, 1]), jobs))
+    >>> def one_gpu(problem):
+    ...     schedule = evaluate(problem, [0, 60, 120], [{0: 1}] * 3)
+    ...     return Result.of(problem, schedule, solver="one_gpu", stop=Stop.COMPLETED)
+    >>> comparison = compare(problem, {"one GPU": one_gpu})
+    >>> row = comparison.rows[0]
+    >>> row.objective, row.bound.value, row.ratio, row.mean_completion
+    (180, 120, 1.5, 120.0)
+    """
+    run = _Run(problem, bound, extras or Extras())
+    waiting = list(solvers)
+    try:
+        for name, solver in solvers.items():
+            outcome = run.call(name, solver)
+            waiting.remove(name)
+            if on_result is not None:
+                on_result(run.measured(outcome) if isinstance(outcome, Row) else outcome)
+        waiting.append("bound")
+        run.find_bounds()
+        waiting.remove("bound")
+    except KeyboardInterrupt:
+        logger.warning("interrupted: %s did not finish", ", ".join(waiting) or "nothing")
+    return run.comparison(tuple(waiting))
+
+
+class _Run:
+    """What a comparison has found so far."""
+
+    def __init__(self, problem: Any, bound: Bound | None, extras: Extras) -> None:
+        self.extras = extras
+        self.problems: dict[str, Any] = {"": problem}  # and relaxations that were solved
+        self.bounds: dict[str, Bound] = {}
+        self.rows: list[Row] = []
+        self.refuted: list[Refuted[Any]] = []
+        if bound is None and isinstance(problem, RarDdls):
+            bound = best_bound(problem)
+        if bound is not None:
+            verify_bound(problem, bound)
+            self.bounds[""] = bound
+
+    def call(self, name: str, solver: Callable[[Any], Any]) -> Row | Refuted[Any]:
+        started = time.perf_counter()
+        try:
+            outcome = solver(self.problems[""])
+            runtime = time.perf_counter() - started
+            if isinstance(outcome, Refuted):
+                refuted = Refuted(name, outcome.solution, outcome.violations)
+                self.refuted.append(refuted)
+                return refuted
+            self.rows.append(self._row(name, outcome, runtime))
+        except (Exception, SystemExit) as error:
+            logger.debug("solver %s failed", name, exc_info=True)
+            message = f"{type(error).__name__}: {error}"
+            runtime = time.perf_counter() - started
+            self.rows.append(Row(solver=name, status="error", runtime=runtime, error=message))
+        return self.rows[-1]
+
+    def _row(self, name: str, result: Any, runtime: float) -> Row:
+        if not isinstance(result, Result):
+            raise TypeError(f"a solver returns a Result or a Refuted, not {type(result).__name__}")
+        relaxation = self._relaxation(result)
+        problem = self.problems[relaxation]
+        if result.solution is not None:
+            _check(problem, result)
+        self._take(relaxation, result.bound)
+        measures = None if result.solution is None else self.extras.measures
+        return Row(
+            solver=name,
+            status=result.status.value,
+            objective=result.objective,
+            mean_completion=_mean_completion(problem, result.solution),
+            relaxation=relaxation,
+            measures=measures(problem, result) if measures else {},
+            runtime=runtime,
+            result=result,
+        )
+
+    def _relaxation(self, result: Result[Any]) -> str:
+        """Name of the relaxation that a result solves; empty for the problem itself."""
+        for name, relax in self.extras.relaxations.items():
+            if result.info.get(name) is True:
+                if name not in self.problems:
+                    self.problems[name] = relax(self.problems[""])
+                return name if self.problems[name] != self.problems[""] else ""
+        return ""
+
+    def _take(self, relaxation: str, bound: Bound | None) -> None:
+        """Keep a result's bound if it is better than the best so far and can be verified."""
+        if bound is None:
+            return
+        problem, best = self.problems[relaxation], self.bounds.get(relaxation)
+        if best is not None:
+            gain = bound.value - best.value
+            if (gain if problem.sense is Sense.MIN else -gain) <= 0:
+                return
+        try:
+            verify_bound(problem, bound)
+        except NoCertificate:
+            return
+        self.bounds[relaxation] = bound
+
+    def find_bounds(self) -> None:
+        """Look for a bound of what was solved and has none."""
+        for name in dict.fromkeys(row.relaxation for row in self.rows if row.result is not None):
+            if name not in self.bounds and self.extras.bound is not None:
+                bound = self.extras.bound(self.problems[name])
+                verify_bound(self.problems[name], bound)
+                self.bounds[name] = bound
+
+    def measured(self, row: Row) -> Row:
+        """The row with the best bound and the ratio to it."""
+        bound = self.bounds.get(row.relaxation)
+        certified = ratio(row.objective, bound, self.problems[""].sense)
+        return replace(row, bound=bound, ratio=certified)
+
+    def comparison(self, unfinished: tuple[str, ...]) -> Comparison:
+        problem, solved = self.problems[""], {row.relaxation for row in self.rows}
+        return Comparison(
+            problem=type(problem).__name__,
+            instance=problem.instance.name if hasattr(problem, "instance") else "",
+            sense=problem.sense,
+            bound=self.bounds.get(""),
+            rows=tuple(self.measured(row) for row in self.rows),
+            refuted=tuple(self.refuted),
+            relaxed=tuple(
+                Relaxed(name=name, problem=relaxed, bound=self.bounds.get(name))
+                for name, relaxed in self.problems.items()
+                if name and name in solved
+            ),
+            legend=tuple(self.extras.legend),
+            unfinished=unfinished,
+        )
+
+
+def _check(problem: Any, result: Result[Any]) -> None:
+    """Refuse a result that :meth:`Result.of` would not have made."""
+    violations = problem.violations(result.solution)
+    if violations:
+        raise ValueError(f"infeasible solution: {violations[0]}")
+    value = problem.objective(result.solution)
+    if result.objective != value:
+        raise ValueError(f"objective={result.objective}, but its solution has {value}")
+
+
+def _mean_completion(problem: Any, solution: Any) -> float | None:
+    """Mean of end - release over all jobs that the schedule runs."""
+    if not isinstance(solution, Schedule) or not len(solution):
+        return None
+    jobs = problem.instance.jobs
+    end = np.zeros(len(jobs), dtype=np.int64)
+    np.maximum.at(end, solution.job, solution.end)
+    ran = np.unique(solution.job).tolist()
+    return float(sum(int(end[j]) - jobs[j].release for j in ran) / len(ran))

@@ -1,0 +1,647 @@
+"""Several policies over one instance, side by side, with what is proven about all of them.
+
+Every policy gets the same jobs: what one of them can never run is rejected for all. Before the
+first run, bounds are computed that hold for every policy, also for one that knew all jobs in
+advance and could suspend and move them for free; so the ratio of what a policy attained to its
+bound is a certified ratio on this instance. Only bounds that were verified are kept.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import traceback
+from collections.abc import Callable, Container, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+from ...formulations.completion_time.problem import CompletionTime, Measure
+from ...formulations.deadline_rewards import DeadlineRewards
+from ...formulations.ltgf.fluid import LtgfFluid
+from ...formulations.ltgf.problem import Ltgf
+from ...formulations.problem import Sense
+from ...instances.model import DeadlineJob, Instance
+from ...solvers.ltgf.policy import NeverEnds
+from ...solvers.policy import Policy, Rules
+from ...solvers.result import Bound, Stop
+from ..driving import check as check_run
+from ..driving import metrics
+from ..driving.drive import (
+    PolicyError,
+    drive,
+    instance_hash,
+    models_of,
+    parameters_of,
+    rejected_jobs,
+)
+from ..driving.run import Run, plain
+from ..proofs.completion_time import online_bound
+from ..proofs.deadline_rewards import reward_bound
+from ..proofs.fluid_fairness import contended_bound, life_bound
+from ..proofs.verify import InvalidCertificate, NoCertificate, verify_bound
+from .comparison import ratio, rounded_up
+
+__all__ = ["REWARDS", "Failure", "Replay", "Replayed", "replay", "rewards_problem"]
+
+logger = logging.getLogger("gangsched")
+
+Fairness = tuple[str, Any, Bound]
+DAY = 86_400
+PEAKS = 3  #: busiest days of which lambda* is given
+RULES = Rules()
+ROUNDING = 1e-12  #: relative error of a sum of floats
+REWARDS = ("reward", "elastic reward")  #: for gangs; for any number of GPUs
+MODELS = (
+    "Speeds differ by GPU model: slowdown is over the time on a job's fastest model. GPU time "
+    "counts alike on all, though a job on slow ones needs more of it: so no bound of rho is given."
+)
+SHOWN = ("flow", "slowdown", "makespan")  #: measures whose ratios a table shows
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replayed:
+    """One policy that ran to the end.
+
+    Parameters
+    ----------
+    name : str
+        In the comparison.
+    run : Run
+    measures : mapping of str to number or None
+        As of :func:`gangsched.analysis.driving.metrics.summary`.
+    ratios : mapping of str to float or None
+        By measure: what the run attained over the verified bound, at least 1. None where there is
+        no verified bound or it is 0, and for completion times where the run is `elastic`: the
+        bounds are those of gangs. "reward": the verified bound over the reward that was won; of an
+        elastic run with the bound for such runs.
+    deadlines : mapping of str to number or None, optional
+        As of :func:`gangsched.analysis.driving.metrics.deadline_summary`, for jobs with deadlines.
+    elastic : bool
+        Whether jobs made progress on other numbers of GPUs than their gangs.
+    users : mapping of str to mapping of str to float or None, optional
+        On several GPU models by user: mean "gpus" held and "work" rate in GPUs at speed 1, and the
+        "share", its work over that of its fair share: as of
+        :func:`gangsched.analysis.driving.metrics.user_work_rho`.
+    """
+
+    name: str
+    run: Run
+    measures: Mapping[str, float | int | None]
+    ratios: Mapping[str, float | None]
+    deadlines: Mapping[str, float | int | None] | None = None
+    elastic: bool = False
+    users: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data; wall time apart in ``timing``, all else is reproducible."""
+        return {
+            "name": self.name,
+            "policy": self.run.policy,
+            "parameters": dict(self.run.parameters),
+            "seed": self.run.seed,
+            "digest": self.run.digest(),
+            "measures": dict(self.measures),
+            "ratios": dict(self.ratios),
+            **self._of_deadlines(),
+            **({"log": [dict(entry) for entry in self.run.log]} if self.run.log else {}),
+            **({"users": dict(self.users)} if self.users else {}),
+            "timing": {"runtime": self.run.runtime},
+        }
+
+    def _of_deadlines(self) -> dict[str, Any]:
+        if self.deadlines is None:
+            return {}
+        return {"deadlines": dict(self.deadlines), "elastic": self.elastic}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """One policy that did not run to the end by its own fault.
+
+    Parameters
+    ----------
+    name : str
+        In the comparison.
+    reason : str
+        Kind and message of what it raised, or the rules that its run breaks.
+    refuted : bool
+        True where a printed algorithm has shown that it cannot go on, which is a finding.
+    """
+
+    name: str
+    reason: str
+    refuted: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replay:
+    """Several policies on one instance; made by :func:`replay`.
+
+    Parameters
+    ----------
+    instance : Instance
+    rules : Rules
+    rejected : mapping of int to str
+        Number of each job that no policy was given, and why.
+    bounds : mapping of str to Bound
+        Verified lower bounds by measure of
+        :class:`~gangsched.formulations.completion_time.CompletionTime`, over the jobs that were not
+        rejected; "weighted flow" too where the jobs' weights differ. Where they have deadlines
+        also verified upper bounds "reward" of the rewards of gangs, and "elastic reward", if a run
+        was elastic, of jobs that may change their number of GPUs, as in
+        :class:`~gangsched.formulations.deadline_rewards.DeadlineRewards`.
+    fairness : tuple of (str, Problem, Bound)
+        Verified upper bounds of how fair anyone could have been: what is bounded, in words, the
+        problem for which the bound can be verified, and the bound.
+    rows : tuple of Replayed
+        In the order of the policies.
+    failed : tuple of Failure
+    stopped : Run or None
+        The run that an interrupt stopped, with its checkpoint.
+    unfinished : tuple of str
+        Policies that an interrupt kept from finishing.
+    """
+
+    instance: Instance[Any]
+    rules: Rules
+    rejected: Mapping[int, str]
+    bounds: Mapping[str, Bound]
+    fairness: tuple[Fairness, ...]
+    rows: tuple[Replayed, ...]
+    failed: tuple[Failure, ...] = ()
+    stopped: Run | None = None
+    unfinished: tuple[str, ...] = ()
+
+    @property
+    def runs(self) -> dict[str, Run]:
+        """The complete runs by name."""
+        return {row.name: row.run for row in self.rows}
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether some policies did not finish."""
+        return bool(self.unfinished)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What to know about a cluster of several GPU models, and how many trades were made."""
+        found = [MODELS] if _uneven(self.instance) and not self.fairness else []
+        return (*found, *trades_line(self.runs))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-able data, equal for equal replays but for the ``timing`` of each row."""
+        return {
+            "instance": self.instance.name,
+            "instance_hash": instance_hash(self.instance),
+            "rules": self.rules.named(),
+            "rejected": [[self.instance.jobs[j].id, why] for j, why in self.rejected.items()],
+            "bounds": {name: _bound_to_dict(bound) for name, bound in self.bounds.items()},
+            "fairness": [
+                {"what": what, **_bound_to_dict(bound)} for what, _, bound in self.fairness
+            ],
+            "rows": [row.to_dict() for row in self.rows],
+            "failed": [asdict(failure) for failure in self.failed],
+            **({"remarks": list(self.remarks)} if self.remarks else {}),
+            "unfinished": list(self.unfinished),
+        }
+
+    def __str__(self) -> str:
+        ratios = (f"{measure} ratio" for measure in SHOWN)
+        heads = ("policy", "mean completion", "mean slowdown", "least rho", *ratios)
+        table = [heads, *(_cells(row) for row in self.rows)]
+        if any(row.deadlines is not None for row in self.rows):
+            more = [DEADLINE_HEADS, *(_deadline_cells(row) for row in self.rows)]
+            table = [(*cells, *extra) for cells, extra in zip(table, more, strict=True)]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = [
+            "  ".join(
+                cell.rjust(width) if i else cell.ljust(width)
+                for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+            )
+            for cells in table
+        ]
+        failed = [f"{failure.name}: {failure.reason}" for failure in self.failed]
+        cut = [f"interrupted, not finished: {', '.join(self.unfinished)}"] * self.interrupted
+        return "\n".join([*lines, *failed, *cut])
+
+
+def _cells(row: Replayed) -> tuple[str, ...]:
+    plain = (row.measures[name] for name in ("mean_completion", "mean_slowdown", "min_rho"))
+    numbers = ("-" if value is None else f"{value:,.4g}" for value in plain)
+    ratios = (row.ratios.get(measure) for measure in SHOWN)
+    return (row.name, *numbers, *("-" if r is None else f"{rounded_up(r):.4f}" for r in ratios))
+
+
+DEADLINE_HEADS = ("weighted miss rate", "reward", "best-effort latency", "reward ratio")
+
+
+def _deadline_cells(row: Replayed) -> tuple[str, ...]:
+    found = row.deadlines or {}
+    numbers = (found.get(name) for name in ("weighted_miss", "reward", "best_effort_latency"))
+    ratio = row.ratios.get("reward")
+    return (
+        *("-" if value is None else f"{value:,.4g}" for value in numbers),
+        "-" if ratio is None else f"{rounded_up(ratio):.4f}",
+    )
+
+
+def _bound_to_dict(bound: Bound) -> dict[str, Any]:
+    certificate = None if bound.certificate is None else dict(bound.certificate)
+    return {"value": bound.value, "method": bound.method, "certificate": certificate}
+
+
+def replay(
+    instance: Instance[Any],
+    policies: Mapping[str, Policy],
+    *,
+    rules: Rules = RULES,
+    before: Mapping[str, Run] | None = None,
+    on_progress: Callable[[str, int, int], None] | None = None,
+    on_run: Callable[[str, Run], None] | None = None,
+) -> Replay:
+    """Drive each policy over the instance and measure all of them against verified bounds.
+
+    Parameters
+    ----------
+    instance : Instance
+        As of :func:`gangsched.drive`.
+    policies : mapping of str to Policy
+        By the name to show. They run in this order.
+    rules : Rules
+        Of the cluster, the same for all.
+    before : mapping of str to Run, optional
+        By name, runs of an earlier replay: complete ones are taken as they are, others go on from
+        their checkpoints.
+    on_progress : callable, optional
+        Called now and then with what is done now (a policy's name, or "bounds"), the number of jobs
+        that finished and the number of jobs that can.
+    on_run : callable, optional
+        Called with the name and the run of each policy as soon as it has ended, also when it was
+        interrupted.
+
+    Returns
+    -------
+    Replay
+        Ctrl-C keeps the policies that have finished and names the others in `unfinished`. A policy
+        that raises, decides what cannot be done, or whose run breaks a rule of the cluster stands
+        in `failed`, and the others go on.
+
+    Raises
+    ------
+    ValueError, TypeError
+        On bad input, naming object, value and rule; also where a run of `before` is of another
+        instance, policy, rules or rejected jobs.
+
+    Examples
+    --------
+    >>> from gangsched.instances import Cluster, Job
+    >>> from gangsched.solvers import Fifo, Srtf
+    >>> jobs = [Job(id="long", gpus=2, work=600), Job(id="short", gpus=2, work=60, release=60)]
+    >>> instance = Instance(Cluster.of_sizes([2]), jobs)
+    >>> found = replay(instance, {"fifo": Fifo(), "srtf": Srtf()})
+    >>> [(row.name, row.ratios["flow"]) for row in found.rows]    # 600 + 600, 685 + 60; 660 + 60
+    [('fifo', 1.6666666666666667), ('srtf', 1.0347222222222223)]
+    """
+    work = _Replay(instance, policies, rules, before or {})
+    todo = list(policies)
+    stopped = None
+    try:
+        if on_progress is not None:
+            on_progress("bounds", 0, 0)
+        work.bound()
+        for name in policies:
+            run = work.call(name, on_progress)
+            if run is not None and on_run is not None:
+                on_run(name, run)
+            if run is not None and run.stop is Stop.INTERRUPTED:
+                stopped = run
+                break
+            todo.remove(name)
+    except KeyboardInterrupt:
+        logger.warning("interrupted: %s did not finish", ", ".join(todo) or "nothing")
+    return work.replay(stopped, tuple(todo))
+
+
+@dataclass
+class _Replay:
+    """What a replay has found so far."""
+
+    instance: Instance[Any]
+    policies: Mapping[str, Policy]
+    rules: Rules
+    before: Mapping[str, Run]
+    rejected: dict[int, str] = field(init=False)
+    rows: list[Replayed] = field(default_factory=list)
+    failed: list[Failure] = field(default_factory=list)
+    bounds: dict[str, Bound] = field(default_factory=dict)
+    fairness: list[Fairness] = field(default_factory=list)
+    refused: set[str] = field(default_factory=set)  # rewards without a verified bound
+
+    def __post_init__(self) -> None:
+        self.rejected = self._rejected()
+        for name, run in self.before.items():
+            if name in self.policies:
+                self._check_before(name, run)
+
+    def _rejected(self) -> dict[int, str]:
+        """What the cluster or one of the policies can never run; which policy, if not all."""
+        found: dict[int, str] = {}
+        who: dict[int, list[str]] = {}
+        asked = 0
+        for name, policy in self.policies.items():
+            try:
+                more = rejected_jobs(self.instance, policy, self.rules, ())
+            except (Exception, SystemExit) as error:
+                self._fail(name, error)
+                continue
+            asked += 1
+            for j, reason in more.items():
+                found.setdefault(j, reason)
+                who.setdefault(j, []).append(name)
+        return {
+            j: reason if len(who[j]) == asked else f"{reason} ({', '.join(who[j])})"
+            for j, reason in sorted(found.items())
+        }
+
+    def _check_before(self, name: str, run: Run) -> None:
+        policy = self.policies[name]
+        for what, old, new in (
+            ("instance", run.instance_hash, instance_hash(self.instance)),
+            ("rules", run.rules, self.rules),
+            ("policy", run.policy, policy.name),
+            ("parameters", run.parameters, plain(parameters_of(policy))),
+            ("rejected jobs", dict(run.rejected).keys(), self.rejected.keys()),
+        ):
+            if old != new:
+                raise ValueError(f"replay: the earlier run of {name!r} is of other {what}")
+
+    def bound(self) -> None:
+        """Compute the bounds, and keep those that can be verified."""
+        able = [job for j, job in enumerate(self.instance.jobs) if j not in self.rejected]
+        if not able:
+            return
+        instance = replace(self.instance, jobs=tuple(able))
+        for name, problem in _problems(instance).items():
+            flow = self.bounds.get("flow")
+            if problem.measure == "completion" and flow is not None:
+                shift = sum(job.release for job in able)  # the same proof, counted from time 0
+                bound = Bound(flow.value + shift, flow.method, flow.certificate)
+            else:
+                bound = online_bound(problem)
+            if _holds(name, problem, bound):
+                self.bounds[name] = bound
+        for what, fair, bound in _fairness(instance, self.rules):
+            if _holds(what, fair, bound):
+                self.fairness.append((what, fair, bound))
+        self._reward_bound(elastic=False)
+
+    def _reward_bound(self, *, elastic: bool) -> Bound | None:
+        """Return the bound of rewards for gangs or for elastic jobs, computed when first asked."""
+        name = REWARDS[elastic]
+        if self._deadlines and name not in self.bounds and name not in self.refused:
+            problem = rewards_problem(self.instance, self.rejected, elastic=elastic)
+            bound = reward_bound(problem)
+            if _holds(name, problem, bound):
+                self.bounds[name] = bound
+            else:
+                self.refused.add(name)
+        return self.bounds.get(name)
+
+    @property
+    def _deadlines(self) -> bool:
+        return any(isinstance(job, DeadlineJob) for job in self.instance.jobs[:1])
+
+    def call(self, name: str, on_progress: Callable[[str, int, int], None] | None) -> Run | None:
+        """Run one policy, unless it has run or cannot; note what came out."""
+        if any(failure.name == name for failure in self.failed):
+            return None
+        old, policy = self.before.get(name), self.policies[name]
+        try:
+            if old is not None and old.stop is Stop.COMPLETED:
+                run = old
+            else:
+                run = drive(
+                    self.instance,
+                    policy,
+                    **asdict(self.rules),
+                    reject=self.rejected,
+                    on_progress=None
+                    if on_progress is None
+                    else lambda done, able: on_progress(name, done, able),
+                    resume=None if old is None else old.checkpoint,
+                )
+            if run.stop is Stop.COMPLETED:
+                self._keep(name, run)
+        except (Exception, SystemExit) as error:
+            self._fail(name, error)
+            return None
+        return run
+
+    def _keep(self, name: str, run: Run) -> None:
+        broken = check_run.violations(run, self.instance, preempts=self.policies[name].preempts)
+        if broken:
+            raise ValueError(f"its run breaks the rules of the cluster: {broken[0]}")
+        attained = metrics.objectives(run, self.instance)
+        if "weighted flow" in self.bounds:
+            attained["weighted flow"] = _weighted_flow(run)
+        elastic = metrics.is_elastic(run)
+        times = {name: bound for name, bound in self.bounds.items() if name not in REWARDS}
+        ratios = {
+            name: None if elastic else _ratio(attained[name], bound)
+            for name, bound in times.items()
+        }
+        won = None
+        if self._deadlines:
+            won = metrics.deadline_summary(run, self.instance)
+            ratios["reward"] = ratio(won["reward"], self._reward_bound(elastic=elastic), Sense.MAX)
+        self.rows.append(
+            Replayed(
+                name=name,
+                run=run,
+                measures=metrics.summary(run, self.instance),
+                ratios=ratios,
+                deadlines=won,
+                elastic=elastic,
+                users=user_columns(run, self.instance),
+            )
+        )
+
+    def _fail(self, name: str, error: BaseException) -> None:
+        logger.debug("policy %s failed", name, exc_info=True)
+        known = isinstance(error, PolicyError)  # its text names policy, time and cause
+        text = str(error) if known else f"{type(error).__name__}: {error}"
+        text += _place(error.__cause__ or error, type(self.policies[name]))
+        refuted = isinstance(error.__cause__, NeverEnds)
+        self.failed.append(Failure(name=name, reason=text, refuted=refuted))
+
+    def replay(self, stopped: Run | None, unfinished: tuple[str, ...]) -> Replay:
+        return Replay(
+            instance=self.instance,
+            rules=self.rules,
+            rejected=self.rejected,
+            bounds=self.bounds,
+            fairness=tuple(self.fairness),
+            rows=tuple(self.rows),
+            failed=tuple(self.failed),
+            stopped=stopped,
+            unfinished=unfinished,
+        )
+
+
+def _place(error: BaseException, policy: type) -> str:
+    """Return where in its own file somebody else's policy failed, if it did so there."""
+    if policy.__module__.startswith("gangsched."):
+        return ""
+    try:
+        file = inspect.getfile(policy)
+    except (TypeError, OSError):
+        return ""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == file]
+    return f" ({Path(file).name}, line {lines[-1]})" if lines else ""
+
+
+def user_columns(run: Run, instance: Instance[Any]) -> dict[str, dict[str, float | None]]:
+    """Return what each user held and did, as of :class:`Replayed`; nothing on one GPU model.
+
+    Parameters
+    ----------
+    run : Run
+    instance : Instance
+        That of the run.
+    """
+    if len(models_of(instance)) == 1:
+        return {}
+    held = metrics.user_attained_time(run, [run.now])[:, 0] / max(run.now, 1)
+    columns = zip(held, metrics.user_work(run), metrics.user_work_rho(run, instance), strict=True)
+    return {
+        user: {
+            name: None if np.isnan(value) else float(value)
+            for name, value in zip(("gpus", "work", "share"), row, strict=True)
+        }
+        for user, row in zip(run.users, columns, strict=True)
+    }
+
+
+def trades_line(runs: Mapping[str, Run]) -> tuple[str, ...]:
+    """Say in a line how many trades each run made and undid; nothing where there were none.
+
+    Parameters
+    ----------
+    runs : mapping of str to Run
+    """
+    said = []
+    for name, run in runs.items():
+        rates = [entry["rate"] for entry in run.log if "rate" in entry]
+        undone = sum(rate < 0 for rate in rates)
+        if rates:
+            said.append(f"{name} made {len(rates) - undone:,}, undid {undone:,}")
+    return (f"Trades of GPU models: {'; '.join(said)}.",) if said else ()
+
+
+def _weighted_flow(run: Run) -> float | None:
+    book = run.records
+    if metrics.makespan(run) is None:
+        return None
+    flow = (book.end - book.release)[book.finished].tolist()
+    weights = book.weight[book.finished].tolist()
+    return float(sum(Fraction(w) * t for w, t in zip(weights, flow, strict=True)))
+
+
+def _ratio(value: float | None, bound: Bound) -> float | None:
+    """Sums of fractions are rounded, here and in the bound: what is equal may look better."""
+    if value is not None and bound.value * (1 - ROUNDING) <= value < bound.value:
+        value = bound.value
+    return ratio(value, bound, Sense.MIN)
+
+
+# --- bounds --------------------------------------------------------------------------------------
+
+
+def _holds(name: str, problem: Any, bound: Bound) -> bool:
+    """Whether the bound can be verified; one that cannot is a bug, and is not shown."""
+    try:
+        verify_bound(problem, bound)
+    except (InvalidCertificate, NoCertificate) as error:
+        logger.error("bound of %s is left out: %s", name, error)
+        return False
+    return True
+
+
+def rewards_problem(
+    instance: Instance[DeadlineJob], rejected: Container[int], *, elastic: bool
+) -> DeadlineRewards:
+    """Return the problem that a bound of rewards is of: the jobs that were not rejected.
+
+    Parameters
+    ----------
+    instance : Instance of DeadlineJob
+    rejected : container of int
+        Numbers of jobs.
+    elastic : bool
+    """
+    able = [job for j, job in enumerate(instance.jobs) if j not in rejected]
+    return DeadlineRewards(replace(instance, jobs=tuple(able)), elastic)
+
+
+def _problems(instance: Instance[Any]) -> dict[str, CompletionTime]:
+    """By name, "flow" before "completion"."""
+    found = {name: CompletionTime(instance, name) for name in reversed(get_args(Measure))}
+    if len({job.weight for job in instance.jobs}) > 1:
+        found["weighted flow"] = CompletionTime(instance, "flow", weighted=True)
+    return found
+
+
+def _uneven(instance: Instance[Any]) -> bool:
+    """Whether there are several GPU models, or speeds other than 1."""
+    models = models_of(instance)
+    speeds = (job.speeds.get(model, 1) for job in instance.jobs for model in models)
+    return len(models) > 1 or any(speed != 1 for speed in speeds)
+
+
+def _fairness(instance: Instance[Any], rules: Rules) -> list[Fairness]:
+    """Bounds of the least rho: over whole lives, and at the peaks of the busiest days.
+
+    None where speeds differ: there GPU time does not follow from work, as `life_bound` takes it to.
+    """
+    if _uneven(instance):
+        return []
+    visible = [
+        replace(job, release=rules.round_up(job.release)) for job in instance.jobs
+    ]  # where rho is counted from
+    lives = Ltgf(replace(instance, jobs=tuple(visible)))
+    text = "rho of all jobs over their lives, of service alone"
+    found: list[Fairness] = [(text, lives, life_bound(lives))]
+    for time in _peaks(instance):
+        active = [j for j, job in enumerate(instance.jobs) if _runs(job, time)]
+        text = (
+            f"rho of the {len(active):,} jobs that nobody can have finished "
+            f"at the peak of day {time // DAY + 1}, were they to stay"
+        )
+        problem = LtgfFluid.of(instance, active)
+        found.append((text, problem, contended_bound(instance, active)))
+    return found
+
+
+def _runs(job: Any, time: int) -> bool:
+    return bool(job.release <= time < job.release + job.work)
+
+
+def _peaks(instance: Instance[Any]) -> list[int]:
+    """When most GPUs are wanted if no job waits, on the busiest days with more than there are."""
+    columns = (
+        [getattr(job, name) for job in instance.jobs] for name in ("release", "work", "gpus")
+    )
+    release, work, gpus = (np.array(column, dtype=np.int64) for column in columns)
+    times, where = np.unique(np.concatenate([release, release + work]), return_inverse=True)
+    wanted = np.cumsum(np.bincount(where, np.concatenate([gpus, -gpus]), times.size))
+    found: dict[int, int] = {}
+    for k in np.argsort(-wanted, kind="stable").tolist():
+        if len(found) == PEAKS or wanted[k] <= instance.cluster.gpus:
+            break
+        found.setdefault(int(times[k]) // DAY, int(times[k]))
+    return sorted(found.values())

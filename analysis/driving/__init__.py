@@ -1,0 +1,1 @@
+"""The trace driver: a policy over an instance, its run, the checker and the metrics."""

@@ -1,0 +1,804 @@
+"""Whether a run keeps the rules of its cluster, recomputed from its segments, events and records.
+
+Nothing here is shared with the trace driver but the instance's hash: what a job did is derived
+again from its segments, and events and records are compared with that. A violation is a line that
+starts with the name of the rule: *instance*, *order*, *gang*, *placement*, *capacity*, *release*,
+*round*, *renewal*, *events*, *completion*, *service*, *records*, *rejected*, *lease*, *model*,
+*parameter servers*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...formulations.irmp.problem import run_slots
+from ...instances import DeadlineJob, Instance, ParameterServerJob, Schedule
+from ...instances.model import FULL_SPEED
+from ...solvers.policy import Preempts, Rules
+from ...solvers.result import Stop
+from .drive import instance_hash
+from .run import EventKind, Run
+
+__all__ = ["violations"]
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+MOST_SHOWN = 20
+BEGINS = (EventKind.START, EventKind.PROFILE)
+ENDS = (EventKind.SUSPEND, EventKind.KILL, EventKind.FINISH, EventKind.PROFILED)
+MOST = 2**62
+
+
+def violations(run: Run, instance: Instance[Any], *, preempts: Preempts | None = None) -> list[str]:
+    """Return what a run breaks, one line each; empty where it keeps all rules.
+
+    Parameters
+    ----------
+    run : Run
+    instance : Instance
+        The one that was driven.
+    preempts : Preempts, optional
+        That of the policy. With ``LEASE`` a job may be suspended only at the end of a lease, with
+        ``NEVER`` not at all; without it this is not looked at.
+
+    Returns
+    -------
+    list of str
+        The first 20 of each rule, then how many there are. Where numbers of jobs or nodes are out
+        of range, or the run is of another instance, only that is reported.
+
+    Notes
+    -----
+    A gang holds all its GPUs or none; no node ever gives more than it has; nobody starts before
+    the first round at or after the release; jobs start and are suspended at rounds and complete to
+    the second; progress adds up to the work. A segment of n seconds whose first o are overhead
+    (0 the first time a job runs, else its own preemption cost or that of the rules: the overhead
+    on the GPUs that it held last, what a migration costs on others) gives
+    floor(v max(0, n - o)) seconds of progress, v the job's speed on these nodes, which are of one
+    GPU model that the job can run on; a killed one only
+    what it had at the last end of a lease; one in which the job is profiled none. Jobs that know
+    their speeds may hold up to twice their gang, on any nodes; profiled ones at most their gang.
+    Jobs with parameter servers hold 1 to their gang, run once, for the slots that they take there,
+    and may be left out; what the problem says of bandwidths is checked by its own `violations`.
+    That a policy leaves no GPU idle is not checked.
+
+    O(n log n) in segments, events and jobs; arrays only.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gangsched.analysis.driving.drive import instance_hash
+    >>> from gangsched.analysis.driving.run import Events, Records, Run
+    >>> from gangsched.instances import Cluster, Job, Segment
+    >>> instance = Instance(Cluster.of_sizes([2]), [Job(id="a", gpus=2, work=90)])
+    >>> records = Records(
+    ...     id=["a"], user=[0], gpus=[2], release=[0], work=[90], weight=[1], visible=[0],
+    ...     rejected=[False], first=[0], end=[80], starts=[1], left=[0], held=[160], fair=[160],
+    ...     fair_before=[0],
+    ... )
+    >>> run = Run(
+    ...     policy="hasty", parameters={}, rules=Rules(), instance="", seed=None, now=120,
+    ...     instance_hash=instance_hash(instance), stop=Stop.COMPLETED, sizes=(2,), users=("",),
+    ...     user_weight=np.ones(1), records=records,
+    ...     events=Events(time=[0, 0, 80], job=[0, 0, 0], kind=[0, 1, 4]),
+    ...     schedule=Schedule.of([Segment(0, 0, 80, {0: 2})]),
+    ... )
+    >>> violations(run, instance)
+    ["completion: job 'a' ends at 80, from 0 with 0 s of overhead it must end at 90"]
+    """
+    found = _instance(run, instance) or _numbers(run, instance)
+    if found:
+        return found
+    servers = _servers(run, instance) if _with_ps(instance) else []
+    if _with_ps(instance):
+        run = replace(run, schedule=_workers(run.schedule))
+    seg = Segments.of(run, instance)
+    return [
+        *servers,
+        *_order(run, seg),
+        *_gangs(run, instance, seg),
+        *_models(run, instance, seg),
+        *_capacity(run),
+        *_times(run, seg),
+        *_renewals(run, seg),
+        *_events(run, seg),
+        *_service(run, seg),
+        *_records(run, seg),
+        *_rejected(run, seg),
+        *(_leases(run, seg, preempts) if preempts is not None else []),
+    ]
+
+
+# --- what a job did ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Segments by (job, start), with what began and ended each."""
+
+    number: Ints  # in the schedule
+    job: Ints
+    start: Ints
+    end: Ints
+    place: Ints  # 0 for a job's first segment, 1 for its second, ...
+    last: Bools
+    kind: Ints  # of the event that ended it, -1 where it has none
+    offset: Ints  # (jobs + 1,) those of job j are offset[j]:offset[j + 1]
+    profile: Bools  # in it the job is profiled
+    overhead: Ints  # seconds at its head that give no progress
+    speed: Ints  # millionths
+    gpus: Ints
+
+    @classmethod
+    def of(cls, run: Run, instance: Instance[Any]) -> Segments:
+        """Those of a run of this instance."""
+        number = np.lexsort((run.schedule.start, run.schedule.job))
+        job = run.schedule.job[number]
+        count = np.bincount(job, minlength=len(run.records))
+        offset = np.concatenate([[0], np.cumsum(count)])
+        place = np.arange(job.size) - offset[job]
+        last = np.arange(job.size) == offset[job + 1] - 1
+        kind = np.full(job.size, -1)
+        at, event = _paired(run, offset, ENDS)
+        kind[at[at >= 0]] = run.events.kind[event[at >= 0]]
+        profile = np.zeros(job.size, dtype=bool)
+        at, event = _paired(run, offset, BEGINS)
+        profile[at[at >= 0]] = run.events.kind[event[at >= 0]] == EventKind.PROFILE
+        runs = np.concatenate([[0], np.cumsum(~profile)])  # segments before, but for profiling
+        resumed = ~profile & (runs[:-1] > runs[offset[job]])
+        return cls(
+            number=number,
+            job=job,
+            start=run.schedule.start[number],
+            end=run.schedule.end[number],
+            place=place,
+            last=last,
+            kind=kind,
+            offset=offset,
+            profile=profile,
+            overhead=np.where(resumed, _costs(run, instance, number), 0),
+            speed=np.where(profile, 0, _speeds(run, instance)[number]),
+            gpus=_sums(run.schedule, run.schedule.gpus)[number],
+        )
+
+    def until(self, rules: Rules) -> Ints:
+        """The time up to which what each segment did is kept: its end, unless it was killed."""
+        length = rules.lease_length
+        zero = np.zeros_like(self.start) if rules.synchronous else self.start
+        lease_began = zero + (self.end - zero) // length * length
+        kept: Ints = np.where(self.kind == EventKind.KILL, lease_began, self.end)
+        return kept
+
+    def progress(self, rules: Rules) -> Ints:
+        """Seconds of service that each segment gave its job for good."""
+        seconds = np.maximum(0, self.until(rules) - self.start - self.overhead)
+        seconds = np.minimum(seconds, MOST // np.maximum(self.speed, 1))
+        given: Ints = seconds * self.speed // FULL_SPEED
+        return given
+
+
+def _costs(run: Run, instance: Instance[Any], number: Ints) -> Ints:
+    """Seconds that each segment costs in this order, by job and time, if it is a resumption."""
+    job = run.schedule.job[number]
+    costs = np.full(number.size, run.rules.overhead, dtype=np.int64)
+    if run.rules.migration is not None:
+        stays = np.zeros(number.size, dtype=bool)
+        stays[1:] = _alike(run.schedule, number[:-1], number[1:])
+        costs[~stays] = run.rules.migration
+    own = np.array([getattr(job, "preemption_cost", None) for job in instance.jobs], dtype=float)
+    given = ~np.isnan(own)[job]
+    costs[given] = own[job[given]]
+    return costs
+
+
+def _speeds(run: Run, instance: Instance[Any]) -> Ints:
+    """How fast the job of each segment of the schedule runs on its nodes, in millionths."""
+    plan = run.schedule
+    if not len(plan) or not isinstance(instance.jobs[0], DeadlineJob):
+        return _on_models(plan, instance)
+    sizes = np.array(run.sizes, dtype=np.int64)[plan.node]
+    nodes, largest = np.diff(plan.ptr), np.maximum.reduceat(sizes, plan.ptr[:-1])
+    rows = np.stack([plan.job, _sums(plan, plan.gpus), nodes, largest], axis=1)
+    places, which = np.unique(rows, axis=0, return_inverse=True)
+    speeds = [instance.jobs[j].speed(*where) for j, *where in places.tolist()]
+    return np.array([min(speed, MOST) for speed in speeds], dtype=np.int64)[which.ravel()]
+
+
+def _on_models(plan: Schedule, instance: Instance[Any]) -> Ints:
+    """The same by the GPU model of each segment's first node; 0 where the job cannot run there."""
+    names, number = np.unique([n.model for n in instance.cluster.nodes], return_inverse=True)
+    speeds = np.full((len(instance.jobs), names.size), FULL_SPEED, dtype=np.int64)
+    for j, job in enumerate(instance.jobs):
+        if job.speeds and not isinstance(job, ParameterServerJob):
+            speeds[j] = [round(job.speeds.get(name, 0) * FULL_SPEED) for name in names.tolist()]
+        if job.pin:
+            speeds[j, names != job.pin] = 0
+    on: Ints = speeds[plan.job, number[plan.node[plan.ptr[:-1]]]]
+    return on
+
+
+def _paired(run: Run, offset: Ints, kinds: tuple[EventKind, ...]) -> tuple[Ints, Ints]:
+    """For the events of these kinds: the segment they belong to (-1 if none), and their number.
+
+    The i-th start and the i-th end of a job belong to its i-th segment.
+    """
+    event = np.flatnonzero(np.isin(run.events.kind, kinds))
+    event = event[np.lexsort((run.events.time[event], run.events.job[event]))]
+    job = run.events.job[event]
+    first = np.searchsorted(job, job)
+    at = offset[job] + np.arange(event.size) - first
+    return np.where(at < offset[job + 1], at, -1), event
+
+
+def _report(rule: str, bad: Ints, text: Callable[[int], str]) -> list[str]:
+    """The first lines about `bad`, and how many there are."""
+    lines = [f"{rule}: {text(int(i))}" for i in bad[:MOST_SHOWN]]
+    if bad.size > MOST_SHOWN:
+        lines.append(f"{rule}: {bad.size:,} in all, the first {MOST_SHOWN} are shown")
+    return lines
+
+
+def _name(run: Run, job: int) -> str:
+    return f"job {run.records.id[job]!r}"
+
+
+# --- the run and its instance --------------------------------------------------------------------
+
+
+def _instance(run: Run, instance: Instance[Any]) -> list[str]:
+    """The run is of this instance."""
+    ids = tuple(job.id for job in instance.jobs)
+    if run.records.id != ids:
+        return [f"instance: the run's {len(run.records)} jobs are not the instance's {len(ids)}"]
+    found = []
+    if run.sizes != instance.cluster.sizes:
+        found.append(f"instance: nodes of {run.sizes} GPUs, not of {instance.cluster.sizes}")
+    if run.instance_hash != instance_hash(instance):
+        found.append(f"instance: hash {run.instance_hash[:12]} is not the instance's own")
+    return found + _users(run, instance) + _columns(run, instance)
+
+
+def _users(run: Run, instance: Instance[Any]) -> list[str]:
+    ids = tuple(user.id for user in instance.users)
+    weights = [user.weight for user in instance.users] or [1.0]
+    if ids and run.users != ids:
+        return [f"instance: users {run.users} are not the instance's {ids}"]
+    if run.user_weight.tolist() != weights or len(run.users) != len(weights):
+        return [f"instance: weights of users {run.user_weight.tolist()} are not {weights}"]
+    number = {id: u for u, id in enumerate(ids)}
+    wanted = np.array([number.get(job.user, 0) for job in instance.jobs], dtype=np.int64)
+    return _differences(run, "user", run.records.user, wanted, rule="instance")
+
+
+def _columns(run: Run, instance: Instance[Any]) -> list[str]:
+    found: list[str] = []
+    for job in instance.jobs:
+        if job.work is None and not _with_ps(instance):
+            return [f"instance: job {job.id!r} has no work"]
+    for name in ("gpus", "release", "weight", *(() if _with_ps(instance) else ("work",))):
+        column = getattr(run.records, name)
+        wanted = np.array([getattr(job, name) for job in instance.jobs], dtype=column.dtype)
+        found += _differences(run, name, column, wanted, rule="instance")
+    visible = -(-run.records.release // run.rules.round_length) * run.rules.round_length
+    return found + _differences(run, "visible", run.records.visible, visible, rule="instance")
+
+
+def _differences(
+    run: Run, name: str, column: NDArray[Any], wanted: NDArray[Any], *, rule: str
+) -> list[str]:
+    return _report(
+        rule,
+        np.flatnonzero(column != wanted),
+        lambda j: f"{_name(run, j)} has {name}={column[j]}, not {wanted[j]}",
+    )
+
+
+def _numbers(run: Run, instance: Instance[Any]) -> list[str]:
+    """Jobs and nodes are there."""
+    jobs, nodes = len(instance.jobs), len(run.sizes)
+    rejected = np.array([j for j, _ in run.rejected], dtype=np.int64)
+    found = [
+        *_below(jobs, "schedule", "job", run.schedule.job),
+        *_below(nodes, "schedule", "node", run.schedule.node),
+        *_below(jobs, "events", "job", run.events.job),
+        *_below(len(EventKind), "events", "kind", run.events.kind),
+        *_below(jobs, "rejected", "job", rejected),
+    ]
+    if not run.events.time.size == run.events.job.size == run.events.kind.size:
+        found.append("events: columns differ in length")
+    return found
+
+
+def _below(most: int, rule: str, name: str, column: NDArray[Any]) -> list[str]:
+    return _report(
+        rule,
+        np.flatnonzero((column < 0) | (column >= most)),
+        lambda i: f"{name}[{i}]={column[i]} is not a number below {most}",
+    )
+
+
+# --- parameter servers ---------------------------------------------------------------------------
+
+
+def _with_ps(instance: Instance[Any]) -> bool:
+    """Jobs of this instance, all or none, need parameter servers."""
+    return bool(instance.jobs) and isinstance(instance.jobs[0], ParameterServerJob)
+
+
+def _left_out(run: Run) -> Bools:
+    """Jobs with parameter servers that never started: they have no work."""
+    never: Bools = (run.records.work == 0) & (run.records.starts == 0)
+    return never
+
+
+def _servers(run: Run, instance: Instance[Any]) -> list[str]:
+    """Who runs has some, for the slots that it takes; once; no node gives more than it has."""
+    plan, rule, nodes = run.schedule, "parameter servers", instance.cluster.nodes
+    work = np.zeros(len(run.records), dtype=np.int64)
+    found: list[str] = []
+    for row in plan:
+        name = _name(run, row.job)
+        workers = {n: gpus for n, gpus in row.gpus.items() if gpus}
+        if not workers or not row.ps:
+            found.append(f"{name} has GPUs {workers} and parameter servers {row.ps}")
+            continue
+        if work[row.job]:
+            found.append(f"{name} runs twice, the second time from {row.start}")
+        used = {*workers, *(n for n, count in row.ps.items() if count)}
+        model = nodes[next(iter(workers))].model
+        work[row.job] = run_slots(instance.jobs[row.job], sum(workers.values()), len(used), model)
+    if run.stop is not Stop.COMPLETED:  # no segment is empty
+        begun = (work == 0) & (run.records.first == run.now)
+        work[begun] = run.records.work[begun]
+    return [
+        *_report(rule, np.arange(len(found)), lambda i: found[i]),
+        *_over(plan, "ps", [node.ps for node in nodes], rule, "parameter servers"),
+        *_differences(run, "work", run.records.work, work, rule=rule),
+    ]
+
+
+def _workers(schedule: Schedule) -> Schedule:
+    """The same without parameter servers, and nodes that give only these."""
+    kept = schedule.gpus > 0
+    lengths = _sums(schedule, kept.astype(np.int64))
+    some = lengths > 0
+    return Schedule(
+        job=schedule.job[some], start=schedule.start[some], end=schedule.end[some],
+        ptr=np.cumsum([0, *lengths[some]]), node=schedule.node[kept], gpus=schedule.gpus[kept],
+    )  # fmt: skip
+
+
+# --- segments ------------------------------------------------------------------------------------
+
+
+def _order(run: Run, seg: Segments) -> list[str]:
+    """Segments of a job do not overlap; nothing happens after the end."""
+    later = np.flatnonzero((seg.place > 0) & (seg.start < np.roll(seg.end, 1)))
+    return [
+        *_report(
+            "order",
+            later,
+            lambda i: (
+                f"{_name(run, seg.job[i])} starts at {seg.start[i]} in its segment "
+                f"[{seg.start[i - 1]}, {seg.end[i - 1]})"
+            ),
+        ),
+        *_report(
+            "order",
+            np.flatnonzero(seg.end > run.now),
+            lambda i: (
+                f"{_name(run, seg.job[i])} runs until {seg.end[i]}, the run only until {run.now}"
+            ),
+        ),
+    ]
+
+
+def _gangs(run: Run, instance: Instance[Any], seg: Segments) -> list[str]:
+    """Every segment holds exactly the gang, in a consolidated place unless gangs may spread.
+
+    Jobs that know their speeds may hold other numbers anywhere; those that are profiled hold less.
+    """
+    schedule, gang = run.schedule, run.records.gpus[seg.job]
+    deadlines = bool(instance.jobs) and isinstance(instance.jobs[0], DeadlineJob)
+    free = deadlines or _with_ps(instance)
+    most = np.where(seg.profile | (not deadlines), gang, 2 * gang)
+    least = np.where(seg.profile | free, 1, gang)
+    right = (least <= seg.gpus) & (seg.gpus <= most)
+    found = _report(
+        "gang",
+        np.flatnonzero(~right),
+        lambda i: (
+            f"{_name(run, seg.job[i])} {'is profiled on' if seg.profile[i] else 'holds'} "
+            f"{seg.gpus[i]} GPUs from {seg.start[i]}, its gang is {gang[i]}"
+        ),
+    )
+    if run.rules.spread or free:
+        return found
+    return found + _report(
+        "placement",
+        np.flatnonzero(right & ~_consolidated(run)[seg.number]),
+        lambda i: (
+            f"{_name(run, seg.job[i])} of {gang[i]} GPUs has {schedule[seg.number[i]].gpus} from "
+            f"{seg.start[i]}, which is not consolidated"
+        ),
+    )
+
+
+def _models(run: Run, instance: Instance[Any], seg: Segments) -> list[str]:
+    """Every segment is on GPUs of one model, on which its job can run."""
+    plan, jobs = run.schedule, instance.jobs
+    models = [node.model for node in instance.cluster.nodes]
+    kinds = np.unique(models, return_inverse=True)[1][plan.node]
+    first = np.repeat(kinds[plan.ptr[:-1]], np.diff(plan.ptr))
+    mixed = (_sums(plan, (kinds != first).astype(np.int64)) > 0)[seg.number]
+    lost = ~mixed & (_speeds(run, instance)[seg.number] == 0)
+
+    def where(i: int) -> str:
+        on = {models[n]: 0 for n in plan[seg.number[i]].gpus}
+        return (
+            f"{_name(run, seg.job[i])} is on GPUs of {', '.join(map(repr, on))} from {seg.start[i]}"
+        )
+
+    def why(i: int) -> str:
+        job = jobs[seg.job[i]]
+        return f"its pin is {job.pin!r}" if job.pin else f"its speeds are {dict(job.speeds)}"
+
+    return [
+        *_report("model", np.flatnonzero(mixed), lambda i: f"{where(i)}, a gang runs on one model"),
+        *_report("model", np.flatnonzero(lost), lambda i: f"{where(i)}, {why(i)}"),
+    ]
+
+
+def _sums(schedule: Schedule, column: Ints) -> Ints:
+    """Sum of an entry column over each segment."""
+    total: Ints = np.diff(np.concatenate([[0], np.cumsum(column)])[schedule.ptr])
+    return total
+
+
+def _consolidated(run: Run) -> Bools:
+    """Segments on floor(D/g) whole nodes of g GPUs and at most one more of that size."""
+    schedule = run.schedule
+    sizes = np.array(run.sizes, dtype=np.int64)[schedule.node]
+    size = sizes[schedule.ptr[:-1]]
+    alike = _sums(schedule, (sizes == np.repeat(size, np.diff(schedule.ptr))).astype(np.int64))
+    whole = _sums(schedule, (schedule.gpus == sizes).astype(np.int64))
+    held, nodes = _sums(schedule, schedule.gpus), np.diff(schedule.ptr)
+    fits: Bools = (alike == nodes) & (whole == held // size) & (nodes == -(-held // size))
+    return fits
+
+
+def _capacity(run: Run) -> list[str]:
+    """No node ever gives more GPUs than it has."""
+    return _over(run.schedule, "gpus", run.sizes, "capacity", "GPUs")
+
+
+def _over(schedule: Schedule, column: str, sizes: Sequence[int], rule: str, what: str) -> list[str]:
+    """Nodes that give more than they have."""
+    length, given = np.diff(schedule.ptr), getattr(schedule, column)
+    node = np.concatenate([schedule.node, schedule.node])
+    time = np.concatenate([np.repeat(schedule.end, length), np.repeat(schedule.start, length)])
+    change = np.concatenate([-given, given])  # at one time, ends come first
+    order = _stable(node, time)
+    node, time = node[order], time[order]
+    used = np.cumsum(change[order])  # returns to 0 before the next node
+    size = np.array(sizes, dtype=np.int64)[node]
+    last = np.ones(node.size, dtype=bool)
+    last[:-1] = (node[1:] != node[:-1]) | (time[1:] != time[:-1])
+    return _report(
+        rule,
+        np.flatnonzero(last & (used > size)),
+        lambda i: f"node {node[i]} gives {used[i]} {what} at {time[i]}, it has {size[i]}",
+    )
+
+
+def _stable(major: Ints, minor: Ints) -> Ints:
+    """The order by (major, minor), ties as they stand; both non-negative."""
+    span = int(minor.max(initial=0)) + 1
+    if (int(major.max(initial=0)) + 1) * span < 2**63:
+        return np.argsort(major * span + minor, kind="stable")  # three times as fast
+    return np.lexsort((minor, major))
+
+
+def _times(run: Run, seg: Segments) -> list[str]:
+    """All but completions is at rounds, and not before the job is visible."""
+    visible, length = run.records.visible[seg.job], run.rules.round_length
+    stopped = np.isin(seg.kind, (EventKind.SUSPEND, EventKind.KILL, EventKind.PROFILED))
+    return [
+        *_report(
+            "release",
+            np.flatnonzero(seg.start < visible),
+            lambda i: (
+                f"{_name(run, seg.job[i])} starts at {seg.start[i]}, it is visible from "
+                f"{visible[i]}"
+            ),
+        ),
+        *_report(
+            "round",
+            np.flatnonzero(seg.start % length != 0),
+            lambda i: (
+                f"{_name(run, seg.job[i])} starts at {seg.start[i]}, not a multiple of {length}"
+            ),
+        ),
+        *_report(
+            "round",
+            np.flatnonzero(stopped & (seg.end % length != 0)),
+            lambda i: (
+                f"{_name(run, seg.job[i])} is stopped at {seg.end[i]}, not a multiple of {length}"
+            ),
+        ),
+    ]
+
+
+def _renewals(run: Run, seg: Segments) -> list[str]:
+    """A job that goes on where it is keeps one segment, unless it was killed in between.
+
+    To be profiled is not to go on.
+    """
+    schedule, before = run.schedule, np.roll(seg.kind, 1)
+    suspended = ~np.isin(before, (EventKind.KILL, EventKind.PROFILED)) & ~seg.profile
+    after = np.flatnonzero((seg.place > 0) & (seg.start == np.roll(seg.end, 1)) & suspended)
+    return _report(
+        "renewal",
+        after[_alike(schedule, seg.number[after - 1], seg.number[after])],
+        lambda i: f"{_name(run, seg.job[i])} stops and starts at {seg.start[i]} on the same nodes",
+    )
+
+
+def _alike(schedule: Schedule, one: Ints, other: Ints) -> Bools:
+    """Which pairs of segments hold the same GPUs of the same nodes."""
+    length = np.diff(schedule.ptr)
+    alike: Bools = length[one] == length[other]
+    one, other = one[alike], other[alike]
+    pair = np.repeat(np.flatnonzero(alike), length[one])
+    alike[pair[_entries(schedule, one) != _entries(schedule, other)]] = False
+    return alike
+
+
+def _entries(schedule: Schedule, segments: Ints) -> NDArray[Any]:
+    """(node, gpus) of these segments, each segment's by node."""
+    length = np.diff(schedule.ptr)[segments]
+    owner = np.repeat(np.arange(segments.size), length)
+    first = np.concatenate([[0], np.cumsum(length)])[:-1]
+    at = np.arange(owner.size) - first[owner] + schedule.ptr[segments][owner]
+    at = at[np.lexsort((schedule.node[at], owner))]
+    pairs = np.empty(at.size, dtype=[("node", np.int64), ("gpus", np.int64)])
+    pairs["node"], pairs["gpus"] = schedule.node[at], schedule.gpus[at]
+    return pairs
+
+
+# --- events --------------------------------------------------------------------------------------
+
+
+def _events(run: Run, seg: Segments) -> list[str]:
+    """The log tells what the segments tell."""
+    log = run.events
+    falls = np.flatnonzero(np.diff(log.time) < 0) + 1
+    return [
+        *_report("events", falls, lambda i: f"time falls from {log.time[i - 1]} to {log.time[i]}"),
+        *_sequence(run),
+        *_visible(run),
+        *_agreement(run, seg, BEGINS, seg.start),
+        *_agreement(run, seg, ENDS, seg.end),
+    ]
+
+
+def _sequence(run: Run) -> list[str]:
+    """VISIBLE, then a start and an end of its kind in turn, nothing after FINISH."""
+    order = np.argsort(run.events.job, kind="stable")
+    job, kind = run.events.job[order], run.events.kind[order]
+    time, before = run.events.time[order], np.roll(kind, 1)
+    first = np.ones(job.size, dtype=bool)
+    first[1:] = job[1:] != job[:-1]
+    follows = np.zeros((len(EventKind), len(EventKind)), dtype=bool)  # [before, after]
+    for waits in (EventKind.VISIBLE, EventKind.SUSPEND, EventKind.KILL, EventKind.PROFILED):
+        follows[waits, list(BEGINS)] = True
+    follows[EventKind.START, [EventKind.SUSPEND, EventKind.KILL, EventKind.FINISH]] = True
+    follows[EventKind.PROFILE, EventKind.PROFILED] = True
+    right = np.where(first, kind == EventKind.VISIBLE, follows[before, kind])
+
+    def text(i: int) -> str:
+        after = "at first" if first[i] else f"after {EventKind(before[i]).name}"
+        return f"{_name(run, job[i])} has {EventKind(kind[i]).name} {after}, at {time[i]}"
+
+    return _report("events", np.flatnonzero(~right), text)
+
+
+def _visible(run: Run) -> list[str]:
+    log, visible = run.events, run.records.visible
+    rows = np.flatnonzero(log.kind == EventKind.VISIBLE)
+    late = rows[log.time[rows] != visible[log.job[rows]]]
+    due = ~run.records.rejected
+    if run.stop is not Stop.COMPLETED:
+        due &= visible <= run.now
+    due[log.job[rows]] = False
+    return [
+        *_report(
+            "events",
+            late,
+            lambda i: (
+                f"{_name(run, log.job[i])} has VISIBLE at {log.time[i]}, it is visible from "
+                f"{visible[log.job[i]]}"
+            ),
+        ),
+        *_report("events", np.flatnonzero(due), lambda j: f"{_name(run, j)} has no VISIBLE"),
+    ]
+
+
+def _agreement(run: Run, seg: Segments, kinds: tuple[EventKind, ...], times: Ints) -> list[str]:
+    """Events of these kinds and segments belong together one to one, at the same times."""
+    log, (at, event) = run.events, _paired(run, seg.offset, kinds)
+    lonely = at < 0
+    if run.stop is not Stop.COMPLETED and kinds[0] is EventKind.START:
+        lonely &= log.time[event] != run.now  # no segment is empty
+    paired = np.flatnonzero(at >= 0)
+    wrong = paired[log.time[event[paired]] != times[at[paired]]]
+    missing = np.ones(len(seg.job), dtype=bool)
+    missing[at[at >= 0]] = False
+    if run.stop is not Stop.COMPLETED and kinds[0] is not EventKind.START:
+        missing &= ~(seg.last & (seg.end == run.now))
+    what, side = ("START", "starts") if kinds[0] is EventKind.START else ("end", "ends")
+
+    def told(i: int) -> str:
+        return (
+            f"{_name(run, log.job[event[i]])} has {EventKind(log.kind[event[i]]).name} at "
+            f"{log.time[event[i]]}"
+        )
+
+    return [
+        *_report("events", np.flatnonzero(lonely), lambda i: f"{told(i)}, but no segment there"),
+        *_report("events", wrong, lambda i: f"{told(i)}, its segment {side} at {times[at[i]]}"),
+        *_report(
+            "events",
+            np.flatnonzero(missing),
+            lambda i: (
+                f"{_name(run, seg.job[i])} has no {what} for its segment "
+                f"[{seg.start[i]}, {seg.end[i]})"
+            ),
+        ),
+    ]
+
+
+# --- service and records -------------------------------------------------------------------------
+
+
+def _service(run: Run, seg: Segments) -> list[str]:
+    """Progress adds up to the work, and a job completes in the second in which it does."""
+    jobs = run.records
+    progress = seg.progress(run.rules)
+    done = _by_job(run, seg, progress)
+    left = jobs.work - done
+    total = np.concatenate([[0], np.cumsum(progress)])
+    before = jobs.work[seg.job] - (total[:-1] - total[seg.offset[seg.job]])  # left when it begins
+    seconds = -(-np.minimum(before, MOST // FULL_SPEED) * FULL_SPEED // np.maximum(seg.speed, 1))
+    finish = seg.start + seg.overhead + seconds
+    ended = seg.last & (seg.kind == EventKind.FINISH) & (seg.speed > 0)
+    late = np.flatnonzero(ended & ((finish != seg.end) | (before < 1)))
+    open_ = ~jobs.finished
+    wrong = np.flatnonzero(jobs.left != np.where(open_, left, 0))
+    return [
+        *_report(
+            "completion",
+            late,
+            lambda i: (
+                f"{_name(run, seg.job[i])} ends at {seg.end[i]}, from {seg.start[i]} with "
+                f"{seg.overhead[i]} s of overhead{_pace(seg.speed[i])} it must end at {finish[i]}"
+            ),
+        ),
+        *_report(
+            "service",
+            np.flatnonzero(open_ & (left < 1) & ~_left_out(run)),
+            lambda j: (
+                f"{_name(run, j)} has {done[j]} s of progress and has not finished, its "
+                f"work is {jobs.work[j]} s"
+            ),
+        ),
+        *_report(
+            "service",
+            wrong,
+            lambda j: (
+                f"{_name(run, j)} has left={jobs.left[j]}, with {done[j]} s of progress of "
+                f"{jobs.work[j]} s it is {left[j] if open_[j] else 0}"
+            ),
+        ),
+    ]
+
+
+def _pace(speed: int) -> str:
+    return "" if speed == FULL_SPEED else f" and speed {speed / FULL_SPEED:g}"
+
+
+def _by_job(run: Run, seg: Segments, amount: Ints) -> Ints:
+    """Sum of an amount over each job's segments."""
+    total = np.concatenate([[0], np.cumsum(amount)])
+    sums: Ints = total[seg.offset[1:]] - total[seg.offset[:-1]]
+    return sums
+
+
+def _records(run: Run, seg: Segments) -> list[str]:
+    """Each job's row tells what its segments tell."""
+    jobs, log = run.records, run.events
+    first, end = np.full(len(jobs), -1), np.full(len(jobs), -1)
+    begun = np.isin(log.kind, BEGINS)
+    first[log.job[begun][::-1]] = log.time[begun][::-1]
+    ended = log.kind == EventKind.FINISH
+    end[log.job[ended]] = log.time[ended]
+    starts = np.bincount(log.job[log.kind == EventKind.START], minlength=len(jobs))
+    held = _by_job(run, seg, seg.gpus * (seg.end - seg.start))
+    wanted = {"first": first, "end": end, "starts": starts, "held": held}
+    found = [
+        line
+        for name, column in wanted.items()
+        for line in _differences(run, name, getattr(jobs, name), column, rule="records")
+    ]
+    waits = ~jobs.rejected & ~jobs.finished & ~_left_out(run)
+    if run.stop is Stop.COMPLETED:
+        found += _report(
+            "records",
+            np.flatnonzero(waits),
+            lambda j: f"{_name(run, j)} has not finished, the run is completed",
+        )
+    return found + _fair(run, "fair") + _fair(run, "fair_before")
+
+
+def _fair(run: Run, name: str) -> list[str]:
+    column = getattr(run.records, name)
+    return _report(
+        "records",
+        np.flatnonzero(~(np.isfinite(column) & (column >= 0))),
+        lambda j: f"{_name(run, j)} has {name}={column[j]}, not a finite number >= 0",
+    )
+
+
+def _rejected(run: Run, seg: Segments) -> list[str]:
+    """Rejected jobs are listed with a reason and nothing happens to them."""
+    listed = np.zeros(len(run.records), dtype=np.int64)
+    np.add.at(listed, np.array([j for j, _ in run.rejected], dtype=np.int64), 1)
+    marked = run.records.rejected
+    happened = np.zeros(len(run.records), dtype=bool)
+    happened[seg.job] = True
+    happened[run.events.job] = True
+    silent = np.array([i for i, (_, why) in enumerate(run.rejected) if not why.strip()], dtype=int)
+    return [
+        *_report(
+            "rejected",
+            np.flatnonzero(listed != marked),
+            lambda j: (
+                f"{_name(run, j)} is listed {listed[j]} times, its record says "
+                f"rejected={bool(marked[j])}"
+            ),
+        ),
+        *_report(
+            "rejected", silent, lambda i: f"{_name(run, run.rejected[i][0])} is without a reason"
+        ),
+        *_report(
+            "rejected",
+            np.flatnonzero(marked & happened),
+            lambda j: f"{_name(run, j)} has segments or events",
+        ),
+    ]
+
+
+def _leases(run: Run, seg: Segments, preempts: Preempts) -> list[str]:
+    """Policies that do not preempt stop nobody, those that do at leases only at their ends."""
+    length = run.rules.lease_length
+    suspended, killed = seg.kind == EventKind.SUSPEND, seg.kind == EventKind.KILL
+    if preempts is Preempts.NEVER:
+        bad, why = suspended | killed, "the policy never preempts"
+    elif preempts is Preempts.LEASE:
+        since = 0 if run.rules.synchronous else seg.start
+        bad, why = suspended & ((seg.end - since) % length != 0), f"no lease of {length} s ends"
+    else:
+        return []
+    return _report(
+        "lease",
+        np.flatnonzero(bad),
+        lambda i: (
+            f"{_name(run, seg.job[i])} runs from {seg.start[i]} and is stopped at "
+            f"{seg.end[i]}, {why}"
+        ),
+    )

@@ -1,0 +1,700 @@
+"""The trace driver: an online policy over an instance, round by round."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import pickle
+import signal
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass, replace
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...formulations.fair_shares import FairShares
+from ...formulations.irmp.problem import run_slots
+from ...instances import DeadlineJob, Instance, Job, ParameterServerJob, Schedule
+from ...instances.model import FULL_SPEED
+from ...solvers.placement import place_by_speed, reaches
+from ...solvers.policy import (
+    JOB,
+    NODE,
+    USER,
+    Ledger,
+    Phase,
+    Policy,
+    Preempts,
+    RuleKind,
+    Rules,
+    model_speed,
+    needs_ps,
+    too_slow,
+    true_speed,
+)
+from ...solvers.result import Stop, versions
+from .core.machine import Compiled
+from .reference import Reference
+from .run import Events, Records, Run
+
+__all__ = ["Checkpoint", "PolicyError", "drive"]
+
+Ints = NDArray[np.int64]
+Engine = Compiled | Reference
+logger = logging.getLogger("gangsched")
+MOST_TIME = 2**40  # seconds, so that GPU seconds of a user fit 64 bits
+MOST_SPEED = 2**20  # relative to the reference, so that millionths fit 40 bits
+LAST = 2**62  # seconds, beyond all rounds
+
+
+class PolicyError(RuntimeError):
+    """A policy failed, or decided what cannot be done.
+
+    Attributes
+    ----------
+    run : Run
+        What was simulated until then, without a checkpoint.
+    """
+
+    def __init__(self, text: str, run: Run) -> None:
+        super().__init__(text)
+        self.run = run
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A cluster in the middle of a run, with the policy's own state.
+
+    Parameters
+    ----------
+    data : bytes
+        As pickled by this version of gangsched. Only load what you trust.
+    instance_hash : str
+        Of the instance that it belongs to.
+    """
+
+    data: bytes
+    instance_hash: str
+
+    def save(self, path: str | Path) -> None:
+        """Write to a file.
+
+        Parameters
+        ----------
+        path : str or Path
+        """
+        Path(path).write_bytes(self.instance_hash.encode() + b"\n" + self.data)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Checkpoint:
+        """Read from a file.
+
+        Parameters
+        ----------
+        path : str or Path
+        """
+        head, _, data = Path(path).read_bytes().partition(b"\n")
+        if len(head) != 64 or not data:
+            raise ValueError(f"{path}: not a checkpoint of a run")
+        return cls(data, head.decode("ascii"))
+
+
+def drive(
+    instance: Instance[Any],
+    policy: Policy,
+    *,
+    round_length: int = 60,
+    lease: int = 900,
+    overhead: int = 25,
+    synchronous: bool = True,
+    spread: bool = False,
+    patience: int | None = 21_600,
+    migration: int | None = None,
+    reject: Collection[int] | Mapping[int, str] = (),
+    until: int | None = None,
+    skip: bool = True,
+    engine: Literal["compiled", "reference"] = "compiled",
+    on_progress: Callable[[int, int], None] | None = None,
+    resume: Checkpoint | None = None,
+) -> Run:
+    """Drive a policy over the jobs of an instance, as they arrive.
+
+    Decisions are made at rounds, the multiples of `round_length`. In a round, in this order: jobs
+    that completed since the last one give their GPUs back, leases end, new jobs become visible, the
+    policy decides, preemptible jobs that it selects keep their nodes, those of the others are
+    free, selected jobs are placed in its order, then all others for which there is room. A running
+    job that ends up on the nodes it had has renewed its lease, at no cost.
+
+    Parameters
+    ----------
+    instance : Instance
+        Jobs with `work` in seconds at speed 1, whatever GPUs they run on, or jobs with parameter
+        servers. Users' weights give their quotas; an instance without users has one.
+    policy : Policy
+    round_length, lease, overhead, synchronous, spread, patience, migration
+        As of :class:`~gangsched.solvers.policy.Rules`.
+    reject : collection of int, or mapping of int to str
+        Numbers of further jobs to leave out, for example those that another policy under
+        comparison can never run; with reasons, where it is a mapping.
+    until : int, optional
+        Stop after the last round at or before this time; the run has a checkpoint.
+    skip : bool
+        False to visit every round, which gives the same run.
+    engine : {"compiled", "reference"}
+        Machine code, or plain Python for reading and tests; both give the same run.
+    on_progress : callable, optional
+        Called now and then with the number of jobs that finished and the number of jobs that can.
+    resume : Checkpoint, optional
+        From which to go on; `policy` and rules must be those of the interrupted run, and the
+        policy object itself comes from the checkpoint.
+
+    Returns
+    -------
+    Run
+        Stopped by Ctrl-C it holds what was simulated, with a checkpoint.
+
+    Raises
+    ------
+    ValueError, TypeError
+        On bad input, naming object, value and rule.
+    PolicyError
+        When the policy raises or decides what cannot be done; carries the run until then.
+
+    Notes
+    -----
+    On a cluster of several GPU models a gang runs on one of them, the fastest for it on which there
+    is room if the policy does not say which, at the job's speed there: 1 everywhere for a job
+    without `speeds`, else it cannot run on models that they do not name. GPU seconds count alike on
+    all models, in fair shares and quotas too. Jobs with deadlines need one model, at speed 1.
+
+    Jobs with parameter servers have times in slots and need ``round_length=1`` and a policy that
+    never preempts and starts them on GPUs and parameter servers that it names. Their work is the
+    length of the run that they are given, :func:`gangsched.formulations.irmp.run_slots`. The run
+    ends where nothing runs and nobody comes: whoever still waits is left out.
+
+    Jobs that can never run (gang beyond the cluster, without a consolidated place on it, or on no
+    model that they can run on) are rejected and listed. A skipped round is one at which nothing
+    could have changed: no arrival, no completion, no end of a lease while a job waits, and no
+    change that the policy announces. Results do not depend on the number of threads (there is one).
+
+    Examples
+    --------
+    >>> from gangsched import Cluster, Instance, Job
+    >>> from gangsched.solvers import Fifo
+    >>> jobs = [Job(id="a", gpus=2, work=100), Job(id="b", gpus=2, work=50, release=10)]
+    >>> run = drive(Instance(Cluster.of_sizes([2]), jobs), Fifo())
+    >>> run.records.first.tolist(), run.records.end.tolist()
+    ([0, 120], [100, 170])
+    """
+    rules = Rules(
+        round_length=round_length,
+        lease=lease,
+        overhead=overhead,
+        synchronous=synchronous,
+        spread=spread,
+        patience=patience,
+        migration=migration,
+    )
+    _check(instance, policy)
+    if needs_ps(instance):
+        _check_ps(instance, policy, rules)
+    _check_how(until, skip, engine, resume)
+    rejected = rejected_jobs(instance, policy, rules, reject)
+    began = time.perf_counter()
+    key = instance_hash(instance)
+    machine: Engine
+    if resume is not None:
+        machine = _restore(resume, key, policy, rules, rejected)
+        machine.instance = instance
+    else:
+        made = Compiled if engine == "compiled" else Reference
+        machine = made(instance, policy, rules, new_ledger(instance, rules, rejected), skip=skip)
+    able = len(instance.jobs) - len(rejected)
+    stop, failure = Stop.COMPLETED, None
+    alone = isinstance(machine, Compiled) and machine.kind is not RuleKind.PYTHON
+    chunk = MANY if alone else FEW
+    with _interrupts(machine) as interrupted:
+        try:
+            while (done := machine.advance(until, chunk)) is None:
+                if on_progress is not None:
+                    on_progress(int(np.count_nonzero(machine.book.phase == Phase.FINISHED)), able)
+                if interrupted():
+                    stop = Stop.INTERRUPTED
+                    break
+            if done is False:
+                stop = Stop.ITERATION_LIMIT
+        except KeyboardInterrupt:  # from on_progress: between two rounds
+            stop = Stop.INTERRUPTED
+        except Exception as error:
+            stop, failure = Stop.ERROR, error
+    now = _reached(machine, until, stop)
+    run = _run(instance, machine, rejected, key, stop, now, time.perf_counter() - began)
+    if failure is not None:
+        place = f"policy {policy.name!r} at {machine.now}: "
+        kind = "" if str(failure).startswith(place) else f"{type(failure).__name__}: "
+        raise PolicyError(f"{place}{kind}{str(failure).removeprefix(place)}", run) from failure
+    return run
+
+
+#: rounds between two looks at the outside: where Python decides, and of machine code
+FEW, MANY = 16, 4096
+
+
+@contextmanager
+def _interrupts(machine: Engine) -> Iterator[Callable[[], bool]]:
+    """Hold Ctrl-C back until the end of a round; a second one stops a policy that thinks."""
+    asked: list[int] = []
+
+    def note(number: int, frame: object) -> None:
+        if asked and machine.deciding:
+            raise KeyboardInterrupt
+        asked.append(number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: bool(asked)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _check(instance: Any, policy: Any) -> None:
+    if not isinstance(instance, Instance):
+        raise TypeError(f"drive: instance={instance!r} is not an Instance")
+    if isinstance(policy, type):
+        raise TypeError(f"drive: policy={policy.__name__} is a class, not an object of it")
+    if not isinstance(policy, Policy):
+        raise TypeError(f"drive: policy={policy!r} has no name, preempts or decide(state)")
+    if not isinstance(policy.preempts, Preempts):
+        raise TypeError(
+            f"policy {policy.name!r}: preempts={policy.preempts!r} is not a member of Preempts"
+        )
+    models = models_of(instance)
+    if len(models) > 1 and getattr(policy, "one_model", False):
+        raise ValueError(
+            f"policy {policy.name!r}: one_model=True, it takes all GPUs for equal, "
+            f"the cluster has GPU models {_named(models)}"
+        )
+    for job in instance.jobs if not needs_ps(instance) else ():
+        if job.work is None:
+            raise ValueError(f"job {job.id!r}: work=None, driving needs seconds of service")
+        if job.release > MOST_TIME or job.work * job.gpus > MOST_TIME:
+            raise ValueError(
+                f"job {job.id!r}: release={job.release} or gpus * work={job.work * job.gpus} "
+                f"is above {MOST_TIME}"
+            )
+        if job.speeds:
+            _check_speeds(job, models)
+    if len(models) > 1 and _deadline_jobs(instance):
+        raise ValueError(
+            f"drive: jobs with deadlines run on one GPU model, the cluster has {_named(models)}"
+        )
+    for job in _deadline_jobs(instance):
+        if too_slow(job, job.gpus, _split_speed(job)):
+            raise ValueError(
+                f"job {job.id!r}: gpus * work / split_speed with split_speed={job.split_speed} "
+                f"is above {MOST_TIME}"
+            )
+        if job.gpus * (job.preemption_cost or 0) > MOST_TIME:
+            raise ValueError(
+                f"job {job.id!r}: gpus * preemption_cost={job.gpus * (job.preemption_cost or 0)} "
+                f"is above {MOST_TIME}"
+            )
+
+
+def _check_ps(instance: Instance[Any], policy: Policy, rules: Rules) -> None:
+    """Refuse what jobs with parameter servers, in slots, cannot be driven with."""
+    kind = f"policy {policy.name!r}: jobs with parameter servers"
+    if rules.round_length != 1:
+        raise ValueError(
+            f"drive: round_length={rules.round_length}, times of jobs with parameter servers are "
+            "slots, they need round_length=1"
+        )
+    if policy.preempts is not Preempts.NEVER:
+        raise ValueError(f"{kind} never stop, preempts={policy.preempts!r} is not NEVER")
+    if getattr(policy, "rule", None) is not None:
+        raise ValueError(f"{kind} need a policy that starts them on nodes of its choice")
+    jobs: Sequence[ParameterServerJob] = instance.jobs
+    for job in jobs:
+        slots = max(run_slots(job, 1, 2, model) for model in models_of(instance))
+        if max(job.release, job.gpus, slots) > MOST_TIME:
+            raise ValueError(
+                f"job {job.id!r}: release={job.release}, gpus={job.gpus} or {slots} slots on one "
+                f"worker is above {MOST_TIME}"
+            )
+
+
+def models_of(instance: Instance[Any]) -> tuple[str, ...]:
+    """Return the distinct GPU models of a cluster, in the order of their first nodes."""
+    return tuple(dict.fromkeys(node.model for node in instance.cluster.nodes))
+
+
+def _named(models: Sequence[str]) -> str:
+    return ", ".join(map(repr, models))
+
+
+def _check_speeds(job: Job, models: Sequence[str]) -> None:
+    """Refuse speeds on these models with which one cannot calculate."""
+    assert job.work is not None
+    for model in models:
+        speed = job.speeds.get(model)
+        if speed is None:
+            continue
+        if isinstance(job, DeadlineJob) and speed != 1:
+            raise ValueError(
+                f"job {job.id!r}: speeds[{model!r}]={speed} is not 1, jobs with deadlines need "
+                "equal GPUs"
+            )
+        if speed > MOST_SPEED:
+            raise ValueError(f"job {job.id!r}: speeds[{model!r}]={speed} is above {MOST_SPEED}")
+        if too_slow(job, job.gpus, round(FULL_SPEED * speed)):
+            raise ValueError(
+                f"job {job.id!r}: gpus * work / speeds[{model!r}] with speeds[{model!r}]={speed} "
+                f"is above {MOST_TIME}"
+            )
+
+
+def _deadline_jobs(instance: Instance[Any]) -> Sequence[DeadlineJob]:
+    """All jobs or none: an instance has jobs of one kind."""
+    jobs = instance.jobs
+    return jobs if jobs and isinstance(jobs[0], DeadlineJob) else ()
+
+
+def _split_speed(job: DeadlineJob) -> int:
+    """Speed of its gang on several nodes, each of which could hold it, in millionths."""
+    return true_speed(job, job.gpus, 2, job.gpus)
+
+
+def _check_how(until: Any, skip: Any, engine: Any, resume: Any) -> None:
+    if until is not None:
+        if isinstance(until, bool) or not isinstance(until, (int, np.integer)):
+            raise TypeError(f"drive: until={until!r} is not an integer or None")
+        if not 0 <= until < LAST:
+            raise ValueError(f"drive: until={until} is not within 0 and {LAST - 1}")
+    if not isinstance(skip, (bool, np.bool_)):
+        raise TypeError(f"drive: skip={skip!r} is not True or False")
+    if engine not in ("compiled", "reference"):
+        raise ValueError(f"drive: engine={engine!r} is not 'compiled' or 'reference'")
+    if resume is not None and not isinstance(resume, Checkpoint):
+        raise TypeError(f"drive: resume={resume!r} is not a Checkpoint")
+
+
+def rejected_jobs(
+    instance: Instance[Any],
+    policy: Policy,
+    rules: Rules,
+    reject: Collection[int] | Mapping[int, str],
+) -> dict[int, str]:
+    """Return the jobs that never run here, by number, with the reason.
+
+    Parameters
+    ----------
+    instance : Instance
+    policy : Policy
+    rules : Rules
+    reject : collection of int, or mapping of int to str
+        As of :func:`drive`.
+    """
+    found = {} if needs_ps(instance) else _without_place(instance, rules)
+    unable = getattr(policy, "unable", None)
+    more: list[Mapping[int, str]] = [] if unable is None else [unable(instance, rules)]
+    if isinstance(reject, Mapping):
+        more.append(reject)
+    else:
+        more.append(
+            {j: f"job {instance.jobs[j].id!r}: left out" for j in _numbers(instance, reject)}
+        )
+    for reasons in more:
+        for j in _numbers(instance, reasons):
+            found.setdefault(j, reasons[j])
+    return dict(sorted(found.items()))
+
+
+def _without_place(instance: Instance[Any], rules: Rules) -> dict[int, str]:
+    """Jobs for which there is no place on the empty cluster, with the reason."""
+    models, sizes = models_of(instance), instance.cluster.sizes
+    number = {model: g for g, model in enumerate(models)}
+    kinds = [number[node.model] for node in instance.cluster.nodes]
+    sets, reach = reaches(job_speeds(instance))
+    kind = list(zip(_column(instance.jobs, "gpus"), reach.tolist(), strict=True))
+    never = {
+        (gpus, r)
+        for gpus, r in set(kind)
+        if place_by_speed(gpus, sizes, sizes, kinds, sets[r].tolist(), spread=rules.spread) is None
+    }
+    return {
+        j: _why_never(instance, job)
+        for j, job in enumerate(instance.jobs if never else ())
+        if kind[j] in never
+    }
+
+
+def _why_never(instance: Instance[Any], job: Job) -> str:
+    """Why a job has no place."""
+    cluster, every, owner = instance.cluster, models_of(instance), f"job {job.id!r}"
+    models = [model for model in every if model_speed(job, model)]
+    if job.gpus > cluster.gpus:
+        return f"{owner}: gpus={job.gpus} exceeds the cluster's {cluster.gpus}"
+    if not models:
+        pin = f"pin={job.pin!r} and " if job.pin else ""
+        return (
+            f"{owner}: {pin}speeds on {_named(list(job.speeds))} leave none of the cluster's GPU "
+            f"models {_named(every)}"
+        )
+    most = max(sum(node.gpus for node in cluster.nodes if node.model == m) for m in models)
+    if job.gpus > most:
+        return f"{owner}: gpus={job.gpus} exceeds the {most} of one model, of {_named(models)}"
+    if len(every) == 1:
+        return f"{owner}: gpus={job.gpus} has no consolidated place on the cluster"
+    return (
+        f"{owner}: gpus={job.gpus} has no consolidated place on nodes of one model, "
+        f"of {_named(models)}"
+    )
+
+
+def _numbers(instance: Instance[Any], jobs: Collection[int]) -> list[int]:
+    for j in jobs:
+        if isinstance(j, bool) or not isinstance(j, (int, np.integer)):
+            raise TypeError(f"reject: job {j!r} is not a number")
+        if not 0 <= j < len(instance.jobs):
+            raise ValueError(f"reject: job {j} is not one of the {len(instance.jobs)} jobs")
+    return [int(j) for j in jobs]
+
+
+def new_ledger(instance: Instance[Any], rules: Rules, rejected: Collection[int]) -> Ledger:
+    """Return the columns of a cluster before the first round.
+
+    Parameters
+    ----------
+    instance : Instance
+    rules : Rules
+    rejected : collection of int
+    """
+    jobs, n = instance.jobs, len(instance.jobs)
+    release = np.array(_column(jobs, "release"), dtype=np.int64)
+    unknown = needs_ps(instance)  # until they start
+    work = np.array([0] * n if unknown else _column(jobs, "work"), dtype=np.int64)
+    number = {user.id: u for u, user in enumerate(instance.users)}
+    weights = [user.weight for user in instance.users] or [1.0]
+    sizes = np.array(instance.cluster.sizes, dtype=np.int64)
+    table, nodes, users = np.zeros(n, JOB), np.zeros(sizes.size, NODE), np.zeros(len(weights), USER)
+    table["gpus"] = _column(jobs, "gpus")
+    table["work"] = table["left"] = work
+    table["release"] = release
+    table["visible"] = -(-release // rules.round_length) * rules.round_length
+    table["user"] = [number.get(user, 0) for user in _column(jobs, "user")]
+    table["weight"] = _column(jobs, "weight")
+    table["overhead"], table["split_speed"] = rules.overhead, FULL_SPEED
+    table["migration"] = rules.overhead if rules.migration is None else rules.migration
+    for j, job in enumerate(_deadline_jobs(instance)):
+        table["split_speed"][j] = _split_speed(job)
+        if job.preemption_cost is not None:
+            table["overhead"][j] = table["migration"][j] = job.preemption_cost
+    table["rank"][np.argsort(release, kind="stable")] = np.arange(n)
+    table["phase"][list(rejected)] = Phase.REJECTED
+    for name in ("blocked", "first", "end"):
+        table[name] = -1
+    models = models_of(instance)
+    nodes["size"] = nodes["free"] = sizes
+    nodes["model"] = [models.index(node.model) for node in instance.cluster.nodes]
+    users["quota"] = FairShares(int(sizes.sum()), weights, by="demand").quotas
+    return Ledger(table, nodes, users, models, job_speeds(instance))
+
+
+def job_speeds(instance: Instance[Any]) -> Ints:
+    """Return how fast each job runs on each GPU model of the cluster, in millionths.
+
+    Parameters
+    ----------
+    instance : Instance
+
+    Returns
+    -------
+    (jobs, models) int array
+        Models as of :func:`models_of`; 0 where a job cannot run.
+    """
+    models = models_of(instance)
+    speeds = np.full((len(instance.jobs), len(models)), FULL_SPEED, dtype=np.int64)
+    own = zip(_column(instance.jobs, "speeds"), _column(instance.jobs, "pin"), strict=True)
+    for j, (named, pin) in enumerate(own):
+        if named or pin:
+            speeds[j] = [model_speed(instance.jobs[j], model) for model in models]
+    return speeds
+
+
+def _column(things: Sequence[Any], name: str) -> list[Any]:
+    return list(map(attrgetter(name), things))
+
+
+def instance_hash(instance: Instance[Any]) -> str:
+    """Return a SHA-256 of everything that an instance holds but its name.
+
+    Parameters
+    ----------
+    instance : Instance
+
+    Examples
+    --------
+    >>> from gangsched import Cluster
+    >>> small = Cluster.of_sizes([2])
+    >>> one, other = Instance(small, [], name="a"), Instance(small, [], name="b")
+    >>> instance_hash(one) == instance_hash(other), len(instance_hash(one))
+    (True, 64)
+    """
+    total = hashlib.sha256()
+    for things in (instance.cluster.nodes, instance.users, instance.jobs):
+        total.update(f"{len(things)} {sorted({type(thing).__name__ for thing in things})}".encode())
+        for name in things[0].__dataclass_fields__ if things else ():
+            column = _column(things, name)
+            if name == "speeds":
+                column = [sorted(value.items()) if value else () for value in column]
+            total.update(f"{name}={column!r}".encode())
+    total.update(repr(instance.slot).encode())
+    return total.hexdigest()
+
+
+def _restore(
+    resume: Checkpoint, key: str, policy: Policy, rules: Rules, rejected: Collection[int]
+) -> Engine:
+    if resume.instance_hash != key:
+        raise ValueError("drive: resume is a checkpoint of another instance")
+    machine = _unpickled(resume.data)
+    if machine.policy.name != policy.name or parameters_of(machine.policy) != parameters_of(policy):
+        raise ValueError(
+            f"drive: resume is a checkpoint of policy {machine.policy.name!r} "
+            f"{parameters_of(machine.policy)}, not of {policy.name!r} {parameters_of(policy)}"
+        )
+    if machine.rules != rules:
+        raise ValueError(f"drive: resume is a checkpoint under {machine.rules}, not {rules}")
+    before = np.flatnonzero(machine.book.phase == Phase.REJECTED).tolist()
+    if before != list(rejected):
+        raise ValueError(
+            f"drive: resume is a checkpoint with {len(before)} rejected jobs, other than the "
+            f"{len(rejected)} of now"
+        )
+    return machine
+
+
+def _unpickled(data: bytes) -> Engine:
+    """The machine of a checkpoint."""
+    try:
+        found = pickle.loads(data)
+    except Exception as error:  # whatever a damaged or strange pickle raises
+        raise ValueError(f"drive: resume cannot be read: {type(error).__name__}: {error}") from None
+    made_by, machine = found if isinstance(found, tuple) and len(found) == 2 else ("", None)
+    if not isinstance(machine, (Compiled, Reference)):
+        raise ValueError("drive: resume is not a checkpoint of a run")
+    if made_by != versions()["gangsched"]:
+        raise ValueError(
+            f"drive: resume is a checkpoint of gangsched {made_by}, "
+            f"this is {versions()['gangsched']}"
+        )
+    return machine
+
+
+def _reached(machine: Engine, until: int | None, stop: Stop) -> int:
+    """The time up to which everything is known."""
+    if stop is Stop.COMPLETED:
+        book = machine.book
+        left_out = book.visible[book.phase == Phase.WAITING]
+        return int(max(book.end.max(initial=0), left_out.max(initial=0)))
+    if stop is Stop.ITERATION_LIMIT and until is not None:
+        length = machine.rules.round_length
+        return max(0, until // length * length)
+    return max(0, machine.now)
+
+
+def _run(
+    instance: Instance[Any],
+    machine: Engine,
+    rejected: Mapping[int, str],
+    key: str,
+    stop: Stop,
+    now: int,
+    runtime: float,
+) -> Run:
+    book, policy = machine.book, machine.policy
+    current = book.held_gpus * (now - book.since)
+    segments = Schedule(*(np.asarray(c, np.int64) for c in machine.segment_columns(now)))
+    time_, job_, kind_ = machine.event_columns()
+    unfinished = stop in (Stop.INTERRUPTED, Stop.ITERATION_LIMIT)
+    log = getattr(policy, "log", ())
+    return Run(
+        policy=policy.name,
+        parameters=parameters_of(policy),
+        rules=machine.rules,
+        instance=instance.name,
+        instance_hash=key,
+        seed=getattr(policy, "seed", None),
+        stop=stop,
+        now=now,
+        sizes=instance.cluster.sizes,
+        users=tuple(user.id for user in instance.users) or ("",),
+        user_weight=np.array([user.weight for user in instance.users] or [1.0]),
+        records=Records(
+            id=tuple(_column(instance.jobs, "id")),
+            user=book.user,
+            gpus=book.gpus,
+            release=book.release,
+            work=book.work,
+            weight=book.weight,
+            visible=book.visible,
+            rejected=book.phase == Phase.REJECTED,
+            first=book.first,
+            end=book.end,
+            starts=book.starts,
+            left=book.left - book.done(slice(None), now),
+            held=book.held + current,
+            fair=machine.fair_at(now),
+            fair_before=book.fair_before,
+        ),
+        events=Events(time_, job_, kind_),
+        schedule=_with_ps(segments, book.ps) if book.ps else segments,
+        rejected=tuple(rejected.items()),
+        log=tuple(log) if isinstance(log, (list, tuple)) else (),
+        rounds=machine.rounds,
+        decisions=machine.decisions,
+        runtime=runtime,
+        versions=versions(),
+        checkpoint=_checkpoint(machine, key) if unfinished else None,
+    )
+
+
+def _with_ps(segments: Schedule, ps: Mapping[int, Mapping[int, int]]) -> Schedule:
+    """Segments with the parameter servers of their jobs, on nodes without workers too."""
+    return Schedule.of(
+        replace(row, gpus={**dict.fromkeys(ps[row.job], 0), **row.gpus}, ps=ps[row.job])
+        for row in segments
+    )
+
+
+def _checkpoint(machine: Engine, key: str) -> Checkpoint | None:
+    """From which the run can go on; None, with a warning, where its policy cannot be pickled."""
+    try:
+        return Checkpoint(pickle.dumps((versions()["gangsched"], machine)), key)
+    except Exception as error:  # whatever somebody's class raises
+        logger.warning(
+            "policy %r cannot be pickled (%s): this run cannot be resumed",
+            machine.policy.name,
+            error,
+        )
+        return None
+
+
+def parameters_of(policy: object) -> dict[str, Any]:
+    """The fields of a policy that is a dataclass; others have none that can be seen."""
+    if not is_dataclass(policy) or isinstance(policy, type):
+        return {}
+    return {
+        part.name: getattr(policy, part.name)
+        for part in fields(policy)
+        if part.init and part.name not in ("name", "preempts")
+    }

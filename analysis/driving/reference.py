@@ -1,0 +1,550 @@
+"""The trace driver in plain Python: the readable reference of the compiled one.
+
+One method per step of a round, in the order in which the steps happen. Both engines give the same
+event log for the same input; this one is for reading and for tests, and costs O(jobs) a round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...formulations.fair_shares import FairShares
+from ...instances import Instance
+from ...instances.model import FULL_SPEED
+from ...solvers.placement import place_by_speed
+from ...solvers.policy import (
+    MOST_FRUITLESS,
+    Decision,
+    Ledger,
+    Phase,
+    Policy,
+    Preempts,
+    Rules,
+    Start,
+    State,
+    check_decision,
+    check_nodes,
+    give_ps,
+    left_out,
+    true_speed,
+)
+from .run import EventKind
+
+Nodes = dict[int, int]
+
+
+class Reference:
+    """A cluster in the middle of a run.
+
+    Parameters
+    ----------
+    instance : Instance
+    policy : Policy
+    rules : Rules
+    ledger : Ledger
+        As :func:`gangsched.analysis.driving.drive.new_ledger` makes it.
+    skip : bool
+        False to visit every round.
+    """
+
+    def __init__(
+        self, instance: Instance[Any], policy: Policy, rules: Rules, ledger: Ledger, *, skip: bool
+    ) -> None:
+        self.instance, self.policy, self.rules = instance, policy, rules
+        self.book, self.skip = ledger, skip
+        self.asked = bool(getattr(policy, "always_asked", False))
+        weights = [user.weight for user in instance.users] or [1.0]
+        self.shares = FairShares(instance.cluster.gpus, weights, by="demand")
+        able = np.flatnonzero(ledger.phase != Phase.REJECTED)
+        self.coming = [int(j) for j in able[np.lexsort((ledger.rank[able], ledger.visible[able]))]]
+        self.waiting: list[int] = []  # by rank
+        self.running: list[int] = []  # by rank
+        self.held: dict[int, Nodes] = {}
+        self.last: dict[int, Nodes] = {}  # what jobs that hold nothing held last
+        self.fair = np.zeros(len(instance.jobs))
+        self.events: list[tuple[int, int, int]] = []
+        self.segments: list[tuple[int, int, int, Nodes]] = []
+        self.active = [0, 0, 0]  # time, job seconds until then, jobs active now
+        self.active_start = np.zeros(len(instance.jobs), dtype=np.int64)
+        self.now, self.rounds, self.decisions, self.idle = -1, 0, 0, 0
+        self.fruitless = 0  # segments that ended without progress since something went on
+        self.deciding = False  # True while the policy does: a run that stops then decides anew
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "instance": None}  # whoever resumes has it
+
+    # --- the rounds ---
+
+    def advance(self, until: int | None, most: int) -> bool | None:
+        """Visit at most `most` rounds; True when all jobs have finished, False at `until`."""
+        if self.deciding:
+            self._decide()
+        for _ in range(most):
+            time = self._next_round()
+            if time is None:
+                return True
+            if until is not None and time > until:
+                return False
+            self._visit(time)
+        return None
+
+    def _next_round(self) -> int | None:
+        """The next round that can change anything, or simply the next one."""
+        if not (self.coming or self.running) and (
+            not self.waiting or left_out(self.policy, self._state())
+        ):
+            return None
+        if self.fruitless > MOST_FRUITLESS:
+            raise RuntimeError(
+                f"policy {self.policy.name!r} lets {self.fruitless:,} segments in a row end "
+                "without progress"
+            )
+        if self.now < 0:
+            return 0 if not self.skip else int(self.book.visible[self.coming[0]])
+        if not self.skip:
+            return self.now + self.rules.round_length
+        times = [self.rules.round_up(self._finish(j)) for j in self.running]
+        if self.coming:
+            times.append(int(self.book.visible[self.coming[0]]))
+        if self._is_asked():
+            times += self._changes()
+        times = [time for time in times if time > self.now]
+        if not times:
+            raise RuntimeError(
+                f"policy {self.policy.name!r} leaves {len(self.waiting)} jobs waiting for ever"
+            )
+        return min(times)
+
+    def _is_asked(self) -> bool:
+        return bool(self.waiting or (self.asked and self.running))
+
+    def _changes(self) -> list[int]:
+        """Rounds at which a decision can differ though no job arrives or completes."""
+        times: list[int] = []
+        preempts = self.policy.preempts
+        if preempts is Preempts.LEASE:
+            times += [self._lease_end(j) for j in self.running]
+        if preempts is Preempts.ALWAYS and self.rules.patience is not None:
+            blocked = [int(self.book.blocked[j]) for j in self.waiting]
+            after = max(1, self.rules.patience)
+            times += [self.rules.round_up(b + after) for b in blocked if b >= 0]
+        ask: Callable[[State], int | None] | None = getattr(self.policy, "next_change", None)
+        change = self.now + self.rules.round_length if ask is None else ask(self._state())
+        if change is not None:
+            times.append(self.rules.round_up(max(change, self.now + 1)))
+        if ask is None and not self.running and not self.coming:
+            self.idle += 1
+            if self.idle * self.rules.round_length > 2 * 86_400:
+                return []
+        return times
+
+    def _lease_end(self, job: int) -> int:
+        """The end of a lease that is renewed silently while nobody waits."""
+        end, length = int(self.book.lease_end[job]), self.rules.lease_length
+        return end if end > self.now else end + ((self.now - end) // length + 1) * length
+
+    def _visit(self, time: int) -> None:
+        self.now = time
+        self.rounds += 1
+        self._complete()
+        self._arrive()
+        if self._is_asked():
+            if self.policy.preempts is Preempts.LEASE:
+                self._renew_silently()
+            self.decisions += 1
+            self._decide()
+
+    def _decide(self) -> None:
+        self.deciding = True
+        decision = self.policy.decide(self._state())
+        self.deciding = False
+        self._execute(decision)
+
+    def _complete(self) -> None:
+        """Completions since the last round, at their exact times, and profiling that ends."""
+        done = sorted((self._finish(j), j) for j in self.running if self._finish(j) <= self.now)
+        book = self.book
+        for time, j in done:  # before anyone's share changes
+            self.fair[j] = self._job_fair(j, time)
+        for time, j in done:
+            if not book.speed[j]:
+                self._stop(j, time, EventKind.PROFILED)
+                self._wait(j, fruitful=False)
+                book.profiled[j] += 1
+                continue
+            self._stop(j, time, EventKind.FINISH)
+            self.fruitless = 0
+            book.left[j], book.end[j], book.phase[j] = 0, time, Phase.FINISHED
+            self.shares.depart(
+                self.now, int(book.user[j]), int(book.gpus[j]), float(book.weight[j])
+            )
+            self._count_active(-1)
+
+    def _arrive(self) -> None:
+        book = self.book
+        new = []
+        while self.coming and book.visible[self.coming[0]] <= self.now:
+            new.append(self.coming.pop(0))
+        for j in new:
+            self.shares.arrive(
+                self.now, int(book.user[j]), int(book.gpus[j]), float(book.weight[j])
+            )
+            self._count_active(1)
+            self._log(EventKind.VISIBLE, j, self.now)
+            self._wait(j, fruitful=True)
+        for j in new:  # after all of them count
+            self.active_start[j] = self.active[1]
+            book.fair_start[j] = self._class_time(j, self.now)
+            share = self._class_share(j)
+            book.fair_before[j] = share * float(self.now - book.release[j])
+        self._sort()
+
+    def _count_active(self, by: int) -> None:
+        since, total, count = self.active
+        self.active = [self.now, total + count * (self.now - since), count + by]
+
+    def _mean_active(self, j: int, time: int) -> float:
+        since, total, count = self.active
+        life = time - int(self.book.visible[j])
+        if life == 0:
+            return float(count)
+        return (total + count * (time - since) - int(self.active_start[j])) / life
+
+    def _renew_silently(self) -> None:
+        length = self.rules.lease_length
+        for j in self.running:
+            late = self.now - int(self.book.lease_end[j])
+            if late > 0:
+                self.book.lease_end[j] += -(-late // length) * length
+
+    # --- decisions ---
+
+    def _execute(self, decision: Decision) -> None:
+        state = self._state()
+        check_decision(decision, state, self.policy.name)
+        if state.preemptible.size:
+            for j in decision.passed:
+                if self.book.blocked[j] < 0:
+                    self.book.blocked[j] = self.now
+        self._stop_and_start(decision, state)
+        self._sort()
+        if len(decision.order):
+            self._follow([int(j) for j in decision.order], decision.blocking)
+        self._sort()
+
+    def _stop_and_start(self, decision: Decision, state: State) -> None:
+        """Who is suspended and gets the very GPUs that it had goes on: that is a renewal."""
+        suspended, killed = ([int(j) for j in jobs] for jobs in (decision.suspend, decision.kill))
+        for j in [*suspended, *killed]:
+            self._give(self.held[j])
+        begun: dict[int, tuple[Nodes, int]] = {}  # and for how long it is profiled
+        for start in decision.starts:
+            nodes = self._nodes_for(start, state)
+            if nodes is not None:
+                self._take(nodes)
+                begun[int(start.job)] = nodes, int(start.profile)
+        give_ps(decision.starts, state)
+        for j in suspended:
+            if begun.get(j) == (self.held[j], 0):
+                del begun[j]
+                self.book.blocked[j] = -1
+                if self.policy.preempts is Preempts.LEASE:
+                    self.book.lease_end[j] = self.rules.lease_end(self.now)
+            else:
+                self._suspend(j, EventKind.SUSPEND, give=False)
+        for j in killed:
+            self._suspend(j, EventKind.KILL, give=False)
+        for j, (nodes, profile) in begun.items():
+            if profile:
+                self._profile(j, nodes, profile)
+            else:
+                self._start(j, nodes)
+
+    def _nodes_for(self, start: Start, state: State) -> Nodes | None:
+        if start.nodes is None:
+            return self._place(start.job, start.number(int(self.book.gpus[start.job])))
+        nodes = {int(n): int(g) for n, g in start.nodes.items()}
+        check_nodes(start._replace(nodes=nodes), state, self.policy.name)
+        return nodes
+
+    def _follow(self, order: list[int], blocking: bool) -> None:
+        """Selection by number of GPUs, then placement, then backfill."""
+        gpus, free = self.book.gpus.copy(), self.book.free
+        gpus[self.running] = self.book.held_gpus[self.running]  # which they would keep
+        expired = {int(j) for j in self._state().preemptible} & set(order)
+        room = int(free.sum()) + sum(int(gpus[j]) for j in expired)
+        selected, walking = [], True
+        for j in order:
+            fits = walking and gpus[j] <= room
+            if fits:
+                selected.append(j)
+                room -= int(gpus[j])
+            elif blocking:
+                walking = False
+        chosen = set(selected)
+        keep = [j for j in selected if j in expired]
+        old = {j: self.held[j] for j in order if j in expired and j not in chosen}
+        for given in old.values():
+            self._give(given)
+        placed: dict[int, Nodes] = {}
+        failed: set[int] = set()
+        displacing = self.rules.patience is not None
+        for j in selected:
+            if j in expired:
+                continue
+            nodes, displaced = self._place(j), False
+            if nodes is None and displacing and expired and self._due(j):
+                nodes = self._displace(j, [k for k in keep if order.index(k) > order.index(j)])
+                if nodes is not None:
+                    displaced = True
+                    for k in [k for k in keep if k not in self._kept]:
+                        old[k] = self.held[k]
+                        keep.remove(k)
+                        self.book.blocked[k] = self.now  # it is selected, and finds no place
+            if nodes is None:
+                failed.add(j)
+                if expired and self.book.blocked[j] < 0:
+                    self.book.blocked[j] = self.now
+                if blocking:
+                    break
+                continue
+            self._take(nodes)
+            placed[j] = nodes
+            for i in [i for i in selected if displaced and i in failed]:
+                there = self._place(i)  # it may have left room
+                if there is not None:
+                    self._take(there)
+                    placed[i] = there
+                    failed.remove(i)
+        if not blocking:
+            for j in order:
+                if j in placed or j in keep or j in failed:
+                    continue
+                back = old.get(j)
+                fits = back is not None and all(free[n] >= g for n, g in back.items())
+                there = back if fits else self._place(j)
+                if there is not None:
+                    self._take(there)
+                    placed[j] = there
+        self._settle(order, keep, old, placed)
+
+    def _due(self, j: int) -> bool:
+        blocked = int(self.book.blocked[j])
+        assert self.rules.patience is not None
+        return blocked >= 0 and self.now - blocked >= self.rules.patience
+
+    def _displace(self, j: int, later: list[int]) -> Nodes | None:
+        """Room for j among GPUs that jobs later in the order would keep, the last of them first.
+
+        On success exactly the jobs that still fit on their nodes are in ``self._kept``, and the
+        nodes of the others have been given back.
+        """
+        gone: list[int] = []
+        nodes = None
+        for k in reversed(later):
+            self._give(self.held[k])
+            gone.append(k)
+            nodes = self._place(j)
+            if nodes is not None:
+                break
+        self._kept = set(self.running)
+        if nodes is None:
+            for k in gone:
+                self._take(self.held[k])
+            return None
+        self._take(nodes)
+        for k in reversed(gone):  # the more important ones stay where they can
+            if all(self.book.free[n] >= g for n, g in self.held[k].items()):
+                self._take(self.held[k])
+            else:
+                self._kept.remove(k)
+        self._give(nodes)
+        return nodes
+
+    def _settle(
+        self, order: list[int], keep: list[int], old: dict[int, Nodes], placed: dict[int, Nodes]
+    ) -> None:
+        """Suspension is decided only now: the same nodes as before are a renewal."""
+        for j in order:
+            if j in old and placed.get(j) != old[j]:
+                self._suspend(j, EventKind.SUSPEND, give=False)
+        for j, nodes in placed.items():
+            if j not in old or nodes != old[j]:
+                self._start(j, nodes)
+            self.book.blocked[j] = -1
+        if self.policy.preempts is Preempts.LEASE:
+            for j in self.running:
+                if self.book.lease_end[j] <= self.now:  # renewed, or not named by the policy
+                    self.book.lease_end[j] = self.rules.lease_end(self.now)
+
+    # --- jobs and nodes ---
+
+    def _place(self, j: int, gpus: int | None = None) -> Nodes | None:
+        book = self.book
+        number = int(book.gpus[j]) if gpus is None else gpus
+        return place_by_speed(
+            number,
+            book.free.tolist(),
+            book.sizes.tolist(),
+            book.node_model.tolist(),
+            book.speeds[j].tolist(),
+            spread=self.rules.spread,
+        )
+
+    def _take(self, nodes: Nodes) -> None:
+        for n, g in nodes.items():
+            self.book.free[n] -= g
+
+    def _give(self, nodes: Nodes) -> None:
+        for n, g in nodes.items():
+            self.book.free[n] += g
+
+    def _finish(self, j: int) -> int:
+        """When j completes, or has been profiled."""
+        book, speed = self.book, int(self.book.speed[j])
+        if not speed:
+            return int(book.lease_end[j])
+        seconds = -(-int(book.left[j]) * FULL_SPEED // speed)
+        return int(book.since[j] + book.delay[j]) + seconds
+
+    def _done(self, j: int, time: int) -> int:
+        """Seconds of service that j got until `time` in its segment."""
+        seconds = max(0, time - int(self.book.since[j]) - int(self.book.delay[j]))
+        return seconds * int(self.book.speed[j]) // FULL_SPEED
+
+    def _start(self, j: int, nodes: Nodes) -> None:
+        """Give j the GPUs of `nodes`, which are already taken from the free ones."""
+        book, gpus = self.book, sum(nodes.values())
+        size = max(int(book.sizes[n]) for n in nodes)
+        on_model = int(book.speeds[j, book.node_model[next(iter(nodes))]])
+        book.speed[j] = true_speed(self.instance.jobs[j], gpus, len(nodes), size, on_model)
+        book.delay[j] = 0
+        if book.starts[j]:
+            in_place = nodes == self.last[j]
+            book.delay[j] = book.overhead[j] if in_place else book.migration[j]
+        book.lease_end[j] = self.rules.lease_end(self.now)
+        book.starts[j] += 1
+        self._hold(j, nodes, EventKind.START)
+
+    def _profile(self, j: int, nodes: Nodes, seconds: int) -> None:
+        self.book.delay[j] = 0
+        self.book.lease_end[j] = self.now + seconds
+        self._hold(j, nodes, EventKind.PROFILE)
+
+    def _hold(self, j: int, nodes: Nodes, kind: EventKind) -> None:
+        book, gpus = self.book, sum(nodes.values())
+        book.phase[j], book.since[j], book.held_gpus[j] = Phase.RUNNING, self.now, gpus
+        book.blocked[j] = -1
+        if book.first[j] < 0:
+            book.first[j] = self.now
+        book.user_rate[book.user[j]] += gpus
+        book.user_base[book.user[j]] -= gpus * self.now
+        self.held[j] = nodes
+        self.waiting.remove(j)
+        self.running.append(j)
+        self._log(kind, j, self.now)
+
+    def _stop(self, j: int, time: int, kind: EventKind, *, give: bool = True) -> None:
+        book = self.book
+        nodes = self.last[j] = self.held.pop(j)
+        if give:
+            self._give(nodes)
+        self.segments.append((j, int(book.since[j]), time, nodes))
+        gpus = int(book.held_gpus[j])
+        book.held[j] += gpus * (time - book.since[j])
+        book.user_rate[book.user[j]] -= gpus
+        book.user_base[book.user[j]] += gpus * time
+        book.held_gpus[j] = book.speed[j] = 0
+        self.running.remove(j)
+        self._log(kind, j, time)
+
+    def _suspend(self, j: int, kind: EventKind, *, give: bool = True) -> None:
+        """Stop j at this round; what it did in its overhead is lost."""
+        until = self.now if kind is EventKind.SUSPEND else self._lease_start(j)
+        done = self._done(j, until)
+        self.book.left[j] -= done
+        self._stop(j, self.now, kind, give=give)
+        self._wait(j, fruitful=done > 0)
+
+    def _wait(self, j: int, *, fruitful: bool) -> None:
+        self.book.phase[j], self.book.since[j] = Phase.WAITING, self.now
+        self.waiting.append(j)
+        self.fruitless = 0 if fruitful else self.fruitless + 1
+
+    def _lease_start(self, j: int) -> int:
+        """The last lease boundary until now, or the start of the segment."""
+        since, length = int(self.book.since[j]), self.rules.lease_length
+        if self.rules.synchronous:
+            return max(since, self.now // length * length)
+        return since + (self.now - since) // length * length
+
+    # --- what a policy sees ---
+
+    def _state(self) -> State:
+        return State(
+            self.now,
+            self.rules,
+            self.book,
+            waiting=lambda: np.array(self.waiting, dtype=np.int64),
+            running=lambda: np.array(self.running, dtype=np.int64),
+            held_nodes=lambda j: dict(self.held.get(j, {})),
+            job_fair=lambda jobs, t: np.array([self._job_fair(int(j), t) for j in jobs]),
+            user_fair=lambda t: np.array(
+                [self.shares.user_time(u, t) for u in range(len(self.book.quota))]
+            ),
+            user_share=lambda: np.array(
+                [self.shares.share(u) for u in range(len(self.book.quota))]
+            ),
+            fair_rate=lambda jobs: np.array([self._class_share(int(j)) for j in jobs]),
+            instance=self.instance,
+            mean_active=lambda jobs, t: np.array([self._mean_active(int(j), t) for j in jobs]),
+            preempts=Preempts(self.policy.preempts),
+        )
+
+    def _class_time(self, j: int, time: int) -> float:
+        book = self.book
+        return self.shares.job_time(
+            int(book.user[j]), int(book.gpus[j]), float(book.weight[j]), time
+        )
+
+    def _class_share(self, j: int) -> float:
+        book = self.book
+        return self.shares.job_share(int(book.user[j]), int(book.gpus[j]), float(book.weight[j]))
+
+    def _job_fair(self, j: int, time: int) -> float:
+        return self._class_time(j, time) - float(self.book.fair_start[j])
+
+    def _sort(self) -> None:
+        self.waiting.sort(key=lambda j: int(self.book.rank[j]))
+        self.running.sort(key=lambda j: int(self.book.rank[j]))
+
+    def _log(self, kind: EventKind, j: int, time: int) -> None:
+        self.events.append((time, j, int(kind)))
+
+    # --- what the driver reads ---
+
+    def fair_at(self, time: int) -> NDArray[np.float64]:
+        """F_i of every job: at its completion, or at `time`."""
+        fair = self.fair.copy()
+        for j in [*self.waiting, *self.running]:
+            fair[j] = self._job_fair(j, time)
+        return fair
+
+    def segment_columns(self, time: int) -> tuple[Any, ...]:
+        """(job, start, end, ptr, node, gpus); running jobs have a last segment up to `time`."""
+        last = [(j, int(self.book.since[j]), time, self.held[j]) for j in self.running]
+        rows = [*self.segments, *(row for row in last if row[1] < time)]
+        return (
+            *([row[k] for row in rows] for k in range(3)),
+            np.cumsum([0, *(len(row[3]) for row in rows)]),
+            [n for row in rows for n in row[3]],
+            [g for row in rows for g in row[3].values()],
+        )
+
+    def event_columns(self) -> tuple[Any, ...]:
+        """(time, job, kind)."""
+        return tuple([event[k] for event in self.events] for k in range(3))

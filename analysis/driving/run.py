@@ -1,0 +1,305 @@
+"""What driving a policy over an instance leaves: schedule, events, one record a job, parameters."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import IntEnum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...instances import Schedule
+from ...solvers.policy import Rules
+from ...solvers.result import Stop
+
+__all__ = ["EventKind", "Events", "Records", "Run"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+class EventKind(IntEnum):
+    """What happened to a job."""
+
+    VISIBLE = 0  #: its first round came
+    START = 1  #: it got GPUs, for the first time or again
+    SUSPEND = 2  #: it lost them, its progress kept
+    KILL = 3  #: it lost them and what it did since its last lease began
+    FINISH = 4
+    PROFILE = 5  #: it got GPUs to be profiled on
+    PROFILED = 6  #: that is over; it waits
+
+
+@dataclass(frozen=True, eq=False)
+class Events:
+    """The event log as columns, in the order in which the driver processed the events.
+
+    Parameters
+    ----------
+    time : (n,) int array
+        Seconds; never falls. A completion stands at its exact time, everything else at rounds.
+    job : (n,) int array
+    kind : (n,) int array
+        An :class:`EventKind` each.
+    """
+
+    time: Ints
+    job: Ints
+    kind: NDArray[np.int8]
+
+    def __post_init__(self) -> None:
+        for name, kind in (("time", np.int64), ("job", np.int64), ("kind", np.int8)):
+            object.__setattr__(self, name, _frozen(getattr(self, name), kind))
+
+    def __len__(self) -> int:
+        return int(self.time.size)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Events) and _equal(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Records:
+    """One row a job of the instance, as columns.
+
+    Parameters
+    ----------
+    id : tuple of str
+    user : (jobs,) int array
+        Number of the user in the run's `users`.
+    gpus, release, work : (jobs,) int arrays
+        Gang, seconds, seconds.
+    weight : (jobs,) float array
+    visible : (jobs,) int array
+        First round at or after the release.
+    rejected : (jobs,) bool array
+        True for jobs that could never run; they have no other outcome.
+    first, end : (jobs,) int arrays
+        First start, be it to be profiled, and completion in seconds; -1 where it has not come.
+    starts : (jobs,) int array
+        How often it was given GPUs to make progress; each of these after the first follows a
+        suspension.
+    left : (jobs,) int array
+        Seconds of service still needed at the end of the run, 0 for finished jobs.
+    held : (jobs,) int array
+        GPU seconds held, overhead and profiling included: A_i of Ye et al. (15).
+    fair : (jobs,) float array
+        Fair GPU seconds from its first round to its completion (or the end of the run): F_i of
+        (14) with (8) and (13), as the driver accounted for it.
+    fair_before : (jobs,) float array
+        Fair GPU seconds from release to first round, at the share of that round.
+    """
+
+    id: tuple[str, ...]
+    user: Ints
+    gpus: Ints
+    release: Ints
+    work: Ints
+    weight: Floats
+    visible: Ints
+    rejected: NDArray[np.bool_]
+    first: Ints
+    end: Ints
+    starts: Ints
+    left: Ints
+    held: Ints
+    fair: Floats
+    fair_before: Floats
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id", tuple(self.id))
+        for name in self.__dataclass_fields__:
+            if name == "id":
+                continue
+            kind = {"weight": float, "fair": float, "fair_before": float, "rejected": bool}
+            array = _frozen(getattr(self, name), kind.get(name, np.int64))
+            if array.shape != (len(self.id),):
+                raise ValueError(f"records: column {name} has shape {array.shape}, not one a job")
+            object.__setattr__(self, name, array)
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Records) and _equal(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def finished(self) -> NDArray[np.bool_]:
+        """True for jobs that completed."""
+        done: NDArray[np.bool_] = self.end >= 0
+        return done
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Run:
+    """The outcome of driving one policy over one instance.
+
+    Parameters
+    ----------
+    policy : str
+        Its name.
+    parameters : mapping of str to object
+        Those of the policy, plain data. Tuples become lists and numpy's numbers Python's, as in a
+        file.
+    rules : Rules
+    instance : str
+        Name of the instance, for display.
+    instance_hash : str
+        SHA-256 of its canonical JSON.
+    seed : int or None
+        Seed of the policy, where it draws.
+    stop : Stop
+        COMPLETED when every job that could run has finished.
+    now : int
+        Time reached, seconds.
+    sizes : tuple of int
+        GPUs of each node.
+    users : tuple of str
+    user_weight : (users,) float array
+    records : Records
+    events : Events
+    schedule : Schedule
+        One segment for each time that a job held GPUs without a break; of jobs that still ran at
+        the end of an unfinished run, up to `now`.
+    rejected : tuple of (int, str)
+        Number of each job that could never run, and why.
+    log : tuple of mapping of str to object
+        What the policy wrote down, such as trades; plain data. Empty for most.
+    rounds : int
+        Rounds visited. Skipping and not skipping differ here and in `decisions`.
+    decisions : int
+        Calls of the policy.
+    runtime : float
+        Wall seconds.
+    versions : mapping of str to str
+    checkpoint : object or None
+        From which :func:`gangsched.drive` goes on; None when the run is complete.
+
+    Notes
+    -----
+    Two runs are equal when policy, parameters, rules, instance, seed, records, events, schedule and
+    the rest agree; `rounds`, `decisions`, `runtime`, `versions` and `checkpoint` do not count.
+    """
+
+    policy: str
+    parameters: Mapping[str, Any]
+    rules: Rules
+    instance: str
+    instance_hash: str
+    seed: int | None
+    stop: Stop
+    now: int
+    sizes: tuple[int, ...]
+    users: tuple[str, ...]
+    user_weight: Floats
+    records: Records
+    events: Events
+    schedule: Schedule
+    rejected: tuple[tuple[int, str], ...] = ()
+    log: tuple[Mapping[str, Any], ...] = ()
+    rounds: int = 0
+    decisions: int = 0
+    runtime: float = 0.0
+    versions: Mapping[str, str] = field(default_factory=dict)
+    checkpoint: Any = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "user_weight", _frozen(self.user_weight, float))
+        object.__setattr__(self, "parameters", plain(self.parameters))
+        object.__setattr__(self, "log", tuple(plain(entry) for entry in self.log))
+
+    @cached_property
+    def gpus(self) -> int:
+        """M, the GPUs of the cluster."""
+        return sum(self.sizes)
+
+    @cached_property
+    def quota(self) -> Floats:
+        """M W_u / sum W of each user, Ye et al. (6)."""
+        return _frozen(self.gpus * self.user_weight / self.user_weight.sum(), float)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Run) and _equal(self, other, without=UNCOMPARED)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def digest(self) -> str:
+        """Return a SHA-256 over everything that equality looks at.
+
+        Two equal runs have the same digest, whatever machine and thread count made them.
+        """
+        total = hashlib.sha256()
+        plain: dict[str, Any] = {}
+        for part in fields(self):
+            value = getattr(self, part.name)
+            if part.name in UNCOMPARED or (part.name == "log" and not value):
+                continue
+            if part.name in ("records", "events", "schedule"):
+                for name in value.__dataclass_fields__:
+                    column = getattr(value, name)
+                    total.update(name.encode())
+                    total.update("\0".join(column).encode() if name == "id" else column.tobytes())
+            else:
+                plain[part.name] = value
+        plain["rules"] = self.rules.named()
+        plain["user_weight"] = self.user_weight.tolist()
+        text = json.dumps(plain, sort_keys=True, default=_plain)
+        total.update(text.encode())
+        return total.hexdigest()
+
+    def __str__(self) -> str:
+        done = int(self.records.finished.sum())
+        return (
+            f"{self.policy}: {done:,} of {len(self.records):,} jobs finished by {self.now:,} s, "
+            f"{len(self.rejected):,} rejected, {len(self.schedule):,} segments ({self.stop.value})"
+        )
+
+
+#: fields that say how a run came about and not what came out
+UNCOMPARED = frozenset({"rounds", "decisions", "runtime", "versions", "checkpoint"})
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return dict(value) if isinstance(value, Mapping) else str(value)
+
+
+def plain(value: Any) -> Any:
+    """Return parameters as a file gives them back: lists for tuples, plain numbers, fields."""
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = {part.name: getattr(value, part.name) for part in fields(value) if part.init}
+        return {"kind": type(value).__name__, **plain(parts)}
+    if isinstance(value, Mapping):
+        return {name: plain(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(part) for part in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _frozen(array: Any, kind: Any) -> NDArray[Any]:
+    column = np.array(array, dtype=kind)
+    column.flags.writeable = False
+    return column
+
+
+def _equal(one: Any, other: Any, without: frozenset[str] = frozenset()) -> bool:
+    for part in fields(one):
+        if part.name in without:
+            continue
+        a, b = getattr(one, part.name), getattr(other, part.name)
+        same = np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b
+        if not same:
+            return False
+    return True

@@ -1,0 +1,359 @@
+"""Files of runs: one JSON file, or a folder of Parquet or CSV tables for runs of any length.
+
+A folder such as ``night.parquet`` holds the tables ``records`` (one row a job), ``events``,
+``segments`` and ``entries`` (the nodes of each segment), the rest in ``run.json``, and for a run
+that was stopped ``checkpoint``, from which it can be resumed. Equal runs give equal bytes but for
+the block ``timing``; of Parquet with the same version of pyarrow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...instances.io import MAX_SEGMENTS, check_fields, check_header, header, read_json, write_json
+from ...instances.tables import (
+    FOLDERS,
+    SCHEDULE_TABLES,
+    Table,
+    columns_of,
+    is_folder,
+    load_folder,
+    save_folder,
+    schedule_of,
+    schedule_tables,
+)
+from ...solvers.policy import Rules
+from ...solvers.result import Stop
+from .run import EventKind, Events, Records, Run
+
+__all__ = ["load_run", "run_from_dict", "run_to_dict", "save_run"]
+
+FLOATS = {"weight", "fair", "fair_before"}
+TABLES: dict[str, dict[str, type]] = {
+    "records": {
+        name: {"id": str, "rejected": bool}.get(name, float if name in FLOATS else int)
+        for name in Records.__dataclass_fields__
+    },
+    "events": {"time": int, "job": int, "kind": int},
+    **SCHEDULE_TABLES,
+}
+CHECKPOINT = "checkpoint"
+
+
+def save_run(path: str | Path, run: Run) -> None:
+    """Write a run.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file that ends in .json or .json.gz, for at most 10,000 segments; or a folder that ends in
+        .parquet (needs pyarrow) or .csv, replaced if there is a run in it.
+    run : Run
+        Its checkpoint is kept in folders only.
+
+    Raises
+    ------
+    ValueError
+        If `path` ends otherwise or is something else, if the run is too long for one file, or if
+        it holds numbers that are not finite.
+    TypeError
+        If the policy's parameters are not plain data.
+    ModuleNotFoundError
+        If pyarrow is needed and missing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from gangsched import Cluster, Instance, Job, drive
+    >>> from gangsched.solvers import Fifo
+    >>> instance = Instance(Cluster.of_sizes([2]), [Job(id="a", gpus=2, work=100)])
+    >>> run = drive(instance, Fifo())
+    >>> path = Path(tempfile.mkdtemp()) / "night.csv"
+    >>> save_run(path, run)
+    >>> load_run(path) == run
+    True
+    """
+    if not is_folder(path):
+        _check_file(path)
+    try:
+        if not is_folder(path):
+            return write_json(path, run_to_dict(run))
+        head, tables = _head(run), _tables(run)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    save_folder(path, head, tables)
+    checkpoint = Path(path) / CHECKPOINT
+    checkpoint.unlink(missing_ok=True)
+    if run.checkpoint is not None:
+        run.checkpoint.save(checkpoint)
+    return None
+
+
+def load_run(path: str | Path) -> Run:
+    """Read what :func:`save_run` wrote.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    OSError
+        If a file cannot be read.
+    ValueError
+        If anything breaks the format; the message names file, place, value and rule.
+    """
+    if not is_folder(path):
+        _check_file(path)
+        data = read_json(path)
+        try:
+            return run_from_dict(data)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+    from .drive import Checkpoint  # numba takes a second to import
+
+    head, tables = load_folder(path, "run", TABLES, optional={"devices"})
+    checkpoint = Path(path) / CHECKPOINT
+    try:
+        return _run(head, tables, Checkpoint.load(checkpoint) if checkpoint.exists() else None)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def run_to_dict(run: Run) -> dict[str, Any]:
+    """Return a run, but for its checkpoint, as plain JSON data.
+
+    Parameters
+    ----------
+    run : Run
+        Of at most 10,000 segments.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If it is too long, or holds what a file cannot.
+    """
+    if len(run.schedule) > MAX_SEGMENTS:
+        raise ValueError(
+            f"run: {len(run.schedule):,} segments, a JSON file holds at most {MAX_SEGMENTS:,}: "
+            f"save it in a folder that ends in {' or '.join(FOLDERS)}"
+        )
+    tables = {
+        name: {column: np.asarray(values).tolist() for column, values in table.items()}
+        for name, table in _tables(run).items()
+    }
+    return {**_head(run), "tables": tables}
+
+
+def run_from_dict(data: Any) -> Run:
+    """Return the run that :func:`run_to_dict` wrote.
+
+    Parameters
+    ----------
+    data : object
+        What :func:`gangsched.instances.io.read_json` returned.
+
+    Raises
+    ------
+    ValueError
+        If anything in it breaks the format; the message names place, value and rule.
+    """
+    check_header(data, "run")
+    check_fields("run", data, required=FIELDS, optional={"log"})
+    optional = {"devices"}
+    check_fields("tables", data["tables"], required=set(TABLES) - optional, optional=optional)
+    tables: dict[str, Table] = {
+        name: columns_of(f"tables.{name}", table, TABLES[name])
+        for name, table in data["tables"].items()
+    }
+    return _run(data, tables, None)
+
+
+def _check_file(path: str | Path) -> None:
+    if not str(path).endswith((".json", ".json.gz")):
+        raise ValueError(
+            f"{path}: a run is a file .json or .json.gz, or a folder {' or '.join(FOLDERS)}"
+        )
+
+
+# --- from a run to plain data --------------------------------------------------------------------
+
+
+def _head(run: Run) -> dict[str, Any]:
+    return {
+        **header("run"),
+        "policy": run.policy,
+        "parameters": _plain("parameters", run.parameters),
+        "rules": run.rules.named(),
+        "instance": run.instance,
+        "instance_hash": run.instance_hash,
+        "seed": run.seed,
+        "stop": run.stop.value,
+        "now": run.now,
+        "sizes": list(run.sizes),
+        "users": list(run.users),
+        "user_weight": _plain("user_weight", run.user_weight.tolist()),
+        "rejected": [[job, reason] for job, reason in run.rejected],
+        **({"log": _plain("log", run.log)} if run.log else {}),
+        "rounds": run.rounds,
+        "decisions": run.decisions,
+        "versions": dict(run.versions),
+        "timing": {"runtime": run.runtime},
+    }
+
+
+def _tables(run: Run) -> dict[str, Table]:
+    tables: dict[str, Table] = {
+        name: {column: getattr(getattr(run, name), column) for column in TABLES[name]}
+        for name in ("records", "events")
+    }
+    for column in sorted(FLOATS):
+        for j in np.flatnonzero(~np.isfinite(getattr(run.records, column)))[:1]:
+            value = getattr(run.records, column)[j]
+            raise ValueError(f"records: {column}[{j}]={value} is not finite")
+    return {**tables, **schedule_tables(run.schedule)}
+
+
+def _plain(place: str, data: Any) -> Any:
+    """Refuse what a file would not give back."""
+    if isinstance(data, Mapping):
+        for key in data:
+            if not isinstance(key, str):
+                raise TypeError(f"run: {place}: key {key!r} is not a string")
+        return {key: _plain(f"{place}[{key!r}]", value) for key, value in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [_plain(f"{place}[{i}]", value) for i, value in enumerate(data)]
+    if isinstance(data, float) and not math.isfinite(data):
+        raise ValueError(f"{place}={data} is not finite")
+    if data is not None and not isinstance(data, (str, int, float)):
+        raise TypeError(f"run: {place}={data!r} is not plain data, a file cannot hold it")
+    return data
+
+
+# --- and back ------------------------------------------------------------------------------------
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 2**63
+
+
+def _real(value: Any) -> bool:
+    return type(value) in (int, float) and value >= 0
+
+
+def _list_of(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, list) and all(map(test, value))
+
+
+def _is_rejected(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2 and _count(value[0]) and _text(value[1])
+
+
+#: what the fields of the head hold: the test and its name
+HEAD: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "policy": (_text, "a string"),
+    "parameters": (lambda value: isinstance(value, dict), "an object"),
+    "instance": (_text, "a string"),
+    "instance_hash": (_text, "a string"),
+    "seed": (lambda value: value is None or type(value) is int, "an integer or null"),
+    "stop": (lambda value: value in [stop.value for stop in Stop], "a known reason"),
+    "now": (_count, "a number of seconds"),
+    "sizes": (_list_of(lambda value: _count(value) and value > 0), "a list of positive integers"),
+    "users": (_list_of(_text), "a list of strings"),
+    "user_weight": (_list_of(_real), "a list of numbers >= 0"),
+    "rejected": (_list_of(_is_rejected), "a list of [number of a job, reason]"),
+    "rounds": (_count, "a count"),
+    "decisions": (_count, "a count"),
+    "versions": (lambda v: isinstance(v, dict) and all(map(_text, v.values())), "names to strings"),
+}
+FIELDS = {*header(""), *HEAD, "rules", "timing", "tables"}
+
+
+def _run(head: Mapping[str, Any], tables: Mapping[str, Table], checkpoint: Any) -> Run:
+    check_fields("run", head, required=FIELDS, optional={"log"})
+    log = head.get("log", [])
+    if not _list_of(lambda entry: isinstance(entry, dict))(log):
+        raise ValueError(f"run: log={_shown(log)} is not a list of objects")
+    for name, (test, rule) in HEAD.items():
+        if not test(head[name]):
+            raise ValueError(f"run: {name}={_shown(head[name])} is not {rule}")
+    check_fields("timing", head["timing"], required={"runtime"})
+    if not _real(head["timing"]["runtime"]):
+        raise ValueError(
+            f"timing: runtime={_shown(head['timing']['runtime'])} is not a number >= 0"
+        )
+    plain = {name: head[name] for name in HEAD}
+    run = Run(
+        **{
+            **plain,
+            "stop": Stop(head["stop"]),
+            "sizes": tuple(head["sizes"]),
+            "users": tuple(head["users"]),
+            "rejected": tuple((job, reason) for job, reason in head["rejected"]),
+            "log": tuple(log),
+        },
+        rules=_rules(head["rules"]),
+        records=Records(**tables["records"]),  # type: ignore[arg-type]
+        events=_events(tables["events"]),
+        schedule=schedule_of(tables),
+        runtime=head["timing"]["runtime"],
+        checkpoint=checkpoint,
+    )
+    _check_numbers(run)
+    return run
+
+
+def _rules(data: Any) -> Rules:
+    optional = {"migration"}
+    required = {part.name for part in fields(Rules)} - optional
+    check_fields("rules", data, required=required, optional=optional)
+    for name in ("synchronous", "spread"):
+        if type(data[name]) is not bool:
+            raise ValueError(f"rules: {name}={_shown(data[name])} is not true or false")
+    try:
+        return Rules(**data)
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+
+
+def _events(table: Table) -> Events:
+    kind = np.asarray(table["kind"])
+    for i in np.flatnonzero((kind < 0) | (kind >= len(EventKind)))[:1]:
+        raise ValueError(f"events: kind[{i}]={kind[i]} is not a number below {len(EventKind)}")
+    return Events(**table)  # type: ignore[arg-type]
+
+
+def _check_numbers(run: Run) -> None:
+    """Jobs, users and nodes that are named are there."""
+    if len(run.users) != run.user_weight.size:
+        raise ValueError(f"run: {run.user_weight.size} weights of {len(run.users)} users")
+    for place, column, most in (
+        ("records: user", run.records.user, len(run.users)),
+        ("events: job", run.events.job, len(run.records)),
+        ("segments: job", run.schedule.job, len(run.records)),
+        ("entries: node", run.schedule.node, len(run.sizes)),
+        ("run: rejected", np.array([job for job, _ in run.rejected]), len(run.records)),
+    ):
+        for i in np.flatnonzero((column < 0) | (column >= most))[:1]:
+            raise ValueError(f"{place}[{i}]={column[i]} is not a number below {most}")
+    if run.checkpoint is not None and run.checkpoint.instance_hash != run.instance_hash:
+        raise ValueError(f"{CHECKPOINT}: of another instance than the run")
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

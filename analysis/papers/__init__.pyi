@@ -1,0 +1,2 @@
+from . import reproduce as reproduce
+from . import theorems as theorems

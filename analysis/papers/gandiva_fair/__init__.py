@@ -1,0 +1,1 @@
+"""Chaudhary et al. 2020: claims, tables and figures."""

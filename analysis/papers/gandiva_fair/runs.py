@@ -1,0 +1,407 @@
+"""Runs that Chaudhary et al.'s figures show, and what is read off them: GPUs by user and time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....instances import Instance, Job, User
+from ....instances.heterogeneous import gang_mix, mixed_cluster, table3_market, time_sharing
+from ....solvers import Fifo, GandivaFair, Srtf
+from ....solvers.gandiva_fair.stride import StridePool, effective_tickets, gang_aware_stride
+from ....solvers.policy import Policy
+from ....solvers.result import Stop
+from ...driving.drive import drive
+from ...driving.model_usage import ModelUsage
+from ...driving.run import Run
+
+__all__ = [
+    "OPTIONS", "QUANTUM", "SETTINGS", "Leaving", "Option", "Phase", "driven", "held",
+    "ideal_shares", "leavings",
+    "mixes", "moves", "on_servers", "options", "phases", "sixty_jobs_each", "slices", "within",
+]  # fmt: skip
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+QUANTUM, MIGRATION = 60, 5  # s
+HOUR = 3600
+#: of the driver in every run
+SETTINGS: Mapping[str, Any] = {
+    "quantum (s)": QUANTUM,
+    "overhead (s)": 0,
+    "migration (s)": MIGRATION,
+}
+#: a phase lasts this long, or it is none (s)
+LEAST_PHASE = 1200
+
+
+def driven(instance: Instance[Job], policy: Policy, until: int | None = None) -> Run:
+    """Return a run with the paper's quantum and cost of a migration.
+
+    Parameters
+    ----------
+    instance : Instance
+    policy : Policy
+    until : int, optional
+        Stop then.
+    """
+    run = drive(instance, policy, lease=QUANTUM, overhead=0, migration=MIGRATION, until=until)
+    if until is None and run.stop is not Stop.COMPLETED:
+        raise KeyboardInterrupt
+    return run
+
+
+# --- GPUs over time -------------------------------------------------------------------------------
+
+
+def slices(usage: ModelUsage, name: str, steps: int) -> Floats:
+    """Return the first bins of a usage, with zeros after its end: (steps, users, models).
+
+    Parameters
+    ----------
+    usage : ModelUsage
+    name : {"gpus", "work"}
+    steps : int
+
+    Notes
+    -----
+    The last bin of a run is shorter than the others; its means are made those of a whole one.
+    """
+    values = np.array(getattr(usage, name))
+    lengths = np.diff(usage.times)
+    values *= (lengths / lengths[0])[:, None, None]
+    found = np.zeros((steps, *values.shape[1:]))
+    found[: len(values)] = values[:steps]
+    return found
+
+
+def _fluid(run: Run, cuts: Ints) -> Iterator[tuple[int, int, Floats, Floats]]:
+    """Between any two changes: begin, end, each user's fair share, and how much it lacks of jobs.
+
+    That is what its tickets are worth among users with jobs less what its jobs ask for, in GPUs.
+    """
+    jobs, gpus = run.records, sum(run.sizes)
+    begin, end = jobs.visible, np.where(jobs.end < 0, max(run.now, cuts[-1]), jobs.end)
+    changes = np.unique(np.concatenate([cuts, begin, end]))
+    for a, b in pairwise(changes[(changes >= cuts[0]) & (changes <= cuts[-1])].tolist()):
+        there = (begin <= a) & (end > a) & ~jobs.rejected
+        demand = np.bincount(jobs.user[there], jobs.gpus[there], minlength=len(run.users))
+        some, share, lack = demand > 0, np.zeros(len(run.users)), np.zeros(len(run.users))
+        if some.any():
+            tickets = run.user_weight[some]
+            share[some] = effective_tickets(tickets, demand[some], gpus)
+            lack[some] = gpus * tickets / tickets.sum() - demand[some]
+        yield a, b, share, lack
+
+
+def ideal_shares(run: Run, times: Ints) -> Floats:
+    """Return each user's fair share of the GPUs, as means over bins: (bins, users).
+
+    By tickets among users that have jobs; what a user's jobs cannot use goes to the others.
+
+    Parameters
+    ----------
+    run : Run
+    times : (bins + 1,) int array
+        Ends of the bins.
+    """
+    total = np.zeros((times.size - 1, len(run.users)))
+    for a, b, share, _ in _fluid(run, times):
+        total[np.searchsorted(times, a, side="right") - 1] += (b - a) * share
+    found: Floats = total / np.diff(times)[:, None]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """When users' jobs no longer ask for what their tickets are worth, and when they have none.
+
+    Parameters
+    ----------
+    since, end : int
+        Seconds; the end of the run where that has not come.
+    """
+
+    since: int
+    end: int
+
+
+def leavings(run: Run, groups: Sequence[Sequence[int]]) -> list[Leaving]:
+    """Return when each group of users leaves.
+
+    Parameters
+    ----------
+    run : Run
+    groups : sequence of sequences of int
+        Numbers of users.
+    """
+    end = np.where(run.records.end < 0, run.now, run.records.end)
+    stop = [int(end[np.isin(run.records.user, group)].max()) for group in groups]
+    since = list(stop)
+    for a, _, _, lack in _fluid(run, np.array([0, run.now])):
+        for k, group in enumerate(groups):
+            users = list(group)
+            has_all = bool((run.records.visible[np.isin(run.records.user, users)] <= a).all())
+            if has_all and lack[users].sum() > 1e-9:
+                since[k] = min(since[k], a)
+    return [Leaving(a, b) for a, b in zip(since, stop, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Some time in which nobody comes or goes.
+
+    Parameters
+    ----------
+    begin, end : int
+        Seconds.
+    """
+
+    begin: int
+    end: int
+
+    @property
+    def hours(self) -> str:
+        """As text."""
+        return f"{self.begin / HOUR:.2f} to {self.end / HOUR:.2f} h"
+
+
+def phases(begin: int, found: Sequence[Leaving]) -> list[Phase]:
+    """Return the times in which nobody leaves, if they last for 20 minutes.
+
+    Parameters
+    ----------
+    begin : int
+        Of the first phase.
+    found : sequence of Leaving
+        All that ever happen.
+
+    Examples
+    --------
+    >>> phases(0, [Leaving(14400, 14600), Leaving(14500, 15000), Leaving(20000, 21600)])
+    [Phase(begin=0, end=14400), Phase(begin=15000, end=20000)]
+    """
+    phases = []
+    for one in sorted(found, key=lambda leaving: leaving.since):
+        if one.since - begin >= LEAST_PHASE:
+            phases.append(Phase(begin, one.since))
+        begin = max(begin, one.end)
+    return phases
+
+
+def within(times: Ints, values: Floats, phase: Phase) -> Floats:
+    """Return the mean over a phase of values that are means over bins.
+
+    Parameters
+    ----------
+    times : (bins + 1,) int array
+    values : (bins, ...) float array
+    phase : Phase
+    """
+    low, high = np.maximum(times[:-1], phase.begin), np.minimum(times[1:], phase.end)
+    weights = np.maximum(high - low, 0)
+    found: Floats = np.tensordot(weights, values, axes=1) / (phase.end - phase.begin)
+    return found
+
+
+# --- schedules ------------------------------------------------------------------------------------
+
+
+def on_servers(run: Run, begin: int, quanta: int) -> Ints:
+    """Return on which servers each job runs in each quantum: (jobs, quanta), bit k for server k.
+
+    Parameters
+    ----------
+    run : Run
+    begin : int
+        Of the first quantum, in seconds.
+    quanta : int
+    """
+    found = np.zeros((len(run.records), quanta), dtype=np.int64)
+    starts = begin + QUANTUM * np.arange(quanta)
+    for segment in run.schedule:
+        there = (segment.start <= starts) & (starts < segment.end)
+        found[segment.job, there] = sum(1 << node for node in segment.gpus)
+    return found
+
+
+def held(where: Ints, gangs: Sequence[int]) -> list[float]:
+    """Return the mean GPUs of each job.
+
+    Parameters
+    ----------
+    where : (jobs, quanta) int array
+        0 where a job does not run.
+    gangs : sequence of int
+    """
+    found: list[float] = ((where > 0).mean(axis=1) * np.array(gangs)).tolist()
+    return found
+
+
+def moves(where: Ints) -> int:
+    """Return how often a job runs on other servers than before.
+
+    Parameters
+    ----------
+    where : (jobs, quanta) int array
+
+    Examples
+    --------
+    >>> moves(np.array([[1, 0, 1, 2, 2], [2, 2, 0, 0, 1]]))
+    2
+    """
+    return sum(a != b for row in where.tolist() for a, b in pairwise(n for n in row if n))
+
+
+#: quanta of Fig. 1 that are looked at, and those before: C has its job from the second one on
+WINDOW, BEFORE = 24, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One of the five ways to schedule the jobs of Fig. 1.
+
+    Parameters
+    ----------
+    name : str
+    users : str
+        GPUs of A, B and C as printed, where the text has them.
+    made : callable
+        () -> where each job runs in each quantum, (jobs, quanta).
+    """
+
+    name: str
+    users: str
+    made: Callable[[], Ints]
+
+
+def _long() -> Instance[Job]:
+    return time_sharing(work=10 * HOUR)
+
+
+def _run_of(policy: Policy, instance: Instance[Job] | None = None) -> Ints:
+    run = driven(instance or _long(), policy, until=QUANTUM * (BEFORE + WINDOW))
+    return on_servers(run, QUANTUM * BEFORE, WINDOW)
+
+
+def _short_c() -> Ints:
+    """With shortest remaining time first, and C's job the shortest."""
+    instance = _long()
+    *others, last = instance.jobs
+    jobs = [*others, replace(last, work=HOUR)]
+    return _run_of(Srtf(), replace(instance, jobs=jobs))
+
+
+def _user_a_job() -> Ints:
+    """Slices of equal jobs, whoever's they are."""
+    instance = _long()
+    jobs = [replace(job, user=job.id) for job in instance.jobs]
+    users = [User(job.id) for job in jobs]
+    return _run_of(GandivaFair(), replace(instance, jobs=jobs, users=users))
+
+
+def _as_printed() -> Ints:
+    """Stride on each server, by tickets that are not cut at what a user's jobs ask for."""
+    pool = StridePool([4, 4], 3)
+    for job, (user, server) in enumerate(((0, 0), (0, 1), (1, 0), (1, 1), (2, 1))):
+        pool.add(job, 2, user, (server,), int(user == 2))
+    strides = (pool.demand * 1.0).tolist()  # equal tickets: eq. (1) is one over what is asked for
+    pool.quantum(strides)
+    return _taken(pool, strides, WINDOW)
+
+
+def _over_both_servers() -> Ints:
+    """Stride over all 8 GPUs; who has run stays on its server, if there is room."""
+    gangs, tickets = [2] * 5, effective_tickets([1] * 3, [4, 4, 2], 8)
+    strides = (np.array([4, 4, 4, 4, 2]) / tickets[[0, 0, 1, 1, 2]]).tolist()
+    passes, last = [0.0] * 5, [0] * 5
+    where = np.zeros((5, 1 + WINDOW), dtype=np.int64)
+    for k in range(1 + WINDOW):
+        runs, passes = gang_aware_stride(passes, strides, gangs, 8)
+        room = [2, 2]  # jobs
+        for job in runs:
+            last[job] = last[job] if room[last[job]] else 1 - last[job]
+            room[last[job]] -= 1
+            where[job, k] = 1 << last[job]
+    return where[:, 1:]
+
+
+def _taken(pool: StridePool, strides: Sequence[float], quanta: int) -> Ints:
+    """Where each job runs in the next quanta."""
+    where = np.zeros((len(pool.claims), quanta), dtype=np.int64)
+    for k in range(quanta):
+        for job in pool.quantum(strides):
+            where[job, k] = sum(1 << node for node in pool.nodes(job))
+    return where
+
+
+OPTIONS = (
+    Option("(a) FIFO: C waits", "4, 4, 0", lambda: _run_of(Fifo())),
+    Option("(b) SRTF: C's job is short and replaces one", "4, 2, 2", _short_c),
+    Option("(c) time slices by job", "10/3, 10/3, 4/3", _user_a_job),
+    Option("(d) stride by printed tickets, nobody moves", "3, 3, 2", _as_printed),
+    Option("(d') the whole policy", "3, 3, 2", lambda: _run_of(GandivaFair())),
+    Option(
+        "(d'') the policy, nobody moves", "3, 3, 2", lambda: _run_of(GandivaFair(threshold=1e6))
+    ),
+    Option("(e) stride over both servers, jobs move", "3, 3, 2", lambda: _over_both_servers()),
+)  # fmt: skip
+
+
+def options() -> Iterator[tuple[Option, Instance[Job], Ints]]:
+    """Yield each option of Fig. 1, its jobs, and where they run."""
+    instance = _long()
+    for option in OPTIONS:
+        yield option, instance, option.made()
+
+
+# --- Fig. 2 ---------------------------------------------------------------------------------------
+
+#: users of Fig. 2, by the server that has their jobs as drawn; D's job needs both
+DRAWN: Mapping[str, tuple[int, ...]] = {
+    "A": (0,), "B": (0,), "C": (0,), "D": (0, 1), "E": (1,), "F": (1,)
+}  # fmt: skip
+MIX_WINDOW = 240
+
+
+def mixes() -> Iterator[tuple[str, Instance[Job], Ints]]:
+    """Yield the mix of Fig. 2 as the policy places it, and as it is drawn: where jobs run."""
+    instance = gang_mix(work=100 * HOUR)
+    run = driven(instance, GandivaFair(), until=QUANTUM * MIX_WINDOW)
+    yield "placed by Algorithm 2", instance, on_servers(run, 0, MIX_WINDOW)
+    pool = StridePool([4, 4], len(DRAWN))
+    for j, job in enumerate(instance.jobs):
+        pool.add(j, job.gpus, "ABCDEF".index(job.user), DRAWN[job.user], 0)
+    strides = (pool.demand / effective_tickets([1] * 6, pool.demand, 8)).tolist()
+    yield "as drawn", instance, _taken(pool, strides, MIX_WINDOW)
+
+
+# --- Table 3 --------------------------------------------------------------------------------------
+
+
+def sixty_jobs_each() -> Instance[Job]:
+    """Return the market of Table 3 as jobs: 60 of 1 GPU for each user, on servers of 4 GPUs.
+
+    Examples
+    --------
+    >>> instance = sixty_jobs_each()
+    >>> len(instance.jobs), instance.cluster.gpus, dict(instance.jobs[60].speeds)
+    (180, 72, {'k80': 1.0, 'v100': 5.0})
+    """
+    market = table3_market()
+    jobs = [
+        Job(
+            id=f"{user}{k}", user=user, group=user, gpus=1, work=100 * HOUR,
+            speeds=dict(zip(market.models, row, strict=True)),
+        )
+        for user, row in zip(market.users, market.speeds.tolist(), strict=True)
+        for k in range(60)
+    ]  # fmt: skip
+    cluster = mixed_cluster([("k80", 15, 4), ("v100", 3, 4)])
+    return Instance(cluster, jobs, [User(user) for user in market.users], name="table-3")

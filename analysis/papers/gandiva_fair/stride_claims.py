@@ -1,0 +1,600 @@
+"""The claims of Chaudhary et al. (EuroSys 2020) on gang-aware stride, Section 3, and lotteries.
+
+Jobs have gangs D_i and tickets t_i; a stride is D_i / t_i, as the paper's Table 2 needs, or 1 / t_i
+as it is printed. A quantum is one unit of time. Numbers of tickets are such that no pass is rounded
+where it matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from math import ceil
+
+import numpy as np
+
+from ....solvers.gandiva_fair.lottery import GangLottery, lottery_backfill_shares
+from ....solvers.gandiva_fair.stride import StridePool, Ties, effective_tickets, gang_aware_stride
+from ..claim import Claim, Comparison, Verdict
+
+__all__ = ["STRIDE", "Debt", "Gangs", "Newcomers", "Split", "table_2"]
+
+PAPER = "Chaudhary et al. 2020"
+Rng = np.random.Generator
+#: a multiple of all tickets that are drawn: strides are whole numbers
+WHOLE = 2520
+
+
+# --- fixed jobs on one server --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Gangs:
+    """Jobs that stay, on one server; ties go to who is listed first.
+
+    Parameters
+    ----------
+    gpus : int
+    gangs : tuple of int
+    tickets : tuple of int
+    normalised : bool
+        Whether strides are per GPU; False as printed.
+    debt_cap : bool
+        False as printed.
+    quanta : int
+        For how long they are looked at.
+
+    Examples
+    --------
+    >>> [sorted(now) for now in Gangs(4, (1, 4), (1, 1), quanta=6).runs()]
+    [[0], [1], [0], [0], [0], [0]]
+    """
+
+    gpus: int
+    gangs: tuple[int, ...]
+    tickets: tuple[int, ...]
+    normalised: bool = True
+    debt_cap: bool = False
+    quanta: int = 100
+
+    @property
+    def strides(self) -> list[float]:
+        """Whole numbers, where tickets divide `WHOLE`."""
+        each = zip(self.gangs, self.tickets, strict=True)
+        return [(d if self.normalised else 1) * WHOLE / t for d, t in each]
+
+    def runs(self) -> list[set[int]]:
+        """Return who runs in each quantum."""
+        passes, found = [0.0] * len(self.gangs), []
+        for _ in range(self.quanta):
+            now, passes = gang_aware_stride(
+                passes, self.strides, self.gangs, self.gpus, debt_cap=self.debt_cap
+            )
+            found.append(set(now))
+        return found
+
+    def counts(self) -> list[int]:
+        """Return the quanta in which each job runs."""
+        runs = self.runs()
+        return [sum(i in now for now in runs) for i in range(len(self.gangs))]
+
+    def alone(self) -> list[int]:
+        """Return who runs under stride scheduling of one job a quantum."""
+        passes, found = [0.0] * len(self.gangs), []
+        for _ in range(self.quanta):
+            found.append(passes.index(min(passes)))
+            passes[found[-1]] += self.strides[found[-1]]
+        return found
+
+    def fair(self) -> list[float]:
+        """Return the share of time that each job should have by its tickets."""
+        worth = effective_tickets(self.tickets, self.gangs, self.gpus)
+        found: list[float] = (worth / np.array(self.gangs)).tolist()
+        return found
+
+
+def table_2(order: Sequence[int] = range(6), *, quanta: int = 6) -> Gangs:
+    """Return the case of Table 2: three users with equal tickets and two jobs each, on 4 GPUs.
+
+    Parameters
+    ----------
+    order : sequence of int
+        Of the jobs, by which ties are broken; by rising gang as they are numbered.
+    quanta : int
+
+    Examples
+    --------
+    >>> table_2().counts()
+    [4, 4, 2, 2, 1, 1]
+    """
+    gangs = (1, 1, 2, 2, 4, 4)
+    return Gangs(4, tuple(gangs[i] for i in order), (1,) * 6, quanta=quanta)
+
+
+def _by_tickets(case: Gangs) -> Comparison:
+    """Largest distance of a job's quanta from t_i / (sum of tickets) M T / D_i, and none."""
+    total = case.quanta * case.gpus
+    fair = [
+        Fraction(total * t, sum(case.tickets) * d)
+        for d, t in zip(case.gangs, case.tickets, strict=True)
+    ]
+    counts = case.counts()
+    return Comparison(max(abs(n - f) for n, f in zip(counts, fair, strict=True)), 0, "==")
+
+
+def _draw_table_2(rng: Rng) -> Gangs:
+    case = table_2(quanta=6 * int(rng.integers(1, 20)))
+    return replace(case, debt_cap=bool(rng.integers(2)))
+
+
+def _draw_gangs(rng: Rng, *, skips: bool = False) -> Gangs:
+    """Up to 6 jobs; with `skips` they never fit all at once, and debts may be capped."""
+    gpus = int(rng.integers(2, 9))
+    gangs = rng.integers(1, gpus + 1, size=int(rng.integers(2, 7))).tolist()
+    if skips and sum(gangs) <= gpus:
+        gangs.append(gpus)
+    tickets = rng.integers(1, 11, size=len(gangs)).tolist()
+    return Gangs(gpus, tuple(gangs), tuple(tickets), debt_cap=skips and bool(rng.integers(2)))
+
+
+def _delay(case: Gangs) -> Comparison:
+    """Largest delay of a job's k-th run against one job a quantum, and none."""
+    runs, alone, worst = case.runs(), case.alone(), 0
+    for i in range(len(case.gangs)):
+        mine = [t for t, now in enumerate(runs) if i in now]
+        other = [t for t, j in enumerate(alone) if i == j]
+        mine += [case.quanta] * (len(other) - len(mine))
+        late = [a - b for a, b in zip(mine, other, strict=False)]
+        worst = max([worst, *late])
+    return Comparison(worst, 0)
+
+
+def _lag(case: Gangs) -> Comparison:
+    """Most quanta that a job is behind its share of time, and one."""
+    had, worst = np.zeros(len(case.gangs)), 0.0
+    fair = np.array(case.fair())
+    for t, now in enumerate(case.runs(), 1):
+        had[list(now)] += 1
+        worst = max(worst, float((fair * t - had).max()))
+    return Comparison(worst, 1.0)
+
+
+def _skipped(case: Gangs) -> Comparison:
+    """Most quanta in a row without a job, from one in which it did not fit on, and one."""
+    row, worst = [0] * len(case.gangs), 0
+    for now in case.runs():
+        left = case.gpus - sum(case.gangs[i] for i in now)
+        for i in range(len(row)):
+            row[i] = row[i] + 1 if i not in now and (left or row[i]) else 0
+        worst = max([worst, *row])
+    return Comparison(worst, 1)
+
+
+def _idle(case: Gangs) -> Comparison:
+    """Share of quanta in which GPUs idle, and one half."""
+    some = [sum(case.gangs[i] for i in now) < case.gpus for now in case.runs()]
+    return Comparison(Fraction(sum(some), len(some)), Fraction(1, 2), "==")
+
+
+def _draw_one_and_all(rng: Rng) -> Gangs:
+    gpus = int(rng.integers(2, 9))
+    return Gangs(gpus, (1, gpus), (1, 1), quanta=4 * (gpus + 1))
+
+
+# --- jobs that come ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Debt:
+    """Two jobs side by side on `gpus`, one of them of 1 GPU; later another one like that comes.
+
+    Parameters
+    ----------
+    gpus : int
+    rich : int
+        Tickets of the wide job; the others have one.
+    before : int
+        Quanta before the newcomer.
+    capped : bool
+        Whether debts are capped.
+    """
+
+    gpus: int
+    rich: int
+    before: int
+    capped: bool = False
+
+    def waits(self) -> int:
+        """Return how many quanta the older narrow job waits after the newcomer has come."""
+        gangs, strides = [self.gpus - 1, 1], [(self.gpus - 1) / self.rich, 1.0]
+        step = partial(gang_aware_stride, debt_cap=self.capped)
+        passes = [0.0, 0.0]
+        for _ in range(self.before):
+            _, passes = step(passes, strides, gangs, self.gpus)
+        passes, gangs, strides = [*passes, min(passes)], [*gangs, 1], [*strides, 1.0]
+        for waited in range(2 * self.before + 9):
+            now, passes = step(passes, strides, gangs, self.gpus)
+            if 1 in now:
+                return waited
+        raise AssertionError("it has at least the least pass by now")
+
+
+def _draw_debt(rng: Rng, *, capped: bool = False) -> Debt:
+    gpus = int(rng.integers(3, 9))
+    return Debt(gpus, 1 << int(rng.integers(8)), int(rng.integers(1, 80)), capped)
+
+
+@dataclass(frozen=True, slots=True)
+class Newcomers:
+    """A job on the whole server; each quantum jobs of 1 GPU come, and leave after their first run.
+
+    Parameters
+    ----------
+    gpus : int
+    each : int
+        That come each quantum.
+    ties : {"arrival", "size"}
+    quanta : int
+    """
+
+    gpus: int
+    each: int
+    ties: Ties = "arrival"
+    quanta: int = 200
+
+    def wide(self) -> list[int]:
+        """Return the quanta in which the job on the whole server runs."""
+        pool, found, job = StridePool([self.gpus], 2, ties=self.ties), [], 0
+        pool.add(0, self.gpus, 0, (0,), 0)
+        for t in range(self.quanta):
+            for _ in range(self.each):
+                job += 1
+                pool.add(job, 1, 1, (0,), t + 1)
+            running = pool.quantum([1.0, 1.0])
+            found += [t] if 0 in running else []
+            for other in running - {0}:
+                pool.remove(other)
+        return found
+
+
+def _starves(case: Newcomers) -> Comparison:
+    """1 and the runs in the second half."""
+    return Comparison(1, sum(2 * t >= case.quanta for t in case.wide()))
+
+
+def _few(case: Newcomers) -> Comparison:
+    """Runs, and those of one quantum in every 1 + ceil(k / (M - k))."""
+    period = 1 + ceil(Fraction(case.each, case.gpus - case.each))
+    return Comparison(len(case.wide()), ceil(Fraction(case.quanta, period)), "==")
+
+
+def _draw_few(rng: Rng) -> Newcomers:
+    gpus = int(rng.integers(2, 9))
+    return Newcomers(gpus, int(rng.integers(1, gpus)), quanta=int(rng.integers(20, 80)))
+
+
+def _draw_newcomers(rng: Rng) -> Newcomers:
+    ties: Ties = "size" if rng.integers(2) else "arrival"
+    return Newcomers(int(rng.integers(2, 9)), int(rng.integers(1, 10)), ties, 60)
+
+
+def _resubmits(tickets: tuple[int, int]) -> Comparison:
+    """Quanta of the second job on one GPU if it comes anew after each run, and if it stays."""
+    strides = [WHOLE / t for t in tickets]
+    runs = []
+    for anew in (True, False):
+        passes, count = [0.0, 0.0], 0
+        for _ in range(5 * sum(tickets)):
+            now, passes = gang_aware_stride(passes, strides, (1, 1), 1)
+            count += 1 in now
+            passes[1] = passes[0] if anew and 1 in now else passes[1]
+        runs.append(count)
+    return Comparison(runs[0], runs[1])
+
+
+# --- several servers -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Servers full of jobs of 1 GPU with the same tickets each, and a job on all servers.
+
+    Parameters
+    ----------
+    gpus : int
+        Of each server.
+    servers : int
+    small : int
+        Tickets of the small jobs of each server together.
+    large : int
+        Tickets of the job on all servers.
+    normalised : bool
+    quanta : int
+
+    Examples
+    --------
+    >>> Split(4, 2, 200, 100).share(), Split(4, 2, 200, 100, normalised=False).share()
+    (Fraction(1, 5), Fraction(1, 3))
+    """
+
+    gpus: int
+    servers: int
+    small: int
+    large: int
+    normalised: bool = True
+    quanta: int = 300
+
+    def share(self) -> Fraction:
+        """Return the share of quanta of the large job."""
+        pool = StridePool([self.gpus] * self.servers, 2, normalised=self.normalised)
+        for job in range(self.gpus * self.servers):
+            pool.add(job, 1, 0, (job // self.gpus,), 0)
+        all_gpus = self.gpus * self.servers
+        pool.add(all_gpus, all_gpus, 1, tuple(range(self.servers)), 0)
+        strides = [self.gpus / self.small, all_gpus / self.large]
+        ran = sum(all_gpus in pool.quantum(strides) for _ in range(self.quanta))
+        return Fraction(ran, self.quanta)
+
+
+def _third(case: Split) -> Comparison:
+    """Share of the large job, and its tickets over those of one server and its own."""
+    return Comparison(case.share(), Fraction(case.large, case.small + case.large), "==")
+
+
+def _in_proportion(case: Split) -> Comparison:
+    """Quanta that the large job is away from its tickets over all tickets, and one."""
+    fair = Fraction(case.large, case.small * case.servers + case.large)
+    return Comparison(abs(case.share() - fair) * case.quanta, 1)
+
+
+def _draw_split(rng: Rng) -> Split:
+    gpus, servers = int(rng.integers(1, 5)), int(rng.integers(2, 5))
+    return Split(gpus, servers, int(rng.integers(1, 9)), int(rng.integers(1, 9)), quanta=60)
+
+
+# --- lotteries -----------------------------------------------------------------------------------
+
+#: Table 2, the means of each user's two jobs
+PRINTED = (Fraction("0.718"), Fraction("0.367"), Fraction("0.119"))
+
+
+def _printed_row(weights: tuple[int, ...]) -> Comparison:
+    """Largest difference from Table 2, and one hundredth."""
+    shares = lottery_backfill_shares(weights, table_2().gangs, 4)[::2]
+    worst = max(abs(a - b) for a, b in zip(shares, PRINTED, strict=True))
+    return Comparison(worst, Fraction(1, 100))
+
+
+def _draw_weights(rng: Rng) -> tuple[int, ...]:
+    """Tickets or tickets over GPUs."""
+    return (1,) * 6 if rng.integers(2) else (4, 4, 2, 2, 1, 1)
+
+
+def _gang_lottery(seed: int) -> Comparison:
+    """Largest distance from the fair shares of Table 2 after many quanta, and 3 points."""
+    case, quanta = table_2(), 5_000
+    lottery = GangLottery((4, 4, 2, 2, 1, 1), case.gangs, 4, seed=seed)
+    ran = np.zeros(6)
+    for _ in range(quanta):
+        ran[lottery.quantum()] += 1
+    return Comparison(float(abs(ran / quanta - case.fair()).max()), 0.03)
+
+
+STRIDE: tuple[
+    Claim[Gangs]
+    | Claim[Debt]
+    | Claim[Newcomers]
+    | Claim[tuple[int, int]]
+    | Claim[Split]
+    | Claim[tuple[int, ...]]
+    | Claim[int],
+    ...,
+] = (
+    Claim(
+        id="stride-table-2",
+        source=f"{PAPER}, Section 3.1 and Table 2",
+        statement="Gang-aware stride gives the jobs of Table 2 exactly 2/3, 1/3 and 1/6 of the "
+        "time, in every 6 quanta.",
+        verdict=Verdict.PROVED,
+        assumptions="strides per GPU, ties to the smaller gang; with or without a cap on debts",
+        evidence="after 6 quanta all passes are equal again; 4, 4, 2, 2, 1 and 1 runs",
+        check=_by_tickets,
+        draw=_draw_table_2,
+        samples=20,
+    ),
+    Claim(
+        id="stride-table-2-ties",
+        source=f"{PAPER}, Table 2, without a rule for ties",
+        statement="It does so however ties are broken.",
+        verdict=Verdict.REFUTED,
+        assumptions="a fixed order of the jobs",
+        evidence="with both 2-GPU jobs before both 1-GPU jobs others than those run, for ever",
+        check=_by_tickets,
+        draw=lambda rng: table_2(rng.permutation(6).tolist()),
+        counterexamples={
+            "larger first": lambda: table_2((4, 5, 2, 3, 0, 1)),
+            "2-GPU jobs first": lambda: table_2((2, 3, 0, 1, 4, 5), quanta=12),
+        },
+    ),
+    Claim(
+        id="stride-table-2-printed",
+        source=f"{PAPER}, Section 3.1 as printed, and Table 2",
+        statement="It does so with strides that are inversely proportional to a job's tickets.",
+        verdict=Verdict.REFUTED,
+        evidence="equal strides are equal numbers of runs: 2, 2, 2, 2, 2 and 1",
+        check=_by_tickets,
+        draw=lambda rng: replace(_draw_table_2(rng), normalised=False),
+        samples=20,
+        counterexamples={"Table 2": lambda: replace(table_2(), normalised=False)},
+    ),
+    Claim(
+        id="stride-delay",
+        source=f"{PAPER}, Section 3.1",
+        statement="No run of any job comes later than under stride scheduling of one job a "
+        "quantum; the paper says, at most one quantum later. So nobody starves.",
+        verdict=Verdict.PROVED,
+        assumptions="jobs that stay; debts not capped, or never all fit at once",
+        evidence="the k-th run has the same pass in both, and the least pass always runs",
+        check=_delay,
+        draw=lambda rng: _draw_gangs(rng, skips=bool(rng.integers(2))),
+    ),
+    Claim(
+        id="stride-delay-fluid",
+        source=f"{PAPER}, Section 3.1",
+        statement="No job is ever more than one quantum behind its fair share of the time.",
+        verdict=Verdict.REFUTED,
+        assumptions="jobs that stay; fair shares are tickets, at most all of the time",
+        evidence="gangs that cannot run side by side cannot all have theirs: it grows for ever",
+        check=_lag,
+        draw=_draw_gangs,
+        counterexamples={
+            "2 + 2 on 3": lambda: Gangs(3, (2, 2), (1, 1)),
+            "1 + 4 on 4": lambda: Gangs(4, (1, 4), (1, 1)),
+        },
+    ),
+    Claim(
+        id="stride-skipped",
+        source=f"{PAPER}, Section 3.1",
+        statement="A job that is skipped has the least pass in the next quantum, and runs then.",
+        verdict=Verdict.REFUTED,
+        assumptions="jobs that stay",
+        evidence="those that run instead may still have less than it afterwards",
+        check=_skipped,
+        draw=_draw_gangs,
+        counterexamples={
+            "1 + 2 on 2": lambda: Gangs(2, (1, 2), (1, 1)),
+            "1 + 4 on 4": lambda: Gangs(4, (1, 4), (1, 1)),
+            "five jobs on 4": lambda: Gangs(4, (4, 1, 1, 4, 4), (3, 8, 1, 5, 1)),
+        },
+    ),
+    Claim(
+        id="stride-idle",
+        source=f"{PAPER}, Section 3.3",
+        statement="With a job of 1 GPU and a job of the whole server, of equal tickets, GPUs idle "
+        "in every second quantum.",
+        verdict=Verdict.REFUTED,
+        assumptions="strides per GPU",
+        evidence="the narrow job runs M times as often: in M of M + 1; half with printed strides",
+        check=_idle,
+        draw=_draw_one_and_all,
+        samples=10,
+        counterexamples={"1 + 4 on 4": lambda: Gangs(4, (1, 4), (1, 1))},
+    ),
+    Claim(
+        id="stride-debt",
+        source=f"{PAPER}, Section 3.1, Algorithm 1",
+        statement="A job waits for a newcomer with the same gang and tickets for one quantum at "
+        "most, however long it ran before.",
+        verdict=Verdict.REFUTED,
+        assumptions="1 GPU each, beside a job of M - 1",
+        evidence="what it ran beside a job with more tickets is charged, though nobody wanted it",
+        check=lambda case: Comparison(case.waits(), 1),
+        draw=_draw_debt,
+        counterexamples={"100 quanta": lambda: Debt(4, 300, 100)},
+    ),
+    Claim(
+        id="stride-debt-capped",
+        source=f"{PAPER}, Section 3.1, corrected",
+        statement="The same if after quanta in which all ran no pass is more than its stride above "
+        "the least.",
+        verdict=Verdict.PROVED,
+        assumptions="as stride-debt",
+        evidence="its pass is at most that of the newcomer after its first run",
+        check=lambda case: Comparison(case.waits(), 1),
+        draw=partial(_draw_debt, capped=True),
+    ),
+    Claim(
+        id="stride-newcomers",
+        source=f"{PAPER}, Section 3.1",
+        statement="Nobody starves where jobs come and go.",
+        verdict=Verdict.REFUTED,
+        assumptions="newcomers have the least pass, as in the paper",
+        evidence="with ties to the smaller gang one newcomer a quantum is enough, else as many as "
+        "the server cannot serve: the least pass never rises",
+        check=_starves,
+        draw=_draw_newcomers,
+        samples=30,
+        counterexamples={
+            "smaller first, 1 a quantum": lambda: Newcomers(4, 1, "size"),
+            "5 a quantum on 4": lambda: Newcomers(4, 5),
+        },
+    ),
+    Claim(
+        id="stride-newcomers-few",
+        source=f"{PAPER}, Section 3.1, restricted",
+        statement="With k newcomers of 1 GPU each quantum, that leave after a run, a job of all M "
+        "GPUs runs in one of every 1 + ceil(k / (M - k)) quanta.",
+        verdict=Verdict.PROVED,
+        assumptions="k < M, ties to who came first",
+        evidence="they are all served after ceil(k / (M - k)) quanta; the next come at its pass",
+        check=_few,
+        draw=_draw_few,
+        samples=30,
+    ),
+    Claim(
+        id="stride-resubmit",
+        source=f"{PAPER}, Section 3.1",
+        statement="Nobody gains by ending a job after each quantum and submitting it again.",
+        verdict=Verdict.REFUTED,
+        assumptions="two jobs on one GPU",
+        evidence="the least pass is given anew, and what was charged is forgotten",
+        check=_resubmits,
+        draw=lambda rng: (int(rng.integers(1, 11)), int(rng.integers(1, 11))),
+        counterexamples={"one of 3 tickets": lambda: (2, 1), "one of 10 tickets": lambda: (9, 1)},
+    ),
+    Claim(
+        id="split-third",
+        source=f"{PAPER}, Section 3.1, example of Fig. 2",
+        statement="With 200 tickets of small jobs on each server and 100 of a job on two servers "
+        "small jobs get 2 of 3 quanta, that job 1 of 3.",
+        verdict=Verdict.REFUTED,
+        assumptions="strides per GPU, as Table 2 needs them",
+        evidence="it has 100 of 500 tickets, and gets 1 of 5; printed strides would give 1 of 3",
+        check=_third,
+        draw=_draw_split,
+        samples=20,
+        counterexamples={"Fig. 2": lambda: Split(4, 2, 200, 100)},
+    ),
+    Claim(
+        id="split-share",
+        source=f"{PAPER}, Section 3.1, corrected",
+        statement="A job on all servers gets time in proportion to its share of all tickets, to "
+        "within one quantum.",
+        verdict=Verdict.PROVED,
+        assumptions="servers of equal tickets, full of small jobs; one job on all of them",
+        evidence="equal servers take turns together, so that it is stride of two on one resource",
+        check=_in_proportion,
+        draw=_draw_split,
+        samples=30,
+    ),
+    Claim(
+        id="lottery-backfill",
+        source=f"{PAPER}, Table 2, first row",
+        statement="A lottery with backfilling gives the jobs of Table 2 71.8, 36.7 and 11.9 % of "
+        "the time.",
+        verdict=Verdict.REFUTED,
+        evidence="no GPU idles, but these add up to 96.5 %; it is 4/5, 16/35 and 1/14, or with "
+        "tickets that are not divided by GPUs 5/9, 7/18 and 1/6",
+        check=_printed_row,
+        draw=_draw_weights,
+        samples=2,
+        counterexamples={
+            "tickets over GPUs": lambda: (4, 4, 2, 2, 1, 1),
+            "tickets": lambda: (1,) * 6,
+        },
+    ),
+    Claim(
+        id="lottery-gang",
+        source=f"{PAPER}, Table 2, second row",
+        statement="The gang-aware lottery gives them their fair shares in the long run: after "
+        "5,000 quanta to within 3 points.",
+        verdict=Verdict.OBSERVED,
+        assumptions="a job that waits may win again",
+        evidence="all claims are served, in proportion to weights, if few of them wait in the end",
+        check=_gang_lottery,
+        draw=lambda rng: int(rng.integers(1000)),
+        samples=3,
+    ),
+)

@@ -1,0 +1,203 @@
+"""How much of what trades could gain is gained: on random markets, by rule and number of users.
+
+Beyond Chaudhary et al. (EuroSys 2020), who compare trading with no trading only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....formulations.gandiva_fair.problem import GpuMarket
+from ....instances.heterogeneous import random_market
+from ....solvers.gandiva_fair.market import efficient_allocation, nash_allocation
+from ....solvers.gandiva_fair.trading import PriceRule, traded_allocation
+
+__all__ = ["MODEL_SETS", "RULES", "USERS", "Captured", "captured", "surplus_table"]
+
+Floats = NDArray[np.float64]
+
+#: GPU models that a market has, slow to fast
+MODEL_SETS = (("k80", "v100"), ("k80", "p100", "v100"), ("k80", "p40", "p100", "v100"))
+USERS = (3, 5, 10, 20)
+#: price rules of trading, and the equilibrium
+RULES = ("second", "midpoint", "second-of-all", "nash")
+#: a market in which less than this part of the total can be gained has no surplus to speak of
+NOTHING = 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Captured:
+    """What part of the surplus a rule captures, over some markets.
+
+    Parameters
+    ----------
+    models : tuple of str
+    users : int
+    rule : str
+        A price rule of trading, or "nash".
+    mean, least, error : float
+        Of (sum U - sum f) / (largest sum - sum f): mean, smallest, and standard error of the mean.
+    total : float
+        Mean of sum U / largest sum.
+    worst : float
+        Mean over markets of the smallest U_u / f_u.
+    markets : int
+    """
+
+    models: tuple[str, ...]
+    users: int
+    rule: str
+    mean: float
+    least: float
+    error: float
+    total: float
+    worst: float
+    markets: int
+
+
+def captured(market: GpuMarket, rules: Sequence[str] = RULES) -> Floats | None:
+    """Return what each rule captures of the surplus, and of the total, and its least gain.
+
+    Parameters
+    ----------
+    market : GpuMarket
+        With the aim "total".
+    rules : sequence of str
+        Of `RULES`.
+
+    Returns
+    -------
+    (rules, 3) float array or None
+        Part of the surplus; part of the largest total; smallest U_u / f_u. None where nothing
+        is to be gained.
+
+    Examples
+    --------
+    Table 3: 20 of 23.75, and nobody gains less than nothing.
+
+    >>> market = GpuMarket([60, 12], [[1, 1.25], [1, 5], [1, 6.25]])
+    >>> captured(market, ["second"]).round(3).tolist()
+    [[0.842, 0.972, 1.0]]
+    """
+    due = market.fair_values
+    best = efficient_allocation(market).objective
+    assert best is not None
+    if best - due.sum() <= NOTHING * best:
+        return None
+    rows = []
+    for rule in rules:
+        values = _values(market, rule)
+        rows.append(
+            (
+                (values.sum() - due.sum()) / (best - due.sum()),
+                values.sum() / best,
+                (values / due).min(),
+            )
+        )
+    return np.array(rows)
+
+
+def _values(market: GpuMarket, rule: str) -> Floats:
+    if rule == "nash":
+        equal = GpuMarket(market.gpus, market.speeds, tickets=market.tickets, aim="nash")
+        solution = nash_allocation(equal).solution
+    else:
+        solution = traded_allocation(market, price=cast("PriceRule", rule)).solution
+    assert solution is not None
+    return np.asarray((market.speeds * solution.shares).sum(axis=1))
+
+
+def surplus_table(
+    *,
+    users: Sequence[int] = USERS,
+    model_sets: Sequence[tuple[str, ...]] = MODEL_SETS,
+    rules: Sequence[str] = RULES,
+    markets: int = 200,
+    seed: int = 0,
+    progress: Callable[[str], object] | None = None,
+) -> list[Captured]:
+    """Say what each rule captures of the surplus on random markets of each kind.
+
+    Parameters
+    ----------
+    users : sequence of int
+    model_sets : sequence of tuple of str
+        GPU models of 128 K80s, 48 P40s, 48 P100s and 24 V100s.
+    rules : sequence of str
+        Of `RULES`.
+    markets : int
+        Of each kind; those in which nothing is to be gained do not count.
+    seed : int
+        Markets are those of seeds from `seed` on, the same for all kinds.
+    progress : callable (str), optional
+        Called after each kind of market.
+
+    Returns
+    -------
+    list of Captured
+        By models, then users, then rule.
+
+    Raises
+    ------
+    ValueError
+        Where `markets` is not positive, or nothing is to be gained in any of ten times as many.
+
+    Notes
+    -----
+    The surplus is what the linear program gains over fair shares, with nobody below them. The mean
+    is that of the markets' parts. Markets are those of
+    :func:`~gangsched.instances.heterogeneous.random_market`: a family of Table 1 for each user,
+    tickets of 1, 2 or 4, and noise of 3 % on each speed.
+
+    Examples
+    --------
+    >>> row, = surplus_table(users=[3], model_sets=[("k80", "v100")], rules=["second"], markets=5)
+    >>> 0 < row.least < row.mean < 1
+    True
+    """
+    if markets < 1:
+        raise ValueError(f"surplus table: markets={markets}, not at least 1")
+    table = []
+    for models in model_sets:
+        for n in users:
+            found = _sample(models, n, rules, markets, seed)
+            table += [_summary(models, n, rule, found[:, k]) for k, rule in enumerate(rules)]
+            if progress is not None:
+                progress(f"{'+'.join(models)}, {n} users")
+    return table
+
+
+def _sample(
+    models: tuple[str, ...], users: int, rules: Sequence[str], markets: int, seed: int
+) -> Floats:
+    """(markets, rules, 3) of :func:`captured`."""
+    found: list[Floats] = []
+    for at in range(seed, seed + 10 * markets):
+        drawn = random_market(users, models=models, seed=at)
+        one = captured(GpuMarket(drawn.gpus, drawn.speeds, tickets=drawn.tickets), rules)
+        found += [] if one is None else [one]
+        if len(found) == markets:
+            break
+    if not found:
+        raise ValueError(f"surplus table: {users} users of {models!r} have nothing to gain")
+    return np.array(found)
+
+
+def _summary(models: tuple[str, ...], users: int, rule: str, found: Floats) -> Captured:
+    part, total, worst = found.T
+    return Captured(
+        models=models,
+        users=users,
+        rule=rule,
+        mean=float(part.mean()),
+        least=float(part.min()),
+        error=float(part.std() / np.sqrt(len(part))),
+        total=float(total.mean()),
+        worst=float(worst.mean()),
+        markets=len(part),
+    )

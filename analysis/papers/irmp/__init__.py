@@ -1,0 +1,1 @@
+"""Wang et al. 2023: claims, tables and figures."""

@@ -1,0 +1,443 @@
+"""Runs behind the figures of Wang et al.: workloads, solvers, and what is measured."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from ....formulations.irmp.problem import Irmp, paper_problem
+from ....instances import Schedule
+from ....instances.convert import to_revenue_instance
+from ....instances.revenue import HOUR, Law
+from ....instances.traces import ReadReport, Trace
+from ....solvers.irmp.astraea import AstraeaParams, astraea, batch_sche, round_of
+from ....solvers.irmp.columns import revenue_bound
+from ....solvers.irmp.lists import lp_list
+from ....solvers.irmp.online import online_fifo
+from ....solvers.irmp.revenue_sharing import gandiva_like, hived_like
+from ....solvers.result import Refuted, Result, Stop
+from ...comparing.revenue import Money, makespan, money_of, money_violations, settle, utilisation
+from ...proofs.verify import verify_bound
+from ..common import Progress, Values, mapped, outcomes, short
+from ..study import Row
+from .statements import ASTRAEA, BATCH, CLIPPED, COUNTINGS, FIFO, GANDIVA, HIVED, IDEAL, LIST, TRUE
+
+__all__ = [
+    "LEVELS", "POLICIES", "SLOTS", "Solve", "Task", "Workload", "alphas", "counted", "excerpt",
+    "job_rows", "measure", "outcomes_of", "with_bounds",
+]  # fmt: skip
+
+Outcome = Result[Schedule] | Refuted[Schedule]
+Solve = Callable[..., Outcome]
+DAY = 86400
+#: slots that bounds look at
+SLOTS = 2048
+#: where use over time is given: slots, four to a doubling
+LEVELS = tuple(float(x) for x in sorted({round(2 ** (k / 4)) for k in range(4 * 14 + 1)}))
+
+PREEMPTING = (GANDIVA, HIVED)
+POLICIES: Mapping[str, Solve] = MappingProxyType(
+    {
+        ASTRAEA: astraea,
+        BATCH: batch_sche,
+        GANDIVA: gandiva_like,
+        HIVED: hived_like,
+        FIFO: online_fifo,
+        LIST: partial(lp_list, slots=SLOTS),
+    }
+)
+
+
+# --- workloads -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """One instance of a figure, drawn when it is needed.
+
+    Parameters
+    ----------
+    jobs, servers, users : int
+        Jobs are the first of the trace's; users those of synthetic jobs, a trace has its own.
+    utility : {"linear", "convex"}
+    seed : int
+    source : str
+        Name of the trace; empty for synthetic jobs.
+    trace : Trace or None
+        Its jobs, see :func:`excerpt`.
+
+    Examples
+    --------
+    >>> Workload(jobs=5, servers=4, users=2).problem()
+    Irmp(5 jobs, 4 nodes, 2 users)
+    """
+
+    jobs: int = 50
+    servers: int = 100
+    users: int = 14
+    utility: Law = "linear"
+    seed: int = 0
+    source: str = ""
+    trace: Trace | None = field(default=None, compare=False, repr=False)
+
+    def problem(self) -> Irmp:
+        """Return the problem; of a trace, its releases and users, and the rest drawn."""
+        if self.trace is None:
+            return paper_problem(
+                self.jobs,
+                servers=self.servers,
+                users=self.users,
+                utility=self.utility,
+                seed=self.seed,
+            )
+        made, parameters = to_revenue_instance(
+            self.trace,
+            window=(self.trace.jobs[0].release // HOUR * HOUR, None),
+            servers=self.servers,
+            utility=self.utility,
+            chunks="drawn",
+            seed=self.seed,
+        )
+        return Irmp(replace(made.instance, jobs=made.instance.jobs[: self.jobs]), **parameters)
+
+
+def excerpt(trace: Trace, jobs: int, seed: int, users: int | None = None) -> Trace:
+    """Return so many jobs of a trace in a row, of as many users as there are.
+
+    Parameters
+    ----------
+    trace : Trace
+    jobs : int
+    seed : int
+        0 for the window with the most users among those that begin a whole number of days after
+        the first submission and last a day at most, 1 for the next, ...; of equal ones the earlier.
+    users : int, optional
+        Only jobs of so many users, those with the most jobs.
+
+    Raises
+    ------
+    ValueError
+        Where the trace has fewer such windows.
+
+    Examples
+    --------
+    >>> from gangsched.instances import Job
+    >>> from gangsched.instances.traces import ReadReport
+    >>> rows = [Job(id=f"j{i}", gpus=1, user="ab"[i % 2], release=30_000 * i) for i in range(9)]
+    >>> long = Trace(name="log", jobs=rows, report=ReadReport(read=9))
+    >>> [job.id for job in excerpt(long, 3, 0).jobs], [job.id for job in excerpt(long, 3, 1).jobs]
+    (['j0', 'j1', 'j2'], ['j3', 'j4', 'j5'])
+    """
+    rows = trace.jobs
+    if users is not None:
+        busiest = {user for user, _ in Counter(job.user for job in rows).most_common(users)}
+        rows = tuple(job for job in rows if job.user in busiest)
+    releases = np.array([job.release for job in rows], dtype=np.int64)
+    days = np.arange(0, int(releases.max(initial=-1)) + 1, DAY)
+    firsts = np.unique(np.searchsorted(releases, days)).tolist()
+    windows = [rows[first : first + jobs] for first in firsts]
+    whole = [w for w in windows if len(w) == jobs and w[-1].release - w[0].release <= DAY]
+    whole.sort(key=lambda window: -len({job.user for job in window}))
+    if seed >= len(whole):
+        raise ValueError(f"trace {trace.name!r} has {len(whole)} windows of {jobs} jobs in a day")
+    names = {job.user for job in whole[seed]}
+    kept = tuple(user for user in trace.users if user.id in names)
+    return replace(trace, jobs=whole[seed], users=kept, report=ReadReport(read=jobs))
+
+
+# --- runs ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One run of a figure and where it stands in it.
+
+    Parameters
+    ----------
+    instance, policy : str
+        Labels in the figure.
+    workload : Workload
+    solve : callable
+        Problem to result; goes to another process.
+    x : int or None
+    """
+
+    instance: str
+    policy: str
+    workload: Workload
+    solve: Solve
+    x: int | None = None
+
+
+#: measures by workload and policy: figures share runs
+_KNOWN: dict[tuple[Workload, str], Values] = {}
+#: by workload, and whether schedules may preempt
+_BOUNDS: dict[tuple[Workload, bool], float] = {}
+
+
+def _run(task: Task) -> Values:
+    problem = task.workload.problem()
+    result = whole(task.solve(problem))
+    return {name: short(v) for name, v in measure(problem, result).items()}
+
+
+def whole(result: Outcome) -> Outcome:
+    """Return what has come to its end; go on with Ctrl-C where that is what ended it.
+
+    Parameters
+    ----------
+    result : Result or Refuted
+    """
+    if isinstance(result, Result) and result.stop is Stop.INTERRUPTED:
+        raise KeyboardInterrupt
+    return result
+
+
+def _bound(of: tuple[Workload, bool]) -> float:
+    """A verified upper bound of what a schedule earns that may preempt, or may not."""
+    workload, preemptive = of
+    problem = replace(workload.problem(), preemptive=preemptive)
+    bound = revenue_bound(problem, slots=SLOTS)
+    verify_bound(problem, bound)
+    return float(bound.value)
+
+
+def outcomes_of(
+    figure: str, tasks: Sequence[Task], processes: int | None, progress: Progress | None
+) -> list[Values]:
+    """Return what each run gives; runs of the same policy on the same workload are made once.
+
+    Parameters
+    ----------
+    figure : str
+        For the progress.
+    tasks : sequence of Task
+        A label stands for one solver.
+    processes : int or None
+        How many at once; None for as many as there are cores.
+    progress : callable (str) or None
+        Called after each run.
+    """
+
+    def key(task: Task) -> tuple[Workload, str]:
+        return task.workload, task.policy
+
+    return outcomes(figure, tasks, _run, key, _KNOWN, processes, progress)
+
+
+def with_bounds(
+    tasks: Sequence[Task],
+    outcomes: Sequence[Values],
+    processes: int | None,
+    progress: Progress | None,
+) -> list[Values]:
+    """Add shares of the bound that were earned, and the certified ratio, bound over true revenue.
+
+    Schedules that preempt have a bound of their own, which no such schedule earns more than.
+
+    Parameters
+    ----------
+    tasks, outcomes, processes, progress
+        As of :func:`outcomes_of`.
+
+    Notes
+    -----
+    The certified ratio is None where the true revenue is not positive.
+    """
+    kinds = [(task.workload, task.policy in PREEMPTING) for task in tasks]
+    new = [kind for kind in dict.fromkeys(kinds) if kind not in _BOUNDS]
+    found = mapped(_bound, new, lambda kind: f"bound, seed {kind[0].seed}", processes, progress)
+    _BOUNDS.update(zip(new, found, strict=True))
+    both = []
+    for kind, values in zip(kinds, outcomes, strict=True):
+        bound = _BOUNDS[kind]
+        shares = {f"share {c}": short((values[c] or 0.0) / bound) for c in COUNTINGS}
+        earned = values[TRUE] or 0.0
+        ratio = short(max(1.0, bound / earned)) if earned > 0 else None
+        both.append({**values, **shares, "ratio": ratio, "bound": short(bound)})
+    return both
+
+
+# --- what is measured ----------------------------------------------------------------------------
+
+
+def counted(problem: Irmp, result: Result[Schedule]) -> dict[str, dict[int, float]]:
+    """Return what each job that runs is worth, by the way to count.
+
+    Parameters
+    ----------
+    problem : Irmp
+    result : Result
+        With a schedule.
+
+    Returns
+    -------
+    dict of str to dict
+        True; true, with losses as zero; and ideal, which solvers without rounds do not have: there
+        it is the true one.
+    """
+    schedule = result.solution
+    assert schedule is not None
+    ends, starts = dict[int, int](), dict[int, int]()
+    for row in schedule:
+        ends[row.job] = max(row.end, ends.get(row.job, 0))
+        starts[row.job] = row.start
+    true = {job: problem.value(job, end) for job, end in ends.items()}
+    ideal = true
+    if "ideal" in result.info:
+        lam = result.info["lambda"]
+        ideal = {
+            job: problem.jobs[job].utility.value(end - round_of(starts[job], lam)[1])
+            for job, end in ends.items()
+        }
+    return {TRUE: true, CLIPPED: {job: max(v, 0.0) for job, v in true.items()}, IDEAL: ideal}
+
+
+def alphas(problem: Irmp, worth: Mapping[int, float], money: Money) -> list[float]:
+    """Return alpha_u of each user for one way to count; empty where the revenue is not positive.
+
+    Parameters
+    ----------
+    problem : Irmp
+    worth : mapping of job number to float
+    money : Money
+    """
+    revenue = math.fsum(worth.values())
+    if not revenue > 0:
+        return []
+    quotas = problem.quotas.sum(axis=1)
+    shares = (quotas / quotas.sum(axis=0)).mean(axis=1).tolist()
+    parts: dict[str, list[float]] = {u: [money.incomes.get(u, 0.0)] for u in problem.users}
+    for j, job in enumerate(problem.jobs):
+        parts[problem.user(j)] += [worth.get(j, 0.0), -money.payments.get(job.id, 0.0)]
+    return [math.fsum(parts[u]) / revenue / q for u, q in zip(problem.users, shares, strict=True)]
+
+
+def measure(problem: Irmp, result: Outcome) -> Values:
+    """Return what the figures show of a run.
+
+    Parameters
+    ----------
+    problem : Irmp
+    result : Result
+        With a schedule.
+
+    Returns
+    -------
+    dict of str to float or None
+        Revenue and fairness by the way to count; makespan; use of workers (%), also over time.
+
+    Raises
+    ------
+    ValueError
+        Where there is no schedule, or the money of the solver does not add up.
+    """
+    schedule = result.solution
+    if isinstance(result, Refuted) or schedule is None:
+        raise ValueError(f"{result.solver}: no schedule that is allowed")
+    wrong = money_violations(problem, result)
+    if wrong:
+        raise ValueError(f"{result.solver}: {'; '.join(wrong[:3])}")
+    money, values = money_of(result), Values()
+    for counting, worth in counted(problem, result).items():
+        values[counting] = revenue = math.fsum(worth.values())
+        values[f"a job {counting}"] = revenue / max(1, len(problem.jobs))
+        ratios = alphas(problem, worth, money)
+        values[f"variance {counting}"] = float(np.var(ratios)) if ratios else None
+        values[f"fair {counting}"] = float(sum(r >= 1 for r in ratios)) if ratios else None
+        values[f"least {counting}"] = min(ratios, default=None)
+        values[f"most {counting}"] = max(ratios, default=None)
+        values |= {f"alpha {counting} of {u}": ratio for u, ratio in enumerate(ratios)}
+    used = 100 * utilisation(problem, schedule)[0]
+    values["complete"] = float(len(set(schedule.job.tolist())))
+    values["makespan"] = float(makespan(schedule))
+    values["most use"] = float(used.max(initial=0.0))
+    values["mean use"] = float(used.mean()) if used.size else 0.0
+    edges = [0, *map(int, LEVELS)]
+    for low, high in pairwise(edges):
+        values[f"use at {high}"] = float(used[low:high].sum()) / (high - low)
+    return values
+
+
+def job_rows(name: str, problem: Irmp, result: Outcome) -> list[Row]:
+    """Return ideal revenue and cost of each accepted job, by cost, and a summary of them.
+
+    Parameters
+    ----------
+    name : str
+        Of the instance in the figure.
+    problem : Irmp
+    result : Result
+        Of Astraea.
+
+    Notes
+    -----
+    The cost of a job of stage 1, which pays nothing, is the one at which it was accepted.
+    """
+    schedule = result.solution
+    assert isinstance(result, Result)
+    assert schedule is not None
+    all_jobs = {problem.jobs[j].id for j in schedule.job.tolist()}
+    costs = settle(problem, schedule, all_jobs, theta=result.info["theta"]).payments
+    worth = counted(problem, result)
+    points = sorted(
+        (short(costs[problem.jobs[j].id]) or 0.0, short(ideal) or 0.0, short(worth[TRUE][j]) or 0.0)
+        for j, ideal in worth[IDEAL].items()
+    )
+    left = [ideal - cost for cost, ideal, _ in points]
+    summary: Values = {
+        "accepted": float(len(points)),
+        "least": short(min(left, default=0.0)),
+        "median cost": short(_median(cost for cost, _, _ in points)),
+        "median ideal": short(_median(ideal for _, ideal, _ in points)),
+        "below": float(sum(ideal <= cost for cost, ideal, _ in points)),
+        "true below": float(sum(true <= cost for cost, _, true in points)),
+    }
+    jobs = [
+        Row(name, "a job", k, {"job cost": cost, "job ideal": ideal, "job true": true})
+        for k, (cost, ideal, true) in enumerate(points)
+    ]
+    return [Row(name, ASTRAEA, None, summary), *jobs]
+
+
+def _median(numbers: Iterable[float]) -> float:
+    known = list(numbers)
+    return float(np.median(known)) if known else 0.0
+
+
+def facts_of(workloads: Sequence[Workload]) -> dict[str, Any]:
+    """Return facts about the workloads of one instance, lists by seed.
+
+    Parameters
+    ----------
+    workloads : sequence of Workload
+        One a seed.
+    """
+    problems = [load.problem() for load in workloads]
+    work = [sum(j.batches / j.rates[0] for j in p.jobs) / p.instance.cluster.gpus for p in problems]
+    return {
+        "jobs": [len(p.jobs) for p in problems],
+        "servers": [len(p.instance.cluster.nodes) for p in problems],
+        "workers": [p.instance.cluster.gpus for p in problems],
+        "users": [len(p.users) for p in problems],
+        "last release": [max(job.release for job in p.jobs) for p in problems],
+        "work on one server each, hours of all workers": [round(w, 1) for w in work],
+    }
+
+
+def theta_of(percent: int) -> Solve:
+    """Return Astraea whose highest prices are so many percent of what they should be.
+
+    Parameters
+    ----------
+    percent : int
+    """
+    return partial(astraea, params=AstraeaParams(estimate=percent / 100))

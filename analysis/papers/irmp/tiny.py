@@ -1,0 +1,501 @@
+"""Tiny cases of IRMP: all runs, optima by trying everything, and prices of each server.
+
+Written for a handful of jobs on a few servers of one type. Nothing here calls a solver.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+
+from ....formulations.irmp.problem import Irmp, parameter_servers
+from ....instances.model import Cluster, Instance, Node, ParameterServerJob, User, Utility
+
+__all__ = [
+    "PerServer",
+    "Run",
+    "Sizes",
+    "at_once",
+    "fractional",
+    "fullest",
+    "one_job",
+    "optimum",
+    "runs",
+    "schedules",
+    "shapes",
+    "tenants",
+]
+
+Floats = NDArray[np.float64]
+#: workers and PSs of each server
+Sizes = Sequence[tuple[int, int]]
+#: how much more than its cost a job must be worth to be accepted
+MARGIN = 1e-9
+#: a rate at which no job of a case ends in time on several servers
+APART = 1e-4
+
+
+def one_job(
+    id: str,
+    utility: Utility,
+    *,
+    workers: int = 1,
+    work: int = 1,
+    user: str = "",
+    release: int = 0,
+    rates: tuple[float, float] = (1.0, APART),
+) -> ParameterServerJob:
+    """Return a job of one epoch.
+
+    Parameters
+    ----------
+    id : str
+    utility : Utility
+    workers : int
+        D, chunks.
+    work : int
+        M, mini-batches a chunk.
+    user : str
+    release : int
+    rates : (float, float)
+        By default it is hopeless on several servers.
+
+    Examples
+    --------
+    >>> from gangsched.instances import Linear
+    >>> one_job("a", Linear(-1, 8), workers=2).batches
+    2
+    """
+    return ParameterServerJob(
+        id=id,
+        user=user,
+        release=release,
+        gpus=workers,
+        epochs=1,
+        minibatches=work,
+        rates=rates,
+        utility=utility,
+    )
+
+
+def tenants(
+    sizes: Sizes,
+    jobs: Sequence[ParameterServerJob],
+    quotas: Mapping[str, tuple[int, int]] | None = None,
+    *,
+    owners: Sequence[str] = (),
+    horizon: int | None = None,
+    bandwidths: tuple[int, int] = (1, 1),
+) -> Irmp:
+    """Return jobs on servers, of users where `quotas` or `owners` say so.
+
+    Parameters
+    ----------
+    sizes : sequence of (int, int)
+    jobs : sequence of ParameterServerJob
+    quotas : mapping of str to (int, int), optional
+        Workers and PSs of each user.
+    owners : sequence of str
+        The user of each server, in place of quotas.
+    horizon : int, optional
+    bandwidths : (int, int)
+        b_w, b_p.
+
+    Examples
+    --------
+    >>> from gangsched.instances import Linear
+    >>> tenants([(2, 1)], [one_job("a", Linear(-1, 8))])
+    Irmp(1 jobs, 1 nodes, 1 users)
+    """
+    cluster = Cluster([Node(f"s{s + 1}", gpus, ps=ps) for s, (gpus, ps) in enumerate(sizes)])
+    users = [User(id, 1, *quota) for id, quota in (quotas or {}).items()]
+    users = users or [User(id) for id in sorted(set(owners))]
+    return Irmp(
+        Instance(cluster, jobs, users),
+        *bandwidths,
+        horizon=horizon,
+        owners=() if quotas else owners,
+    )
+
+
+def at_once(problem: Irmp, deadline: int) -> Irmp:
+    """Return Definition 1: all jobs are there at time 0 and end by the deadline.
+
+    Parameters
+    ----------
+    problem : Irmp
+    deadline : int
+        D.
+
+    Examples
+    --------
+    >>> from gangsched.instances import Linear
+    >>> late = tenants([(1, 1)], [one_job("a", Linear(-1, 8), release=3)])
+    >>> optimum(at_once(late, 4))
+    7.0
+    """
+    instance = replace(problem.instance, jobs=[replace(job, release=0) for job in problem.jobs])
+    parameters = problem.parameters() | {"clock": "absolute", "horizon": deadline}
+    return Irmp(instance, **parameters)
+
+
+# --- all runs of a job ---------------------------------------------------------------------------
+
+
+class Shape(NamedTuple):
+    """Workers and PSs on each server, and the slots that the job then takes.
+
+    Parameters
+    ----------
+    workers, ps : tuple of int
+    slots : int
+    """
+
+    workers: tuple[int, ...]
+    ps: tuple[int, ...]
+    slots: int
+
+
+class Run(NamedTuple):
+    """A shape in time.
+
+    Parameters
+    ----------
+    start, end : int
+        Half-open.
+    workers, ps : tuple of int
+        On each server.
+    """
+
+    start: int
+    end: int
+    workers: tuple[int, ...]
+    ps: tuple[int, ...]
+
+
+def shapes(problem: Irmp, j: int) -> Iterator[Shape]:
+    """Yield every placement of a job that (3e), (3g) and (3i) allow.
+
+    Parameters
+    ----------
+    problem : Irmp
+        With servers of one type.
+    j : int
+
+    Notes
+    -----
+    PSs are on one server, as many as are needed: PSs on all others, or more of them, can be dropped
+    from any placement, which gets no slower.
+
+    Examples
+    --------
+    >>> from gangsched.instances import Linear
+    >>> problem = tenants([(2, 1), (1, 0)], [one_job("a", Linear(-1, 8), workers=2, work=3)])
+    >>> [shape for shape in shapes(problem, 0) if shape.slots < 9]
+    [Shape(workers=(1, 0), ps=(1, 0), slots=6), Shape(workers=(2, 0), ps=(1, 0), slots=3)]
+    """
+    job, nodes = problem.jobs[j], problem.instance.cluster.nodes
+    model = nodes[0].model if nodes else ""
+    for workers in product(*(range(min(node.gpus, job.gpus) + 1) for node in nodes)):
+        if not 1 <= sum(workers) <= job.gpus:
+            continue
+        for host, node in enumerate(nodes):
+            outside = sum(workers) - workers[host]
+            needed = parameter_servers(outside, problem.worker_bandwidth, problem.ps_bandwidth)
+            if needed <= node.ps:
+                ps = tuple(needed * (s == host) for s in range(len(nodes)))
+                slots = problem.duration(j, sum(workers), 1 + (outside > 0), model)
+                yield Shape(workers, ps, slots)
+
+
+def runs(problem: Irmp, j: int, begin: int, end: int) -> list[Run]:
+    """Return every run of a job within a window.
+
+    Parameters
+    ----------
+    problem : Irmp
+    j : int
+    begin, end : int
+
+    Examples
+    --------
+    >>> from gangsched.instances import Linear
+    >>> problem = tenants([(2, 1)], [one_job("a", Linear(-1, 8), workers=2)])
+    >>> [(run.start, run.end, run.workers) for run in runs(problem, 0, 0, 2)]
+    [(0, 2, (1,)), (0, 1, (2,)), (1, 2, (2,))]
+    """
+    return [
+        Run(start, start + shape.slots, shape.workers, shape.ps)
+        for shape in shapes(problem, j)
+        for start in range(begin, end - shape.slots + 1)
+    ]
+
+
+def fullest(problem: Irmp, slots: int) -> NDArray[np.int64]:
+    """Return what an empty cluster has, (2, servers, slots).
+
+    Parameters
+    ----------
+    problem : Irmp
+    slots : int
+
+    Examples
+    --------
+    >>> fullest(tenants([(2, 1)], []), 3).tolist()
+    [[[2, 2, 2]], [[1, 1, 1]]]
+    """
+    nodes = problem.instance.cluster.nodes
+    held = np.array([[node.gpus for node in nodes], [node.ps for node in nodes]], dtype=np.int64)
+    return np.repeat(held[:, :, None], slots, axis=2)
+
+
+def _taken(free: NDArray[np.int64], run: Run) -> NDArray[np.int64] | None:
+    """What is left beside a run; None where it does not fit."""
+    left = free.copy()
+    left[:, :, run.start : run.end] -= np.array([run.workers, run.ps])[:, :, None]
+    return None if (left < 0).any() else left
+
+
+# --- optima --------------------------------------------------------------------------------------
+
+
+def optimum(problem: Irmp) -> float:
+    """Return the most revenue by the horizon, by branch and bound over all runs.
+
+    Parameters
+    ----------
+    problem : Irmp
+        With a horizon.
+
+    Examples
+    --------
+    >>> from gangsched.instances import Linear
+    >>> optimum(tenants([(1, 1)], [one_job(i, Linear(-1, 8)) for i in "ab"], horizon=4))
+    13.0
+    """
+    horizon = problem.horizon or 0
+    options = []
+    for j in range(len(problem.jobs)):
+        every = runs(problem, j, problem.earliest(j), horizon)
+        worth = sorted(((problem.value(j, run.end), run) for run in every), key=lambda one: -one[0])
+        options.append([one for one in worth if one[0] > 0])
+    rest = [sum(mine[0][0] for mine in options[j:] if mine) for j in range(len(options) + 1)]
+    best = 0.0
+
+    def extend(j: int, earned: float, free: NDArray[np.int64]) -> None:
+        nonlocal best
+        best = max(best, earned)
+        if j == len(options) or earned + rest[j] <= best:
+            return
+        for worth, run in options[j]:
+            if earned + worth + rest[j + 1] <= best:
+                break
+            left = _taken(free, run)
+            if left is not None:
+                extend(j + 1, earned + worth, left)
+        extend(j + 1, earned, free)
+
+    extend(0, 0.0, fullest(problem, horizon))
+    return best
+
+
+def schedules(problem: Irmp, jobs: Sequence[int]) -> dict[frozenset[int], list[float]]:
+    """Return the revenues of all schedules by the horizon, by the jobs that run.
+
+    Parameters
+    ----------
+    problem : Irmp
+        With a horizon.
+    jobs : sequence of int
+        Which jobs are there.
+
+    Examples
+    --------
+    >>> from gangsched.instances import Linear
+    >>> problem = tenants([(1, 1)], [one_job(i, Linear(-1, 8)) for i in "ab"], horizon=2)
+    >>> schedules(problem, [0, 1])
+    {frozenset(): [0.0], frozenset({1}): [7.0, 6.0], frozenset({0}): [7.0, 6.0], \
+frozenset({0, 1}): [13.0]}
+    """
+    horizon, found = problem.horizon or 0, dict[frozenset[int], set[float]]()
+
+    def extend(at: int, chosen: frozenset[int], earned: float, free: NDArray[np.int64]) -> None:
+        if at == len(jobs):
+            found.setdefault(chosen, set()).add(earned)
+            return
+        extend(at + 1, chosen, earned, free)
+        j = jobs[at]
+        for run in runs(problem, j, problem.earliest(j), horizon):
+            left = _taken(free, run)
+            if left is not None:
+                extend(at + 1, chosen | {j}, earned + problem.value(j, run.end), left)
+
+    extend(0, frozenset(), 0.0, fullest(problem, horizon))
+    return {chosen: sorted(earned, reverse=True) for chosen, earned in found.items()}
+
+
+def fractional(problem: Irmp) -> float:
+    """Return the optimum of (5) where jobs may run in fractions, by linear programming.
+
+    Parameters
+    ----------
+    problem : Irmp
+        With a horizon.
+
+    Examples
+    --------
+    A job of 2 workers and one of 1, on 2 workers for one slot:
+
+    >>> from gangsched.instances import Table
+    >>> jobs = [one_job("a", Table([9.0])), one_job("b", Table([4.0]), workers=2)]
+    >>> round(fractional(tenants([(2, 2)], jobs, horizon=1)), 6)
+    11.0
+    """
+    horizon = problem.horizon or 0
+    columns = [
+        (j, run)
+        for j in range(len(problem.jobs))
+        for run in runs(problem, j, problem.earliest(j), horizon)
+    ]
+    full = fullest(problem, horizon)
+    rows = np.zeros((full.size + len(problem.jobs), len(columns)))
+    for column, (j, run) in enumerate(columns):
+        held = np.zeros(full.shape)
+        held[:, :, run.start : run.end] = np.array([run.workers, run.ps])[:, :, None]
+        rows[: full.size, column] = held.ravel()
+        rows[full.size + j, column] = 1
+    if not columns:
+        return 0.0
+    limits = np.concatenate([full.ravel(), np.ones(len(problem.jobs))])
+    worth = [problem.value(j, run.end) for j, run in columns]
+    return float(-linprog(-np.array(worth), A_ub=rows, b_ub=limits).fun)
+
+
+# --- prices of their own on each server ----------------------------------------------------------
+
+
+@dataclass(slots=True)
+class PerServer:
+    """Algorithm 3 with eta_s = theta^(h_s / C_s) - 1 on each server, and exact best responses.
+
+    Parameters
+    ----------
+    problem : Irmp
+        With a horizon; jobs are taken by number.
+    theta : float
+        theta_w = theta_p.
+
+    Attributes
+    ----------
+    free : (2, servers, slots) int array
+    accepted : dict of int to Run
+    gain : dict of int to float
+        mu, of every job.
+
+    Examples
+    --------
+    >>> from gangsched.instances import Linear
+    >>> jobs = [one_job(i, Linear(-1, 8)) for i in "ab"]
+    >>> done = PerServer(tenants([(2, 2)], jobs, horizon=4), 16.0).run()
+    >>> [(run.start, run.end) for run in done.accepted.values()], done.revenue, done.dual
+    ([(0, 1), (1, 2)], 13.0, 37.0)
+    """
+
+    problem: Irmp
+    theta: float
+    free: NDArray[np.int64]
+    accepted: dict[int, Run]
+    gain: dict[int, float]
+
+    def __init__(self, problem: Irmp, theta: float) -> None:
+        self.problem, self.theta = problem, theta
+        self.free = fullest(problem, problem.horizon or 0)
+        self.accepted, self.gain = {}, {}
+
+    def run(self) -> PerServer:
+        """Take all jobs, and return this."""
+        for j in range(len(self.problem.jobs)):
+            gain, run = self.respond(j)
+            self.gain[j] = max(gain, 0.0)
+            if run is not None:
+                self.accepted[j] = run
+                self.free[:, :, run.start : run.end] -= np.array([run.workers, run.ps])[:, :, None]
+        return self
+
+    @property
+    def prices(self) -> Floats:
+        """eta_sw, eta_sp, (2, servers, slots)."""
+        full = fullest(self.problem, self.free.shape[2])
+        level = np.divide(full - self.free, full, out=np.zeros(full.shape), where=full > 0)
+        prices: Floats = np.expm1(math.log(self.theta) * level)
+        return prices
+
+    @property
+    def revenue(self) -> float:
+        """Revenue of what is accepted."""
+        return sum(self.problem.value(j, run.end) for j, run in self.accepted.items())
+
+    @property
+    def dual(self) -> float:
+        """(6) with the last prices."""
+        full = fullest(self.problem, self.free.shape[2])
+        return sum(self.gain.values()) + float((self.prices * full).sum())
+
+    def respond(self, j: int) -> tuple[float, Run | None]:
+        """Return mu and the run that earns it; (0, None) where nothing is gained.
+
+        Parameters
+        ----------
+        j : int
+
+        Notes
+        -----
+        For each start, D_w, host and number of its workers the others are on the cheapest servers:
+        an optimum of (9), O(T D^2 S^2 log S).
+        """
+        best, found, prices = MARGIN, None, self.prices
+        for run in self._candidates(j, prices):
+            slots = prices[:, :, run.start : run.end].sum(axis=2)
+            cost = float((slots * np.array([run.workers, run.ps])).sum())
+            gain = self.problem.value(j, run.end) - cost
+            if gain > best:
+                best, found = gain, run
+        return (best, found) if found is not None else (0.0, None)
+
+    def _candidates(self, j: int, prices: Floats) -> Iterator[Run]:
+        problem, slots = self.problem, self.free.shape[2]
+        for workers in range(1, problem.jobs[j].gpus + 1):
+            for nodes in (1, 2):
+                length = problem.duration(j, workers, nodes)
+                for start in range(problem.earliest(j), slots - length + 1):
+                    least = self.free[:, :, start : start + length].min(axis=2)
+                    price = prices[0, :, start : start + length].sum(axis=1)
+                    for used, ps in self._placements(workers, nodes, least, price):
+                        yield Run(start, start + length, used, ps)
+
+    def _placements(
+        self, workers: int, nodes: int, least: NDArray[np.int64], price: Floats
+    ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """Central ones, or the cheapest for each host and number of workers there."""
+        problem, servers = self.problem, range(least.shape[1])
+        for host in servers:
+            inside = [workers] if nodes == 1 else range(min(workers - 1, int(least[0, host])) + 1)
+            for k in inside:
+                ps = parameter_servers(workers - k, problem.worker_bandwidth, problem.ps_bandwidth)
+                if k > least[0, host] or ps > least[1, host]:
+                    continue
+                used, left = [0] * len(servers), workers - k
+                used[host] = k
+                for s in sorted(servers, key=lambda s: price[s]):
+                    if s != host:
+                        used[s] = min(left, int(least[0, s]))
+                        left -= used[s]
+                if not left:
+                    yield tuple(used), tuple(ps * (s == host) for s in servers)

@@ -1,0 +1,1 @@
+"""Ye et al. 2022: claims and figures."""

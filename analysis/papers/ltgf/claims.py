@@ -1,0 +1,832 @@
+"""The claims of Ye et al. (TPDS 2022) on LTGF and its two-phase algorithm, and their corrections.
+
+Symbols are the paper's: M GPUs, jobs i with gangs D_i, leases of L seconds, A_i the GPU seconds
+that a job has got, F_i those that were fair, f_i = min(D_i, fair share) now, rho_i = A_i / F_i;
+the same with j for users ("tenants"). Beyond the paper: rho^-_i = A_i / (F_i + L f_i), what rho_i
+will be at the end of a lease that job i does not get.
+
+Where a claim is about a policy, the policy is driven over the case. Ties follow numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ....formulations.fair_shares import FairShares
+from ....formulations.ltgf.fluid import LtgfFluid
+from ....formulations.ltgf.problem import shares_of
+from ....formulations.ltgf.round import LtgfRound
+from ....instances.model import Cluster, Instance, Job
+from ....solvers import ThemisGreedy
+from ....solvers.ltgf.policy import LtgfPolicy, PrintedLtgf
+from ....solvers.ltgf.round import one_round
+from ....solvers.policy import Decision, Policy, Preempts, Rules, State
+from ...driving.drive import PolicyError, drive
+from ...driving.metrics import user_attained_time
+from ...proofs.fluid_fairness import fluid_bound
+from ..claim import Claim, Comparison, Verdict
+from .tiny import (
+    Candidate,
+    OneUser,
+    alone,
+    fairest_lives,
+    in_rounds,
+    leximin_better,
+    lives,
+    shared,
+    two_phase,
+)
+
+__all__ = ["LTGF"]
+
+PAPER = "Ye et al. 2022"
+Rng = np.random.Generator
+#: seconds of work of a job that does not end while somebody looks
+LONG = 10**6
+DAY = 86_400
+RULES = Rules()
+
+
+# --- one round of one user -----------------------------------------------------------------------
+
+
+def _draw_round(rng: Rng, *, ties: bool = False) -> OneUser:
+    """At most 5 jobs on at most 6 GPUs; with `ties` some have had the same, or nothing."""
+    gpus, jobs = int(rng.integers(2, 7)), int(rng.integers(1, 6))
+    made = []
+    for _ in range(jobs):
+        gang = int(rng.integers(1, gpus + 1))
+        share = min(Fraction(gang), Fraction(gpus, jobs))
+        most = 2 if ties else 60
+        attained = int(rng.integers(0, most)) * gang
+        fair = share * int(rng.integers(min(attained, 1), most + 1))
+        made.append(Candidate(Fraction(attained), fair, share, gang))
+    return OneUser(gpus, int(rng.integers(1, 11)), tuple(made))
+
+
+def _distinct(case: OneUser) -> Comparison | None:
+    return None if len(set(case.missed)) < len(case.jobs) else _leximin(case)
+
+
+def _leximin(case: OneUser) -> Comparison:
+    """Fairness of the leximin optimum and of rho^-, at the first job where they differ."""
+    best, found = case.after(case.fairest()), case.after(case.greedy(case.missed))
+    return Comparison(*leximin_better(best, found))
+
+
+def _fewest(case: OneUser) -> Comparison:
+    """Least fairness, and where that is the best, the number of jobs that are left with it."""
+    best = max(case.after(chosen)[0] for chosen in case.selections())
+    found = case.after(case.greedy(case.missed))
+    if found[0] != best:
+        return Comparison(best, found[0])
+    every = (case.after(chosen) for chosen in case.selections())
+    return Comparison(found.count(best), min(a.count(best) for a in every if a[0] == best))
+
+
+def _by_current(case: OneUser) -> Comparison:
+    best = case.after(case.fairest())[0]
+    return Comparison(best, case.after(case.greedy(case.current))[0])
+
+
+def _nothing_yet() -> OneUser:
+    """Two jobs that have got nothing on 2 GPUs: gangs of 1 and 2."""
+    new = Candidate(Fraction(0), Fraction(0), Fraction(1), 1)
+    return OneUser(2, 1, (new, Candidate(Fraction(0), Fraction(0), Fraction(1), 2)))
+
+
+def _old_and_new() -> OneUser:
+    """The older job is behind by rho, the younger one falls behind within the lease."""
+    old = Candidate(Fraction(50), Fraction(100), Fraction(1), 2)
+    return OneUser(2, 1, (old, Candidate(Fraction(3, 5), Fraction(1), Fraction(1), 2)))
+
+
+# --- one round of several users ------------------------------------------------------------------
+
+
+def _draw_users(rng: Rng) -> LtgfRound:
+    gpus, users = int(rng.integers(2, 9)), int(rng.integers(2, 5))
+    jobs = [(u, int(rng.integers(1, gpus + 1))) for u in range(users) for _ in range(3)]
+    demand = [sum(gang for u, gang in jobs if u == j) for j in range(users)]
+    return LtgfRound(
+        gpus=gpus,
+        lease=10,
+        attained=rng.integers(0, 10 * gpus, size=users).tolist(),
+        fair=rng.integers(0, 10 * gpus, size=users).tolist(),
+        share=[min(d, gpus / users) for d in demand],
+        jobs=jobs,
+    )
+
+
+def _phases(problem: LtgfRound) -> Comparison | None:
+    best = one_round(problem).solution
+    if best is None or not problem.users:
+        return None
+    return Comparison(min(problem.fairness(best)), min(problem.fairness(two_phase(problem))))
+
+
+def _narrow_first() -> LtgfRound:
+    """The second user is behind; it gets GPU 1 for its first job, and nothing for its second."""
+    jobs = [(0, 1), (1, 1), (1, 2)]
+    return LtgfRound(gpus=2, lease=1, attained=[2, 0], fair=[1, 1], share=[1, 1], jobs=jobs)
+
+
+# --- whole lives ---------------------------------------------------------------------------------
+
+
+def _draw_lives(rng: Rng) -> Instance[Job]:
+    gpus, jobs = int(rng.integers(2, 5)), int(rng.integers(2, 4))
+    gangs = rng.integers(1, gpus + 1, size=jobs).tolist()
+    return alone(
+        gpus, gangs, rng.integers(1, 4, size=jobs).tolist(), rng.integers(0, 3, size=jobs).tolist()
+    )
+
+
+def _lives(instance: Instance[Job]) -> Comparison:
+    return Comparison(fairest_lives(instance), min(lives(instance)))
+
+
+def _attainable(case: Instance[Job] | LtgfFluid) -> Comparison:
+    """1 against the best least rho: of jobs that stay a verified upper bound, of lives the optimum.
+
+    Rounded bounds are at most 1e-9 above what is attainable.
+    """
+    if isinstance(case, LtgfFluid):
+        return Comparison(1, fluid_bound(case).value)
+    return Comparison(1, fairest_lives(case))
+
+
+def _draw_staying(rng: Rng) -> LtgfFluid:
+    gpus, jobs = int(rng.integers(2, 9)), int(rng.integers(1, 6))
+    gangs = rng.integers(1, gpus + 1, size=jobs).tolist()
+    return _stay(gpus, gangs)
+
+
+def _stay(gpus: int, gangs: Sequence[int], *, users: bool = False) -> LtgfFluid:
+    """Jobs that never end, of one user or of one user each."""
+    jobs = [(i, gang, LONG, 0) for i, gang in enumerate(gangs)]
+    return LtgfFluid.of(shared(gpus, jobs, users=len(gangs) if users else 0))
+
+
+# --- line 17 -------------------------------------------------------------------------------------
+
+
+def _loops(instance: Instance[Job]) -> Comparison:
+    """Rounds of Algorithm 1 at time 0 that never end, against none."""
+    try:
+        drive(instance, PrintedLtgf(), until=0, engine="reference")
+    except PolicyError as error:
+        if "line 17 has removed every user" not in str(error):
+            raise
+        return Comparison(1, 0)
+    return Comparison(0, 0)
+
+
+def _slowdown(instance: Instance[Job], policy: Policy) -> Fraction:
+    """Mean of (e_i - a_i) / p_i over all jobs."""
+    records = in_rounds(instance, policy).records
+    flow = (records.end - records.release).tolist()
+    each = (Fraction(f, w) for f, w in zip(flow, records.work.tolist(), strict=True))
+    return sum(each, start=Fraction(0)) / len(flow)
+
+
+def _line_17(instance: Instance[Job]) -> Comparison:
+    printed = _slowdown(instance, PrintedLtgf(stuck="end"))
+    return Comparison(printed, _slowdown(instance, LtgfPolicy()))
+
+
+def _draw_queue(rng: Rng) -> Instance[Job]:
+    """Up to 8 jobs of up to 2 users, more than the GPUs hold."""
+    gpus, users, jobs = int(rng.integers(2, 5)), int(rng.integers(0, 3)), int(rng.integers(3, 9))
+    rows = [
+        (
+            int(rng.integers(max(users, 1))),
+            int(rng.integers(1, gpus + 1)),
+            int(rng.integers(1, 5)),
+            int(rng.integers(0, 4)),
+        )
+        for _ in range(jobs)
+    ]
+    return shared(gpus, rows, users=users)
+
+
+# --- Fig. 6 --------------------------------------------------------------------------------------
+
+
+def _figure_6(rounds: int) -> Instance[Job]:
+    """The jobs of Fig. 6, which take so many rounds."""
+    return alone(6, [6, 3, 3], [rounds] * 3)
+
+
+def _figure_6_c(rounds: int) -> Comparison:
+    """Least rho_i of the fairest schedule and of LTGF."""
+    instance = _figure_6(rounds)
+    return Comparison(fairest_lives(instance), min(lives(instance)), "==")
+
+
+def _alternating(rounds: int) -> Comparison:
+    """Finish-time unfairness (4.1.2) of (c) against (b), largest first, where they differ."""
+    ends = [2 * rounds - 1, 2 * rounds, 2 * rounds]
+    fair = in_rounds(_figure_6(rounds), LtgfPolicy()).records.end.tolist()
+    alternating, other = (
+        sorted((Fraction(end, 3 * rounds) for end in of), reverse=True) for of in (ends, fair)
+    )
+    return Comparison(*leximin_better(alternating, other))
+
+
+# --- (8) or (16) ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Burst:
+    """Two equal users with as many 1-GPU jobs as there are GPUs; the first comes after `idle`.
+
+    Parameters
+    ----------
+    gpus : int
+    idle : int
+        H, rounds in which the second user is alone.
+    rounds : int
+        u, rounds in which both are there.
+    """
+
+    gpus: int
+    idle: int
+    rounds: int
+
+    def got(self, policy: Policy) -> list[int]:
+        """Return the GPU-rounds that the second user gets in the first u' = 0, ..., u rounds.
+
+        Parameters
+        ----------
+        policy : Policy
+        """
+        jobs = [(0, 1, LONG, self.idle)] * self.gpus + [(1, 1, LONG, 0)] * self.gpus
+        end = self.idle + self.rounds
+        run = in_rounds(shared(self.gpus, jobs, users=2), policy, until=end)
+        held = user_attained_time(run, np.arange(self.idle, end + 1))[1]
+        return [int(h) for h in held - held[0]]
+
+    def fair(self, rounds: int) -> Fraction:
+        """Return the fair share of each user over so many rounds of both.
+
+        Parameters
+        ----------
+        rounds : int
+        """
+        return Fraction(self.gpus * rounds, 2)
+
+
+def _draw_burst(rng: Rng) -> Burst:
+    idle = int(rng.integers(1, 6))
+    return Burst(int(rng.integers(2, 9)), idle, int(rng.integers(1, 3 * idle + 1)))
+
+
+def _credit(case: Burst) -> Comparison:
+    """Rounds without a GPU of the user that worked, against those in which the other was idle."""
+    got = case.got(LtgfPolicy(fair_share="quota"))
+    return Comparison(min(case.idle, case.rounds), sum(g == 0 for g in got[1:]), "==")
+
+
+def _window(case: Burst) -> Comparison:
+    """Fairness to the user that worked, over the first H rounds of both: with (8), with (16)."""
+    case = Burst(case.gpus, case.idle, case.idle)
+    demand, quota = LtgfPolicy(), LtgfPolicy(fair_share="quota")
+    owed = case.fair(case.idle)
+    return Comparison(case.got(demand)[-1] / owed, case.got(quota)[-1] / owed)
+
+
+def _memory(case: Burst) -> Comparison:
+    """How far (8) is from u / (H + 2u) of all GPU time for the user that worked, in GPU-rounds."""
+    ideal = (Fraction(case.gpus * u * u, case.idle + 2 * u) for u in range(1, case.rounds + 1))
+    got = case.got(LtgfPolicy())[1:]
+    return Comparison(max(abs(g - i) for g, i in zip(got, ideal, strict=True)), 1)
+
+
+# --- what a user can do about it -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Somebody with one job among others, that could ask for something else.
+
+    Parameters
+    ----------
+    gpus : int
+    gang : int
+        What the job needs.
+    others : tuple of int
+        Gangs of the other jobs.
+    asked : tuple of int
+        Gangs that are asked for in its place.
+    """
+
+    gpus: int
+    gang: int
+    others: tuple[int, ...]
+    asked: tuple[int, ...]
+
+    def got(self, policy: Policy, *, honest: bool, rounds: int = 60) -> int:
+        """Return the GPU-rounds that the owner's jobs get while no job ends.
+
+        Parameters
+        ----------
+        policy : Policy
+        honest : bool
+        rounds : int
+        """
+        mine = (self.gang,) if honest else self.asked
+        gangs = [*mine, *self.others]
+        run = in_rounds(alone(self.gpus, gangs, [LONG] * len(gangs)), policy, until=rounds)
+        return int(run.records.held[: len(mine)].sum())
+
+
+def _draw_split(rng: Rng) -> Owner:
+    gpus = int(rng.integers(2, 9))
+    gang = int(rng.integers(2, gpus + 1))
+    first = int(rng.integers(1, gang))
+    others = rng.integers(1, gpus + 1, size=rng.integers(1, 5)).tolist()
+    return Owner(gpus, gang, tuple(others), (first, gang - first))
+
+
+def _draw_claim(rng: Rng) -> Owner:
+    """A job that needs its even share or more, and asks for more than it needs."""
+    gpus, others = int(rng.integers(3, 7)), int(rng.integers(1, 4))
+    gang = int(rng.integers(-(-gpus // (others + 1)), gpus))
+    gangs = rng.integers(1, gpus + 1, size=others).tolist()
+    return Owner(gpus, gang, tuple(gangs), (int(rng.integers(gang + 1, gpus + 1)),))
+
+
+def _shares(gpus: int, gangs: Sequence[int]) -> list[Fraction]:
+    """Fair shares of jobs of one user that are all active."""
+    shares = shares_of(alone(gpus, gangs, [1] * len(gangs)), range(len(gangs)))
+    return [shares[i] for i in range(len(gangs))]
+
+
+def _split_jobs(case: Owner) -> Comparison:
+    """The owner's fair share with its job in parts, and in one piece: (3) with (4)."""
+    split = _shares(case.gpus, [*case.asked, *case.others])[: len(case.asked)]
+    whole = _shares(case.gpus, [case.gang, *case.others])[0]
+    return Comparison(sum(split, start=Fraction(0)), whole)
+
+
+def _split_users(case: Owner) -> Comparison:
+    """The same between users: (9) over 10 seconds."""
+    shares = [FairShares(case.gpus, [1.0] * (1 + len(case.others)), by="demand") for _ in range(2)]
+    for share, mine in zip(shares, (case.asked, (case.gang,)), strict=True):
+        for gang in mine:
+            share.arrive(0, 0, gang)
+        for user, gang in enumerate(case.others, start=1):
+            share.arrive(0, user, gang)
+    return Comparison(shares[0].user_time(0, 10), shares[1].user_time(0, 10), "==")
+
+
+def _claimed_share(case: Owner) -> Comparison | None:
+    """Fair shares of all jobs with and without the claim, at the first job where they differ."""
+    claimed = _shares(case.gpus, [*case.asked, *case.others])
+    honest = _shares(case.gpus, [case.gang, *case.others])
+    pairs = list(zip(claimed, honest, strict=True))
+    one, other = next((pair for pair in pairs if pair[0] != pair[1]), pairs[0])
+    return Comparison(one, other, "==")
+
+
+def _claimed(case: Owner, *, policy: Policy) -> Comparison:
+    return Comparison(case.got(policy, honest=False), case.got(policy, honest=True))
+
+
+# --- wide gangs ----------------------------------------------------------------------------------
+
+
+def _wide_gang(gpus: int) -> Instance[Job]:
+    """As many 1-GPU jobs of a day as there are GPUs, a minute apart, then a job of all GPUs."""
+    jobs = [Job(id=f"j{k}", gpus=1, work=DAY + 3_600 * k, release=60 * k) for k in range(gpus)]
+    wide = Job(id="wide", gpus=gpus, work=60, release=60 * gpus)
+    return Instance(Cluster.of_sizes([gpus]), (*jobs, wide))
+
+
+def _halves() -> Instance[Job]:
+    """Two nodes of 2 GPUs; one 1-GPU job on each goes on when its neighbour ends, then 2 GPUs."""
+    jobs = [Job(id=f"j{k}", gpus=1, work=work) for k, work in enumerate([DAY, 600, DAY, 600])]
+    wide = Job(id="wide", gpus=2, work=60, release=600)
+    return Instance(Cluster.of_sizes([2, 2]), (*jobs, wide))
+
+
+def _two_users() -> Instance[Job]:
+    """1 GPU for one user; 1 GPU, and a job of both GPUs, for the other."""
+    return shared(2, [(0, 1, DAY, 0), (1, 1, DAY, 0), (1, 2, 60, 0)], users=2)
+
+
+def _wait(instance: Instance[Job], policy: Policy | None = None, **rules: Any) -> int:
+    """Seconds that the last job waits for its first GPUs, at most ten days."""
+    until = instance.jobs[-1].release + 10 * DAY
+    run = drive(instance, policy or LtgfPolicy(), until=until, engine="reference", **rules)
+    first = int(run.records.first[-1])
+    return (run.now if first < 0 else first) - int(run.records.visible[-1])
+
+
+def _first_lease(instance: Instance[Job], *, synchronous: bool) -> Comparison:
+    return Comparison(_wait(instance, synchronous=synchronous), RULES.lease_length)
+
+
+def _draw_wide(rng: Rng) -> Instance[Job]:
+    """1-GPU jobs at any times before a wider one, on one node."""
+    gpus = int(rng.integers(2, 6))
+    before = rng.integers(0, 3_000, size=rng.integers(1, 2 * gpus)).tolist()
+    last = max(before) + int(rng.integers(900, 3_000))
+    jobs = [
+        Job(id=f"j{k}", gpus=1, work=int(rng.integers(1, 20_000)), release=release)
+        for k, release in enumerate(before)
+    ]
+    wide = Job(id="wide", gpus=int(rng.integers(2, gpus + 1)), work=60, release=last)
+    return Instance(Cluster.of_sizes([gpus]), (*jobs, wide))
+
+
+def _no_queue(instance: Instance[Job]) -> Comparison | None:
+    """As `_first_lease`; None where an older job waits for its own when the wide one comes."""
+    run = drive(instance, LtgfPolicy(), engine="reference")
+    first, come = run.records.first, int(run.records.visible[-1])
+    if (first[:-1] >= come).any():
+        return None
+    return Comparison(int(first[-1]) - come, RULES.lease_length)
+
+
+def _draw_stream(rng: Rng) -> Instance[Job]:
+    """A 1-GPU job on each of up to three nodes for a day, others for hours, and a wide gang."""
+    size, nodes = int(rng.integers(2, 5)), int(rng.integers(2, 4))
+    rows = [(gpus, work, 0) for _ in range(nodes) for gpus, work in ((1, DAY), (size - 1, 600))]
+    for _ in range(int(rng.integers(0, 8))):
+        gpus, work = int(rng.integers(1, size)), int(rng.integers(600, DAY // 4))
+        rows.append((gpus, work, int(rng.integers(600, DAY // 4))))
+    jobs = [Job(id=f"j{k}", gpus=g, work=w, release=r) for k, (g, w, r) in enumerate(rows)]
+    gang = int(rng.integers(size, nodes * size + 1))
+    wide = Job(id="wide", gpus=gang, work=60, release=int(rng.integers(600, 7_200)))
+    return Instance(Cluster.of_sizes([size] * nodes), (*jobs, wide))
+
+
+def _patience(instance: Instance[Job], *, patience: int | None = 3_600) -> Comparison:
+    """The wait of the last job, which is always first in line."""
+    waited = _wait(instance, LtgfPolicy(urgent=("wide",)), patience=patience)
+    return Comparison(waited, (patience or 0) + RULES.lease_length)
+
+
+def _between_users(instance: Instance[Job]) -> Comparison:
+    """The wait of the last job, the first in line of its user, without patience."""
+    return Comparison(_wait(instance, patience=None), RULES.lease_length)
+
+
+@dataclass
+class _Watched:
+    """LTGF, and when it first passed over which job."""
+
+    preempts: Preempts = Preempts.LEASE
+    name: str = "watched"
+    passed: dict[int, int] = field(default_factory=dict)
+
+    def decide(self, state: State) -> Decision:
+        decision = LtgfPolicy().decide(state)
+        for j in decision.passed if state.preemptible.size else ():
+            self.passed.setdefault(j, state.now)
+        return decision
+
+    def next_change(self, state: State) -> None:
+        """As for LTGF."""
+
+
+def _passed_over(instance: Instance[Job], *, patience: int = 3_600) -> Comparison | None:
+    """The wait of the last job from when it was first passed over; None where it never was."""
+    watched, wide = _Watched(), len(instance.jobs) - 1
+    run = drive(instance, watched, engine="reference", patience=patience)
+    if wide not in watched.passed:
+        return None
+    waited = int(run.records.first[wide]) - watched.passed[wide]
+    return Comparison(waited, RULES.round_up(patience))
+
+
+def _draw_gang(rng: Rng) -> Instance[Job]:
+    """1-GPU jobs of two or three users on up to two nodes, and one wider gang that comes later."""
+    size, nodes, users = (int(rng.integers(low, high)) for low, high in ((2, 5), (1, 3), (2, 4)))
+    narrow = int(rng.integers(size * nodes, 2 * size * nodes + 1))
+    rows = [(int(rng.integers(users)), 1, DAY, 0) for _ in range(narrow)]
+    gang = int(rng.integers(2, size * nodes + 1))
+    rows.append((int(rng.integers(users)), gang, 60, 60 * int(rng.integers(0, 60))))
+    return replace(shared(size, rows, users=users), cluster=Cluster.of_sizes([size] * nodes))
+
+
+# --- the claims ----------------------------------------------------------------------------------
+
+LTGF: tuple[Claim[Any], ...] = (
+    Claim(
+        id="rho-minus",
+        source=f"{PAPER}, Algorithm 2, corrected",
+        statement="Jobs by rising rho^-, passing over those that do not fit, are a leximin "
+        "optimal selection for one lease.",
+        verdict=Verdict.PROVED,
+        assumptions="one user, GPUs by number, distinct rho^-",
+        evidence="the job with the least rho^- that fits is in every leximin optimal selection",
+        check=_distinct,
+        draw=_draw_round,
+    ),
+    Claim(
+        id="rho-minus-ties",
+        source=f"{PAPER}, Algorithm 2, corrected",
+        statement="The same with ties by rising gang: the least rho_i is as large as possible, "
+        "and no selection leaves fewer jobs with it.",
+        verdict=Verdict.PROVED,
+        assumptions="one user, GPUs by number",
+        evidence="of jobs with equal rho^- the narrowest first are the most that fit",
+        check=_fewest,
+        draw=partial(_draw_round, ties=True),
+    ),
+    Claim(
+        id="rho-minus-ties-leximin",
+        source=f"{PAPER}, Algorithm 2, corrected",
+        statement="The same with ties by rising gang is leximin optimal.",
+        verdict=Verdict.REFUTED,
+        evidence="of two jobs that never ran one stays at 0; a wider one gets more above it",
+        check=_leximin,
+        draw=partial(_draw_round, ties=True),
+        counterexamples={"1 or 2 of 2 GPUs": _nothing_yet},
+    ),
+    Claim(
+        id="algorithm-2",
+        source=f"{PAPER}, Section 4.2.3 and Algorithm 2",
+        statement="To take the job with the least rho_i first maximises the least rho_i at the "
+        "end of the lease.",
+        verdict=Verdict.REFUTED,
+        assumptions="one user, GPUs by number",
+        evidence="who is behind now need not be who is behind then: a young job's rho falls fast",
+        check=_by_current,
+        draw=_draw_round,
+        counterexamples={"old and new": _old_and_new},
+    ),
+    Claim(
+        id="two-phase",
+        source=f"{PAPER}, Section 4.2.3 and Algorithm 1",
+        statement="The two-phase algorithm maximises the least rho_j of the users at the end of "
+        "the lease.",
+        verdict=Verdict.REFUTED,
+        assumptions="line 17 repaired, GPUs by number",
+        evidence="a narrow job of the user that is behind takes the room of its wide one",
+        check=_phases,
+        draw=_draw_users,
+        counterexamples={"1, then 2 of 2 GPUs": _narrow_first},
+    ),
+    Claim(
+        id="two-phase-lives",
+        source=f"{PAPER}, Section 4.2.3 and Algorithm 1",
+        statement="The two-phase algorithm maximises the least rho_i over the jobs' lives.",
+        verdict=Verdict.REFUTED,
+        assumptions="one user, line 17 repaired, every round a lease",
+        evidence="rho_i is 0 for all that never ran, whatever they would do to others",
+        check=_lives,
+        draw=_draw_lives,
+        samples=12,
+        counterexamples={
+            "2 + 1 on 2": partial(alone, 2, [2, 1], [1, 1]),
+            "3 + 2 on 3": partial(alone, 3, [3, 2], [1, 2]),
+        },
+    ),
+    Claim(
+        id="sharing-incentive",
+        source=f"{PAPER}, Definition 1 and Section 4.2.1",
+        statement="All jobs of a cluster can have rho_i >= 1 (all users rho_j >= 1).",
+        verdict=Verdict.REFUTED,
+        evidence="gangs that cannot run together cannot both have their shares",
+        check=_attainable,
+        draw=_draw_staying,
+        counterexamples={
+            "1 + 4 on 4, for ever": partial(_stay, 4, [1, 4]),
+            "3 + 3 on 4, for ever": partial(_stay, 4, [3, 3]),
+            "3 + 3 on 4, of two users": partial(_stay, 4, [3, 3], users=True),
+            "3 + 3 on 4, 4 rounds": partial(alone, 4, [3, 3], [4, 4]),
+            "4 + 4 on 4, 4 rounds": partial(alone, 4, [4, 4], [4, 4]),
+        },
+    ),
+    Claim(
+        id="line-17-ends",
+        source=f"{PAPER}, Algorithm 1, lines 4 and 17",
+        statement="Algorithm 1 ends.",
+        verdict=Verdict.REFUTED,
+        evidence="line 4 looks at all pending jobs, line 5 only at users that line 17 has left",
+        check=_loops,
+        draw=_draw_queue,
+        counterexamples={
+            "1, 2, 1 on 2": partial(alone, 2, [1, 2, 1], [1, 1, 1]),
+            "two users": partial(shared, 2, [(0, 1, 1, 0), (1, 2, 1, 0), (1, 1, 1, 0)], users=2),
+        },
+    ),
+    Claim(
+        id="line-17-slowdown",
+        source="beyond the paper",
+        statement="Line 17 costs nothing: where a job does not fit, to skip to the next user gives "
+        "no larger mean slowdown than to pass over the job.",
+        verdict=Verdict.REFUTED,
+        assumptions="a round that would loop ends",
+        evidence="GPUs stay idle for a lease though jobs fit",
+        check=_line_17,
+        draw=_draw_queue,
+        samples=40,
+        counterexamples={"1, 2, 1 on 2": partial(alone, 2, [1, 2, 1], [2, 1, 1])},
+    ),
+    Claim(
+        id="figure-6b",
+        source=f"{PAPER}, Section 4.1.2 and Fig. 6 (b)",
+        statement="To alternate is what least finish-time unfairness prescribes: no schedule is "
+        "better in its largest value, its second largest, and so on.",
+        verdict=Verdict.REFUTED,
+        evidence="(c) has the same largest value, which no schedule can lower, and smaller others",
+        check=_alternating,
+        draw=lambda rng: int(rng.integers(1, 9)),
+        samples=8,
+        counterexamples={"Fig. 6": lambda: 4},
+    ),
+    Claim(
+        id="figure-6c",
+        source=f"{PAPER}, Section 4.1.2 and Fig. 6 (c)",
+        statement="LTGF treats all jobs of Fig. 6 as fairly as anybody can: rho_i = 1.",
+        verdict=Verdict.PROVED,
+        assumptions="2 or 4 rounds a job, as in the figure",
+        evidence="branch and bound; the least rho_i cannot exceed 1 where no GPU can idle",
+        check=_figure_6_c,
+        draw=lambda rng: int(rng.choice([2, 4])),
+        samples=4,
+    ),
+    Claim(
+        id="quota-credit",
+        source=f"{PAPER}, Section 6.1.1, eq. (16)",
+        statement="With (16), a user that worked alone for H rounds gets nothing for the next H "
+        "rounds, however fairly it lent.",
+        verdict=Verdict.PROVED,
+        assumptions="two equal users, each with M jobs of one GPU that do not end",
+        evidence="both are owed the same GPU time from the start, whether they asked for it or not",
+        check=_credit,
+        draw=_draw_burst,
+        samples=20,
+    ),
+    Claim(
+        id="quota-window",
+        source=f"{PAPER}, Section 6.1.1, eq. (16)",
+        statement="(16) achieves the sharing incentive more effectively than (8): over the H "
+        "rounds after the other user's return its rho_j is no smaller.",
+        verdict=Verdict.REFUTED,
+        assumptions="as quota-credit",
+        evidence="it is 0 with (16) and about 2/3 with (8)",
+        check=_window,
+        draw=_draw_burst,
+        samples=20,
+        counterexamples={"M = 8, H = 3": lambda: Burst(8, 3, 3)},
+    ),
+    Claim(
+        id="demand-window",
+        source="beyond the paper",
+        statement="With (8), u rounds after the return the user that worked has got M u^2 / "
+        "(H + 2 u) GPU-rounds of them, to within one GPU-round: its rho_j over them is "
+        "2 u / (H + 2 u), two thirds at u = H.",
+        verdict=Verdict.PROVED,
+        assumptions="as quota-credit",
+        evidence="rho_j of both users are equal to within one pick",
+        check=_memory,
+        draw=_draw_burst,
+        samples=20,
+    ),
+    Claim(
+        id="split-jobs",
+        source=f"{PAPER}, eq. (3) and (13)",
+        statement="Nobody gains a fair share by cutting a job into several.",
+        verdict=Verdict.REFUTED,
+        assumptions="one user",
+        evidence="shares are divided among jobs, not among those who own them",
+        check=_split_jobs,
+        draw=_draw_split,
+        counterexamples={
+            "2 -> 1 + 1 on 2": lambda: Owner(2, 2, (2,), (1, 1)),
+        },
+    ),
+    Claim(
+        id="split-users",
+        source=f"{PAPER}, eq. (8)",
+        statement="A user's fair GPU time is the same whatever jobs its demand is cut into.",
+        verdict=Verdict.PROVED,
+        evidence="(7) adds the gangs up",
+        check=_split_users,
+        draw=_draw_split,
+    ),
+    Claim(
+        id="claim-share",
+        source=f"{PAPER}, Section 4.1.2",
+        statement="A job that claims more GPUs than it needs has no larger fair share for it, and "
+        "the others no smaller one.",
+        verdict=Verdict.PROVED,
+        assumptions="one user, equal weights, the job needs M / N GPUs or more",
+        evidence="min(D, M / N) does not depend on D from M / N on",
+        check=_claimed_share,
+        draw=_draw_claim,
+    ),
+    Claim(
+        id="claim-ltgf",
+        source=f"{PAPER}, Section 4.1.2",
+        statement="Under LTGF such a job gets no more GPU time either.",
+        verdict=Verdict.REFUTED,
+        assumptions="as claim-share; jobs that do not end, first 60 rounds",
+        evidence="a wider gang wastes fewer GPUs where gangs do not fit together",
+        check=partial(_claimed, policy=LtgfPolicy()),
+        draw=_draw_claim,
+        samples=8,
+        counterexamples={"3 -> 4, beside 3 on 4": lambda: Owner(4, 3, (3,), (4,))},
+    ),
+    Claim(
+        id="claim-finish-time",
+        source="beyond the paper",
+        statement="Under finish-time fairness such a job gets no more GPU time.",
+        verdict=Verdict.REFUTED,
+        assumptions="as claim-ltgf; jobs of equal length by largest T_sh / T_id",
+        evidence="time is shared, not GPU time: the paper says so in Section 4.1.2 and is right",
+        check=partial(_claimed, policy=ThemisGreedy()),
+        draw=_draw_claim,
+        samples=8,
+        counterexamples={
+            "1 -> 2, beside 1 and 1 on 2": lambda: Owner(2, 1, (1, 1), (2,)),
+            "Fig. 6": lambda: Owner(6, 3, (3, 3), (6,)),
+        },
+    ),
+    Claim(
+        id="leases-any-time",
+        source=f"{PAPER}, Sections 5.1.2 and 5.2.1",
+        statement="A job that never ran starts when a lease of L has gone by, at the latest.",
+        verdict=Verdict.REFUTED,
+        assumptions="leases begin with the jobs, only leases that have ended are open",
+        evidence="leases never end together, and who renews leaves no room: a gang waits for a job "
+        "to complete, under a stream of jobs for ever",
+        check=partial(_first_lease, synchronous=False),
+        draw=lambda rng: _wide_gang(int(rng.integers(2, 5))),
+        samples=2,
+        counterexamples={"1 + 1, then 2": partial(_wide_gang, 2)},
+    ),
+    Claim(
+        id="leases-together",
+        source=f"{PAPER}, Sections 5.1.2 and 5.2.1, corrected",
+        statement="The same where leases end together, at multiples of L.",
+        verdict=Verdict.PROVED,
+        assumptions="one user, one node, no older job still waits for its first lease",
+        evidence="all GPUs are open then, and of the jobs with rho = 0 the oldest comes first",
+        check=_no_queue,
+        draw=_draw_wide,
+        samples=20,
+    ),
+    Claim(
+        id="many-nodes",
+        source="beyond the paper",
+        statement="The same on any nodes.",
+        verdict=Verdict.REFUTED,
+        assumptions="the job is first in the policy's order; gangs need whole nodes",
+        evidence="GPUs are free, but on different nodes: jobs that renew keep theirs",
+        check=partial(_patience, patience=None),
+        draw=_draw_stream,
+        samples=4,
+        counterexamples={"1 + 1 on 2 + 2, then 2": _halves},
+    ),
+    Claim(
+        id="patience",
+        source="beyond the paper",
+        statement="With a patience of W >= L, a job that is first in the policy's order from its "
+        "release on starts W + L later at the latest, whatever else comes.",
+        verdict=Verdict.PROVED,
+        assumptions="leases end together, or all running jobs are preemptible at all rounds",
+        evidence="at the first end of a lease it is selected; W later others make room for it",
+        check=_patience,
+        draw=_draw_stream,
+        samples=10,
+    ),
+    Claim(
+        id="many-users",
+        source="beyond the paper",
+        statement="A job that never ran and is first in its user's queue starts when a lease of L "
+        "has gone by.",
+        verdict=Verdict.REFUTED,
+        assumptions="several users, one node, leases end together, line 17 repaired, no patience",
+        evidence="when its user's turn comes it does not fit any more, and a narrower job is "
+        "picked; line 17 as printed prevents this, as the paper says",
+        check=_between_users,
+        draw=lambda rng: _two_users(),
+        samples=1,
+        counterexamples={"1; 1 and 2, on 2": _two_users},
+    ),
+    Claim(
+        id="passed-over",
+        source="beyond the paper",
+        statement="With a patience of W LTGF starts a job W after narrower jobs of its user were "
+        "first picked before it, at the latest, whatever else comes.",
+        verdict=Verdict.PROVED,
+        assumptions="leases end together, W is a multiple of them, nobody was passed over before",
+        evidence="all GPUs are open then, it is picked first, and the others make room for it",
+        check=_passed_over,
+        draw=_draw_gang,
+        samples=10,
+    ),
+)

@@ -1,0 +1,935 @@
+"""The claims of Yu, Ji, Rajan, Liu (MobiHoc 2022) on RAR-DDLS and SJF-BCO, and their corrections.
+
+Symbols are the paper's: N GPUs, gang sizes G_j with n_g = max G_j, estimates rho_hat_j between
+l rho_j and u rho_j of the real times rho_j, varphi = max_j of a job's longest over its shortest
+real time, W_hat = max over GPUs of the sum of rho_hat_j / u, theta~ and theta* the limits that
+Algorithm 1 and an optimal algorithm find for (16), T* the least makespan. Beyond the paper: A, the
+sum of G_j rho_j in the schedule at hand, and p, its longest rho_j. "Reading A" and "reading B" of
+Algorithms 2 and 3: a job takes GPUs that are idle now, or joins the queues of its GPUs at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache, partial
+from itertools import product
+from math import ceil
+from typing import Any, Literal
+
+import networkx as nx
+import numpy as np
+
+from ....formulations.rar_ddls.problem import RarDdls, estimated_times, evaluate
+from ....instances.model import Cluster, Instance, RingJob
+from ....instances.schedule import Schedule
+from ....solvers import backfilling, first_fit
+from ....solvers.rar_ddls.bounds import area_bound
+from ....solvers.rar_ddls.gang_queue import GangQueue, Plan, head_of_line
+from ....solvers.rar_ddls.laminar import Forest, LaminarParams, laminar
+from ....solvers.rar_ddls.sjf_bco import LimitSearch, SjfBcoParams
+from ..claim import Claim, Comparison, Verdict
+from .tiny import (
+    Case,
+    Pinned,
+    Queued,
+    chooser,
+    constant_times,
+    least_load,
+    one_run,
+    queue_limit,
+    queue_load,
+    shortest,
+    two_jobs,
+)
+
+__all__ = ["RAR_DDLS", "coloring_jobs"]
+
+PAPER = "Yu et al. 2022"
+ORDERS: tuple[Literal["longest", "area", "gpus", "arrival"], ...] = (
+    "longest",
+    "area",
+    "gpus",
+    "arrival",
+)
+Rng = np.random.Generator
+
+
+# --- cases ---------------------------------------------------------------------------------------
+
+
+def _constant(
+    sizes: list[int],
+    gangs: list[int],
+    times: list[int],
+    horizon: int | None = None,
+    search: Literal["feasibility", "printed"] = "feasibility",
+    u: float = 1.0,
+) -> Case:
+    problem = constant_times(sizes, gangs, times, horizon=horizon)
+    return Case(problem, SjfBcoParams(search=search, u=u, compiled=False))
+
+
+def _draw_constant(
+    rng: Rng, *, search: Literal["feasibility", "printed"] = "feasibility", single: bool = False
+) -> Case:
+    """At most 6 GPUs on 3 servers, 5 jobs of 1 to 6 slots; the horizon never binds."""
+    sizes = rng.integers(1, 3, size=rng.integers(1, 4)).tolist()
+    jobs = int(rng.integers(1, 6))
+    gangs = rng.integers(1, 2 if single else sum(sizes) + 1, size=jobs).tolist()
+    times = rng.integers(1, 7, size=jobs).tolist()
+    return _constant(sizes, gangs, times, 2 * sum(times), search)
+
+
+def _draw_tight(rng: Rng) -> Case:
+    """Constant times, the printed search, and a horizon that may bind."""
+    case = _draw_constant(rng)
+    horizon = int(rng.integers(max(case.times), 2 * sum(case.times) + 1))
+    problem = replace(case.problem, horizon=horizon)
+    return Case(problem, SjfBcoParams(search="printed", compiled=False))
+
+
+def _draw_contended(rng: Rng, *, heavy: bool = False) -> Case:
+    """Servers of 1 to 3 GPUs, gangs of at most 4; contention slows jobs down up to sixfold.
+
+    `heavy` gradients may bring a job to a halt.
+    """
+    sizes = rng.integers(1, 4, size=rng.integers(2, 4)).tolist()
+    gradients = [0.2, 0.3, 0.4] if heavy else [0.0, 0.05, 0.1, 0.15]
+    jobs = [
+        RingJob(
+            id=f"j{j}",
+            gpus=int(rng.integers(1, min(4, sum(sizes)) + 1)),
+            iterations=int(rng.integers(1, 13)),
+            gradient=float(rng.choice(gradients)),
+            base_time=float(rng.choice([0.01, 0.02, 0.04])),
+        )
+        for j in range(rng.integers(1, 6))
+    ]
+    return Case(_contention(sizes, jobs))
+
+
+def _contention(sizes: list[int], jobs: list[RingJob]) -> RarDdls:
+    instance = Instance(Cluster.of_sizes(sizes), tuple(jobs))
+    return RarDdls(instance, xi1=1.0, xi2=0.005, alpha=0.5)
+
+
+def _draw_any(rng: Rng) -> Case:
+    return _draw_constant(rng) if rng.random() < 0.5 else _draw_contended(rng)
+
+
+def _draw_pinned(rng: Rng) -> Pinned:
+    case = _draw_any(rng)
+    gpus = [rng.choice(case.gpus, size=gang, replace=False).tolist() for gang in case.gangs]
+    return Pinned(case.problem, gpus)
+
+
+def _draw_queued(rng: Rng) -> Queued:
+    gpus, jobs = int(rng.integers(1, 6)), int(rng.integers(1, 6))
+    gangs, times, elsewhere = (
+        rng.integers(1, most + 1, size=jobs).tolist() for most in (gpus, 6, 6)
+    )
+    return Queued(gpus, gangs, times, times if rng.random() < 0.5 else elsewhere)
+
+
+def _draw_pair(rng: Rng) -> Case:
+    sizes = rng.integers(1, 3, size=rng.integers(2, 4)).tolist()
+    jobs = [
+        RingJob(
+            id=f"j{j}",
+            gpus=int(rng.integers(1, sum(sizes) + 1)),
+            iterations=int(rng.integers(1, 9)),
+            gradient=float(rng.choice([0.0, 0.05, 0.1, 0.15])),
+            base_time=0.01,
+        )
+        for j in range(2)
+    ]
+    return Case(_contention(sizes, jobs))
+
+
+def _same_pair(gradient: float) -> Case:
+    """Two equal jobs that have to span servers and, together, to share one (P2)."""
+    jobs = [
+        RingJob(id=f"j{j}", gpus=3, iterations=8, gradient=gradient, base_time=0.01)
+        for j in range(2)
+    ]
+    return Case(_contention([2, 2, 2], jobs))
+
+
+def _alternating(small: int, time: int) -> Case:
+    """Jobs of one GPU and `time` slots, between them jobs of all GPUs and one slot."""
+    gangs, times = [1, small] * small, [time, 1] * small
+    return _constant([small], gangs[:-1], times[:-1])
+
+
+def _draw_blocks(rng: Rng) -> Case:
+    """Gangs of 1, 2, 4 or 8, servers of any size; on two servers jobs take up to 10 times longer.
+
+    In half of the cases all gangs have one size, so that they compete for the same blocks.
+    """
+    sizes = rng.integers(1, 7, size=rng.integers(2, 5)).tolist()
+    top = int(rng.integers(0, min(4, sum(sizes).bit_length())))
+    least = top if rng.random() < 0.5 else 0
+    jobs = [
+        RingJob(
+            id=f"j{j}",
+            gpus=1 << int(rng.integers(least, top + 1)),
+            iterations=int(rng.integers(1, 21)),
+            gradient=float(rng.choice([0.0, 0.1, 0.2, 0.4])),
+            base_time=float(rng.choice([0.02, 0.1])),
+        )
+        for j in range(rng.integers(1, 13))
+    ]
+    return Case(_contention(sizes, jobs))
+
+
+def _twice_as_long_on_two_servers(jobs: int) -> Case:
+    """Gangs of 2 on servers of 2, 1 and 1 GPUs: 1 slot on the first, 2 slots on the others."""
+    gangs = [
+        RingJob(id=f"j{j}", gpus=2, iterations=2, gradient=0.2, base_time=0.34) for j in range(jobs)
+    ]
+    return Case(_contention([2, 1, 1], gangs))
+
+
+# --- quantities ----------------------------------------------------------------------------------
+
+
+def _area(problem: RarDdls, plan: Schedule | Plan) -> int:
+    """A: GPU-slots of a schedule whose rows are in job order."""
+    return sum(
+        job.gpus * int(t) for job, t in zip(problem.jobs, plan.end - plan.start, strict=True)
+    )
+
+
+def _longest(plan: Schedule | Plan) -> int:
+    """p: slots of the longest run."""
+    return int((plan.end - plan.start).max())
+
+
+def _worst(comparisons: Iterable[Comparison]) -> Comparison | None:
+    return max(comparisons, key=lambda c: (not c.holds, c.tightness), default=None)
+
+
+def _smallest_first(problem: RarDdls) -> Plan | None:
+    """The run of Algorithm 1 with kappa = n_g and no limit."""
+    return one_run(problem, max(job.gpus for job in problem.jobs))
+
+
+# --- Theorem 1 -----------------------------------------------------------------------------------
+
+
+def coloring_jobs(graph: nx.Graph) -> Pinned:
+    """Return the jobs of Theorem 1's reduction: a GPU for each edge, a unit job for each node.
+
+    The job of a node needs the GPUs of the node's edges; with one slot a colour, a schedule on
+    these GPUs is a colouring.
+
+    Parameters
+    ----------
+    graph : networkx.Graph
+        Simple, every node with an edge.
+
+    Raises
+    ------
+    ValueError
+        Where a node has no edge: its job would need no GPU.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> jobs = coloring_jobs(nx.complete_graph(4))
+    >>> len(jobs.problem.jobs), jobs.problem.instance.cluster.gpus, jobs.shortest()
+    (4, 6, 4)
+    """
+    edges = list(graph.edges)
+    mine = [[g for g, edge in enumerate(edges) if node in edge] for node in graph]
+    for node, gpus in zip(graph, mine, strict=True):
+        if not gpus:
+            raise ValueError(f"graph: node {node!r} has no edge, so its job would need no GPU")
+    problem = constant_times([1] * len(edges), [len(gpus) for gpus in mine], [1] * len(mine))
+    return Pinned(problem, mine)
+
+
+def _chromatic_number(graph: nx.Graph) -> int:
+    nodes = list(graph)
+    for colors in range(1, len(nodes) + 1):
+        for choice in product(range(colors), repeat=len(nodes)):
+            color = dict(zip(nodes, choice, strict=True))
+            if all(color[a] != color[b] for a, b in graph.edges):
+                return colors
+    return 0
+
+
+@cache
+def _small_graphs() -> list[nx.Graph]:
+    """All connected graphs of 2 to 5 nodes, up to isomorphism."""
+    atlas = (nx.graph_atlas(number) for number in range(2, 53))
+    return [graph for graph in atlas if len(graph) > 1 and nx.is_connected(graph)]
+
+
+def _draw_graph(rng: Rng) -> nx.Graph:
+    graphs = _small_graphs()
+    return graphs[int(rng.integers(len(graphs)))]
+
+
+def _prescribed(graph: nx.Graph) -> Comparison:
+    return Comparison(_chromatic_number(graph), coloring_jobs(graph).shortest(), "==")
+
+
+def _free_placement(graph: nx.Graph) -> Comparison:
+    case = Case(coloring_jobs(graph).problem)
+    return Comparison(_chromatic_number(graph), shortest(case.gpus, case.gangs, case.times), "==")
+
+
+def _paw() -> nx.Graph:
+    """Return a triangle with a pendant node."""
+    return nx.Graph([(0, 1), (1, 2), (2, 0), (0, 3)])
+
+
+# --- Lemmas 2-4, Theorems 5 and 6 ----------------------------------------------------------------
+
+
+def _lemma_2(case: Case) -> Comparison | None:
+    result = case.solve()
+    if result.solution is None:
+        return None
+    return Comparison(result.info["load"] / case.params.u, result.info["theta"], "==")
+
+
+def _lemma_2_repaired(case: Case) -> Comparison | None:
+    theta = case.solve().info["theta"]
+    plans = (one_run(case.problem, kappa, theta) for kappa in case.kappas)
+    return _worst(Comparison(plan.load, theta, "==") for plan in plans if plan is not None)
+
+
+def _lemma_3(case: Case) -> Comparison | None:
+    """C <= n_g W_hat."""
+    result = case.solve()
+    if result.objective is None:
+        return None
+    return Comparison(result.objective, max(case.gangs) * result.info["load"] / case.params.u)
+
+
+def _lemma_3_idle(case: Case) -> Comparison | None:
+    """Slots before a GPU's last job in which all GPUs of that job are idle, against none."""
+    solution = case.solve().solution
+    if solution is None:
+        return None
+    held: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for row in sorted(solution, key=lambda row: row.start):
+        for s, devices in (row.devices or {}).items():
+            for d in devices:
+                held.setdefault((s, d), []).append((row.start, row.end))
+    idle = 0
+    for row in solution:
+        mine = [held[s, d] for s, devices in (row.devices or {}).items() for d in devices]
+        if any(runs[-1][0] == row.start for runs in mine):
+            idle += sum(
+                not any(start <= t < end for runs in mine for start, end in runs)
+                for t in range(row.start)
+            )
+    return Comparison(idle, 0)
+
+
+def _lemma_3_pinned(case: Pinned) -> Comparison | None:
+    """C_j <= sum of busy times of its GPUs - (G_j - 1) rho_j."""
+    plan = case.greedy(range(len(case.gpus)))
+    if plan is None:
+        return None
+    times = (plan.end - plan.start).tolist()
+    busy = [0] * case.problem.instance.cluster.gpus
+    for gpus, time in zip(case.gpus, times, strict=True):
+        for g in gpus:
+            busy[g] += time
+    return _worst(
+        Comparison(int(plan.end[j]), sum(busy[g] for g in gpus) - (len(gpus) - 1) * times[j])
+        for j, gpus in enumerate(case.gpus)
+    )
+
+
+def _lemma_3_output(case: Case) -> Comparison | None:
+    """C <= n_g W_hat u / l for the repaired search, with the l of the run with kappa = n_g."""
+    plan, result = _smallest_first(case.problem), case.solve()
+    if plan is None or result.objective is None:
+        return None
+    lower = min(map(Fraction, case.times, (plan.end - plan.start).tolist()))
+    return Comparison(result.objective, max(case.gangs) * result.info["load"] / lower)
+
+
+def _lemma_4(case: Case) -> Comparison | None:
+    """theta~ <= theta*, as varphi u / l = 1 where times are constant and estimates exact."""
+    theta = case.solve().info["theta"]
+    if theta is None:
+        return None
+    return Comparison(theta, least_load(case.gpus, case.gangs, case.times))
+
+
+def _lemma_4_repaired(case: Queued) -> Comparison:
+    best = least_load(case.gpus, case.gangs, case.elsewhere)
+    limit = (2 - Fraction(1, case.gpus)) * case.spread * best
+    return Comparison(queue_limit(case.gpus, case.gangs, case.times), ceil(limit))
+
+
+def _theorem_5(case: Case) -> Comparison | None:
+    """C <= n_g T*, as varphi u / l = 1 where times are constant and estimates exact."""
+    result = case.solve()
+    if result.objective is None:
+        return None
+    best = shortest(case.gpus, case.gangs, case.times)
+    return Comparison(result.objective, max(case.gangs) * best)
+
+
+def _theorem_5_gangs(case: Case) -> Comparison | None:
+    """C <= n_g T*, for n_g >= 2."""
+    return _theorem_5(case) if max(case.gangs) > 1 else None
+
+
+def _theorem_5_repaired(case: Case) -> Comparison | None:
+    """C <= min(max(n_g, 2), 3) varphi LB.
+
+    LB <= T* is the area bound; for varphi stands how much longer than possible jobs take in the run
+    with kappa = n_g, which is at most varphi.
+    """
+    plan, result = _smallest_first(case.problem), case.solve()
+    if plan is None or result.objective is None:
+        return None
+    possible = case.problem.shortest_durations().tolist()
+    real: list[int] = (plan.end - plan.start).tolist()
+    spread = max(Fraction(t, d) for t, d in zip(real, possible, strict=True))
+    factor = min(max([2, *case.gangs]), 3)
+    return Comparison(result.objective, factor * spread * int(area_bound(case.problem).value))
+
+
+def _theorem_6(case: Case) -> Comparison:
+    """Sortings of GPUs or servers in the printed search, against n_g (1 + log2 T) (2 J - 1)."""
+    problem, largest, jobs = case.problem, max(case.gangs), len(case.gangs)
+    horizon = problem.horizon or sum(case.times)
+    order = sorted(range(jobs), key=lambda j: (case.gangs[j], j))
+    sorts = 0
+
+    def run(kappa: int, limit: float) -> Plan | None:
+        choose = chooser(kappa, limit)
+
+        def counted(queue: GangQueue, job: int) -> list[int] | None:
+            nonlocal sorts
+            sorts += 1
+            return choose(queue, job)
+
+        return head_of_line(problem, estimated_times(problem), order, counted)
+
+    LimitSearch(run=run, kappas=range(1, largest + 1), horizon=horizon).printed(horizon)
+    return Comparison(sorts, largest * horizon.bit_length() * (2 * jobs - 1))
+
+
+# --- P1, P2 --------------------------------------------------------------------------------------
+
+
+def _p1_backfilling(case: Case) -> Comparison | None:
+    """C <= 2 max(A / N, p), the tightest of four orders."""
+    plans = (backfilling(case.problem, order=o, compiled=False).solution for o in ORDERS)
+    return _worst(
+        Comparison(
+            int(plan.end.max()),
+            2 * max(Fraction(_area(case.problem, plan), case.gpus), Fraction(_longest(plan))),
+        )
+        for plan in plans
+        if plan is not None
+    )
+
+
+def _p1_head_of_line(case: Case) -> Comparison | None:
+    """C <= 2 A / N + p for kappa = n_g without limit."""
+    plan = _smallest_first(case.problem)
+    if plan is None:
+        return None
+    bound = Fraction(2 * _area(case.problem, plan), case.gpus) + _longest(plan)
+    return Comparison(plan.makespan, bound)
+
+
+def _p1_arrival(case: Case) -> Comparison | None:
+    """C <= 3 T* for first fit where times are constant."""
+    result = first_fit(case.problem, compiled=False)
+    if result.objective is None:
+        return None
+    return Comparison(result.objective, 3 * shortest(case.gpus, case.gangs, case.times))
+
+
+def _p2(case: Case) -> Comparison:
+    best, without_delay = two_jobs(case.problem)
+    return Comparison(without_delay, best)
+
+
+def _never_ends(case: Case) -> Comparison:
+    """List schedules that never end, against none."""
+    plans: list[object] = [
+        backfilling(case.problem, order=o, compiled=False).solution for o in ORDERS
+    ]
+    plans += [one_run(case.problem, kappa) for kappa in case.kappas]
+    return Comparison(sum(plan is None for plan in plans), 0)
+
+
+# --- the search for theta ------------------------------------------------------------------------
+
+
+def _feasible(case: Case, kappas: Iterable[int]) -> list[bool]:
+    """Feasibility of theta = 0, 1, ... for any of the kappas, up to where all GPUs always pass."""
+    most = sum(case.times)
+    return [
+        any(one_run(case.problem, kappa, theta) is not None for kappa in kappas)
+        for theta in range(most + 1)
+    ]
+
+
+def _monotone(case: Case) -> Comparison:
+    """Infeasible theta above the smallest feasible one, against none."""
+    feasible = _feasible(case, case.kappas)
+    return Comparison(feasible[feasible.index(True) :].count(False), 0)
+
+
+def _monotone_queues(case: Queued) -> Comparison:
+    """Theta at which feasibility is not theta >= W_hat (without limit), against none."""
+    data = (case.gpus, case.gangs, case.times)
+    load = queue_load(*data)
+    assert load is not None
+    wrong = (
+        (queue_load(*data, theta) is not None) != (theta >= load)
+        for theta in range(sum(case.times) + 1)
+    )
+    return Comparison(sum(wrong), 0)
+
+
+def _reuse(case: Case, *, upwards: bool) -> Comparison:
+    """Pairs theta0, theta with another run at theta than at theta0, against none.
+
+    theta goes from W_hat of the run at theta0 up to theta0, or `upwards` from theta0 on.
+    """
+    most, different = sum(case.times), 0
+    for kappa in case.kappas:
+        runs = [one_run(case.problem, kappa, theta) for theta in range(most + 1)]
+        for first, run in enumerate(runs):
+            if run is not None:
+                others = runs[first:] if upwards else runs[run.load : first]
+                different += sum(_signature(other) != _signature(run) for other in others)
+    return Comparison(different, 0)
+
+
+def _signature(plan: Plan | None) -> object:
+    return plan and (plan.start.tolist(), [gpus.tolist() for gpus in plan.gpus])
+
+
+def _move_right(case: Case) -> Comparison | None:
+    """Makespan of the bisection on feasibility alone, against runs without a limit."""
+    left, right, best = 1, case.problem.horizon or sum(case.times), None
+    while left <= right:
+        theta = (left + right) // 2
+        runs = [one_run(case.problem, kappa, theta) for kappa in case.kappas]
+        lengths = [run.makespan for run in runs if run is not None]
+        if lengths:
+            best = min(lengths if best is None else [best, *lengths])
+            right = theta - 1
+        else:
+            left = theta + 1
+    free = [one_run(case.problem, kappa) for kappa in case.kappas]
+    lengths = [run.makespan for run in free if run is not None]
+    return None if best is None else Comparison(best, min(lengths))
+
+
+# --- laminar schedules ---------------------------------------------------------------------------
+
+
+def _greedy_blocks(case: Case, **params: int) -> Schedule | None:
+    """Schedule of :func:`laminar`, None where some gang fits no block; greedy without `params`."""
+    result = laminar(case.problem, params=LaminarParams(**{"rounds": 0, **params}))
+    return None if "fallback" in result.info else result.solution
+
+
+def _laminar(case: Case) -> Comparison | None:
+    """C under contention = largest load, and no idle slots, after a few steps of annealing."""
+    plan = _greedy_blocks(case, rounds=1, steps=30)
+    if plan is None:
+        return None
+    rows = list(plan)
+    real = evaluate(case.problem, [row.start for row in rows], [row.gpus for row in rows])
+    load: dict[tuple[int, int], int] = {}
+    last: dict[tuple[int, int], int] = {}
+    for row in rows:
+        alone = case.problem.duration(row.job, len(row.gpus)) or 0
+        for s, devices in (row.devices or {}).items():
+            for d in devices:
+                load[s, d] = load.get((s, d), 0) + alone
+                last[s, d] = max(last.get((s, d), 0), row.end)
+    idle = sum(last[gpu] - load[gpu] for gpu in load)
+    makespan = -1 if real is None else case.problem.objective(real)
+    return _worst([Comparison(makespan, max(load.values()), "=="), Comparison(idle, 0, "==")])
+
+
+def _laminar_greedy(
+    case: Case, *, shortest: bool = False, covered: bool = True
+) -> Comparison | None:
+    """C <= max_l (sum of G_j rho_j over gangs of 2^l and more) / N_l + D.
+
+    With d_j for rho_j if `shortest`, with N for N_l unless `covered`.
+    """
+    plan = _greedy_blocks(case)
+    if plan is None:
+        return None
+    levels = [gang.bit_length() - 1 for gang in case.gangs]
+    forest = Forest(case.problem.instance.cluster.sizes, max(levels) + 1)
+    real: list[int] = (plan.end - plan.start).tolist()
+    times = case.problem.shortest_durations().tolist() if shortest else real
+    longest = max(
+        case.problem.duration(j, int(n)) or 0
+        for j, level in enumerate(levels)
+        for n in forest.spans(level, 1 << level)
+    )
+    loads = [
+        Fraction(
+            sum(g * t for g, t in zip(case.gangs, times, strict=True) if g >= 1 << level),
+            forest.first[level].size << level if covered else case.gpus,
+        )
+        for level in levels
+    ]
+    return Comparison(int(plan.end.max()), max(loads) + longest)
+
+
+# --- the claims ----------------------------------------------------------------------------------
+
+PRINTED = partial(_draw_constant, search="printed")
+CE_4 = {
+    "CE-4 printed": partial(_constant, [2], [1, 1, 1], [1, 1, 2], 10, "printed"),
+    "CE-4 repaired": partial(_constant, [2], [1, 1, 1], [1, 1, 2]),
+    "longest first": partial(_constant, [2], [1] * 5, [3, 3, 2, 2, 2]),
+}
+
+#: the claims in the paper's order, each followed by its corrections
+RAR_DDLS: tuple[Claim[Any], ...] = (
+    Claim(
+        id="theorem-1",
+        source=f"{PAPER}, Theorem 1",
+        statement="The jobs made from a graph need as many slots as the graph needs colours, so "
+        "that approximating the makespan is as hard as colouring.",
+        verdict=Verdict.REFUTED,
+        evidence="the reduction prescribes each job's GPUs, RAR-DDLS chooses them",
+        check=_free_placement,
+        draw=_draw_graph,
+        samples=40,
+        counterexamples={"paw": _paw, "K4": partial(nx.complete_graph, 4)},
+    ),
+    Claim(
+        id="theorem-1-prescribed",
+        source=f"{PAPER}, Theorem 1, corrected",
+        statement="Where the GPUs of each job are prescribed, the least makespan of the jobs made "
+        "from a graph is its chromatic number.",
+        verdict=Verdict.PROVED,
+        assumptions="unit times, every node has an edge",
+        evidence="jobs in one slot are an independent set, and conversely",
+        check=_prescribed,
+        draw=_draw_graph,
+        samples=20,
+    ),
+    Claim(
+        id="lemma-2",
+        source=f"{PAPER}, Lemma 2",
+        statement="W_hat of the returned schedule = theta~.",
+        verdict=Verdict.REFUTED,
+        evidence="the printed search passes over feasible limits that do not shorten the makespan",
+        check=_lemma_2,
+        draw=PRINTED,
+        counterexamples={"CE-1": partial(_constant, [1], [1], [1], 10, "printed")},
+    ),
+    Claim(
+        id="lemma-2-repaired",
+        source=f"{PAPER}, Lemma 2, corrected",
+        statement="With a bisection on feasibility, every run that is feasible at theta~ has "
+        "W_hat = theta~.",
+        verdict=Verdict.PROVED,
+        assumptions="rho_hat_j / u integer",
+        evidence="a run with a smaller W_hat would be feasible at theta~ - 1",
+        check=_lemma_2_repaired,
+        draw=_draw_any,
+    ),
+    Claim(
+        id="lemma-3",
+        source=f"{PAPER}, Lemma 3",
+        statement="Makespan <= n_g W_hat.",
+        verdict=Verdict.REFUTED,
+        evidence="busy times are real, W_hat counts rho_hat / u",
+        check=_lemma_3,
+        draw=PRINTED,
+        counterexamples={
+            "CE-2": partial(_constant, [1], [1], [2], 10, "printed", 2.0),
+            "CE-2 repaired": partial(_constant, [1], [1], [2], u=2.0),
+        },
+    ),
+    Claim(
+        id="lemma-3-exact",
+        source=f"{PAPER}, Lemma 3, restricted",
+        statement="Makespan <= n_g W_hat.",
+        verdict=Verdict.OBSERVED,
+        assumptions="printed search, exact estimates (rho_hat = rho, u = l = 1), reading A",
+        evidence="the horizon T may force a limit on every run; without such a run it is proved",
+        check=_lemma_3,
+        draw=_draw_tight,
+    ),
+    Claim(
+        id="lemma-3-step-a",
+        source=f"{PAPER}, Lemma 3, step (a)",
+        statement="Before the last job of a GPU starts, one of the job's GPUs is always busy.",
+        verdict=Verdict.REFUTED,
+        assumptions="reading A",
+        evidence="the job is assigned when it starts, and until then queues behind another job",
+        check=_lemma_3_idle,
+        draw=PRINTED,
+        counterexamples={
+            "CE-3": partial(_constant, [2, 2], [2, 2, 1, 2], [3, 3, 5, 3], 20, "printed")
+        },
+    ),
+    Claim(
+        id="lemma-3-prescribed",
+        source=f"{PAPER}, Lemma 3, corrected",
+        statement="C_j <= sum of the busy times of its GPUs - (G_j - 1) rho_j, so that makespan <= "
+        "n_g (u / l) W_hat.",
+        verdict=Verdict.PROVED,
+        assumptions="GPU sets fixed beforehand; a job starts once its GPUs are idle, overtaking "
+        "those that wait",
+        evidence="in each slot before the start one of the job's GPUs is busy with another job",
+        check=_lemma_3_pinned,
+        draw=_draw_pinned,
+    ),
+    Claim(
+        id="lemma-3-repaired",
+        source=f"{PAPER}, Lemma 3, corrected",
+        statement="Makespan <= n_g (u / l) W_hat.",
+        verdict=Verdict.PROVED,
+        assumptions="reading A; the search begins with theta = infinity",
+        evidence="from P1 (ii) for n_g >= 3, from u(t) >= N - 1 for n_g = 2",
+        check=_lemma_3_output,
+        draw=_draw_any,
+    ),
+    Claim(
+        id="lemma-4",
+        source=f"{PAPER}, Lemma 4",
+        statement="theta~ <= varphi (u / l) theta*.",
+        verdict=Verdict.REFUTED,
+        evidence="step (b) takes greedy list scheduling to be optimal",
+        check=_lemma_4,
+        draw=PRINTED,
+        counterexamples={
+            "CE-1": partial(_constant, [1], [1], [1], 10, "printed"),
+            **CE_4,
+        },
+    ),
+    Claim(
+        id="lemma-4-repaired",
+        source=f"{PAPER}, Lemma 4, corrected",
+        statement="theta~ <= ceil((2 - 1/N) varphi (u / l) theta*).",
+        verdict=Verdict.PROVED,
+        assumptions="reading B, kappa = n_g, bisection on feasibility",
+        evidence="least loaded first keeps the loads within the longest job of each other",
+        check=_lemma_4_repaired,
+        draw=_draw_queued,
+    ),
+    Claim(
+        id="theorem-5",
+        source=f"{PAPER}, Theorem 5",
+        statement="Makespan <= n_g varphi (u / l) T*.",
+        verdict=Verdict.REFUTED,
+        evidence="false for n_g = 1; its proof uses Lemmas 2, 3 and 4",
+        check=_theorem_5,
+        draw=PRINTED,
+        counterexamples=CE_4,
+    ),
+    Claim(
+        id="theorem-5-gangs",
+        source=f"{PAPER}, Theorem 5, restricted",
+        statement="Makespan <= n_g varphi (u / l) T*.",
+        verdict=Verdict.OBSERVED,
+        assumptions="printed search, n_g >= 2, exact estimates, reading A",
+        evidence="the horizon T may force a limit on every run; without such a run it is proved",
+        check=_theorem_5_gangs,
+        draw=_draw_tight,
+    ),
+    Claim(
+        id="theorem-5-repaired",
+        source=f"{PAPER}, Theorem 5, corrected",
+        statement="Makespan <= min(max(n_g, 2), 3) varphi T*.",
+        verdict=Verdict.PROVED,
+        assumptions="reading A; the search begins with theta = infinity and tries kappa = n_g; "
+        "varphi finite",
+        evidence="P1 (ii), Graham's bound for n_g = 1; checked against the area bound",
+        check=_theorem_5_repaired,
+        draw=_draw_any,
+    ),
+    Claim(
+        id="theorem-6",
+        source=f"{PAPER}, Theorem 6",
+        statement="Algorithm 1 sorts O(n_g J log T) times, and so takes O(n_g J N log N log T).",
+        verdict=Verdict.PROVED,
+        assumptions="completions are found event by event, not slot by slot",
+        evidence="a waiting job is tried again at a completion only: at most 2 J - 1 tries a run",
+        check=_theorem_6,
+        draw=PRINTED,
+    ),
+    Claim(
+        id="P1-i",
+        source="beyond the paper",
+        statement="Any list schedule with backfilling has makespan <= 2 max(A / N, p) <= "
+        "2 varphi T*.",
+        verdict=Verdict.PROVED,
+        assumptions="a job may use any idle GPUs and is tried at every completion; varphi finite "
+        "for the second part",
+        evidence="utilisations at t and at t + makespan / 2 add up to more than N",
+        check=_p1_backfilling,
+        draw=_draw_any,
+        samples=50,
+    ),
+    Claim(
+        id="P1-ii",
+        source="beyond the paper",
+        statement="Strictly in order of gang size (SJF-BCO with kappa = n_g, no limit): makespan "
+        "<= 2 A / N + p <= 3 varphi T*.",
+        verdict=Verdict.PROVED,
+        assumptions="as P1 (i)",
+        evidence="more than N / 2 GPUs are busy but for at most p slots",
+        check=_p1_head_of_line,
+        draw=_draw_any,
+    ),
+    Claim(
+        id="P1-ii-arrival",
+        source="beyond the paper",
+        statement="P1 (ii) in any other order, such as that of arrival: makespan <= 3 varphi T*.",
+        verdict=Verdict.REFUTED,
+        evidence="one GPU's job after another alternates with jobs of all GPUs",
+        check=_p1_arrival,
+        draw=_draw_constant,
+        counterexamples={"alternating": partial(_alternating, 4, 7)},
+    ),
+    Claim(
+        id="P2",
+        source="beyond the paper",
+        statement="Some optimal schedule leaves no job waiting that the idle GPUs could hold.",
+        verdict=Verdict.REFUTED,
+        evidence="side by side two spanning jobs may take longer than one after the other",
+        check=_p2,
+        draw=_draw_pair,
+        samples=10,
+        counterexamples={"P2": partial(_same_pair, 0.15)},
+    ),
+    Claim(
+        id="progress",
+        source="beyond the paper",
+        statement="Every list schedule ends.",
+        verdict=Verdict.REFUTED,
+        evidence="phi = floor(1 / tau) may be 0: then varphi is infinite, and P1, Lemma 4 and "
+        "Theorem 5 say nothing",
+        check=_never_ends,
+        draw=partial(_draw_contended, heavy=True),
+        samples=40,
+        counterexamples={"P2, m = 0.3": partial(_same_pair, 0.3)},
+    ),
+    Claim(
+        id="monotone",
+        source=f"{PAPER}, Section 5.3 (bisection)",
+        statement="If Algorithm 1 succeeds at theta, it succeeds at every larger theta.",
+        verdict=Verdict.REFUTED,
+        assumptions="reading A",
+        evidence="a larger limit admits a GPU that leads astray",
+        check=_monotone,
+        draw=_draw_constant,
+        samples=25,
+        counterexamples={
+            "12, 13, 14": partial(_constant, [2, 3], [2, 2, 2, 2, 3, 4], [6, 7, 3, 6, 1, 2])
+        },
+    ),
+    Claim(
+        id="monotone-queues",
+        source=f"{PAPER}, Section 5.3 (bisection)",
+        statement="Algorithm 1 succeeds exactly at every theta >= W_hat of its run without limit.",
+        verdict=Verdict.PROVED,
+        assumptions="reading B, kappa = n_g",
+        evidence="a limit either passes the least loaded GPUs or too few",
+        check=_monotone_queues,
+        draw=_draw_queued,
+    ),
+    Claim(
+        id="reuse-upwards",
+        source="beyond the paper",
+        statement="The run at theta0 is the run at every theta >= theta0.",
+        verdict=Verdict.REFUTED,
+        assumptions="reading A",
+        evidence="holds only where theta0 rejected no idle GPU",
+        check=partial(_reuse, upwards=True),
+        draw=_draw_constant,
+        samples=25,
+        counterexamples={"6, 8": partial(_constant, [3, 1, 3], [4, 3, 2, 3], [3, 3, 5, 3])},
+    ),
+    Claim(
+        id="reuse",
+        source="beyond the paper",
+        statement="The run at theta0 is the run at every theta from its W_hat to theta0.",
+        verdict=Verdict.PROVED,
+        assumptions="reading A",
+        evidence="a smaller limit removes GPUs that the run does not use",
+        check=partial(_reuse, upwards=False),
+        draw=_draw_constant,
+        samples=25,
+    ),
+    Claim(
+        id="feasibility-only",
+        source=f"{PAPER}, Algorithm 1, lines 19-23",
+        statement="Bisecting on feasibility alone loses no makespan.",
+        verdict=Verdict.REFUTED,
+        evidence="a larger theta may give a shorter schedule: run theta = infinity first",
+        check=_move_right,
+        draw=_draw_constant,
+        counterexamples={
+            "6, 5": partial(_constant, [1, 2], [1, 2, 2, 1], [2, 1, 2, 3], 7),
+            "13, 12": partial(_constant, [3, 1], [2, 1, 2, 2], [3, 6, 4, 6], 19),
+        },
+    ),
+    Claim(
+        id="laminar",
+        source="beyond the paper",
+        statement="Jobs on nested blocks, in falling order of size, one block of each server "
+        "merged with others: no contention, no GPU is idle before its last job, and the makespan "
+        "is the largest sum of d_j(n_b) on a GPU.",
+        verdict=Verdict.PROVED,
+        assumptions="gang sizes are powers of two and fit blocks",
+        evidence="all GPUs of a block have had the same jobs before",
+        check=_laminar,
+        draw=_draw_blocks,
+    ),
+    Claim(
+        id="laminar-greedy",
+        source="beyond the paper",
+        statement="Largest gangs first, each on the block where it ends first: makespan <= "
+        "max_l (sum of G_j rho_j over G_j >= 2^l) / N_l + D.",
+        verdict=Verdict.PROVED,
+        assumptions="as laminar; N_l: GPUs in blocks of 2^l, rho_j: times in this schedule, D: "
+        "longest time of a job on a block",
+        evidence="the least loaded block of a level has at most the mean load",
+        check=_laminar_greedy,
+        draw=_draw_blocks,
+    ),
+    Claim(
+        id="laminar-greedy-all",
+        source="beyond the paper",
+        statement="The same with all N GPUs for N_l.",
+        verdict=Verdict.REFUTED,
+        evidence="not every GPU is in a block for a large gang",
+        check=partial(_laminar_greedy, covered=False),
+        draw=_draw_blocks,
+        counterexamples={"4 + 8": partial(_constant, [4, 8], [8] * 10, [1] * 10)},
+    ),
+    Claim(
+        id="laminar-greedy-shortest",
+        source="beyond the paper",
+        statement="The same with the shortest times d_j for rho_j.",
+        verdict=Verdict.REFUTED,
+        evidence="a block on several servers may end first and yet take longer",
+        check=partial(_laminar_greedy, shortest=True),
+        draw=_draw_blocks,
+        counterexamples={"2 + 1 + 1": partial(_twice_as_long_on_two_servers, 13)},
+    ),
+)

@@ -1,0 +1,293 @@
+"""What a figure of measures is: rows by instance, policy and x, and statements judged by them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from ..show.plots import save
+from .record import table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Agreement", "Row", "Statement", "Study"]
+
+FORMAT = 1
+Values = Mapping[str, float | None]
+
+
+class Agreement(StrEnum):
+    """Whether what was measured agrees with what is printed."""
+
+    AGREES = "agrees"
+    PARTLY = "agrees so far"
+    DIFFERS = "does not"
+    OPEN = "not comparable"
+
+    @classmethod
+    def of(cls, holds: bool) -> Agreement:
+        """Return AGREES or DIFFERS.
+
+        Parameters
+        ----------
+        holds : bool
+        """
+        return cls.AGREES if holds else cls.DIFFERS
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The measures of one point of a figure.
+
+    Parameters
+    ----------
+    instance : str
+    policy : str
+        Label in the figure.
+    x : int or None
+        The quantity that the figure varies, None where it varies none.
+    values : mapping of str to float or None
+        Measures by name; None where a measure is not defined.
+    curve : tuple of float
+        What the figure draws beside numbers, at the study's `levels`.
+    """
+
+    instance: str
+    policy: str
+    x: int | None
+    values: Values
+    curve: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement of the paper about a figure, judged by its data.
+
+    Parameters
+    ----------
+    text : str
+    instance : str
+        On which it is judged.
+    verdict : Agreement
+    measured : str
+        The numbers that decide it.
+    why : str
+        Where it does not simply agree: because of what, as far as the data tell.
+    in_paper : bool
+        False for a statement that the paper does not make.
+    """
+
+    text: str
+    instance: str
+    verdict: Agreement
+    measured: str
+    why: str = ""
+    in_paper: bool = True
+
+    def __str__(self) -> str:
+        mark = "**" if self.verdict in (Agreement.DIFFERS, Agreement.OPEN) else ""
+        because = "" if self.verdict is Agreement.PARTLY else "because "
+        why = f", {because}{self.why}" if self.why else ""
+        return f"{mark}{self.verdict}{mark}{why}: {self.measured}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """A reproduced figure of measures.
+
+    Parameters
+    ----------
+    name : str
+        As on the command line, ``stem:figN``.
+    title : str
+    axis : str
+        Name of the quantity `Row.x`; empty where the figure varies none.
+    measures : mapping of str to str
+        What the tables show of the values: name, and its heading with the unit.
+    settings : mapping
+        Everything that others need to make the data again.
+    instances : mapping of str to mapping
+        Facts about each instance, in the order of the figure.
+    levels : tuple of float
+        Where the curves of the rows are given.
+    rows : tuple of Row
+    statements : tuple of Statement
+    drawing : callable
+        Draws the picture; not part of the data.
+    """
+
+    name: str
+    title: str
+    axis: str
+    measures: Mapping[str, str]
+    settings: Mapping[str, Any]
+    instances: Mapping[str, Mapping[str, Any]]
+    levels: tuple[float, ...]
+    rows: tuple[Row, ...]
+    statements: tuple[Statement, ...] = ()
+    drawing: Callable[[Study], Figure] = field(compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("measures", "settings", "instances"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """Labels in the order of the data."""
+        return tuple(dict.fromkeys(row.policy for row in self.rows))
+
+    def value(self, instance: str, policy: str, measure: str, x: int | None = None) -> float | None:
+        """Return one measure; None where it is not defined or the row is not there.
+
+        Parameters
+        ----------
+        instance : str
+        policy : str
+        measure : str
+        x : int, optional
+        """
+        for row in self.rows:
+            if (row.instance, row.policy, row.x) == (instance, policy, x):
+                return row.values.get(measure)
+        return None
+
+    def xs(self, instance: str) -> tuple[int, ...]:
+        """Return the values of the axis on an instance, ascending.
+
+        Parameters
+        ----------
+        instance : str
+        """
+        return tuple(sorted({r.x for r in self.rows if r.instance == instance and r.x is not None}))
+
+    def plot(self) -> Figure:
+        """Draw the picture."""
+        return self.drawing(self)
+
+    # -- files -----------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data."""
+        return {
+            "format": FORMAT,
+            "name": self.name,
+            "title": self.title,
+            "axis": self.axis,
+            "measures": dict(self.measures),
+            "settings": dict(self.settings),
+            "instances": {name: dict(facts) for name, facts in self.instances.items()},
+            "levels": list(self.levels),
+            "statements": [asdict(statement) for statement in self.statements],
+            "rows": [[r.instance, r.policy, r.x, dict(r.values), list(r.curve)] for r in self.rows],
+        }
+
+    def to_json(self) -> str:
+        """Return `to_dict` as JSON, one row a line."""
+        data = self.to_dict()
+        rows = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in data.pop("rows"))
+        head = json.dumps(data, indent=1, ensure_ascii=False)
+        return f'{head[:-2]},\n "rows": [\n  {rows}\n ]\n}}\n'
+
+    def to_csv(self) -> str:
+        """Return one line for each number; those of curves are named ``at LEVEL``."""
+        file = io.StringIO()
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["instance", "policy", "x", "measure", "value"])
+        for row in self.rows:
+            place = [row.instance, row.policy, "" if row.x is None else row.x]
+            writer.writerows([*place, name, value] for name, value in row.values.items())
+            curve = zip(self.levels, row.curve, strict=True) if row.curve else ()
+            writer.writerows([*place, f"at {level:g}", value] for level, value in curve)
+        return file.getvalue()
+
+    def write(self, folder: str | Path) -> tuple[Path, ...]:
+        """Write STEM-FIGURE.json, .csv and .png into a folder, which is made; return the paths.
+
+        Parameters
+        ----------
+        folder : str or Path
+        """
+        base = Path(folder)
+        base.mkdir(parents=True, exist_ok=True)
+        name = self.name.replace(":", "-")
+        paths = tuple(base / f"{name}.{kind}" for kind in ("json", "csv", "png"))
+        paths[0].write_text(self.to_json(), encoding="utf-8")
+        paths[1].write_text(self.to_csv(), encoding="utf-8")
+        save(self.plot(), paths[2], dpi=110)
+        return paths
+
+    # -- tables ----------------------------------------------------------------------------------
+
+    def to_markdown(self) -> str:
+        """Return the measures and the statements as tables for the documentation."""
+        tables = [table(rows) for rows in self._tables()]
+        return "\n\n".join([*tables, table(list(statement_rows(self.statements)))]) + "\n"
+
+    def _tables(self) -> Iterator[list[list[str]]]:
+        """One table an instance; one for all where there is but one number for each policy."""
+        if len(self.measures) == 1 and not self.axis:
+            (name,) = self.measures
+            head = [f"policy: {self.measures[name]}", *self.instances]
+            yield [
+                head,
+                *([p, *(shown(self.value(i, p, name)) for i in head[1:])] for p in self.policies),
+            ]
+            return
+        for instance in self.instances:
+            rows = [row for row in self.rows if row.instance == instance]
+            rows = [row for row in rows if any(name in row.values for name in self.measures)]
+            axis = [self.axis] if any(row.x is not None for row in rows) else []
+            names = [name for name in self.measures if any(name in row.values for row in rows)]
+            body = []
+            for row in rows:
+                place = [f"{row.x}" if row.x is not None else "–"] if axis else []
+                cells = [shown(row.values.get(name)) for name in names]
+                body.append([row.policy, *place, *cells])
+            heads = [self.measures[name] for name in names]
+            yield [[f"{instance}: policy", *axis, *heads], *body]
+
+
+def shown(value: float | None) -> str:
+    """Write a measure with three or more digits.
+
+    Parameters
+    ----------
+    value : float or None
+
+    Examples
+    --------
+    >>> shown(None), shown(0.0), shown(0.012345), shown(1.5), shown(20981.4)
+    ('–', '0', '0.0123', '1.50', '20,981')
+    """
+    if value is None:
+        return "–"
+    if value == 0 or abs(value) >= 100:
+        return f"{value:,.0f}"
+    return (
+        f"{value:.4f}" if abs(value) < 0.1 else f"{value:.3f}" if abs(value) < 1 else f"{value:.2f}"
+    )
+
+
+def statement_rows(statements: Iterable[Statement]) -> Iterator[list[str]]:
+    """Yield one row for each statement, one column for each instance.
+
+    Parameters
+    ----------
+    statements : iterable of Statement
+    """
+    texts: dict[str, dict[str, str]] = {}
+    for s in statements:
+        text = s.text if s.in_paper else f"{s.text} *"
+        texts.setdefault(text, {})[s.instance] = str(s)
+    instances: Sequence[str] = list(dict.fromkeys(i for cells in texts.values() for i in cells))
+    yield ["statement", *instances]
+    for text, cells in texts.items():
+        yield [text, *(cells.get(instance, "") for instance in instances)]

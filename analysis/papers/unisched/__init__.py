@@ -1,0 +1,1 @@
+"""Gao et al. 2024: claims, tables and figures."""

@@ -1,0 +1,434 @@
+"""Runs behind the figures of Gao et al.: synthetic workloads, policies, and what is measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from statistics import fmean
+from types import MappingProxyType, SimpleNamespace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ....formulations.deadline_rewards import DeadlineRewards
+from ....formulations.unisched.leases import Phase as LeasePhase
+from ....formulations.unisched.leases import lease_terms, mean_interruptions, remaining_estimate
+from ....instances import Cluster, DeadlineJob, Instance
+from ....instances.deadlines import (
+    helios_like_workload,
+    philly_like_workload,
+    testbed_workload,
+    with_density,
+    with_hostile,
+)
+from ....instances.generate import offered_load
+from ....instances.model import FULL_SPEED, TargetMetric
+from ....solvers import Fifo
+from ....solvers.policies.finish_time_fairness import FinishTimeFairness
+from ....solvers.policy import Decision, Policy, Preempts, State, ranked
+from ....solvers.result import Stop
+from ....solvers.unisched.deadlines import Deadlines
+from ....solvers.unisched.estimator import DurationEstimates
+from ....solvers.unisched.genie import Genie
+from ....solvers.unisched.hydra import Hydra
+from ....solvers.unisched.optimus import Optimus
+from ....solvers.unisched.policy import UniSchedPolicy
+from ....solvers.unisched.three_sigma import ThreeSigma
+from ...driving import metrics
+from ...driving.drive import drive, instance_hash
+from ...driving.run import EventKind, Run
+from ...proofs.deadline_rewards import reward_bound
+from ...proofs.verify import verify_bound
+from ..common import Progress, Values, mapped, outcomes, short
+from .statements import EDF, KNOWN, PROMPT, UNISCHED, jobs_of
+
+__all__ = [
+    "BE_LEASE", "LEASE", "LOAD", "OVERHEAD", "POLICIES", "PROFILERS", "ROUND", "SIZES", "Make",
+    "Size", "Sizes", "Task", "Workload", "errors", "facts_of", "measure", "normalised",
+    "outcomes_of", "with_ratios",
+]  # fmt: skip
+
+ROUND, OVERHEAD, LEASE, BE_LEASE = 60, 25, 600, 300  # s
+LOAD = 1.5  # offered
+PROFILERS = 1  # nodes of the static profiler: the paper's 2 of 96 or more would be less than one
+
+
+# --- workloads -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How large a workload is.
+
+    Parameters
+    ----------
+    nodes : int
+        Of 8 GPUs, for which jobs are drawn; they run on a number of nodes for the offered load.
+    jobs, days : int
+    """
+
+    nodes: int
+    jobs: int
+    days: int
+
+
+Sizes = Mapping[str, Size]
+#: by the first letter of a workload
+SIZES: Sizes = MappingProxyType({"H": Size(24, 300, 4), "P": Size(10, 700, 2)})
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """One instance of a figure, drawn when it is needed.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``H_MIX2`` or ``T[360]``.
+    size : Size or None
+        None for T[m].
+    seed : int
+    density, hostile : int or None
+        Of :func:`~gangsched.instances.deadlines.with_density` and
+        :func:`~gangsched.instances.deadlines.with_hostile`, in %; None to leave the jobs.
+    cost : int
+        Factor of the preemption costs.
+
+    Examples
+    --------
+    >>> Workload("T[40]", None).instance().name
+    'testbed-40-mix2-seed0'
+    """
+
+    name: str
+    size: Size | None
+    seed: int = 0
+    density: int | None = None
+    hostile: int | None = None
+    cost: int = 1
+
+    def instance(self) -> Instance[DeadlineJob]:
+        """Return the jobs and their cluster."""
+        return _instance(self)
+
+
+@lru_cache(maxsize=8)
+def _instance(workload: Workload) -> Instance[DeadlineJob]:
+    made = _drawn(workload.name, workload.size, workload.seed)
+    if workload.density is not None:
+        made = with_density(made, workload.density / 100, seed=workload.seed)
+    if workload.hostile is not None:
+        made = with_hostile(made, workload.hostile / 100, seed=workload.seed)
+    if workload.cost != 1:
+        jobs = [
+            replace(job, preemption_cost=workload.cost * (job.preemption_cost or 0))
+            for job in made.jobs
+        ]
+        made = replace(made, jobs=tuple(jobs))
+    return made
+
+
+def _drawn(name: str, size: Size | None, seed: int) -> Instance[DeadlineJob]:
+    """The jobs as the generator makes them, on the nodes that they keep in all variants."""
+    if size is None:
+        options: Any = {"grace": 0} if "printed" in name else {}
+        return testbed_workload(jobs_of(name), seed=seed, **options)
+    kind, _, family = name.partition("_")
+    draw = {"H": helios_like_workload, "P": philly_like_workload}[kind]
+    cluster = Cluster.uniform(nodes=size.nodes, gpus_per_node=8)
+    options = {"jobs": size.jobs, "days": size.days, "family": family.lower(), "seed": seed}
+    made = draw(cluster, **options)
+    widest = -(-max(job.gpus for job in made.jobs) // 8)
+    nodes = max(widest + PROFILERS, round(offered_load(made) * size.nodes / LOAD))
+    return replace(made, cluster=Cluster.uniform(nodes=nodes, gpus_per_node=8))
+
+
+def facts_of(workloads: Sequence[Workload]) -> dict[str, Any]:
+    """Return facts about the instances, as lists by seed.
+
+    Parameters
+    ----------
+    workloads : sequence of Workload
+    """
+    made = [workload.instance() for workload in workloads]
+    return {
+        "jobs": [len(instance.jobs) for instance in made],
+        "nodes": [len(instance.cluster.nodes) for instance in made],
+        "GPUs": [instance.cluster.gpus for instance in made],
+        "offered load": [round(offered_load(instance), 3) for instance in made],
+        "best-effort jobs": [sum(job.best_effort for job in i.jobs) for i in made],
+        "mean run time (min)": [_minutes(fmean(j.work or 0 for j in i.jobs)) for i in made],
+        "mean last deadline (min)": [
+            _minutes(fmean(j.rewards[-1][0] for j in i.jobs if j.rewards)) for i in made
+        ],
+        "instance hash": [instance_hash(instance) for instance in made],
+    }
+
+
+# --- policies ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _EarliestDeadline:
+    """EDF with preemption: by the first deadline that can still be met, the others last."""
+
+    name: ClassVar[str] = "edf"
+    preempts: ClassVar[Preempts] = Preempts.ALWAYS
+    estimates: DurationEstimates = field(default_factory=DurationEstimates)
+
+    def decide(self, state: State) -> Decision:
+        jobs = state.candidates
+        ends = state.now + self.estimates.remaining(state, jobs)
+        return Decision(order=ranked(state, jobs, Deadlines.of(state.instance).met(jobs, ends)))
+
+    def next_change(self, state: State) -> int:
+        """A deadline can become impossible to meet at any time."""
+        return state.now + 1
+
+
+Make = Callable[[], Policy]
+#: label: how it is made; the order of Fig. 6
+POLICIES: Mapping[str, Make] = MappingProxyType(
+    {
+        UNISCHED: UniSchedPolicy,
+        "3Sigma": ThreeSigma,
+        "GENIE": Genie,
+        "Hydra": Hydra,
+        "Optimus": partial(Optimus, estimates=DurationEstimates()),
+        "Themis": FinishTimeFairness,
+        PROMPT: partial(UniSchedPolicy, profiler_reward=100.0),
+        KNOWN: partial(UniSchedPolicy, profiling="none"),
+        EDF: _EarliestDeadline,
+        "FIFO": Fifo,
+    }
+)
+
+
+# --- runs ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One run of a figure and where it stands in it.
+
+    Parameters
+    ----------
+    instance, policy : str
+        Labels in the figure.
+    workload : Workload
+    make : callable
+        Makes the policy; goes to another process.
+    x : int or None
+    """
+
+    instance: str
+    policy: str
+    workload: Workload
+    make: Make
+    x: int | None = None
+
+    @property
+    def known_as(self) -> tuple[Any, ...]:
+        """What the outcome depends on."""
+        return self.workload, repr(self.make())
+
+
+#: measures by workload and policy: figures share runs
+_KNOWN: dict[tuple[Any, ...], Values] = {}
+_BOUNDS: dict[Workload, float] = {}
+
+
+def _run(task: Task) -> Values:
+    """Drive one policy over one workload."""
+    instance, policy = task.workload.instance(), task.make()
+    run = drive(instance, policy, round_length=ROUND, lease=LEASE, overhead=OVERHEAD)
+    if run.stop is not Stop.COMPLETED:
+        raise KeyboardInterrupt
+    values = measure(run, instance)
+    if isinstance(policy, UniSchedPolicy):
+        values |= errors(run, instance)
+    return {name: short(value) for name, value in values.items()}
+
+
+def measure(run: Run, instance: Instance[DeadlineJob]) -> Values:
+    """Return what the figures show of a run.
+
+    Parameters
+    ----------
+    run : Run
+    instance : Instance of DeadlineJob
+
+    Returns
+    -------
+    dict of str to float or None
+        Miss rates in %, latencies in minutes, waits in seconds, reward.
+    """
+    found = metrics.deadline_summary(run, instance)
+    won, wait = metrics.rewards(run, instance), metrics.profiling_wait(run)
+    target = [isinstance(job.stopping, TargetMetric) and bool(job.rewards) for job in instance.jobs]
+    lost = 1 - won[target] / max((job.top_reward for job in instance.jobs), default=1.0)
+    latency, miss = found["best_effort_latency"], found["weighted_miss"]
+    profiled = ~np.isnan(wait)
+    return {
+        "miss": None if miss is None else 100 * miss,
+        "metric_miss": 100 * float(lost.mean()) if lost.size else None,
+        "latency": None if latency is None else latency / 60,
+        "jct": float(np.nanmean(metrics.completion_time(run))) / 60,
+        "slo_suspensions": found["slo_suspensions"],
+        "be_suspensions": found["best_effort_suspensions"],
+        "wait": float(wait[profiled].mean()) if profiled.any() else None,
+        "longest_wait": float(wait[profiled].max()) if profiled.any() else None,
+        "reward": found["reward"],
+    }
+
+
+def errors(run: Run, instance: Instance[DeadlineJob]) -> Values:
+    """Return the mean error of the estimated against the true time on GPUs, in %.
+
+    Parameters
+    ----------
+    run : Run
+        Of UniSched.
+    instance : Instance of DeadlineJob
+
+    Notes
+    -----
+    The estimate is made when a job has had half of its time on GPUs, profiling left out: what it
+    had, and (1) for the rest, that is service by the estimated epochs and the mean cost of
+    suspensions. The true time has what suspensions and slower places really took.
+    """
+    found: dict[bool, list[float]] = {True: [], False: []}
+    estimates = DurationEstimates()
+    for j, spans in _spans(run).items():
+        job, whole = instance.jobs[j], sum(end - start for start, end, _ in spans)
+        now, left, runs = _halfway(job, spans, whole / 2, max(instance.cluster.sizes))
+        state: Any = SimpleNamespace(instance=instance, remaining=lambda jobs, n=left: 0 * jobs + n)
+        service = int(estimates.remaining(state, np.array([j]))[0])
+        after = sum(max(0, end - max(start, now)) for start, end, _ in spans)
+        error = abs(_expected(job, service, now, runs) - after) / whole
+        found[job.best_effort].append(100 * error)
+    return {
+        "slo_error": fmean(found[False]) if found[False] else None,
+        "be_error": fmean(found[True]) if found[True] else None,
+    }
+
+
+def _spans(run: Run) -> dict[int, list[tuple[int, int, int]]]:
+    """Start, end and number of nodes of the times that each job held GPUs, but for profiling."""
+    plan, log = run.schedule, run.events
+    begun = log.kind == EventKind.PROFILE
+    profiles = set(zip(log.job[begun].tolist(), log.time[begun].tolist(), strict=True))
+    found: dict[int, list[tuple[int, int, int]]] = {}
+    columns = (plan.job, plan.start, plan.end, np.diff(plan.ptr))
+    for j, start, end, nodes in zip(*(column.tolist() for column in columns), strict=True):
+        if (j, start) not in profiles:
+            found.setdefault(j, []).append((start, end, nodes))
+    return {j: sorted(spans) for j, spans in found.items()}
+
+
+def _halfway(
+    job: DeadlineJob, spans: Sequence[tuple[int, int, int]], half: float, size: int
+) -> tuple[int, int, bool]:
+    """When a job has had half of its time, the service left then, and whether it goes on."""
+    had, done = 0, 0
+    for k, (start, end, nodes) in enumerate(spans):
+        stop = start + min(end - start, math.ceil(half - had))
+        worked = max(0, stop - start - (job.preemption_cost or 0) * (k > 0))
+        done += worked * job.speed(job.gpus, nodes, size)
+        had += end - start
+        if had >= half:
+            break
+    left = (job.work or 0) - done // FULL_SPEED
+    return stop, max(1, left), stop < end
+
+
+def _expected(job: DeadlineJob, left: int, now: int, runs: bool) -> float:
+    """Eq. (1) for what is left of a job: service, and the mean cost of its suspensions."""
+    cost = job.preemption_cost or 0
+    phase = LeasePhase.RUNNING if runs else LeasePhase.SUSPENDED
+    for deadline, _ in job.rewards:
+        due = job.release + deadline - now
+        terms = lease_terms(left, due, lease=LEASE, cost=cost, phase=phase)
+        if terms is not None:
+            times, share = mean_interruptions(*terms, running=runs)
+            return left + cost * (times / share + (not runs))
+    seconds, share = remaining_estimate(left, cost, BE_LEASE)
+    return seconds / share
+
+
+def _bound(workload: Workload) -> float:
+    """A verified upper bound of the reward of any policy."""
+    problem = DeadlineRewards(workload.instance())
+    bound = reward_bound(problem)
+    verify_bound(problem, bound)
+    return float(bound.value)
+
+
+def outcomes_of(
+    figure: str, tasks: Sequence[Task], processes: int | None, progress: Progress | None
+) -> list[Values]:
+    """Return what each run gives; runs of the same policy over the same jobs are made once.
+
+    Parameters
+    ----------
+    figure : str
+        For the progress.
+    tasks : sequence of Task
+    processes : int or None
+        How many at once; None for as many as there are cores.
+    progress : callable (str) or None
+        Called after each run.
+    """
+    return outcomes(figure, tasks, _run, lambda task: task.known_as, _KNOWN, processes, progress)
+
+
+def with_ratios(
+    tasks: Sequence[Task],
+    outcomes: Sequence[Values],
+    processes: int | None,
+    progress: Progress | None,
+) -> list[Values]:
+    """Add the certified ratio: what any policy could win at most over what this one won.
+
+    Parameters
+    ----------
+    tasks, outcomes, processes, progress
+        As of :func:`outcomes_of`.
+    """
+    loads = dict.fromkeys(task.workload for task in tasks)
+    new = [load for load in loads if load not in _BOUNDS]
+    found = mapped(_bound, new, lambda load: f"bound of {load.name}", processes, progress)
+    _BOUNDS.update(zip(new, found, strict=True))
+    return [
+        {**values, "ratio": short(_BOUNDS[task.workload] / (values["reward"] or 0.0))}
+        if values["reward"]
+        else {**values, "ratio": None}
+        for task, values in zip(tasks, outcomes, strict=True)
+    ]
+
+
+def normalised(tasks: Sequence[Task], outcomes: Sequence[Values]) -> list[Values]:
+    """Add the latency over that of UniSched, at the same place.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+    outcomes : sequence of mapping
+    """
+    base = {
+        (task.instance, task.x, task.workload.seed): values["latency"]
+        for task, values in zip(tasks, outcomes, strict=True)
+        if task.policy == UNISCHED
+    }
+    found = []
+    for task, values in zip(tasks, outcomes, strict=True):
+        own, unit = values["latency"], base.get((task.instance, task.x, task.workload.seed))
+        ratio = None if own is None or not unit else own / unit
+        found.append({**values, "latency_ratio": short(ratio)})
+    return found
+
+
+def _minutes(seconds: float) -> float:
+    return round(seconds / 60, 2)

@@ -1,0 +1,535 @@
+"""Pictures: who runs where and when, and how far from optimal each solver can be.
+
+Every function returns a matplotlib ``Figure`` that belongs to nobody's global state; :func:`save`
+and :func:`to_svg` write it with the same bytes each time. Gang sizes are coloured light to dark, so
+that the order also shows in grey and to the colour-blind.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from ...formulations.problem import Sense
+from ...instances.model import Cluster, Instance, ParameterServerJob, RingJob
+from ...instances.schedule import Schedule, Segment
+from ...solvers.result import Bound
+
+if TYPE_CHECKING:
+    from ..comparing.comparison import Comparison, Row
+
+__all__ = ["gantt", "overview", "ratio", "save", "to_svg"]
+
+INK, MUTED, TRACK, PAPER = "#1b1f24", "#5b6570", "#eceff2", "#fefefe"
+ACCENT, BOUND = "#2b7a9e", "#b5450f"
+EDGE = (1.0, 1.0, 1.0, 0.62)  # of bars, and of the hatching of jobs that span nodes
+WIDTH = 9.0  # inches of every figure
+NAMED_JOBS = 40  # more jobs than this get no names
+STYLE: Any = {
+    "font.size": 9.0,
+    "hatch.linewidth": 0.7,
+    "svg.hashsalt": "gangsched",
+    "svg.fonttype": "none",
+}
+
+Box = tuple[float, float, float, float]  # left, right, bottom, top
+
+
+@dataclass(frozen=True, slots=True)
+class _Bar:
+    """One job's contiguous GPUs on one node during one segment."""
+
+    segment: int
+    box: Box
+    gang: int
+    spanning: bool
+
+
+def gantt(schedule: Schedule, cluster: Any, *, bound: Bound | None = None) -> Figure:
+    """Draw a schedule: time to the right, one row per GPU, rows grouped by node.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        Where it does not say which GPUs of a node a job holds, the lowest free ones are drawn.
+    cluster : Cluster or Problem
+        A problem also gives the unit of time and the names of the jobs, which are written into bars
+        with enough room.
+    bound : Bound, optional
+        Lower bound of the makespan, drawn as a vertical line.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        If the schedule does not fit the cluster.
+
+    Notes
+    -----
+    Contiguous GPUs of a job on one node are one rectangle, so that the picture's size grows with
+    the jobs and not with the GPUs.
+
+    Examples
+    --------
+    >>> two = Schedule.of([Segment(0, 0, 4, {0: 2}), Segment(1, 4, 6, {0: 1, 1: 1})])
+    >>> figure = gantt(two, Cluster.of_sizes([2, 2]), bound=Bound(5, "area"))
+    >>> [text.get_text() for text in figure.texts][0]
+    'Makespan 6, bound 5 (area): at most 1.200 times the optimum'
+    """
+    instance = getattr(cluster, "instance", None)
+    cluster = instance.cluster if instance is not None else cluster
+    panel = _Panel.alone(_gantt_height(cluster))
+    _paint_gantt(panel, schedule, cluster, instance, bound)
+    return panel.figure
+
+
+def ratio(comparison: Comparison) -> Figure:
+    """Draw how far from optimal each solver can be at most: certified ratios, best first.
+
+    Parameters
+    ----------
+    comparison : Comparison
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A bar from 1 (optimal) to the ratio for each row; rows without a ratio show their status.
+    """
+    panel = _Panel.alone(_ratio_height(comparison))
+    _paint_ratio(panel, comparison)
+    return panel.figure
+
+
+def overview(comparison: Comparison, problem: Any) -> Figure:
+    """Draw the ratios of a comparison, and below them the schedule of its best solver.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Of solvers whose solutions are schedules.
+    problem : Problem
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The ratios alone where no solver has a schedule.
+    """
+    best = best_row(comparison)
+    if best is None:
+        return ratio(comparison)
+    instance = problem.instance
+    above, below = _ratio_height(comparison), _gantt_height(instance.cluster)
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH, above + below), facecolor=PAPER)
+    _paint_ratio(_Panel(figure, below, above), comparison)
+    schedule: Any = best.result and best.result.solution
+    panel = _Panel(figure, 0.0, below)
+    bound = makespan_bound(comparison)
+    _paint_gantt(panel, schedule, instance.cluster, instance, bound, best.solver)
+    return figure
+
+
+def makespan_bound(comparison: Comparison) -> Bound | None:
+    """Return the bound if it is one of a time, which a schedule's picture can show."""
+    return comparison.bound if comparison.sense is Sense.MIN else None
+
+
+def best_row(comparison: Comparison) -> Row | None:
+    """Return the row with the best objective that has a schedule, the first of equals.
+
+    One of a relaxation only where no other has any.
+    """
+    rows = [row for row in comparison.rows if _scheduled(row)]
+    rows = [row for row in rows if not row.relaxation] or rows
+    worse = 1 if comparison.sense is Sense.MIN else -1
+    return min(rows, key=lambda row: worse * (row.objective or 0.0), default=None)
+
+
+def _scheduled(row: Row) -> bool:
+    return row.result is not None and isinstance(row.result.solution, Schedule)
+
+
+def shown_ratio(value: float) -> str:
+    """Write a ratio with three decimals, rounded up: it is said to be "at most" this.
+
+    >>> shown_ratio(1.0), shown_ratio(1.20001), shown_ratio(394 / 298)
+    ('1.000', '1.201', '1.323')
+    """
+    return f"{ceil(round(value * 1000, 6)) / 1000:.3f}"
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+def to_svg(figure: Figure) -> str:
+    """Return the figure as an SVG document, the same text each time.
+
+    >>> to_svg(gantt(Schedule.of([]), Cluster.of_sizes([1]))).startswith("<?xml")
+    True
+    """
+    return _bytes(figure, "svg", 72).decode()
+
+
+def save(figure: Figure, path: str | Path, *, dpi: int = 150) -> None:
+    """Write the figure to a .png or .svg file, the same bytes each time.
+
+    Parameters
+    ----------
+    figure : Figure
+    path : path
+    dpi : int
+        Dots per inch of a PNG.
+
+    Raises
+    ------
+    ValueError
+        Where the name ends otherwise.
+    """
+    kind = Path(path).suffix[1:].lower()
+    if kind not in ("png", "svg"):
+        raise ValueError(f"picture {str(path)!r}: the name must end in .png or .svg")
+    Path(path).write_bytes(_bytes(figure, kind, dpi))
+
+
+def _bytes(figure: Figure, kind: str, dpi: int) -> bytes:
+    nothing = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}[kind]
+    with mpl.rc_context(STYLE), io.BytesIO() as file:
+        figure.savefig(file, format=kind, dpi=dpi, metadata=nothing)
+        return file.getvalue()
+
+
+# --- shared --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Panel:
+    """A horizontal strip of a figure, in inches: `floor` is the height of its lower edge."""
+
+    figure: Figure
+    floor: float
+    height: float
+
+    @classmethod
+    def alone(cls, height: float) -> _Panel:
+        with mpl.rc_context(STYLE):
+            return cls(Figure(figsize=(WIDTH, height), facecolor=PAPER), 0.0, height)
+
+    def axes(self, *, left: float, right: float, top: float, bottom: float) -> Axes:
+        """Frameless axes with these margins in inches."""
+        total = self.figure.get_figheight()
+        low, high = self.floor + bottom, self.floor + self.height - top
+        with mpl.rc_context(STYLE):
+            box = (left / WIDTH, low / total, 1 - (left + right) / WIDTH, (high - low) / total)
+            axes = self.figure.add_axes(box, facecolor="none")
+        plain(axes)
+        return axes
+
+    def text(self, x: float, y: float, text: str, **style: Any) -> None:
+        """Text at `x` and `y` inches from the strip's lower left corner."""
+        y = (self.floor + y) / self.figure.get_figheight()
+        self.figure.text(x / WIDTH, y, text, parse_math=False, **style)
+
+    def headline(self, text: str) -> None:
+        """Say what the picture shows, in one line above it."""
+        y = self.height - 0.12
+        self.text(0.12, y, text, va="top", size=10.5, weight="bold", color=INK)
+
+
+def plain(axes: Axes) -> None:
+    """Take frame and tick marks off, and set the colours of the text."""
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0, colors=INK, labelsize=9)
+    axes.xaxis.label.set(color=MUTED, size=9)
+    axes.yaxis.label.set(color=MUTED, size=9)
+
+
+def headline(figure: Figure, text: str) -> None:
+    """Say what the picture shows, in one line above it."""
+    _Panel(figure, 0.0, figure.get_figheight()).headline(text)
+
+
+# --- ratio ---------------------------------------------------------------------------------------
+
+
+def _ratio_height(comparison: Comparison) -> float:
+    return 1.05 + 0.3 * max(len(comparison.rows), 1)
+
+
+def _paint_ratio(panel: _Panel, comparison: Comparison) -> None:
+    rows = sorted(comparison.rows, key=lambda row: (row.ratio is None, row.ratio or 0.0))
+    axes = panel.axes(left=2.0, right=0.8, top=0.45, bottom=0.6)
+    for y, row in enumerate(rows):
+        value = row.ratio or 1.0
+        alpha = 1.0 if row.ratio == rows[0].ratio else 0.55
+        axes.barh(y, value - 1.0, left=1.0, height=0.62, color=ACCENT, alpha=alpha)
+        text = row.status if row.ratio is None else shown_ratio(value)
+        style: dict[str, Any] = {"va": "center", "color": INK if row.ratio else MUTED, "size": 10}
+        axes.annotate(text, (value, y), (6, 0), textcoords="offset points", **style)
+    axes.set_yticks(range(len(rows)), [_named(row) for row in rows], parse_math=False)
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.set_xlim(1.0, max([1.02, *(row.ratio for row in rows if row.ratio)]))
+    axes.axvline(1.0, color=INK, linewidth=1.2)
+    axes.set_xlabel(_caption(comparison), parse_math=False)
+    panel.headline("How far from optimal at most: certified ratio")
+
+
+def _named(row: Row) -> str:
+    return f"{row.solver} ({row.relaxation})" if row.relaxation else row.solver
+
+
+def _caption(comparison: Comparison) -> str:
+    bounds = [("", comparison.bound), *((one.name, one.bound) for one in comparison.relaxed)]
+    known = [
+        f"bound{f', {name},' if name else ''} {bound.value:g} ({bound.method}, verified)"
+        for name, bound in bounds
+        if bound is not None
+    ]
+    if not known:
+        return "no verified bound"
+    sides = "objective / bound" if comparison.sense is Sense.MIN else "bound / objective"
+    return "; ".join([sides, *known, "1 is optimal"])
+
+
+# --- gantt ---------------------------------------------------------------------------------------
+
+
+def _gantt_height(cluster: Cluster) -> float:
+    return min(7.5, max(3.0, 1.4 + 0.05 * cluster.gpus))
+
+
+def _paint_gantt(
+    panel: _Panel,
+    schedule: Schedule,
+    cluster: Cluster,
+    instance: Instance[Any] | None,
+    bound: Bound | None,
+    solver: str = "",
+) -> None:
+    _check_fits(schedule, cluster)
+    jobs = instance.jobs if instance is not None else ()
+    slotted = bool(jobs) and isinstance(jobs[0], RingJob | ParameterServerJob)
+    unit = "" if not jobs else "slots" if slotted else "seconds"
+    makespan = int(schedule.end.max(initial=0))
+    tops, total = _rows(cluster)
+    axes = panel.axes(left=0.9, right=0.3, top=0.56, bottom=0.82)
+    _tracks(axes, cluster, tops, rows_per_inch=total / (panel.height - 1.38))
+    bars = list(_bars(schedule, cluster, tops))
+    classes = _gang_classes(bar.gang for bar in bars)
+    _draw_bars(axes, bars, classes)
+    axes.set_xlim(0, max(makespan, 1))
+    axes.set_ylim(total, 0)
+    axes.set_xlabel(f"time ({unit})" if unit else "time")
+    if 0 < len(jobs) <= NAMED_JOBS:
+        _name_jobs(axes, schedule, bars, [job.id for job in jobs], classes)
+    _mark_bound(axes, makespan, bound)
+    text = _gantt_headline(makespan, unit, bound)
+    panel.headline(f"{solver}: m{text[1:]}" if solver else text)
+    _gang_legend(panel, classes, any(bar.spanning for bar in bars))
+
+
+def _check_fits(schedule: Schedule, cluster: Cluster) -> None:
+    for number in schedule.node[schedule.node >= len(cluster.nodes)][:1]:
+        raise ValueError(
+            f"schedule: node number {number}, but the cluster has {len(cluster.nodes)} nodes"
+        )
+
+
+def _rows(cluster: Cluster) -> tuple[list[float], float]:
+    """First row of each node, with a gap between nodes, and the number of rows in all."""
+    gap = 0.3 + 0.005 * cluster.gpus
+    tops = np.cumsum([0.0, *(node.gpus + gap for node in cluster.nodes)])
+    return [float(top) for top in tops[:-1]], float(tops[-1]) - gap
+
+
+def _tracks(axes: Axes, cluster: Cluster, tops: Sequence[float], *, rows_per_inch: float) -> None:
+    """Idle background and label of each node; labels that would touch the last one are left out."""
+    ticks, names, last = [], [], -rows_per_inch
+    for node, top in zip(cluster.nodes, tops, strict=True):
+        axes.axhspan(top, top + node.gpus, facecolor=TRACK, linewidth=0)
+        middle = top + node.gpus / 2
+        if middle - last >= 0.14 * rows_per_inch:
+            ticks.append(middle)
+            names.append(f"{node.id} · {node.gpus}")
+            last = middle
+    axes.set_yticks(ticks, names, parse_math=False)
+    axes.set_ylabel("node · GPUs")
+
+
+def _bars(schedule: Schedule, cluster: Cluster, tops: Sequence[float]) -> Iterator[_Bar]:
+    for i, (row, devices) in enumerate(_with_devices(schedule, cluster)):
+        gang = sum(row.gpus.values())
+        for node, held in devices.items():
+            for first, last in _runs(held):
+                box = (row.start, row.end, tops[node] + first, tops[node] + last + 1)
+                yield _Bar(i, box, gang, len(row.gpus) > 1)
+
+
+def _with_devices(
+    schedule: Schedule, cluster: Cluster
+) -> Iterator[tuple[Segment, Mapping[int, Sequence[int]]]]:
+    """Each segment with its GPUs; where the schedule does not name them, the lowest free ones."""
+    rows = list(schedule)
+    if all(row.devices is not None for row in rows):
+        for row in rows:
+            _check_devices(row, cluster)
+            yield row, row.devices or {}
+        return
+    free_from = [np.zeros(node.gpus, dtype=np.int64) for node in cluster.nodes]
+    for row in sorted(rows, key=lambda row: row.start):
+        chosen: dict[int, Sequence[int]] = {}
+        for node, count in row.gpus.items():
+            free = np.flatnonzero(free_from[node] <= row.start)[:count]
+            if free.size < count:
+                name = cluster.nodes[node].id
+                raise ValueError(f"schedule: node {name!r} has too few GPUs at time {row.start}")
+            free_from[node][free] = row.end
+            chosen[node] = free.tolist()
+        yield row, chosen
+
+
+def _check_devices(row: Segment, cluster: Cluster) -> None:
+    for number, devices in (row.devices or {}).items():
+        node = cluster.nodes[number]
+        if max(devices) >= node.gpus:
+            raise ValueError(f"schedule: node {node.id!r} has no GPU {max(devices)}")
+
+
+def _runs(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """First and last of each run of consecutive numbers."""
+    ordered = sorted(numbers)
+    cuts = [0, *(k for k, (a, b) in enumerate(pairwise(ordered), 1) if b > a + 1), len(ordered)]
+    yield from ((ordered[a], ordered[b - 1]) for a, b in pairwise(cuts) if a < b)
+
+
+def _gang_classes(gangs: Iterable[int]) -> dict[int, tuple[str, Any]]:
+    """Label and colour of each gang size; sizes between the same powers of two share one."""
+    classes: dict[int, list[int]] = {}
+    for gang in sorted(set(gangs)):
+        classes.setdefault((gang - 1).bit_length(), []).append(gang)
+    shades = np.linspace(0.18, 0.92, max(len(classes), 2))
+    found: dict[int, tuple[str, Any]] = {}
+    for sizes, shade in zip(classes.values(), shades, strict=False):
+        label = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]}–{sizes[-1]}"
+        found |= dict.fromkeys(sizes, (label, mpl.colormaps["YlGnBu"](shade)))
+    return found
+
+
+def _draw_bars(axes: Axes, bars: Sequence[_Bar], classes: dict[int, tuple[str, Any]]) -> None:
+    groups: dict[tuple[str, bool], list[_Bar]] = {}
+    for bar in bars:
+        groups.setdefault((classes[bar.gang][0], bar.spanning), []).append(bar)
+    for (_, spanning), members in groups.items():
+        corners = [
+            ((left, top), (right, top), (right, bottom), (left, bottom))
+            for left, right, top, bottom in (bar.box for bar in members)
+        ]
+        colour = classes[members[0].gang][1]
+        group = PolyCollection(corners, facecolors=colour, edgecolors=EDGE, linewidths=0.5)
+        group.set_hatch("////" if spanning else "")
+        axes.add_collection(group)
+
+
+def _name_jobs(
+    axes: Axes,
+    schedule: Schedule,
+    bars: Sequence[_Bar],
+    names: Sequence[str],
+    classes: dict[int, tuple[str, Any]],
+) -> None:
+    """Write each job's name into its largest bar, where there is room for it."""
+    to_inches = axes.transData + axes.figure.dpi_scale_trans.inverted()
+    largest: dict[int, _Bar] = {}
+    for bar in bars:
+        left, right, top, bottom = bar.box
+        known = largest.get(bar.segment)
+        if known is None or bottom - top > known.box[3] - known.box[2]:
+            largest[bar.segment] = bar
+    for i, bar in largest.items():
+        left, right, top, bottom = bar.box
+        (x0, y0), (x1, y1) = to_inches.transform([(left, bottom), (right, top)])
+        name = names[int(schedule.job[i])]
+        if y1 - y0 >= 0.13 and x1 - x0 >= 0.075 * len(name) + 0.04:
+            shade = classes[bar.gang][1]
+            ink = "white" if np.dot(shade[:3], (0.3, 0.59, 0.11)) < 0.5 else INK
+            patch = {"facecolor": shade, "linewidth": 0, "pad": 1.0}
+            centre = ((left + right) / 2, (top + bottom) / 2)
+            axes.text(
+                *centre,
+                name,
+                ha="center",
+                va="center",
+                size=8,
+                color=ink,
+                bbox=patch,
+                parse_math=False,
+            )
+
+
+def _mark_bound(axes: Axes, makespan: int, bound: Bound | None) -> None:
+    if bound is None or not 0 < bound.value < makespan:
+        return
+    axes.axvline(bound.value, color=PAPER, linewidth=3.4, alpha=0.85)
+    axes.axvline(bound.value, color=BOUND, linewidth=1.6, linestyle=(0, (5, 2)))
+    left = bound.value > 0.5 * makespan
+    axes.annotate(
+        f"bound {bound.value:g}",
+        (bound.value, 1),
+        xycoords=("data", "axes fraction"),
+        xytext=(-3 if left else 3, 3),
+        textcoords="offset points",
+        ha="right" if left else "left",
+        size=9,
+        color=BOUND,
+    )
+
+
+def _gantt_headline(makespan: int, unit: str, bound: Bound | None) -> str:
+    text = f"Makespan {makespan}" + f" {unit}" * bool(unit)
+    if bound is None:
+        return text
+    text += f", bound {bound.value:g} ({bound.method})"
+    if makespan == bound.value:
+        return f"{text}: optimal"
+    if bound.value <= 0:
+        return text
+    return f"{text}: at most {shown_ratio(makespan / bound.value)} times the optimum"
+
+
+def _gang_legend(panel: _Panel, classes: dict[int, tuple[str, Any]], spanning: bool) -> None:
+    shades = dict(classes.values())
+    handles = [Patch(facecolor=colour, label=label) for label, colour in shades.items()]
+    if spanning:
+        handles.append(
+            Patch(facecolor=MUTED, edgecolor=EDGE, hatch="////", label="spans several nodes")
+        )
+    if not handles:
+        return
+    legend = panel.figure.legend(
+        handles=handles,
+        title="GPUs of a job:",
+        ncols=len(handles),
+        loc="lower left",
+        bbox_to_anchor=(0.9 / WIDTH, panel.floor / panel.figure.get_figheight()),
+        frameon=False,
+        fontsize=9,
+        labelcolor=INK,
+        handlelength=1.4,
+        columnspacing=1.3,
+    )
+    legend.get_title().set(color=MUTED, size=9)
+    legend._legend_box.align = "left"  # type: ignore[attr-defined]

@@ -1,0 +1,830 @@
+"""Pictures of runs side by side: how long jobs took, who got a fair share, what was in use.
+
+Up to twelve runs by name; a run has the same colour and dash in all pictures. Like those of
+:mod:`gangsched.analysis.show.plots`, the figures belong to nobody's global state, and
+:func:`~gangsched.analysis.show.plots.save` writes them with the same bytes each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from math import floor
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import Colormap, ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from numpy.typing import NDArray
+
+from ...instances.model import DeadlineJob, Instance
+from ..driving import metrics
+from ..driving.model_usage import model_usage
+from ..driving.run import Run
+from .plots import ACCENT, BOUND, INK, MUTED, PAPER, STYLE, TRACK, WIDTH, headline, plain
+
+__all__ = [
+    "cluster_use",
+    "completion_cdf",
+    "deadlines",
+    "duration",
+    "model_shares",
+    "overview",
+    "slowdown_cdf",
+    "user_fairness",
+]
+
+Runs = Mapping[str, Run]
+Floats = NDArray[np.float64]
+
+#: told apart by the colour-blind (after Okabe and Ito), each solid and then dashed
+COLOURS = ("#0072b2", "#d55e00", "#00946b", "#c0649a", "#d98c00", "#4aa3d8")
+DASHES: tuple[Any, ...] = ("-", (0, (4, 1.6)))
+MOST_RUNS = len(COLOURS) * len(DASHES)
+MOST_POINTS = 400  # of a curve
+MOST_USERS = 24  # rows of a heat map
+NOTHING = "#d9dde2"  # where a user wants nothing
+BINS = 240  # of the use of the cluster over time
+STEPS = 60  # of the use of each GPU model
+OTHERS = "#aab2bb"  # users beyond those that have a colour
+MARGIN = 0.12  # inches beside the headline
+LINE = 17  # characters of a name on a line
+#: seconds where an axis has ticks, and where one has them that would have less than three
+TICKS = (1, 10, 60, 600, 3_600, 36_000, 4 * 86_400, 40 * 86_400, 400 * 86_400)
+FINE_TICKS = (
+    *(1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 18_000),
+    *(86_400 * d for d in (1, 2, 5, 10, 20, 50, 100, 200, 500)),
+)
+UNITS = {"s": 1, "min": 60, "h": 3_600, "d": 86_400}
+
+
+# --- the pictures --------------------------------------------------------------------------------
+
+
+def completion_cdf(runs: Runs) -> Figure:
+    """Draw which share of the jobs was complete within which time of its submission.
+
+    Parameters
+    ----------
+    runs : mapping of str to Run
+        One to twelve.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Shares are of all jobs that could run: the curve of a run that was stopped ends below 1.
+
+    Raises
+    ------
+    ValueError
+        If there is no run, or there are too many to be told apart.
+    """
+    return _cdf(runs, _paint_completions, "Jobs complete within a time of their submission")
+
+
+def slowdown_cdf(runs: Runs, instance: Instance[Any] | None = None) -> Figure:
+    """Draw which share of the jobs had which slowdown: completion time over ideal run time.
+
+    Parameters
+    ----------
+    runs : mapping of str to Run
+        One to twelve.
+    instance : Instance, optional
+        That of the runs; needed where jobs have speeds.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        As of :func:`completion_cdf`.
+    """
+    paint = partial(_paint_slowdowns, instance=instance)
+    return _cdf(runs, paint, "Slowdown of jobs: completion time over ideal run time")
+
+
+def user_fairness(runs: Runs) -> Figure:
+    """Draw each user's fairness degree over time, one map for each run: red is below 1, unfair.
+
+    Parameters
+    ----------
+    runs : mapping of str to Run
+        One to twelve, of the same instance.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        rho by eq. (12) of Ye et al. with (8), in tumbling windows of a day (of less in short
+        runs); grey where a user wants nothing. Of many users those with the largest fair time.
+    """
+    _check(runs)
+    length = _window(runs)
+    users = _users(runs)
+    columns = 1 if len(runs) < 3 else 2
+    rows = -(-len(runs) // columns)
+    tall = max(0.12 * len(users), 0.3)
+    figure = _figure(0.42 + rows * (tall + 0.62) + 0.5)
+    left, gap = 1.25, 0.25
+    wide = (WIDTH - left - 0.2 - gap * (columns - 1)) / columns
+    last = max(run.now for run in runs.values())
+    image = None
+    for k, (name, run) in enumerate(runs.items()):
+        row, column = divmod(k, columns)
+        floor = figure.get_figheight() - 0.42 - (row + 1) * (tall + 0.62) + 0.38
+        axes = _axes(figure, left + column * (wide + gap), floor, wide, tall)
+        below = k + columns >= len(runs)
+        image = _paint_fairness(axes, name, run, users, length, last, below=below)
+        axes.set_yticks(range(len(users)), [""] * len(users))
+        if column == 0:
+            axes.set_yticks(range(len(users)), _user_names(run, users), parse_math=False)
+            axes.tick_params(axis="y", labelsize=7)
+    _fairness_scale(figure, image)
+    some = "" if len(users) == _user_count(runs) else f", the {len(users)} largest users"
+    window = duration(length).replace("1 d", "a day").replace("1 h", "an hour")
+    headline(figure, f"Fair share of each user in windows of {window}{some}: rho below 1 is unfair")
+    return figure
+
+
+def cluster_use(runs: Runs) -> Figure:
+    """Draw which share of the GPUs was held over time, and which was wanted.
+
+    Parameters
+    ----------
+    runs : mapping of str to Run
+        One to twelve.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A strip for each run: filled what jobs held, as a line what active jobs demanded, at most
+        all GPUs. Where the line is above the filling, GPUs were idle though jobs waited.
+    """
+    _check(runs)
+    figure = _figure(0.42 + 0.72 * len(runs) + 0.85)
+    last = max(max(run.now for run in runs.values()), 1)
+    for k, (name, run) in enumerate(runs.items()):
+        floor = figure.get_figheight() - 0.42 - 0.72 * (k + 1) + 0.12
+        axes = _axes(figure, 1.6, floor, WIDTH - 1.6 - 1.5, 0.56)
+        _paint_use(axes, name, run, last)
+        _time_axis(axes, last, shown=k == len(runs) - 1)
+    handles = [
+        Patch(facecolor=ACCENT, alpha=0.75, label="held by jobs"),
+        Line2D([], [], color=BOUND, linewidth=1.2, label="demanded by active jobs, at most all"),
+    ]
+    _legend(figure, handles, 1.5, 0.04)
+    headline(figure, "GPUs held and demanded over time, share of the cluster")
+    return figure
+
+
+def model_shares(runs: Runs, instance: Instance[Any]) -> Figure:
+    """Draw who held which share of each GPU model over time, and what work that did.
+
+    Parameters
+    ----------
+    runs : mapping of str to Run
+        One to twelve, of the same instance.
+    instance : Instance
+        That of the runs.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A strip for each run: the users' fair shares, min(demand, quota), which are the same of
+        every model; what they held of each; and the work done, in GPUs at speed 1. Users that held
+        most have colours, the others one together.
+    """
+    _check(runs)
+    figure = _figure(0.6 + 0.9 * len(runs) + 0.55)
+    last = max(max(run.now for run in runs.values()), 1)
+    used = [model_usage(run, instance, -(-last // STEPS)) for run in runs.values()]
+    order = np.argsort(-sum(u.total("gpus").sum(axis=1) for u in used), kind="stable")
+    top = max(float(u.work.sum(axis=(1, 2)).max(initial=0)) for u in used) or 1.0
+    nodes = instance.cluster.nodes
+    room = [sum(n.gpus for n in nodes if n.model == model) for model in used[0].models]
+    named = zip(used[0].models, room, strict=True)
+    titles = ["fair shares", *(f"{model}: {n:,}" for model, n in named), f"work: {_number(top)}"]
+    wide = (WIDTH - 1.8) / len(titles)
+    for k, (name, run) in enumerate(runs.items()):
+        floor = figure.get_figheight() - 0.6 - 0.9 * (k + 1) + 0.2
+        layers = [
+            _fair_layers(run, used[k].times),
+            *(used[k].gpus[:, :, g] / n for g, n in enumerate(room)),
+            used[k].work.sum(axis=2) / top,
+        ]
+        for i, part in enumerate(layers):
+            axes = _axes(figure, 1.6 + i * wide, floor, wide - 0.12, 0.7)
+            _paint_layers(axes, used[k].times, part[:, order])
+            axes.set(xlim=(0, last), ylim=(0, 1.02), xticks=[], yticks=[])
+            if k == 0:
+                style: dict[str, Any] = {"size": 8.5, "color": MUTED, "parse_math": False}
+                axes.set_title(_short(titles[i], 18), pad=4, **style)
+            if i == 0:
+                place: dict[str, Any] = {"xycoords": "axes fraction", "va": "center"}
+                place |= {"textcoords": "offset points", "ha": "right"}
+                axes.annotate(xy=(0, 0.5), xytext=(-10, 0), **place, **_named(name))
+    style = {"size": 8, "color": MUTED, "va": "top"}
+    for ha, x, text in (("left", 0, "0"), ("right", 1, duration(last))):
+        figure.axes[-len(titles)].annotate(
+            text, (x, 0), (0, -4), xycoords="axes fraction", textcoords="offset points", ha=ha,
+            **style,
+        )  # fmt: skip
+    _user_legend(figure, next(iter(runs.values())), order.tolist())
+    headline(figure, "Share of each GPU model held by user over time, and work in GPUs at speed 1")
+    return figure
+
+
+def deadlines(runs: Runs, instance: Instance[DeadlineJob], *, bound: float | None = None) -> Figure:
+    """Draw the reward that each run won for met deadlines, by kind of job, and its miss rate.
+
+    Parameters
+    ----------
+    runs : mapping of str to Run
+        One to twelve.
+    instance : Instance of DeadlineJob
+        That of the runs.
+    bound : float, optional
+        The most that any policy can win, drawn as a line.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A bar for each run, from nothing to the rewards of all jobs: strict jobs have one deadline,
+        soft ones several.
+    """
+    _check(runs)
+    figure = _figure(0.42 + 0.34 * len(runs) + 1.05)
+    axes = _axes(figure, 1.6, 0.9, WIDTH - 1.6 - 1.9, 0.34 * len(runs))
+    top = sum(job.top_reward for job in instance.jobs)
+    axes.set_xlim(0, top or 1)
+    axes.set_ylim(len(runs) - 0.5, -0.5)
+    strict = np.array([len(job.rewards) == 1 for job in instance.jobs], dtype=bool)
+    for k, (name, run) in enumerate(runs.items()):
+        _paint_rewards(axes, k, name, metrics.rewards(run, instance), strict, top)
+        missed = metrics.weighted_miss(run, instance)
+        text = "nothing was due" if missed is None else f"weighted miss rate {_percent(missed)}"
+        style: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center"}
+        axes.annotate(
+            text, (1, k), (8, 0), textcoords="offset points", size=8.5, color=MUTED, **style
+        )
+    _reward_axis(axes, top)
+    handles: list[Any] = [
+        Patch(facecolor=ACCENT, label="strict deadlines"),
+        Patch(facecolor=ACCENT, alpha=0.5, label="soft deadlines"),
+    ]
+    if bound is not None:
+        axes.axvline(bound, color=BOUND, linewidth=1.4)
+        handles.append(Line2D([], [], color=BOUND, linewidth=1.4, label="at most, any policy"))
+    _legend(figure, handles, 1.5, 0.04)
+    headline(figure, "Reward for met deadlines, of what all jobs together could win")
+    return figure
+
+
+def overview(runs: Runs, instance: Instance[Any] | None = None) -> Figure:
+    """Draw the usual measures of each run, and how its completion times and slowdowns spread.
+
+    Parameters
+    ----------
+    runs : mapping of str to Run
+        One to twelve.
+    instance : Instance, optional
+        That of the runs; needed where jobs have speeds.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    _check(runs)
+    table = 0.75 + 0.27 * len(runs) + 0.25
+    figure = _figure(3.3 + table)
+    for left, paint, title in (
+        (0.75, _paint_completions, "completion time"),
+        (5.05, partial(_paint_slowdowns, instance=instance), "slowdown"),
+    ):
+        axes = _axes(figure, left, table + 0.4, 3.75, 2.4)
+        paint(axes, runs)
+        axes.set_xlabel(title)
+    figure.axes[0].set_ylabel("share of jobs")
+    _paint_table(figure, runs, table, instance)
+    headline(figure, "Completion times, slowdowns and fairness of the same jobs under each policy")
+    return figure
+
+
+def duration(seconds: float, *, down: bool = False) -> str:
+    """Write a time in the unit that suits it, in three digits.
+
+    Parameters
+    ----------
+    seconds : float
+    down : bool
+        Round down, as what is said to be the least has to be.
+
+    Examples
+    --------
+    >>> duration(45), duration(2070), duration(3600), duration(86_500), duration(1_461_050)
+    ('45 s', '34.5 min', '1 h', '1.00 d', '16.9 d')
+    >>> duration(14_719), duration(14_719, down=True)
+    ('4.09 h', '4.08 h')
+    """
+    unit = next((u for u, size in reversed(UNITS.items()) if seconds >= size), "s")
+    value = seconds / UNITS[unit]
+    exact = unit == "s" or value >= 100 or value == int(value)
+    digits = 0 if exact else 1 if value >= 10 else 2
+    if down:
+        value = floored(value, digits)
+    return f"{value:.{digits}f} {unit}"
+
+
+def floored(value: float, digits: int) -> float:
+    """Round down, but for the last bits of a sum of floats.
+
+    Parameters
+    ----------
+    value : float
+    digits : int
+        That are kept after the point.
+
+    Examples
+    --------
+    >>> floored(1.0949, 3), floored(0.99999999999999, 2)
+    (1.094, 1.0)
+    """
+    size = 10.0**digits
+    return floor(round(value * size, 9)) / size
+
+
+# --- shared --------------------------------------------------------------------------------------
+
+
+def _check(runs: Runs) -> None:
+    if not 0 < len(runs) <= MOST_RUNS:
+        raise ValueError(f"picture of {len(runs)} runs: 1 to {MOST_RUNS} can be told apart")
+
+
+def _figure(height: float) -> Figure:
+    with mpl.rc_context(STYLE):
+        return Figure(figsize=(WIDTH, height), facecolor=PAPER)
+
+
+def _axes(figure: Figure, left: float, floor: float, wide: float, tall: float) -> Axes:
+    """Frameless axes at this place, in inches from the lower left corner."""
+    height = figure.get_figheight()
+    with mpl.rc_context(STYLE):
+        box = (left / WIDTH, floor / height, wide / WIDTH, tall / height)
+        axes = figure.add_axes(box, facecolor="none")
+    plain(axes)
+    return axes
+
+
+def _style(k: int) -> dict[str, Any]:
+    return {
+        "color": COLOURS[k % len(COLOURS)],
+        "linestyle": DASHES[k // len(COLOURS)],
+        "linewidth": 1.7,
+    }
+
+
+def _short(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _named(text: str) -> dict[str, Any]:
+    """A name beside a row, as arguments of a text: small on two lines where it is too long."""
+    text = _folded(text)
+    return {"text": text, "size": 7.5 if "\n" in text else 9, "color": INK, "parse_math": False}
+
+
+def _folded(text: str) -> str:
+    """Break a long name in two, if possible after a sign; of two full lines the rest is left out.
+
+    >>> _folded("unisched:static-profiler").splitlines()
+    ['unisched:', 'static-profiler']
+    >>> _folded("finish-time-fairness").splitlines()
+    ['finish-time-', 'fairness']
+    """
+    if len(text) <= LINE:
+        return text
+    cuts = (text.rfind(sign, 0, LINE) + 1 for sign in ":-._")
+    cut = next((cut for cut in cuts if cut and len(text) - cut <= LINE), LINE)
+    return f"{text[:cut]}\n{_short(text[cut:], LINE)}"
+
+
+def _legend(figure: Figure, handles: Sequence[Any], left: float, floor: float) -> None:
+    place = (left / WIDTH, floor / figure.get_figheight())
+    figure.legend(
+        handles=handles,
+        ncols=len(handles),
+        loc="lower left",
+        bbox_to_anchor=place,
+        frameon=False,
+        fontsize=9,
+        labelcolor=INK,
+        handlelength=1.6,
+        columnspacing=1.6,
+    )
+
+
+def _time_axis(axes: Axes, last: int, *, shown: bool) -> None:
+    """Days, hours, minutes or seconds from 0 to the last end, in round numbers."""
+    unit = next((u for u, size in reversed(UNITS.items()) if last >= 3 * size), "s")
+    size = UNITS[unit]
+    steps = {"s": (1, 2, 5, 10, 20, 60), "min": (1, 5, 10, 30, 60), "h": (1, 3, 6, 12, 24)}
+    every = steps.get(unit, (1, 2, 7, 14, 28, 91, 182, 364))
+    step = next((s for s in every if last / size / s <= 10), every[-1])
+    ticks = np.arange(0, last / size + 1e-9, step)
+    axes.set_xlim(0, last)
+    axes.set_xticks(ticks * size, [f"{t:g}" for t in ticks] if shown else [""] * ticks.size)
+    if shown:
+        names = {"s": "seconds", "min": "minutes", "h": "hours", "d": "days"}
+        axes.set_xlabel(f"{names[unit]} from the start of the instance", labelpad=2)
+
+
+# --- distributions -------------------------------------------------------------------------------
+
+
+def _cdf(runs: Runs, paint: Callable[[Axes, Runs], Any], title: str) -> Figure:
+    _check(runs)
+    figure = _figure(3.9)
+    axes = _axes(figure, 0.8, 0.6, 6.2, 2.85)
+    medians = paint(axes, runs)
+    axes.set_ylabel("share of jobs")
+    axes.set_xlabel("time from submission to completion" if "within" in title else "slowdown")
+    order = sorted(range(len(runs)), key=lambda k: (medians[k], k))
+    names = list(runs)
+    small = any(len(name) > LINE for name in names)
+    handles = [Line2D([], [], label=_folded(names[k]), **_style(k)) for k in order]
+    legend = axes.legend(
+        handles=handles,
+        title="lowest median first",
+        loc="center left",
+        bbox_to_anchor=(1.03, 0.5),
+        frameon=False,
+        labelcolor=INK,
+        fontsize=7.5 if small else 9,
+        labelspacing=0.35 if small else 0.5,
+        handlelength=2.4,
+    )
+    legend.get_title().set(color=MUTED, size=8.5)
+    _plain_text(legend.get_texts())
+    headline(figure, title)
+    return figure
+
+
+def _plain_text(texts: Iterable[Any]) -> None:
+    """Names are no formulas, whatever signs they have."""
+    for text in texts:
+        text.set_parse_math(False)
+
+
+def _paint_completions(axes: Axes, runs: Runs) -> list[float]:
+    medians = _paint_curves(axes, runs, metrics.completion_time)
+    _log_ticks(axes, TICKS, FINE_TICKS, duration)
+    return medians
+
+
+def _paint_slowdowns(axes: Axes, runs: Runs, instance: Instance[Any] | None) -> list[float]:
+    medians = _paint_curves(axes, runs, partial(metrics.slowdown, instance=instance))
+    powers = [10**k for k in range(12)]
+    _log_ticks(axes, powers, [m * p for p in powers for m in (1, 2, 3, 5)], _brief)
+    return medians
+
+
+def _log_ticks(
+    axes: Axes, coarse: Sequence[int], fine: Sequence[int], write: Callable[[int], str]
+) -> None:
+    low, high = axes.get_xlim()
+    shown = [t for t in coarse if low <= t <= high]
+    if len(shown) < 3:
+        shown = [t for t in fine if low <= t <= high]
+    inches = axes.get_position().width * WIDTH / np.log(high / low)
+    places = [inches * float(np.log(t / low)) for t in shown]
+    shown = _apart(shown, places, list(map(write, shown)))
+    axes.set_xticks(shown, [write(t) for t in shown])
+    axes.set_xticks([], minor=True)
+    axes.set_xlim(low, high)
+
+
+def _apart(ticks: Sequence[int], places: Sequence[float], texts: Sequence[str]) -> list[int]:
+    """Leave out ticks, from the left, whose texts would touch; places in inches on the axis."""
+    kept: list[int] = []
+    end = -0.06  # where the texts of the other axis are not far
+    for tick, place, text in zip(ticks, places, texts, strict=True):
+        half = 0.04 * (len(text) + 1)
+        if place - half >= end:
+            kept.append(tick)
+            end = place + half
+    return kept
+
+
+def _paint_curves(axes: Axes, runs: Runs, measure: Callable[[Run], Floats]) -> list[float]:
+    """One curve for each run; returns the medians, infinite where half the jobs are not done."""
+    axes.set_xscale("log")
+    axes.grid(color=TRACK, linewidth=0.8)
+    axes.set_axisbelow(True)
+    lows, highs, medians = [], [], []
+    for k, run in enumerate(runs.values()):
+        values = measure(run)
+        able = int((~run.records.rejected).sum())
+        known = np.sort(values[~np.isnan(values)])
+        medians.append(float(known[(able - 1) // 2]) if 2 * known.size > able else np.inf)
+        if not known.size:
+            continue
+        at = _ranks(known.size)
+        # from 0 up, and on to the right at the height that was reached
+        xs = np.concatenate([known[:1], known[at]])
+        ys = np.concatenate([[0.0], (at + 1) / able])
+        axes.plot(xs, ys, drawstyle="steps-post", **_style(k))
+        lows.append(known[0])
+        highs.append(known[-1])
+    low, high = min(lows, default=1.0), max(highs, default=10.0)
+    axes.set_xlim(low / 1.08, max(high, 2 * low) * 1.08)
+    axes.set_ylim(0, 1.01)
+    axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "¼", "½", "¾", "1"])
+    return medians
+
+
+def _brief(number: int) -> str:
+    """1,000 as 1k, 1,000,000 as 1M."""
+    for size, sign in ((10**9, "G"), (10**6, "M"), (1000, "k")):
+        if number >= size:
+            return f"{number // size}{sign}"
+    return str(number)
+
+
+def _ranks(count: int) -> NDArray[np.int64]:
+    """Ranks that draw a curve of `count` sorted values; closer to each other at its upper end."""
+    if count <= MOST_POINTS:
+        return np.arange(count)
+    even = np.linspace(0, count - 1, MOST_POINTS * 3 // 4)
+    tail = count - np.geomspace(1, count, MOST_POINTS // 4)
+    return np.unique(np.rint(np.concatenate([even, tail])).astype(np.int64))
+
+
+# --- fairness ------------------------------------------------------------------------------------
+
+
+def _window(runs: Runs) -> int:
+    """The longest window of which the longest run has at least seven."""
+    last = max(run.now for run in runs.values())
+    return next((w for w in (86_400, 3_600, 600, 60, 10) if last >= 7 * w), 1)
+
+
+def _user_count(runs: Runs) -> int:
+    return int(next(iter(runs.values())).user_weight.size)
+
+
+def _users(runs: Runs) -> list[int]:
+    """Users to show: the largest fair time over all runs first."""
+    count = _user_count(runs)
+    if any(run.user_weight.size != count for run in runs.values()):
+        raise ValueError("picture of users: the runs are not of the same instance")
+    total = sum(metrics.user_fair_time(run, [max(run.now, 0)])[:, 0] for run in runs.values())
+    order = np.lexsort((np.arange(count), -np.asarray(total)))
+    return [int(u) for u in order[:MOST_USERS]]
+
+
+def _user_names(run: Run, users: Sequence[int]) -> list[str]:
+    names = run.users if len(run.users) == run.user_weight.size else ("all jobs",)
+    return [_short(names[u] or "all jobs", 16) for u in users]
+
+
+def _paint_fairness(
+    axes: Axes, name: str, run: Run, users: Sequence[int], length: int, last: int, *, below: bool
+) -> Any:
+    degrees = metrics.window_rho(run, length)
+    edges = metrics.window_edges(run, length)
+    wide = max(len(edges) - 1, 1) * length
+    image = None
+    if degrees.shape[1]:
+        image = axes.imshow(
+            np.ma.masked_invalid(degrees[users]),
+            cmap=_rho_colours(),
+            vmin=0,
+            vmax=2,
+            aspect="auto",
+            interpolation="none",
+            extent=(0, wide, len(users) - 0.5, -0.5),
+        )
+    _time_axis(axes, max(last, 1), shown=below)
+    axes.set_ylim(len(users) - 0.5, -0.5)
+    share = metrics.share_below(degrees, metrics.BELOW)
+    text = _short(name, 48)
+    if share is not None:
+        text += ": " if len(name) <= 24 else "\n"
+        text += f"{100 * share:.0f} % of the windows below 1"
+    style: dict[str, Any] = {"va": "bottom", "size": 9, "color": INK, "parse_math": False}
+    axes.annotate(
+        text, (0, 1), (0, 3), xycoords="axes fraction", textcoords="offset points", **style
+    )
+    return image
+
+
+def _rho_colours() -> Colormap:
+    """Dark red to white at 1 to a blue that is lighter than the red, so that dark is unfair."""
+    shades = np.concatenate([np.linspace(0.02, 0.5, 128), np.linspace(0.5, 0.84, 128)])
+    return ListedColormap(mpl.colormaps["RdBu"](shades)).with_extremes(bad=NOTHING)
+
+
+def _fairness_scale(figure: Figure, image: Any) -> None:
+    """What the colours mean, at the foot of the figure."""
+    axes = _axes(figure, 1.25, 0.3, 2.4, 0.1)
+    if image is None:
+        axes.set_axis_off()
+        return
+    ramp = np.linspace(0, 2, 128)[None, :]
+    axes.imshow(ramp, cmap=image.cmap, aspect="auto", extent=(0, 2, 0, 1), interpolation="none")
+    axes.set_yticks([])
+    axes.set_xticks([0, 0.5, 1, 1.5, 2], ["0", "½", "1", "1½", "2 or more"])
+    axes.tick_params(labelsize=8, pad=2)
+    handles = [Patch(facecolor=NOTHING, label="wants nothing")]
+    _legend(figure, handles, 4.1, 0.12)
+
+
+# --- use of the cluster --------------------------------------------------------------------------
+
+
+def _paint_use(axes: Axes, name: str, run: Run, last: int) -> None:
+    edges = np.unique(np.linspace(0, last, BINS + 1).round().astype(np.int64))
+    edges = np.append(edges[edges < run.now], max(run.now, 0))
+    size = np.maximum(np.diff(edges), 1) * run.gpus
+    busy = np.diff(metrics.busy_time(run, edges)) / size
+    wanted = np.diff(metrics.wanted_time(run, edges)) / size
+    axes.set_ylim(0, 1.06)
+    axes.axhspan(0, 1, facecolor=TRACK, linewidth=0)
+    if size.size:
+        axes.stairs(busy, edges, fill=True, color=ACCENT, alpha=0.75, linewidth=0)
+        axes.stairs(wanted, edges, color=BOUND, linewidth=0.9, baseline=None)
+    axes.set_yticks([0, 1], ["0", "1"])
+    axes.tick_params(axis="y", labelsize=8)
+    place: dict[str, Any] = {
+        "xycoords": "axes fraction", "textcoords": "offset points", "va": "center",
+    }  # fmt: skip
+    axes.annotate(xy=(0, 0.5), xytext=(-24, 0), ha="right", **place, **_named(name))
+    held, want = (float(f(run, [max(run.now, 0)])[0]) for f in (_busy, metrics.wanted_time))
+    text = f"{100 * held / want:.0f} % of what\nwas demanded" if want else "no demand"
+    axes.annotate(text, (1, 0.5), (8, 0), size=8.5, color=MUTED, **place)
+
+
+def _busy(run: Run, times: Sequence[int]) -> Any:
+    return metrics.busy_time(run, times)
+
+
+# --- GPU models ----------------------------------------------------------------------------------
+
+
+def _grouped(values: NDArray[Any]) -> NDArray[Any]:
+    """The columns of the users that have a colour, and the sum of the others'."""
+    most = len(COLOURS)
+    few = values[:, :most]
+    if values.shape[1] <= most:
+        return few
+    return np.concatenate([few, values[:, most:].sum(axis=1, keepdims=True)], axis=1)
+
+
+def _paint_layers(axes: Axes, times: NDArray[Any], values: Floats) -> None:
+    axes.axhspan(0, 1, facecolor=TRACK, linewidth=0)
+    if not values.size:
+        return
+    floor = np.zeros(values.shape[0])
+    for colour, layer in zip((*COLOURS, OTHERS), _grouped(values).T, strict=False):
+        axes.stairs(floor + layer, times, baseline=floor, fill=True, color=colour, linewidth=0)
+        floor = floor + layer
+
+
+def _fair_layers(run: Run, times: NDArray[Any]) -> Floats:
+    """The users' fair shares of every model, (bins, users)."""
+    fair = np.diff(metrics.user_fair_time(run, times)) / (np.diff(times) * run.gpus)
+    layers: Floats = fair.T
+    return layers
+
+
+def _user_legend(figure: Figure, run: Run, order: Sequence[int]) -> None:
+    names = _user_names(run, order)
+    handles: list[Any] = [
+        Patch(facecolor=colour, label=name) for colour, name in zip(COLOURS, names, strict=False)
+    ]
+    if len(names) > len(COLOURS):
+        handles.append(Patch(facecolor=OTHERS, label=f"{len(names) - len(COLOURS)} others"))
+    legend = figure.legend(
+        handles=handles,
+        ncols=4,
+        loc="lower left",
+        bbox_to_anchor=(1.5 / WIDTH, 0.04 / figure.get_figheight()),
+        frameon=False,
+        fontsize=8.5,
+        labelcolor=INK,
+        handlelength=1.4,
+        columnspacing=1.4,
+    )
+    _plain_text(legend.get_texts())
+
+
+# --- deadlines -----------------------------------------------------------------------------------
+
+
+def _paint_rewards(
+    axes: Axes, k: int, name: str, won: Floats, strict: NDArray[np.bool_], top: float
+) -> None:
+    axes.barh(k, top, height=0.66, color=TRACK, linewidth=0)
+    left = 0.0
+    for kind, alpha in ((strict, 1.0), (~strict, 0.5)):
+        width = float(np.nansum(won[kind]))
+        axes.barh(k, width, left=left, height=0.66, color=ACCENT, alpha=alpha, linewidth=0)
+        left += width
+    place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+    axes.annotate(xy=(0, k), xytext=(-8, 0), ha="right", va="center", **place, **_named(name))
+
+
+def _reward_axis(axes: Axes, top: float) -> None:
+    axes.set_yticks([])
+    shares = (0, 0.25, 0.5, 0.75, 1)
+    axes.set_xticks([share * (top or 1) for share in shares], ["0", "¼", "½", "¾", "1"])
+    axes.set_xlabel(f"share of the top rewards, {top:,.6g}", labelpad=2)
+
+
+# --- the table of the overview -------------------------------------------------------------------
+
+
+def _number(value: float) -> str:
+    return f"{value:,.3g}" if value < 100 else f"{value:,.0f}"
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f} %" if 0 < value < 0.095 else f"{100 * value:.0f} %"
+
+
+Column = tuple[str, str, Callable[[float], str], bool, bool]
+#: measure, head, how it is written, whether its axis is logarithmic, whether more is better
+COLUMNS: tuple[Column, ...] = (
+    ("mean_completion", "mean\ncompletion", duration, True, False),
+    ("mean_slowdown", "mean\nslowdown", _number, True, False),
+    ("p99_slowdown", "99 % of jobs:\nslowdown up to", _number, True, False),
+    ("loss", "jobs with\nrho < 0.95", _percent, False, False),
+    ("days_below", "user-days with\nrho < 1", _percent, False, False),
+    ("utilisation", "utilisation to\nlast arrival", _percent, False, True),
+)
+
+
+def _paint_table(figure: Figure, runs: Runs, height: float, instance: Instance[Any] | None) -> None:
+    """A row for each run with its line, its name, and each measure as a number and a dot."""
+    found = {name: metrics.summary(run, instance) for name, run in runs.items()}
+    stopped = [name for name, values in found.items() if values["unfinished"]]
+    left, step = 1.85, (WIDTH - 1.85 - 0.1) / len(COLUMNS)
+    tall = 0.27 * len(runs)
+    names = _axes(figure, 0.15, height - 0.7 - tall, left - 0.15, tall)
+    _rows(names, len(runs))
+    for k, name in enumerate(runs):
+        names.plot([0.0, 0.17], [k, k], **_style(k))
+        style = _named(name)
+        shown = style.pop("text") + " *" * (name in stopped)
+        names.text(0.21, k, shown, va="center", linespacing=1.05, **style)
+    names.set_xlim(0, 1)
+    for k, column in enumerate(COLUMNS):
+        axes = _axes(figure, left + k * step, height - 0.7 - tall, step - 0.12, tall)
+        _rows(axes, len(runs))
+        values = [found[name][column[0]] for name in runs]
+        done = [value for name, value in zip(runs, values, strict=True) if name not in stopped]
+        _paint_column(axes, column, values, done)
+    note = "Bold: best of its column."
+    if stopped:
+        note += " * Stopped before all jobs were complete: times are of those that were."
+    floor = 0.1 / figure.get_figheight()
+    figure.text(MARGIN / WIDTH, floor, note, size=8.5, color=MUTED, parse_math=False)
+
+
+def _rows(axes: Axes, count: int) -> None:
+    axes.set_ylim(count - 0.5, -0.5)
+    axes.set_xticks([])
+    axes.set_yticks([])
+
+
+def _paint_column(
+    axes: Axes,
+    column: Column,
+    values: Sequence[float | int | None],
+    done: Sequence[float | int | None],
+) -> None:
+    """The number in the left half, the dot in the right half; bold is the best of `done`."""
+    _, head, write, log, more = column
+    known = [float(v) for v in values if v is not None]
+    texts = [None if v is None else write(v) for v in values]
+    rated = [float(v) for v in done if v is not None]
+    best = None if not rated else write(max(rated) if more else min(rated))
+    style: dict[str, Any] = {"size": 8, "color": MUTED, "va": "bottom", "linespacing": 1.05}
+    axes.annotate(
+        head, (0, 1), (0, 4), xycoords="axes fraction", textcoords="offset points", **style
+    )
+    scale = np.log10 if log else np.asarray
+    low = float(scale(min(known))) if log and known else 0.0
+    high = float(scale(max(known))) if log and known else 1.0
+    for k, (value, text) in enumerate(zip(values, texts, strict=True)):
+        weight = "bold" if text is not None and text == best and value in done else "normal"
+        axes.text(0.44, k, text or "–", ha="right", va="center", size=8.5, color=INK, weight=weight)
+        axes.plot([0.52, 0.95], [k, k], color=TRACK, linewidth=2, solid_capstyle="butt")
+        if value is not None:
+            part = (float(scale(value)) - low) / (high - low) if high > low else 0.0
+            axes.plot(
+                0.52 + 0.43 * min(part, 1.0), k, "o", markersize=4.5, color=_style(k)["color"]
+            )
+    axes.set_xlim(0, 1)

@@ -1,0 +1,380 @@
+"""Completion times of gangs: what every policy, online or not, is measured by.
+
+Jobs are gangs with a release, a gang size and an amount of work. They may be interrupted and moved
+at any moment without loss; a schedule may also hold GPUs longer than the work takes (overheads,
+work done twice). Makespan, total completion time, total flow time or total slowdown is minimised:
+``P | size_j, r_j, pmtn | C_max, sum w_j C_j, sum w_j (C_j - r_j)`` in the notation of scheduling
+theory. The optimum knows all jobs in advance, so an objective divided by a lower bound of it (see
+:mod:`gangsched.analysis.proofs.completion_time`) is at least its ratio to the clairvoyant optimum.
+
+Symbols
+-------
+===========  ===================  ============================================
+symbol       here                 unit
+===========  ===================  ============================================
+M            ``cluster.gpus``     GPUs
+D_j          ``job.gpus``         GPUs
+r_j          ``job.release``      seconds
+W_j          ``job.work``         seconds at speed 1
+s_jg         ``speeds[j, g]``     1; in millionths here
+p_j          ``seconds[j]``       seconds
+w_j          ``job.weight``       1
+C_j          last ``segment.end`` seconds
+===========  ===================  ============================================
+
+Equations, of no paper: gang (each segment holds D_j GPUs), capacity (of each node), release, work
+(segments of a job do not overlap, and what they do is W_j or more), pin (GPU model), model (each
+segment is on GPUs of one model on which the job can run).
+
+Speeds
+------
+On GPUs of model g a gang does s_jg seconds of its work in a second: ``job.speeds``, rounded to
+millionths; 1 for a job without speeds. A segment of n seconds does floor(n s_jg): what is less than
+a second of work is lost at an interruption, as in the trace driver. s_jg is 0 where the job cannot
+run: on models that its speeds do not name, that are not its pin, or that have fewer than D_j GPUs
+in all. p_j = ceil(W_j / max_g s_jg) is the time on its fastest model without any wait; with speeds
+of 1, p_j = W_j. Slowdowns are over p_j, so that no job is below 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...instances.model import FULL_SPEED, Instance, Job
+from ...instances.schedule import Schedule
+from ..problem import Model, Sense
+
+__all__ = ["CompletionTime"]
+
+Ints = NDArray[np.int64]
+Measure = Literal["makespan", "completion", "flow", "slowdown"]
+
+#: times and GPU seconds stay below this: multiples by 20 still fit 64 bits
+LIMIT = 2**56
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionTime:
+    """Minimise a measure of the completion times of preemptive gangs.
+
+    Parameters
+    ----------
+    instance : Instance
+        Jobs with work, every one of which fits on the GPUs of a model on which it can run.
+    measure : {"makespan", "completion", "flow", "slowdown"}
+        max_j C_j, sum_j w_j C_j, sum_j w_j (C_j - r_j), or sum_j w_j (C_j - r_j) / p_j. Divided by
+        the number of jobs, the last two are the mean job completion time and the mean slowdown.
+    weighted : bool
+        Whether w_j is the job's weight; it is 1 otherwise. A makespan has no weights.
+
+    Attributes
+    ----------
+    models : tuple of str
+        GPU models, in the order of their first nodes.
+    speeds : (jobs, models) int array
+        s_jg in millionths, 0 where a job cannot run.
+    seconds : tuple of int
+        p_j, by job number.
+    weights : tuple of int
+        w_j times `scale`, by job number.
+    scale : int
+        The least number that makes all weights integers (they are floats: a power of two).
+
+    Raises
+    ------
+    ValueError, TypeError
+        Naming object, value and rule.
+
+    Examples
+    --------
+    A long job alone on its node while a short one waits, and the same with an interruption:
+
+    >>> from gangsched.instances import Cluster, Instance, Job, Segment
+    >>> jobs = [Job(id="long", gpus=2, work=4), Job(id="short", gpus=2, work=1, release=1)]
+    >>> problem = CompletionTime(Instance(Cluster.of_sizes([2]), jobs), "flow")
+    >>> in_turn = Schedule.of([Segment(0, 0, 4, {0: 2}), Segment(1, 4, 5, {0: 2})])
+    >>> interrupted = Schedule.of(
+    ...     [Segment(0, 0, 1, {0: 2}), Segment(1, 1, 2, {0: 2}), Segment(0, 2, 5, {0: 2})]
+    ... )
+    >>> problem.violations(interrupted)
+    []
+    >>> problem.objective(in_turn), problem.objective(interrupted)
+    (8, 6)
+    """
+
+    instance: Instance[Any]
+    measure: Measure = "flow"
+    weighted: bool = False
+    models: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    speeds: Ints = field(init=False, repr=False, compare=False)
+    seconds: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    weights: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    scale: int = field(init=False, repr=False, compare=False)
+
+    sense: ClassVar[Sense] = Sense.MIN
+    forms: ClassVar[tuple[str, ...]] = ("time-indexed",)
+
+    def __post_init__(self) -> None:
+        owner = "CompletionTime"
+        if not isinstance(self.instance, Instance):
+            raise TypeError(f"{owner}: instance={self.instance!r} is not an Instance")
+        if self.measure not in get_args(Measure):
+            names = ", ".join(map(repr, get_args(Measure)))
+            raise ValueError(f"{owner}: measure={self.measure!r} is not one of {names}")
+        if not isinstance(self.weighted, bool):
+            raise TypeError(f"{owner}: weighted={self.weighted!r} is not True or False")
+        if self.weighted and self.measure == "makespan":
+            raise ValueError(f"{owner}: weighted=True, but a makespan has no weights")
+        self._check_jobs()
+        ratios = [job.weight.as_integer_ratio() if self.weighted else (1, 1) for job in self.jobs]
+        scale = max((below for _, below in ratios), default=1)  # powers of two
+        object.__setattr__(self, "scale", scale)
+        object.__setattr__(self, "weights", tuple(w * (scale // below) for w, below in ratios))
+
+    def _check_jobs(self) -> None:
+        gpus = self.instance.cluster.gpus
+        for job in self.jobs:
+            owner = f"job {job.id!r}"
+            if job.work is None:
+                raise ValueError(f"{owner}: work=None, but completion times need seconds of work")
+            if job.gpus > gpus:
+                raise ValueError(f"{owner}: gpus={job.gpus} exceeds the cluster's {gpus}")
+        self._set_speeds()
+        end = sum(self.seconds) + max((job.release for job in self.jobs), default=0)
+        if end * gpus >= LIMIT:
+            raise ValueError(
+                f"instance: releases and work reach {end} s, which times the cluster's {gpus} GPUs "
+                "is 2**56 or more"
+            )
+
+    def _set_speeds(self) -> None:
+        nodes = self.instance.cluster.nodes
+        models = tuple(dict.fromkeys(node.model for node in nodes))
+        room = [sum(node.gpus for node in nodes if node.model == model) for model in models]
+        speeds = np.full((len(self.jobs), len(models)), FULL_SPEED, dtype=np.int64)
+        for j, job in enumerate(self.jobs):
+            if job.speeds:
+                speeds[j] = [round(FULL_SPEED * job.speeds.get(model, 0)) for model in models]
+        gangs = np.array([job.gpus for job in self.jobs], dtype=np.int64)
+        pins = np.array([job.pin for job in self.jobs] or [""])
+        for g, model in enumerate(models):
+            speeds[(gangs > room[g]) | ((pins != "") & (pins != model))[: gangs.size], g] = 0
+        for j in np.flatnonzero(~speeds.any(axis=1))[:1].tolist():
+            job = self.jobs[j]
+            raise ValueError(
+                f"job {job.id!r}: gpus={job.gpus}, pin={job.pin!r} and speeds={dict(job.speeds)} "
+                f"leave no GPU model of {', '.join(map(repr, models))} on which it can run"
+            )
+        speeds.flags.writeable = False
+        fastest = speeds.max(axis=1, initial=1).tolist()
+        seconds = (
+            -(-FULL_SPEED * (job.work or 0) // speed)
+            for job, speed in zip(self.jobs, fastest, strict=True)
+        )
+        object.__setattr__(self, "models", models)
+        object.__setattr__(self, "speeds", speeds)
+        object.__setattr__(self, "seconds", tuple(seconds))
+
+    @property
+    def mixed(self) -> bool:
+        """Whether there are several GPU models, or a job with a speed other than 1."""
+        return len(self.models) > 1 or bool((self.speeds != FULL_SPEED).any())
+
+    @property
+    def jobs(self) -> Sequence[Job]:
+        """The jobs, by number."""
+        return self.instance.jobs
+
+    @property
+    def integral(self) -> bool:
+        """Whether every objective value is an integer."""
+        return self.measure == "makespan" or (self.measure != "slowdown" and self.scale == 1)
+
+    # -- objective and feasibility ---------------------------------------------------------------
+
+    def objective(self, solution: Schedule) -> float:
+        """Return the measure of `solution`: an integer where `integral`, else a rounded float.
+
+        Raises
+        ------
+        ValueError
+            If a job has no segment.
+
+        Notes
+        -----
+        A float is off by a relative 2**-51 at most: its terms are rounded, their sum is exact.
+        """
+        ends = self.ends(solution)
+        if self.measure == "makespan":
+            return max(ends, default=0)
+        since = [0 if self.measure == "completion" else job.release for job in self.jobs]
+        spans = [end - begin for end, begin in zip(ends, since, strict=True)]
+        if self.integral:
+            return sum(w * span for w, span in zip(self.weights, spans, strict=True))
+        units = [self.scale * d for d in self.divisors()]
+        return math.fsum(w * s / u for w, s, u in zip(self.weights, spans, units, strict=True))
+
+    def ends(self, solution: Schedule) -> list[int]:
+        """Return C_j of every job, by number.
+
+        Raises
+        ------
+        ValueError
+            If a job has no segment.
+        """
+        ends = np.zeros(len(self.jobs), dtype=np.int64)
+        np.maximum.at(ends, solution.job, solution.end)
+        for j in np.flatnonzero(ends == 0)[:1]:
+            raise ValueError(f"job {self.jobs[j].id!r}: no segment, so it has no completion time")
+        return [int(end) for end in ends]
+
+    def divisors(self) -> list[int]:
+        """Return what each span is divided by: p_j for the slowdown, else 1."""
+        return list(self.seconds) if self.measure == "slowdown" else [1] * len(self.jobs)
+
+    def violations(self, solution: Schedule) -> list[str]:
+        """Return what `solution` breaks, for each rule the first few.
+
+        Messages start with the rule's name. O(segments log segments).
+        """
+        broken = list(self._reference_violations(solution))
+        if broken:
+            return broken
+        broken += self._gang_violations(solution)
+        misplaced = [*self._pin_violations(solution), *self._model_violations(solution)]
+        broken += misplaced
+        broken += self._capacity_violations(solution)
+        broken += self._time_violations(solution)
+        broken += [] if misplaced else self._work_violations(solution)
+        return broken
+
+    def _reference_violations(self, solution: Schedule) -> Iterator[str]:
+        jobs, nodes = len(self.jobs), len(self.instance.cluster.nodes)
+        for i in _first(solution.job >= jobs):
+            yield f"reference: job number {solution.job[i]} of {jobs}"
+        for i in _first(solution.node >= nodes):
+            yield f"reference: node number {solution.node[i]} of {nodes}"
+
+    def _gang_violations(self, solution: Schedule) -> Iterator[str]:
+        held = np.add.reduceat(solution.gpus, solution.ptr[:-1]) if len(solution) else solution.gpus
+        gangs = np.array([job.gpus for job in self.jobs], dtype=np.int64)[solution.job]
+        for i in _first(held != gangs):
+            job = self.jobs[solution.job[i]]
+            at = solution.start[i]
+            yield f"gang: job {job.id!r} holds {held[i]} of its {job.gpus} GPUs at {at}"
+
+    def _pin_violations(self, solution: Schedule) -> Iterator[str]:
+        owner = np.repeat(solution.job, np.diff(solution.ptr))
+        models = np.array([node.model for node in self.instance.cluster.nodes])[solution.node]
+        pins = np.array([job.pin for job in self.jobs] or [""])[owner]
+        for i in _first((pins != "") & (pins != models)):
+            job = self.jobs[owner[i]]
+            yield f"pin: job {job.id!r} runs on model {models[i]!s}, pin={job.pin!r}"
+
+    def _model_violations(self, solution: Schedule) -> Iterator[str]:
+        if not len(solution):
+            return
+        kinds = self._kinds()[solution.node]
+        first, last = (f.reduceat(kinds, solution.ptr[:-1]) for f in (np.minimum, np.maximum))
+        for i in _first(first != last):
+            name, at = self.jobs[solution.job[i]].id, solution.start[i]
+            some = f"{self.models[first[i]]!r} and {self.models[last[i]]!r}"
+            yield f"model: job {name!r} runs on {some} together at {at}"
+        never = self.speeds[solution.job, first] == 0
+        for i in _first(never & (first == last)):
+            job = self.jobs[solution.job[i]]
+            if job.pin not in ("", self.models[first[i]]):
+                continue  # the pin's own rule
+            at, model = solution.start[i], self.models[first[i]]
+            yield f"model: job {job.id!r} has no speed on {model!r}, on which it runs at {at}"
+
+    def _kinds(self) -> Ints:
+        """Number of each node's GPU model."""
+        number = {model: g for g, model in enumerate(self.models)}
+        nodes = self.instance.cluster.nodes
+        return np.array([number[node.model] for node in nodes], dtype=np.int64)
+
+    def _capacity_violations(self, solution: Schedule) -> Iterator[str]:
+        """Sums over the events of all nodes, sorted by node and time, ends before starts."""
+        lengths = np.diff(solution.ptr)
+        node = np.concatenate([solution.node, solution.node])
+        ends, starts = np.repeat(solution.end, lengths), np.repeat(solution.start, lengths)
+        time, change = (
+            np.concatenate([ends, starts]),
+            np.concatenate([-solution.gpus, solution.gpus]),
+        )
+        order = np.lexsort((change > 0, time, node))
+        held = np.cumsum(change[order])  # a node's changes add up to 0, so the next begins with 0
+        sizes = np.array(self.instance.cluster.sizes, dtype=np.int64)[node[order]]
+        for i in _first(held > sizes):
+            s, t = node[order[i]], time[order[i]]
+            name = self.instance.cluster.nodes[s].id
+            yield f"capacity: node {name!r} holds {held[i]} of its {sizes[i]} GPUs at {t}"
+
+    def _time_violations(self, solution: Schedule) -> Iterator[str]:
+        release = np.array([job.release for job in self.jobs], dtype=np.int64)
+        for i in _first(solution.start < release[solution.job]):
+            job = self.jobs[solution.job[i]]
+            yield f"release: job {job.id!r} starts at {solution.start[i]}, before {job.release}"
+        order = np.lexsort((solution.start, solution.job))
+        job, start, end = solution.job[order], solution.start[order], solution.end[order]
+        for i in _first((job[1:] == job[:-1]) & (start[1:] < end[:-1])):
+            yield f"work: job {self.jobs[job[i]].id!r} runs twice at {start[i + 1]}"
+
+    def _work_violations(self, solution: Schedule) -> Iterator[str]:
+        done = self.service(solution)
+        at = " at speed 1" if self.mixed else ""
+        for j in _first(done < np.array([job.work for job in self.jobs], dtype=np.int64)):
+            short = self.jobs[j]
+            yield f"work: job {short.id!r} runs for {done[j]} of its {short.work} s{at}"
+
+    def service(self, solution: Schedule) -> Ints:
+        """Return the seconds of work that are done for every job, by number.
+
+        Parameters
+        ----------
+        solution : Schedule
+
+        Returns
+        -------
+        (jobs,) int array
+        """
+        done = np.zeros(len(self.jobs), dtype=np.int64)
+        if len(solution):
+            on = self._kinds()[solution.node[solution.ptr[:-1]]]
+            speed, length = self.speeds[solution.job, on], solution.end - solution.start
+            many, few = np.divmod(length, FULL_SPEED)  # as their product may exceed 64 bits
+            np.add.at(done, solution.job, many * speed + few * speed // FULL_SPEED)
+        return done
+
+    # -- declarative model -------------------------------------------------------------------------
+
+    def build(self, form: str = "time-indexed", **options: Any) -> Model[Schedule]:
+        """Return the Pyomo model, described in `completion_time_forms`.
+
+        Raises
+        ------
+        ValueError
+            Where `form` is unknown, the model too large, or GPUs are not alike for all jobs.
+        """
+        from . import forms as completion_time_forms  # Pyomo takes a second to import
+
+        if form not in self.forms:
+            raise ValueError(f"CompletionTime: form={form!r} is not one of {', '.join(self.forms)}")
+        if self.mixed:
+            raise ValueError(
+                f"CompletionTime: form={form!r} is for GPUs of one model at speed 1, the cluster "
+                f"has {', '.join(map(repr, self.models))}"
+            )
+        return completion_time_forms.build(self, **options)
+
+
+def _first(wrong: Any, most: int = 5) -> list[int]:
+    """Where the first few are."""
+    return [int(i) for i in np.flatnonzero(wrong)[:most]]

@@ -1,0 +1,193 @@
+"""One round of LTGF: which gangs get a lease, so that the users are treated as fairly as possible.
+
+Source: the definitions of Ye et al., "ASTRAEA" (see `ltgf`), eq. (6)-(12), and the question that
+their Algorithm 1 answers greedily; the program is not in the paper.
+
+User j has got A_j GPU-seconds where F_j were fair, and its fair share is f_j GPUs. If the jobs in
+x run for a lease L, its fairness at the end of it is
+
+    rho_j = (A_j + L sum_(i of j) D_i x_i) / (F_j + L f_j),                          (12)
+
+and the least of them is to be maximal, then the second least, and so on (leximin).
+
+Symbols
+-------
+=============  ===============  ===========
+symbol         here             unit
+=============  ===============  ===========
+M              ``gpus``         GPUs
+L              ``lease``        s
+A_j            ``attained``     GPU-seconds
+F_j            ``fair``         GPU-seconds
+f_j            ``share``        GPUs
+D_i            ``jobs[i][1]``   GPUs
+x_i            solution         1
+=============  ===============  ===========
+
+Forms, both exact: ``compact`` chooses how many candidates of each user and gang size run, which is
+all that (12) sees of them; ``literal`` has a binary a job.
+
+Deviations
+----------
+- Users without fair share (F_j + L f_j = 0) have no rho and are left out of the minimum.
+- Gangs are placed by counts of GPUs; nodes are the driver's.
+- Refining the maximum "by fixing the users that attain it" is not exact: several users can tie, and
+  which of them stays behind decides what the others can get. `solvers.ltgf_round` decides all
+  positions exactly.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from ..problem import Model, Sense
+
+__all__ = ["LtgfRound"]
+
+#: what runs in the round: numbers of candidates, in increasing order
+Selection = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LtgfRound:
+    """Problem: maximise the least fairness of the users at the end of one lease.
+
+    Parameters
+    ----------
+    gpus : int
+        M, free GPUs (idle, or of leases that have ended).
+    lease : int
+        L, seconds.
+    attained : sequence of int
+        A_j by user, GPU-seconds, with what running jobs will get within the lease.
+    fair, share : sequence of float
+        F_j in GPU-seconds, and f_j in GPUs, by user.
+    jobs : sequence of (int, int)
+        (user, gang size) of each candidate; of equal ones, those named first are taken.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Naming object, value and rule.
+
+    Examples
+    --------
+    The second user has got less and runs first; the first user's narrow job fills up.
+
+    >>> problem = LtgfRound(
+    ...     gpus=4, lease=10, attained=[20, 0], fair=[20, 20], share=[2, 2],
+    ...     jobs=[(0, 4), (0, 1), (1, 3)],
+    ... )
+    >>> problem.fairness((1, 2))
+    (Fraction(3, 4), Fraction(3, 4))
+    >>> problem.objective((0,)), problem.objective((1, 2))
+    (0.0, 0.75)
+    """
+
+    gpus: int
+    lease: int
+    attained: Sequence[int]
+    fair: Sequence[float]
+    share: Sequence[float]
+    jobs: Sequence[tuple[int, int]]
+
+    sense: ClassVar[Sense] = Sense.MAX
+    forms: ClassVar[tuple[str, ...]] = ("compact", "literal")
+    integral: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for name in ("attained", "fair", "share"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        object.__setattr__(self, "jobs", tuple((int(j), int(gang)) for j, gang in self.jobs))
+        users = len(self.attained)
+        for name in ("fair", "share"):
+            if len(getattr(self, name)) != users:
+                raise ValueError(
+                    f"LtgfRound: {name} has {len(getattr(self, name))} entries for {users} users"
+                )
+        attained: Sequence[Any] = self.attained
+        for j, value in enumerate(attained):
+            if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+                raise TypeError(f"user {j}: attained={value!r} is not an integer")
+        for name, least in (("gpus", 0), ("lease", 1)):
+            if getattr(self, name) < least:
+                raise ValueError(f"LtgfRound: {name}={getattr(self, name)} is below {least}")
+        for name in ("attained", "fair", "share"):
+            for j, value in enumerate(getattr(self, name)):
+                if not (math.isfinite(value) and value >= 0):
+                    raise ValueError(f"user {j}: {name}={value} is not a finite number >= 0")
+        for i, (user, gang) in enumerate(self.jobs):
+            if not 0 <= user < users:
+                raise ValueError(f"job {i}: user={user} is not one of the {users} users")
+            if gang < 1:
+                raise ValueError(f"job {i}: gpus={gang} is below 1")
+
+    @property
+    def users(self) -> list[int]:
+        """Users that have a fair share, and so a fairness."""
+        return [j for j in range(len(self.attained)) if self.fair[j] + self.lease * self.share[j]]
+
+    def fairness(self, solution: Selection) -> tuple[Fraction, ...]:
+        """Return rho_j at the end of the lease, of :attr:`users` in their order, exactly.
+
+        Parameters
+        ----------
+        solution : tuple of int
+        """
+        got = [0] * len(self.attained)
+        for i in solution:
+            user, gang = self.jobs[i]
+            got[user] += gang
+        return tuple(
+            Fraction(self.attained[j] + self.lease * got[j]) / self.due(j) for j in self.users
+        )
+
+    def due(self, user: int) -> Fraction:
+        """Return F_j + L f_j, exactly that of the given floats.
+
+        Parameters
+        ----------
+        user : int
+        """
+        return Fraction(self.fair[user]) + self.lease * Fraction(self.share[user])
+
+    def objective(self, solution: Selection) -> float:
+        """Return the least rho_j, to the nearest float; 1 where no user has a fair share."""
+        return float(min(self.fairness(solution), default=Fraction(1)))
+
+    def violations(self, solution: Selection) -> list[str]:
+        """Return what `solution` breaks: candidates taken twice or unknown, more GPUs than free."""
+        unknown = [i for i in solution if not 0 <= i < len(self.jobs)]
+        if unknown:
+            return [f"reference: job number {i} of {len(self.jobs)}" for i in unknown]
+        broken = [
+            f"gang: job {i} is taken {count} times"
+            for i, count in Counter(solution).items()
+            if count > 1
+        ]
+        used = sum(self.jobs[i][1] for i in solution)
+        if used > self.gpus:
+            broken.append(f"capacity: gangs use {used} of {self.gpus} GPUs")
+        return broken
+
+    # -- declarative models ------------------------------------------------------------------------
+
+    def build(self, form: str = "compact") -> Model[Selection]:
+        """Return the program of the least rho in one of `forms`, in Pyomo.
+
+        Raises
+        ------
+        ValueError
+            Where `form` is unknown.
+        """
+        from . import round_forms as ltgf_round_forms  # Pyomo takes a second to import
+
+        if form not in self.forms:
+            raise ValueError(f"LtgfRound: form={form!r} is not one of {', '.join(self.forms)}")
+        return ltgf_round_forms.build(self, form)

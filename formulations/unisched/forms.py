@@ -1,0 +1,718 @@
+"""Declarative models of UniSched in Pyomo; symbols, equations and errata as in `unisched`.
+
+============  =====  ==============================================================================
+form          exact  what it says
+============  =====  ==============================================================================
+``repaired``  yes    s, y and x as in the paper; capacity in every lease; y linked to s
+``slots``     yes    z chooses an option (allocation and deadline), u its leases
+``literal``   no     (4)-(14) as printed: a relaxation, and a vacuous one
+============  =====  ==============================================================================
+
+They grow with the leases up to the last deadline: for tiny instances, as independent oracles of the
+compact form in `unisched_compact`, whose rows are summed over leases.
+
+Capacity of a lease
+-------------------
+Cells: for each level h, sum over g >= h of 2^(g-h) N_g^con <= the number of disjoint sets of 2^h
+GPUs within nodes, which is (14) with N_g^cell from the bits of the free GPUs (U10). Gangs of
+"exact" allocations: the rows of `CONSOLIDATION_ROWS`; where nodes differ in what is free, a count
+of gangs for each number of free GPUs, with its rows. Both are sufficient for nodes to be assigned,
+which `extract` does: largest pieces first, on the nodes they had if possible. Cells never need a
+second try (U10), other sizes may.
+
+A job that holds leases without meeting a deadline is not in the extracted schedule.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import pyomo.environ as pyo
+
+from ...instances.model import FULL_SPEED
+from ...instances.schedule import Schedule, Segment
+from ..problem import Model
+from .leases import mean_interruptions
+from .problem import CONSOLIDATION_ROWS, CellAllocation, Option, UniSched
+
+__all__ = ["build"]
+
+#: options x leases that a model may have
+MODEL_LIMIT = 200_000
+
+#: what runs in a lease: allocation by job
+Running = Mapping[int, CellAllocation]
+
+
+def build(problem: UniSched, form: str) -> Model[Schedule]:
+    """Return one of the forms above as a Pyomo model.
+
+    Parameters
+    ----------
+    problem : UniSched
+    form : str
+
+    Raises
+    ------
+    ValueError
+        For a model beyond 200,000 options x leases.
+
+    Examples
+    --------
+    >>> from gangsched.instances import Cluster, DeadlineJob, Instance
+    >>> jobs = [DeadlineJob(id="a", gpus=2, work=900, rewards=[(1500, 100)])]
+    >>> model = build(UniSched(Instance(Cluster.of_sizes([2]), jobs)), "repaired")
+    >>> model.native.service.doc, len(model.native.x_lease)
+    ('(12) L leases in time', 2)
+    """
+    if form == "literal":
+        return _literal(problem)
+    options = problem.options()
+    windows = _windows(problem, options)
+    size = len(options) * max((window.stop for window in windows.values()), default=0)
+    if size > MODEL_LIMIT:
+        raise ValueError(
+            f"UniSched: {size} options x leases are more than {MODEL_LIMIT}, "
+            f"too many for form {form!r}: use lp_selector"
+        )
+    make: type[_Repaired | _Slots] = _Repaired if form == "repaired" else _Slots
+    made = make(problem, options, windows)
+    return Model(made.native, "pyomo", form, exact=True, extract=made.extract, embed=made.embed)
+
+
+def _windows(problem: UniSched, options: Sequence[Option]) -> dict[int, range]:
+    """Leases, of the whole problem, in which each job that has an option may run."""
+    windows: dict[int, range] = {}
+    for o in options:
+        first = problem.first_slot(o.job)
+        last = max(windows.get(o.job, range(0)).stop, first + o.within)
+        windows[o.job] = range(first, last)
+    return windows
+
+
+# -- capacity -------------------------------------------------------------------------------------
+
+
+def _free(problem: UniSched, slot: int) -> Sequence[int]:
+    return problem.free if problem.free and slot == 0 else problem.instance.cluster.sizes
+
+
+def _add_capacity(m: Any, problem: UniSched, held: Mapping[int, list[tuple[Any, Any]]]) -> None:
+    """Rows for each lease; `held` has the pairs (allocation, expression in [0, 1]) by lease."""
+    if problem.allocations == "exact":
+        _add_rows(m, problem, held)
+        return
+    levels = range(problem.node_gpus.bit_length())
+
+    def level(m: Any, k: int, h: int) -> Any:
+        room = sum(free >> h for free in _free(problem, k))
+        return _at_most(((_cells(a, h), held_) for a, held_ in held[k]), room)
+
+    m.level = pyo.Constraint(
+        sorted(held), levels, rule=level, doc="(11), (14) cells of level h and above"
+    )
+
+
+def _cells(allocation: CellAllocation, level: int) -> int:
+    """Cells of this level that the pieces of it and larger ones are worth."""
+    return sum(piece >> level for piece in allocation.pieces)
+
+
+def _at_most(terms: Iterable[tuple[int, Any]], room: int) -> Any:
+    kept = [(factor, what) for factor, what in terms if factor]
+    if not kept:
+        return pyo.Constraint.Skip
+    return pyo.quicksum(factor * what for factor, what in kept) <= room
+
+
+def _add_rows(m: Any, problem: UniSched, held: Mapping[int, list[tuple[Any, Any]]]) -> None:
+    """Exact consolidation: gangs counted by size, and by the free GPUs of their node."""
+    nodes = {k: Counter(free for free in _free(problem, k) if free) for k in held}
+    keys = [(k, s, c) for k in sorted(held) for c in nodes[k] for s in range(1, c + 1)]
+    m.n_pieces = pyo.Var(
+        keys, domain=pyo.NonNegativeIntegers, doc="pieces of s GPUs on nodes with c free ones"
+    )
+    sizes = range(1, problem.node_gpus + 1)
+
+    def pieces(m: Any, k: int, s: int) -> Any:
+        needed = [(a.pieces.count(s), held_) for a, held_ in held[k] if s in a.pieces]
+        places = [m.n_pieces[k, s, c] for c in nodes[k] if c >= s]
+        if not needed and not places:
+            return pyo.Constraint.Skip
+        return pyo.quicksum(factor * what for factor, what in needed) == pyo.quicksum(places)
+
+    m.pieces = pyo.Constraint(sorted(held), sizes, rule=pieces, doc="(11) every piece is on a node")
+    rows = [
+        (k, c, r) for k in sorted(held) for c in nodes[k] for r in range(len(CONSOLIDATION_ROWS[c]))
+    ]
+
+    def row(m: Any, k: int, c: int, r: int) -> Any:
+        factors, side = CONSOLIDATION_ROWS[c][r]
+        return _at_most(
+            ((factor, m.n_pieces[k, s, c]) for s, factor in enumerate(factors, 1)),
+            side * nodes[k][c],
+        )
+
+    m.rows = pyo.Constraint(rows, rule=row, doc="(14) for gangs of all sizes")
+
+
+def _embed_pieces(
+    m: Any, problem: UniSched, chosen: Mapping[int, Option], schedule: Schedule
+) -> None:
+    """Count the pieces of a schedule; those of split jobs are single GPUs."""
+    if problem.allocations != "exact":
+        return
+    for key in m.n_pieces:
+        m.n_pieces[key].set_value(0)
+    for row in schedule:
+        if row.job not in chosen:
+            continue
+        alone = chosen[row.job].allocation.anywhere
+        for k in range(row.start // problem.lease, row.end // problem.lease):
+            for n, count in row.gpus.items():
+                piece, times = (1, count) if alone else (count, 1)
+                key = k, piece, _free(problem, k)[n]
+                if key in m.n_pieces:
+                    m.n_pieces[key].set_value(m.n_pieces[key].value + times)
+
+
+# -- models and schedules -------------------------------------------------------------------------
+
+
+def _held(problem: UniSched, schedule: Schedule) -> dict[int, set[int]]:
+    """Leases that each job holds."""
+    held: dict[int, set[int]] = {}
+    for row in schedule:
+        leases = range(row.start // problem.lease, row.end // problem.lease)
+        held.setdefault(row.job, set()).update(leases)
+    return held
+
+
+def _chosen(problem: UniSched, options: Sequence[Option], schedule: Schedule) -> dict[int, Option]:
+    """The best option that each job's leases are enough for, if any."""
+    slowest: dict[int, int] = {}
+    for row in schedule:
+        held = tuple(sorted(row.gpus.values(), reverse=True))
+        ways = problem.allocations_of(row.job)
+        for p, way in enumerate(ways):
+            if held == way.pieces or (way.anywhere and sum(held) == way.gpus):
+                slowest[row.job] = max(p, slowest.get(row.job, 0))
+                break
+    held_leases = _held(problem, schedule)
+    chosen: dict[int, Option] = {}
+    for o in options:
+        ways = problem.allocations_of(o.job)
+        if o.job not in slowest or o.allocation not in ways[slowest[o.job] :]:
+            continue
+        first = problem.first_slot(o.job)
+        enough = sum(k - first < o.within for k in held_leases[o.job]) >= o.needed
+        if enough and (o.job not in chosen or o.value > chosen[o.job].value):
+            chosen[o.job] = o
+    return chosen
+
+
+def _schedule(problem: UniSched, running: Mapping[int, Running]) -> Schedule:
+    """Place what runs in each lease; who goes on keeps its nodes where it can."""
+    last: dict[int, list[int]] = {}
+    rows: list[tuple[int, int, dict[int, int]]] = []
+    for k in sorted(running):
+        placed = _placed(running[k], _free(problem, k), last)
+        last = {i: list(nodes) for i, nodes in placed.items()}
+        rows += [(i, k, nodes) for i, nodes in placed.items()]
+    return Schedule.of(_joined(rows, problem.lease))
+
+
+def _placed(
+    running: Running, free: Sequence[int], last: Mapping[int, list[int]]
+) -> dict[int, dict[int, int]]:
+    """Nodes of each job in one lease: larger pieces first, then those of one GPU."""
+    left = list(free)
+    large = [(piece, i) for i, a in running.items() for piece in a.pieces if not a.anywhere]
+    large.sort(key=lambda pair: -pair[0])
+    nodes = _fitted(large, left, last)
+    if nodes is None:
+        raise RuntimeError(f"UniSched: no nodes for pieces {large} on {list(free)} free GPUs")
+    placed: dict[int, dict[int, int]] = {i: {} for i in running}
+    for (piece, i), n in zip(large, nodes, strict=True):
+        placed[i][n] = placed[i].get(n, 0) + piece
+        left[n] -= piece
+    for i, allocation in running.items():
+        if allocation.anywhere:
+            placed[i] = dict(_spread(allocation.gpus, left, last.get(i, ())))
+    return placed
+
+
+def _fitted(
+    pieces: Sequence[tuple[int, int]], free: Sequence[int], last: Mapping[int, list[int]]
+) -> list[int] | None:
+    """A node for each piece: best fit, with a second try of other nodes where that fails."""
+    if not pieces:
+        return []
+    piece, job = pieces[0]
+    tried: set[int] = set()
+    for n in sorted(range(len(free)), key=lambda n: (n not in last.get(job, ()), free[n], n)):
+        if free[n] < piece or free[n] in tried:
+            continue
+        tried.add(free[n])
+        rest = _fitted(pieces[1:], [f - piece * (n == at) for at, f in enumerate(free)], last)
+        if rest is not None:
+            return [n, *rest]
+    return None
+
+
+def _spread(gpus: int, free: list[int], last: Sequence[int]) -> Iterator[tuple[int, int]]:
+    for n in sorted(range(len(free)), key=lambda n: (n not in last, n)):
+        count = min(free[n], gpus)
+        if count:
+            free[n] -= count
+            gpus -= count
+            yield n, count
+
+
+def _joined(rows: list[tuple[int, int, dict[int, int]]], lease: int) -> Iterator[Segment]:
+    """Segments of leases that follow each other on the same nodes."""
+    rows.sort(key=lambda row: row[:2])
+    numbered = [(row, at) for at, row in enumerate(rows)]
+    for _, run in groupby(
+        numbered, key=lambda pair: (pair[0][0], pair[0][1] - pair[1], sorted(pair[0][2].items()))
+    ):
+        leases = [row for row, _ in run]
+        i, first, nodes = leases[0]
+        yield Segment(i, first * lease, (leases[-1][1] + 1) * lease, nodes)
+
+
+# -- the repaired model ---------------------------------------------------------------------------
+
+
+class _Repaired:
+    """s chooses deadlines, y allocations, x leases; w = s y and u = x y are linearised."""
+
+    def __init__(
+        self, problem: UniSched, options: Sequence[Option], windows: Mapping[int, range]
+    ) -> None:
+        self.problem, self.windows = problem, windows
+        self.options = {(o.job, o.deadline, self._number(o)): o for o in options}
+        self.native = self._model()
+
+    def _number(self, option: Option) -> int:
+        return self.problem.allocations_of(option.job).index(option.allocation)
+
+    def _model(self) -> Any:
+        options, windows = self.options, self.windows
+        hits = sorted({(i, f) for i, f, _ in options})
+        ways = sorted({(i, p) for i, _, p in options})
+        leases = [(k, i) for i in sorted(windows) for k in windows[i]]
+        m: Any = pyo.ConcreteModel(name="UniSched, repaired")
+        m.s_hit = pyo.Var(hits, domain=pyo.Binary, doc="(5) 1 for the deadline that is met")
+        m.y_way = pyo.Var(ways, domain=pyo.Binary, doc="(9) 1 for the allocation")
+        m.x_lease = pyo.Var(leases, domain=pyo.Binary, doc="(5) 1 where the job has lease k")
+        m.w_option = pyo.Var(list(options), domain=pyo.Binary, doc="s y")
+        m.u_held = pyo.Var(
+            [(k, i, p) for i, p in ways for k in windows[i]], bounds=(0, 1), doc="x y"
+        )
+        m.objective = pyo.Objective(
+            expr=pyo.quicksum(o.value * m.w_option[key] for key, o in options.items()),
+            sense=pyo.maximize,
+            doc="(4)",
+        )
+        m.deadline = pyo.Constraint(
+            sorted(windows),
+            rule=lambda m, i: pyo.quicksum(m.s_hit[h] for h in hits if h[0] == i) <= 1,
+            doc="(6)",
+        )
+        m.allocation = pyo.Constraint(
+            sorted(windows),
+            rule=lambda m, i: (
+                pyo.quicksum(m.y_way[w] for w in ways if w[0] == i)
+                == pyo.quicksum(m.s_hit[h] for h in hits if h[0] == i)
+            ),
+            doc="(13) and the missing link",
+        )
+        self._add_products(m, hits, ways)
+        m.service = pyo.Constraint(list(options), rule=self._service, doc="(12) L leases in time")
+        _add_capacity(m, self.problem, self._held_by_lease(m, ways))
+        return m
+
+    def _add_products(self, m: Any, hits: Sequence[Any], ways: Sequence[Any]) -> None:
+        pairs = [(i, f, p) for i, f in hits for j, p in ways if i == j]
+        m.both = pyo.Constraint(
+            pairs,
+            rule=lambda m, i, f, p: (
+                m.s_hit[i, f] + m.y_way[i, p] - 1
+                <= (m.w_option[i, f, p] if (i, f, p) in self.options else 0)
+            ),
+            doc="w >= s + y - 1; nothing where L > Q",
+        )
+        m.option_hit = pyo.Constraint(
+            list(self.options),
+            rule=lambda m, i, f, p: m.w_option[i, f, p] <= m.s_hit[i, f],
+            doc="w <= s",
+        )
+        m.option_way = pyo.Constraint(
+            list(self.options),
+            rule=lambda m, i, f, p: m.w_option[i, f, p] <= m.y_way[i, p],
+            doc="w <= y",
+        )
+        m.held = pyo.Constraint(
+            list(m.u_held),
+            rule=lambda m, k, i, p: m.u_held[k, i, p] >= m.x_lease[k, i] + m.y_way[i, p] - 1,
+            doc="u >= x + y - 1",
+        )
+        if self.problem.allocations == "exact":  # where pieces are counted with equality
+            m.held_lease = pyo.Constraint(
+                list(m.u_held), rule=lambda m, k, i, p: m.u_held[k, i, p] <= m.x_lease[k, i]
+            )
+            m.held_way = pyo.Constraint(
+                list(m.u_held), rule=lambda m, k, i, p: m.u_held[k, i, p] <= m.y_way[i, p]
+            )
+
+    def _service(self, m: Any, i: int, f: int, p: int) -> Any:
+        option, first = self.options[i, f, p], self.windows[i].start
+        got = pyo.quicksum(m.x_lease[k, i] for k in range(first, first + option.within))
+        return got >= option.needed * m.w_option[i, f, p]
+
+    def _held_by_lease(self, m: Any, ways: Sequence[Any]) -> dict[int, list[tuple[Any, Any]]]:
+        held: dict[int, list[tuple[Any, Any]]] = {}
+        for i, p in ways:
+            allocation = self.problem.allocations_of(i)[p]
+            for k in self.windows[i]:
+                held.setdefault(k, []).append((allocation, m.u_held[k, i, p]))
+        return held
+
+    def extract(self) -> Schedule:
+        """The leases of x, for the jobs that meet a deadline."""
+        m = self.native
+        running: dict[int, dict[int, CellAllocation]] = {}
+        for (i, _, p), option in self.options.items():
+            if m.w_option[i, option.deadline, p].value > 0.5:
+                for k in self.windows[i]:
+                    if m.x_lease[k, i].value > 0.5:
+                        running.setdefault(k, {})[i] = option.allocation
+        return _schedule(self.problem, running)
+
+    def embed(self, schedule: Schedule) -> None:
+        """Write a schedule; leases after a job's last deadline are lost."""
+        m = self.native
+        for variable in (m.s_hit, m.y_way, m.x_lease, m.w_option, m.u_held):
+            for key in variable:
+                variable[key].set_value(0)
+        for i, leases in _held(self.problem, schedule).items():
+            for k in leases & set(self.windows.get(i, ())):
+                m.x_lease[k, i].set_value(1)
+        chosen = _chosen(self.problem, list(self.options.values()), schedule)
+        for i, option in chosen.items():
+            p = self._number(option)
+            for part in (m.s_hit[i, option.deadline], m.y_way[i, p]):
+                part.set_value(1)
+            m.w_option[i, option.deadline, p].set_value(1)
+            for k in self.windows[i]:
+                m.u_held[k, i, p].set_value(m.x_lease[k, i].value)
+        _embed_pieces(m, self.problem, chosen, schedule)
+
+
+# -- one binary per option and lease --------------------------------------------------------------
+
+
+class _Slots:
+    """z chooses at most one option of each job, u exactly L of its Q leases."""
+
+    def __init__(
+        self, problem: UniSched, options: Sequence[Option], windows: Mapping[int, range]
+    ) -> None:
+        self.problem, self.options, self.windows = problem, options, windows
+        self.native = self._model()
+
+    def _leases(self, option: Option) -> range:
+        first = self.windows[option.job].start
+        return range(first, first + option.within)
+
+    def _model(self) -> Any:
+        options = self.options
+        m: Any = pyo.ConcreteModel(name="UniSched, slots")
+        m.options = pyo.RangeSet(0, len(options) - 1)
+        m.z_option = pyo.Var(m.options, domain=pyo.Binary, doc="1 for the option of a job")
+        m.u_lease = pyo.Var(
+            [(o, k) for o, option in enumerate(options) for k in self._leases(option)],
+            domain=pyo.Binary,
+            doc="1 where it has lease k",
+        )
+        m.objective = pyo.Objective(
+            expr=pyo.quicksum(option.value * m.z_option[o] for o, option in enumerate(options)),
+            sense=pyo.maximize,
+            doc="(4)",
+        )
+        m.one = pyo.Constraint(
+            sorted(self.windows),
+            rule=lambda m, i: (
+                pyo.quicksum(m.z_option[o] for o, option in enumerate(options) if option.job == i)
+                <= 1
+            ),
+            doc="(6), (13)",
+        )
+        m.service = pyo.Constraint(
+            m.options,
+            rule=lambda m, o: (
+                pyo.quicksum(m.u_lease[o, k] for k in self._leases(options[o]))
+                == options[o].needed * m.z_option[o]
+            ),
+            doc="(12) L leases in time",
+        )
+        m.tight = pyo.Constraint(
+            list(m.u_lease),
+            rule=lambda m, o, k: m.u_lease[o, k] <= m.z_option[o],
+            doc="implied for integers; tightens the LP",
+        )
+        held: dict[int, list[tuple[Any, Any]]] = {}
+        for o, k in m.u_lease:
+            held.setdefault(k, []).append((options[o].allocation, m.u_lease[o, k]))
+        _add_capacity(m, self.problem, held)
+        return m
+
+    def extract(self) -> Schedule:
+        """The leases of u."""
+        running: dict[int, dict[int, CellAllocation]] = {}
+        for o, k in self.native.u_lease:
+            if self.native.u_lease[o, k].value > 0.5:
+                option = self.options[o]
+                running.setdefault(k, {})[option.job] = option.allocation
+        return _schedule(self.problem, running)
+
+    def embed(self, schedule: Schedule) -> None:
+        """Write a schedule; leases that a job does not need are lost."""
+        m = self.native
+        for variable in (m.z_option, m.u_lease):
+            for key in variable:
+                variable[key].set_value(0)
+        held = _held(self.problem, schedule)
+        chosen = _chosen(self.problem, self.options, schedule)
+        kept = []
+        for o, option in enumerate(self.options):
+            if chosen.get(option.job) is not option:
+                continue
+            m.z_option[o].set_value(1)
+            for k in sorted(held[option.job] & set(self._leases(option)))[: option.needed]:
+                m.u_lease[o, k].set_value(1)
+                kept.append((option.job, k))
+        _embed_pieces(m, self.problem, chosen, _only(self.problem, schedule, set(kept)))
+
+
+def _only(problem: UniSched, schedule: Schedule, kept: set[tuple[int, int]]) -> Schedule:
+    """The schedule of these jobs in these leases."""
+    lease = problem.lease
+    return Schedule.of(
+        Segment(row.job, k * lease, (k + 1) * lease, row.gpus)
+        for row in schedule
+        for k in range(row.start // lease, row.end // lease)
+        if (row.job, k) in kept
+    )
+
+
+# -- the model as printed -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Printed:
+    """What the printed model has for one job: rewards with L and Q, and quadruples with phi."""
+
+    steps: Sequence[tuple[float, int, int]]  #: V, L, Q by deadline
+    ways: Sequence[tuple[tuple[int, ...], float]]  #: cells by level, phi
+
+
+def _printed(problem: UniSched, job: int) -> _Printed:
+    ways = list(_quadruples(problem, job))
+    if not problem.has_deadlines(job):
+        value = problem.small_value(job, FULL_SPEED)
+        return _Printed([(value, 1, 1)], ways)
+    one, lease = problem.jobs[job], problem.lease
+    steps = []
+    for deadline, value in one.rewards:
+        within = max(one.release + deadline - problem.first_slot(job) * lease, 0) // lease
+        steps.append((value, _printed_leases(problem, job, within), within))
+    return _Printed(steps, ways)
+
+
+def _printed_leases(problem: UniSched, job: int, within: int) -> int:
+    """L_i = ceil(T^dur / T) with (3) of the leases of the work alone."""
+    work, lease = problem.jobs[job].work or 0, problem.lease
+    least = -(-work // lease)
+    times, share = mean_interruptions(least, within) if least <= within else (0, 1)
+    return -(-(work * share + problem._cost(job) * times) // (lease * share))
+
+
+def _quadruples(problem: UniSched, job: int) -> Iterator[tuple[tuple[int, ...], float]]:
+    """Covers of the gang by cells up to 16 GPUs, and the round-up; phi by one node or several."""
+    size, gang = problem.node_gpus, problem.jobs[job].gpus
+    if job in problem.profilers:
+        gang = min(2, gang)
+    top = size.bit_length() - 1
+    whole = -(-gang // size)
+    one_cell = (gang - 1).bit_length()
+    up = tuple(int(g == one_cell) if whole == 1 else whole * (g == top) for g in range(top + 1))
+    split = problem.jobs[job].speed(problem.jobs[job].gpus, 2, size) / FULL_SPEED
+    yield up, 1.0
+    for cover in _covers(gang, top) if gang <= 16 else ():
+        if cover != up:
+            yield cover, 1.0 if whole > 1 else split
+
+
+def _covers(gpus: int, level: int) -> Iterator[tuple[int, ...]]:
+    if level == 0:
+        yield (gpus,)
+        return
+    for count in range(gpus // 2**level + 1):
+        for lower in _covers(gpus - count * 2**level, level - 1):
+            yield (*lower, count)
+
+
+def _literal(problem: UniSched) -> Model[Schedule]:
+    printed = {i: _printed(problem, i) for i in range(len(problem.jobs))}
+    last = max((q for one in printed.values() for _, _, q in one.steps), default=0)
+    size = last * sum(len(one.steps) * len(one.ways) for one in printed.values())
+    if size > MODEL_LIMIT:
+        raise ValueError(
+            f"UniSched: {size} options x leases are more than {MODEL_LIMIT}, "
+            "too many for form 'literal'"
+        )
+    m = _literal_model(problem, printed, last)
+
+    def extract() -> Schedule:
+        raise ValueError("UniSched: a solution of form 'literal' says nothing about who runs")
+
+    def embed(schedule: Schedule) -> None:
+        for variable in m.component_objects(pyo.Var):
+            for key in variable:
+                variable[key].set_value(0)
+        for g in m.N_cell:
+            m.N_cell[g].set_value(m.N_cell[g].lb)
+        for i, value in problem.values(schedule).items():
+            values = [v for v, _, _ in printed[i].steps]
+            if value:
+                m.s[values.index(value) if value in values else 0, i].set_value(1)
+
+    return Model(m, "pyomo", "literal", exact=False, extract=extract, embed=embed, relaxation=True)
+
+
+def _literal_model(problem: UniSched, printed: Mapping[int, _Printed], last: int) -> Any:
+    """The paper's names; products of binaries are variables of their own."""
+    levels = range(problem.node_gpus.bit_length())
+    hits = [(f, i) for i, one in printed.items() for f in range(len(one.steps))]
+    ways = [(i, p) for i, one in printed.items() for p in range(len(one.ways))]
+    m: Any = pyo.ConcreteModel(name="UniSched, literal")
+    m.x = pyo.Var([(k, i) for i in printed for k in range(last)], domain=pyo.Binary, doc="(5)")
+    m.s = pyo.Var(hits, domain=pyo.Binary, doc="(5)")
+    m.y = pyo.Var(ways, domain=pyo.Binary, doc="(9)")
+    m.N_con = pyo.Var(levels, domain=pyo.NonNegativeIntegers, doc="cells requested, by level")
+    free = _free(problem, 0)
+    m.N_cell = pyo.Var(levels, domain=pyo.NonNegativeIntegers, doc="cells free, by level")
+    for g in levels:
+        count = sum(gpus >> g & 1 for gpus in free)
+        m.N_cell[g].setlb(count)
+        m.N_cell[g].setub(count)
+    m.objective = pyo.Objective(
+        expr=pyo.quicksum(printed[i].steps[f][0] * m.s[f, i] for f, i in hits),
+        sense=pyo.maximize,
+        doc="(4)",
+    )
+    _add_literal_selection(m, printed, hits, ways)
+    _add_literal_cells(m, printed, levels, sum(free))
+    return m
+
+
+def _add_literal_selection(
+    m: Any, printed: Mapping[int, _Printed], hits: Sequence[Any], ways: Sequence[Any]
+) -> None:
+    """(6), (7), (12), (13)."""
+    leases = {(f, i): range(printed[i].steps[f][2]) for f, i in hits}
+    some = list(printed)
+    m.eq6 = pyo.Constraint(
+        some,
+        rule=lambda m, i: pyo.quicksum(m.s[f, i] for f in range(len(printed[i].steps))) <= 1,
+        doc="(6) one deadline",
+    )
+    sx = _product(
+        m,
+        "sx",
+        {(k, f, i): (m.s[f, i], m.x[k, i]) for f, i in hits for k in leases[f, i]},
+    )
+    m.eq7 = pyo.Constraint(
+        hits,
+        rule=lambda m, f, i: (
+            pyo.quicksum(sx[k, f, i] for k in leases[f, i]) <= printed[i].steps[f][1] * m.s[f, i]
+        ),
+        doc="(7) at most L leases in time",
+    )
+    triples = [(f, i, p) for f, i in hits for j, p in ways if i == j]
+    ys = _product(m, "ys", {(f, i, p): (m.y[i, p], m.s[f, i]) for f, i, p in triples})
+    ysx = _product(
+        m,
+        "ysx",
+        {
+            (k, f, i, p): (m.y[i, p], m.s[f, i], m.x[k, i])
+            for f, i, p in triples
+            for k in leases[f, i]
+        },
+    )
+    m.eq12 = pyo.Constraint(
+        triples,
+        rule=lambda m, f, i, p: (
+            pyo.quicksum(printed[i].ways[p][1] * ysx[k, f, i, p] for k in leases[f, i])
+            >= printed[i].steps[f][1] * ys[f, i, p]
+        ),
+        doc="(12) leases times speed are enough",
+    )
+    m.eq13 = pyo.Constraint(
+        some,
+        rule=lambda m, i: pyo.quicksum(m.y[i, p] for p in range(len(printed[i].ways))) <= 1,
+        doc="(13) one allocation",
+    )
+
+
+def _add_literal_cells(
+    m: Any, printed: Mapping[int, _Printed], levels: Sequence[int], gpus: int
+) -> None:
+    """(10), (11), (14), for one lease: the paper's have no other."""
+    m.eq10 = pyo.Constraint(
+        expr=pyo.quicksum(2**g * m.N_cell[g] for g in levels) <= gpus, doc="(10) M available GPUs"
+    )
+    m.eq11 = pyo.Constraint(
+        levels,
+        rule=lambda m, g: (
+            m.N_con[g]
+            == pyo.quicksum(
+                cells[g] * m.y[i, p]
+                for i, one in printed.items()
+                for p, (cells, _) in enumerate(one.ways)
+            )
+        ),
+        doc="(11) cells requested",
+    )
+    m.eq14 = pyo.Constraint(
+        levels,
+        rule=lambda m, h: (
+            pyo.quicksum(2 ** (g - h) * m.N_con[g] for g in levels if g >= h)
+            <= pyo.quicksum(2 ** (g - h) * m.N_cell[g] for g in levels if g >= h)
+        ),
+        doc="(14) consolidated placement",
+    )
+
+
+def _product(m: Any, name: str, factors: Mapping[Any, tuple[Any, ...]]) -> Any:
+    """Variables equal to products of binaries, as (name) and its rows (name)_most, (name)_least."""
+    product = pyo.Var(list(factors), bounds=(0, 1), doc=f"product {' '.join(name)}")
+    setattr(m, name, product)
+    each = [(n, key) for key, parts in factors.items() for n in range(len(parts))]
+
+    def most(_: Any, at: int) -> Any:
+        n, key = each[at]
+        return product[key] <= factors[key][n]
+
+    def least(_: Any, *key: int) -> Any:
+        return product[key] >= pyo.quicksum(factors[key]) - (len(factors[key]) - 1)
+
+    setattr(m, f"{name}_most", pyo.Constraint(range(len(each)), rule=most))
+    setattr(m, f"{name}_least", pyo.Constraint(list(factors), rule=least))
+    return product

@@ -1,0 +1,3 @@
+"""The command line."""
+
+from .compare import main as main

@@ -1,0 +1,1 @@
+"""Chaudhary et al. 2020: gang-aware stride, trading, and optimal markets of GPUs."""

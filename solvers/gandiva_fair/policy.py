@@ -1,0 +1,754 @@
+"""Gandiva_fair: users' tickets, split stride, balanced servers, and traded GPU models.
+
+Source: S. Chaudhary et al., "Balancing Efficiency and Fairness in Heterogeneous GPU Clusters for
+Deep Learning", EuroSys 2020.
+
+==========================  ===================  ==================================================
+paper                       here                 meaning
+==========================  ===================  ==================================================
+t_i                         `User.weight`        tickets of user i
+r_ij                        `Job.gpus`           GPUs of its job j
+effective tickets           `_worth`             GPUs that the tickets are worth, by demand
+fair share of model g       `_fair_shares`       that, in proportion to the GPUs N_g of the models
+ticketsPerGPU (1)           `_per_gpu`           tickets of a user on a model over its GPUs there
+ticketLoadPerGPU (2)        `StridePool.loads`   of a server
+jobTickets (3)              its stride is r_ij   over them, the inverse of (1)
+Algorithm 1                 `StridePool`         gang-aware stride, split
+Algorithm 2                 `_place`             a new job's model and servers
+profiling                   `Profile`            running averages of a user's speeds by model
+migration                   `_migrate`           one job a step, where it gains most
+trading                     `trade`              fast GPUs for slow ones, by second price
+==========================  ===================  ==================================================
+
+Deviations from the paper, and what it leaves open
+    Algorithm 2, line 2, picks the user with least tickets per GPU; the text wants the one that uses
+    the least for its tickets, which is the one with most (of placed jobs). Line 5 divides durations
+    by tickets, migration divides rates by them: rates are multiplied here, both times, and the
+    tickets per GPU count up to what the job can use: effective tickets on that model over the GPUs
+    that the user's jobs ask for there, the job included. Without that limit a job that runs at full
+    speed moves to a GPU five times slower.
+    A job of unknown speeds goes to the newest model of which the user has not yet used up its
+    share, as Section 3.5 tells (line 7 would pile all on the newest), or else where most of the
+    share is left.
+    Newest is the model on which the jobs of the instance that can run there are fastest on average:
+    what an operator knows of the cluster.
+    Users trade the models on which their speeds are known, if each of their jobs can run on all.
+    A user that sold its share of a model keeps a thousandth of a GPU there, so that strides stay
+    finite; where a share changes, nobody keeps a pass of more than a stride above the least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ...instances import Instance, Job
+from ...instances.model import FULL_SPEED, check_real
+from ..policy import Decision, Floats, Ints, Preempts, Rules, State
+from .stride import StridePool, effective_tickets, least_loaded
+from .trading import RULES, PriceRule, Trade, log_of_changes, trade
+
+__all__ = ["GandivaFair", "Profile"]
+
+Kind = tuple[int, str]  # user and group
+#: to which gains are compared, so that rounding breaks no ties
+DECIMALS = 9
+#: GPUs of a model that a user with jobs there has at least
+LEAST_SHARE = 1e-3
+#: measurements that an average forgets after
+MEMORY = 10
+#: seconds of a quantum for each migration between models: the paper's quantum
+PER_MIGRATION = 60
+
+
+class Profile:
+    """How fast the jobs of each user run on each model, as measured so far.
+
+    Parameters
+    ----------
+    models : int
+
+    Notes
+    -----
+    Jobs of one user and one group count as alike (a multi-job). A new measurement moves the average
+    by one n-th of the difference, n the number of measurements up to 10.
+
+    Examples
+    --------
+    >>> profile = Profile(2)
+    >>> profile.add((0, ""), 1, 3.0)
+    >>> profile.add((0, ""), 1, 4.0)
+    >>> profile.speeds((0, "")).tolist()
+    [nan, 3.5]
+    """
+
+    def __init__(self, models: int) -> None:
+        self._models = models
+        self._mean: dict[tuple[int, str], Floats] = {}
+        self._count: dict[tuple[int, str], Ints] = {}
+
+    def add(self, kind: tuple[int, str], model: int, speed: float) -> None:
+        """Take a measurement into account.
+
+        Parameters
+        ----------
+        kind : (int, str)
+            User and group.
+        model : int
+        speed : float
+        """
+        mean = self._mean.setdefault(kind, np.full(self._models, np.nan))
+        count = self._count.setdefault(kind, np.zeros(self._models, dtype=np.int64))
+        if not count[model]:
+            mean[model] = speed
+        count[model] = min(count[model] + 1, MEMORY)
+        mean[model] += (speed - mean[model]) / count[model]
+
+    def speeds(self, kind: tuple[int, str]) -> Floats:
+        """Return the mean speed on each model, nan where there is no measurement.
+
+        Parameters
+        ----------
+        kind : (int, str)
+        """
+        return self._mean.get(kind, np.full(self._models, np.nan)).round(DECIMALS)
+
+    def of_user(self, kinds: Mapping[tuple[int, str], int], user: int) -> Floats:
+        """Return a user's mean speeds over its jobs, nan where one is not known.
+
+        Parameters
+        ----------
+        kinds : mapping of (int, str) to int
+            GPUs of the active jobs of each kind.
+        user : int
+        """
+        own = {kind: gpus for kind, gpus in kinds.items() if kind[0] == user}
+        if not own:
+            return np.full(self._models, np.nan)
+        weights = list(own.values())
+        mean = np.average([self.speeds(kind) for kind in own], axis=0, weights=weights)
+        return np.asarray(mean).round(DECIMALS)
+
+
+class Alike(NamedTuple):
+    """What jobs have in common that gain the same by a move: `able` are models they can run on."""
+
+    kind: Kind
+    gang: int
+    model: int
+    able: tuple[int, ...]
+
+
+class Kept:
+    """A run of Gandiva_fair: who is where, what is known of speeds, and who owns what.
+
+    Models are numbers here, from the slowest to the newest; servers are numbers within a model.
+
+    Parameters
+    ----------
+    state : State
+        At the first round.
+    debt_cap, normalised : bool
+        Of the policy.
+
+    Attributes
+    ----------
+    gpus : (models,) float array
+        N_g.
+    pools : list of StridePool
+        By model.
+    at : dict of int to int
+        Model of each job that has servers.
+    shares : (users, models) float array
+        GPUs that users own on average.
+    active : (users,) bool array
+        Who had jobs when shares were traded last.
+    log : list of dict
+        Trades made and undone.
+    """
+
+    def __init__(self, state: State, *, debt_cap: bool, normalised: bool) -> None:
+        self._models = _slow_to_new(state)  # of the state
+        self._nodes = [np.flatnonzero(state.node_model == m).tolist() for m in self._models]
+        users = state.quota.size
+        self.pools = [
+            StridePool(state.sizes[nodes].tolist(), users, debt_cap=debt_cap, normalised=normalised)
+            for nodes in self._nodes
+        ]
+        self.gpus = np.array([sum(pool.sizes) for pool in self.pools], dtype=np.float64)
+        self.at: dict[int, int] = {}
+        self.worth = np.zeros(users)
+        self.shares = np.zeros((users, len(self.pools)))
+        self.active = np.zeros(users, dtype=np.bool_)
+        self.log: list[dict[str, Any]] = []
+        self._trades: list[Trade] = []
+        self._profile = Profile(len(self.pools))
+        self._names = [state.models[m] for m in self._models]
+        jobs = state.instance.jobs
+        self._user, self._gang = state.user.tolist(), state.gpus.tolist()
+        self._rank = state.rank.tolist()
+        self._kind = [(user, job.group) for user, job in zip(self._user, jobs, strict=True)]
+        self._can: dict[int, tuple[int, ...]] = {}
+        self._fits = {
+            (gang, g): _fits(gang, pool.sizes)
+            for gang in set(state.gpus.tolist())
+            for g, pool in enumerate(self.pools)
+        }
+
+    # --- jobs ---
+
+    def forget(self, state: State) -> None:
+        """Take jobs that have ended from their servers.
+
+        Parameters
+        ----------
+        state : State
+        """
+        for j in sorted(set(self.at) - {*state.waiting.tolist(), *state.running.tolist()}):
+            self.pools[self.at.pop(j)].remove(j)
+
+    def add(self, state: State, job: int, model: int) -> None:
+        """Give a job the servers of least load, the job included (eqs. (1) and (2)).
+
+        Parameters
+        ----------
+        state : State
+        job, model : int
+        """
+        user, gang, pool = self._user[job], self._gang[job], self.pools[model]
+        loads = pool.loads(self.per_gpu(model, user, gang)).tolist()
+        servers = least_loaded(gang, loads, pool.left(), pool.sizes)
+        assert servers is not None, "others are rejected before the run"
+        pool.add(job, gang, user, servers, state.now)
+        self.at[job] = model
+
+    def move(self, state: State, job: int, model: int) -> None:
+        """Give a job servers of another model.
+
+        Parameters
+        ----------
+        state : State
+        job, model : int
+        """
+        self.pools[self.at[job]].remove(job)
+        self.add(state, job, model)
+
+    def placed(self) -> Ints:
+        """GPUs that each user's jobs ask for where they are."""
+        return np.asarray(sum(pool.demand for pool in self.pools))
+
+    def nodes_of(self, job: int) -> dict[int, int]:
+        """Return the GPUs that a job takes, by node of the cluster.
+
+        Parameters
+        ----------
+        job : int
+        """
+        model = self.at[job]
+        taken = self.pools[model].nodes(job)
+        return {self._nodes[model][server]: gpus for server, gpus in taken.items()}
+
+    # --- tickets ---
+
+    def set_shares(self, shares: Floats) -> None:
+        """Let users own other shares than before.
+
+        Parameters
+        ----------
+        shares : (users, models) float array
+        """
+        changed = not np.array_equal(shares, self.shares)
+        self.shares = shares
+        if changed and len(self.pools) > 1:
+            for pool, own in zip(self.pools, self.strides(), strict=True):
+                pool.forgive(own)
+
+    def per_gpu(self, model: int, user: int = 0, gang: int = 0) -> Floats:
+        """Return the tickets per GPU of each user on a model, eq. (1).
+
+        At most 1, which is a GPU for each that is asked for.
+
+        Parameters
+        ----------
+        model : int
+        user, gang : int
+            Of a job that counts as if it were there.
+        """
+        tickets, demand = self._effective(model, user, gang)
+        return np.divide(tickets, demand, out=np.zeros_like(tickets), where=demand > 0)
+
+    def _effective(self, model: int, user: int = 0, gang: int = 0) -> tuple[Floats, Ints]:
+        """Effective tickets of each user on a model, and the GPUs that its jobs there ask for."""
+        demand = self.pools[model].demand.copy()
+        demand[user] += gang
+        there = demand > 0
+        tickets = np.zeros(demand.size)
+        if len(self.pools) == 1:
+            tickets[there] = self.shares[there, 0]
+        elif there.any():
+            owned = np.maximum(self.shares[there, model], LEAST_SHARE)
+            tickets[there] = effective_tickets(owned, demand[there], int(self.gpus[model]))
+        return tickets, demand
+
+    def strides(self) -> list[list[float]]:
+        """Return the strides of each user's jobs on each model: the inverse of eq. (1)."""
+        prices = [self.per_gpu(model) for model in range(len(self.pools))]
+        return [
+            np.divide(1.0, own, out=np.zeros_like(own), where=own > 0).tolist() for own in prices
+        ]
+
+    def quantum(self, strides: Sequence[Sequence[float]]) -> set[int]:
+        """Return who runs in the next quantum.
+
+        Parameters
+        ----------
+        strides : (models, users) sequences of float
+        """
+        pairs = zip(self.pools, strides, strict=True)
+        return set().union(*(pool.quantum(own) for pool, own in pairs))
+
+    def fill(
+        self, state: State, running: set[int], strides: Sequence[Sequence[float]], part: float
+    ) -> set[int]:
+        """Return who begins within a quantum, on what is free.
+
+        Parameters
+        ----------
+        state : State
+        running : set of int
+        strides : (models, users) sequences of float
+        part : float
+            Of the quantum that is left.
+        """
+        begun: set[int] = set()
+        for model, pool in enumerate(self.pools):
+            free = state.free[self._nodes[model]]
+            if free.any():
+                begun |= pool.fill(free.tolist(), running, strides[model], part)
+        return begun
+
+    # --- speeds ---
+
+    def measure(self, state: State) -> None:
+        """Profile the jobs that have run until now.
+
+        Parameters
+        ----------
+        state : State
+        """
+        running = state.running[state.since[state.running] < state.now]
+        if len(self.pools) == 1:
+            return
+        for j, speed in zip(running.tolist(), state.speed[running].tolist(), strict=True):
+            self._profile.add(self._kind[j], self.at[j], speed / FULL_SPEED)
+
+    def user_speeds(self, state: State) -> tuple[Floats, Floats]:
+        """Return each user's mean speeds on the models, and its demand in GPUs.
+
+        Parameters
+        ----------
+        state : State
+
+        Returns
+        -------
+        (users, models) float array
+            nan where a speed is not known or the user's jobs are not free to go anywhere.
+        (users,) float array
+        """
+        kinds: dict[tuple[int, str], int] = {}
+        speeds, demand = np.full(self.shares.shape, np.nan), np.zeros(self.worth.size)
+        bound = set()
+        for j in (*state.waiting.tolist(), *state.running.tolist()):
+            kind, gang = self._kind[j], self._gang[j]
+            kinds[kind] = kinds.get(kind, 0) + gang
+            demand[kind[0]] += gang
+            if len(self.able(state, j)) < len(self.pools):
+                bound.add(kind[0])
+        for user in {kind[0] for kind in kinds} - bound:
+            speeds[user] = self._profile.of_user(kinds, user)
+        return speeds, demand
+
+    def able(self, state: State, job: int) -> tuple[int, ...]:
+        """Return the models on which a job can run.
+
+        Parameters
+        ----------
+        state : State
+        job : int
+        """
+        if job not in self._can:
+            speeds, fits = state.speeds[job], self._fits
+            models = enumerate(self._models)
+            self._can[job] = tuple(
+                g for g, m in models if speeds[m] > 0 and fits[self._gang[job], g]
+            )
+        return self._can[job]
+
+    def model_for(self, state: State, job: int) -> int:
+        """Return the model for a new job (Algorithm 2, lines 4 to 7).
+
+        Parameters
+        ----------
+        state : State
+        job : int
+
+        Notes
+        -----
+        Where it advances most, by what is known of the user's jobs of its group; ties to the newer.
+        If not all speeds are known: the newest model on which it would always run, or else the one
+        on which it would run most of the time.
+        """
+        user, gang, able = self._user[job], self._gang[job], self.able(state, job)
+        if len(able) == 1:
+            return able[0]
+        part = {g: float(self.per_gpu(g, user, gang)[user]) for g in able}
+        speeds = self._profile.speeds(self._kind[job])[list(able)]
+        if np.isfinite(speeds).all():
+            rate = dict(zip(able, speeds.tolist(), strict=True))
+            return max(able, key=lambda g: (round(rate[g] * part[g], DECIMALS), g))
+        return max(able, key=lambda g: (round(part[g], DECIMALS), g))
+
+    def migrate(self, state: State, least: float, most: int) -> list[int]:
+        """Move jobs to models on which they gain, and return them.
+
+        Parameters
+        ----------
+        state : State
+        least : float
+            None moves that does not advance more than so many times as fast.
+        most : int
+            Number of moves.
+
+        Notes
+        -----
+        One after another: of the jobs that would advance at least so much faster, the one by whose
+        move its user's jobs advance most together; ties to the largest gain of its own, then the
+        first user. Of jobs that are alike the latest one moves.
+        """
+        alike, moved = self._alike(state), list[int]()
+        known: dict[tuple[int, int, int], tuple[Floats, Ints]] = {}
+        while len(moved) < most:
+            best = self._best_move(alike, known, least)
+            if best is None:
+                break
+            key, model = best
+            job = alike[key].pop()
+            if not alike[key]:
+                del alike[key]
+            known = {at: one for at, one in known.items() if at[0] not in (key.model, model)}
+            self.move(state, job, model)
+            moved.append(job)
+        return moved
+
+    def _best_move(
+        self,
+        alike: Mapping[Alike, object],
+        known: dict[tuple[int, int, int], tuple[Floats, Ints]],
+        least: float,
+    ) -> tuple[Alike, int] | None:
+        """Which of the jobs that are alike gain most, and on which model."""
+
+        def advance(speeds: Floats, model: int, user: int, gang: int) -> tuple[float, float]:
+            """How fast each of a user's jobs on a model advances, and all of them together."""
+            at = model, user if gang else 0, gang
+            if at not in known:
+                known[at] = self._effective(*at)
+            tickets, demand = known[at]
+            total = float(speeds[model] * tickets[user])
+            return total / max(int(demand[user]), 1), total
+
+        best, found = (-np.inf, 0.0), None
+        for key in alike:
+            (user, _), gang, model, able = key
+            speeds = self._profile.speeds(key.kind)
+            part, total = advance(speeds, model, user, 0)
+            lost = total - advance(speeds, model, user, -gang)[1]
+            for other in able:
+                if other == model or not np.isfinite(speeds[other] * part):
+                    continue
+                new, more = advance(speeds, other, user, gang)
+                more -= advance(speeds, other, user, 0)[1]
+                gain = (round(more - lost, DECIMALS), round(new / part, DECIMALS))
+                if gain[1] > least and gain > best:
+                    best, found = gain, (key, other)
+        return found
+
+    def _alike(self, state: State) -> dict[Alike, list[int]]:
+        """Jobs that gain alike by a move, the latest last."""
+        found: dict[Alike, list[int]] = {}
+        for j in sorted(self.at, key=self._rank.__getitem__):
+            key = Alike(self._kind[j], self._gang[j], self.at[j], self.able(state, j))
+            found.setdefault(key, []).append(j)
+        return dict(sorted(found.items()))
+
+    # --- trades ---
+
+    def note_trades(self, now: int, trades: Sequence[Trade]) -> None:
+        """Log which trades are new, and which are undone.
+
+        Parameters
+        ----------
+        now : int
+        trades : sequence of Trade
+            Now in force, between users and models by number.
+        """
+        made = log_of_changes(self._trades, trades)
+        self._trades = list(trades)
+        for one in made:
+            self.log.append(
+                {
+                    "time": now,
+                    "buyer": one.buyer,
+                    "seller": one.seller,
+                    "fast": self._names[one.fast],
+                    "slow": self._names[one.slow],
+                    "amount": one.amount,
+                    "rate": one.price,
+                }
+            )
+
+    @property
+    def trades(self) -> list[Trade]:
+        """In force, between users and models by number."""
+        return self._trades
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GandivaFair:
+    """Share every server by gang-aware stride, each user's jobs by its tickets; trade GPU models.
+
+    Parameters
+    ----------
+    threshold : float
+        A job moves from the most to the least loaded server of a model when their tickets per GPU
+        differ by more than this many times the mean.
+    trading : bool
+        False to leave every user its share of every model.
+    price : str
+        Of trades, see :func:`~gangsched.solvers.gandiva_fair.trading.trade`.
+    migration_gain : float
+        A job moves to another model where it advances more than so many times as fast.
+    debt_cap, normalised : bool
+        Of strides, see :class:`~gangsched.solvers.gandiva_fair.stride.StridePool`; False as
+        printed.
+
+    Notes
+    -----
+    Source and deviations: see the module. Tickets are the users' weights; among a user's waiting
+    jobs that of largest `weight` is placed first (Algorithm 2, line 3).
+
+    Our choices: the quantum is the driver's lease, and quanta begin at its multiples, whether or
+    not leases are synchronous (the paper's is one to two minutes); a resumed job pays the driver's
+    overhead (next to none in the paper), on other nodes than before the cost of a migration (5 s).
+    One job of each model a quantum moves between servers, the threshold is 0.25, the gain 1.1 (the
+    paper gives none of these); between models one job for each minute of the quantum. What becomes
+    free within a quantum goes to jobs of that server at once, by pass, charged by the part of the
+    quantum that is left. On one model, quanta in which nobody waits are not charged. Shares are
+    traded at the begin of a quantum and when a user comes or goes, always from fair shares on: what
+    is not bought again is undone. Run times are not used.
+
+    Guarantee: on one server as of :func:`~gangsched.solvers.gandiva_fair.stride.gang_aware_stride`;
+    none for the cluster. What trades guarantee
+    (:func:`~gangsched.solvers.gandiva_fair.trading.trade`) holds for the shares, not for the time
+    that jobs get, which do not always pack. Complexity: O(active jobs log) at the begin of a
+    quantum and O(users * models) for each job moved, else O(servers + waiting jobs).
+
+    Examples
+    --------
+    Two users, one of whom has twice as many jobs, on one GPU for eight quanta.
+
+    >>> from gangsched import Cluster, Instance, Job, User, drive
+    >>> jobs = [Job(id=i, gpus=1, work=600, user=u) for i, u in ("au", "bv", "cv")]
+    >>> instance = Instance(Cluster.of_sizes([1]), jobs, [User("u"), User("v")])
+    >>> run = drive(instance, GandivaFair(), lease=60, overhead=0, until=8 * 60)
+    >>> run.records.held.tolist()
+    [240, 120, 120]
+    """
+
+    name: ClassVar[str] = "gandiva-fair"
+    preempts: ClassVar[Preempts] = Preempts.ALWAYS
+    threshold: float = 0.25
+    trading: bool = True
+    price: PriceRule = "second"
+    migration_gain: float = 1.1
+    debt_cap: bool = True
+    normalised: bool = True
+    _kept: list[Kept] = field(default_factory=list, init=False, repr=False, compare=False)
+    _models: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_real("gandiva-fair", "threshold", self.threshold)
+        check_real("gandiva-fair", "migration_gain", self.migration_gain, positive=True)
+        for name in ("trading", "debt_cap", "normalised"):
+            if not isinstance(value := getattr(self, name), bool):
+                raise TypeError(f"gandiva-fair: {name}={value!r} is not True or False")
+        if self.price not in RULES:
+            raise ValueError(f"gandiva-fair: price={self.price!r} is not one of {', '.join(RULES)}")
+
+    @property
+    def always_asked(self) -> bool:
+        """Whether jobs may move though none waits: from a slow model to a fast one."""
+        return len(self._models) > 1
+
+    @property
+    def log(self) -> list[dict[str, Any]]:
+        """The trades of the last run, made and undone, as they happened."""
+        return self._kept[0].log if self._kept else []
+
+    def unable(self, instance: Instance[Any], rules: Rules) -> Mapping[int, str]:
+        """Forget the last run, and return the jobs for which no model has enough servers.
+
+        Parameters
+        ----------
+        instance : Instance
+        rules : Rules
+            Not used.
+        """
+        self._kept.clear()
+        self._models[:] = sorted({node.model for node in instance.cluster.nodes})
+        sizes = {
+            model: [node.gpus for node in instance.cluster.nodes if node.model == model]
+            for model in self._models
+        }
+        fits = {
+            (gang, model): _fits(gang, sizes[model])
+            for gang in {job.gpus for job in instance.jobs}
+            for model in self._models
+        }
+        return {
+            j: f"job {job.id!r}: gpus={job.gpus} exceeds the nodes of any one size"
+            for j, job in enumerate(instance.jobs)
+            if not any(fits[job.gpus, model] for model in self._models if _runs_on(job, model))
+        }
+
+    def decide(self, state: State) -> Decision:
+        """Return who stops and who starts where."""
+        kept = self._ready(state)
+        quantum = state.rules.lease_length
+        gone = state.now % quantum
+        before = set(state.running.tolist())
+        if not gone:
+            kept.measure(state)
+        self._share(state, kept, begins=not gone)
+        _place(state, kept)
+        moved = set() if gone else self._migrate(state, kept, quantum // PER_MIGRATION)
+        strides = kept.strides()
+        if gone:
+            running = before | kept.fill(state, before, strides, (quantum - gone) / quantum)
+        else:
+            running = kept.quantum(strides)
+        stay = (before & running) - moved
+        return Decision(
+            suspend=sorted(before - stay),
+            start=[(j, kept.nodes_of(j)) for j in sorted(running - stay)],
+        )
+
+    def next_change(self, state: State) -> int:
+        """Return the begin of the next quantum."""
+        quantum = state.rules.lease_length
+        return (state.now // quantum + 1) * quantum
+
+    def _ready(self, state: State) -> Kept:
+        """What is known of this run, without the jobs that have ended."""
+        if not self._kept:
+            self._kept.append(Kept(state, debt_cap=self.debt_cap, normalised=self.normalised))
+        kept = self._kept[0]
+        kept.forget(state)
+        return kept
+
+    def _share(self, state: State, kept: Kept, *, begins: bool) -> None:
+        """Effective tickets, fair shares of the models, and trades."""
+        kept.worth = worth = _worth(state)
+        active = worth > 0
+        trades = self.trading and len(kept.pools) > 1
+        if trades and not begins and np.array_equal(active, kept.active):
+            return
+        kept.active = active
+        shares = worth[:, None] * (kept.gpus / kept.gpus.sum())
+        if len(kept.pools) == 1:
+            shares = worth[:, None]
+        if trades:
+            shares = self._traded(state, kept, shares)
+        kept.set_shares(shares)
+
+    def _traded(self, state: State, kept: Kept, shares: Floats) -> Floats:
+        """Shares after the trades of users whose speeds are known."""
+        speeds, demand = kept.user_speeds(state)
+        users = np.flatnonzero(kept.active & np.isfinite(speeds).any(axis=1))
+        row = {user: i for i, user in enumerate(users.tolist())}
+        keep = [
+            one._replace(buyer=row[one.buyer], seller=row[one.seller])
+            for one in kept.trades
+            if one.buyer in row and one.seller in row
+        ]
+        found = trade(
+            shares[users], speeds[users], demand=demand[users], price=self.price, keep=keep
+        )
+        kept.note_trades(
+            state.now,
+            [
+                one._replace(buyer=int(users[one.buyer]), seller=int(users[one.seller]))
+                for one in found.trades
+            ],
+        )
+        shares = shares.copy()
+        shares[users] = found.shares
+        return shares
+
+    def _migrate(self, state: State, kept: Kept, most: int) -> set[int]:
+        """Move jobs to models and to servers that are better for them."""
+        moved: set[int] = set()
+        if len(kept.pools) > 1:
+            moved.update(kept.migrate(state, self.migration_gain, max(1, most)))
+        for model, pool in enumerate(kept.pools):
+            move = pool.imbalance(kept.per_gpu(model), self.threshold)
+            if move is not None:
+                pool.move(*move, state.now)
+                moved.add(move[0])
+        return moved
+
+
+def _place(state: State, kept: Kept) -> None:
+    """Give new jobs their model and servers (Algorithm 2)."""
+    queues: dict[int, list[int]] = {}
+    new = [j for j in state.waiting.tolist() if j not in kept.at]
+    for j in sorted(new, key=lambda j: -state.weight[j])[::-1]:
+        queues.setdefault(int(state.user[j]), []).append(j)
+    while queues:
+        placed = kept.placed()
+        user = min(queues, key=lambda u: (placed[u] / kept.worth[u], u))  # line 2
+        j = queues[user].pop()  # line 3
+        model = kept.model_for(state, j)  # lines 4 to 7
+        kept.add(state, j, model)  # lines 8 to 11
+        queues = {u: queue for u, queue in queues.items() if queue}
+
+
+def _slow_to_new(state: State) -> list[int]:
+    """Models of the state by the mean speed of the jobs that run there; ties in its order."""
+    speeds = state.speeds
+    mean = speeds.sum(axis=0) / np.maximum(np.count_nonzero(speeds, axis=0), 1)
+    order: list[int] = np.argsort(mean, kind="stable").tolist()
+    return order
+
+
+def _fits(gang: int, sizes: Sequence[int]) -> bool:
+    """Whether some servers of one size can hold a gang."""
+    return least_loaded(gang, [0] * len(sizes), sizes, sizes) is not None
+
+
+def _runs_on(job: Job, model: str) -> bool:
+    return (not job.pin or job.pin == model) and (not job.speeds or model in job.speeds)
+
+
+def _worth(state: State) -> Floats:
+    """Effective tickets of each user, in GPUs; 0 for those without active jobs."""
+    jobs = np.concatenate([state.waiting, state.running])
+    demand = np.bincount(state.user[jobs], weights=state.gpus[jobs], minlength=state.quota.size)
+    tickets = np.zeros(demand.size)
+    active = demand > 0
+    gpus = int(state.sizes.sum())
+    tickets[active] = effective_tickets(state.quota[active], demand[active], gpus)
+    return tickets

@@ -1,0 +1,808 @@
+"""Gang-aware stride scheduling, on one server and split over many, as in Gandiva_fair.
+
+Nothing here knows of the trace driver: jobs are numbers, time is counted in quanta. Servers have
+GPUs of one model; a cluster of several models has one :class:`StridePool` for each.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from bisect import insort
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..policy import Floats, Ints
+
+__all__ = [
+    "Claim",
+    "ReferencePool",
+    "StridePool",
+    "Ties",
+    "effective_tickets",
+    "gang_aware_stride",
+    "least_loaded",
+    "stride_quantum",
+]
+
+#: what decides between equal passes first: who came first, or the smaller gang
+Ties = Literal["arrival", "size"]
+#: steps in one, to which passes and loads are compared, so that rounding breaks no ties
+STEPS = 1e6
+#: of the central stride: (False, server) or (True, job)
+Entry = tuple[bool, int]
+
+
+def effective_tickets(tickets: ArrayLike, demands: ArrayLike, gpus: int) -> Floats:
+    """Return the GPUs that each user's tickets are worth.
+
+    In proportion to tickets, at most what the user demands; what that leaves goes to the others
+    (Section 3.2 of Chaudhary et al., the weight readjustment that it refers to).
+
+    Parameters
+    ----------
+    tickets : (users,) array
+        Positive.
+    demands : (users,) array of int
+        GPUs of the user's active jobs, positive.
+    gpus : int
+
+    Examples
+    --------
+    >>> effective_tickets([1, 1, 1], [4, 4, 2], 8).tolist()
+    [3.0, 3.0, 2.0]
+    """
+    from .stride_core import shares  # numba takes a second to import
+
+    demand = np.asarray(demands, dtype=np.float64)
+    return np.asarray(shares(demand, float(gpus), np.asarray(tickets, dtype=np.float64)))
+
+
+def _turn(value: float) -> int:
+    """A pass as it is compared, in the same way in Python and compiled."""
+    return math.floor(value * STEPS + 0.5)
+
+
+def stride_quantum(
+    passes: Sequence[float],
+    strides: Sequence[float],
+    take: Callable[[int], bool],
+    *,
+    part: float = 1.0,
+    debt_cap: bool = True,
+) -> tuple[list[int], list[float]]:
+    """Return who runs in the next quantum, and the passes after it.
+
+    Parameters
+    ----------
+    passes, strides : sequences of float
+        In the order in which ties are broken.
+    take : callable
+        Whether what the i-th asks for is free; if so, it is taken. Asked by rising pass.
+    part : float
+        Of a quantum, for which who runs is charged.
+    debt_cap : bool
+        Where nobody is skipped, no pass stays more than its stride above the least (our choice).
+
+    Notes
+    -----
+    Algorithm 1 of Chaudhary et al.: by rising pass, who does not fit is skipped and keeps its pass.
+    Without `debt_cap`, as printed, jobs that run because nobody else wants their GPUs pile up a
+    debt, and wait for as long when somebody comes.
+
+    Examples
+    --------
+    >>> stride_quantum([0.0, 0.0], [1.0, 2.0], lambda i: i == 1)
+    ([1], [0.0, 2.0])
+    """
+    order = sorted(range(len(passes)), key=lambda i: (_turn(passes[i]), i))
+    runs = [i for i in order if take(i)]
+    after = list(passes)
+    for i in runs:
+        after[i] += part * strides[i]
+    if debt_cap and runs and len(runs) == len(order):
+        least = min(after)
+        after = [min(now, least + stride) for now, stride in zip(after, strides, strict=True)]
+    return runs, after
+
+
+def gang_aware_stride(
+    passes: Sequence[float],
+    strides: Sequence[float],
+    gangs: Sequence[int],
+    gpus: int,
+    *,
+    debt_cap: bool = True,
+) -> tuple[list[int], list[float]]:
+    """Return which gangs run on a server in the next quantum, and the passes after it.
+
+    Parameters
+    ----------
+    passes, strides : sequences of float
+        A stride is GPUs of the gang over tickets of the job. In the order in which ties are broken.
+    gangs : sequence of int
+    gpus : int
+        Of the server.
+    debt_cap : bool
+        See :func:`stride_quantum`.
+
+    Notes
+    -----
+    Guarantee for a fixed set of jobs of which some are always skipped: the k-th run of a job does
+    not come later than under stride scheduling of one job a quantum, as the job of least pass
+    always runs; so nobody starves. On one GPU a job of share w among n runs in at most one quantum
+    more than w T of T quanta, and in at most w (n - 1) less. There is no such bound for gangs,
+    which do not always pack.
+
+    Examples
+    --------
+    Three users with equal tickets and two jobs each, of 1, 2 and 4 GPUs, on a server of 4.
+
+    >>> passes, gangs, ran = [0.0] * 6, [1, 1, 2, 2, 4, 4], [0] * 6
+    >>> for _ in range(6):
+    ...     runs, passes = gang_aware_stride(passes, [1.5, 1.5, 3, 3, 6, 6], gangs, 4)
+    ...     ran = [n + (i in runs) for i, n in enumerate(ran)]
+    >>> ran
+    [4, 4, 2, 2, 1, 1]
+    """
+    room = gpus
+
+    def take(i: int) -> bool:
+        nonlocal room
+        fits = gangs[i] <= room
+        room -= gangs[i] if fits else 0
+        return fits
+
+    return stride_quantum(passes, strides, take, debt_cap=debt_cap)
+
+
+def least_loaded(
+    gang: int, loads: ArrayLike, left: ArrayLike, sizes: ArrayLike
+) -> tuple[int, ...] | None:
+    """Return the servers for a job, or None where there are none.
+
+    Parameters
+    ----------
+    gang : int
+    loads : (servers,) array
+        Tickets per GPU of each server.
+    left : (servers,) array of int
+        GPUs that its jobs would leave free if all of them ran.
+    sizes : (servers,) array of int
+        GPUs of each server.
+
+    Notes
+    -----
+    A job that fits on a server gets the one with the least load; others get as many servers of one
+    size as they need, of the smallest possible size. Of equal loads, the server that keeps the
+    fewest GPUs left among those where the job fits into what is left, then the first.
+
+    Examples
+    --------
+    >>> least_loaded(2, [0.5, 0.25, 0.25], [0, 4, 2], [4, 4, 4])
+    (2,)
+    >>> least_loaded(6, [0.5, 0.25, 0.25], [0, 4, 2], [4, 4, 4])
+    (1, 2)
+    """
+    size = np.asarray(sizes, dtype=np.int64)
+    servers, count = np.flatnonzero(size >= gang), 1
+    for each in np.unique(size).tolist() if not servers.size else ():
+        servers, count = np.flatnonzero(size == each), -(-gang // each)
+        if servers.size >= count:
+            break
+    if servers.size < count:
+        return None
+    load = np.floor(np.asarray(loads, dtype=np.float64)[servers] * STEPS + 0.5)
+    if count == 1:  # the others need not be sorted
+        least = load == load.min()
+        servers, load = servers[least], load[least]
+    spare = np.asarray(left)[servers] - np.minimum(gang, size[servers])
+    order = np.lexsort((np.maximum(spare, 0), spare < 0, load))  # stable: then the first
+    return tuple(servers[order[:count]].tolist())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What a job has in a pool.
+
+    Parameters
+    ----------
+    gang : int
+    user : int
+    servers : tuple of int
+        All but the last are filled.
+    arrival : int
+        When it came, for ties.
+    """
+
+    gang: int
+    user: int
+    servers: tuple[int, ...]
+    arrival: int
+
+
+class _Servers(ABC):
+    """Who shares which servers of a pool."""
+
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        users: int,
+        *,
+        debt_cap: bool = True,
+        normalised: bool = True,
+        ties: Ties = "arrival",
+    ) -> None:
+        if ties not in ("arrival", "size"):
+            raise ValueError(f"stride pool: ties={ties!r} must be 'arrival' or 'size'")
+        self.sizes = list(sizes)
+        self.debt_cap, self.normalised, self.ties = debt_cap, normalised, ties
+        self.claims: dict[int, Claim] = {}
+        self.gpus = np.zeros((len(self.sizes), users), dtype=np.int64)
+        self.demand = np.zeros(users, dtype=np.int64)
+        self._held = np.zeros(self.gpus.shape)  # the same as floats, which multiply faster
+        self._size = np.array(self.sizes, dtype=np.int64)
+        self._small = np.zeros_like(self.gpus)  # of jobs of one server
+        self._asked = np.zeros_like(self._size)
+        self._nodes: dict[int, dict[int, int]] = {}
+        self._last = np.zeros(self._size.size)  # pass of the last job that has gone
+        self._last_central = 0.0
+
+    def add(self, job: int, gang: int, user: int, servers: tuple[int, ...], now: int) -> None:
+        """Let a job share these servers.
+
+        Parameters
+        ----------
+        job, gang, user : int
+            Jobs are numbers from 0 on.
+        servers : tuple of int
+            One, or several of one size, of which all but the last are filled.
+        now : int
+        """
+        claim = Claim(gang=gang, user=user, servers=servers, arrival=now)
+        rest, nodes = gang, {}
+        for server in servers:
+            nodes[server] = min(rest, self.sizes[server])
+            rest -= nodes[server]
+        self.claims[job], self._nodes[job] = claim, nodes
+        self._count(job, 1)
+        self._enter(job, claim, now)
+
+    def remove(self, job: int) -> None:
+        """Forget a job.
+
+        Parameters
+        ----------
+        job : int
+        """
+        self._leave(job, self.claims[job])
+        self._count(job, -1)
+        del self.claims[job], self._nodes[job]
+
+    def move(self, job: int, server: int, now: int) -> None:
+        """Let a job share another server than its only one until now.
+
+        Parameters
+        ----------
+        job, server, now : int
+        """
+        old = self.claims[job]
+        claim = Claim(gang=old.gang, user=old.user, servers=(server,), arrival=old.arrival)
+        self._leave(job, old)
+        self._count(job, -1)
+        self.claims[job], self._nodes[job] = claim, {server: old.gang}
+        self._count(job, 1)
+        self._enter(job, claim, now)
+
+    def _count(self, job: int, sign: int) -> None:
+        user, nodes = self.claims[job].user, self._nodes[job]
+        for server, count in nodes.items():
+            self.gpus[server, user] += sign * count
+            self._held[server, user] += sign * count
+            self._asked[server] += sign * count
+            if len(nodes) == 1:
+                self._small[server, user] += sign * count
+            self.demand[user] += sign * count
+
+    def nodes(self, job: int) -> dict[int, int]:
+        """Return the GPUs that a job takes on each of its servers.
+
+        Parameters
+        ----------
+        job : int
+        """
+        return self._nodes[job]
+
+    def left(self) -> Ints:
+        """Return how many GPUs of each server would be free if all its jobs ran."""
+        return self._size - self._asked
+
+    def loads(self, tickets: ArrayLike) -> Floats:
+        """Return the tickets per GPU of each server, eq. (2).
+
+        Parameters
+        ----------
+        tickets : (users,) array
+            Tickets per GPU of each user's jobs, eq. (1).
+        """
+        return np.asarray(self._held @ np.asarray(tickets, dtype=np.float64) / self._size)
+
+    def imbalance(self, tickets: ArrayLike, threshold: float) -> tuple[int, int] | None:
+        """Return the job to move from the most to the least loaded server, and the latter.
+
+        Parameters
+        ----------
+        tickets : (users,) array
+            Tickets per GPU of each user's jobs, eq. (1).
+        threshold : float
+            None moves unless the two loads differ by more than this many times the mean load.
+
+        Notes
+        -----
+        The job after whose move these two loads are closest, if they then are closer than before;
+        ties to the lower number. Jobs of several servers stay.
+        """
+        loads, price = self.loads(tickets), np.asarray(tickets)
+        most, least = int(loads.argmax()), int(loads.argmin())
+        gap = float(loads[most] - loads[least])
+        if gap <= threshold * float(loads.mean()):
+            return None
+
+        def after(job: int) -> int:
+            claim = self.claims[job]
+            moved = float(claim.gang * price[claim.user])
+            return _turn(abs(gap - moved / self.sizes[most] - moved / self.sizes[least]))
+
+        able = [j for j in self._jobs(most) if self.claims[j].gang <= self.sizes[least]]
+        best = min(able, key=lambda j: (after(j), j), default=-1)
+        return (best, least) if able and after(best) < _turn(gap) else None
+
+    def quantum(self, strides: ArrayLike) -> set[int]:
+        """Return the jobs that run in the next quantum, and charge them.
+
+        Parameters
+        ----------
+        strides : (users,) array
+            Of each user's jobs: the inverse of eq. (1), positive for users that have jobs.
+        """
+        return self._quantum(self._checked(strides))
+
+    def fill(
+        self, free: ArrayLike, running: Collection[int], strides: ArrayLike, part: float
+    ) -> set[int]:
+        """Return the jobs that begin now, in the middle of a quantum, on what is free.
+
+        By rising pass: jobs of several servers where nobody runs, others where they find room.
+        Right after :meth:`quantum` nobody can begin.
+
+        Parameters
+        ----------
+        free : (servers,) array of int
+            GPUs of each server.
+        running : collection of int
+            Jobs that run already; others than those of this pool do not matter.
+        strides : (users,) array
+        part : float
+            Of the quantum that is left, for which jobs are charged.
+        """
+        room = np.array(free, dtype=np.int64)
+        if not room.any():
+            return set()
+        return self._fill(room, running, self._checked(strides), part)
+
+    def forgive(self, strides: ArrayLike) -> None:
+        """Let nobody owe more than a stride: cut passes that are further above the least.
+
+        Where strides have changed, passes from before say little: a job that ran on what was left
+        over, of a user without tickets there, would wait for ever once its user has some.
+
+        Parameters
+        ----------
+        strides : (users,) float array
+            As of :meth:`quantum`.
+        """
+        self._forgive(self._checked(strides))
+
+    @abstractmethod
+    def _forgive(self, strides: Floats) -> None: ...
+
+    def _checked(self, strides: ArrayLike) -> Floats:
+        """What would divide by zero, or stay infinite for ever, is refused."""
+        found = np.ascontiguousarray(strides, dtype=np.float64)
+        wrong = (self.demand > 0) & ~((found > 0) & np.isfinite(found))
+        if wrong.any():
+            user = int(wrong.argmax())
+            raise ValueError(
+                f"user {user}: strides={found[user]} must be positive and finite as it has jobs"
+            )
+        return found
+
+    @abstractmethod
+    def _enter(self, job: int, claim: Claim, now: int) -> None:
+        """Give a job its first pass, and its server where that had no other job."""
+
+    @abstractmethod
+    def _leave(self, job: int, claim: Claim) -> None:
+        """Forget a job's pass, and its server's where it has no other job."""
+
+    @abstractmethod
+    def _jobs(self, server: int) -> Collection[int]:
+        """Jobs of this server alone."""
+
+    @abstractmethod
+    def _quantum(self, strides: Floats) -> set[int]: ...
+
+    @abstractmethod
+    def _fill(
+        self, free: Ints, running: Collection[int], strides: Floats, part: float
+    ) -> set[int]: ...
+
+    @abstractmethod
+    def passes(self) -> tuple[dict[int, float], dict[int, float]]:
+        """Return the passes of jobs, and of servers with jobs of their own."""
+
+
+class StridePool(_Servers):
+    """Servers with GPUs of one model, under split stride scheduling.
+
+    A job that fits on a server shares it with others by the server's own gang-aware stride. Jobs of
+    several servers, and each server's small jobs as a whole, are scheduled centrally.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        GPUs of each server.
+    users : int
+    debt_cap : bool
+        See :func:`stride_quantum`; False as printed.
+    normalised : bool
+        Whether a stride is GPUs per ticket; False as printed, one over the job's tickets.
+    ties : {"arrival", "size"}
+        Who is first of equal passes: who came first, then the smaller gang, or the other way round.
+
+    Attributes
+    ----------
+    claims : dict of int to Claim
+        By job.
+    gpus : (servers, users) int array
+        GPUs that each user's jobs ask for on each server.
+    demand : (users,) int array
+        GPUs that each user's jobs ask for.
+
+    Notes
+    -----
+    Source: S. Chaudhary et al., "Balancing Efficiency and Fairness in Heterogeneous GPU Clusters
+    for Deep Learning", EuroSys 2020, Sections 3.1 and 3.2. Strides are GPUs per ticket, also
+    centrally: the paper's Table 2 and Section 5.2 need that, its example of two thirds to one third
+    in Section 3.1 contradicts it. Our choices: the small jobs of a server count as one of as many
+    GPUs as they ask for, at most the server's; it is served with the whole server. Ties go to who
+    came first, then to the smaller gang (with the smaller gang first, which Table 2 would allow, a
+    wide job starves where small ones keep coming). A newcomer has the least pass of the others, or
+    the last one of those that have gone. GPUs that a job leaves free on its last server go to that
+    server's jobs, which are charged as always.
+
+    Compiled; :class:`ReferencePool` does the same in plain Python, bit for bit. A quantum takes
+    O(jobs log jobs + servers (log servers + users)), a look within one the same without what is
+    busy.
+
+    Examples
+    --------
+    One user's small jobs fill both servers, the other's job takes both, with equal tickets.
+
+    >>> pool = StridePool([2, 2], 2)
+    >>> for job, server in enumerate([0, 0, 1, 1]):
+    ...     pool.add(job, 1, 0, (server,), 0)
+    >>> pool.add(4, 4, 1, (0, 1), 0)
+    >>> [sorted(pool.quantum([2.0, 2.0])) for _ in range(4)]
+    [[0, 1, 2, 3], [4], [0, 1, 2, 3], [4]]
+    """
+
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        users: int,
+        *,
+        debt_cap: bool = True,
+        normalised: bool = True,
+        ties: Ties = "arrival",
+    ) -> None:
+        super().__init__(sizes, users, debt_cap=debt_cap, normalised=normalised, ties=ties)
+        core = self._core  # numba takes a second to import
+        self._options = core.Options(debt_cap, normalised, ties == "size")
+        self._by_server = core.new_servers(self._size, self._small)
+        self._by_job = core.new_jobs(16)
+        self._runs = np.empty(16, dtype=np.int64)
+        self._active = np.empty(16, dtype=np.int64)  # jobs of one server, in any order
+        self._at: dict[int, int] = {}  # where they are there
+        self._wide_jobs: list[int] = []
+        self._wide: Any = None
+
+    @property
+    def _core(self) -> Any:
+        """Machine code; not kept, as modules cannot be pickled."""
+        from . import stride_core as gang_stride_core
+
+        return gang_stride_core
+
+    def _enter(self, job: int, claim: Claim, now: int) -> None:
+        if job >= self._by_job.gang.size:
+            self._by_job = self._core.new_jobs(2 * job, self._by_job)
+        jobs, servers, server = self._by_job, self._by_server, claim.servers[0]
+        jobs.gang[job], jobs.user[job], jobs.arrival[job] = claim.gang, claim.user, claim.arrival
+        if len(claim.servers) > 1:
+            jobs.value[job] = self._least_central()
+            insort(self._wide_jobs, job)
+            self._wide = None
+            return
+        if servers.jobs[server]:
+            jobs.value[job] = jobs.value[self._own(server)].min()
+        else:
+            jobs.value[job] = self._last[server]
+            servers.value[server], servers.arrival[server] = self._least_central(), now
+        servers.jobs[server] += 1
+        jobs.server[job] = server
+        at = self._at[job] = len(self._at)
+        if at == self._active.size:
+            self._active = np.concatenate([self._active, self._active])
+        self._active[at] = job
+
+    def _leave(self, job: int, claim: Claim) -> None:
+        servers, server = self._by_server, claim.servers[0]
+        value = float(self._by_job.value[job])
+        if len(claim.servers) > 1:
+            self._wide_jobs.remove(job)
+            self._wide = None
+        else:
+            at, other = self._at.pop(job), int(self._active[len(self._at)])
+            if other != job:
+                self._active[at], self._at[other] = other, at
+            servers.jobs[server] -= 1
+            if servers.jobs[server]:
+                return
+            self._last[server], value = value, float(servers.value[server])
+        if not self._at and not self._wide_jobs:
+            self._last_central = value
+
+    def _least_central(self) -> float:
+        """Least pass of servers with jobs, and of jobs of several servers."""
+        own = self._by_server.value[self._by_server.jobs > 0]
+        both = np.concatenate([own, self._by_job.value[self._wide_jobs]])
+        return float(both.min()) if both.size else self._last_central
+
+    def _own(self, server: int) -> Ints:
+        active = self._active[: len(self._at)]
+        return np.asarray(active[self._by_job.server[active] == server])
+
+    def _jobs(self, server: int) -> Collection[int]:
+        found: list[int] = self._own(server).tolist()
+        return found
+
+    def _arrays(self) -> tuple[Any, Any, Any, Ints, Ints]:
+        """Servers, jobs, those of several and those of one server, and room to write jobs."""
+        if self._wide is None:
+            self._wide = self._core.new_wide([(j, self._nodes[j]) for j in self._wide_jobs])
+        if self._runs.size < len(self.claims):
+            self._runs = np.empty(2 * len(self.claims), dtype=np.int64)
+        active = self._active[: len(self._at)]
+        return self._by_server, self._by_job, self._wide, active, self._runs
+
+    def _quantum(self, strides: Floats) -> set[int]:
+        *state, runs = self._arrays()
+        count = self._core.quantum(*state, strides, self._options, runs)
+        return set(runs[:count].tolist())
+
+    def _fill(self, free: Ints, running: Collection[int], strides: Floats, part: float) -> set[int]:
+        *state, runs = self._arrays()
+        busy = np.fromiter(running, np.int64, len(running))
+        busy = busy[busy < self._by_job.busy.size]  # others are of another pool
+        self._by_job.busy[busy] = True
+        count = self._core.look(*state, strides, self._options, runs, free, part)
+        self._by_job.busy[busy] = False
+        return set(runs[:count].tolist())
+
+    def _forgive(self, strides: Floats) -> None:
+        jobs, servers = self._by_job, self._by_server
+        local, wide = self._active[: len(self._at)], np.array(self._wide_jobs, dtype=np.int64)
+        own = np.flatnonzero(servers.jobs)
+        gpus = np.ones(jobs.gang.size) if self.normalised else jobs.gang
+        least = np.full(servers.jobs.size, np.inf)
+        np.minimum.at(least, jobs.server[local], jobs.value[local])
+        most = least[jobs.server[local]] + strides[jobs.user[local]] / gpus[local]
+        jobs.value[local] = np.minimum(jobs.value[local], most)
+        central = self._least_central()
+        most = central + strides[jobs.user[wide]] / gpus[wide]
+        jobs.value[wide] = np.minimum(jobs.value[wide], most)
+        small = self._small[own]
+        each = np.divide(small, strides, out=np.zeros(small.shape), where=small > 0)
+        tickets = np.cumsum(each, axis=1)[:, -1]  # in the users' order, as in the plain pool
+        gang = np.minimum(small.sum(axis=1), self._size[own]) if self.normalised else 1
+        servers.value[own] = np.minimum(servers.value[own], central + gang / tickets)
+
+    def passes(self) -> tuple[dict[int, float], dict[int, float]]:
+        """Return the passes of jobs, and of servers with jobs of their own."""
+        jobs, servers = self._by_job.value, self._by_server
+        return (
+            {job: float(jobs[job]) for job in self.claims},
+            {n: float(servers.value[n]) for n in np.flatnonzero(servers.jobs).tolist()},
+        )
+
+
+class ReferencePool(_Servers):
+    """:class:`StridePool` in plain Python, for reading and for tests.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        GPUs of each server.
+    users : int
+    debt_cap, normalised, ties
+        As of :class:`StridePool`.
+
+    Examples
+    --------
+    >>> pool = ReferencePool([1], 2)
+    >>> pool.add(0, 1, 0, (0,), 0)
+    >>> pool.add(1, 1, 1, (0,), 0)
+    >>> [sorted(pool.quantum([1.0, 2.0])) for _ in range(6)]
+    [[0], [1], [0], [0], [1], [0]]
+    """
+
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        users: int,
+        *,
+        debt_cap: bool = True,
+        normalised: bool = True,
+        ties: Ties = "arrival",
+    ) -> None:
+        super().__init__(sizes, users, debt_cap=debt_cap, normalised=normalised, ties=ties)
+        self._value: dict[int, float] = {}  # of jobs of one server
+        self._local: list[set[int]] = [set() for _ in self.sizes]
+        self._central: dict[Entry, float] = {}
+        self._since: dict[int, int] = {}  # when a server got jobs
+
+    def _enter(self, job: int, claim: Claim, now: int) -> None:
+        least = min(self._central.values(), default=self._last_central)
+        if len(claim.servers) > 1:
+            self._central[True, job] = least
+            return
+        (server,) = claim.servers
+        local = self._local[server]
+        if not local:
+            self._central[False, server], self._since[server] = least, now
+        self._value[job] = min((self._value[j] for j in local), default=float(self._last[server]))
+        local.add(job)
+
+    def _leave(self, job: int, claim: Claim) -> None:
+        entry = (True, job)
+        if len(claim.servers) == 1:
+            (server,) = claim.servers
+            value = self._value.pop(job)
+            self._local[server].remove(job)
+            if self._local[server]:
+                return
+            self._last[server], entry = value, (False, server)
+        value = self._central.pop(entry)
+        if not self._central:
+            self._last_central = value
+
+    def _jobs(self, server: int) -> Collection[int]:
+        return self._local[server]
+
+    def passes(self) -> tuple[dict[int, float], dict[int, float]]:
+        """Return the passes of jobs, and of servers with jobs of their own."""
+        wide = {number: value for (is_job, number), value in self._central.items() if is_job}
+        servers = {number: value for (is_job, number), value in self._central.items() if not is_job}
+        return self._value | wide, servers
+
+    def _forgive(self, strides: Floats) -> None:
+        for local in self._local:
+            least = min((self._value[job] for job in local), default=0.0)
+            for job in local:
+                self._value[job] = min(self._value[job], least + self._stride(job, strides))
+        least = min(self._central.values(), default=0.0)
+        for entry, value in self._central.items():
+            self._central[entry] = min(value, least + self._aggregate(entry, strides)[0])
+
+    def _quantum(self, strides: Floats) -> set[int]:
+        room = [0] * len(self.sizes)
+        free = [True] * len(self.sizes)
+        running: set[int] = set()
+
+        def take(i: int) -> bool:
+            is_job, number = entries[i]
+            nodes = self._nodes[number] if is_job else {number: 0}
+            if not all(free[n] for n in nodes):
+                return False
+            for n, count in nodes.items():
+                free[n], room[n] = False, self.sizes[n] - count
+            running.update([number] if is_job else [])
+            return True
+
+        entries = self._in_turn(self._central, strides)
+        passes = [self._central[entry] for entry in entries]
+        each = [self._aggregate(entry, strides)[0] for entry in entries]
+        _, after = stride_quantum(passes, each, take, debt_cap=self.debt_cap)
+        self._central.update(zip(entries, after, strict=True))
+        for server, gpus in enumerate(room):
+            running.update(self._share(server, gpus, strides, 1.0, ()))
+        return running
+
+    def _fill(self, free: Ints, running: Collection[int], strides: Floats, part: float) -> set[int]:
+        begin: set[int] = set()
+        for is_job, number in self._in_turn(self._central, strides):
+            if not is_job:
+                begun = self._share(number, int(free[number]), strides, part, running)
+                free[number] -= sum(self.claims[job].gang for job in begun)
+                begin.update(begun)
+            elif number not in running:
+                nodes = self._nodes[number]
+                if all(free[n] == self.sizes[n] for n in nodes):
+                    for n, count in nodes.items():
+                        free[n] -= count
+                    self._central[True, number] += part * self._stride(number, strides)
+                    begin.add(number)
+        return begin
+
+    def _share(
+        self, server: int, gpus: int, strides: Floats, part: float, running: Collection[int]
+    ) -> list[int]:
+        """The server's own stride among its jobs that do not run."""
+        jobs = [job for job in self._local[server] if job not in running] if gpus else []
+        jobs.sort(
+            key=lambda job: self._key(
+                self._value[job], self.claims[job].arrival, self.claims[job].gang, job
+            )
+        )
+        room = gpus
+
+        def take(i: int) -> bool:
+            nonlocal room
+            fits = self.claims[jobs[i]].gang <= room
+            room -= self.claims[jobs[i]].gang if fits else 0
+            return fits
+
+        runs, after = stride_quantum(
+            [self._value[job] for job in jobs],
+            [self._stride(job, strides) for job in jobs],
+            take,
+            part=part,
+            debt_cap=self.debt_cap,
+        )
+        self._value.update(zip(jobs, after, strict=True))
+        return [jobs[i] for i in runs]
+
+    def _stride(self, job: int, strides: Floats) -> float:
+        claim = self.claims[job]
+        return float(strides[claim.user] / (1 if self.normalised else claim.gang))
+
+    def _aggregate(self, entry: Entry, strides: Floats) -> tuple[float, int]:
+        """Stride and GPUs of a job of several servers, or of a server's own jobs together."""
+        is_job, number = entry
+        if is_job:
+            return self._stride(number, strides), self.claims[number].gang
+        asked, tickets = 0, 0.0
+        for user in np.flatnonzero(self._small[number]).tolist():
+            asked += int(self._small[number, user])
+            tickets += float(self._small[number, user] / strides[user])
+        gang = min(asked, self.sizes[number])
+        return (gang if self.normalised else 1) / tickets, gang
+
+    def _key(self, value: float, since: int, gang: int, last: Any) -> tuple[Any, ...]:
+        """By rising pass, ties as the options say."""
+        ties = (gang, since) if self.ties == "size" else (since, gang)
+        return _turn(value), *ties, last
+
+    def _in_turn(self, central: Mapping[Entry, float], strides: Floats) -> list[Entry]:
+        def key(entry: Entry) -> tuple[Any, ...]:
+            is_job, number = entry
+            since = self.claims[number].arrival if is_job else self._since[number]
+            gang = self._aggregate(entry, strides)[1]
+            return self._key(central[entry], since, gang, entry)
+
+        return sorted(central, key=key)

@@ -1,0 +1,219 @@
+"""Compiled loop of :mod:`gangsched.solvers.gandiva_fair.trading`: finds one trade after the other.
+
+For each pair of models users are sorted by ratio once. Positions before which nobody has GPUs are
+kept, so that a search begins where the last one ended.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..compiled import compiled, inlined
+
+__all__ = ["BUYER", "MARGIN", "MIDPOINT", "SECOND", "SECOND_OF_ALL", "SELLER", "run_trades"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+#: price rules
+SECOND, SECOND_OF_ALL, MIDPOINT, SELLER, BUYER = range(5)
+#: what the ratios of buyer and seller differ by, at least
+MARGIN = 1e-9
+#: what differs by less from all that a buyer has is all
+TINY_PART = 1e-12
+
+
+@inlined
+def _next(order: Ints, held: Floats, need: Floats, at: int) -> Any:
+    """First position from `at` on of a user that has enough GPUs."""
+    while at < len(order) and held[order[at]] < need[order[at]]:
+        at += 1
+    return at
+
+
+@inlined
+def _price(rule: int, second: float, low: float, high: float) -> Any:
+    """Slow GPUs for one fast GPU; `low` is the seller's ratio and `high` the buyer's."""
+    if rule <= SECOND_OF_ALL and second > low:
+        return second
+    if rule == SELLER:
+        return low
+    if not np.isfinite(high):
+        return max(low, 1.0)
+    return high if rule == BUYER else (low + high) / 2
+
+
+@inlined
+def _second_bid(order: Ints, ratio: Floats, held: Floats, need: Floats, at: int, a: int) -> Any:
+    """The largest finite ratio of a bidder from `at` on, the seller left out; 0 without any."""
+    while at < len(order):
+        u = order[at]
+        if u != a and held[u] >= need[u] and np.isfinite(ratio[u]):
+            return ratio[u]
+        at += 1
+    return 0.0
+
+
+@inlined
+def _any_bid(order: Ints, ratio: Floats, b: int, a: int) -> Any:
+    """The largest finite ratio of any other user."""
+    for u in order:
+        if u not in (a, b) and np.isfinite(ratio[u]):
+            return ratio[u]
+    return 0.0
+
+
+@inlined
+def _amount(fast: float, slow: float, price: float, room_b: float, room_a: float) -> Any:
+    """Fast GPUs of one trade: what seller and buyer have and have room for, at most one."""
+    q = min(1.0, fast)
+    if price > 0:
+        q = min(q, slow / price)
+    if price > 1:
+        q = min(q, room_a / (price - 1))
+    elif price < 1:
+        q = min(q, room_b / (1 - price))
+    return q
+
+
+@inlined
+def _deal(
+    bidders: Ints,
+    sellers: Ints,
+    first: Ints,
+    ratio: Floats,
+    fast: Floats,
+    slow: Floats,
+    need: Floats,
+    leasts: Floats,
+    room: Floats,
+    rule: int,
+) -> Any:
+    """The trade of a pair of models: buyer, seller, amount and price; a buyer of -1 if none.
+
+    `first` are the positions at which the searches begin; whoever comes before has too few GPUs.
+    """
+    first[0] = _next(bidders, slow, need, first[0])
+    first[1] = _next(sellers, fast, leasts, first[1])
+    i, j = first
+    while i < len(bidders) and j < len(sellers):
+        b, a = bidders[i], sellers[j]
+        if not ratio[b] - ratio[a] > MARGIN:
+            break
+        second = 0.0
+        if rule == SECOND:
+            second = _second_bid(bidders, ratio, slow, need, i + 1, a)
+        elif rule == SECOND_OF_ALL:
+            second = _any_bid(bidders, ratio, b, a)
+        price = _price(rule, second, ratio[a], ratio[b])
+        if price > ratio[b]:
+            break
+        if price > 1 and room[a] < leasts[a] * (price - 1):
+            j = _next(sellers, fast, leasts, j + 1)
+        elif price < 1 and room[b] < leasts[b] * (1 - price):
+            i = _next(bidders, slow, need, i + 1)
+        else:
+            return b, a, _amount(fast[a], slow[b], price, room[b], room[a]), price
+    return -1, -1, 0.0, 0.0
+
+
+@inlined
+def _move(shares: Floats, room: Floats, who: Ints, amount: float, price: float) -> Any:
+    """Carry out a trade; who pays all it has keeps exactly 0."""
+    b, a, fast, slow = who
+    paid = amount * price
+    if abs(shares[slow, b] - paid) <= TINY_PART * paid:
+        paid = shares[slow, b]
+    shares[fast, b] += amount
+    shares[fast, a] -= amount
+    shares[slow, b] -= paid
+    shares[slow, a] += paid
+    room[b] += paid - amount
+    room[a] += amount - paid
+
+
+@inlined
+def _look_again(first: Ints, model: int, models: int) -> Any:
+    """Somebody has more of a model, to sell or to bid with."""
+    for g in range(model):
+        first[model * models + g, 1] = 0
+    for g in range(model + 1, models):
+        first[g * models + model, 0] = 0
+
+
+@compiled
+def run_trades(
+    shares: Floats,
+    ratios: Floats,
+    room: Floats,
+    rule: int,
+    least: float,
+    who: Ints,
+    what: Floats,
+) -> Any:
+    """Trade until nobody gains, or until `who` is full; returns the number of trades.
+
+    Parameters
+    ----------
+    shares : (models, users) float array
+        Changed in place.
+    ratios : (models, models, users) float array
+        Speed on the first model by speed on the second; nan for users that do not take part.
+    room : (users,) float array
+        Demand less GPUs; changed in place.
+    rule : int
+        How a price is found.
+    least : float
+        Fast GPUs of a trade, at least; a bidder has slow GPUs for as many at its own ratio.
+    who : (n, 4) int array
+        Out: buyer, seller, fast and slow model of each trade.
+    what : (n, 2) float array
+        Out: amount and price.
+    """
+    models, users = shares.shape
+    pairs = models * models
+    bidders = np.empty((pairs, users), np.int64)
+    sellers = np.empty((pairs, users), np.int64)
+    known = np.empty(pairs, np.int64)
+    leasts = np.full(users, least)
+    need = np.empty((pairs, users))
+    for f in range(models):
+        for s in range(f):
+            k, ratio = f * models + s, ratios[f, s]
+            sellers[k] = np.argsort(ratio, kind="mergesort")  # nan last
+            bidders[k] = np.argsort(-ratio, kind="mergesort")
+            known[k] = users - np.isnan(ratio).sum()
+            need[k] = least * np.where(np.isfinite(ratio), ratio, 1.0)
+    first = np.zeros((pairs, 2), np.int64)
+    for n in range(len(who)):
+        gain = MARGIN
+        b = a = fast = slow = -1
+        amount = price = 0.0
+        for f in range(models - 1, 0, -1):
+            for s in range(f):
+                k = f * models + s
+                x, y, q, p = _deal(
+                    bidders[k, : known[k]],
+                    sellers[k, : known[k]],
+                    first[k],
+                    ratios[f, s],
+                    shares[f],
+                    shares[s],
+                    need[k],
+                    leasts,
+                    room,
+                    rule,
+                )
+                if x >= 0 and ratios[f, s, x] - ratios[f, s, y] > gain:
+                    gain = ratios[f, s, x] - ratios[f, s, y]
+                    b, a, fast, slow, amount, price = x, y, f, s, q, p
+        if b < 0:
+            return n
+        who[n, 0], who[n, 1], who[n, 2], who[n, 3] = b, a, fast, slow
+        what[n, 0], what[n, 1] = amount, price
+        _move(shares, room, who[n], amount, price)
+        _look_again(first, fast, models)
+        _look_again(first, slow, models)
+    return len(who)

@@ -1,0 +1,153 @@
+"""Small programs by HiGHS: integer ones with a limit on work instead of time, and linear ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import highspy
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array
+
+from .policy import Floats, Ints
+
+Bools = NDArray[np.bool_]
+
+#: nodes of branch and bound; the same on a slow machine as on a fast one
+NODES = 200
+
+OPTIONS: Mapping[str, Any] = {
+    "output_flag": False,
+    "random_seed": 0,
+    "threads": 1,
+    "mip_max_nodes": NODES,
+    "mip_abs_gap": 1e-6,
+    "presolve": "off",  # these programs are small, and it takes longer than they do
+}
+
+TOLERANCE = 1e-9
+
+
+def best_subset(
+    values: Floats,
+    rows: csc_array,
+    limits: Floats,
+    owner: Ints,
+    *,
+    gap: float,
+    rounding: float | None = None,
+) -> Bools:
+    """Return which binaries z to set, with values z largest and rows z <= limits.
+
+    The rounded linear relaxation if it is worth all but a share `rounding` (by default `gap`) of
+    the relaxation, else the best that branch and bound finds within its nodes, at most a share
+    `gap` from the best where they suffice, or the rounded one where that is better. `owner` says
+    which binaries are alternatives of one another. z = 0 must be allowed.
+    """
+    if not values.size:
+        return np.zeros(0, dtype=bool)
+    program = _program(values, rows, limits)
+    relaxed = _answer(program, gap)
+    assert relaxed is not None, "z = 0 is allowed"
+    rounded = round_down(values, rows, limits, owner, relaxed)
+    worth, bound = float(values @ rounded), float(values @ relaxed)
+    allowed = gap if rounding is None else rounding
+    if worth >= bound - allowed * abs(bound) - TOLERANCE:
+        return rounded
+    program.integrality_ = [highspy.HighsVarType.kInteger] * values.size
+    found = _answer(program, gap)
+    return rounded if found is None or values @ found <= worth else found > 0.5
+
+
+def round_down(
+    values: Floats, rows: csc_array, limits: Floats, owner: Ints, relaxed: Floats
+) -> Bools:
+    """Return binaries near a solution of the linear relaxation.
+
+    All that cost and are not 0 there are set; then those that pay, by what their owner has there in
+    all, then by value, as far as the rows allow; then those that cost are dropped where they are
+    not needed, the dearest first.
+    """
+    columns = rows.toarray().T
+    amount = np.bincount(owner, weights=relaxed)[owner].round(6)
+    chosen = (values < 0) & (relaxed > TOLERANCE)
+    left = limits - columns[chosen].sum(axis=0)
+    for c in np.lexsort((-values, -amount)).tolist():
+        if values[c] > 0 and (columns[c] <= left + TOLERANCE).all():
+            chosen[c] = True
+            left -= columns[c]
+    costly = np.flatnonzero(chosen & (values < 0))
+    for c in costly[np.argsort(values[costly], kind="stable")].tolist():
+        if (left + columns[c] >= -TOLERANCE).all():
+            chosen[c] = False
+            left += columns[c]
+    return chosen
+
+
+def _program(values: Floats, rows: csc_array, limits: Floats) -> Any:
+    program = highspy.HighsLp()
+    program.num_col_, program.num_row_ = values.size, limits.size
+    program.col_cost_, program.sense_ = values, highspy.ObjSense.kMaximize
+    program.col_lower_, program.col_upper_ = np.zeros(values.size), np.ones(values.size)
+    program.row_lower_ = np.full(limits.size, -highspy.kHighsInf)
+    program.row_upper_ = limits
+    program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    program.a_matrix_.start_, program.a_matrix_.index_ = rows.indptr, rows.indices
+    program.a_matrix_.value_ = rows.data
+    return program
+
+
+def _answer(program: Any, gap: float) -> Floats | None:
+    """The best values of the columns, None where nothing was found."""
+    solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    for name, value in {**OPTIONS, "mip_rel_gap": gap}.items():
+        solver.setOptionValue(name, value)
+    solver.passModel(program)
+    solver.run()
+    if solver.getInfo().primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
+        return None
+    return np.array(solver.getSolution().col_value)
+
+
+class Maximum:
+    """A linear program: the largest c x with lower <= A x <= upper and x >= 0.
+
+    Parameters
+    ----------
+    rows : (rows, columns) sparse array
+        A.
+    lower, upper : (rows,) arrays
+        Infinite where there is no limit.
+    """
+
+    def __init__(self, rows: csc_array, lower: Floats, upper: Floats) -> None:
+        program = highspy.HighsLp()
+        program.num_row_, program.num_col_ = rows.shape
+        program.sense_ = highspy.ObjSense.kMaximize
+        program.col_cost_ = program.col_lower_ = np.zeros(rows.shape[1])
+        program.col_upper_ = np.full(rows.shape[1], highspy.kHighsInf)
+        program.row_lower_, program.row_upper_ = lower, upper
+        program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+        program.a_matrix_.start_, program.a_matrix_.index_ = rows.indptr, rows.indices
+        program.a_matrix_.value_ = rows.data
+        self.columns = np.arange(rows.shape[1], dtype=np.int32)
+        self.solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+        for name, value in {**OPTIONS, "solver": "simplex"}.items():
+            self.solver.setOptionValue(name, value)
+        self.solver.passModel(program)
+
+    def at_least(self, column: int, value: float) -> None:
+        """Demand x >= value of one column."""
+        self.solver.changeColBounds(column, value, highspy.kHighsInf)
+
+    def solve(self, costs: Floats) -> Floats:
+        """Return x, from the last optimum on; raise RuntimeError where there is none."""
+        self.solver.changeColsCost(self.columns.size, self.columns, costs)
+        self.solver.run()
+        status = self.solver.getModelStatus()
+        if status != highspy.HighsModelStatus.kOptimal:
+            raise RuntimeError(
+                f"a linear program ended as {self.solver.modelStatusToString(status)}"
+            )
+        return np.array(self.solver.getSolution().col_value)

@@ -1,0 +1,1147 @@
+"""Astraea of Wang et al.: online batches, rounds in two stages, dual prices, income division.
+
+Source: N. Wang, R. Zhou, L. Han, H. Chen, Z. Li, "Online Scheduling of Distributed Machine Learning
+Jobs for Incentivizing Sharing in Multi-Tenant Systems", IEEE TC 72(3), 2023, Section 4.
+
+======================  ============================================================================
+paper                   here
+======================  ============================================================================
+Algorithm 1, Astraea    :func:`astraea`; tau_l = 2^l
+Algorithm 2, A_round    :func:`a_round`
+Algorithm 3, A_maxIrev  :func:`a_max_irev`; its search for one job is
+                        :func:`~.irmp_response.best_response`, with Algorithms 4 and 5
+eq. (2), (11)           :func:`accounts`
+eq. (8)                 :func:`prices_at`, :func:`thetas`
+Definition 1            :func:`ideal_revenue`
+Lemma 1                 :func:`lemma_1`
+BatchSche, Section 5    :func:`batch_sche`
+======================  ============================================================================
+
+Deviations from the paper
+-------------------------
+- W1: tau_l = 2^(l-1) contradicts tau_0 = 1, tau_1 = 2 and the example; tau_l = 2^l.
+- W2: see :mod:`~.irmp_response`, with W8 to W11.
+- W12: Algorithm 3 must raise h after each job that it accepts, and return these jobs. Round i is
+  the time ((lambda + i - 1) tau_l, (lambda + i) tau_l], and begins with an empty cluster.
+- W13: the quota test max{q - used, a} is q - used in stage 1 and void in stage 2: what all users
+  together have left is more than any one job finds free. a is what stage 1 leaves.
+- W14: (2) divides the cost of each slot. With the job's whole cost each slot would pay it again.
+- W16, W17: theta - 1 = max f / (sum of y over the run), as printed, is too small to keep a job out
+  of a single full slot; ``theta="slot"`` takes the use of one slot. Logarithms are to base 2.
+- W18: (8) is not invariant to the unit of money; ``scale`` is that unit. Prices are
+  ((1 + scale Theta)^(h/C) - 1) / scale, so that those of a full cluster do not depend on it.
+- W20: lambda of Lemma 1 needs all jobs, those of the future too, and is hundreds at the paper's
+  scale: it is reported, and a run takes an integer, by default 1.
+- W22: F and f_min of Lemma 1 are taken at each job's shortest run, of jobs that can earn.
+- W23: batch 1 has the jobs released at 0, too. The intervals end when no job is left that could
+  ever be accepted, at the latest after `cap` of them; jobs that are left earn nothing.
+- W25: a job is accepted for its ideal utility, and can be worth less than nothing at its true
+  completion; ``reject_negative=True`` allows only runs that are worth something.
+- W31: a user's income counts its share of what its own jobs pay, which the sum over u' != u in
+  Section 3.2 loses; so incomes equal payments. Jobs of stage 1 pay nothing.
+
+Jobs are taken by (release, user, number); the paper's example takes them by number.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import numbers
+import time
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...formulations.irmp.problem import Irmp
+from ...formulations.problem import check_class
+from ...instances.model import Cluster, Instance, check_real
+from ...instances.schedule import Schedule, Segment
+from ..result import Refuted, Result, Stop
+from .response import (
+    MARGIN,
+    MOST_CELLS,
+    PS,
+    WORKERS,
+    Response,
+    best_response,
+    facts_of,
+    run_options,
+)
+
+__all__ = [
+    "Accepted",
+    "Accounts",
+    "AstraeaParams",
+    "Round",
+    "a_max_irev",
+    "a_round",
+    "accounts",
+    "astraea",
+    "batch_sche",
+    "ideal_revenue",
+    "lemma_1",
+    "prices_at",
+    "round_of",
+    "thetas",
+]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+log = logging.getLogger("gangsched")
+
+RULES = ("total", "slot")
+#: with these, no interval ends after slot 2**62, whatever the releases
+MOST_ROUNDS, MOST_INTERVALS = 2**20, 40
+#: theta - 1 is at least this or 0: what is less has lost too many digits to the 1
+LEAST_RISE = 1e-10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AstraeaParams:
+    """Parameters of Astraea.
+
+    Parameters
+    ----------
+    lam : int
+        lambda, rounds of an interval, 1 to 2**20.
+    theta : {"total", "slot"} or float
+        theta of (8): from the largest f / (use over the whole run), as printed, or f / (use of one
+        slot); or the number itself, at least 1, for workers and PSs.
+    scale : float
+        The unit of money: theta is that of utilities multiplied by it, positive.
+    estimate : float
+        What theta - 1, the highest price, is taken for, over what it is by the rule (Fig. 11);
+        positive.
+    order : {"user", "index"}
+        Jobs by (release, user, number) or (release, number).
+    reject_negative : bool
+        Only runs with a true utility above 0.
+    literal : bool
+        Algorithms 4 and 5 as printed: W8, W9, W10.
+    cap : int
+        Intervals at most (as long as jobs arrive, more), 1 to 40.
+    machine : bool
+        False runs the readable reference; both give the same.
+    """
+
+    lam: int = 1
+    theta: str | float = "total"
+    scale: float = 1.0
+    estimate: float = 1.0
+    order: Literal["user", "index"] = "user"
+    reject_negative: bool = False
+    literal: bool = False
+    cap: int = 14
+    machine: bool = True
+
+    @property
+    def prices(self) -> tuple[str | float, float, float]:
+        """What :func:`thetas` takes: theta, scale and estimate."""
+        return self.theta, self.scale, self.estimate
+
+    def __post_init__(self) -> None:
+        owner, set_field = "AstraeaParams", object.__setattr__
+        for name, most in (("lam", MOST_ROUNDS), ("cap", MOST_INTERVALS)):
+            set_field(self, name, _count(owner, name, getattr(self, name), most))
+        if isinstance(self.theta, str):
+            if self.theta not in RULES:
+                raise ValueError(f"{owner}: theta={self.theta!r} is not total or slot")
+        else:
+            set_field(self, "theta", _theta(owner, self.theta))
+        for name in ("scale", "estimate"):
+            set_field(self, name, check_real(owner, name, getattr(self, name), positive=True))
+        if self.order not in ("user", "index"):
+            raise ValueError(f"{owner}: order={self.order!r} is not user or index")
+        for name in ("reject_negative", "literal", "machine"):
+            if not isinstance(getattr(self, name), bool):
+                raise TypeError(f"{owner}: {name}={getattr(self, name)!r} is not True or False")
+
+
+def _count(owner: str, name: str, value: Any, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{owner}: {name}={value!r} is not an integer")
+    count = int(value)
+    if not 1 <= count <= most:
+        raise ValueError(f"{owner}: {name}={count} is not within 1 to {most}")
+    return count
+
+
+def _theta(owner: str, value: Any) -> float:
+    theta = check_real(owner, "theta", value)
+    if theta < 1:
+        raise ValueError(f"{owner}: theta={value} is below 1")
+    return theta
+
+
+# --- prices ---------------------------------------------------------------------------------------
+
+
+def prices_at(theta: float, held: ArrayLike, total: int, *, scale: float = 1.0) -> Floats:
+    """Return eta of (8), (theta^(h / C) - 1) / scale.
+
+    Parameters
+    ----------
+    theta : float
+        At least 1; where utilities are multiplied by `scale`.
+    held : array of ints
+        h, what jobs hold.
+    total : int
+        C, of all nodes; with 0 nothing can be held, and the price is 0.
+    scale : float
+
+    Raises
+    ------
+    ValueError, TypeError
+        A price that is too large for a float; a theta that is no number of at least 1, or a scale
+        that is no positive one.
+
+    Examples
+    --------
+    >>> prices_at(16, [0, 2, 4, 8], 8)
+    array([ 0.,  1.,  3., 15.])
+    """
+    theta = _theta("prices (8)", theta)
+    scale = check_real("prices (8)", "scale", scale, positive=True)
+    level = np.asarray(held, dtype=np.float64) / total if total else np.zeros(np.shape(held))
+    with np.errstate(over="ignore"):
+        prices: Floats = np.asarray(np.expm1(math.log(theta) * level) / scale)
+    if not np.isfinite(prices).all():
+        raise ValueError(f"prices (8): theta={theta:g} with scale={scale:g} overflows")
+    return prices
+
+
+def thetas(
+    problem: Irmp,
+    jobs: Iterable[int],
+    rule: str | float = "total",
+    scale: float = 1.0,
+    estimate: float = 1.0,
+) -> Floats:
+    """Return theta_w and theta_p of each type of servers, (types, 2).
+
+    Parameters
+    ----------
+    problem : Irmp
+    jobs : iterable of int
+        Which jobs count. Algorithm 3 would have to know them all, those of the future too.
+    rule : {"total", "slot"} or float
+        As in :class:`AstraeaParams`.
+    scale, estimate : float
+
+    Raises
+    ------
+    ValueError, TypeError
+        A theta that is too large for a float, or less than 1e-10 above 1, where prices would have
+        lost their digits; a rule, scale or estimate that :class:`AstraeaParams` refuses.
+
+    Notes
+    -----
+    theta = 1 + estimate scale max f / use, over all runs of the jobs that begin at once on the
+    empty cluster. The paper assumes f / use >= 1 in its unit of money and says nothing of smaller
+    ones; they are taken as they are.
+
+    Examples
+    --------
+    >>> from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob
+    >>> job = ParameterServerJob(id="j", gpus=2, epochs=2, minibatches=1, rates=(1, 0.5),
+    ...                          utility=Linear(-2, 100))
+    >>> problem = Irmp(Instance(Cluster([Node("s1", 2, ps=1)]), [job]))
+    >>> thetas(problem, [0]), thetas(problem, [0], "slot")
+    (array([[25., 49.]]), array([[93., 97.]]))
+    """
+    params = AstraeaParams(theta=rule, scale=scale, estimate=estimate)
+    if not isinstance(params.theta, str):
+        return np.full((len(problem.models), 2), params.theta)
+    best = np.zeros((len(problem.models), 2))
+    of = np.zeros(best.shape, dtype=np.int64)
+    for job in jobs:
+        worth = _worth_of_use(problem, job, params.theta)
+        of[worth > best] = job
+        best = np.maximum(best, worth)
+    with np.errstate(over="ignore", invalid="ignore"):
+        rise = np.where(best > 0, params.estimate * params.scale * best, 0)
+    wrong = (best > 0) & ((rise < LEAST_RISE) | (rise == math.inf))
+    if wrong.any():
+        high = rise[wrong][0] == math.inf
+        raise ValueError(
+            f"theta: 1 + estimate={estimate:g} * scale={scale:g} * {best[wrong][0]:g}, which a use "
+            f"is worth to job {problem.jobs[of[wrong][0]].id!r}, "
+            + ("is too large for a float" if high else "is too close to 1; take a larger scale")
+        )
+    theta: Floats = 1 + rise
+    return theta
+
+
+def _worth_of_use(problem: Irmp, job: int, rule: str) -> Floats:
+    """The largest f / use of a job, (types, 2)."""
+    worth = np.zeros((len(problem.models), 2))
+    options, value = run_options(problem, job), problem.jobs[job].utility.value
+    f = np.array([value(d) for d in options.slots.tolist()])
+    spread = 1 if rule == "slot" else options.slots
+    host = np.where(options.host < 0, options.kind, options.host)
+    np.maximum.at(worth[:, WORKERS], options.kind, f / (options.workers * spread))
+    np.maximum.at(worth[:, PS], host, f / (options.least * spread))
+    return worth
+
+
+def lemma_1(problem: Irmp, jobs: Iterable[int], theta: Floats) -> int | None:
+    """Return lambda of Lemma 1; None where its formula has no value.
+
+    Parameters
+    ----------
+    problem : Irmp
+    jobs : iterable of int
+    theta : (types, 2) floats
+
+    Notes
+    -----
+    floor((log F - log f_min) / (log sigma - log(sigma - 1))) + 1, sigma = 2 (log2 theta_w + log2
+    theta_p) of Lemma 3; F and f_min are the sum and the least of f_j(d_j), d_j the shortest run, of
+    the jobs where it is positive. It has no value where there are none, or sigma <= 1. Neither
+    lemma holds as stated.
+
+    Examples
+    --------
+    >>> from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob
+    >>> jobs = [ParameterServerJob(id=i, gpus=2, epochs=2, minibatches=1, rates=(1, 0.5),
+    ...                            utility=Linear(-2, 100)) for i in "ab"]
+    >>> problem = Irmp(Instance(Cluster([Node("s1", 2, ps=1)]), jobs))
+    >>> lemma_1(problem, [0, 1], thetas(problem, [0, 1], 16.0))
+    11
+    """
+    values = [
+        value
+        for job in jobs
+        if (slots := run_options(problem, job).slots).size
+        and (value := problem.jobs[job].utility.value(int(slots.min()))) > 0
+    ]
+    sigma = 2 * float(np.log2(theta).max(axis=0).sum())
+    if not values or sigma <= 1:
+        return None
+    ratio = math.log(math.fsum(values)) - math.log(min(values))
+    return math.floor(ratio / -math.log1p(-1 / sigma)) + 1
+
+
+# --- one round ------------------------------------------------------------------------------------
+
+
+class Round:
+    """A round: an empty cluster from `begin` on, its prices, and what users have left.
+
+    Parameters
+    ----------
+    problem : Irmp
+    begin : int
+        When it begins; ideal utilities count from here.
+    slots : int
+        How long it is.
+    theta : (types, 2) floats
+        Of (8).
+    params : AstraeaParams, optional
+    deadline : float
+        Of :func:`time.perf_counter`; no job is looked at after it.
+
+    Attributes
+    ----------
+    free : (2, nodes, T) int array
+    held : (types, 2, T) int array
+        h_w, h_p.
+    prices : (types, 2, T) float array
+        eta_w, eta_p.
+    room : (users, types, 2, T) int array
+        Quotas less what the users' jobs of stage 1 hold.
+
+    Notes
+    -----
+    T is at most `slots`: arrays grow as far as jobs can reach. Slots after all runs are free of
+    charge, so the best start is never after their beginning. A round whose arrays would be larger
+    than memory is a ValueError.
+
+    Examples
+    --------
+    >>> from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob
+    >>> jobs = [ParameterServerJob(id=i, gpus=2, epochs=2, minibatches=1, rates=(1, 0.5),
+    ...                            utility=Linear(-2, 100)) for i in "ab"]
+    >>> problem = Irmp(Instance(Cluster([Node("s1", 4, ps=2)]), jobs))
+    >>> one = Round(problem, 8, 4, np.array([[16.0, 16.0]]))
+    >>> [(run.start, run.end, run.cost) for run in a_max_irev(one, [0, 1])]
+    [(0, 2, 0.0), (2, 4, 0.0)]
+    """
+
+    def __init__(
+        self,
+        problem: Irmp,
+        begin: int,
+        slots: int,
+        theta: Floats,
+        params: AstraeaParams | None = None,
+        deadline: float = math.inf,
+    ) -> None:
+        self.problem, self.begin, self.slots, self.theta = problem, begin, slots, theta
+        self.params, self.deadline = params or AstraeaParams(), deadline
+        self.facts = facts_of(problem)
+        types, users = self.facts.types, len(problem.users)
+        self.total = np.zeros((types, 2), dtype=np.int64)
+        np.add.at(self.total, self.facts.model, self.facts.capacity.T)
+        self.free: Ints = np.zeros((2, self.facts.model.size, 0), dtype=np.int64)
+        self.held: Ints = np.zeros((types, 2, 0), dtype=np.int64)
+        self.prices: Floats = np.zeros((types, 2, 0))
+        self.room: Ints = np.zeros((users, types, 2, 0), dtype=np.int64)
+        #: the end of the last run
+        self.busy = 0
+        self.ideal: dict[int, Floats] = {}
+        self.reach(min(slots, 64))
+
+    def reach(self, slots: int) -> None:
+        """Let the arrays have at least so many slots.
+
+        Parameters
+        ----------
+        slots : int
+
+        Raises
+        ------
+        ValueError
+            More slots than arrays should have.
+        """
+        there = self.held.shape[2]
+        more = min(self.slots, max(slots, 2 * there)) - there
+        if slots <= there or more <= 0:
+            return
+        row = self.facts.capacity.size + self.problem.quotas.size
+        if min(slots, self.slots) * row > MOST_CELLS:
+            raise ValueError(
+                f"Irmp: a round of runs until slot {slots} on {self.facts.model.size} nodes needs "
+                f"arrays of more than {MOST_CELLS:,} entries, use longer slots"
+            )
+        self.free = _longer(self.free, self.facts.capacity, more)
+        self.held = _longer(self.held, 0, more)
+        self.prices = _longer(self.prices, 0.0, more)
+        self.room = _longer(self.room, self.problem.quotas, more)
+
+    def respond(self, job: int, *, shared: bool) -> Response | None:
+        """Return the run that problem (9) gives a job, in slots of the round.
+
+        Parameters
+        ----------
+        job : int
+        shared : bool
+            Stage 2: the job may use what is left of all quotas.
+        """
+        end = self._end(job)
+        self.reach(end)
+        room: Ints | None = self.room[self.user(job)]
+        if shared:
+            room = self.room.sum(axis=0) if self.params.literal else None  # W13
+        return best_response(
+            self.problem, job, self.free, self.prices, self._ideal(job, end),
+            begin=0, end=end, room=room, machine=self.params.machine, literal=self.params.literal,
+        )  # fmt: skip
+
+    def user(self, job: int) -> int:
+        """Return the number of a job's user.
+
+        Parameters
+        ----------
+        job : int
+        """
+        return _user(self.problem, job)
+
+    def _end(self, job: int) -> int:
+        """Until when a run that is accepted can last."""
+        end = min(self.slots, self.busy + _longest(self.problem, job))
+        if self.params.reject_negative:  # utilities do not rise
+            value = self.problem.value
+            end = bisect_left(range(end), True, key=lambda t: value(job, self.begin + t + 1) <= 0)
+        return end
+
+    def _ideal(self, job: int, end: int) -> Floats:
+        """f_j of the time since the round began, W15."""
+        known = self.ideal.get(job)
+        if known is None or known.size <= end:
+            value = self.problem.jobs[job].utility.value
+            known = np.fromiter((value(max(x, 1)) for x in range(end + 1)), np.float64, end + 1)
+            self.ideal[job] = known
+        return known
+
+    def accept(self, run: Response, *, shared: bool) -> None:
+        """Hold what a run needs, and renew the prices, W12.
+
+        Parameters
+        ----------
+        run : Response
+            In slots of the round.
+        shared : bool
+            It is one of stage 2, which counts against no quota.
+        """
+        self.reach(run.end)
+        self.busy = max(self.busy, run.end)
+        time = slice(run.start, run.end)
+        for what, used in ((WORKERS, run.nodes), (PS, run.ps)):
+            kind, count = self.kind(used), sum(used.values())
+            for node, here in used.items():
+                self.free[what, node, time] -= here
+            self.held[kind, what, time] += count
+            if not shared:
+                self.room[self.user(run.job), kind, what, time] -= count
+            self.prices[kind, what, time] = prices_at(
+                self.theta[kind, what],
+                self.held[kind, what, time],
+                int(self.total[kind, what]),
+                scale=self.params.scale,
+            )
+
+    def kind(self, used: dict[int, int]) -> int:
+        """Return the type of the servers that are used.
+
+        Parameters
+        ----------
+        used : dict of int to int
+            Workers, or PSs, on each node.
+        """
+        return int(self.facts.model[next(node for node, count in used.items() if count)])
+
+
+def _longer(array: Any, fill: Any, more: int) -> Any:
+    added = np.broadcast_to(np.asarray(fill)[..., None], (*array.shape[:-1], more))
+    return np.concatenate([array, added], axis=-1)
+
+
+def _user(problem: Irmp, job: int) -> int:
+    return problem.users.index(problem.jobs[job].user) if problem.instance.users else 0
+
+
+def _longest(problem: Irmp, job: int) -> int:
+    """Slots of the longest run that can be worth something; 0 where none can."""
+    value = problem.jobs[job].utility.value
+    slots = run_options(problem, job).slots.tolist()
+    return max((d for d in slots if value(d) > MARGIN), default=0)
+
+
+def a_max_irev(cluster: Round, jobs: Iterable[int], *, shared: bool = True) -> list[Response]:
+    """Algorithm 3, A_maxIrev: accept jobs one by one, each with its best run at current prices.
+
+    Parameters
+    ----------
+    cluster : Round
+        Is changed: it holds the runs, and its prices have risen.
+    jobs : iterable of int
+        In this order.
+    shared : bool
+        Stage 2, or stage 1: within the quota of the job's user.
+
+    Returns
+    -------
+    list of Response
+        Of the jobs that are accepted, in slots of the round; those before the round's deadline.
+
+    Notes
+    -----
+    Guarantee: each job has the best run at the prices that it finds, in stage 1 within its user's
+    quota. Lemma 3, that all together earn a 2 (log theta_w + log theta_p)-th of an optimum, does
+    not hold.
+
+    Examples
+    --------
+    See :class:`Round`.
+    """
+    accepted: list[Response] = []
+    try:
+        for run in _runs(cluster, jobs, shared=shared):
+            accepted.append(run)
+    except _Late:
+        pass
+    return accepted
+
+
+class _Late(Exception):
+    """The time is up."""
+
+
+def _runs(cluster: Round, jobs: Iterable[int], *, shared: bool) -> Iterator[Response]:
+    """The runs of Algorithm 3, each when it is accepted."""
+    for job in jobs:
+        if time.perf_counter() >= cluster.deadline:
+            raise _Late
+        run = cluster.respond(job, shared=shared)
+        if run is not None:
+            cluster.accept(run, shared=shared)
+            yield run
+
+
+# --- batches --------------------------------------------------------------------------------------
+
+
+class Accepted(NamedTuple):
+    """A job that Algorithm 2 accepts.
+
+    Parameters
+    ----------
+    run : Response
+        In slots of the problem; its value is ideal.
+    stage : int
+        1 within the quota, 2 with shared resources.
+    """
+
+    run: Response
+    stage: int
+
+
+def a_round(
+    problem: Irmp,
+    jobs: Iterable[int],
+    interval: int,
+    params: AstraeaParams | None = None,
+    *,
+    theta: Floats | None = None,
+    share: bool = True,
+) -> list[Accepted]:
+    """Algorithm 2, A_round: lambda rounds in the time (lambda tau_l, lambda tau_(l+1)].
+
+    Parameters
+    ----------
+    problem : Irmp
+    jobs : iterable of int
+        J_l, in any order.
+    interval : int
+        l.
+    params : AstraeaParams, optional
+    theta : (types, 2) floats, optional
+        Of (8); by default from all jobs of the problem.
+    share : bool
+        False leaves stage 2 out.
+
+    Returns
+    -------
+    list of Accepted
+        Round by round, stage 1 before stage 2, in the order of acceptance.
+
+    Notes
+    -----
+    Guarantee: runs lie in the interval and respect (3c)-(3n). Nothing else: of Lemma 1, (ii), that
+    they earn at least an optimum with deadline tau_l, does not hold.
+
+    Examples
+    --------
+    >>> from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob
+    >>> job = ParameterServerJob(id="j", gpus=2, release=3, epochs=2, minibatches=1,
+    ...                          rates=(1, 0.5), utility=Linear(-2, 100))
+    >>> problem = Irmp(Instance(Cluster([Node("s1", 2, ps=1)]), [job]))
+    >>> [(a.run.start, a.run.end, a.stage) for a in a_round(problem, [0], 2)]
+    [(4, 6, 1)]
+    """
+    params = params or AstraeaParams()
+    if theta is None:
+        theta = thetas(problem, range(len(problem.jobs)), *params.prices)
+    return list(_rounds(problem, jobs, interval, params, theta, math.inf, share=share))
+
+
+def _rounds(
+    problem: Irmp,
+    jobs: Iterable[int],
+    interval: int,
+    params: AstraeaParams,
+    theta: Floats,
+    deadline: float,
+    *,
+    share: bool,
+) -> Iterator[Accepted]:
+    """What Algorithm 2 accepts, each when it is accepted."""
+    left = _in_order(problem, jobs, params)
+    for i in range(1, params.lam + 1):  # line 2
+        begin = (params.lam + i - 1) << interval
+        slots = 1 << interval
+        if problem.horizon is not None:
+            slots = min(slots, problem.horizon - begin)
+        if not left or slots <= 0:
+            return
+        cluster = Round(problem, begin, slots, theta, params, deadline)
+        for stage in (1, 2) if share else (1,):  # lines 3-5
+            done = set()
+            for run in _runs(cluster, left, shared=stage == 2):
+                yield Accepted(_later(run, begin), stage)
+                done.add(run.job)
+            left = [job for job in left if job not in done]  # line 7
+
+
+def _later(run: Response, slots: int) -> Response:
+    return run._replace(start=run.start + slots, end=run.end + slots)
+
+
+def _in_order(problem: Irmp, jobs: Iterable[int], params: AstraeaParams) -> list[int]:
+    def key(job: int) -> tuple[int, int, int]:
+        user = _user(problem, job) if params.order == "user" else 0
+        return problem.jobs[job].release, user, job
+
+    return sorted(jobs, key=key)
+
+
+def _batch(problem: Irmp, job: int) -> int:
+    """L with tau_(l-1) <= r < tau_l; 1 for r = 0, W23."""
+    return max(problem.jobs[job].release.bit_length(), 1)
+
+
+class _Outcome(NamedTuple):
+    """What became of the jobs."""
+
+    accepted: list[Accepted]
+    left: list[int]
+    stop: Stop
+    intervals: int
+
+
+def _algorithm_1(
+    problem: Irmp, theta: Floats, params: AstraeaParams, deadline: float, *, share: bool = True
+) -> _Outcome:
+    accepted: list[Accepted] = []
+    done: set[int] = set()
+    batch = [_batch(problem, job) for job in range(len(problem.jobs))]
+    last, stop, intervals = max(batch, default=0), Stop.COMPLETED, 0
+    try:
+        for interval in range(1, max(params.cap, last) + 1):  # line 2
+            left = [j for j, when in enumerate(batch) if when <= interval and j not in done]
+            hopeful = [job for job in left if _hopeful(problem, job, interval, params)]  # line 4
+            if not hopeful and interval >= last:
+                break
+            rounds = _rounds(problem, hopeful, interval, params, theta, deadline, share=share)
+            for new in rounds:  # line 5
+                accepted.append(new)
+                done.add(new.run.job)  # line 7
+            intervals = interval
+    except _Late:
+        stop = Stop.TIME_LIMIT
+    except KeyboardInterrupt:
+        log.warning("astraea: interrupted, what was accepted is kept")
+        stop = Stop.INTERRUPTED
+    left = [job for job in range(len(problem.jobs)) if job not in done]
+    return _Outcome(accepted, left, stop, intervals)
+
+
+def _hopeful(problem: Irmp, job: int, interval: int, params: AstraeaParams) -> bool:
+    """Whether a job can be accepted in this interval or later, W23."""
+    if not _longest(problem, job):
+        return False
+    begin = params.lam << interval
+    soonest = begin + int(run_options(problem, job).slots.min())
+    if problem.horizon is not None and soonest > problem.horizon:
+        return False
+    return not params.reject_negative or problem.value(job, soonest) > 0
+
+
+def astraea(
+    problem: Irmp,
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    params: AstraeaParams | None = None,
+) -> Result[Schedule] | Refuted[Schedule]:
+    """Algorithm 1, Astraea: jobs in batches of doubling length, users' quotas first.
+
+    Parameters
+    ----------
+    problem : Irmp
+    seed : int
+        Not used: the algorithm draws nothing. Every solver takes it.
+    time_limit : float, optional
+        Wall seconds after which no further job is looked at.
+    params : AstraeaParams, optional
+
+    Returns
+    -------
+    Result or Refuted
+        The objective is the true revenue. ``info``: ideal revenue (never to be mixed with it),
+        lambda, that of Lemma 1 (None where it has no value), theta, payments of the jobs of stage 2
+        and incomes of users, jobs that are left, intervals that are complete, parameters. What was
+        accepted before the time limit, or Ctrl-C, is kept. Status UNKNOWN where jobs
+        are left that the problem does not let out, or users earn less than its ``alone``. Refuted
+        if ``params.literal`` and the schedule breaks the problem.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Prices or theta too large for a float, theta too close to 1; `literal` with several types of
+        servers; a time limit below 0.
+
+    Notes
+    -----
+    Guarantee: none; Theorem 1 (i) says less than that every job is complete at some time, (ii) does
+    not hold. Every user is charged for jobs of stage 2 only.
+
+    Theta and Lemma 1 are taken over all jobs of the problem: clairvoyant, as in the paper.
+
+    Examples
+    --------
+    Two jobs on one server: they arrive in slot 3 and run in (4, 8].
+
+    >>> from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob
+    >>> jobs = [ParameterServerJob(id=i, gpus=2, release=3, epochs=2, minibatches=1,
+    ...                            rates=(1, 0.5), utility=Linear(-2, 100)) for i in "ab"]
+    >>> result = astraea(Irmp(Instance(Cluster([Node("s1", 2, ps=1)]), jobs)))
+    >>> result.objective, result.info["ideal"], result.info["left"]
+    (172.0, 188.0, [])
+    """
+    params = _checked("astraea", problem, seed, time_limit, params)
+    if params.literal and len(problem.models) > 1:
+        raise ValueError("astraea: literal=True, Algorithms 3-5 know one type of servers")
+    started = time.perf_counter()
+    theta = thetas(problem, range(len(problem.jobs)), *params.prices)
+    lemma = lemma_1(problem, range(len(problem.jobs)), theta)
+    outcome = _algorithm_1(problem, theta, params, _deadline(started, time_limit))
+    schedule = _schedule(outcome.accepted)
+    info = _info(problem, schedule, outcome, params, seed)
+    info |= {"lemma1": lemma, "theta": theta.tolist()}
+    if params.literal:
+        broken = problem.violations(schedule)
+        if broken:
+            return Refuted("astraea-literal", schedule, tuple(broken))
+    else:
+        info |= _money(problem, schedule, params)
+    return _result(problem, "astraea", schedule, outcome, info, started)
+
+
+def _checked(solver: str, problem: Irmp, seed: Any, time_limit: Any, params: Any) -> AstraeaParams:
+    """What a solver is given; the default parameters for None."""
+    check_class(solver, problem, Irmp)
+    if isinstance(seed, bool) or not isinstance(seed, numbers.Integral):
+        raise TypeError(f"{solver}: seed={seed!r} is not an integer")
+    if time_limit is not None:
+        check_real(solver, "time_limit", time_limit)
+    if params is None:
+        return AstraeaParams()
+    if not isinstance(params, AstraeaParams):
+        raise TypeError(f"{solver}: params={params!r} is not an AstraeaParams")
+    return params
+
+
+def _deadline(started: float, time_limit: float | None) -> float:
+    return math.inf if time_limit is None else started + time_limit
+
+
+def _schedule(accepted: Sequence[Accepted]) -> Schedule:
+    return Schedule.of([a.run.segment for a in accepted])
+
+
+def _info(
+    problem: Irmp, schedule: Schedule, outcome: _Outcome, params: AstraeaParams, seed: int
+) -> dict[str, Any]:
+    return {
+        "ideal": ideal_revenue(problem, schedule, params.lam),
+        "lambda": params.lam,
+        "left": [problem.jobs[job].id for job in outcome.left],
+        "intervals": outcome.intervals,
+        "seed": int(seed),
+        "params": asdict(params),
+    }
+
+
+def _result(
+    problem: Irmp,
+    solver: str,
+    schedule: Schedule,
+    outcome: _Outcome,
+    info: dict[str, Any],
+    started: float,
+) -> Result[Schedule]:
+    demanding = not problem.optional or problem.alone  # which the algorithm knows nothing of
+    return Result.of(
+        problem,
+        None if demanding and problem.violations(schedule) else schedule,
+        solver=solver,
+        stop=outcome.stop,
+        runtime=time.perf_counter() - started,
+        iterations=outcome.intervals,
+        info=info,
+    )
+
+
+def batch_sche(
+    problem: Irmp,
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    params: AstraeaParams | None = None,
+) -> Result[Schedule]:
+    """BatchSche of Section 5: Astraea for each user alone, on the nodes that it owns.
+
+    Parameters
+    ----------
+    problem : Irmp
+        With owners of nodes.
+    seed : int
+        Not used.
+    time_limit : float, optional
+        Wall seconds after which no further job is looked at, of any user.
+    params : AstraeaParams, optional
+        `literal` is not allowed.
+
+    Returns
+    -------
+    Result
+        ``info`` as of :func:`astraea`, with a theta for each user, without Lemma 1; nobody pays.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Nodes without owners, `literal`, prices as for :func:`astraea`, a time limit below 0.
+
+    Notes
+    -----
+    Guarantee: none. The paper says only that users do not share; prices of C and theta of the
+    user's own nodes and jobs are our reading.
+
+    Examples
+    --------
+    >>> from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob, User
+    >>> cluster = Cluster([Node("s1", 2, ps=1), Node("s2", 2, ps=1)])
+    >>> jobs = [ParameterServerJob(id=i, user="u", gpus=2, release=3, epochs=2, minibatches=1,
+    ...                            rates=(1, 0.5), utility=Linear(-2, 100)) for i in "ab"]
+    >>> problem = Irmp(Instance(cluster, jobs, [User("u"), User("v")]), owners=["u", "v"])
+    >>> batch_sche(problem).objective, astraea(problem).objective
+    (172.0, 172.0)
+    """
+    params = _checked("batch_sche", problem, seed, time_limit, params)
+    if params.literal:
+        raise ValueError("batch_sche: literal=True is for astraea")
+    if not problem.owners:
+        raise ValueError("batch_sche: the nodes of the problem have no owners")
+    started = time.perf_counter()
+    accepted, stop, intervals = list[Accepted](), Stop.COMPLETED, 0
+    theta: dict[str, Any] = {}
+    for user, name in enumerate(problem.users):
+        jobs = [job for job in range(len(problem.jobs)) if _user(problem, job) == user]
+        nodes = [node for node, owner in enumerate(problem.owners) if owner == name]
+        if not jobs or not nodes:
+            continue
+        own = _own_problem(problem, jobs, nodes)
+        mine = thetas(own, range(len(jobs)), *params.prices)
+        theta[name] = mine.tolist()
+        part = _algorithm_1(own, mine, params, _deadline(started, time_limit), share=False)
+        accepted += [_moved(a, jobs, nodes) for a in part.accepted]
+        intervals = max(intervals, part.intervals)
+        stop = part.stop
+        if stop is not Stop.COMPLETED:
+            break
+    done = {a.run.job for a in accepted}
+    left = [job for job in range(len(problem.jobs)) if job not in done]
+    outcome = _Outcome(accepted, left, stop, intervals)
+    schedule = _schedule(accepted)
+    info = _info(problem, schedule, outcome, params, seed) | {"theta": theta}
+    info |= {"payments": {}, "incomes": dict.fromkeys(problem.users, 0.0)}
+    return _result(problem, "batch-sche", schedule, outcome, info, started)
+
+
+def _own_problem(problem: Irmp, jobs: Sequence[int], nodes: Sequence[int]) -> Irmp:
+    """One user's jobs on its own nodes."""
+    cluster = Cluster([problem.instance.cluster.nodes[node] for node in nodes])
+    instance = Instance(cluster, [problem.jobs[job] for job in jobs], slot=problem.instance.slot)
+    return Irmp(instance, **(problem.parameters() | {"owners": (), "optional": True, "alone": {}}))
+
+
+def _moved(accepted: Accepted, jobs: Sequence[int], nodes: Sequence[int]) -> Accepted:
+    """In numbers of the whole problem."""
+    run = accepted.run
+    return accepted._replace(
+        run=run._replace(
+            job=jobs[run.job],
+            nodes={nodes[node]: count for node, count in run.nodes.items()},
+            ps={nodes[node]: count for node, count in run.ps.items()},
+        )
+    )
+
+
+# --- money ----------------------------------------------------------------------------------------
+
+
+def round_of(start: int, lam: int = 1) -> tuple[int, int]:
+    """Return the interval l, and the beginning of the round, in which a run starts.
+
+    Parameters
+    ----------
+    start : int
+    lam : int
+
+    Raises
+    ------
+    ValueError
+        Before the first round, which begins at 2 lambda.
+
+    Examples
+    --------
+    >>> round_of(8, lam=2), round_of(13, lam=2)
+    ((2, 8), (2, 12))
+    """
+    interval = (start // lam).bit_length() - 1
+    if interval < 1:
+        raise ValueError(f"round: start={start} is before {2 * lam}, when the first round begins")
+    return interval, start >> interval << interval
+
+
+def ideal_revenue(problem: Irmp, schedule: Schedule, lam: int = 1) -> float:
+    """Return the ideal revenue of Definition 1: f_j of the time since the beginning of the round.
+
+    Parameters
+    ----------
+    problem : Irmp
+    schedule : Schedule
+        Of :func:`astraea` or :func:`batch_sche`; each run within one round.
+    lam : int
+        lambda of that run.
+
+    Raises
+    ------
+    ValueError
+        A run that is not within one round.
+
+    Notes
+    -----
+    It leaves out how long jobs wait, and can exceed every true revenue: it is no objective of
+    anything that happens.
+
+    Examples
+    --------
+    See :func:`astraea`.
+    """
+    values = []
+    for row in schedule:
+        interval, begin = round_of(row.start, lam)
+        if row.end > begin + (1 << interval):
+            raise ValueError(
+                f"ideal revenue: job {problem.jobs[row.job].id!r} ends at {row.end}, after its "
+                f"round from {begin} to {begin + (1 << interval)}"
+            )
+        values.append(problem.jobs[row.job].utility.value(row.end - begin))
+    return math.fsum(values)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Accounts:
+    """Who pays what to whom.
+
+    Parameters
+    ----------
+    payment : (jobs,) floats
+        c_jw + c_jp over all slots; 0 for jobs of stage 1 and those that do not run.
+    income : (users, jobs) floats
+        rho^u_j over all slots, (2) or (11): the user's own share included.
+    stage : (jobs,) ints
+        1 or 2; 0 for jobs that do not run.
+    """
+
+    payment: Floats
+    income: Floats
+    stage: Ints
+
+
+def accounts(problem: Irmp, schedule: Schedule, params: AstraeaParams | None = None) -> Accounts:
+    """Return payments and incomes of a schedule of :func:`astraea`, from the schedule alone.
+
+    Parameters
+    ----------
+    problem : Irmp
+    schedule : Schedule
+        Segments in the order of acceptance.
+    params : AstraeaParams, optional
+        Those of the run that made it; not `literal`.
+
+    Raises
+    ------
+    ValueError
+        A run that is in no round, or that takes more than what is free.
+
+    Notes
+    -----
+    Prices are those that each job found when it was accepted. Stage 2 begins with the first job of
+    a round that does not fit into what is left of its user's quota: one that did would have been
+    accepted in stage 1, where prices were no higher and no less was free.
+
+    Each slot's cost of workers is divided by what each user has left of its workers after stage 1,
+    and that of PSs likewise: shares sum up to 1, so incomes equal payments.
+
+    Examples
+    --------
+    >>> from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob, User
+    >>> cluster = Cluster([Node("s1", 2, ps=2), Node("s2", 2, ps=2)])
+    >>> jobs = [ParameterServerJob(id=i, user="u", gpus=4, release=3, epochs=1, minibatches=2,
+    ...                            rates=(1, 1), utility=Linear(-8, 100)) for i in "ab"]
+    >>> problem = Irmp(Instance(cluster, jobs, [User("u"), User("v")]), owners=["u", "v"])
+    >>> params = AstraeaParams(theta=16.0)
+    >>> money = accounts(problem, astraea(problem, params=params).solution, params)
+    >>> money.stage.tolist(), money.payment.tolist(), money.income.sum(axis=1).round(3).tolist()
+    ([1, 2], [0.0, 28.0], [1.333, 26.667])
+    """
+    params = params or AstraeaParams()
+    if params.literal:
+        raise ValueError("accounts: literal=True breaks quotas, there is nothing to divide by")
+    theta = thetas(problem, range(len(problem.jobs)), *params.prices)
+    payment, stage = np.zeros(len(problem.jobs)), np.zeros(len(problem.jobs), dtype=np.int64)
+    income = np.zeros((len(problem.users), len(problem.jobs)))
+    rounds: dict[int, tuple[Round, bool]] = {}
+    for row in schedule:
+        interval, begin = round_of(row.start, params.lam)
+        fresh = Round(problem, begin, 1 << interval, theta, params), False
+        cluster, shared = rounds.get(begin, fresh)
+        run = _run(row, begin)
+        cluster.reach(run.end)
+        _check_free(cluster, run)
+        shared = shared or not _within_quota(cluster, run)
+        rounds[begin] = cluster, shared
+        stage[row.job] = 2 if shared else 1
+        if shared:
+            payment[row.job], income[:, row.job] = _division(cluster, run)
+        cluster.accept(run, shared=shared)
+    return Accounts(payment, income, stage)
+
+
+def _run(row: Segment, begin: int) -> Response:
+    used = dict(row.gpus)
+    start, end = row.start - begin, row.end - begin
+    return Response(row.job, start, end, sum(used.values()), used, dict(row.ps or {}), 0.0, 0.0)
+
+
+def _check_free(cluster: Round, run: Response) -> None:
+    for what, used in ((WORKERS, run.nodes), (PS, run.ps)):
+        for node, count in used.items():
+            if cluster.free[what, node, run.start : run.end].min() < count:
+                raise ValueError(
+                    f"accounts: job {cluster.problem.jobs[run.job].id!r} takes more than is free; "
+                    "this is no schedule of astraea with these parameters"
+                )
+
+
+def _within_quota(cluster: Round, run: Response) -> bool:
+    room = cluster.room[cluster.user(run.job), :, :, run.start : run.end]
+    return all(
+        int(room[cluster.kind(used), what].min()) >= sum(used.values())
+        for what, used in ((WORKERS, run.nodes), (PS, run.ps))
+    )
+
+
+def _division(cluster: Round, run: Response) -> tuple[float, Floats]:
+    """What a job of stage 2 pays, and what each user gets of it, eq. (2) and (11)."""
+    payment, income = 0.0, np.zeros(cluster.room.shape[0])
+    time = slice(run.start, run.end)
+    for what, used in ((WORKERS, run.nodes), (PS, run.ps)):
+        kind = cluster.kind(used)
+        costs = cluster.prices[kind, what, time] * sum(used.values())  # W14
+        unused = cluster.room[:, kind, what, time]
+        payment += float(costs.sum())
+        income += (unused / unused.sum(axis=0) * costs).sum(axis=1)
+    return payment, income
+
+
+def _money(problem: Irmp, schedule: Schedule, params: AstraeaParams) -> dict[str, Any]:
+    money = accounts(problem, schedule, params)
+    return {
+        "payments": {
+            job.id: float(money.payment[j])
+            for j, job in enumerate(problem.jobs)
+            if money.stage[j] == 2
+        },
+        "incomes": dict(zip(problem.users, money.income.sum(axis=1).tolist(), strict=True)),
+    }

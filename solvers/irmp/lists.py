@@ -1,0 +1,308 @@
+"""Schedules from the linear program of IRMP: jobs in its order, or at its prices.
+
+Not in the paper, which makes prices by a formula of what is in use, (8). The duals of the program
+of (5) are prices that fit the instance, and its solution tells in what order jobs should start;
+:mod:`gangsched.solvers.irmp.columns` finds both, with a bound of what can be earned at all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...formulations.irmp.problem import Irmp
+from ...formulations.problem import check_class
+from ...instances.schedule import Schedule
+from ..result import Result, Stop
+from .columns import Columns, generate
+from .pricing import Classes, Run
+from .response import Occupancy, Response, best_response
+
+__all__ = ["in_order", "in_shape", "lp_list", "posted_prices"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+#: slots by which runs may be earlier or later than in the program
+EARLIER, LATER = 8, 32
+
+
+def in_order(problem: Irmp, order: Iterable[int]) -> list[Response]:
+    """Give jobs, one after another, the run that is worth most of those that still fit.
+
+    Parameters
+    ----------
+    problem : Irmp
+    order : iterable of int
+
+    Returns
+    -------
+    list of Response
+        Jobs whose best run is worth nothing or less are left out where they may be.
+
+    Examples
+    --------
+    >>> from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob
+    >>> jobs = [ParameterServerJob(id=i, gpus=2, epochs=2, minibatches=1, rates=(1, 0.5),
+    ...                            utility=Linear(-2, 100)) for i in "ab"]
+    >>> problem = Irmp(Instance(Cluster([Node("s1", 2, ps=1)]), jobs))
+    >>> [(run.job, run.end) for run in in_order(problem, [1, 0])]
+    [(1, 2), (0, 4)]
+    """
+    runs: list[Response] = []
+    occupancy = Occupancy(problem)
+    for job in order:
+        _accept(problem, occupancy, occupancy.best(job), runs)
+    return runs
+
+
+def _accept(
+    problem: Irmp, occupancy: Occupancy, run: Response | None, runs: list[Response]
+) -> None:
+    if run is not None and (run.value > 0 or not problem.optional):
+        occupancy.take(run)
+        runs.append(run)
+
+
+def in_shape(problem: Irmp, columns: Columns) -> list[Response]:
+    """Put the runs of the linear program on servers, about when they are meant to be.
+
+    Parameters
+    ----------
+    problem : Irmp
+    columns : Columns
+        Of the problem.
+
+    Returns
+    -------
+    list of Response
+
+    Notes
+    -----
+    Jobs in the order of their mean starts. Of each job's runs in the program's solution, each at
+    the first start that fits, from 8 slots before it is meant to be to 32 after that, the one that
+    is worth most is taken. Jobs without one are served as by :func:`in_order`, when it is their
+    turn.
+
+    O(nodes d) for each start that is tried, of a run of d slots.
+    """
+    runs: list[Response] = []
+    shapes: dict[int, list[Run]] = {}
+    for column, _ in columns.runs:
+        if isinstance(column.run, Run):
+            shapes.setdefault(column.job, []).append(column.run)
+    occupancy = Occupancy(problem, slots=int(columns.ends[-1]))
+    for job in columns.order:
+        found = [_first(problem, columns.classes, occupancy, job, s) for s in shapes.get(job, ())]
+        fits = [run for run in found if run is not None]
+        best = max(fits, key=lambda run: run.value) if fits else occupancy.best(job)
+        _accept(problem, occupancy, best, runs)
+    return runs
+
+
+def _first(
+    problem: Irmp, classes: Classes, occupancy: Occupancy, job: int, run: Run
+) -> Response | None:
+    """A run of this shape at the first start that fits."""
+    length = run.end - run.start
+    latest = run.start + LATER
+    if problem.horizon is not None:
+        latest = min(latest, problem.horizon - length)
+    occupancy.reach(latest + length)
+    for start in range(max(problem.earliest(job), run.start - EARLIER), latest + 1):
+        nodes = _nodes(classes, occupancy.free[:, :, start : start + length].min(axis=2), run)
+        if nodes is not None:
+            host = next(iter(nodes))
+            end, workers = start + length, sum(run.workers)
+            value = problem.value(job, end)
+            return Response(job, start, end, workers, nodes, {host: run.ps}, value, 0.0)
+    return None
+
+
+def _nodes(classes: Classes, free: Ints, run: Run) -> dict[int, int] | None:
+    """Workers on each node, the one with the PSs first; the fullest nodes that will do."""
+    fits = (classes.of_node == run.host) & (free[0] >= run.own) & (free[1] >= run.ps)
+    if not fits.any():
+        return None
+    host = int(np.argmin(np.where(fits, free[0], np.iinfo(np.int64).max)))
+    nodes = {host: run.own}
+    for g, workers in enumerate(run.workers):
+        need = workers - run.own * (g == run.host)
+        if need == 0:
+            continue
+        mine = np.flatnonzero((classes.of_node == g) & (free[0] > 0))
+        for s in mine[np.argsort(free[0, mine], kind="stable")].tolist():
+            if s != host and need:
+                nodes[s] = min(need, int(free[0, s]))
+                need -= nodes[s]
+        if need:
+            return None
+    return nodes
+
+
+def lp_list(
+    problem: Irmp,
+    *,
+    slots: int | None = None,
+    block: int = 8,
+    tolerance: float = 1e-3,
+    time_limit: float | None = None,
+) -> Result[Schedule]:
+    """Schedule jobs in the order of their mean starts in the linear program, with its bound.
+
+    Parameters
+    ----------
+    problem : Irmp
+    slots, block, tolerance, time_limit
+        Of the linear program, see :func:`gangsched.solvers.irmp.columns.revenue_bound`; the list
+        itself is made in any case.
+
+    Returns
+    -------
+    Result
+        With the bound and its certificate, so with a gap.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For another problem, or options as there.
+
+    Notes
+    -----
+    Guarantee: none; the gap of the result is proven. It is small where many jobs share many
+    servers, as the program's solution then has few jobs in parts.
+
+    Two schedules are made, and the better one is kept: that of :func:`in_shape`, which follows the
+    program, and that of :func:`in_order`, in which every job takes whatever is complete first. Jobs
+    without a run in the program's solution come last.
+
+    Where no schedule has all jobs although ``optional=False``, or breaks a promise of
+    ``problem.alone``, there is no solution, which proves nothing.
+
+    Examples
+    --------
+    >>> from gangsched.formulations.irmp import reduced_problem
+    >>> result = lp_list(reduced_problem(5))
+    >>> result.gap < 0.02
+    True
+    """
+    return _listed("lp_list", problem, slots, block, tolerance, time_limit, _by_order)
+
+
+def posted_prices(
+    problem: Irmp,
+    *,
+    slots: int | None = None,
+    block: int = 8,
+    tolerance: float = 1e-3,
+    time_limit: float | None = None,
+) -> Result[Schedule]:
+    """Let jobs, as they are released, buy their best run at the prices of the linear program.
+
+    Parameters
+    ----------
+    problem : Irmp
+    slots, block, tolerance, time_limit
+        As of :func:`lp_list`.
+
+    Returns
+    -------
+    Result
+        With the bound that the prices prove.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As :func:`lp_list`; `optional` is False: prices turn jobs away.
+
+    Notes
+    -----
+    Guarantee: none; the gap of the result is proven. By release, then number. No run starts before
+    its job is released, but prices know all jobs: this is not an online algorithm. All servers of a
+    model have the same price in a slot, the mean of those of the linear program. A job takes what
+    :func:`gangsched.solvers.irmp.response.best_response` finds, and leaves if nothing is worth more
+    than its price; the last of the slots is the last in which anyone can run.
+
+    Examples
+    --------
+    >>> from gangsched.formulations.irmp import reduced_problem
+    >>> posted_prices(reduced_problem(5)).gap < 0.1
+    True
+    """
+    check_class("posted_prices", problem, Irmp)
+    if not problem.optional:
+        raise ValueError("posted_prices: optional=False, but prices turn jobs away")
+    return _listed("posted_prices", problem, slots, block, tolerance, time_limit, _by_price)
+
+
+def _listed(
+    solver: str,
+    problem: Irmp,
+    slots: int | None,
+    block: int,
+    tolerance: float,
+    time_limit: float | None,
+    schedules: Callable[[Irmp, Columns], Iterator[list[Response]]],
+) -> Result[Schedule]:
+    check_class(solver, problem, Irmp)
+    started = time.perf_counter()
+    columns = generate(
+        problem, slots=slots, block=block, tolerance=tolerance, time_limit=time_limit
+    )
+    best: tuple[float, Schedule] | None = None
+    for runs in schedules(problem, columns):
+        schedule = Schedule.of(run.segment for run in sorted(runs, key=lambda run: run.job))
+        value = problem.objective(schedule)
+        if (best is None or value > best[0]) and _allowed(problem, schedule):
+            best = value, schedule
+    return Result.of(
+        problem,
+        None if best is None else best[1],
+        solver=solver,
+        stop=Stop.COMPLETED if columns.converged else Stop.TIME_LIMIT,
+        bound=columns.bound,
+        runtime=time.perf_counter() - started,
+        iterations=columns.iterations,
+        info={"slots": int(columns.ends[-1]), "blocks": columns.ends.size},
+    )
+
+
+def _allowed(problem: Irmp, schedule: Schedule) -> bool:
+    """Whether all jobs are there that must be, and users earn what they were promised."""
+    if not (problem.alone or not problem.optional):
+        return True
+    said = problem.violations(schedule)
+    return not any(line.startswith(("all jobs", "sharing incentive")) for line in said)
+
+
+def _by_order(problem: Irmp, columns: Columns) -> Iterator[list[Response]]:
+    if not problem.preemptive:
+        yield in_shape(problem, columns)
+    yield in_order(problem, columns.order)
+
+
+def _by_price(problem: Irmp, columns: Columns) -> Iterator[list[Response]]:
+    slots, runs = int(columns.ends[-1]), list[Response]()
+    prices, occupancy = _of_models(problem, columns), Occupancy(problem, slots=slots)
+    for job in sorted(range(len(problem.jobs)), key=problem.earliest):
+        begin = problem.earliest(job)
+        values = np.concatenate([[0.0], problem.values(job, slots)])
+        run = None if begin >= slots else best_response(
+            problem, job, occupancy.free[:, :, :slots], prices, values, begin=begin, end=slots
+        )  # fmt: skip
+        _accept(problem, occupancy, run, runs)
+    yield runs
+
+
+def _of_models(problem: Irmp, columns: Columns) -> Floats:
+    """(models, 2, slots): mean prices of the workers, and of the PSs, of each model."""
+    prices = np.zeros((len(problem.models), 2, int(columns.ends[-1])))
+    room = columns.classes.room
+    for m in range(len(problem.models)):
+        mine = columns.classes.model == m
+        total = np.maximum(room[mine].sum(axis=0), 1)[:, None]
+        prices[m] = (columns.slot_prices[mine] * room[mine][:, :, None]).sum(axis=0) / total
+    return prices

@@ -1,0 +1,434 @@
+"""IRMP as time goes on: jobs are known from their release, and never stopped once they run.
+
+Not in the paper, whose online algorithm waits for batches of doubling length. Here all that wait
+are planned anew whenever jobs arrive or end: one after another, in the order of a rule, each gets
+the run that ends best on what is left of the cluster, running jobs and those planned before it
+taken off. Only runs that start at once are kept; the rest of the plan is forgotten. A job that
+waits may thus hold back those behind it for a start that it never makes.
+
+Nothing is looked at of jobs that are not released, so what starts up to a time does not depend on
+jobs released later. Jobs that can earn nothing any more are given up, if they may be left out.
+
+No rule has a proven guarantee: jobs never stop, so one that runs alone on all workers keeps out
+any number of better ones that come a slot later.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import Any
+
+import numpy as np
+
+from ...formulations.irmp.problem import Irmp
+from ...formulations.problem import check_class
+from ...instances.schedule import Schedule
+from ..result import Result, Stop
+from .response import MARGIN, Occupancy, Response, run_options
+
+__all__ = [
+    "Planner",
+    "online_density",
+    "online_fifo",
+    "online_slope",
+    "online_spt",
+    "rolling_lp",
+]
+
+TIES = "jobs by (release, number)"
+
+
+def online_fifo(problem: Irmp) -> Result[Schedule]:
+    """Plan in the order of release; the same as to place each job for good when it arrives.
+
+    Parameters
+    ----------
+    problem : Irmp
+
+    Returns
+    -------
+    Result of Schedule
+        Without a solution where jobs must run that do not, or a user earns less than alone.
+
+    Raises
+    ------
+    TypeError
+        If given another problem.
+
+    Notes
+    -----
+    Who comes later does not move those before, so all plans agree.
+
+    Guarantee: none, see the module. Complexity: at most n zero-price responses at each of 2n
+    events; none where no worker or no parameter server is free.
+
+    Examples
+    --------
+    A long job and a short one on one node, both there from the beginning:
+
+    >>> from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob
+    >>> jobs = [ParameterServerJob(id=f"e{e}", gpus=2, epochs=e, minibatches=1, rates=(1, 0.5),
+    ...                            utility=Linear(-1, 20)) for e in (5, 1)]
+    >>> problem = Irmp(Instance(Cluster([Node("s", 2, ps=1)]), jobs))
+    >>> online_fifo(problem).objective, online_spt(problem).objective
+    (29.0, 33.0)
+    """
+    return _online("online_fifo", problem, "fifo")
+
+
+def online_spt(problem: Irmp) -> Result[Schedule]:
+    """Plan in the order of processing times, the shortest first.
+
+    Parameters
+    ----------
+    problem : Irmp
+
+    Returns
+    -------
+    Result of Schedule
+        As of :func:`online_fifo`.
+
+    Raises
+    ------
+    TypeError
+        If given another problem.
+
+    Notes
+    -----
+    A job's processing time d is that of its fastest run on the empty cluster.
+
+    Guarantee: none, see the module. Complexity: as of :func:`online_fifo`.
+
+    Examples
+    --------
+    >>> from gangsched.formulations.irmp import reduced_problem
+    >>> online_spt(reduced_problem(5)).status.value
+    'feasible'
+    """
+    return _online("online_spt", problem, "spt")
+
+
+def online_density(problem: Irmp) -> Result[Schedule]:
+    """Plan in the order of f(t + d) / (D_w d), the largest first.
+
+    Parameters
+    ----------
+    problem : Irmp
+
+    Returns
+    -------
+    Result of Schedule
+        As of :func:`online_fifo`.
+
+    Raises
+    ------
+    TypeError
+        If given another problem.
+
+    Notes
+    -----
+    What a job earns for each slot of a worker if it starts now, at time t, on the D_w workers of
+    its fastest run on the empty cluster, for d slots.
+
+    Guarantee: none, see the module. Complexity: as of :func:`online_fifo`.
+
+    Examples
+    --------
+    >>> from gangsched.formulations.irmp import reduced_problem
+    >>> online_density(reduced_problem(5)).status.value
+    'feasible'
+    """
+    return _online("online_density", problem, "density")
+
+
+def online_slope(problem: Irmp) -> Result[Schedule]:
+    """Plan in the order of (f(t + d) - f(t + 2 d)) / (D_w d), the largest first.
+
+    Parameters
+    ----------
+    problem : Irmp
+
+    Returns
+    -------
+    Result of Schedule
+        As of :func:`online_fifo`.
+
+    Raises
+    ------
+    TypeError
+        If given another problem.
+
+    Notes
+    -----
+    What a job loses for each slot of a worker if it has to wait for another one like it; t, d and
+    D_w as in :func:`online_density`.
+
+    Guarantee: none, see the module. Complexity: as of :func:`online_fifo`.
+
+    Examples
+    --------
+    >>> from gangsched.formulations.irmp import reduced_problem
+    >>> online_slope(reduced_problem(5)).status.value
+    'feasible'
+    """
+    return _online("online_slope", problem, "slope")
+
+
+def rolling_lp(problem: Irmp) -> Result[Schedule]:
+    """Plan in the order of mean starts in the linear program of what waits and what is left.
+
+    Parameters
+    ----------
+    problem : Irmp
+
+    Returns
+    -------
+    Result of Schedule
+        As of :func:`online_fifo`.
+
+    Raises
+    ------
+    TypeError
+        If given another problem.
+
+    Notes
+    -----
+    The program is that of :mod:`gangsched.solvers.irmp.columns`, for the jobs that wait, on the
+    workers and parameter servers that the running jobs leave, of all equal nodes together: no bound
+    of anything, as these nodes are not equally occupied. It is solved anew when something is free
+    for the first time after jobs have arrived; between arrivals its starts stay. Jobs that it
+    leaves out come last; ties go to the larger slope, see :func:`online_slope`.
+
+    Guarantee: none, see the module. Complexity: as of :func:`online_fifo`, and one column
+    generation a time of arrival, which takes most of the time.
+
+    Examples
+    --------
+    >>> from gangsched.formulations.irmp import reduced_problem
+    >>> rolling_lp(reduced_problem(5)).status.value
+    'feasible'
+    """
+    return _online("rolling_lp", problem, "lp")
+
+
+# --- the planner --------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Planner:
+    """What is known at a time, and what starts then.
+
+    Parameters
+    ----------
+    problem : Irmp
+    by : {"fifo", "spt", "density", "slope", "lp"}
+        The rule: as of :func:`online_fifo`, ..., :func:`rolling_lp`.
+
+    Examples
+    --------
+    >>> from gangsched.formulations.irmp import reduced_problem
+    >>> problem = reduced_problem(5)
+    >>> planner = Planner(problem, "fifo")
+    >>> [run.job for run in planner.starts(problem.earliest(0), [0])], planner.waiting
+    ([0], [])
+    """
+
+    problem: Irmp
+    by: str
+    occupancy: Occupancy = field(init=False)
+    now: int = field(default=0, init=False)
+    #: by (release, number); without those that can be given up
+    waiting: list[int] = field(default_factory=list, init=False)
+    program: Any = field(default=None, init=False)
+    means: dict[int, float] = field(default_factory=dict, init=False)  # starts in the program
+
+    def __post_init__(self) -> None:
+        if self.by not in ORDERS:
+            raise ValueError(f"by={self.by!r} is not one of {', '.join(ORDERS)}")
+        self.occupancy = Occupancy(self.problem)
+
+    def starts(self, now: int, waiting: Sequence[int]) -> list[Response]:
+        """Return the runs that start at a time when jobs have arrived or ended.
+
+        Parameters
+        ----------
+        now : int
+            Not before the last time.
+        waiting : sequence of int
+            Jobs that are released and have not started, by (release, number).
+        """
+        self.now = now
+        self.waiting = [j for j in waiting if self.hopeful(j)]
+        if not self.waiting or self.full:
+            return []
+        kept = self._kept(ORDERS[self.by](self))
+        started = {run.job for run in kept}
+        self.waiting = [j for j in self.waiting if j not in started]
+        return kept
+
+    def _kept(self, order: Sequence[int]) -> list[Response]:
+        """Plan, and keep what starts now."""
+        occupancy, busy = self.occupancy, self.occupancy.busy
+        planned: list[Response] = []
+        kept: list[Response] = []
+        try:
+            for job in order:
+                if self.full:
+                    break
+                run = occupancy.best(job, begin=self.now)
+                if run is not None and self.accepts(run.value):
+                    occupancy.take(run)
+                    planned.append(run)
+            kept = [run for run in planned if run.start == self.now]
+        finally:  # a plan that was interrupted leaves nothing
+            started = {run.job for run in kept}
+            for run in planned:
+                if run.job not in started:
+                    occupancy.give_back(run)
+            occupancy.busy = max([busy, *(run.end for run in kept)])
+        return kept
+
+    def fastest(self, job: int) -> tuple[int, int]:
+        """Return slots and worker-slots of the job's fastest run on the empty cluster."""
+        options = run_options(self.problem, job)
+        work = options.workers * options.slots
+        best = int(np.lexsort((work, options.slots))[0])
+        return int(options.slots[best]), int(work[best])
+
+    def hopeful(self, job: int) -> bool:
+        """Return whether a run that starts now, or later, can be accepted at all."""
+        if not run_options(self.problem, job).slots.size:
+            return False
+        end = self.now + self.fastest(job)[0]
+        late = self.problem.horizon is not None and end > self.problem.horizon
+        return not late and self.accepts(self.problem.value(job, end))
+
+    def accepts(self, value: float) -> bool:
+        """Return whether a job of such worth is run."""
+        return value > MARGIN or not self.problem.optional
+
+    @property
+    def full(self) -> bool:
+        """Whether no run can start now."""
+        self.occupancy.reach(self.now)
+        return bool((self.occupancy.free[:, :, self.now].max(axis=1) == 0).any())
+
+
+def _by_arrival(planner: Planner) -> list[int]:
+    return planner.waiting
+
+
+def _by_time(planner: Planner) -> list[int]:
+    return sorted(planner.waiting, key=lambda j: planner.fastest(j)[0])
+
+
+def _by_density(planner: Planner) -> list[int]:
+    def density(job: int) -> float:
+        slots, work = planner.fastest(job)
+        return planner.problem.value(job, planner.now + slots) / work
+
+    return sorted(planner.waiting, key=lambda j: -density(j))
+
+
+def _by_slope(planner: Planner) -> list[int]:
+    return sorted(planner.waiting, key=lambda j: -_slope(planner, j))
+
+
+def _slope(planner: Planner, job: int) -> float:
+    slots, work = planner.fastest(job)
+    value, end = planner.problem.value, planner.now + slots
+    return (value(job, end) - value(job, end + slots)) / work
+
+
+def _by_program(planner: Planner) -> list[int]:
+    means = planner.means
+    if not means.keys() >= set(planner.waiting):
+        from .rolling import RollingProgram  # HiGHS takes a while to import
+
+        planner.program = planner.program or RollingProgram(planner.problem)
+        found = planner.program.starts(planner.waiting, planner.occupancy, planner.now)
+        means.update(zip(planner.waiting, found.tolist(), strict=True))
+    return sorted(planner.waiting, key=lambda j: (means[j], -_slope(planner, j)))
+
+
+ORDERS: dict[str, Callable[[Planner], list[int]]] = {
+    "fifo": _by_arrival,
+    "spt": _by_time,
+    "density": _by_density,
+    "slope": _by_slope,
+    "lp": _by_program,
+}
+
+
+# --- the loop -------------------------------------------------------------------------------------
+
+
+def _online(name: str, problem: Irmp, by: str) -> Result[Schedule]:
+    check_class(name, problem, Irmp)
+    started = time.perf_counter()
+    runs = _run(Planner(problem, by))
+    schedule = Schedule.of(run.segment for run in sorted(runs, key=lambda run: run.job))
+    return result_of(problem, schedule, solver=name, started=started, info={"ties": TIES})
+
+
+def _run(planner: Planner) -> list[Response]:
+    """What starts, in the order of starts."""
+    problem, runs = planner.problem, []
+    waiting: list[int] = []
+    ends: list[int] = []  # of running jobs, a heap
+    arrivals = sorted(((problem.earliest(j), j) for j in range(len(problem.jobs))), reverse=True)
+    while arrivals or (waiting and ends):
+        now = min([t for t, _ in arrivals[-1:]] + ends[:1])
+        while ends and ends[0] == now:
+            heappop(ends)
+        while arrivals and arrivals[-1][0] == now:
+            waiting.append(arrivals.pop()[1])
+        for run in planner.starts(now, waiting):
+            runs.append(run)
+            heappush(ends, run.end)
+        waiting = list(planner.waiting)
+    return runs
+
+
+def result_of(
+    problem: Irmp, schedule: Schedule, *, solver: str, started: float, info: dict[str, Any]
+) -> Result[Schedule]:
+    """Return the result of a rule; without a solution where it misses what only luck ensures.
+
+    Parameters
+    ----------
+    problem : Irmp
+    schedule : Schedule
+    solver : str
+    started : float
+        By `time.perf_counter`.
+    info : dict
+        To which the ids of jobs that do not run are added, as "left".
+
+    Returns
+    -------
+    Result of Schedule
+        No solution where jobs must run that do not, or a user earns less than alone.
+
+    Notes
+    -----
+    Guarantee: none.
+
+    Examples
+    --------
+    >>> from gangsched.formulations.irmp import reduced_problem
+    >>> schedule = Schedule.of([])
+    >>> result_of(reduced_problem(5), schedule, solver="s", started=0, info={}).objective
+    0.0
+    """
+    present = set(schedule.job.tolist())
+    left = [job.id for j, job in enumerate(problem.jobs) if j not in present]
+    aims = "all jobs", "sharing incentive"
+    missed = [broken for broken in problem.violations(schedule) if broken.startswith(aims)]
+    return Result.of(
+        problem, None if missed else schedule, solver=solver, stop=Stop.COMPLETED,
+        runtime=time.perf_counter() - started, info={**info, "left": left},
+    )  # fmt: skip

@@ -1,0 +1,383 @@
+"""Runs of IRMP that fit classes of nodes, put on nodes: an integer program, and why it fails.
+
+The exact chain of `irmp_exact` counts workers and parameter servers (PSs) by class; gangs of
+several sizes then need not fit on nodes side by side. What overlaps in time, directly or by others,
+is placed together:
+
+    one node c_s for a central run, with all its workers and one PS;
+    workers y_s on nodes for a spread one, as many as it has on each class, and a node h_s with
+    z_s PSs, where b_w (D_w - y_s) <= b_p z_s, eq. (3i);
+    no more than there is on any node whenever a run starts.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import highspy
+import numpy as np
+from numpy.typing import NDArray
+
+from ...formulations.irmp.problem import Irmp, parameter_servers
+from .pricing import Classes
+from .response import Response
+
+__all__ = ["Choice", "IntegerAnswer", "IntegerProgram", "Placed", "place"]
+
+log = logging.getLogger("gangsched")
+
+Floats = NDArray[np.float64]
+
+OPTIONS: Mapping[str, Any] = {
+    "output_flag": False,
+    "random_seed": 0,
+    "threads": 1,
+    "mip_rel_gap": 0.0,
+    "mip_abs_gap": 1e-6,
+    "mip_feasibility_tolerance": 1e-7,
+    "primal_feasibility_tolerance": 1e-7,
+    "presolve_rule_off": 1 << 16,  # "enumeration", which cuts solutions off in HiGHS 1.15
+}
+
+
+class IntegerAnswer(NamedTuple):
+    """What HiGHS says of an integer program.
+
+    Parameters
+    ----------
+    x : (n,) floats or None
+        The best solution found.
+    bound : float
+        No solution has more; infinite where nothing is known.
+    proven : bool
+        `x` is optimal or, where it is None, there is none.
+    interrupted : bool
+        By Ctrl-C.
+    """
+
+    x: Floats | None
+    bound: float
+    proven: bool
+    interrupted: bool = False
+
+
+@dataclass(slots=True)
+class IntegerProgram:
+    """Maximise ``cost @ x`` over integers x from 0 to `most`, within rows.
+
+    Parameters
+    ----------
+    cost, most : list of float
+    rows : list of (float, dict of int to float, float)
+        Lower limit, coefficients by variable, upper limit.
+
+    Examples
+    --------
+    >>> program = IntegerProgram()
+    >>> a, b = program.add(2.0, 1.0), program.add(3.0, 1.0)
+    >>> program.rows.append((0.0, {a: 1.0, b: 1.0}, 1.0))
+    >>> answer = program.solve(math.inf)
+    >>> answer.x.tolist(), answer.proven
+    ([0.0, 1.0], True)
+    """
+
+    cost: list[float] = field(default_factory=list)
+    most: list[float] = field(default_factory=list)
+    rows: list[tuple[float, dict[int, float], float]] = field(default_factory=list)
+
+    def add(self, cost: float, most: float) -> int:
+        """Add a variable; return its number.
+
+        Parameters
+        ----------
+        cost, most : float
+        """
+        self.cost.append(cost)
+        self.most.append(most)
+        return len(self.cost) - 1
+
+    def solve(self, deadline: float, start: Sequence[float] | None = None) -> IntegerAnswer:
+        """Return what is known when it is solved, the time is over or Ctrl-C was pressed.
+
+        Parameters
+        ----------
+        deadline : float
+            Of :func:`time.monotonic`.
+        start : sequence of float, optional
+            A solution.
+        """
+        if not self.cost:  # HiGHS has a status of its own for it, whatever the rows say
+            allowed = all(lower <= 0 <= upper for lower, _, upper in self.rows)
+            return IntegerAnswer(np.zeros(0) if allowed else None, 0.0, True)
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return IntegerAnswer(None, math.inf, False)
+        highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+        for option, value in OPTIONS.items():
+            highs.setOptionValue(option, value)
+        highs.setOptionValue("time_limit", min(left, 1e6))
+        highs.passModel(self._model())
+        if start is not None:
+            known = highspy.HighsSolution()
+            known.col_value = list(start)
+            highs.setSolution(known)
+        interrupted = _run(highs)
+        return self._answer(highs)._replace(interrupted=interrupted)
+
+    def _answer(self, highs: Any) -> IntegerAnswer:
+        status, info = highs.getModelStatus(), highs.getInfo()
+        kinds = highspy.HighsModelStatus
+        if status == kinds.kInfeasible:
+            return IntegerAnswer(None, -math.inf, True)
+        proven = status == kinds.kOptimal
+        feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+        x = np.rint(highs.getSolution().col_value) if proven or feasible else None
+        if proven:
+            assert x is not None
+            return IntegerAnswer(x, float(np.dot(self.cost, x)), True)
+        bound = info.mip_dual_bound if info.mip_node_count >= 0 else math.inf
+        return IntegerAnswer(x, bound if abs(bound) < highspy.kHighsInf else math.inf, False)
+
+    def _model(self) -> Any:
+        model: Any = highspy.HighsLp()
+        model.num_col_, model.num_row_ = len(self.cost), len(self.rows)
+        model.sense_ = highspy.ObjSense.kMaximize
+        model.col_cost_, model.col_upper_ = np.array(self.cost), np.array(self.most)
+        model.col_lower_ = np.zeros(len(self.cost))
+        model.row_lower_ = np.array([row[0] for row in self.rows])
+        model.row_upper_ = np.array([row[2] for row in self.rows])
+        model.integrality_ = [highspy.HighsVarType.kInteger] * len(self.cost)
+        matrix = model.a_matrix_
+        matrix.format_ = highspy.MatrixFormat.kRowwise
+        sizes = [len(row[1]) for row in self.rows]
+        matrix.start_ = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+        matrix.index_ = np.array([i for row in self.rows for i in row[1]], dtype=np.int32)
+        matrix.value_ = np.array([v for row in self.rows for v in row[1].values()], dtype=float)
+        return model
+
+
+def _run(highs: Any) -> bool:
+    """Run HiGHS so that Ctrl-C stops it and not the program; return whether it did."""
+    highs.HandleUserInterrupt = True
+    highs.startSolve()
+    done = interrupted = False
+    while not done:
+        try:
+            done, _ = highs.wait(0.1)
+        except KeyboardInterrupt:
+            log.warning("interrupted: waiting for HiGHS to stop")
+            interrupted = True
+            highs.cancelSolve()
+    return interrupted
+
+
+class Choice(NamedTuple):
+    """A run by classes of nodes.
+
+    Parameters
+    ----------
+    job, start, end : int
+    value : float
+        What it earns.
+    host : int
+        Class of the node with the PSs.
+    central : bool
+        All on one node.
+    workers : tuple of int
+        By class.
+    ps : int
+        The fewest that (3i) can ask for.
+    """
+
+    job: int
+    start: int
+    end: int
+    value: float
+    host: int
+    central: bool
+    workers: tuple[int, ...]
+    ps: int
+
+    def needs_no_less(self, other: Choice) -> bool:
+        """Whether `other` could be placed wherever this run is.
+
+        Parameters
+        ----------
+        other : Choice
+            Of the same job.
+        """
+        return (
+            self.start <= other.start
+            and self.end >= other.end
+            and self.host == other.host
+            and (self.central or not other.central)
+            and all(a >= b for a, b in zip(self.workers, other.workers, strict=True))
+        )
+
+
+class Placed(NamedTuple):
+    """What became of runs.
+
+    Parameters
+    ----------
+    runs : list of Response or None
+        On nodes; None where not all could be placed.
+    unplaced : list of lists of Choice
+        Sets of which none can be placed as a whole. Where there is none, time was over.
+    """
+
+    runs: list[Response] | None
+    unplaced: list[list[Choice]]
+
+
+def place(problem: Irmp, classes: Classes, choices: Sequence[Choice], deadline: float) -> Placed:
+    """Put runs on nodes, or name runs that cannot be put on nodes together.
+
+    Parameters
+    ----------
+    problem : Irmp
+    classes : Classes
+    choices : sequence of Choice
+    deadline : float
+        Of :func:`time.monotonic`.
+
+    Notes
+    -----
+    Exact. The sets are smallest: without any one of them, the others have a placement. One set for
+    each group of runs that overlap in time.
+    """
+    runs: list[Response] = []
+    unplaced: list[list[Choice]] = []
+    over = False
+    for group in _groups(choices):
+        placing = _Placing(problem, classes, group)
+        found, proven = placing.solve(deadline)
+        over |= not proven and found is None
+        runs += found or []
+        if found is None and proven:
+            unplaced.append(_smallest(problem, classes, group, deadline))
+    return Placed(None if over or unplaced else runs, unplaced)
+
+
+def _groups(choices: Sequence[Choice]) -> list[list[Choice]]:
+    """Runs that overlap, directly or by others."""
+    groups: list[list[Choice]] = []
+    end = -1
+    for choice in sorted(choices, key=lambda choice: (choice.start, choice.job)):
+        if choice.start >= end:
+            groups.append([])
+        groups[-1].append(choice)
+        end = max(end, choice.end)
+    return groups
+
+
+def _smallest(
+    problem: Irmp, classes: Classes, choices: list[Choice], deadline: float
+) -> list[Choice]:
+    """Leave out all that can be left out so that the others still cannot be placed."""
+    kept = list(choices)
+    for choice in choices:
+        fewer = [other for other in kept if other is not choice]
+        found, proven = _Placing(problem, classes, fewer).solve(deadline)
+        if found is None and proven:
+            kept = fewer
+    return kept
+
+
+class _Placing:
+    """The integer program of a group."""
+
+    def __init__(self, problem: Irmp, classes: Classes, choices: Sequence[Choice]) -> None:
+        self.problem, self.classes, self.choices = problem, classes, choices
+        self.program = IntegerProgram()
+        self.nodes = [np.flatnonzero(classes.of_node == g).tolist() for g in range(len(classes))]
+        #: by run and node, variables: workers (of a central run: all of them) and PSs
+        self.workers: list[dict[int, int]] = []
+        self.ps: list[dict[int, int]] = []
+        for choice in choices:
+            (self._central if choice.central else self._spread)(choice)
+        self._capacities()
+
+    def _central(self, choice: Choice) -> None:
+        here = {s: self.program.add(0.0, 1.0) for s in self.nodes[choice.host]}
+        self.program.rows.append((1.0, dict.fromkeys(here.values(), 1.0), 1.0))
+        self.workers.append(here)
+        self.ps.append(here)
+
+    def _spread(self, choice: Choice) -> None:
+        program, classes, total = self.program, self.classes, sum(choice.workers)
+        held: dict[int, int] = {}
+        for g, count in enumerate(choice.workers):
+            if count:
+                most = float(min(count, classes.gpus[g]))
+                mine = {s: program.add(0.0, most) for s in self.nodes[g]}
+                program.rows.append((count, dict.fromkeys(mine.values(), 1.0), count))
+                held |= mine
+        most = float(min(classes.ps[choice.host], self._need(total)))
+        servers = {s: program.add(0.0, most) for s in self.nodes[choice.host]}
+        hosts = {s: program.add(0.0, 1.0) for s in self.nodes[choice.host]}
+        program.rows.append((1.0, dict.fromkeys(hosts.values(), 1.0), 1.0))
+        inward, outward = self.problem.worker_bandwidth, self.problem.ps_bandwidth
+        unit = math.gcd(inward, outward)
+        for s, h in hosts.items():
+            z = servers[s]
+            program.rows.append((-math.inf, {z: 1.0, h: -most}, 0.0))
+            program.rows.append((0.0, {z: 1.0, h: -1.0}, math.inf))
+            served = {z: float(outward // unit), h: -float(total * (inward // unit))}
+            if s in held:
+                served[held[s]] = float(inward // unit)
+            program.rows.append((0.0, served, math.inf))
+        self.workers.append(held)
+        self.ps.append(servers)
+
+    def _need(self, outside: int) -> int:
+        bandwidths = self.problem.worker_bandwidth, self.problem.ps_bandwidth
+        return parameter_servers(outside, *bandwidths)
+
+    def _capacities(self) -> None:
+        for t in sorted({choice.start for choice in self.choices}):
+            active = [i for i, c in enumerate(self.choices) if c.start <= t < c.end]
+            for g, nodes in enumerate(self.nodes):
+                for s in nodes:
+                    workers = {
+                        self.workers[i][s]: float(self._size(i))
+                        for i in active if s in self.workers[i]
+                    }  # fmt: skip
+                    servers = {self.ps[i][s]: 1.0 for i in active if s in self.ps[i]}
+                    self._limit(workers, float(self.classes.gpus[g]))
+                    self._limit(servers, float(self.classes.ps[g]))
+
+    def _size(self, i: int) -> int:
+        """Workers of one unit of the run's variable."""
+        return sum(self.choices[i].workers) if self.choices[i].central else 1
+
+    def _limit(self, row: dict[int, float], room: float) -> None:
+        if sum(size * self.program.most[x] for x, size in row.items()) > room:
+            self.program.rows.append((-math.inf, row, room))
+
+    def solve(self, deadline: float) -> tuple[list[Response] | None, bool]:
+        """Runs on nodes, and whether that there are none is proven."""
+        if not self.choices:
+            return [], True
+        answer = self.program.solve(deadline)
+        if answer.interrupted:
+            raise KeyboardInterrupt
+        if answer.x is None:
+            return None, answer.proven
+        return [self._response(i, answer.x) for i in range(len(self.choices))], True
+
+    def _response(self, i: int, x: Floats) -> Response:
+        choice = self.choices[i]
+        total, size = sum(choice.workers), self._size(i)
+        held = {s: int(x[v]) * size for s, v in self.workers[i].items() if x[v]}
+        host = max(self.ps[i], key=lambda s: x[self.ps[i][s]])
+        ps = self._need(total - held.get(host, 0))
+        nodes = {host: held.pop(host, 0), **held}
+        return Response(
+            choice.job, choice.start, choice.end, total, nodes, {host: ps}, choice.value, 0.0
+        )

@@ -1,0 +1,821 @@
+"""The best run of one job at given prices: problem (9) of Wang et al., and its case of price 0.
+
+Source: N. Wang, R. Zhou, L. Han, H. Chen, Z. Li, "Online Scheduling of Distributed Machine Learning
+Jobs for Incentivizing Sharing in Multi-Tenant Systems", IEEE TC 72(3), 2023, Section 4.4:
+Algorithm 3 for one job, with the functions MINCOSTD (Algorithm 4) and MINCOSTC (Algorithm 5).
+
+The loops of Algorithms 3-5 stand here, line by line, for reading and for tests. What runs is their
+compiled twin in `irmp_response_core`, which finds the same run.
+
+Deviations from the paper
+-------------------------
+- W2: a run of d slots ends d slots after its start, not d + 1 (line 3 of Algorithms 4 and 5).
+- W8: line 8 of Algorithm 4 takes as many PSs as there are up to those needed, and goes on with one
+  or more: its runs break (3i), and line 10 prefers servers with too few. Here all are needed.
+- W9: line 8 of Algorithm 4 and line 7 of Algorithm 5 test PSs against the quota of workers.
+- W10: line 12 of Algorithm 5 pays the price of the first slot in all slots.
+- W11: cost 0 of no run (Algorithm 4) would be accepted; no run is None here.
+- Servers may be of several types, (11): all types of workers and of PSs are tried.
+
+``literal=True`` is Algorithms 3-5 with W8, W9 and W10 as printed.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...formulations.irmp.problem import Irmp, parameter_servers
+from ...formulations.problem import check_class
+from ...instances.schedule import Segment
+
+__all__ = [
+    "MARGIN",
+    "Occupancy",
+    "Response",
+    "RunOptions",
+    "best_response",
+    "run_options",
+    "zero_price_response",
+]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+#: a job is accepted only if it gains more than this
+MARGIN = 1e-9
+#: workers and PSs of nodes by slot, at most: 2 GB
+MOST_CELLS = 250_000_000
+
+WORKERS, PS = 0, 1
+
+
+class Response(NamedTuple):
+    """A run of a job, with what it earns and costs.
+
+    Parameters
+    ----------
+    job : int
+    start, end : int
+        Half-open, in slots.
+    workers : int
+        D_w, of all nodes.
+    nodes : dict of int to int
+        Workers on each node in use; 0 on one that has only PSs.
+    ps : dict of int to int
+        PSs on their host.
+    value, cost : float
+        f_j of the completion, and the price of workers and PSs over all slots.
+    """
+
+    job: int
+    start: int
+    end: int
+    workers: int
+    nodes: dict[int, int]
+    ps: dict[int, int]
+    value: float
+    cost: float
+
+    @property
+    def utility(self) -> float:
+        """mu_j, the value less the cost."""
+        return self.value - self.cost
+
+    @property
+    def segment(self) -> Segment:
+        """The run as a segment of a schedule."""
+        return Segment(self.job, self.start, self.end, dict(self.nodes), ps=dict(self.ps))
+
+
+#: start, option, host and PSs
+_Found = tuple[int, int, int, int]
+
+
+class RunOptions(NamedTuple):
+    """How a job can run on the empty cluster, as columns: D_w rises, one node before several.
+
+    Parameters
+    ----------
+    workers : (n,) ints
+        D_w.
+    slots : (n,) ints
+        d, how long it takes.
+    kind : (n,) ints
+        Type of the workers' nodes, an index of ``problem.models``.
+    host : (n,) ints
+        Type of the PSs' node; -1 for a central run, all on one node.
+    least : (n,) ints
+        PSs that it takes at least.
+    """
+
+    workers: Ints
+    slots: Ints
+    kind: Ints
+    host: Ints
+    least: Ints
+
+
+# --- facts of a problem, kept from call to call ---------------------------------------------------
+
+
+class _Facts:
+    """What all calls for one problem share."""
+
+    def __init__(self, problem: Irmp) -> None:
+        nodes = problem.instance.cluster.nodes
+        self.problem = problem
+        self.types = len(problem.models)
+        self.model = np.array([problem.models.index(node.model) for node in nodes], dtype=np.int64)
+        #: (2, nodes)
+        self.capacity = np.array([[n.gpus for n in nodes], [n.ps for n in nodes]], dtype=np.int64)
+        self.options: dict[tuple[int, bool], RunOptions] = {}
+        self.order: dict[tuple[int, bool], Ints] = {}
+
+    @cached_property
+    def most(self) -> int:
+        """Workers that any job can have."""
+        widest = max((job.gpus for job in self.problem.jobs), default=0)
+        totals = np.bincount(self.model, self.capacity[WORKERS].astype(np.float64))
+        return int(min(widest, totals.max(initial=0.0)))
+
+    @cached_property
+    def need(self) -> Ints:
+        """(most + 1,) PSs for so many workers away from them, (3i)."""
+        bandwidths = self.problem.worker_bandwidth, self.problem.ps_bandwidth
+        return np.array(
+            [parameter_servers(outside, *bandwidths) for outside in range(self.most + 1)],
+            dtype=np.int64,
+        )
+
+    @cached_property
+    def fitting(self) -> list[tuple[int, int, int, int]]:
+        """(D_w, type, host type, least PSs) of all runs that fit the empty cluster."""
+        return self._fitting(printed=False)
+
+    @cached_property
+    def printed(self) -> list[tuple[int, int, int, int]]:
+        """The same as Algorithm 4 is printed, which goes on with one PS, W8."""
+        return self._fitting(printed=True)
+
+    def _fitting(self, *, printed: bool) -> list[tuple[int, int, int, int]]:
+        found = []
+        for workers in range(1, self.most + 1):
+            for kind in range(self.types):
+                here = (self.model == kind) & (self.capacity[PS] >= 1)
+                if np.any(here & (self.capacity[WORKERS] >= workers)):
+                    found.append((workers, kind, -1, 1))
+            for kind in range(self.types):
+                for host in range(self.types):
+                    at = _host(self, self.capacity, workers, kind, host, printed=printed)
+                    if at is not None:
+                        found.append((workers, kind, host, 1 if printed else at[1]))
+        return found
+
+    def options_of(self, job: int, *, printed: bool = False) -> RunOptions:
+        """Return the options of a job."""
+        key = job, printed
+        if key not in self.options:
+            widest = self.problem.jobs[job].gpus
+            rows = [row for row in (self.printed if printed else self.fitting) if row[0] <= widest]
+            columns = np.array(rows, dtype=np.int64).reshape(-1, 4).T
+            workers, kind, host, least = np.ascontiguousarray(columns)
+            slots = np.array([self._slots(job, *row[:3]) for row in rows], dtype=np.int64)
+            self.options[key] = RunOptions(workers, slots, kind, host, least)
+            self.order[key] = np.argsort(slots, kind="stable")
+        return self.options[key]
+
+    def _slots(self, job: int, workers: int, kind: int, host: int) -> int:
+        model = self.problem.models[kind]
+        return self.problem.duration(job, workers, 1 if host < 0 else 2, model)
+
+
+_RECENT: dict[int, _Facts] = {}
+
+
+def facts_of(problem: Irmp) -> _Facts:
+    """Return the facts of a problem; those of the last few problems are kept.
+
+    Parameters
+    ----------
+    problem : Irmp
+    """
+    facts = _RECENT.get(id(problem))  # it cannot be another one's id: facts hold the problem
+    if facts is None:
+        facts = _Facts(problem)
+        while len(_RECENT) >= 8:
+            del _RECENT[next(iter(_RECENT))]
+        _RECENT[id(problem)] = facts
+    return facts
+
+
+def run_options(problem: Irmp, job: int) -> RunOptions:
+    """Return how a job can run if nobody else does.
+
+    Parameters
+    ----------
+    problem : Irmp
+    job : int
+
+    Notes
+    -----
+    A run on several nodes needs ceil((D_w - k) b_w / b_p) PSs on the node with k of its workers, so
+    most jobs have far fewer than D options: at most max_s (C_sw + C_sp b_p / b_w) workers.
+
+    Examples
+    --------
+    >>> from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob
+    >>> cluster = Cluster([Node("s1", 2, ps=1), Node("s2", 2, ps=1)])
+    >>> job = ParameterServerJob(id="j", gpus=4, epochs=2, minibatches=1, rates=(1, 0.5),
+    ...                          utility=Linear(-2, 100))
+    >>> options = run_options(Irmp(Instance(cluster, [job])), 0)
+    >>> options.workers.tolist(), options.slots.tolist(), options.host.tolist()
+    ([1, 1, 2, 2, 3], [8, 16, 4, 8, 6], [-1, 0, -1, 0, 0])
+    """
+    return facts_of(problem).options_of(job)
+
+
+# --- Algorithm 3 for one job ----------------------------------------------------------------------
+
+
+class _Call(NamedTuple):
+    """One call: problem (9) for a job."""
+
+    facts: _Facts
+    job: int
+    free: Ints
+    sums: Floats  # (types, 2, T + 1): prices of all slots before
+    room: Ints | None
+    end: int
+    literal: bool
+
+    @property
+    def problem(self) -> Irmp:
+        """The problem."""
+        return self.facts.problem
+
+    def duration(self, workers: int, nodes: int, kind: int) -> int:
+        """d_j."""
+        return self.problem.duration(self.job, workers, nodes, self.problem.models[kind])
+
+    def left(self, what: int, kind: int, start: int, stop: int) -> float:
+        """What of the quota is left in all of these slots."""
+        if self.room is None:
+            return float("inf")
+        if self.literal:
+            what = WORKERS  # W9
+        return int(self.room[kind, what, start:stop].min())
+
+    def price(self, what: int, kind: int, start: int, stop: int) -> float:
+        """The price of one worker or PS in these slots."""
+        return float(self.sums[kind, what, stop] - self.sums[kind, what, start])
+
+
+class _Run(NamedTuple):
+    stop: int
+    nodes: dict[int, int]
+    ps: dict[int, int]
+    cost: float
+
+
+def best_response(
+    problem: Irmp,
+    job: int,
+    free: Ints,
+    prices: ArrayLike,
+    values: ArrayLike,
+    *,
+    begin: int,
+    end: int,
+    room: ArrayLike | None = None,
+    machine: bool = True,
+    literal: bool = False,
+) -> Response | None:
+    """Return the run of a job that is worth most after its cost, problem (9), or None.
+
+    Parameters
+    ----------
+    problem : Irmp
+    job : int
+    free : (2, nodes, T) ints
+        Workers and PSs free on each node in each slot [t, t + 1).
+    prices : (2, T) or (types, 2, T) floats
+        eta_w, eta_p of each slot, equal on all nodes of a type; types as in ``problem.models``.
+    values : (at least end + 1,) floats
+        What a completion at time t is worth; not rising.
+    begin, end : int
+        The run lies in [begin, end). Releases and the horizon are the caller's business.
+    room : (2, T) or (types, 2, T) ints, optional
+        What is left of the quota of the job's user, stage 1 of Algorithm 2.
+    machine : bool
+        False runs the readable reference; both give the same run.
+    literal : bool
+        Algorithms 3-5 as printed in W8, W9, W10; one type of servers.
+
+    Returns
+    -------
+    Response or None
+        None where no run is worth more than its cost (by more than 1e-9).
+
+    Raises
+    ------
+    ValueError, TypeError
+        Shapes that do not fit, no such job, prices that are negative, anything that is no number.
+
+    Notes
+    -----
+    Guarantee: with utilities that do not rise, an optimum of (9) (Lemma 2, in the repaired
+    reading). `literal` has none; its runs may break (3i).
+
+    Ties: the earliest start, then the fewest workers, then one node, then the lowest types. Of
+    several nodes for a central run the first; as host of PSs the one that needs fewest, then the
+    first; the other workers on nodes with fewest free workers, then the first.
+
+    The reference costs O(T D T S). The twin bounds each pair (start, D_w) by
+    f(end) - D_w W - P z for sums W and P of prices and the least z that any node allows, tries
+    starts with the largest bound first, and looks at nodes only where the bound exceeds the best.
+
+    Examples
+    --------
+    Section 4.4: j^11 on its own runs on one server from the first slot on.
+
+    >>> from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob
+    >>> cluster = Cluster([Node(f"s{i}", 2, ps=1) for i in (1, 2, 3, 4)])
+    >>> job = ParameterServerJob(id="11", gpus=2, epochs=2, minibatches=1, rates=(1, 0.5),
+    ...                          utility=Linear(-2, 100))
+    >>> problem = Irmp(Instance(cluster, [job]))
+    >>> free = Occupancy(problem, slots=4).free
+    >>> values = [0] + [job.utility.value(t) for t in (1, 2, 3, 4)]
+    >>> best_response(problem, 0, free, np.zeros((2, 4)), values, begin=0, end=4)
+    Response(job=0, start=0, end=2, workers=2, nodes={0: 2}, ps={0: 1}, value=96.0, cost=0.0)
+    """
+    check_class("best_response", problem, Irmp)
+    facts = facts_of(problem)
+    _check_call(facts, job, free, begin, end, machine, literal)
+    slots = free.shape[2]
+    prices = _prices(facts, prices, slots)
+    worth: Floats = _numbers(values, "values", np.float64)
+    if not 0 <= begin <= end <= slots or worth.ndim != 1 or worth.size <= end:
+        raise ValueError(
+            f"best_response: window [{begin}, {end}) does not fit {slots} slots and values of "
+            f"shape {worth.shape}"
+        )
+    if not np.isfinite(worth[: end + 1]).all():
+        raise ValueError("best_response: values are not all finite numbers")
+    sums = np.zeros((facts.types, 2, slots + 1))
+    with np.errstate(over="ignore"):
+        np.cumsum(prices, axis=2, out=sums[:, :, 1:])
+    if not np.isfinite(sums[:, :, -1]).all():
+        raise ValueError("best_response: prices add up to more than a float can hold")
+    rooms = None if room is None else _per_type(facts, room, slots, "room", np.int64)
+    if machine:
+        return _compiled(facts, job, free, sums, worth, begin, end, rooms, printed=literal)
+    return _algorithm_3(_Call(facts, job, free, sums, rooms, end, literal), worth, begin)
+
+
+def _check_call(
+    facts: _Facts, job: Any, free: Any, begin: Any, end: Any, machine: Any, literal: Any
+) -> None:
+    owner, jobs = "best_response", len(facts.problem.jobs)
+    for name, value in (("job", job), ("begin", begin), ("end", end)):
+        if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+            raise TypeError(f"{owner}: {name}={value!r} is not an integer")
+    for name, value in (("machine", machine), ("literal", literal)):
+        if not isinstance(value, bool):
+            raise TypeError(f"{owner}: {name}={value!r} is not True or False")
+    if not 0 <= job < jobs:
+        raise ValueError(f"{owner}: job={job}, there are {jobs} jobs")
+    if not isinstance(free, np.ndarray) or free.dtype.kind not in "iu":
+        raise TypeError(f"{owner}: free={free!r} is not an array of integers")
+    if free.ndim != 3 or free.shape[:2] != facts.capacity.shape:
+        raise ValueError(
+            f"{owner}: free has shape {free.shape}, not {facts.capacity.shape} by slots"
+        )
+    if literal and facts.types > 1:
+        raise ValueError(f"{owner}: literal=True, Algorithms 3-5 know one type of servers")
+
+
+def _prices(facts: _Facts, prices: ArrayLike, slots: int) -> Floats:
+    array: Floats = _per_type(facts, prices, slots, "prices", np.float64)
+    if array.size and not (array.min() >= 0 and array.max() < np.inf):
+        raise ValueError("best_response: prices are not all finite numbers >= 0")
+    return array
+
+
+def _per_type(facts: _Facts, given: ArrayLike, slots: int, name: str, dtype: Any) -> Any:
+    array = _numbers(given, name, dtype)
+    if facts.types == 1 and array.ndim == 2:
+        array = array[None]
+    if array.shape != (facts.types, 2, slots):
+        raise ValueError(
+            f"best_response: {name} has shape {np.shape(given)}, not {(facts.types, 2, slots)}"
+        )
+    return array
+
+
+def _numbers(given: ArrayLike, name: str, dtype: Any) -> Any:
+    try:
+        array = np.asarray(given)
+        if np.can_cast(array.dtype, dtype) or not array.size:
+            return np.ascontiguousarray(array, dtype=dtype)
+    except (ValueError, TypeError, OverflowError):
+        pass
+    what = "integers" if dtype is np.int64 else "numbers"
+    raise TypeError(f"best_response: {name}={given!r} is not an array of {what}")
+
+
+def _algorithm_3(call: _Call, values: Floats, begin: int) -> Response | None:
+    """Algorithm 3, lines 3-13."""
+    best, gain = None, MARGIN
+    for start in range(begin, call.end):  # line 3
+        for workers in range(1, call.problem.jobs[call.job].gpus + 1):
+            runs = [run for run in _runs(call, start, workers) if run is not None]  # lines 4-5
+            for run in runs:
+                value = float(values[run.stop])
+                if value - run.cost > gain:  # lines 6-10, W11
+                    gain = value - run.cost
+                    best = Response(
+                        call.job, start, run.stop, workers, run.nodes, run.ps, value, run.cost
+                    )  # line 11
+    return best
+
+
+def _runs(call: _Call, start: int, workers: int) -> Iterator[_Run | None]:
+    types = range(call.facts.types)
+    for kind in types:
+        yield _min_cost_c(call, start, workers, kind)
+    for kind in types:
+        for host in types:
+            yield _min_cost_d(call, start, workers, kind, host)
+
+
+def _min_cost_d(call: _Call, start: int, workers: int, kind: int, host: int) -> _Run | None:
+    """MINCOSTD, Algorithm 4; PSs on a node of type `host`."""
+    stop = start + call.duration(workers, 2, kind)  # line 3, W2
+    if stop > call.end or call.left(WORKERS, kind, start, stop) < workers:  # line 4
+        return None
+    least = call.free[:, :, start:stop].min(axis=2)
+    room = call.left(PS, host, start, stop)
+    at = _host(call.facts, least, workers, kind, host, room, printed=call.literal)  # lines 7-13
+    if at is None:
+        return None
+    nodes = _placed(call.facts, least, workers, kind, at[0])  # lines 14-20
+    if sum(nodes.values()) < workers:  # line 21
+        return None
+    cost = workers * call.price(WORKERS, kind, start, stop)
+    return _Run(stop, nodes, {at[0]: at[1]}, cost + at[1] * call.price(PS, host, start, stop))
+
+
+def _host(
+    facts: _Facts,
+    least: Ints,
+    workers: int,
+    kind: int,
+    host: int,
+    room: float = float("inf"),
+    *,
+    printed: bool = False,
+) -> tuple[int, int] | None:
+    """Lines 7-13 of MINCOSTD: the node for the PSs, and how many."""
+    best, total = None, int(least[WORKERS][facts.model == kind].sum())
+    for s in np.flatnonzero(facts.model == host).tolist():
+        there = int(least[WORKERS, s]) if kind == host else 0
+        outside = workers - min(workers - 1, there)  # D_w - D_sw of line 8
+        needed = int(facts.need[outside]) if outside < facts.need.size else outside
+        if printed:  # W8
+            needed = int(min(needed, least[PS, s], room))
+            fits = needed >= 1
+        else:
+            fits = needed <= min(int(least[PS, s]), room) and total - there >= outside
+        if fits and (best is None or needed < best[1]):  # line 10
+            best = s, needed
+    return best
+
+
+def _placed(facts: _Facts, least: Ints, workers: int, kind: int, host: int) -> dict[int, int]:
+    """Lines 14-20 of MINCOSTD: workers on each node."""
+    there = int(least[WORKERS, host]) if facts.model[host] == kind else 0
+    nodes = {host: min(workers - 1, there)}  # line 14
+    left = workers - nodes[host]  # line 15
+    order = np.argsort(least[WORKERS], kind="stable")  # line 16
+    for s in order[facts.model[order] == kind].tolist():  # line 17
+        taken = min(int(least[WORKERS, s]), left)  # line 18
+        if taken and s != host:
+            nodes[s] = taken
+            left -= taken  # line 19
+    return nodes
+
+
+def _min_cost_c(call: _Call, start: int, workers: int, kind: int) -> _Run | None:
+    """MINCOSTC, Algorithm 5."""
+    stop = start + call.duration(workers, 1, kind)  # line 3, W2
+    if stop > call.end or call.left(WORKERS, kind, start, stop) < workers:  # line 4
+        return None
+    least = call.free[:, :, start:stop].min(axis=2)
+    fits = (least[WORKERS] >= workers) & (least[PS] >= 1) & (call.facts.model == kind)  # line 7
+    if not fits.any() or call.left(PS, kind, start, stop) < 1:
+        return None
+    s = int(np.argmax(fits))  # line 11
+    length = start + 1 if call.literal else stop
+    cost = workers * call.price(WORKERS, kind, start, length)  # line 12
+    cost += call.price(PS, kind, start, length)
+    if call.literal:  # W10
+        cost *= stop - start
+    return _Run(stop, {s: workers}, {s: 1}, cost)
+
+
+def _compiled(
+    facts: _Facts,
+    job: int,
+    free: Ints,
+    sums: Floats,
+    values: Floats,
+    begin: int,
+    end: int,
+    room: Ints | None,
+    *,
+    printed: bool,
+) -> Response | None:
+    from . import response_core as core  # numba takes a second to import
+
+    options = facts.options_of(job, printed=printed)
+    if printed and room is not None:
+        room = np.repeat(room[:, :1], 2, axis=1)  # W9
+    found = core.best(
+        free, room, facts.model, facts.types, options, facts.order[job, printed], facts.need, sums,
+        values, begin, end, MARGIN, printed,
+    )  # fmt: skip
+    if found is None:
+        return None
+    start, i, _, ps = found
+    stop, kind = start + int(options.slots[i]), int(options.kind[i])
+    at = kind if options.host[i] < 0 else int(options.host[i])
+    length = start + 1 if printed and options.host[i] < 0 else stop
+    cost = int(options.workers[i]) * (sums[kind, 0, length] - sums[kind, 0, start])
+    cost += ps * (sums[at, 1, length] - sums[at, 1, start])
+    if length < stop:  # W10
+        cost *= stop - start
+    return _response(facts, job, free, options, found, float(values[stop]), float(cost))
+
+
+def _response(
+    facts: _Facts,
+    job: int,
+    free: Ints,
+    options: RunOptions,
+    found: _Found,
+    value: float,
+    cost: float,
+) -> Response:
+    """What the twin has found."""
+    start, option, host, ps = found
+    workers, stop = int(options.workers[option]), start + int(options.slots[option])
+    if options.host[option] < 0:
+        nodes = {host: workers}
+    else:
+        last = free.shape[2] - 1
+        least = free[:, :, min(start, last) : max(stop, 1)].min(axis=2)
+        nodes = _placed(facts, least, workers, int(options.kind[option]), host)
+    return Response(job, start, stop, workers, nodes, {host: ps}, value, cost)
+
+
+# --- price 0, for lists ---------------------------------------------------------------------------
+
+
+def zero_price_response(
+    problem: Irmp, job: int, free: Ints, *, begin: int, limit: int, machine: bool = True
+) -> Response | None:
+    """Return the run of a job that is worth most if resources cost nothing, or None.
+
+    Parameters
+    ----------
+    problem : Irmp
+    job : int
+    free : (2, nodes, T) ints
+        Workers and PSs free in each slot; the last slot stands for all later ones.
+    begin : int
+        Where the search starts; the job's release counts, too.
+    limit : int
+        Latest end, which may lie after T; the problem's horizon counts, too.
+    machine : bool
+        False runs the readable reference; both give the same run.
+
+    Returns
+    -------
+    Response or None
+        None where no run fits. The value may be negative: whether it is accepted is up to the
+        caller.
+
+    Notes
+    -----
+    Guarantee: an optimum. Ties: fewest worker-slots D_w d, then the earliest start, then fewest
+    workers, then one node; nodes as in :func:`best_response`.
+
+    Only ends of other runs and `begin` can be the earliest start of an option. Complexity: O(K S)
+    for each of K starts that is tried, and O(S T) to find them.
+
+    Examples
+    --------
+    >>> from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob
+    >>> cluster = Cluster([Node("s1", 2, ps=1), Node("s2", 2, ps=1)])
+    >>> job = ParameterServerJob(id="j", gpus=3, epochs=2, minibatches=1, rates=(1, 0.5),
+    ...                          utility=Linear(-2, 100))
+    >>> problem = Irmp(Instance(cluster, [job]))
+    >>> zero_price_response(problem, 0, Occupancy(problem).free, begin=0, limit=9)
+    Response(job=0, start=0, end=3, workers=2, nodes={0: 2}, ps={0: 1}, value=94.0, cost=0.0)
+    """
+    facts = facts_of(problem)
+    begin = max(begin, problem.earliest(job))
+    if problem.horizon is not None:
+        limit = min(limit, problem.horizon)
+    search = _earliest_compiled if machine else _earliest
+    found = search(facts, job, free, begin, limit, flat=False)
+    if found is None:
+        return None
+    end = found[0] + int(facts.options_of(job).slots[found[1]])
+    last = _last_as_good(problem, job, end, limit)
+    if last > end:
+        found = search(facts, job, free, begin, last, flat=True) or found
+    options = facts.options_of(job)
+    end = found[0] + int(options.slots[found[1]])
+    return _response(facts, job, free, options, found, problem.value(job, end), 0.0)
+
+
+def _last_as_good(problem: Irmp, job: int, end: int, limit: int) -> int:
+    """The last time up to `limit` with the value of `end`."""
+    value = problem.value(job, end)
+    low, high = end, limit
+    while low < high:
+        middle = (low + high + 1) // 2
+        if problem.value(job, middle) == value:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _earliest(
+    facts: _Facts, job: int, free: Ints, begin: int, limit: int, *, flat: bool
+) -> _Found | None:
+    """(start, option, host, PSs) that ends first (flat: of least work), for reading."""
+    options = facts.options_of(job)
+    best: tuple[tuple[int, int, int, int], _Found] | None = None
+    for i in range(options.workers.size):
+        length, workers = int(options.slots[i]), int(options.workers[i])
+        for start in range(begin, limit - length + 1):
+            first = min(start, free.shape[2] - 1)
+            least = free[:, :, first : max(start + length, 1)].min(axis=2)
+            at = _on(facts, least, workers, int(options.kind[i]), int(options.host[i]))
+            if at is not None:
+                key = (0 if flat else start + length), workers * length, start, i
+                if best is None or key < best[0]:
+                    best = key, (start, i, *at)
+                break
+    return None if best is None else best[1]
+
+
+def _on(facts: _Facts, least: Ints, workers: int, kind: int, host: int) -> tuple[int, int] | None:
+    """The node of the PSs, and how many."""
+    if host >= 0:
+        return _host(facts, least, workers, kind, host)
+    fits = (least[WORKERS] >= workers) & (least[PS] >= 1) & (facts.model == kind)
+    return (int(np.argmax(fits)), 1) if fits.any() else None
+
+
+def _earliest_compiled(
+    facts: _Facts, job: int, free: Ints, begin: int, limit: int, *, flat: bool
+) -> _Found | None:
+    from . import response_core as core  # numba takes a second to import
+
+    options = facts.options_of(job)
+    found: _Found | None = core.earliest(
+        free, facts.model, facts.types, options, facts.order[job, False], facts.need, begin, limit,
+        flat,
+    )  # fmt: skip
+    return found
+
+
+class Occupancy:
+    """What is free on each node in each slot; grows with time.
+
+    Parameters
+    ----------
+    problem : Irmp
+    slots : int
+        Slots to begin with, at least 1.
+
+    Attributes
+    ----------
+    free : (2, nodes, T) int array
+        Workers and PSs; the last slot is free of runs and stands for all later ones. A new array
+        after it has grown.
+
+    Examples
+    --------
+    >>> from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob
+    >>> job = ParameterServerJob(id="j", gpus=2, epochs=2, minibatches=1, rates=(1, 0.5),
+    ...                          utility=Linear(-2, 100))
+    >>> problem = Irmp(Instance(Cluster([Node("s1", 2, ps=1)]), [job]))
+    >>> occupancy = Occupancy(problem)
+    >>> first = occupancy.best(0)
+    >>> occupancy.take(first)
+    >>> (first.start, first.end), (occupancy.best(0).start, occupancy.best(0).end)
+    ((0, 2), (2, 4))
+    >>> occupancy.run(first)
+    Segment(job=0, start=0, end=2, gpus={0: 2}, devices=None, ps={0: 1})
+    """
+
+    def __init__(self, problem: Irmp, *, slots: int = 64) -> None:
+        self.problem = problem
+        self.capacity = facts_of(problem).capacity
+        self.free: Ints = np.repeat(self.capacity[:, :, None], max(slots, 1), axis=2)
+        #: all is free from here on
+        self.busy = 0
+
+    def reach(self, slots: int) -> None:
+        """Grow to more than so many slots.
+
+        Parameters
+        ----------
+        slots : int
+
+        Raises
+        ------
+        ValueError
+            More slots than arrays should have.
+        """
+        there = self.free.shape[2]
+        if slots >= there:
+            if slots * self.capacity.size > MOST_CELLS:
+                raise ValueError(
+                    f"Irmp: runs until slot {slots} on {self.capacity.shape[1]} nodes need arrays "
+                    f"of more than {MOST_CELLS:,} entries, use longer slots"
+                )
+            more = max(slots + 1, 2 * there) - there
+            self.free = np.concatenate(
+                [self.free, np.repeat(self.capacity[:, :, None], more, axis=2)], axis=2
+            )
+
+    def take(self, response: Response) -> None:
+        """Give a run what it needs.
+
+        Parameters
+        ----------
+        response : Response
+        """
+        self.reach(response.end)
+        self.busy = max(self.busy, response.end)
+        self._change(response, -1)
+
+    def give_back(self, response: Response) -> None:
+        """Undo :meth:`take`.
+
+        Parameters
+        ----------
+        response : Response
+        """
+        self._change(response, 1)
+
+    def _change(self, response: Response, sign: int) -> None:
+        for what, held in ((WORKERS, response.nodes), (PS, response.ps)):
+            for node, count in held.items():
+                self.free[what, node, response.start : response.end] += sign * count
+
+    def best(self, job: int, *, begin: int = 0, limit: int | None = None) -> Response | None:
+        """Return the :func:`zero_price_response` of a job.
+
+        Parameters
+        ----------
+        job : int
+        begin : int
+        limit : int, optional
+            Latest end; without it and without a horizon, the first end that is certain to be
+            possible.
+        """
+        if limit is None:
+            limit = self.problem.horizon
+        if limit is None:
+            shortest = run_options(self.problem, job).slots.min(initial=2**40)
+            limit = max(begin, self.problem.earliest(job), self.busy) + int(shortest)
+        return zero_price_response(self.problem, job, self.free, begin=begin, limit=limit)
+
+    def run(self, response: Response) -> Segment:
+        """Return a run as a segment.
+
+        Parameters
+        ----------
+        response : Response
+        """
+        return response.segment
+
+    def copy(self) -> Occupancy:
+        """Return an independent copy."""
+        other = Occupancy.__new__(Occupancy)
+        other.problem, other.capacity, other.busy = self.problem, self.capacity, self.busy
+        other.free = self.free.copy()
+        return other

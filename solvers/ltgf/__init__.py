@@ -1,0 +1,1 @@
+"""Ye et al. 2022: two-phase lease scheduling for LTGF, and optima of one round."""

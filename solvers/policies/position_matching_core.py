@@ -1,0 +1,213 @@
+"""Compiled search of :mod:`gangsched.solvers.policies.position_matching`.
+
+Columns are numbered model by model: ``first[g] + k`` is position k + 1 of model g. The jobs of a
+model are listed by falling time in ``held[g]``, and position k + 1 has the entries ``k N_g`` to
+``(k + 1) N_g - 1`` of the list: a job that moves between positions of one model leaves no trace.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..compiled import compiled, inner
+
+__all__ = ["match"]
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+#: the distance of what has not been reached
+FAR = 2**62
+
+
+@compiled
+def _columns(gpus: Ints, jobs: int) -> tuple[Ints, Ints, Ints]:
+    """Return the first column of each model, the model of each, and the column of each place."""
+    models = gpus.size
+    first = np.zeros(models + 1, dtype=np.int64)
+    for g in range(models):
+        first[g + 1] = first[g] + (jobs // gpus[g] + 1 if gpus[g] else 0)
+    model = np.empty(first[models], dtype=np.int64)
+    column = np.zeros((models, jobs + 1), dtype=np.int64)
+    for g in range(models):
+        model[first[g] : first[g + 1]] = g
+        if gpus[g]:
+            for place in range(jobs + 1):
+                column[g, place] = first[g] + place // gpus[g]
+    return first, model, column
+
+
+@inner
+def _reach(
+    d: int, source: int, own: int, movers: Ints, times: Ints, usable: Ints, place: Ints,
+    column: Ints, first: Ints, price: Ints, distance: Ints, came: Ints, mover: Ints, nearer: Ints,
+    marked: Bools,
+) -> int:  # fmt: skip
+    """Move each of `movers` from `source`, a column of model `own`, to where it fits elsewhere.
+
+    Where it fits is the column in which its place is, and the one before when the place is the
+    first of its column: any other column is reached no nearer than by shifts from there.
+    """
+    count = 0
+    for j in movers:
+        base = d
+        if own >= 0:
+            base -= (source - first[own] + 1) * times[j, own] + price[source]
+        for g in usable:
+            time = times[j, g]
+            if g == own or time < 0:
+                continue
+            last = column[g, place[j, g]]
+            for c in range(column[g, max(place[j, g] - 1, 0)], last + 1):
+                there = base + (c - first[g] + 1) * time + price[c]
+                if there < distance[c]:
+                    distance[c], came[c], mover[c] = there, source, j
+                    if not marked[c]:
+                        marked[c] = True
+                        nearer[count] = c
+                        count += 1
+    return count
+
+
+@inner
+def _shift(
+    there: int, c: int, source: int, j: int, distance: Ints, came: Ints, mover: Ints,
+    nearer: Ints, marked: Bools, count: int,
+) -> int:  # fmt: skip
+    """Reach column c from its neighbour `source` by moving job j."""
+    if there < distance[c]:
+        distance[c], came[c], mover[c] = there, source, j
+        if not marked[c]:
+            marked[c] = True
+            nearer[count] = c
+            count += 1
+    return count
+
+
+@inner
+def _place(g: int, j: int, times: Ints, place: Ints, held: Ints, size: Ints, step: int) -> None:
+    """Insert job j into the list of model g (step 1), before equal times, or remove it (-1)."""
+    at = place[j, g]
+    if step > 0:
+        for i in range(size[g], at, -1):
+            held[g, i] = held[g, i - 1]
+        held[g, at] = j
+    else:
+        while held[g, at] != j:
+            at += 1
+        for i in range(at, size[g] - 1):
+            held[g, i] = held[g, i + 1]
+    size[g] += step
+    time = times[j, g]
+    for other in range(times.shape[0]):
+        if times[other, g] < time:
+            place[other, g] += step
+
+
+@inner
+def _before(a: int, b: int, distance: Ints) -> bool:
+    """Say whether column a is searched before column b."""
+    return distance[a] < distance[b] or (distance[a] == distance[b] and a < b)
+
+
+@inner
+def _rise(c: int, heap: Ints, where: Ints, length: int, distance: Ints) -> int:
+    """Put column c, which has come nearer, where it belongs in the heap; return its length."""
+    i = where[c]
+    if i < 0:
+        i = length
+        length += 1
+    while i > 0 and _before(c, heap[(i - 1) // 2], distance):
+        heap[i] = heap[(i - 1) // 2]
+        where[heap[i]] = i
+        i = (i - 1) // 2
+    heap[i], where[c] = c, i
+    return length
+
+
+@inner
+def _pop(heap: Ints, where: Ints, length: int, distance: Ints) -> int:
+    """Take the nearest column out of the heap."""
+    top, c = heap[0], heap[length - 1]
+    where[top] = -1
+    length -= 1
+    i = 0
+    while 2 * i + 1 < length:
+        child = 2 * i + 1
+        if child + 1 < length and _before(heap[child + 1], heap[child], distance):
+            child += 1
+        if not _before(heap[child], c, distance):
+            break
+        heap[i] = heap[child]
+        where[heap[i]] = i
+        i = child
+    if length:
+        heap[i], where[c] = c, i
+    return int(top)
+
+
+@compiled
+def match(times: Ints, gpus: Ints, order: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """Insert the jobs in `order`, each along a shortest path: (held, size, first, price)."""
+    jobs, models = times.shape
+    first, model, column = _columns(gpus, jobs)
+    usable = np.flatnonzero(gpus)
+    held, size = np.empty((models, jobs), dtype=np.int64), np.zeros(models, dtype=np.int64)
+    place = np.zeros((jobs, models), dtype=np.int64)
+    price, distance = np.zeros(model.size, dtype=np.int64), np.full(model.size, FAR)
+    came, mover = np.empty(model.size, dtype=np.int64), np.empty(model.size, dtype=np.int64)
+    nearer, reached, heap = np.empty_like(came), np.empty_like(came), np.empty_like(came)
+    where = np.full(model.size, -1)
+    marked, seen = np.zeros(model.size, dtype=np.bool_), np.zeros(model.size, dtype=np.bool_)
+    for job in order:
+        count, length, end = 0, 0, -1
+        found = _reach(
+            0, -1, -1, np.array([job]), times, usable, place, column, first, price,
+            distance, came, mover, nearer, marked,
+        )  # fmt: skip
+        while True:
+            for i in range(found):
+                c = nearer[i]
+                marked[c] = False
+                length = _rise(c, heap, where, length, distance)
+                if not seen[c]:
+                    seen[c] = True
+                    reached[count] = c
+                    count += 1
+            if not length:
+                break
+            c = _pop(heap, where, length, distance)
+            length -= 1
+            d = distance[c]
+            g = model[c]
+            machines = gpus[g]
+            low = (c - first[g]) * machines
+            if low + machines > size[g]:
+                end = c
+                break
+            movers = held[g, low : low + machines]
+            found = _reach(
+                d, c, g, movers, times, usable, place, column, first, price,
+                distance, came, mover, nearer, marked,
+            )  # fmt: skip
+            j = movers[-1]
+            there = d + times[j, g] + price[c + 1] - price[c]
+            found = _shift(there, c + 1, c, j, distance, came, mover, nearer, marked, found)
+            if low:
+                j = movers[0]
+                there = d - times[j, g] + price[c - 1] - price[c]
+                found = _shift(there, c - 1, c, j, distance, came, mover, nearer, marked, found)
+        shortest = distance[end] if end >= 0 else 0
+        for i in range(count):
+            c = reached[i]
+            price[c] += max(0, shortest - distance[c])
+            distance[c], seen[c], where[c] = FAR, False, -1
+        while end >= 0:
+            source, j = came[end], mover[end]
+            if source < 0 or model[source] != model[end]:
+                if source >= 0:
+                    _place(model[source], j, times, place, held, size, -1)
+                _place(model[end], j, times, place, held, size, 1)
+            end = source
+    return held, size, first, price

@@ -1,0 +1,339 @@
+"""Laminar schedules for RAR-DDLS: gangs on nested blocks of GPUs, without contention or idling.
+
+Not in the paper. Servers offer blocks of 2^l GPUs that are nested in each other: each server's
+largest power of two may be merged with an equally large block of other servers, the rest is split
+inside the server. A job of 2^l GPUs takes one block of that size. If every GPU runs its jobs in
+non-increasing order of block size, then
+
+1. no GPU of a gang waits for another: before a job, all GPUs of its block have had the same jobs;
+2. no two jobs that span servers share one at the same time, as each owns the whole mergeable block
+   of each of its servers, so p_j[t] = 1 and the duration is d_j(n_b), n_b the job's servers there.
+
+Hence the makespan is the largest sum of durations on one GPU, which turns RAR-DDLS into an
+assignment problem without time:
+
+    min C   s.t.  sum_b x_jb = 1,   sum_{j, b containing g} d_j(n_b) x_jb <= C  for every GPU g.
+
+:func:`laminar` assigns greedily from the largest gangs down and anneals towards a target load.
+A gang size that is no power of two takes the first G_j GPUs of the next larger block and leaves the
+others idle; with loads counted for whole blocks, all of this still holds. Proofs: "laminar" and
+"laminar-greedy" in docs/theorems.md.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...formulations.problem import check_class
+from ...formulations.rar_ddls.problem import RarDdls
+from ...instances.schedule import Schedule
+from ..result import Result, Stop
+from .backfilling import backfilling
+from .bounds import area_bound
+from .gang_queue import Plan
+
+__all__ = ["Forest", "LaminarParams", "laminar"]
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class LaminarParams:
+    """Parameters of the laminar search.
+
+    Parameters
+    ----------
+    rounds : int
+        Annealing runs at most, at least 0; 0 leaves the greedy assignment.
+    steps : int
+        Proposals of one run, at least 1.
+    """
+
+    rounds: int = 16
+    steps: int = 400_000
+
+    def __post_init__(self) -> None:
+        for name, least in (("rounds", 0), ("steps", 1)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ValueError(f"LaminarParams: {name}={value!r} is not an integer >= {least}")
+
+
+class Forest:
+    """The nested blocks of a cluster, over its GPUs put in an order in which blocks are intervals.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        GPUs of each server.
+    levels : int
+        Blocks have 1, 2, ..., 2 ** (levels - 1) GPUs.
+
+    Attributes
+    ----------
+    gpu : (GPUs,) int array
+        GPU, numbered over the whole cluster, at each place of the order.
+    server : (GPUs,) int array
+        Its server.
+    first : sequence of int arrays
+        First places of the blocks of each level, rising.
+
+    Examples
+    --------
+    >>> forest = Forest([4, 6], levels=4)           # 4 and 4 of 6 merge to a block of 8
+    >>> [first.tolist() for first in forest.first]
+    [[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], [0, 2, 4, 6, 8], [0, 4], [0]]
+    >>> forest.gpu.tolist()
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+    """
+
+    def __init__(self, sizes: tuple[int, ...] | list[int], levels: int) -> None:
+        offsets = np.cumsum([0, *sizes])
+        mergeable: dict[int, list[list[int]]] = {level: [] for level in range(levels)}
+        blocks: list[list[int]] = []
+        for s, size in enumerate(sizes):
+            gpus = list(range(int(offsets[s]), int(offsets[s + 1])))
+            top = 1 << (size.bit_length() - 1)
+            if top >> (levels - 1):  # no job needs a larger block: cut it into the largest ones
+                top = 1 << (levels - 1)
+            mergeable[top.bit_length() - 1].append(gpus[:top])
+            blocks += _powers_of_two(gpus[top:], 1 << (levels - 1))
+        for level in range(levels - 1):
+            pairs = mergeable[level]
+            while len(pairs) > 1:
+                mergeable[level + 1].append(pairs.pop(0) + pairs.pop(0))
+        blocks = [block for group in mergeable.values() for block in group] + blocks
+        blocks.sort(key=lambda block: (-len(block), block[0]))
+        self.gpu = np.array([g for block in blocks for g in block], dtype=np.int64)
+        self.server = np.searchsorted(offsets, self.gpu, side="right") - 1
+        starts = np.cumsum([0, *map(len, blocks)])[:-1]
+        self.first = [
+            np.array(
+                [a + i for a, b in zip(starts, blocks, strict=True) for i in _steps(b, 1 << level)],
+                dtype=np.int64,
+            )
+            for level in range(levels)
+        ]
+
+    def spans(self, level: int, gpus: int) -> Ints:
+        """Servers that a gang spans on the first `gpus` places of each block of `level`."""
+        return np.array([np.unique(self.server[a : a + gpus]).size for a in self.first[level]])
+
+
+def _powers_of_two(gpus: list[int], most: int) -> list[list[int]]:
+    """Cut a list into runs of falling powers of two, none longer than `most`."""
+    runs = []
+    while gpus:
+        size = min(most, 1 << (len(gpus).bit_length() - 1))
+        runs.append(gpus[:size])
+        gpus = gpus[size:]
+    return runs
+
+
+def _steps(block: list[int], size: int) -> range:
+    return range(0, len(block), size) if len(block) >= size else range(0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Assignment:
+    """The assignment problem as arrays; jobs sorted by level.
+
+    `cost[i, k]` is the duration of job ``order[i]`` on block k of its level.
+    """
+
+    forest: Forest
+    order: Ints
+    level: Ints
+    cost: Ints
+    first: Ints
+    count: Ints
+    index: Ints
+
+
+def _assignment(problem: RarDdls) -> _Assignment | None:
+    """Return the arrays; None where some job has no block on which it progresses."""
+    gangs = [job.gpus for job in problem.jobs]
+    of_job = np.array([(g - 1).bit_length() for g in gangs], dtype=np.int64)
+    levels = int(of_job.max(initial=0)) + 1
+    forest = Forest(problem.instance.cluster.sizes, levels)
+    count = np.array([first.size for first in forest.first], dtype=np.int64)
+    if not count[of_job].all():
+        return None
+    order = np.argsort(of_job, kind="stable")
+    places = forest.gpu.size
+    first = np.zeros((levels, places), dtype=np.int64)
+    index = np.full((levels, places), -1, dtype=np.int64)
+    for level, starts in enumerate(forest.first):
+        first[level, : starts.size] = starts
+        index[level, starts] = np.arange(starts.size)
+    cost = np.zeros((order.size, int(count.max())), dtype=np.int64)
+    spans: dict[int, Ints] = {}
+    for i, j in enumerate(order):
+        level, gang = int(of_job[j]), gangs[j]
+        if gang not in spans:
+            spans[gang] = forest.spans(level, gang)
+        rate = problem.rates[j, spans[gang] - 1, 1]
+        if not rate.all():
+            return None
+        work = problem.jobs[j].iterations * problem.resolution
+        cost[i, : count[level]] = -(-work // rate)
+    return _Assignment(forest, order, of_job[order], cost, first, count, index)
+
+
+def _greedy(data: _Assignment) -> Ints:
+    """Largest gangs first, longest first among equals, each to the block that ends first.
+
+    Makespan <= max_l (sum of B_j rho_j over blocks of 2^l and more) / N_l + D: B_j, rho_j the GPUs
+    of a job's block and its time there, N_l the GPUs in blocks of 2^l, D the longest time on any.
+    """
+    load = np.zeros(data.forest.gpu.size, dtype=np.int64)
+    block = np.zeros(data.order.size, dtype=np.int64)
+    shortest = [int(data.cost[i, : data.count[lv]].min()) for i, lv in enumerate(data.level)]
+    for i in sorted(range(block.size), key=lambda i: (-data.level[i], -shortest[i], data.order[i])):
+        level = int(data.level[i])
+        starts = data.first[level, : data.count[level]]
+        ends = load[starts] + data.cost[i, : starts.size]
+        block[i] = np.argmin(ends)
+        a = starts[block[i]]
+        load[a : a + (1 << level)] += data.cost[i, block[i]]
+    return block
+
+
+def _plan(problem: RarDdls, data: _Assignment, block: Ints) -> Plan:
+    """Run each GPU's jobs in non-increasing order of gang size (by level)."""
+    jobs = len(problem.jobs)
+    busy = np.zeros(data.forest.gpu.size, dtype=np.int64)
+    start, end = np.zeros(jobs, dtype=np.int64), np.zeros(jobs, dtype=np.int64)
+    gpus: list[Ints] = [np.zeros(0, dtype=np.int64)] * jobs
+    for i in range(jobs - 1, -1, -1):
+        j, level = int(data.order[i]), int(data.level[i])
+        a = int(data.first[level, block[i]])
+        start[j] = busy[a]
+        end[j] = start[j] + data.cost[i, block[i]]
+        busy[a : a + (1 << level)] = end[j]
+        gpus[j] = np.sort(data.forest.gpu[a : a + problem.jobs[j].gpus])
+    return Plan(start, end, gpus, int(busy.max(initial=0)))
+
+
+def laminar(
+    problem: RarDdls,
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    params: LaminarParams | None = None,
+) -> Result[Schedule]:
+    """Schedule gangs on nested blocks: no contention, no gang waits for a GPU of its own.
+
+    Guarantee: makespan <= max_l (sum of B_j rho_j over jobs with B_j >= 2^l) / N_l + D. B_j is the
+    gang size rounded up to a power of two, rho_j the job's time in the greedy assignment, N_l the
+    GPUs in blocks of 2^l, D the longest time of a job on a block of its size (laminar-greedy in
+    docs/theorems.md; false with the shortest times d_j for rho_j, or with all GPUs for N_l).
+    Annealing only improves on it. Void where the answer is a fallback.
+
+    Parameters
+    ----------
+    problem : RarDdls
+    seed : int
+        Of the annealing.
+    time_limit : float, optional
+        Wall seconds after which no new annealing run starts.
+    params : LaminarParams, optional
+
+    Returns
+    -------
+    Result
+        With the area bound; optimal where they meet. Where a gang fits no block, or makes no
+        progress on one of its size (floor), the answer is that of
+        :func:`gangsched.solvers.rar_ddls.backfilling` and ``info["fallback"]`` says so. Large
+        gangs go first, so mean completion times are worse than those of SJF-BCO.
+
+    Notes
+    -----
+    A run anneals the sum over GPUs of max(0, load - target)^2 with three moves: a job to another
+    block, two jobs swapped, a job moved while the smaller jobs of the two blocks change places.
+    Targets: the area bound first, then halving the distance to the best load, over again while
+    rounds are left. A step costs O(G_j), the third move O(jobs + sum of the smaller gangs).
+
+    Examples
+    --------
+    >>> from gangsched.instances import generate
+    >>> cluster = generate.paper_cluster(4, seed=0)
+    >>> problem = RarDdls(generate.rar_workload(cluster, jobs=40, seed=0))
+    >>> result = laminar(problem)
+    >>> result.objective >= result.bound.value
+    True
+    """
+    check_class("laminar", problem, RarDdls)
+    params = params or LaminarParams()
+    started = time.perf_counter()
+    deadline = float("inf") if time_limit is None else started + time_limit
+    bound = area_bound(problem)
+    data = _assignment(problem)
+    info: dict[str, Any] = {"seed": seed, "params": asdict(params), "ties": "jobs by position"}
+    if data is None:
+        instead = backfilling(problem, seed=seed)
+        plan_or_none, stop, rounds = instead.solution, instead.stop, 0
+        info["fallback"] = "backfill-longest: some gang fits no block, or makes no progress on one"
+    else:
+        block, rounds = _search(data, int(bound.value), seed, params, deadline)
+        plan = _plan(problem, data, block)
+        plan_or_none = plan.schedule(problem)
+        proven = plan.makespan == bound.value
+        late = time.perf_counter() > deadline
+        stop = Stop.PROVEN if proven else Stop.TIME_LIMIT if late else Stop.COMPLETED
+        if problem.horizon is not None and plan.makespan > problem.horizon:
+            plan_or_none = None
+    return Result.of(
+        problem,
+        plan_or_none,
+        solver="laminar",
+        stop=stop,
+        bound=bound,
+        infeasible=plan_or_none is None and bound.value > (problem.horizon or float("inf")),
+        runtime=time.perf_counter() - started,
+        iterations=rounds,
+        info=info,
+    )
+
+
+def _search(
+    data: _Assignment, bound: int, seed: int, params: LaminarParams, deadline: float
+) -> tuple[Ints, int]:
+    """Anneal towards falling targets; return the best assignment and the number of runs."""
+    best = _greedy(data)
+    longest = _largest_load(data, best)
+    if longest <= bound or params.rounds == 0:
+        return best, 0
+    from . import laminar_core as core  # numba takes a second to import
+
+    low, target = bound, bound
+    rng = np.random.default_rng(seed)
+    rounds = 0
+    while rounds < params.rounds and longest > bound and time.perf_counter() <= deadline:
+        rounds += 1
+        found = core.anneal(
+            data.level, data.cost, data.first, data.count, data.index, best, target, params.steps,
+            rng,
+        )  # fmt: skip
+        load = _largest_load(data, found)
+        if load < longest:
+            best, longest = found, load
+        if load > target:
+            low = target + 1
+        if low >= longest:  # no target is left: start over, the draws are new ones
+            low = bound
+        target = (low + longest - 1) // 2
+    return best, rounds
+
+
+def _largest_load(data: _Assignment, block: Ints) -> int:
+    load = np.zeros(data.forest.gpu.size, dtype=np.int64)
+    for i, level in enumerate(data.level.tolist()):
+        a = data.first[level, block[i]]
+        load[a : a + (1 << level)] += data.cost[i, block[i]]
+    return int(load.max(initial=0))

@@ -1,0 +1,1 @@
+"""Gao et al. 2024: UniSched, and the deadline policies that it is compared with."""

@@ -1,0 +1,178 @@
+"""Optimus: GPUs go where they shorten the remaining time most."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from typing import Any, ClassVar
+
+from ...instances.model import DeadlineJob
+from ..policy import Decision, Ints, Preempts, Start, State, ranked
+from .deadlines import STATED, Estimates, Room, at_cycle, check_seconds, next_cycle
+
+__all__ = ["Optimus", "shares"]
+
+#: what is left of the gain of a job that has done less than a twentieth of its work
+YOUNG, DAMPING = 20, 0.95
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Optimus:
+    """Every ten minutes run the jobs with the least remaining time, whatever runs.
+
+    Parameters
+    ----------
+    elastic : bool
+        Change the number of GPUs of jobs: one each, by rising remaining time, then one after the
+        other where it shortens the remaining time most, up to twice the gang. False: the gang or
+        nothing.
+    cycle : int
+        Seconds between decisions.
+    estimates : object with remaining(state, jobs)
+        Of the seconds of service left on the job's own gang.
+
+    Notes
+    -----
+    Source: Y. Peng et al., "Optimus: An Efficient Dynamic Resource Scheduler for Deep Learning
+    Clusters", EuroSys 2018: marginal gains, decisions every 10 minutes. With gangs (the default,
+    to compare with gang policies) there is no gain to choose by: jobs go by remaining time, and one
+    that does not fit is skipped. Deadlines are not used.
+
+    Our choices, elastic: a job is as fast on n GPUs as f(n) = n / (1 + c (n - 1)) says, with c its
+    `scaling`, so its gain is rem f(D) (1 / f(n) - 1 / f(n + 1)), times 0.95 while less than 5 % is
+    done; jobs without `scaling` keep their gang or get nothing; places are consolidated, widest
+    first, on fewer GPUs where there is no place; a job whose number changes pays the overhead.
+    Ties by (release, number). Run times are those that users state by default.
+
+    Guarantee: none. Between two cycles GPUs that become free stay idle. Long jobs wait as long as
+    shorter ones fill the cluster. O((n + M) log n) a decision.
+
+    Examples
+    --------
+    >>> from gangsched import Cluster, Instance, Job, drive
+    >>> jobs = [Job(id="long", gpus=1, work=1200), Job(id="short", gpus=1, work=60, release=30)]
+    >>> drive(Instance(Cluster.of_sizes([1]), jobs), Optimus(), overhead=0).records.end.tolist()
+    [1800, 660]
+    """
+
+    name: ClassVar[str] = "optimus"
+    preempts: ClassVar[Preempts] = Preempts.ALWAYS
+    one_model: ClassVar[bool] = True
+    elastic: bool = False
+    cycle: int = 600
+    estimates: Estimates = STATED
+
+    def __post_init__(self) -> None:
+        check_seconds("optimus", "cycle", self.cycle)
+
+    @property
+    def always_asked(self) -> bool:
+        """Whether numbers of GPUs change where no job waits, too."""
+        return self.elastic
+
+    def decide(self, state: State) -> Decision:
+        """Return all jobs by remaining time, or who changes its GPUs; nothing between cycles."""
+        if not at_cycle(state, self.cycle):
+            return Decision()
+        jobs = state.candidates
+        seconds = self.estimates.remaining(state, jobs)
+        if not self.elastic:
+            return Decision(order=ranked(state, jobs, seconds))
+        order = ranked(state, jobs, seconds)
+        left = dict(zip(jobs.tolist(), seconds.tolist(), strict=True))
+        return self._resized(state, self._shares(state, order, left))
+
+    def next_change(self, state: State) -> int:
+        """Return the next cycle.
+
+        Parameters
+        ----------
+        state : State
+        """
+        return next_cycle(state, self.cycle)
+
+    def _shares(self, state: State, order: Ints, left: Mapping[int, int]) -> dict[int, int]:
+        """GPUs of each job that gets any."""
+        young = dict(zip(order.tolist(), self._young(state, order, left), strict=True))
+        jobs = [(j, state.instance.jobs[j], left[j], young[j]) for j in order.tolist()]
+        return shares(jobs, int(state.sizes.sum()))
+
+    def _young(self, state: State, jobs: Ints, left: Mapping[int, int]) -> list[bool]:
+        done = (state.work[jobs] - state.remaining(jobs)).tolist()
+        return [YOUNG * d < d + left[j] for j, d in zip(jobs.tolist(), done, strict=True)]
+
+    def _resized(self, state: State, wanted: Mapping[int, int]) -> Decision:
+        """Jobs whose number stays keep their nodes, the others are placed anew, widest first."""
+        held = dict(
+            zip(state.running.tolist(), state.held_gpus[state.running].tolist(), strict=True)
+        )
+        gone = [j for j, gpus in held.items() if wanted.get(j) != gpus]
+        room = Room(state, state.free.tolist())
+        for j in gone:
+            room.give(state.nodes(j))
+        new = [j for j in wanted if wanted[j] != held.get(j)]
+        start = []
+        for j in sorted(new, key=lambda j: -wanted[j]):
+            nodes = self._place(state, room, j, wanted[j])
+            if nodes is not None:
+                start.append(Start(j, nodes, sum(nodes.values())))
+        return Decision(suspend=gone, start=start)
+
+    def _place(self, state: State, room: Room, job: int, gpus: int) -> dict[int, int] | None:
+        fewest = 1 if isinstance(state.instance.jobs[job], DeadlineJob) else gpus
+        places = (room.place(n) for n in range(gpus, fewest - 1, -1))
+        return next((nodes for nodes in places if nodes is not None), None)
+
+
+def shares(jobs: list[tuple[int, Any, int, bool]], gpus: int) -> dict[int, int]:
+    """Return the GPUs of each job that gets any.
+
+    Parameters
+    ----------
+    jobs : list of (number, Job, seconds left, whether it has done little)
+        By rising remaining time.
+    gpus : int
+        Of the cluster.
+
+    Returns
+    -------
+    dict of int to int
+        In the order of `jobs`.
+
+    Examples
+    --------
+    Both get one; the long one gains more from the third.
+
+    >>> short = DeadlineJob(id="short", gpus=1, work=60)
+    >>> long = DeadlineJob(id="long", gpus=2, work=900)
+    >>> shares([(0, short, 60, False), (1, long, 900, False)], 3)
+    {0: 1, 1: 2}
+    """
+    found: dict[int, int] = {}
+    for j, job, _, _ in jobs:
+        first = 1 if isinstance(job, DeadlineJob) else job.gpus
+        if first <= gpus:
+            found[j] = first
+            gpus -= first
+    elastic = [row for row in jobs if row[0] in found and isinstance(row[1], DeadlineJob)]
+    heap = [(-_gain(*row[1:], 1), i) for i, row in enumerate(elastic)]
+    heapify(heap)
+    while gpus and heap and heap[0][0] < 0:
+        _, i = heappop(heap)
+        j, job, left, young = elastic[i]
+        found[j] += 1
+        gpus -= 1
+        if found[j] < 2 * job.gpus:
+            heappush(heap, (-_gain(job, left, young, found[j]), i))
+    return found
+
+
+def _gain(job: DeadlineJob, left: int, young: bool, gpus: int) -> float:
+    """Seconds by which one GPU more shortens the remaining time."""
+
+    def per_speed(n: int) -> float:
+        return (1 + job.scaling * (n - 1)) / n
+
+    gain = left / per_speed(job.gpus) * (per_speed(gpus) - per_speed(gpus + 1))
+    return gain * (DAMPING if young else 1)

@@ -1,0 +1,568 @@
+"""UniSched as an online policy: profile, estimate, select by the reward MILP, lease, place.
+
+Source: W. Gao, Z. Ye, P. Sun, T. Zhang, Y. Wen, "UniSched", IEEE TC 73(6), 2024, sections III and
+IV. One scheduling cycle of the paper is one call of :meth:`UniSchedPolicy.decide` at a multiple of
+the best-effort lease; other rounds change nothing.
+
+Steps of a cycle
+----------------
+1. Candidates: at a multiple of the SLO lease every lease has expired and all jobs are candidates;
+   in between, jobs under an SLO lease hold their GPUs, and best-effort and profiler jobs compete
+   for the others.
+2. Estimator: seconds of service left of each job (`.estimator`), eq. (1) to (3).
+3. Reward and policy generator: the options of each job (`formulations.unisched_compact`).
+4. Selector: which options (`solvers.selector`), eq. (4) to (14) in compact form.
+5. Second stage: who runs in the first slot. The objective does not care when, within its deadline,
+   a selected job runs; work-conserving by least laxity.
+6. Nodes: renewing jobs keep theirs, others are packed (`.consolidation.assign`).
+
+Readings
+--------
+- A new job is profiled once, on min(2, gpus) GPUs for exactly one best-effort lease, without
+  progress. Its run time is unknown before, so it has no other option until then.
+- A job none of whose deadlines can be met is best effort in that cycle.
+- A profiler or best-effort job that is chosen at an SLO cycle competes again after its own lease.
+- The paper's "cached solution" where the solver ran out of time: options of the jobs that the last
+  cycle selected, as far as they still fit, and others by density.
+- "Only a feasible solution" (Fig. 10 b, c) has no unique meaning; here jobs are taken in the order
+  of their release as long as all that was taken can still be scheduled, whatever the rewards.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...formulations.unisched.compact import (
+    Kind,
+    Options,
+    Queue,
+    capacity_of,
+    options_of,
+    row_weights,
+)
+from ...formulations.unisched.leases import Phase as LeasePhase
+from ...formulations.unisched.leases import Rounding
+from ...formulations.unisched.problem import Allocations
+from ...instances import Instance
+from ...instances.model import FULL_SPEED, DeadlineJob, check_real
+from ..policy import Decision, Phase, Preempts, Rules, Start, State
+from ..result import Stop
+from .consolidation import Nodes, Request, assign
+from .estimator import DurationEstimates, Mode
+from .selector import Selector, by_density, by_release, one_price
+
+__all__ = ["UniSchedPolicy"]
+
+Ints = NDArray[np.int64]
+Place = Mapping[int, int]
+
+#: order of kinds among selected jobs of equal laxity, and of those that were not selected
+RANK = {Kind.SLO: 0, Kind.PROFILER: 1, Kind.BEST_EFFORT: 2}
+REST = {Kind.PROFILER: 0, Kind.BEST_EFFORT: 1, Kind.SLO: 2}
+
+CHOICES = {
+    "allocations": ("cells", "exact", "consolidated"),
+    "rounding": ("lossless", "paper"),
+    "profiling": ("joint", "static", "none"),
+    "selector": ("lp", "density", "price", "feasible"),
+    "iterations": ("ensemble", "maximum", "true"),
+}
+
+
+class Columns(NamedTuple):
+    """What the policy knows of the jobs of an instance, by job."""
+
+    gpus: Ints
+    split: Ints  # speed on several nodes, millionths
+    ptr: Ints  # deadlines of job j: ptr[j] to ptr[j + 1]
+    due: Ints  # seconds of the instance
+    value: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, instance: Instance[Any]) -> Columns:
+        """Read the jobs of an instance; plain jobs are best effort and never split."""
+        steps = [getattr(job, "rewards", ()) for job in instance.jobs]
+        return cls(
+            gpus=np.array([job.gpus for job in instance.jobs], dtype=np.int64),
+            split=np.array([_split_speed(job) for job in instance.jobs], dtype=np.int64),
+            ptr=np.cumsum([0, *map(len, steps)]),
+            due=np.array(
+                [
+                    job.release + deadline
+                    for job, own in zip(instance.jobs, steps, strict=True)
+                    for deadline, _ in own
+                ],
+                dtype=np.int64,
+            ),
+            value=np.array([value for own in steps for _, value in own], dtype=np.float64),
+        )
+
+
+def _split_speed(job: Any) -> int:
+    return round(FULL_SPEED * job.split_speed) if isinstance(job, DeadlineJob) else 0
+
+
+class Candidates(NamedTuple):
+    """The jobs of one cycle, by position: which, what they count as, what they still need."""
+
+    jobs: Ints
+    kind: Ints
+    queue: Queue
+    options: Options
+
+    @property
+    def first_deadline(self) -> Ints:
+        """Seconds from now to the first deadline; 0 for jobs without one."""
+        has = np.diff(self.queue.ptr) > 0
+        first = np.zeros(self.jobs.size, dtype=np.int64)
+        first[has] = self.queue.deadline[self.queue.ptr[:-1][has]]
+        return first
+
+
+@dataclass
+class UniSchedPolicy:
+    """UniSched (Gao et al. 2024): deadlines and best effort by one MILP in each cycle.
+
+    Parameters
+    ----------
+    lease, be_lease : int
+        T and tau, seconds; 600 and 300 in the paper. tau divides T and is a multiple of the round.
+    allocations : {"cells", "exact", "consolidated"}
+        What the policy generator offers, see :class:`~gangsched.formulations.UniSched`.
+    rounding : {"lossless", "paper"}
+    sr_aware : bool
+        Whether the estimate of a run time has the mean cost of suspensions, eq. (3).
+    profiling : {"joint", "static", "none"}
+        New jobs are profiled through the selector, on `profiler_nodes` nodes that do nothing else
+        (the ablation of Fig. 9 a), or not at all: run times are known at once.
+    profiler_nodes : int
+        Nodes of the static profiler; the first ones.
+    profiler_reward : float
+        What a profiler job is worth; 1 in the paper, where SLO jobs are worth 100. Where more than
+        one GPU in its lease can earn, new jobs wait to be profiled, and miss their deadlines.
+    selector : {"lp", "density", "price", "feasible"}
+        How options are chosen: linear program and rounding; greedily by reward per GPU lease; by
+        reward less the price of its GPU leases; by release alone.
+    iterations : {"ensemble", "maximum", "true"}
+        Epochs of jobs with a target metric: by the learning curve, the most the user allows, or
+        the truth.
+    quantile : float
+        Of the posterior of the epochs, within 0 and 1.
+    noise : float
+        Standard deviation of a relative error of the profiled run times, Fig. 9 (d).
+    seed : int
+        Of that error.
+    time_limit : float or None
+        Seconds that the selector may take in a cycle. With a limit a run can depend on the machine.
+
+    Notes
+    -----
+    Where nodes differ in size, options are those of the largest node, and nodes have the last word.
+
+    Guarantee: none. Each cycle has a bound, the run as a whole is measured against
+    :func:`gangsched.analysis.proofs.deadline_rewards.reward_bound`. A cycle costs one linear
+    program of about 3 options a job, and O(jobs log jobs).
+
+    Examples
+    --------
+    Two jobs of 10 minutes want the same GPU; the one whose deadline is worth more gets it.
+
+    >>> from gangsched import Cluster, Instance, drive
+    >>> low = DeadlineJob(id="low", gpus=1, work=600, rewards=[(1000, 20)])
+    >>> high = DeadlineJob(id="high", gpus=1, work=600, rewards=[(1000, 100)])
+    >>> run = drive(Instance(Cluster.of_sizes([1]), [low, high]), UniSchedPolicy(profiling="none"))
+    >>> run.records.end.tolist()
+    [1200, 600]
+    """
+
+    name: ClassVar[str] = "unisched"
+    preempts: ClassVar[Preempts] = Preempts.ALWAYS
+    one_model: ClassVar[bool] = True
+
+    lease: int = 600
+    be_lease: int = 300
+    allocations: Allocations = "cells"
+    rounding: Rounding = "lossless"
+    sr_aware: bool = True
+    profiling: Literal["joint", "static", "none"] = "joint"
+    profiler_nodes: int = 2
+    profiler_reward: float = 1.0
+    selector: Literal["lp", "density", "price", "feasible"] = "lp"
+    iterations: Mode = "ensemble"
+    quantile: float = 0.5
+    noise: float = 0.0
+    seed: int = 0
+    time_limit: float | None = None
+    _memory: _Memory | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for name in ("lease", "be_lease", "profiler_nodes"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ValueError(f"unisched: {name}={value!r} is not a positive integer")
+        if self.lease % self.be_lease:
+            raise ValueError(
+                f"unisched: lease={self.lease} is not a multiple of be_lease={self.be_lease}"
+            )
+        check_real("unisched", "profiler_reward", self.profiler_reward, positive=True)
+        if self.time_limit is not None:
+            check_real("unisched", "time_limit", self.time_limit, positive=True)
+        if not isinstance(self.sr_aware, bool):
+            raise TypeError(f"unisched: sr_aware={self.sr_aware!r} is not True or False")
+        for name, allowed in CHOICES.items():
+            if getattr(self, name) not in allowed:
+                raise ValueError(
+                    f"unisched: {name}={getattr(self, name)!r} is not one of {', '.join(allowed)}"
+                )
+        self._estimates()  # which checks quantile, noise and seed
+
+    # --- what the driver asks ---
+
+    def unable(self, instance: Instance[Any], rules: Rules) -> Mapping[int, str]:
+        """Return no jobs; refuse rules that do not go with the leases.
+
+        Parameters
+        ----------
+        instance : Instance
+        rules : Rules
+        """
+        if self.be_lease % rules.round_length:
+            raise ValueError(
+                f"unisched: be_lease={self.be_lease} is not a multiple of the "
+                f"round of {rules.round_length} s"
+            )
+        if self.allocations == "exact" and max(instance.cluster.sizes) > 8:
+            raise ValueError(
+                f"unisched: nodes of {max(instance.cluster.sizes)} GPUs exceed "
+                "the 8 of 'exact' allocations"
+            )
+        nodes = len(instance.cluster.nodes)
+        if self.profiling == "static" and not 1 <= self.profiler_nodes < nodes:
+            raise ValueError(
+                f"unisched: profiler_nodes={self.profiler_nodes} is not within 1 and {nodes - 1}"
+            )
+        if self.profiling != "static":
+            return {}
+        left = sum(instance.cluster.sizes[self.profiler_nodes :])
+        return {
+            j: f"job {job.id!r}: gpus={job.gpus} exceeds the {left} outside the static profiler"
+            for j, job in enumerate(instance.jobs)
+            if job.gpus > left
+        }
+
+    def next_change(self, state: State) -> int:
+        """Return the next cycle.
+
+        Parameters
+        ----------
+        state : State
+        """
+        return (state.now // self.be_lease + 1) * self.be_lease
+
+    def decide(self, state: State) -> Decision:
+        """Return who is suspended, and who starts where, at a cycle; nothing between two cycles.
+
+        Parameters
+        ----------
+        state : State
+        """
+        if state.now % self.be_lease:
+            return Decision()
+        memory = self._remember(state)
+        found = self._candidates(state, memory)
+        free = self._free(state, found)
+        chosen = self._select(state, memory, found, free)
+        placed = self._place(state, found, free, *self._order(found, chosen))
+        return self._decision(state, found, placed)
+
+    # --- steps 1 to 3: candidates and their options ---
+
+    def _remember(self, state: State) -> _Memory:
+        """What is known from earlier cycles of this run."""
+        memory = self._memory
+        if memory is None or state.now <= memory.now or not memory.is_of(state.instance):
+            memory = self._memory = _Memory.of(state.instance, self._estimates(), Selector())
+        if memory.now >= 0:
+            memory.shift += state.now // self.lease - memory.now // self.lease
+        memory.now = state.now
+        return memory
+
+    def _estimates(self) -> DurationEstimates:
+        return DurationEstimates(
+            mode=self.iterations, quantile=self.quantile, noise=self.noise, seed=self.seed
+        )
+
+    def _is_slo_cycle(self, state: State) -> bool:
+        return state.now % self.lease == 0
+
+    def _unprofiled(self, state: State, jobs: Ints) -> NDArray[np.bool_]:
+        if self.profiling == "none":
+            return np.zeros(jobs.size, dtype=bool)
+        new: NDArray[np.bool_] = (state.profiled[jobs] == 0) & (state.starts[jobs] == 0)
+        return new
+
+    def _candidates(self, state: State, memory: _Memory) -> Candidates:
+        """Who competes in this cycle, as what, and with which options."""
+        jobs = np.concatenate([state.waiting, state.running])
+        jobs = jobs[np.argsort(state.rank[jobs], kind="stable")]
+        new = self._unprofiled(state, jobs)
+        if not self._is_slo_cycle(state):  # SLO jobs hold their leases, or wait for the next ones
+            stay = new | (memory.kind[jobs] != Kind.SLO)
+            jobs, new = jobs[stay], new[stay]
+        if self.profiling == "static":  # they have nodes of their own
+            jobs, new = jobs[~new], new[~new]
+        kind = np.where(new, Kind.PROFILER, memory.ideal_kind(jobs, self._is_slo_cycle(state)))
+        work = memory.estimates.remaining(state, jobs)
+        queue = self._queue(state, memory, jobs, work, kind)
+        options = self._options(state, queue)
+        late = (kind == Kind.SLO) & (np.bincount(options.job, minlength=jobs.size) == 0)
+        if late.any():  # no deadline can be met: best effort in this cycle
+            kind = np.where(late, Kind.BEST_EFFORT, kind)
+            queue = self._queue(state, memory, jobs, work, kind)
+            options = self._options(state, queue)
+        if self._is_slo_cycle(state):
+            memory.kind[jobs[~new]] = kind[~new]
+        return Candidates(jobs, kind, queue, options)
+
+    def _queue(self, state: State, memory: _Memory, jobs: Ints, work: Ints, kind: Ints) -> Queue:
+        """The columns of the jobs in a cycle, deadlines counted from now."""
+        known = memory.columns
+        count = np.where(kind == Kind.SLO, np.diff(known.ptr)[jobs], 0)
+        ptr = np.concatenate([[0], np.cumsum(count)])
+        at = np.arange(ptr[-1]) + np.repeat(known.ptr[jobs] - ptr[:-1], count)
+        started, runs = state.starts[jobs] > 0, state.phase[jobs] == Phase.RUNNING
+        return Queue(
+            gpus=known.gpus[jobs],
+            work=work,
+            split_speed=known.split[jobs],
+            cost=state.overhead[jobs],
+            phase=np.where(
+                runs, LeasePhase.RUNNING, np.where(started, LeasePhase.SUSPENDED, LeasePhase.FRESH)
+            ),
+            kind=kind,
+            ptr=ptr,
+            deadline=known.due[at] - state.now,
+            value=known.value[at],
+        )
+
+    def _options(self, state: State, queue: Queue) -> Options:
+        options = options_of(
+            queue,
+            sizes=self._sizes(state),
+            lease=self.lease if self._is_slo_cycle(state) else self.be_lease,
+            be_lease=self.be_lease,
+            allocations=self.allocations,
+            rounding=self.rounding,
+            sr_aware=self.sr_aware,
+        )
+        new = queue.kind[options.job] == Kind.PROFILER
+        return replace(options, value=np.where(new, self.profiler_reward, options.value))
+
+    # --- step 4: the selector ---
+
+    def _sizes(self, state: State) -> Ints:
+        """GPUs of each node that are there for all but the static profiler."""
+        sizes: Ints = np.array(state.sizes)
+        if self.profiling == "static":
+            sizes[: self.profiler_nodes] = 0
+        return sizes
+
+    def _select(self, state: State, memory: _Memory, found: Candidates, free: Ints) -> Ints:
+        """Options that the selector chooses, as positions."""
+        sizes = self._sizes(state)
+        rows = row_weights(int(sizes.max()), self.allocations)
+        capacity = capacity_of(sizes, found.options.slots, rows=rows, free=free)
+        if self.selector == "feasible":
+            return by_release(found.options, capacity)
+        if self.selector == "density" or not self._is_slo_cycle(state):
+            return by_density(found.options, capacity)
+        worth = self._worth(found.options, capacity)
+        at = np.flatnonzero(worth > 0)
+        few = replace(found.options, value=worth).take(at)
+        selection = memory.selector.select(
+            few,
+            capacity,
+            keys=found.jobs,
+            shift=memory.shift,
+            time_limit=self.time_limit,
+        )
+        memory.shift = 0
+        chosen = selection.chosen
+        if selection.stop is Stop.TIME_LIMIT:  # the cached solution, and what fits beside it
+            before = np.isin(found.jobs[few.job], memory.selected)
+            chosen = by_density(few, capacity, before)
+        memory.selected = found.jobs[few.job[chosen]]
+        return at[chosen]
+
+    def _worth(self, options: Options, capacity: Ints) -> NDArray[np.float64]:
+        """The reward of each option; with prices, less what its GPU leases could earn otherwise."""
+        if self.selector != "price":
+            return options.value
+        best = one_price(options, capacity)
+        price = best.numerator[0, 0] / best.scale if best.numerator.size else 0.0
+        return options.value - price * options.gpus * options.needed
+
+    # --- step 5: who runs in the first slot ---
+
+    def _order(self, found: Candidates, chosen: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+        """Return candidates, the most urgent first; the speed each counts on; who may be split.
+
+        Selected jobs that cannot wait, wider ones first; other selected jobs by laxity; then
+        profilers, best-effort jobs by what they still need, and SLO jobs by their deadline.
+        """
+        options, n = found.options, found.jobs.size
+        laxity = np.full(n, -1, dtype=np.int64)
+        speed, split = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=bool)
+        laxity[options.job[chosen]] = (options.within - options.needed)[chosen]
+        speed[options.job[chosen]] = options.speed[chosen]
+        split[options.job[chosen]] = options.split[chosen]
+        selected = laxity >= 0
+        turn = np.array([RANK[Kind(k)] for k in range(len(Kind))])[found.kind]
+        rest = np.array([REST[Kind(k)] for k in range(len(Kind))])[found.kind]
+        group = np.where(selected, 0, 1 + rest)
+        by_need = np.where(found.kind == Kind.SLO, found.first_deadline, found.queue.work)
+        keys = (
+            np.where(selected, -found.queue.gpus, 0),
+            np.where(selected, turn, by_need),
+            np.where(selected, laxity, 0),
+            group,
+        )
+        return np.lexsort(keys), speed, split  # ties: candidates stand by release
+
+    # --- step 6: nodes ---
+
+    def _free(self, state: State, found: Candidates) -> Ints:
+        """GPUs by node that candidates may get: idle ones, and those that candidates hold."""
+        free: Ints = np.array(state.free)
+        for j in found.jobs[state.phase[found.jobs] == Phase.RUNNING].tolist():
+            for node, gpus in state.nodes(j).items():
+                free[node] += gpus
+        return np.where(self._sizes(state) > 0, free, 0)
+
+    def _place(
+        self,
+        state: State,
+        found: Candidates,
+        free: Ints,
+        order: Ints,
+        speed: Ints,
+        split: NDArray[np.bool_],
+    ) -> dict[int, Place]:
+        """Nodes of those that run from now on, by position.
+
+        First those that fit by number of GPUs in the given order, together; then, in the rest,
+        whoever still finds a place, split over nodes if need be.
+        """
+        room, first = int(free.sum()), []
+        need = self._needs(found)
+        for i in order.tolist():
+            if need[i] <= room:
+                first.append(i)
+                room -= int(need[i])
+        requests = [Request(i, int(need[i]), bool(split[i])) for i in first]
+        done = assign(
+            requests,
+            free.tolist(),
+            state.sizes.tolist(),
+            held=self._held(state, found, speed),
+            repack=self._is_slo_cycle(state),
+        )
+        left = np.array(free)
+        for place in done.nodes.values():
+            for node, gpus in place.items():
+                left[node] -= gpus
+        rest = Nodes(left.tolist(), int(state.sizes.max()))
+        room = int(left.sum())
+        for i in order.tolist():
+            if 0 < need[i] <= room and i not in done.nodes:
+                anywhere = self.allocations != "consolidated" and found.queue.split_speed[i] > 0
+                request = Request(i, int(need[i]), bool(anywhere))
+                room -= 0 if rest.place([request]) else int(need[i])
+        return {**done.nodes, **rest.where}
+
+    def _needs(self, found: Candidates) -> Ints:
+        """GPUs in the first slot."""
+        gpus = found.queue.gpus
+        return np.where(found.kind == Kind.PROFILER, np.minimum(gpus, 2), gpus)
+
+    def _held(self, state: State, found: Candidates, speed: Ints) -> dict[int, Place]:
+        """Nodes of running candidates that are as fast there as their option says."""
+        runs = state.phase[found.jobs] == Phase.RUNNING
+        keeps = runs & (state.speed[found.jobs] >= speed)
+        return {i: state.nodes(int(found.jobs[i])) for i in np.flatnonzero(keeps).tolist()}
+
+    def _decision(self, state: State, found: Candidates, placed: Mapping[int, Place]) -> Decision:
+        """What changes: a running job that keeps its nodes has renewed its lease."""
+        runs = np.flatnonzero(state.phase[found.jobs] == Phase.RUNNING).tolist()
+        now = {i: state.nodes(int(found.jobs[i])) for i in runs}
+        suspend = [int(found.jobs[i]) for i, nodes in now.items() if placed.get(i) != nodes]
+        start = []
+        for i in sorted(placed):
+            if placed[i] != now.get(i):
+                seconds = self.be_lease if found.kind[i] == Kind.PROFILER else 0
+                gpus = sum(placed[i].values())
+                start.append(Start(int(found.jobs[i]), placed[i], gpus, seconds))
+        return Decision(suspend=suspend, start=[*start, *self._static_profilers(state)])
+
+    def _static_profilers(self, state: State) -> list[Start]:
+        """New jobs on the nodes of the static profiler, first come, first served."""
+        if self.profiling != "static":
+            return []
+        own = Nodes(state.free[: self.profiler_nodes].tolist(), int(state.sizes.max()))
+        waiting = state.waiting
+        starts = []
+        for j in waiting[self._unprofiled(state, waiting)].tolist():
+            gpus = min(2, int(state.gpus[j]))
+            if own.place([Request(j, gpus)]):
+                break
+            starts.append(Start(j, own.where[j], gpus, self.be_lease))
+        return starts
+
+
+@dataclass(eq=False)
+class _Memory:
+    """What a run has taught the policy."""
+
+    instance: Instance[Any] | None  # None after a checkpoint, which knows it by its ids
+    ids: int
+    columns: Columns
+    estimates: DurationEstimates
+    selector: Selector
+    kind: Ints  # by job: SLO or BEST_EFFORT, as of the last SLO cycle
+    now: int = -1
+    shift: int = 0  # SLO leases since the last linear program
+    selected: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # by it
+
+    @classmethod
+    def of(
+        cls, instance: Instance[Any], estimates: DurationEstimates, selector: Selector
+    ) -> _Memory:
+        columns = Columns.of(instance)
+        kind = np.where(np.diff(columns.ptr) > 0, int(Kind.SLO), int(Kind.BEST_EFFORT))
+        return cls(instance, _checksum(instance), columns, estimates, selector, kind)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "instance": None}
+
+    def is_of(self, instance: Instance[Any]) -> bool:
+        """Whether this was learnt on the instance, also before a checkpoint."""
+        if self.instance is None and self.ids == _checksum(instance):
+            self.instance = instance
+        return self.instance is instance
+
+    def ideal_kind(self, jobs: Ints, anew: bool) -> Ints:
+        """What jobs are counted as, before it is known whether a deadline can be met."""
+        if not anew:
+            return self.kind[jobs]
+        has = np.diff(self.columns.ptr)[jobs] > 0
+        return np.where(has, int(Kind.SLO), int(Kind.BEST_EFFORT))
+
+
+def _checksum(instance: Instance[Any]) -> int:
+    return zlib.crc32("\0".join(job.id for job in instance.jobs).encode())
