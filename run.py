@@ -56,7 +56,7 @@ def main(argv: list[str]) -> int:
         print(__doc__.strip())
         return 0
     if not argv or argv[0] not in NEEDS or (argv[0] == "check" and argv[1:]):
-        print("usage: python3 run.py demo [ARGS] | test [--all] [PYTEST ARGS] | check", file=sys.stderr)
+        print("usage: python3 run.py demo [ARGS] | test [--all] [ARGS] | check", file=sys.stderr)
         return 2
     try:
         install(NEEDS[argv[0]])

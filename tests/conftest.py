@@ -1,9 +1,8 @@
-"""Which tests run when, hypothesis profiles, and the fixtures that every folder of tests may use."""
+"""Which tests run when, hypothesis profiles, and fixtures for every folder of tests."""
 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
