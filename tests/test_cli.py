@@ -811,6 +811,7 @@ def test_bad_input_is_refused_in_one_line(gangsched_: Gangsched, files: Path, li
     assert os.listdir() == ["files"]
 
 
+@pytest.mark.process
 def test_a_file_name_may_hold_anything(gangsched_: Gangsched, files: Path) -> None:
     """Neither markup nor a line break nor bytes that are no text upset the screen."""
     assert_refused(gangsched_("solve", "two\nlines"), r"'two\\nlines' is neither")
@@ -861,6 +862,7 @@ def interrupted(args: Sequence[object], cwd: Path, env: Mapping[str, str]) -> Ou
     return Outcome(child.returncode, out, err)
 
 
+@pytest.mark.process
 def test_ctrl_c_keeps_the_finished_rows(files: Path, tmp_path: Path) -> None:
     module = write_solvers(tmp_path)
     args = (
@@ -906,6 +908,7 @@ def test_ctrl_c_in_reproduce_writes_nothing(
 # --- pipes and terminals -------------------------------------------------------------------------
 
 
+@pytest.mark.process
 def test_pipes_get_no_escape_codes_and_no_progress(files: Path, tmp_path: Path) -> None:
     module = write_solvers(tmp_path)
     args = (
@@ -923,6 +926,7 @@ def test_pipes_get_no_escape_codes_and_no_progress(files: Path, tmp_path: Path) 
     assert max(map(len, done.out.splitlines())) <= 80
 
 
+@pytest.mark.process
 def test_a_reader_that_stops_early_does_not_cost_the_files(files: Path, tmp_path: Path) -> None:
     """As in `gangsched compare ... | head -1`."""
     module = write_solvers(tmp_path)
@@ -940,6 +944,7 @@ def test_a_reader_that_stops_early_does_not_cost_the_files(files: Path, tmp_path
     assert_self_contained(tmp_path / "gangsched-compare.html")
 
 
+@pytest.mark.process
 def test_a_terminal_shows_what_runs_now(files: Path, tmp_path: Path) -> None:
     pty = pytest.importorskip("pty", reason="pseudo-terminals are of Unix")
     module = write_solvers(tmp_path)
@@ -966,6 +971,7 @@ def test_a_terminal_shows_what_runs_now(files: Path, tmp_path: Path) -> None:
     assert any(line.split()[:2] == ["first-fit", "8"] for line in lines)
 
 
+@pytest.mark.process
 def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
     code = (
         "import sys, gangsched.cli.compare\n"

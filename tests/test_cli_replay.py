@@ -632,6 +632,7 @@ def wait_for(path: Path, process: subprocess.Popen[Any]) -> None:
         time.sleep(0.1)
 
 
+@pytest.mark.process
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is another thing there")
 def test_an_interrupt_keeps_what_is_finished_and_can_be_resumed(
     replay: Replay, tmp_path: Path
@@ -680,6 +681,7 @@ def seen_on_a_terminal(args: Sequence[object], cwd: Path) -> str:
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.decode())
 
 
+@pytest.mark.process
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals")
 def test_progress_is_shown_on_a_terminal_only(replay: Replay, tmp_path: Path) -> None:
     text = seen_on_a_terminal((*TRACE, *TWO), tmp_path)
