@@ -706,7 +706,7 @@ def test_progress_names_policy_and_jobs() -> None:
 UPDATE = runpy.run_path(str(ROOT / "docs" / "update_replays.py"))
 
 
-def shows_what_is_printed(name: str, replay: Replay) -> None:
+def shows_what_is_printed(name: str, replay: Replay, tables: int = 1) -> None:
     def run(command: list[str]) -> str:
         code, out, err = replay(*command[1:])
         assert (code, err) == (0, "")
@@ -715,7 +715,7 @@ def shows_what_is_printed(name: str, replay: Replay) -> None:
     UPDATE["prepare"](Path())
     page = (ROOT / name).read_text("utf-8")
     fresh = UPDATE["filled"](page, run)
-    assert len(UPDATE["SHOWN"].findall(page)) == 1
+    assert len(UPDATE["SHOWN"].findall(page)) == tables
     wrong = UPDATE["timeless"](fresh) != UPDATE["timeless"](page)
     assert not wrong, f"run: python docs/update_replays.py; it prints\n{fresh}"
 
@@ -729,6 +729,12 @@ def test_a_page_shows_what_its_command_prints(name: str, replay: Replay) -> None
 def test_the_readme_shows_what_its_command_prints(replay: Replay, traces: Path) -> None:
     Path("philly.csv.gz").symlink_to(traces / "philly" / "philly.csv.gz")
     shows_what_is_printed(UPDATE["README"], replay)
+
+
+@pytest.mark.exhaustive
+def test_the_results_are_what_their_commands_print(replay: Replay, traces: Path) -> None:
+    Path("philly.csv.gz").symlink_to(traces / "philly" / "philly.csv.gz")
+    shows_what_is_printed(UPDATE["RESULTS"], replay, tables=2)
 
 
 def test_a_wrong_number_on_a_page_is_seen() -> None:
