@@ -33,6 +33,7 @@ from .instances import deadlines as deadlines
 from .instances import generate as generate
 from .instances import library as library
 from .instances import traces as traces
+from .solvers.exact import ExactParams as ExactParams
 from .solvers.exact import solve_exact as solve_exact
 from .solvers.result import Bound as Bound
 from .solvers.result import Result as Result

@@ -27,6 +27,7 @@ from ...formulations.irmp.problem import Irmp
 from ...formulations.problem import check_class
 from ...instances.schedule import Schedule
 from ..result import Result, Stop
+from ..signature import NoParams, solver
 from .response import MARGIN, Occupancy, Response, run_options
 
 __all__ = [
@@ -41,12 +42,24 @@ __all__ = [
 TIES = "jobs by (release, number)"
 
 
-def online_fifo(problem: Irmp) -> Result[Schedule]:
+@solver()
+def online_fifo(
+    problem: Irmp,
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    params: NoParams = NoParams(),
+) -> Result[Schedule]:
     """Plan in the order of release; the same as to place each job for good when it arrives.
 
     Parameters
     ----------
     problem : Irmp
+    seed : int
+        Not used: the algorithm draws nothing.
+    time_limit : float, optional
+        Not used.
+    params : NoParams
 
     Returns
     -------
@@ -79,12 +92,24 @@ def online_fifo(problem: Irmp) -> Result[Schedule]:
     return _online("online_fifo", problem, "fifo")
 
 
-def online_spt(problem: Irmp) -> Result[Schedule]:
+@solver()
+def online_spt(
+    problem: Irmp,
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    params: NoParams = NoParams(),
+) -> Result[Schedule]:
     """Plan in the order of processing times, the shortest first.
 
     Parameters
     ----------
     problem : Irmp
+    seed : int
+        Not used: the algorithm draws nothing.
+    time_limit : float, optional
+        Not used.
+    params : NoParams
 
     Returns
     -------
@@ -111,12 +136,24 @@ def online_spt(problem: Irmp) -> Result[Schedule]:
     return _online("online_spt", problem, "spt")
 
 
-def online_density(problem: Irmp) -> Result[Schedule]:
+@solver()
+def online_density(
+    problem: Irmp,
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    params: NoParams = NoParams(),
+) -> Result[Schedule]:
     """Plan in the order of f(t + d) / (D_w d), the largest first.
 
     Parameters
     ----------
     problem : Irmp
+    seed : int
+        Not used: the algorithm draws nothing.
+    time_limit : float, optional
+        Not used.
+    params : NoParams
 
     Returns
     -------
@@ -144,12 +181,24 @@ def online_density(problem: Irmp) -> Result[Schedule]:
     return _online("online_density", problem, "density")
 
 
-def online_slope(problem: Irmp) -> Result[Schedule]:
+@solver()
+def online_slope(
+    problem: Irmp,
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    params: NoParams = NoParams(),
+) -> Result[Schedule]:
     """Plan in the order of (f(t + d) - f(t + 2 d)) / (D_w d), the largest first.
 
     Parameters
     ----------
     problem : Irmp
+    seed : int
+        Not used: the algorithm draws nothing.
+    time_limit : float, optional
+        Not used.
+    params : NoParams
 
     Returns
     -------
@@ -177,12 +226,24 @@ def online_slope(problem: Irmp) -> Result[Schedule]:
     return _online("online_slope", problem, "slope")
 
 
-def rolling_lp(problem: Irmp) -> Result[Schedule]:
+@solver()
+def rolling_lp(
+    problem: Irmp,
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    params: NoParams = NoParams(),
+) -> Result[Schedule]:
     """Plan in the order of mean starts in the linear program of what waits and what is left.
 
     Parameters
     ----------
     problem : Irmp
+    seed : int
+        Not used: the algorithm draws nothing.
+    time_limit : float, optional
+        Not used.
+    params : NoParams
 
     Returns
     -------

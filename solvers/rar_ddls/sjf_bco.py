@@ -50,6 +50,7 @@ from ...formulations.problem import check_class
 from ...formulations.rar_ddls.problem import RarDdls, estimated_times
 from ...instances.schedule import Schedule
 from ..result import Result, Stop
+from ..signature import solver
 from .bounds import area_bound
 from .gang_queue import GangQueue, Plan, head_of_line
 
@@ -260,12 +261,13 @@ class LimitSearch:
         )
 
 
+@solver(SjfBcoParams)
 def sjf_bco(
     problem: RarDdls,
     *,
     seed: int = 0,
     time_limit: float | None = None,
-    params: SjfBcoParams | None = None,
+    params: SjfBcoParams = SjfBcoParams(),
 ) -> Result[Schedule]:
     """Schedule by SJF-BCO, Algorithm 1 of Yu et al. (2022).
 
@@ -282,7 +284,7 @@ def sjf_bco(
         Not used: the algorithm draws nothing. Every solver takes it.
     time_limit : float, optional
         Wall seconds after which no new run starts; the best plan so far is returned.
-    params : SjfBcoParams, optional
+    params : SjfBcoParams
 
     Returns
     -------
@@ -317,7 +319,6 @@ def sjf_bco(
     (3, 2)
     """
     check_class("sjf_bco", problem, RarDdls)
-    params = params or SjfBcoParams()
     started = time.perf_counter()
     rho = estimated_times(problem)
     order = sorted(range(len(rho)), key=lambda j: (problem.jobs[j].gpus, j))  # line 3

@@ -20,7 +20,7 @@ from ....instances.revenue import HOUR, Law
 from ....instances.traces import ReadReport, Trace
 from ....solvers.irmp.astraea import AstraeaParams, astraea, batch_sche, round_of
 from ....solvers.irmp.columns import revenue_bound
-from ....solvers.irmp.lists import lp_list
+from ....solvers.irmp.lists import RevenueProgramParams, lp_list
 from ....solvers.irmp.online import online_fifo
 from ....solvers.irmp.revenue_sharing import gandiva_like, hived_like
 from ....solvers.result import Refuted, Result, Stop
@@ -51,7 +51,7 @@ POLICIES: Mapping[str, Solve] = MappingProxyType(
         GANDIVA: gandiva_like,
         HIVED: hived_like,
         FIFO: online_fifo,
-        LIST: partial(lp_list, slots=SLOTS),
+        LIST: partial(lp_list, params=RevenueProgramParams(slots=SLOTS)),
     }
 )
 

@@ -24,7 +24,7 @@ import numpy as np
 from ....formulations.rar_ddls.problem import RarDdls, estimated_times, evaluate
 from ....instances.model import Cluster, Instance, RingJob
 from ....instances.schedule import Schedule
-from ....solvers import backfilling, first_fit
+from ....solvers import ArrivalOrderParams, BackfillingParams, backfilling, first_fit
 from ....solvers.rar_ddls.bounds import area_bound
 from ....solvers.rar_ddls.gang_queue import GangQueue, Plan, head_of_line
 from ....solvers.rar_ddls.laminar import Forest, LaminarParams, laminar
@@ -427,7 +427,10 @@ def _theorem_6(case: Case) -> Comparison:
 
 def _p1_backfilling(case: Case) -> Comparison | None:
     """C <= 2 max(A / N, p), the tightest of four orders."""
-    plans = (backfilling(case.problem, order=o, compiled=False).solution for o in ORDERS)
+    plans = (
+        backfilling(case.problem, params=BackfillingParams(order=o, compiled=False)).solution
+        for o in ORDERS
+    )
     return _worst(
         Comparison(
             int(plan.end.max()),
@@ -449,7 +452,7 @@ def _p1_head_of_line(case: Case) -> Comparison | None:
 
 def _p1_arrival(case: Case) -> Comparison | None:
     """C <= 3 T* for first fit where times are constant."""
-    result = first_fit(case.problem, compiled=False)
+    result = first_fit(case.problem, params=ArrivalOrderParams(compiled=False))
     if result.objective is None:
         return None
     return Comparison(result.objective, 3 * shortest(case.gpus, case.gangs, case.times))
@@ -463,7 +466,8 @@ def _p2(case: Case) -> Comparison:
 def _never_ends(case: Case) -> Comparison:
     """List schedules that never end, against none."""
     plans: list[object] = [
-        backfilling(case.problem, order=o, compiled=False).solution for o in ORDERS
+        backfilling(case.problem, params=BackfillingParams(order=o, compiled=False)).solution
+        for o in ORDERS
     ]
     plans += [one_run(case.problem, kappa) for kappa in case.kappas]
     return Comparison(sum(plan is None for plan in plans), 0)
