@@ -11,6 +11,7 @@ from .analysis.driving.drive import drive as drive
 from .analysis.driving.rolling_horizon import RollingHorizon as RollingHorizon
 from .analysis.papers import reproduce as reproduce
 from .analysis.papers import theorems as theorems
+from .analysis.proofs.bound import bound as bound
 from .analysis.proofs.completion_time import online_bound as online_bound
 from .analysis.proofs.deadline_rewards import reward_bound as reward_bound
 from .analysis.proofs.makespan import best_bound as best_bound
