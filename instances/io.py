@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import gzip
+import hashlib
 import json
 import math
 import zlib
@@ -46,6 +47,7 @@ __all__ = [
     "check_header",
     "header",
     "instance_from_dict",
+    "instance_hash",
     "instance_to_dict",
     "load",
     "read_json",
@@ -249,6 +251,32 @@ def instance_from_dict(data: Any) -> Instance[Any]:
     users = _records("users", data.get("users", []), lambda _place, _item: User)
     rest = {name: data[name] for name in ("slot", "name") if name in data}
     return _valid("", lambda: Instance(Cluster(tuple(nodes)), tuple(jobs), tuple(users), **rest))
+
+
+def instance_hash(instance: Instance[Any]) -> str:
+    """Return a SHA-256 of everything that an instance holds but its name.
+
+    Parameters
+    ----------
+    instance : Instance
+
+    Examples
+    --------
+    >>> small = Cluster.of_sizes([2])
+    >>> one, other = Instance(small, [], name="a"), Instance(small, [], name="b")
+    >>> instance_hash(one) == instance_hash(other), len(instance_hash(one))
+    (True, 64)
+    """
+    total = hashlib.sha256()
+    for things in (instance.cluster.nodes, instance.users, instance.jobs):
+        total.update(f"{len(things)} {sorted({type(thing).__name__ for thing in things})}".encode())
+        for name in things[0].__dataclass_fields__ if things else ():
+            column = [getattr(thing, name) for thing in things]
+            if name == "speeds":
+                column = [sorted(value.items()) if value else () for value in column]
+            total.update(f"{name}={column!r}".encode())
+    total.update(repr(instance.slot).encode())
+    return total.hexdigest()
 
 
 def _job_kind(place: str, item: Dict) -> type[Job]:

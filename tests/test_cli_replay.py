@@ -766,7 +766,7 @@ def test_deadlines_have_a_table(replay: Replay) -> None:
     for name, policy in (("fifo", Fifo()), ("srtf", Srtf())):
         reject = [j for j, job in enumerate(instance.jobs) if job.gpus > 8]
         run = drive(instance, policy, reject=reject)
-        won = metrics.deadline_summary(run, instance)
+        won = metrics.deadline_summary(run)
         row = next(line.split() for line in out.splitlines() if line.startswith(name))
         assert row[1] == f"{won['weighted_miss']:.1%}"
         assert row[2] == f"{won['reward']:,.10g}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import pickle
 import signal
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from ...formulations.fair_shares import FairShares
 from ...formulations.irmp.problem import run_slots
 from ...instances import DeadlineJob, Instance, Job, ParameterServerJob, Schedule
+from ...instances.io import instance_hash as instance_hash
 from ...instances.model import FULL_SPEED
 from ...solvers.placement import place_by_speed, reaches
 from ...solvers.policy import (
@@ -534,33 +534,6 @@ def _column(things: Sequence[Any], name: str) -> list[Any]:
     return list(map(attrgetter(name), things))
 
 
-def instance_hash(instance: Instance[Any]) -> str:
-    """Return a SHA-256 of everything that an instance holds but its name.
-
-    Parameters
-    ----------
-    instance : Instance
-
-    Examples
-    --------
-    >>> from gangsched import Cluster
-    >>> small = Cluster.of_sizes([2])
-    >>> one, other = Instance(small, [], name="a"), Instance(small, [], name="b")
-    >>> instance_hash(one) == instance_hash(other), len(instance_hash(one))
-    (True, 64)
-    """
-    total = hashlib.sha256()
-    for things in (instance.cluster.nodes, instance.users, instance.jobs):
-        total.update(f"{len(things)} {sorted({type(thing).__name__ for thing in things})}".encode())
-        for name in things[0].__dataclass_fields__ if things else ():
-            column = _column(things, name)
-            if name == "speeds":
-                column = [sorted(value.items()) if value else () for value in column]
-            total.update(f"{name}={column!r}".encode())
-    total.update(repr(instance.slot).encode())
-    return total.hexdigest()
-
-
 def _restore(
     resume: Checkpoint, key: str, policy: Policy, rules: Rules, rejected: Collection[int]
 ) -> Engine:
@@ -631,7 +604,8 @@ def _run(
         policy=policy.name,
         parameters=parameters_of(policy),
         rules=machine.rules,
-        instance=instance.name,
+        instance=instance,
+        instance_name=instance.name,
         instance_hash=key,
         seed=getattr(policy, "seed", None),
         stop=stop,

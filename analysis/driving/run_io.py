@@ -195,7 +195,7 @@ def _head(run: Run) -> dict[str, Any]:
         "policy": run.policy,
         "parameters": _plain("parameters", run.parameters),
         "rules": run.rules.named(),
-        "instance": run.instance,
+        "instance": run.instance_name,
         "instance_hash": run.instance_hash,
         "seed": run.seed,
         "stop": run.stop.value,
@@ -297,6 +297,7 @@ def _run(head: Mapping[str, Any], tables: Mapping[str, Table], checkpoint: Any) 
             f"timing: runtime={_shown(head['timing']['runtime'])} is not a number >= 0"
         )
     plain = {name: head[name] for name in HEAD}
+    plain["instance_name"] = plain.pop("instance")
     run = Run(
         **{
             **plain,

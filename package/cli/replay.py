@@ -643,8 +643,6 @@ def _write(source: _Source, found: Any, *, report: Path, json: Path | None) -> N
             title=source.title,
             bounds={name: bound for name, bound in found.bounds.items() if name in shown_bounds},
             fairness=found.fairness,
-            deadlines=found.instance if _has_deadlines(found) else None,
-            instance=found.instance,
             notes=(*source.notes, *_failures(found)),
             rejected=source.rejected,
         )

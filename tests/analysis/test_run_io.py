@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -280,3 +281,24 @@ def test_a_schedule_is_no_run(tmp_path: Path) -> None:
     save_folder(tmp_path / "plan.csv", header("schedule"), {})
     with pytest.raises(ValueError, match=r"plan\.csv: the folder has no run\.json"):
         load_run(tmp_path / "plan.csv")
+
+
+def test_a_run_carries_its_instance_by_reference_only() -> None:
+    run = hand_run()
+    bare = replace(run, instance=None)
+    assert run.instance is INSTANCE
+    assert bare == run
+    assert bare.digest() == run.digest()
+    assert run_to_dict(bare) == run_to_dict(run)
+    again = pickle.loads(pickle.dumps(run))
+    assert again.instance is None
+    assert again == run
+    assert again.attach(INSTANCE).instance is INSTANCE
+    with pytest.raises(TypeError, match="run: instance='five jobs' is not an Instance"):
+        replace(run, instance="five jobs")  # type: ignore[arg-type]
+
+
+def test_digests_are_those_of_before() -> None:
+    """As computed by the first version that saved runs."""
+    digest = "ce46e6ac9894edaf3d2adc83329d2c94eb9725774c7295d8c6c397f425fe8719"
+    assert hand_run().digest() == digest
