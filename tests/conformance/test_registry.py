@@ -59,7 +59,8 @@ def test_solvers_conform(stem: str, name: str) -> None:
     problem = entry.tiny()
     if name in ("gandiva-like", "hived-like"):  # they preempt for free
         problem = replace(problem, preemptive=True)
-    testing.check_solver(entry.solvers[name], [problem], **entry.quick.get(name, {}))
+    row = entry.solvers[name]
+    testing.check_solver(row.load(**row.quick), [problem])
 
 
 @pytest.mark.parametrize("stem", PROBLEMS)
