@@ -21,6 +21,7 @@ from ...formulations.fair_shares import FairShares
 from ...formulations.irmp.problem import run_slots
 from ...instances import DeadlineJob, Instance, Job, ParameterServerJob, Schedule
 from ...instances.io import instance_hash as instance_hash
+from ...instances.io import write_file
 from ...instances.model import FULL_SPEED
 from ...solvers.placement import place_by_speed, reaches
 from ...solvers.policy import (
@@ -89,7 +90,11 @@ class Checkpoint:
         ----------
         path : str or Path
         """
-        Path(path).write_bytes(self.instance_hash.encode() + b"\n" + self.data)
+        write_file(path, bytes(self))
+
+    def __bytes__(self) -> bytes:
+        """What a file holds."""
+        return self.instance_hash.encode() + b"\n" + self.data
 
     @classmethod
     def load(cls, path: str | Path) -> Checkpoint:
