@@ -28,7 +28,7 @@ from gangsched.analysis.driving import metrics
 from gangsched.analysis.driving.run_io import load_run
 from gangsched.analysis.proofs.verify import verify_bound
 from gangsched.analysis.show import run_plots
-from gangsched.cli.compare import compare as cli
+from gangsched.cli import compare as cli
 from gangsched.formulations.completion_time.problem import CompletionTime
 from gangsched.formulations.deadline_rewards import DeadlineRewards
 from gangsched.instances.deadlines import testbed_workload
@@ -691,7 +691,7 @@ def test_progress_is_shown_on_a_terminal_only(replay: Replay, tmp_path: Path) ->
 
 
 def test_progress_names_policy_and_jobs() -> None:
-    from gangsched.cli.compare import replay as replaying
+    from gangsched.cli import replay as replaying
 
     told: list[str] = []
     replaying._progress(told.append, ["fifo", "srtf"], "srtf", 1200, 5000)

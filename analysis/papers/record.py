@@ -12,7 +12,8 @@ from statistics import fmean
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from ..show.plots import save, shown_ratio
+from ..show.columns import shown_ratio
+from ..show.plots import save
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
