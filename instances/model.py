@@ -19,6 +19,8 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
+from .display import counted
+
 __all__ = [
     "Cluster",
     "DeadlineJob",
@@ -809,6 +811,16 @@ class Instance(Generic[J]):
         if len(kinds) > 1:
             raise TypeError(f"instance: jobs are of kinds {', '.join(kinds)}, one kind is allowed")
         self._check_references()
+
+    def summary(self) -> str:
+        """Return the size of the instance in a line."""
+        nodes, gpus = len(self.cluster.nodes), self.cluster.gpus
+        sizes = counted(len(self.jobs), "job"), counted(nodes, "node"), counted(gpus, "GPU")
+        return "{} on {}, {}".format(*sizes)
+
+    def __str__(self) -> str:
+        name = f" {self.name!r}" if self.name else ""
+        return f"{type(self).__name__}{name}: {self.summary()}"
 
     def _check_references(self) -> None:
         users = {user.id for user in self.users}

@@ -429,6 +429,29 @@ def test_compare_takes_a_queue(gangsched_: Gangsched) -> None:
     assert_self_contained(Path("gangsched-compare.html"))
 
 
+@pytest.mark.parametrize(
+    ("name", "best", "status"),
+    [
+        ("rar-small-0", "laminar", "proven optimal"),
+        ("rar-contention-0", "exact", "optimal (claimed)"),
+    ],
+)
+def test_screen_json_and_report_agree_on_a_status(
+    gangsched_: Gangsched, name: str, best: str, status: str
+) -> None:
+    """Proven by the library's bound, not by the solver's own; or claimed by branch and bound."""
+    args = ("--json", "c.json", "--report", "c.html", "--solvers", f"first-fit,{best}")
+    done = gangsched_("compare", name, *args)
+    assert done.code == 0
+    shown = {solver: row[-1] for solver, row in table(done.out).items()}
+    data = json.loads(Path("c.json").read_text())
+    assert {row["solver"]: row["status"] for row in data["rows"]} == shown
+    assert shown == {"first-fit": "feasible", best: status}
+    page = Path("c.html").read_text("utf-8")
+    rows = re.findall(r"<tr[^>]*><td>([^<]*)</td>.*?<td>([^<]*)</td></tr>", page)
+    assert {solver: status for solver, status in rows if solver in shown} == shown
+
+
 def test_compare_uses_the_bound_of_a_named_instance(gangsched_: Gangsched) -> None:
     """Its configuration bound is above the fast one, and verified again."""
     done = gangsched_("compare", "rar-small-0", "--solvers", "first-fit,laminar")

@@ -13,7 +13,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ...instances.io import write_file
-from ..show.plots import save, shown_ratio
+from ..show.columns import shown_ratio
+from ..show.plots import save
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

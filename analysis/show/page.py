@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from ...instances.io import write_file
 from . import plots
 
-__all__ = ["count", "escape", "facts", "folded", "picture", "write_page"]
+__all__ = ["escape", "facts", "folded", "picture", "write_page"]
 
 #: longer lists end with "and so many more", so that a file stays small
 MOST_LISTED = 200
@@ -91,15 +91,6 @@ def escape(value: object) -> str:
     '&lt;b&gt;'
     """
     return html.escape(str(value), quote=True)
-
-
-def count(number: int, thing: str) -> str:
-    """Return a number with its noun, in the plural where it needs one.
-
-    >>> count(1, "job"), count(1200, "job")
-    ('1 job', '1,200 jobs')
-    """
-    return f"{number:,} {thing}" + "s" * (number != 1)
 
 
 def facts(facts: Mapping[str, object]) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 
 from ...formulations.completion_time.problem import CompletionTime
 from ...formulations.problem import Sense
+from ...instances.display import counted
 from ...instances.model import DeadlineJob, Instance
 from ...solvers.result import Bound
 from ..comparing.comparison import ratio
@@ -25,7 +26,8 @@ from ..driving import metrics
 from ..driving.drive import models_of
 from ..driving.run import EventKind, Run
 from ..proofs.verify import verify_bound
-from . import page, plots, run_plots
+from . import page, run_plots
+from .columns import shown_ratio
 
 __all__ = ["write_replay_report"]
 
@@ -180,8 +182,8 @@ def _words(
     policies = "1 policy" if len(runs) == 1 else f"{len(runs)} policies"
     able = int((~run.records.rejected).sum())
     text = (
-        f"{policies} ran {page.count(able, 'job')} of {page.count(run.user_weight.size, 'user')} "
-        f"on {page.count(len(run.sizes), 'node')} with {run.gpus:,} GPUs."
+        f"{policies} ran {counted(able, 'job')} of {counted(run.user_weight.size, 'user')} "
+        f"on {counted(len(run.sizes), 'node')} with {run.gpus:,} GPUs."
     )
     text += _most_reward(runs, won, bounds)
     done = {name: values for name, values in found.items() if not values["unfinished"]}
@@ -192,7 +194,7 @@ def _words(
         text += f"on average, with {fastest}"
         ratio = _ratio(runs[fastest], run, "flow", bounds)
         if ratio is not None:
-            text += f", at most {plots.shown_ratio(ratio)} times what any policy could have reached"
+            text += f", at most {shown_ratio(ratio)} times what any policy could have reached"
             text += " that keeps gangs" if won else ""
         text += "."
     fairest = _best(done, "days_below")
@@ -418,7 +420,7 @@ def _deadlines(
     lines = [f"<tr><th>Deadlines</th>{heads}</tr>"]
     used = [row for row in DEADLINES if any(v[row.measure] is not None for v in found.values())]
     lines += [_line(row, found) for row in used]
-    cells = (_cell("td", "–" if r is None else plots.shown_ratio(r)) for r in ratios.values())
+    cells = (_cell("td", "–" if r is None else shown_ratio(r)) for r in ratios.values())
     lines.append(f"<tr><td>certified ratio of reward</td>{''.join(cells)}</tr>")
     told = (_cell("td", "after profiling" if _profiles(r) else "told") for r in runs.values())
     lines.append(f"<tr><td>run times, if used</td>{''.join(told)}</tr>")
@@ -465,7 +467,7 @@ def _certified(runs: Runs, bounds: Mapping[str, Bound]) -> list[str]:
         name, write = MEASURES[measure]
         least = write(bound.value / (1 if measure == "makespan" else jobs))
         ratios = (_ratio(one, run, measure, bounds) for one in runs.values())
-        cells = [_cell("td", "–" if r is None else plots.shown_ratio(r)) for r in ratios]
+        cells = [_cell("td", "–" if r is None else shown_ratio(r)) for r in ratios]
         lines.append(
             f"<tr><td>{page.escape(name)}</td>{_cell('td', least)}{''.join(cells)}"
             f"<td>{page.escape(bound.method)}</td></tr>"
@@ -499,7 +501,7 @@ def _how_fair(fairness: Sequence[Fairness]) -> list[str]:
         return []
     lines = ['<tr><th>what is bounded</th><th class="number">at most</th><th>method</th></tr>']
     for what, _, bound in fairness:
-        value = plots.shown_ratio(bound.value)
+        value = shown_ratio(bound.value)
         lines.append(
             f"<tr><td>{page.escape(what)}</td>{_cell('td', value)}"
             f"<td>{page.escape(bound.method)}</td></tr>"
@@ -594,7 +596,7 @@ def _user(run: Run, user: Any) -> str:
 def _jobs(runs: Runs, notes: Sequence[str], rejected: Sequence[tuple[str, str]]) -> list[str]:
     run = next(iter(runs.values()))
     sizes = Counter(run.sizes)
-    nodes = [f"{page.count(sizes[size], 'node')} of {size}" for size in sorted(sizes)]
+    nodes = [f"{counted(sizes[size], 'node')} of {size}" for size in sorted(sizes)]
     facts = {
         "name": run.instance_name or "–",
         "hash": run.instance_hash,
@@ -608,11 +610,11 @@ def _jobs(runs: Runs, notes: Sequence[str], rejected: Sequence[tuple[str, str]])
     if run.users:
         quotas = zip(run.users, run.user_weight, run.quota, strict=True)
         lines = [f"{user}: weight {w:,g}, quota {q:,.1f} GPUs" for user, w, q in quotas]
-        parts.append(page.folded(page.count(len(lines), "user"), lines))
+        parts.append(page.folded(counted(len(lines), "user"), lines))
     lines = [f"{job}: {reason}" for job, reason in rejected]
     lines += list(dict.fromkeys(_rejected(runs)))
     if lines:
-        parts.append(page.folded(f"{page.count(len(lines), 'rejected job')}, not run", lines))
+        parts.append(page.folded(f"{counted(len(lines), 'rejected job')}, not run", lines))
     return parts
 
 
