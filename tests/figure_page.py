@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from gangsched.analysis.papers.reproduce import Agreement, Row, Study
+from gangsched.analysis.papers.reproduce import Agreement, FigureRow, Study
 from layout import ROOT
 
 DOCS = ROOT / "docs"
@@ -34,7 +34,7 @@ class FigurePage:
 
     def restored(self, name: str) -> Study:
         data = self.committed(name)
-        rows = [Row(i, p, x, values, tuple(curve)) for i, p, x, values, curve in data["rows"]]
+        rows = [FigureRow(i, p, x, values, tuple(curve)) for i, p, x, values, curve in data["rows"]]
         study: Study = self.module.from_rows(name, data["instances"], rows)
         return study
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
+import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from .experiment import Cell as Cell
+from .experiment import Experiment as Experiment
 from .gandiva_fair import figures as gandiva_fair
 from .irmp import figures as irmp
 from .ltgf import figures as ltgf
 from .rar_ddls import figures as rar_ddls
-from .record import Check as Check
-from .record import Point as Point
-from .record import Reproduction as Reproduction
+from .rar_ddls.points import Check as Check
+from .rar_ddls.points import Point as Point
+from .rar_ddls.points import Reproduction as Reproduction
 from .study import Agreement as Agreement
-from .study import Row as Row
+from .study import FigureRow as FigureRow
 from .study import Statement as Statement
 from .study import Study as Study
 from .unisched import figures as unisched
@@ -23,20 +27,12 @@ if TYPE_CHECKING:
     from ...instances.traces import Trace
 
 __all__ = [
-    "TARGETS",
-    "Agreement",
-    "Check",
-    "Point",
-    "Reproduction",
-    "Row",
-    "Statement",
-    "Study",
-    "reproduce",
-    "takes_trace",
-]
+    "TARGETS", "Agreement", "Cell", "Check", "Experiment", "FigureRow", "Point", "Reproduction",
+    "Statement", "Study", "reproduce", "takes_trace",
+]  # fmt: skip
 
 #: what can be reproduced, by its name on the command line
-TARGETS: dict[str, Callable[..., Reproduction | Study]] = {
+TARGETS: dict[str, Callable[..., Study]] = {
     "rar_ddls:fig4": rar_ddls.fig4,
     "rar_ddls:fig5": rar_ddls.fig5,
     "rar_ddls:fig6": rar_ddls.fig6,
@@ -85,6 +81,17 @@ TARGETS: dict[str, Callable[..., Reproduction | Study]] = {
 }
 
 
+#: former names of what stands here
+RENAMED = {"Row": "FigureRow"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in RENAMED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warnings.warn(f"{name} is now {RENAMED[name]}", DeprecationWarning, stacklevel=2)
+    return globals()[RENAMED[name]]
+
+
 def takes_trace(name: str) -> bool:
     """Say whether a figure can be computed on a job trace too, which is no part of the project.
 
@@ -107,8 +114,12 @@ def reproduce(
     progress: Callable[[str], None] | None = None,
     *,
     trace: Trace | None = None,
+    processes: int | None = 1,
 ) -> tuple[Path, ...]:
     """Recompute a figure and write its data and picture.
+
+    What a finished run gave is kept in the folder STEM-FIGURE.parts until the figure is written, so
+    that the same call goes on where one before was interrupted or killed.
 
     Parameters
     ----------
@@ -118,10 +129,13 @@ def reproduce(
         Made if it is not there; gets STEM-FIGURE.json, .csv and .png. The same bytes each time, but
         for the seconds of ``unisched:fig10d``, ``irmp:fig9`` and ``irmp:fig10``.
     progress : callable (str), optional
-        Called after each instance with what has been done.
+        Called after each run with what has been done.
     trace : Trace, optional
         A job trace for figures that take one (:func:`takes_trace`). Without it they are computed on
         synthetic jobs alone.
+    processes : int or None
+        How many runs at once; None for as many as there are cores. The result is the same. With
+        more than one a script needs the usual ``if __name__ == "__main__":``.
 
     Returns
     -------
@@ -134,6 +148,8 @@ def reproduce(
         Where `name` is unknown.
     ValueError
         Where a trace is given that the figure does not take.
+    RuntimeError
+        Where a run fails: with its name. The others are kept.
 
     Examples
     --------
@@ -144,8 +160,13 @@ def reproduce(
     """
     if name not in TARGETS:
         raise KeyError(f"target {name!r} is not one of {', '.join(TARGETS)}")
-    if trace is None:
-        return TARGETS[name](progress=progress).write(out_dir)
-    if not takes_trace(name):
+    if trace is not None and not takes_trace(name):
         raise ValueError(f"target {name!r}: takes no trace")
-    return TARGETS[name](progress=progress, trace=trace).write(out_dir)
+    options: dict[str, Any] = {"progress": progress} | ({"trace": trace} if trace else {})
+    target = TARGETS[name]
+    if not isinstance(target, Experiment):
+        return target(**options).write(out_dir)
+    parts = Path(out_dir) / f"{name.replace(':', '-')}.parts"
+    paths = target(processes=processes, parts=parts, **options).write(out_dir)
+    shutil.rmtree(parts, ignore_errors=True)
+    return paths

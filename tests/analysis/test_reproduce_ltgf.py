@@ -19,7 +19,7 @@ from gangsched.analysis.papers.ltgf.statements import rising, turns
 from gangsched.analysis.papers.reproduce import (
     TARGETS,
     Agreement,
-    Row,
+    FigureRow,
     Study,
     reproduce,
     takes_trace,
@@ -50,7 +50,7 @@ def committed(name: str) -> dict[str, Any]:
 
 def restored(name: str) -> Study:
     data = committed(name)
-    rows = [Row(i, p, x, values, tuple(curve)) for i, p, x, values, curve in data["rows"]]
+    rows = [FigureRow(i, p, x, values, tuple(curve)) for i, p, x, values, curve in data["rows"]]
     return figures.from_rows(name, data["instances"], rows)
 
 
@@ -281,7 +281,7 @@ def judged(
     curves: Mapping[str, tuple[float, ...]] | None = None,
 ) -> Study:
     rows = [
-        Row(ROOM, policy, x, numbers, (curves or {}).get(policy, ()))
+        FigureRow(ROOM, policy, x, numbers, (curves or {}).get(policy, ()))
         for (policy, x), numbers in values.items()
     ]
     return figures.from_rows(f"ltgf:{figure}", {ROOM: {}}, rows)
@@ -397,9 +397,10 @@ def windows(own: float, medians: Sequence[float], **others: float) -> Study:
     known = {"YARN-CS": 0.5, "HiveD": 0.3, "AlloX": 0.1, "Tiresias-L": 0.4, "Themis": 0.3}
     known |= {"Gandiva-fair": 0.2, "LTGF (16)": own, **others}
     rows = [
-        Row(ROOM, p, None, {"days_below": v, "days_below_quota": 0.5}) for p, v in known.items()
+        FigureRow(ROOM, p, None, {"days_below": v, "days_below_quota": 0.5})
+        for p, v in known.items()
     ]
-    rows += [Row(ROOM, "LTGF (16)", u, {}, (0, 0, m, 2, 2)) for u, m in enumerate(medians, 1)]
+    rows += [FigureRow(ROOM, "LTGF (16)", u, {}, (0, 0, m, 2, 2)) for u, m in enumerate(medians, 1)]
     return figures.from_rows("ltgf:fig11", {ROOM: {}}, rows)
 
 

@@ -14,7 +14,9 @@ import pytest
 
 from gangsched import drive
 from gangsched.analysis.papers import common
-from gangsched.analysis.papers.reproduce import TARGETS, Agreement, Row, Study
+from gangsched.analysis.papers import verdicts as verdicts_
+from gangsched.analysis.papers.reproduce import TARGETS, Agreement, FigureRow, Study
+from gangsched.analysis.papers.study import Values
 from gangsched.analysis.papers.unisched import figures as figures
 from gangsched.analysis.papers.unisched import runs as runs
 from gangsched.analysis.papers.unisched import statements as statements
@@ -52,7 +54,9 @@ def judged(
     figure: str, rows: Mapping[tuple[Any, ...], Mapping[str, float | None]], **facts: Any
 ) -> Study:
     """A study of rows by (instance, policy) or (instance, policy, x)."""
-    made = [Row(key[0], key[1], key[2] if len(key) > 2 else None, v) for key, v in rows.items()]
+    made = [
+        FigureRow(key[0], key[1], key[2] if len(key) > 2 else None, v) for key, v in rows.items()
+    ]
     names = dict.fromkeys(row.instance for row in made)
     return figures.from_rows(f"unisched:{figure}", dict.fromkeys(names, facts), made)
 
@@ -186,15 +190,15 @@ def test_rows_are_means_over_seeds_and_keep_the_seeds() -> None:
         runs.Task(instance="a", policy="p", workload=replace(load, seed=s), make=Fifo)
         for s in (0, 1)
     ]
-    outcomes: list[common.Values] = [{"miss": 10.0, "wait": None}, {"miss": 20.0, "wait": 3.0}]
+    outcomes: list[Values] = [{"miss": 10.0, "wait": None}, {"miss": 20.0, "wait": 3.0}]
     (row,) = common.rows_of(tasks, outcomes, {"miss": "", "wait": "", "other": ""})
     assert row.values == {
         "miss": 15, "miss [0]": 10, "miss [1]": 20, "wait": None, "wait [0]": None, "wait [1]": 3,
     }  # fmt: skip
     study = replace(judged("fig8", {("a", "p"): {}}), rows=(row,))
-    assert common.values(study, "a", "p", "miss") == [10, 20]
-    assert common.values(study, "a", "p", "wait") == []
-    assert common.values(study, "a", "q", "miss") == []
+    assert verdicts_.values(study, "a", "p", "miss") == [10, 20]
+    assert verdicts_.values(study, "a", "p", "wait") == []
+    assert verdicts_.values(study, "a", "q", "miss") == []
 
 
 def test_latencies_are_normalised_at_the_same_place() -> None:
@@ -231,7 +235,7 @@ def canned(monkeypatch: pytest.MonkeyPatch) -> list[runs.Task]:
     """No runs: every measure is a number that depends on policy, x and seed."""
     seen: list[runs.Task] = []
 
-    def run(task: figures.Task) -> common.Values:
+    def run(task: figures.Task) -> Values:
         seen.append(task)
         base = 10.0 + len(task.policy) + (task.x or 0) / 100 + task.workload.seed
         names = "miss metric_miss latency jct slo_suspensions be_suspensions wait longest_wait"
@@ -281,7 +285,7 @@ def test_every_point_has_every_seed(name: str, canned: list[runs.Task]) -> None:
     study = made(name)
     for row in study.rows:
         for measure in [m for m in row.values if f"{m} [0]" in row.values]:
-            own = common.values(study, row.instance, row.policy, measure, row.x)
+            own = verdicts_.values(study, row.instance, row.policy, measure, row.x)
             assert len(own) == 2
             assert row.values[measure] == pytest.approx(sum(own) / 2, rel=1e-5)
 
@@ -407,13 +411,13 @@ def test_bounds_are_verified_and_above_what_is_won() -> None:
 
 def test_a_statement_must_hold_for_every_seed() -> None:
     def verdict(a: Sequence[float], b: Sequence[float]) -> tuple[Agreement, str]:
-        found = common.compared("", "", a, b, statements.percent, why="reason")
+        found = verdicts_.compared("", "", a, b, statements.percent, why="reason")
         return found.verdict, found.why
 
     assert verdict([1, 2], [2, 3]) == (AGREES, "")
     assert verdict([2, 3], [1, 2]) == (DIFFERS, "reason")
-    assert verdict([1, 3], [2, 2]) == (OPEN, common.SEEDS_DISAGREE)
-    assert verdict([1, 2], [1, 2]) == (OPEN, common.EQUAL)
+    assert verdict([1, 3], [2, 2]) == (OPEN, verdicts_.SEEDS_DISAGREE)
+    assert verdict([1, 2], [1, 2]) == (OPEN, verdicts_.EQUAL)
     assert verdict([], [1, 2])[0] is OPEN
 
 

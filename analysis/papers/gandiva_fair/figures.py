@@ -53,8 +53,9 @@ from ....solvers.gandiva_fair.stride import gang_aware_stride
 from ....solvers.gandiva_fair.trading import RULES, PriceRule, trade, traded_allocation
 from ...driving.model_usage import model_usage
 from ...driving.run import Run
-from ..common import Frame, Progress, Values, judged, short
-from ..study import Row, Study
+from ..common import Frame, judged
+from ..experiment import Progress
+from ..study import FigureRow, Study, Values, short
 from . import pictures as pictures
 from . import runs as runs
 from .runs import HOUR, SETTINGS, Floats, Phase
@@ -192,7 +193,9 @@ _SETTINGS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 )  # fmt: skip
 
 
-def from_rows(name: str, instances: Mapping[str, Mapping[str, Any]], rows: Iterable[Row]) -> Study:
+def from_rows(
+    name: str, instances: Mapping[str, Mapping[str, Any]], rows: Iterable[FigureRow]
+) -> Study:
     """Return a figure with rows that have been computed before.
 
     Parameters
@@ -201,7 +204,7 @@ def from_rows(name: str, instances: Mapping[str, Mapping[str, Any]], rows: Itera
         ``gandiva_fair:TARGET``.
     instances : mapping of str to mapping
         Facts about each instance.
-    rows : iterable of Row
+    rows : iterable of FigureRow
 
     Returns
     -------
@@ -234,14 +237,14 @@ def fig1(*, progress: Progress | None = None) -> Study:
     progress : callable (str), optional
         Called after each option.
     """
-    rows: list[Row] = []
+    rows: list[FigureRow] = []
     facts: dict[str, Any] = {}
     for option, instance, where in runs.options():
         ids = [job.id for job in instance.jobs]
         each = dict(zip(ids, runs.held(where, [job.gpus for job in instance.jobs]), strict=True))
         users = {user: sum(gpus for job, gpus in each.items() if job[0] == user) for user in "ABC"}
         all_values = _values(**users, **each, moves=runs.moves(where))
-        rows.append(Row(SERVERS, option.name, None, all_values))
+        rows.append(FigureRow(SERVERS, option.name, None, all_values))
         rows += list(_timelines(SERVERS, option.name, instance, where))
         facts = {"jobs": len(ids), "printed": {o.name: o.users for o in runs.OPTIONS}}
         if progress is not None:
@@ -249,11 +252,11 @@ def fig1(*, progress: Progress | None = None) -> Study:
     return from_rows("gandiva_fair:fig1", {SERVERS: facts}, rows)
 
 
-def _timelines(place: str, policy: str, instance: Instance[Job], where: Any) -> Iterator[Row]:
+def _timelines(place: str, policy: str, instance: Instance[Job], where: Any) -> Iterator[FigureRow]:
     """Where each job runs in the first quanta, bit k for server k."""
     for j, job in enumerate(instance.jobs):
         line = _curve(where[j, : runs.WINDOW].tolist())
-        yield Row(place, f"{policy}: {job.id}", j, {"gang": job.gpus}, line)
+        yield FigureRow(place, f"{policy}: {job.id}", j, {"gang": job.gpus}, line)
 
 
 def fig2(*, progress: Progress | None = None) -> Study:
@@ -264,7 +267,7 @@ def fig2(*, progress: Progress | None = None) -> Study:
     progress : callable (str), optional
         Called after each.
     """
-    rows: list[Row] = []
+    rows: list[FigureRow] = []
     facts: dict[str, dict[str, Any]] = {}
     for name, instance, where in runs.mixes():
         gangs = np.array([job.gpus for job in instance.jobs])
@@ -276,10 +279,10 @@ def fig2(*, progress: Progress | None = None) -> Study:
             label = f"{user} ({gangs[own[0]]}-GPU jobs)"
             first = float(time[own[0]])
             rows.append(
-                Row(name, label, None, _values(gpus=gpus, ideal=8 / 6, first=first, **more))
+                FigureRow(name, label, None, _values(gpus=gpus, ideal=8 / 6, first=first, **more))
             )
         used = float((time * gangs).sum()) / 100
-        rows.append(Row(name, ALL, None, _values(gpus=used, ideal=8.0)))
+        rows.append(FigureRow(name, ALL, None, _values(gpus=used, ideal=8.0)))
         rows += list(_timelines(name, name, instance, where))
         facts[name] = {"jobs": len(gangs), "hash": instance_hash(instance)}
         if progress is not None:
@@ -314,7 +317,7 @@ def table2(*, seeds: int = 100, quanta: tuple[int, int] = (100, 1000),
         LOTTERY: FAIR_TIME,
         STRIDE: _percent(np.array(_stride_runs(6)) / 6),
     }
-    rows: list[Row] = []
+    rows: list[FigureRow] = []
     for scheme, known in exact.items():
         short_one, long_one = (_drawn(scheme, seeds, n) for n in quanta)
         for j, job in enumerate(JOBS):
@@ -323,7 +326,9 @@ def table2(*, seeds: int = 100, quanta: tuple[int, int] = (100, 1000),
                 long=long_one[:, j].std(),
             ) if scheme != STRIDE else {}  # fmt: skip
             printed = PRINTED_SHARES.get(scheme, (None,) * 6)[j]
-            rows.append(Row(scheme, job, None, _values(printed=printed, exact=known[j]) | drawn))
+            rows.append(
+                FigureRow(scheme, job, None, _values(printed=printed, exact=known[j]) | drawn)
+            )
         if progress is not None:
             progress(f"table2: {scheme}")
     return from_rows("gandiva_fair:table2", {scheme: {"GPUs": SERVER} for scheme in exact}, rows)
@@ -369,20 +374,20 @@ def table3(*, progress: Progress | None = None) -> Study:
     """
     market = table3_market()
     best = efficient_allocation(_market(market)).objective
-    rows: list[Row] = []
+    rows: list[FigureRow] = []
     for name, shares, bound in _divisions(market):
         values = (shares * market.speeds).sum(axis=1)
         printed = {FAIR: (25, 40, 45, 110), TRADED: (40, 40, 50, 130)}.get(name, (None,) * 4)
         for u, user in enumerate(market.users):
             k80, v100 = shares[u].tolist()
             rows.append(
-                Row(name, user, None,
+                FigureRow(name, user, None,
                     _values(k80=k80, v100=v100, value=values[u], printed=printed[u]))
             )  # fmt: skip
         part = (values.sum() - 110) / (best - 110) if best is not None else None
         k80, v100 = shares.sum(axis=0).tolist()
         rows.append(
-            Row(name, ALL, None,
+            FigureRow(name, ALL, None,
                 _values(k80=k80, v100=v100, value=values.sum(), printed=printed[3], captured=part,
                         bound=bound))
         )  # fmt: skip
@@ -437,7 +442,7 @@ def surplus(
         Called after each kind.
     """
     rows = [
-        Row(
+        FigureRow(
             _models(found.models), found.rule, found.users,
             _values(mean=found.mean, least=found.least, error=found.error, total=found.total,
                     worst=found.worst),
@@ -495,7 +500,7 @@ class _Shown:
         (model,) = gpus
         return {f"{gpus[model]} {model.upper()}s": ([0], gpus[model])}
 
-    def _rows(self, run: Run, places: Mapping[str, tuple[list[int], int]]) -> Iterator[Row]:
+    def _rows(self, run: Run, places: Mapping[str, tuple[list[int], int]]) -> Iterator[FigureRow]:
         levels = _FIGURES[self.figure].levels
         times = self.width * np.arange(len(levels) + 1)
         usage = model_usage(run, self.width)
@@ -515,13 +520,13 @@ class _Shown:
                 own = gpus[:, users][:, :, models].sum(axis=(1, 2))
                 due = fluid[:, users].sum(axis=1) * n / cluster
                 moments = _values(busy=stop.since / HOUR, end=stop.end / HOUR)
-                yield Row(place, name, None, moments, _curve(own))
-                yield Row(place, ideal(name), None, {}, _curve(due))
+                yield FigureRow(place, name, None, moments, _curve(own))
+                yield FigureRow(place, ideal(name), None, {}, _curve(due))
                 held = fine.gpus[:, users][:, :, models].sum(axis=(1, 2))
                 share = exact[:, users].sum(axis=1) * n / cluster
                 for k, span in enumerate(spans, 1):
                     if span.begin < stop.since:
-                        yield Row(place, name, k, self._means(fine.times, held, share, span))
+                        yield FigureRow(place, name, k, self._means(fine.times, held, share, span))
 
     @staticmethod
     def _means(times: Any, held: Floats, share: Floats, span: Phase) -> Values:
@@ -673,7 +678,7 @@ def fig8(*, until: int | None = None, progress: Progress | None = None) -> Study
     """
     instance = heterogeneous.trading_groups()
     users = list(_users(instance))
-    rows: list[Row] = []
+    rows: list[FigureRow] = []
     found: dict[str, tuple[Run, Any, Floats]] = {}
     for name, trading in WAYS.items():
         run = _run(instance, GandivaFair(trading=trading), until)
@@ -681,7 +686,7 @@ def fig8(*, until: int | None = None, progress: Progress | None = None) -> Study
         found[name] = (run, fine.times, fine.work.sum(axis=2) * _per_second())
         coarse = runs.slices(model_usage(run, WIDTH), "work", LONG_BINS).sum(axis=2)
         coarse *= _per_second()
-        rows += [Row(u, name, None, {}, _curve(coarse[:, k])) for k, u in enumerate(users)]
+        rows += [FigureRow(u, name, None, {}, _curve(coarse[:, k])) for k, u in enumerate(users)]
         if progress is not None:
             progress(f"fig8: {name}")
     for k, span in enumerate(_common_phases([run for run, _, _ in found.values()]), 1):
@@ -691,19 +696,21 @@ def fig8(*, until: int | None = None, progress: Progress | None = None) -> Study
             if not before:
                 continue
             rows.append(
-                Row(user, BOTH, k,
+                FigureRow(user, BOTH, k,
                     _values(**{"from": span.begin / HOUR, "until": span.end / HOUR},
                             **{"no trading": before, "trading": after},
                             gain=100 * (after / before - 1)))
             )  # fmt: skip
     rows += list(_engine_gains(instance))
-    rows += [Row("all users", name, None, {}, _curve(_total(rows, name, users))) for name in WAYS]
+    rows += [
+        FigureRow("all users", name, None, {}, _curve(_total(rows, name, users))) for name in WAYS
+    ]
     facts = {user: {"mini-batches a second on a K80": short(rate)}
              for user, rate in zip(users, _per_second(), strict=True)}  # fmt: skip
     return from_rows("gandiva_fair:fig8", {**facts, "shares, by price": {}}, rows)
 
 
-def _total(rows: Sequence[Row], name: str, users: Sequence[str]) -> Floats:
+def _total(rows: Sequence[FigureRow], name: str, users: Sequence[str]) -> Floats:
     """Mini-batches of all users as K80s: how many of them would do the same."""
     curves = [
         np.array(row.curve) / rate
@@ -728,7 +735,7 @@ def _by_user(run: Run) -> list[runs.Leaving]:
     return runs.leavings(run, [(u,) for u in range(len(run.users))])
 
 
-def _engine_gains(instance: Instance[Job]) -> Iterator[Row]:
+def _engine_gains(instance: Instance[Job]) -> Iterator[FigureRow]:
     """What users would gain by their shares alone, at each price."""
     models = ("k80", "p100", "v100")
     family = {job.user: job.group for job in instance.jobs}
@@ -742,7 +749,7 @@ def _engine_gains(instance: Instance[Job]) -> Iterator[Row]:
     for name, shares in gains.items():
         more = 100 * ((shares * speeds).sum(axis=1) / problem.fair_values - 1)
         named = dict(zip(GAINS, more.round(3).tolist(), strict=True))
-        yield Row("shares, by price", name, None, _values(**named))
+        yield FigureRow("shares, by price", name, None, _values(**named))
 
 
 def _rule(name: str) -> PriceRule:
@@ -772,9 +779,9 @@ def fig9(*, until: int | None = None, progress: Progress | None = None) -> Study
         amount, rate = float(entry["amount"]), float(entry["rate"])
         own = {"bought": amount, "rate": rate} if k < SAMPLE else {}
         rest = {"amount": amount, "price": rate, "low": low, "high": high}
-        rows.append(Row("log", label, int(entry["time"]), _values(**own, **rest)))
+        rows.append(FigureRow("log", label, int(entry["time"]), _values(**own, **rest)))
     rows += [
-        Row("departures", user, None, _values(busy=one.since / HOUR, end=one.end / HOUR))
+        FigureRow("departures", user, None, _values(busy=one.since / HOUR, end=one.end / HOUR))
         for user, one in zip(run.users, _by_user(run), strict=True)
     ]
     if progress is not None:

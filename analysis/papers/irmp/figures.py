@@ -37,8 +37,9 @@ from typing import Any
 from ....instances.revenue import Law
 from ....instances.traces import Trace
 from ....solvers.irmp.astraea import astraea
-from ..common import Frame, Progress, Values, judged, rows_of, short
-from ..study import Row, Study
+from ..common import Frame, judged, rows_of
+from ..experiment import Progress
+from ..study import FigureRow, Study, Values, short
 from . import pictures as pictures
 from .runs import (
     LEVELS,
@@ -167,7 +168,9 @@ _SETTINGS: Mapping[str, Any] = {
 }
 
 
-def from_rows(name: str, instances: Mapping[str, Mapping[str, Any]], rows: Iterable[Row]) -> Study:
+def from_rows(
+    name: str, instances: Mapping[str, Mapping[str, Any]], rows: Iterable[FigureRow]
+) -> Study:
     """Judge the rows of a figure again, for example those of a file.
 
     Parameters
@@ -176,7 +179,7 @@ def from_rows(name: str, instances: Mapping[str, Mapping[str, Any]], rows: Itera
         Such as ``irmp:fig4``.
     instances : mapping of str to mapping
         Facts about each instance.
-    rows : iterable of Row
+    rows : iterable of FigureRow
 
     Returns
     -------
@@ -220,7 +223,10 @@ def _sources(trace: Trace | None, laws: Sequence[Law] = LAWS) -> list[_Source]:
 
 
 def _study(
-    figure: str, tasks: Sequence[Task], rows: Sequence[Row], more: Mapping[str, Any] | None = None
+    figure: str,
+    tasks: Sequence[Task],
+    rows: Sequence[FigureRow],
+    more: Mapping[str, Any] | None = None,
 ) -> Study:
     facts = {}
     for name in dict.fromkeys(task.instance for task in tasks):
@@ -590,7 +596,7 @@ def fig12(
     Study
         The jobs are in the data, not in the tables.
     """
-    rows, tasks = list[Row](), []
+    rows, tasks = list[FigureRow](), []
     for source in _sources(trace):
         (task,) = _plain(source, seeds[:1], size, [ASTRAEA])
         problem = task.workload.problem()

@@ -26,8 +26,9 @@ from ....solvers.irmp.revenue_sharing import gandiva_like, hived_like
 from ....solvers.result import Refuted, Result, Stop
 from ...comparing.revenue import Money, makespan, money_of, money_violations, settle, utilisation
 from ...proofs.verify import verify_bound
-from ..common import Progress, Values, mapped, outcomes, short
-from ..study import Row
+from ..common import mapped, outcomes
+from ..experiment import Progress
+from ..study import FigureRow, Values, short
 from .statements import ASTRAEA, BATCH, CLIPPED, COUNTINGS, FIFO, GANDIVA, HIVED, IDEAL, LIST, TRUE
 
 __all__ = [
@@ -367,7 +368,7 @@ def measure(problem: Irmp, result: Outcome) -> Values:
     return values
 
 
-def job_rows(name: str, problem: Irmp, result: Outcome) -> list[Row]:
+def job_rows(name: str, problem: Irmp, result: Outcome) -> list[FigureRow]:
     """Return ideal revenue and cost of each accepted job, by cost, and a summary of them.
 
     Parameters
@@ -402,10 +403,10 @@ def job_rows(name: str, problem: Irmp, result: Outcome) -> list[Row]:
         "true below": float(sum(true <= cost for cost, _, true in points)),
     }
     jobs = [
-        Row(name, "a job", k, {"job cost": cost, "job ideal": ideal, "job true": true})
+        FigureRow(name, "a job", k, {"job cost": cost, "job ideal": ideal, "job true": true})
         for k, (cost, ideal, true) in enumerate(points)
     ]
-    return [Row(name, ASTRAEA, None, summary), *jobs]
+    return [FigureRow(name, ASTRAEA, None, summary), *jobs]
 
 
 def _median(numbers: Iterable[float]) -> float:

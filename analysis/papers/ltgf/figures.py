@@ -50,7 +50,7 @@ from ....solvers.result import Stop
 from ...driving import metrics
 from ...driving.drive import drive, instance_hash
 from ...driving.run import Run
-from ..study import Row, Study
+from ..study import FigureRow, Study
 from . import pictures as ltgf_pictures
 from .statements import ALTERNATING, EMPTY, FLUID, LEASED, LONG_TERM, OWN_LEASES, STATEMENTS
 
@@ -458,7 +458,7 @@ _FIGURES = {
 def from_rows(
     name: str,
     instances: Mapping[str, Mapping[str, Any]],
-    rows: Iterable[Row],
+    rows: Iterable[FigureRow],
 ) -> Study:
     """Judge the rows of a figure again, for example those of a file.
 
@@ -468,7 +468,7 @@ def from_rows(
         Such as ``ltgf:fig13``.
     instances : mapping of str to mapping
         Facts about each instance.
-    rows : iterable of Row
+    rows : iterable of FigureRow
 
     Returns
     -------
@@ -545,7 +545,7 @@ def fig6(*, progress: Progress | None = None) -> Study:
     return from_rows("ltgf:fig6", facts, rows)
 
 
-def _fluid_rows() -> Iterator[Row]:
+def _fluid_rows() -> Iterator[FigureRow]:
     """(a): 2 GPUs for each of the three, until Job2 and Job3 have had 3 * 40 GPU minutes."""
     end = 3 * 40 / 2
     rest = (6 * 40 - 2 * end) / 6  # of Job1, alone on 6 GPUs
@@ -554,10 +554,10 @@ def _fluid_rows() -> Iterator[Row]:
         yield _three_jobs(FLUID, j, end + rest if j == 1 else end, 1.0, share)
 
 
-def _three_jobs(policy: str, job: int, end: float, rho: float, held: Iterable[float]) -> Row:
+def _three_jobs(policy: str, job: int, end: float, rho: float, held: Iterable[float]) -> FigureRow:
     """Finish-time fairness T_sh / (T_id N) with T_id = 40 min and the N = 3 jobs of the start."""
     values = {"end": end, "rho": _short(rho), "finish-time fairness": _short(end / (40 * 3))}
-    return Row("6 GPUs", policy, job, values, tuple(float(gpus) for gpus in held))
+    return FigureRow("6 GPUs", policy, job, values, tuple(float(gpus) for gpus in held))
 
 
 def fig9(
@@ -760,17 +760,19 @@ def _study(figure: str, tasks: Sequence[_Task], progress: Progress | None) -> St
     for task in tasks:  # of several clusters of an instance, those of the first
         if task.case.name not in facts:
             facts[task.case.name] = _facts(task.case, len(task.reject))
-    rows: list[Row] = []
+    rows: list[FigureRow] = []
     for task, outcome in zip(tasks, outcomes, strict=True):
         values = {name: outcome.values[name] for name in measures}
         if task.policy in EMPTY:
             values.update({name: outcome.values[name] for name in ("late", "expected")})
         curve = {"fig10": outcome.rho, "fig12": outcome.slowdown}.get(figure, ())
-        rows.append(Row(task.case.name, task.policy, task.x, values, curve))
+        rows.append(FigureRow(task.case.name, task.policy, task.x, values, curve))
         if figure == "fig11":
             weights = [user.weight for user in task.case.instance.users]
             order = sorted(range(len(weights)), key=lambda u: (-weights[u], u))
             for number, u in enumerate(order, 1):
                 if outcome.users[u]:
-                    rows.append(Row(task.case.name, task.policy, number, {}, outcome.users[u]))
+                    rows.append(
+                        FigureRow(task.case.name, task.policy, number, {}, outcome.users[u])
+                    )
     return from_rows(f"ltgf:{figure}", facts, rows)

@@ -46,8 +46,9 @@ from ....solvers.unisched.estimator import DurationEstimates
 from ....solvers.unisched.learning_curves import error_table
 from ....solvers.unisched.policy import UniSchedPolicy
 from ....solvers.unisched.selector import Selector
-from ..common import Frame, Progress, Values, judged, rows_of, short
-from ..study import Row, Study
+from ..common import Frame, judged, rows_of
+from ..experiment import Progress
+from ..study import FigureRow, Study, Values, short
 from . import pictures as pictures
 from .runs import (  # fmt: skip
     BE_LEASE,
@@ -221,7 +222,9 @@ _FIGURES: Mapping[str, Frame] = {
 }
 
 
-def from_rows(name: str, instances: Mapping[str, Mapping[str, Any]], rows: Iterable[Row]) -> Study:
+def from_rows(
+    name: str, instances: Mapping[str, Mapping[str, Any]], rows: Iterable[FigureRow]
+) -> Study:
     """Judge the rows of a figure again, for example those of a file.
 
     Parameters
@@ -230,7 +233,7 @@ def from_rows(name: str, instances: Mapping[str, Mapping[str, Any]], rows: Itera
         Such as ``unisched:fig6``.
     instances : mapping of str to mapping
         Facts about each instance.
-    rows : iterable of Row
+    rows : iterable of FigureRow
 
     Returns
     -------
@@ -280,7 +283,7 @@ def _study(
     tasks: Sequence[Task],
     outcomes: Sequence[Values],
     *,
-    more: Sequence[Row] = (),
+    more: Sequence[FigureRow] = (),
     facts: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Study:
     loads: dict[str, dict[Workload, None]] = {}
@@ -340,7 +343,7 @@ def table3(
     outcomes = outcomes_of("table3", tasks, processes, progress)
     outcomes = with_ratios(tasks, outcomes, processes, progress)
     printed = [
-        Row(name, label, None, dict(values))
+        FigureRow(name, label, None, dict(values))
         for name, m in names
         for label, values in PRINTED_TESTBED.get(m, {}).items()
     ]
@@ -377,7 +380,7 @@ def fig5(*, progress: Progress | None = None) -> Study:
     for kind, profiled in (("profiler", True), ("best effort", False)):
         curves[kind] = [_worth(int(60 * minute), profiled=profiled) for minute in MINUTES]
     rows = [
-        Row("rewards", kind, None, {"reward": curve[0], "last": curve[-1]}, tuple(curve))
+        FigureRow("rewards", kind, None, {"reward": curve[0], "last": curve[-1]}, tuple(curve))
         for kind, curve in curves.items()
     ]
     facts = {"rewards": {"deadlines (min)": [deadline // 60 for deadline, _ in later]}}
@@ -471,7 +474,7 @@ def fig7(
         most = (MAXIMUM, point.max_mean, point.max_median)
         for label, mean, median in (own, most):
             values = {"mean": short(100 * mean), "median": short(100 * median)}
-            rows.append(Row(name, label, round(100 * point.seen), values))
+            rows.append(FigureRow(name, label, round(100 * point.seen), values))
     rows.sort(key=lambda row: (row.policy, row.x))
     facts = {name: {"trainings": curves, "seed": 0}}
     return _study("fig7", tasks, outcomes, more=rows, facts=facts)
@@ -602,7 +605,7 @@ def fig10(
     return _study("fig10", tasks, outcomes, more=rows, facts={QUEUE: {"jobs": list(queues)}})
 
 
-def _program(jobs: int) -> Row:
+def _program(jobs: int) -> FigureRow:
     """The linear program of one cycle, and what its rounding leaves to its bound."""
     problem = UniSched(queue_snapshot(jobs))
     options = options_of_problem(problem)
@@ -615,7 +618,7 @@ def _program(jobs: int) -> Row:
         "iterations": found.iterations,
         "gap": short(100 * (found.bound.value / found.value - 1)) if found.value else None,
     }
-    return Row(QUEUE, UNISCHED, problem.instance.cluster.gpus, values)
+    return FigureRow(QUEUE, UNISCHED, problem.instance.cluster.gpus, values)
 
 
 def fig10d(*, queues: Sequence[int] = QUEUES, progress: Progress | None = None) -> Study:
@@ -637,7 +640,7 @@ def fig10d(*, queues: Sequence[int] = QUEUES, progress: Progress | None = None) 
         problem = UniSched(queue_snapshot(jobs))
         times = [_seconds(problem) for _ in range(3)]
         values: Values = {name: short(min(own[name] for own in times)) for name in times[0]}
-        rows.append(Row(QUEUE, UNISCHED, problem.instance.cluster.gpus, values))
+        rows.append(FigureRow(QUEUE, UNISCHED, problem.instance.cluster.gpus, values))
         if progress is not None:
             progress(f"fig10d: {jobs} jobs")
     return from_rows("unisched:fig10d", {QUEUE: {"jobs": list(queues)}}, rows)

@@ -41,7 +41,9 @@ from ...driving.drive import drive, instance_hash
 from ...driving.run import EventKind, Run
 from ...proofs.deadline_rewards import reward_bound
 from ...proofs.verify import verify_bound
-from ..common import Progress, Values, mapped, outcomes, short
+from ..common import mapped, outcomes
+from ..experiment import Progress
+from ..study import Values, short
 from .statements import EDF, KNOWN, PROMPT, UNISCHED, jobs_of
 
 __all__ = [

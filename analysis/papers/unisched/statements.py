@@ -9,8 +9,8 @@ from statistics import fmean
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from ..common import OTHER_JOBS, compared, mean, values
 from ..study import Agreement, Statement, Study
+from ..verdicts import OTHER_JOBS, compared, mean, values
 
 if TYPE_CHECKING:
     from .figures import Workload
