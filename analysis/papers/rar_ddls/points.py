@@ -10,7 +10,7 @@ from functools import cached_property
 from statistics import fmean
 from typing import Any
 
-from ...show.plots import shown_ratio
+from ...show.columns import shown_ratio
 from ..study import Agreement, FigureRow, Study, markdown_table
 
 __all__ = ["Check", "Point", "Reproduction", "mean_makespan", "means", "spans_by_seed"]
