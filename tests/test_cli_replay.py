@@ -321,7 +321,7 @@ def hours(*names: str) -> tuple[str, ...]:
 def test_a_part_of_a_trace(replay: Replay, args: tuple[str, ...], jobs: list[str]) -> None:
     runs = ("--save-runs", "runs")
     assert replay(*hours(*args), *runs)[0] == 0
-    (folder,) = Path("runs").iterdir()
+    (folder,) = (path for path in Path("runs").iterdir() if path.is_dir())
     assert list(load_run(folder).records.id) == jobs
 
 
@@ -338,7 +338,7 @@ def test_a_part_of_a_trace(replay: Replay, args: tuple[str, ...], jobs: list[str
 def test_weights_of_the_users(replay: Replay, args: tuple[str, ...], weights: list[float]) -> None:
     Path("sizes.csv").write_text("vc,num\na,3\nb,1\nc,1\nd,2\n")
     assert replay(*hours(*args), "--save-runs", "runs")[0] == 0
-    (folder,) = Path("runs").iterdir()
+    (folder,) = (path for path in Path("runs").iterdir() if path.is_dir())
     assert load_run(folder).user_weight.tolist() == weights
 
 

@@ -96,7 +96,7 @@ def model_usage(run: Run, step: int) -> ModelUsage:
 
     Examples
     --------
-    >>> from gangsched import Cluster, Job, drive
+    >>> from gangsched import Cluster, Instance, Job, drive
     >>> from gangsched.solvers import Fifo
     >>> instance = Instance(Cluster.of_sizes([2], model="v100"), [Job(id="a", gpus=2, work=90)])
     >>> model_usage(drive(instance, Fifo()), step=60).work.ravel().tolist()
