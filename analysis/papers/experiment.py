@@ -29,7 +29,16 @@ from .study import FigureRow, Statement, Study, Values, per_seed, short
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Cell", "Experiment", "Finished", "Progress", "given", "run_cells", "seed_means"]
+__all__ = [
+    "KNOWN",
+    "Cell",
+    "Experiment",
+    "Finished",
+    "Progress",
+    "given",
+    "run_cells",
+    "seed_means",
+]
 
 Progress = Callable[[str], None]
 #: plain data: measures by name, or rows and facts, or what the experiment's `rows` reads

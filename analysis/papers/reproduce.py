@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TARGETS", "Agreement", "Cell", "Check", "Experiment", "FigureRow", "Point", "Reproduction",
-    "Statement", "Study", "reproduce", "takes_trace",
+    "Statement", "Study", "from_rows", "reproduce", "takes_trace",
 ]  # fmt: skip
 
 #: what can be reproduced, by its name on the command line
-TARGETS: dict[str, Callable[..., Study]] = {
+TARGETS: dict[str, Any] = {
     "rar_ddls:fig4": rar_ddls.fig4,
     "rar_ddls:fig5": rar_ddls.fig5,
     "rar_ddls:fig6": rar_ddls.fig6,
@@ -105,7 +105,30 @@ def takes_trace(name: str) -> bool:
     >>> takes_trace("ltgf:fig13"), takes_trace("ltgf:fig6"), takes_trace("irmp:fig4")
     (True, False, True)
     """
-    return name.startswith(("ltgf:", "irmp:")) and name != "ltgf:fig6"
+    target = TARGETS[name]
+    return target.takes_trace if isinstance(target, Experiment) else name.startswith("irmp:")
+
+
+def from_rows(
+    name: str, instances: Mapping[str, Mapping[str, Any]], rows: Iterable[FigureRow]
+) -> Study:
+    """Judge the rows of a figure again, for example those of a file.
+
+    Parameters
+    ----------
+    name : str
+        One of `TARGETS`.
+    instances : mapping of str to mapping
+        Facts about each instance.
+    rows : iterable of FigureRow
+
+    Returns
+    -------
+    Study
+        Settings and verdicts follow from the rows.
+    """
+    study: Study = TARGETS[name].study(instances, rows)
+    return study
 
 
 def reproduce(
@@ -165,7 +188,8 @@ def reproduce(
     options: dict[str, Any] = {"progress": progress} | ({"trace": trace} if trace else {})
     target = TARGETS[name]
     if not isinstance(target, Experiment):
-        return target(**options).write(out_dir)
+        written: tuple[Path, ...] = target(**options).write(out_dir)
+        return written
     parts = Path(out_dir) / f"{name.replace(':', '-')}.parts"
     paths = target(processes=processes, parts=parts, **options).write(out_dir)
     shutil.rmtree(parts, ignore_errors=True)

@@ -98,7 +98,9 @@ def test_the_key_of_a_cell_is_what_its_outcome_depends_on() -> None:
         assert other.key != a.key
 
 
-@pytest.mark.parametrize("name", [n for n in reproduce.TARGETS if n.startswith("rar_ddls")])
+@pytest.mark.parametrize(
+    "name", [n for n in reproduce.TARGETS if n.startswith(("rar_ddls", "ltgf"))]
+)
 def test_keys_are_the_same_in_every_process(name: str) -> None:
     target = reproduce.TARGETS[name]
     assert isinstance(target, Experiment)
