@@ -29,6 +29,7 @@ from . import settings
 from .analysis.comparing.comparison import Extras
 from .analysis.comparing.market import market_measures
 from .analysis.comparing.revenue import revenue_measures
+from .formulations.gandiva_fair.problem import GpuMarket
 from .formulations.irmp.problem import Irmp, paper_problem, reduced_problem
 from .formulations.rar_ddls.problem import RarDdls
 from .formulations.unisched.problem import UniSched
@@ -48,6 +49,9 @@ __all__ = [
     "PolicyRow",
     "ProblemEntry",
     "SolverRow",
+    "entry",
+    "entry_of",
+    "find",
     "lookup",
     "plugins",
     "policy",
@@ -138,6 +142,8 @@ class ProblemEntry:
     ----------
     make : callable
         Instance to problem, with the paper's parameters; a problem without instance refuses it.
+    kind : type, optional
+        Class of the problems; default `make`.
     convert : callable or None
         Trace to a problem and an account of what was left out; takes seed=, and cluster=, jobs=,
         pick=, or jobs=, nodes=, utility= where it draws the cluster. None where traces do not have
@@ -158,6 +164,7 @@ class ProblemEntry:
     """
 
     make: Callable[..., Any]
+    kind: type[Any] | None = None
     convert: Callable[..., tuple[Any, Conversion[Any]]] | None = None
     solvers: Mapping[str, SolverRow]
     compared: tuple[str, ...]
@@ -306,6 +313,7 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
     ),
     "gandiva-fair": ProblemEntry(
         make=settings.no_market,
+        kind=GpuMarket,
         solvers={
             "trading": _row(TRADING),
             "trading:midpoint": _row(TRADING, price="midpoint"),
@@ -475,6 +483,56 @@ def lookup(kind: str, table: Mapping[str, Any], name: str) -> str:
     if name.replace("_", "-") not in keys:
         raise ValueError(f"{kind} {name!r} is not one of {', '.join(table)}")
     return keys[name.replace("_", "-")]
+
+
+def entry(name: str) -> ProblemEntry:
+    """Return what is known of the problem of this name.
+
+    Raises
+    ------
+    ValueError
+        Where there is none.
+
+    Examples
+    --------
+    >>> entry("rar_ddls").measure
+    'makespan'
+    """
+    return PROBLEMS[lookup("problem", PROBLEMS, name)]
+
+
+def find(problem: Any) -> str | None:
+    """Return the name of the problem that an object is one of, None where there is none.
+
+    Examples
+    --------
+    >>> find(settings.tiny_market())
+    'gandiva-fair'
+    """
+    for name, row in PROBLEMS.items():
+        if type(problem) is (row.kind or row.make):
+            return name
+    return None
+
+
+def entry_of(problem: Any) -> tuple[str, ProblemEntry]:
+    """Return the name of the problem that an object is one of, and what is known of it.
+
+    Raises
+    ------
+    TypeError
+        Where it is none.
+
+    Examples
+    --------
+    >>> entry_of(settings.tiny_market())[0]
+    'gandiva-fair'
+    """
+    name = find(problem)
+    if name is None:
+        text = f"a {type(problem).__name__} is not a problem of {', '.join(PROBLEMS)}"
+        raise TypeError(text)
+    return name, PROBLEMS[name]
 
 
 def solver(problem: str, name: str) -> tuple[str, Solver]:

@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -106,6 +107,12 @@ class Extras:
     measures: Callable[[Any, Result[Any]], Mapping[str, float | None]] | None = None
     relaxations: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
     legend: Sequence[str] = ()
+
+    def within(self, time_limit: float | None) -> Extras:
+        """Return the same with a time limit for the bound, which takes it as ``time_limit=``."""
+        if self.bound is None or time_limit is None:
+            return self
+        return replace(self, bound=partial(self.bound, time_limit=time_limit))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
