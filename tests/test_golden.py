@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import gangsched as gs
-from gangsched.analysis.check_run import violations
+from gangsched.analysis.driving.check import violations
 from gangsched.formulations.io import problem_from_dict
 
 GOLDEN = Path(__file__).parent / "golden" / "2e519fe"
@@ -166,13 +166,13 @@ def test_a_plain_solution_has_the_same_value(case: dict[str, Any]) -> None:
 @by_name(CASES["runs"])
 def test_a_run_passes_the_checker(case: dict[str, Any]) -> None:
     instance = load(case["instance"])
-    first, *others = [load(name) for name in case["layouts"]]
-    assert violations(first, instance, preempts=gs.solvers.Preempts[case["preempts"]]) == []
+    first, *others = [load(name).attach(instance) for name in case["layouts"]]
+    assert violations(first, preempts=gs.solvers.Preempts[case["preempts"]]) == []
     assert all(other == first for other in others)
     longer = first.schedule.end.copy()
     longer[0] += 1
     wrong = replace(first, schedule=replace(first.schedule, end=longer))
-    assert violations(wrong, instance) != []
+    assert violations(wrong) != []
 
 
 # --- named instances -----------------------------------------------------------------------------
