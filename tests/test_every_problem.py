@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cache
 from itertools import combinations
+from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
@@ -259,6 +260,22 @@ def optimum(case: Case, seed: int) -> Any:
 def better(case: Case, one: Any, other: Any) -> bool:
     """Whether a bound says more than another number."""
     return bool(one > other) if case.kind.sense is Sense.MIN else bool(one < other)  # type: ignore[attr-defined]
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+@every_case
+def test_problems_come_back_from_files(case: Case, tmp_path: Path) -> None:
+    for seed in SEEDS:
+        problem = case.make(seed)
+        gs.io.save(tmp_path / "problem.json", problem)
+        again = gs.io.load(tmp_path / "problem.json")
+        assert type(again) is case.kind
+        for field in fields(problem):
+            if field.compare:
+                assert np.array_equal(getattr(again, field.name), getattr(problem, field.name))
+        gs.verify_bound(again, gs.bound(problem))
 
 
 # --- bounds --------------------------------------------------------------------------------------
