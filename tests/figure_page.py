@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from gangsched.analysis.papers.reproduce import Agreement, FigureRow, Study
+from gangsched.analysis.papers.reproduce import Agreement, FigureRow, Study, from_rows
 from layout import ROOT
 
 DOCS = ROOT / "docs"
@@ -35,8 +35,10 @@ class FigurePage:
     def restored(self, name: str) -> Study:
         data = self.committed(name)
         rows = [FigureRow(i, p, x, values, tuple(curve)) for i, p, x, values, curve in data["rows"]]
-        study: Study = self.module.from_rows(name, data["instances"], rows)
-        return study
+        if hasattr(self.module, "from_rows"):
+            study: Study = self.module.from_rows(name, data["instances"], rows)
+            return study
+        return from_rows(name, data["instances"], rows)
 
     def check_verdicts_and_settings(self, name: str) -> None:
         assert json.loads(self.restored(name).to_json()) == self.committed(name)

@@ -301,8 +301,8 @@ class Experiment:
         From finished cells to finished cells, one after the other: what is measured over several.
     rows : callable (finished, measures) -> rows
     facts : callable (cells) -> mapping, optional
-        Facts about an instance by its cells, where its outcomes give none; where the figure varies
-        something, by those at its first x.
+        Facts about an instance by its cells, if no outcome gives any; where the figure varies
+        something, by the cells at its first x.
     statements : callable (Study) -> statements
     settings : mapping, or callable (rows) -> mapping
         Everything that others need to make the data again.
@@ -365,14 +365,14 @@ class Experiment:
 
     def _facts(self, finished: Finished) -> Facts:
         cells: dict[str, list[Cell]] = {}
-        facts: dict[str, Mapping[str, Any]] = {}
+        given: dict[str, Mapping[str, Any]] = {}
         for cell, outcome in finished:
-            facts |= outcome.get("facts", {})
-            if self.facts is not None and "rows" not in outcome:
-                cells.setdefault(cell.instance, []).append(cell)
-        for own in cells.values():
-            own[:] = [cell for cell in own if cell.x == own[0].x]
-        return {**{name: self.facts(own) for name, own in cells.items() if self.facts}, **facts}
+            cells.setdefault(cell.instance, []).append(cell)
+            given |= outcome.get("facts", {})
+        if self.facts is None:
+            return given
+        first = {name: [c for c in own if c.x == own[0].x] for name, own in cells.items()}
+        return {name: given.get(name) or self.facts(own) for name, own in first.items()} | given
 
     def study(self, instances: Facts, rows: Iterable[FigureRow]) -> Study:
         """Return the figure with these rows, for example those of a file, and its verdicts.
