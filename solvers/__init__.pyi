@@ -1,5 +1,8 @@
 from . import io as io
 from .exact import ExactParams as ExactParams
+from .facts import Facts as Facts
+from .facts import MakespanFacts as MakespanFacts
+from .facts import RevenueFacts as RevenueFacts
 from .gandiva_fair.market import AllocationParams as AllocationParams
 from .gandiva_fair.market import best_allocation as best_allocation
 from .gandiva_fair.market import efficient_allocation as efficient_allocation

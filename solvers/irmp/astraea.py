@@ -61,6 +61,7 @@ from ...formulations.irmp.problem import Irmp
 from ...formulations.problem import check_class
 from ...instances.model import Cluster, Instance, check_real
 from ...instances.schedule import Schedule, Segment
+from ..facts import RevenueFacts
 from ..result import Refuted, Result, Stop
 from ..signature import solver
 from .response import (
@@ -845,6 +846,16 @@ def _result(
         runtime=time.perf_counter() - started,
         iterations=outcome.intervals,
         info=info,
+        facts=RevenueFacts(
+            ideal_revenue=info["ideal"],
+            rounds=info["lambda"],
+            intervals=outcome.intervals,
+            payments=info.get("payments", {}),
+            incomes=info.get("incomes", {}),
+            theta=None if isinstance(info["theta"], dict) else info["theta"],
+            scale=info["params"]["scale"],
+            left=info["left"],
+        ),
     )
 
 

@@ -26,6 +26,7 @@ import numpy as np
 from ...formulations.irmp.problem import Irmp
 from ...formulations.problem import check_class
 from ...instances.schedule import Schedule
+from ..facts import RevenueFacts
 from ..result import Result, Stop
 from ..signature import NoParams, solver
 from .response import MARGIN, Occupancy, Response, run_options
@@ -455,7 +456,13 @@ def _run(planner: Planner) -> list[Response]:
 
 
 def result_of(
-    problem: Irmp, schedule: Schedule, *, solver: str, started: float, info: dict[str, Any]
+    problem: Irmp,
+    schedule: Schedule,
+    *,
+    solver: str,
+    started: float,
+    info: dict[str, Any],
+    relaxation: str = "",
 ) -> Result[Schedule]:
     """Return the result of a rule; without a solution where it misses what only luck ensures.
 
@@ -468,6 +475,8 @@ def result_of(
         By `time.perf_counter`.
     info : dict
         To which the ids of jobs that do not run are added, as "left".
+    relaxation : str
+        Name of the one that `problem` is.
 
     Returns
     -------
@@ -492,4 +501,5 @@ def result_of(
     return Result.of(
         problem, None if missed else schedule, solver=solver, stop=Stop.COMPLETED,
         runtime=time.perf_counter() - started, info={**info, "left": left},
+        facts=RevenueFacts(relaxation=relaxation, left=left),
     )  # fmt: skip

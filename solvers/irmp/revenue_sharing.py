@@ -195,7 +195,9 @@ def _simulated(name: str, problem: Irmp, allot: _Allot, *, steady: bool) -> Resu
     problem = replace(problem, preemptive=True)
     schedule = Schedule.of(_segments(problem, allot, steady=steady))
     info = {"ties": TIES, "preemptive": True}
-    return result_of(problem, schedule, solver=name, started=started, info=info)
+    return result_of(
+        problem, schedule, solver=name, started=started, info=info, relaxation="preemptive"
+    )
 
 
 def _segments(problem: Irmp, allot: _Allot, *, steady: bool) -> list[Segment]:

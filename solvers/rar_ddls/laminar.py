@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from ...formulations.problem import check_class
 from ...formulations.rar_ddls.problem import RarDdls
 from ...instances.schedule import Schedule
+from ..facts import MakespanFacts
 from ..result import Result, Stop
 from ..signature import solver
 from .backfilling import backfilling
@@ -299,6 +300,7 @@ def laminar(
         runtime=time.perf_counter() - started,
         iterations=rounds,
         info=info,
+        facts=MakespanFacts(fallback=data is None),
     )
 
 

@@ -49,6 +49,7 @@ from numpy.typing import NDArray
 from ...formulations.problem import check_class
 from ...formulations.rar_ddls.problem import RarDdls, estimated_times
 from ...instances.schedule import Schedule
+from ..facts import MakespanFacts
 from ..result import Result, Stop
 from ..signature import solver
 from .bounds import area_bound
@@ -258,6 +259,9 @@ class LimitSearch:
                 "theta": self.theta,
                 "load": best.load if best else None,
             },
+            facts=MakespanFacts(
+                kappa=self.kappa, theta=self.theta, load=int(best.load) if best else None
+            ),
         )
 
 
