@@ -24,7 +24,7 @@ from gangsched import registry
 from gangsched.analysis.papers import reproduce, theorems
 from gangsched.analysis.papers.claim import Claim, Comparison, Verdict
 from gangsched.analysis.proofs.verify import verify_bound
-from gangsched.cli.compare import compare as cli
+from gangsched.cli import compare as cli
 from gangsched.formulations import DeadlineRewards, RarDdls, UniSched
 from gangsched.formulations.gandiva_fair.problem import GpuMarket
 from gangsched.formulations.io import problem_from_dict, problem_to_dict

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import pickle
 import signal
@@ -20,6 +19,8 @@ from numpy.typing import NDArray
 
 from ...formulations.fair_shares import FairShares
 from ...instances import Instance, Job, Schedule
+from ...instances.io import instance_hash as instance_hash
+from ...instances.io import write_file
 from ...instances.model import FULL_SPEED
 from ...solvers.placement import place_by_speed, reaches
 from ...solvers.policy import (
@@ -82,7 +83,11 @@ class Checkpoint:
         ----------
         path : str or Path
         """
-        Path(path).write_bytes(self.instance_hash.encode() + b"\n" + self.data)
+        write_file(path, bytes(self))
+
+    def __bytes__(self) -> bytes:
+        """What a file holds."""
+        return self.instance_hash.encode() + b"\n" + self.data
 
     @classmethod
     def load(cls, path: str | Path) -> Checkpoint:
@@ -468,33 +473,6 @@ def _column(things: Sequence[Any], name: str) -> list[Any]:
     return list(map(attrgetter(name), things))
 
 
-def instance_hash(instance: Instance[Any]) -> str:
-    """Return a SHA-256 of everything that an instance holds but its name.
-
-    Parameters
-    ----------
-    instance : Instance
-
-    Examples
-    --------
-    >>> from gangsched import Cluster
-    >>> small = Cluster.of_sizes([2])
-    >>> one, other = Instance(small, [], name="a"), Instance(small, [], name="b")
-    >>> instance_hash(one) == instance_hash(other), len(instance_hash(one))
-    (True, 64)
-    """
-    total = hashlib.sha256()
-    for things in (instance.cluster.nodes, instance.users, instance.jobs):
-        total.update(f"{len(things)} {sorted({type(thing).__name__ for thing in things})}".encode())
-        for part in fields(things[0]) if things else ():
-            column = _column(things, part.name)
-            if part.name == "speeds":
-                column = [sorted(value.items()) if value else () for value in column]
-            total.update(f"{part.name}={column!r}".encode())
-    total.update(repr(instance.slot).encode())
-    return total.hexdigest()
-
-
 def _restore(
     resume: Checkpoint, key: str, policy: Policy, rules: Rules, rejected: Collection[int]
 ) -> Engine:
@@ -565,7 +543,8 @@ def _run(
         policy=policy.name,
         parameters=parameters_of(policy),
         rules=machine.rules,
-        instance=instance.name,
+        instance=instance,
+        instance_name=instance.name,
         instance_hash=key,
         seed=getattr(policy, "seed", None),
         stop=stop,

@@ -12,6 +12,7 @@ from statistics import fmean
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from ...instances.io import write_file
 from ..show.plots import save, shown_ratio
 
 if TYPE_CHECKING:
@@ -182,8 +183,8 @@ class Reproduction:
         base.mkdir(parents=True, exist_ok=True)
         name = self.name.replace(":", "-")
         paths = tuple(base / f"{name}.{kind}" for kind in ("json", "csv", "png"))
-        paths[0].write_text(self.to_json(), encoding="utf-8")
-        paths[1].write_text(self.to_csv(), encoding="utf-8")
+        write_file(paths[0], self.to_json())
+        write_file(paths[1], self.to_csv())
         save(self.plot(), paths[2], dpi=110)
         return paths
 

@@ -37,6 +37,7 @@ import numpy as np
 from ....formulations.gandiva_fair.problem import GpuMarket
 from ....instances import Instance, Job, heterogeneous
 from ....instances.heterogeneous import MINIBATCH, TABLE1, MarketArrays, table3_market
+from ....instances.io import instance_hash
 from ....solvers import GandivaFair
 from ....solvers.gandiva_fair.lottery import (
     GangLottery,
@@ -50,7 +51,6 @@ from ....solvers.gandiva_fair.market import (
 )
 from ....solvers.gandiva_fair.stride import gang_aware_stride
 from ....solvers.gandiva_fair.trading import RULES, PriceRule, trade, traded_allocation
-from ...driving.drive import instance_hash
 from ...driving.model_usage import model_usage
 from ...driving.run import Run
 from ..common import Frame, Progress, Values, judged, short
@@ -419,7 +419,7 @@ def _on_the_cluster(quanta: tuple[int, int] = (200, 300)) -> Floats:
     """What each user holds in these quanta, with 60 jobs each."""
     instance = runs.sixty_jobs_each()
     run = runs.driven(instance, GandivaFair(), until=runs.QUANTUM * quanta[1])
-    usage = model_usage(run, instance, runs.QUANTUM)
+    usage = model_usage(run, runs.QUANTUM)
     return np.asarray(usage.gpus[quanta[0] : quanta[1]].mean(axis=0))
 
 
@@ -498,9 +498,9 @@ class _Shown:
     def _rows(self, run: Run, places: Mapping[str, tuple[list[int], int]]) -> Iterator[Row]:
         levels = _FIGURES[self.figure].levels
         times = self.width * np.arange(len(levels) + 1)
-        usage = model_usage(run, self.instance, self.width)
+        usage = model_usage(run, self.width)
         gpus, fluid = runs.slices(usage, "gpus", len(levels)), runs.ideal_shares(run, times)
-        fine = model_usage(run, self.instance, runs.QUANTUM)
+        fine = model_usage(run, runs.QUANTUM)
         exact = runs.ideal_shares(run, fine.times)
         stops = runs.leavings(run, list(self.groups.values()))
         spans = runs.phases(self.begin, stops)
@@ -677,9 +677,9 @@ def fig8(*, until: int | None = None, progress: Progress | None = None) -> Study
     found: dict[str, tuple[Run, Any, Floats]] = {}
     for name, trading in WAYS.items():
         run = _run(instance, GandivaFair(trading=trading), until)
-        fine = model_usage(run, instance, runs.QUANTUM)
+        fine = model_usage(run, runs.QUANTUM)
         found[name] = (run, fine.times, fine.work.sum(axis=2) * _per_second())
-        coarse = runs.slices(model_usage(run, instance, WIDTH), "work", LONG_BINS).sum(axis=2)
+        coarse = runs.slices(model_usage(run, WIDTH), "work", LONG_BINS).sum(axis=2)
         coarse *= _per_second()
         rows += [Row(u, name, None, {}, _curve(coarse[:, k])) for k, u in enumerate(users)]
         if progress is not None:
