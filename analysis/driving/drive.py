@@ -40,7 +40,7 @@ from ...solvers.policy import (
     true_speed,
 )
 from ...solvers.result import Stop, versions
-from .core.machine import Compiled
+from .core.engine import Compiled
 from .reference import Reference
 from .run import Events, Records, Run
 
