@@ -35,7 +35,7 @@ from ...solvers.policy import (
     Rules,
 )
 from ...solvers.result import Stop, versions
-from .core.machine import Compiled
+from .core.engine import Compiled
 from .reference import Reference
 from .run import Events, Records, Run
 
