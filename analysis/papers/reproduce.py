@@ -106,7 +106,7 @@ def takes_trace(name: str) -> bool:
     (True, False, True)
     """
     target = TARGETS[name]
-    return target.takes_trace if isinstance(target, Experiment) else name.startswith("irmp:")
+    return target.takes_trace if isinstance(target, Experiment) else False
 
 
 def from_rows(

@@ -207,7 +207,7 @@ def test_costs_of_jobs_that_pay_are_their_payments() -> None:
     problem = paper_problem(20, servers=10, users=3)
     result = astraea(problem)
     _, *rows = runs.job_rows("linear", problem, result)
-    costs = sorted(row.values["job cost"] or 0.0 for row in rows)
+    costs = sorted(values["job cost"] or 0.0 for *_, values in rows)
     paid = [p for p in result.info["payments"].values() if p > 0]
     assert paid
     for payment in paid:
