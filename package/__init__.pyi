@@ -4,10 +4,7 @@ from . import instances as instances
 from . import io as io
 from . import registry as registry
 from . import solvers as solvers
-from .analysis.comparing.comparison import compare as compare
 from .analysis.comparing.comparison import ratio as ratio
-from .analysis.comparing.replay import replay as replay
-from .analysis.driving.drive import drive as drive
 from .analysis.driving.rolling_horizon import RollingHorizon as RollingHorizon
 from .analysis.papers import reproduce as reproduce
 from .analysis.papers import theorems as theorems
@@ -17,6 +14,11 @@ from .analysis.proofs.deadline_rewards import reward_bound as reward_bound
 from .analysis.proofs.makespan import best_bound as best_bound
 from .analysis.proofs.verify import verify_bound as verify_bound
 from .analysis.show import plots as plots
+from .api import compare as compare
+from .api import drive as drive
+from .api import problem as problem
+from .api import replay as replay
+from .api import solve as solve
 from .instances import Allocation as Allocation
 from .instances import Cluster as Cluster
 from .instances import DeadlineJob as DeadlineJob
@@ -34,6 +36,7 @@ from .instances import deadlines as deadlines
 from .instances import generate as generate
 from .instances import library as library
 from .instances import traces as traces
+from .solvers.exact import ExactParams as ExactParams
 from .solvers.exact import solve_exact as solve_exact
 from .solvers.result import Bound as Bound
 from .solvers.result import Result as Result

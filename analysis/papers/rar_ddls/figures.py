@@ -35,7 +35,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from ....formulations.rar_ddls.problem import RarDdls
 from ....instances.generate import SERVER_SIZES, paper_cluster, rar_workload
 from ....instances.schedule import Schedule
-from ....solvers import backfilling, first_fit, list_scheduling, random_placement
+from ....solvers import (
+    BackfillingParams,
+    backfilling,
+    first_fit,
+    list_scheduling,
+    random_placement,
+)
 from ....solvers.rar_ddls.laminar import laminar
 from ....solvers.rar_ddls.sjf_bco import SjfBcoParams, sjf_bco
 from ....solvers.result import Result
@@ -253,14 +259,14 @@ def _all_policies(problem: RarDdls, seed: int) -> Iterator[tuple[int, str, int, 
         result = random_placement(problem, seed=REPEATS * seed + repeat)
         yield servers, RAND, repeat, result
     yield servers, LS_SJF, 0, sjf_bco(problem, params=SjfBcoParams(kappa=largest))
-    yield servers, LONGEST, 0, backfilling(problem, order="longest")
+    yield servers, LONGEST, 0, backfilling(problem)
 
 
 def _more_policies(problem: RarDdls, seed: int) -> Iterator[tuple[int, str, int, Result[Schedule]]]:
     servers = len(problem.instance.cluster.nodes)
     yield from _all_policies(problem, seed)
     yield servers, FF_SJF, 0, first_fit(_smallest_first(problem))
-    yield servers, AREA, 0, backfilling(problem, order="area")
+    yield servers, AREA, 0, backfilling(problem, params=BackfillingParams(order="area"))
     yield servers, LAMINAR, 0, laminar(problem)
 
 
