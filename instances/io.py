@@ -340,7 +340,7 @@ def instance_hash(instance: Instance[Any]) -> str:
     total = hashlib.sha256()
     for things in (instance.cluster.nodes, instance.users, instance.jobs):
         total.update(f"{len(things)} {sorted({type(thing).__name__ for thing in things})}".encode())
-        for name in things[0].__dataclass_fields__ if things else ():
+        for name in [part.name for part in fields(things[0])] if things else ():
             column = list(map(attrgetter(name), things))
             if name == "speeds":
                 column = [sorted(value.items()) if value else () for value in column]

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...formulations.irmp.problem import run_slots
 from ...instances import DeadlineJob, Instance, ParameterServerJob, Schedule
 from ...instances.io import instance_hash
 from ...instances.model import FULL_SPEED
@@ -337,6 +337,14 @@ def _left_out(run: Run) -> Bools:
     return never
 
 
+def _run_slots(job: ParameterServerJob, workers: int, nodes: int, model: str) -> int:
+    """Slots that a run takes: mini-batches over what all workers train in a slot, exactly."""
+    rate = Fraction(repr(job.rates[0 if nodes == 1 else 1])) * workers
+    if model in job.speeds:
+        rate *= Fraction(repr(job.speeds[model]))
+    return int(-(-job.batches // rate))
+
+
 def _servers(run: Run, instance: Instance[Any]) -> list[str]:
     """Who runs has some, for the slots that it takes; once; no node gives more than it has."""
     plan, rule, nodes = run.schedule, "parameter servers", instance.cluster.nodes
@@ -352,7 +360,7 @@ def _servers(run: Run, instance: Instance[Any]) -> list[str]:
             found.append(f"{name} runs twice, the second time from {row.start}")
         used = {*workers, *(n for n, count in row.ps.items() if count)}
         model = nodes[next(iter(workers))].model
-        work[row.job] = run_slots(instance.jobs[row.job], sum(workers.values()), len(used), model)
+        work[row.job] = _run_slots(instance.jobs[row.job], sum(workers.values()), len(used), model)
     if run.stop is not Stop.COMPLETED:  # no segment is empty
         begun = (work == 0) & (run.records.first == run.now)
         work[begun] = run.records.work[begun]

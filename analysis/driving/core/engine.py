@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....instances import DeadlineJob, Instance
+from ....instances import Instance
 from ....solvers.policy import (
     MOST_FRUITLESS,
     Decision,
@@ -109,8 +109,7 @@ class Compiled:
         ]
         urgent = frozenset(getattr(policy, "urgent", ()))
         ledger.jobs["urgency"] = [job.id not in urgent for job in instance.jobs] if urgent else 1
-        elastic = bool(instance.jobs) and isinstance(instance.jobs[0], DeadlineJob)
-        self.machine = new_machine(ledger, params, rule, elastic=elastic)
+        self.machine = new_machine(ledger, params, rule, elastic=instance.kind.elastic)
         self.kind = rule.kind
         self.idle = 0
         self.deciding = False  # True while the policy does: a run that stops then decides anew
