@@ -13,7 +13,7 @@ import pytest
 
 from gangsched.analysis.comparing.revenue import fairness_variance, money_of
 from gangsched.analysis.proofs.verify import verify_bound
-from gangsched.cli.compare import compare as cli
+from gangsched.cli import compare as cli
 from gangsched.formulations.io import problem_to_dict
 from gangsched.formulations.irmp.problem import Irmp, paper_problem, reduced_problem
 from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob

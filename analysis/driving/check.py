@@ -11,17 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...formulations.irmp.problem import run_slots
 from ...instances import DeadlineJob, Instance, ParameterServerJob, Schedule
+from ...instances.io import instance_hash
 from ...instances.model import FULL_SPEED
 from ...solvers.policy import Preempts, Rules
 from ...solvers.result import Stop
-from .drive import instance_hash
 from .run import EventKind, Run
 
 __all__ = ["violations"]
@@ -34,14 +34,13 @@ ENDS = (EventKind.SUSPEND, EventKind.KILL, EventKind.FINISH, EventKind.PROFILED)
 MOST = 2**62
 
 
-def violations(run: Run, instance: Instance[Any], *, preempts: Preempts | None = None) -> list[str]:
+def violations(run: Run, *, preempts: Preempts | None = None) -> list[str]:
     """Return what a run breaks, one line each; empty where it keeps all rules.
 
     Parameters
     ----------
     run : Run
-    instance : Instance
-        The one that was driven.
+        With its instance.
     preempts : Preempts, optional
         That of the policy. With ``LEASE`` a job may be suspended only at the end of a lease, with
         ``NEVER`` not at all; without it this is not looked at.
@@ -72,7 +71,7 @@ def violations(run: Run, instance: Instance[Any], *, preempts: Preempts | None =
     Examples
     --------
     >>> import numpy as np
-    >>> from gangsched.analysis.driving.drive import instance_hash
+    >>> from gangsched.instances.io import instance_hash
     >>> from gangsched.analysis.driving.run import Events, Records, Run
     >>> from gangsched.instances import Cluster, Job, Segment
     >>> instance = Instance(Cluster.of_sizes([2]), [Job(id="a", gpus=2, work=90)])
@@ -82,22 +81,23 @@ def violations(run: Run, instance: Instance[Any], *, preempts: Preempts | None =
     ...     fair_before=[0],
     ... )
     >>> run = Run(
-    ...     policy="hasty", parameters={}, rules=Rules(), instance="", seed=None, now=120,
+    ...     policy="hasty", parameters={}, rules=Rules(), instance_name="", seed=None, now=120,
     ...     instance_hash=instance_hash(instance), stop=Stop.COMPLETED, sizes=(2,), users=("",),
-    ...     user_weight=np.ones(1), records=records,
+    ...     user_weight=np.ones(1), records=records, instance=instance,
     ...     events=Events(time=[0, 0, 80], job=[0, 0, 0], kind=[0, 1, 4]),
     ...     schedule=Schedule.of([Segment(0, 0, 80, {0: 2})]),
     ... )
-    >>> violations(run, instance)
+    >>> violations(run)
     ["completion: job 'a' ends at 80, from 0 with 0 s of overhead it must end at 90"]
     """
+    instance = run.require_instance()
     found = _instance(run, instance) or _numbers(run, instance)
     if found:
         return found
     servers = _servers(run, instance) if _with_ps(instance) else []
     if _with_ps(instance):
         run = replace(run, schedule=_workers(run.schedule))
-    seg = Segments.of(run, instance)
+    seg = Segments.of(run)
     return [
         *servers,
         *_order(run, seg),
@@ -135,8 +135,9 @@ class Segments:
     gpus: Ints
 
     @classmethod
-    def of(cls, run: Run, instance: Instance[Any]) -> Segments:
-        """Those of a run of this instance."""
+    def of(cls, run: Run) -> Segments:
+        """Those of a run that knows its instance."""
+        instance = run.require_instance()
         number = np.lexsort((run.schedule.start, run.schedule.job))
         job = run.schedule.job[number]
         count = np.bincount(job, minlength=len(run.records))
@@ -336,6 +337,14 @@ def _left_out(run: Run) -> Bools:
     return never
 
 
+def _run_slots(job: ParameterServerJob, workers: int, nodes: int, model: str) -> int:
+    """Slots that a run takes: mini-batches over what all workers train in a slot, exactly."""
+    rate = Fraction(repr(job.rates[0 if nodes == 1 else 1])) * workers
+    if model in job.speeds:
+        rate *= Fraction(repr(job.speeds[model]))
+    return int(-(-job.batches // rate))
+
+
 def _servers(run: Run, instance: Instance[Any]) -> list[str]:
     """Who runs has some, for the slots that it takes; once; no node gives more than it has."""
     plan, rule, nodes = run.schedule, "parameter servers", instance.cluster.nodes
@@ -351,7 +360,7 @@ def _servers(run: Run, instance: Instance[Any]) -> list[str]:
             found.append(f"{name} runs twice, the second time from {row.start}")
         used = {*workers, *(n for n, count in row.ps.items() if count)}
         model = nodes[next(iter(workers))].model
-        work[row.job] = run_slots(instance.jobs[row.job], sum(workers.values()), len(used), model)
+        work[row.job] = _run_slots(instance.jobs[row.job], sum(workers.values()), len(used), model)
     if run.stop is not Stop.COMPLETED:  # no segment is empty
         begun = (work == 0) & (run.records.first == run.now)
         work[begun] = run.records.work[begun]

@@ -1,7 +1,8 @@
 """What a run was worth: times, use of the cluster, and fairness to jobs and users.
 
-Every function is a pure function of a :class:`~gangsched.analysis.driving.run.Run`, and of its
-instance where that is asked for: a run knows neither GPU models nor the speeds of jobs on them.
+Every function is a pure function of a :class:`~gangsched.analysis.driving.run.Run`. Those that
+need GPU models, speeds or deadlines ask for its instance, and raise ValueError where a run does not
+know it.
 Fair GPU time is computed here from arrivals and completions alone, with other code than the
 driver's accounting (:mod:`gangsched.formulations.fair_shares`), so that the two check each other.
 
@@ -121,43 +122,34 @@ def wait_time(run: Run) -> Floats:
     return completion_time(run) - held
 
 
-def ideal_time(run: Run, instance: Instance[Any] | None = None) -> Ints:
+def ideal_time(run: Run) -> Ints:
     """Return p, the seconds that each job would run alone, on the fastest GPUs that it can use.
 
     Parameters
     ----------
     run : Run
-    instance : Instance, optional
-        That of the run; needed where jobs have speeds, which all count as 1 without it.
+        With its instance.
 
     Returns
     -------
     (jobs,) int array
-
-    Raises
-    ------
-    ValueError
-        If the instance has another number of jobs.
     """
     work = run.records.work
-    if instance is None or not _has_speeds(run, instance):
+    if not _has_speeds(run):
         return work
-    top = _able(run, instance).max(axis=1)
+    top = _able(run).max(axis=1)
     seconds, rest = np.divmod(work, np.maximum(top, 1))  # work times 10**6 may exceed 64 bits
     ideal = seconds * FULL_SPEED - (-rest * FULL_SPEED // np.maximum(top, 1))
     return np.where(top > 0, ideal, work)
 
 
-def _has_speeds(run: Run, instance: Instance[Any]) -> bool:
-    if len(run.records) != len(instance.jobs):
-        raise ValueError(
-            f"metrics: the instance has {len(instance.jobs)} jobs, the run {len(run.records)}"
-        )
-    return any(job.speeds for job in instance.jobs)
+def _has_speeds(run: Run) -> bool:
+    return any(job.speeds for job in run.require_instance().jobs)
 
 
-def _able(run: Run, instance: Instance[Any]) -> Ints:
+def _able(run: Run) -> Ints:
     """Speeds in millionths by job and GPU model, 0 where a job cannot run or its gang not fit."""
+    instance = run.require_instance()
     speeds: Ints = np.where(run.records.gpus[:, None] <= _room(instance), job_speeds(instance), 0)
     return speeds
 
@@ -169,20 +161,19 @@ def _room(instance: Instance[Any]) -> Ints:
     return np.array(counts, dtype=np.int64)
 
 
-def slowdown(run: Run, instance: Instance[Any] | None = None) -> Floats:
+def slowdown(run: Run) -> Floats:
     """Return JCT / p of each job, p its ideal run time (Section 6.1.4); at least 1.
 
     Parameters
     ----------
     run : Run
-    instance : Instance, optional
-        As of :func:`ideal_time`.
+        With its instance.
 
     Returns
     -------
     (jobs,) float array
     """
-    return completion_time(run) / ideal_time(run, instance)
+    return completion_time(run) / ideal_time(run)
 
 
 def makespan(run: Run) -> int | None:
@@ -198,7 +189,7 @@ def makespan(run: Run) -> int | None:
     return int(book.end.max())
 
 
-def objectives(run: Run, instance: Instance[Any] | None = None) -> dict[str, float | int | None]:
+def objectives(run: Run) -> dict[str, float | int | None]:
     """Return the measures of :class:`~gangsched.formulations.completion_time.CompletionTime`.
 
     What a bound of that problem, with the run's jobs without the rejected ones, can be compared to.
@@ -206,8 +197,7 @@ def objectives(run: Run, instance: Instance[Any] | None = None) -> dict[str, flo
     Parameters
     ----------
     run : Run
-    instance : Instance, optional
-        As of :func:`ideal_time`.
+        With its instance.
 
     Returns
     -------
@@ -224,7 +214,7 @@ def objectives(run: Run, instance: Instance[Any] | None = None) -> dict[str, flo
         "makespan": last,
         "completion": int(book.end[done].sum()),
         "flow": int(flow.sum()),
-        "slowdown": float((flow / ideal_time(run, instance)[done]).sum()),
+        "slowdown": float((flow / ideal_time(run)[done]).sum()),
     }
 
 
@@ -401,22 +391,21 @@ def _fair_times(run: Run) -> tuple[Floats, Floats]:
     return fair, before
 
 
-def service_time(run: Run, instance: Instance[Any] | None = None) -> Ints:
+def service_time(run: Run) -> Ints:
     """Return the GPU seconds in which each job made progress: A_i without overhead and lost work.
 
     Parameters
     ----------
     run : Run
-    instance : Instance, optional
-        As of :func:`ideal_time`. A job on slow GPUs is served longer for the same work.
+        With its instance: a job on slow GPUs is served longer for the same work.
 
     Returns
     -------
     (jobs,) int array
     """
     book = run.records
-    if instance is not None and _has_speeds(run, instance):
-        seg = Segments.of(run, instance)
+    if _has_speeds(run):
+        seg = Segments.of(run)
         seconds = np.maximum(0, seg.until(run.rules) - seg.start - seg.overhead)
         served = np.bincount(seg.job, seconds * seg.gpus * (seg.speed > 0), len(book))
         return served.astype(np.int64)
@@ -469,7 +458,7 @@ def share_below(values: ArrayLike, level: float) -> float | None:
     return float(np.mean(known < level)) if known.size else None
 
 
-def finish_time_fairness(run: Run, instance: Instance[Any] | None = None) -> Floats:
+def finish_time_fairness(run: Run) -> Floats:
     """Return T_sh / T_id of each job, Themis's measure (Section 4.1.2); above 1 is unfair.
 
     T_sh is the time from submission to completion, T_id = p N the ideal run time in a cluster of
@@ -478,8 +467,7 @@ def finish_time_fairness(run: Run, instance: Instance[Any] | None = None) -> Flo
     Parameters
     ----------
     run : Run
-    instance : Instance, optional
-        As of :func:`ideal_time`.
+        With its instance.
 
     Returns
     -------
@@ -500,7 +488,7 @@ def finish_time_fairness(run: Run, instance: Instance[Any] | None = None) -> Flo
     line = _Line.of(knots, np.cumsum(np.bincount(where, signs, knots.size)))
     life = completion_time(run)
     together = line.at(last) - line.at(book.release)
-    ideal = ideal_time(run, instance)
+    ideal = ideal_time(run)
     return _ratio(life * life, ideal * np.where(book.finished, together, 0.0))
 
 
@@ -592,7 +580,7 @@ def _done(run: Run) -> Floats:
     return done
 
 
-def user_work_rho(run: Run, instance: Instance[Any]) -> Floats:
+def user_work_rho(run: Run) -> Floats:
     """Return the work done of each user over that of its fair share of every GPU model.
 
     Its fair GPU time, (9), is given out on every model in proportion to the model's GPUs, where job
@@ -602,8 +590,7 @@ def user_work_rho(run: Run, instance: Instance[Any]) -> Floats:
     Parameters
     ----------
     run : Run
-    instance : Instance
-        That of the run.
+        With its instance.
 
     Returns
     -------
@@ -619,11 +606,11 @@ def user_work_rho(run: Run, instance: Instance[Any]) -> Floats:
     >>> jobs = [Job(id="a", gpus=2, work=120, speeds={"k80": 1, "v100": 4})]
     >>> instance = Instance(cluster, jobs)
     >>> run = drive(instance, Fifo())    # 30 s on 2 fast GPUs; fair: on all 4, at 2.5
-    >>> user_work(run).tolist(), user_work_rho(run, instance).tolist()
+    >>> user_work(run).tolist(), user_work_rho(run).tolist()
     ([8.0], [0.8])
     """
-    speeds = _able(run, instance) / FULL_SPEED
-    mean = speeds @ _room(instance) / run.gpus
+    speeds = _able(run) / FULL_SPEED
+    mean = speeds @ _room(run.require_instance()) / run.gpus
     needed = np.divide(_done(run), mean, out=np.zeros(mean.size), where=mean > 0)
     fair = user_fair_time(run, [max(run.now, 0)])[:, 0]
     return _ratio(np.bincount(run.records.user, needed, fair.size), fair)
@@ -764,14 +751,13 @@ def _deadlines(jobs: int, deadlines: Mapping[int, int] | ArrayLike) -> Floats:
 # --- rewards for deadlines, of Gao et al. (2024) -------------------------------------------------
 
 
-def rewards(run: Run, instance: Deadlines) -> Floats:
+def rewards(run: Run) -> Floats:
     """Return what each job won by its completion.
 
     Parameters
     ----------
     run : Run
-    instance : Instance of DeadlineJob
-        That of the run.
+        With its instance, of jobs with deadlines.
 
     Returns
     -------
@@ -782,10 +768,9 @@ def rewards(run: Run, instance: Deadlines) -> Floats:
     Raises
     ------
     ValueError, TypeError
-        If the instance has another number of jobs, or jobs without deadlines of their own.
+        If the instance is not known, or its jobs have no deadlines of their own.
     """
-    _check_instance(run, instance)
-    book = run.records
+    instance, book = _of_deadlines(run), run.records
     won = np.full(len(book), np.nan)
     outcomes = zip(instance.jobs, book.end.tolist(), book.rejected.tolist(), strict=True)
     for j, (job, end, rejected) in enumerate(outcomes):
@@ -798,24 +783,22 @@ def rewards(run: Run, instance: Deadlines) -> Floats:
     return won
 
 
-def _check_instance(run: Run, instance: Deadlines) -> None:
-    if len(run.records) != len(instance.jobs):
-        raise ValueError(
-            f"metrics: the instance has {len(instance.jobs)} jobs, the run {len(run.records)}"
-        )
+def _of_deadlines(run: Run) -> Deadlines:
+    """The instance, of jobs with deadlines."""
+    instance = run.require_instance()
     for job in instance.jobs[:1]:
         if not isinstance(job, DeadlineJob):
             raise TypeError(f"metrics: job {job.id!r} is a {type(job).__name__}, not a DeadlineJob")
+    return instance
 
 
-def weighted_miss(run: Run, instance: Deadlines, *, own: bool = False) -> float | None:
+def weighted_miss(run: Run, *, own: bool = False) -> float | None:
     """Return the weighted miss rate R^slo, Section IV-C: 1 less (15).
 
     Parameters
     ----------
     run : Run
-    instance : Instance of DeadlineJob
-        That of the run.
+        With its instance, of jobs with deadlines.
     own : bool
         Divide each job's reward by its own largest reward, so that all count alike. Otherwise by
         the largest of all jobs, which is W_max = 100 in the paper. The two are the same where all
@@ -831,7 +814,7 @@ def weighted_miss(run: Run, instance: Deadlines, *, own: bool = False) -> float 
     The paper prints the mean of W / W_max, the attainment, and calls it a miss rate. Its figures
     show what is left to 1.
     """
-    won = rewards(run, instance)
+    won, instance = rewards(run), run.require_instance()
     known = ~np.isnan(won)
     if not known.any():
         return None
@@ -839,22 +822,20 @@ def weighted_miss(run: Run, instance: Deadlines, *, own: bool = False) -> float 
     return 1 - float(np.mean(won[known] / (tops[known] if own else tops.max())))
 
 
-def best_effort_latency(run: Run, instance: Deadlines) -> float | None:
+def best_effort_latency(run: Run) -> float | None:
     """Return the mean completion time of the best-effort jobs, in seconds (Section IV-C, JCT).
 
     Parameters
     ----------
     run : Run
-    instance : Instance of DeadlineJob
-        That of the run.
+        With its instance, of jobs with deadlines.
 
     Returns
     -------
     float or None
         From submission, profiling included; over those that finished.
     """
-    _check_instance(run, instance)
-    return _mean(completion_time(run)[_best_effort(instance)])
+    return _mean(completion_time(run)[_best_effort(_of_deadlines(run))])
 
 
 def _best_effort(instance: Deadlines) -> NDArray[np.bool_]:
@@ -897,14 +878,13 @@ def is_elastic(run: Run) -> bool:
     )
 
 
-def deadline_summary(run: Run, instance: Deadlines) -> dict[str, float | int | None]:
+def deadline_summary(run: Run) -> dict[str, float | int | None]:
     """Return what a run of jobs with deadlines is measured by, by name.
 
     Parameters
     ----------
     run : Run
-    instance : Instance of DeadlineJob
-        That of the run.
+        With its instance, of jobs with deadlines.
 
     Returns
     -------
@@ -924,11 +904,12 @@ def deadline_summary(run: Run, instance: Deadlines) -> dict[str, float | int | N
     >>> soft = DeadlineJob(id="a", gpus=2, work=100, rewards=[(90, 100), (110, 80)])
     >>> best = DeadlineJob(id="b", gpus=2, work=50)
     >>> instance = Instance(Cluster.of_sizes([2]), [soft, best])
-    >>> found = deadline_summary(drive(instance, Fifo()), instance)
+    >>> found = deadline_summary(drive(instance, Fifo()))
     >>> found["reward"], round(found["weighted_miss"], 2), found["best_effort_latency"]
     (80.0, 0.2, 170.0)
     """
-    won, best, able = rewards(run, instance), _best_effort(instance), ~run.records.rejected
+    instance, won, able = _of_deadlines(run), rewards(run), ~run.records.rejected
+    best = _best_effort(instance)
     strict = np.array([len(job.rewards) == 1 for job in instance.jobs], dtype=bool)
     lost = np.where(np.isnan(won), np.nan, won == 0)
     times = preemptions(run).astype(np.float64)
@@ -938,11 +919,11 @@ def deadline_summary(run: Run, instance: Deadlines) -> dict[str, float | int | N
         "best_effort_jobs": int(best.sum()),
         "reward": float(np.nansum(won)),
         "top_reward": float(sum(job.top_reward for job in instance.jobs)),
-        "weighted_miss": weighted_miss(run, instance),
-        "weighted_miss_own": weighted_miss(run, instance, own=True),
+        "weighted_miss": weighted_miss(run),
+        "weighted_miss_own": weighted_miss(run, own=True),
         "strict_miss": _mean(lost[strict]),
         "in_time": None if missed is None else 1 - missed,
-        "best_effort_latency": best_effort_latency(run, instance),
+        "best_effort_latency": best_effort_latency(run),
         "slo_suspensions": _mean(times[~best & able]),
         "best_effort_suspensions": _mean(times[best & able]),
         "profiling_wait": _mean(profiling_wait(run)),
@@ -952,14 +933,13 @@ def deadline_summary(run: Run, instance: Deadlines) -> dict[str, float | int | N
 # --- all together --------------------------------------------------------------------------------
 
 
-def summary(run: Run, instance: Instance[Any] | None = None) -> dict[str, float | int | None]:
+def summary(run: Run) -> dict[str, float | int | None]:
     """Return the usual measures of a run by name.
 
     Parameters
     ----------
     run : Run
-    instance : Instance, optional
-        As of :func:`ideal_time`.
+        With its instance.
 
     Returns
     -------
@@ -985,7 +965,7 @@ def summary(run: Run, instance: Instance[Any] | None = None) -> dict[str, float 
     (130.0, 170, 2.1)
     """
     book = run.records
-    done, slow, held = completion_time(run), slowdown(run, instance), attained_time(run)
+    done, slow, held = completion_time(run), slowdown(run), attained_time(run)
     fair, before = _fair_times(run)
     degrees, users = _ratio(held, fair), user_rho(run)
     hours = window_edges(run, HOUR)
@@ -1011,7 +991,7 @@ def summary(run: Run, instance: Instance[Any] | None = None) -> dict[str, float 
         "utilisation": utilisation(run),
         "utilisation_end": utilisation(run, "end"),
         "min_rho": _quantile(degrees, 0.0),
-        "min_service_rho": _quantile(_ratio(service_time(run, instance), fair), 0.0),
+        "min_service_rho": _quantile(_ratio(service_time(run), fair), 0.0),
         "mean_rho": _mean(degrees),
         "loss": share_below(degrees, LOSS),
         "loss_release": share_below(_ratio(held, fair + before), LOSS),

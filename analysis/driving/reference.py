@@ -30,7 +30,6 @@ from ...solvers.policy import (
     check_nodes,
     give_ps,
     left_out,
-    true_speed,
 )
 from .run import EventKind
 
@@ -421,7 +420,7 @@ class Reference:
         book, gpus = self.book, sum(nodes.values())
         size = max(int(book.sizes[n]) for n in nodes)
         on_model = int(book.speeds[j, book.node_model[next(iter(nodes))]])
-        book.speed[j] = true_speed(self.instance.jobs[j], gpus, len(nodes), size, on_model)
+        book.speed[j] = self.instance.jobs[j].speed_on(gpus, len(nodes), size, on_model)
         book.delay[j] = 0
         if book.starts[j]:
             in_place = nodes == self.last[j]

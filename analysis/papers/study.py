@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from ...instances.io import write_file
 from ..show.plots import save
 
 if TYPE_CHECKING:
@@ -232,8 +233,8 @@ class Study:
         base.mkdir(parents=True, exist_ok=True)
         name = self.name.replace(":", "-")
         paths = tuple(base / f"{name}.{kind}" for kind in ("json", "csv", "png"))
-        paths[0].write_text(self.to_json(), encoding="utf-8")
-        paths[1].write_text(self.to_csv(), encoding="utf-8")
+        write_file(paths[0], self.to_json())
+        write_file(paths[1], self.to_csv())
         save(self.plot(), paths[2], dpi=110)
         return paths
 

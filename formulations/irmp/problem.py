@@ -185,7 +185,7 @@ def run_rate(job: ParameterServerJob, nodes: int, model: str = "") -> Fraction:
     >>> run_rate(job, 1), run_rate(job, 2), run_rate(job, 2, "v100")
     (Fraction(1, 1), Fraction(1, 2), Fraction(3, 2))
     """
-    return _rational(job.rates[nodes > 1]) * _rational(job.speeds.get(model, 1.0))
+    return job.rate(nodes, model)
 
 
 def run_slots(job: ParameterServerJob, workers: int, nodes: int, model: str = "") -> int:
@@ -209,7 +209,7 @@ def run_slots(job: ParameterServerJob, workers: int, nodes: int, model: str = ""
     >>> run_slots(job, 2, 1), run_slots(job, 2, 2)
     (2, 4)
     """
-    return math.ceil(job.batches / (run_rate(job, nodes, model) * workers))
+    return job.service(workers, nodes, model)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -665,7 +665,7 @@ def _write(
     if png is not None:
         from ..analysis.show import plots
 
-        plots.overview(comparison, source.problem).savefig(png, dpi=150)
+        plots.save(plots.overview(comparison, source.problem), png, dpi=150)
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -189,7 +190,7 @@ def test_a_file_is_replaced_as_a_whole(
     def full(*_: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(html_page.os, "replace", full)
+    monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OSError, match="disk full"):
         write_report(path, comparison, problem, title="new")
     assert path.read_text() == "old"

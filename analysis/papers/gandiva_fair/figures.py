@@ -37,6 +37,7 @@ import numpy as np
 from ....formulations.gandiva_fair.problem import GpuMarket
 from ....instances import Instance, Job, heterogeneous
 from ....instances.heterogeneous import MINIBATCH, TABLE1, MarketArrays, table3_market
+from ....instances.io import instance_hash
 from ....solvers import GandivaFair
 from ....solvers.gandiva_fair.lottery import (
     GangLottery,
@@ -50,7 +51,6 @@ from ....solvers.gandiva_fair.market import (
 )
 from ....solvers.gandiva_fair.stride import gang_aware_stride
 from ....solvers.gandiva_fair.trading import RULES, PriceRule, trade, traded_allocation
-from ...driving.drive import instance_hash
 from ...driving.model_usage import model_usage
 from ...driving.run import Run
 from ..experiment import Cell, Experiment
@@ -288,7 +288,7 @@ def _on_the_cluster(quanta: tuple[int, int] = (200, 300)) -> Floats:
     """What each user holds in these quanta, with 60 jobs each."""
     instance = runs.sixty_jobs_each()
     run = runs.driven(instance, GandivaFair(), until=runs.QUANTUM * quanta[1])
-    usage = model_usage(run, instance, runs.QUANTUM)
+    usage = model_usage(run, runs.QUANTUM)
     return np.asarray(usage.gpus[quanta[0] : quanta[1]].mean(axis=0))
 
 
@@ -394,9 +394,9 @@ def _usage_rows(
     groups = _groups(figure, instance)
     last_release = max(job.release for job in instance.jobs) if figure == "fig6" else 0
     begin = -(-last_release // runs.QUANTUM) * runs.QUANTUM  # of the first phase
-    gpus = runs.slices(model_usage(run, instance, width), "gpus", bins)
+    gpus = runs.slices(model_usage(run, width), "gpus", bins)
     fluid = runs.ideal_shares(run, width * np.arange(bins + 1))
-    fine = model_usage(run, instance, runs.QUANTUM)
+    fine = model_usage(run, runs.QUANTUM)
     exact = runs.ideal_shares(run, fine.times)
     stops = runs.leavings(run, list(groups.values()))
     spans = runs.phases(begin, stops)
@@ -463,9 +463,9 @@ def _both_ways(cell: Cell) -> dict[str, Any]:
     found: dict[str, tuple[Run, Any, Floats]] = {}
     for name, trading in WAYS.items():
         run = _run(instance, GandivaFair(trading=trading), cell.workload)
-        fine = model_usage(run, instance, runs.QUANTUM)
+        fine = model_usage(run, runs.QUANTUM)
         found[name] = (run, fine.times, fine.work.sum(axis=2) * _per_second())
-        coarse = runs.slices(model_usage(run, instance, WIDTH), "work", LONG_BINS).sum(axis=2)
+        coarse = runs.slices(model_usage(run, WIDTH), "work", LONG_BINS).sum(axis=2)
         coarse *= _per_second()
         own = [_row(user, name, None, {}, coarse[:, k]) for k, user in enumerate(users)]
         # as K80s: how many of them would do the same

@@ -257,8 +257,8 @@ def measure(run: Run, instance: Instance[DeadlineJob]) -> Values:
     dict of str to float or None
         Miss rates in %, latencies in minutes, waits in seconds, reward.
     """
-    found = metrics.deadline_summary(run, instance)
-    won, wait = metrics.rewards(run, instance), metrics.profiling_wait(run)
+    found = metrics.deadline_summary(run)
+    won, wait = metrics.rewards(run), metrics.profiling_wait(run)
     target = [isinstance(job.stopping, TargetMetric) and bool(job.rewards) for job in instance.jobs]
     lost = 1 - won[target] / max((job.top_reward for job in instance.jobs), default=1.0)
     latency, miss = found["best_effort_latency"], found["weighted_miss"]
