@@ -18,11 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.figure import Figure
 
 import gangsched
 from gangsched import registry
 from gangsched.analysis.papers import reproduce, theorems
 from gangsched.analysis.papers.claim import Claim, Comparison, Verdict
+from gangsched.analysis.papers.experiment import Cell, Experiment, given
 from gangsched.analysis.proofs.verify import verify_bound
 from gangsched.cli import compare as cli
 from gangsched.formulations import DeadlineRewards, RarDdls, UniSched
@@ -549,36 +551,38 @@ def test_demo_works_on_a_small_instance(
     assert sorted(os.listdir("here")) == ["demo.html", "demo.json", "demo.png"]
 
 
+def toy_figure(name: str, cells: Callable[..., list[Cell]]) -> Experiment:
+    return Experiment(
+        name=name, title="toy", cells=cells, statements=lambda study: (), settings={},
+        drawing=lambda study: Figure(),
+    )  # fmt: skip
+
+
 def test_reproduce_lists_and_runs_targets(
     gangsched_: Gangsched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Toy:
-        def write(self, folder: Path) -> tuple[Path, ...]:
-            (folder / "toy.csv").write_text("1\n")
-            return (folder / "toy.csv",)
-
-    monkeypatch.setitem(reproduce.TARGETS, "rar_ddls:toy", lambda progress: progress("") or Toy())
+    cell = Cell(instance="i", policy="p", run=given, workload={"value": 1})
+    toy = toy_figure("rar_ddls:toy", lambda: [cell])
+    monkeypatch.setitem(reproduce.TARGETS, toy.name, toy)
     listed = gangsched_("reproduce")
     assert listed.code == 0
     assert listed.out.split() == list(reproduce.TARGETS)
-    done = gangsched_("reproduce", "rar-ddls:toy", "--out", "new/folder")
-    assert done == Outcome(0, "new/folder/toy.csv\n", "")
+    done = gangsched_("reproduce", "rar-ddls:toy", "--out", "new/folder", "--jobs", "1")
+    paths = [f"new/folder/rar_ddls-toy.{kind}" for kind in ("json", "csv", "png")]
+    assert done == Outcome(0, "".join(f"{path}\n" for path in paths), "")
+    assert sorted(os.listdir("new/folder")) == sorted(Path(path).name for path in paths)
 
 
 def test_reproduce_takes_a_trace(
     gangsched_: Gangsched, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Toy:
-        def write(self, folder: Path) -> tuple[Path, ...]:
-            return ()
-
     seen = []
 
-    def toy(progress: Any, trace: Any = None) -> Toy:
+    def cells(trace: Any = None) -> list[Cell]:
         seen.append(None if trace is None else len(trace.jobs))
-        return Toy()
+        return []
 
-    monkeypatch.setitem(reproduce.TARGETS, "ltgf:toy", toy)
+    monkeypatch.setitem(reproduce.TARGETS, "ltgf:toy", toy_figure("ltgf:toy", cells))
     assert gangsched_("reproduce", "ltgf:toy").code == 0
     trace = ("--trace", str(files / "trace.csv"), "--reader", "philly-csv")
     done = gangsched_("reproduce", "ltgf:toy", *trace)
@@ -922,7 +926,12 @@ def test_ctrl_c_before_anything_is_finished_writes_nothing(
 def test_ctrl_c_in_reproduce_writes_nothing(
     gangsched_: Gangsched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(reproduce.TARGETS, "rar_ddls:toy", lambda progress: interrupt(0))
+    def stopped(cell: Cell) -> dict[str, Any]:
+        raise KeyboardInterrupt
+
+    cell = Cell(instance="i", policy="p", run=stopped)
+    toy = toy_figure("rar_ddls:toy", lambda: [cell])
+    monkeypatch.setitem(reproduce.TARGETS, toy.name, toy)
     done = gangsched_("reproduce", "rar_ddls:toy")
     assert done == Outcome(130, "", "gangsched: interrupted\n")
     assert os.listdir("out") == []

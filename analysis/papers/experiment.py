@@ -24,6 +24,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from ...instances.io import write_file
 from .study import FigureRow, Statement, Study, Values, per_seed, short
 
 if TYPE_CHECKING:
@@ -223,17 +224,11 @@ def _read(folder: Path | None, key: str) -> Outcome | None:
 
 
 def _keep(folder: Path | None, key: str, outcome: Outcome) -> Outcome:
-    """Write a part beside its place and move it there; return the outcome as it will be read."""
+    """Write a part as a whole, or not at all; return the outcome as it will be read."""
     text = json.dumps({"key": key, "outcome": outcome})
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        path = _part(folder, key)
-        draft = path.with_suffix(f".{os.getpid()}.draft")
-        try:
-            draft.write_text(text, "utf-8")
-            os.replace(draft, path)
-        finally:
-            draft.unlink(missing_ok=True)
+        write_file(_part(folder, key), text)
     plain: Outcome = json.loads(text)["outcome"]
     return plain
 

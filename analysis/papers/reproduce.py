@@ -32,55 +32,56 @@ __all__ = [
 ]  # fmt: skip
 
 #: what can be reproduced, by its name on the command line
-TARGETS: dict[str, Any] = {
-    "rar_ddls:fig4": rar_ddls.fig4,
-    "rar_ddls:fig5": rar_ddls.fig5,
-    "rar_ddls:fig6": rar_ddls.fig6,
-    "rar_ddls:fig7": rar_ddls.fig7,
-    "ltgf:fig6": ltgf.fig6,
-    "ltgf:fig9": ltgf.fig9,
-    "ltgf:fig10": ltgf.fig10,
-    "ltgf:fig11": ltgf.fig11,
-    "ltgf:fig12": ltgf.fig12,
-    "ltgf:fig13": ltgf.fig13,
-    "ltgf:fig14": ltgf.fig14,
-    "unisched:table3": unisched.table3,
-    "unisched:fig5": unisched.fig5,
-    "unisched:fig6": unisched.fig6,
-    "unisched:fig7": unisched.fig7,
-    "unisched:fig8": unisched.fig8,
-    "unisched:fig9": unisched.fig9,
-    "unisched:fig10": unisched.fig10,
-    "unisched:fig10d": unisched.fig10d,
-    "unisched:fig11": unisched.fig11,
-    "unisched:fig12": unisched.fig12,
-    "irmp:fig4": irmp.fig4,
-    "irmp:fig5": irmp.fig5,
-    "irmp:fig6": irmp.fig6,
-    "irmp:fig7": irmp.fig7,
-    "irmp:fig8": irmp.fig8,
-    "irmp:fig9": irmp.fig9,
-    "irmp:fig10": irmp.fig10,
-    "irmp:fig11": irmp.fig11,
-    "irmp:fig12": irmp.fig12,
-    "irmp:fig13": irmp.fig13,
-    "irmp:table2": irmp.table2,
-    "gandiva_fair:fig1": gandiva_fair.fig1,
-    "gandiva_fair:fig2": gandiva_fair.fig2,
-    "gandiva_fair:table2": gandiva_fair.table2,
-    "gandiva_fair:table3": gandiva_fair.table3,
-    "gandiva_fair:surplus": gandiva_fair.surplus,
-    "gandiva_fair:fig4": gandiva_fair.fig4,
-    "gandiva_fair:fig5": gandiva_fair.fig5,
-    "gandiva_fair:fig6": gandiva_fair.fig6,
-    "gandiva_fair:fig7": gandiva_fair.fig7,
-    "gandiva_fair:fig8": gandiva_fair.fig8,
-    "gandiva_fair:fig9": gandiva_fair.fig9,
-    "gandiva_fair:fig10": gandiva_fair.fig10,
-    "gandiva_fair:fig11": gandiva_fair.fig11,
+TARGETS: dict[str, Experiment] = {
+    experiment.name: experiment
+    for experiment in (
+        rar_ddls.fig4,
+        rar_ddls.fig5,
+        rar_ddls.fig6,
+        rar_ddls.fig7,
+        ltgf.fig6,
+        ltgf.fig9,
+        ltgf.fig10,
+        ltgf.fig11,
+        ltgf.fig12,
+        ltgf.fig13,
+        ltgf.fig14,
+        unisched.table3,
+        unisched.fig5,
+        unisched.fig6,
+        unisched.fig7,
+        unisched.fig8,
+        unisched.fig9,
+        unisched.fig10,
+        unisched.fig10d,
+        unisched.fig11,
+        unisched.fig12,
+        irmp.fig4,
+        irmp.fig5,
+        irmp.fig6,
+        irmp.fig7,
+        irmp.fig8,
+        irmp.fig9,
+        irmp.fig10,
+        irmp.fig11,
+        irmp.fig12,
+        irmp.fig13,
+        irmp.table2,
+        gandiva_fair.fig1,
+        gandiva_fair.fig2,
+        gandiva_fair.table2,
+        gandiva_fair.table3,
+        gandiva_fair.surplus,
+        gandiva_fair.fig4,
+        gandiva_fair.fig5,
+        gandiva_fair.fig6,
+        gandiva_fair.fig7,
+        gandiva_fair.fig8,
+        gandiva_fair.fig9,
+        gandiva_fair.fig10,
+        gandiva_fair.fig11,
+    )
 }
-
-
 #: former names of what stands here
 RENAMED = {"Row": "FigureRow"}
 
@@ -105,8 +106,7 @@ def takes_trace(name: str) -> bool:
     >>> takes_trace("ltgf:fig13"), takes_trace("ltgf:fig6"), takes_trace("irmp:fig4")
     (True, False, True)
     """
-    target = TARGETS[name]
-    return target.takes_trace if isinstance(target, Experiment) else False
+    return TARGETS[name].takes_trace
 
 
 def from_rows(
@@ -127,8 +127,7 @@ def from_rows(
     Study
         Settings and verdicts follow from the rows.
     """
-    study: Study = TARGETS[name].study(instances, rows)
-    return study
+    return TARGETS[name].study(instances, rows)
 
 
 def reproduce(
@@ -185,12 +184,9 @@ def reproduce(
         raise KeyError(f"target {name!r} is not one of {', '.join(TARGETS)}")
     if trace is not None and not takes_trace(name):
         raise ValueError(f"target {name!r}: takes no trace")
-    options: dict[str, Any] = {"progress": progress} | ({"trace": trace} if trace else {})
-    target = TARGETS[name]
-    if not isinstance(target, Experiment):
-        written: tuple[Path, ...] = target(**options).write(out_dir)
-        return written
+    options = {} if trace is None else {"trace": trace}
     parts = Path(out_dir) / f"{name.replace(':', '-')}.parts"
-    paths = target(processes=processes, parts=parts, **options).write(out_dir)
+    study = TARGETS[name](processes=processes, parts=parts, progress=progress, **options)
+    paths = study.write(out_dir)
     shutil.rmtree(parts, ignore_errors=True)
     return paths

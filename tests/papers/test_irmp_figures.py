@@ -24,7 +24,7 @@ from gangsched.solvers.irmp.columns import revenue_bound
 from gangsched.solvers.irmp.lists import lp_list
 from gangsched.solvers.irmp.revenue_sharing import hived_like
 
-PAGE = FigurePage("irmp", figures)
+PAGE = FigurePage("irmp")
 FIGURES = [name for name in TARGETS if name.startswith("irmp:")]
 TIMED = ("irmp:fig9", "irmp:fig10")
 
