@@ -17,6 +17,7 @@ from pyomo.opt import TerminationCondition, WriterFactory
 from ..formulations.problem import Model, Problem, Sense
 from ..formulations.rar_ddls.problem import RarDdls
 from ..instances.schedule import Schedule
+from .history import History
 from .rar_ddls.backfilling import BackfillingParams, Order, backfilling
 from .rar_ddls.bounds import area_bound
 from .result import Bound, Result, Stop
@@ -59,7 +60,8 @@ class Answer:
     nodes : int
     info : mapping
         Solver, version, settings, size of the model.
-    history : sequence of (seconds since the call, objective, bound)
+    history : sequence of (seconds, objective, bound)
+        Since the solver was called.
     """
 
     stop: Stop
@@ -165,6 +167,11 @@ def solve_exact(
         raise ValueError(f"solve_exact: form={form!r} is not one of {', '.join(problem.forms)}")
     incumbent = _incumbent(problem, params.warm_start)
     elementary = _elementary_bound(problem)
+    known = History(started)
+    known.note(
+        objective=None if incumbent is None else problem.objective(incumbent),
+        bound=None if elementary is None else elementary.value,
+    )
     options = _options(problem, incumbent)
     info = {"form": form, **options}
     if work_limit is not None:
@@ -173,31 +180,31 @@ def solve_exact(
         answer = Answer(
             stop=Stop.PROVEN, info={"note": "the warm start meets the elementary bound"}
         )
-        return _result(problem, incumbent, elementary, answer, started, **info)
+        return _result(problem, incumbent, elementary, answer, known, **info)
     model = _build(problem, form, options)
     if incumbent is not None:
         model.embed(incumbent)
     limit = None
     if time_limit is not None:
         limit = max(time_limit - (time.perf_counter() - started), 0.01)
-    warm = incumbent is not None
+    warm, begun = incumbent is not None, time.perf_counter() - started
     if solver == "highs":
         answer = _solve_highs(model.native, limit, work_limit, warm)
     else:
         answer = _solve_named(model.native, limit, warm, solver)
-    answer = _valued(model, answer)
+    answer = _valued(model, answer, begun)
     found = _extracted(problem, model) if answer.found and model.exact else None
     bound = _better(problem, _bound(problem, answer), elementary)
-    return _result(problem, _best(problem, found, incumbent), bound, answer, started, **info)
+    return _result(problem, _best(problem, found, incumbent), bound, answer, known, **info)
 
 
-def _valued(model: Model[Any], answer: Answer) -> Answer:
-    """The answer in terms of the problem's objective, which need not be the model's."""
+def _valued(model: Model[Any], answer: Answer, begun: float) -> Answer:
+    """The answer in terms of the problem's objective and of the time since the call."""
 
     def value(native: float | None) -> float | None:
         return None if native is None else _finite(model.value(native))
 
-    history = tuple((t, value(found), value(bound)) for t, found, bound in answer.history)
+    history = tuple((begun + t, value(found), value(bound)) for t, found, bound in answer.history)
     return replace(answer, bound=value(answer.bound), history=history)
 
 
@@ -216,7 +223,7 @@ def _result(
     solution: Any,
     bound: Bound | None,
     answer: Answer,
-    started: float,
+    known: History,
     **info: Any,
 ) -> Result[Any]:
     """The result; an optimum's bound is within tolerances of the objective, and meets it."""
@@ -238,9 +245,9 @@ def _result(
         bound=bound,
         infeasible=answer.infeasible,
         iterations=answer.nodes,
-        runtime=time.perf_counter() - started,
+        runtime=time.perf_counter() - known.started,
         info={**info, **answer.info},
-        history=answer.history,
+        history=[*known.entries, *answer.history],
     )
 
 

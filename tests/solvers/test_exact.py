@@ -237,7 +237,7 @@ def test_what_a_run_was_is_recorded() -> None:
 
 def test_improvements_are_recorded() -> None:
     result = solve_exact(tiny(17), warm_start=None, form="literal")
-    objectives = [objective for _, objective, _ in result.history]
+    objectives = [objective for _, objective, _ in result.history if objective is not None]
     assert objectives == sorted(objectives, reverse=True)
     assert objectives[-1] == result.objective
 
