@@ -8,13 +8,14 @@
 was rebuilt. What is meant to differ stands in golden/differences.md, one line with its reason: it
 is left out of the comparison, and fails it where it no longer differs.
 
-The entries are the functions of recorded.py. Numbers are compared with a relative tolerance of
-1e-9, all else exactly; run times, versions and paths are not recorded.
+The entries are the functions of the folder recorded. Numbers are compared with a relative tolerance
+of 1e-9, all else exactly; run times, versions and paths are not recorded.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
 import re
@@ -31,7 +32,7 @@ GOLDEN = Path(__file__).resolve().parent / "golden"
 RECORDING, DIFFERENCES = GOLDEN / "recording.json", GOLDEN / "differences.md"
 TOLERANCE = 1e-9
 MOST_SHOWN = 25  #: differences of one entry
-WIDTH, DEEPEST = 100, 2  #: of a line of the file, and the most that it is indented
+WIDTH, DEEPEST = 100, 1  #: of a line of the file, and the most that it is indented
 Entries = Mapping[str, Callable[[Path], Any]]
 
 
@@ -122,10 +123,11 @@ def stale(found: Sequence[Difference], named: Mapping[str, str]) -> list[str]:
 
 def record_one(name: str, entry: Callable[[Path], Any]) -> Any:
     """Return what an entry gives as plain data; what it raises is recorded too."""
-    from plain_results import plain
+    from recorded.plain import plain
 
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they name lines of files
+        logging.disable()
         try:
             found = entry(Path(folder))
         except Exception as error:
@@ -145,7 +147,7 @@ def record(entries: Entries) -> dict[str, Any]:
 
 def written(data: Any, indent: int = 0) -> str:
     """Return JSON in which what fits on a line stands on one."""
-    line = json.dumps(data, ensure_ascii=False)
+    line = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     if not isinstance(data, dict | list) or len(line) + indent <= WIDTH:
         return line
     pad = " " * min(indent + 1, DEEPEST)
@@ -157,7 +159,7 @@ def written(data: Any, indent: int = 0) -> str:
             + f"\n{' ' * min(indent, DEEPEST)}]"
         )
     cells = [
-        f"{json.dumps(key, ensure_ascii=False)}: {written(value, indent + 1)}"
+        f"{json.dumps(key, ensure_ascii=False)}:{written(value, indent + 1)}"
         for key, value in data.items()
     ]
     return f"{{\n{pad}" + f",\n{pad}".join(cells) + f"\n{' ' * min(indent, DEEPEST)}}}"
@@ -167,10 +169,10 @@ def _packed(cells: Sequence[str], width: int) -> Iterator[str]:
     """Put short cells of a list together on lines."""
     line = ""
     for cell in cells:
-        if line and ("\n" in cell or len(line) + len(cell) + 2 > width):
+        if line and ("\n" in cell or len(line) + len(cell) + 1 > width):
             yield line
             line = ""
-        line = f"{line}, {cell}" if line else cell
+        line = f"{line},{cell}" if line else cell
         if "\n" in cell:
             yield line
             line = ""
@@ -234,7 +236,7 @@ def main(args: Sequence[str]) -> int:
     match args:
         case ["record", file, *names]:
             path = Path(file)
-            before = json.loads(path.read_text("utf-8")) if names else {}
+            before = json.loads(path.read_text("utf-8")) if names and path.exists() else {}
             path.write_text(written({**before, **record(chosen(names))}) + "\n", "utf-8")
             return 0
         case ["compare", old, new]:

@@ -28,7 +28,8 @@ import numpy as np
 #: keys of what no two runs have in common
 UNSTEADY = {"runtime", "timing", "versions", "version", "checkpoint", "history", "build"}
 LONGEST = 24  #: numbers that a list shows one by one
-LONGEST_TEXT = 100  #: characters
+LONGEST_TEXT = 80  #: characters
+LONG_NUMBER = re.compile(r"\d+\.\d{7,}(e-?\d+)?")
 SECONDS = re.compile(r"\b\d+\.\d\d\d? s\b")
 
 
@@ -63,18 +64,19 @@ def shortened(text: str) -> str:
     """A long text by its beginning and a check sum; of a hash the beginning."""
     if re.fullmatch("[0-9a-f]{64}", text):
         return text[:16]
+    text = LONG_NUMBER.sub(lambda found: f"{float(found[0]):.8g}", text)
     if len(text) <= LONGEST_TEXT:
         return text
     return f"{text[: LONGEST_TEXT - 20]} ... {crc32(text.encode()):08x}"
 
 
 def number(value: Any) -> Any:
-    """An integer, or a float of twelve digits; text where JSON has no number."""
+    """An integer, or a float of eleven digits; text where JSON has no number."""
     if isinstance(value, Fraction | np.generic):
         value = float(value) if isinstance(value, Fraction) else value.item()
     if not isinstance(value, float):
         return value
-    return float(f"{value:.12g}") if math.isfinite(value) else str(value)
+    return float(f"{value:.11g}") if math.isfinite(value) else str(value)
 
 
 def summed(cells: list[Any]) -> Any:
@@ -87,7 +89,11 @@ def summed(cells: list[Any]) -> Any:
 
 def columns(cells: list[Any]) -> Any:
     """Turn rows with much the same keys into lists by key, which are shorter to write."""
-    if len(cells) < 3 or not all(isinstance(cell, dict) for cell in cells):
+    if len(cells) < 3:
+        return cells
+    if all(cell == cells[0] and type(cell) is type(cells[0]) for cell in cells):
+        return {"each": cells[0], "of": len(cells)}
+    if not all(isinstance(cell, dict) for cell in cells):
         return cells
     keys = list(dict.fromkeys(key for cell in cells for key in cell))
     if sum(map(len, cells)) < 0.6 * len(cells) * len(keys):
@@ -99,13 +105,13 @@ def is_number(value: Any) -> bool:
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
-def sums(numbers: list[Any]) -> dict[str, Any]:
+def sums(numbers: list[Any]) -> list[Any]:
     """How many numbers, their sum, and one in which each place has a weight of its own."""
     known = [float(n) for n in numbers if n is not None and math.isfinite(n)]
     weights = [1 + k * 0.6180339887 % 1 for k in range(len(known))]
     total = math.fsum(known), math.fsum(w * n for w, n in zip(weights, known, strict=True))
     count = f"{len(known)}" if len(known) == len(numbers) else f"{len(known)} of {len(numbers)}"
-    return {"numbers": count, "sums": [float(f"{one:.12g}") for one in total]}
+    return [f"{count} numbers", *(float(f"{one:.11g}") for one in total)]
 
 
 def tidy(text: str) -> list[str]:
