@@ -8,17 +8,16 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...formulations.problem import Sense
-from ...formulations.rar_ddls.problem import RarDdls
 from ...instances.schedule import Schedule
 from ...solvers.facts import Facts
 from ...solvers.result import Bound, Refuted, Result
-from ..proofs.makespan import best_bound
+from ..proofs.bound import LATE, MAKERS
+from ..proofs.bound import bound as bound_of
 from ..proofs.verify import NoCertificate, verify_bound
 from ..show.columns import shown_bound
 
@@ -87,8 +86,6 @@ class Extras:
 
     Parameters
     ----------
-    bound : callable or None
-        Problem to a Bound with a certificate, asked for where no solver has brought one.
     measures : callable or None
         (problem, result) to numbers by name, each a column; None where a solver has no such number.
         What it raises counts as an error of the solver.
@@ -100,20 +97,13 @@ class Extras:
 
     Examples
     --------
-    >>> Extras(legend=["number: of segments"]).bound is None
+    >>> Extras(legend=["number: of segments"]).measures is None
     True
     """
 
-    bound: Callable[..., Bound] | None = None
     measures: Callable[[Any, Result[Any]], Mapping[str, float | None]] | None = None
     relaxations: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
     legend: Sequence[str] = ()
-
-    def within(self, time_limit: float | None) -> Extras:
-        """Return the same with a time limit for the bound, which takes it as ``time_limit=``."""
-        if self.bound is None or time_limit is None:
-            return self
-        return replace(self, bound=partial(self.bound, time_limit=time_limit))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -357,6 +347,7 @@ def compare(
     bound: Bound | None = None,
     extras: Extras | None = None,
     on_result: Callable[[Row | Refuted[Any]], None] | None = None,
+    time_limit: float | None = None,
 ) -> Comparison:
     """Run each solver on `problem` and measure all of them against the best verified bound.
 
@@ -366,13 +357,15 @@ def compare(
     solvers : mapping of name to function
         Each takes the problem and returns a Result or a Refuted. They run in this order.
     bound : Bound or None
-        A bound to try beside those that the results carry; by default the fast one of
-        :func:`gangsched.analysis.proofs.makespan.best_bound` where the problem has it.
+        A bound to try beside those that the results carry; by default the quick one of
+        :func:`gangsched.bound`, for IRMP only where no result carries one.
     extras : Extras, optional
-        More columns, relaxations that solvers solve, and a bound for what has none in the end.
+        More columns, and relaxations that solvers solve.
     on_result : function or None
         Called with each row as soon as it exists, with the best bound so far, and with each
         Refuted.
+    time_limit : float or None
+        Seconds for each bound that is looked for.
 
     Returns
     -------
@@ -385,7 +378,7 @@ def compare(
     Raises
     ------
     InvalidCertificate, NoCertificate
-        If the given `bound`, or one of `extras`, cannot be verified.
+        If the given `bound`, or one that was looked for, cannot be verified.
     ValueError
         If an objective is better than a verified bound: a bug to chase.
 
@@ -404,16 +397,18 @@ def compare(
     >>> row.objective, row.bound.value, row.ratio, row.mean_completion
     (180, 120, 1.5, 120.0)
     """
-    run = _Run(problem, bound, extras or Extras())
-    waiting = list(solvers)
+    run = _Run(problem, bound, extras or Extras(), time_limit)
+    waiting = ["bound", *solvers]
     try:
+        run.find_bound()
+        waiting.remove("bound")
         for name, solver in solvers.items():
             outcome = run.call(name, solver)
             waiting.remove(name)
             if on_result is not None:
                 on_result(run.measured(outcome) if isinstance(outcome, Row) else outcome)
         waiting.append("bound")
-        run.find_bounds()
+        run.find_missing_bounds()
         waiting.remove("bound")
     except KeyboardInterrupt:
         logger.warning("interrupted: %s did not finish", ", ".join(waiting) or "nothing")
@@ -423,14 +418,14 @@ def compare(
 class _Run:
     """What a comparison has found so far."""
 
-    def __init__(self, problem: Any, bound: Bound | None, extras: Extras) -> None:
-        self.extras = extras
+    def __init__(
+        self, problem: Any, bound: Bound | None, extras: Extras, time_limit: float | None
+    ) -> None:
+        self.extras, self.time_limit = extras, time_limit
         self.problems: dict[str, Any] = {"": problem}  # and relaxations that were solved
         self.bounds: dict[str, Bound] = {}
         self.rows: list[Row] = []
         self.refuted: list[Refuted[Any]] = []
-        if bound is None and isinstance(problem, RarDdls):
-            bound = best_bound(problem)
         if bound is not None:
             verify_bound(problem, bound)
             self.bounds[""] = bound
@@ -496,13 +491,27 @@ class _Run:
             return
         self.bounds[relaxation] = bound
 
-    def find_bounds(self) -> None:
+    def find_bound(self) -> None:
+        """Look for a bound of the problem where none is given and that is soon done."""
+        if type(self.problems[""]) not in LATE:
+            self._look("")
+
+    def find_missing_bounds(self) -> None:
         """Look for a bound of what was solved and has none."""
         for name in dict.fromkeys(row.relaxation for row in self.rows if row.result is not None):
-            if name not in self.bounds and self.extras.bound is not None:
-                bound = self.extras.bound(self.problems[name])
-                verify_bound(self.problems[name], bound)
-                self.bounds[name] = bound
+            self._look(name)
+
+    def _look(self, name: str) -> None:
+        problem = self.problems[name]
+        if name in self.bounds or type(problem) not in MAKERS:
+            return
+        try:
+            bound = bound_of(problem, "quick", self.time_limit)
+        except ValueError as error:  # numbers too large to be counted exactly
+            logger.warning("no bound of %s: %s", type(problem).__name__, error)
+            return
+        verify_bound(problem, bound)
+        self.bounds[name] = bound
 
     def measured(self, row: Row) -> Row:
         """The row with the best bound and the ratio to it."""

@@ -319,13 +319,11 @@ def _run(
             warm_up(source.stem, name)
         show("bound")
         extras = PROBLEMS[source.stem].extras
-        if extras.bound is not None:
-            extras = replace(extras, bound=announced("bound", extras.bound))
         calls = {
             name: announced(f"{name} ({i} of {len(solvers)})", function)
             for i, (name, function) in enumerate(solvers.items(), start=1)
         }
-        return run(source.problem, calls, bound=source.bound, extras=extras)
+        return run(source.problem, calls, bound=source.bound, extras=extras, time_limit=time_limit)
 
 
 def _thing(solution: Any) -> str:
