@@ -45,7 +45,7 @@ from numpy.typing import NDArray
 from ..instances.model import FULL_SPEED, DeadlineJob, Instance
 from ..instances.schedule import Schedule
 from .completion_time.problem import CompletionTime
-from .problem import Model, Sense
+from .problem import Model, Sense, build
 
 __all__ = ["DeadlineRewards"]
 
@@ -214,16 +214,8 @@ class DeadlineRewards:
     # -- declarative model -------------------------------------------------------------------------
 
     def build(self, form: str = "", **options: Any) -> Model[Schedule]:
-        """Raise: there is no declarative model of it, only that of :class:`UniSched` by leases.
-
-        Raises
-        ------
-        ValueError
-            Always.
-        """
-        raise ValueError(
-            f"DeadlineRewards: form={form!r}, but it has no form; UniSched models rewards by leases"
-        )
+        """Raise ValueError: only :class:`UniSched` has models of rewards, by leases."""
+        return build(self, form, **options)
 
 
 def _common(one: Fraction, other: Fraction) -> Fraction:

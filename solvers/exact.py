@@ -17,11 +17,12 @@ from pyomo.opt import TerminationCondition, WriterFactory
 from ..formulations.problem import Model, Problem, Sense
 from ..formulations.rar_ddls.problem import RarDdls
 from ..instances.schedule import Schedule
-from .rar_ddls.backfilling import Order, backfilling
+from .rar_ddls.backfilling import BackfillingParams, Order, backfilling
 from .rar_ddls.bounds import area_bound
 from .result import Bound, Result, Stop
+from .signature import solver as declared
 
-__all__ = ["solve_exact"]
+__all__ = ["ExactParams", "solve_exact"]
 
 log = logging.getLogger("gangsched")
 
@@ -70,14 +71,38 @@ class Answer:
     history: tuple[tuple[float, float | None, float | None], ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExactParams:
+    """Parameters of :func:`solve_exact`.
+
+    Parameters
+    ----------
+    form : str or None
+        Form of the model; None: the first of the problem's `forms`. A relaxation gives a bound and
+        no new solution.
+    work_limit : int or None
+        Nodes of branch and bound, HiGHS only. Unlike a time limit it gives the same result on a
+        slow machine as on a fast one; the work before the first node is not limited.
+    warm_start : solution, "auto" or None
+        Feasible solution to start from; "auto" runs the problem's heuristics where it has some. For
+        :class:`RarDdls` it also gives the model's horizon.
+    solver : str
+        "highs", or the name of any other Pyomo solver.
+    """
+
+    form: str | None = None
+    work_limit: int | None = None
+    warm_start: Any = "auto"
+    solver: str = "highs"
+
+
+@declared(ExactParams)
 def solve_exact(
     problem: Problem[Any],
     *,
-    form: str | None = None,
+    seed: int = 0,
     time_limit: float | None = None,
-    work_limit: int | None = None,
-    warm_start: Any = "auto",
-    solver: str = "highs",
+    params: ExactParams = ExactParams(),
 ) -> Result[Any]:
     """Solve a problem to proven optimality, or as far as the limits allow.
 
@@ -89,19 +114,11 @@ def solve_exact(
     ----------
     problem : Problem
         Any whose `build(form)` gives a Pyomo model.
-    form : str, optional
-        Form of the model; default the first of the problem's `forms`. A relaxation gives a bound
-        and no new solution.
+    seed : int
+        Not used: HiGHS always has the same.
     time_limit : float, optional
         Wall seconds, building the model included (which is not interrupted).
-    work_limit : int, optional
-        Nodes of branch and bound, HiGHS only. Unlike a time limit it gives the same result on a
-        slow machine as on a fast one; the work before the first node is not limited.
-    warm_start : solution, "auto" or None
-        Feasible solution to start from; "auto" runs the problem's heuristics where it has some. For
-        :class:`RarDdls` it also gives the model's horizon.
-    solver : str
-        "highs", or the name of any other Pyomo solver.
+    params : ExactParams
 
     Returns
     -------
@@ -134,6 +151,7 @@ def solve_exact(
     (4, 'optimal', 'branch and bound')
     """
     started = time.perf_counter()
+    form, work_limit, solver = params.form, params.work_limit, params.solver
     if time_limit is not None and not time_limit > 0:
         raise ValueError(f"solve_exact: time_limit={time_limit} is not positive")
     if work_limit is not None and not work_limit > 0:
@@ -145,7 +163,7 @@ def solve_exact(
     form = problem.forms[0] if form is None else form
     if form not in problem.forms:
         raise ValueError(f"solve_exact: form={form!r} is not one of {', '.join(problem.forms)}")
-    incumbent = _incumbent(problem, warm_start)
+    incumbent = _incumbent(problem, params.warm_start)
     elementary = _elementary_bound(problem)
     options = _options(problem, incumbent)
     info = {"form": form, **options}
@@ -232,7 +250,10 @@ def _result(
 def _backfilling(problem: RarDdls) -> Schedule | None:
     """Best schedule of list scheduling with backfilling over all its orders, or None."""
     orders: tuple[Order, ...] = ("longest", "area", "gpus", "arrival")
-    results = (backfilling(problem, order=order, compiled=False) for order in orders)
+    results = (
+        backfilling(problem, params=BackfillingParams(order=order, compiled=False))
+        for order in orders
+    )
     found = [result.solution for result in results if result.solution is not None]
     return min(found, key=problem.objective, default=None)
 

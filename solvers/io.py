@@ -26,6 +26,7 @@ from ..instances.io import (
     write_json,
 )
 from ..instances.schedule import Allocation, Schedule
+from .facts import facts_from_dict, facts_of_info, facts_to_dict
 from .result import Bound, Result, Status, Stop
 
 __all__ = ["load_result", "result_from_dict", "result_to_dict", "save_result"]
@@ -132,6 +133,8 @@ def result_to_dict(result: Result[Any], *, timing: bool = True) -> dict[str, Any
         "iterations": result.iterations,
         "info": _plain("info", result.info),
     }
+    if result.facts is not None:
+        data["facts"] = _plain("facts", facts_to_dict(result.facts))
     if timing:
         history = _plain("timing.history", result.history)
         data["timing"] = {"runtime": result.runtime, "history": history}
@@ -152,7 +155,8 @@ def result_from_dict(data: Any) -> Result[Any]:
     Returns
     -------
     Result
-        Without a timing block: runtime 0 and no history.
+        Without a timing block: runtime 0 and no history. Files of before version 0.2 have no facts;
+        they are what their info says.
 
     Raises
     ------
@@ -167,7 +171,7 @@ def result_from_dict(data: Any) -> Result[Any]:
     True
     """
     check_header(data, "result")
-    check_fields("result", data, required={*header(""), *FIELDS}, optional={"timing"})
+    check_fields("result", data, required={*header(""), *FIELDS}, optional={"facts", "timing"})
     if not isinstance(data["solver"], str):
         raise ValueError(f"result: solver={data['solver']!r} is not a string")
     if not isinstance(data["info"], dict):
@@ -185,6 +189,9 @@ def result_from_dict(data: Any) -> Result[Any]:
             bound=_bound_from_dict(data["bound"]),
             iterations=data["iterations"],
             info=data["info"],
+            facts=facts_from_dict(data["facts"])
+            if "facts" in data
+            else facts_of_info(data["info"]),
             **(_timing_from_dict(data["timing"]) if "timing" in data else {}),
         )
     except TypeError as error:

@@ -21,6 +21,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from ..formulations.problem import Problem, Sense
+from .facts import Facts
 
 __all__ = ["Bound", "Refuted", "Result", "Status", "Stop"]
 
@@ -131,6 +132,8 @@ class Result(Generic[S]):
         Solver's own count (runs, nodes, columns).
     info : mapping
         For display and records: seed, tie-breaks, parameters, versions.
+    facts : Facts or None
+        What else the solver states of its solution, which metrics and comparisons go by.
     runtime : float
         Wall seconds. Not compared.
     history : sequence of (time, objective or None, bound or None)
@@ -153,12 +156,15 @@ class Result(Generic[S]):
     bound: Bound | None = None
     iterations: int = 0
     info: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    facts: Facts | None = field(default=None, hash=False)
     runtime: float = field(default=0.0, compare=False)
     history: Sequence[tuple[float, float | None, float | None]] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         owner = f"result of {self.solver}"
         object.__setattr__(self, "info", MappingProxyType(_plain(self.info)))
+        if self.facts is not None and not isinstance(self.facts, Facts):
+            raise TypeError(f"{owner}: facts={self.facts!r} are no Facts")
         object.__setattr__(self, "history", tuple(tuple(entry) for entry in self.history))
         if self.objective is not None:
             object.__setattr__(self, "objective", _number(owner, "objective", self.objective))
@@ -232,7 +238,7 @@ class Result(Generic[S]):
         infeasible : bool
             True when the solver has proven that no solution exists.
         **more
-            `iterations`, `info`, `history`.
+            `iterations`, `info`, `facts`, `history`.
 
         Raises
         ------

@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from ...formulations.problem import Sense
 from ...formulations.rar_ddls.problem import RarDdls
 from ...instances.schedule import Schedule
+from ...solvers.facts import Facts
 from ...solvers.result import Bound, Refuted, Result
 from ..proofs.makespan import best_bound
 from ..proofs.verify import NoCertificate, verify_bound
@@ -90,8 +92,8 @@ class Extras:
         (problem, result) to numbers by name, each a column; None where a solver has no such number.
         What it raises counts as an error of the solver.
     relaxations : mapping of str to callable
-        By name, problem to a relaxation of it. A solver whose ``result.info[name]`` is True has
-        solved that one, and is measured against bounds of it.
+        By name, problem to a relaxation of it. A solver whose ``result.facts.relaxation`` is the
+        name has solved that one, and is measured against bounds of it.
     legend : sequence of str
         What the columns mean, and the names of relaxations.
 
@@ -105,6 +107,12 @@ class Extras:
     measures: Callable[[Any, Result[Any]], Mapping[str, float | None]] | None = None
     relaxations: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
     legend: Sequence[str] = ()
+
+    def within(self, time_limit: float | None) -> Extras:
+        """Return the same with a time limit for the bound, which takes it as ``time_limit=``."""
+        if self.bound is None or time_limit is None:
+            return self
+        return replace(self, bound=partial(self.bound, time_limit=time_limit))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -452,12 +460,12 @@ class _Run:
 
     def _relaxation(self, result: Result[Any]) -> str:
         """Name of the relaxation that a result solves; empty for the problem itself."""
-        for name, relax in self.extras.relaxations.items():
-            if result.info.get(name) is True:
-                if name not in self.problems:
-                    self.problems[name] = relax(self.problems[""])
-                return name if self.problems[name] != self.problems[""] else ""
-        return ""
+        name = Facts.of(result).relaxation
+        if name not in self.extras.relaxations:
+            return ""
+        if name not in self.problems:
+            self.problems[name] = self.extras.relaxations[name](self.problems[""])
+        return name if self.problems[name] != self.problems[""] else ""
 
     def _take(self, relaxation: str, bound: Bound | None) -> None:
         """Keep a result's bound if it is better than the best so far and can be verified."""

@@ -92,7 +92,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...instances.schedule import Allocation
-from ..problem import Model, Sense
+from ..problem import Model, Sense, build
 
 __all__ = ["Aim", "GpuMarket", "effective_tickets"]
 
@@ -286,11 +286,7 @@ class GpuMarket:
         ValueError
             Where `form` is unknown.
         """
-        from . import forms as gandiva_fair_forms  # CVXPY takes a second to import
-
-        if form not in self.forms:
-            raise ValueError(f"GpuMarket: form={form!r} is not one of {', '.join(self.forms)}")
-        return gandiva_fair_forms.build(self, form)
+        return build(self, form)
 
 
 def effective_tickets(

@@ -92,7 +92,7 @@ from numpy.typing import NDArray
 from ...instances.model import Instance, ParameterServerJob
 from ...instances.revenue import Law, revenue_instance
 from ...instances.schedule import Schedule, Segment
-from ..problem import Model, Sense
+from ..problem import Model, Sense, build
 
 __all__ = [
     "Irmp",
@@ -627,13 +627,7 @@ class Irmp:
         ValueError
             Where `form` is unknown, or the problem has no horizon, or is too large.
         """
-        from . import (
-            forms as irmp_forms,  # Pyomo takes a second to import and solvers do without it
-        )
-
-        if form not in self.forms:
-            raise ValueError(f"Irmp: form={form!r} is not one of {', '.join(self.forms)}")
-        return irmp_forms.build(self, form)
+        return build(self, form)
 
 
 def _remade(instance: Instance[ParameterServerJob], parameters: Mapping[str, Any]) -> Irmp:

@@ -46,7 +46,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from ..problem import Model, Sense
+from ..problem import Model, Sense, build
 
 __all__ = ["LtgfRound"]
 
@@ -186,8 +186,4 @@ class LtgfRound:
         ValueError
             Where `form` is unknown.
         """
-        from . import round_forms as ltgf_round_forms  # Pyomo takes a second to import
-
-        if form not in self.forms:
-            raise ValueError(f"LtgfRound: form={form!r} is not one of {', '.join(self.forms)}")
-        return ltgf_round_forms.build(self, form)
+        return build(self, form)

@@ -37,6 +37,7 @@ from ...formulations.irmp.problem import TOLERANCE, Irmp
 from ...formulations.problem import check_class
 from ...instances.schedule import Schedule
 from ..result import Bound, Result, Stop
+from ..signature import NoParams, solver
 from .columns import Columns, default_slots, floors, generate
 from .placement import Choice, IntegerAnswer, IntegerProgram, place
 from .pricing import Classes, Trials, needs
@@ -59,16 +60,26 @@ NEAR = 1e-9
 METHOD = "branch and bound"
 
 
-def irmp_exact(problem: Irmp, *, time_limit: float | None = None) -> Result[Schedule]:
+@solver()
+def irmp_exact(
+    problem: Irmp,
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    params: NoParams = NoParams(),
+) -> Result[Schedule]:
     """Return a schedule that earns most, with a proof.
 
     Parameters
     ----------
     problem : Irmp
         Not preemptive.
+    seed : int
+        Not used: HiGHS always has the same.
     time_limit : float, optional
         Seconds. When they are over, the best schedule and bound so far are returned; HiGHS looks at
         the time between its steps only.
+    params : NoParams
 
     Returns
     -------

@@ -19,6 +19,7 @@ from ...formulations.irmp.problem import TOLERANCE, Irmp
 from ...formulations.problem import check_class
 from ...instances.schedule import Schedule
 from ..result import Bound, Result, Stop
+from ..signature import solver
 from .columns import Columns, generate
 from .lists import in_order, in_shape
 from .response import Occupancy, Response
@@ -53,12 +54,13 @@ class RevenueSearchParams:
                 raise ValueError(f"RevenueSearchParams: {name}={value} is below {least}")
 
 
+@solver(RevenueSearchParams)
 def revenue_search(
     problem: Irmp,
     *,
     seed: int = 0,
     time_limit: float | None = None,
-    params: RevenueSearchParams | None = None,
+    params: RevenueSearchParams = RevenueSearchParams(),
 ) -> Result[Schedule]:
     """Improve the list schedule of the linear program by large-neighbourhood search.
 
@@ -69,7 +71,7 @@ def revenue_search(
     time_limit : float, optional
         Seconds, at most half of them for the linear program. Only with it can an answer depend on
         the machine.
-    params : RevenueSearchParams, optional
+    params : RevenueSearchParams
 
     Returns
     -------
@@ -108,10 +110,7 @@ def revenue_search(
     True
     """
     check_class("revenue_search", problem, Irmp)
-    params = RevenueSearchParams() if params is None else params
     started = time.perf_counter()
-    if time_limit is not None and not time_limit >= 0:
-        raise ValueError(f"revenue_search: time_limit={time_limit} is not >= 0")
     end = math.inf if time_limit is None else time.monotonic() + time_limit
     columns = generate(problem, time_limit=None if time_limit is None else time_limit / 2)
     search = _Search(problem, columns, seed)

@@ -11,11 +11,19 @@ import numpy as np
 
 from ...formulations.ltgf.round import LtgfRound, Selection
 from ..result import Bound, Result, Stop
+from ..signature import NoParams, solver
 
 __all__ = ["one_round"]
 
 
-def one_round(problem: LtgfRound) -> Result[Selection]:
+@solver()
+def one_round(
+    problem: LtgfRound,
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    params: NoParams = NoParams(),
+) -> Result[Selection]:
     """Select the gangs of one round so that the users' fairness is leximin optimal.
 
     Guarantee: no selection has a larger least rho_j, none with the same least a larger second
@@ -24,6 +32,11 @@ def one_round(problem: LtgfRound) -> Result[Selection]:
     Parameters
     ----------
     problem : LtgfRound
+    seed : int
+        Not used: the algorithm draws nothing.
+    time_limit : float, optional
+        Not used.
+    params : NoParams
 
     Returns
     -------

@@ -32,7 +32,9 @@ from numpy.typing import NDArray
 from ...formulations.problem import check_class
 from ...formulations.rar_ddls.problem import RarDdls
 from ...instances.schedule import Schedule
+from ..facts import MakespanFacts
 from ..result import Result, Stop
+from ..signature import solver
 from .backfilling import backfilling
 from .bounds import area_bound
 from .gang_queue import Plan
@@ -220,12 +222,13 @@ def _plan(problem: RarDdls, data: _Assignment, block: Ints) -> Plan:
     return Plan(start, end, gpus, int(busy.max(initial=0)))
 
 
+@solver(LaminarParams)
 def laminar(
     problem: RarDdls,
     *,
     seed: int = 0,
     time_limit: float | None = None,
-    params: LaminarParams | None = None,
+    params: LaminarParams = LaminarParams(),
 ) -> Result[Schedule]:
     """Schedule gangs on nested blocks: no contention, no gang waits for a GPU of its own.
 
@@ -242,7 +245,7 @@ def laminar(
         Of the annealing.
     time_limit : float, optional
         Wall seconds after which no new annealing run starts.
-    params : LaminarParams, optional
+    params : LaminarParams
 
     Returns
     -------
@@ -269,7 +272,6 @@ def laminar(
     True
     """
     check_class("laminar", problem, RarDdls)
-    params = params or LaminarParams()
     started = time.perf_counter()
     deadline = float("inf") if time_limit is None else started + time_limit
     bound = area_bound(problem)
@@ -298,6 +300,7 @@ def laminar(
         runtime=time.perf_counter() - started,
         iterations=rounds,
         info=info,
+        facts=MakespanFacts(fallback=data is None),
     )
 
 

@@ -49,7 +49,9 @@ from numpy.typing import NDArray
 from ...formulations.problem import check_class
 from ...formulations.rar_ddls.problem import RarDdls, estimated_times
 from ...instances.schedule import Schedule
+from ..facts import MakespanFacts
 from ..result import Result, Stop
+from ..signature import solver
 from .bounds import area_bound
 from .gang_queue import GangQueue, Plan, head_of_line
 
@@ -257,15 +259,19 @@ class LimitSearch:
                 "theta": self.theta,
                 "load": best.load if best else None,
             },
+            facts=MakespanFacts(
+                kappa=self.kappa, theta=self.theta, load=int(best.load) if best else None
+            ),
         )
 
 
+@solver(SjfBcoParams)
 def sjf_bco(
     problem: RarDdls,
     *,
     seed: int = 0,
     time_limit: float | None = None,
-    params: SjfBcoParams | None = None,
+    params: SjfBcoParams = SjfBcoParams(),
 ) -> Result[Schedule]:
     """Schedule by SJF-BCO, Algorithm 1 of Yu et al. (2022).
 
@@ -282,7 +288,7 @@ def sjf_bco(
         Not used: the algorithm draws nothing. Every solver takes it.
     time_limit : float, optional
         Wall seconds after which no new run starts; the best plan so far is returned.
-    params : SjfBcoParams, optional
+    params : SjfBcoParams
 
     Returns
     -------
@@ -317,7 +323,6 @@ def sjf_bco(
     (3, 2)
     """
     check_class("sjf_bco", problem, RarDdls)
-    params = params or SjfBcoParams()
     started = time.perf_counter()
     rho = estimated_times(problem)
     order = sorted(range(len(rho)), key=lambda j: (problem.jobs[j].gpus, j))  # line 3

@@ -19,6 +19,7 @@ from gangsched.formulations import Sense
 from gangsched.formulations.rar_ddls.problem import RarDdls, evaluate
 from gangsched.instances import Cluster, Instance, Job, RingJob, Schedule, Segment
 from gangsched.solvers import Bound, Refuted, Result, Stop
+from gangsched.solvers.facts import Facts
 
 Solver = Callable[[Any], Any]
 
@@ -251,8 +252,8 @@ def on_three(problem: RarDdls) -> Result[Schedule]:
     """Ends 7, 7, 4, 8, 11."""
     relaxed = wider(problem)
     schedule = evaluate(relaxed, [0, 0, 0, 4, 8], [{0: 1}] * 5)
-    info = {"wider": True}
-    return Result.of(relaxed, schedule, solver="three", stop=Stop.COMPLETED, info=info)
+    facts = Facts(relaxation="wider")
+    return Result.of(relaxed, schedule, solver="three", stop=Stop.COMPLETED, facts=facts)
 
 
 WIDER = Extras(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ....formulations.gandiva_fair.problem import GpuMarket
 from ....instances.heterogeneous import random_market
 from ....solvers.gandiva_fair.market import efficient_allocation, nash_allocation
-from ....solvers.gandiva_fair.trading import PriceRule, traded_allocation
+from ....solvers.gandiva_fair.trading import PriceRule, TradingParams, traded_allocation
 
 __all__ = ["MODEL_SETS", "RULES", "USERS", "Captured", "captured", "surplus_table"]
 
@@ -107,7 +107,9 @@ def _values(market: GpuMarket, rule: str) -> Floats:
         equal = GpuMarket(market.gpus, market.speeds, tickets=market.tickets, aim="nash")
         solution = nash_allocation(equal).solution
     else:
-        solution = traded_allocation(market, price=cast("PriceRule", rule)).solution
+        solution = traded_allocation(
+            market, params=TradingParams(price=cast("PriceRule", rule))
+        ).solution
     assert solution is not None
     return np.asarray((market.speeds * solution.shares).sum(axis=1))
 

@@ -20,6 +20,7 @@ import numpy as np
 from ....formulations.irmp.problem import Irmp
 from ....instances.model import Linear, ParameterServerJob, Power, Table, Utility
 from ....instances.schedule import Schedule, Segment
+from ....solvers.facts import RevenueFacts
 from ....solvers.irmp.astraea import (
     AstraeaParams,
     Round,
@@ -33,7 +34,6 @@ from ....solvers.irmp.astraea import (
     thetas,
 )
 from ....solvers.irmp.response import Response, best_response, run_options
-from ....solvers.result import Refuted
 from ..claim import Claim, Comparison, Verdict
 from .tiny import (
     APART,
@@ -76,7 +76,7 @@ class Online:
         """Return the schedule, and the ids of jobs that are left."""
         result = astraea(self.problem, params=self.params)
         assert result.solution is not None
-        return result.solution, [] if isinstance(result, Refuted) else result.info["left"]
+        return result.solution, list(RevenueFacts.of(result).left)
 
 
 def _draw_job(rng: Rng, i: int, *, user: str = "", steep: int = 6) -> ParameterServerJob:
@@ -728,7 +728,7 @@ def _theorem_3(case: Online) -> Comparison:
     params = replace(case.params, machine=False)
     result = astraea(problem, params=params)
     calls, servers = problem.calls[0], len(problem.instance.cluster.nodes)
-    last = 0 if isinstance(result, Refuted) else result.info["intervals"]
+    last = RevenueFacts.of(result).intervals or 0
     tuples = sum(2**last * job.gpus for job in problem.jobs)
     return Comparison(calls * servers, 4 * params.lam * last * tuples * servers)
 

@@ -18,9 +18,10 @@ from ....instances import Schedule
 from ....instances.convert import to_revenue_instance
 from ....instances.revenue import HOUR, Law
 from ....instances.traces import ReadReport, Trace
+from ....solvers.facts import RevenueFacts
 from ....solvers.irmp.astraea import AstraeaParams, astraea, batch_sche, round_of
 from ....solvers.irmp.columns import revenue_bound
-from ....solvers.irmp.lists import lp_list
+from ....solvers.irmp.lists import RevenueProgramParams, lp_list
 from ....solvers.irmp.online import online_fifo
 from ....solvers.irmp.revenue_sharing import gandiva_like, hived_like
 from ....solvers.result import Refuted, Result, Stop
@@ -51,7 +52,7 @@ POLICIES: Mapping[str, Solve] = MappingProxyType(
         GANDIVA: gandiva_like,
         HIVED: hived_like,
         FIFO: online_fifo,
-        LIST: partial(lp_list, slots=SLOTS),
+        LIST: partial(lp_list, params=RevenueProgramParams(slots=SLOTS)),
     }
 )
 
@@ -254,10 +255,10 @@ def counted(problem: Irmp, result: Result[Schedule]) -> dict[str, dict[int, floa
         starts[row.job] = row.start
     true = {job: problem.value(job, end) for job, end in ends.items()}
     ideal = true
-    if "ideal" in result.info:
-        lam = result.info["lambda"]
+    rounds = RevenueFacts.of(result).rounds
+    if rounds is not None:
         ideal = {
-            job: problem.jobs[job].utility.value(end - round_of(starts[job], lam)[1])
+            job: problem.jobs[job].utility.value(end - round_of(starts[job], rounds)[1])
             for job, end in ends.items()
         }
     return {TRUE: true, CLIPPED: {job: max(v, 0.0) for job, v in true.items()}, IDEAL: ideal}
@@ -348,7 +349,9 @@ def job_rows(name: str, problem: Irmp, result: Outcome) -> list[list[Any]]:
     assert isinstance(result, Result)
     assert schedule is not None
     all_jobs = {problem.jobs[j].id for j in schedule.job.tolist()}
-    costs = settle(problem, schedule, all_jobs, theta=result.info["theta"]).payments
+    theta = RevenueFacts.of(result).theta
+    assert theta is not None
+    costs = settle(problem, schedule, all_jobs, theta=theta).payments
     worth = counted(problem, result)
     points = sorted(
         (short(costs[problem.jobs[j].id]) or 0.0, short(ideal) or 0.0, short(worth[TRUE][j]) or 0.0)

@@ -24,11 +24,13 @@ import numpy as np
 from ....formulations.rar_ddls.problem import RarDdls, estimated_times, evaluate
 from ....instances.model import Cluster, Instance, RingJob
 from ....instances.schedule import Schedule
-from ....solvers import backfilling, first_fit
+from ....solvers import ArrivalOrderParams, BackfillingParams, backfilling, first_fit
+from ....solvers.facts import MakespanFacts
 from ....solvers.rar_ddls.bounds import area_bound
 from ....solvers.rar_ddls.gang_queue import GangQueue, Plan, head_of_line
 from ....solvers.rar_ddls.laminar import Forest, LaminarParams, laminar
 from ....solvers.rar_ddls.sjf_bco import LimitSearch, SjfBcoParams
+from ....solvers.result import Result
 from ..claim import Claim, Comparison, Verdict
 from .tiny import (
     Case,
@@ -290,15 +292,29 @@ def _paw() -> nx.Graph:
 # --- Lemmas 2-4, Theorems 5 and 6 ----------------------------------------------------------------
 
 
+def _load(result: Result[Any]) -> int:
+    """W_hat."""
+    load = MakespanFacts.of(result).load
+    assert load is not None
+    return load
+
+
+def _theta(result: Result[Any]) -> int:
+    """theta~."""
+    theta = MakespanFacts.of(result).theta
+    assert theta is not None
+    return theta
+
+
 def _lemma_2(case: Case) -> Comparison | None:
     result = case.solve()
     if result.solution is None:
         return None
-    return Comparison(result.info["load"] / case.params.u, result.info["theta"], "==")
+    return Comparison(_load(result) / case.params.u, _theta(result), "==")
 
 
 def _lemma_2_repaired(case: Case) -> Comparison | None:
-    theta = case.solve().info["theta"]
+    theta = _theta(case.solve())
     plans = (one_run(case.problem, kappa, theta) for kappa in case.kappas)
     return _worst(Comparison(plan.load, theta, "==") for plan in plans if plan is not None)
 
@@ -308,7 +324,7 @@ def _lemma_3(case: Case) -> Comparison | None:
     result = case.solve()
     if result.objective is None:
         return None
-    return Comparison(result.objective, max(case.gangs) * result.info["load"] / case.params.u)
+    return Comparison(result.objective, max(case.gangs) * _load(result) / case.params.u)
 
 
 def _lemma_3_idle(case: Case) -> Comparison | None:
@@ -354,12 +370,12 @@ def _lemma_3_output(case: Case) -> Comparison | None:
     if plan is None or result.objective is None:
         return None
     lower = min(map(Fraction, case.times, (plan.end - plan.start).tolist()))
-    return Comparison(result.objective, max(case.gangs) * result.info["load"] / lower)
+    return Comparison(result.objective, max(case.gangs) * _load(result) / lower)
 
 
 def _lemma_4(case: Case) -> Comparison | None:
     """theta~ <= theta*, as varphi u / l = 1 where times are constant and estimates exact."""
-    theta = case.solve().info["theta"]
+    theta = MakespanFacts.of(case.solve()).theta
     if theta is None:
         return None
     return Comparison(theta, least_load(case.gpus, case.gangs, case.times))
@@ -427,7 +443,10 @@ def _theorem_6(case: Case) -> Comparison:
 
 def _p1_backfilling(case: Case) -> Comparison | None:
     """C <= 2 max(A / N, p), the tightest of four orders."""
-    plans = (backfilling(case.problem, order=o, compiled=False).solution for o in ORDERS)
+    plans = (
+        backfilling(case.problem, params=BackfillingParams(order=o, compiled=False)).solution
+        for o in ORDERS
+    )
     return _worst(
         Comparison(
             int(plan.end.max()),
@@ -449,7 +468,7 @@ def _p1_head_of_line(case: Case) -> Comparison | None:
 
 def _p1_arrival(case: Case) -> Comparison | None:
     """C <= 3 T* for first fit where times are constant."""
-    result = first_fit(case.problem, compiled=False)
+    result = first_fit(case.problem, params=ArrivalOrderParams(compiled=False))
     if result.objective is None:
         return None
     return Comparison(result.objective, 3 * shortest(case.gpus, case.gangs, case.times))
@@ -463,7 +482,8 @@ def _p2(case: Case) -> Comparison:
 def _never_ends(case: Case) -> Comparison:
     """List schedules that never end, against none."""
     plans: list[object] = [
-        backfilling(case.problem, order=o, compiled=False).solution for o in ORDERS
+        backfilling(case.problem, params=BackfillingParams(order=o, compiled=False)).solution
+        for o in ORDERS
     ]
     plans += [one_run(case.problem, kappa) for kappa in case.kappas]
     return Comparison(sum(plan is None for plan in plans), 0)
@@ -541,7 +561,7 @@ def _move_right(case: Case) -> Comparison | None:
 def _greedy_blocks(case: Case, **params: int) -> Schedule | None:
     """Schedule of :func:`laminar`, None where some gang fits no block; greedy without `params`."""
     result = laminar(case.problem, params=LaminarParams(**{"rounds": 0, **params}))
-    return None if "fallback" in result.info else result.solution
+    return None if MakespanFacts.of(result).fallback else result.solution
 
 
 def _laminar(case: Case) -> Comparison | None:

@@ -36,7 +36,7 @@ from typing import Any, Literal
 from ....formulations.rar_ddls.problem import RarDdls
 from ....instances.generate import SERVER_SIZES, paper_cluster, rar_workload
 from ....instances.schedule import Schedule
-from ....solvers import backfilling, first_fit, list_scheduling, random_placement
+from ....solvers import BackfillingParams, backfilling, first_fit, list_scheduling, random_placement
 from ....solvers.rar_ddls.laminar import laminar
 from ....solvers.rar_ddls.sjf_bco import SjfBcoParams, sjf_bco
 from ....solvers.result import Result
@@ -124,12 +124,12 @@ POLICIES: Mapping[str, Solve | None] = {
     LS: list_scheduling,
     RAND: None,  # by seed and repeat
     LS_SJF: _ls_in_sjf_order,
-    LONGEST: partial(backfilling, order="longest"),
+    LONGEST: backfilling,
 }
 MORE_POLICIES: Mapping[str, Solve | None] = {
     **POLICIES,
     FF_SJF: _ff_in_sjf_order,
-    AREA: partial(backfilling, order="area"),
+    AREA: partial(backfilling, params=BackfillingParams(order="area")),
     LAMINAR: laminar,
 }
 
