@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
-__all__ = ["Described", "Goal", "Model", "Problem", "Sense", "goal_of", "summary_of"]
+__all__ = ["Described", "Goal", "Model", "Problem", "Sense", "facts_of", "goal_of", "summary_of"]
 
 S = TypeVar("S")
 
@@ -32,12 +32,15 @@ class Goal:
         Unit of times; empty where solutions have none.
     end : bool
         Whether it is the time at which the solution ends.
+    solution : str
+        What a solution is called.
     """
 
     name: str = "objective"
     unit: str = ""
     time: str = ""
     end: bool = False
+    solution: str = "schedule"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,10 @@ class Described:
         """Return the size of the problem in a line."""
         return str(self.instance.summary())  # type: ignore[attr-defined]
 
+    def facts(self) -> dict[str, str]:
+        """Return what there is to know of its size, by name."""
+        return dict(self.instance.facts())  # type: ignore[attr-defined]
+
     def __str__(self) -> str:
         unit = f" ({self.goal.unit})" if self.goal.unit else ""
         return f"{type(self).__name__}: {self.summary()}; {self.sense.value} {self.goal.name}{unit}"
@@ -129,11 +136,21 @@ def goal_of(problem: Any) -> Goal:
 
 
 def summary_of(problem: Any) -> str:
-    """Return the size of a problem in a line; the name of its class where it does not say it."""
-    if isinstance(problem, Described):
-        return problem.summary()
-    instance = getattr(problem, "instance", None)
-    return type(problem).__name__ if instance is None else str(instance.summary())
+    """Return the size of a problem or instance in a line; its class where it does not say it."""
+    owner: Any
+    for owner in (problem, getattr(problem, "instance", None)):
+        if hasattr(owner, "summary"):
+            return str(owner.summary())
+    return type(problem).__name__
+
+
+def facts_of(problem: Any) -> dict[str, str]:
+    """Return what there is to know of the size of a problem, by name, as far as it says it."""
+    owner: Any
+    for owner in (problem, getattr(problem, "instance", None)):
+        if hasattr(owner, "facts"):
+            return dict(owner.facts())
+    return {}
 
 
 def check_class(owner: str, problem: object, expected: type[Any]) -> None:
