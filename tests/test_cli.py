@@ -26,7 +26,9 @@ from gangsched.analysis.papers import reproduce, theorems
 from gangsched.analysis.papers.claim import Claim, Comparison, Verdict
 from gangsched.analysis.papers.experiment import Cell, Experiment, given
 from gangsched.analysis.proofs.verify import verify_bound
+from gangsched.analysis.show.columns import COMPARED
 from gangsched.cli import compare as cli
+from gangsched.cli import main
 from gangsched.formulations import DeadlineRewards, RarDdls, UniSched
 from gangsched.formulations.gandiva_fair.problem import GpuMarket
 from gangsched.formulations.io import problem_from_dict, problem_to_dict
@@ -88,7 +90,7 @@ def gangsched_(
 
     def run(*args: object) -> Outcome:
         with pytest.raises(SystemExit) as caught:
-            cli.main([str(arg) for arg in args])
+            main([str(arg) for arg in args])
         seen = capsys.readouterr()
         assert isinstance(caught.value.code, int)
         return Outcome(caught.value.code, seen.out, seen.err)
@@ -290,7 +292,8 @@ def test_solve_shows_one_bound_and_what_it_certifies(gangsched_: Gangsched) -> N
 
 
 def test_a_ratio_is_rounded_up() -> None:
-    assert [cli.shown_ratio(value) for value in (1.0, 1.00001, 1.2, None)] == [
+    column = next(column for column in COMPARED if column.key == "ratio")
+    assert [column.text({"ratio": value}) for value in (1.0, 1.00001, 1.2, None)] == [
         "1.0000", "1.0001", "1.2000", "-",
     ]  # fmt: skip
 
@@ -383,7 +386,7 @@ def test_compare_takes_a_market(gangsched_: Gangsched) -> None:
     assert float(rows["max-min"][2]) == pytest.approx(1.188, abs=5e-4)
     assert_self_contained(Path("gangsched-compare.html"))
     page = Path("gangsched-compare.html").read_text("utf-8")
-    assert "5 solvers divided 72 GPUs of 2 models among 3 users." in page
+    assert "5 solvers on one problem: 3 users of 72 GPUs of 2 models." in page
     assert "No allocation is better than <strong>133.75</strong>" in page
     assert "schedule" not in page.split("<h2>")[0]
 
@@ -544,8 +547,8 @@ def test_demo_writes_its_files(gangsched_: Gangsched) -> None:
 def test_demo_works_on_a_small_instance(
     gangsched_: Gangsched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = cli._from_library
-    monkeypatch.setattr(cli, "_from_library", lambda name, stem: made("rar-contention-0", stem))
+    made = cli.from_library
+    monkeypatch.setattr(cli, "from_library", lambda name, stem: made("rar-contention-0", stem))
     done = gangsched_("demo", "--out", "here")
     assert (done.code, done.err) == (0, "")
     assert sorted(os.listdir("here")) == ["demo.html", "demo.json", "demo.png"]

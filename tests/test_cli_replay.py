@@ -29,7 +29,7 @@ from gangsched.analysis.driving import metrics
 from gangsched.analysis.driving.run_io import load_run
 from gangsched.analysis.proofs.verify import verify_bound
 from gangsched.analysis.show import run_plots
-from gangsched.cli import compare as cli
+from gangsched.cli import main
 from gangsched.formulations.completion_time.problem import CompletionTime
 from gangsched.formulations.deadline_rewards import DeadlineRewards
 from gangsched.instances.deadlines import testbed_workload
@@ -132,7 +132,7 @@ def drawn(
 
     def run(*args: object) -> tuple[int, str, str]:
         with pytest.raises(SystemExit) as caught:
-            cli.main(["replay", *map(str, args)])
+            main(["replay", *map(str, args)])
         seen = capsys.readouterr()
         assert isinstance(caught.value.code, int)
         return caught.value.code, seen.out, seen.err
@@ -819,7 +819,7 @@ def test_deadlines_have_a_table(replay: Replay) -> None:
     assert f"≤ {bound['value']:,.10g}" in out
     assert "Gao et al. 2024" in out
     assert "weighted miss rate" in Path("replay.html").read_text()
-    assert "certified ratio of reward" in Path("replay.html").read_text()
+    assert "Certified ratio of reward" in Path("replay.html").read_text()
     assert "No policy profiled new jobs" in out
 
 
