@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KNOWN",
-    "Cell",
     "Experiment",
+    "FigureCell",
     "Finished",
     "Progress",
     "given",
@@ -50,14 +50,14 @@ Outcome = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class FigureCell:
     """One run of a figure, and where it stands in it.
 
     Parameters
     ----------
     instance, policy : str
         Labels in the figure.
-    run : callable (Cell) -> dict
+    run : callable (FigureCell) -> dict
         Gives plain data; a function of a module, as it goes to other processes.
     workload, make : object
         What is run, and the policy or solver or how it is made: what `run` needs.
@@ -69,13 +69,13 @@ class Cell:
 
     Examples
     --------
-    >>> str(Cell(instance="H_SLO", policy="FIFO", run=given, x=80, seed=1))
+    >>> str(FigureCell(instance="H_SLO", policy="FIFO", run=given, x=80, seed=1))
     'H_SLO, FIFO, 80, seed 1'
     """
 
     instance: str
     policy: str
-    run: Callable[[Cell], Outcome]
+    run: Callable[[FigureCell], Outcome]
     workload: Any = None
     make: Any = None
     x: int | None = None
@@ -102,7 +102,7 @@ def _spelled(value: object) -> str:
     return repr(value)
 
 
-def given(cell: Cell) -> Outcome:
+def given(cell: FigureCell) -> Outcome:
     """Return the values that are the cell's workload: those that are printed, and not run."""
     return {"rows": [[cell.instance, cell.policy, cell.x, dict(cell.workload)]]}
 
@@ -114,7 +114,7 @@ KNOWN: dict[str, Outcome] = {}
 
 
 def run_cells(
-    cells: Sequence[Cell],
+    cells: Sequence[FigureCell],
     *,
     figure: str = "",
     processes: int | None = 1,
@@ -126,7 +126,7 @@ def run_cells(
 
     Parameters
     ----------
-    cells : sequence of Cell
+    cells : sequence of FigureCell
     figure : str
         For the progress.
     processes : int or None
@@ -167,8 +167,8 @@ def run_cells(
 
 
 def _finished(
-    cells: Sequence[Cell], processes: int | None
-) -> Iterator[tuple[Cell, Outcome | Exception]]:
+    cells: Sequence[FigureCell], processes: int | None
+) -> Iterator[tuple[FigureCell, Outcome | Exception]]:
     """Cells as they finish, with what they gave or what went wrong."""
     at_once = min(processes or os.cpu_count() or 1, len(cells))
     if at_once <= 1:
@@ -236,7 +236,7 @@ def _keep(folder: Path | None, key: str, outcome: Outcome) -> Outcome:
 # --- from outcomes to rows -----------------------------------------------------------------------
 
 #: cells and their outcomes, in the order of the figure
-Finished = list[tuple[Cell, Outcome]]
+Finished = list[tuple[FigureCell, Outcome]]
 
 
 def seed_means(finished: Finished, measures: Mapping[str, str]) -> list[FigureRow]:
@@ -244,7 +244,7 @@ def seed_means(finished: Finished, measures: Mapping[str, str]) -> list[FigureRo
 
     Parameters
     ----------
-    finished : list of (Cell, dict)
+    finished : list of (FigureCell, dict)
     measures : mapping of str to str
         Which of the values to keep.
     """
@@ -312,14 +312,14 @@ class Experiment:
 
     name: str
     title: str
-    cells: Callable[..., Iterable[Cell]]
+    cells: Callable[..., Iterable[FigureCell]]
     statements: Callable[[Any], Iterable[Statement]]
     drawing: Callable[[Any], Figure]
     measures: Mapping[str, str] = field(default_factory=dict)
     axis: str = ""
     steps: tuple[Callable[[Finished], Finished], ...] = ()
     rows: Callable[[Finished, Mapping[str, str]], Iterable[FigureRow]] = seed_means
-    facts: Callable[[list[Cell]], Mapping[str, Any]] | None = None
+    facts: Callable[[list[FigureCell]], Mapping[str, Any]] | None = None
     settings: Mapping[str, Any] | Callable[[Sequence[FigureRow]], Mapping[str, Any]]
     levels: tuple[float, ...] = ()
     form: type[Study] = Study
@@ -359,7 +359,7 @@ class Experiment:
         return self.study(facts, self.rows(finished, self.measures))
 
     def _facts(self, finished: Finished) -> Facts:
-        cells: dict[str, list[Cell]] = {}
+        cells: dict[str, list[FigureCell]] = {}
         given: dict[str, Mapping[str, Any]] = {}
         for cell, outcome in finished:
             cells.setdefault(cell.instance, []).append(cell)

@@ -41,7 +41,7 @@ from ....solvers.rar_ddls.laminar import laminar
 from ....solvers.rar_ddls.sjf_bco import SjfBcoParams, sjf_bco
 from ....solvers.result import Result
 from ...proofs.makespan import dff_bound, verify_bound
-from ..experiment import Cell, Experiment, Finished
+from ..experiment import Experiment, FigureCell, Finished
 from ..study import Agreement, FigureRow, Statement
 from .pictures import bars, lines
 from .points import Point, Reproduction, mean_makespan, means, spans_by_seed
@@ -90,7 +90,7 @@ def _problem(load: RarWorkload) -> RarDdls:
     return RarDdls(instance, horizon=load.horizon)
 
 
-def _run(cell: Cell) -> dict[str, Any]:
+def _run(cell: FigureCell) -> dict[str, Any]:
     problem: RarDdls = cell.workload.problem()
     schedule = cell.make(problem).solution
     if schedule is None:
@@ -99,7 +99,7 @@ def _run(cell: Cell) -> dict[str, Any]:
     return {"makespan": problem.objective(schedule), "mean_completion": mean}
 
 
-def _bound(cell: Cell) -> dict[str, Any]:
+def _bound(cell: FigureCell) -> dict[str, Any]:
     problem = cell.workload.problem()
     bound = dff_bound(problem)
     verify_bound(problem, bound)
@@ -141,7 +141,7 @@ def _by_policy(
     *,
     seeds: Sequence[int] = SEEDS,
     variants: Sequence[Variant] = VARIANTS,
-) -> Iterator[Cell]:
+) -> Iterator[FigureCell]:
     """Every policy on every instance; the repeats of RAND in a row."""
     for load in (
         RarWorkload(v, s, n, horizon) for v in variants for s in seeds for n in all_servers
@@ -158,7 +158,7 @@ def _by_params(
     *,
     seeds: Sequence[int] = SEEDS,
     variants: Sequence[Variant] = VARIANTS,
-) -> Iterator[Cell]:
+) -> Iterator[FigureCell]:
     """SJF-BCO with parameters, by x."""
     for load in (RarWorkload(variant, seed) for variant in variants for seed in seeds):
         for x, own in params.items():
@@ -166,8 +166,8 @@ def _by_params(
         yield _cell(load, BOUND, load.servers)
 
 
-def _cell(load: RarWorkload, policy: str, x: int, make: Solve | None = None) -> Cell:
-    return Cell(
+def _cell(load: RarWorkload, policy: str, x: int, make: Solve | None = None) -> FigureCell:
+    return FigureCell(
         instance=load.variant, policy=policy, run=_run if make else _bound, workload=load,
         make=make, x=x, seed=load.seed,
     )  # fmt: skip
