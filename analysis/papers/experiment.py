@@ -142,27 +142,33 @@ def run_cells(
     Raises
     ------
     RuntimeError
-        Where cells fail: with the name of the first. All others are run, and kept.
+        Where cells fail: with the name of the first in order. All others are run, and kept.
     """
     known = KNOWN if known is None else known
     folder = None if parts is None else Path(parts)
-    new = {cell.key: cell for cell in reversed(cells) if cell.key not in known}
-    for key in list(new) if folder else ():
-        if (outcome := _read(folder, key)) is not None:
-            known[key] = outcome
-            del new[key]
-    todo, failed = list(reversed(new.values())), dict[str, Exception]()
+    new: dict[str, FigureCell] = {}
+    for cell in cells:
+        if cell.key not in known:
+            new.setdefault(cell.key, cell)
+    if folder is not None:
+        found = {key: _read(folder, key) for key in new}
+        known.update({key: outcome for key, outcome in found.items() if outcome is not None})
+    todo = [cell for key, cell in new.items() if key not in known]
+    failed: dict[str, Exception] = {}
     for done, (cell, outcome_or_error) in enumerate(_finished(todo, processes), 1):
         if isinstance(outcome_or_error, Exception):
-            failed[str(cell)] = outcome_or_error
+            failed[cell.key] = outcome_or_error
         else:
             known[cell.key] = _keep(folder, cell.key, outcome_or_error)
         if progress is not None:
             progress(f"{figure}: {cell} ({done} of {len(todo)})")
-    for name, error in failed.items():
-        others = f"; {len(failed) - 1} more failed" if len(failed) > 1 else ""
-        why = f"{type(error).__name__}: {error}"
-        raise RuntimeError(f"{figure}: cell {name!r} failed: {why}{others}") from error
+    for cell in todo:
+        if cell.key in failed:
+            error, more = failed[cell.key], len(failed) - 1
+            others = f"; {more} more failed" if more else ""
+            raise RuntimeError(
+                f"{figure}: cell '{cell}' failed: {type(error).__name__}: {error}{others}"
+            ) from error
     return [known[cell.key] for cell in cells]
 
 
@@ -215,12 +221,14 @@ def _part(folder: Path, key: str) -> Path:
     return folder / f"{sha256(f'{_sources()} {key}'.encode()).hexdigest()[:32]}.json"
 
 
-def _read(folder: Path | None, key: str) -> Outcome | None:
-    path = None if folder is None else _part(folder, key)
-    if path is None or not path.exists():
+def _read(folder: Path, key: str) -> Outcome | None:
+    """What a finished cell gave; nothing where its file is not there, or damaged."""
+    try:
+        part = json.loads(_part(folder, key).read_text("utf-8"))
+        outcome: Outcome = part["outcome"]
+        return outcome if part["key"] == key else None
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None
-    part: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    return part["outcome"] if part["key"] == key else None
 
 
 def _keep(folder: Path | None, key: str, outcome: Outcome) -> Outcome:

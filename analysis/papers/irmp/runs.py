@@ -197,12 +197,7 @@ def _run(cell: FigureCell) -> Values:
 
 
 def whole(result: Outcome) -> Outcome:
-    """Return what has come to its end; go on with Ctrl-C where that is what ended it.
-
-    Parameters
-    ----------
-    result : Result or Refuted
-    """
+    """Return what has come to its end; go on with Ctrl-C where that is what ended it."""
     if isinstance(result, Result) and result.stop is Stop.INTERRUPTED:
         raise KeyboardInterrupt
     return result
@@ -265,14 +260,7 @@ def counted(problem: Irmp, result: Result[Schedule]) -> dict[str, dict[int, floa
 
 
 def alphas(problem: Irmp, worth: Mapping[int, float], money: Money) -> list[float]:
-    """Return alpha_u of each user for one way to count; empty where the revenue is not positive.
-
-    Parameters
-    ----------
-    problem : Irmp
-    worth : mapping of job number to float
-    money : Money
-    """
+    """Return alpha_u of each user for one way to count; empty where the revenue is not positive."""
     revenue = math.fsum(worth.values())
     if not revenue > 0:
         return []
@@ -394,10 +382,5 @@ def facts_of(cells: Sequence[FigureCell]) -> dict[str, Any]:
 
 
 def theta_of(percent: int) -> Solve:
-    """Return Astraea whose highest prices are so many percent of what they should be.
-
-    Parameters
-    ----------
-    percent : int
-    """
+    """Return Astraea whose highest prices are so many percent of what they should be."""
     return partial(astraea, params=AstraeaParams(estimate=percent / 100))

@@ -139,12 +139,7 @@ class Scenario:
     start: int = 0
 
     def on(self, nodes: int) -> Scenario:
-        """Return the same jobs on another number of nodes.
-
-        Parameters
-        ----------
-        nodes : int
-        """
+        """Return the same jobs on another number of nodes."""
         size = self.instance.cluster.nodes[0].gpus
         cluster = Cluster.uniform(nodes=nodes, gpus_per_node=size)
         return replace(self, instance=replace(self.instance, cluster=cluster))

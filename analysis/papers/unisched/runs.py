@@ -147,12 +147,7 @@ def _drawn(name: str, size: WorkloadSize | None, seed: int) -> Instance[Deadline
 
 
 def facts_of(workloads: Sequence[DeadlineWorkload]) -> dict[str, Any]:
-    """Return facts about the instances, as lists by seed.
-
-    Parameters
-    ----------
-    workloads : sequence of DeadlineWorkload
-    """
+    """Return facts about the instances, as lists by seed."""
     made = [workload.instance() for workload in workloads]
     return {
         "jobs": [len(instance.jobs) for instance in made],
@@ -246,11 +241,6 @@ def _run(cell: FigureCell) -> Values:
 
 def measure(run: Run, instance: Instance[DeadlineJob]) -> Values:
     """Return what the figures show of a run.
-
-    Parameters
-    ----------
-    run : Run
-    instance : Instance of DeadlineJob
 
     Returns
     -------
