@@ -23,8 +23,8 @@ from matplotlib.figure import Figure
 import gangsched
 from gangsched import registry
 from gangsched.analysis.papers import reproduce, theorems
-from gangsched.analysis.papers.claim import Claim, Comparison, Verdict
-from gangsched.analysis.papers.experiment import Cell, Experiment, given
+from gangsched.analysis.papers.claim import Claim, Sides, Verdict
+from gangsched.analysis.papers.experiment import Experiment, FigureCell, given
 from gangsched.analysis.proofs.verify import verify_bound
 from gangsched.analysis.show.columns import COMPARED
 from gangsched.cli import compare as cli
@@ -554,7 +554,7 @@ def test_demo_works_on_a_small_instance(
     assert sorted(os.listdir("here")) == ["demo.html", "demo.json", "demo.png"]
 
 
-def toy_figure(name: str, cells: Callable[..., list[Cell]]) -> Experiment:
+def toy_figure(name: str, cells: Callable[..., list[FigureCell]]) -> Experiment:
     return Experiment(
         name=name, title="toy", cells=cells, statements=lambda study: (), settings={},
         drawing=lambda study: Figure(),
@@ -564,7 +564,7 @@ def toy_figure(name: str, cells: Callable[..., list[Cell]]) -> Experiment:
 def test_reproduce_lists_and_runs_targets(
     gangsched_: Gangsched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cell = Cell(instance="i", policy="p", run=given, workload={"value": 1})
+    cell = FigureCell(instance="i", policy="p", run=given, workload={"value": 1})
     toy = toy_figure("rar_ddls:toy", lambda: [cell])
     monkeypatch.setitem(reproduce.TARGETS, toy.name, toy)
     listed = gangsched_("reproduce")
@@ -581,7 +581,7 @@ def test_reproduce_takes_a_trace(
 ) -> None:
     seen = []
 
-    def cells(trace: Any = None) -> list[Cell]:
+    def cells(trace: Any = None) -> list[FigureCell]:
         seen.append(None if trace is None else len(trace.jobs))
         return []
 
@@ -603,7 +603,7 @@ def test_reproduce_writes_a_figure(gangsched_: Gangsched) -> None:
 # --- theorems ------------------------------------------------------------------------------------
 
 
-def claim(id: str, check: Callable[[int], Comparison], **more: Any) -> Claim[int]:
+def claim(id: str, check: Callable[[int], Sides], **more: Any) -> Claim[int]:
     plain = {"source": "a book", "statement": "n <= 9", "verdict": Verdict.PROVED, "samples": 5}
     return Claim(
         id=id, evidence="by counting", check=check, draw=lambda rng: int(rng.integers(9)),
@@ -611,16 +611,14 @@ def claim(id: str, check: Callable[[int], Comparison], **more: Any) -> Claim[int
     )  # fmt: skip
 
 
-def interrupt(n: int) -> Comparison:
+def interrupt(n: int) -> Sides:
     raise KeyboardInterrupt
 
 
-HOLDS = claim("holds", lambda n: Comparison(n, 9))
-FAILS = claim("fails", lambda n: Comparison(9, n))
+HOLDS = claim("holds", lambda n: Sides(n, 9))
+FAILS = claim("fails", lambda n: Sides(9, n))
 FOUR = {"four": lambda: 4}
-REFUTED = claim(
-    "too_much", lambda n: Comparison(n, 3), verdict=Verdict.REFUTED, counterexamples=FOUR
-)
+REFUTED = claim("too_much", lambda n: Sides(n, 3), verdict=Verdict.REFUTED, counterexamples=FOUR)
 
 
 @pytest.fixture
@@ -645,7 +643,7 @@ def test_theorems_shows_what_refutes_and_what_holds(
 def test_theorems_stand_under_their_paper(
     gangsched_: Gangsched, claims: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    last = claim("last", lambda n: Comparison(n, 9))
+    last = claim("last", lambda n: Sides(n, 9))
     claims(HOLDS, REFUTED, last)
     papers = {"Doe 1999": (HOLDS,), "Roe 2001": (REFUTED, last)}
     monkeypatch.setattr(theorems, "PAPERS", papers)
@@ -929,10 +927,10 @@ def test_ctrl_c_before_anything_is_finished_writes_nothing(
 def test_ctrl_c_in_reproduce_writes_nothing(
     gangsched_: Gangsched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stopped(cell: Cell) -> dict[str, Any]:
+    def stopped(cell: FigureCell) -> dict[str, Any]:
         raise KeyboardInterrupt
 
-    cell = Cell(instance="i", policy="p", run=stopped)
+    cell = FigureCell(instance="i", policy="p", run=stopped)
     toy = toy_figure("rar_ddls:toy", lambda: [cell])
     monkeypatch.setitem(reproduce.TARGETS, toy.name, toy)
     done = gangsched_("reproduce", "rar_ddls:toy")

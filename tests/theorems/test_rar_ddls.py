@@ -20,7 +20,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from brute_force import optimum, slot_by_slot
-from gangsched.analysis.papers.claim import Comparison, Verdict, run
+from gangsched.analysis.papers.claim import Sides, Verdict, run
 from gangsched.analysis.papers.rar_ddls.claims import RAR_DDLS, coloring_jobs
 from gangsched.analysis.papers.rar_ddls.tiny import (
     Case,
@@ -88,7 +88,7 @@ def queued(draw: st.DrawFn) -> Queued:
     return Queued(gpus, gangs, times, elsewhere if draw(st.booleans()) else times)
 
 
-def check(id: str, case: Any) -> Comparison:
+def check(id: str, case: Any) -> Sides:
     """Both sides of a claim on a case that is within its assumptions."""
     sides = CLAIMS[id].check(case)
     assert sides is not None
@@ -246,14 +246,14 @@ def test_the_arrival_order_has_no_constant_factor() -> None:
 def test_a_large_gang_has_blocks_on_some_gpus_only() -> None:
     """Ten jobs of 8 GPUs on servers of 4 and 8: one after the other, on 8 of 12 GPUs."""
     case = CLAIMS["laminar-greedy-all"].counterexamples["4 + 8"]()
-    assert check("laminar-greedy", case) == Comparison(10, 80 // 8 + 1)
+    assert check("laminar-greedy", case) == Sides(10, 80 // 8 + 1)
 
 
 def test_the_block_that_ends_first_may_take_longer() -> None:
     """13 jobs: nine of 1 slot on the server of 2 GPUs, four of 2 slots across the other two."""
     case = CLAIMS["laminar-greedy-shortest"].counterexamples["2 + 1 + 1"]()
     assert [case.problem.duration(0, n) for n in (1, 2)] == [1, 2]
-    assert check("laminar-greedy", case) == Comparison(9, Fraction((9 + 4 * 2) * 2, 4) + 2)
+    assert check("laminar-greedy", case) == Sides(9, Fraction((9 + 4 * 2) * 2, 4) + 2)
 
 
 def test_p2_one_after_the_other_is_twice_as_fast() -> None:

@@ -41,7 +41,7 @@ from ...driving.drive import drive, instance_hash
 from ...driving.run import EventKind, Run
 from ...proofs.deadline_rewards import reward_bound
 from ...proofs.verify import verify_bound
-from ..experiment import Cell, Finished
+from ..experiment import FigureCell, Finished
 from ..study import Values, short
 from .statements import EDF, KNOWN, PROMPT, UNISCHED, jobs_of
 
@@ -147,12 +147,7 @@ def _drawn(name: str, size: WorkloadSize | None, seed: int) -> Instance[Deadline
 
 
 def facts_of(workloads: Sequence[DeadlineWorkload]) -> dict[str, Any]:
-    """Return facts about the instances, as lists by seed.
-
-    Parameters
-    ----------
-    workloads : sequence of DeadlineWorkload
-    """
+    """Return facts about the instances, as lists by seed."""
     made = [workload.instance() for workload in workloads]
     return {
         "jobs": [len(instance.jobs) for instance in made],
@@ -215,15 +210,15 @@ BOUND = "bound"
 
 def cell_of(
     instance: str, policy: str, load: DeadlineWorkload, make: Make, x: int | None = None
-) -> Cell:
+) -> FigureCell:
     """Return the run of a policy over a workload."""
-    return Cell(
+    return FigureCell(
         instance=instance, policy=policy, run=_run, workload=load, make=make, x=x, seed=load.seed,
         same=f"{make()!r} on {load!r}",
     )  # fmt: skip
 
 
-def and_bounds(cells: Iterable[Cell]) -> list[Cell]:
+def and_bounds(cells: Iterable[FigureCell]) -> list[FigureCell]:
     """Return the cells, and one for the bound of each workload."""
     runs = list(cells)
     loads = {cell.workload: cell for cell in runs if cell.make is not None}
@@ -232,7 +227,7 @@ def and_bounds(cells: Iterable[Cell]) -> list[Cell]:
     ]
 
 
-def _run(cell: Cell) -> Values:
+def _run(cell: FigureCell) -> Values:
     """Drive one policy over one workload."""
     instance, policy = cell.workload.instance(), cell.make()
     run = drive(instance, policy, round_length=ROUND, lease=LEASE, overhead=OVERHEAD)
@@ -246,11 +241,6 @@ def _run(cell: Cell) -> Values:
 
 def measure(run: Run, instance: Instance[DeadlineJob]) -> Values:
     """Return what the figures show of a run.
-
-    Parameters
-    ----------
-    run : Run
-    instance : Instance of DeadlineJob
 
     Returns
     -------
@@ -350,7 +340,7 @@ def _expected(job: DeadlineJob, left: int, now: int, runs: bool) -> float:
     return seconds / share
 
 
-def _bound(cell: Cell) -> Values:
+def _bound(cell: FigureCell) -> Values:
     """A verified upper bound of the reward of any policy."""
     problem = DeadlineRewards(cell.workload.instance())
     bound = reward_bound(problem)
