@@ -4,10 +4,12 @@ from . import instances as instances
 from . import io as io
 from . import registry as registry
 from . import solvers as solvers
+from . import testing as testing
 from .analysis.comparing.comparison import ratio as ratio
 from .analysis.driving.rolling_horizon import RollingHorizon as RollingHorizon
 from .analysis.papers import reproduce as reproduce
 from .analysis.papers import theorems as theorems
+from .analysis.proofs.bound import bound as bound
 from .analysis.proofs.completion_time import online_bound as online_bound
 from .analysis.proofs.deadline_rewards import reward_bound as reward_bound
 from .analysis.proofs.makespan import best_bound as best_bound

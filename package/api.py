@@ -155,7 +155,7 @@ def compare(
         Handed to solvers that are given by name, as is the time limit; functions are called with
         the problem alone.
     time_limit : float, optional
-        Wall seconds after which each solver should stop.
+        Wall seconds after which each solver, and the search for a bound, should stop.
     **options
         `bound`, `extras` and `on_result` of
         :func:`gangsched.analysis.comparing.comparison.compare`; the extras are by default those
@@ -197,9 +197,8 @@ def compare(
             registry.warm_up(stem, found)
         _add("compare", calls, name, function)
     if "extras" not in options:
-        extras = Extras() if known is None else registry.PROBLEMS[known].extras
-        options["extras"] = extras.within(time_limit)
-    return run(problem, calls, **options)
+        options["extras"] = Extras() if known is None else registry.PROBLEMS[known].extras
+    return run(problem, calls, time_limit=time_limit, **options)
 
 
 def drive(instance: Instance[Any], policy: str | Policy, *, seed: int = 0, **options: Any) -> Run:

@@ -37,7 +37,7 @@ from .instances import Cluster, Instance, Job
 from .instances.convert import Conversion
 from .instances.traces import READERS
 from .solvers.policy import Policy
-from .solvers.result import Bound, Refuted, Result
+from .solvers.result import Refuted, Result
 
 __all__ = [
     "ALIASES",
@@ -160,7 +160,7 @@ class ProblemEntry:
     tiny : callable
         A problem that every solver solves at once.
     extras : Extras
-        What it adds to comparisons: a bound, measures, relaxations, a legend.
+        What it adds to comparisons: measures, relaxations, a legend.
     """
 
     make: Callable[..., Any]
@@ -176,19 +176,6 @@ class ProblemEntry:
 
 
 # --- problems ------------------------------------------------------------------------------------
-
-
-def _revenue_bound(problem: Any, *, seed: int = 0, time_limit: float | None = None) -> Bound:
-    from .solvers.irmp.columns import revenue_bound  # HiGHS takes a while to import
-
-    return revenue_bound(problem, time_limit=time_limit)
-
-
-def _market_bound(problem: Any, *, seed: int = 0, time_limit: float | None = None) -> Bound:
-    result = _row(f"{MARKET}.best_allocation")(problem)  # by the market's own aim
-    assert isinstance(result, Result)
-    assert result.bound is not None
-    return result.bound
 
 
 def _preemptive(problem: Irmp) -> Irmp:
@@ -305,7 +292,6 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         unit="slots",
         tiny=settings.tiny_revenue,
         extras=Extras(
-            bound=_revenue_bound,
             measures=revenue_measures,
             relaxations={"preemptive": _preemptive},
             legend=REVENUE_LEGEND,
@@ -331,11 +317,7 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         measure="value",
         unit="",
         tiny=settings.tiny_market,
-        extras=Extras(
-            bound=_market_bound,
-            measures=market_measures,
-            legend=MARKET_LEGEND,
-        ),
+        extras=Extras(measures=market_measures, legend=MARKET_LEGEND),
     ),
 }
 

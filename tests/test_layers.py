@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 import pytest
 
@@ -136,3 +137,32 @@ def test_a_package_counts_its_dots_from_itself() -> None:
     upwards = "from ..analysis import plots"
     assert faults("gangsched.solvers", upwards, package=True)
     assert faults("gangsched.solvers", "from .result import Result", package=True) == []
+
+
+def circles(arrows: Mapping[str, set[str]]) -> list[str]:
+    """Modules from which a way leads back, by taking away those from which none leads on."""
+    left = {name: set(targets) for name, targets in arrows.items()}
+    while done := [name for name, targets in left.items() if not targets & left.keys()]:
+        for name in done:
+            del left[name]
+    return sorted(left)
+
+
+def test_no_formulation_imports_what_imports_it() -> None:
+    arrows: dict[str, set[str]] = {}
+    for module, path in SOURCES.items():
+        if module.startswith("gangsched.formulations.") and path.name != "__init__.py":
+            names = imported(module, path.read_text("utf-8"), package=False)
+            arrows[module] = {known for name in names for known in SOURCES if within(name, known)}
+    assert circles(arrows) == []
+    assert "gangsched.formulations.problem" in arrows["gangsched.formulations.ltgf.round"]
+
+
+def within(name: str, module: str) -> bool:
+    """Whether a name that was imported is that module, or a thing in it."""
+    return module in (name, name.rpartition(".")[0])
+
+
+def test_a_circle_is_seen_in_whatever_place_its_imports_stand() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": set()}) == ["a", "b", "c"]
+    assert circles({"a": {"b", "x"}, "b": {"c"}, "c": set()}) == []

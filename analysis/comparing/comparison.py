@@ -8,18 +8,18 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...formulations.problem import Sense
-from ...formulations.rar_ddls.problem import RarDdls
 from ...instances.schedule import Schedule
 from ...solvers.facts import Facts
 from ...solvers.result import Bound, Refuted, Result
-from ..proofs.makespan import best_bound
+from ..proofs.bound import LATE, MAKERS
+from ..proofs.bound import bound as bound_of
 from ..proofs.verify import NoCertificate, verify_bound
+from ..show.columns import shown_bound
 
 __all__ = ["Comparison", "Extras", "Relaxed", "Row", "compare", "ratio"]
 
@@ -86,8 +86,6 @@ class Extras:
 
     Parameters
     ----------
-    bound : callable or None
-        Problem to a Bound with a certificate, asked for where no solver has brought one.
     measures : callable or None
         (problem, result) to numbers by name, each a column; None where a solver has no such number.
         What it raises counts as an error of the solver.
@@ -99,20 +97,13 @@ class Extras:
 
     Examples
     --------
-    >>> Extras(legend=["number: of segments"]).bound is None
+    >>> Extras(legend=["number: of segments"]).measures is None
     True
     """
 
-    bound: Callable[..., Bound] | None = None
     measures: Callable[[Any, Result[Any]], Mapping[str, float | None]] | None = None
     relaxations: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
     legend: Sequence[str] = ()
-
-    def within(self, time_limit: float | None) -> Extras:
-        """Return the same with a time limit for the bound, which takes it as ``time_limit=``."""
-        if self.bound is None or time_limit is None:
-            return self
-        return replace(self, bound=partial(self.bound, time_limit=time_limit))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,11 +169,23 @@ class Row:
     error: str = ""
     result: Result[Any] | None = None
 
+    @property
+    def verdict(self) -> str:
+        """What is in hand, and whether a verified bound proves it or the solver says so."""
+        if self.bound is not None and self.objective == self.bound.value:
+            return "proven optimal"
+        return "optimal (claimed)" if self.status == "optimal" else self.status
+
+    @property
+    def standing(self) -> str:
+        """The verdict, and the relaxation that it is of."""
+        return f"{self.verdict}, {self.relaxation}" if self.relaxation else self.verdict
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; wall time apart in ``timing``, all else is reproducible."""
         return {
             "solver": self.solver,
-            "status": self.status,
+            "status": self.verdict,
             "stop": None if self.result is None else self.result.stop.value,
             "objective": self.objective,
             "ratio": self.ratio,
@@ -260,7 +263,7 @@ class Comparison:
         }
 
     def __str__(self) -> str:
-        table = [self._headings(), *(_cells(row, self.measures) for row in self.rows)]
+        table = [self._headings(), *(_cells(row, self.sense, self.measures) for row in self.rows)]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         left = (0, len(widths) - 1)
         lines = [
@@ -277,7 +280,9 @@ class Comparison:
             return "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)
 
         head = f"<tr>{line('th', self._headings())}</tr>"
-        body = "".join(f"<tr>{line('td', _cells(row, self.measures))}</tr>" for row in self.rows)
+        body = "".join(
+            f"<tr>{line('td', _cells(row, self.sense, self.measures))}</tr>" for row in self.rows
+        )
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in self._notes())
         return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>{notes}"
 
@@ -285,8 +290,13 @@ class Comparison:
         return (*HEADINGS, *self.measures, "mean completion", "runtime", "status")
 
     def _notes(self) -> list[str]:
-        notes = [self._bound_note("bound", self.bound)]
-        notes += [self._bound_note(f"bound, {one.name}", one.bound) for one in self.relaxed]
+        bounds = [("bound", self.bound), *((f"bound, {r.name}", r.bound) for r in self.relaxed)]
+        notes = [
+            f"{name}: none verified, so no ratio is certified"
+            if bound is None
+            else f"{name}: {shown_bound(bound.value, self.sense)} ({bound.method}, verified)"
+            for name, bound in bounds
+        ]
         notes += self.legend
         notes += [f"{row.solver}: {row.error}" for row in self.rows if row.error]
         for r in self.refuted:
@@ -297,26 +307,20 @@ class Comparison:
             notes.append(f"interrupted, not finished: {', '.join(self.unfinished)}")
         return notes
 
-    @staticmethod
-    def _bound_note(name: str, bound: Bound | None) -> str:
-        if bound is None:
-            return f"{name}: none verified, so no ratio is certified"
-        return f"{name}: {bound.value:g} ({bound.method}, verified)"
-
 
 HEADINGS = ("solver", "objective", "bound", "certified ratio")
 
 
-def _cells(row: Row, measures: Sequence[str] = ()) -> tuple[str, ...]:
+def _cells(row: Row, sense: Sense, measures: Sequence[str] = ()) -> tuple[str, ...]:
     return (
         row.solver,
         _shown(row.objective, ".10g"),
-        _shown(row.bound.value if row.bound else None, ".10g"),
+        "-" if row.bound is None else shown_bound(row.bound.value, sense),
         "-" if row.ratio is None else f"{rounded_up(row.ratio):.4f}",
         *(_shown(row.measures.get(name), ".6g") for name in measures),
         _shown(row.mean_completion, ".1f"),
         f"{row.runtime:.3f} s",
-        f"{row.status}, {row.relaxation}" if row.relaxation else row.status,
+        row.standing,
     )
 
 
@@ -343,6 +347,7 @@ def compare(
     bound: Bound | None = None,
     extras: Extras | None = None,
     on_result: Callable[[Row | Refuted[Any]], None] | None = None,
+    time_limit: float | None = None,
 ) -> Comparison:
     """Run each solver on `problem` and measure all of them against the best verified bound.
 
@@ -352,13 +357,15 @@ def compare(
     solvers : mapping of name to function
         Each takes the problem and returns a Result or a Refuted. They run in this order.
     bound : Bound or None
-        A bound to try beside those that the results carry; by default the fast one of
-        :func:`gangsched.analysis.proofs.makespan.best_bound` where the problem has it.
+        A bound to try beside those that the results carry; by default the quick one of
+        :func:`gangsched.bound`, for IRMP only where no result carries one.
     extras : Extras, optional
-        More columns, relaxations that solvers solve, and a bound for what has none in the end.
+        More columns, and relaxations that solvers solve.
     on_result : function or None
         Called with each row as soon as it exists, with the best bound so far, and with each
         Refuted.
+    time_limit : float or None
+        Seconds for each bound that is looked for.
 
     Returns
     -------
@@ -371,7 +378,7 @@ def compare(
     Raises
     ------
     InvalidCertificate, NoCertificate
-        If the given `bound`, or one of `extras`, cannot be verified.
+        If the given `bound`, or one that was looked for, cannot be verified.
     ValueError
         If an objective is better than a verified bound: a bug to chase.
 
@@ -390,16 +397,18 @@ def compare(
     >>> row.objective, row.bound.value, row.ratio, row.mean_completion
     (180, 120, 1.5, 120.0)
     """
-    run = _Run(problem, bound, extras or Extras())
-    waiting = list(solvers)
+    run = _Run(problem, bound, extras or Extras(), time_limit)
+    waiting = ["bound", *solvers]
     try:
+        run.find_bound()
+        waiting.remove("bound")
         for name, solver in solvers.items():
             outcome = run.call(name, solver)
             waiting.remove(name)
             if on_result is not None:
                 on_result(run.measured(outcome) if isinstance(outcome, Row) else outcome)
         waiting.append("bound")
-        run.find_bounds()
+        run.find_missing_bounds()
         waiting.remove("bound")
     except KeyboardInterrupt:
         logger.warning("interrupted: %s did not finish", ", ".join(waiting) or "nothing")
@@ -409,14 +418,14 @@ def compare(
 class _Run:
     """What a comparison has found so far."""
 
-    def __init__(self, problem: Any, bound: Bound | None, extras: Extras) -> None:
-        self.extras = extras
+    def __init__(
+        self, problem: Any, bound: Bound | None, extras: Extras, time_limit: float | None
+    ) -> None:
+        self.extras, self.time_limit = extras, time_limit
         self.problems: dict[str, Any] = {"": problem}  # and relaxations that were solved
         self.bounds: dict[str, Bound] = {}
         self.rows: list[Row] = []
         self.refuted: list[Refuted[Any]] = []
-        if bound is None and isinstance(problem, RarDdls):
-            bound = best_bound(problem)
         if bound is not None:
             verify_bound(problem, bound)
             self.bounds[""] = bound
@@ -482,13 +491,27 @@ class _Run:
             return
         self.bounds[relaxation] = bound
 
-    def find_bounds(self) -> None:
+    def find_bound(self) -> None:
+        """Look for a bound of the problem where none is given and that is soon done."""
+        if type(self.problems[""]) not in LATE:
+            self._look("")
+
+    def find_missing_bounds(self) -> None:
         """Look for a bound of what was solved and has none."""
         for name in dict.fromkeys(row.relaxation for row in self.rows if row.result is not None):
-            if name not in self.bounds and self.extras.bound is not None:
-                bound = self.extras.bound(self.problems[name])
-                verify_bound(self.problems[name], bound)
-                self.bounds[name] = bound
+            self._look(name)
+
+    def _look(self, name: str) -> None:
+        problem = self.problems[name]
+        if name in self.bounds or type(problem) not in MAKERS:
+            return
+        try:
+            bound = bound_of(problem, "quick", self.time_limit)
+        except ValueError as error:  # numbers too large to be counted exactly
+            logger.warning("no bound of %s: %s", type(problem).__name__, error)
+            return
+        verify_bound(problem, bound)
+        self.bounds[name] = bound
 
     def measured(self, row: Row) -> Row:
         """The row with the best bound and the ratio to it."""

@@ -475,12 +475,12 @@ def test_bounds_are_what_their_certificates_prove(seed: int, allocations: Any) -
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"scale": 0}, "scale: 0 is not an integer of at least 1"),
+        ({"scale": 0}, "scale=0 is below 1"),
         ({"prices": None}, "prices and rows are lists"),
         ({"prices": [[1], [1]]}, "prices has 2 rows, and rows has 1"),
-        ({"prices": [[-1]]}, "prices: -1 is not an integer of at least 0"),
-        ({"prices": [[0.5]]}, r"prices: 0\.5 is not an integer"),
-        ({"prices": [3]}, "prices: 3 is not a list"),
+        ({"prices": [[-1]]}, r"prices\[0\]\[0\]=-1 is not an integer >= 0"),
+        ({"prices": [[0.5]]}, r"prices\[0\]\[0\]=0\.5 is not an integer"),
+        ({"prices": [3]}, r"prices\[0\]=3 is not a list"),
         ({"rows": [[1, 2]]}, "not one number for each of 1 to 8 GPUs"),
         ({"kind": "area"}, "kind='area' is not a kind for UniSched"),
     ],
