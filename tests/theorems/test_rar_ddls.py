@@ -37,6 +37,8 @@ from gangsched.analysis.papers.rar_ddls.tiny import (
 from gangsched.analysis.papers.theorems import CLAIMS
 from gangsched.formulations.rar_ddls.problem import RarDdls, estimated_times, estimates
 from gangsched.solvers import (
+    ArrivalOrderParams,
+    BackfillingParams,
     LaminarParams,
     SjfBcoParams,
     backfilling,
@@ -239,7 +241,7 @@ def test_the_arrival_order_has_no_constant_factor() -> None:
     assert random_placement(problem, seed=0).objective == 31
     assert sjf_bco(problem, params=PLAIN).objective == 10  # all small ones first: 7 + 3
     longer = constant_times([8], ([1, 8] * 8)[:-1], ([50, 1] * 8)[:-1])
-    assert first_fit(longer, compiled=False).objective == 8 * 50 + 7
+    assert first_fit(longer, params=ArrivalOrderParams(compiled=False)).objective == 8 * 50 + 7
     assert sjf_bco(longer, params=PLAIN).objective == 50 + 7
 
 
@@ -264,7 +266,10 @@ def test_p2_one_after_the_other_is_twice_as_fast() -> None:
         rest = {s: 2 - placement.get(s, 0) for s in range(3) if placement.get(s, 0) < 2}
         assert slot_by_slot(problem, [0, 0], [placement, rest]) == [8, 8]
     for order in ("longest", "area", "gpus", "arrival"):
-        assert backfilling(problem, order=order, compiled=False).objective == 8
+        assert (
+            backfilling(problem, params=BackfillingParams(order=order, compiled=False)).objective
+            == 8
+        )
     assert sjf_bco(problem, params=PLAIN).objective == 8
 
 
@@ -326,7 +331,7 @@ def test_graphs_whose_chromatic_number_is_known(graph: nx.Graph, number: int) ->
 def test_with_free_placement_the_jobs_of_a_complete_graph_need_three_slots(nodes: int) -> None:
     """n colours; floor(n / 2) jobs of n - 1 GPUs fit on n (n - 1) / 2 GPUs side by side."""
     problem = coloring_jobs(nx.complete_graph(nodes)).problem
-    slots = backfilling(problem, compiled=False).objective
+    slots = backfilling(problem, params=BackfillingParams(compiled=False)).objective
     assert slots == ceil(Fraction(nodes, nodes // 2))
     assert slots == 2 + nodes % 2
 
@@ -338,7 +343,13 @@ def test_with_free_placement_any_list_schedule_is_within_twice_the_optimum(graph
     best = shortest(case.gpus, case.gangs, case.times)
     assert best >= 2  # degrees add up to twice the number of edges
     for order in ("longest", "area", "gpus", "arrival"):
-        assert backfilling(case.problem, order=order, compiled=False).objective <= 4 <= 2 * best
+        assert (
+            backfilling(
+                case.problem, params=BackfillingParams(order=order, compiled=False)
+            ).objective
+            <= 4
+            <= 2 * best
+        )
 
 
 def test_the_paw_is_the_smallest_graph_where_free_placement_is_shorter() -> None:
@@ -526,7 +537,9 @@ def test_p1_and_theorem_5_against_the_optimum_under_contention(problem: RarDdls)
     stretched = spread * best * (1 + 1e-12)  # varphi is a float
     assert best <= value <= min(max(2, n_g), 3) * stretched
     for order in ("longest", "area", "gpus", "arrival"):
-        filled = backfilling(problem, order=order, compiled=False).objective
+        filled = backfilling(
+            problem, params=BackfillingParams(order=order, compiled=False)
+        ).objective
         assert best <= filled <= 2 * stretched
 
 
