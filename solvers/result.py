@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import math
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
@@ -22,6 +22,7 @@ import numpy as np
 
 from ..formulations.problem import Problem, Sense
 from .facts import Facts
+from .history import Entry, settled
 
 __all__ = ["Bound", "Refuted", "Result", "Status", "Stop"]
 
@@ -137,7 +138,8 @@ class Result(Generic[S]):
     runtime : float
         Wall seconds. Not compared.
     history : sequence of (time, objective or None, bound or None)
-        Improvements over time. Not compared.
+        Best so far of both over time, each better than the one before; made by :meth:`of`, it ends
+        at the result's own. Empty of solvers without a loop that improves. Not compared.
 
     Raises
     ------
@@ -158,7 +160,7 @@ class Result(Generic[S]):
     info: Mapping[str, Any] = field(default_factory=dict, compare=False)
     facts: Facts | None = field(default=None, hash=False)
     runtime: float = field(default=0.0, compare=False)
-    history: Sequence[tuple[float, float | None, float | None]] = field(default=(), compare=False)
+    history: Sequence[Entry] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         owner = f"result of {self.solver}"
@@ -226,6 +228,7 @@ class Result(Generic[S]):
         bound: Bound | None = None,
         infeasible: bool = False,
         runtime: float = 0.0,
+        history: Iterable[Entry] | None = None,
         **more: Any,
     ) -> Result[S]:
         """Make the result of a run from its solution, which the problem checks and values.
@@ -237,8 +240,10 @@ class Result(Generic[S]):
         solver, stop, bound, runtime : as of the class
         infeasible : bool
             True when the solver has proven that no solution exists.
+        history : iterable of (time, objective or None, bound or None), optional
+            As it was noted; None says nothing new.
         **more
-            `iterations`, `info`, `facts`, `history`.
+            `iterations`, `info`, `facts`.
 
         Raises
         ------
@@ -258,6 +263,12 @@ class Result(Generic[S]):
             proven = bound is not None and bound.value == objective
             status = Status.OPTIMAL if proven else Status.FEASIBLE
         info = {**more.pop("info", {}), "versions": versions()}
+        improved: tuple[Entry, ...] = ()
+        if history is not None:
+            value = None if bound is None else bound.value
+            improved = settled(
+                problem.sense, history, objective=objective, bound=value, runtime=runtime
+            )
         return cls(
             solver=solver,
             sense=problem.sense,
@@ -268,6 +279,7 @@ class Result(Generic[S]):
             bound=bound,
             runtime=runtime,
             info=info,
+            history=improved,
             **more,
         )
 

@@ -21,9 +21,10 @@ from numpy.typing import ArrayLike, NDArray
 from ...formulations.gandiva_fair.problem import Aim, GpuMarket, effective_tickets
 from ...formulations.problem import check_class
 from ...instances.schedule import Allocation
+from ..history import Entry
 from ..result import Bound, Result, Stop
 from ..signature import NoParams, solver
-from .equilibrium import equilibrium
+from .equilibrium import Equilibrium, equilibrium
 
 __all__ = [
     "efficient_allocation",
@@ -407,6 +408,7 @@ def _solved(problem: GpuMarket, aim: str, solver: str) -> Result[Allocation]:
     if problem.aim != aim:
         raise ValueError(f"{solver}: aim={problem.aim!r} of the market is not {aim!r}")
     started = time.perf_counter()
+    history: list[Entry] | None = None
     if aim != "nash":
         shares, duals, iterations = _linear(problem)
         method = "linear program's dual"
@@ -421,6 +423,7 @@ def _solved(problem: GpuMarket, aim: str, solver: str) -> Result[Allocation]:
         none = np.zeros(len(problem.users))
         shares, duals = found.shares, _Duals(found.prices, none, found.caps)
         iterations, method = found.iterations, "equilibrium prices"
+        history = _proven_by(problem, found)
     solution = Allocation(problem.users, problem.models, _within(problem, shares))
     bound = _no_lower(
         problem, market_bound(problem, *duals, method=method), problem.objective(solution)
@@ -428,8 +431,17 @@ def _solved(problem: GpuMarket, aim: str, solver: str) -> Result[Allocation]:
     return Result.of(
         problem, solution, solver=solver, bound=bound, iterations=iterations,
         stop=Stop.PROVEN if bound.value == problem.objective(solution) else Stop.COMPLETED,
-        runtime=time.perf_counter() - started,
+        runtime=time.perf_counter() - started, history=history,
     )  # fmt: skip
+
+
+def _proven_by(problem: GpuMarket, found: Equilibrium) -> list[Entry]:
+    """What the prices on the way to an equilibrium prove."""
+    none = np.zeros(len(problem.users))
+    return [
+        (at, None, _equilibrium_bound(problem, _Duals(prices, none, caps))[0])
+        for at, prices, caps in found.path
+    ]
 
 
 def _within(problem: GpuMarket, shares: Floats) -> Floats:

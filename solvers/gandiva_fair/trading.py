@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...formulations.gandiva_fair.problem import GpuMarket
+from ...formulations.problem import check_class
 from ...instances.schedule import Allocation
 from ..result import Result, Stop
 from ..signature import solver
@@ -250,6 +251,7 @@ def traded_allocation(
     >>> traded_allocation(market).objective
     130.0
     """
+    check_class("traded_allocation", problem, GpuMarket)
     begin = time.perf_counter()
     done = trade(
         problem.fair_shares,

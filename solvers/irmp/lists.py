@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ...formulations.irmp.problem import Irmp
 from ...formulations.problem import check_class
 from ...instances.schedule import Schedule
+from ..history import History
 from ..result import Result, Stop
 from ..signature import solver
 from .columns import Columns, generate
@@ -277,12 +278,15 @@ def _listed(
         tolerance=params.tolerance,
         time_limit=time_limit,
     )
+    history = History(started)
+    history.extend(columns.history)
     best: tuple[float, Schedule] | None = None
     for runs in schedules(problem, columns):
         schedule = Schedule.of(run.segment for run in sorted(runs, key=lambda run: run.job))
         value = problem.objective(schedule)
         if (best is None or value > best[0]) and _allowed(problem, schedule):
             best = value, schedule
+            history.note(objective=value)
     return Result.of(
         problem,
         None if best is None else best[1],
@@ -291,6 +295,7 @@ def _listed(
         bound=columns.bound,
         runtime=time.perf_counter() - started,
         iterations=columns.iterations,
+        history=history.entries,
         info={"slots": int(columns.ends[-1]), "blocks": columns.ends.size},
     )
 

@@ -18,6 +18,7 @@ import numpy as np
 from ...formulations.irmp.problem import TOLERANCE, Irmp
 from ...formulations.problem import check_class
 from ...instances.schedule import Schedule
+from ..history import History
 from ..result import Bound, Result, Stop
 from ..signature import solver
 from .columns import Columns, generate
@@ -113,7 +114,9 @@ def revenue_search(
     started = time.perf_counter()
     end = math.inf if time_limit is None else time.monotonic() + time_limit
     columns = generate(problem, time_limit=None if time_limit is None else time_limit / 2)
-    search = _Search(problem, columns, seed)
+    history = History(started)
+    history.extend(columns.history)
+    search = _Search(problem, columns, seed, history)
     first = search.score
     done, stop = search.improve(params, end, columns.bound)
     found = schedule_of(search.runs.values()) if search.complete else None
@@ -125,12 +128,19 @@ def revenue_search(
         bound=columns.bound,
         runtime=time.perf_counter() - started,
         iterations=done,
+        history=history.entries,
         info={"seed": seed, "most": params.most, "start": first[1]},
     )
 
 
 def improved_runs(
-    problem: Irmp, columns: Columns, *, seed: int, iterations: int, deadline: float
+    problem: Irmp,
+    columns: Columns,
+    *,
+    seed: int,
+    iterations: int,
+    deadline: float,
+    history: History | None = None,
 ) -> list[Response] | None:
     """Return what the search finds from a linear program, None where it misses what must be.
 
@@ -141,8 +151,10 @@ def improved_runs(
     seed, iterations : int
     deadline : float
         Of :func:`time.monotonic`.
+    history : History, optional
+        Where to note what is found.
     """
-    search = _Search(problem, columns, seed)
+    search = _Search(problem, columns, seed, history)
     search.improve(RevenueSearchParams(iterations=iterations), deadline, columns.bound)
     return list(search.runs.values()) if search.complete else None
 
@@ -160,8 +172,10 @@ def schedule_of(runs: Iterable[Response]) -> Schedule:
 class _Search:
     """A schedule, and ways to change it."""
 
-    def __init__(self, problem: Irmp, columns: Columns, seed: int) -> None:
-        self.problem = problem
+    def __init__(
+        self, problem: Irmp, columns: Columns, seed: int, history: History | None = None
+    ) -> None:
+        self.problem, self.history = problem, history
         self.rng = np.random.default_rng(seed)
         self.rank = {job: place for place, job in enumerate(columns.order)}
         lists = [in_order(problem, columns.order)]
@@ -173,6 +187,11 @@ class _Search:
         self.occupancy = Occupancy(problem, slots=int(columns.ends[-1]))
         for run in self.runs.values():
             self.occupancy.take(run)
+        self._note()
+
+    def _note(self) -> None:
+        if self.history is not None and self.complete:
+            self.history.note(objective=self.score[1])
 
     @property
     def complete(self) -> bool:
@@ -211,7 +230,9 @@ class _Search:
         new = self._repaired(jobs)
         score = self._score(self.runs)
         if score >= self.score:
-            self.score = score
+            better, self.score = score > self.score, score
+            if better:
+                self._note()
             return
         for run in new:
             self.occupancy.give_back(run)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...formulations.ltgf.round import LtgfRound, Selection
+from ...formulations.problem import check_class
 from ..result import Bound, Result, Stop
 from ..signature import NoParams, solver
 
@@ -70,6 +71,7 @@ def one_round(
     >>> result.solution, result.objective, result.status.value
     ((1, 2), 0.75, 'optimal')
     """
+    check_class("one_round", problem, LtgfRound)
     started = time.perf_counter()
     users = [_User(problem, j) for j in problem.users]
     gpus = _leximin(users, problem.gpus)

@@ -50,6 +50,7 @@ from ...formulations.problem import check_class
 from ...formulations.rar_ddls.problem import RarDdls, estimated_times
 from ...instances.schedule import Schedule
 from ..facts import MakespanFacts
+from ..history import History
 from ..result import Result, Stop
 from ..signature import solver
 from .bounds import area_bound
@@ -173,6 +174,7 @@ class LimitSearch:
     kappa: int | None = None
     theta: int | None = None
     runs: int = 0
+    history: History = field(default_factory=lambda: History(time.perf_counter()))
     _unlimited: dict[int, Plan | None] = field(default_factory=dict)
 
     def unlimited(self) -> list[Plan]:
@@ -231,6 +233,7 @@ class LimitSearch:
             return None
         if self.best is None or plan.makespan < self.best.makespan:
             self.best, self.kappa = plan, kappa
+            self.history.note(objective=int(plan.makespan))
         return plan
 
     def _in_time(self, plan: Plan) -> bool:
@@ -253,6 +256,7 @@ class LimitSearch:
             infeasible=infeasible,
             runtime=time.perf_counter() - started,
             iterations=self.runs,
+            history=self.history.entries,
             info={
                 **info,
                 "kappa": self.kappa,

@@ -27,6 +27,7 @@ from ...formulations.unisched.compact import (
 )
 from ...formulations.unisched.problem import UniSched
 from ...instances.schedule import Schedule
+from ..history import History
 from ..result import Bound, Result, Stop
 from ..signature import NoParams, solver
 from .lease_schedule import realise
@@ -167,8 +168,10 @@ def lp_selector(
         time_limit=None if limit is None else SELECTION * limit,
         exact=params.exact,
     )
+    history, bound = History(started), case.bound(selection.prices)
+    history.note(bound=bound.value)
     return _result(
-        problem, case, selection.chosen, case.bound(selection.prices), selection, started, limit,
+        problem, case, selection.chosen, bound, selection, started, limit, history=history,
         solver="lp_selector", seed=seed, exact=params.exact,
     )  # fmt: skip
 
@@ -322,6 +325,8 @@ def _result(
     selection: Selection | None,
     started: float,
     limit: float | None,
+    *,
+    history: History | None = None,
     **info: Any,
 ) -> Result[Schedule]:
     """Schedule what was chosen; what is reported is the schedule's.
@@ -330,6 +335,8 @@ def _result(
     """
     left = {} if limit is None else {"time_limit": max(limit - time.perf_counter() + started, 0.01)}
     realised = realise(problem, case.options, chosen, **left)
+    if history is not None:
+        history.note(objective=problem.objective(realised.schedule))
     if realised.missed and selection is not None and limit is None:
         greedy = by_density(case.options, case.room)
         other = realise(problem, case.options, greedy)
@@ -347,6 +354,7 @@ def _result(
         bound=bound,
         runtime=time.perf_counter() - started,
         iterations=0 if selection is None else selection.iterations,
+        history=None if history is None else history.entries,
         info={
             **info,
             "ties": TIES,

@@ -237,7 +237,7 @@ def test_what_a_run_was_is_recorded() -> None:
 
 def test_improvements_are_recorded() -> None:
     result = solve_exact(tiny(17), warm_start=None, form="literal")
-    objectives = [objective for _, objective, _ in result.history]
+    objectives = [objective for _, objective, _ in result.history if objective is not None]
     assert objectives == sorted(objectives, reverse=True)
     assert objectives[-1] == result.objective
 
@@ -409,3 +409,16 @@ def test_schedules_of_a_result_hold_gpu_identities() -> None:
     result = solve_exact(tiny(29), warm_start=None)
     assert isinstance(result.solution, Schedule)
     assert all(row.devices for row in result.solution)
+
+
+# --- what the problem's own solvers know ---------------------------------------------------------
+
+
+def test_only_problems_whose_paper_has_a_start_get_one() -> None:
+    from gangsched import registry
+    from gangsched.solvers import exact
+    from gangsched.solvers.rar_ddls import start
+
+    found = {stem: exact._start_of(entry.tiny()) for stem, entry in registry.PROBLEMS.items()}
+    assert {stem: module for stem, module in found.items() if module} == {"rar-ddls": start}
+    assert exact._start_of(Knapsack()) is None  # somebody else's
