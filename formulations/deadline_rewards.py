@@ -45,7 +45,7 @@ from numpy.typing import NDArray
 from ..instances.model import FULL_SPEED, DeadlineJob, Instance
 from ..instances.schedule import Schedule
 from .completion_time.problem import CompletionTime
-from .problem import Model, Sense, build
+from .problem import Described, Goal, Model, Sense, build
 
 __all__ = ["DeadlineRewards"]
 
@@ -53,7 +53,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class DeadlineRewards:
+class DeadlineRewards(Described):
     """Maximise the sum of the rewards of jobs that are complete by their deadlines.
 
     Parameters
@@ -86,6 +86,7 @@ class DeadlineRewards:
     elastic: bool = False
 
     sense: ClassVar[Sense] = Sense.MAX
+    goal: ClassVar[Goal] = Goal("reward", time="seconds")
     forms: ClassVar[tuple[str, ...]] = ("time-indexed",)
 
     def __post_init__(self) -> None:

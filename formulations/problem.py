@@ -8,7 +8,7 @@ from enum import Enum
 from importlib import import_module
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
-__all__ = ["Model", "Problem", "Sense", "build"]
+__all__ = ["Described", "Goal", "Model", "Problem", "Sense", "build", "goal_of", "summary_of"]
 
 S = TypeVar("S")
 
@@ -18,6 +18,27 @@ class Sense(Enum):
 
     MIN = "minimise"
     MAX = "maximise"
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What an objective is called, and what it and the times of a solution are counted in.
+
+    Parameters
+    ----------
+    name : str
+    unit : str
+        Of the objective; empty where it has none.
+    time : str
+        Unit of times; empty where solutions have none.
+    end : bool
+        Whether it is the time at which the solution ends.
+    """
+
+    name: str = "objective"
+    unit: str = ""
+    time: str = ""
+    end: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +105,36 @@ class Problem(Protocol[S]):
     def build(self, form: str = ...) -> Model[S]:
         """Return the declarative model in one of its `forms`."""
         ...
+
+
+class Described:
+    """A problem that says what it is in a line."""
+
+    __slots__ = ()
+    goal: ClassVar[Goal] = Goal()
+    sense: ClassVar[Sense]
+
+    def summary(self) -> str:
+        """Return the size of the problem in a line."""
+        return str(self.instance.summary())  # type: ignore[attr-defined]
+
+    def __str__(self) -> str:
+        unit = f" ({self.goal.unit})" if self.goal.unit else ""
+        return f"{type(self).__name__}: {self.summary()}; {self.sense.value} {self.goal.name}{unit}"
+
+
+def goal_of(problem: Any) -> Goal:
+    """Return the goal of a problem, also of one that does not say it."""
+    goal: Goal = getattr(problem, "goal", Goal())
+    return goal
+
+
+def summary_of(problem: Any) -> str:
+    """Return the size of a problem in a line; the name of its class where it does not say it."""
+    if isinstance(problem, Described):
+        return problem.summary()
+    instance = getattr(problem, "instance", None)
+    return type(problem).__name__ if instance is None else str(instance.summary())
 
 
 def build(problem: Any, form: str = "", **options: Any) -> Model[Any]:

@@ -4,6 +4,7 @@ from . import instances as instances
 from . import io as io
 from . import registry as registry
 from . import solvers as solvers
+from . import testing as testing
 from .analysis.comparing.comparison import ratio as ratio
 from .analysis.driving.rolling_horizon import RollingHorizon as RollingHorizon
 from .analysis.papers import reproduce as reproduce

@@ -19,9 +19,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..formulations.irmp.problem import run_slots
-from ..instances import DeadlineJob, Instance, Job, ParameterServerJob
-from ..instances.model import FULL_SPEED
+from ..instances import Instance
+from ..instances.model import FULL_SPEED, MOST_TIME
 
 __all__ = ["Decision", "Phase", "Policy", "Preempts", "Rules", "Start", "State"]
 
@@ -47,8 +46,6 @@ class Preempts(IntEnum):
     ALWAYS = 2  #: all, at every round
 
 
-#: longer times, and more GPU seconds of one job, could not be added up in 64 bits
-MOST_SECONDS = 2**40
 #: so many segments in a row that end without progress are taken for a policy that never ends
 MOST_FRUITLESS = 100_000
 #: GPUs on which a job is profiled where nothing else is said, unless its gang is smaller
@@ -114,8 +111,8 @@ class Rules:
                 raise TypeError(f"rules: {name}={value!r} is not an integer")
             if value < least:
                 raise ValueError(f"rules: {name}={value} is below {least}")
-            if value > MOST_SECONDS:
-                raise ValueError(f"rules: {name}={value} is above {MOST_SECONDS}")
+            if value > MOST_TIME:
+                raise ValueError(f"rules: {name}={value} is above {MOST_TIME}")
             object.__setattr__(self, name, int(value))
         for name in ("synchronous", "spread"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
@@ -660,7 +657,7 @@ def check_decision(decision: Decision, state: State, name: str) -> None:
         raise ValueError(f"{owner}: orders job {job}, which is no candidate")
     for start in starts:
         _check_start(start, state, owner)
-    if needs_ps(state.instance):
+    if state.instance.kind.needs_ps:
         _check_ps(starts, order, state, owner)
     if stopped.size + started.size:
         for job in sorted({*stopped.tolist(), *started.tolist()}.intersection(order.tolist()))[:1]:
@@ -689,12 +686,12 @@ def _check_start(start: Start, state: State, owner: str) -> None:
             continue
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
             raise TypeError(f"{owner}: starts job {job} with {name}={value!r}, not an integer")
-    if start.profile < 0 or start.profile % length or start.profile * gang > MOST_SECONDS:
+    if start.profile < 0 or start.profile % length or start.profile * gang > MOST_TIME:
         raise ValueError(
             f"{owner}: profiles job {job} for {start.profile} s, "
             f"not for a multiple of {length} s, or for too long"
         )
-    served = needs_ps(state.instance)
+    served = state.instance.kind.needs_ps
     if start.ps is not None and not served:
         raise ValueError(
             f"{owner}: starts job {job} with parameter servers {dict(start.ps)}, "
@@ -707,23 +704,12 @@ def _check_start(start: Start, state: State, owner: str) -> None:
         raise ValueError(f"{owner}: starts job {job} on {start.gpus} GPUs, not on 1 to {most}")
     if start.profile or served:
         return
-    if not isinstance(state.instance.jobs[job], DeadlineJob):
+    if not state.instance.kind.elastic:
         raise ValueError(
             f"{owner}: starts job {job} on {start.gpus} GPUs, a job of its kind needs its {gang}"
         )
     if start.nodes is None:
         raise ValueError(f"{owner}: starts job {job} on {start.gpus} GPUs without nodes")
-
-
-def needs_ps(instance: Instance[Any]) -> bool:
-    """Return whether jobs of an instance need parameter servers: all do or none.
-
-    Parameters
-    ----------
-    instance : Instance
-    """
-    jobs = instance.jobs
-    return bool(jobs) and isinstance(jobs[0], ParameterServerJob)
 
 
 def _check_ps(starts: Sequence[Start], order: Ints, state: State, owner: str) -> None:
@@ -767,7 +753,7 @@ def give_ps(starts: Sequence[Start], state: State) -> None:
         book.ps[job] = {int(node): int(count) for node, count in start.ps.items()}
         model = state.models[int(state.node_model[next(iter(start.nodes))])]
         workers, nodes = sum(start.nodes.values()), len({*start.nodes, *start.ps})
-        slots = run_slots(state.instance.jobs[job], int(workers), nodes, model)
+        slots = state.instance.jobs[job].service(int(workers), nodes, model)
         book.work[job] = book.left[job] = slots
 
 
@@ -783,7 +769,7 @@ def left_out(policy: Policy, state: State) -> bool:
         After the decision.
     """
     ask: Callable[[State], int | None] | None = getattr(policy, "next_change", None)
-    return needs_ps(state.instance) and (ask is None or ask(state) is None)
+    return state.instance.kind.needs_ps and (ask is None or ask(state) is None)
 
 
 def check_nodes(start: Start, state: State, name: str) -> int:
@@ -817,17 +803,14 @@ def check_nodes(start: Start, state: State, name: str) -> int:
         if not 0 <= n < state.sizes.size or state.free[n] < count:
             raise ValueError(f"{owner}, more than is free on node {n}")
     sizes, model = state.sizes[list(nodes)].tolist(), _one_model(nodes, state, owner)
-    known = isinstance(job, (DeadlineJob, ParameterServerJob)) or state.rules.spread
-    if not known and not _consolidated(nodes, sizes):
+    if not (job.spreads or state.rules.spread) and not _consolidated(nodes, sizes):
         raise ValueError(f"{owner}, which is no consolidated place, and spread=False")
     on_model = int(state.speeds[start.job, model])
     if on_model == 0:
         why = f"pin={job.pin!r}" if job.pin else f"its speeds are {dict(job.speeds)}"
         raise ValueError(f"{owner} of model {state.models[model]!r}, where it cannot run: {why}")
-    if isinstance(job, ParameterServerJob):
-        return FULL_SPEED  # its work is the time that it takes there
-    speed = true_speed(job, wanted, len(nodes), max(sizes), on_model)
-    if not start.profile and too_slow(job, wanted, speed):
+    speed = job.speed_on(wanted, len(nodes), max(sizes), on_model)
+    if not start.profile and job.too_slow(wanted, speed):
         raise ValueError(f"{owner}, where its speed is {speed} millionths")
     return 0 if start.profile else speed
 
@@ -839,49 +822,6 @@ def _one_model(nodes: Mapping[int, int], state: State, owner: str) -> int:
         names = " and ".join(repr(state.models[g]) for g in (model, *others))
         raise ValueError(f"{owner}, which are of the models {names}: a gang runs on one")
     return int(model)
-
-
-def true_speed(job: Job, gpus: int, nodes: int, size: int, on_model: int = FULL_SPEED) -> int:
-    """Return how fast a job runs, in millionths.
-
-    Parameters
-    ----------
-    job : Job
-    gpus, nodes, size : int
-        As of :meth:`gangsched.instances.DeadlineJob.speed`.
-    on_model : int
-        Speed on GPUs of this model of a job of another kind, which that is for all places.
-    """
-    return job.speed(gpus, nodes, size) if isinstance(job, DeadlineJob) else on_model
-
-
-def model_speed(job: Job, model: str) -> int:
-    """Return how fast a job runs on GPUs of a model, in millionths; 0 where it cannot run.
-
-    Parameters
-    ----------
-    job : Job
-    model : str
-    """
-    if job.pin and job.pin != model:
-        return 0
-    if isinstance(job, ParameterServerJob):
-        return FULL_SPEED  # its work is the time that it takes there
-    return round(FULL_SPEED * job.speeds.get(model, 0)) if job.speeds else FULL_SPEED
-
-
-def too_slow(job: Job, gpus: int, speed: int) -> bool:
-    """Return whether a job that runs so could hold more GPU seconds than can be added up.
-
-    Parameters
-    ----------
-    job : Job
-    gpus : int
-    speed : int
-        Millionths; none at all is too slow, and what does not fit 40 bits is out of the question.
-    """
-    assert job.work is not None
-    return speed > MOST_SECONDS or gpus * job.work * FULL_SPEED > MOST_SECONDS * speed
 
 
 def _consolidated(nodes: Mapping[int, int], sizes: Sequence[int]) -> bool:

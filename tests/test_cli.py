@@ -18,13 +18,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.figure import Figure
 
 import gangsched
 from gangsched import registry
 from gangsched.analysis.papers import reproduce, theorems
 from gangsched.analysis.papers.claim import Claim, Comparison, Verdict
+from gangsched.analysis.papers.experiment import Cell, Experiment, given
 from gangsched.analysis.proofs.verify import verify_bound
-from gangsched.cli.compare import compare as cli
+from gangsched.cli import compare as cli
 from gangsched.formulations import DeadlineRewards, RarDdls, UniSched
 from gangsched.formulations.gandiva_fair.problem import GpuMarket
 from gangsched.formulations.io import problem_from_dict, problem_to_dict
@@ -429,6 +431,29 @@ def test_compare_takes_a_queue(gangsched_: Gangsched) -> None:
     assert_self_contained(Path("gangsched-compare.html"))
 
 
+@pytest.mark.parametrize(
+    ("name", "best", "status"),
+    [
+        ("rar-small-0", "laminar", "proven optimal"),
+        ("rar-contention-0", "exact", "optimal (claimed)"),
+    ],
+)
+def test_screen_json_and_report_agree_on_a_status(
+    gangsched_: Gangsched, name: str, best: str, status: str
+) -> None:
+    """Proven by the library's bound, not by the solver's own; or claimed by branch and bound."""
+    args = ("--json", "c.json", "--report", "c.html", "--solvers", f"first-fit,{best}")
+    done = gangsched_("compare", name, *args)
+    assert done.code == 0
+    shown = {solver: row[-1] for solver, row in table(done.out).items()}
+    data = json.loads(Path("c.json").read_text())
+    assert {row["solver"]: row["status"] for row in data["rows"]} == shown
+    assert shown == {"first-fit": "feasible", best: status}
+    page = Path("c.html").read_text("utf-8")
+    rows = re.findall(r"<tr[^>]*><td>([^<]*)</td>.*?<td>([^<]*)</td></tr>", page)
+    assert {solver: status for solver, status in rows if solver in shown} == shown
+
+
 def test_compare_uses_the_bound_of_a_named_instance(gangsched_: Gangsched) -> None:
     """Its configuration bound is above the fast one, and verified again."""
     done = gangsched_("compare", "rar-small-0", "--solvers", "first-fit,laminar")
@@ -526,36 +551,38 @@ def test_demo_works_on_a_small_instance(
     assert sorted(os.listdir("here")) == ["demo.html", "demo.json", "demo.png"]
 
 
+def toy_figure(name: str, cells: Callable[..., list[Cell]]) -> Experiment:
+    return Experiment(
+        name=name, title="toy", cells=cells, statements=lambda study: (), settings={},
+        drawing=lambda study: Figure(),
+    )  # fmt: skip
+
+
 def test_reproduce_lists_and_runs_targets(
     gangsched_: Gangsched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Toy:
-        def write(self, folder: Path) -> tuple[Path, ...]:
-            (folder / "toy.csv").write_text("1\n")
-            return (folder / "toy.csv",)
-
-    monkeypatch.setitem(reproduce.TARGETS, "rar_ddls:toy", lambda progress: progress("") or Toy())
+    cell = Cell(instance="i", policy="p", run=given, workload={"value": 1})
+    toy = toy_figure("rar_ddls:toy", lambda: [cell])
+    monkeypatch.setitem(reproduce.TARGETS, toy.name, toy)
     listed = gangsched_("reproduce")
     assert listed.code == 0
     assert listed.out.split() == list(reproduce.TARGETS)
-    done = gangsched_("reproduce", "rar-ddls:toy", "--out", "new/folder")
-    assert done == Outcome(0, "new/folder/toy.csv\n", "")
+    done = gangsched_("reproduce", "rar-ddls:toy", "--out", "new/folder", "--jobs", "1")
+    paths = [f"new/folder/rar_ddls-toy.{kind}" for kind in ("json", "csv", "png")]
+    assert done == Outcome(0, "".join(f"{path}\n" for path in paths), "")
+    assert sorted(os.listdir("new/folder")) == sorted(Path(path).name for path in paths)
 
 
 def test_reproduce_takes_a_trace(
     gangsched_: Gangsched, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Toy:
-        def write(self, folder: Path) -> tuple[Path, ...]:
-            return ()
-
     seen = []
 
-    def toy(progress: Any, trace: Any = None) -> Toy:
+    def cells(trace: Any = None) -> list[Cell]:
         seen.append(None if trace is None else len(trace.jobs))
-        return Toy()
+        return []
 
-    monkeypatch.setitem(reproduce.TARGETS, "ltgf:toy", toy)
+    monkeypatch.setitem(reproduce.TARGETS, "ltgf:toy", toy_figure("ltgf:toy", cells))
     assert gangsched_("reproduce", "ltgf:toy").code == 0
     trace = ("--trace", str(files / "trace.csv"), "--reader", "philly-csv")
     done = gangsched_("reproduce", "ltgf:toy", *trace)
@@ -811,6 +838,7 @@ def test_bad_input_is_refused_in_one_line(gangsched_: Gangsched, files: Path, li
     assert os.listdir() == ["files"]
 
 
+@pytest.mark.process
 def test_a_file_name_may_hold_anything(gangsched_: Gangsched, files: Path) -> None:
     """Neither markup nor a line break nor bytes that are no text upset the screen."""
     assert_refused(gangsched_("solve", "two\nlines"), r"'two\\nlines' is neither")
@@ -861,6 +889,7 @@ def interrupted(args: Sequence[object], cwd: Path, env: Mapping[str, str]) -> Ou
     return Outcome(child.returncode, out, err)
 
 
+@pytest.mark.process
 def test_ctrl_c_keeps_the_finished_rows(files: Path, tmp_path: Path) -> None:
     module = write_solvers(tmp_path)
     args = (
@@ -897,7 +926,12 @@ def test_ctrl_c_before_anything_is_finished_writes_nothing(
 def test_ctrl_c_in_reproduce_writes_nothing(
     gangsched_: Gangsched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(reproduce.TARGETS, "rar_ddls:toy", lambda progress: interrupt(0))
+    def stopped(cell: Cell) -> dict[str, Any]:
+        raise KeyboardInterrupt
+
+    cell = Cell(instance="i", policy="p", run=stopped)
+    toy = toy_figure("rar_ddls:toy", lambda: [cell])
+    monkeypatch.setitem(reproduce.TARGETS, toy.name, toy)
     done = gangsched_("reproduce", "rar_ddls:toy")
     assert done == Outcome(130, "", "gangsched: interrupted\n")
     assert os.listdir("out") == []
@@ -906,6 +940,7 @@ def test_ctrl_c_in_reproduce_writes_nothing(
 # --- pipes and terminals -------------------------------------------------------------------------
 
 
+@pytest.mark.process
 def test_pipes_get_no_escape_codes_and_no_progress(files: Path, tmp_path: Path) -> None:
     module = write_solvers(tmp_path)
     args = (
@@ -923,6 +958,7 @@ def test_pipes_get_no_escape_codes_and_no_progress(files: Path, tmp_path: Path) 
     assert max(map(len, done.out.splitlines())) <= 80
 
 
+@pytest.mark.process
 def test_a_reader_that_stops_early_does_not_cost_the_files(files: Path, tmp_path: Path) -> None:
     """As in `gangsched compare ... | head -1`."""
     module = write_solvers(tmp_path)
@@ -940,6 +976,7 @@ def test_a_reader_that_stops_early_does_not_cost_the_files(files: Path, tmp_path
     assert_self_contained(tmp_path / "gangsched-compare.html")
 
 
+@pytest.mark.process
 def test_a_terminal_shows_what_runs_now(files: Path, tmp_path: Path) -> None:
     pty = pytest.importorskip("pty", reason="pseudo-terminals are of Unix")
     module = write_solvers(tmp_path)
@@ -966,6 +1003,7 @@ def test_a_terminal_shows_what_runs_now(files: Path, tmp_path: Path) -> None:
     assert any(line.split()[:2] == ["first-fit", "8"] for line in lines)
 
 
+@pytest.mark.process
 def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
     code = (
         "import sys, gangsched.cli.compare\n"

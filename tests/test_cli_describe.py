@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gangsched.cli.compare import compare as cli
+from gangsched.cli import compare as cli
 
 Describe = Callable[..., tuple[int, str, str]]
 

@@ -19,6 +19,7 @@ from ...solvers.result import Bound, Refuted, Result
 from ..proofs.bound import LATE, MAKERS
 from ..proofs.bound import bound as bound_of
 from ..proofs.verify import NoCertificate, verify_bound
+from ..show.columns import shown_bound
 
 __all__ = ["Comparison", "Extras", "Relaxed", "Row", "compare", "ratio"]
 
@@ -168,11 +169,23 @@ class Row:
     error: str = ""
     result: Result[Any] | None = None
 
+    @property
+    def verdict(self) -> str:
+        """What is in hand, and whether a verified bound proves it or the solver says so."""
+        if self.bound is not None and self.objective == self.bound.value:
+            return "proven optimal"
+        return "optimal (claimed)" if self.status == "optimal" else self.status
+
+    @property
+    def standing(self) -> str:
+        """The verdict, and the relaxation that it is of."""
+        return f"{self.verdict}, {self.relaxation}" if self.relaxation else self.verdict
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; wall time apart in ``timing``, all else is reproducible."""
         return {
             "solver": self.solver,
-            "status": self.status,
+            "status": self.verdict,
             "stop": None if self.result is None else self.result.stop.value,
             "objective": self.objective,
             "ratio": self.ratio,
@@ -250,7 +263,7 @@ class Comparison:
         }
 
     def __str__(self) -> str:
-        table = [self._headings(), *(_cells(row, self.measures) for row in self.rows)]
+        table = [self._headings(), *(_cells(row, self.sense, self.measures) for row in self.rows)]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         left = (0, len(widths) - 1)
         lines = [
@@ -267,7 +280,9 @@ class Comparison:
             return "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)
 
         head = f"<tr>{line('th', self._headings())}</tr>"
-        body = "".join(f"<tr>{line('td', _cells(row, self.measures))}</tr>" for row in self.rows)
+        body = "".join(
+            f"<tr>{line('td', _cells(row, self.sense, self.measures))}</tr>" for row in self.rows
+        )
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in self._notes())
         return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>{notes}"
 
@@ -275,8 +290,13 @@ class Comparison:
         return (*HEADINGS, *self.measures, "mean completion", "runtime", "status")
 
     def _notes(self) -> list[str]:
-        notes = [self._bound_note("bound", self.bound)]
-        notes += [self._bound_note(f"bound, {one.name}", one.bound) for one in self.relaxed]
+        bounds = [("bound", self.bound), *((f"bound, {r.name}", r.bound) for r in self.relaxed)]
+        notes = [
+            f"{name}: none verified, so no ratio is certified"
+            if bound is None
+            else f"{name}: {shown_bound(bound.value, self.sense)} ({bound.method}, verified)"
+            for name, bound in bounds
+        ]
         notes += self.legend
         notes += [f"{row.solver}: {row.error}" for row in self.rows if row.error]
         for r in self.refuted:
@@ -287,26 +307,20 @@ class Comparison:
             notes.append(f"interrupted, not finished: {', '.join(self.unfinished)}")
         return notes
 
-    @staticmethod
-    def _bound_note(name: str, bound: Bound | None) -> str:
-        if bound is None:
-            return f"{name}: none verified, so no ratio is certified"
-        return f"{name}: {bound.value:g} ({bound.method}, verified)"
-
 
 HEADINGS = ("solver", "objective", "bound", "certified ratio")
 
 
-def _cells(row: Row, measures: Sequence[str] = ()) -> tuple[str, ...]:
+def _cells(row: Row, sense: Sense, measures: Sequence[str] = ()) -> tuple[str, ...]:
     return (
         row.solver,
         _shown(row.objective, ".10g"),
-        _shown(row.bound.value if row.bound else None, ".10g"),
+        "-" if row.bound is None else shown_bound(row.bound.value, sense),
         "-" if row.ratio is None else f"{rounded_up(row.ratio):.4f}",
         *(_shown(row.measures.get(name), ".6g") for name in measures),
         _shown(row.mean_completion, ".1f"),
         f"{row.runtime:.3f} s",
-        f"{row.status}, {row.relaxation}" if row.relaxation else row.status,
+        row.standing,
     )
 
 

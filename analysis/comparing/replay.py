@@ -24,6 +24,7 @@ from ...formulations.deadline_rewards import DeadlineRewards
 from ...formulations.ltgf.fluid import LtgfFluid
 from ...formulations.ltgf.problem import Ltgf
 from ...formulations.problem import Sense
+from ...instances.io import instance_hash
 from ...instances.model import DeadlineJob, Instance
 from ...solvers.ltgf.policy import NeverEnds
 from ...solvers.policy import Policy, Rules
@@ -33,7 +34,6 @@ from ..driving import metrics
 from ..driving.drive import (
     PolicyError,
     drive,
-    instance_hash,
     models_of,
     parameters_of,
     rejected_jobs,
@@ -413,7 +413,7 @@ class _Replay:
 
     @property
     def _deadlines(self) -> bool:
-        return any(isinstance(job, DeadlineJob) for job in self.instance.jobs[:1])
+        return self.instance.kind.has_deadlines
 
     def call(self, name: str, on_progress: Callable[[str, int, int], None] | None) -> Run | None:
         """Run one policy, unless it has run or cannot; note what came out."""
@@ -422,7 +422,7 @@ class _Replay:
         old, policy = self.before.get(name), self.policies[name]
         try:
             if old is not None and old.stop is Stop.COMPLETED:
-                run = old
+                run = old.attach(self.instance)
             else:
                 run = drive(
                     self.instance,
@@ -442,10 +442,10 @@ class _Replay:
         return run
 
     def _keep(self, name: str, run: Run) -> None:
-        broken = check_run.violations(run, self.instance, preempts=self.policies[name].preempts)
+        broken = check_run.violations(run, preempts=self.policies[name].preempts)
         if broken:
             raise ValueError(f"its run breaks the rules of the cluster: {broken[0]}")
-        attained = metrics.objectives(run, self.instance)
+        attained = metrics.objectives(run)
         if "weighted flow" in self.bounds:
             attained["weighted flow"] = _weighted_flow(run)
         elastic = metrics.is_elastic(run)
@@ -456,17 +456,17 @@ class _Replay:
         }
         won = None
         if self._deadlines:
-            won = metrics.deadline_summary(run, self.instance)
+            won = metrics.deadline_summary(run)
             ratios["reward"] = ratio(won["reward"], self._reward_bound(elastic=elastic), Sense.MAX)
         self.rows.append(
             Replayed(
                 name=name,
                 run=run,
-                measures=metrics.summary(run, self.instance),
+                measures=metrics.summary(run),
                 ratios=ratios,
                 deadlines=won,
                 elastic=elastic,
-                users=user_columns(run, self.instance),
+                users=user_columns(run),
             )
         )
 
@@ -505,19 +505,18 @@ def _place(error: BaseException, policy: type) -> str:
     return f" ({Path(file).name}, line {lines[-1]})" if lines else ""
 
 
-def user_columns(run: Run, instance: Instance[Any]) -> dict[str, dict[str, float | None]]:
+def user_columns(run: Run) -> dict[str, dict[str, float | None]]:
     """Return what each user held and did, as of :class:`Replayed`; nothing on one GPU model.
 
     Parameters
     ----------
     run : Run
-    instance : Instance
-        That of the run.
+        With its instance.
     """
-    if len(models_of(instance)) == 1:
+    if len(models_of(run.require_instance())) == 1:
         return {}
     held = metrics.user_attained_time(run, [run.now])[:, 0] / max(run.now, 1)
-    columns = zip(held, metrics.user_work(run), metrics.user_work_rho(run, instance), strict=True)
+    columns = zip(held, metrics.user_work(run), metrics.user_work_rho(run), strict=True)
     return {
         user: {
             name: None if np.isnan(value) else float(value)

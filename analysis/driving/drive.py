@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import pickle
 import signal
@@ -19,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...formulations.fair_shares import FairShares
-from ...formulations.irmp.problem import run_slots
-from ...instances import DeadlineJob, Instance, Job, ParameterServerJob, Schedule
+from ...instances import Instance, Job, Schedule
+from ...instances.io import instance_hash as instance_hash
+from ...instances.io import write_file
 from ...instances.model import FULL_SPEED
 from ...solvers.placement import place_by_speed, reaches
 from ...solvers.policy import (
@@ -33,13 +33,9 @@ from ...solvers.policy import (
     Preempts,
     RuleKind,
     Rules,
-    model_speed,
-    needs_ps,
-    too_slow,
-    true_speed,
 )
 from ...solvers.result import Stop, versions
-from .core.machine import Compiled
+from .core.engine import Compiled
 from .reference import Reference
 from .run import Events, Records, Run
 
@@ -48,8 +44,6 @@ __all__ = ["Checkpoint", "PolicyError", "drive"]
 Ints = NDArray[np.int64]
 Engine = Compiled | Reference
 logger = logging.getLogger("gangsched")
-MOST_TIME = 2**40  # seconds, so that GPU seconds of a user fit 64 bits
-MOST_SPEED = 2**20  # relative to the reference, so that millionths fit 40 bits
 LAST = 2**62  # seconds, beyond all rounds
 
 
@@ -89,7 +83,11 @@ class Checkpoint:
         ----------
         path : str or Path
         """
-        Path(path).write_bytes(self.instance_hash.encode() + b"\n" + self.data)
+        write_file(path, bytes(self))
+
+    def __bytes__(self) -> bytes:
+        """What a file holds."""
+        return self.instance_hash.encode() + b"\n" + self.data
 
     @classmethod
     def load(cls, path: str | Path) -> Checkpoint:
@@ -174,9 +172,9 @@ def drive(
     all models, in fair shares and quotas too. Jobs with deadlines need one model, at speed 1.
 
     Jobs with parameter servers have times in slots and need ``round_length=1`` and a policy that
-    never preempts and starts them on GPUs and parameter servers that it names. Their work is the
-    length of the run that they are given, :func:`gangsched.formulations.irmp.run_slots`. The run
-    ends where nothing runs and nobody comes: whoever still waits is left out.
+    never preempts and starts them on GPUs and parameter servers that it names. Their work is
+    the service that they need on what they are given (their method `service`). The run ends where
+    nothing runs and nobody comes: whoever still waits is left out.
 
     Jobs that can never run (gang beyond the cluster, without a consolidated place on it, or on no
     model that they can run on) are rejected and listed. A skipped round is one at which nothing
@@ -202,8 +200,8 @@ def drive(
         migration=migration,
     )
     _check(instance, policy)
-    if needs_ps(instance):
-        _check_ps(instance, policy, rules)
+    if instance.kind.needs_ps:
+        _check_ps(policy, rules)
     _check_how(until, skip, engine, resume)
     rejected = rejected_jobs(instance, policy, rules, reject)
     began = time.perf_counter()
@@ -283,34 +281,15 @@ def _check(instance: Any, policy: Any) -> None:
             f"policy {policy.name!r}: one_model=True, it takes all GPUs for equal, "
             f"the cluster has GPU models {_named(models)}"
         )
-    for job in instance.jobs if not needs_ps(instance) else ():
-        if job.work is None:
-            raise ValueError(f"job {job.id!r}: work=None, driving needs seconds of service")
-        if job.release > MOST_TIME or job.work * job.gpus > MOST_TIME:
-            raise ValueError(
-                f"job {job.id!r}: release={job.release} or gpus * work={job.work * job.gpus} "
-                f"is above {MOST_TIME}"
-            )
-        if job.speeds:
-            _check_speeds(job, models)
-    if len(models) > 1 and _deadline_jobs(instance):
+    for job in instance.jobs:
+        job.check_drive(models)
+    if len(models) > 1 and instance.kind.equal_gpus:
         raise ValueError(
             f"drive: jobs with deadlines run on one GPU model, the cluster has {_named(models)}"
         )
-    for job in _deadline_jobs(instance):
-        if too_slow(job, job.gpus, _split_speed(job)):
-            raise ValueError(
-                f"job {job.id!r}: gpus * work / split_speed with split_speed={job.split_speed} "
-                f"is above {MOST_TIME}"
-            )
-        if job.gpus * (job.preemption_cost or 0) > MOST_TIME:
-            raise ValueError(
-                f"job {job.id!r}: gpus * preemption_cost={job.gpus * (job.preemption_cost or 0)} "
-                f"is above {MOST_TIME}"
-            )
 
 
-def _check_ps(instance: Instance[Any], policy: Policy, rules: Rules) -> None:
+def _check_ps(policy: Policy, rules: Rules) -> None:
     """Refuse what jobs with parameter servers, in slots, cannot be driven with."""
     kind = f"policy {policy.name!r}: jobs with parameter servers"
     if rules.round_length != 1:
@@ -322,14 +301,6 @@ def _check_ps(instance: Instance[Any], policy: Policy, rules: Rules) -> None:
         raise ValueError(f"{kind} never stop, preempts={policy.preempts!r} is not NEVER")
     if getattr(policy, "rule", None) is not None:
         raise ValueError(f"{kind} need a policy that starts them on nodes of its choice")
-    jobs: Sequence[ParameterServerJob] = instance.jobs
-    for job in jobs:
-        slots = max(run_slots(job, 1, 2, model) for model in models_of(instance))
-        if max(job.release, job.gpus, slots) > MOST_TIME:
-            raise ValueError(
-                f"job {job.id!r}: release={job.release}, gpus={job.gpus} or {slots} slots on one "
-                f"worker is above {MOST_TIME}"
-            )
 
 
 def models_of(instance: Instance[Any]) -> tuple[str, ...]:
@@ -339,38 +310,6 @@ def models_of(instance: Instance[Any]) -> tuple[str, ...]:
 
 def _named(models: Sequence[str]) -> str:
     return ", ".join(map(repr, models))
-
-
-def _check_speeds(job: Job, models: Sequence[str]) -> None:
-    """Refuse speeds on these models with which one cannot calculate."""
-    assert job.work is not None
-    for model in models:
-        speed = job.speeds.get(model)
-        if speed is None:
-            continue
-        if isinstance(job, DeadlineJob) and speed != 1:
-            raise ValueError(
-                f"job {job.id!r}: speeds[{model!r}]={speed} is not 1, jobs with deadlines need "
-                "equal GPUs"
-            )
-        if speed > MOST_SPEED:
-            raise ValueError(f"job {job.id!r}: speeds[{model!r}]={speed} is above {MOST_SPEED}")
-        if too_slow(job, job.gpus, round(FULL_SPEED * speed)):
-            raise ValueError(
-                f"job {job.id!r}: gpus * work / speeds[{model!r}] with speeds[{model!r}]={speed} "
-                f"is above {MOST_TIME}"
-            )
-
-
-def _deadline_jobs(instance: Instance[Any]) -> Sequence[DeadlineJob]:
-    """All jobs or none: an instance has jobs of one kind."""
-    jobs = instance.jobs
-    return jobs if jobs and isinstance(jobs[0], DeadlineJob) else ()
-
-
-def _split_speed(job: DeadlineJob) -> int:
-    """Speed of its gang on several nodes, each of which could hold it, in millionths."""
-    return true_speed(job, job.gpus, 2, job.gpus)
 
 
 def _check_how(until: Any, skip: Any, engine: Any, resume: Any) -> None:
@@ -403,7 +342,7 @@ def rejected_jobs(
     reject : collection of int, or mapping of int to str
         As of :func:`drive`.
     """
-    found = {} if needs_ps(instance) else _without_place(instance, rules)
+    found = {} if instance.kind.needs_ps else _without_place(instance, rules)
     unable = getattr(policy, "unable", None)
     more: list[Mapping[int, str]] = [] if unable is None else [unable(instance, rules)]
     if isinstance(reject, Mapping):
@@ -440,7 +379,7 @@ def _without_place(instance: Instance[Any], rules: Rules) -> dict[int, str]:
 def _why_never(instance: Instance[Any], job: Job) -> str:
     """Why a job has no place."""
     cluster, every, owner = instance.cluster, models_of(instance), f"job {job.id!r}"
-    models = [model for model in every if model_speed(job, model)]
+    models = [model for model in every if job.speed_on_model(model)]
     if job.gpus > cluster.gpus:
         return f"{owner}: gpus={job.gpus} exceeds the cluster's {cluster.gpus}"
     if not models:
@@ -480,7 +419,7 @@ def new_ledger(instance: Instance[Any], rules: Rules, rejected: Collection[int])
     """
     jobs, n = instance.jobs, len(instance.jobs)
     release = np.array(_column(jobs, "release"), dtype=np.int64)
-    unknown = needs_ps(instance)  # until they start
+    unknown = instance.kind.needs_ps  # until they start
     work = np.array([0] * n if unknown else _column(jobs, "work"), dtype=np.int64)
     number = {user.id: u for u, user in enumerate(instance.users)}
     weights = [user.weight for user in instance.users] or [1.0]
@@ -494,10 +433,10 @@ def new_ledger(instance: Instance[Any], rules: Rules, rejected: Collection[int])
     table["weight"] = _column(jobs, "weight")
     table["overhead"], table["split_speed"] = rules.overhead, FULL_SPEED
     table["migration"] = rules.overhead if rules.migration is None else rules.migration
-    for j, job in enumerate(_deadline_jobs(instance)):
-        table["split_speed"][j] = _split_speed(job)
-        if job.preemption_cost is not None:
-            table["overhead"][j] = table["migration"][j] = job.preemption_cost
+    for j, job in enumerate(jobs if instance.kind.spreads else ()):
+        table["split_speed"][j] = job.speed_on(job.gpus, 2, job.gpus)
+        if (cost := job.resumption) is not None:
+            table["overhead"][j] = table["migration"][j] = cost
     table["rank"][np.argsort(release, kind="stable")] = np.arange(n)
     table["phase"][list(rejected)] = Phase.REJECTED
     for name in ("blocked", "first", "end"):
@@ -526,39 +465,12 @@ def job_speeds(instance: Instance[Any]) -> Ints:
     own = zip(_column(instance.jobs, "speeds"), _column(instance.jobs, "pin"), strict=True)
     for j, (named, pin) in enumerate(own):
         if named or pin:
-            speeds[j] = [model_speed(instance.jobs[j], model) for model in models]
+            speeds[j] = [instance.jobs[j].speed_on_model(model) for model in models]
     return speeds
 
 
 def _column(things: Sequence[Any], name: str) -> list[Any]:
     return list(map(attrgetter(name), things))
-
-
-def instance_hash(instance: Instance[Any]) -> str:
-    """Return a SHA-256 of everything that an instance holds but its name.
-
-    Parameters
-    ----------
-    instance : Instance
-
-    Examples
-    --------
-    >>> from gangsched import Cluster
-    >>> small = Cluster.of_sizes([2])
-    >>> one, other = Instance(small, [], name="a"), Instance(small, [], name="b")
-    >>> instance_hash(one) == instance_hash(other), len(instance_hash(one))
-    (True, 64)
-    """
-    total = hashlib.sha256()
-    for things in (instance.cluster.nodes, instance.users, instance.jobs):
-        total.update(f"{len(things)} {sorted({type(thing).__name__ for thing in things})}".encode())
-        for name in things[0].__dataclass_fields__ if things else ():
-            column = _column(things, name)
-            if name == "speeds":
-                column = [sorted(value.items()) if value else () for value in column]
-            total.update(f"{name}={column!r}".encode())
-    total.update(repr(instance.slot).encode())
-    return total.hexdigest()
 
 
 def _restore(
@@ -631,7 +543,8 @@ def _run(
         policy=policy.name,
         parameters=parameters_of(policy),
         rules=machine.rules,
-        instance=instance.name,
+        instance=instance,
+        instance_name=instance.name,
         instance_hash=key,
         seed=getattr(policy, "seed", None),
         stop=stop,

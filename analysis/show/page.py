@@ -7,7 +7,6 @@ is escaped. Apart from elements of class ``timing``, the same input gives the sa
 from __future__ import annotations
 
 import html
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
@@ -15,9 +14,10 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from ...instances.io import write_file
 from . import plots
 
-__all__ = ["count", "escape", "facts", "folded", "picture", "write_page"]
+__all__ = ["escape", "facts", "folded", "picture", "write_page"]
 
 #: longer lists end with "and so many more", so that a file stays small
 MOST_LISTED = 200
@@ -63,7 +63,7 @@ DARK_PICTURES = "".join(
 
 
 def write_page(path: str | Path, title: str, body: str) -> None:
-    """Write a page beside the file and move it into its place: nobody sees half of it.
+    """Write a page, as a whole: nobody sees half of it.
 
     Parameters
     ----------
@@ -81,13 +81,7 @@ def write_page(path: str | Path, title: str, body: str) -> None:
         f"@media (prefers-color-scheme: dark) {{\n{DARK_PICTURES}}}\n</style>\n</head>\n"
         f"<body>\n{body}\n</body>\n</html>\n"
     )
-    path = Path(path)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        draft.write_text(text, encoding="utf-8", errors="backslashreplace")
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
+    write_file(path, text)
 
 
 def escape(value: object) -> str:
@@ -97,15 +91,6 @@ def escape(value: object) -> str:
     '&lt;b&gt;'
     """
     return html.escape(str(value), quote=True)
-
-
-def count(number: int, thing: str) -> str:
-    """Return a number with its noun, in the plural where it needs one.
-
-    >>> count(1, "job"), count(1200, "job")
-    ('1 job', '1,200 jobs')
-    """
-    return f"{number:,} {thing}" + "s" * (number != 1)
 
 
 def facts(facts: Mapping[str, object]) -> str:

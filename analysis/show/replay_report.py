@@ -17,15 +17,17 @@ import numpy as np
 
 from ...formulations.completion_time.problem import CompletionTime
 from ...formulations.problem import Sense
-from ...instances.model import Cluster, DeadlineJob, Instance, Job
+from ...instances.display import counted
+from ...instances.model import Instance
 from ...solvers.result import Bound
 from ..comparing.comparison import ratio
 from ..comparing.replay import MODELS, REWARDS, rewards_problem, trades_line, user_columns
 from ..driving import metrics
-from ..driving.drive import instance_hash, models_of
+from ..driving.drive import models_of
 from ..driving.run import EventKind, Run
 from ..proofs.verify import verify_bound
-from . import page, plots, run_plots
+from . import page, run_plots
+from .columns import shown_ratio
 
 __all__ = ["write_replay_report"]
 
@@ -41,8 +43,6 @@ def write_replay_report(
     title: str,
     bounds: Mapping[str, Bound] | None = None,
     fairness: Sequence[Fairness] = (),
-    deadlines: Instance[DeadlineJob] | None = None,
-    instance: Instance[Any] | None = None,
     notes: Sequence[str] = (),
     rejected: Sequence[tuple[str, str]] = (),
 ) -> None:
@@ -53,21 +53,18 @@ def write_replay_report(
     path : path
         Replaced as a whole when the new file is complete, never left half written.
     runs : mapping of str to Run
-        By the name to show: one to twelve, of the same instance.
+        By the name to show: one to twelve, with their instance, which is the same. Where its jobs
+        have deadlines there is a section on the rewards that they won; where it has several GPU
+        models, one on who held and did what on which, with the trades.
     title : str
     bounds : mapping of str to Bound, optional
         Lower bounds by measure of :class:`~gangsched.formulations.completion_time.CompletionTime`
         ("makespan", "completion", "flow", "slowdown"; sums without weights), for the jobs of the
-        instance without those that the runs rejected. With `deadlines` also "reward" and "elastic
+        instance without those that the runs rejected. With deadlines also "reward" and "elastic
         reward", upper bounds of :class:`~gangsched.formulations.deadline_rewards.DeadlineRewards`.
     fairness : sequence of (str, Problem, Bound)
         Upper bounds of how fair anyone could have been: what is bounded, in words, the problem for
         which the bound can be verified, and the bound.
-    deadlines : Instance of DeadlineJob, optional
-        The instance of the runs, for a section on the rewards that they won.
-    instance : Instance, optional
-        That of the runs; needed where GPU models or speeds differ. Of several models, a section
-        says who held and did what on which, and lists trades.
     notes : sequence of str
         How the instance came about.
     rejected : sequence of (job, reason)
@@ -76,7 +73,8 @@ def write_replay_report(
     Raises
     ------
     ValueError
-        If there is no run, there are too many, or they are not of the same instance.
+        If there is no run, there are too many, or they are not of the same instance, or it is not
+        known.
     KeyError
         If `bounds` has another measure.
     InvalidCertificate, NoCertificate
@@ -85,6 +83,7 @@ def write_replay_report(
     Examples
     --------
     >>> import tempfile
+    >>> from gangsched import Cluster, Instance, Job
     >>> from gangsched.analysis.driving.drive import drive
     >>> from gangsched.solvers import Fifo
     >>> jobs = [Job(id="a", gpus=2, work=100), Job(id="b", gpus=2, work=50, release=10)]
@@ -97,24 +96,24 @@ def write_replay_report(
     """
     _check(runs)
     given = bounds or {}
-    _verify(next(iter(runs.values())), given, fairness, deadlines, instance)
-    found = {name: metrics.summary(run, instance) for name, run in runs.items()}
-    won = _won(runs, deadlines)
+    _verify(next(iter(runs.values())), given, fairness)
+    found = {name: metrics.summary(run) for name, run in runs.items()}
+    won = _won(runs)
     body = "\n".join(
         [
             f"<h1>{page.escape(title)}</h1>",
             f'<p class="summary">{page.escape(_words(runs, found, won, given))}</p>',
-            page.picture(run_plots.overview(runs, instance), "overview", "Measures of each policy"),
-            *_deadlines(runs, won, deadlines, given),
+            page.picture(run_plots.overview(runs), "overview", "Measures of each policy"),
+            *_deadlines(runs, won, given),
             *_measures(found),
-            *_certified(runs, {n: b for n, b in given.items() if n in MEASURES}, instance),
+            *_certified(runs, {n: b for n, b in given.items() if n in MEASURES}),
             *_how_fair(fairness),
             *_users(runs),
-            *_models(runs, instance),
+            *_models(runs),
             "<h2>Use of the cluster</h2>",
             page.picture(run_plots.cluster_use(runs), "use", "GPUs held and demanded over time"),
             *_jobs(runs, notes, rejected),
-            *_records(runs, own_leases=deadlines is not None),
+            *_records(runs, own_leases=bool(won)),
         ]
     )
     page.write_page(path, title, body)
@@ -147,39 +146,26 @@ def _verify(
     run: Run,
     bounds: Mapping[str, Bound],
     fairness: Sequence[Fairness],
-    deadlines: Instance[DeadlineJob] | None,
-    own: Instance[Any] | None,
 ) -> None:
-    known = (*MEASURES, *(() if deadlines is None else REWARDS))
+    instance = run.require_instance()
+    known = (*MEASURES, *(REWARDS if instance.kind.has_deadlines else ()))
     for name in sorted(set(bounds) - set(known))[:1]:
         raise KeyError(f"replay report: bounds[{name!r}] is none of {', '.join(known)}")
-    for name, other in (("deadlines are those of", deadlines), ("instance is", own)):
-        if other is not None and instance_hash(other) != run.instance_hash:
-            raise ValueError(f"replay report: {name} another instance than the runs'")
-    instance = _instance(run, own) if bounds else None
     for measure, bound in bounds.items():
         if measure in MEASURES:
-            verify_bound(CompletionTime(instance, measure), bound)  # type: ignore[arg-type]
-        elif deadlines is not None:
+            verify_bound(CompletionTime(_able(run), measure), bound)  # type: ignore[arg-type]
+        else:
             gone = dict(run.rejected)
             elastic = measure == REWARDS[True]
-            verify_bound(rewards_problem(deadlines, gone, elastic=elastic), bound)
+            verify_bound(rewards_problem(instance, gone, elastic=elastic), bound)
     for _, problem, bound in fairness:
         verify_bound(problem, bound)
 
 
-def _instance(run: Run, own: Instance[Any] | None) -> Instance[Any]:
-    """The jobs that could run, as far as completion times depend on them."""
-    book = run.records
-    able = np.flatnonzero(~book.rejected).tolist()
-    if own is not None:
-        return replace(own, jobs=tuple(own.jobs[j] for j in able))
-    columns = (book.gpus.tolist(), book.release.tolist(), book.work.tolist())
-    jobs = [
-        Job(id=book.id[j], gpus=columns[0][j], release=columns[1][j], work=columns[2][j])
-        for j in able
-    ]
-    return Instance(Cluster.of_sizes(run.sizes), jobs)
+def _able(run: Run) -> Instance[Any]:
+    """The instance without the jobs that the run rejected."""
+    instance, able = run.require_instance(), np.flatnonzero(~run.records.rejected).tolist()
+    return replace(instance, jobs=tuple(instance.jobs[j] for j in able))
 
 
 # --- words ---------------------------------------------------------------------------------------
@@ -196,8 +182,8 @@ def _words(
     policies = "1 policy" if len(runs) == 1 else f"{len(runs)} policies"
     able = int((~run.records.rejected).sum())
     text = (
-        f"{policies} ran {page.count(able, 'job')} of {page.count(run.user_weight.size, 'user')} "
-        f"on {page.count(len(run.sizes), 'node')} with {run.gpus:,} GPUs."
+        f"{policies} ran {counted(able, 'job')} of {counted(run.user_weight.size, 'user')} "
+        f"on {counted(len(run.sizes), 'node')} with {run.gpus:,} GPUs."
     )
     text += _most_reward(runs, won, bounds)
     done = {name: values for name, values in found.items() if not values["unfinished"]}
@@ -208,7 +194,7 @@ def _words(
         text += f"on average, with {fastest}"
         ratio = _ratio(runs[fastest], run, "flow", bounds)
         if ratio is not None:
-            text += f", at most {plots.shown_ratio(ratio)} times what any policy could have reached"
+            text += f", at most {shown_ratio(ratio)} times what any policy could have reached"
             text += " that keeps gangs" if won else ""
         text += "."
     fairest = _best(done, "days_below")
@@ -399,24 +385,23 @@ def who_profiles(runs: Runs) -> str:
     )
 
 
-def _won(runs: Runs, instance: Instance[DeadlineJob] | None) -> dict[str, Values]:
+def _won(runs: Runs) -> dict[str, Values]:
     """Measures of deadlines by run; nothing without deadlines."""
-    if instance is None:
+    if not next(iter(runs.values())).require_instance().kind.has_deadlines:
         return {}
     return {
         name: {"unfinished": int((~run.records.finished & ~run.records.rejected).sum()), **measures}
         for name, run in runs.items()
-        for measures in (metrics.deadline_summary(run, instance),)
+        for measures in (metrics.deadline_summary(run),)
     }
 
 
 def _deadlines(
     runs: Runs,
     found: Mapping[str, Values],
-    instance: Instance[DeadlineJob] | None,
     bounds: Mapping[str, Bound],
 ) -> list[str]:
-    if instance is None:
+    if not found:
         return []
     elastic = {name for name, run in runs.items() if metrics.is_elastic(run)}
     ratios = {}
@@ -431,7 +416,7 @@ def _deadlines(
     lines = [f"<tr><th>Deadlines</th>{heads}</tr>"]
     used = [row for row in DEADLINES if any(v[row.measure] is not None for v in found.values())]
     lines += [_line(row, found) for row in used]
-    cells = (_cell("td", "–" if r is None else plots.shown_ratio(r)) for r in ratios.values())
+    cells = (_cell("td", "–" if r is None else shown_ratio(r)) for r in ratios.values())
     lines.append(f"<tr><td>certified ratio of reward</td>{''.join(cells)}</tr>")
     told = (_cell("td", "after profiling" if _profiles(r) else "told") for r in runs.values())
     lines.append(f"<tr><td>run times, if used</td>{''.join(told)}</tr>")
@@ -443,7 +428,7 @@ def _deadlines(
     gangs = bounds.get(REWARDS[False])
     if gangs is not None:
         said.insert(1, f"No policy that keeps gangs wins more than {_most(gangs)}.")
-    figure = run_plots.deadlines(runs, instance, bound=None if most is None else most.value)
+    figure = run_plots.deadlines(runs, bound=None if most is None else most.value)
     return [
         "<h2>Deadlines</h2>",
         page.picture(figure, "deadlines", "Reward for met deadlines of each policy"),
@@ -467,9 +452,7 @@ MEASURES: Mapping[str, tuple[str, Callable[[float], str]]] = {
 }
 
 
-def _certified(
-    runs: Runs, bounds: Mapping[str, Bound], instance: Instance[Any] | None
-) -> list[str]:
+def _certified(runs: Runs, bounds: Mapping[str, Bound]) -> list[str]:
     if not bounds:
         return ["<h2>How far from the best possible</h2>", "<p>No bound was computed.</p>"]
     run = next(iter(runs.values()))
@@ -479,8 +462,8 @@ def _certified(
     for measure, bound in bounds.items():
         name, write = MEASURES[measure]
         least = write(bound.value / (1 if measure == "makespan" else jobs))
-        ratios = (_ratio(one, run, measure, bounds, instance) for one in runs.values())
-        cells = [_cell("td", "–" if r is None else plots.shown_ratio(r)) for r in ratios]
+        ratios = (_ratio(one, run, measure, bounds) for one in runs.values())
+        cells = [_cell("td", "–" if r is None else shown_ratio(r)) for r in ratios]
         lines.append(
             f"<tr><td>{page.escape(name)}</td>{_cell('td', least)}{''.join(cells)}"
             f"<td>{page.escape(bound.method)}</td></tr>"
@@ -498,15 +481,9 @@ def _certified(
     return ["<h2>How far from the best possible</h2>", table, f'<p class="muted">{text}</p>']
 
 
-def _ratio(
-    run: Run,
-    first: Run,
-    measure: str,
-    bounds: Mapping[str, Bound],
-    instance: Instance[Any] | None = None,
-) -> float | None:
+def _ratio(run: Run, first: Run, measure: str, bounds: Mapping[str, Bound]) -> float | None:
     """Objective over bound, where the bound is of this run's jobs and all of them are complete."""
-    bound, value = bounds.get(measure), metrics.objectives(run, instance)[measure]
+    bound, value = bounds.get(measure), metrics.objectives(run)[measure]
     if bound is None or value is None or bound.value <= 0 or value <= 0:
         return None
     if metrics.is_elastic(run):  # the bound is that of gangs
@@ -520,7 +497,7 @@ def _how_fair(fairness: Sequence[Fairness]) -> list[str]:
         return []
     lines = ['<tr><th>what is bounded</th><th class="number">at most</th><th>method</th></tr>']
     for what, _, bound in fairness:
-        value = plots.shown_ratio(bound.value)
+        value = shown_ratio(bound.value)
         lines.append(
             f"<tr><td>{page.escape(what)}</td>{_cell('td', value)}"
             f"<td>{page.escape(bound.method)}</td></tr>"
@@ -549,20 +526,20 @@ MOST_TRADES = 5_000  # for the size of the file; a run has all
 TRADE_HEADS = ("time", "", "buyer", "seller", "fast", "slow", "amount", "rate")
 
 
-def _models(runs: Runs, instance: Instance[Any] | None) -> list[str]:
+def _models(runs: Runs) -> list[str]:
     """Show who held and did what on which GPU model; nothing where there is one."""
-    if instance is None or len(models_of(instance)) < 2:
+    if len(models_of(next(iter(runs.values())).require_instance())) < 2:
         return []
-    figure = run_plots.model_shares(runs, instance)
+    figure = run_plots.model_shares(runs)
     parts = ["<h2>GPU models</h2>", page.picture(figure, "models", "GPUs of each model by user")]
     parts += [f'<p class="muted">{page.escape(text)}</p>' for text in (MODELS,)]
-    parts += _work(runs, instance)
+    parts += _work(runs)
     return parts + [part for name, run in runs.items() for part in _trades(name, run)]
 
 
-def _work(runs: Runs, instance: Instance[Any]) -> list[str]:
+def _work(runs: Runs) -> list[str]:
     """What each user held and did, in each run."""
-    columns = [user_columns(run, instance) for run in runs.values()]
+    columns = [user_columns(run) for run in runs.values()]
     heads = "".join(f'<th colspan="3" class="number">{page.escape(name)}</th>' for name in runs)
     below = "".join(_cell("th", head) for head in ("held", "work", "over fair share") * len(runs))
     lines = [f"<tr><th>user</th>{heads}</tr>", f"<tr><th></th>{below}</tr>"]
@@ -615,9 +592,9 @@ def _user(run: Run, user: Any) -> str:
 def _jobs(runs: Runs, notes: Sequence[str], rejected: Sequence[tuple[str, str]]) -> list[str]:
     run = next(iter(runs.values()))
     sizes = Counter(run.sizes)
-    nodes = [f"{page.count(sizes[size], 'node')} of {size}" for size in sorted(sizes)]
+    nodes = [f"{counted(sizes[size], 'node')} of {size}" for size in sorted(sizes)]
     facts = {
-        "name": run.instance or "–",
+        "name": run.instance_name or "–",
         "hash": run.instance_hash,
         "jobs": f"{len(run.records):,}",
         "nodes by GPUs": ", ".join(nodes),
@@ -629,11 +606,11 @@ def _jobs(runs: Runs, notes: Sequence[str], rejected: Sequence[tuple[str, str]])
     if run.users:
         quotas = zip(run.users, run.user_weight, run.quota, strict=True)
         lines = [f"{user}: weight {w:,g}, quota {q:,.1f} GPUs" for user, w, q in quotas]
-        parts.append(page.folded(page.count(len(lines), "user"), lines))
+        parts.append(page.folded(counted(len(lines), "user"), lines))
     lines = [f"{job}: {reason}" for job, reason in rejected]
     lines += list(dict.fromkeys(_rejected(runs)))
     if lines:
-        parts.append(page.folded(f"{page.count(len(lines), 'rejected job')}, not run", lines))
+        parts.append(page.folded(f"{counted(len(lines), 'rejected job')}, not run", lines))
     return parts
 
 

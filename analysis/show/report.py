@@ -14,12 +14,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ...formulations.problem import Sense
+from ...formulations.problem import Sense, goal_of
+from ...instances.display import counted
 from ...instances.schedule import Schedule
 from ...solvers.result import Bound, Refuted
 from ..comparing.comparison import Comparison, Row
 from ..proofs.verify import verify_bound
 from . import page, plots
+from .columns import shown_bound, shown_ratio
 
 __all__ = ["write_report"]
 
@@ -100,22 +102,22 @@ def _summary(comparison: Comparison, problem: Any) -> str:
     cluster, jobs = problem.instance.cluster, len(problem.instance.jobs)
     solvers, nodes = len(comparison.rows), len(cluster.nodes)
     text = (
-        f"{page.count(solvers, 'solver')} scheduled {page.count(jobs, 'job')} "
-        f"on {page.count(nodes, 'node')} with {cluster.gpus} GPUs. "
+        f"{counted(solvers, 'solver')} scheduled {counted(jobs, 'job')} "
+        f"on {counted(nodes, 'node')} with {cluster.gpus} GPUs. "
     )
     best = plots.best_row(comparison)
     if best is None or best.objective is None:
         return text + "None of them found a schedule."
-    text += f"The best, {best.solver}, reaches {_measured(best, comparison.sense)}"
+    text += f"The best, {best.solver}, reaches {_measured(best, problem)}"
     bound = best.bound
     if bound is None:
         return f"{text}. Nothing is proven about how far from optimal that is."
     if best.objective == bound.value:
         return f"{text}, which is proven to be optimal by a verified bound ({bound.method})."
     worse = "above" if comparison.sense is Sense.MAX else "below"
-    text += f"; no schedule can be {worse} {bound.value:g}"
+    text += f"; no schedule can be {worse} {shown_bound(bound.value, comparison.sense)}"
     if best.ratio is not None:
-        times = f"is at most {plots.shown_ratio(best.ratio)} times"
+        times = f"is at most {shown_ratio(best.ratio)} times"
         low = comparison.sense is Sense.MIN
         text += f", so it {times} the optimum" if low else f", so the optimum {times} it"
     return f"{text}. The bound ({bound.method}) is proven, and was verified in exact arithmetic."
@@ -123,28 +125,29 @@ def _summary(comparison: Comparison, problem: Any) -> str:
 
 def _market_summary(comparison: Comparison, problem: Any) -> str:
     """The same of a market, where solutions are allocations."""
-    gpus, users = int(problem.gpus.sum()), page.count(len(problem.users), "user")
-    models = page.count(len(problem.models), "model")
-    solvers = page.count(len(comparison.rows), "solver")
+    gpus, users = int(problem.gpus.sum()), counted(len(problem.users), "user")
+    models = counted(len(problem.models), "model")
+    solvers = counted(len(comparison.rows), "solver")
     text = f"{solvers} divided {gpus} GPUs of {models} among {users}. "
     rows = [row for row in comparison.rows if row.objective is not None]
     if not rows:
         return text + "None of them found an allocation."
     best = max(rows, key=lambda row: row.objective or 0.0)
-    text += f"The best, {best.solver}, reaches an objective of {best.objective:.10g}"
+    text += f"The best, {best.solver}, reaches {_measured(best, problem)}"
     if best.bound is None:
         return f"{text}. Nothing is proven about how far from optimal that is."
     return (
-        f"{text}; no allocation can be above {best.bound.value:.10g}. The bound "
+        f"{text}; no allocation can be above "
+        f"{shown_bound(best.bound.value, Sense.MAX)}. The bound "
         f"({best.bound.method}) is proven, and was verified in exact arithmetic."
     )
 
 
-def _measured(row: Row, sense: Sense) -> str:
-    """Name the objective makespan where it is one."""
-    schedule: Any = row.result and row.result.solution
-    is_makespan = len(schedule) > 0 and row.objective == schedule.end.max() and sense is Sense.MIN
-    return f"a{' makespan' if is_makespan else 'n objective'} of {row.objective:.10g}"
+def _measured(row: Row, problem: Any) -> str:
+    """The objective in the words of the problem."""
+    goal = goal_of(problem)
+    article = "an" if goal.name[:1] in "aeiou" else "a"
+    return f"{article} {goal.name} of {row.objective:.10g}" + f" {goal.unit}" * bool(goal.unit)
 
 
 # --- sections ------------------------------------------------------------------------------------
@@ -160,8 +163,8 @@ def _results(comparison: Comparison) -> list[str]:
         values = (
             f"<td>{page.escape(row.solver)}</td>",
             _cell("td", _number(row.objective, ".10g")),
-            _cell("td", _number(row.bound.value if row.bound else None, ".10g")),
-            _cell("td", "–" if row.ratio is None else plots.shown_ratio(row.ratio)),
+            _cell("td", shown_bound(row.bound.value, comparison.sense) if row.bound else "–"),
+            _cell("td", "–" if row.ratio is None else shown_ratio(row.ratio)),
             *(_cell("td", _number(row.measures.get(name), ".6g")) for name in measures),
             _cell("td", _number(row.mean_completion, ".1f")),
             f'<td class="number timing">{row.runtime:.3f} s</td>',
@@ -187,8 +190,7 @@ def _results(comparison: Comparison) -> list[str]:
 
 
 def _status(row: Row) -> str:
-    text = f"{row.status}, {row.relaxation}" if row.relaxation else row.status
-    return f"{text}: {row.error}" if row.error else text
+    return f"{row.standing}: {row.error}" if row.error else row.standing
 
 
 def _schedules(comparison: Comparison, problem: Any) -> list[str]:
@@ -197,7 +199,7 @@ def _schedules(comparison: Comparison, problem: Any) -> list[str]:
     for k, row in enumerate(filter(None, (best, _other(comparison, best)))):
         schedule: Any = row.result and row.result.solution
         what = f"Schedule of {row.solver}" + (", the best" if row is best else "")
-        figure = plots.gantt(schedule, problem, bound=plots.makespan_bound(comparison))
+        figure = plots.gantt(schedule, problem, bound=row.bound)
         parts += [f"<h2>{page.escape(what)}</h2>", page.picture(figure, f"gantt{k}", what)]
     return parts
 
@@ -226,11 +228,11 @@ def _proofs(comparison: Comparison, problem: Any) -> list[str]:
         line
         for name, bound in [("", comparison.bound), *named]
         if bound is not None or name or not named
-        for line in _proof(bound, name, thing)
+        for line in _proof(bound, name, thing, comparison.sense)
     ]
 
 
-def _proof(bound: Bound | None, relaxation: str, thing: str) -> list[str]:
+def _proof(bound: Bound | None, relaxation: str, thing: str, sense: Sense) -> list[str]:
     kind = page.escape(f"{relaxation} " if relaxation else "")
     title = f"<h2>Proof{kind and ', '}{kind.strip()}</h2>"
     if bound is None:
@@ -240,7 +242,8 @@ def _proof(bound: Bound | None, relaxation: str, thing: str) -> list[str]:
         rest = len(certificate) - MOST_CERTIFICATE
         certificate = f"{certificate[:MOST_CERTIFICATE]} … and {rest} more characters"
     text = (
-        f"<p>No {kind}{thing} is better than <strong>{bound.value:g}</strong> (method: "
+        f"<p>No {kind}{thing} is better than "
+        f"<strong>{shown_bound(bound.value, sense)}</strong> (method: "
         f"{page.escape(bound.method)}). The certificate below was replayed by "
         "<code>gangsched.verify_bound</code> when this report was written: in integers or "
         "rationals, and without the code that found it.</p>"
@@ -268,7 +271,7 @@ def _instance(problem: Any, notes: Sequence[str], rejected: Sequence[tuple[str, 
     parts += [f"<p>{page.escape(note)}</p>" for note in notes]
     if rejected:
         lines = [f"{job}: {reason}" for job, reason in rejected]
-        parts.append(page.folded(f"{page.count(len(lines), 'rejected job')}, not scheduled", lines))
+        parts.append(page.folded(f"{counted(len(lines), 'rejected job')}, not scheduled", lines))
     return parts
 
 
@@ -283,7 +286,7 @@ def _market_facts(problem: Any, notes: Sequence[str]) -> list[str]:
 
 
 def _histogram(counts: Mapping[int, int], thing: str) -> str:
-    parts = [f"{page.count(counts[size], thing)} of {size}" for size in sorted(counts)]
+    parts = [f"{counted(counts[size], thing)} of {size}" for size in sorted(counts)]
     return ", ".join(parts) or "–"
 
 
@@ -315,7 +318,7 @@ def _refuted(refuted: Sequence[Refuted[Any]]) -> list[str]:
     )
     parts = ["<h2>Refuted variants</h2>", text]
     for one in refuted:
-        number = page.count(len(one.violations), "violation")
+        number = counted(len(one.violations), "violation")
         parts.append(page.folded(f"{one.solver}: {number}", one.violations))
     return parts
 

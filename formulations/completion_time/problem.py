@@ -48,7 +48,7 @@ from numpy.typing import NDArray
 
 from ...instances.model import FULL_SPEED, Instance, Job
 from ...instances.schedule import Schedule
-from ..problem import Model, Sense, build
+from ..problem import Described, Goal, Model, Sense, build
 
 __all__ = ["CompletionTime"]
 
@@ -60,7 +60,7 @@ LIMIT = 2**56
 
 
 @dataclass(frozen=True, slots=True)
-class CompletionTime:
+class CompletionTime(Described):
     """Minimise a measure of the completion times of preemptive gangs.
 
     Parameters
@@ -119,6 +119,17 @@ class CompletionTime:
 
     sense: ClassVar[Sense] = Sense.MIN
     forms: ClassVar[tuple[str, ...]] = ("time-indexed",)
+
+    @property
+    def goal(self) -> Goal:  # type: ignore[override]
+        """What the measure is called."""
+        unit = "seconds" if self.instance.slot == 1 else "slots"
+        if self.measure == "makespan":
+            return Goal("makespan", unit, unit, end=True)
+        kind = {"completion": "ends", "flow": "completion times", "slowdown": "slowdowns"}
+        of_times = "" if self.measure == "slowdown" or self.weighted else unit
+        name = f"{'weighted ' * self.weighted}sum of {kind[self.measure]}"
+        return Goal(name, of_times, unit)
 
     def __post_init__(self) -> None:
         owner = "CompletionTime"

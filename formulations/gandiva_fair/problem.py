@@ -91,8 +91,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ...instances.display import counted
 from ...instances.schedule import Allocation
-from ..problem import Model, Sense, build
+from ..problem import Described, Goal, Model, Sense, build
 
 __all__ = ["Aim", "GpuMarket", "effective_tickets"]
 
@@ -109,7 +110,7 @@ _DEFAULT: Any = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GpuMarket:
+class GpuMarket(Described):
     """Problem: divide GPUs of several models among users, with nobody below its fair share.
 
     Parameters
@@ -161,6 +162,18 @@ class GpuMarket:
     sense: ClassVar[Sense] = Sense.MAX
     forms: ClassVar[tuple[str, ...]] = ("conic",)
     integral: ClassVar[bool] = False
+
+    @property
+    def goal(self) -> Goal:  # type: ignore[override]
+        """What the aim is called."""
+        names = {"total": "value", "max-min": "least gain", "nash": "mean log value"}
+        return Goal(names[self.aim])
+
+    def summary(self) -> str:
+        """Return the size of the market in a line."""
+        gpus, models = int(self.gpus.sum()), len(self.models)
+        sizes = counted(len(self.users), "user"), counted(gpus, "GPU"), counted(models, "model")
+        return "{} of {} of {}".format(*sizes)
 
     def __post_init__(self) -> None:
         if self.aim not in AIMS:

@@ -92,7 +92,7 @@ from numpy.typing import NDArray
 from ...instances.model import Instance, ParameterServerJob
 from ...instances.revenue import Law, revenue_instance
 from ...instances.schedule import Schedule, Segment
-from ..problem import Model, Sense, build
+from ..problem import Described, Goal, Model, Sense, build
 
 __all__ = [
     "Irmp",
@@ -185,7 +185,7 @@ def run_rate(job: ParameterServerJob, nodes: int, model: str = "") -> Fraction:
     >>> run_rate(job, 1), run_rate(job, 2), run_rate(job, 2, "v100")
     (Fraction(1, 1), Fraction(1, 2), Fraction(3, 2))
     """
-    return _rational(job.rates[nodes > 1]) * _rational(job.speeds.get(model, 1.0))
+    return job.rate(nodes, model)
 
 
 def run_slots(job: ParameterServerJob, workers: int, nodes: int, model: str = "") -> int:
@@ -209,11 +209,11 @@ def run_slots(job: ParameterServerJob, workers: int, nodes: int, model: str = ""
     >>> run_slots(job, 2, 1), run_slots(job, 2, 2)
     (2, 4)
     """
-    return math.ceil(job.batches / (run_rate(job, nodes, model) * workers))
+    return job.service(workers, nodes, model)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Irmp:
+class Irmp(Described):
     """Problem (3) of Wang et al.: maximise the utility of complete jobs.
 
     Parameters
@@ -283,6 +283,7 @@ class Irmp:
     quotas: Ints = field(init=False, compare=False)
 
     sense: ClassVar[Sense] = Sense.MAX
+    goal: ClassVar[Goal] = Goal("true revenue", time="slots")
     forms: ClassVar[tuple[str, ...]] = ("columns", "literal", "aggregated", "dual")
 
     def __post_init__(self) -> None:

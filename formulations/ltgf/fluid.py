@@ -31,8 +31,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from ...instances.display import counted
 from ...instances.model import Instance
-from ..problem import Model, Sense, build
+from ..problem import Described, Goal, Model, Sense, build
 from .problem import shares_of
 
 __all__ = ["LtgfFluid"]
@@ -42,7 +43,7 @@ TimeShares = tuple[tuple[tuple[int, ...], Fraction], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class LtgfFluid:
+class LtgfFluid(Described):
     """Problem: maximise the least fairness of jobs that all stay active, by time-sharing.
 
     Parameters
@@ -85,8 +86,13 @@ class LtgfFluid:
     shares: Sequence[Fraction]
 
     sense: ClassVar[Sense] = Sense.MAX
+    goal: ClassVar[Goal] = Goal("least rho")
     forms: ClassVar[tuple[str, ...]] = ("packings",)
     integral: ClassVar[bool] = False
+
+    def summary(self) -> str:
+        """Return the size of the problem in a line."""
+        return f"{counted(len(self.gangs), 'job')} on {counted(self.gpus, 'GPU')}"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "gangs", tuple(self.gangs))

@@ -92,13 +92,13 @@ import numpy as np
 
 from ...instances.model import Instance, Job
 from ...instances.schedule import Schedule
-from ..problem import Model, Sense, build
+from ..problem import Described, Goal, Model, Sense, build
 
 __all__ = ["Ltgf", "quota_of", "shares_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class Ltgf:
+class Ltgf(Described):
     """Problem LTGF: maximise the least fairness rho_i of all jobs over their lives.
 
     Parameters
@@ -143,6 +143,7 @@ class Ltgf:
     horizon: int | None = None
 
     sense: ClassVar[Sense] = Sense.MAX
+    goal: ClassVar[Goal] = Goal("least rho", time="seconds")
     forms: ClassVar[tuple[str, ...]] = ("compact", "literal")
     integral: ClassVar[bool] = False
 

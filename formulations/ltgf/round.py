@@ -46,7 +46,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from ..problem import Model, Sense, build
+from ...instances.display import counted
+from ..problem import Described, Goal, Model, Sense, build
 
 __all__ = ["LtgfRound"]
 
@@ -55,7 +56,7 @@ Selection = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LtgfRound:
+class LtgfRound(Described):
     """Problem: maximise the least fairness of the users at the end of one lease.
 
     Parameters
@@ -98,8 +99,14 @@ class LtgfRound:
     jobs: Sequence[tuple[int, int]]
 
     sense: ClassVar[Sense] = Sense.MAX
+    goal: ClassVar[Goal] = Goal("least rho", time="seconds")
     forms: ClassVar[tuple[str, ...]] = ("compact", "literal")
     integral: ClassVar[bool] = False
+
+    def summary(self) -> str:
+        """Return the size of the round in a line."""
+        jobs, users = counted(len(self.jobs), "job"), counted(len(self.share), "user")
+        return f"{jobs} of {users}, {counted(self.gpus, 'GPU')}"
 
     def __post_init__(self) -> None:
         for name in ("attained", "fair", "share"):

@@ -326,28 +326,21 @@ def _run(
         return run(source.problem, calls, bound=source.bound, extras=extras, time_limit=time_limit)
 
 
-def _status(row: Any) -> str:
-    """What is in hand, and whether a verified bound proves it or the solver says so."""
-    if row.relaxation:
-        return f"{row.status}, {row.relaxation}"
-    if row.bound is not None and row.objective == row.bound.value:
-        return "proven optimal"
-    return "optimal (claimed)" if row.status == "optimal" else str(row.status)
-
-
 def _thing(solution: Any) -> str:
     from ..instances.schedule import Allocation
 
     return "allocation" if isinstance(solution, Allocation) else "schedule"
 
 
-def _bound_line(bound: Any, relaxation: str = "", thing: str = "schedule") -> str:
+def _bound_line(bound: Any, sense: Sense, relaxation: str = "", thing: str = "schedule") -> str:
+    from ..analysis.show.columns import shown_bound
+
     kind = f"{relaxation} " if relaxation else ""
     if bound is None:
         return (
             f"no bound {f'of {kind}schedules ' * bool(kind)}is verified, so no ratio is certified"
         )
-    return f"no {kind}{thing} beats {shown(bound.value)} ({bound.method}, verified)"
+    return f"no {kind}{thing} beats {shown_bound(bound.value, sense)} ({bound.method}, verified)"
 
 
 # --- commands ------------------------------------------------------------------------------------
@@ -405,9 +398,12 @@ def _summary(row: Any, measure: str) -> Iterator[tuple[str, str]]:
     """Yield what `solve` shows, line by line."""
     claim = row.result.bound
     yield "solver", f"{row.solver}, {row.runtime:.3f} s, {row.result.stop.value}"
-    yield "status", _status(row)
+    yield "status", row.standing
     yield measure, "none" if row.objective is None else shown(row.objective)
-    yield "bound", _bound_line(row.bound, row.relaxation, _thing(row.result.solution))
+    yield (
+        "bound",
+        _bound_line(row.bound, row.result.sense, row.relaxation, _thing(row.result.solution)),
+    )
     if claim is not None and claim.certificate is None:
         yield "claimed by the solver, not verified", f"{shown(claim.value)} ({claim.method})"
     if row.ratio is not None and row.ratio > 1:
@@ -607,9 +603,9 @@ def _show(console: Console, source: _Source, comparison: Any) -> None:
         say(console, f"- {note}", "dim")
     if comparison.bound is not None or not comparison.relaxed:
         thing = "schedule" if hasattr(source.problem, "instance") else "allocation"
-        say(console, _bound_line(comparison.bound, thing=thing))
+        say(console, _bound_line(comparison.bound, comparison.sense, thing=thing))
     for relaxed in comparison.relaxed:
-        say(console, _bound_line(relaxed.bound, relaxed.name))
+        say(console, _bound_line(relaxed.bound, comparison.sense, relaxed.name))
     console.print()
     show_table(console, _table(comparison, PROBLEMS[source.stem]))
     console.print()
@@ -638,7 +634,7 @@ def _table(comparison: Any, entry: ProblemEntry) -> Table:
             *(shown(row.measures.get(name), ".6g") for name in names),
             *(shown(row.mean_completion, ".1f") for _ in completion),
             f"{row.runtime:.3f} s",
-            _status(row),
+            row.standing,
         )
     return table
 
@@ -663,7 +659,7 @@ def _write(
     if png is not None:
         from ..analysis.show import plots
 
-        plots.overview(comparison, source.problem).savefig(png, dpi=150)
+        plots.save(plots.overview(comparison, source.problem), png, dpi=150)
 
 
 @app.command()
@@ -677,10 +673,13 @@ def reproduce(
         typer.Option(help="Trace file, for figures that are computed on a trace too: ltgf:fig9."),
     ] = None,
     reader: Annotated[str | None, typer.Option(help=f"Its reader: {', '.join(READERS)}.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Runs at once; by default one for each core.")
+    ] = None,
 ) -> None:
     """Reproduce a paper's figure as data and picture.
 
-    Writes JSON, CSV and PNG.
+    Writes JSON, CSV and PNG. After an interruption, go on with the same command.
     """
     from ..analysis.papers.reproduce import TARGETS, takes_trace
     from ..analysis.papers.reproduce import reproduce as run
@@ -696,16 +695,16 @@ def reproduce(
             raise ValueError("a trace needs --trace and --reader")
         if trace is not None and not takes_trace(key):
             raise ValueError(f"target {key!r}: takes no trace")
-        jobs = None
+        rows = None
         if trace is not None and reader is not None:
             read = READERS[lookup("reader", READERS, reader)]
             with progress_line(f"reading {Path(trace).name}"):
-                jobs = read(trace)
+                rows = read(trace)
         out.mkdir(parents=True, exist_ok=True)
         if not os.access(out, os.W_OK):
             raise ValueError(f"{out}: is not writable")
         with progress_line(key) as show:
-            paths = run(key, out, progress=show, trace=jobs)
+            paths = run(key, out, progress=show, trace=rows, processes=jobs)
     for path in paths:
         say(console, str(path))
 

@@ -53,12 +53,12 @@ class Deadlines(NamedTuple):
 
     @classmethod
     def _read(cls, instance: Instance[Any]) -> Deadlines:
-        steps = [getattr(job, "rewards", ()) for job in instance.jobs]
+        steps = [job.deadlines() for job in instance.jobs]
         count = np.array([len(own) for own in steps], dtype=np.int64)
         shape = (len(steps), int(count.max(initial=0)) + 1)
         due, value = np.full(shape, NEVER), np.zeros(shape)
-        for j, (job, own) in enumerate(zip(instance.jobs, steps, strict=True)):
-            due[j, : len(own)] = [job.release + time for time, _ in own]
+        for j, own in enumerate(steps):
+            due[j, : len(own)] = [time for time, _ in own]
             value[j, : len(own)] = [worth for _, worth in own]
         return cls(due, value, count)
 

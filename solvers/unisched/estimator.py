@@ -32,7 +32,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ...instances.model import Instance, Job, TargetMetric, check_real
+from ...instances.model import Instance, Job, check_real
 from ..policy import State
 from .learning_curves import LEAST_POINTS, ensemble
 
@@ -176,7 +176,7 @@ class DurationEstimates:
     allows it would have 9,400 s left.
 
     >>> from types import SimpleNamespace
-    >>> from ...instances.model import Cluster, DeadlineJob
+    >>> from ...instances.model import Cluster, DeadlineJob, TargetMetric
     >>> curve = 0.9 - 0.6 / np.arange(1, 31) ** 0.5
     >>> stopping = TargetMetric(target=0.79, max_epochs=100, curve=curve)
     >>> job = DeadlineJob(id="a", gpus=2, work=3000, stopping=stopping)
@@ -248,7 +248,7 @@ class DurationEstimates:
 
     def _predict(self, known: _Jobs, job: int, seen: int) -> None:
         """Estimate the epochs of a job from those seen."""
-        stopping = known.instance.jobs[job].stopping
+        stopping = known.instance.jobs[job].target
         known.seen[job], known.total[job] = seen, stopping.max_epochs
         if seen >= LEAST_POINTS:
             model = ensemble(stopping.max_epochs, 0 < stopping.target <= 1)
@@ -261,10 +261,10 @@ class DurationEstimates:
         return self._known[0]
 
     def _columns(self, instance: Instance[Any]) -> _Jobs:
-        ends = [getattr(job, "stopping", None) for job in instance.jobs]
-        metric = [isinstance(end, TargetMetric) for end in ends]
-        epochs = [end.epochs if isinstance(end, TargetMetric) else 1 for end in ends]
-        most = [end.max_epochs if isinstance(end, TargetMetric) else 1 for end in ends]
+        ends = [job.target for job in instance.jobs]
+        metric = [end is not None for end in ends]
+        epochs = [1 if end is None else end.epochs for end in ends]
+        most = [1 if end is None else end.max_epochs for end in ends]
         factor = [_factor(job, self.noise, self.seed) for job in instance.jobs]
         return _Jobs(
             instance,

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...instances.model import FULL_SPEED, DeadlineJob
+from ...instances.model import FULL_SPEED
 from ..policy import Decision, Ints, Preempts, Start, State, ranked
 from .deadlines import NEVER, STATED, Deadlines, Estimates, Room
 
@@ -114,7 +114,7 @@ class Genie:
         found = []
         for j, own, left in zip(jobs.tolist(), state.gpus[jobs].tolist(), seconds, strict=True):
             job = state.instance.jobs[j]
-            if not isinstance(job, DeadlineJob) or job.best_effort:
+            if job.best_effort:
                 found.append([(own, left)])
                 continue
             speeds = ((n, job.speed(n, 1, n)) for n in numbers[own])

@@ -120,7 +120,7 @@ class Optimus:
         return Decision(suspend=gone, start=start)
 
     def _place(self, state: State, room: Room, job: int, gpus: int) -> dict[int, int] | None:
-        fewest = 1 if isinstance(state.instance.jobs[job], DeadlineJob) else gpus
+        fewest = 1 if state.instance.jobs[job].elastic else gpus
         places = (room.place(n) for n in range(gpus, fewest - 1, -1))
         return next((nodes for nodes in places if nodes is not None), None)
 
@@ -151,11 +151,11 @@ def shares(jobs: list[tuple[int, Any, int, bool]], gpus: int) -> dict[int, int]:
     """
     found: dict[int, int] = {}
     for j, job, _, _ in jobs:
-        first = 1 if isinstance(job, DeadlineJob) else job.gpus
+        first = 1 if job.elastic else job.gpus
         if first <= gpus:
             found[j] = first
             gpus -= first
-    elastic = [row for row in jobs if row[0] in found and isinstance(row[1], DeadlineJob)]
+    elastic = [row for row in jobs if row[0] in found and row[1].elastic]
     heap = [(-_gain(*row[1:], 1), i) for i, row in enumerate(elastic)]
     heapify(heap)
     while gpus and heap and heap[0][0] < 0:

@@ -14,7 +14,7 @@ Steps of a cycle
 4. Selector: which options (`solvers.selector`), eq. (4) to (14) in compact form.
 5. Second stage: who runs in the first slot. The objective does not care when, within its deadline,
    a selected job runs; work-conserving by least laxity.
-6. Nodes: renewing jobs keep theirs, others are packed (`.consolidation.assign`).
+6. Nodes: renewing jobs keep theirs, others are packed (`.nodes.assign`).
 
 Readings
 --------
@@ -50,11 +50,11 @@ from ...formulations.unisched.leases import Phase as LeasePhase
 from ...formulations.unisched.leases import Rounding
 from ...formulations.unisched.problem import Allocations
 from ...instances import Instance
-from ...instances.model import FULL_SPEED, DeadlineJob, check_real
+from ...instances.model import check_real
 from ..policy import Decision, Phase, Preempts, Rules, Start, State
 from ..result import Stop
-from .consolidation import Nodes, Request, assign
 from .estimator import DurationEstimates, Mode
+from .nodes import Nodes, Request, assign
 from .selector import Selector, by_density, by_release, one_price
 
 __all__ = ["UniSchedPolicy"]
@@ -87,25 +87,18 @@ class Columns(NamedTuple):
     @classmethod
     def of(cls, instance: Instance[Any]) -> Columns:
         """Read the jobs of an instance; plain jobs are best effort and never split."""
-        steps = [getattr(job, "rewards", ()) for job in instance.jobs]
+        steps = [job.deadlines() for job in instance.jobs]
         return cls(
             gpus=np.array([job.gpus for job in instance.jobs], dtype=np.int64),
             split=np.array([_split_speed(job) for job in instance.jobs], dtype=np.int64),
             ptr=np.cumsum([0, *map(len, steps)]),
-            due=np.array(
-                [
-                    job.release + deadline
-                    for job, own in zip(instance.jobs, steps, strict=True)
-                    for deadline, _ in own
-                ],
-                dtype=np.int64,
-            ),
+            due=np.array([due for own in steps for due, _ in own], dtype=np.int64),
             value=np.array([value for own in steps for _, value in own], dtype=np.float64),
         )
 
 
 def _split_speed(job: Any) -> int:
-    return round(FULL_SPEED * job.split_speed) if isinstance(job, DeadlineJob) else 0
+    return int(job.speed_on(job.gpus, 2, job.gpus)) if job.spreads else 0
 
 
 class Candidates(NamedTuple):
@@ -174,6 +167,7 @@ class UniSchedPolicy:
     Two jobs of 10 minutes want the same GPU; the one whose deadline is worth more gets it.
 
     >>> from gangsched import Cluster, Instance, drive
+    >>> from gangsched.instances import DeadlineJob
     >>> low = DeadlineJob(id="low", gpus=1, work=600, rewards=[(1000, 20)])
     >>> high = DeadlineJob(id="high", gpus=1, work=600, rewards=[(1000, 100)])
     >>> run = drive(Instance(Cluster.of_sizes([1]), [low, high]), UniSchedPolicy(profiling="none"))

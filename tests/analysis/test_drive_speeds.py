@@ -76,7 +76,7 @@ def scripted(
     """The run, once the checker has nothing to say, and what the policy saw."""
     instance, script = Instance(Cluster.of_sizes(sizes), jobs), Script(rounds, preempts)
     run = drive(instance, script, **how)
-    assert violations(run, instance, preempts=preempts) == []
+    assert violations(run, preempts=preempts) == []
     return run, script.seen
 
 
@@ -122,7 +122,7 @@ def test_gangs_that_may_spread_are_slower_there(engine: Any, policy: Any) -> Non
     run = drive(instance, policy, spread=True, engine=engine)  # a on node 0, b on node 1
     assert next(s.gpus for s in run.schedule if s.job == 2) == {0: 1, 1: 1}
     assert run.records.end.tolist()[2] == 60 + 120
-    assert violations(run, instance, preempts=policy.preempts) == []
+    assert violations(run, preempts=policy.preempts) == []
 
 
 @both
@@ -193,7 +193,7 @@ def test_who_is_always_asked_can_change_gpus_though_nobody_waits(engine: Any) ->
     assert runs[0] == runs[1]
     assert runs[0].records.end.tolist() == [120 + 25 + 240]
     assert runs[0].decisions == 2
-    assert violations(runs[0], instance) == []
+    assert violations(runs[0]) == []
 
 
 # --- preemption cost -----------------------------------------------------------------------------
@@ -339,7 +339,7 @@ def test_a_profiling_run_can_be_stopped_and_resumed(engine: Any) -> None:
     script = Script({0: start(Start(0, profile=180)), 240: start((0, None))})
     whole = drive(instance, script, engine=engine)
     part = drive(instance, script, engine=engine, until=120)
-    assert violations(part, instance) == []
+    assert violations(part) == []
     assert part.records.held.tolist() == [240]
     assert len(part.checkpoint.data) < 200_000
     assert drive(instance, script, engine=engine, resume=part.checkpoint) == whole

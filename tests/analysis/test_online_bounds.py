@@ -477,7 +477,7 @@ def test_no_run_beats_a_bound(case: Case, policy: Any) -> None:
     instance = replace(case.instance, jobs=tuple(case.instance.jobs[j] for j in able.tolist()))
     number = np.cumsum(~run.records.rejected) - 1
     plan = Schedule.of(replace(row, job=int(number[row.job])) for row in run.schedule)
-    reached = metrics.objectives(run, case.instance)
+    reached = metrics.objectives(run)
     for measure in MEASURES:
         problem = CompletionTime(instance, measure)
         assert problem.violations(plan) == []

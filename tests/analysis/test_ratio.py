@@ -434,7 +434,7 @@ def test_text_is_aligned() -> None:
 def test_a_ratio_is_rounded_up() -> None:
     """1.00001 is not shown as optimal, and 1.1 keeps its digits."""
     shown = [
-        _cells(Row(solver="s", status="feasible", runtime=0.0, ratio=ratio))[3]
+        _cells(Row(solver="s", status="feasible", runtime=0.0, ratio=ratio), Sense.MIN)[3]
         for ratio in (1.0, 1.00001, 1.1, 1.2345, 1.23451)
     ]
     assert shown == ["1.0000", "1.0001", "1.1000", "1.2345", "1.2346"]

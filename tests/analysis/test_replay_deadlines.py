@@ -60,7 +60,7 @@ def test_rewards_are_compared_with_a_verified_bound(found: Replay) -> None:
     verify_bound(problem, bound)
     assert optimum(problem) <= bound.value < problem.top == 300
     for row in found.rows:
-        assert row.deadlines == metrics.deadline_summary(row.run, INSTANCE)
+        assert row.deadlines == metrics.deadline_summary(row.run)
         assert not row.elastic
         won = problem.objective(row.run.schedule)
         assert row.deadlines["reward"] == won > 0
@@ -119,7 +119,7 @@ def test_elastic_runs_have_a_bound_of_their_own(monkeypatch: pytest.MonkeyPatch)
 
 def written(folder: Path, found: Replay, **changes: Any) -> str:
     path = folder / "replay.html"
-    more = {"title": "T", "bounds": found.bounds, "deadlines": found.instance, **changes}
+    more = {"title": "T", "bounds": found.bounds, **changes}
     write_replay_report(path, found.runs, **more)
     return Page(path.read_text("utf-8")).text
 
@@ -131,18 +131,17 @@ def test_the_report_has_a_section_on_deadlines(tmp_path: Path, found: Replay) ->
     assert f"No policy that keeps gangs wins more than {found.bounds['reward'].value}." in text
     for row in found.rows:
         assert plots.shown_ratio(row.ratios["reward"]) in text
-    none = written(tmp_path, found, deadlines=None, bounds={})
-    assert "miss rate" not in none
+    assert "miss rate" in written(tmp_path, found, bounds={})
 
 
 def test_the_report_refuses_what_does_not_hold(tmp_path: Path, found: Replay) -> None:
     wrong = Bound(99, "prices of GPU time", found.bounds["reward"].certificate)
     with pytest.raises(InvalidCertificate, match=r"bound 99 .*the certificate proves"):
         written(tmp_path, found, bounds={"reward": wrong})
-    with pytest.raises(ValueError, match="deadlines are those of another instance than the runs'"):
-        written(tmp_path, found, deadlines=ABLE)
+    jobs = [Job(id="a", gpus=1, work=9)]
+    plain = replay(Instance(Cluster.of_sizes([2]), jobs), {"fifo": Fifo()})
     with pytest.raises(KeyError, match=r"bounds\['reward'\] is none of makespan"):
-        written(tmp_path, found, deadlines=None)
+        written(tmp_path, plain, bounds={"reward": found.bounds["reward"]})
 
 
 def test_the_report_says_what_is_elastic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,27 +156,25 @@ def test_the_report_says_what_is_elastic(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_the_picture_shows_rewards_by_kind(found: Replay) -> None:
-    figure = run_plots.deadlines(found.runs, INSTANCE, bound=found.bounds["reward"].value)
+    figure = run_plots.deadlines(found.runs, bound=found.bounds["reward"].value)
     bars = [
         patch.get_width()
         for patch in figure.axes[0].patches  # type: ignore[attr-defined]
     ]
     by_run = []
     for run in found.runs.values():
-        won = metrics.rewards(run, INSTANCE)
+        won = metrics.rewards(run)
         by_run += [400, won[1] + won[4], won[0] + won[2]]
     assert bars == by_run
     text = plots.to_svg(figure)
-    assert text == plots.to_svg(
-        run_plots.deadlines(found.runs, INSTANCE, bound=found.bounds["reward"].value)
-    )
+    assert text == plots.to_svg(run_plots.deadlines(found.runs, bound=found.bounds["reward"].value))
     for run in found.runs.values():
-        assert f"weighted miss rate {100 * metrics.weighted_miss(run, INSTANCE):.0f} %" in text
+        assert f"weighted miss rate {100 * metrics.weighted_miss(run):.0f} %" in text
 
 
 def test_a_picture_without_deadlines() -> None:
     instance = Instance(Cluster.of_sizes([2]), [DeadlineJob(id="a", gpus=1, work=9)])
-    figure = run_plots.deadlines({"fifo": drive(instance, Fifo())}, instance)
+    figure = run_plots.deadlines({"fifo": drive(instance, Fifo())})
     assert "nothing was due" in plots.to_svg(figure)
     with pytest.raises(ValueError, match="picture of 0 runs"):
-        run_plots.deadlines({}, instance)
+        run_plots.deadlines({})

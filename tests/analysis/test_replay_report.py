@@ -236,7 +236,7 @@ def test_everything_is_escaped(tmp_path: Path) -> None:
         rejected={0: EVIL},
         policy=EVIL,
     )
-    run = replace(run, parameters={EVIL: EVIL}, versions={EVIL: EVIL}, instance=EVIL)
+    run = replace(run, parameters={EVIL: EVIL}, versions={EVIL: EVIL}, instance_name=EVIL)
     text = written(tmp_path, {EVIL: run}, title=EVIL, notes=[EVIL], rejected=[(EVIL, EVIL)])
     assert "<script" not in text
     assert "script" not in Page(text).tags
@@ -326,13 +326,13 @@ def test_a_replay_on_several_models(mixed: Replay) -> None:
 
 def test_the_report_of_several_models(tmp_path: Path, mixed: Replay) -> None:
     runs, log = mixed.runs, mixed.rows[1].run.log
-    text = written(tmp_path, runs, bounds=mixed.bounds, instance=MIXED)
+    text = written(tmp_path, runs, bounds=mixed.bounds)
     page = Page(text)
-    slow = [metrics.summary(run, MIXED)["mean_slowdown"] for run in runs.values()]
+    slow = [metrics.summary(run)["mean_slowdown"] for run in runs.values()]
     assert cells(text, "mean slowdown")[:2] == [f"{value:,.2f}" for value in slow]
     held = [metrics.user_attained_time(run, [run.now])[1, 0] / run.now for run in runs.values()]
     work = [metrics.user_work(run)[1] for run in runs.values()]
-    shares = [metrics.user_work_rho(run, MIXED)[1] for run in runs.values()]
+    shares = [metrics.user_work_rho(run)[1] for run in runs.values()]
     wanted = [f"{v:.2f}" for row in zip(held, work, shares, strict=True) for v in row]
     assert cells(text, "bob") == wanted
     rows = re.findall(r"<tr><td>[\d,]+ s</td>.*?</tr>", text)
@@ -346,17 +346,19 @@ def test_the_report_of_several_models(tmp_path: Path, mixed: Replay) -> None:
 
 
 def test_without_the_instance_or_with_another_one(tmp_path: Path, mixed: Replay) -> None:
-    with pytest.raises(InvalidCertificate):
-        written(tmp_path, mixed.runs, bounds=mixed.bounds)
-    assert "GPU models" not in written(tmp_path, mixed.runs)
-    with pytest.raises(ValueError, match="instance is another instance than the runs'"):
-        written(tmp_path, mixed.runs, instance=INSTANCE)
+    old = {name: replace(run, instance=None) for name, run in mixed.runs.items()}
+    with pytest.raises(ValueError, match=r"run of 'fifo': its instance, of hash \w{12}, is not"):
+        written(tmp_path, old)
+    again = {name: run.attach(MIXED) for name, run in old.items()}
+    assert written(tmp_path, again) == written(tmp_path, mixed.runs)
+    with pytest.raises(ValueError, match="run of 'fifo': it is of another instance"):
+        old["fifo"].attach(INSTANCE)
 
 
 def test_long_trade_logs_are_cut(
     tmp_path: Path, mixed: Replay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(replay_report, "MOST_TRADES", 2)
-    text = written(tmp_path, mixed.runs, instance=MIXED)
+    text = written(tmp_path, mixed.runs)
     assert len(re.findall(r"<tr><td>[\d,]+ s</td>.*?</tr>", text)) == 2
     assert "The first 2 of them:" in text

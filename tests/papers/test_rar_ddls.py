@@ -138,8 +138,10 @@ def test_one_seed_comes_out_again() -> None:
     done: list[str] = []
     record = fig4(seeds=[1], variants=["A"], progress=done.append)
     known = [p for p in restored("rar_ddls:fig4").points if (p.seed, p.variant) == (1, "A")]
+    assert isinstance(record, Reproduction)
     assert list(record.points) == known
-    assert done == ["fig4, A, seed 1: 1 of 1"]
+    assert done[0] == "fig4: A, SJF-BCO, 20, seed 1 (1 of 14)"
+    assert done[-1] == "fig4: A, lower bound, 20, seed 1 (14 of 14)"
 
 
 @pytest.mark.slow
@@ -351,7 +353,8 @@ def test_an_unknown_target_is_refused(tmp_path: Path) -> None:
 def test_fewer_servers_are_a_prefix() -> None:
     """Bounds of one seed fall as servers are added, which they need not do for other clusters."""
     record = fig6(seeds=[2], variants=["A"])
-    bounds = [next(p.bound for p in record.points if p.x == x) for x in record.xs]
+    assert isinstance(record, Reproduction)
+    bounds = [next(p.bound for p in record.points if p.x == x) for x in record.xs("A")]
     assert bounds == sorted(bounds, reverse=True)
 
 

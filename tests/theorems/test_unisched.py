@@ -19,14 +19,10 @@ from gangsched.formulations.unisched.compact import Options, Queue, options_of
 from gangsched.formulations.unisched.leases import Terms, lease_terms, mean_interruptions
 from gangsched.formulations.unisched.problem import UniSched
 from gangsched.instances import Cluster, DeadlineJob, Instance
-from gangsched.solvers.unisched.consolidation import (
-    allocations,
-    consolidated_rows,
-    fits_cells,
-    free_cells,
-    place_cells,
-)
+from gangsched.solvers.unisched.cells import allocations, fits_cells, free_cells
+from gangsched.solvers.unisched.consolidation import consolidated_rows
 from gangsched.solvers.unisched.lease_schedule import realise
+from gangsched.solvers.unisched.nodes import place_cells
 
 CLAIMS = {claim.id: claim for claim in UNISCHED}
 REFUTED = [

@@ -13,8 +13,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from ...show.plots import BOUND, INK, MUTED, PAPER, STYLE, WIDTH, headline, plain
-from ..common import DASHED, DOTTED, GRID, Looks, Panel, draw
-from ..study import Row, Study
+from ..pictures import DASHED, DOTTED, GRID, Looks, Panel, draw
+from ..study import FigureRow, Study
 from .statements import ALL, BOTH, PRINTED_SHARES, ideal
 
 __all__ = [
@@ -91,7 +91,7 @@ def schedules(study: Study) -> Figure:
     ----------
     study : Study
     """
-    lines: dict[str, list[tuple[str, Row]]] = {}
+    lines: dict[str, list[tuple[str, FigureRow]]] = {}
     for row in study.rows:
         name, _, job = row.policy.rpartition(": ")
         if row.curve:
@@ -126,7 +126,7 @@ def _with_shares(study: Study, name: str) -> str:
     return name
 
 
-def _boxes(jobs: Sequence[tuple[str, Row]]) -> Iterator[tuple[int, int, int, str]]:
+def _boxes(jobs: Sequence[tuple[str, FigureRow]]) -> Iterator[tuple[int, int, int, str]]:
     """Quantum, lowest GPU, GPUs and job, of every job on every server in every quantum."""
     for k in range(len(jobs[0][1].curve)):
         floor = [SERVER, 0]  # the first server is above

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from ..study import Agreement, Row, Statement, Study
+from ..study import Agreement, FigureRow, Statement, Study
 
 __all__ = [
     "ALL", "BACKFILL", "BOTH", "DRIVEN", "FAIR", "GAINS", "LOTTERY", "LP", "MAX_MIN", "MOMENTS",
@@ -331,7 +331,7 @@ def surplus(study: Study) -> Iterator[Statement]:
 # --- GPUs over time -------------------------------------------------------------------------------
 
 
-def _rows(study: Study, place: str, name: str) -> dict[int, Row]:
+def _rows(study: Study, place: str, name: str) -> dict[int, FigureRow]:
     return {
         row.x: row
         for row in study.rows

@@ -5,7 +5,7 @@ Beyond Chaudhary et al. (EuroSys 2020), who compare trading with no trading only
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -121,7 +121,6 @@ def surplus_table(
     rules: Sequence[str] = RULES,
     markets: int = 200,
     seed: int = 0,
-    progress: Callable[[str], object] | None = None,
 ) -> list[Captured]:
     """Say what each rule captures of the surplus on random markets of each kind.
 
@@ -136,8 +135,6 @@ def surplus_table(
         Of each kind; those in which nothing is to be gained do not count.
     seed : int
         Markets are those of seeds from `seed` on, the same for all kinds.
-    progress : callable (str), optional
-        Called after each kind of market.
 
     Returns
     -------
@@ -169,8 +166,6 @@ def surplus_table(
         for n in users:
             found = _sample(models, n, rules, markets, seed)
             table += [_summary(models, n, rule, found[:, k]) for k, rule in enumerate(rules)]
-            if progress is not None:
-                progress(f"{'+'.join(models)}, {n} users")
     return table
 
 

@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..common import DASHED, Looks, Panel, draw
+from ..pictures import DASHED, Looks, Panel, draw
 from ..study import Study
 from .statements import (
     ASTRAEA,

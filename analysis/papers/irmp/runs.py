@@ -27,13 +27,13 @@ from ....solvers.irmp.revenue_sharing import gandiva_like, hived_like
 from ....solvers.result import Refuted, Result, Stop
 from ...comparing.revenue import Money, makespan, money_of, money_violations, settle, utilisation
 from ...proofs.verify import verify_bound
-from ..common import Progress, Values, mapped, outcomes, short
-from ..study import Row
+from ..experiment import Cell, Finished
+from ..study import Values, short
 from .statements import ASTRAEA, BATCH, CLIPPED, COUNTINGS, FIFO, GANDIVA, HIVED, IDEAL, LIST, TRUE
 
 __all__ = [
-    "LEVELS", "POLICIES", "SLOTS", "Solve", "Task", "Workload", "alphas", "counted", "excerpt",
-    "job_rows", "measure", "outcomes_of", "with_bounds",
+    "LEVELS", "POLICIES", "SLOTS", "RevenueWorkload", "Solve", "alphas", "and_bounds", "cell_of",
+    "counted", "excerpt", "facts_of", "job_rows", "measure", "theta_of", "whole", "with_bounds",
 ]  # fmt: skip
 
 Outcome = Result[Schedule] | Refuted[Schedule]
@@ -61,7 +61,7 @@ POLICIES: Mapping[str, Solve] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workload:
+class RevenueWorkload:
     """One instance of a figure, drawn when it is needed.
 
     Parameters
@@ -77,7 +77,7 @@ class Workload:
 
     Examples
     --------
-    >>> Workload(jobs=5, servers=4, users=2).problem()
+    >>> RevenueWorkload(jobs=5, servers=4, users=2).problem()
     Irmp(5 jobs, 4 nodes, 2 users)
     """
 
@@ -157,36 +157,42 @@ def excerpt(trace: Trace, jobs: int, seed: int, users: int | None = None) -> Tra
 # --- runs ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
-    """One run of a figure and where it stands in it.
-
-    Parameters
-    ----------
-    instance, policy : str
-        Labels in the figure.
-    workload : Workload
-    solve : callable
-        Problem to result; goes to another process.
-    x : int or None
-    """
-
-    instance: str
-    policy: str
-    workload: Workload
-    solve: Solve
-    x: int | None = None
+BOUND, PREEMPTIVE_BOUND = "bound", "bound with preemption"
 
 
-#: measures by workload and policy: figures share runs
-_KNOWN: dict[tuple[Workload, str], Values] = {}
-#: by workload, and whether schedules may preempt
-_BOUNDS: dict[tuple[Workload, bool], float] = {}
+def cell_of(
+    instance: str,
+    policy: str,
+    load: RevenueWorkload,
+    *,
+    solve: Solve | None = None,
+    x: int | None = None,
+) -> Cell:
+    """Return the run of a policy, by default that of its name, over a workload."""
+    return Cell(
+        instance=instance, policy=policy, run=_run, workload=load, make=solve or POLICIES[policy],
+        x=x, seed=load.seed,
+    )  # fmt: skip
 
 
-def _run(task: Task) -> Values:
-    problem = task.workload.problem()
-    result = whole(task.solve(problem))
+def and_bounds(cells: Iterable[Cell]) -> list[Cell]:
+    """Return the cells, and those of their bounds: that of schedules that preempt for who does."""
+    runs = list(cells)
+    kinds = {(cell.workload, bound_of(cell)): cell for cell in reversed(runs)}
+    return runs + [
+        replace(cell, policy=kind, run=_bound, make=kind == PREEMPTIVE_BOUND)
+        for (_, kind), cell in reversed(kinds.items())
+    ]
+
+
+def bound_of(cell: Cell) -> str:
+    """Return which bound holds for the policy of a cell."""
+    return PREEMPTIVE_BOUND if cell.policy in PREEMPTING else BOUND
+
+
+def _run(cell: Cell) -> Values:
+    problem = cell.workload.problem()
+    result = whole(cell.make(problem))
     return {name: short(v) for name, v in measure(problem, result).items()}
 
 
@@ -202,69 +208,25 @@ def whole(result: Outcome) -> Outcome:
     return result
 
 
-def _bound(of: tuple[Workload, bool]) -> float:
+def _bound(cell: Cell) -> Values:
     """A verified upper bound of what a schedule earns that may preempt, or may not."""
-    workload, preemptive = of
-    problem = replace(workload.problem(), preemptive=preemptive)
+    problem = replace(cell.workload.problem(), preemptive=cell.make)
     bound = revenue_bound(problem, slots=SLOTS)
     verify_bound(problem, bound)
-    return float(bound.value)
+    return {"bound": float(bound.value)}
 
 
-def outcomes_of(
-    figure: str, tasks: Sequence[Task], processes: int | None, progress: Progress | None
-) -> list[Values]:
-    """Return what each run gives; runs of the same policy on the same workload are made once.
-
-    Parameters
-    ----------
-    figure : str
-        For the progress.
-    tasks : sequence of Task
-        A label stands for one solver.
-    processes : int or None
-        How many at once; None for as many as there are cores.
-    progress : callable (str) or None
-        Called after each run.
-    """
-
-    def key(task: Task) -> tuple[Workload, str]:
-        return task.workload, task.policy
-
-    return outcomes(figure, tasks, _run, key, _KNOWN, processes, progress)
-
-
-def with_bounds(
-    tasks: Sequence[Task],
-    outcomes: Sequence[Values],
-    processes: int | None,
-    progress: Progress | None,
-) -> list[Values]:
-    """Add shares of the bound that were earned, and the certified ratio, bound over true revenue.
-
-    Schedules that preempt have a bound of their own, which no such schedule earns more than.
-
-    Parameters
-    ----------
-    tasks, outcomes, processes, progress
-        As of :func:`outcomes_of`.
-
-    Notes
-    -----
-    The certified ratio is None where the true revenue is not positive.
-    """
-    kinds = [(task.workload, task.policy in PREEMPTING) for task in tasks]
-    new = [kind for kind in dict.fromkeys(kinds) if kind not in _BOUNDS]
-    found = mapped(_bound, new, lambda kind: f"bound, seed {kind[0].seed}", processes, progress)
-    _BOUNDS.update(zip(new, found, strict=True))
-    both = []
-    for kind, values in zip(kinds, outcomes, strict=True):
-        bound = _BOUNDS[kind]
-        shares = {f"share {c}": short((values[c] or 0.0) / bound) for c in COUNTINGS}
-        earned = values[TRUE] or 0.0
-        ratio = short(max(1.0, bound / earned)) if earned > 0 else None
-        both.append({**values, **shares, "ratio": ratio, "bound": short(bound)})
-    return both
+def with_bounds(finished: Finished) -> Finished:
+    """Add revenue over the bound, and the certified ratio."""
+    bounds = {(c.workload, c.policy): own["bound"] for c, own in finished if "bound" in own}
+    found: Finished = []
+    for cell, own in finished:
+        if "bound" not in own:
+            bound, earned = bounds[cell.workload, bound_of(cell)], own[TRUE] or 0.0
+            shares = {f"share {c}": short((own[c] or 0.0) / bound) for c in COUNTINGS}
+            ratio = short(max(1.0, bound / earned)) if earned > 0 else None
+            found.append((cell, {**own, **shares, "ratio": ratio}))
+    return found
 
 
 # --- what is measured ----------------------------------------------------------------------------
@@ -368,7 +330,7 @@ def measure(problem: Irmp, result: Outcome) -> Values:
     return values
 
 
-def job_rows(name: str, problem: Irmp, result: Outcome) -> list[Row]:
+def job_rows(name: str, problem: Irmp, result: Outcome) -> list[list[Any]]:
     """Return ideal revenue and cost of each accepted job, by cost, and a summary of them.
 
     Parameters
@@ -405,10 +367,10 @@ def job_rows(name: str, problem: Irmp, result: Outcome) -> list[Row]:
         "true below": float(sum(true <= cost for cost, _, true in points)),
     }
     jobs = [
-        Row(name, "a job", k, {"job cost": cost, "job ideal": ideal, "job true": true})
+        [name, "a job", k, {"job cost": cost, "job ideal": ideal, "job true": true}]
         for k, (cost, ideal, true) in enumerate(points)
     ]
-    return [Row(name, ASTRAEA, None, summary), *jobs]
+    return [[name, ASTRAEA, None, summary], *jobs]
 
 
 def _median(numbers: Iterable[float]) -> float:
@@ -416,15 +378,10 @@ def _median(numbers: Iterable[float]) -> float:
     return float(np.median(known)) if known else 0.0
 
 
-def facts_of(workloads: Sequence[Workload]) -> dict[str, Any]:
-    """Return facts about the workloads of one instance, lists by seed.
-
-    Parameters
-    ----------
-    workloads : sequence of Workload
-        One a seed.
-    """
-    problems = [load.problem() for load in workloads]
+def facts_of(cells: Sequence[Cell]) -> dict[str, Any]:
+    """Return facts about the workloads of one instance, lists by seed."""
+    loads = dict.fromkeys(cell.workload for cell in cells)
+    problems = [load.problem() for load in loads]
     work = [sum(j.batches / j.rates[0] for j in p.jobs) / p.instance.cluster.gpus for p in problems]
     return {
         "jobs": [len(p.jobs) for p in problems],

@@ -11,8 +11,8 @@ from itertools import pairwise
 from statistics import fmean
 from types import MappingProxyType
 
-from ..common import OTHER_JOBS, SEEDS_DISAGREE, compared, mean, values
 from ..study import Agreement, Statement, Study
+from ..verdicts import OTHER_JOBS, SEEDS_DISAGREE, compared, mean, values
 
 __all__ = ["STATEMENTS"]
 

@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from ...show.plots import BOUND, INK, MUTED, PAPER, STYLE, WIDTH, headline, plain
-from ..study import Row, Study
+from ..study import FigureRow, Study
 
 __all__ = [
     "bars",
@@ -107,7 +107,7 @@ def _legend(figure: Figure, policies: Iterable[str], columns: int) -> None:
     )  # fmt: skip
 
 
-def _rows(study: Study, instance: str, policy: str | None = None) -> list[Row]:
+def _rows(study: Study, instance: str, policy: str | None = None) -> list[FigureRow]:
     return [
         r for r in study.rows if r.instance == instance and (policy is None or r.policy == policy)
     ]
@@ -272,7 +272,7 @@ def job_fairness(study: Study) -> Figure:
     return figure
 
 
-def _two_bars(axes: Axes, rows: Sequence[Row], *, named: bool) -> None:
+def _two_bars(axes: Axes, rows: Sequence[FigureRow], *, named: bool) -> None:
     """Shares below 0.95: dark from the first round, light what counting from submission adds."""
     for y, row in enumerate(rows):
         loss, late = (100 * (row.values[name] or 0.0) for name in ("loss", "loss_release"))
@@ -312,7 +312,7 @@ def slowdowns(study: Study) -> Figure:
     return figure
 
 
-def _curves(axes: Axes, study: Study, rows: Sequence[Row]) -> None:
+def _curves(axes: Axes, study: Study, rows: Sequence[FigureRow]) -> None:
     for row in rows:
         axes.plot(row.curve, study.levels, **_look(row.policy))
     axes.set_ylim(0, 1)
@@ -355,7 +355,7 @@ def user_fairness(study: Study) -> Figure:
     return figure
 
 
-def _paint_users(axes: Axes, rows: Sequence[Row]) -> None:
+def _paint_users(axes: Axes, rows: Sequence[FigureRow]) -> None:
     for row in rows:
         low, first, middle, third, high = np.minimum(row.curve, 3.0)
         colour = BOUND if middle < 0.999 else "#004f7d"

@@ -24,17 +24,10 @@ from scipy.sparse.csgraph import maximum_flow
 
 from ....formulations.unisched.leases import lease_terms, mean_interruptions, remaining_estimate
 from ....instances.model import FULL_SPEED
-from ....solvers.unisched.consolidation import (
-    Cells,
-    Request,
-    assign,
-    consolidated_rows,
-    fits_cells,
-    free_cells,
-    nondominated,
-    round_up,
-)
+from ....solvers.unisched.cells import Cells, fits_cells, free_cells, nondominated, round_up
+from ....solvers.unisched.consolidation import consolidated_rows
 from ....solvers.unisched.lease_schedule import least_laxity
+from ....solvers.unisched.nodes import Request, assign
 from ..claim import Claim, Comparison, Verdict
 
 __all__ = ["UNISCHED", "Gangs", "Leases"]

@@ -9,8 +9,8 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from ...show.plots import INK
-from ..common import DASHED, DOTTED, Panel
-from ..common import draw as draw_panels
+from ..pictures import DASHED, DOTTED, Panel
+from ..pictures import draw as draw_panels
 from ..study import Study
 from .statements import (
     BRISK,

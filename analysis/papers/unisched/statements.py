@@ -9,11 +9,11 @@ from statistics import fmean
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from ..common import OTHER_JOBS, compared, mean, values
 from ..study import Agreement, Statement, Study
+from ..verdicts import OTHER_JOBS, compared, mean, values
 
 if TYPE_CHECKING:
-    from .figures import Workload
+    from .runs import DeadlineWorkload
 
 __all__ = ["STATEMENTS"]
 
@@ -74,24 +74,24 @@ def jobs_of(name: str) -> int:
     return int(name[2 : name.index("]")])
 
 
-def density_of(workload: Workload, x: int) -> Workload:
+def density_of(workload: DeadlineWorkload, x: int) -> DeadlineWorkload:
     """Return the workload at a job density.
 
     Parameters
     ----------
-    workload : Workload
+    workload : DeadlineWorkload
     x : int
         %; at 100 the workload itself.
     """
     return workload if x == 100 else replace(workload, density=x)
 
 
-def hostile_of(workload: Workload, x: int) -> Workload:
+def hostile_of(workload: DeadlineWorkload, x: int) -> DeadlineWorkload:
     """Return the workload with a share of consolidation-hostile jobs.
 
     Parameters
     ----------
-    workload : Workload
+    workload : DeadlineWorkload
     x : int
         %.
     """
