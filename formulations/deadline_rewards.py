@@ -87,7 +87,7 @@ class DeadlineRewards(Described):
 
     sense: ClassVar[Sense] = Sense.MAX
     goal: ClassVar[Goal] = Goal("reward", time="seconds")
-    forms: ClassVar[tuple[str, ...]] = ()
+    forms: ClassVar[tuple[str, ...]] = ("time-indexed",)
 
     def __post_init__(self) -> None:
         owner = "DeadlineRewards"
@@ -214,9 +214,15 @@ class DeadlineRewards(Described):
 
     # -- declarative model -------------------------------------------------------------------------
 
-    def build(self, form: str = "", **options: Any) -> Model[Schedule]:
-        """Raise ValueError: only :class:`UniSched` has models of rewards, by leases."""
-        return build(self, form, **options)
+    def build(self, form: str = "time-indexed") -> Model[Schedule]:
+        """Return the Pyomo model, described in `deadline_rewards_forms`; for one node.
+
+        Raises
+        ------
+        ValueError
+            Where `form` is unknown, there are several nodes, or the model would be too large.
+        """
+        return build(self, form)
 
 
 def _common(one: Fraction, other: Fraction) -> Fraction:

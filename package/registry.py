@@ -23,14 +23,19 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from . import settings
 from .analysis.comparing.comparison import Extras
 from .analysis.comparing.market import market_measures
 from .analysis.comparing.revenue import revenue_measures
+from .formulations.completion_time.problem import CompletionTime, Measure
+from .formulations.deadline_rewards import DeadlineRewards
 from .formulations.gandiva_fair.problem import GpuMarket
 from .formulations.irmp.problem import Irmp, paper_problem, reduced_problem
+from .formulations.ltgf.fluid import LtgfFluid
+from .formulations.ltgf.problem import Ltgf
+from .formulations.ltgf.round import LtgfRound
 from .formulations.rar_ddls.problem import RarDdls
 from .formulations.unisched.problem import UniSched
 from .instances import Cluster, Instance, Job
@@ -185,6 +190,7 @@ def _preemptive(problem: Irmp) -> Irmp:
 EXACT = _row("exact.solve_exact")
 MARKET = "gandiva_fair.market"
 TRADING = "gandiva_fair.trading.traded_allocation"
+LISTS = "preemptive_lists"
 
 #: what the columns of a comparison of IRMP mean
 REVENUE_LEGEND = (
@@ -318,6 +324,64 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         unit="",
         tiny=settings.tiny_market,
         extras=Extras(measures=market_measures, legend=MARKET_LEGEND),
+    ),
+    "ltgf": ProblemEntry(
+        make=Ltgf,
+        solvers={
+            "least-fair-first": _row("ltgf.least_fair_first.least_fair_first"),
+            "exact": EXACT,
+        },
+        compared=("least-fair-first",),
+        settings={"lives": settings.lives},
+        measure="least fairness",
+        unit="slots",
+        tiny=settings.tiny_lives,
+    ),
+    "ltgf-round": ProblemEntry(
+        make=settings.no_round,
+        kind=LtgfRound,
+        solvers={"one-round": _row("ltgf.round.one_round"), "exact": EXACT},
+        compared=("one-round",),
+        settings={"lease": settings.one_lease},
+        measure="least fairness",
+        unit="",
+        tiny=settings.tiny_round,
+    ),
+    "ltgf-fluid": ProblemEntry(
+        make=LtgfFluid.of,
+        kind=LtgfFluid,
+        solvers={"exact": _row("ltgf.packings.packing_shares")},
+        compared=("exact",),
+        settings={"moment": settings.one_moment},
+        measure="least fairness",
+        unit="",
+        tiny=settings.tiny_moment,
+    ),
+    "completion-time": ProblemEntry(
+        make=CompletionTime,
+        solvers={
+            "shortest-remaining": _row(f"{LISTS}.completion_list"),
+            "smallest-area": _row(f"{LISTS}.completion_list", order="area"),
+            "arrival": _row(f"{LISTS}.completion_list", order="arrival"),
+            "exact": EXACT,
+        },
+        compared=("shortest-remaining", "smallest-area", "arrival"),
+        settings={measure: partial(settings.completion, measure) for measure in get_args(Measure)},
+        measure="completion time",
+        unit="seconds",
+        tiny=settings.tiny_completion,
+    ),
+    "deadline-rewards": ProblemEntry(
+        make=DeadlineRewards,
+        solvers={"reward-list": _row(f"{LISTS}.reward_list"), "exact": EXACT},
+        compared=("reward-list",),
+        settings={
+            "run-helios": partial(settings.deadline_run, "helios"),
+            "run-philly": partial(settings.deadline_run, "philly"),
+        },
+        measure="reward",
+        unit="seconds",
+        tiny=settings.tiny_deadlines,
     ),
 }
 

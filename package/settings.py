@@ -7,14 +7,20 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .formulations.completion_time.problem import CompletionTime, Measure
+from .formulations.deadline_rewards import DeadlineRewards
 from .formulations.gandiva_fair.problem import GpuMarket
 from .formulations.irmp.problem import Irmp
+from .formulations.ltgf.fluid import LtgfFluid
+from .formulations.ltgf.problem import Ltgf
+from .formulations.ltgf.round import LtgfRound
 from .formulations.rar_ddls.problem import RarDdls
 from .formulations.unisched.problem import UniSched
 from .instances import (
     Cluster,
     DeadlineJob,
     Instance,
+    Job,
     Linear,
     Node,
     ParameterServerJob,
@@ -24,20 +30,31 @@ from .instances import (
     heterogeneous,
 )
 from .instances.convert import Conversion, to_rar_instance, to_revenue_instance
-from .instances.deadlines import queue_snapshot
+from .instances.deadlines import helios_like_workload, philly_like_workload, queue_snapshot
 
 __all__ = [
+    "completion",
+    "deadline_run",
     "gpu_market",
+    "lives",
     "no_market",
+    "no_round",
+    "one_lease",
+    "one_moment",
     "queue",
     "rar_ddls",
     "rar_ddls_of_trace",
     "revenue",
     "revenue_of_trace",
+    "tiny_completion",
+    "tiny_deadlines",
+    "tiny_lives",
     "tiny_market",
+    "tiny_moment",
     "tiny_queue",
     "tiny_rar_ddls",
     "tiny_revenue",
+    "tiny_round",
 ]
 
 
@@ -147,3 +164,100 @@ def no_market(instance: Instance[Any]) -> GpuMarket:
 def tiny_market() -> GpuMarket:
     """One user: all have all."""
     return GpuMarket(np.array([2, 1]), np.array([[1.0, 2.0]]))
+
+
+def lives(*, jobs: int | None, nodes: int | None, seed: int) -> Ltgf:
+    """30 jobs of three users, of 1 to 12 slots on 2 nodes of 8 GPUs: one at a time is released."""
+    rng = np.random.default_rng([31, seed])
+    made = [
+        Job(
+            id=f"j{i}",
+            user=f"u{int(rng.integers(3))}",
+            gpus=int(rng.choice([1, 2, 4, 8])),
+            work=int(rng.integers(1, 13)),
+            release=i,
+        )
+        for i in range(jobs or 30)
+    ]
+    users = [User(f"u{j}", weight=1.0 + j) for j in range(3)]
+    return Ltgf(Instance(Cluster.uniform(nodes=nodes or 2, gpus_per_node=8), made, users))
+
+
+def tiny_lives() -> Ltgf:
+    """Two jobs of a slot on one GPU: all schedules are alike."""
+    return Ltgf(Instance(Cluster.of_sizes([1]), [Job(id=i, gpus=1, work=1) for i in "ab"]))
+
+
+def one_lease(*, jobs: int | None, nodes: int | None, seed: int) -> LtgfRound:
+    """40 gangs of five users who have got unequal GPU time want the GPUs of 4 nodes of 8."""
+    rng = np.random.default_rng([32, seed])
+    many = 40 if jobs is None else jobs
+    return LtgfRound(
+        gpus=8 * (nodes or 4),
+        lease=600,
+        attained=(600 * rng.integers(0, 60, 5)).tolist(),
+        fair=(600.0 * rng.integers(1, 60, 5)).tolist(),
+        share=[8 * (nodes or 4) / 5] * 5,
+        jobs=[(int(rng.integers(5)), int(rng.choice([1, 2, 4, 8]))) for _ in range(many)],
+    )
+
+
+def no_round(instance: Instance[Any]) -> LtgfRound:
+    """Refuse an instance."""
+    raise ValueError(
+        "a round of LTGF is not made of an instance, which has no past: give a problem file or "
+        "a setting"
+    )
+
+
+def tiny_round() -> LtgfRound:
+    """Two users, and a gang of one GPU for each."""
+    return LtgfRound(
+        gpus=2, lease=10, attained=[0, 0], fair=[0, 0], share=[2, 2], jobs=[(0, 1), (1, 1)]
+    )
+
+
+def one_moment(*, jobs: int | None, nodes: int | None, seed: int) -> LtgfFluid:
+    """12 jobs that stay, of gangs of 3, 5 or 6, on a node of 8 GPUs."""
+    rng = np.random.default_rng([33, seed])
+    gangs = rng.choice([3, 5, 6], jobs or 12).tolist()
+    made = [Job(id=f"j{i}", gpus=gang) for i, gang in enumerate(gangs)]
+    return LtgfFluid.of(Instance(Cluster.uniform(nodes=nodes or 1, gpus_per_node=8), made))
+
+
+def tiny_moment() -> LtgfFluid:
+    """A job that is alone and has all that it wants."""
+    return LtgfFluid(2, [2], [2])  # type: ignore[list-item]
+
+
+def completion(
+    measure: Measure, *, jobs: int | None, nodes: int | None, seed: int
+) -> CompletionTime:
+    """300 jobs of a workload like Philly's on 4 nodes of 8 GPUs, at a load of 1.2."""
+    cluster = Cluster.uniform(nodes=nodes or 4, gpus_per_node=8)
+    instance = generate.philly_workload(cluster, jobs=jobs or 300, seed=seed, load=1.2)
+    return CompletionTime(instance, measure)
+
+
+def tiny_completion() -> CompletionTime:
+    """Two jobs, a GPU for each."""
+    jobs = [Job(id=i, gpus=1, work=4) for i in "ab"]
+    return CompletionTime(Instance(Cluster.of_sizes([2]), jobs))
+
+
+def deadline_run(
+    mix: Literal["philly", "helios"], *, jobs: int | None, nodes: int | None, seed: int
+) -> DeadlineRewards:
+    """300 jobs with deadlines, as they arrive, on 4 nodes of 8 GPUs."""
+    draw = helios_like_workload if mix == "helios" else philly_like_workload
+    cluster = Cluster.uniform(nodes=nodes or 4, gpus_per_node=8)
+    return DeadlineRewards(draw(cluster, jobs=jobs or 300, seed=seed))
+
+
+def tiny_deadlines() -> DeadlineRewards:
+    """Two jobs in turn, each in time."""
+    jobs = [
+        DeadlineJob(id="a", gpus=1, work=2, rewards=[(2, 100)]),
+        DeadlineJob(id="b", gpus=1, work=2, rewards=[(4, 100)]),
+    ]
+    return DeadlineRewards(Instance(Cluster.of_sizes([1]), jobs))

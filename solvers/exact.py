@@ -259,10 +259,11 @@ def _start_of(problem: Problem[Any]) -> Any:
     """What the problem's own solvers know: the module `start` of its paper's folder, or None."""
     *above, paper, _ = ["", *type(problem).__module__.split(".")]
     package = __name__.split(".")[:-2]
-    place = ".".join([*package, "solvers", paper, "start"])
-    if above != ["", *package, "formulations"] or find_spec(place) is None:
+    folder = ".".join([*package, "solvers", paper])
+    if above != ["", *package, "formulations"] or find_spec(folder) is None:
         return None
-    return import_module(place)
+    place = f"{folder}.start"
+    return None if find_spec(place) is None else import_module(place)
 
 
 def _incumbent(problem: Problem[Any], warm_start: Any, start: Any) -> Any:
