@@ -12,6 +12,7 @@ selected job finds no place.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,22 +23,20 @@ from ....instances.model import FULL_SPEED
 from ....solvers.compiled import compiled, inlined, inner
 from ....solvers.placement import reaches
 from ....solvers.policy import (
-    MOST_FRUITLESS,
     Decision,
-    Ledger,
     Phase,
     Policy,
     Preempts,
     Rule,
     RuleKind,
     Rules,
+    Seen,
+    Session,
     Start,
     State,
-    check_decision,
-    check_nodes,
-    give_ps,
-    left_out,
 )
+from ..decisions import MOST_FRUITLESS, check_decision, check_nodes, give_ps, left_out
+from ..ledger import Ledger, ps_of_rows, ps_to_rows
 from ..run import EventKind
 
 Ints = NDArray[np.int64]
@@ -1439,6 +1438,8 @@ class Compiled:
     ----------
     instance : Instance
     policy : Policy
+    session : Session
+        Of the policy, at its begin.
     rules : Rules
     ledger : Ledger
     skip : bool
@@ -1446,10 +1447,18 @@ class Compiled:
     """
 
     def __init__(
-        self, instance: Instance[Any], policy: Policy, rules: Rules, ledger: Ledger, *, skip: bool
+        self,
+        instance: Instance[Any],
+        policy: Policy,
+        session: Session,
+        rules: Rules,
+        ledger: Ledger,
+        *,
+        skip: bool,
     ) -> None:
-        self.instance, self.policy, self.rules = instance, policy, rules
+        self.instance, self.policy, self.session, self.rules = instance, policy, session, rules
         self.book, self.skip = ledger, skip
+        self.seen = Seen(instance, ledger, policy)
         rule: Rule = getattr(policy, "rule", None) or Rule(RuleKind.PYTHON)
         _check_rule(policy, rule)
         params = [
@@ -1462,7 +1471,7 @@ class Compiled:
             rule.kind,
             policy.preempts,
             rule.blocking,
-            bool(getattr(policy, "always_asked", False)),
+            bool(getattr(session, "always_asked", False)),
         ]
         urgent = frozenset(getattr(policy, "urgent", ()))
         ledger.jobs["urgency"] = [job.id not in urgent for job in instance.jobs] if urgent else 1
@@ -1471,8 +1480,26 @@ class Compiled:
         self.idle = 0
         self.deciding = False  # True while the policy does: a run that stops then decides anew
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "instance": None}  # whoever resumes has it
+    def save(self) -> dict[str, Any]:
+        """Return what has changed since the begin, as plain data."""
+        return {
+            **{name: getattr(self.machine, name) for name in SAVED},
+            "ps": ps_to_rows(self.book.ps),
+            "idle": self.idle,
+            "deciding": self.deciding,
+        }
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Go on from there, in a run that has just begun."""
+        for name in GROWING:
+            self.machine = self.machine._replace(**{name: np.array(data[name])})
+        for name in SAVED:
+            own, saved = getattr(self.machine, name), data[name]
+            if own.dtype != saved.dtype or own.shape != saved.shape:
+                raise ValueError(f"its {name} are not those of this instance")
+            own[:] = saved
+        self.book.ps = ps_of_rows(data["ps"])
+        self.idle, self.deciding = data["idle"], data["deciding"]
 
     def advance(self, until: int | None, most: int) -> bool | None:
         """Visit at most `most` rounds; True when all jobs have finished, False at `until`."""
@@ -1531,12 +1558,12 @@ class Compiled:
         count = self.count
         if count[RUNS] or not count[WAITS] or count[COMING] < count[ABLE]:
             return False
-        return left_out(self.policy, self._state())
+        return left_out(self.session, self._state())
 
     def _decide(self) -> None:
         state = self._state()
         self.deciding = True
-        decision = self.policy.decide(state)
+        decision = self.session.decide(state)
         self.deciding = False
         check_decision(decision, state, self.policy.name)
         if len(decision.passed) and state.preemptible.size:
@@ -1586,7 +1613,7 @@ class Compiled:
 
     def _set_timer(self) -> None:
         """When the policy may decide otherwise though nothing happens."""
-        ask = getattr(self.policy, "next_change", None)
+        ask = getattr(self.session, "next_change", None)
         if ask is None:
             change: int | None = self.now + self.rules.round_length
             if self.count[RUNS] == 0 and self.count[COMING] == self.count[ABLE]:
@@ -1599,11 +1626,12 @@ class Compiled:
             self.count[TIMER] = max(change, self.now + 1)
 
     def _state(self) -> State:
-        book, m = self.book, self.machine
+        m, seen = self.machine, self.seen
+        seen.arrive(m.lists[COMERS, seen.count : self.count[COMING]])
         return State(
             self.now,
             self.rules,
-            book,
+            seen,
             waiting=lambda: self._list(WAITERS, WAITS),
             running=lambda: self._list(RUNNERS, RUNS),
             held_nodes=self._nodes,
@@ -1612,7 +1640,6 @@ class Compiled:
             user_share=lambda: m.users["slope"].copy(),
             mean_active=self._mean_active,
             fair_rate=lambda jobs: m.kinds["slope"][m.jobs["kind_of"][jobs]],
-            instance=self.instance,
             preempts=Preempts(self.policy.preempts),
         )
 
@@ -1687,6 +1714,12 @@ class Compiled:
         return past["time"], past["job"], past["kind"]
 
 
+#: arrays of a machine that double when they are full, and all that a run changes
+GROWING = ("segments", "parts", "events")
+SAVED = (
+    *("count", "params", "jobs", "nodes", "users", "kinds", "gangs", "least", "entries", "level"),
+    *("active", "lists", *GROWING),
+)
 MOST_IDLE = 2 * 86_400  # seconds for which a policy may leave an empty cluster idle
 
 
