@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -340,7 +341,7 @@ def instance_hash(instance: Instance[Any]) -> str:
     for things in (instance.cluster.nodes, instance.users, instance.jobs):
         total.update(f"{len(things)} {sorted({type(thing).__name__ for thing in things})}".encode())
         for name in [part.name for part in fields(things[0])] if things else ():
-            column = [getattr(thing, name) for thing in things]
+            column = list(map(attrgetter(name), things))
             if name == "speeds":
                 column = [sorted(value.items()) if value else () for value in column]
             total.update(f"{name}={column!r}".encode())

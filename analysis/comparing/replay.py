@@ -413,7 +413,7 @@ class _Replay:
 
     @property
     def _deadlines(self) -> bool:
-        return any(isinstance(job, DeadlineJob) for job in self.instance.jobs[:1])
+        return self.instance.kind.has_deadlines
 
     def call(self, name: str, on_progress: Callable[[str, int, int], None] | None) -> Run | None:
         """Run one policy, unless it has run or cannot; note what came out."""

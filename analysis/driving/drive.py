@@ -31,7 +31,7 @@ from ...solvers.policy import (
 )
 from ...solvers.result import Stop, versions
 from .checkpoint import Checkpoint, pack, unpack
-from .core.machine import Compiled
+from .core.engine import Compiled
 from .ledger import JOB, NODE, USER, Ledger
 from .reference import Reference
 from .run import Events, Records, Run, plain

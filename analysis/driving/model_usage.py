@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .check import Segments
 from .drive import models_of
 from .run import Run
+from .segments import Segments
 
 __all__ = ["ModelUsage", "model_usage"]
 

@@ -7,6 +7,7 @@ event log for the same input; this one is for reading and for tests, and costs O
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,19 @@ PLAIN = (
     *("coming", "waiting", "running", "fair", "events", "active", "active_start", "now"),
     *("rounds", "decisions", "idle", "fruitless", "deciding"),
 )
+
+
+@dataclass
+class Selection:
+    """What becomes of an order of jobs in one round."""
+
+    order: list[int]
+    waiting: list[int]  # selected, and need nodes
+    keep: list[int]  # selected, and run: they have theirs
+    old: dict[int, Nodes]  # of open jobs that do not keep them
+    opened: bool  # whether there are open jobs
+    placed: dict[int, Nodes] = field(default_factory=dict)
+    failed: set[int] = field(default_factory=set)  # selected, but without a place
 
 
 class Reference:
@@ -315,108 +329,110 @@ class Reference:
         return nodes
 
     def _follow(self, order: list[int], blocking: bool) -> None:
-        """Selection by number of GPUs, then placement, then backfill."""
-        gpus, free = self.book.gpus.copy(), self.book.free
+        """From an order of jobs to their next segments."""
+        step = self._select(order, blocking)
+        for nodes in step.old.values():
+            self._give(nodes)
+        self._place_selected(step, blocking)
+        if not blocking:
+            self._backfill(step)
+        self._settle(step)
+
+    def _select(self, order: list[int], blocking: bool) -> Selection:
+        """Select who fits by number of GPUs, of those that are free or of open jobs."""
+        gpus = self.book.gpus.copy()
         gpus[self.running] = self.book.held_gpus[self.running]  # which they would keep
-        expired = {int(j) for j in self._state().preemptible} & set(order)
-        room = int(free.sum()) + sum(int(gpus[j]) for j in expired)
-        selected, walking = [], True
+        opened = {int(j) for j in self._state().preemptible} & set(order)
+        room = int(self.book.free.sum()) + sum(int(gpus[j]) for j in opened)
+        selected = []
         for j in order:
-            fits = walking and gpus[j] <= room
-            if fits:
+            if gpus[j] <= room:
                 selected.append(j)
                 room -= int(gpus[j])
             elif blocking:
-                walking = False
-        chosen = set(selected)
-        keep = [j for j in selected if j in expired]
-        old = {j: self.held[j] for j in order if j in expired and j not in chosen}
-        for given in old.values():
-            self._give(given)
-        placed: dict[int, Nodes] = {}
-        failed: set[int] = set()
-        displacing = self.rules.patience is not None
-        for j in selected:
-            if j in expired:
-                continue
+                break
+        keep = [j for j in selected if j in opened]
+        old = {j: self.held[j] for j in order if j in opened and j not in keep}
+        return Selection(order, [j for j in selected if j not in opened], keep, old, bool(opened))
+
+    def _place_selected(self, step: Selection, blocking: bool) -> None:
+        """Give nodes to the selected jobs that wait, in the order."""
+        for j in step.waiting:
             nodes, displaced = self._place(j), False
-            if nodes is None and displacing and expired and self._due(j):
-                nodes = self._displace(j, [k for k in keep if order.index(k) > order.index(j)])
-                if nodes is not None:
-                    displaced = True
-                    for k in [k for k in keep if k not in self._kept]:
-                        old[k] = self.held[k]
-                        keep.remove(k)
-                        self.book.blocked[k] = self.now  # it is selected, and finds no place
-            if nodes is None:
-                failed.add(j)
-                if expired and self.book.blocked[j] < 0:
-                    self.book.blocked[j] = self.now
-                if blocking:
-                    break
+            if nodes is None and step.opened and self._due(j):
+                nodes = self._displace(j, step)
+                displaced = nodes is not None
+            if nodes is not None:
+                self._take(nodes)
+                step.placed[j] = nodes
+                if displaced:
+                    self._place_failed(step)
                 continue
-            self._take(nodes)
-            placed[j] = nodes
-            for i in [i for i in selected if displaced and i in failed]:
-                there = self._place(i)  # it may have left room
-                if there is not None:
-                    self._take(there)
-                    placed[i] = there
-                    failed.remove(i)
-        if not blocking:
-            for j in order:
-                if j in placed or j in keep or j in failed:
-                    continue
-                back = old.get(j)
-                fits = back is not None and all(free[n] >= g for n, g in back.items())
-                there = back if fits else self._place(j)
-                if there is not None:
-                    self._take(there)
-                    placed[j] = there
-        self._settle(order, keep, old, placed)
+            step.failed.add(j)
+            if step.opened and self.book.blocked[j] < 0:
+                self.book.blocked[j] = self.now
+            if blocking:
+                break
+
+    def _place_failed(self, step: Selection) -> None:
+        """Give nodes to those before: who was displaced may have left room."""
+        for j in [j for j in step.waiting if j in step.failed]:
+            nodes = self._place(j)
+            if nodes is not None:
+                self._take(nodes)
+                step.placed[j] = nodes
+                step.failed.remove(j)
 
     def _due(self, j: int) -> bool:
-        blocked = int(self.book.blocked[j])
-        assert self.rules.patience is not None
-        return blocked >= 0 and self.now - blocked >= self.rules.patience
+        blocked, patience = int(self.book.blocked[j]), self.rules.patience
+        return patience is not None and blocked >= 0 and self.now - blocked >= patience
 
-    def _displace(self, j: int, later: list[int]) -> Nodes | None:
-        """Room for j among GPUs that jobs later in the order would keep, the last of them first.
+    def _displace(self, j: int, step: Selection) -> Nodes | None:
+        """Make room for j among GPUs that jobs later in the order would keep, the last one first.
 
-        On success exactly the jobs that still fit on their nodes are in ``self._kept``, and the
-        nodes of the others have been given back.
+        Those that still fit on their nodes beside it keep them, the more important ones first.
         """
+        turn = {k: i for i, k in enumerate(step.order)}
         gone: list[int] = []
         nodes = None
-        for k in reversed(later):
+        for k in reversed([k for k in step.keep if turn[k] > turn[j]]):
             self._give(self.held[k])
             gone.append(k)
             nodes = self._place(j)
             if nodes is not None:
                 break
-        self._kept = set(self.running)
-        if nodes is None:
-            for k in gone:
-                self._take(self.held[k])
-            return None
-        self._take(nodes)
-        for k in reversed(gone):  # the more important ones stay where they can
-            if all(self.book.free[n] >= g for n, g in self.held[k].items()):
+        if nodes is not None:
+            self._take(nodes)
+        for k in reversed(gone):
+            if nodes is None or self._fits(self.held[k]):
                 self._take(self.held[k])
             else:
-                self._kept.remove(k)
-        self._give(nodes)
+                step.old[k] = self.held[k]
+                step.keep.remove(k)
+                self.book.blocked[k] = self.now  # it is selected, and finds no place
+        if nodes is not None:
+            self._give(nodes)
         return nodes
 
-    def _settle(
-        self, order: list[int], keep: list[int], old: dict[int, Nodes], placed: dict[int, Nodes]
-    ) -> None:
+    def _backfill(self, step: Selection) -> None:
+        """Let all others in the order take the room that is left, on their old nodes or others."""
+        for j in step.order:
+            if j in step.placed or j in step.keep or j in step.failed:
+                continue
+            nodes = step.old.get(j)
+            if nodes is None or not self._fits(nodes):
+                nodes = self._place(j)
+            if nodes is not None:
+                self._take(nodes)
+                step.placed[j] = nodes
+
+    def _settle(self, step: Selection) -> None:
         """Suspension is decided only now: the same nodes as before are a renewal."""
-        for j in order:
-            if j in old and placed.get(j) != old[j]:
+        for j in step.order:
+            if j in step.old and step.placed.get(j) != step.old[j]:
                 self._suspend(j, EventKind.SUSPEND, give=False)
-        for j, nodes in placed.items():
-            if j not in old or nodes != old[j]:
+        for j, nodes in step.placed.items():
+            if nodes != step.old.get(j):
                 self._start(j, nodes)
             self.book.blocked[j] = -1
         if self.policy.preempts is Preempts.LEASE:
@@ -437,6 +453,9 @@ class Reference:
             book.speeds[j].tolist(),
             spread=self.rules.spread,
         )
+
+    def _fits(self, nodes: Nodes) -> bool:
+        return all(self.book.free[n] >= g for n, g in nodes.items())
 
     def _take(self, nodes: Nodes) -> None:
         for n, g in nodes.items():

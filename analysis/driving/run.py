@@ -276,8 +276,13 @@ class Run:
     def _title(self) -> str:
         return f"run of {self.policy!r}"
 
+    @cached_property
+    def measured(self) -> dict[str, dict[str, Any]]:
+        """What was measured of the run, so that it is measured once; by name of the function."""
+        return {}
+
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "instance": None}
+        return {**self.__dict__, "instance": None, "measured": {}}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Run) and _equal(self, other, without=UNCOMPARED)

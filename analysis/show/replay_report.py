@@ -17,7 +17,7 @@ import numpy as np
 
 from ...formulations.completion_time.problem import CompletionTime
 from ...formulations.problem import Sense
-from ...instances.model import DeadlineJob, Instance
+from ...instances.model import Instance
 from ...solvers.result import Bound
 from ..comparing.comparison import ratio
 from ..comparing.replay import MODELS, REWARDS, rewards_problem, trades_line, user_columns
@@ -146,7 +146,7 @@ def _verify(
     fairness: Sequence[Fairness],
 ) -> None:
     instance = run.require_instance()
-    known = (*MEASURES, *(REWARDS if _have_deadlines(instance) else ()))
+    known = (*MEASURES, *(REWARDS if instance.kind.has_deadlines else ()))
     for name in sorted(set(bounds) - set(known))[:1]:
         raise KeyError(f"replay report: bounds[{name!r}] is none of {', '.join(known)}")
     for measure, bound in bounds.items():
@@ -383,13 +383,9 @@ def who_profiles(runs: Runs) -> str:
     )
 
 
-def _have_deadlines(instance: Instance[Any]) -> bool:
-    return any(isinstance(job, DeadlineJob) for job in instance.jobs[:1])
-
-
 def _won(runs: Runs) -> dict[str, Values]:
     """Measures of deadlines by run; nothing without deadlines."""
-    if not _have_deadlines(next(iter(runs.values())).require_instance()):
+    if not next(iter(runs.values())).require_instance().kind.has_deadlines:
         return {}
     return {
         name: {"unfinished": int((~run.records.finished & ~run.records.rejected).sum()), **measures}

@@ -362,9 +362,7 @@ def test_the_checker_knows_parameter_servers() -> None:
         row, work=[9, 4]
     )
     twice = replace(run, schedule=Schedule.of([*run.schedule, replace(row, start=5, end=9)]))
-    assert "parameter servers: job 'a' runs twice, the second time from 5" in violations(
-        twice, case
-    )
+    assert "parameter servers: job 'a' runs twice, the second time from 5" in violations(twice)
 
 
 def test_the_checker_wants_jobs_that_started_to_finish() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from gangsched.analysis.driving import metrics
 from gangsched.analysis.driving.drive import drive
+from gangsched.analysis.driving.metrics import together
 from gangsched.analysis.driving.run import Run
 from gangsched.instances import Cluster, Instance, Job, Node, Schedule, Segment, User
 from gangsched.solvers import Fifo, Srtf
@@ -531,3 +533,17 @@ def test_on_equal_gpus_the_work_of_users_is_their_service() -> None:
     wanted = [served[:2].sum() / fair[0], served[2] / fair[1]]
     assert metrics.user_work_rho(run).tolist() == pytest.approx(wanted)
     assert metrics.ideal_time(run).tolist() == run.records.work.tolist()
+
+
+def test_a_run_is_summarised_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+    once = together.fair_times
+    monkeypatch.setattr(together, "fair_times", lambda run: calls.append(1) or once(run))
+    run, _ = mixed()
+    first = metrics.summary(run)
+    first["makespan"] = None  # everybody has a copy
+    assert metrics.summary(run)["makespan"] == 40
+    assert calls == [1]
+    assert metrics.summary(replace(run, runtime=2.0))["makespan"] == 40
+    assert len(calls) == 2
+    assert pickle.loads(pickle.dumps(run)).measured == {}
