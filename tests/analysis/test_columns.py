@@ -184,7 +184,7 @@ def test_print_is_one_line_with_units(replayed: Replay) -> None:
     market = GpuMarket([2, 1], [[1.0, 2.0]])
     round_ = LtgfRound(gpus=4, lease=9, attained=[0], fair=[0.0], share=[4.0], jobs=[(0, 2)])
     fluid = LtgfFluid.of(instance, [0])
-    for thing, text in {
+    for text, thing in {
         "RarDdls: 3 jobs on 1 node, 2 GPUs; minimise makespan (slots)": PROBLEM,
         "Instance 'one': 1 job on 2 nodes, 8 GPUs": instance,
         "CompletionTime: 1 job on 2 nodes, 8 GPUs; minimise sum of completion times (seconds)": (
@@ -200,7 +200,7 @@ def test_print_is_one_line_with_units(replayed: Replay) -> None:
         "LtgfRound: 1 job of 1 user, 4 GPUs; maximise least rho": round_,
         "LtgfFluid: 1 job on 8 GPUs; maximise least rho": fluid,
     }.items():
-        assert str(text) == thing
+        assert str(thing) == text
     run = str(replayed.runs["fifo"])
     assert run == "fifo: 4 of 4 jobs finished by 960 s, 0 rejected, 4 segments (completed)"
 
