@@ -14,7 +14,7 @@ import math
 import numbers
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from itertools import pairwise
 from types import MappingProxyType
@@ -343,6 +343,10 @@ class Job:
     def resumption(self) -> int | None:
         """Seconds of suspending and resuming; None for those of the cluster's rules."""
         return None
+
+    def untold(self) -> Job:
+        """Return the job as it is known before it runs where nobody tells run times."""
+        return replace(self, work=None)
 
     def deadlines(self) -> tuple[tuple[int, float], ...]:
         """Return pairs (time, value), times of the instance rising; none for best-effort jobs."""
@@ -678,6 +682,10 @@ class DeadlineJob(Job):
     def resumption(self) -> int | None:
         """Seconds of suspending and resuming; None for those of the cluster's rules."""
         return self.preemption_cost
+
+    def untold(self) -> DeadlineJob:
+        """Return the job as it is known before it runs where nobody tells run times."""
+        return replace(self, work=None, stopping=Iterations())
 
     def deadlines(self) -> tuple[tuple[int, float], ...]:
         """Return pairs (time, value), times of the instance rising; none for best-effort jobs."""

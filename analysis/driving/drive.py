@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import logging
-import pickle
 import signal
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from operator import attrgetter
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -20,24 +18,23 @@ from numpy.typing import NDArray
 from ...formulations.fair_shares import FairShares
 from ...instances import Instance, Job, Schedule
 from ...instances.io import instance_hash as instance_hash
-from ...instances.io import write_file
 from ...instances.model import FULL_SPEED
 from ...solvers.placement import place_by_speed, reaches
 from ...solvers.policy import (
-    JOB,
-    NODE,
-    USER,
-    Ledger,
     Phase,
     Policy,
     Preempts,
     RuleKind,
     Rules,
+    begin,
+    unable_jobs,
 )
 from ...solvers.result import Stop, versions
+from .checkpoint import Checkpoint, pack, unpack
 from .core.engine import Compiled
+from .ledger import JOB, NODE, USER, Ledger
 from .reference import Reference
-from .run import Events, Records, Run
+from .run import Events, Records, Run, plain
 
 __all__ = ["Checkpoint", "PolicyError", "drive"]
 
@@ -59,48 +56,6 @@ class PolicyError(RuntimeError):
     def __init__(self, text: str, run: Run) -> None:
         super().__init__(text)
         self.run = run
-
-
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """A cluster in the middle of a run, with the policy's own state.
-
-    Parameters
-    ----------
-    data : bytes
-        As pickled by this version of gangsched. Only load what you trust.
-    instance_hash : str
-        Of the instance that it belongs to.
-    """
-
-    data: bytes
-    instance_hash: str
-
-    def save(self, path: str | Path) -> None:
-        """Write to a file.
-
-        Parameters
-        ----------
-        path : str or Path
-        """
-        write_file(path, bytes(self))
-
-    def __bytes__(self) -> bytes:
-        """What a file holds."""
-        return self.instance_hash.encode() + b"\n" + self.data
-
-    @classmethod
-    def load(cls, path: str | Path) -> Checkpoint:
-        """Read from a file.
-
-        Parameters
-        ----------
-        path : str or Path
-        """
-        head, _, data = Path(path).read_bytes().partition(b"\n")
-        if len(head) != 64 or not data:
-            raise ValueError(f"{path}: not a checkpoint of a run")
-        return cls(data, head.decode("ascii"))
 
 
 def drive(
@@ -152,8 +107,8 @@ def drive(
     on_checkpoint : callable, optional
         Called once a minute with the run until now, as if it had been stopped there.
     resume : Checkpoint, optional
-        From which to go on; `policy` and rules must be those of the interrupted run, and the
-        policy object itself comes from the checkpoint.
+        From which to go on; `policy` and rules must be those of the interrupted run. What the
+        policy's session remembered comes from the checkpoint, which holds plain data.
 
     Returns
     -------
@@ -211,11 +166,12 @@ def drive(
     key = instance_hash(instance)
     machine: Engine
     if resume is not None:
-        machine = _restore(resume, key, policy, rules, rejected)
-        machine.instance = instance
+        machine = _restore(resume, key, instance, policy, rules, rejected)
     else:
-        made = Compiled if engine == "compiled" else Reference
-        machine = made(instance, policy, rules, new_ledger(instance, rules, rejected), skip=skip)
+        session = begin(policy, instance.cluster, instance.users, rules)
+        made = ENGINES[engine]
+        ledger = new_ledger(instance, rules, rejected)
+        machine = made(instance, policy, session, rules, ledger, skip=skip)
     able = len(instance.jobs) - len(rejected)
     stop, failure, kept = Stop.COMPLETED, None, began
 
@@ -282,7 +238,9 @@ def _check(instance: Any, policy: Any) -> None:
         raise TypeError(f"drive: instance={instance!r} is not an Instance")
     if isinstance(policy, type):
         raise TypeError(f"drive: policy={policy.__name__} is a class, not an object of it")
-    if not isinstance(policy, Policy):
+    if not isinstance(policy, Policy) or not (
+        hasattr(policy, "decide") or hasattr(policy, "begin")
+    ):
         raise TypeError(f"drive: policy={policy!r} has no name, preempts or decide(state)")
     if not isinstance(policy.preempts, Preempts):
         raise TypeError(
@@ -356,8 +314,7 @@ def rejected_jobs(
         As of :func:`drive`.
     """
     found = {} if instance.kind.needs_ps else _without_place(instance, rules)
-    unable = getattr(policy, "unable", None)
-    more: list[Mapping[int, str]] = [] if unable is None else [unable(instance, rules)]
+    more: list[Mapping[int, str]] = [unable_jobs(policy, instance, rules)]
     if isinstance(reject, Mapping):
         more.append(reject)
     else:
@@ -487,42 +444,52 @@ def _column(things: Sequence[Any], name: str) -> list[Any]:
 
 
 def _restore(
-    resume: Checkpoint, key: str, policy: Policy, rules: Rules, rejected: Collection[int]
+    resume: Checkpoint,
+    key: str,
+    instance: Instance[Any],
+    policy: Policy,
+    rules: Rules,
+    rejected: Collection[int],
 ) -> Engine:
+    """The engine as it was, with a session of this policy that goes on."""
     if resume.instance_hash != key:
         raise ValueError("drive: resume is a checkpoint of another instance")
-    machine = _unpickled(resume.data)
-    if machine.policy.name != policy.name or parameters_of(machine.policy) != parameters_of(policy):
-        raise ValueError(
-            f"drive: resume is a checkpoint of policy {machine.policy.name!r} "
-            f"{parameters_of(machine.policy)}, not of {policy.name!r} {parameters_of(policy)}"
-        )
-    if machine.rules != rules:
-        raise ValueError(f"drive: resume is a checkpoint under {machine.rules}, not {rules}")
-    before = np.flatnonzero(machine.book.phase == Phase.REJECTED).tolist()
-    if before != list(rejected):
-        raise ValueError(
-            f"drive: resume is a checkpoint with {len(before)} rejected jobs, other than the "
-            f"{len(rejected)} of now"
-        )
-    return machine
-
-
-def _unpickled(data: bytes) -> Engine:
-    """The machine of a checkpoint."""
     try:
-        found = pickle.loads(data)
-    except Exception as error:  # whatever a damaged or strange pickle raises
-        raise ValueError(f"drive: resume cannot be read: {type(error).__name__}: {error}") from None
-    made_by, machine = found if isinstance(found, tuple) and len(found) == 2 else ("", None)
-    if not isinstance(machine, (Compiled, Reference)):
-        raise ValueError("drive: resume is not a checkpoint of a run")
-    if made_by != versions()["gangsched"]:
+        data = unpack(resume.data)
+    except ValueError as error:
+        raise ValueError(f"drive: resume: {error}") from None
+    own = _title(policy)
+    if data["policy"] != own:
         raise ValueError(
-            f"drive: resume is a checkpoint of gangsched {made_by}, "
-            f"this is {versions()['gangsched']}"
+            f"drive: resume is a checkpoint of policy {data['policy'][0]!r} {data['policy'][1]}, "
+            f"not of {own[0]!r} {own[1]}"
         )
+    before = Rules(**data["rules"])
+    if before != rules:
+        raise ValueError(f"drive: resume is a checkpoint under {before}, not {rules}")
+    if data["rejected"] != list(rejected):
+        raise ValueError(
+            f"drive: resume is a checkpoint with {len(data['rejected'])} rejected jobs, other than "
+            f"the {len(rejected)} of now"
+        )
+    session = begin(policy, instance.cluster, instance.users, rules)
+    made = ENGINES[data["engine"]]
+    ledger = new_ledger(instance, rules, rejected)
+    machine = made(instance, policy, session, rules, ledger, skip=data["skip"])
+    try:
+        machine.load(data["machine"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"drive: resume cannot be read: {error}") from None
+    if data["session"] is not None:
+        session.load(data["session"])  # type: ignore[attr-defined]
     return machine
+
+
+def _title(policy: Policy) -> list[Any]:
+    return [policy.name, plain(parameters_of(policy))]
+
+
+ENGINES: dict[str, type[Engine]] = {"compiled": Compiled, "reference": Reference}
 
 
 def _reached(machine: Engine, until: int | None, stop: Stop) -> int:
@@ -551,7 +518,7 @@ def _run(
     segments = Schedule(*(np.asarray(c, np.int64) for c in machine.segment_columns(now)))
     time_, job_, kind_ = machine.event_columns()
     unfinished = stop in (Stop.INTERRUPTED, Stop.ITERATION_LIMIT)
-    log = getattr(policy, "log", ())
+    log = getattr(machine.session, "log", ())
     return Run(
         policy=policy.name,
         parameters=parameters_of(policy),
@@ -590,7 +557,7 @@ def _run(
         decisions=machine.decisions,
         runtime=runtime,
         versions=versions(),
-        checkpoint=_checkpoint(machine, key) if unfinished else None,
+        checkpoint=_checkpoint(machine, rejected, key) if unfinished else None,
     )
 
 
@@ -602,17 +569,39 @@ def _with_ps(segments: Schedule, ps: Mapping[int, Mapping[int, int]]) -> Schedul
     )
 
 
-def _checkpoint(machine: Engine, key: str) -> Checkpoint | None:
-    """From which the run can go on; None, with a warning, where its policy cannot be pickled."""
+def _checkpoint(machine: Engine, rejected: Collection[int], key: str) -> Checkpoint | None:
+    """From which the run can go on; None, with a warning, where its session cannot be saved."""
+    content = {
+        "made_by": versions()["gangsched"],
+        "instance": key,
+        "policy": _title(machine.policy),
+        "rules": machine.rules.named(),
+        "rejected": list(rejected),
+        "engine": "compiled" if isinstance(machine, Compiled) else "reference",
+        "skip": bool(machine.skip),
+        "machine": machine.save(),
+    }
     try:
-        return Checkpoint(pickle.dumps((versions()["gangsched"], machine)), key)
-    except Exception as error:  # whatever somebody's class raises
-        logger.warning(
-            "policy %r cannot be pickled (%s): this run cannot be resumed",
-            machine.policy.name,
-            error,
-        )
+        return Checkpoint(pack({**content, "session": _saved(machine)}), key)
+    except Exception as error:  # whatever somebody's session raises
+        logger.warning("policy %r: this run cannot be resumed: %s", machine.policy.name, error)
         return None
+
+
+def _saved(machine: Engine) -> Any:
+    """What the session remembers; None for nothing."""
+    session: Any = machine.session
+    if hasattr(session, "save") and hasattr(session, "load"):
+        return session.save()
+    if session is machine.policy and _remembers_nothing(session):
+        return None
+    raise TypeError("its session has no save and load")
+
+
+def _remembers_nothing(policy: object) -> bool:
+    """Whether a policy that is its own session has nothing that could have changed."""
+    parameters = getattr(type(policy), "__dataclass_params__", None)
+    return bool(getattr(parameters, "frozen", False)) or not getattr(policy, "__dict__", None)
 
 
 def parameters_of(policy: object) -> dict[str, Any]:

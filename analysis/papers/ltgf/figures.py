@@ -45,7 +45,7 @@ from ....solvers.ltgf.policy import LtgfPolicy
 from ....solvers.policies.allox import Allox
 from ....solvers.policies.hived import Hived
 from ....solvers.policies.yarn_cs import YarnCs
-from ....solvers.policy import Decision, Policy, Preempts, Rules, State
+from ....solvers.policy import Decision, Policy, Preempts, Rules, State, unable_jobs
 from ....solvers.result import Stop
 from ...driving import metrics
 from ...driving.drive import drive, instance_hash
@@ -199,8 +199,7 @@ def _unable(case: Case, policies: Policies, rules: Rules) -> tuple[int, ...]:
     """The jobs that some of the policies can never run."""
     found: set[int] = set()
     for make in policies.values():
-        unable = getattr(make(), "unable", None)
-        found.update(unable(case.instance, rules) if unable is not None else ())
+        found.update(unable_jobs(make(), case.instance, rules))
     return tuple(sorted(found))
 
 

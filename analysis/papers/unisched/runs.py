@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from statistics import fmean
-from types import MappingProxyType, SimpleNamespace
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,7 +27,7 @@ from ....instances.generate import offered_load
 from ....instances.model import FULL_SPEED, TargetMetric
 from ....solvers import Fifo
 from ....solvers.policies.finish_time_fairness import FinishTimeFairness
-from ....solvers.policy import Decision, Policy, Preempts, State, ranked
+from ....solvers.policy import Decision, Information, Policy, Preempts, State, ranked
 from ....solvers.result import Stop
 from ....solvers.unisched.deadlines import Deadlines
 from ....solvers.unisched.estimator import DurationEstimates
@@ -176,12 +176,13 @@ class _EarliestDeadline:
 
     name: ClassVar[str] = "edf"
     preempts: ClassVar[Preempts] = Preempts.ALWAYS
+    information: ClassVar[Information] = "told"
     estimates: DurationEstimates = field(default_factory=DurationEstimates)
 
     def decide(self, state: State) -> Decision:
         jobs = state.candidates
         ends = state.now + self.estimates.remaining(state, jobs)
-        return Decision(order=ranked(state, jobs, Deadlines.of(state.instance).met(jobs, ends)))
+        return Decision(order=ranked(state, jobs, Deadlines.of(state).met(jobs, ends)))
 
     def next_change(self, state: State) -> int:
         """A deadline can become impossible to meet at any time."""
@@ -304,8 +305,7 @@ def errors(run: Run, instance: Instance[DeadlineJob]) -> Values:
     for j, spans in _spans(run).items():
         job, whole = instance.jobs[j], sum(end - start for start, end, _ in spans)
         now, left, runs = _halfway(job, spans, whole / 2, max(instance.cluster.sizes))
-        state: Any = SimpleNamespace(instance=instance, remaining=lambda jobs, n=left: 0 * jobs + n)
-        service = int(estimates.remaining(state, np.array([j]))[0])
+        service = estimates.of_job(job, left)
         after = sum(max(0, end - max(start, now)) for start, end, _ in spans)
         error = abs(_expected(job, service, now, runs) - after) / whole
         found[job.best_effort].append(100 * error)
