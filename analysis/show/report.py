@@ -14,6 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from ...formulations.gandiva_fair.problem import GpuMarket
 from ...formulations.problem import Sense, goal_of
 from ...instances.display import counted
 from ...instances.schedule import Schedule
@@ -125,10 +126,12 @@ def _summary(comparison: Comparison, problem: Any) -> str:
 
 def _market_summary(comparison: Comparison, problem: Any) -> str:
     """The same of a market, where solutions are allocations."""
-    gpus, users = int(problem.gpus.sum()), counted(len(problem.users), "user")
-    models = counted(len(problem.models), "model")
     solvers = counted(len(comparison.rows), "solver")
-    text = f"{solvers} divided {gpus} GPUs of {models} among {users}. "
+    text = f"{solvers} on one problem: {problem.summary()}. "
+    if isinstance(problem, GpuMarket):
+        gpus, users = int(problem.gpus.sum()), counted(len(problem.users), "user")
+        models = counted(len(problem.models), "model")
+        text = f"{solvers} divided {gpus} GPUs of {models} among {users}. "
     rows = [row for row in comparison.rows if row.objective is not None]
     if not rows:
         return text + "None of them found an allocation."
@@ -276,6 +279,10 @@ def _instance(problem: Any, notes: Sequence[str], rejected: Sequence[tuple[str, 
 
 
 def _market_facts(problem: Any, notes: Sequence[str]) -> list[str]:
+    if not isinstance(problem, GpuMarket):
+        kind = f"{type(problem).__name__}, {problem.sense.value}"
+        facts: dict[str, Any] = {"problem": kind, "size": problem.summary()}
+        return ["<h2>Problem</h2>", page.facts(facts), *(f"<p>{page.escape(n)}</p>" for n in notes)]
     gpus = zip(problem.gpus.tolist(), problem.models, strict=True)
     facts = {
         "problem": f"{type(problem).__name__}, {problem.aim}, {problem.sense.value}",

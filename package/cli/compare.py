@@ -214,8 +214,7 @@ def _from_trace(path: str, stem: str, reader: str, **options: Any) -> _Source:
 
 def _title(name: str, problem: Any) -> str:
     if not hasattr(problem, "instance"):
-        users, models = len(problem.users), len(problem.models)
-        return f"{name}: {users} users of {problem.gpus.sum()} GPUs of {models} models"
+        return f"{name}: {problem.summary()}"
     cluster = problem.instance.cluster
     return f"{name}: {len(problem.jobs)} jobs on {len(cluster.nodes)} nodes, {cluster.gpus} GPUs"
 
