@@ -1,7 +1,7 @@
 """Columns: what is shown of each row, how it is called, counted and written; once, for every view.
 
-A table of solvers or of policies is a :class:`Table` of the columns below: the screen, reports,
-CSV, JSON, DataFrames and pictures all read these. To add a column, add a row here.
+A table of solvers or of policies is a :class:`ColumnTable` of the columns below: the screen,
+reports, CSV, JSON, DataFrames and pictures all read these. To add a column, add a row here.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ __all__ = [
     "TIME",
     "USERS",
     "Column",
+    "ColumnTable",
     "Section",
-    "Table",
     "column",
     "compared",
     "duration",
@@ -252,7 +252,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ColumnTable:
     r"""Columns and the rows that they are shown of.
 
     Parameters
