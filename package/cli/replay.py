@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from ..registry import READERS, REPLAYED, lookup, policy, warm_up_policy
+from ..registry import READERS, REPLAYED, policy, warm_up_policy
 from ..screen import (
     EXIT_FAILED,
     BadInput,
@@ -25,9 +25,7 @@ from ..screen import (
     ReaderOption,
     Seed,
     check_output,
-    cluster_of,
     natural,
-    only,
     open_console,
     progress_line,
     reading,
@@ -36,88 +34,105 @@ from ..screen import (
     show_table,
     whole,
 )
-from .source import SCENARIO, SPEEDS, Source, draw_jobs, listed, read_jobs, with_speeds
+from .source import Source, listed, select_jobs
+
+Trace = Annotated[
+    str,
+    typer.Argument(
+        help="Trace file; with --reader scenario a name: T360, T720 or another T<jobs> (whose "
+        "cluster has 16 nodes of 4 GPUs), H_SLO, H_MIX1, H_MIX2, P_SLO, P_MIX1, P_MIX2."
+    ),
+]
+Reader = Annotated[
+    str,
+    typer.Option(
+        help=f"Its reader: {', '.join(READERS)}; or scenario, for synthetic jobs with "
+        "deadlines (Gao et al. 2024) drawn with --seed."
+    ),
+]
+Policies = Annotated[
+    str,
+    typer.Option(
+        help="Policies, module:object or file.py:object, separated by commas; "
+        "`gangsched list` shows the names."
+    ),
+]
+COMPARED = ",".join(REPLAYED)
+Begin = Annotated[
+    str | None,
+    typer.Option("--from", help="First submission to take: seconds of the trace, or a date."),
+]
+Until = Annotated[
+    str | None, typer.Option(help="Take submissions before: seconds of the trace, or a date.")
+]
+First = Annotated[
+    int | None, typer.Option(callback=whole, help="How many jobs: the first that can run.")
+]
+Speeds = Annotated[
+    str | None,
+    typer.Option(
+        help="Speeds of the jobs on GPU models: table1, of which every user draws one of seven "
+        "families of training jobs with --seed (Chaudhary et al. 2020). Run times count as "
+        "those on a K80."
+    ),
+]
+Weights = Annotated[
+    str | None,
+    typer.Option(
+        help="Weights of the users: requested (the GPUs that their jobs request), equal, trace "
+        "(what the reader says), or a file of sizes of virtual clusters. By default trace "
+        "where the reader says something, else requested."
+    ),
+]
+RoundLength = Annotated[
+    int, typer.Option(callback=whole, help="Seconds between scheduling rounds.")
+]
+Lease = Annotated[int, typer.Option(callback=whole, help="Seconds of a lease.")]
+Overhead = Annotated[
+    int, typer.Option(callback=natural, help="Seconds before a resumed job makes progress again.")
+]
+Migration = Annotated[
+    int | None, typer.Option(callback=natural, help="The same where it is resumed on other GPUs.")
+]
+Asynchronous = Annotated[
+    bool, typer.Option("--asynchronous", help="Leases start with their jobs, not together.")
+]
+Spread = Annotated[
+    bool, typer.Option("--spread", help="Jobs may take any free GPUs where nodes are split.")
+]
+SaveRuns = Annotated[
+    Path | None, typer.Option(help="Folder that keeps every run, also an interrupted one.")
+]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Go on from the runs in the folder of --save-runs.")
+]
+Report = Annotated[Path, typer.Option(help="HTML report to write.")]
 
 
 def replay(
-    trace: Annotated[
-        str,
-        typer.Argument(
-            help="Trace file; with --reader scenario a name: T360, T720 or another T<jobs> (whose "
-            "cluster has 16 nodes of 4 GPUs), H_SLO, H_MIX1, H_MIX2, P_SLO, P_MIX1, P_MIX2."
-        ),
-    ],
-    reader: Annotated[
-        str,
-        typer.Option(
-            help=f"Its reader: {', '.join(READERS)}; or scenario, for synthetic jobs with "
-            "deadlines (Gao et al. 2024) drawn with --seed."
-        ),
-    ],
+    trace: Trace,
+    reader: Reader,
     reader_option: ReaderOption = None,
     nodes: Nodes = None,
     gpus_per_node: GpusPerNode = None,
     cluster: ClusterFile = None,
-    policies: Annotated[
-        str,
-        typer.Option(
-            help="Policies, module:object or file.py:object, separated by commas; "
-            "`gangsched list` shows the names."
-        ),
-    ] = ",".join(REPLAYED),
-    begin: Annotated[
-        str | None,
-        typer.Option("--from", help="First submission to take: seconds of the trace, or a date."),
-    ] = None,
-    until: Annotated[
-        str | None, typer.Option(help="Take submissions before: seconds of the trace, or a date.")
-    ] = None,
-    first: Annotated[
-        int | None, typer.Option(callback=whole, help="How many jobs: the first that can run.")
-    ] = None,
-    speeds: Annotated[
-        str | None,
-        typer.Option(
-            help="Speeds of the jobs on GPU models: table1, of which every user draws one of seven "
-            "families of training jobs with --seed (Chaudhary et al. 2020). Run times count as "
-            "those on a K80."
-        ),
-    ] = None,
-    weights: Annotated[
-        str | None,
-        typer.Option(
-            help="Weights of the users: requested (the GPUs that their jobs request), equal, trace "
-            "(what the reader says), or a file of sizes of virtual clusters. By default trace "
-            "where the reader says something, else requested."
-        ),
-    ] = None,
-    round_length: Annotated[
-        int, typer.Option(callback=whole, help="Seconds between scheduling rounds.")
-    ] = 60,
-    lease: Annotated[int, typer.Option(callback=whole, help="Seconds of a lease.")] = 900,
-    overhead: Annotated[
-        int,
-        typer.Option(callback=natural, help="Seconds before a resumed job makes progress again."),
-    ] = 25,
-    migration: Annotated[
-        int | None,
-        typer.Option(callback=natural, help="The same where it is resumed on other GPUs."),
-    ] = None,
-    asynchronous: Annotated[
-        bool, typer.Option("--asynchronous", help="Leases start with their jobs, not together.")
-    ] = False,
-    spread: Annotated[
-        bool, typer.Option("--spread", help="Jobs may take any free GPUs where nodes are split.")
-    ] = False,
+    policies: Policies = COMPARED,
+    begin: Begin = None,
+    until: Until = None,
+    first: First = None,
+    speeds: Speeds = None,
+    weights: Weights = None,
+    round_length: RoundLength = 60,
+    lease: Lease = 900,
+    overhead: Overhead = 25,
+    migration: Migration = None,
+    asynchronous: Asynchronous = False,
+    spread: Spread = False,
     seed: Seed = 0,
-    save_runs: Annotated[
-        Path | None, typer.Option(help="Folder that keeps every run, also an interrupted one.")
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the runs in the folder of --save-runs.")
-    ] = False,
+    save_runs: SaveRuns = None,
+    resume: Resume = False,
     json: Json = None,
-    report: Annotated[Path, typer.Option(help="HTML report to write.")] = Path("replay.html"),
+    report: Report = Path("replay.html"),
 ) -> None:
     """Replay a trace or scenario under policies, with proven bounds.
 
@@ -137,21 +152,9 @@ def replay(
             spread=spread,
         )
         kept = _Kept.of(save_runs, tuple(chosen), resume)
-        if cluster is not None:
-            only("--cluster", {"nodes": nodes, "gpus-per-node": gpus_per_node}, ())
-        if reader == SCENARIO:
-            more = {"from": begin, "until": until, "speeds": speeds, "weights": weights}
-            only("--reader scenario", more, ())
-            where = (nodes, gpus_per_node, cluster)
-            room = None if where == (None, None, None) else cluster_of(*where)
-            source = draw_jobs(trace, reader_option or (), room, first, seed)
-        else:
-            room = cluster_of(nodes, gpus_per_node, cluster)
-            source = read_jobs(
-                trace, reader, reader_option or (), room, (begin, until), first, weights
-            )
-            if speeds is not None:
-                source = with_speeds(source, lookup("speeds", SPEEDS, speeds), seed)
+        room = {"nodes": nodes, "gpus-per-node": gpus_per_node, "cluster": cluster}
+        part = {"from": begin, "until": until, "speeds": speeds, "weights": weights}
+        source = select_jobs(trace, reader, reader_option or (), seed, first, room, part)
         found = _run(source, chosen, rules, kept)
     if not found.rows and not found.failed:
         raise KeyboardInterrupt

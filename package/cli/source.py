@@ -209,7 +209,31 @@ def _law(function: Any, what: str, utility: str | None) -> dict[str, str]:
 # --- jobs of a replay ----------------------------------------------------------------------------
 
 
-def read_jobs(
+def select_jobs(
+    trace: str,
+    reader: str,
+    options: Sequence[str],
+    seed: int,
+    first: int | None,
+    room: Mapping[str, Any],
+    part: Mapping[str, Any],
+) -> Source:
+    """The jobs that the options of `replay` mean; `room` and `part` by their names there."""
+    if room["cluster"] is not None:
+        only("--cluster", room, ("cluster",))
+    if reader == SCENARIO:
+        only("--reader scenario", part, ())
+        given = any(value is not None for value in room.values())
+        return _draw(trace, options, cluster_of(*room.values()) if given else None, first, seed)
+    cluster = cluster_of(*room.values())
+    window = part["from"], part["until"]
+    source = _read(trace, reader, options, cluster, window, first, part["weights"])
+    if part["speeds"] is None:
+        return source
+    return _with_speeds(source, lookup("speeds", SPEEDS, part["speeds"]), seed)
+
+
+def _read(
     path: str,
     reader: str,
     options: Sequence[str],
@@ -218,7 +242,6 @@ def read_jobs(
     first: int | None,
     weights: str | None,
 ) -> Source:
-    """Return the jobs of a trace on a cluster."""
     from ..instances.convert import to_instance
 
     read = reader_of(reader, options)
@@ -243,7 +266,7 @@ def read_jobs(
     )
 
 
-def with_speeds(source: Source, table: str, seed: int) -> Source:
+def _with_speeds(source: Source, table: str, seed: int) -> Source:
     """The same jobs with speeds of a table, drawn by user."""
     from ..instances import heterogeneous
     from ..instances.generate import offered_load
@@ -261,9 +284,7 @@ def with_speeds(source: Source, table: str, seed: int) -> Source:
     return replace(source, subject=instance, notes=(*source.notes, note))
 
 
-def draw_jobs(
-    name: str, options: Sequence[str], cluster: Any, first: int | None, seed: int
-) -> Source:
+def _draw(name: str, options: Sequence[str], cluster: Any, first: int | None, seed: int) -> Source:
     """A scenario by name; its own cluster where none is given."""
     with progress_line(f"drawing {name}"):
         instance = _scenario(name, options, cluster, seed)

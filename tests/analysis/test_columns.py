@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,8 +22,8 @@ from gangsched.analysis.show import columns, replay_report, replay_tables
 from gangsched.analysis.show.columns import Column, Section, Table, duration
 from gangsched.analysis.show.replay_report import write_replay_report
 from gangsched.analysis.show.report import write_report
-from gangsched.formulations import RarDdls
-from gangsched.instances import Cluster, Instance, Job, RingJob
+from gangsched.formulations import CompletionTime, GpuMarket, LtgfFluid, LtgfRound, RarDdls
+from gangsched.instances import Cluster, Instance, Job, RingJob, Schedule, Segment
 from gangsched.screen import rich_table
 from gangsched.solvers import Fifo, Srtf, first_fit
 from gangsched.solvers.policy import Preempts
@@ -173,3 +174,61 @@ def test_without_pandas_there_is_one_line(
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match=r"a DataFrame needs pandas: pip install pandas$"):
         solved.to_frame()
+
+
+# --- what else is printed ------------------------------------------------------------------------
+
+
+def test_print_is_one_line_with_units(replayed: Replay) -> None:
+    instance = Instance(Cluster.of_sizes([4, 4]), [Job(id="a", gpus=1, work=60)], name="one")
+    market = GpuMarket([2, 1], [[1.0, 2.0]])
+    round_ = LtgfRound(gpus=4, lease=9, attained=[0], fair=[0.0], share=[4.0], jobs=[(0, 2)])
+    fluid = LtgfFluid.of(instance, [0])
+    for text, thing in {
+        "RarDdls: 3 jobs on 1 node, 2 GPUs; minimise makespan (slots)": PROBLEM,
+        "Instance 'one': 1 job on 2 nodes, 8 GPUs": instance,
+        "CompletionTime: 1 job on 2 nodes, 8 GPUs; minimise sum of completion times (seconds)": (
+            CompletionTime(instance)
+        ),
+        "CompletionTime: 1 job on 2 nodes, 8 GPUs; minimise weighted sum of slowdowns": (
+            CompletionTime(instance, "slowdown", weighted=True)
+        ),
+        "GpuMarket: 1 user of 3 GPUs of 2 models; maximise value": market,
+        "GpuMarket: 1 user of 3 GPUs of 2 models; maximise least gain": (
+            replace(market, aim="max-min")
+        ),
+        "LtgfRound: 1 job of 1 user, 4 GPUs; maximise least rho": round_,
+        "LtgfFluid: 1 job on 8 GPUs; maximise least rho": fluid,
+    }.items():
+        assert str(thing) == text
+    run = str(replayed.runs["fifo"])
+    assert run == "fifo: 4 of 4 jobs finished by 960 s, 0 rejected, 4 segments (completed)"
+
+
+def test_schedules_runs_and_results_are_frames(replayed: Replay) -> None:
+    rows = [Segment(1, 4, 9, {0: 2, 2: 1}), Segment(0, 0, 4, {1: 1}, ps={1: 3})]
+    schedule = Schedule.of(rows)
+    assert schedule.to_frame().data == {
+        "job": [1, 0], "start": [4, 0], "end": [9, 4], "gpus": [3, 1], "ps": [0, 3],
+        "nodes": [[0, 2], [1]],
+    }  # fmt: skip
+    assert Schedule.of([]).to_frame().data["gpus"] == []
+    run = replayed.runs["fifo"]
+    data = run.to_frame().data
+    assert list(data["id"]) == ["j0", "j1", "j2", "j3"]
+    assert list(data["end"]) == run.records.end.tolist()
+    assert len(data["user"]) == 4
+    result = first_fit(PROBLEM)
+    data = result.to_frame().data
+    assert (data["solver"], data["objective"]) == (["first-fit"], [result.objective])
+
+
+def test_notebooks_show_tables(replayed: Replay) -> None:
+    schedule = Schedule.of([Segment(0, k, k + 1, {0: 1}) for k in range(500)])
+    page = schedule._repr_html_()
+    assert page.startswith("<table><thead><tr><th>job</th><th>start</th>")
+    assert page.count("<tr>") < 30
+    assert "500 segments" in page
+    assert "Schedule(0 segments" in Schedule.of([])._repr_html_()
+    page = replayed.runs["fifo"]._repr_html_()
+    assert "<td>4 of 4 jobs finished by 960 s" in page
