@@ -45,7 +45,7 @@ from numpy.typing import NDArray
 from ..instances.model import FULL_SPEED, DeadlineJob, Instance
 from ..instances.schedule import Schedule
 from .completion_time.problem import CompletionTime
-from .problem import Model, Sense
+from .problem import Described, Goal, Model, Sense, build
 
 __all__ = ["DeadlineRewards"]
 
@@ -53,7 +53,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class DeadlineRewards:
+class DeadlineRewards(Described):
     """Maximise the sum of the rewards of jobs that are complete by their deadlines.
 
     Parameters
@@ -86,7 +86,8 @@ class DeadlineRewards:
     elastic: bool = False
 
     sense: ClassVar[Sense] = Sense.MAX
-    forms: ClassVar[tuple[str, ...]] = ()
+    goal: ClassVar[Goal] = Goal("reward", time="seconds")
+    forms: ClassVar[tuple[str, ...]] = ("time-indexed",)
 
     def __post_init__(self) -> None:
         owner = "DeadlineRewards"
@@ -213,17 +214,15 @@ class DeadlineRewards:
 
     # -- declarative model -------------------------------------------------------------------------
 
-    def build(self, form: str = "", **options: Any) -> Model[Schedule]:
-        """Raise: there is no declarative model of it, only that of :class:`UniSched` by leases.
+    def build(self, form: str = "time-indexed") -> Model[Schedule]:
+        """Return the Pyomo model, described in `deadline_rewards_forms`; for one node.
 
         Raises
         ------
         ValueError
-            Always.
+            Where `form` is unknown, there are several nodes, or the model would be too large.
         """
-        raise ValueError(
-            f"DeadlineRewards: form={form!r}, but it has no form; UniSched models rewards by leases"
-        )
+        return build(self, form)
 
 
 def _common(one: Fraction, other: Fraction) -> Fraction:

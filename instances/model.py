@@ -20,6 +20,8 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, TypeVar
 
+from .display import counted
+
 __all__ = [
     "Cluster",
     "DeadlineJob",
@@ -1050,6 +1052,30 @@ class Instance(Generic[J]):
             raise TypeError(f"instance: jobs are of kinds {', '.join(kinds)}, one kind is allowed")
         self._check_references()
 
+    def summary(self) -> str:
+        """Return the size of the instance in a line."""
+        nodes, gpus = len(self.cluster.nodes), self.cluster.gpus
+        sizes = counted(len(self.jobs), "job"), counted(nodes, "node"), counted(gpus, "GPU")
+        return "{} on {}, {}".format(*sizes)
+
+    def facts(self) -> dict[str, str]:
+        """Return what there is to know of its size, by name."""
+        nodes = Counter(node.gpus for node in self.cluster.nodes)
+        gangs = Counter(job.gpus for job in self.jobs)
+        return {
+            "name": self.name or "–",
+            "jobs": f"{len(self.jobs):,}",
+            "nodes": f"{len(self.cluster.nodes):,}",
+            "GPUs": f"{self.cluster.gpus:,}",
+            "nodes by GPUs": _histogram(nodes, "node"),
+            "jobs by gang size": _histogram(gangs, "job"),
+            "users": f"{len(self.users):,}" if self.users else "–",
+        }
+
+    def __str__(self) -> str:
+        name = f" {self.name!r}" if self.name else ""
+        return f"{type(self).__name__}{name}: {self.summary()}"
+
     @property
     def kind(self) -> type[Job]:
         """The class of its jobs; that of plain jobs where there are none."""
@@ -1063,3 +1089,7 @@ class Instance(Generic[J]):
                 raise ValueError(f"job {job.id!r}: user={job.user!r} is not a user of the instance")
             if job.pin and job.pin not in models:
                 raise ValueError(f"job {job.id!r}: pin={job.pin!r} is not a model of the cluster")
+
+
+def _histogram(counts: Mapping[int, int], thing: str) -> str:
+    return ", ".join(f"{counted(counts[k], thing)} of {k}" for k in sorted(counts)) or "–"

@@ -18,13 +18,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.figure import Figure
 
 import gangsched
 from gangsched import registry
 from gangsched.analysis.papers import reproduce, theorems
-from gangsched.analysis.papers.claim import Claim, Comparison, Verdict
+from gangsched.analysis.papers.claim import Claim, Sides, Verdict
+from gangsched.analysis.papers.experiment import Experiment, FigureCell, given
 from gangsched.analysis.proofs.verify import verify_bound
+from gangsched.analysis.show.columns import COMPARED
 from gangsched.cli import compare as cli
+from gangsched.cli import main
 from gangsched.formulations import DeadlineRewards, RarDdls, UniSched
 from gangsched.formulations.gandiva_fair.problem import GpuMarket
 from gangsched.formulations.io import problem_from_dict, problem_to_dict
@@ -86,7 +90,7 @@ def gangsched_(
 
     def run(*args: object) -> Outcome:
         with pytest.raises(SystemExit) as caught:
-            cli.main([str(arg) for arg in args])
+            main([str(arg) for arg in args])
         seen = capsys.readouterr()
         assert isinstance(caught.value.code, int)
         return Outcome(caught.value.code, seen.out, seen.err)
@@ -288,7 +292,8 @@ def test_solve_shows_one_bound_and_what_it_certifies(gangsched_: Gangsched) -> N
 
 
 def test_a_ratio_is_rounded_up() -> None:
-    assert [cli.shown_ratio(value) for value in (1.0, 1.00001, 1.2, None)] == [
+    column = next(column for column in COMPARED if column.key == "ratio")
+    assert [column.text({"ratio": value}) for value in (1.0, 1.00001, 1.2, None)] == [
         "1.0000", "1.0001", "1.2000", "-",
     ]  # fmt: skip
 
@@ -381,7 +386,7 @@ def test_compare_takes_a_market(gangsched_: Gangsched) -> None:
     assert float(rows["max-min"][2]) == pytest.approx(1.188, abs=5e-4)
     assert_self_contained(Path("gangsched-compare.html"))
     page = Path("gangsched-compare.html").read_text("utf-8")
-    assert "5 solvers divided 72 GPUs of 2 models among 3 users." in page
+    assert "5 solvers on one problem: 3 users of 72 GPUs of 2 models." in page
     assert "No allocation is better than <strong>133.75</strong>" in page
     assert "schedule" not in page.split("<h2>")[0]
 
@@ -427,6 +432,29 @@ def test_compare_takes_a_queue(gangsched_: Gangsched) -> None:
     for row in data["rows"]:
         assert row["ratio"] == data["bound"]["value"] / row["objective"] >= 1
     assert_self_contained(Path("gangsched-compare.html"))
+
+
+@pytest.mark.parametrize(
+    ("name", "best", "status"),
+    [
+        ("rar-small-0", "laminar", "proven optimal"),
+        ("rar-contention-0", "exact", "optimal (claimed)"),
+    ],
+)
+def test_screen_json_and_report_agree_on_a_status(
+    gangsched_: Gangsched, name: str, best: str, status: str
+) -> None:
+    """Proven by the library's bound, not by the solver's own; or claimed by branch and bound."""
+    args = ("--json", "c.json", "--report", "c.html", "--solvers", f"first-fit,{best}")
+    done = gangsched_("compare", name, *args)
+    assert done.code == 0
+    shown = {solver: row[-1] for solver, row in table(done.out).items()}
+    data = json.loads(Path("c.json").read_text())
+    assert {row["solver"]: row["status"] for row in data["rows"]} == shown
+    assert shown == {"first-fit": "feasible", best: status}
+    page = Path("c.html").read_text("utf-8")
+    rows = re.findall(r"<tr[^>]*><td>([^<]*)</td>.*?<td>([^<]*)</td></tr>", page)
+    assert {solver: status for solver, status in rows if solver in shown} == shown
 
 
 def test_compare_uses_the_bound_of_a_named_instance(gangsched_: Gangsched) -> None:
@@ -519,43 +547,45 @@ def test_demo_writes_its_files(gangsched_: Gangsched) -> None:
 def test_demo_works_on_a_small_instance(
     gangsched_: Gangsched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = cli._from_library
-    monkeypatch.setattr(cli, "_from_library", lambda name, stem: made("rar-contention-0", stem))
+    made = cli.from_library
+    monkeypatch.setattr(cli, "from_library", lambda name, stem: made("rar-contention-0", stem))
     done = gangsched_("demo", "--out", "here")
     assert (done.code, done.err) == (0, "")
     assert sorted(os.listdir("here")) == ["demo.html", "demo.json", "demo.png"]
 
 
+def toy_figure(name: str, cells: Callable[..., list[FigureCell]]) -> Experiment:
+    return Experiment(
+        name=name, title="toy", cells=cells, statements=lambda study: (), settings={},
+        drawing=lambda study: Figure(),
+    )  # fmt: skip
+
+
 def test_reproduce_lists_and_runs_targets(
     gangsched_: Gangsched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Toy:
-        def write(self, folder: Path) -> tuple[Path, ...]:
-            (folder / "toy.csv").write_text("1\n")
-            return (folder / "toy.csv",)
-
-    monkeypatch.setitem(reproduce.TARGETS, "rar_ddls:toy", lambda progress: progress("") or Toy())
+    cell = FigureCell(instance="i", policy="p", run=given, workload={"value": 1})
+    toy = toy_figure("rar_ddls:toy", lambda: [cell])
+    monkeypatch.setitem(reproduce.TARGETS, toy.name, toy)
     listed = gangsched_("reproduce")
     assert listed.code == 0
     assert listed.out.split() == list(reproduce.TARGETS)
-    done = gangsched_("reproduce", "rar-ddls:toy", "--out", "new/folder")
-    assert done == Outcome(0, "new/folder/toy.csv\n", "")
+    done = gangsched_("reproduce", "rar-ddls:toy", "--out", "new/folder", "--jobs", "1")
+    paths = [f"new/folder/rar_ddls-toy.{kind}" for kind in ("json", "csv", "png")]
+    assert done == Outcome(0, "".join(f"{path}\n" for path in paths), "")
+    assert sorted(os.listdir("new/folder")) == sorted(Path(path).name for path in paths)
 
 
 def test_reproduce_takes_a_trace(
     gangsched_: Gangsched, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Toy:
-        def write(self, folder: Path) -> tuple[Path, ...]:
-            return ()
-
     seen = []
 
-    def toy(progress: Any, trace: Any = None) -> Toy:
+    def cells(trace: Any = None) -> list[FigureCell]:
         seen.append(None if trace is None else len(trace.jobs))
-        return Toy()
+        return []
 
-    monkeypatch.setitem(reproduce.TARGETS, "ltgf:toy", toy)
+    monkeypatch.setitem(reproduce.TARGETS, "ltgf:toy", toy_figure("ltgf:toy", cells))
     assert gangsched_("reproduce", "ltgf:toy").code == 0
     trace = ("--trace", str(files / "trace.csv"), "--reader", "philly-csv")
     done = gangsched_("reproduce", "ltgf:toy", *trace)
@@ -573,7 +603,7 @@ def test_reproduce_writes_a_figure(gangsched_: Gangsched) -> None:
 # --- theorems ------------------------------------------------------------------------------------
 
 
-def claim(id: str, check: Callable[[int], Comparison], **more: Any) -> Claim[int]:
+def claim(id: str, check: Callable[[int], Sides], **more: Any) -> Claim[int]:
     plain = {"source": "a book", "statement": "n <= 9", "verdict": Verdict.PROVED, "samples": 5}
     return Claim(
         id=id, evidence="by counting", check=check, draw=lambda rng: int(rng.integers(9)),
@@ -581,16 +611,14 @@ def claim(id: str, check: Callable[[int], Comparison], **more: Any) -> Claim[int
     )  # fmt: skip
 
 
-def interrupt(n: int) -> Comparison:
+def interrupt(n: int) -> Sides:
     raise KeyboardInterrupt
 
 
-HOLDS = claim("holds", lambda n: Comparison(n, 9))
-FAILS = claim("fails", lambda n: Comparison(9, n))
+HOLDS = claim("holds", lambda n: Sides(n, 9))
+FAILS = claim("fails", lambda n: Sides(9, n))
 FOUR = {"four": lambda: 4}
-REFUTED = claim(
-    "too_much", lambda n: Comparison(n, 3), verdict=Verdict.REFUTED, counterexamples=FOUR
-)
+REFUTED = claim("too_much", lambda n: Sides(n, 3), verdict=Verdict.REFUTED, counterexamples=FOUR)
 
 
 @pytest.fixture
@@ -615,7 +643,7 @@ def test_theorems_shows_what_refutes_and_what_holds(
 def test_theorems_stand_under_their_paper(
     gangsched_: Gangsched, claims: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    last = claim("last", lambda n: Comparison(n, 9))
+    last = claim("last", lambda n: Sides(n, 9))
     claims(HOLDS, REFUTED, last)
     papers = {"Doe 1999": (HOLDS,), "Roe 2001": (REFUTED, last)}
     monkeypatch.setattr(theorems, "PAPERS", papers)
@@ -811,6 +839,7 @@ def test_bad_input_is_refused_in_one_line(gangsched_: Gangsched, files: Path, li
     assert os.listdir() == ["files"]
 
 
+@pytest.mark.process
 def test_a_file_name_may_hold_anything(gangsched_: Gangsched, files: Path) -> None:
     """Neither markup nor a line break nor bytes that are no text upset the screen."""
     assert_refused(gangsched_("solve", "two\nlines"), r"'two\\nlines' is neither")
@@ -861,6 +890,7 @@ def interrupted(args: Sequence[object], cwd: Path, env: Mapping[str, str]) -> Ou
     return Outcome(child.returncode, out, err)
 
 
+@pytest.mark.process
 def test_ctrl_c_keeps_the_finished_rows(files: Path, tmp_path: Path) -> None:
     module = write_solvers(tmp_path)
     args = (
@@ -897,7 +927,12 @@ def test_ctrl_c_before_anything_is_finished_writes_nothing(
 def test_ctrl_c_in_reproduce_writes_nothing(
     gangsched_: Gangsched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(reproduce.TARGETS, "rar_ddls:toy", lambda progress: interrupt(0))
+    def stopped(cell: FigureCell) -> dict[str, Any]:
+        raise KeyboardInterrupt
+
+    cell = FigureCell(instance="i", policy="p", run=stopped)
+    toy = toy_figure("rar_ddls:toy", lambda: [cell])
+    monkeypatch.setitem(reproduce.TARGETS, toy.name, toy)
     done = gangsched_("reproduce", "rar_ddls:toy")
     assert done == Outcome(130, "", "gangsched: interrupted\n")
     assert os.listdir("out") == []
@@ -906,6 +941,7 @@ def test_ctrl_c_in_reproduce_writes_nothing(
 # --- pipes and terminals -------------------------------------------------------------------------
 
 
+@pytest.mark.process
 def test_pipes_get_no_escape_codes_and_no_progress(files: Path, tmp_path: Path) -> None:
     module = write_solvers(tmp_path)
     args = (
@@ -923,6 +959,7 @@ def test_pipes_get_no_escape_codes_and_no_progress(files: Path, tmp_path: Path) 
     assert max(map(len, done.out.splitlines())) <= 80
 
 
+@pytest.mark.process
 def test_a_reader_that_stops_early_does_not_cost_the_files(files: Path, tmp_path: Path) -> None:
     """As in `gangsched compare ... | head -1`."""
     module = write_solvers(tmp_path)
@@ -940,6 +977,7 @@ def test_a_reader_that_stops_early_does_not_cost_the_files(files: Path, tmp_path
     assert_self_contained(tmp_path / "gangsched-compare.html")
 
 
+@pytest.mark.process
 def test_a_terminal_shows_what_runs_now(files: Path, tmp_path: Path) -> None:
     pty = pytest.importorskip("pty", reason="pseudo-terminals are of Unix")
     module = write_solvers(tmp_path)
@@ -966,6 +1004,7 @@ def test_a_terminal_shows_what_runs_now(files: Path, tmp_path: Path) -> None:
     assert any(line.split()[:2] == ["first-fit", "8"] for line in lines)
 
 
+@pytest.mark.process
 def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
     code = (
         "import sys, gangsched.cli.compare\n"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import logging
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ...formulations.problem import Sense
-from ...formulations.rar_ddls.problem import RarDdls
+from ...formulations.problem import Sense, goal_of
 from ...instances.schedule import Schedule
+from ...solvers.facts import Facts
 from ...solvers.result import Bound, Refuted, Result
-from ..proofs.makespan import best_bound
+from ..proofs.bound import LATE, MAKERS
+from ..proofs.bound import bound as bound_of
 from ..proofs.verify import NoCertificate, verify_bound
+from ..show.columns import COMPARED, Table, compared, computed, shown_bound
 
 __all__ = ["Comparison", "Extras", "Relaxed", "Row", "compare", "ratio"]
 
@@ -84,24 +85,21 @@ class Extras:
 
     Parameters
     ----------
-    bound : callable or None
-        Problem to a Bound with a certificate, asked for where no solver has brought one.
     measures : callable or None
         (problem, result) to numbers by name, each a column; None where a solver has no such number.
         What it raises counts as an error of the solver.
     relaxations : mapping of str to callable
-        By name, problem to a relaxation of it. A solver whose ``result.info[name]`` is True has
-        solved that one, and is measured against bounds of it.
+        By name, problem to a relaxation of it. A solver whose ``result.facts.relaxation`` is the
+        name has solved that one, and is measured against bounds of it.
     legend : sequence of str
         What the columns mean, and the names of relaxations.
 
     Examples
     --------
-    >>> Extras(legend=["number: of segments"]).bound is None
+    >>> Extras(legend=["number: of segments"]).measures is None
     True
     """
 
-    bound: Callable[..., Bound] | None = None
     measures: Callable[[Any, Result[Any]], Mapping[str, float | None]] | None = None
     relaxations: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
     legend: Sequence[str] = ()
@@ -170,17 +168,36 @@ class Row:
     error: str = ""
     result: Result[Any] | None = None
 
+    @property
+    def verdict(self) -> str:
+        """What is in hand, and whether a verified bound proves it or the solver says so."""
+        if self.bound is not None and self.objective == self.bound.value:
+            return "proven optimal"
+        return "optimal (claimed)" if self.status == "optimal" else self.status
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What columns show of it, by name."""
+        names = ("solver", "objective", "ratio", "mean_completion", "runtime", "standing")
+        own = {name: getattr(self, name) for name in names}
+        return {**self.measures, **own, "bound": None if self.bound is None else self.bound.value}
+
+    @property
+    def standing(self) -> str:
+        """The verdict, and the relaxation that it is of."""
+        return f"{self.verdict}, {self.relaxation}" if self.relaxation else self.verdict
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; wall time apart in ``timing``, all else is reproducible."""
         return {
             "solver": self.solver,
-            "status": self.status,
+            "status": self.verdict,
             "stop": None if self.result is None else self.result.stop.value,
             "objective": self.objective,
             "ratio": self.ratio,
             "mean_completion": self.mean_completion,
             "relaxation": self.relaxation,
-            "measures": dict(self.measures),
+            "measures": {**self.measures, **computed(COMPARED, self)},
             "claimed_bound": _bound_to_dict(self.result.bound if self.result else None),
             "error": self.error,
             "timing": {"runtime": self.runtime},
@@ -193,11 +210,7 @@ class Comparison:
 
     Parameters
     ----------
-    problem : str
-        Name of the problem's type.
-    instance : str
-        Name of its instance.
-    sense : Sense
+    problem : Problem
     bound : Bound or None
         Best verified bound; None where nothing could be verified.
     rows : tuple of Row
@@ -216,15 +229,51 @@ class Comparison:
     See :func:`compare`.
     """
 
-    problem: str
-    instance: str
-    sense: Sense
+    problem: Any
     bound: Bound | None
     rows: tuple[Row, ...]
     refuted: tuple[Refuted[Any], ...] = ()
     relaxed: tuple[Relaxed, ...] = ()
     legend: tuple[str, ...] = ()
     unfinished: tuple[str, ...] = ()
+
+    @property
+    def instance(self) -> str:
+        """Name of the problem's instance; empty where it has none."""
+        return str(getattr(getattr(self.problem, "instance", None), "name", ""))
+
+    @property
+    def sense(self) -> Sense:
+        """Whether less or more is better."""
+        sense: Sense = self.problem.sense
+        return sense
+
+    def best(
+        self, among: Callable[[Row], bool] = lambda row: row.objective is not None
+    ) -> Row | None:
+        """Return the row with the best objective, the first of equals.
+
+        One of a relaxation only where no other has any.
+
+        Parameters
+        ----------
+        among : callable
+            Whether a row counts.
+        """
+        rows = [row for row in self.rows if among(row)]
+        rows = [row for row in rows if not row.relaxation] or rows
+        worse = 1 if self.sense is Sense.MIN else -1
+        return min(rows, key=lambda row: worse * (row.objective or 0.0), default=None)
+
+    def problem_of(self, row: Row) -> Any:
+        """Return the problem that a row is a solution of: its relaxation, where it has one."""
+        relaxed = {one.name: one.problem for one in self.relaxed}
+        return relaxed.get(row.relaxation, self.problem)
+
+    @property
+    def table(self) -> Table:
+        """The rows under their columns."""
+        return Table(compared(goal_of(self.problem), self.measures, self.rows), self.rows)
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -239,7 +288,7 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-able data, equal for equal runs but for the ``timing`` of each row."""
         return {
-            "problem": self.problem,
+            "problem": type(self.problem).__name__,
             "instance": self.instance,
             "sense": self.sense.value,
             "bound": _bound_to_dict(self.bound),
@@ -251,34 +300,25 @@ class Comparison:
             "unfinished": list(self.unfinished),
         }
 
+    def to_frame(self) -> Any:
+        """Return the rows as a pandas DataFrame; its `attrs` have the units by column."""
+        return self.table.to_frame()
+
     def __str__(self) -> str:
-        table = [self._headings(), *(_cells(row, self.measures) for row in self.rows)]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        left = (0, len(widths) - 1)
-        lines = [
-            "  ".join(
-                cell.ljust(width) if i in left else cell.rjust(width)
-                for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
-            ).rstrip()
-            for cells in table
-        ]
-        return "\n".join([*lines, *self._notes()])
+        return "\n".join([str(self.table), *self._notes()])
 
     def _repr_html_(self) -> str:
-        def line(tag: str, cells: tuple[str, ...]) -> str:
-            return "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)
-
-        head = f"<tr>{line('th', self._headings())}</tr>"
-        body = "".join(f"<tr>{line('td', _cells(row, self.measures))}</tr>" for row in self.rows)
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in self._notes())
-        return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>{notes}"
-
-    def _headings(self) -> tuple[str, ...]:
-        return (*HEADINGS, *self.measures, "mean completion", "runtime", "status")
+        return f"{self.table._repr_html_()}{notes}"
 
     def _notes(self) -> list[str]:
-        notes = [self._bound_note("bound", self.bound)]
-        notes += [self._bound_note(f"bound, {one.name}", one.bound) for one in self.relaxed]
+        bounds = [("bound", self.bound), *((f"bound, {r.name}", r.bound) for r in self.relaxed)]
+        notes = [
+            f"{name}: none verified, so no ratio is certified"
+            if bound is None
+            else f"{name}: {shown_bound(bound.value, self.sense)} ({bound.method}, verified)"
+            for name, bound in bounds
+        ]
         notes += self.legend
         notes += [f"{row.solver}: {row.error}" for row in self.rows if row.error]
         for r in self.refuted:
@@ -288,37 +328,6 @@ class Comparison:
         if self.unfinished:
             notes.append(f"interrupted, not finished: {', '.join(self.unfinished)}")
         return notes
-
-    @staticmethod
-    def _bound_note(name: str, bound: Bound | None) -> str:
-        if bound is None:
-            return f"{name}: none verified, so no ratio is certified"
-        return f"{name}: {bound.value:g} ({bound.method}, verified)"
-
-
-HEADINGS = ("solver", "objective", "bound", "certified ratio")
-
-
-def _cells(row: Row, measures: Sequence[str] = ()) -> tuple[str, ...]:
-    return (
-        row.solver,
-        _shown(row.objective, ".10g"),
-        _shown(row.bound.value if row.bound else None, ".10g"),
-        "-" if row.ratio is None else f"{rounded_up(row.ratio):.4f}",
-        *(_shown(row.measures.get(name), ".6g") for name in measures),
-        _shown(row.mean_completion, ".1f"),
-        f"{row.runtime:.3f} s",
-        f"{row.status}, {row.relaxation}" if row.relaxation else row.status,
-    )
-
-
-def _shown(value: float | None, form: str) -> str:
-    return "-" if value is None else format(value, form)
-
-
-def rounded_up(value: float) -> float:
-    """Round up to four decimals: a ratio is said to be at most this."""
-    return math.ceil(round(value * 1e4, 6)) / 1e4
 
 
 def _bound_to_dict(bound: Bound | None) -> dict[str, Any] | None:
@@ -334,7 +343,9 @@ def compare(
     *,
     bound: Bound | None = None,
     extras: Extras | None = None,
+    on_start: Callable[[str], None] | None = None,
     on_result: Callable[[Row | Refuted[Any]], None] | None = None,
+    time_limit: float | None = None,
 ) -> Comparison:
     """Run each solver on `problem` and measure all of them against the best verified bound.
 
@@ -344,13 +355,17 @@ def compare(
     solvers : mapping of name to function
         Each takes the problem and returns a Result or a Refuted. They run in this order.
     bound : Bound or None
-        A bound to try beside those that the results carry; by default the fast one of
-        :func:`gangsched.analysis.proofs.makespan.best_bound` where the problem has it.
+        A bound to try beside those that the results carry; by default the quick one of
+        :func:`gangsched.bound`, for IRMP only where no result carries one.
     extras : Extras, optional
-        More columns, relaxations that solvers solve, and a bound for what has none in the end.
+        More columns, and relaxations that solvers solve.
+    on_start : function or None
+        Called with the name of each solver before it runs, and with "bound" before one is sought.
     on_result : function or None
         Called with each row as soon as it exists, with the best bound so far, and with each
         Refuted.
+    time_limit : float or None
+        Seconds for each bound that is looked for.
 
     Returns
     -------
@@ -363,7 +378,7 @@ def compare(
     Raises
     ------
     InvalidCertificate, NoCertificate
-        If the given `bound`, or one of `extras`, cannot be verified.
+        If the given `bound`, or one that was looked for, cannot be verified.
     ValueError
         If an objective is better than a verified bound: a bug to chase.
 
@@ -382,33 +397,43 @@ def compare(
     >>> row.objective, row.bound.value, row.ratio, row.mean_completion
     (180, 120, 1.5, 120.0)
     """
-    run = _Run(problem, bound, extras or Extras())
-    waiting = list(solvers)
+    tell = on_start or _silent
+    run = _Run(problem, bound, extras or Extras(), time_limit)
+    waiting = ["bound", *solvers]
     try:
+        tell("bound")
+        run.find_bound()
+        waiting.remove("bound")
         for name, solver in solvers.items():
+            tell(name)
             outcome = run.call(name, solver)
             waiting.remove(name)
             if on_result is not None:
                 on_result(run.measured(outcome) if isinstance(outcome, Row) else outcome)
         waiting.append("bound")
-        run.find_bounds()
+        tell("bound")
+        run.find_missing_bounds()
         waiting.remove("bound")
     except KeyboardInterrupt:
         logger.warning("interrupted: %s did not finish", ", ".join(waiting) or "nothing")
     return run.comparison(tuple(waiting))
 
 
+def _silent(_: str) -> None:
+    """Tell nobody."""
+
+
 class _Run:
     """What a comparison has found so far."""
 
-    def __init__(self, problem: Any, bound: Bound | None, extras: Extras) -> None:
-        self.extras = extras
+    def __init__(
+        self, problem: Any, bound: Bound | None, extras: Extras, time_limit: float | None
+    ) -> None:
+        self.extras, self.time_limit = extras, time_limit
         self.problems: dict[str, Any] = {"": problem}  # and relaxations that were solved
         self.bounds: dict[str, Bound] = {}
         self.rows: list[Row] = []
         self.refuted: list[Refuted[Any]] = []
-        if bound is None and isinstance(problem, RarDdls):
-            bound = best_bound(problem)
         if bound is not None:
             verify_bound(problem, bound)
             self.bounds[""] = bound
@@ -452,12 +477,12 @@ class _Run:
 
     def _relaxation(self, result: Result[Any]) -> str:
         """Name of the relaxation that a result solves; empty for the problem itself."""
-        for name, relax in self.extras.relaxations.items():
-            if result.info.get(name) is True:
-                if name not in self.problems:
-                    self.problems[name] = relax(self.problems[""])
-                return name if self.problems[name] != self.problems[""] else ""
-        return ""
+        name = Facts.of(result).relaxation
+        if name not in self.extras.relaxations:
+            return ""
+        if name not in self.problems:
+            self.problems[name] = self.extras.relaxations[name](self.problems[""])
+        return name if self.problems[name] != self.problems[""] else ""
 
     def _take(self, relaxation: str, bound: Bound | None) -> None:
         """Keep a result's bound if it is better than the best so far and can be verified."""
@@ -474,13 +499,27 @@ class _Run:
             return
         self.bounds[relaxation] = bound
 
-    def find_bounds(self) -> None:
+    def find_bound(self) -> None:
+        """Look for a bound of the problem where none is given and that is soon done."""
+        if type(self.problems[""]) not in LATE:
+            self._look("")
+
+    def find_missing_bounds(self) -> None:
         """Look for a bound of what was solved and has none."""
         for name in dict.fromkeys(row.relaxation for row in self.rows if row.result is not None):
-            if name not in self.bounds and self.extras.bound is not None:
-                bound = self.extras.bound(self.problems[name])
-                verify_bound(self.problems[name], bound)
-                self.bounds[name] = bound
+            self._look(name)
+
+    def _look(self, name: str) -> None:
+        problem = self.problems[name]
+        if name in self.bounds or type(problem) not in MAKERS:
+            return
+        try:
+            bound = bound_of(problem, "quick", self.time_limit)
+        except ValueError as error:  # numbers too large to be counted exactly
+            logger.warning("no bound of %s: %s", type(problem).__name__, error)
+            return
+        verify_bound(problem, bound)
+        self.bounds[name] = bound
 
     def measured(self, row: Row) -> Row:
         """The row with the best bound and the ratio to it."""
@@ -491,9 +530,7 @@ class _Run:
     def comparison(self, unfinished: tuple[str, ...]) -> Comparison:
         problem, solved = self.problems[""], {row.relaxation for row in self.rows}
         return Comparison(
-            problem=type(problem).__name__,
-            instance=problem.instance.name if hasattr(problem, "instance") else "",
-            sense=problem.sense,
+            problem=problem,
             bound=self.bounds.get(""),
             rows=tuple(self.measured(row) for row in self.rows),
             refuted=tuple(self.refuted),
@@ -508,7 +545,9 @@ class _Run:
 
 
 def _check(problem: Any, result: Result[Any]) -> None:
-    """Refuse a result that :meth:`Result.of` would not have made."""
+    """Refuse a result that :meth:`Result.of` would not have made; what it has made is checked."""
+    if result.is_checked(problem):
+        return
     violations = problem.violations(result.solution)
     if violations:
         raise ValueError(f"infeasible solution: {violations[0]}")

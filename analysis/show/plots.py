@@ -8,10 +8,10 @@ that the order also shows in grey and to the colour-blind.
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +22,13 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from ...formulations.problem import Sense
+from ...formulations.problem import Goal, Sense, goal_of
 from ...instances.io import write_file
-from ...instances.model import Cluster, Instance, ParameterServerJob, RingJob
+from ...instances.model import Cluster, Instance
 from ...instances.schedule import Schedule, Segment
 from ...solvers.result import Bound
+from ..comparing.comparison import ratio as certified
+from .columns import shown_bound, shown_ratio
 
 if TYPE_CHECKING:
     from ..comparing.comparison import Comparison, Row
@@ -38,6 +40,8 @@ ACCENT, BOUND = "#2b7a9e", "#b5450f"
 EDGE = (1.0, 1.0, 1.0, 0.62)  # of bars, and of the hatching of jobs that span nodes
 WIDTH = 9.0  # inches of every figure
 NAMED_JOBS = 40  # more jobs than this get no names
+LONGEST = 92  # characters of a line below a picture, or of a headline
+MAKESPAN = Goal("makespan", end=True)  # of a schedule without a problem
 STYLE: Any = {
     "font.size": 9.0,
     "hatch.linewidth": 0.7,
@@ -53,6 +57,7 @@ class _Bar:
     """One job's contiguous GPUs on one node during one segment."""
 
     segment: int
+    job: int
     box: Box
     gang: int
     spanning: bool
@@ -65,11 +70,12 @@ def gantt(schedule: Schedule, cluster: Any, *, bound: Bound | None = None) -> Fi
     ----------
     schedule : Schedule
         Where it does not say which GPUs of a node a job holds, the lowest free ones are drawn.
-    cluster : Cluster or Problem
-        A problem also gives the unit of time and the names of the jobs, which are written into bars
-        with enough room.
+    cluster : Cluster, Instance or Problem
+        An instance also gives the names of the jobs, which are written into bars with enough room;
+        a problem what the schedule is worth, and the unit of time.
     bound : Bound, optional
-        Lower bound of the makespan, drawn as a vertical line.
+        Of the problem's objective; without a problem, a lower bound of the makespan. Drawn as a
+        vertical line where it is one of the time at which the schedule ends.
 
     Returns
     -------
@@ -78,7 +84,7 @@ def gantt(schedule: Schedule, cluster: Any, *, bound: Bound | None = None) -> Fi
     Raises
     ------
     ValueError
-        If the schedule does not fit the cluster.
+        If the schedule does not fit the cluster, or is better than the bound.
 
     Notes
     -----
@@ -92,10 +98,9 @@ def gantt(schedule: Schedule, cluster: Any, *, bound: Bound | None = None) -> Fi
     >>> [text.get_text() for text in figure.texts][0]
     'Makespan 6, bound 5 (area): at most 1.200 times the optimum'
     """
-    instance = getattr(cluster, "instance", None)
-    cluster = instance.cluster if instance is not None else cluster
-    panel = _Panel.alone(_gantt_height(cluster))
-    _paint_gantt(panel, schedule, cluster, instance, bound)
+    chart = _Chart.of(schedule, cluster, bound)
+    panel = _Panel.alone(_gantt_height(chart.cluster))
+    _paint_gantt(panel, chart)
     return panel.figure
 
 
@@ -116,62 +121,43 @@ def ratio(comparison: Comparison) -> Figure:
     return panel.figure
 
 
-def overview(comparison: Comparison, problem: Any) -> Figure:
+def overview(comparison: Comparison, problem: Any = None) -> Figure:
     """Draw the ratios of a comparison, and below them the schedule of its best solver.
 
     Parameters
     ----------
     comparison : Comparison
-        Of solvers whose solutions are schedules.
-    problem : Problem
+    problem : Problem, optional
+        Deprecated: a comparison knows its problem.
 
     Returns
     -------
     matplotlib.figure.Figure
         The ratios alone where no solver has a schedule.
     """
+    if problem is not None:
+        warnings.warn("overview: a comparison has its problem", DeprecationWarning, stacklevel=2)
     best = best_row(comparison)
     if best is None:
         return ratio(comparison)
-    instance = problem.instance
-    above, below = _ratio_height(comparison), _gantt_height(instance.cluster)
+    place = comparison.problem_of(best)
+    chart = _Chart.of(best.result and best.result.solution, place, best.bound)
+    above, below = _ratio_height(comparison), _gantt_height(chart.cluster)
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(WIDTH, above + below), facecolor=PAPER)
     _paint_ratio(_Panel(figure, below, above), comparison)
-    schedule: Any = best.result and best.result.solution
-    panel = _Panel(figure, 0.0, below)
-    bound = makespan_bound(comparison)
-    _paint_gantt(panel, schedule, instance.cluster, instance, bound, best.solver)
+    _paint_gantt(_Panel(figure, 0.0, below), chart, best.solver)
     return figure
 
 
-def makespan_bound(comparison: Comparison) -> Bound | None:
-    """Return the bound if it is one of a time, which a schedule's picture can show."""
-    return comparison.bound if comparison.sense is Sense.MIN else None
-
-
 def best_row(comparison: Comparison) -> Row | None:
-    """Return the row with the best objective that has a schedule, the first of equals.
-
-    One of a relaxation only where no other has any.
-    """
-    rows = [row for row in comparison.rows if _scheduled(row)]
-    rows = [row for row in rows if not row.relaxation] or rows
-    worse = 1 if comparison.sense is Sense.MIN else -1
-    return min(rows, key=lambda row: worse * (row.objective or 0.0), default=None)
+    """Return the row with the best objective that has a schedule."""
+    return comparison.best(scheduled)
 
 
-def _scheduled(row: Row) -> bool:
+def scheduled(row: Row) -> bool:
+    """Whether a row has a schedule."""
     return row.result is not None and isinstance(row.result.solution, Schedule)
-
-
-def shown_ratio(value: float) -> str:
-    """Write a ratio with three decimals, rounded up: it is said to be "at most" this.
-
-    >>> shown_ratio(1.0), shown_ratio(1.20001), shown_ratio(394 / 298)
-    ('1.000', '1.201', '1.323')
-    """
-    return f"{ceil(round(value * 1000, 6)) / 1000:.3f}"
 
 
 # --- files ---------------------------------------------------------------------------------------
@@ -247,8 +233,8 @@ class _Panel:
 
     def headline(self, text: str) -> None:
         """Say what the picture shows, in one line above it."""
-        y = self.height - 0.12
-        self.text(0.12, y, text, va="top", size=10.5, weight="bold", color=INK)
+        y, size = self.height - 0.12, 10.5 * min(1, LONGEST / max(len(text), 1))
+        self.text(0.12, y, text, va="top", size=size, weight="bold", color=INK)
 
 
 def plain(axes: Axes) -> None:
@@ -268,24 +254,25 @@ def headline(figure: Figure, text: str) -> None:
 
 
 def _ratio_height(comparison: Comparison) -> float:
-    return 1.05 + 0.3 * max(len(comparison.rows), 1)
+    return 0.9 + 0.15 * len(_caption(comparison)) + 0.3 * max(len(comparison.rows), 1)
 
 
 def _paint_ratio(panel: _Panel, comparison: Comparison) -> None:
     rows = sorted(comparison.rows, key=lambda row: (row.ratio is None, row.ratio or 0.0))
-    axes = panel.axes(left=2.0, right=0.8, top=0.45, bottom=0.6)
+    caption = _caption(comparison)
+    axes = panel.axes(left=2.0, right=0.8, top=0.45, bottom=0.45 + 0.15 * len(caption))
     for y, row in enumerate(rows):
         value = row.ratio or 1.0
         alpha = 1.0 if row.ratio == rows[0].ratio else 0.55
         axes.barh(y, value - 1.0, left=1.0, height=0.62, color=ACCENT, alpha=alpha)
-        text = row.status if row.ratio is None else shown_ratio(value)
+        text = row.verdict if row.ratio is None else shown_ratio(value)
         style: dict[str, Any] = {"va": "center", "color": INK if row.ratio else MUTED, "size": 10}
         axes.annotate(text, (value, y), (6, 0), textcoords="offset points", **style)
     axes.set_yticks(range(len(rows)), [_named(row) for row in rows], parse_math=False)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlim(1.0, max([1.02, *(row.ratio for row in rows if row.ratio)]))
     axes.axvline(1.0, color=INK, linewidth=1.2)
-    axes.set_xlabel(_caption(comparison), parse_math=False)
+    axes.set_xlabel("\n".join(caption), parse_math=False)
     panel.headline("How far from optimal at most: certified ratio")
 
 
@@ -293,53 +280,106 @@ def _named(row: Row) -> str:
     return f"{row.solver} ({row.relaxation})" if row.relaxation else row.solver
 
 
-def _caption(comparison: Comparison) -> str:
+def _caption(comparison: Comparison) -> list[str]:
+    """What the ratios are to, in lines that are not too long."""
     bounds = [("", comparison.bound), *((one.name, one.bound) for one in comparison.relaxed)]
     known = [
-        f"bound{f', {name},' if name else ''} {bound.value:g} ({bound.method}, verified)"
+        f"bound{f', {name},' if name else ''} {shown_bound(bound.value, comparison.sense)} "
+        f"({bound.method}, verified)"
         for name, bound in bounds
         if bound is not None
     ]
     if not known:
-        return "no verified bound"
+        return ["no verified bound"]
     sides = "objective / bound" if comparison.sense is Sense.MIN else "bound / objective"
-    return "; ".join([sides, *known, "1 is optimal"])
+    lines = [sides]
+    for part in (*known, "1 is optimal"):
+        if len(lines[-1]) + len(part) + 2 <= LONGEST:
+            lines[-1] += f"; {part}"
+        else:
+            lines[-1] += ";"
+            lines.append(part)
+    return lines
 
 
 # --- gantt ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Chart:
+    """A schedule, what it is worth, and what is known of that."""
+
+    schedule: Schedule
+    cluster: Cluster
+    goal: Goal
+    sense: Sense
+    value: float
+    jobs: Sequence[Any] = ()
+    bound: Bound | None = None
+
+    @classmethod
+    def of(cls, schedule: Any, place: Any, bound: Bound | None) -> _Chart:
+        """The chart on a cluster, an instance or a problem."""
+        instance = place if isinstance(place, Instance) else getattr(place, "instance", None)
+        cluster, jobs = (place, ()) if instance is None else (instance.cluster, instance.jobs)
+        _check_fits(schedule, cluster)
+        if hasattr(place, "objective"):
+            goal, sense, value = goal_of(place), place.sense, place.objective(schedule)
+        else:
+            goal, sense, value = MAKESPAN, Sense.MIN, int(schedule.end.max(initial=0))
+        return cls(schedule, cluster, goal, sense, value, jobs, bound)
+
+    @property
+    def line(self) -> float | None:
+        """Where the bound stands on the axis of time, if it is one of the end."""
+        known = self.goal.end and self.bound is not None and 0 < self.bound.value < self.value
+        return self.bound.value if known and self.bound is not None else None
+
+    def title(self) -> str:
+        """Say what the schedule is worth, in the words of its problem, and what is proven."""
+        unit = f" {self.goal.unit}" if self.goal.unit else ""
+        text = f"{self.goal.name[:1].upper()}{self.goal.name[1:]} {_exact(self.value)}{unit}"
+        low = self.sense is Sense.MIN
+        if self.bound is None:
+            return text if self.goal.end else f"{text}, {'less' if low else 'more'} is better"
+        times = certified(self.value, self.bound, self.sense)
+        most = shown_bound(self.bound.value, self.sense, digits=7)
+        text += f", bound {most}" if low else f" of at most {most}"
+        text += f" ({self.bound.method})"
+        if self.value == self.bound.value:
+            return f"{text}: optimal"
+        if times is None:
+            return text
+        shown = f"at most {shown_ratio(times)} times"
+        return f"{text}: {shown} the optimum" if low else f"{text}: the optimum is {shown} it"
+
+
+def _exact(value: float) -> str:
+    """Integers in full, others to seven digits."""
+    return str(int(value)) if value == int(value) else f"{value:.7g}"
 
 
 def _gantt_height(cluster: Cluster) -> float:
     return min(7.5, max(3.0, 1.4 + 0.05 * cluster.gpus))
 
 
-def _paint_gantt(
-    panel: _Panel,
-    schedule: Schedule,
-    cluster: Cluster,
-    instance: Instance[Any] | None,
-    bound: Bound | None,
-    solver: str = "",
-) -> None:
-    _check_fits(schedule, cluster)
-    jobs = instance.jobs if instance is not None else ()
-    slotted = bool(jobs) and isinstance(jobs[0], RingJob | ParameterServerJob)
-    unit = "" if not jobs else "slots" if slotted else "seconds"
-    makespan = int(schedule.end.max(initial=0))
-    tops, total = _rows(cluster)
+def _paint_gantt(panel: _Panel, chart: _Chart, solver: str = "") -> None:
+    tops, total = _rows(chart.cluster)
+    end = int(chart.schedule.end.max(initial=0))
     axes = panel.axes(left=0.9, right=0.3, top=0.56, bottom=0.82)
-    _tracks(axes, cluster, tops, rows_per_inch=total / (panel.height - 1.38))
-    bars = list(_bars(schedule, cluster, tops))
+    _tracks(axes, chart.cluster, tops, rows_per_inch=total / (panel.height - 1.38))
+    bars = list(_bars(chart.schedule, chart.cluster, tops))
     classes = _gang_classes(bar.gang for bar in bars)
     _draw_bars(axes, bars, classes)
-    axes.set_xlim(0, max(makespan, 1))
+    axes.set_xlim(0, max(end, 1))
     axes.set_ylim(total, 0)
-    axes.set_xlabel(f"time ({unit})" if unit else "time")
-    if 0 < len(jobs) <= NAMED_JOBS:
-        _name_jobs(axes, schedule, bars, [job.id for job in jobs], classes)
-    _mark_bound(axes, makespan, bound)
-    text = _gantt_headline(makespan, unit, bound)
-    panel.headline(f"{solver}: m{text[1:]}" if solver else text)
+    axes.set_xlabel(f"time ({chart.goal.time})" if chart.goal.time else "time")
+    if 0 < len(chart.jobs) <= NAMED_JOBS:
+        _name_jobs(axes, bars, [job.id for job in chart.jobs], classes)
+    if chart.line is not None:
+        _mark_bound(axes, end, chart.line)
+    text = chart.title()
+    panel.headline(f"{solver}: {text[0].lower()}{text[1:]}" if solver else text)
     _gang_legend(panel, classes, any(bar.spanning for bar in bars))
 
 
@@ -377,7 +417,7 @@ def _bars(schedule: Schedule, cluster: Cluster, tops: Sequence[float]) -> Iterat
         for node, held in devices.items():
             for first, last in _runs(held):
                 box = (row.start, row.end, tops[node] + first, tops[node] + last + 1)
-                yield _Bar(i, box, gang, len(row.gpus) > 1)
+                yield _Bar(i, row.job, box, gang, len(row.gpus) > 1)
 
 
 def _with_devices(
@@ -447,12 +487,11 @@ def _draw_bars(axes: Axes, bars: Sequence[_Bar], classes: dict[int, tuple[str, A
 
 def _name_jobs(
     axes: Axes,
-    schedule: Schedule,
     bars: Sequence[_Bar],
     names: Sequence[str],
     classes: dict[int, tuple[str, Any]],
 ) -> None:
-    """Write each job's name into its largest bar, where there is room for it."""
+    """Write the name of its job into the largest bar of each segment, where there is room."""
     to_inches = axes.transData + axes.figure.dpi_scale_trans.inverted()
     largest: dict[int, _Bar] = {}
     for bar in bars:
@@ -460,10 +499,10 @@ def _name_jobs(
         known = largest.get(bar.segment)
         if known is None or bottom - top > known.box[3] - known.box[2]:
             largest[bar.segment] = bar
-    for i, bar in largest.items():
+    for bar in largest.values():
         left, right, top, bottom = bar.box
         (x0, y0), (x1, y1) = to_inches.transform([(left, bottom), (right, top)])
-        name = names[int(schedule.job[i])]
+        name = names[bar.job]
         if y1 - y0 >= 0.13 and x1 - x0 >= 0.075 * len(name) + 0.04:
             shade = classes[bar.gang][1]
             ink = "white" if np.dot(shade[:3], (0.3, 0.59, 0.11)) < 0.5 else INK
@@ -481,15 +520,13 @@ def _name_jobs(
             )
 
 
-def _mark_bound(axes: Axes, makespan: int, bound: Bound | None) -> None:
-    if bound is None or not 0 < bound.value < makespan:
-        return
-    axes.axvline(bound.value, color=PAPER, linewidth=3.4, alpha=0.85)
-    axes.axvline(bound.value, color=BOUND, linewidth=1.6, linestyle=(0, (5, 2)))
-    left = bound.value > 0.5 * makespan
+def _mark_bound(axes: Axes, end: int, bound: float) -> None:
+    axes.axvline(bound, color=PAPER, linewidth=3.4, alpha=0.85)
+    axes.axvline(bound, color=BOUND, linewidth=1.6, linestyle=(0, (5, 2)))
+    left = bound > 0.5 * end
     axes.annotate(
-        f"bound {bound.value:g}",
-        (bound.value, 1),
+        f"bound {bound:g}",
+        (bound, 1),
         xycoords=("data", "axes fraction"),
         xytext=(-3 if left else 3, 3),
         textcoords="offset points",
@@ -497,18 +534,6 @@ def _mark_bound(axes: Axes, makespan: int, bound: Bound | None) -> None:
         size=9,
         color=BOUND,
     )
-
-
-def _gantt_headline(makespan: int, unit: str, bound: Bound | None) -> str:
-    text = f"Makespan {makespan}" + f" {unit}" * bool(unit)
-    if bound is None:
-        return text
-    text += f", bound {bound.value:g} ({bound.method})"
-    if makespan == bound.value:
-        return f"{text}: optimal"
-    if bound.value <= 0:
-        return text
-    return f"{text}: at most {shown_ratio(makespan / bound.value)} times the optimum"
 
 
 def _gang_legend(panel: _Panel, classes: dict[int, tuple[str, Any]], spanning: bool) -> None:

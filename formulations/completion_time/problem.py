@@ -48,7 +48,7 @@ from numpy.typing import NDArray
 
 from ...instances.model import FULL_SPEED, Instance, Job
 from ...instances.schedule import Schedule
-from ..problem import Model, Sense
+from ..problem import Described, Goal, Model, Sense, build
 
 __all__ = ["CompletionTime"]
 
@@ -60,7 +60,7 @@ LIMIT = 2**56
 
 
 @dataclass(frozen=True, slots=True)
-class CompletionTime:
+class CompletionTime(Described):
     """Minimise a measure of the completion times of preemptive gangs.
 
     Parameters
@@ -119,6 +119,17 @@ class CompletionTime:
 
     sense: ClassVar[Sense] = Sense.MIN
     forms: ClassVar[tuple[str, ...]] = ("time-indexed",)
+
+    @property
+    def goal(self) -> Goal:  # type: ignore[override]
+        """What the measure is called."""
+        unit = "seconds" if self.instance.slot == 1 else "slots"
+        if self.measure == "makespan":
+            return Goal("makespan", unit, unit, end=True)
+        kind = {"completion": "ends", "flow": "completion times", "slowdown": "slowdowns"}
+        of_times = "" if self.measure == "slowdown" or self.weighted else unit
+        name = f"{'weighted ' * self.weighted}sum of {kind[self.measure]}"
+        return Goal(name, of_times, unit)
 
     def __post_init__(self) -> None:
         owner = "CompletionTime"
@@ -363,16 +374,7 @@ class CompletionTime:
         ValueError
             Where `form` is unknown, the model too large, or GPUs are not alike for all jobs.
         """
-        from . import forms as completion_time_forms  # Pyomo takes a second to import
-
-        if form not in self.forms:
-            raise ValueError(f"CompletionTime: form={form!r} is not one of {', '.join(self.forms)}")
-        if self.mixed:
-            raise ValueError(
-                f"CompletionTime: form={form!r} is for GPUs of one model at speed 1, the cluster "
-                f"has {', '.join(map(repr, self.models))}"
-            )
-        return completion_time_forms.build(self, **options)
+        return build(self, form, **options)
 
 
 def _first(wrong: Any, most: int = 5) -> list[int]:

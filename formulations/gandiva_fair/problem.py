@@ -91,8 +91,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ...instances.display import counted
 from ...instances.schedule import Allocation
-from ..problem import Model, Sense
+from ..problem import Described, Goal, Model, Sense, build
 
 __all__ = ["Aim", "GpuMarket", "effective_tickets"]
 
@@ -109,7 +110,7 @@ _DEFAULT: Any = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GpuMarket:
+class GpuMarket(Described):
     """Problem: divide GPUs of several models among users, with nobody below its fair share.
 
     Parameters
@@ -161,6 +162,27 @@ class GpuMarket:
     sense: ClassVar[Sense] = Sense.MAX
     forms: ClassVar[tuple[str, ...]] = ("conic",)
     integral: ClassVar[bool] = False
+
+    @property
+    def goal(self) -> Goal:  # type: ignore[override]
+        """What the aim is called."""
+        names = {"total": "value", "max-min": "least gain", "nash": "mean log value"}
+        return Goal(names[self.aim], solution="allocation")
+
+    def summary(self) -> str:
+        """Return the size of the market in a line."""
+        gpus, models = int(self.gpus.sum()), len(self.models)
+        sizes = counted(len(self.users), "user"), counted(gpus, "GPU"), counted(models, "model")
+        return "{} of {} of {}".format(*sizes)
+
+    def facts(self) -> dict[str, str]:
+        """Return what there is to know of the size of the market, by name."""
+        gpus = zip(self.gpus.tolist(), self.models, strict=True)
+        return {
+            "aim": self.aim,
+            "GPUs": ", ".join(f"{number} of {model}" for number, model in gpus),
+            "users": f"{len(self.users):,}",
+        }
 
     def __post_init__(self) -> None:
         if self.aim not in AIMS:
@@ -286,11 +308,7 @@ class GpuMarket:
         ValueError
             Where `form` is unknown.
         """
-        from . import forms as gandiva_fair_forms  # CVXPY takes a second to import
-
-        if form not in self.forms:
-            raise ValueError(f"GpuMarket: form={form!r} is not one of {', '.join(self.forms)}")
-        return gandiva_fair_forms.build(self, form)
+        return build(self, form)
 
 
 def effective_tickets(

@@ -92,7 +92,7 @@ from numpy.typing import NDArray
 from ...instances.model import Instance, ParameterServerJob
 from ...instances.revenue import Law, revenue_instance
 from ...instances.schedule import Schedule, Segment
-from ..problem import Model, Sense
+from ..problem import Described, Goal, Model, Sense, build
 
 __all__ = [
     "Irmp",
@@ -213,7 +213,7 @@ def run_slots(job: ParameterServerJob, workers: int, nodes: int, model: str = ""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Irmp:
+class Irmp(Described):
     """Problem (3) of Wang et al.: maximise the utility of complete jobs.
 
     Parameters
@@ -283,6 +283,7 @@ class Irmp:
     quotas: Ints = field(init=False, compare=False)
 
     sense: ClassVar[Sense] = Sense.MAX
+    goal: ClassVar[Goal] = Goal("true revenue", time="slots")
     forms: ClassVar[tuple[str, ...]] = ("columns", "literal", "aggregated", "dual")
 
     def __post_init__(self) -> None:
@@ -627,13 +628,7 @@ class Irmp:
         ValueError
             Where `form` is unknown, or the problem has no horizon, or is too large.
         """
-        from . import (
-            forms as irmp_forms,  # Pyomo takes a second to import and solvers do without it
-        )
-
-        if form not in self.forms:
-            raise ValueError(f"Irmp: form={form!r} is not one of {', '.join(self.forms)}")
-        return irmp_forms.build(self, form)
+        return build(self, form)
 
 
 def _remade(instance: Instance[ParameterServerJob], parameters: Mapping[str, Any]) -> Irmp:

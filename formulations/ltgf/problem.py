@@ -92,13 +92,13 @@ import numpy as np
 
 from ...instances.model import Instance, Job
 from ...instances.schedule import Schedule
-from ..problem import Model, Sense
+from ..problem import Described, Goal, Model, Sense, build
 
 __all__ = ["Ltgf", "quota_of", "shares_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class Ltgf:
+class Ltgf(Described):
     """Problem LTGF: maximise the least fairness rho_i of all jobs over their lives.
 
     Parameters
@@ -143,6 +143,7 @@ class Ltgf:
     horizon: int | None = None
 
     sense: ClassVar[Sense] = Sense.MAX
+    goal: ClassVar[Goal] = Goal("least rho", time="seconds")
     forms: ClassVar[tuple[str, ...]] = ("compact", "literal")
     integral: ClassVar[bool] = False
 
@@ -334,11 +335,7 @@ class Ltgf:
         ValueError
             Where `form` is unknown, or the model would be too large.
         """
-        from . import forms as ltgf_forms  # Pyomo takes a second to import
-
-        if form not in self.forms:
-            raise ValueError(f"Ltgf: form={form!r} is not one of {', '.join(self.forms)}")
-        return ltgf_forms.build(self, form)
+        return build(self, form)
 
 
 def shares_of(instance: Instance[Any], active: Iterable[int]) -> dict[int, Fraction]:

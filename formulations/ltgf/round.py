@@ -46,7 +46,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from ..problem import Model, Sense
+from ...instances.display import counted
+from ..problem import Described, Goal, Model, Sense, build
 
 __all__ = ["LtgfRound"]
 
@@ -55,7 +56,7 @@ Selection = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LtgfRound:
+class LtgfRound(Described):
     """Problem: maximise the least fairness of the users at the end of one lease.
 
     Parameters
@@ -98,8 +99,22 @@ class LtgfRound:
     jobs: Sequence[tuple[int, int]]
 
     sense: ClassVar[Sense] = Sense.MAX
+    goal: ClassVar[Goal] = Goal("least rho", time="seconds", solution="selection")
     forms: ClassVar[tuple[str, ...]] = ("compact", "literal")
     integral: ClassVar[bool] = False
+
+    def summary(self) -> str:
+        """Return the size of the round in a line."""
+        jobs, users = counted(len(self.jobs), "job"), counted(len(self.share), "user")
+        return f"{jobs} of {users}, {counted(self.gpus, 'GPU')}"
+
+    def facts(self) -> dict[str, str]:
+        """Return what there is to know of the size of the problem, by name."""
+        return {
+            "jobs": f"{len(self.jobs):,}",
+            "users": f"{len(self.share):,}",
+            "GPUs": f"{self.gpus:,}",
+        }
 
     def __post_init__(self) -> None:
         for name in ("attained", "fair", "share"):
@@ -186,8 +201,4 @@ class LtgfRound:
         ValueError
             Where `form` is unknown.
         """
-        from . import round_forms as ltgf_round_forms  # Pyomo takes a second to import
-
-        if form not in self.forms:
-            raise ValueError(f"LtgfRound: form={form!r} is not one of {', '.join(self.forms)}")
-        return ltgf_round_forms.build(self, form)
+        return build(self, form)

@@ -14,7 +14,7 @@ Steps of a cycle
 4. Selector: which options (`solvers.selector`), eq. (4) to (14) in compact form.
 5. Second stage: who runs in the first slot. The objective does not care when, within its deadline,
    a selected job runs; work-conserving by least laxity.
-6. Nodes: renewing jobs keep theirs, others are packed (`.consolidation.assign`).
+6. Nodes: renewing jobs keep theirs, others are packed (`.nodes.assign`).
 
 Readings
 --------
@@ -53,9 +53,9 @@ from ...instances.model import check_real
 from ..growing import longer
 from ..policy import Decision, Information, Phase, Preempts, Rules, Start, State
 from ..result import Stop
-from .consolidation import Nodes, Request, assign
 from .deadlines import Deadlines
 from .estimator import DurationEstimates, Mode
+from .nodes import Nodes, Request, assign
 from .selector import Selector, by_density, by_release, one_price
 
 __all__ = ["UniSchedPolicy"]

@@ -18,10 +18,19 @@ from hypothesis import strategies as st
 
 from brute_force import optimum
 from gangsched.analysis.proofs import makespan as bounds
-from gangsched.analysis.proofs import verify as certificates
-from gangsched.analysis.proofs import verify_irmp as irmp_certificates
-from gangsched.analysis.proofs import verify_market as gandiva_fair_certificates
-from gangsched.analysis.proofs import verify_unisched as unisched_certificates
+from gangsched.analysis.proofs import (
+    packings,
+    readers,
+    verify,
+    verify_completion_time,
+    verify_deadline_rewards,
+    verify_irmp,
+    verify_ltgf,
+    verify_market,
+    verify_rar_ddls,
+    verify_unisched,
+)
+from gangsched.analysis.proofs.bound import bound as bound_of
 from gangsched.analysis.proofs.configurations import Configurations
 from gangsched.analysis.proofs.makespan import (
     InvalidCertificate,
@@ -234,7 +243,7 @@ def test_durations_beyond_machine_integers(durations: list[int], value: int | No
         for i, d in enumerate(durations)
     ]
     problem = RarDdls(Instance(Cluster.of_sizes([3000]), jobs), rate="exact", xi2=0)
-    bound = best_bound(problem, effort="full")  # its knapsack would be too long: not tried
+    bound = bound_of(problem, "full")  # its knapsack would be too long: not tried
     verify_bound(problem, bound)
     assert value is None or bound.value == value * 36 * 10**12  # a GPU serves three of the seven
 
@@ -244,9 +253,20 @@ def test_durations_beyond_machine_integers(durations: list[int], value: int | No
 
 def test_effort() -> None:
     problem = packing([7, 7, 4, 4, 3])
-    assert best_bound(problem).value == 13
-    assert best_bound(problem, effort="full").value == 14
-    with pytest.raises(ValueError, match=r"best_bound: effort='max' is not 'fast' or 'full'"):
+    assert bound_of(problem).value == 13
+    assert bound_of(problem, "full").value == 14
+
+
+def test_the_former_name_and_its_efforts_still_work() -> None:
+    problem = packing([7, 7, 4, 4, 3])
+    with pytest.warns(DeprecationWarning, match="^best_bound is now bound$"):
+        assert best_bound(problem) == bound_of(problem)
+    with pytest.warns(DeprecationWarning, match="best_bound"):
+        assert best_bound(problem, effort="full", time_limit=9) == bound_of(problem, "full")
+    with (
+        pytest.warns(DeprecationWarning, match="best_bound"),
+        pytest.raises(ValueError, match=r"best_bound: effort='max' is not 'fast' or 'full'"),
+    ):
         best_bound(problem, effort="max")  # type: ignore[arg-type]
 
 
@@ -326,7 +346,7 @@ def test_tables_follow_the_definition(data: st.DataObject) -> None:
 @given(st.integers(0, 9), st.integers(1, 40), st.data())
 def test_the_verifier_follows_the_definition(k: int, target: int, data: st.DataObject) -> None:
     d, eps = data.draw(st.integers(1, target)), data.draw(st.integers(0, target // 2))
-    x = certificates._stepped(certificates._thresholded(d, target, eps), target, k)
+    x = packings.stepped(packings.thresholded(d, target, eps), target, k)
     expected = step(threshold(Fraction(d, target), Fraction(eps, target)), k)
     assert Fraction(x, max(k, 1) * target) == expected
 
@@ -337,14 +357,21 @@ def test_the_verifier_follows_the_definition(k: int, target: int, data: st.DataO
 def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     modules: set[str | None] = set()
     for module in (
-        certificates,
-        gandiva_fair_certificates,
-        irmp_certificates,
-        unisched_certificates,
+        packings,
+        readers,
+        verify,
+        verify_completion_time,
+        verify_deadline_rewards,
+        verify_irmp,
+        verify_ltgf,
+        verify_market,
+        verify_rar_ddls,
+        verify_unisched,
     ):
         tree = ast.parse(Path(module.__file__).read_text("utf-8"))
         modules |= {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
     assert modules == {
+        None,  # from . import the rules
         "__future__",
         "bisect",
         "collections.abc",
@@ -356,20 +383,23 @@ def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyP
         "math",
         "numpy.typing",
         "typing",
-        "formulations.completion_time",
+        "formulations.completion_time.problem",
         "formulations.deadline_rewards",
-        "formulations.gandiva_fair",
-        "formulations.irmp",
-        "formulations.ltgf",
-        "formulations.ltgf_fluid",
-        "formulations.rar_ddls",
-        "formulations.unisched",
+        "formulations.gandiva_fair.problem",
+        "formulations.irmp.problem",
+        "formulations.ltgf.fluid",
+        "formulations.ltgf.problem",
+        "formulations.ltgf.round",
+        "formulations.rar_ddls.problem",
+        "formulations.unisched.problem",
         "instances.model",
         "instances.schedule",
         "solvers.result",
-        "gandiva_fair_certificates",
-        "irmp_certificates",
-        "unisched_certificates",
+        "packings",
+        "readers",
+        "verify_irmp",
+        "verify_market",
+        "verify_unisched",
     }
     problem = packing([7, 7, 4, 4, 3])
     found = [bound(problem) for bound in EVERY]
@@ -390,7 +420,7 @@ def test_the_verifier_computes_the_same_durations(problem: RarDdls) -> None:
         ceil(Fraction(job.iterations * problem.resolution, rate))
         for job, rate in zip(problem.jobs, best, strict=True)
     ]
-    assert certificates._durations(problem) == by_hand == problem.shortest_durations().tolist()
+    assert verify_rar_ddls._durations(problem) == by_hand == problem.shortest_durations().tolist()
 
 
 def test_two_servers_may_be_faster_than_one() -> None:
@@ -428,9 +458,9 @@ def test_knapsack(items: list[tuple[int, int]], capacity: int) -> None:
         if sum(d for d, _ in chosen) <= capacity
     )
     sizes, values = [d for d, _ in items], [v for _, v in items]
-    assert certificates._knapsack(sizes, values, capacity) == best
+    assert packings.knapsack(sizes, values, capacity) == best
     huge = [v * 2**70 for v in values]
-    assert certificates._knapsack(sizes, huge, capacity) == best * 2**70
+    assert packings.knapsack(sizes, huge, capacity) == best * 2**70
 
 
 def test_no_certificate() -> None:

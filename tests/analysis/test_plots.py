@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
-from gangsched.analysis.comparing.comparison import Comparison, Row
+from gangsched.analysis.comparing.comparison import Comparison, Relaxed, Row
 from gangsched.analysis.show import plots
-from gangsched.formulations.problem import Sense
+from gangsched.formulations import CompletionTime, UniSched
 from gangsched.formulations.rar_ddls.problem import RarDdls
-from gangsched.instances import Cluster, Instance, RingJob, Schedule, Segment
+from gangsched.instances import Cluster, DeadlineJob, Instance, Job, RingJob, Schedule, Segment
 from gangsched.instances.generate import paper_cluster, rar_workload
-from gangsched.solvers import Bound, sjf_bco
+from gangsched.solvers import Bound, Result, Stop, sjf_bco
 from strategies import rar_problems
 
 TWO_NODES = Cluster.of_sizes([4, 2])
+HAND = RarDdls(
+    Instance(TWO_NODES, [RingJob(id="a", gpus=1, iterations=4, gradient=0, base_time=0.9)])
+)
 
 
 def rectangles(figure: Figure) -> list[tuple[float, float, float]]:
@@ -39,10 +44,8 @@ def words(figure: Figure) -> str:
     return " ".join(re.findall(r">([^<]+)</text>", plots.to_svg(figure)))
 
 
-def comparison(*rows: Row, bound: Bound | None = None) -> Comparison:
-    return Comparison(
-        problem="RarDdls", instance="hand", sense=Sense.MIN, bound=bound, rows=tuple(rows)
-    )
+def comparison(*rows: Row, bound: Bound | None = None, problem: Any = None) -> Comparison:
+    return Comparison(problem=problem or HAND, bound=bound, rows=tuple(rows))
 
 
 # --- gantt ---------------------------------------------------------------------------------------
@@ -100,6 +103,104 @@ def test_makespan_bound_and_unit_are_written() -> None:
 def test_a_schedule_as_long_as_its_bound_is_optimal() -> None:
     figure = plots.gantt(Schedule.of([Segment(0, 0, 4, {0: 1})]), TWO_NODES, bound=Bound(4, "hand"))
     assert "Makespan 4, bound 4 (hand): optimal" in words(figure)
+
+
+def named(figure: Figure) -> dict[str, set[tuple[float, float]]]:
+    """Start and end of the bars that bear each name."""
+    axes, found = figure.axes[-1], {}
+    for text in axes.texts:
+        x, y = text.get_position()
+        for group in axes.collections:
+            for path in group.get_paths():
+                (left, top), (right, bottom) = path.vertices.min(0), path.vertices.max(0)
+                if left <= x <= right and min(top, bottom) <= y <= max(top, bottom):
+                    found.setdefault(text.get_text(), set()).add((left, right))
+    return found
+
+
+@pytest.mark.parametrize("devices", [False, True])
+@pytest.mark.parametrize("place", ["instance", "problem"])
+def test_a_name_stands_on_a_segment_of_its_job(devices: bool, place: str) -> None:
+    """In whatever order segments come, with or without device numbers, suspended or not."""
+    jobs = [RingJob(id=id, gpus=2, iterations=4, gradient=0, base_time=0.9) for id in "abc"]
+    problem = RarDdls(Instance(Cluster.of_sizes([2, 2]), jobs))
+    rows = [(2, 8, 12, 0), (0, 4, 8, 0), (1, 0, 4, 0), (0, 9, 12, 1), (2, 0, 9, 1)]
+    schedule = Schedule.of(
+        Segment(job, start, end, {node: 2}, {node: (0, 1)} if devices else None)
+        for job, start, end, node in rows
+    )
+    figure = plots.gantt(schedule, problem.instance if place == "instance" else problem)
+    assert named(figure) == {
+        "a": {(4, 8), (9, 12)}, "b": {(0, 4)}, "c": {(8, 12), (0, 9)},
+    }  # fmt: skip
+
+
+#: one lease on two GPUs: the single one is worth 60, the gang 100
+QUEUE = UniSched(
+    Instance(
+        Cluster.of_sizes([2]),
+        [
+            DeadlineJob(id="one", gpus=1, work=600, rewards=[(600, 60)]),
+            DeadlineJob(id="two", gpus=2, work=600, rewards=[(600, 100)]),
+        ],
+    )
+)
+
+
+def test_of_a_reward_the_title_says_so_and_no_line_stands_for_the_bound() -> None:
+    single, gang = (Schedule.of([Segment(j, 0, 600, {0: j + 1})]) for j in (0, 1))
+    title = "Reward 60 of at most 100 (hand): the optimum is at most 1.667 times it"
+    figure = plots.gantt(single, QUEUE, bound=Bound(100, "hand"))
+    assert (figure.texts[0].get_text(), figure.axes[0].get_xlabel()) == (title, "time (seconds)")
+    assert not figure.axes[0].lines
+    optimal = plots.gantt(gang, QUEUE, bound=Bound(100, "hand"))
+    assert optimal.texts[0].get_text() == "Reward 100 of at most 100 (hand): optimal"
+    alone = plots.gantt(gang, QUEUE)
+    assert alone.texts[0].get_text() == "Reward 100, more is better"
+
+
+@pytest.mark.parametrize(("measure", "lines"), [("makespan", 2), ("flow", 0)])
+def test_only_a_bound_of_the_end_is_drawn(measure: Any, lines: int) -> None:
+    """Two jobs of 60 s on one GPU: the second ends at 120 s, completion times sum up to 180 s."""
+    jobs = [Job(id=id, gpus=1, work=60) for id in "ab"]
+    problem = CompletionTime(Instance(Cluster.of_sizes([1]), jobs), measure)
+    schedule = Schedule.of([Segment(j, 60 * j, 60 * j + 60, {0: 1}) for j in (0, 1)])
+    figure = plots.gantt(schedule, problem, bound=Bound(100, "hand"))
+    assert len(figure.axes[0].lines) == lines
+    title = figure.texts[0].get_text()
+    if measure == "makespan":
+        assert title.startswith("Makespan 120 seconds, bound 100 (hand): at most 1.200 times")
+    else:
+        assert title.startswith("Sum of completion times 180 seconds, bound 100 (hand)")
+
+
+def test_a_schedule_better_than_its_bound_is_refused() -> None:
+    schedule = Schedule.of([Segment(1, 0, 600, {0: 2})])
+    with pytest.raises(ValueError, match=r"objective=100.* beats the bound 99 \(hand, maximise\)"):
+        plots.gantt(schedule, QUEUE, bound=Bound(99, "hand"))
+
+
+def test_no_title_and_no_caption_is_cut() -> None:
+    bound = Bound(1234567.125, "a method with a long name")
+    name = "a-solver-of-somebody-else:with-a-variant"
+    row = Row(
+        solver=name, status="feasible", bound=bound, ratio=1.5, objective=1.0, runtime=0.0,
+        result=Result.of(
+            QUEUE, Schedule.of([Segment(0, 0, 600, {0: 1})]), solver=name, stop=Stop.COMPLETED
+        ),
+    )  # fmt: skip
+    relaxed = [Relaxed(name=f"kind {k}", problem=QUEUE, bound=bound) for k in range(3)]
+    found = replace(comparison(row, bound=bound, problem=QUEUE), relaxed=tuple(relaxed))
+    figure = plots.overview(found)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    inside = figure.bbox
+    labels = [*figure.texts, *(axes.xaxis.label for axes in figure.axes)]
+    assert any("kind 2" in label.get_text() for label in labels)
+    for label in labels:
+        box = label.get_window_extent(canvas.get_renderer())
+        assert inside.x0 <= box.x0 <= box.x1 <= inside.x1, label.get_text()
+        assert inside.y0 <= box.y0 <= box.y1 <= inside.y1, label.get_text()
 
 
 def test_many_jobs_get_no_names() -> None:
@@ -196,10 +297,10 @@ def test_the_overview_shows_the_best_schedule(small: tuple[RarDdls, Any]) -> Non
         Row(solver="none", status="unknown", runtime=0.0),
         Row(solver="bco", status="feasible", objective=9, ratio=1.5, runtime=0.0, result=result),
     ]
-    text = words(plots.overview(comparison(*rows), problem))
+    text = words(plots.overview(comparison(*rows, problem=problem)))
     assert f"bco: makespan {result.objective} slots" in text
     assert "certified ratio" in text
-    alone = plots.overview(comparison(rows[0]), problem)
+    alone = plots.overview(comparison(rows[0], problem=problem))
     assert len(alone.axes) == 1
 
 

@@ -1,0 +1,74 @@
+"""How objects are shown: counts in words, tables in HTML and as pandas DataFrames."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+__all__ = ["counted", "facts_html", "frame", "one_line", "shortened", "table_html"]
+
+MOST_SHOWN = 300  # characters of somebody else's error message
+
+
+def counted(number: int, thing: str) -> str:
+    """Return a number with its noun, in the plural where it needs one.
+
+    >>> counted(1, "job"), counted(1200, "job")
+    ('1 job', '1,200 jobs')
+    """
+    return f"{number:,} {thing}" + "s" * (number != 1)
+
+
+def one_line(text: str) -> str:
+    """Return a text without line breaks."""
+    return " ".join(text.split())
+
+
+def shortened(text: str) -> str:
+    """Return somebody else's message as one line that is not too long."""
+    text = one_line(text)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
+
+
+def table_html(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table of texts, for notebooks.
+
+    >>> table_html(["a"], [["<b>"]])
+    '<table><thead><tr><th>a</th></tr></thead><tbody><tr><td>&lt;b&gt;</td></tr></tbody></table>'
+    """
+    body = "".join(_line("td", row) for row in rows)
+    return f"<table><thead>{_line('th', heads)}</thead><tbody>{body}</tbody></table>"
+
+
+def facts_html(facts: Mapping[str, str]) -> str:
+    """Return a table of two columns, for notebooks.
+
+    >>> facts_html({"GPUs": "8"})
+    '<table><tr><th>GPUs</th><td>8</td></tr></table>'
+    """
+    lines = (
+        f"<tr><th>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>"
+        for name, text in facts.items()
+    )
+    return f"<table>{''.join(lines)}</table>"
+
+
+def _line(tag: str, cells: Sequence[str]) -> str:
+    return f"<tr>{''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in cells)}</tr>"
+
+
+def frame(columns: Mapping[str, Sequence[Any]]) -> Any:
+    """Return columns as a pandas DataFrame; pandas is not installed with this package.
+
+    Raises
+    ------
+    ImportError
+        Where pandas is missing.
+    """
+    try:
+        pandas = import_module("pandas")
+    except ImportError:
+        raise ImportError("a DataFrame needs pandas: pip install pandas") from None
+    return pandas.DataFrame(dict(columns))
