@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gangsched.analysis.comparing.replay import replay
 from gangsched.analysis.driving.checkpoint import Checkpoint, pack, unpack
 from gangsched.analysis.driving.drive import PolicyError, drive
 from gangsched.analysis.driving.run import Run
+from gangsched.analysis.driving.run_io import load_run, save_run
 from gangsched.formulations.irmp.problem import reduced_problem
 from gangsched.instances import (
     Cluster,
@@ -420,6 +422,24 @@ def test_clairvoyant_policies_see_all(engine: Any) -> None:
 
     drive(LATE, Looking(look, clairvoyant=True), engine=engine)
     assert seen[0] == (True, [0, 600, 30], "late")
+
+
+def test_runs_and_rows_say_what_their_policies_knew(tmp_path: Path) -> None:
+    made = {
+        "blind": Looking(lambda state: None, information=None),
+        "told": Looking(lambda state: None),
+        "seer": Looking(lambda state: state.instance, clairvoyant=True),
+    }
+    runs = {name: drive(LATE, policy) for name, policy in made.items()}
+    known = [(run.information, run.clairvoyant) for run in runs.values()]
+    assert known == [(None, False), ("told", False), ("told", True)]
+    for name, run in runs.items():
+        save_run(tmp_path / f"{name}.json", run)
+        again = load_run(tmp_path / f"{name}.json")
+        assert (again.information, again.clairvoyant) == (run.information, run.clairvoyant)
+        assert again.digest() == run.digest()
+    names = [row.name for row in replay(LATE, made).rows]
+    assert names == ["blind", "told", "seer (clairvoyant)"]
 
 
 def test_whom_a_policy_can_never_run_is_asked_of_a_session_that_does_not_run() -> None:
