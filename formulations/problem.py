@@ -8,7 +8,17 @@ from enum import Enum
 from importlib import import_module
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
-__all__ = ["Described", "Goal", "Model", "Problem", "Sense", "build", "goal_of", "summary_of"]
+__all__ = [
+    "Described",
+    "Goal",
+    "Model",
+    "Problem",
+    "Sense",
+    "build",
+    "facts_of",
+    "goal_of",
+    "summary_of",
+]
 
 S = TypeVar("S")
 
@@ -33,12 +43,15 @@ class Goal:
         Unit of times; empty where solutions have none.
     end : bool
         Whether it is the time at which the solution ends.
+    solution : str
+        What a solution is called.
     """
 
     name: str = "objective"
     unit: str = ""
     time: str = ""
     end: bool = False
+    solution: str = "schedule"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +131,10 @@ class Described:
         """Return the size of the problem in a line."""
         return str(self.instance.summary())  # type: ignore[attr-defined]
 
+    def facts(self) -> dict[str, str]:
+        """Return what there is to know of its size, by name."""
+        return dict(self.instance.facts())  # type: ignore[attr-defined]
+
     def __str__(self) -> str:
         unit = f" ({self.goal.unit})" if self.goal.unit else ""
         return f"{type(self).__name__}: {self.summary()}; {self.sense.value} {self.goal.name}{unit}"
@@ -130,11 +147,21 @@ def goal_of(problem: Any) -> Goal:
 
 
 def summary_of(problem: Any) -> str:
-    """Return the size of a problem in a line; the name of its class where it does not say it."""
-    if isinstance(problem, Described):
-        return problem.summary()
-    instance = getattr(problem, "instance", None)
-    return type(problem).__name__ if instance is None else str(instance.summary())
+    """Return the size of a problem or instance in a line; its class where it does not say it."""
+    owner: Any
+    for owner in (problem, getattr(problem, "instance", None)):
+        if hasattr(owner, "summary"):
+            return str(owner.summary())
+    return type(problem).__name__
+
+
+def facts_of(problem: Any) -> dict[str, str]:
+    """Return what there is to know of the size of a problem, by name, as far as it says it."""
+    owner: Any
+    for owner in (problem, getattr(problem, "instance", None)):
+        if hasattr(owner, "facts"):
+            return dict(owner.facts())
+    return {}
 
 
 def build(problem: Any, form: str = "", **options: Any) -> Model[Any]:

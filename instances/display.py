@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-__all__ = ["counted", "facts_html", "frame", "table_html"]
+__all__ = ["counted", "facts_html", "frame", "one_line", "shortened", "table_html"]
+
+MOST_SHOWN = 300  # characters of somebody else's error message
 
 
 def counted(number: int, thing: str) -> str:
@@ -17,6 +19,17 @@ def counted(number: int, thing: str) -> str:
     ('1 job', '1,200 jobs')
     """
     return f"{number:,} {thing}" + "s" * (number != 1)
+
+
+def one_line(text: str) -> str:
+    """Return a text without line breaks."""
+    return " ".join(text.split())
+
+
+def shortened(text: str) -> str:
+    """Return somebody else's message as one line that is not too long."""
+    text = one_line(text)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
 
 
 def table_html(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -57,7 +70,5 @@ def frame(columns: Mapping[str, Sequence[Any]]) -> Any:
     try:
         pandas = import_module("pandas")
     except ImportError:
-        raise ImportError(
-            "to_frame needs pandas, which is not installed: pip install pandas"
-        ) from None
+        raise ImportError("a DataFrame needs pandas: pip install pandas") from None
     return pandas.DataFrame(dict(columns))

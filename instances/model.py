@@ -14,7 +14,7 @@ import math
 import numbers
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from itertools import pairwise
 from types import MappingProxyType
@@ -345,6 +345,10 @@ class Job:
     def resumption(self) -> int | None:
         """Seconds of suspending and resuming; None for those of the cluster's rules."""
         return None
+
+    def untold(self) -> Job:
+        """Return the job as it is known before it runs where nobody tells run times."""
+        return replace(self, work=None)
 
     def deadlines(self) -> tuple[tuple[int, float], ...]:
         """Return pairs (time, value), times of the instance rising; none for best-effort jobs."""
@@ -680,6 +684,10 @@ class DeadlineJob(Job):
     def resumption(self) -> int | None:
         """Seconds of suspending and resuming; None for those of the cluster's rules."""
         return self.preemption_cost
+
+    def untold(self) -> DeadlineJob:
+        """Return the job as it is known before it runs where nobody tells run times."""
+        return replace(self, work=None, stopping=Iterations())
 
     def deadlines(self) -> tuple[tuple[int, float], ...]:
         """Return pairs (time, value), times of the instance rising; none for best-effort jobs."""
@@ -1050,6 +1058,20 @@ class Instance(Generic[J]):
         sizes = counted(len(self.jobs), "job"), counted(nodes, "node"), counted(gpus, "GPU")
         return "{} on {}, {}".format(*sizes)
 
+    def facts(self) -> dict[str, str]:
+        """Return what there is to know of its size, by name."""
+        nodes = Counter(node.gpus for node in self.cluster.nodes)
+        gangs = Counter(job.gpus for job in self.jobs)
+        return {
+            "name": self.name or "–",
+            "jobs": f"{len(self.jobs):,}",
+            "nodes": f"{len(self.cluster.nodes):,}",
+            "GPUs": f"{self.cluster.gpus:,}",
+            "nodes by GPUs": _histogram(nodes, "node"),
+            "jobs by gang size": _histogram(gangs, "job"),
+            "users": f"{len(self.users):,}" if self.users else "–",
+        }
+
     def __str__(self) -> str:
         name = f" {self.name!r}" if self.name else ""
         return f"{type(self).__name__}{name}: {self.summary()}"
@@ -1067,3 +1089,7 @@ class Instance(Generic[J]):
                 raise ValueError(f"job {job.id!r}: user={job.user!r} is not a user of the instance")
             if job.pin and job.pin not in models:
                 raise ValueError(f"job {job.id!r}: pin={job.pin!r} is not a model of the cluster")
+
+
+def _histogram(counts: Mapping[int, int], thing: str) -> str:
+    return ", ".join(f"{counted(counts[k], thing)} of {k}" for k in sorted(counts)) or "–"

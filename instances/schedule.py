@@ -6,6 +6,7 @@ the instance: feasibility and objective are recomputed by the problem, never sto
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,9 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .display import frame, table_html
+
 __all__ = ["Allocation", "Schedule", "Segment"]
 
 Ints = NDArray[np.int64]
+MOST_SHOWN = 20  # segments in a notebook
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -217,6 +221,26 @@ class Schedule:
     def __repr__(self) -> str:
         end = int(self.end.max()) if len(self) else 0
         return f"Schedule({len(self)} segments, end={end})"
+
+    def _columns(self) -> dict[str, list[Any]]:
+        """One entry a segment; GPUs and parameter servers over all its nodes."""
+        at = self.ptr[:-1]
+        sums = {
+            name: np.add.reduceat(column, at).tolist() if len(self) else []
+            for name, column in (("gpus", self.gpus), ("ps", self.ps))
+        }
+        plain = {name: getattr(self, name).tolist() for name in ("job", "start", "end")}
+        return {**plain, **sums, "nodes": [list(row.gpus) for row in self]}
+
+    def to_frame(self) -> Any:
+        """Return the segments as a pandas DataFrame; `nodes` holds the numbers of their nodes."""
+        return frame(self._columns())
+
+    def _repr_html_(self) -> str:
+        first = Schedule.of(self[i] for i in range(min(len(self), MOST_SHOWN)))._columns()
+        rows = [list(map(str, row)) for row in zip(*first.values(), strict=True)]
+        more = f"<p>{html.escape(repr(self))}</p>"
+        return table_html(list(first), rows) + more
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,6 @@
 """Run the command line: `python -m gangsched`."""
 
-from .cli.compare import main
+from .cli.app import main
 
 if __name__ == "__main__":
     main()

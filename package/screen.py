@@ -19,13 +19,14 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 
+from .analysis.show.columns import Table as Columns
+from .instances.display import one_line
 from .registry import READERS, lookup
 
 EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
 MOST = 10**6  # nodes, GPUs of a node, jobs: what memory surely holds
 #: GPU model, nodes of it, GPUs of each
 Parts = tuple[tuple[str, int, int], ...]
-MOST_SHOWN = 300  # characters of somebody else's error message
 
 
 class BadInput(Exception):
@@ -64,20 +65,23 @@ def say(console: Console, text: str, style: str | None = None) -> None:
     console.print(one_line(text), style=style, soft_wrap=not console.is_terminal)
 
 
-def one_line(text: str) -> str:
-    """Return a text without line breaks."""
-    return " ".join(text.split())
-
-
 def new_table(*names: str, right: Sequence[str] = ()) -> Table:
     """Return a table with these headings; numbers stand on the right."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    table = _empty()
     for name in names:
-        if name in right:
-            table.add_column(name, justify="right", no_wrap=True)
-        else:
-            table.add_column(name, overflow="fold")
+        _add_column(table, name, right=name in right)
     return table
+
+
+def _empty() -> Table:
+    return Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+
+
+def _add_column(table: Table, name: str, *, right: bool) -> None:
+    if right:
+        table.add_column(name, justify="right", no_wrap=True)
+    else:
+        table.add_column(name, overflow="fold")
 
 
 def show_table(console: Console, table: Table) -> None:
@@ -149,17 +153,19 @@ def shown(value: float | None, form: str = ".10g") -> str:
     return "-" if value is None else format(value, form)
 
 
-def shown_ratio(value: float | None) -> str:
-    """Return a ratio, rounded up; a dash where there is none."""
-    from .analysis.comparing.comparison import rounded_up
-
-    return "-" if value is None else f"{rounded_up(value):.4f}"
-
-
-def shortened(text: str) -> str:
-    """Return somebody else's message as one line that is not too long."""
-    text = one_line(text)
-    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
+def rich_table(shown: Columns) -> Table:
+    """Return a table of columns for the screen; their headings stand on several lines."""
+    table = _empty()
+    for column in shown.columns:
+        _add_column(table, column.lines, right=column.number)
+    failed, limits = shown.below()
+    for cells in (*shown.texts(), *failed):
+        table.add_row(*cells)
+    if limits:
+        table.add_section()
+    for cells in limits:
+        table.add_row(*cells, style="dim")
+    return table
 
 
 # --- options --------------------------------------------------------------------------------------

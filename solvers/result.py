@@ -7,7 +7,6 @@ asks the problem whether the solution is feasible and what it is worth; no solve
 
 from __future__ import annotations
 
-import html
 import math
 import platform
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,6 +20,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from ..formulations.problem import Problem, Sense
+from ..instances.display import facts_html, frame
 from .facts import Facts
 from .history import Entry, settled
 
@@ -269,7 +269,7 @@ class Result(Generic[S]):
             improved = settled(
                 problem.sense, history, objective=objective, bound=value, runtime=runtime
             )
-        return cls(
+        made = cls(
             solver=solver,
             sense=problem.sense,
             status=status,
@@ -282,6 +282,27 @@ class Result(Generic[S]):
             history=improved,
             **more,
         )
+        object.__setattr__(made, "_checked", problem)  # no field: a changed copy is not checked
+        return made
+
+    def is_checked(self, problem: Problem[S]) -> bool:
+        """Whether :meth:`of` made this result, unchanged, for a problem equal to this one."""
+        known = getattr(self, "_checked", None)
+        return known is problem or (known is not None and bool(known == problem))
+
+    def to_frame(self) -> Any:
+        """Return the result as a pandas DataFrame of one row."""
+        facts = {
+            "solver": self.solver,
+            "status": self.status.value,
+            "stop": self.stop.value,
+            "objective": self.objective,
+            "bound": None if self.bound is None else self.bound.value,
+            "gap": self.gap,
+            "iterations": self.iterations,
+            "runtime": self.runtime,
+        }
+        return frame({name: [value] for name, value in facts.items()})
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<10}{value}" for name, value in self._lines())
@@ -302,11 +323,7 @@ class Result(Generic[S]):
         ]
 
     def _repr_html_(self) -> str:
-        rows = (
-            f"<tr><th style='text-align:left'>{name}</th><td>{html.escape(value)}</td></tr>"
-            for name, value in self._lines()
-        )
-        return f"<table>{''.join(rows)}</table>"
+        return facts_html(dict(self._lines()))
 
 
 def _shown(value: float) -> str:

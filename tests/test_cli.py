@@ -23,10 +23,12 @@ from matplotlib.figure import Figure
 import gangsched
 from gangsched import registry
 from gangsched.analysis.papers import reproduce, theorems
-from gangsched.analysis.papers.claim import Claim, Comparison, Verdict
-from gangsched.analysis.papers.experiment import Cell, Experiment, given
+from gangsched.analysis.papers.claim import Claim, Sides, Verdict
+from gangsched.analysis.papers.experiment import Experiment, FigureCell, given
 from gangsched.analysis.proofs.verify import verify_bound
+from gangsched.analysis.show.columns import COMPARED
 from gangsched.cli import compare as cli
+from gangsched.cli import main
 from gangsched.formulations import DeadlineRewards, RarDdls, UniSched
 from gangsched.formulations.gandiva_fair.problem import GpuMarket
 from gangsched.formulations.io import problem_from_dict, problem_to_dict
@@ -88,7 +90,7 @@ def gangsched_(
 
     def run(*args: object) -> Outcome:
         with pytest.raises(SystemExit) as caught:
-            cli.main([str(arg) for arg in args])
+            main([str(arg) for arg in args])
         seen = capsys.readouterr()
         assert isinstance(caught.value.code, int)
         return Outcome(caught.value.code, seen.out, seen.err)
@@ -291,7 +293,8 @@ def test_solve_shows_one_bound_and_what_it_certifies(gangsched_: Gangsched) -> N
 
 
 def test_a_ratio_is_rounded_up() -> None:
-    assert [cli.shown_ratio(value) for value in (1.0, 1.00001, 1.2, None)] == [
+    column = next(column for column in COMPARED if column.key == "ratio")
+    assert [column.text({"ratio": value}) for value in (1.0, 1.00001, 1.2, None)] == [
         "1.0000", "1.0001", "1.2000", "-",
     ]  # fmt: skip
 
@@ -384,7 +387,7 @@ def test_compare_takes_a_market(gangsched_: Gangsched) -> None:
     assert float(rows["max-min"][2]) == pytest.approx(1.188, abs=5e-4)
     assert_self_contained(Path("gangsched-compare.html"))
     page = Path("gangsched-compare.html").read_text("utf-8")
-    assert "5 solvers divided 72 GPUs of 2 models among 3 users." in page
+    assert "5 solvers on one problem: 3 users of 72 GPUs of 2 models." in page
     assert "No allocation is better than <strong>133.75</strong>" in page
     assert "schedule" not in page.split("<h2>")[0]
 
@@ -545,14 +548,14 @@ def test_demo_writes_its_files(gangsched_: Gangsched) -> None:
 def test_demo_works_on_a_small_instance(
     gangsched_: Gangsched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = cli._from_library
-    monkeypatch.setattr(cli, "_from_library", lambda name, stem: made("rar-contention-0", stem))
+    made = cli.from_library
+    monkeypatch.setattr(cli, "from_library", lambda name, stem: made("rar-contention-0", stem))
     done = gangsched_("demo", "--out", "here")
     assert (done.code, done.err) == (0, "")
     assert sorted(os.listdir("here")) == ["demo.html", "demo.json", "demo.png"]
 
 
-def toy_figure(name: str, cells: Callable[..., list[Cell]]) -> Experiment:
+def toy_figure(name: str, cells: Callable[..., list[FigureCell]]) -> Experiment:
     return Experiment(
         name=name, title="toy", cells=cells, statements=lambda study: (), settings={},
         drawing=lambda study: Figure(),
@@ -562,7 +565,7 @@ def toy_figure(name: str, cells: Callable[..., list[Cell]]) -> Experiment:
 def test_reproduce_lists_and_runs_targets(
     gangsched_: Gangsched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cell = Cell(instance="i", policy="p", run=given, workload={"value": 1})
+    cell = FigureCell(instance="i", policy="p", run=given, workload={"value": 1})
     toy = toy_figure("rar_ddls:toy", lambda: [cell])
     monkeypatch.setitem(reproduce.TARGETS, toy.name, toy)
     listed = gangsched_("reproduce")
@@ -579,7 +582,7 @@ def test_reproduce_takes_a_trace(
 ) -> None:
     seen = []
 
-    def cells(trace: Any = None) -> list[Cell]:
+    def cells(trace: Any = None) -> list[FigureCell]:
         seen.append(None if trace is None else len(trace.jobs))
         return []
 
@@ -601,7 +604,7 @@ def test_reproduce_writes_a_figure(gangsched_: Gangsched) -> None:
 # --- theorems ------------------------------------------------------------------------------------
 
 
-def claim(id: str, check: Callable[[int], Comparison], **more: Any) -> Claim[int]:
+def claim(id: str, check: Callable[[int], Sides], **more: Any) -> Claim[int]:
     plain = {"source": "a book", "statement": "n <= 9", "verdict": Verdict.PROVED, "samples": 5}
     return Claim(
         id=id, evidence="by counting", check=check, draw=lambda rng: int(rng.integers(9)),
@@ -609,16 +612,14 @@ def claim(id: str, check: Callable[[int], Comparison], **more: Any) -> Claim[int
     )  # fmt: skip
 
 
-def interrupt(n: int) -> Comparison:
+def interrupt(n: int) -> Sides:
     raise KeyboardInterrupt
 
 
-HOLDS = claim("holds", lambda n: Comparison(n, 9))
-FAILS = claim("fails", lambda n: Comparison(9, n))
+HOLDS = claim("holds", lambda n: Sides(n, 9))
+FAILS = claim("fails", lambda n: Sides(9, n))
 FOUR = {"four": lambda: 4}
-REFUTED = claim(
-    "too_much", lambda n: Comparison(n, 3), verdict=Verdict.REFUTED, counterexamples=FOUR
-)
+REFUTED = claim("too_much", lambda n: Sides(n, 3), verdict=Verdict.REFUTED, counterexamples=FOUR)
 
 
 @pytest.fixture
@@ -643,7 +644,7 @@ def test_theorems_shows_what_refutes_and_what_holds(
 def test_theorems_stand_under_their_paper(
     gangsched_: Gangsched, claims: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    last = claim("last", lambda n: Comparison(n, 9))
+    last = claim("last", lambda n: Sides(n, 9))
     claims(HOLDS, REFUTED, last)
     papers = {"Doe 1999": (HOLDS,), "Roe 2001": (REFUTED, last)}
     monkeypatch.setattr(theorems, "PAPERS", papers)
@@ -927,10 +928,10 @@ def test_ctrl_c_before_anything_is_finished_writes_nothing(
 def test_ctrl_c_in_reproduce_writes_nothing(
     gangsched_: Gangsched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stopped(cell: Cell) -> dict[str, Any]:
+    def stopped(cell: FigureCell) -> dict[str, Any]:
         raise KeyboardInterrupt
 
-    cell = Cell(instance="i", policy="p", run=stopped)
+    cell = FigureCell(instance="i", policy="p", run=stopped)
     toy = toy_figure("rar_ddls:toy", lambda: [cell])
     monkeypatch.setitem(reproduce.TARGETS, toy.name, toy)
     done = gangsched_("reproduce", "rar_ddls:toy")

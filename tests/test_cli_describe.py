@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gangsched.cli import compare as cli
+from gangsched.cli import main
 
 Describe = Callable[..., tuple[int, str, str]]
 
@@ -26,7 +26,7 @@ def describe(
 
     def run(*args: str) -> tuple[int, str, str]:
         with pytest.raises(SystemExit) as caught:
-            cli.main(["describe", *args])
+            main(["describe", *args])
         seen = capsys.readouterr()
         assert isinstance(caught.value.code, int)
         return caught.value.code, seen.out, seen.err

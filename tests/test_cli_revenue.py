@@ -14,7 +14,7 @@ import pytest
 
 from gangsched.analysis.comparing.revenue import fairness_variance, money_of
 from gangsched.analysis.proofs.verify import verify_bound
-from gangsched.cli import compare as cli
+from gangsched.cli import main
 from gangsched.formulations.io import problem_to_dict
 from gangsched.formulations.irmp.problem import Irmp, paper_problem, reduced_problem
 from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob
@@ -37,7 +37,7 @@ def gangsched_(
 
     def run(*args: object) -> tuple[int, str, str]:
         with pytest.raises(SystemExit) as caught:
-            cli.main([str(arg) for arg in args])
+            main([str(arg) for arg in args])
         seen = capsys.readouterr()
         assert isinstance(caught.value.code, int)
         return caught.value.code, seen.out, seen.err

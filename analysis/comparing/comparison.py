@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import logging
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ...formulations.problem import Sense
+from ...formulations.problem import Sense, goal_of
 from ...instances.schedule import Schedule
 from ...solvers.facts import Facts
 from ...solvers.result import Bound, Refuted, Result
 from ..proofs.bound import LATE, MAKERS
 from ..proofs.bound import bound as bound_of
 from ..proofs.verify import NoCertificate, verify_bound
-from ..show.columns import shown_bound
+from ..show.columns import COMPARED, Table, compared, computed, shown_bound
 
 __all__ = ["Comparison", "Extras", "Relaxed", "Row", "compare", "ratio"]
 
@@ -177,6 +176,13 @@ class Row:
         return "optimal (claimed)" if self.status == "optimal" else self.status
 
     @property
+    def values(self) -> dict[str, Any]:
+        """What columns show of it, by name."""
+        names = ("solver", "objective", "ratio", "mean_completion", "runtime", "standing")
+        own = {name: getattr(self, name) for name in names}
+        return {**self.measures, **own, "bound": None if self.bound is None else self.bound.value}
+
+    @property
     def standing(self) -> str:
         """The verdict, and the relaxation that it is of."""
         return f"{self.verdict}, {self.relaxation}" if self.relaxation else self.verdict
@@ -191,7 +197,7 @@ class Row:
             "ratio": self.ratio,
             "mean_completion": self.mean_completion,
             "relaxation": self.relaxation,
-            "measures": dict(self.measures),
+            "measures": {**self.measures, **computed(COMPARED, self)},
             "claimed_bound": _bound_to_dict(self.result.bound if self.result else None),
             "error": self.error,
             "timing": {"runtime": self.runtime},
@@ -204,11 +210,7 @@ class Comparison:
 
     Parameters
     ----------
-    problem : str
-        Name of the problem's type.
-    instance : str
-        Name of its instance.
-    sense : Sense
+    problem : Problem
     bound : Bound or None
         Best verified bound; None where nothing could be verified.
     rows : tuple of Row
@@ -227,15 +229,51 @@ class Comparison:
     See :func:`compare`.
     """
 
-    problem: str
-    instance: str
-    sense: Sense
+    problem: Any
     bound: Bound | None
     rows: tuple[Row, ...]
     refuted: tuple[Refuted[Any], ...] = ()
     relaxed: tuple[Relaxed, ...] = ()
     legend: tuple[str, ...] = ()
     unfinished: tuple[str, ...] = ()
+
+    @property
+    def instance(self) -> str:
+        """Name of the problem's instance; empty where it has none."""
+        return str(getattr(getattr(self.problem, "instance", None), "name", ""))
+
+    @property
+    def sense(self) -> Sense:
+        """Whether less or more is better."""
+        sense: Sense = self.problem.sense
+        return sense
+
+    def best(
+        self, among: Callable[[Row], bool] = lambda row: row.objective is not None
+    ) -> Row | None:
+        """Return the row with the best objective, the first of equals.
+
+        One of a relaxation only where no other has any.
+
+        Parameters
+        ----------
+        among : callable
+            Whether a row counts.
+        """
+        rows = [row for row in self.rows if among(row)]
+        rows = [row for row in rows if not row.relaxation] or rows
+        worse = 1 if self.sense is Sense.MIN else -1
+        return min(rows, key=lambda row: worse * (row.objective or 0.0), default=None)
+
+    def problem_of(self, row: Row) -> Any:
+        """Return the problem that a row is a solution of: its relaxation, where it has one."""
+        relaxed = {one.name: one.problem for one in self.relaxed}
+        return relaxed.get(row.relaxation, self.problem)
+
+    @property
+    def table(self) -> Table:
+        """The rows under their columns."""
+        return Table(compared(goal_of(self.problem), self.measures, self.rows), self.rows)
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -250,7 +288,7 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-able data, equal for equal runs but for the ``timing`` of each row."""
         return {
-            "problem": self.problem,
+            "problem": type(self.problem).__name__,
             "instance": self.instance,
             "sense": self.sense.value,
             "bound": _bound_to_dict(self.bound),
@@ -262,32 +300,16 @@ class Comparison:
             "unfinished": list(self.unfinished),
         }
 
+    def to_frame(self) -> Any:
+        """Return the rows as a pandas DataFrame; its `attrs` have the units by column."""
+        return self.table.to_frame()
+
     def __str__(self) -> str:
-        table = [self._headings(), *(_cells(row, self.sense, self.measures) for row in self.rows)]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        left = (0, len(widths) - 1)
-        lines = [
-            "  ".join(
-                cell.ljust(width) if i in left else cell.rjust(width)
-                for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
-            ).rstrip()
-            for cells in table
-        ]
-        return "\n".join([*lines, *self._notes()])
+        return "\n".join([str(self.table), *self._notes()])
 
     def _repr_html_(self) -> str:
-        def line(tag: str, cells: tuple[str, ...]) -> str:
-            return "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)
-
-        head = f"<tr>{line('th', self._headings())}</tr>"
-        body = "".join(
-            f"<tr>{line('td', _cells(row, self.sense, self.measures))}</tr>" for row in self.rows
-        )
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in self._notes())
-        return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>{notes}"
-
-    def _headings(self) -> tuple[str, ...]:
-        return (*HEADINGS, *self.measures, "mean completion", "runtime", "status")
+        return f"{self.table._repr_html_()}{notes}"
 
     def _notes(self) -> list[str]:
         bounds = [("bound", self.bound), *((f"bound, {r.name}", r.bound) for r in self.relaxed)]
@@ -308,31 +330,6 @@ class Comparison:
         return notes
 
 
-HEADINGS = ("solver", "objective", "bound", "certified ratio")
-
-
-def _cells(row: Row, sense: Sense, measures: Sequence[str] = ()) -> tuple[str, ...]:
-    return (
-        row.solver,
-        _shown(row.objective, ".10g"),
-        "-" if row.bound is None else shown_bound(row.bound.value, sense),
-        "-" if row.ratio is None else f"{rounded_up(row.ratio):.4f}",
-        *(_shown(row.measures.get(name), ".6g") for name in measures),
-        _shown(row.mean_completion, ".1f"),
-        f"{row.runtime:.3f} s",
-        row.standing,
-    )
-
-
-def _shown(value: float | None, form: str) -> str:
-    return "-" if value is None else format(value, form)
-
-
-def rounded_up(value: float) -> float:
-    """Round up to four decimals: a ratio is said to be at most this."""
-    return math.ceil(round(value * 1e4, 6)) / 1e4
-
-
 def _bound_to_dict(bound: Bound | None) -> dict[str, Any] | None:
     if bound is None:
         return None
@@ -346,6 +343,7 @@ def compare(
     *,
     bound: Bound | None = None,
     extras: Extras | None = None,
+    on_start: Callable[[str], None] | None = None,
     on_result: Callable[[Row | Refuted[Any]], None] | None = None,
     time_limit: float | None = None,
 ) -> Comparison:
@@ -361,6 +359,8 @@ def compare(
         :func:`gangsched.bound`, for IRMP only where no result carries one.
     extras : Extras, optional
         More columns, and relaxations that solvers solve.
+    on_start : function or None
+        Called with the name of each solver before it runs, and with "bound" before one is sought.
     on_result : function or None
         Called with each row as soon as it exists, with the best bound so far, and with each
         Refuted.
@@ -397,22 +397,30 @@ def compare(
     >>> row.objective, row.bound.value, row.ratio, row.mean_completion
     (180, 120, 1.5, 120.0)
     """
+    tell = on_start or _silent
     run = _Run(problem, bound, extras or Extras(), time_limit)
     waiting = ["bound", *solvers]
     try:
+        tell("bound")
         run.find_bound()
         waiting.remove("bound")
         for name, solver in solvers.items():
+            tell(name)
             outcome = run.call(name, solver)
             waiting.remove(name)
             if on_result is not None:
                 on_result(run.measured(outcome) if isinstance(outcome, Row) else outcome)
         waiting.append("bound")
+        tell("bound")
         run.find_missing_bounds()
         waiting.remove("bound")
     except KeyboardInterrupt:
         logger.warning("interrupted: %s did not finish", ", ".join(waiting) or "nothing")
     return run.comparison(tuple(waiting))
+
+
+def _silent(_: str) -> None:
+    """Tell nobody."""
 
 
 class _Run:
@@ -522,9 +530,7 @@ class _Run:
     def comparison(self, unfinished: tuple[str, ...]) -> Comparison:
         problem, solved = self.problems[""], {row.relaxation for row in self.rows}
         return Comparison(
-            problem=type(problem).__name__,
-            instance=problem.instance.name if hasattr(problem, "instance") else "",
-            sense=problem.sense,
+            problem=problem,
             bound=self.bounds.get(""),
             rows=tuple(self.measured(row) for row in self.rows),
             refuted=tuple(self.refuted),
@@ -539,7 +545,9 @@ class _Run:
 
 
 def _check(problem: Any, result: Result[Any]) -> None:
-    """Refuse a result that :meth:`Result.of` would not have made."""
+    """Refuse a result that :meth:`Result.of` would not have made; what it has made is checked."""
+    if result.is_checked(problem):
+        return
     violations = problem.violations(result.solution)
     if violations:
         raise ValueError(f"infeasible solution: {violations[0]}")

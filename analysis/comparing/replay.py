@@ -8,12 +8,14 @@ bound is a certified ratio on this instance. Only bounds that were verified are 
 
 from __future__ import annotations
 
+import html
 import inspect
 import logging
 import traceback
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -38,12 +40,14 @@ from ..driving.drive import (
     parameters_of,
     rejected_jobs,
 )
-from ..driving.run import Run, plain
+from ..driving.run import EventKind, Run, plain
 from ..proofs.completion_time import online_bound
 from ..proofs.deadline_rewards import reward_bound
 from ..proofs.fluid_fairness import contended_bound, life_bound
 from ..proofs.verify import InvalidCertificate, NoCertificate, verify_bound
-from .comparison import ratio, rounded_up
+from ..show.columns import SECTIONS, computed
+from ..show.replay_tables import failures, tables, whole_table
+from .comparison import ratio
 
 __all__ = ["REWARDS", "Failure", "Replay", "Replayed", "replay", "rewards_problem"]
 
@@ -59,7 +63,6 @@ MODELS = (
     "Speeds differ by GPU model: slowdown is over the time on a job's fastest model. GPU time "
     "counts alike on all, though a job on slow ones needs more of it: so no bound of rho is given."
 )
-SHOWN = ("flow", "slowdown", "makespan")  #: measures whose ratios a table shows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,15 +99,75 @@ class Replayed:
     elastic: bool = False
     users: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
 
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        run: Run,
+        instance: Instance[Any],
+        bounds: Mapping[str, Bound],
+        rejected: Container[int],
+    ) -> Replayed:
+        """Measure a run of the instance without the rejected jobs, against bounds of those."""
+        attained = metrics.objectives(run)
+        if "weighted flow" in bounds:
+            attained["weighted flow"] = _weighted_flow(run)
+        measures, elastic = metrics.summary(run), metrics.is_elastic(run)
+        gone = dict(run.rejected)
+        same = all((j in gone) == (j in rejected) for j in range(len(instance.jobs)))
+        ratios = {
+            name: _ratio(attained[name], bound) if same and not elastic else None
+            for name, bound in bounds.items()
+            if name not in REWARDS
+        }
+        won = None
+        if instance.kind.has_deadlines:
+            won = metrics.deadline_summary(run)
+            whole = same and not measures["unfinished"]
+            most = bounds.get(REWARDS[elastic])
+            ratios["reward"] = ratio(won["reward"] if whole else None, most, Sense.MAX)
+        return cls(
+            name=name,
+            run=run,
+            measures=measures,
+            ratios=ratios,
+            deadlines=won,
+            elastic=elastic,
+            users=user_columns(run),
+        )
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What columns show of it, by name."""
+        return {
+            **self.measures,
+            **(self.deadlines or {}),
+            **{f"{name}_ratio": value for name, value in self.ratios.items()},
+            "name": self.name,
+            "run_times": "after profiling" if self.profiles else "told",
+            "runtime": self.run.runtime,
+        }
+
+    @property
+    def complete(self) -> bool:
+        """Whether all jobs that can run are complete."""
+        return not self.measures["unfinished"]
+
+    @property
+    def profiles(self) -> bool:
+        """Whether the policy had to find out about new jobs."""
+        return bool((self.run.events.kind == EventKind.PROFILE).any())
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; wall time apart in ``timing``, all else is reproducible."""
+        more = [computed(section.every, self) for section in SECTIONS]
         return {
             "name": self.name,
             "policy": self.run.policy,
             "parameters": dict(self.run.parameters),
             "seed": self.run.seed,
             "digest": self.run.digest(),
-            "measures": dict(self.measures),
+            "measures": {k: v for part in (self.measures, *more) for k, v in part.items()},
             "ratios": dict(self.ratios),
             **self._of_deadlines(),
             **({"log": [dict(entry) for entry in self.run.log]} if self.run.log else {}),
@@ -176,6 +239,64 @@ class Replay:
     stopped: Run | None = None
     unfinished: tuple[str, ...] = ()
 
+    @classmethod
+    def of(
+        cls,
+        instance: Instance[Any],
+        runs: Mapping[str, Run],
+        *,
+        bounds: Mapping[str, Bound] | None = None,
+        fairness: Sequence[Fairness] = (),
+    ) -> Replay:
+        """Return what compares runs that there are already, of the same instance.
+
+        Parameters
+        ----------
+        instance : Instance
+        runs : mapping of str to Run
+            By the name to show; also runs that were stopped, which have no ratios. So have those
+            that rejected other jobs than the first one.
+        bounds, fairness
+            As of the class; verified here, for the jobs that the first run did not reject.
+
+        Raises
+        ------
+        ValueError
+            If there is no run, or one is of another instance.
+        KeyError
+            If `bounds` has a name that the class does not.
+        InvalidCertificate, NoCertificate
+            If a bound cannot be verified.
+        """
+        if not runs:
+            raise ValueError("replay: runs={} is empty, there is nothing to compare")
+        for name, run in runs.items():
+            if run.instance_hash != instance_hash(instance):
+                raise ValueError(f"replay: run {name!r} is of another instance")
+        runs = {name: run.attach(instance) for name, run in runs.items()}
+        first = next(iter(runs.values()))
+        rejected, given = dict(first.rejected), dict(bounds or {})
+        known = _bounded(instance, rejected)
+        for name, bound in given.items():
+            if name not in known:
+                raise KeyError(f"replay: bounds[{name!r}] is none of {', '.join(known)}")
+            verify_bound(known[name], bound)
+        for _, problem, bound in fairness:
+            verify_bound(problem, bound)
+        return cls(
+            instance=instance,
+            rules=first.rules,
+            rejected=rejected,
+            bounds=given,
+            fairness=tuple(fairness),
+            rows=tuple(Replayed.of(n, run, instance, given, rejected) for n, run in runs.items()),
+        )
+
+    @property
+    def has_deadlines(self) -> bool:
+        """Whether jobs have deadlines."""
+        return self.instance.kind.has_deadlines
+
     @property
     def runs(self) -> dict[str, Run]:
         """The complete runs by name."""
@@ -209,44 +330,25 @@ class Replay:
             "unfinished": list(self.unfinished),
         }
 
+    def csv(self) -> str:
+        """Return everything that is measured of each policy as CSV."""
+        return whole_table(self).csv()
+
+    def to_frame(self) -> Any:
+        """Return everything that is measured of each policy as a pandas DataFrame."""
+        return whole_table(self).to_frame()
+
     def __str__(self) -> str:
-        ratios = (f"{measure} ratio" for measure in SHOWN)
-        heads = ("policy", "mean completion", "mean slowdown", "least rho", *ratios)
-        table = [heads, *(_cells(row) for row in self.rows)]
-        if any(row.deadlines is not None for row in self.rows):
-            more = [DEADLINE_HEADS, *(_deadline_cells(row) for row in self.rows)]
-            table = [(*cells, *extra) for cells, extra in zip(table, more, strict=True)]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = [
-            "  ".join(
-                cell.rjust(width) if i else cell.ljust(width)
-                for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
-            )
-            for cells in table
-        ]
-        failed = [f"{failure.name}: {failure.reason}" for failure in self.failed]
+        head = f"Replay: {self.instance.summary()}"
+        return "\n\n".join([head, *map(str, tables(self)), *self._notes()])
+
+    def _repr_html_(self) -> str:
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self._notes())
+        return "".join(table._repr_html_() for table in tables(self)) + notes
+
+    def _notes(self) -> list[str]:
         cut = [f"interrupted, not finished: {', '.join(self.unfinished)}"] * self.interrupted
-        return "\n".join([*lines, *failed, *cut])
-
-
-def _cells(row: Replayed) -> tuple[str, ...]:
-    plain = (row.measures[name] for name in ("mean_completion", "mean_slowdown", "min_rho"))
-    numbers = ("-" if value is None else f"{value:,.4g}" for value in plain)
-    ratios = (row.ratios.get(measure) for measure in SHOWN)
-    return (row.name, *numbers, *("-" if r is None else f"{rounded_up(r):.4f}" for r in ratios))
-
-
-DEADLINE_HEADS = ("weighted miss rate", "reward", "best-effort latency", "reward ratio")
-
-
-def _deadline_cells(row: Replayed) -> tuple[str, ...]:
-    found = row.deadlines or {}
-    numbers = (found.get(name) for name in ("weighted_miss", "reward", "best_effort_latency"))
-    ratio = row.ratios.get("reward")
-    return (
-        *("-" if value is None else f"{value:,.4g}" for value in numbers),
-        "-" if ratio is None else f"{rounded_up(ratio):.4f}",
-    )
+        return ["\n".join([*failures(self), *cut])] if self.failed or cut else []
 
 
 def _bound_to_dict(bound: Bound) -> dict[str, Any]:
@@ -262,6 +364,7 @@ def replay(
     before: Mapping[str, Run] | None = None,
     on_progress: Callable[[str, int, int], None] | None = None,
     on_run: Callable[[str, Run], None] | None = None,
+    on_checkpoint: Callable[[str, Run], None] | None = None,
 ) -> Replay:
     """Drive each policy over the instance and measure all of them against verified bounds.
 
@@ -282,13 +385,16 @@ def replay(
     on_run : callable, optional
         Called with the name and the run of each policy as soon as it has ended, also when it was
         interrupted.
+    on_checkpoint : callable, optional
+        Called once a minute with the name of the policy that runs and its run until now, which can
+        stand in `before` of another replay.
 
     Returns
     -------
     Replay
-        Ctrl-C keeps the policies that have finished and names the others in `unfinished`. A policy
-        that raises, decides what cannot be done, or whose run breaks a rule of the cluster stands
-        in `failed`, and the others go on.
+        Ctrl-C or SIGTERM keeps the policies that have finished and names the others in
+        `unfinished`. A policy that raises, decides what cannot be done, or whose run breaks a rule
+        of the cluster stands in `failed`, and the others go on.
 
     Raises
     ------
@@ -314,7 +420,7 @@ def replay(
             on_progress("bounds", 0, 0)
         work.bound()
         for name in policies:
-            run = work.call(name, on_progress)
+            run = work.call(name, on_progress, on_checkpoint)
             if run is not None and on_run is not None:
                 on_run(name, run)
             if run is not None and run.stop is Stop.INTERRUPTED:
@@ -402,7 +508,11 @@ class _Replay:
     def _reward_bound(self, *, elastic: bool) -> Bound | None:
         """Return the bound of rewards for gangs or for elastic jobs, computed when first asked."""
         name = REWARDS[elastic]
-        if self._deadlines and name not in self.bounds and name not in self.refused:
+        if (
+            self.instance.kind.has_deadlines
+            and name not in self.bounds
+            and name not in self.refused
+        ):
             problem = rewards_problem(self.instance, self.rejected, elastic=elastic)
             bound = reward_bound(problem)
             if _holds(name, problem, bound):
@@ -411,11 +521,12 @@ class _Replay:
                 self.refused.add(name)
         return self.bounds.get(name)
 
-    @property
-    def _deadlines(self) -> bool:
-        return self.instance.kind.has_deadlines
-
-    def call(self, name: str, on_progress: Callable[[str, int, int], None] | None) -> Run | None:
+    def call(
+        self,
+        name: str,
+        on_progress: Callable[[str, int, int], None] | None,
+        on_checkpoint: Callable[[str, Run], None] | None,
+    ) -> Run | None:
         """Run one policy, unless it has run or cannot; note what came out."""
         if any(failure.name == name for failure in self.failed):
             return None
@@ -429,9 +540,8 @@ class _Replay:
                     policy,
                     **asdict(self.rules),
                     reject=self.rejected,
-                    on_progress=None
-                    if on_progress is None
-                    else lambda done, able: on_progress(name, done, able),
+                    on_progress=None if on_progress is None else partial(on_progress, name),
+                    on_checkpoint=None if on_checkpoint is None else partial(on_checkpoint, name),
                     resume=None if old is None else old.checkpoint,
                 )
             if run.stop is Stop.COMPLETED:
@@ -445,30 +555,9 @@ class _Replay:
         broken = check_run.violations(run, preempts=self.policies[name].preempts)
         if broken:
             raise ValueError(f"its run breaks the rules of the cluster: {broken[0]}")
-        attained = metrics.objectives(run)
-        if "weighted flow" in self.bounds:
-            attained["weighted flow"] = _weighted_flow(run)
-        elastic = metrics.is_elastic(run)
-        times = {name: bound for name, bound in self.bounds.items() if name not in REWARDS}
-        ratios = {
-            name: None if elastic else _ratio(attained[name], bound)
-            for name, bound in times.items()
-        }
-        won = None
-        if self._deadlines:
-            won = metrics.deadline_summary(run)
-            ratios["reward"] = ratio(won["reward"], self._reward_bound(elastic=elastic), Sense.MAX)
-        self.rows.append(
-            Replayed(
-                name=name,
-                run=run,
-                measures=metrics.summary(run),
-                ratios=ratios,
-                deadlines=won,
-                elastic=elastic,
-                users=user_columns(run),
-            )
-        )
+        if metrics.is_elastic(run):
+            self._reward_bound(elastic=True)
+        self.rows.append(Replayed.of(name, run, self.instance, self.bounds, self.rejected))
 
     def _fail(self, name: str, error: BaseException) -> None:
         logger.debug("policy %s failed", name, exc_info=True)
@@ -585,6 +674,17 @@ def rewards_problem(
     """
     able = [job for j, job in enumerate(instance.jobs) if j not in rejected]
     return DeadlineRewards(replace(instance, jobs=tuple(able)), elastic)
+
+
+def _bounded(instance: Instance[Any], rejected: Container[int]) -> dict[str, Any]:
+    """By name, the problems that bounds may be of."""
+    able = [job for j, job in enumerate(instance.jobs) if j not in rejected]
+    times = _problems(replace(instance, jobs=tuple(able)))
+    found: dict[str, Any] = {name: times.pop(name) for name in get_args(Measure)} | times
+    if instance.kind.has_deadlines:
+        for elastic, name in enumerate(REWARDS):
+            found[name] = rewards_problem(instance, rejected, elastic=bool(elastic))
+    return found
 
 
 def _problems(instance: Instance[Any]) -> dict[str, CompletionTime]:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import logging
-import pickle
 import signal
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from operator import attrgetter
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -20,24 +18,23 @@ from numpy.typing import NDArray
 from ...formulations.fair_shares import FairShares
 from ...instances import Instance, Job, Schedule
 from ...instances.io import instance_hash as instance_hash
-from ...instances.io import write_file
 from ...instances.model import FULL_SPEED
 from ...solvers.placement import place_by_speed, reaches
 from ...solvers.policy import (
-    JOB,
-    NODE,
-    USER,
-    Ledger,
     Phase,
     Policy,
     Preempts,
     RuleKind,
     Rules,
+    begin,
+    unable_jobs,
 )
 from ...solvers.result import Stop, versions
+from .checkpoint import Checkpoint, pack, unpack
 from .core.engine import Compiled
+from .ledger import JOB, NODE, USER, Ledger
 from .reference import Reference
-from .run import Events, Records, Run
+from .run import Events, Records, Run, plain
 
 __all__ = ["Checkpoint", "PolicyError", "drive"]
 
@@ -61,48 +58,6 @@ class PolicyError(RuntimeError):
         self.run = run
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """A cluster in the middle of a run, with the policy's own state.
-
-    Parameters
-    ----------
-    data : bytes
-        As pickled by this version of gangsched. Only load what you trust.
-    instance_hash : str
-        Of the instance that it belongs to.
-    """
-
-    data: bytes
-    instance_hash: str
-
-    def save(self, path: str | Path) -> None:
-        """Write to a file.
-
-        Parameters
-        ----------
-        path : str or Path
-        """
-        write_file(path, bytes(self))
-
-    def __bytes__(self) -> bytes:
-        """What a file holds."""
-        return self.instance_hash.encode() + b"\n" + self.data
-
-    @classmethod
-    def load(cls, path: str | Path) -> Checkpoint:
-        """Read from a file.
-
-        Parameters
-        ----------
-        path : str or Path
-        """
-        head, _, data = Path(path).read_bytes().partition(b"\n")
-        if len(head) != 64 or not data:
-            raise ValueError(f"{path}: not a checkpoint of a run")
-        return cls(data, head.decode("ascii"))
-
-
 def drive(
     instance: Instance[Any],
     policy: Policy,
@@ -119,6 +74,7 @@ def drive(
     skip: bool = True,
     engine: Literal["compiled", "reference"] = "compiled",
     on_progress: Callable[[int, int], None] | None = None,
+    on_checkpoint: Callable[[Run], None] | None = None,
     resume: Checkpoint | None = None,
 ) -> Run:
     """Drive a policy over the jobs of an instance, as they arrive.
@@ -148,14 +104,16 @@ def drive(
         Machine code, or plain Python for reading and tests; both give the same run.
     on_progress : callable, optional
         Called now and then with the number of jobs that finished and the number of jobs that can.
+    on_checkpoint : callable, optional
+        Called once a minute with the run until now, as if it had been stopped there.
     resume : Checkpoint, optional
-        From which to go on; `policy` and rules must be those of the interrupted run, and the
-        policy object itself comes from the checkpoint.
+        From which to go on; `policy` and rules must be those of the interrupted run. What the
+        policy's session remembered comes from the checkpoint, which holds plain data.
 
     Returns
     -------
     Run
-        Stopped by Ctrl-C it holds what was simulated, with a checkpoint.
+        Stopped by Ctrl-C or SIGTERM it holds what was simulated, with a checkpoint.
 
     Raises
     ------
@@ -208,13 +166,19 @@ def drive(
     key = instance_hash(instance)
     machine: Engine
     if resume is not None:
-        machine = _restore(resume, key, policy, rules, rejected)
-        machine.instance = instance
+        machine = _restore(resume, key, instance, policy, rules, rejected)
     else:
-        made = Compiled if engine == "compiled" else Reference
-        machine = made(instance, policy, rules, new_ledger(instance, rules, rejected), skip=skip)
+        session = begin(policy, instance.cluster, instance.users, rules)
+        made = ENGINES[engine]
+        ledger = new_ledger(instance, rules, rejected)
+        machine = made(instance, policy, session, rules, ledger, skip=skip)
     able = len(instance.jobs) - len(rejected)
-    stop, failure = Stop.COMPLETED, None
+    stop, failure, kept = Stop.COMPLETED, None, began
+
+    def run_until(now: int, stop: Stop) -> Run:
+        runtime = time.perf_counter() - began
+        return _run(instance, machine, rejected, key, stop, now, runtime)
+
     alone = isinstance(machine, Compiled) and machine.kind is not RuleKind.PYTHON
     chunk = MANY if alone else FEW
     with _interrupts(machine) as interrupted:
@@ -225,14 +189,16 @@ def drive(
                 if interrupted():
                     stop = Stop.INTERRUPTED
                     break
+                if on_checkpoint is not None and time.perf_counter() - kept >= MINUTE:
+                    on_checkpoint(run_until(max(0, machine.now), Stop.INTERRUPTED))
+                    kept = time.perf_counter()
             if done is False:
                 stop = Stop.ITERATION_LIMIT
         except KeyboardInterrupt:  # from on_progress: between two rounds
             stop = Stop.INTERRUPTED
         except Exception as error:
             stop, failure = Stop.ERROR, error
-    now = _reached(machine, until, stop)
-    run = _run(instance, machine, rejected, key, stop, now, time.perf_counter() - began)
+    run = run_until(_reached(machine, until, stop), stop)
     if failure is not None:
         place = f"policy {policy.name!r} at {machine.now}: "
         kind = "" if str(failure).startswith(place) else f"{type(failure).__name__}: "
@@ -242,11 +208,13 @@ def drive(
 
 #: rounds between two looks at the outside: where Python decides, and of machine code
 FEW, MANY = 16, 4096
+#: seconds between two calls of `on_checkpoint`
+MINUTE = 60.0
 
 
 @contextmanager
 def _interrupts(machine: Engine) -> Iterator[Callable[[], bool]]:
-    """Hold Ctrl-C back until the end of a round; a second one stops a policy that thinks."""
+    """Hold Ctrl-C and SIGTERM back until the end of a round; a second one stops a slow policy."""
     asked: list[int] = []
 
     def note(number: int, frame: object) -> None:
@@ -257,11 +225,12 @@ def _interrupts(machine: Engine) -> Iterator[Callable[[], bool]]:
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False
         return
-    before = signal.signal(signal.SIGINT, note)
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield lambda: bool(asked)
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _check(instance: Any, policy: Any) -> None:
@@ -269,7 +238,9 @@ def _check(instance: Any, policy: Any) -> None:
         raise TypeError(f"drive: instance={instance!r} is not an Instance")
     if isinstance(policy, type):
         raise TypeError(f"drive: policy={policy.__name__} is a class, not an object of it")
-    if not isinstance(policy, Policy):
+    if not isinstance(policy, Policy) or not (
+        hasattr(policy, "decide") or hasattr(policy, "begin")
+    ):
         raise TypeError(f"drive: policy={policy!r} has no name, preempts or decide(state)")
     if not isinstance(policy.preempts, Preempts):
         raise TypeError(
@@ -343,8 +314,7 @@ def rejected_jobs(
         As of :func:`drive`.
     """
     found = {} if instance.kind.needs_ps else _without_place(instance, rules)
-    unable = getattr(policy, "unable", None)
-    more: list[Mapping[int, str]] = [] if unable is None else [unable(instance, rules)]
+    more: list[Mapping[int, str]] = [unable_jobs(policy, instance, rules)]
     if isinstance(reject, Mapping):
         more.append(reject)
     else:
@@ -474,42 +444,52 @@ def _column(things: Sequence[Any], name: str) -> list[Any]:
 
 
 def _restore(
-    resume: Checkpoint, key: str, policy: Policy, rules: Rules, rejected: Collection[int]
+    resume: Checkpoint,
+    key: str,
+    instance: Instance[Any],
+    policy: Policy,
+    rules: Rules,
+    rejected: Collection[int],
 ) -> Engine:
+    """The engine as it was, with a session of this policy that goes on."""
     if resume.instance_hash != key:
         raise ValueError("drive: resume is a checkpoint of another instance")
-    machine = _unpickled(resume.data)
-    if machine.policy.name != policy.name or parameters_of(machine.policy) != parameters_of(policy):
-        raise ValueError(
-            f"drive: resume is a checkpoint of policy {machine.policy.name!r} "
-            f"{parameters_of(machine.policy)}, not of {policy.name!r} {parameters_of(policy)}"
-        )
-    if machine.rules != rules:
-        raise ValueError(f"drive: resume is a checkpoint under {machine.rules}, not {rules}")
-    before = np.flatnonzero(machine.book.phase == Phase.REJECTED).tolist()
-    if before != list(rejected):
-        raise ValueError(
-            f"drive: resume is a checkpoint with {len(before)} rejected jobs, other than the "
-            f"{len(rejected)} of now"
-        )
-    return machine
-
-
-def _unpickled(data: bytes) -> Engine:
-    """The machine of a checkpoint."""
     try:
-        found = pickle.loads(data)
-    except Exception as error:  # whatever a damaged or strange pickle raises
-        raise ValueError(f"drive: resume cannot be read: {type(error).__name__}: {error}") from None
-    made_by, machine = found if isinstance(found, tuple) and len(found) == 2 else ("", None)
-    if not isinstance(machine, (Compiled, Reference)):
-        raise ValueError("drive: resume is not a checkpoint of a run")
-    if made_by != versions()["gangsched"]:
+        data = unpack(resume.data)
+    except ValueError as error:
+        raise ValueError(f"drive: resume: {error}") from None
+    own = _title(policy)
+    if data["policy"] != own:
         raise ValueError(
-            f"drive: resume is a checkpoint of gangsched {made_by}, "
-            f"this is {versions()['gangsched']}"
+            f"drive: resume is a checkpoint of policy {data['policy'][0]!r} {data['policy'][1]}, "
+            f"not of {own[0]!r} {own[1]}"
         )
+    before = Rules(**data["rules"])
+    if before != rules:
+        raise ValueError(f"drive: resume is a checkpoint under {before}, not {rules}")
+    if data["rejected"] != list(rejected):
+        raise ValueError(
+            f"drive: resume is a checkpoint with {len(data['rejected'])} rejected jobs, other than "
+            f"the {len(rejected)} of now"
+        )
+    session = begin(policy, instance.cluster, instance.users, rules)
+    made = ENGINES[data["engine"]]
+    ledger = new_ledger(instance, rules, rejected)
+    machine = made(instance, policy, session, rules, ledger, skip=data["skip"])
+    try:
+        machine.load(data["machine"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"drive: resume cannot be read: {error}") from None
+    if data["session"] is not None:
+        session.load(data["session"])  # type: ignore[attr-defined]
     return machine
+
+
+def _title(policy: Policy) -> list[Any]:
+    return [policy.name, plain(parameters_of(policy))]
+
+
+ENGINES: dict[str, type[Engine]] = {"compiled": Compiled, "reference": Reference}
 
 
 def _reached(machine: Engine, until: int | None, stop: Stop) -> int:
@@ -538,7 +518,7 @@ def _run(
     segments = Schedule(*(np.asarray(c, np.int64) for c in machine.segment_columns(now)))
     time_, job_, kind_ = machine.event_columns()
     unfinished = stop in (Stop.INTERRUPTED, Stop.ITERATION_LIMIT)
-    log = getattr(policy, "log", ())
+    log = getattr(machine.session, "log", ())
     return Run(
         policy=policy.name,
         parameters=parameters_of(policy),
@@ -577,7 +557,7 @@ def _run(
         decisions=machine.decisions,
         runtime=runtime,
         versions=versions(),
-        checkpoint=_checkpoint(machine, key) if unfinished else None,
+        checkpoint=_checkpoint(machine, rejected, key) if unfinished else None,
     )
 
 
@@ -589,17 +569,39 @@ def _with_ps(segments: Schedule, ps: Mapping[int, Mapping[int, int]]) -> Schedul
     )
 
 
-def _checkpoint(machine: Engine, key: str) -> Checkpoint | None:
-    """From which the run can go on; None, with a warning, where its policy cannot be pickled."""
+def _checkpoint(machine: Engine, rejected: Collection[int], key: str) -> Checkpoint | None:
+    """From which the run can go on; None, with a warning, where its session cannot be saved."""
+    content = {
+        "made_by": versions()["gangsched"],
+        "instance": key,
+        "policy": _title(machine.policy),
+        "rules": machine.rules.named(),
+        "rejected": list(rejected),
+        "engine": "compiled" if isinstance(machine, Compiled) else "reference",
+        "skip": bool(machine.skip),
+        "machine": machine.save(),
+    }
     try:
-        return Checkpoint(pickle.dumps((versions()["gangsched"], machine)), key)
-    except Exception as error:  # whatever somebody's class raises
-        logger.warning(
-            "policy %r cannot be pickled (%s): this run cannot be resumed",
-            machine.policy.name,
-            error,
-        )
+        return Checkpoint(pack({**content, "session": _saved(machine)}), key)
+    except Exception as error:  # whatever somebody's session raises
+        logger.warning("policy %r: this run cannot be resumed: %s", machine.policy.name, error)
         return None
+
+
+def _saved(machine: Engine) -> Any:
+    """What the session remembers; None for nothing."""
+    session: Any = machine.session
+    if hasattr(session, "save") and hasattr(session, "load"):
+        return session.save()
+    if session is machine.policy and _remembers_nothing(session):
+        return None
+    raise TypeError("its session has no save and load")
+
+
+def _remembers_nothing(policy: object) -> bool:
+    """Whether a policy that is its own session has nothing that could have changed."""
+    parameters = getattr(type(policy), "__dataclass_params__", None)
+    return bool(getattr(parameters, "frozen", False)) or not getattr(policy, "__dict__", None)
 
 
 def parameters_of(policy: object) -> dict[str, Any]:

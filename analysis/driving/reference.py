@@ -6,7 +6,7 @@ event log for the same input; this one is for reading and for tests, and costs O
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,23 +18,27 @@ from ...instances import Instance
 from ...instances.model import FULL_SPEED
 from ...solvers.placement import place_by_speed
 from ...solvers.policy import (
-    MOST_FRUITLESS,
     Decision,
-    Ledger,
     Phase,
     Policy,
     Preempts,
     Rules,
+    Seen,
+    Session,
     Start,
     State,
-    check_decision,
-    check_nodes,
-    give_ps,
-    left_out,
 )
+from .decisions import MOST_FRUITLESS, check_decision, check_nodes, give_ps, left_out
+from .ledger import Ledger, ps_of_rows, ps_to_rows
 from .run import EventKind
 
 Nodes = dict[int, int]
+
+#: what a checkpoint holds as it is
+PLAIN = (
+    *("coming", "waiting", "running", "fair", "events", "active", "active_start", "now"),
+    *("rounds", "decisions", "idle", "fruitless", "deciding"),
+)
 
 
 @dataclass
@@ -57,6 +61,8 @@ class Reference:
     ----------
     instance : Instance
     policy : Policy
+    session : Session
+        Of the policy, at its begin.
     rules : Rules
     ledger : Ledger
         As :func:`gangsched.analysis.driving.drive.new_ledger` makes it.
@@ -65,11 +71,19 @@ class Reference:
     """
 
     def __init__(
-        self, instance: Instance[Any], policy: Policy, rules: Rules, ledger: Ledger, *, skip: bool
+        self,
+        instance: Instance[Any],
+        policy: Policy,
+        session: Session,
+        rules: Rules,
+        ledger: Ledger,
+        *,
+        skip: bool,
     ) -> None:
-        self.instance, self.policy, self.rules = instance, policy, rules
+        self.instance, self.policy, self.session, self.rules = instance, policy, session, rules
         self.book, self.skip = ledger, skip
-        self.asked = bool(getattr(policy, "always_asked", False))
+        self.seen = Seen(instance, ledger, policy)
+        self.asked = bool(getattr(session, "always_asked", False))
         weights = [user.weight for user in instance.users] or [1.0]
         self.shares = FairShares(instance.cluster.gpus, weights, by="demand")
         able = np.flatnonzero(ledger.phase != Phase.REJECTED)
@@ -87,8 +101,37 @@ class Reference:
         self.fruitless = 0  # segments that ended without progress since something went on
         self.deciding = False  # True while the policy does: a run that stops then decides anew
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "instance": None}  # whoever resumes has it
+    # --- checkpoints ---
+
+    def save(self) -> dict[str, Any]:
+        """Return what has changed since the begin, as plain data."""
+        book = self.book
+        return {
+            **{name: getattr(self, name) for name in PLAIN},
+            "book": [book.jobs, book.nodes, book.users],
+            "held": [[j, [[n, g] for n, g in nodes.items()]] for j, nodes in self.held.items()],
+            "last": [[j, [[n, g] for n, g in nodes.items()]] for j, nodes in self.last.items()],
+            "segments": [[*row[:3], [[n, g] for n, g in row[3].items()]] for row in self.segments],
+            "ps": ps_to_rows(book.ps),
+            "shares": self.shares.save(),
+        }
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Go on from there, in a run that has just begun."""
+        book = self.book
+        for own, saved in zip((book.jobs, book.nodes, book.users), data["book"], strict=True):
+            if own.dtype != saved.dtype or own.shape != saved.shape:
+                raise ValueError("its records are not those of this instance")
+            own[:] = saved
+        for name in PLAIN:
+            setattr(self, name, data[name])
+        self.events = [(time, job, kind) for time, job, kind in data["events"]]
+        self.held, self.last = ({j: dict(nodes) for j, nodes in data[k]} for k in ("held", "last"))
+        self.segments = [(j, start, end, dict(nodes)) for j, start, end, nodes in data["segments"]]
+        book.ps = ps_of_rows(data["ps"])
+        self.shares.load(data["shares"])
+        come = np.flatnonzero((book.phase != Phase.UNSEEN) & (book.phase != Phase.REJECTED))
+        self.seen.arrive(come[np.lexsort((book.rank[come], book.visible[come]))])
 
     # --- the rounds ---
 
@@ -108,7 +151,7 @@ class Reference:
     def _next_round(self) -> int | None:
         """The next round that can change anything, or simply the next one."""
         if not (self.coming or self.running) and (
-            not self.waiting or left_out(self.policy, self._state())
+            not self.waiting or left_out(self.session, self._state())
         ):
             return None
         if self.fruitless > MOST_FRUITLESS:
@@ -145,7 +188,7 @@ class Reference:
             blocked = [int(self.book.blocked[j]) for j in self.waiting]
             after = max(1, self.rules.patience)
             times += [self.rules.round_up(b + after) for b in blocked if b >= 0]
-        ask: Callable[[State], int | None] | None = getattr(self.policy, "next_change", None)
+        ask: Callable[[State], int | None] | None = getattr(self.session, "next_change", None)
         change = self.now + self.rules.round_length if ask is None else ask(self._state())
         if change is not None:
             times.append(self.rules.round_up(max(change, self.now + 1)))
@@ -173,7 +216,7 @@ class Reference:
 
     def _decide(self) -> None:
         self.deciding = True
-        decision = self.policy.decide(self._state())
+        decision = self.session.decide(self._state())
         self.deciding = False
         self._execute(decision)
 
@@ -202,6 +245,7 @@ class Reference:
         new = []
         while self.coming and book.visible[self.coming[0]] <= self.now:
             new.append(self.coming.pop(0))
+        self.seen.arrive(np.array(new, dtype=np.int64))
         for j in new:
             self.shares.arrive(
                 self.now, int(book.user[j]), int(book.gpus[j]), float(book.weight[j])
@@ -506,7 +550,7 @@ class Reference:
         return State(
             self.now,
             self.rules,
-            self.book,
+            self.seen,
             waiting=lambda: np.array(self.waiting, dtype=np.int64),
             running=lambda: np.array(self.running, dtype=np.int64),
             held_nodes=lambda j: dict(self.held.get(j, {})),
@@ -518,7 +562,6 @@ class Reference:
                 [self.shares.share(u) for u in range(len(self.book.quota))]
             ),
             fair_rate=lambda jobs: np.array([self._class_share(int(j)) for j in jobs]),
-            instance=self.instance,
             mean_active=lambda jobs, t: np.array([self._mean_active(int(j), t) for j in jobs]),
             preempts=Preempts(self.policy.preempts),
         )

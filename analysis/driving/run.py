@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...instances import Instance, Schedule
+from ...instances.display import facts_html, frame
 from ...instances.io import instance_hash
 from ...solvers.policy import Rules
 from ...solvers.result import Stop
@@ -320,6 +321,16 @@ class Run:
             f"{self.policy}: {done:,} of {len(self.records):,} jobs finished by {self.now:,} s, "
             f"{len(self.rejected):,} rejected, {len(self.schedule):,} segments ({self.stop.value})"
         )
+
+    def _repr_html_(self) -> str:
+        name, _, text = str(self).partition(": ")
+        return facts_html({"policy": name, "run": text, "wall time": f"{self.runtime:.2f} s"})
+
+    def to_frame(self) -> Any:
+        """Return the jobs' records as a pandas DataFrame, with the names of their users."""
+        columns = {name: getattr(self.records, name) for name in self.records.__dataclass_fields__}
+        users = [self.users[u] if self.users else "" for u in self.records.user]
+        return frame({**columns, "user": users})
 
 
 #: fields that say how a run came about and not what came out

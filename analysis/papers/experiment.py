@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KNOWN",
-    "Cell",
     "Experiment",
+    "FigureCell",
     "Finished",
     "Progress",
     "given",
@@ -50,14 +50,14 @@ Outcome = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class FigureCell:
     """One run of a figure, and where it stands in it.
 
     Parameters
     ----------
     instance, policy : str
         Labels in the figure.
-    run : callable (Cell) -> dict
+    run : callable (FigureCell) -> dict
         Gives plain data; a function of a module, as it goes to other processes.
     workload, make : object
         What is run, and the policy or solver or how it is made: what `run` needs.
@@ -69,13 +69,13 @@ class Cell:
 
     Examples
     --------
-    >>> str(Cell(instance="H_SLO", policy="FIFO", run=given, x=80, seed=1))
+    >>> str(FigureCell(instance="H_SLO", policy="FIFO", run=given, x=80, seed=1))
     'H_SLO, FIFO, 80, seed 1'
     """
 
     instance: str
     policy: str
-    run: Callable[[Cell], Outcome]
+    run: Callable[[FigureCell], Outcome]
     workload: Any = None
     make: Any = None
     x: int | None = None
@@ -102,7 +102,7 @@ def _spelled(value: object) -> str:
     return repr(value)
 
 
-def given(cell: Cell) -> Outcome:
+def given(cell: FigureCell) -> Outcome:
     """Return the values that are the cell's workload: those that are printed, and not run."""
     return {"rows": [[cell.instance, cell.policy, cell.x, dict(cell.workload)]]}
 
@@ -114,7 +114,7 @@ KNOWN: dict[str, Outcome] = {}
 
 
 def run_cells(
-    cells: Sequence[Cell],
+    cells: Sequence[FigureCell],
     *,
     figure: str = "",
     processes: int | None = 1,
@@ -126,7 +126,7 @@ def run_cells(
 
     Parameters
     ----------
-    cells : sequence of Cell
+    cells : sequence of FigureCell
     figure : str
         For the progress.
     processes : int or None
@@ -142,33 +142,39 @@ def run_cells(
     Raises
     ------
     RuntimeError
-        Where cells fail: with the name of the first. All others are run, and kept.
+        Where cells fail: with the name of the first in order. All others are run, and kept.
     """
     known = KNOWN if known is None else known
     folder = None if parts is None else Path(parts)
-    new = {cell.key: cell for cell in reversed(cells) if cell.key not in known}
-    for key in list(new) if folder else ():
-        if (outcome := _read(folder, key)) is not None:
-            known[key] = outcome
-            del new[key]
-    todo, failed = list(reversed(new.values())), dict[str, Exception]()
+    new: dict[str, FigureCell] = {}
+    for cell in cells:
+        if cell.key not in known:
+            new.setdefault(cell.key, cell)
+    if folder is not None:
+        found = {key: _read(folder, key) for key in new}
+        known.update({key: outcome for key, outcome in found.items() if outcome is not None})
+    todo = [cell for key, cell in new.items() if key not in known]
+    failed: dict[str, Exception] = {}
     for done, (cell, outcome_or_error) in enumerate(_finished(todo, processes), 1):
         if isinstance(outcome_or_error, Exception):
-            failed[str(cell)] = outcome_or_error
+            failed[cell.key] = outcome_or_error
         else:
             known[cell.key] = _keep(folder, cell.key, outcome_or_error)
         if progress is not None:
             progress(f"{figure}: {cell} ({done} of {len(todo)})")
-    for name, error in failed.items():
-        others = f"; {len(failed) - 1} more failed" if len(failed) > 1 else ""
-        why = f"{type(error).__name__}: {error}"
-        raise RuntimeError(f"{figure}: cell {name!r} failed: {why}{others}") from error
+    for cell in todo:
+        if cell.key in failed:
+            error, more = failed[cell.key], len(failed) - 1
+            others = f"; {more} more failed" if more else ""
+            raise RuntimeError(
+                f"{figure}: cell '{cell}' failed: {type(error).__name__}: {error}{others}"
+            ) from error
     return [known[cell.key] for cell in cells]
 
 
 def _finished(
-    cells: Sequence[Cell], processes: int | None
-) -> Iterator[tuple[Cell, Outcome | Exception]]:
+    cells: Sequence[FigureCell], processes: int | None
+) -> Iterator[tuple[FigureCell, Outcome | Exception]]:
     """Cells as they finish, with what they gave or what went wrong."""
     at_once = min(processes or os.cpu_count() or 1, len(cells))
     if at_once <= 1:
@@ -215,12 +221,14 @@ def _part(folder: Path, key: str) -> Path:
     return folder / f"{sha256(f'{_sources()} {key}'.encode()).hexdigest()[:32]}.json"
 
 
-def _read(folder: Path | None, key: str) -> Outcome | None:
-    path = None if folder is None else _part(folder, key)
-    if path is None or not path.exists():
+def _read(folder: Path, key: str) -> Outcome | None:
+    """What a finished cell gave; nothing where its file is not there, or damaged."""
+    try:
+        part = json.loads(_part(folder, key).read_text("utf-8"))
+        outcome: Outcome = part["outcome"]
+        return outcome if part["key"] == key else None
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None
-    part: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    return part["outcome"] if part["key"] == key else None
 
 
 def _keep(folder: Path | None, key: str, outcome: Outcome) -> Outcome:
@@ -236,7 +244,7 @@ def _keep(folder: Path | None, key: str, outcome: Outcome) -> Outcome:
 # --- from outcomes to rows -----------------------------------------------------------------------
 
 #: cells and their outcomes, in the order of the figure
-Finished = list[tuple[Cell, Outcome]]
+Finished = list[tuple[FigureCell, Outcome]]
 
 
 def seed_means(finished: Finished, measures: Mapping[str, str]) -> list[FigureRow]:
@@ -244,7 +252,7 @@ def seed_means(finished: Finished, measures: Mapping[str, str]) -> list[FigureRo
 
     Parameters
     ----------
-    finished : list of (Cell, dict)
+    finished : list of (FigureCell, dict)
     measures : mapping of str to str
         Which of the values to keep.
     """
@@ -312,14 +320,14 @@ class Experiment:
 
     name: str
     title: str
-    cells: Callable[..., Iterable[Cell]]
+    cells: Callable[..., Iterable[FigureCell]]
     statements: Callable[[Any], Iterable[Statement]]
     drawing: Callable[[Any], Figure]
     measures: Mapping[str, str] = field(default_factory=dict)
     axis: str = ""
     steps: tuple[Callable[[Finished], Finished], ...] = ()
     rows: Callable[[Finished, Mapping[str, str]], Iterable[FigureRow]] = seed_means
-    facts: Callable[[list[Cell]], Mapping[str, Any]] | None = None
+    facts: Callable[[list[FigureCell]], Mapping[str, Any]] | None = None
     settings: Mapping[str, Any] | Callable[[Sequence[FigureRow]], Mapping[str, Any]]
     levels: tuple[float, ...] = ()
     form: type[Study] = Study
@@ -359,7 +367,7 @@ class Experiment:
         return self.study(facts, self.rows(finished, self.measures))
 
     def _facts(self, finished: Finished) -> Facts:
-        cells: dict[str, list[Cell]] = {}
+        cells: dict[str, list[FigureCell]] = {}
         given: dict[str, Mapping[str, Any]] = {}
         for cell, outcome in finished:
             cells.setdefault(cell.instance, []).append(cell)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from ..show.plots import INK, MUTED, PAPER, STYLE, WIDTH, headline, plain
 from .study import Study
 from .verdicts import values
 
-__all__ = ["DASHED", "DOTTED", "GRID", "Looks", "Panel", "draw"]
+__all__ = ["DASHED", "DOTTED", "Looks", "Panel", "axes_in_rows", "draw", "legend", "named"]
 
 GRID = "#dfe3e8"
 DASHED: Any = (0, (4, 1.6))
@@ -52,7 +52,55 @@ class Panel:
     title: str = ""
 
 
-# --- drawing -------------------------------------------------------------------------------------
+# --- axes and legends ----------------------------------------------------------------------------
+
+
+def axes_in_rows(
+    study: Study,
+    columns: Sequence[int],
+    *,
+    tall: float,
+    left: float = 0.62,
+    beside: float = 0.62,
+    right: float = 0.25,
+    top: float = 0.72,
+    below: float = 0.75,
+    apart: float = 0.55,
+) -> tuple[Figure, list[list[Axes]]]:
+    """Return empty axes under the study's headline, so many in each row; lengths in inches."""
+    height = top + len(columns) * tall + (len(columns) - 1) * apart + below
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH, height), facecolor=PAPER)
+        rows: list[list[Axes]] = []
+        for r, n in enumerate(columns):
+            wide = (WIDTH - left - right - beside * (n - 1)) / n
+            floor = below + (len(columns) - 1 - r) * (tall + apart)
+            lefts = [left + c * (wide + beside) for c in range(n)]
+            places = [(x / WIDTH, floor / height, wide / WIDTH, tall / height) for x in lefts]
+            rows.append([figure.add_axes(place, facecolor="none") for place in places])
+        for axes in (axes for row in rows for axes in row):
+            plain(axes)
+            axes.tick_params(labelsize=8)
+            axes.grid(color=GRID, linewidth=0.7)
+            axes.set_axisbelow(True)
+    headline(figure, study.title)
+    return figure, rows
+
+
+def named(axes: Axes, text: str, size: float = 9) -> None:
+    """Write the name of a panel above it."""
+    axes.set_title(text, size=size, color=MUTED, loc="left")
+
+
+def legend(figure: Figure, handles: Iterable[Any], columns: int, length: float = 2.0) -> None:
+    """Draw one legend for all panels, at the foot of the figure."""
+    figure.legend(
+        handles=list(handles), ncols=columns, loc="lower left", bbox_to_anchor=(0.01, 0.0),
+        frameon=False, fontsize=8.5, labelcolor=INK, handlelength=length, columnspacing=1.4,
+    )  # fmt: skip
+
+
+# --- panels --------------------------------------------------------------------------------------
 
 
 def draw(
@@ -62,42 +110,23 @@ def draw(
     tall: float = 1.75,
     looks: Looks,
 ) -> Figure:
-    """Draw panels in rows, and one legend of all policies.
-
-    Parameters
-    ----------
-    study : Study
-    panels : sequence of sequences of Panel
-    tall : float
-        Inches of a panel.
-    looks : mapping of str to colour and line
-        Of policies.
-    """
-    named = list(
-        dict.fromkeys(p for row in panels for panel in row for p in _policies(study, panel))
-    )
-    columns = 4 if max(map(len, named), default=0) > 30 else 5
-    below = 0.05 + 0.2 * (-(-len(named) // columns))
-    height = 0.68 + len(panels) * (tall + 0.62) + below
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(WIDTH, height), facecolor=PAPER)
-        for r, row in enumerate(panels):
-            wide = (WIDTH - 0.2 - 0.72 * len(row)) / len(row)
-            for c, panel in enumerate(row):
-                left = 0.62 + c * (wide + 0.72)
-                bottom = height - 0.68 - tall - r * (tall + 0.62)
-                place = (left / WIDTH, bottom / height, wide / WIDTH, tall / height)
-                _paint(study, figure.add_axes(place, facecolor="none"), panel, looks)
-    headline(figure, study.title)
-    handles = [
-        Line2D([], [], label=p, color=colour, linestyle=line, linewidth=2.4)
-        for p in named
-        for colour, line in [_look(p, looks)]
-    ]
-    figure.legend(
-        handles=handles, ncols=columns, loc="lower left", bbox_to_anchor=(0.01, 0.0),
-        frameon=False, fontsize=8.5, labelcolor=INK, handlelength=2.0, columnspacing=1.4,
+    """Draw panels in rows, each `tall` inches, and one legend of all policies."""
+    policies = dict.fromkeys(p for row in panels for panel in row for p in _policies(study, panel))
+    columns = 4 if max(map(len, policies), default=0) > 30 else 5
+    figure, rows = axes_in_rows(
+        study, [*map(len, panels)], tall=tall, beside=0.72, right=0.3, top=0.68, apart=0.62,
+        below=0.67 + 0.2 * (-(-len(policies) // columns)),
     )  # fmt: skip
+    with mpl.rc_context(STYLE):
+        for row, places in zip(panels, rows, strict=True):
+            for panel, axes in zip(row, places, strict=True):
+                _paint(study, axes, panel, looks)
+    looks_of = {policy: _look(policy, looks) for policy in policies}
+    handles = [
+        Line2D([], [], label=policy, color=colour, linestyle=line, linewidth=2.4)
+        for policy, (colour, line) in looks_of.items()
+    ]
+    legend(figure, handles, columns)
     return figure
 
 
@@ -113,12 +142,8 @@ def _policies(study: Study, panel: Panel) -> list[str]:
 
 
 def _paint(study: Study, axes: Axes, panel: Panel, looks: Looks) -> None:
-    plain(axes)
-    axes.tick_params(labelsize=8)
-    axes.grid(color=GRID, linewidth=0.7)
-    axes.set_axisbelow(True)
     axes.set_ylabel(panel.label, size=8.5)
-    axes.set_title(panel.title, size=9, color=MUTED, loc="left")
+    named(axes, panel.title)
     if panel.axis:
         _lines(study, axes, panel, looks)
     else:

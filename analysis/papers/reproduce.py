@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .experiment import Cell as Cell
 from .experiment import Experiment as Experiment
+from .experiment import FigureCell as FigureCell
 from .gandiva_fair import figures as gandiva_fair
 from .irmp import figures as irmp
 from .ltgf import figures as ltgf
@@ -17,6 +16,7 @@ from .rar_ddls import figures as rar_ddls
 from .rar_ddls.points import Check as Check
 from .rar_ddls.points import Point as Point
 from .rar_ddls.points import Reproduction as Reproduction
+from .renamed import former_names
 from .study import Agreement as Agreement
 from .study import FigureRow as FigureRow
 from .study import Statement as Statement
@@ -27,8 +27,19 @@ if TYPE_CHECKING:
     from ...instances.traces import Trace
 
 __all__ = [
-    "TARGETS", "Agreement", "Cell", "Check", "Experiment", "FigureRow", "Point", "Reproduction",
-    "Statement", "Study", "from_rows", "reproduce", "takes_trace",
+    "TARGETS",
+    "Agreement",
+    "Check",
+    "Experiment",
+    "FigureCell",
+    "FigureRow",
+    "Point",
+    "Reproduction",
+    "Statement",
+    "Study",
+    "from_rows",
+    "reproduce",
+    "takes_trace",
 ]  # fmt: skip
 
 #: what can be reproduced, by its name on the command line
@@ -82,15 +93,7 @@ TARGETS: dict[str, Experiment] = {
         gandiva_fair.fig11,
     )
 }
-#: former names of what stands here
-RENAMED = {"Row": "FigureRow"}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in RENAMED:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warnings.warn(f"{name} is now {RENAMED[name]}", DeprecationWarning, stacklevel=2)
-    return globals()[RENAMED[name]]
+__getattr__ = former_names(__name__, {"Row": "FigureRow"})
 
 
 def takes_trace(name: str) -> bool:

@@ -7,7 +7,7 @@ from statistics import fmean
 
 from .study import Agreement, Statement, Study
 
-__all__ = ["EQUAL", "OTHER_JOBS", "SEEDS_DISAGREE", "compared", "mean", "values"]
+__all__ = ["EQUAL", "OTHER_JOBS", "SEEDS_DISAGREE", "compared", "judged", "mean", "values"]
 
 OTHER_JOBS = "these are not the paper's jobs"
 SEEDS_DISAGREE = "the seeds disagree"
@@ -17,20 +17,30 @@ EQUAL = "they are equal: these jobs cannot tell them apart"
 def values(
     study: Study, instance: str, policy: str, measure: str, x: int | None = None
 ) -> list[float]:
-    """Return the values of the seeds; none where one is not defined.
-
-    Parameters
-    ----------
-    study : Study
-    instance, policy, measure : str
-    x : int, optional
-    """
+    """Return the values of the seeds; none where one is not defined."""
     for row in study.rows:
         if (row.instance, row.policy, row.x) == (instance, policy, x):
             own = [v for name, v in row.values.items() if name.startswith(f"{measure} [")]
             known = [v for v in own if v is not None]
             return known if len(known) == len(own) else []
     return []
+
+
+def judged(
+    text: str, instance: str, holds: bool, measured: str, why: str = "", *, own: bool = False
+) -> Statement:
+    """Return a statement that holds, or does not because of `why`.
+
+    Parameters
+    ----------
+    text, instance : str
+    holds : bool
+    measured, why : str
+    own : bool
+        Whether the paper does not say this.
+    """
+    verdict = Agreement.of(holds)
+    return Statement(text, instance, verdict, measured, "" if holds else why, in_paper=not own)
 
 
 def compared(
@@ -82,11 +92,6 @@ def compared(
 
 def mean(numbers: Sequence[float], unit: str = "") -> str:
     """Write a mean over seeds.
-
-    Parameters
-    ----------
-    numbers : sequence of float
-    unit : str
 
     Examples
     --------

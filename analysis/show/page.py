@@ -11,13 +11,15 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from matplotlib.figure import Figure
 
 from ...instances.io import write_file
 from . import plots
+from .columns import Column, Section, Table
 
-__all__ = ["escape", "facts", "folded", "picture", "write_page"]
+__all__ = ["across", "escape", "facts", "folded", "picture", "table", "write_page"]
 
 #: longer lists end with "and so many more", so that a file stays small
 MOST_LISTED = 200
@@ -100,6 +102,63 @@ def facts(facts: Mapping[str, object]) -> str:
         for key, value in facts.items()
     )
     return f'<div class="wide"><table>{"".join(rows)}</table></div>'
+
+
+def table(table: Table, *, best: object = None) -> str:
+    """Return rows below headings; numbers stand on the right, the best row is bold."""
+    lines = [_cells("th", table.columns, [column.title for column in table.columns])]
+    marks = [""] + [' class="best"' if row is best else "" for row in table.rows]
+    lines += [_cells("td", table.columns, texts) for texts in table.texts("–")]
+    rows = "".join(f"<tr{mark}>{line}</tr>" for mark, line in zip(marks, lines, strict=True))
+    return f'<div class="wide"><table>{rows}</table></div>'
+
+
+def _cells(tag: str, columns: Sequence[Column], texts: Sequence[str]) -> str:
+    kinds = (
+        "number timing" if tag == "td" and c.key == "runtime" else "number" if c.number else ""
+        for c in columns
+    )
+    return "".join(
+        f"<{tag}{f' class={chr(34)}{kind}{chr(34)}' * bool(kind)}>{escape(text)}</{tag}>"
+        for kind, text in zip(kinds, texts, strict=True)
+    )
+
+
+def across(sections: Sequence[Section], rows: Sequence[Any], name: str) -> str:
+    """Return a line for each column of the sections, and a cell for each row; the best is bold.
+
+    Rows that are not complete take no part in that; a column without any value is left out.
+    """
+    heads = "".join(f'<th class="number">{escape(row.values[name])}</th>' for row in rows)
+    lines = []
+    for section in sections:
+        lines.append(f"<tr><th>{escape(section.title)}</th>{heads}</tr>")
+        lines += [_across(column, rows) for column in section.every if _wanted(column, rows)]
+    return f'<div class="wide"><table>{"".join(lines)}</table></div>'
+
+
+def _wanted(column: Column, rows: Sequence[Any]) -> bool:
+    """Whether there is something to see; of jobs that are not complete, whether there are any."""
+    values = [column.value(row) for row in rows]
+    optional = column.key in ("unfinished", "rejected")
+    return any(values) if optional else any(value is not None for value in values)
+
+
+def _across(column: Column, rows: Sequence[Any]) -> str:
+    texts = [column.text(row, "–") for row in rows]
+    rated = {
+        k: column.better * value
+        for k, row in enumerate(rows)
+        if row.complete and column.better and (value := column.value(row)) is not None
+    }
+    best = {texts[k] for k, value in rated.items() if value == max(rated.values())}
+    kind = "number timing" if column.key == "runtime" else "number"
+    cells = (
+        f"<strong>{escape(text)}</strong>" if k in rated and text in best else escape(text)
+        for k, text in enumerate(texts)
+    )
+    line = "".join(f'<td class="{kind}">{cell}</td>' for cell in cells)
+    return f"<tr><td>{escape(column.title)}</td>{line}</tr>"
 
 
 def folded(head: str, lines: Sequence[str]) -> str:

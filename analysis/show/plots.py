@@ -8,6 +8,7 @@ that the order also shows in grey and to the colour-blind.
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -120,24 +121,27 @@ def ratio(comparison: Comparison) -> Figure:
     return panel.figure
 
 
-def overview(comparison: Comparison, problem: Any) -> Figure:
+def overview(comparison: Comparison, problem: Any = None) -> Figure:
     """Draw the ratios of a comparison, and below them the schedule of its best solver.
 
     Parameters
     ----------
     comparison : Comparison
-        Of solvers whose solutions are schedules.
-    problem : Problem
+    problem : Problem, optional
+        Deprecated: a comparison knows its problem.
 
     Returns
     -------
     matplotlib.figure.Figure
         The ratios alone where no solver has a schedule.
     """
+    if problem is not None:
+        warnings.warn("overview: a comparison has its problem", DeprecationWarning, stacklevel=2)
     best = best_row(comparison)
     if best is None:
         return ratio(comparison)
-    chart = _Chart.of(best.result and best.result.solution, problem, best.bound)
+    place = comparison.problem_of(best)
+    chart = _Chart.of(best.result and best.result.solution, place, best.bound)
     above, below = _ratio_height(comparison), _gantt_height(chart.cluster)
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(WIDTH, above + below), facecolor=PAPER)
@@ -147,17 +151,12 @@ def overview(comparison: Comparison, problem: Any) -> Figure:
 
 
 def best_row(comparison: Comparison) -> Row | None:
-    """Return the row with the best objective that has a schedule, the first of equals.
-
-    One of a relaxation only where no other has any.
-    """
-    rows = [row for row in comparison.rows if _scheduled(row)]
-    rows = [row for row in rows if not row.relaxation] or rows
-    worse = 1 if comparison.sense is Sense.MIN else -1
-    return min(rows, key=lambda row: worse * (row.objective or 0.0), default=None)
+    """Return the row with the best objective that has a schedule."""
+    return comparison.best(scheduled)
 
 
-def _scheduled(row: Row) -> bool:
+def scheduled(row: Row) -> bool:
+    """Whether a row has a schedule."""
     return row.result is not None and isinstance(row.result.solution, Schedule)
 
 

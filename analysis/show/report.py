@@ -8,19 +8,16 @@ the same comparison gives the same bytes.
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ...formulations.gandiva_fair.problem import GpuMarket
-from ...formulations.problem import Sense, goal_of
+from ...formulations.problem import Sense, facts_of, goal_of, summary_of
 from ...instances.display import counted
-from ...instances.schedule import Schedule
 from ...solvers.result import Bound, Refuted
 from ..comparing.comparison import Comparison, Row
-from ..proofs.verify import verify_bound
 from . import page, plots
 from .columns import shown_bound, shown_ratio
 
@@ -32,7 +29,7 @@ MOST_CERTIFICATE = 20_000  # characters
 def write_report(
     path: str | Path,
     comparison: Comparison,
-    problem: Any,
+    problem: Any = None,
     *,
     title: str,
     notes: Sequence[str] = (),
@@ -45,18 +42,14 @@ def write_report(
     path : path
         Replaced as a whole when the new file is complete, never left half written.
     comparison : Comparison
-    problem : Problem
-        The one that was compared on.
+        Whose bounds are verified, as those of :func:`compare` are.
+    problem : Problem, optional
+        Deprecated: a comparison knows its problem.
     title : str
     notes : sequence of str
         How the instance came about.
     rejected : sequence of (job, reason)
         Jobs that were left out of the instance.
-
-    Raises
-    ------
-    InvalidCertificate, NoCertificate
-        If a bound of `comparison` does not pass `verify_bound`, which is run again here.
 
     Examples
     --------
@@ -69,24 +62,21 @@ def write_report(
     >>> problem = RarDdls(Instance(Cluster.of_sizes([1, 1]), jobs))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "report.html"
-    ...     write_report(file, compare(problem, {"sjf-bco": sjf_bco}), problem, title="Three jobs")
+    ...     write_report(file, compare(problem, {"sjf-bco": sjf_bco}), title="Three jobs")
     ...     "proven to be optimal" in file.read_text("utf-8")
     True
     """
-    if comparison.bound is not None:
-        verify_bound(problem, comparison.bound)
-    for relaxed in comparison.relaxed:
-        if relaxed.bound is not None:
-            verify_bound(relaxed.problem, relaxed.bound)
+    if problem is not None:
+        warnings.warn("report: a comparison has its problem", DeprecationWarning, stacklevel=2)
     body = "\n".join(
         [
             f"<h1>{page.escape(title)}</h1>",
-            f'<p class="summary">{page.escape(_summary(comparison, problem))}</p>',
+            f'<p class="summary">{page.escape(_summary(comparison))}</p>',
             *_results(comparison),
-            *_schedules(comparison, problem),
-            *_proofs(comparison, problem),
-            *_instance(problem, notes, rejected),
-            *_records(comparison, problem),
+            *_schedules(comparison),
+            *_proofs(comparison),
+            *_instance(comparison.problem, notes, rejected),
+            *_records(comparison),
             *_refuted(comparison.refuted),
         ]
     )
@@ -96,86 +86,43 @@ def write_report(
 # --- words ---------------------------------------------------------------------------------------
 
 
-def _summary(comparison: Comparison, problem: Any) -> str:
+def _summary(comparison: Comparison) -> str:
     """Say in plain words what was compared, what is best, and what is proven of it."""
-    if not hasattr(problem, "instance"):
-        return _market_summary(comparison, problem)
-    cluster, jobs = problem.instance.cluster, len(problem.instance.jobs)
-    solvers, nodes = len(comparison.rows), len(cluster.nodes)
-    text = (
-        f"{counted(solvers, 'solver')} scheduled {counted(jobs, 'job')} "
-        f"on {counted(nodes, 'node')} with {cluster.gpus} GPUs. "
-    )
-    best = plots.best_row(comparison)
-    if best is None or best.objective is None:
-        return text + "None of them found a schedule."
-    text += f"The best, {best.solver}, reaches {_measured(best, problem)}"
+    goal, sense = goal_of(comparison.problem), comparison.sense
+    solvers = counted(len(comparison.rows), "solver")
+    text = f"{solvers} on one problem: {summary_of(comparison.problem)}. "
+    best = comparison.best()
+    if best is None:
+        article = "an" if goal.solution[:1] in "aeiou" else "a"
+        return text + f"None of them found {article} {goal.solution}."
+    article = "an" if goal.name[:1] in "aeiou" else "a"
+    text += f"The best, {best.solver}, reaches {article} {goal.name} of {best.objective:.10g}"
+    text += f" {goal.unit}" * bool(goal.unit)
     bound = best.bound
     if bound is None:
         return f"{text}. Nothing is proven about how far from optimal that is."
     if best.objective == bound.value:
         return f"{text}, which is proven to be optimal by a verified bound ({bound.method})."
-    worse = "above" if comparison.sense is Sense.MAX else "below"
-    text += f"; no schedule can be {worse} {shown_bound(bound.value, comparison.sense)}"
+    worse = "above" if sense is Sense.MAX else "below"
+    text += f"; no {goal.solution} can be {worse} {shown_bound(bound.value, sense)}"
     if best.ratio is not None:
         times = f"is at most {shown_ratio(best.ratio)} times"
-        low = comparison.sense is Sense.MIN
+        low = sense is Sense.MIN
         text += f", so it {times} the optimum" if low else f", so the optimum {times} it"
     return f"{text}. The bound ({bound.method}) is proven, and was verified in exact arithmetic."
-
-
-def _market_summary(comparison: Comparison, problem: Any) -> str:
-    """The same of a market, where solutions are allocations."""
-    solvers = counted(len(comparison.rows), "solver")
-    text = f"{solvers} on one problem: {problem.summary()}. "
-    if isinstance(problem, GpuMarket):
-        gpus, users = int(problem.gpus.sum()), counted(len(problem.users), "user")
-        models = counted(len(problem.models), "model")
-        text = f"{solvers} divided {gpus} GPUs of {models} among {users}. "
-    rows = [row for row in comparison.rows if row.objective is not None]
-    if not rows:
-        return text + "None of them found an allocation."
-    best = max(rows, key=lambda row: row.objective or 0.0)
-    text += f"The best, {best.solver}, reaches {_measured(best, problem)}"
-    if best.bound is None:
-        return f"{text}. Nothing is proven about how far from optimal that is."
-    return (
-        f"{text}; no allocation can be above "
-        f"{shown_bound(best.bound.value, Sense.MAX)}. The bound "
-        f"({best.bound.method}) is proven, and was verified in exact arithmetic."
-    )
-
-
-def _measured(row: Row, problem: Any) -> str:
-    """The objective in the words of the problem."""
-    goal = goal_of(problem)
-    article = "an" if goal.name[:1] in "aeiou" else "a"
-    return f"{article} {goal.name} of {row.objective:.10g}" + f" {goal.unit}" * bool(goal.unit)
 
 
 # --- sections ------------------------------------------------------------------------------------
 
 
 def _results(comparison: Comparison) -> list[str]:
-    best = plots.best_row(comparison)
-    measures = comparison.measures
-    head = ("solver", "objective", "bound", "certified ratio", *measures, "mean completion")
-    head = (*head, "runtime")
-    lines = ["<tr>" + "".join(_cell("th", name) for name in head) + "<th>status</th></tr>"]
-    for row in comparison.rows:
-        values = (
-            f"<td>{page.escape(row.solver)}</td>",
-            _cell("td", _number(row.objective, ".10g")),
-            _cell("td", shown_bound(row.bound.value, comparison.sense) if row.bound else "–"),
-            _cell("td", "–" if row.ratio is None else shown_ratio(row.ratio)),
-            *(_cell("td", _number(row.measures.get(name), ".6g")) for name in measures),
-            _cell("td", _number(row.mean_completion, ".1f")),
-            f'<td class="number timing">{row.runtime:.3f} s</td>',
-            f"<td>{page.escape(_status(row))}</td>",
-        )
-        kind = ' class="best"' if row is best else ""
-        lines.append(f"<tr{kind}>{''.join(values)}</tr>")
-    parts = ["<h2>Results</h2>", f'<div class="wide"><table>{"".join(lines)}</table></div>']
+    table = page.table(comparison.table, best=comparison.best())
+    parts = ["<h2>Results</h2>", table]
+    parts += [
+        f"<p>{page.escape(f'{row.solver}: {row.error}')}</p>"
+        for row in comparison.rows
+        if row.error
+    ]
     if comparison.unfinished:
         parts.append(
             f"<p>Interrupted, not finished: {page.escape(', '.join(comparison.unfinished))}.</p>"
@@ -185,24 +132,20 @@ def _results(comparison: Comparison) -> list[str]:
     parts.append(
         f'<p class="muted">Certified ratio: {sides}, rounded up. No '
         "solution can be more than this factor better. Mean completion: from a job's release to "
-        "its end, in the unit of the schedules below. Runtime: wall time of the solver.</p>"
+        "its end. Runtime: wall time of the solver.</p>"
     )
     parts += [f'<p class="muted">{page.escape(text)}</p>' for text in comparison.legend]
     figure = plots.ratio(comparison)
     return [*parts, page.picture(figure, "ratio", "Certified ratio of each solver")]
 
 
-def _status(row: Row) -> str:
-    return f"{row.standing}: {row.error}" if row.error else row.standing
-
-
-def _schedules(comparison: Comparison, problem: Any) -> list[str]:
+def _schedules(comparison: Comparison) -> list[str]:
     best = plots.best_row(comparison)
     parts = []
     for k, row in enumerate(filter(None, (best, _other(comparison, best)))):
-        schedule: Any = row.result and row.result.solution
         what = f"Schedule of {row.solver}" + (", the best" if row is best else "")
-        figure = plots.gantt(schedule, problem, bound=row.bound)
+        schedule: Any = row.result and row.result.solution
+        figure = plots.gantt(schedule, comparison.problem_of(row), bound=row.bound)
         parts += [f"<h2>{page.escape(what)}</h2>", page.picture(figure, f"gantt{k}", what)]
     return parts
 
@@ -212,8 +155,7 @@ def _other(comparison: Comparison, best: Row | None) -> Row | None:
     rows = [
         row
         for row in comparison.rows
-        if row.result is not None
-        and isinstance(row.result.solution, Schedule)
+        if plots.scheduled(row)
         and row is not best
         and (best is None or row.relaxation == best.relaxation)
         and (best is None or row.objective != best.objective)
@@ -224,8 +166,8 @@ def _other(comparison: Comparison, best: Row | None) -> Row | None:
     return next(iter(named + rows), None)
 
 
-def _proofs(comparison: Comparison, problem: Any) -> list[str]:
-    thing = "schedule" if hasattr(problem, "instance") else "allocation"
+def _proofs(comparison: Comparison) -> list[str]:
+    thing = goal_of(comparison.problem).solution
     named = [(one.name, one.bound) for one in comparison.relaxed]
     return [
         line
@@ -248,29 +190,15 @@ def _proof(bound: Bound | None, relaxation: str, thing: str, sense: Sense) -> li
         f"<p>No {kind}{thing} is better than "
         f"<strong>{shown_bound(bound.value, sense)}</strong> (method: "
         f"{page.escape(bound.method)}). The certificate below was replayed by "
-        "<code>gangsched.verify_bound</code> when this report was written: in integers or "
+        "<code>gangsched.verify_bound</code> when the solvers were compared: in integers or "
         "rationals, and without the code that found it.</p>"
     )
     return [title, text, f"<pre>{page.escape(certificate)}</pre>"]
 
 
 def _instance(problem: Any, notes: Sequence[str], rejected: Sequence[tuple[str, str]]) -> list[str]:
-    if not hasattr(problem, "instance"):
-        return _market_facts(problem, notes)
-    instance = problem.instance
-    sizes = Counter(node.gpus for node in instance.cluster.nodes)
-    gangs = Counter(job.gpus for job in instance.jobs)
-    facts = {
-        "name": instance.name or "–",
-        "problem": f"{type(problem).__name__}, {problem.sense.value}",
-        "jobs": len(instance.jobs),
-        "nodes": len(instance.cluster.nodes),
-        "GPUs": instance.cluster.gpus,
-        "nodes by GPUs": _histogram(sizes, "node"),
-        "jobs by gang size": _histogram(gangs, "job"),
-        "users": len(instance.users) or "–",
-    }
-    parts = ["<h2>Instance</h2>", page.facts(facts)]
+    kind = f"{type(problem).__name__}, {problem.sense.value} {goal_of(problem).name}"
+    parts = ["<h2>Instance</h2>", page.facts({"problem": kind, **facts_of(problem)})]
     parts += [f"<p>{page.escape(note)}</p>" for note in notes]
     if rejected:
         lines = [f"{job}: {reason}" for job, reason in rejected]
@@ -278,27 +206,9 @@ def _instance(problem: Any, notes: Sequence[str], rejected: Sequence[tuple[str, 
     return parts
 
 
-def _market_facts(problem: Any, notes: Sequence[str]) -> list[str]:
-    if not isinstance(problem, GpuMarket):
-        kind = f"{type(problem).__name__}, {problem.sense.value}"
-        facts: dict[str, Any] = {"problem": kind, "size": problem.summary()}
-        return ["<h2>Problem</h2>", page.facts(facts), *(f"<p>{page.escape(n)}</p>" for n in notes)]
-    gpus = zip(problem.gpus.tolist(), problem.models, strict=True)
-    facts = {
-        "problem": f"{type(problem).__name__}, {problem.aim}, {problem.sense.value}",
-        "GPUs": ", ".join(f"{count} of {model}" for count, model in gpus),
-        "users": len(problem.users),
-    }
-    return ["<h2>Market</h2>", page.facts(facts), *(f"<p>{page.escape(n)}</p>" for n in notes)]
-
-
-def _histogram(counts: Mapping[int, int], thing: str) -> str:
-    parts = [f"{counted(counts[size], thing)} of {size}" for size in sorted(counts)]
-    return ", ".join(parts) or "–"
-
-
-def _records(comparison: Comparison, problem: Any) -> list[str]:
+def _records(comparison: Comparison) -> list[str]:
     """Everything that is needed to run it again."""
+    problem = comparison.problem
     parameters = problem.parameters() if hasattr(problem, "parameters") else {}
     versions: dict[str, str] = {"matplotlib": version("matplotlib")}
     runs = {}
@@ -328,15 +238,3 @@ def _refuted(refuted: Sequence[Refuted[Any]]) -> list[str]:
         number = counted(len(one.violations), "violation")
         parts.append(page.folded(f"{one.solver}: {number}", one.violations))
     return parts
-
-
-# --- HTML ----------------------------------------------------------------------------------------
-
-
-def _number(value: float | None, form: str) -> str:
-    return "–" if value is None else format(value, form)
-
-
-def _cell(tag: str, text: str) -> str:
-    kind = "" if text == "solver" else ' class="number"'
-    return f"<{tag}{kind}>{page.escape(text)}</{tag}>"

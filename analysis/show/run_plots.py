@@ -8,7 +8,6 @@ Up to twelve runs by name; a run has the same colour and dash in all pictures. L
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import floor
 from typing import Any
 
 import matplotlib as mpl
@@ -24,13 +23,13 @@ from ...instances.model import DeadlineJob
 from ..driving import metrics
 from ..driving.model_usage import model_usage
 from ..driving.run import Run
+from .columns import UNITS, Column, column, duration
 from .plots import ACCENT, BOUND, INK, MUTED, PAPER, STYLE, TRACK, WIDTH, headline, plain
 
 __all__ = [
     "cluster_use",
     "completion_cdf",
     "deadlines",
-    "duration",
     "model_shares",
     "overview",
     "slowdown_cdf",
@@ -58,7 +57,6 @@ FINE_TICKS = (
     *(1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 18_000),
     *(86_400 * d for d in (1, 2, 5, 10, 20, 50, 100, 200, 500)),
 )
-UNITS = {"s": 1, "min": 60, "h": 3_600, "d": 86_400}
 
 
 # --- the pictures --------------------------------------------------------------------------------
@@ -198,7 +196,11 @@ def model_shares(runs: Runs) -> Figure:
     nodes = next(iter(runs.values())).require_instance().cluster.nodes
     room = [sum(n.gpus for n in nodes if n.model == model) for model in used[0].models]
     named = zip(used[0].models, room, strict=True)
-    titles = ["fair shares", *(f"{model}: {n:,}" for model, n in named), f"work: {_number(top)}"]
+    titles = [
+        "fair shares",
+        *(f"{model}: {n:,}" for model, n in named),
+        f"work: {f'{top:,.3g}' if top < 100 else f'{top:,.0f}'}",
+    ]
     wide = (WIDTH - 1.8) / len(titles)
     for k, (name, run) in enumerate(runs.items()):
         floor = figure.get_figheight() - 0.6 - 0.9 * (k + 1) + 0.2
@@ -255,8 +257,8 @@ def deadlines(runs: Runs, *, bound: float | None = None) -> Figure:
     strict = np.array([len(job.rewards) == 1 for job in jobs], dtype=bool)
     for k, (name, run) in enumerate(runs.items()):
         _paint_rewards(axes, k, name, metrics.rewards(run), strict, top)
-        missed = metrics.weighted_miss(run)
-        text = "nothing was due" if missed is None else f"weighted miss rate {_percent(missed)}"
+        missed, rate = metrics.weighted_miss(run), column("weighted_miss")
+        text = "nothing was due" if missed is None else f"{rate.title} {rate.write(missed)}"
         style: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center"}
         axes.annotate(
             text, (1, k), (8, 0), textcoords="offset points", size=8.5, color=MUTED, **style
@@ -287,6 +289,7 @@ def overview(runs: Runs) -> Figure:
     matplotlib.figure.Figure
     """
     _check(runs)
+    known = {name: metrics.summary(run) for name, run in runs.items()}
     table = 0.75 + 0.27 * len(runs) + 0.25
     figure = _figure(3.3 + table)
     for left, paint, title in (
@@ -297,52 +300,9 @@ def overview(runs: Runs) -> Figure:
         paint(axes, runs)
         axes.set_xlabel(title)
     figure.axes[0].set_ylabel("share of jobs")
-    _paint_table(figure, runs, table)
+    _paint_table(figure, runs, table, known)
     headline(figure, "Completion times, slowdowns and fairness of the same jobs under each policy")
     return figure
-
-
-def duration(seconds: float, *, down: bool = False) -> str:
-    """Write a time in the unit that suits it, in three digits.
-
-    Parameters
-    ----------
-    seconds : float
-    down : bool
-        Round down, as what is said to be the least has to be.
-
-    Examples
-    --------
-    >>> duration(45), duration(2070), duration(3600), duration(86_500), duration(1_461_050)
-    ('45 s', '34.5 min', '1 h', '1.00 d', '16.9 d')
-    >>> duration(14_719), duration(14_719, down=True)
-    ('4.09 h', '4.08 h')
-    """
-    unit = next((u for u, size in reversed(UNITS.items()) if seconds >= size), "s")
-    value = seconds / UNITS[unit]
-    exact = unit == "s" or value >= 100 or value == int(value)
-    digits = 0 if exact else 1 if value >= 10 else 2
-    if down:
-        value = floored(value, digits)
-    return f"{value:.{digits}f} {unit}"
-
-
-def floored(value: float, digits: int) -> float:
-    """Round down, but for the last bits of a sum of floats.
-
-    Parameters
-    ----------
-    value : float
-    digits : int
-        That are kept after the point.
-
-    Examples
-    --------
-    >>> floored(1.0949, 3), floored(0.99999999999999, 2)
-    (1.094, 1.0)
-    """
-    size = 10.0**digits
-    return floor(round(value * size, 9)) / size
 
 
 # --- shared --------------------------------------------------------------------------------------
@@ -737,29 +697,21 @@ def _reward_axis(axes: Axes, top: float) -> None:
 # --- the table of the overview -------------------------------------------------------------------
 
 
-def _number(value: float) -> str:
-    return f"{value:,.3g}" if value < 100 else f"{value:,.0f}"
+#: columns of the overview, and whether their axes are logarithmic
+COLUMNS: Mapping[str, bool] = {
+    "mean_completion": True,
+    "mean_slowdown": True,
+    "p99_slowdown": True,
+    "loss": False,
+    "days_below": False,
+    "utilisation": False,
+}
 
 
-def _percent(value: float) -> str:
-    return f"{100 * value:.1f} %" if 0 < value < 0.095 else f"{100 * value:.0f} %"
-
-
-Column = tuple[str, str, Callable[[float], str], bool, bool]
-#: measure, head, how it is written, whether its axis is logarithmic, whether more is better
-COLUMNS: tuple[Column, ...] = (
-    ("mean_completion", "mean\ncompletion", duration, True, False),
-    ("mean_slowdown", "mean\nslowdown", _number, True, False),
-    ("p99_slowdown", "99 % of jobs:\nslowdown up to", _number, True, False),
-    ("loss", "jobs with\nrho < 0.95", _percent, False, False),
-    ("days_below", "user-days with\nrho < 1", _percent, False, False),
-    ("utilisation", "utilisation to\nlast arrival", _percent, False, True),
-)
-
-
-def _paint_table(figure: Figure, runs: Runs, height: float) -> None:
+def _paint_table(
+    figure: Figure, runs: Runs, height: float, found: Mapping[str, Mapping[str, Any]]
+) -> None:
     """A row for each run with its line, its name, and each measure as a number and a dot."""
-    found = {name: metrics.summary(run) for name, run in runs.items()}
     stopped = [name for name, values in found.items() if values["unfinished"]]
     left, step = 1.85, (WIDTH - 1.85 - 0.1) / len(COLUMNS)
     tall = 0.27 * len(runs)
@@ -771,12 +723,12 @@ def _paint_table(figure: Figure, runs: Runs, height: float) -> None:
         shown = style.pop("text") + " *" * (name in stopped)
         names.text(0.21, k, shown, va="center", linespacing=1.05, **style)
     names.set_xlim(0, 1)
-    for k, column in enumerate(COLUMNS):
+    for k, (key, log) in enumerate(COLUMNS.items()):
         axes = _axes(figure, left + k * step, height - 0.7 - tall, step - 0.12, tall)
         _rows(axes, len(runs))
-        values = [found[name][column[0]] for name in runs]
+        values = [found[name][key] for name in runs]
         done = [value for name, value in zip(runs, values, strict=True) if name not in stopped]
-        _paint_column(axes, column, values, done)
+        _paint_column(axes, column(key), values, done, log=log)
     note = "Bold: best of its column."
     if stopped:
         note += " * Stopped before all jobs were complete: times are of those that were."
@@ -795,16 +747,18 @@ def _paint_column(
     column: Column,
     values: Sequence[float | int | None],
     done: Sequence[float | int | None],
+    *,
+    log: bool,
 ) -> None:
     """The number in the left half, the dot in the right half; bold is the best of `done`."""
-    _, head, write, log, more = column
+    write, more = column.write, column.better > 0
     known = [float(v) for v in values if v is not None]
     texts = [None if v is None else write(v) for v in values]
     rated = [float(v) for v in done if v is not None]
     best = None if not rated else write(max(rated) if more else min(rated))
     style: dict[str, Any] = {"size": 8, "color": MUTED, "va": "bottom", "linespacing": 1.05}
     axes.annotate(
-        head, (0, 1), (0, 4), xycoords="axes fraction", textcoords="offset points", **style
+        column.lines, (0, 1), (0, 4), xycoords="axes fraction", textcoords="offset points", **style
     )
     scale = np.log10 if log else np.asarray
     low = float(scale(min(known))) if log and known else 0.0

@@ -167,13 +167,22 @@ class GpuMarket(Described):
     def goal(self) -> Goal:  # type: ignore[override]
         """What the aim is called."""
         names = {"total": "value", "max-min": "least gain", "nash": "mean log value"}
-        return Goal(names[self.aim])
+        return Goal(names[self.aim], solution="allocation")
 
     def summary(self) -> str:
         """Return the size of the market in a line."""
         gpus, models = int(self.gpus.sum()), len(self.models)
         sizes = counted(len(self.users), "user"), counted(gpus, "GPU"), counted(models, "model")
         return "{} of {} of {}".format(*sizes)
+
+    def facts(self) -> dict[str, str]:
+        """Return what there is to know of the size of the market, by name."""
+        gpus = zip(self.gpus.tolist(), self.models, strict=True)
+        return {
+            "aim": self.aim,
+            "GPUs": ", ".join(f"{number} of {model}" for number, model in gpus),
+            "users": f"{len(self.users):,}",
+        }
 
     def __post_init__(self) -> None:
         if self.aim not in AIMS:

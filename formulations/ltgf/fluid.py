@@ -86,13 +86,17 @@ class LtgfFluid(Described):
     shares: Sequence[Fraction]
 
     sense: ClassVar[Sense] = Sense.MAX
-    goal: ClassVar[Goal] = Goal("least rho")
+    goal: ClassVar[Goal] = Goal("least rho", solution="set of time shares")
     forms: ClassVar[tuple[str, ...]] = ("packings",)
     integral: ClassVar[bool] = False
 
     def summary(self) -> str:
         """Return the size of the problem in a line."""
         return f"{counted(len(self.gangs), 'job')} on {counted(self.gpus, 'GPU')}"
+
+    def facts(self) -> dict[str, str]:
+        """Return what there is to know of the size of the problem, by name."""
+        return {"jobs": f"{len(self.gangs):,}", "GPUs": f"{self.gpus:,}"}
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "gangs", tuple(self.gangs))

@@ -99,7 +99,7 @@ class LtgfRound(Described):
     jobs: Sequence[tuple[int, int]]
 
     sense: ClassVar[Sense] = Sense.MAX
-    goal: ClassVar[Goal] = Goal("least rho", time="seconds")
+    goal: ClassVar[Goal] = Goal("least rho", time="seconds", solution="selection")
     forms: ClassVar[tuple[str, ...]] = ("compact", "literal")
     integral: ClassVar[bool] = False
 
@@ -107,6 +107,14 @@ class LtgfRound(Described):
         """Return the size of the round in a line."""
         jobs, users = counted(len(self.jobs), "job"), counted(len(self.share), "user")
         return f"{jobs} of {users}, {counted(self.gpus, 'GPU')}"
+
+    def facts(self) -> dict[str, str]:
+        """Return what there is to know of the size of the problem, by name."""
+        return {
+            "jobs": f"{len(self.jobs):,}",
+            "users": f"{len(self.share):,}",
+            "GPUs": f"{self.gpus:,}",
+        }
 
     def __post_init__(self) -> None:
         for name in ("attained", "fair", "share"):

@@ -1,3 +1,3 @@
 """The command line."""
 
-from .compare import main as main
+from .app import main as main

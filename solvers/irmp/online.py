@@ -16,7 +16,7 @@ any number of better ones that come a slot later.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any
@@ -29,7 +29,7 @@ from ...instances.schedule import Schedule
 from ..facts import RevenueFacts
 from ..result import Result, Stop
 from ..signature import NoParams, solver
-from .response import MARGIN, Occupancy, Response, run_options
+from .response import MARGIN, Occupancy, Response, keep_facts, run_options
 
 __all__ = [
     "Planner",
@@ -330,6 +330,44 @@ class Planner:
         started = {run.job for run in kept}
         self.waiting = [j for j in self.waiting if j not in started]
         return kept
+
+    def follow(self, problem: Irmp) -> None:
+        """Go on with a problem that has more jobs, after those of now.
+
+        Parameters
+        ----------
+        problem : Irmp
+        """
+        keep_facts(self.problem, problem)
+        self.problem = self.occupancy.problem = problem
+        if self.program is not None:
+            self.program.problem = problem
+
+    def save(self) -> dict[str, Any]:
+        """Return what is taken of the cluster, and what the program has come to; plain data."""
+        known = None if self.program is None else self.program.save()
+        return {
+            "free": self.occupancy.free,
+            "busy": self.occupancy.busy,
+            "means": [[j, start] for j, start in self.means.items()],
+            "program": known,
+        }
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Go on from there.
+
+        Parameters
+        ----------
+        data : mapping
+            As of :meth:`save`.
+        """
+        self.occupancy.free, self.occupancy.busy = np.array(data["free"]), data["busy"]
+        self.means = dict(data["means"])
+        if data["program"] is not None:
+            from .rolling import RollingProgram  # HiGHS takes a while to import
+
+            self.program = RollingProgram(self.problem)
+            self.program.load(data["program"])
 
     def _kept(self, order: Sequence[int]) -> list[Response]:
         """Plan, and keep what starts now."""

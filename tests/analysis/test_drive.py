@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gangsched.analysis.driving import drive as driving
+from gangsched.analysis.driving.check import violations
+from gangsched.analysis.driving.checkpoint import pack, unpack
 from gangsched.analysis.driving.drive import Checkpoint, PolicyError, drive, instance_hash
 from gangsched.analysis.driving.run import EventKind, Run
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job, Node, User
@@ -19,11 +22,13 @@ from gangsched.solvers import (
     Fifo,
     Las,
     LtgfPolicy,
+    Policy,
     Preempts,
     Sjf,
     Srtf,
     State,
     Stop,
+    ThemisGreedy,
     TiresiasL,
     YarnCs,
 )
@@ -60,6 +65,12 @@ class Script:
 
     def __init__(self, rounds: dict[int, Decision], preempts: Preempts = Preempts.ALWAYS) -> None:
         self.rounds, self.preempts = rounds, preempts
+
+    def save(self) -> dict[str, Any]:
+        return {}
+
+    def load(self, data: Any) -> None:
+        pass
 
     def decide(self, state: State) -> Decision:
         return self.rounds.get(state.now, Decision())
@@ -451,9 +462,12 @@ def test_a_run_goes_on_from_a_saved_checkpoint(engine: Any, tmp_path: Any) -> No
     with pytest.raises(ValueError, match="checkpoint with 0 rejected jobs, other than the 1 of"):
         drive(jobs, LtgfPolicy(), lease=120, resume=point, reject=[8])
     for data, text in [
-        (point.data[:-9], "resume cannot be read: UnpicklingError"),
-        (pickle.dumps({"machine": 1}), "resume is not a checkpoint of a run"),
-        (pickle.dumps(("0.0", pickle.loads(point.data)[1])), "a checkpoint of gangsched 0.0"),
+        (point.data[:-9], "resume: it cannot be read: BadZipFile"),
+        (pickle.dumps({"machine": 1}), "resume: it cannot be read: .*allow_pickle=False"),
+        (
+            pack({**unpack(point.data), "format": 2}),
+            "resume: it has format 2, this version reads 1",
+        ),
     ]:
         with pytest.raises(ValueError, match=text):
             drive(jobs, LtgfPolicy(), lease=120, resume=replace(point, data=data))
@@ -488,6 +502,12 @@ class Impatient:
     name: str = "impatient"
     preempts: Preempts = Preempts.NEVER
 
+    def save(self) -> dict[str, Any]:
+        return {}
+
+    def load(self, data: Any) -> None:
+        pass
+
     def decide(self, state: State) -> Decision:
         if state.now == self.at:
             self.at = -1
@@ -511,7 +531,7 @@ def test_a_policy_that_cannot_be_saved_still_gives_its_run(engine: Any, caplog: 
     jobs = instance([1], (0, 1, 100), (0, 1, 100))
     run = drive(jobs, local, until=60, engine=engine)
     assert run.checkpoint is None
-    assert "policy 'local' cannot be pickled" in caplog.text
+    assert "policy 'local': this run cannot be resumed: its session has no save" in caplog.text
     assert run.records.first.tolist() == [0, -1]
     assert drive(jobs, policy, until=60, engine=engine).checkpoint is not None
 
@@ -550,3 +570,40 @@ def test_no_jobs(engine: Any) -> None:
     run = drive(Instance(Cluster.of_sizes([1]), []), Fifo(), engine=engine)
     assert (run.stop, run.now, len(run.events)) == (Stop.COMPLETED, 0, 0)
     assert np.array_equal(run.schedule.ptr, [0])
+
+
+@pytest.mark.parametrize("policy", [Fifo(), Srtf(), LtgfPolicy(), ThemisGreedy(), YarnCs()])
+def test_every_checkpoint_leads_to_the_same_run(
+    engine: Any, policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driving, "MINUTE", 0.0)
+    monkeypatch.setattr(driving, "MANY", 1)
+    monkeypatch.setattr(driving, "FEW", 1)
+    jobs = instance([2, 2], *[(40 * i, 1 + i % 3, 90 + 50 * i) for i in range(6)])
+    seen: list[Run] = []
+    whole = drive(jobs, policy, lease=120, engine=engine, on_checkpoint=seen.append)
+    assert len(seen) > 5
+    assert whole == drive(jobs, policy, lease=120)
+    for part in seen:
+        assert part.stop is Stop.INTERRUPTED
+        assert violations(part) == []
+        assert drive(jobs, policy, lease=120, resume=part.checkpoint) == whole
+
+
+class Terminated(Fifo):
+    """First in, first out; whoever runs it is told to end when it decides."""
+
+    rule = None
+
+    def decide(self, state: State) -> Decision:
+        signal.raise_signal(signal.SIGTERM)
+        return super().decide(state)
+
+
+def test_sigterm_stops_like_ctrl_c(engine: Any) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    run = drive(instance([1], *[(60 * i, 1, 60) for i in range(40)]), Terminated(), engine=engine)
+    assert run.stop is Stop.INTERRUPTED
+    assert 0 < run.rounds < 40
+    assert run.checkpoint is not None
+    assert signal.getsignal(signal.SIGTERM) is before

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from driven import Case, Shuffle, one_run, split_cases
 from gangsched.analysis.driving import reference as drive_reference
 from gangsched.analysis.driving.check import violations
+from gangsched.analysis.driving.checkpoint import unpack
 from gangsched.analysis.driving.core.machine import FRUITLESS
 from gangsched.analysis.driving.drive import PolicyError, drive
 from gangsched.analysis.driving.run import EventKind, Run
@@ -43,10 +43,17 @@ class Script:
 
     name = "script"
     always_asked = True
+    information = "told"
 
     def __init__(self, rounds: dict[int, Any], preempts: Preempts = Preempts.ALWAYS) -> None:
         self.rounds, self.preempts = rounds, preempts
         self.seen: dict[int, dict[str, Any]] = {}
+
+    def save(self) -> dict[str, Any]:
+        return {}
+
+    def load(self, data: Any) -> None:
+        pass
 
     def decide(self, state: State) -> Decision:
         every = np.arange(state.gpus.size)
@@ -260,8 +267,8 @@ def test_segments_without_progress_count_until_something_goes_on(engine: Any) ->
     script = Script({**rounds, 480: stop})
     for until, fruitless in ((60, 0), (180, 1), (300, 2), (480, 0)):
         point = drive(instance, script, until=until, engine=engine).checkpoint
-        _, machine = pickle.loads(point.data)
-        counted = machine.fruitless if engine == "reference" else machine.count[FRUITLESS]
+        machine = unpack(point.data)["machine"]
+        counted = machine["fruitless"] if engine == "reference" else machine["count"][FRUITLESS]
         assert counted == fruitless
 
 

@@ -17,7 +17,6 @@ from matplotlib.figure import Figure
 from gangsched.analysis.comparing.comparison import Comparison, Relaxed, Row
 from gangsched.analysis.show import plots
 from gangsched.formulations import CompletionTime, UniSched
-from gangsched.formulations.problem import Sense
 from gangsched.formulations.rar_ddls.problem import RarDdls
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job, RingJob, Schedule, Segment
 from gangsched.instances.generate import paper_cluster, rar_workload
@@ -25,6 +24,9 @@ from gangsched.solvers import Bound, Result, Stop, sjf_bco
 from strategies import rar_problems
 
 TWO_NODES = Cluster.of_sizes([4, 2])
+HAND = RarDdls(
+    Instance(TWO_NODES, [RingJob(id="a", gpus=1, iterations=4, gradient=0, base_time=0.9)])
+)
 
 
 def rectangles(figure: Figure) -> list[tuple[float, float, float]]:
@@ -42,10 +44,8 @@ def words(figure: Figure) -> str:
     return " ".join(re.findall(r">([^<]+)</text>", plots.to_svg(figure)))
 
 
-def comparison(*rows: Row, bound: Bound | None = None) -> Comparison:
-    return Comparison(
-        problem="RarDdls", instance="hand", sense=Sense.MIN, bound=bound, rows=tuple(rows)
-    )
+def comparison(*rows: Row, bound: Bound | None = None, problem: Any = None) -> Comparison:
+    return Comparison(problem=problem or HAND, bound=bound, rows=tuple(rows))
 
 
 # --- gantt ---------------------------------------------------------------------------------------
@@ -190,8 +190,8 @@ def test_no_title_and_no_caption_is_cut() -> None:
         ),
     )  # fmt: skip
     relaxed = [Relaxed(name=f"kind {k}", problem=QUEUE, bound=bound) for k in range(3)]
-    found = replace(comparison(row, bound=bound), sense=Sense.MAX, relaxed=tuple(relaxed))
-    figure = plots.overview(found, QUEUE)
+    found = replace(comparison(row, bound=bound, problem=QUEUE), relaxed=tuple(relaxed))
+    figure = plots.overview(found)
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     inside = figure.bbox
@@ -297,10 +297,10 @@ def test_the_overview_shows_the_best_schedule(small: tuple[RarDdls, Any]) -> Non
         Row(solver="none", status="unknown", runtime=0.0),
         Row(solver="bco", status="feasible", objective=9, ratio=1.5, runtime=0.0, result=result),
     ]
-    text = words(plots.overview(comparison(*rows), problem))
+    text = words(plots.overview(comparison(*rows, problem=problem)))
     assert f"bco: makespan {result.objective} slots" in text
     assert "certified ratio" in text
-    alone = plots.overview(comparison(rows[0]), problem)
+    alone = plots.overview(comparison(rows[0], problem=problem))
     assert len(alone.axes) == 1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -10,7 +11,7 @@ from typing import Any, ClassVar
 import pytest
 
 from gangsched.analysis.comparing import comparison as comparing
-from gangsched.analysis.comparing.comparison import Comparison, Extras, Row, _cells, compare, ratio
+from gangsched.analysis.comparing.comparison import Comparison, Extras, Row, compare, ratio
 from gangsched.analysis.proofs.makespan import (
     InvalidCertificate,
     NoCertificate,
@@ -378,7 +379,8 @@ def test_measures_are_columns() -> None:
     ]
     lines = str(comparison).splitlines()
     assert " ".join(lines[0].split()) == (
-        "solver objective bound certified ratio GPUs odd mean completion runtime status"
+        "solver makespan (slots) bound (slots) certified ratio GPUs odd mean completion (slots) "
+        "runtime status"
     )
     assert [line.split()[4:6] for line in lines[1:3]] == [["2", "-"], ["2", "1.5"]]
     page = comparison._repr_html_()
@@ -422,10 +424,11 @@ def test_data_are_json_and_reproducible_but_for_timing() -> None:
 def test_text_is_aligned() -> None:
     lines = str(compare(packing(FIVE), {"best": BEST, "one after another": SERIAL})).splitlines()
     assert " ".join(lines[0].split()) == (
-        "solver objective bound certified ratio mean completion runtime status"
+        "solver makespan (slots) bound (slots) certified ratio mean completion (slots) "
+        "runtime status"
     )
     assert lines[1].split()[:5] == ["best", "14", "13", "1.0770", "8.8"]
-    assert lines[2].startswith("one after another         25")
+    assert re.match(r"one after another {10,}25 ", lines[2])
     assert lines[2].endswith("feasible")
     assert len({line.index("feasible") for line in lines[1:3]}) == 1
     assert lines[3] == "bound: 13 (area, verified)"
@@ -433,10 +436,12 @@ def test_text_is_aligned() -> None:
 
 def test_a_ratio_is_rounded_up() -> None:
     """1.00001 is not shown as optimal, and 1.1 keeps its digits."""
-    shown = [
-        _cells(Row(solver="s", status="feasible", runtime=0.0, ratio=ratio), Sense.MIN)[3]
+    rows = tuple(
+        Row(solver="s", status="feasible", runtime=0.0, ratio=ratio)
         for ratio in (1.0, 1.00001, 1.1, 1.2345, 1.23451)
-    ]
+    )
+    found = Comparison(problem=packing(FIVE), bound=None, rows=rows)
+    shown = [line[3] for line in found.table.texts()]
     assert shown == ["1.0000", "1.0001", "1.1000", "1.2345", "1.2346"]
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from gangsched.analysis.comparing.replay import Replay, replay
 from gangsched.analysis.driving import metrics
+from gangsched.analysis.driving.drive import instance_hash
 from gangsched.analysis.driving.run import Run
 from gangsched.analysis.proofs.completion_time import online_bound
 from gangsched.analysis.proofs.fluid_fairness import life_bound
@@ -50,9 +51,24 @@ def bounds() -> dict[str, Bound]:
     return {m: online_bound(CompletionTime(INSTANCE, m)) for m in measures}
 
 
-def written(folder: Path, runs: Any, **more: Any) -> str:
+def of_instance(instance: Instance[Any], runs: dict[str, Run]) -> dict[str, Run]:
+    """Runs made by hand, with the hash of their instance, as a driver gives it."""
+    known = instance_hash(instance)
+    return {name: replace(run, instance_hash=known) for name, run in runs.items()}
+
+
+def written(
+    folder: Path,
+    runs: dict[str, Run],
+    *,
+    instance: Instance[Any] = INSTANCE,
+    bounds: Any = None,
+    fairness: Any = (),
+    **more: Any,
+) -> str:
     path = folder / "replay.html"
-    write_replay_report(path, runs, **{"title": "A title", **more})
+    found = Replay.of(instance, of_instance(instance, runs), bounds=bounds, fairness=fairness)
+    write_replay_report(path, found, **{"title": "A title", **more})
     return path.read_text("utf-8")
 
 
@@ -71,8 +87,8 @@ def test_the_measures_are_those_of_the_runs(tmp_path: Path, runs: dict[str, Run]
     found = [metrics.summary(run) for run in runs.values()]
     assert cells(text, "mean slowdown") == [f"{v['mean_slowdown']:,.2f}" for v in found]
     assert cells(text, "preemptions") == [f"{v['preemptions']:,}" for v in found]
-    losses = [f"{100 * (v['loss'] or 0):.1f} %" for v in found]
-    assert cells(text, "rho &lt; 0.95, from the first round") == losses
+    losses = [f"{100 * (v['loss'] or 0):.1f}%" for v in found]
+    assert cells(text, "jobs with rho &lt; 0.95") == losses
     better = min(runs, key=lambda name: metrics.summary(runs[name])["mean_completion"] or 0)
     assert f"on average, with {better}" in Page(text).text
     assert "2 policies ran 12 jobs of 2 users on 1 node with 4 GPUs" in Page(text).text
@@ -85,7 +101,7 @@ def test_ratios_are_certified_and_rounded_up(
     text = written(tmp_path, runs, bounds=bounds)
     rows = {
         "makespan": "makespan",
-        "flow": "mean completion time",
+        "flow": "mean completion",
         "completion": "mean end, from time 0",
         "slowdown": "mean slowdown",
     }
@@ -134,7 +150,7 @@ def test_stopped_runs_and_other_rejections_get_no_ratio(
     )
     text = written(tmp_path, {**runs, "stopped": stopped, "odd": odd}, bounds=bounds)
     table = text[text.index("How far from the best possible") :]
-    for name in ("makespan", "mean completion time"):
+    for name in ("makespan", "mean completion"):
         assert [shown == "–" for shown in cells(table, name)[1:-1]] == [False, False, True, True]
     page = Page(text)
     assert "Stopped before all jobs were complete: stopped" in page.text
@@ -150,10 +166,12 @@ def test_stopped_runs_and_other_rejections_get_no_ratio(
 def test_rejected_jobs_are_listed_once(tmp_path: Path) -> None:
     jobs = [Job(id="a", gpus=1, work=10), Job(id="b", gpus=9, work=10)]
     run = run_of(jobs, [Segment(0, 0, 10, {0: 1})], sizes=[2], rejected={1: "too wide"})
-    bound = online_bound(CompletionTime(Instance(Cluster.of_sizes([2]), jobs[:1]), "flow"))
+    cluster = Cluster.of_sizes([2])
+    bound = online_bound(CompletionTime(Instance(cluster, jobs[:1]), "flow"))
     text = written(
         tmp_path,
         {"x": run, "y": run},
+        instance=Instance(cluster, jobs),
         rejected=[("row7", "no GPUs")],
         notes=["Read 9 rows"],
         bounds={"flow": bound},
@@ -162,7 +180,7 @@ def test_rejected_jobs_are_listed_once(tmp_path: Path) -> None:
     assert "2 rejected jobs, not run row7: no GPUs b: too wide" in page.text
     assert "Read 9 rows" in page.text
     table = text[text.index("How far from the best possible") :]
-    assert cells(table, "mean completion time")[1] == "1.000"
+    assert cells(table, "mean completion")[1] == "1.000"
 
 
 def test_rules_are_said_once_where_they_are_the_same(tmp_path: Path, runs: dict[str, Run]) -> None:
@@ -196,9 +214,10 @@ def test_bounds_are_verified(
 def test_runs_that_cannot_be_compared_are_refused(tmp_path: Path, runs: dict[str, Run]) -> None:
     with pytest.raises(ValueError, match="there is nothing to compare"):
         written(tmp_path, {})
+    known = of_instance(INSTANCE, runs)
     other = replace(runs["second"], instance_hash="1" * 64)
-    with pytest.raises(ValueError, match="runs 'first' and 'second' are not of the same instance"):
-        written(tmp_path, {**runs, "second": other})
+    with pytest.raises(ValueError, match="replay: run 'second' is of another instance"):
+        Replay.of(INSTANCE, {**known, "second": other})
 
 
 # --- the file ------------------------------------------------------------------------------------
@@ -237,7 +256,10 @@ def test_everything_is_escaped(tmp_path: Path) -> None:
         policy=EVIL,
     )
     run = replace(run, parameters={EVIL: EVIL}, versions={EVIL: EVIL}, instance_name=EVIL)
-    text = written(tmp_path, {EVIL: run}, title=EVIL, notes=[EVIL], rejected=[(EVIL, EVIL)])
+    instance = Instance(Cluster.of_sizes([2]), jobs, [User(EVIL)], name=EVIL)
+    text = written(
+        tmp_path, {EVIL: run}, instance=instance, title=EVIL, notes=[EVIL], rejected=[(EVIL, EVIL)]
+    )
     assert "<script" not in text
     assert "script" not in Page(text).tags
     assert Page(text).text.count("alert('x')") >= 12
@@ -275,7 +297,15 @@ def test_long_runs_stay_small(tmp_path: Path) -> None:
         schedule=plan,
         now=int(end.max()) // 10 * 10 + 10,
     )
-    assert len(written(tmp_path, {f"p{k}": big for k in range(12)})) < 1_500_000
+    jobs = [
+        Job(id=ids[j], gpus=int(g), release=int(r), work=int(w), user=USERS[u].id)
+        for j, (g, r, w, u) in enumerate(
+            zip(*(columns[name] for name in ("gpus", "release", "work", "user")), strict=True)
+        )
+    ]
+    instance = Instance(Cluster.of_sizes([64]), jobs, USERS)
+    runs = {f"p{k}": big for k in range(12)}
+    assert len(written(tmp_path, runs, instance=instance)) < 1_500_000
 
 
 # --- several GPU models --------------------------------------------------------------------------
@@ -326,7 +356,10 @@ def test_a_replay_on_several_models(mixed: Replay) -> None:
 
 def test_the_report_of_several_models(tmp_path: Path, mixed: Replay) -> None:
     runs, log = mixed.runs, mixed.rows[1].run.log
-    text = written(tmp_path, runs, bounds=mixed.bounds)
+    text = written(tmp_path, runs, bounds=mixed.bounds, instance=MIXED)
+    path = tmp_path / "own.html"
+    write_replay_report(path, mixed, title="A title")
+    assert path.read_text("utf-8") == text  # as the replay found it
     page = Page(text)
     slow = [metrics.summary(run)["mean_slowdown"] for run in runs.values()]
     assert cells(text, "mean slowdown")[:2] == [f"{value:,.2f}" for value in slow]
@@ -347,18 +380,19 @@ def test_the_report_of_several_models(tmp_path: Path, mixed: Replay) -> None:
 
 def test_without_the_instance_or_with_another_one(tmp_path: Path, mixed: Replay) -> None:
     old = {name: replace(run, instance=None) for name, run in mixed.runs.items()}
-    with pytest.raises(ValueError, match=r"run of 'fifo': its instance, of hash \w{12}, is not"):
-        written(tmp_path, old)
-    again = {name: run.attach(MIXED) for name, run in old.items()}
-    assert written(tmp_path, again) == written(tmp_path, mixed.runs)
+    again = Replay.of(MIXED, old, bounds=mixed.bounds)
+    same = {"instance": MIXED, "bounds": mixed.bounds}
+    assert written(tmp_path, again.runs, **same) == written(tmp_path, mixed.runs, **same)
     with pytest.raises(ValueError, match="run of 'fifo': it is of another instance"):
         old["fifo"].attach(INSTANCE)
+    with pytest.raises(ValueError, match="replay: run 'fifo' is of another instance"):
+        Replay.of(INSTANCE, mixed.runs)
 
 
 def test_long_trade_logs_are_cut(
     tmp_path: Path, mixed: Replay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(replay_report, "MOST_TRADES", 2)
-    text = written(tmp_path, mixed.runs)
+    text = written(tmp_path, mixed.runs, instance=MIXED)
     assert len(re.findall(r"<tr><td>[\d,]+ s</td>.*?</tr>", text)) == 2
     assert "The first 2 of them:" in text

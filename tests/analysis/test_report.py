@@ -42,7 +42,7 @@ def written(folder: Path, *args: Any, **more: Any) -> str:
 
 
 def test_it_says_what_is_proven(tmp_path: Path, problem: RarDdls, comparison: Comparison) -> None:
-    page = Page(written(tmp_path, comparison, problem))
+    page = Page(written(tmp_path, comparison))
     best = min(
         (row for row in comparison.rows if row.objective), key=lambda row: row.objective or 0
     )
@@ -53,7 +53,7 @@ def test_it_says_what_is_proven(tmp_path: Path, problem: RarDdls, comparison: Co
     assert best.objective / bound.value <= ratio <= best.objective / bound.value + 0.001
     assert f"The best, {best.solver}, reaches a makespan of {best.objective} slots;" in page.text
     assert f"no schedule can be below {bound.value}" in page.text
-    assert "3 solvers scheduled 40 jobs on 4 nodes with 32 GPUs" in page.text
+    assert "3 solvers on one problem: 40 jobs on 4 nodes, 32 GPUs" in page.text
     assert f"(method: {bound.method})" in page.text
     assert "ZeroDivisionError: division by zero" in page.text
 
@@ -70,16 +70,16 @@ def test_of_a_reward_it_says_what_no_schedule_is_above(tmp_path: Path) -> None:
         bound = Bound(100, "hand", {"kind": "lease prices", "prices": [[50]], "scale": 1})
         return Result.of(problem, schedule, solver="single", stop=Stop.COMPLETED, bound=bound)
 
-    page = Page(written(tmp_path, compare(queue, {"single": single}), queue))
+    page = Page(written(tmp_path, compare(queue, {"single": single})))
     assert "The best, single, reaches a reward of 60; no schedule can be above 100" in page.text
     assert "so the optimum is at most 1.667 times it" in page.text
     assert "Certified ratio: the verified bound over the objective" in page.text
-    assert "bound / objective; bound 100 (hand, verified)" in page.text
+    assert "bound / objective; bound 100 (lp dual, verified)" in page.text
     assert "Reward 60 of at most 100 (hand): the optimum is at most 1.667 times it" in page.text
 
 
 def test_everything_is_inside(tmp_path: Path, problem: RarDdls, comparison: Comparison) -> None:
-    text = written(tmp_path, comparison, problem)
+    text = written(tmp_path, comparison)
     page = Page(text)
     assert page.tags.count("svg") == 3
     assert not {"script", "link", "img", "iframe", "object"} & set(page.tags)
@@ -93,9 +93,7 @@ def test_everything_is_inside(tmp_path: Path, problem: RarDdls, comparison: Comp
 
 def test_only_timings_differ(tmp_path: Path, problem: RarDdls, comparison: Comparison) -> None:
     slower = tuple(replace(row, runtime=row.runtime + 1) for row in comparison.rows)
-    pages = [
-        written(tmp_path, made, problem) for made in (comparison, replace(comparison, rows=slower))
-    ]
+    pages = [written(tmp_path, made) for made in (comparison, replace(comparison, rows=slower))]
     assert pages[0] != pages[1]
     bare = [re.sub(r'(class="[^"]*timing">)[^<]*', r"\1", page) for page in pages]
     assert bare[0] == bare[1]
@@ -104,29 +102,34 @@ def test_only_timings_differ(tmp_path: Path, problem: RarDdls, comparison: Compa
 def test_an_optimum_is_called_so(tmp_path: Path) -> None:
     job = RingJob(id="a", gpus=1, iterations=60, gradient=0, base_time=0.7)
     problem = RarDdls(Instance(Cluster.of_sizes([1]), (job,)))
-    page = Page(written(tmp_path, compare(problem, {"sjf-bco": sjf_bco}), problem))
-    assert "1 solver scheduled 1 job on 1 node" in page.text
+    page = Page(written(tmp_path, compare(problem, {"sjf-bco": sjf_bco})))
+    assert "1 solver on one problem: 1 job on 1 node, " in page.text
     assert "proven to be optimal by a verified bound" in page.text
 
 
 def test_no_schedule_and_no_bound(tmp_path: Path, comparison: Comparison, problem: RarDdls) -> None:
     none = replace(comparison, rows=comparison.rows[2:], bound=None)
-    page = Page(written(tmp_path, none, problem))
+    page = Page(written(tmp_path, none))
     assert "None of them found a schedule" in page.text
     assert "nothing is certified" in page.text
     bare = tuple(replace(row, bound=None, ratio=None) for row in comparison.rows)
-    unproven = Page(written(tmp_path, replace(comparison, rows=bare, bound=None), problem))
+    unproven = Page(written(tmp_path, replace(comparison, rows=bare, bound=None)))
     assert "Nothing is proven about how far from optimal that is" in unproven.text
 
 
-def test_a_bound_is_verified_again(
+def test_a_false_bound_never_reaches_a_report(tmp_path: Path, problem: RarDdls) -> None:
+    false = Bound(10**6, "area", {"kind": "area"})
+    with pytest.raises(InvalidCertificate):
+        written(tmp_path, compare(problem, {"sjf-bco": sjf_bco}, bound=false))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_problem_beside_its_comparison_is_deprecated(
     tmp_path: Path, comparison: Comparison, problem: RarDdls
 ) -> None:
-    false = Bound(10**6, "area", {"kind": "area"})
-    rows = tuple(replace(row, bound=None, ratio=None) for row in comparison.rows)
-    with pytest.raises(InvalidCertificate):
-        written(tmp_path, replace(comparison, rows=rows, bound=false), problem)
-    assert list(tmp_path.iterdir()) == []
+    with pytest.warns(DeprecationWarning, match="report: a comparison has its problem"):
+        old = written(tmp_path, comparison, problem)
+    assert old == written(tmp_path, comparison)
 
 
 def test_everything_is_escaped(tmp_path: Path) -> None:
@@ -142,7 +145,7 @@ def test_everything_is_escaped(tmp_path: Path) -> None:
 
     made = compare(problem, {EVIL: solver, "fails": fails})
     made = replace(made, refuted=(Refuted(EVIL, None, (EVIL,)),), unfinished=(EVIL,))
-    text = written(tmp_path, made, problem, title=EVIL, notes=[EVIL], rejected=[(EVIL, EVIL)])
+    text = written(tmp_path, made, title=EVIL, notes=[EVIL], rejected=[(EVIL, EVIL)])
     assert "<script" not in text
     assert "script" not in Page(text).tags
     assert Page(text).text.count("alert('x')") >= 10
@@ -153,19 +156,19 @@ def test_refuted_variants_stand_apart(
 ) -> None:
     violations = ("capacity (2): node n0 holds 9 of its 8 GPUs at slot 3",) * 300
     refuted = replace(comparison, refuted=(Refuted("printed", None, violations),))
-    page = Page(written(tmp_path, refuted, problem))
+    page = Page(written(tmp_path, refuted))
     assert "printed: 300 violations" in page.text
     assert page.text.count("holds 9 of its 8") == html_page.MOST_LISTED
     assert "and 100 more" in page.text
     assert page.text.index("Refuted variants") > page.text.index("Versions")
-    assert "Refuted variants" not in Page(written(tmp_path, comparison, problem)).text
+    assert "Refuted variants" not in Page(written(tmp_path, comparison)).text
 
 
 def test_notes_and_rejected_jobs_are_listed(
     tmp_path: Path, comparison: Comparison, problem: RarDdls
 ) -> None:
     rejected = [("j7", "gpus=128 exceeds the cluster's 32")]
-    page = Page(written(tmp_path, comparison, problem, notes=["Read 9 rows"], rejected=rejected))
+    page = Page(written(tmp_path, comparison, notes=["Read 9 rows"], rejected=rejected))
     assert "Read 9 rows" in page.text
     assert "1 rejected job, not scheduled j7: gpus=128 exceeds the cluster's 32" in page.text
     assert "4 nodes of 8" in page.text
@@ -192,7 +195,7 @@ def test_a_file_is_replaced_as_a_whole(
 
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OSError, match="disk full"):
-        write_report(path, comparison, problem, title="new")
+        write_report(path, comparison, title="new")
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -200,4 +203,4 @@ def test_a_file_is_replaced_as_a_whole(
 def test_160_jobs_on_64_gpus_stay_small(tmp_path: Path) -> None:
     problem = RarDdls(rar_workload(Cluster.uniform(nodes=8, gpus_per_node=8), seed=0))
     made = compare(problem, {"sjf-bco": sjf_bco, "random": baselines.random_placement})
-    assert len(written(tmp_path, made, problem)) < 2_000_000
+    assert len(written(tmp_path, made)) < 2_000_000

@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 from gangsched import drive
 from gangsched.analysis.papers import experiment
 from gangsched.analysis.papers import verdicts as verdicts_
-from gangsched.analysis.papers.experiment import Cell, given, run_cells, seed_means
+from gangsched.analysis.papers.experiment import FigureCell, given, run_cells, seed_means
 from gangsched.analysis.papers.reproduce import TARGETS, Agreement, FigureRow, Study, from_rows
 from gangsched.analysis.papers.study import Values
 from gangsched.analysis.papers.unisched import figures as figures
@@ -230,11 +231,11 @@ def test_fig5_is_as_worked_by_hand() -> None:
 
 
 @pytest.fixture
-def canned(monkeypatch: pytest.MonkeyPatch) -> list[Cell]:
+def canned(monkeypatch: pytest.MonkeyPatch) -> list[FigureCell]:
     """No runs: every measure is a number that depends on policy, x and seed."""
-    seen: list[Cell] = []
+    seen: list[FigureCell] = []
 
-    def run(cell: Cell) -> Values:
+    def run(cell: FigureCell) -> Values:
         seen.append(cell)
         base = 10.0 + len(cell.policy) + (cell.x or 0) / 100 + cell.workload.seed
         names = "miss metric_miss latency jct slo_suspensions be_suspensions wait longest_wait"
@@ -263,7 +264,7 @@ def made(name: str, **more: Any) -> Study:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_figures_have_rows_statements_and_a_picture(name: str, canned: list[Cell]) -> None:
+def test_figures_have_rows_statements_and_a_picture(name: str, canned: list[FigureCell]) -> None:
     """Every policy is named in the picture, every statement has one of its instances."""
     study = made(name)
     assert study.rows
@@ -279,7 +280,7 @@ def test_figures_have_rows_statements_and_a_picture(name: str, canned: list[Cell
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_every_point_has_every_seed(name: str, canned: list[Cell]) -> None:
+def test_every_point_has_every_seed(name: str, canned: list[FigureCell]) -> None:
     study = made(name)
     for row in study.rows:
         for measure in [m for m in row.values if f"{m} [0]" in row.values]:
@@ -288,7 +289,7 @@ def test_every_point_has_every_seed(name: str, canned: list[Cell]) -> None:
             assert row.values[measure] == pytest.approx(sum(own) / 2, rel=1e-5)
 
 
-def policies(seen: Sequence[Cell], instance: str, x: int | None = None) -> dict[str, Policy]:
+def policies(seen: Sequence[FigureCell], instance: str, x: int | None = None) -> dict[str, Policy]:
     return {t.policy: t.make() for t in seen if (t.instance, t.x) == (instance, x)}
 
 
@@ -297,7 +298,7 @@ def unisched(policy: Policy) -> UniSchedPolicy:
     return policy
 
 
-def test_fig6_compares_what_the_paper_compares(canned: list[Cell]) -> None:
+def test_fig6_compares_what_the_paper_compares(canned: list[FigureCell]) -> None:
     study = made("fig6")
     found = policies(canned, "P_MIX1")
     assert list(study.instances)[:6] == [*figures.WORKLOADS]
@@ -310,7 +311,7 @@ def test_fig6_compares_what_the_paper_compares(canned: list[Cell]) -> None:
     assert loads == {80: 80, 120: 120, 140: 140, 160: 160}  # at 100 %: runs of (a) and (b)
 
 
-def test_parts_are_switched_off_one_at_a_time(canned: list[Cell]) -> None:
+def test_parts_are_switched_off_one_at_a_time(canned: list[FigureCell]) -> None:
     made("fig9")
     parts = policies(canned, "H_MIX1")
     static, users = (unisched(parts[n]) for n in ("static profiler", "users' epochs"))
@@ -326,7 +327,7 @@ def test_parts_are_switched_off_one_at_a_time(canned: list[Cell]) -> None:
     assert unisched(noisy) == UniSchedPolicy(noise=0.6)
 
 
-def test_leases_with_printed_rounding_and_without_costs(canned: list[Cell]) -> None:
+def test_leases_with_printed_rounding_and_without_costs(canned: list[FigureCell]) -> None:
     made("fig10")
     name = statements.lease_of("H_MIX1")
     found = {t.policy: t for t in canned if (t.instance, t.x) == (name, 30)}
@@ -341,7 +342,7 @@ def test_leases_with_printed_rounding_and_without_costs(canned: list[Cell]) -> N
     assert unisched(feasible) == UniSchedPolicy(selector="feasible")
 
 
-def test_between_chronus_and_unisched(canned: list[Cell]) -> None:
+def test_between_chronus_and_unisched(canned: list[FigureCell]) -> None:
     made("fig12")
     found = policies(canned, "P_MIX2")
     assert found["Chronus"] == Chronus()
@@ -352,7 +353,7 @@ def test_between_chronus_and_unisched(canned: list[Cell]) -> None:
     assert selector == UniSchedPolicy(iterations="maximum", sr_aware=False)
 
 
-def test_allocations_by_share_of_hostile_jobs(canned: list[Cell]) -> None:
+def test_allocations_by_share_of_hostile_jobs(canned: list[FigureCell]) -> None:
     made("fig11")
     found = policies(canned, "H_MIX2", 40)
     kinds = {label: unisched(policy).allocations for label, policy in found.items()}
@@ -361,7 +362,7 @@ def test_allocations_by_share_of_hostile_jobs(canned: list[Cell]) -> None:
     assert shares == {x: x for x in figures.SHARES}
 
 
-def test_runs_are_made_once(canned: list[Cell]) -> None:
+def test_runs_are_made_once(canned: list[FigureCell]) -> None:
     made("fig8")
     before = len(canned)
     made("fig12")
@@ -392,7 +393,8 @@ def test_a_real_figure_is_the_driver_s_and_the_same_each_time(tmp_path: Path) ->
 
 def test_several_processes_change_nothing() -> None:
     def printed(processes: int) -> list[Any]:
-        cells = [Cell(instance="a", policy="p", run=given, workload={"n": n}) for n in (2, 3, 4)]
+        made = partial(FigureCell, instance="a", policy="p", run=given)
+        cells = [made(workload={"n": n}) for n in (2, 3, 4)]
         return run_cells(cells, processes=processes, known={})
 
     one = printed(1)

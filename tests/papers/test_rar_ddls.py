@@ -18,7 +18,7 @@ from gangsched.analysis.papers.reproduce import TARGETS, Check, Point, Reproduct
 from gangsched.formulations.rar_ddls.problem import RarDdls
 from gangsched.instances import Instance
 from gangsched.instances.generate import paper_cluster, rar_workload
-from gangsched.solvers import SjfBcoParams, area_bound, laminar, sjf_bco
+from gangsched.solvers import BackfillingParams, SjfBcoParams, area_bound, laminar, sjf_bco
 from layout import ROOT
 
 DOCS = ROOT / "docs"
@@ -164,7 +164,9 @@ def test_runs_are_those_that_the_settings_say() -> None:
         "LS in SJF order": baselines.list_scheduling(RarDdls(ordered, horizon=1200)),
         "FF in SJF order": baselines.first_fit(RarDdls(ordered, horizon=1200)),
         "backfilling, longest first": baselines.backfilling(problem),
-        "backfilling, least GPU time first": baselines.backfilling(problem, order="area"),
+        "backfilling, least GPU time first": baselines.backfilling(
+            problem, params=BackfillingParams(order="area")
+        ),
         "laminar": laminar(problem),
     }
     points = restored("rar_ddls:fig4").points

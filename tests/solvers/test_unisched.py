@@ -37,6 +37,7 @@ from gangsched.formulations.unisched.leases import Phase, lease_terms
 from gangsched.formulations.unisched.problem import CONSOLIDATION_ROWS, UniSched
 from gangsched.instances import Cluster, Instance
 from gangsched.instances.model import DeadlineJob
+from gangsched.solvers import OpportunityPriceParams
 from gangsched.solvers.exact import solve_exact
 from gangsched.solvers.mip_worker import MipWorker, Program
 from gangsched.solvers.result import Bound, Stop
@@ -610,7 +611,7 @@ def test_limits_must_be_positive(solve: Any) -> None:
 
 def test_a_price_must_not_be_negative() -> None:
     with pytest.raises(ValueError, match="opportunity_price: price=-1 is negative"):
-        opportunity_price(queue_of(0, jobs=2), price=-1)
+        opportunity_price(queue_of(0, jobs=2), params=OpportunityPriceParams(price=-1))
 
 
 def test_a_price_keeps_out_what_earns_less() -> None:
@@ -618,8 +619,14 @@ def test_a_price_keeps_out_what_earns_less() -> None:
     options, _ = case_of(problem)
     price = 3.0
     dear = set(range(40)) - set(options.job[options.value > price * options.gpus * options.needed])
-    served = {row.job for row in opportunity_price(problem, price=price).solution}  # type: ignore[union-attr]
-    without = {row.job for row in opportunity_price(problem, price=0).solution}  # type: ignore[union-attr]
+    served = {
+        row.job
+        for row in opportunity_price(problem, params=OpportunityPriceParams(price=price)).solution
+    }  # type: ignore[union-attr]
+    without = {
+        row.job
+        for row in opportunity_price(problem, params=OpportunityPriceParams(price=0)).solution
+    }  # type: ignore[union-attr]
     assert not served & dear
     assert without & dear
 

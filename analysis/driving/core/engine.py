@@ -6,6 +6,7 @@ the core returns to Python at each decision. Both engines give the same event lo
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,26 +14,25 @@ from numpy.typing import NDArray
 
 from ....instances import Instance
 from ....solvers.policy import (
-    MOST_FRUITLESS,
     Decision,
-    Ledger,
     Policy,
     Preempts,
     Rule,
     RuleKind,
     Rules,
+    Seen,
+    Session,
     Start,
     State,
-    check_decision,
-    check_nodes,
-    give_ps,
-    left_out,
 )
+from ..decisions import MOST_FRUITLESS, check_decision, check_nodes, give_ps, left_out
+from ..ledger import Ledger, ps_of_rows, ps_to_rows
 from .grouped import advance_by_groups
 from .keyed import advance_by_key
 from .machine import (
     ABLE,
     BLOCKING,
+    COMERS,
     COMING,
     DECIDE,
     DECISIONS,
@@ -72,6 +72,12 @@ from .ordered import (
 )
 
 Ints = NDArray[np.int64]
+#: arrays of a machine that double when they are full, and all that a run changes
+GROWING = ("segments", "parts", "events")
+SAVED = (
+    *("count", "params", "jobs", "nodes", "users", "kinds", "gangs", "least", "entries", "level"),
+    *("active", "lists", *GROWING),
+)
 MOST_IDLE = 2 * 86_400  # seconds for which a policy may leave an empty cluster idle
 
 
@@ -82,6 +88,8 @@ class Compiled:
     ----------
     instance : Instance
     policy : Policy
+    session : Session
+        Of the policy, at its begin.
     rules : Rules
     ledger : Ledger
     skip : bool
@@ -89,10 +97,18 @@ class Compiled:
     """
 
     def __init__(
-        self, instance: Instance[Any], policy: Policy, rules: Rules, ledger: Ledger, *, skip: bool
+        self,
+        instance: Instance[Any],
+        policy: Policy,
+        session: Session,
+        rules: Rules,
+        ledger: Ledger,
+        *,
+        skip: bool,
     ) -> None:
-        self.instance, self.policy, self.rules = instance, policy, rules
+        self.instance, self.policy, self.session, self.rules = instance, policy, session, rules
         self.book, self.skip = ledger, skip
+        self.seen = Seen(instance, ledger, policy)
         rule: Rule = getattr(policy, "rule", None) or Rule(RuleKind.PYTHON)
         _check_rule(policy, rule)
         params = [
@@ -105,7 +121,7 @@ class Compiled:
             rule.kind,
             policy.preempts,
             rule.blocking,
-            bool(getattr(policy, "always_asked", False)),
+            bool(getattr(session, "always_asked", False)),
         ]
         urgent = frozenset(getattr(policy, "urgent", ()))
         ledger.jobs["urgency"] = [job.id not in urgent for job in instance.jobs] if urgent else 1
@@ -114,8 +130,26 @@ class Compiled:
         self.idle = 0
         self.deciding = False  # True while the policy does: a run that stops then decides anew
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "instance": None}  # whoever resumes has it
+    def save(self) -> dict[str, Any]:
+        """Return what has changed since the begin, as plain data."""
+        return {
+            **{name: getattr(self.machine, name) for name in SAVED},
+            "ps": ps_to_rows(self.book.ps),
+            "idle": self.idle,
+            "deciding": self.deciding,
+        }
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Go on from there, in a run that has just begun."""
+        for name in GROWING:
+            self.machine = self.machine._replace(**{name: np.array(data[name])})
+        for name in SAVED:
+            own, saved = getattr(self.machine, name), data[name]
+            if own.dtype != saved.dtype or own.shape != saved.shape:
+                raise ValueError(f"its {name} are not those of this instance")
+            own[:] = saved
+        self.book.ps = ps_of_rows(data["ps"])
+        self.idle, self.deciding = data["idle"], data["deciding"]
 
     def advance(self, until: int | None, most: int) -> bool | None:
         """Visit at most `most` rounds; True when all jobs have finished, False at `until`."""
@@ -174,12 +208,12 @@ class Compiled:
         count = self.count
         if count[RUNS] or not count[WAITS] or count[COMING] < count[ABLE]:
             return False
-        return left_out(self.policy, self._state())
+        return left_out(self.session, self._state())
 
     def _decide(self) -> None:
         state = self._state()
         self.deciding = True
-        decision = self.policy.decide(state)
+        decision = self.session.decide(state)
         self.deciding = False
         check_decision(decision, state, self.policy.name)
         if len(decision.passed) and state.preemptible.size:
@@ -229,7 +263,7 @@ class Compiled:
 
     def _set_timer(self) -> None:
         """When the policy may decide otherwise though nothing happens."""
-        ask = getattr(self.policy, "next_change", None)
+        ask = getattr(self.session, "next_change", None)
         if ask is None:
             change: int | None = self.now + self.rules.round_length
             if self.count[RUNS] == 0 and self.count[COMING] == self.count[ABLE]:
@@ -242,11 +276,12 @@ class Compiled:
             self.count[TIMER] = max(change, self.now + 1)
 
     def _state(self) -> State:
-        book, m = self.book, self.machine
+        m, seen = self.machine, self.seen
+        seen.arrive(m.lists[COMERS, seen.count : self.count[COMING]])
         return State(
             self.now,
             self.rules,
-            book,
+            seen,
             waiting=lambda: self._list(WAITERS, WAITS),
             running=lambda: self._list(RUNNERS, RUNS),
             held_nodes=self._nodes,
@@ -255,7 +290,6 @@ class Compiled:
             user_share=lambda: m.users["slope"].copy(),
             mean_active=self._mean_active,
             fair_rate=lambda jobs: m.kinds["slope"][m.jobs["kind_of"][jobs]],
-            instance=self.instance,
             preempts=Preempts(self.policy.preempts),
         )
 

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from ....instances.model import FULL_SPEED
 from ....solvers.compiled import inlined, inner
 from ....solvers.placement import reaches
-from ....solvers.policy import MOST_FRUITLESS, Ledger, Phase, Preempts, Rule, RuleKind
+from ....solvers.policy import Phase, Preempts, Rule, RuleKind
+from ..decisions import MOST_FRUITLESS
+from ..ledger import Ledger
 from ..run import EventKind
 
 Ints = NDArray[np.int64]

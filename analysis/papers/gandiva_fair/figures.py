@@ -53,7 +53,7 @@ from ....solvers.gandiva_fair.stride import gang_aware_stride
 from ....solvers.gandiva_fair.trading import RULES, PriceRule, trade, traded_allocation
 from ...driving.model_usage import model_usage
 from ...driving.run import Run
-from ..experiment import Cell, Experiment
+from ..experiment import Experiment, FigureCell
 from ..study import Values, short
 from . import pictures as pictures
 from . import runs as runs
@@ -111,12 +111,12 @@ def _row(
 # --- Figs. 1 and 2 --------------------------------------------------------------------------------
 
 
-def _options() -> Iterator[Cell]:
+def _options() -> Iterator[FigureCell]:
     for k, option in enumerate(runs.OPTIONS):
-        yield Cell(instance=SERVERS, policy=option.name, run=_option, workload=k)
+        yield FigureCell(instance=SERVERS, policy=option.name, run=_option, workload=k)
 
 
-def _option(cell: Cell) -> dict[str, Any]:
+def _option(cell: FigureCell) -> dict[str, Any]:
     instance, where = runs.long_jobs(), runs.OPTIONS[cell.workload].made()
     ids = [job.id for job in instance.jobs]
     each = dict(zip(ids, runs.held(where, [job.gpus for job in instance.jobs]), strict=True))
@@ -139,12 +139,12 @@ def _timelines(place: str, policy: str, instance: Instance[Job], where: Any) -> 
         yield _row(place, f"{policy}: {job.id}", j, {"gang": job.gpus}, line)
 
 
-def _mixes() -> Iterator[Cell]:
+def _mixes() -> Iterator[FigureCell]:
     for name in runs.MIXES:
-        yield Cell(instance=name, policy=ALL, run=_mix, workload=name)
+        yield FigureCell(instance=name, policy=ALL, run=_mix, workload=name)
 
 
-def _mix(cell: Cell) -> dict[str, Any]:
+def _mix(cell: FigureCell) -> dict[str, Any]:
     name, instance = cell.instance, heterogeneous.gang_mix(work=100 * HOUR)
     where = runs.MIXES[name](instance)
     gangs = np.array([job.gpus for job in instance.jobs])
@@ -170,13 +170,13 @@ FAIR_TIME = (200 / 3, 200 / 3, 100 / 3, 100 / 3, 50 / 3, 50 / 3)
 SERVER = 4
 
 
-def _schemes(seeds: int = 100, quanta: tuple[int, int] = (100, 1000)) -> Iterator[Cell]:
+def _schemes(seeds: int = 100, quanta: tuple[int, int] = (100, 1000)) -> Iterator[FigureCell]:
     """Ways to schedule six jobs on a server; lotteries over a short and a long time."""
     for scheme in (BACKFILL, UNDIVIDED, LOTTERY, STRIDE):
-        yield Cell(instance=scheme, policy=ALL, run=_scheme, workload=(scheme, seeds, quanta))
+        yield FigureCell(instance=scheme, policy=ALL, run=_scheme, workload=(scheme, seeds, quanta))
 
 
-def _scheme(cell: Cell) -> dict[str, Any]:
+def _scheme(cell: FigureCell) -> dict[str, Any]:
     scheme, seeds, quanta = cell.workload
     rows, known = [], _exact(scheme)
     short_one, long_one = (_drawn(scheme, seeds, n) for n in quanta)
@@ -238,12 +238,12 @@ AIMS: Mapping[str, tuple[Callable[..., Any], str]] = MappingProxyType(
 )
 
 
-def _divisions() -> Iterator[Cell]:
+def _divisions() -> Iterator[FigureCell]:
     for name in (FAIR, TRADED, DRIVEN, *AIMS):
-        yield Cell(instance=name, policy=ALL, run=_division, workload=name)
+        yield FigureCell(instance=name, policy=ALL, run=_division, workload=name)
 
 
-def _division(cell: Cell) -> dict[str, Any]:
+def _division(cell: FigureCell) -> dict[str, Any]:
     """What each user gets, and what it is worth."""
     name, market = cell.instance, table3_market()
     best = efficient_allocation(_market(market)).objective
@@ -292,17 +292,17 @@ def _on_the_cluster(quanta: tuple[int, int] = (200, 300)) -> Floats:
     return np.asarray(usage.gpus[quanta[0] : quanta[1]].mean(axis=0))
 
 
-def _kinds(markets: int = 200, users: Sequence[int] = USERS) -> Iterator[Cell]:
+def _kinds(markets: int = 200, users: Sequence[int] = USERS) -> Iterator[FigureCell]:
     """So many random markets of each kind."""
     for models in MODEL_SETS:
         for n in users:
-            yield Cell(
+            yield FigureCell(
                 instance=" + ".join(model.upper() for model in models), policy=ALL, run=_kind, x=n,
                 workload=(models, n, markets),
             )  # fmt: skip
 
 
-def _kind(cell: Cell) -> dict[str, Any]:
+def _kind(cell: FigureCell) -> dict[str, Any]:
     models, n, markets = cell.workload
     names = ("mean", "least", "error", "total", "worst")
     rows = [
@@ -327,15 +327,15 @@ INSTANCES: Mapping[str, Callable[..., Instance[Job]]] = MappingProxyType(
 BINS = MappingProxyType({"fig4": (FINE, FINE_BINS), "fig5": (WIDTH, 20)})  # others are long
 
 
-def _gpus(figure: str, until: int | None = None) -> Iterator[Cell]:
+def _gpus(figure: str, until: int | None = None) -> Iterator[FigureCell]:
     """One run, stopped at `until` seconds."""
-    yield Cell(instance=figure, policy=ALL, run=_over_time, workload=(figure, until, {}))
+    yield FigureCell(instance=figure, policy=ALL, run=_over_time, workload=(figure, until, {}))
 
 
-def _gpus_by_class(until: int | None = None, seed: int = 0) -> Iterator[Cell]:
+def _gpus_by_class(until: int | None = None, seed: int = 0) -> Iterator[FigureCell]:
     """The same, with a seed of the arrivals."""
     work = ("fig6", until, {"seed": seed})
-    yield Cell(instance="fig6", policy=ALL, run=_over_time, workload=work)
+    yield FigureCell(instance="fig6", policy=ALL, run=_over_time, workload=work)
 
 
 def _bins(figure: str) -> tuple[int, int]:
@@ -348,7 +348,7 @@ def _levels(figure: str) -> tuple[float, ...]:
     return tuple((width * (k + 0.5)) / HOUR for k in range(bins))
 
 
-def _over_time(cell: Cell) -> dict[str, Any]:
+def _over_time(cell: FigureCell) -> dict[str, Any]:
     figure, until, options = cell.workload
     instance = INSTANCES[figure](**options)
     run = _run(instance, GandivaFair(trading=figure != "fig10"), until)
@@ -451,11 +451,11 @@ def _per_second() -> tuple[float, ...]:
     return tuple(1000 / MINIBATCH[group] for group in family.values())
 
 
-def _rates(until: int | None = None) -> Iterator[Cell]:
-    yield Cell(instance="all users", policy=BOTH, run=_both_ways, workload=until)
+def _rates(until: int | None = None) -> Iterator[FigureCell]:
+    yield FigureCell(instance="all users", policy=BOTH, run=_both_ways, workload=until)
 
 
-def _both_ways(cell: Cell) -> dict[str, Any]:
+def _both_ways(cell: FigureCell) -> dict[str, Any]:
     """Mini-batches a second, counted for each GPU, with and without trading."""
     instance = heterogeneous.trading_groups()
     users = [user.id for user in instance.users]
@@ -525,11 +525,11 @@ def _rule(name: str) -> PriceRule:
     return name  # type: ignore[return-value]
 
 
-def _log(until: int | None = None) -> Iterator[Cell]:
-    yield Cell(instance="log", policy=ALL, run=_trades, workload=until)
+def _log(until: int | None = None) -> Iterator[FigureCell]:
+    yield FigureCell(instance="log", policy=ALL, run=_trades, workload=until)
 
 
-def _trades(cell: Cell) -> dict[str, Any]:
+def _trades(cell: FigureCell) -> dict[str, Any]:
     """Who bought which GPUs of whom, at which rate, and undid it."""
     instance = heterogeneous.trading_groups()
     run = _run(instance, GandivaFair(), cell.workload)

@@ -65,12 +65,6 @@ def driven(instance: Instance[Job], policy: Policy, until: int | None = None) ->
 def slices(usage: ModelUsage, name: str, steps: int) -> Floats:
     """Return the first bins of a usage, with zeros after its end: (steps, users, models).
 
-    Parameters
-    ----------
-    usage : ModelUsage
-    name : {"gpus", "work"}
-    steps : int
-
     Notes
     -----
     The last bin of a run is shorter than the others; its means are made those of a whole one.
@@ -198,14 +192,7 @@ def phases(begin: int, found: Sequence[Leaving]) -> list[StablePhase]:
 
 
 def within(times: Ints, values: Floats, phase: StablePhase) -> Floats:
-    """Return the mean over a phase of values that are means over bins.
-
-    Parameters
-    ----------
-    times : (bins + 1,) int array
-    values : (bins, ...) float array
-    phase : StablePhase
-    """
+    """Return the mean over a phase of values that are means over bins."""
     low, high = np.maximum(times[:-1], phase.begin), np.minimum(times[1:], phase.end)
     weights = np.maximum(high - low, 0)
     found: Floats = np.tensordot(weights, values, axes=1) / (phase.end - phase.begin)
@@ -248,10 +235,6 @@ def held(where: Ints, gangs: Sequence[int]) -> list[float]:
 
 def moves(where: Ints) -> int:
     """Return how often a job runs on other servers than before.
-
-    Parameters
-    ----------
-    where : (jobs, quanta) int array
 
     Examples
     --------

@@ -39,7 +39,7 @@ from typing import Any
 from ....instances.revenue import Law
 from ....instances.traces import Trace
 from ....solvers.irmp.astraea import astraea
-from ..experiment import Cell, Experiment, Finished, seed_means
+from ..experiment import Experiment, FigureCell, Finished, seed_means
 from ..study import FigureRow, Values, short
 from . import pictures as pictures
 from .runs import (
@@ -132,7 +132,7 @@ def _sweep(
     users: int = DEFAULT_USERS,
     seeds: Sequence[int] = SEEDS,
     trace: Trace | None = None,
-) -> list[Cell]:
+) -> list[FigureCell]:
     """All policies by jobs, and by servers; with bounds."""
     many, wide = default
     points = [("jobs", x, x, wide) for x in jobs] + [("servers", x, many, x) for x in servers]
@@ -153,7 +153,7 @@ def _few(
     servers: Sequence[int] = FEW_SERVERS,
     seeds: Sequence[int] = SEEDS,
     trace: Trace | None = None,
-) -> list[Cell]:
+) -> list[FigureCell]:
     """Astraea with 2 users, and a bound that is at least the optimum that the paper divides by."""
     return and_bounds(
         cell_of(
@@ -173,7 +173,7 @@ def _sweep_of_few(
     default: tuple[int, int] = (10, 25),
     seeds: Sequence[int] = SEEDS,
     trace: Trace | None = None,
-) -> list[Cell]:
+) -> list[FigureCell]:
     return _sweep(jobs, servers, default, 2, seeds, trace)
 
 
@@ -184,7 +184,7 @@ def _plain(
     size: Size = SIZE,
     seeds: Sequence[int] = SEEDS,
     trace: Trace | None = None,
-) -> Iterator[Cell]:
+) -> Iterator[FigureCell]:
     """Policies on one instance; `size` has its jobs, servers and users."""
     jobs, servers, users = size
     for source in _sources(trace, laws):
@@ -196,14 +196,14 @@ def _plain(
 
 def _clocked(
     kind: str, points: Sequence[Size], seeds: Sequence[int], trace: Trace | None
-) -> Iterator[Cell]:
+) -> Iterator[FigureCell]:
     """Astraea's seconds by x; `points` has x, jobs and servers."""
     most = max(jobs for _, jobs, _ in points)
     for source in _sources(trace, ("linear",)):
         for x, jobs, servers in points:
             for seed in seeds:
                 load = source.load(seed, jobs, servers, min(DEFAULT_USERS, servers), most)
-                yield Cell(
+                yield FigureCell(
                     instance=f"{source.name}, x = {kind}", policy=ASTRAEA, run=_times,
                     workload=load, x=x, seed=seed,
                 )  # fmt: skip
@@ -214,7 +214,7 @@ def _clocked_by_jobs(
     servers: int = DEFAULT_SERVERS,
     seeds: Sequence[int] = SEEDS,
     trace: Trace | None = None,
-) -> Iterator[Cell]:
+) -> Iterator[FigureCell]:
     return _clocked("jobs", [(x, x, servers) for x in jobs], seeds, trace)
 
 
@@ -223,7 +223,7 @@ def _clocked_by_servers(
     jobs: int = DEFAULT_JOBS,
     seeds: Sequence[int] = SEEDS,
     trace: Trace | None = None,
-) -> Iterator[Cell]:
+) -> Iterator[FigureCell]:
     return _clocked("servers", [(x, jobs, x) for x in servers], seeds, trace)
 
 
@@ -233,7 +233,7 @@ def _estimates(
     percent: Sequence[int] = PERCENT,
     seeds: Sequence[int] = SEEDS,
     trace: Trace | None = None,
-) -> Iterator[Cell]:
+) -> Iterator[FigureCell]:
     """Astraea by theta - 1, of workers and of PSs, in % of what the rule gives."""
     for source in _sources(trace):
         for count in jobs:
@@ -247,7 +247,7 @@ def _estimates(
 
 def _accepted(
     size: Size = SIZE, seeds: Sequence[int] = (0,), trace: Trace | None = None
-) -> Iterator[Cell]:
+) -> Iterator[FigureCell]:
     """Each job that Astraea accepts, with the first of the seeds."""
     for cell in _plain([ASTRAEA], size=size, seeds=seeds[:1], trace=trace):
         yield replace(cell, run=_jobs)
@@ -259,7 +259,7 @@ def _by_users(
     servers: int = DEFAULT_SERVERS,
     seeds: Sequence[int] = SEEDS,
     trace: Trace | None = None,
-) -> Iterator[Cell]:
+) -> Iterator[FigureCell]:
     """Astraea by users; of a trace, those with the most jobs."""
     for source in _sources(trace):
         for x in users:
@@ -268,7 +268,7 @@ def _by_users(
                 yield cell_of(source.name, ASTRAEA, load, x=x)
 
 
-def _times(cell: Cell) -> Values:
+def _times(cell: FigureCell) -> Values:
     """The least of three."""
     least, problem = float("inf"), cell.workload.problem()
     for _ in range(3):
@@ -278,7 +278,7 @@ def _times(cell: Cell) -> Values:
     return {"seconds": short(least), "a job ms": short(1000 * least / cell.workload.jobs)}
 
 
-def _jobs(cell: Cell) -> dict[str, Any]:
+def _jobs(cell: FigureCell) -> dict[str, Any]:
     problem = cell.workload.problem()
     return {"rows": job_rows(cell.instance, problem, whole(cell.make(problem)))}
 

@@ -27,7 +27,7 @@ from ....solvers.irmp.revenue_sharing import gandiva_like, hived_like
 from ....solvers.result import Refuted, Result, Stop
 from ...comparing.revenue import Money, makespan, money_of, money_violations, settle, utilisation
 from ...proofs.verify import verify_bound
-from ..experiment import Cell, Finished
+from ..experiment import FigureCell, Finished
 from ..study import Values, short
 from .statements import ASTRAEA, BATCH, CLIPPED, COUNTINGS, FIFO, GANDIVA, HIVED, IDEAL, LIST, TRUE
 
@@ -167,15 +167,15 @@ def cell_of(
     *,
     solve: Solve | None = None,
     x: int | None = None,
-) -> Cell:
+) -> FigureCell:
     """Return the run of a policy, by default that of its name, over a workload."""
-    return Cell(
+    return FigureCell(
         instance=instance, policy=policy, run=_run, workload=load, make=solve or POLICIES[policy],
         x=x, seed=load.seed,
     )  # fmt: skip
 
 
-def and_bounds(cells: Iterable[Cell]) -> list[Cell]:
+def and_bounds(cells: Iterable[FigureCell]) -> list[FigureCell]:
     """Return the cells, and those of their bounds: that of schedules that preempt for who does."""
     runs = list(cells)
     kinds = {(cell.workload, bound_of(cell)): cell for cell in reversed(runs)}
@@ -185,30 +185,25 @@ def and_bounds(cells: Iterable[Cell]) -> list[Cell]:
     ]
 
 
-def bound_of(cell: Cell) -> str:
+def bound_of(cell: FigureCell) -> str:
     """Return which bound holds for the policy of a cell."""
     return PREEMPTIVE_BOUND if cell.policy in PREEMPTING else BOUND
 
 
-def _run(cell: Cell) -> Values:
+def _run(cell: FigureCell) -> Values:
     problem = cell.workload.problem()
     result = whole(cell.make(problem))
     return {name: short(v) for name, v in measure(problem, result).items()}
 
 
 def whole(result: Outcome) -> Outcome:
-    """Return what has come to its end; go on with Ctrl-C where that is what ended it.
-
-    Parameters
-    ----------
-    result : Result or Refuted
-    """
+    """Return what has come to its end; go on with Ctrl-C where that is what ended it."""
     if isinstance(result, Result) and result.stop is Stop.INTERRUPTED:
         raise KeyboardInterrupt
     return result
 
 
-def _bound(cell: Cell) -> Values:
+def _bound(cell: FigureCell) -> Values:
     """A verified upper bound of what a schedule earns that may preempt, or may not."""
     problem = replace(cell.workload.problem(), preemptive=cell.make)
     bound = revenue_bound(problem, slots=SLOTS)
@@ -265,14 +260,7 @@ def counted(problem: Irmp, result: Result[Schedule]) -> dict[str, dict[int, floa
 
 
 def alphas(problem: Irmp, worth: Mapping[int, float], money: Money) -> list[float]:
-    """Return alpha_u of each user for one way to count; empty where the revenue is not positive.
-
-    Parameters
-    ----------
-    problem : Irmp
-    worth : mapping of job number to float
-    money : Money
-    """
+    """Return alpha_u of each user for one way to count; empty where the revenue is not positive."""
     revenue = math.fsum(worth.values())
     if not revenue > 0:
         return []
@@ -378,7 +366,7 @@ def _median(numbers: Iterable[float]) -> float:
     return float(np.median(known)) if known else 0.0
 
 
-def facts_of(cells: Sequence[Cell]) -> dict[str, Any]:
+def facts_of(cells: Sequence[FigureCell]) -> dict[str, Any]:
     """Return facts about the workloads of one instance, lists by seed."""
     loads = dict.fromkeys(cell.workload for cell in cells)
     problems = [load.problem() for load in loads]
@@ -394,10 +382,5 @@ def facts_of(cells: Sequence[Cell]) -> dict[str, Any]:
 
 
 def theta_of(percent: int) -> Solve:
-    """Return Astraea whose highest prices are so many percent of what they should be.
-
-    Parameters
-    ----------
-    percent : int
-    """
+    """Return Astraea whose highest prices are so many percent of what they should be."""
     return partial(astraea, params=AstraeaParams(estimate=percent / 100))

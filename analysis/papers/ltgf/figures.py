@@ -46,12 +46,12 @@ from ....solvers.ltgf.policy import LtgfPolicy
 from ....solvers.policies.allox import Allox
 from ....solvers.policies.hived import Hived
 from ....solvers.policies.yarn_cs import YarnCs
-from ....solvers.policy import Decision, Policy, Preempts, Rules, State
+from ....solvers.policy import Decision, Policy, Preempts, Rules, State, unable_jobs
 from ....solvers.result import Stop
 from ...driving import metrics
 from ...driving.drive import drive, instance_hash
 from ...driving.run import Run
-from ..experiment import Cell, Experiment, Finished, seed_means
+from ..experiment import Experiment, FigureCell, Finished, seed_means
 from ..study import FigureRow, short
 from . import pictures as pictures
 from .statements import ALTERNATING, EMPTY, FLUID, LEASED, LONG_TERM, OWN_LEASES, STATEMENTS
@@ -139,12 +139,7 @@ class Scenario:
     start: int = 0
 
     def on(self, nodes: int) -> Scenario:
-        """Return the same jobs on another number of nodes.
-
-        Parameters
-        ----------
-        nodes : int
-        """
+        """Return the same jobs on another number of nodes."""
         size = self.instance.cluster.nodes[0].gpus
         cluster = Cluster.uniform(nodes=nodes, gpus_per_node=size)
         return replace(self, instance=replace(self.instance, cluster=cluster))
@@ -200,12 +195,11 @@ def _unable(case: Scenario, policies: Policies, rules: Rules) -> tuple[int, ...]
     """The jobs that some of the policies can never run."""
     found: set[int] = set()
     for make in policies.values():
-        unable = getattr(make(), "unable", None)
-        found.update(unable(case.instance, rules) if unable is not None else ())
+        found.update(unable_jobs(make(), case.instance, rules))
     return tuple(sorted(found))
 
 
-def _facts(cells: list[Cell]) -> dict[str, Any]:
+def _facts(cells: list[FigureCell]) -> dict[str, Any]:
     """Those of the first cluster of an instance, where it has several."""
     case, _, reject = cells[0].workload
     instance = case.instance
@@ -233,15 +227,15 @@ def _cell(
     *,
     x: int | None = None,
     reject: tuple[int, ...] = (),
-) -> Cell:
+) -> FigureCell:
     same = f"{make()!r} on {instance_hash(case.instance)}, {rules}, without {reject}"
-    return Cell(
+    return FigureCell(
         instance=case.name, policy=policy, run=_run, workload=(case, rules, reject), make=make,
         x=x, same=same,
     )  # fmt: skip
 
 
-def _run(cell: Cell) -> dict[str, Any]:
+def _run(cell: FigureCell) -> dict[str, Any]:
     case, rules, reject = cell.workload
     run = drive(
         case.instance,
@@ -369,7 +363,7 @@ def _three_jobs(policy: str, job: int, end: float, rho: float, held: Iterable[fl
     return [ROOM, policy, job, values, [float(gpus) for gpus in held]]
 
 
-def _fluid(cell: Cell) -> dict[str, Any]:
+def _fluid(cell: FigureCell) -> dict[str, Any]:
     """(a): 2 GPUs for each of the three, until Job2 and Job3 have had 3 * 40 GPU minutes."""
     end = 3 * 40 / 2
     rest = (6 * 40 - 2 * end) / 6  # of Job1, alone on 6 GPUs
@@ -382,7 +376,7 @@ def _fluid(cell: Cell) -> dict[str, Any]:
     return {"rows": rows, "facts": {ROOM: {"jobs": 3, "gangs": [6, 3, 3], "run time (min)": 40}}}
 
 
-def _driven(cell: Cell) -> dict[str, Any]:
+def _driven(cell: FigureCell) -> dict[str, Any]:
     """(b) and (c), by the driver in rounds of 10 minutes."""
     jobs = [Job(id=f"Job{j}", gpus=gpus, work=2400) for j, gpus in enumerate((6, 3, 3), 1)]
     instance = Instance(Cluster.of_sizes([6]), jobs, name=ROOM)
@@ -399,10 +393,10 @@ def _driven(cell: Cell) -> dict[str, Any]:
 # --- cells ---------------------------------------------------------------------------------------
 
 
-def _schedules() -> Iterator[Cell]:
-    yield Cell(instance=ROOM, policy=FLUID, run=_fluid)
+def _schedules() -> Iterator[FigureCell]:
+    yield FigureCell(instance=ROOM, policy=FLUID, run=_fluid)
     for label, make in ((ALTERNATING, ThemisGreedy), (LONG_TERM, LtgfPolicy)):
-        yield Cell(instance=ROOM, policy=label, run=_driven, make=make)
+        yield FigureCell(instance=ROOM, policy=label, run=_driven, make=make)
 
 
 def _comparison(
@@ -410,7 +404,7 @@ def _comparison(
     *,
     cases: Sequence[Scenario] | None = None,
     policies: Policies = POLICIES,
-) -> list[Cell]:
+) -> list[FigureCell]:
     """Every policy on every instance, without the jobs that some of them can never run."""
     rules = _rules()
     return [
@@ -426,7 +420,7 @@ def _and_without_contention(
     *,
     cases: Sequence[Scenario] | None = None,
     policies: Policies = POLICIES,
-) -> Iterator[Cell]:
+) -> Iterator[FigureCell]:
     """The same, with leases for Tiresias-L, and on clusters where nobody waits."""
     for case in cases_of(trace) if cases is None else cases:
         yield from (own := _comparison(cases=[case], policies=policies))
@@ -443,7 +437,7 @@ def _by_lease(
     *,
     cases: Sequence[Scenario] | None = None,
     leases: Sequence[int] = LEASES,
-) -> Iterator[Cell]:
+) -> Iterator[FigureCell]:
     """LTGF with leases that end together, and with own leases from each start on."""
     makes = {
         "LTGF (8)": (POLICIES["LTGF (8)"], True),
@@ -460,7 +454,7 @@ def _by_nodes(
     *,
     cases: Sequence[Scenario] | None = None,
     sizes: Sequence[float] = SIZES,
-) -> Iterator[Cell]:
+) -> Iterator[FigureCell]:
     """LTGF and Tiresias-L, by multiples of the nodes of a workload's smallest cluster."""
     cases = cases_of(trace) if cases is None else cases
     smallest = {case.workload: case for case in sorted(cases, key=_node_count, reverse=True)}

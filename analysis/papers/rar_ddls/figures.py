@@ -41,8 +41,9 @@ from ....solvers.rar_ddls.laminar import laminar
 from ....solvers.rar_ddls.sjf_bco import SjfBcoParams, sjf_bco
 from ....solvers.result import Result
 from ...proofs.makespan import dff_bound, verify_bound
-from ..experiment import Cell, Experiment, Finished
-from ..study import Agreement, FigureRow, Statement
+from ..experiment import Experiment, FigureCell, Finished
+from ..study import FigureRow, Statement
+from ..verdicts import judged
 from .pictures import bars, lines
 from .points import Point, Reproduction, mean_makespan, means, spans_by_seed
 
@@ -90,7 +91,7 @@ def _problem(load: RarWorkload) -> RarDdls:
     return RarDdls(instance, horizon=load.horizon)
 
 
-def _run(cell: Cell) -> dict[str, Any]:
+def _run(cell: FigureCell) -> dict[str, Any]:
     problem: RarDdls = cell.workload.problem()
     schedule = cell.make(problem).solution
     if schedule is None:
@@ -99,7 +100,7 @@ def _run(cell: Cell) -> dict[str, Any]:
     return {"makespan": problem.objective(schedule), "mean_completion": mean}
 
 
-def _bound(cell: Cell) -> dict[str, Any]:
+def _bound(cell: FigureCell) -> dict[str, Any]:
     problem = cell.workload.problem()
     bound = dff_bound(problem)
     verify_bound(problem, bound)
@@ -141,7 +142,7 @@ def _by_policy(
     *,
     seeds: Sequence[int] = SEEDS,
     variants: Sequence[Variant] = VARIANTS,
-) -> Iterator[Cell]:
+) -> Iterator[FigureCell]:
     """Every policy on every instance; the repeats of RAND in a row."""
     for load in (
         RarWorkload(v, s, n, horizon) for v in variants for s in seeds for n in all_servers
@@ -158,7 +159,7 @@ def _by_params(
     *,
     seeds: Sequence[int] = SEEDS,
     variants: Sequence[Variant] = VARIANTS,
-) -> Iterator[Cell]:
+) -> Iterator[FigureCell]:
     """SJF-BCO with parameters, by x."""
     for load in (RarWorkload(variant, seed) for variant in variants for seed in seeds):
         for x, own in params.items():
@@ -166,8 +167,8 @@ def _by_params(
         yield _cell(load, BOUND, load.servers)
 
 
-def _cell(load: RarWorkload, policy: str, x: int, make: Solve | None = None) -> Cell:
-    return Cell(
+def _cell(load: RarWorkload, policy: str, x: int, make: Solve | None = None) -> FigureCell:
+    return FigureCell(
         instance=load.variant, policy=policy, run=_run if make else _bound, workload=load,
         make=make, x=x, seed=load.seed,
     )  # fmt: skip
@@ -186,12 +187,6 @@ def _points(finished: Finished, measures: Mapping[str, str]) -> Iterator[FigureR
 
 
 # --- claims --------------------------------------------------------------------------------------
-
-
-def _judged(
-    text: str, variant: str, holds: bool, measured: str, *, in_paper: bool = True
-) -> Statement:
-    return Statement(text, variant, Agreement.of(holds), measured, in_paper=in_paper)
 
 
 def _values(study: Reproduction, variant: str, policy: str) -> list[float]:
@@ -230,64 +225,64 @@ def _fig4(study: Reproduction, variant: str) -> Iterator[Statement]:
     others = (FF, LS, RAND)
     for what, value in (("makespan", span), ("completion time", time)):
         best = min(others, key=value.__getitem__)
-        yield _judged(
+        yield judged(
             f"SJF-BCO has the smallest mean {what} of the paper's four policies",
             variant,
             value[BCO] < value[best],
             f"{value[BCO]:.1f}; next {best} {value[best]:.1f}",
         )
     yield _smallest_in_every_seed(study, variant, others)
-    yield _judged(
+    yield judged(
         "RAND has the largest mean makespan of the four",
         variant,
         all(span[RAND] > span[p] for p in (BCO, FF, LS)),
         f"{span[RAND]:.1f}; FF {span[FF]:.1f}, LS {span[LS]:.1f}",
-        in_paper=False,
+        own=True,
     )
-    yield _judged(
+    yield judged(
         "The job order alone gives SJF-BCO's makespan: LS in SJF order is within 1 %",
         variant,
         abs(span[LS_SJF] - span[BCO]) <= 0.01 * span[BCO],
         f"{span[LS_SJF]:.1f} and {span[BCO]:.1f}",
-        in_paper=False,
+        own=True,
     )
     for policy in (LONGEST, AREA, LAMINAR):
         for what, value in (("makespan", span), ("completion time", time)):
-            yield _judged(
+            yield judged(
                 f"{policy}: a smaller mean {what} than SJF-BCO",
                 variant,
                 value[policy] < value[BCO],
                 f"{value[policy]:.1f} and {value[BCO]:.1f}",
-                in_paper=False,
+                own=True,
             )
 
 
 def _smallest_in_every_seed(study: Reproduction, variant: str, others: Sequence[str]) -> Statement:
     spans = {p: spans_by_seed(study, variant, p, study.xs(variant)[0]) for p in (BCO, *others)}
     wins = [all(spans[BCO][seed] < spans[p][seed] for p in others) for seed in spans[BCO]]
-    return _judged(
+    return judged(
         "SJF-BCO has the smallest makespan of the four in every seed",
         variant,
         all(wins),
         f"in {sum(wins)} of {len(wins)} seeds",
-        in_paper=False,
+        own=True,
     )
 
 
 def _fig5(study: Reproduction, variant: str) -> Iterator[Statement]:
     values = _values(study, variant, BCO)
-    yield _judged(
+    yield judged(
         "As kappa increases, the mean makespan drops, rises and drops again",
         variant,
         _turns(values) == "-+-",
         f"{_chain(values)}; {_seeds_where(study, variant, lambda v: _turns(v) == '-+-')}",
     )
-    yield _judged(
+    yield judged(
         "The largest kappa (no LBSGF at all) has the smallest mean makespan",
         variant,
         values[-1] == min(values),
         _seeds_where(study, variant, lambda v: v[-1] == min(v)),
-        in_paper=False,
+        own=True,
     )
 
 
@@ -295,7 +290,7 @@ def _fig6(study: Reproduction, variant: str) -> Iterator[Statement]:
     span = {p: _values(study, variant, p) for p in study.policies}
     xs = study.xs(variant)
     for policy in (BCO, FF, LS):
-        yield _judged(
+        yield judged(
             f"The mean makespan of {policy} falls with every server added",
             variant,
             _falls(span[policy]),
@@ -303,21 +298,21 @@ def _fig6(study: Reproduction, variant: str) -> Iterator[Statement]:
             f"{sum(b > a for a, b in pairwise(span[policy]))} rises",
         )
     best = sum(span[BCO][k] < min(span[p][k] for p in (FF, LS, RAND)) for k in range(len(xs)))
-    yield _judged(
+    yield judged(
         "SJF-BCO has the smallest mean makespan at every number of servers",
         variant,
         best == len(xs),
         f"at {best} of {len(xs)}",
     )
     drop = {p: span[p][0] - span[p][-1] for p in (BCO, FF, LS)}
-    yield _judged(
+    yield judged(
         "FF's mean makespan falls most of SJF-BCO, FF and LS",
         variant,
         drop[FF] > max(drop[BCO], drop[LS]),
         ", ".join(f"{p} {value:.1f}" for p, value in drop.items()),
     )
     few, many = (1 - span[BCO][k] / min(span[FF][k], span[LS][k]) for k in (0, -1))
-    yield _judged(
+    yield judged(
         "SJF-BCO's advantage over FF and LS is larger with few servers",
         variant,
         few > many,
@@ -327,7 +322,7 @@ def _fig6(study: Reproduction, variant: str) -> Iterator[Statement]:
 
 def _fig7(study: Reproduction, variant: str) -> Iterator[Statement]:
     values = _values(study, variant, BCO)
-    yield _judged(
+    yield judged(
         "The mean makespan falls as lambda increases",
         variant,
         _falls(values),

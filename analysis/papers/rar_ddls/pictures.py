@@ -22,17 +22,7 @@ BOUND_NOTE = "Dashed: verified lower bound, mean over seeds."
 
 
 def bars(study: Reproduction) -> Figure:
-    """Draw makespan and mean completion time as bars, one for each policy.
-
-    Parameters
-    ----------
-    study : Reproduction
-        With one value of x.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Draw makespan and mean completion time as bars, one for each policy."""
     figure, panels = _panels(study, rows=2, height=5.4, left=2.3, bottom=0.8)
     metrics = {"makespan (slots)": "makespan", "mean completion time (slots)": "mean_completion"}
     for row, (label, metric) in zip(panels, metrics.items(), strict=True):
@@ -70,16 +60,7 @@ def _by_seed(study: Reproduction, variant: str, policy: str, metric: str) -> lis
 
 
 def lines(study: Reproduction) -> Figure:
-    """Draw the makespan along the figure's axis, one line for each policy.
-
-    Parameters
-    ----------
-    study : Reproduction
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Draw the makespan along the figure's axis, one line for each policy."""
     figure, ((*panels,),) = _panels(study, rows=1, height=4.2, left=0.75, bottom=1.2)
     for axes, variant in zip(panels, study.instances, strict=True):
         _policy_lines(axes, study, variant)

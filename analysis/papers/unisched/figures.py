@@ -46,7 +46,7 @@ from ....solvers.unisched.estimator import DurationEstimates
 from ....solvers.unisched.learning_curves import error_table
 from ....solvers.unisched.policy import UniSchedPolicy
 from ....solvers.unisched.selector import Selector
-from ..experiment import Cell, Experiment, Finished, given
+from ..experiment import Experiment, FigureCell, Finished, given
 from ..study import Values, short
 from . import pictures as pictures
 from .runs import (  # fmt: skip
@@ -120,7 +120,7 @@ MINUTES = tuple(float(minute) for minute in range(0, 151, 5))
 
 def _on(
     names: Iterable[str], policies: Mapping[str, Make], sizes: Sizes, seeds: Sequence[int]
-) -> Iterator[Cell]:
+) -> Iterator[FigureCell]:
     for name in names:
         for label, make in policies.items():
             for seed in seeds:
@@ -135,7 +135,7 @@ def _along(
     seeds: Sequence[int],
     vary: Callable[[DeadlineWorkload, int], DeadlineWorkload],
     tuned: Callable[[Any, int], Make] = lambda make, x: make,
-) -> Iterator[Cell]:
+) -> Iterator[FigureCell]:
     """`place`: of the label and the workload; `vary` and `tuned` make workload and policy of x."""
     (instance, name), size = place, sizes[place[1][0]]
     for label, make in policies.items():
@@ -147,7 +147,9 @@ def _along(
 BRIEF_LEASES = partial(UniSchedPolicy, profiling="none", lease=120, be_lease=60)
 
 
-def _testbeds(jobs: Sequence[int] = (360, 720), seeds: Sequence[int] = TESTBED_SEEDS) -> list[Cell]:
+def _testbeds(
+    jobs: Sequence[int] = (360, 720), seeds: Sequence[int] = TESTBED_SEEDS
+) -> list[FigureCell]:
     """T[m] for each m, with later deadlines and with those printed; and the printed numbers."""
     labels = (UNISCHED, PROMPT, KNOWN, BRISK, "Optimus", EDF)
     policies: Mapping[str, Make] = {**POLICIES, BRISK: BRIEF_LEASES}
@@ -159,18 +161,18 @@ def _testbeds(jobs: Sequence[int] = (360, 720), seeds: Sequence[int] = TESTBED_S
         for seed in seeds
     ]
     printed = [
-        Cell(instance=name, policy=label, run=given, workload=values)
+        FigureCell(instance=name, policy=label, run=given, workload=values)
         for name, m in names
         for label, values in PRINTED_TESTBED.get(m, {}).items()
     ]
     return and_bounds(cells) + printed
 
 
-def _rewards() -> Iterator[Cell]:
-    yield Cell(instance="rewards", policy="all", run=_curves)
+def _rewards() -> Iterator[FigureCell]:
+    yield FigureCell(instance="rewards", policy="all", run=_curves)
 
 
-def _curves(cell: Cell) -> dict[str, Any]:
+def _curves(cell: FigureCell) -> dict[str, Any]:
     """What the four kinds of job are worth by their completion, by the code the model uses."""
     hour = 3600
     later = [(hour * k // 10, value) for k, value in ((10, 100), (11, 80), (12, 50), (15, 20))]
@@ -206,7 +208,7 @@ def _schedulers(
     sizes: Sizes = SIZES,
     seeds: Sequence[int] = SEEDS,
     policies: Mapping[str, Make] = POLICIES,
-) -> list[Cell]:
+) -> list[FigureCell]:
     """By workload; and by job density on H_MIX2."""
     dense = {label: make for label, make in policies.items() if label not in (PROMPT, "FIFO")}
     by_density = _along((DENSITY, "H_MIX2"), dense, DENSITIES, sizes, seeds, density_of)
@@ -215,14 +217,14 @@ def _schedulers(
 
 def _errors(
     sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS, curves: int = 150
-) -> Iterator[Cell]:
+) -> Iterator[FigureCell]:
     """Of run times at half the work, and of epochs of so many synthetic trainings."""
     for cell in _on(WORKLOADS[:3], {UNISCHED: UniSchedPolicy}, sizes, seeds):
         yield replace(cell, instance=f"(d) {cell.instance}")
-    yield Cell(instance="(c) synthetic trainings", policy="all", run=_epochs, workload=curves)
+    yield FigureCell(instance="(c) synthetic trainings", policy="all", run=_epochs, workload=curves)
 
 
-def _epochs(cell: Cell) -> dict[str, Any]:
+def _epochs(cell: FigureCell) -> dict[str, Any]:
     rows = []
     for point in error_table(0, curves=cell.workload):
         own = (UNISCHED, point.mean, point.median)
@@ -234,7 +236,7 @@ def _epochs(cell: Cell) -> dict[str, Any]:
     return {"rows": rows, "facts": {cell.instance: {"trainings": cell.workload, "seed": 0}}}
 
 
-def _plain(sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS) -> Iterator[Cell]:
+def _plain(sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS) -> Iterator[FigureCell]:
     return _on(WORKLOADS, {UNISCHED: UniSchedPolicy}, sizes, seeds)
 
 
@@ -248,7 +250,7 @@ def _by_kind(finished: Finished) -> Finished:
     ]
 
 
-def _parts(sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS) -> Iterator[Cell]:
+def _parts(sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS) -> Iterator[FigureCell]:
     """UniSched without parts of its estimator; by preemption costs; and with noise."""
     parts: Mapping[str, Make] = {
         UNISCHED: UniSchedPolicy,
@@ -283,7 +285,7 @@ def _without_waits(finished: Finished) -> Finished:
 
 def _selectors(
     sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS, queues: Sequence[int] = QUEUES
-) -> Iterator[Cell]:
+) -> Iterator[FigureCell]:
     """By lease, also with the printed rounding and without costs; the objective; the program."""
     variants: Mapping[str, tuple[int, Callable[..., UniSchedPolicy]]] = {
         UNISCHED: (1, UniSchedPolicy),
@@ -306,13 +308,13 @@ def _selectors(
 
 
 def _queues(
-    queues: Sequence[int] = QUEUES, run: Callable[[Cell], dict[str, Any]] | None = None
-) -> Iterator[Cell]:
+    queues: Sequence[int] = QUEUES, run: Callable[[FigureCell], dict[str, Any]] | None = None
+) -> Iterator[FigureCell]:
     for jobs in queues:
-        yield Cell(instance=QUEUE, policy=UNISCHED, run=run or _seconds, workload=jobs)
+        yield FigureCell(instance=QUEUE, policy=UNISCHED, run=run or _seconds, workload=jobs)
 
 
-def _program(cell: Cell) -> dict[str, Any]:
+def _program(cell: FigureCell) -> dict[str, Any]:
     """The linear program of one cycle, and what its rounding leaves to its bound."""
     problem = UniSched(queue_snapshot(cell.workload))
     options = options_of_problem(problem)
@@ -328,7 +330,7 @@ def _program(cell: Cell) -> dict[str, Any]:
     return {"rows": [[QUEUE, UNISCHED, problem.instance.cluster.gpus, values]]}
 
 
-def _seconds(cell: Cell) -> dict[str, Any]:
+def _seconds(cell: FigureCell) -> dict[str, Any]:
     """What the selector takes, the least of three."""
     problem = UniSched(queue_snapshot(cell.workload))
     times = [_timed(problem) for _ in range(3)]
@@ -350,7 +352,7 @@ def _timed(problem: UniSched) -> dict[str, float]:
     return dict(zip(names, np.diff(clock).tolist(), strict=True))
 
 
-def _allocations(sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS) -> Iterator[Cell]:
+def _allocations(sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS) -> Iterator[FigureCell]:
     """By share of hostile jobs."""
     allocations: Mapping[str, Make] = {
         UNISCHED: UniSchedPolicy,
@@ -360,7 +362,7 @@ def _allocations(sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS) -> Iterator
     return _along(("H_MIX2", "H_MIX2"), allocations, SHARES, sizes, seeds, hostile_of)
 
 
-def _between(sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS) -> Iterator[Cell]:
+def _between(sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS) -> Iterator[FigureCell]:
     """Chronus, with parts of UniSched, and UniSched."""
     between: Mapping[str, Make] = {
         CHRONUS: Chronus,
@@ -371,7 +373,7 @@ def _between(sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS) -> Iterator[Cel
     return _on(MIXED, between, sizes, seeds)
 
 
-def _facts(cells: list[Cell]) -> dict[str, Any]:
+def _facts(cells: list[FigureCell]) -> dict[str, Any]:
     loads = [cell.workload for cell in cells if isinstance(cell.workload, DeadlineWorkload)]
     if loads:
         return facts_of(list(dict.fromkeys(loads)))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from statistics import fmean
-from types import MappingProxyType, SimpleNamespace
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,7 +27,7 @@ from ....instances.generate import offered_load
 from ....instances.model import FULL_SPEED, TargetMetric
 from ....solvers import Fifo
 from ....solvers.policies.finish_time_fairness import FinishTimeFairness
-from ....solvers.policy import Decision, Policy, Preempts, State, ranked
+from ....solvers.policy import Decision, Information, Policy, Preempts, State, ranked
 from ....solvers.result import Stop
 from ....solvers.unisched.deadlines import Deadlines
 from ....solvers.unisched.estimator import DurationEstimates
@@ -41,7 +41,7 @@ from ...driving.drive import drive, instance_hash
 from ...driving.run import EventKind, Run
 from ...proofs.deadline_rewards import reward_bound
 from ...proofs.verify import verify_bound
-from ..experiment import Cell, Finished
+from ..experiment import FigureCell, Finished
 from ..study import Values, short
 from .statements import EDF, KNOWN, PROMPT, UNISCHED, jobs_of
 
@@ -147,12 +147,7 @@ def _drawn(name: str, size: WorkloadSize | None, seed: int) -> Instance[Deadline
 
 
 def facts_of(workloads: Sequence[DeadlineWorkload]) -> dict[str, Any]:
-    """Return facts about the instances, as lists by seed.
-
-    Parameters
-    ----------
-    workloads : sequence of DeadlineWorkload
-    """
+    """Return facts about the instances, as lists by seed."""
     made = [workload.instance() for workload in workloads]
     return {
         "jobs": [len(instance.jobs) for instance in made],
@@ -177,12 +172,13 @@ class _EarliestDeadline:
 
     name: ClassVar[str] = "edf"
     preempts: ClassVar[Preempts] = Preempts.ALWAYS
+    information: ClassVar[Information] = "told"
     estimates: DurationEstimates = field(default_factory=DurationEstimates)
 
     def decide(self, state: State) -> Decision:
         jobs = state.candidates
         ends = state.now + self.estimates.remaining(state, jobs)
-        return Decision(order=ranked(state, jobs, Deadlines.of(state.instance).met(jobs, ends)))
+        return Decision(order=ranked(state, jobs, Deadlines.of(state).met(jobs, ends)))
 
     def next_change(self, state: State) -> int:
         """A deadline can become impossible to meet at any time."""
@@ -215,15 +211,15 @@ BOUND = "bound"
 
 def cell_of(
     instance: str, policy: str, load: DeadlineWorkload, make: Make, x: int | None = None
-) -> Cell:
+) -> FigureCell:
     """Return the run of a policy over a workload."""
-    return Cell(
+    return FigureCell(
         instance=instance, policy=policy, run=_run, workload=load, make=make, x=x, seed=load.seed,
         same=f"{make()!r} on {load!r}",
     )  # fmt: skip
 
 
-def and_bounds(cells: Iterable[Cell]) -> list[Cell]:
+def and_bounds(cells: Iterable[FigureCell]) -> list[FigureCell]:
     """Return the cells, and one for the bound of each workload."""
     runs = list(cells)
     loads = {cell.workload: cell for cell in runs if cell.make is not None}
@@ -232,7 +228,7 @@ def and_bounds(cells: Iterable[Cell]) -> list[Cell]:
     ]
 
 
-def _run(cell: Cell) -> Values:
+def _run(cell: FigureCell) -> Values:
     """Drive one policy over one workload."""
     instance, policy = cell.workload.instance(), cell.make()
     run = drive(instance, policy, round_length=ROUND, lease=LEASE, overhead=OVERHEAD)
@@ -246,11 +242,6 @@ def _run(cell: Cell) -> Values:
 
 def measure(run: Run, instance: Instance[DeadlineJob]) -> Values:
     """Return what the figures show of a run.
-
-    Parameters
-    ----------
-    run : Run
-    instance : Instance of DeadlineJob
 
     Returns
     -------
@@ -296,8 +287,7 @@ def errors(run: Run, instance: Instance[DeadlineJob]) -> Values:
     for j, spans in _spans(run).items():
         job, whole = instance.jobs[j], sum(end - start for start, end, _ in spans)
         now, left, runs = _halfway(job, spans, whole / 2, max(instance.cluster.sizes))
-        state: Any = SimpleNamespace(instance=instance, remaining=lambda jobs, n=left: 0 * jobs + n)
-        service = int(estimates.remaining(state, np.array([j]))[0])
+        service = estimates.of_job(job, left)
         after = sum(max(0, end - max(start, now)) for start, end, _ in spans)
         error = abs(_expected(job, service, now, runs) - after) / whole
         found[job.best_effort].append(100 * error)
@@ -350,7 +340,7 @@ def _expected(job: DeadlineJob, left: int, now: int, runs: bool) -> float:
     return seconds / share
 
 
-def _bound(cell: Cell) -> Values:
+def _bound(cell: FigureCell) -> Values:
     """A verified upper bound of the reward of any policy."""
     problem = DeadlineRewards(cell.workload.instance())
     bound = reward_bound(problem)

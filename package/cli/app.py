@@ -1,0 +1,126 @@
+"""The command line: solve, compare, replay, describe, reproduce, theorems, list, demo.
+
+Bad input and wrong usage end with one line on stderr and exit code 2; a solver, target or claim
+that fails, with 1. Ctrl-C keeps what is finished (130). Progress goes to stderr, and only where
+that is a terminal.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any, cast
+
+import typer
+
+from .. import __version__
+from ..instances.display import one_line
+from ..registry import ALIASES, POLICIES, PROBLEMS, READERS, VARIANTS, plugins
+from ..screen import (
+    EXIT_BAD_INPUT,
+    EXIT_INTERRUPTED,
+    BadInput,
+    Interrupted,
+    new_table,
+    open_console,
+    say,
+    show_table,
+    shown,
+)
+from .compare import compare, demo, solve
+from .describe import describe
+from .papers import reproduce, theorems
+from .replay import replay
+from .source import SCENARIOS, best_known
+
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="GPU-cluster scheduling problems, algorithms, and proven bounds on how good they are.",
+)
+#: what typer raises for wrong usage; its module depends on typer's version
+USAGE_ERROR = cast(type[Exception], typer.BadParameter.__mro__[1])
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the command line; the console script.
+
+    Parameters
+    ----------
+    args : sequence of str, optional
+        By default those of the process.
+
+    Raises
+    ------
+    SystemExit
+        Always.
+    """
+    logging.getLogger("gangsched").addHandler(logging.NullHandler())  # the lines below say it
+    code, text = 0, ""
+    try:
+        code = app(args, prog_name="gangsched", standalone_mode=False) or 0
+    except BadInput as error:
+        code, text = EXIT_BAD_INPUT, f"error: {error}"
+    except USAGE_ERROR as error:
+        code, text = EXIT_BAD_INPUT, f"error: {cast(Any, error).format_message()}"
+    except Interrupted as error:
+        code, text = EXIT_INTERRUPTED, str(error)
+    except (KeyboardInterrupt, typer.Abort):
+        code = EXIT_INTERRUPTED
+    if code == EXIT_INTERRUPTED:  # what typer makes of a Ctrl-C
+        text = text or "interrupted"
+    if text:
+        print(f"gangsched: {one_line(text)}", file=sys.stderr)  # noqa: T201
+    raise SystemExit(code)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"gangsched {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def list_names() -> None:
+    """List problems, solvers, readers, policies, named instances."""
+    from ..instances import library
+
+    console = open_console()
+    for stem, entry in PROBLEMS.items():
+        say(console, stem, "bold")
+        say(console, f"solvers: {', '.join((*entry.solvers, *plugins()))}")
+        say(console, f"settings: {', '.join(entry.settings)}")
+    console.print()
+    say(console, "readers", "bold")
+    say(console, ", ".join(READERS))
+    console.print()
+    say(console, "scenarios: synthetic jobs with deadlines (Gao et al. 2024)", "bold")
+    for names, what in SCENARIOS.items():
+        say(console, f"{names}: {what}")
+    say(console, "instead of a trace: gangsched replay T360 --reader scenario", "dim")
+    console.print()
+    say(console, "policies", "bold")
+    say(console, ", ".join((*POLICIES, *plugins("gangsched.policies"))))
+    for name, policy in ALIASES.items():
+        say(console, f"{name}: another name of {policy}")
+    console.print()
+    say(console, "variants: how they differ from the policy", "bold")
+    for name, what in VARIANTS.items():
+        say(console, f"{name}: {what}")
+    console.print()
+    table = new_table("instance", "best", "known", "what", right=("best",))
+    for found in map(library.entry, library.names()):
+        table.add_row(found.name, shown(found.objective), best_known(found), found.description)
+    show_table(console, table)
+
+
+for command in (solve, compare, replay, describe, demo, reproduce, theorems):
+    app.command()(command)
+app.command("list")(list_names)

@@ -1,0 +1,103 @@
+"""The command `describe`: a trace in numbers and a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from ..registry import READERS
+from ..screen import (
+    ReaderOption,
+    check_output,
+    new_table,
+    open_console,
+    progress_line,
+    reader_of,
+    reading,
+    say,
+    show_table,
+)
+
+
+def describe(
+    trace: Annotated[str, typer.Argument(help="Trace file.")],
+    reader: Annotated[str, typer.Option(help=f"Its reader: {', '.join(READERS)}.")],
+    reader_option: ReaderOption = None,
+    json: Annotated[Path | None, typer.Option(help="Write the numbers as JSON.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw them into a .png or .svg file.")] = None,
+) -> None:
+    """Describe a trace: run times, GPUs, users over time.
+
+    Table 1 and Figs. 1 to 4 of Ye et al. (2022), for any trace.
+    """
+    from ..analysis.show import describe as study
+
+    with reading():
+        check_output(trace, json, plot)
+        if plot is not None and plot.suffix.lower() not in (".png", ".svg"):
+            raise ValueError(f"picture {str(plot)!r}: the name must end in .png or .svg")
+        read = reader_of(reader, reader_option)
+        with progress_line(f"reading {Path(trace).name}") as show:
+            loaded = read(trace)
+            if not loaded.jobs:
+                raise ValueError(f"{trace}: there are no jobs to describe: {loaded.report}")
+            show("describing")
+            found = study.describe(loaded)
+            show("writing")
+            _write_description(found, json, plot)
+    console = open_console()
+    users = f"{found.users} user{'s' * (found.users != 1)}"
+    text = f"{found.all.jobs:,} jobs of {users} in {found.span / 86_400:,.1f} days"
+    say(console, f"{Path(trace).name}: {text}", "bold")
+    say(console, f"- {loaded.report}", "dim")
+    console.print()
+    say(console, "share of jobs and of GPU time by gang size, and run times")
+    console.print()
+    show_table(console, _described(found, study.LIMITS))
+    console.print()
+    show_table(console, _demand(found.usage))
+    if found.users > len(found.usage.users):
+        say(console, f"the {len(found.usage.users)} of {users} with most GPU time")
+    console.print()
+    say(console, "waits and use are not recorded in a trace: a replay gives them", "dim")
+    if json is not None or plot is not None:
+        say(console, f"written: {', '.join(str(path) for path in (json, plot) if path)}")
+
+
+def _described(found: Any, limits: Mapping[str, int]) -> Table:
+    """One row for all jobs and one for each class of gang sizes; times in seconds."""
+    below = tuple(f"< {limit}" for limit in limits)
+    right = ("jobs", "of jobs", "of GPU time", *below, "median", "99 %")
+    table = new_table("GPUs", *right, right=right)
+    for group in (found.all, *found.groups):
+        if group.jobs:
+            parts = group.jobs / found.all.jobs, group.gpu_seconds / found.all.gpu_seconds
+            shares = (f"{share:.1%}" for share in (*parts, *group.below))
+            times = (f"{group.run_time[level]:,.0f} s" for level in (50, 99))
+            table.add_row(group.gpus, f"{group.jobs:,}", *shares, *times)
+    return table
+
+
+def _demand(usage: Any) -> Table:
+    hours = "hour" if usage.bin == 3_600 else f"{usage.bin // 3_600} hours"
+    heads = ("GPUs wanted\non average", f"GPUs wanted in\nthe busiest {hours}")
+    table = new_table("user", *heads, right=heads)
+    for user, gpus in zip(usage.users, usage.gpus, strict=True):
+        table.add_row(user or "-", f"{gpus.mean():,.1f}", f"{gpus.max():,.1f}")
+    return table
+
+
+def _write_description(found: Any, json: Path | None, plot: Path | None) -> None:
+    from ..instances.io import header, write_json
+
+    if json is not None:
+        write_json(json, {**header("description"), **found.to_dict()})
+    if plot is not None:
+        from ..analysis.show import plots
+        from ..analysis.show.describe_plot import draw
+
+        plots.save(draw(found), plot)

@@ -1,0 +1,365 @@
+"""Where problems and jobs come from: files, named instances, seeded settings, traces."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from inspect import signature
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from ..formulations.problem import summary_of
+from ..instances.io import header, write_json
+from ..registry import PROBLEMS, READERS, lookup
+from ..screen import cluster_of, count_of, only, progress_line, reader_of, shown
+
+SCENARIO = "scenario"
+_FAMILIES = "SLO: all deadlines strict; MIX1: a tenth best effort; MIX2: so too, and 60 % soft"
+#: names that are read with `--reader scenario`, and what they mean
+SCENARIOS: Mapping[str, str] = {
+    "T360, T720, T<jobs>": "so many jobs like those of Table III, MIX2, 16 nodes of 4 GPUs; "
+    "first deadlines up to an hour later than printed",
+    "H_SLO, H_MIX1, H_MIX2": f"jobs like Helios', 120 nodes of 8 GPUs. {_FAMILIES}",
+    "P_SLO, P_MIX1, P_MIX2": f"jobs like Philly's, 120 nodes of 8 GPUs. {_FAMILIES}",
+}
+#: tables of speeds by name, in :mod:`gangsched.instances.heterogeneous`
+SPEEDS: Mapping[str, str] = {"table1": "TABLE1"}
+MOST_USERS = 20  # whose families are listed
+MOST_LISTED = 5  # rejected jobs on the screen; the report has more, the JSON file all
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A problem or an instance, and how it came about."""
+
+    name: str
+    subject: Any
+    stem: str = ""  #: of the problem
+    notes: tuple[str, ...] = ()
+    rejected: tuple[tuple[str, str], ...] = ()
+    bound: Any = None  #: the best that is known, where the library has one
+
+    @property
+    def title(self) -> str:
+        """Its name and its size."""
+        return f"{self.name}: {summary_of(self.subject)}"
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What reports and files say of it."""
+        return {"title": self.title, "notes": self.notes, "rejected": self.rejected}
+
+    def save(self, path: Path, kind: str, found: Any) -> None:
+        """Write what came out as JSON, and where it came from."""
+        write_json(path, {**header(kind), **found.to_dict(), "source": self.about})
+
+
+def listed(reasons: Sequence[str]) -> list[str]:
+    """Return the first reasons why jobs were rejected, and how many more there are."""
+    more = len(reasons) - MOST_LISTED
+    return [*reasons[:MOST_LISTED], *([f"... and {more:,} more rejected jobs"] * (more > 0))]
+
+
+# --- problems ------------------------------------------------------------------------------------
+
+
+def load_problem(name: str, problem: str | None) -> Source:
+    """An instance or problem file, or a named instance."""
+    from ..instances import library
+
+    path = Path(name)
+    if path.is_file() or (path.exists() and name not in library.names()):
+        return _from_file(name, problem)
+    return from_library(name, problem)
+
+
+def _from_file(path: str, stem: str | None) -> Source:
+    from ..formulations.io import problem_from_dict
+    from ..instances.io import check_header, instance_from_dict, read_json
+
+    try:
+        data = read_json(path)
+    except ValueError as error:
+        raise ValueError(f"{error} (a trace file needs compare --reader)") from None
+    try:
+        if check_header(data, "instance", "problem") == "problem":
+            problem = problem_from_dict(data)
+            known = _same_problem(path, str(data.get("problem")), stem)
+        else:
+            instance = instance_from_dict(data)
+            known = _stem(stem)
+            problem = PROBLEMS[known].make(instance)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path}: {error}") from None
+    return Source(name=Path(path).name, subject=problem, stem=known)
+
+
+def from_library(name: str, stem: str | None) -> Source:
+    """Return a named instance, with the best that is known of it."""
+    from ..formulations.io import problem_from_dict
+    from ..instances import library
+    from ..solvers import Bound
+
+    if name not in library.names():
+        raise ValueError(
+            f"{name!r} is neither a file nor a named instance; `gangsched list` shows the names"
+        )
+    entry = library.entry(name)
+    known = _same_problem(name, str(entry.problem["problem"]), stem)
+    problem = problem_from_dict(entry.problem)
+    bound = Bound(**entry.bound)
+    best = f"best known: {entry.objective} ({entry.solver}), {best_known(entry)}"
+    return Source(
+        name=name,
+        subject=problem,
+        stem=known,
+        notes=(entry.description, best),
+        bound=None if bound.certificate is None else bound,
+    )
+
+
+def best_known(entry: Any) -> str:
+    """The library's bound in words; "claimed" where it has no certificate."""
+    text = "optimal" if entry.optimal else f"bound {shown(entry.bound['value'])}"
+    return text if entry.bound["certificate"] is not None else f"{text} (claimed)"
+
+
+def _from_trace(path: str, stem: str, reader: str, **options: Any) -> Source:
+    entry = PROBLEMS[stem]
+    if entry.convert is None:
+        raise ValueError(f"problem {stem!r} takes no traces: give a file or a --setting")
+    read = READERS[lookup("reader", READERS, reader)]
+    with progress_line(f"reading {Path(path).name}"):
+        trace = read(path)
+    problem, made = entry.convert(trace, **options)
+    return Source(
+        name=Path(path).name,
+        subject=problem,
+        stem=stem,
+        notes=(str(trace.report), *made.notes),
+        rejected=made.rejected,
+    )
+
+
+def _stem(stem: str | None) -> str:
+    if stem is None:
+        raise ValueError(f"--problem is missing, one of {', '.join(PROBLEMS)}")
+    return lookup("problem", PROBLEMS, stem)
+
+
+def _same_problem(name: str, own: str, wanted: str | None) -> str:
+    own = lookup("problem", PROBLEMS, own)
+    if wanted is not None and lookup("problem", PROBLEMS, wanted) != own:
+        raise ValueError(f"{name!r} is an instance of {own}, not of {wanted}")
+    return own
+
+
+def select_problem(
+    source: str | None,
+    problem: str | None,
+    setting: str | None,
+    seed: int,
+    **options: Any,
+) -> Source:
+    """The source that the options of `compare` mean; `options` by their name on the screen."""
+    if (source is None) == (setting is None):
+        raise ValueError("give either a file or named instance, or --setting")
+    if setting is not None:
+        only("--setting", options, ("nodes", "jobs", "utility"))
+        stem = _stem(problem)
+        settings = PROBLEMS[stem].settings
+        key = lookup("setting", settings, setting)
+        sizes = {"nodes": count_of(options["nodes"]), "jobs": options["jobs"]}
+        law = _law(settings[key], f"--setting {key}", options["utility"])
+        made = settings[key](seed=seed, **sizes, **law)
+        return Source(name=f"{key}, seed {seed}", subject=made, stem=stem)
+    assert source is not None
+    if options["reader"] is None:
+        only("an instance; a trace needs --reader", options, ())
+        return load_problem(source, problem)
+    stem = _stem(problem)
+    how: dict[str, Any] = {"reader": options["reader"], "seed": seed}
+    convert = PROBLEMS[stem].convert
+    if convert is not None and "cluster" not in signature(convert).parameters:
+        only(f"traces of {stem}", options, ("reader", "nodes", "first", "utility"))
+        sizes = {"nodes": count_of(options["nodes"]), "jobs": options["first"]}
+        law = _law(convert, f"traces of {stem}", options["utility"])
+        return _from_trace(source, stem, **how, **sizes, **law)
+    only(f"traces of {stem}", {"utility": options["utility"]}, ())
+    room = {name: options[name] for name in ("nodes", "gpus-per-node", "cluster")}
+    if room["cluster"] is not None:
+        only("--cluster", room, ("cluster",))
+    if options["jobs"] is not None:
+        only("--jobs", {"first": options["first"]}, ())
+    pick = "sample" if options["first"] is None else "first"
+    count = options["jobs"] if options["first"] is None else options["first"]
+    cluster = cluster_of(*room.values())
+    return _from_trace(source, stem, **how, cluster=cluster, jobs=count, pick=pick)
+
+
+def _law(function: Any, what: str, utility: str | None) -> dict[str, str]:
+    """The option of the law of utilities, for what takes one."""
+    if "utility" not in signature(function).parameters:
+        only(what, {"utility": utility}, ())
+    return {} if utility is None else {"utility": utility}
+
+
+# --- jobs of a replay ----------------------------------------------------------------------------
+
+
+def select_jobs(
+    trace: str,
+    reader: str,
+    options: Sequence[str],
+    seed: int,
+    first: int | None,
+    room: Mapping[str, Any],
+    part: Mapping[str, Any],
+) -> Source:
+    """The jobs that the options of `replay` mean; `room` and `part` by their names there."""
+    if room["cluster"] is not None:
+        only("--cluster", room, ("cluster",))
+    if reader == SCENARIO:
+        only("--reader scenario", part, ())
+        given = any(value is not None for value in room.values())
+        return _draw(trace, options, cluster_of(*room.values()) if given else None, first, seed)
+    cluster = cluster_of(*room.values())
+    window = part["from"], part["until"]
+    source = _read(trace, reader, options, cluster, window, first, part["weights"])
+    if part["speeds"] is None:
+        return source
+    return _with_speeds(source, lookup("speeds", SPEEDS, part["speeds"]), seed)
+
+
+def _read(
+    path: str,
+    reader: str,
+    options: Sequence[str],
+    cluster: Any,
+    window: tuple[str | None, str | None],
+    first: int | None,
+    weights: str | None,
+) -> Source:
+    from ..instances.convert import to_instance
+
+    read = reader_of(reader, options)
+    with progress_line(f"reading {Path(path).name}"):
+        loaded = read(path)
+        made = to_instance(
+            loaded,
+            cluster,
+            window=(_time(loaded, "from", window[0]), _time(loaded, "until", window[1])),
+            jobs=first,
+            weights=_weights(loaded, weights),
+        )
+    instance = made.instance
+    if not instance.jobs:
+        more = [reason for _, reason in made.rejected[:1]]
+        raise ValueError(f"{path}: no job can be run: {'; '.join([str(loaded.report), *more])}")
+    return Source(
+        name=Path(path).name,
+        subject=instance,
+        notes=(str(loaded.report), *made.notes),
+        rejected=made.rejected,
+    )
+
+
+def _with_speeds(source: Source, table: str, seed: int) -> Source:
+    """The same jobs with speeds of a table, drawn by user."""
+    from ..instances import heterogeneous
+    from ..instances.generate import offered_load
+
+    speeds = getattr(heterogeneous, SPEEDS[table])
+    instance = heterogeneous.with_speeds(source.subject, speeds, seed=seed)
+    users = sorted({job.user for job in instance.jobs})
+    drawn = (f"{user} {heterogeneous.family_of(user, speeds, seed=seed)}" for user in users)
+    listed = ", ".join(islice(drawn, MOST_USERS)) + ", ..." * (len(users) > MOST_USERS)
+    load = offered_load(instance)
+    note = (
+        f"speeds of {table}, a family for each user, drawn with seed {seed}: {listed}; the load "
+        f"is {load:.2f} of the GPUs' time up to the last arrival, at their mean speed"
+    )
+    return replace(source, subject=instance, notes=(*source.notes, note))
+
+
+def _draw(name: str, options: Sequence[str], cluster: Any, first: int | None, seed: int) -> Source:
+    """A scenario by name; its own cluster where none is given."""
+    with progress_line(f"drawing {name}"):
+        instance = _scenario(name, options, cluster, seed)
+    if first is not None:
+        instance = replace(instance, jobs=instance.jobs[:first])
+    if not instance.jobs:
+        raise ValueError(f"scenario {name}: it has no jobs")
+    note = f"synthetic jobs, drawn with seed {seed}: {instance.name}"
+    return Source(name=name, subject=instance, notes=(note,))
+
+
+def _scenario(name: str, options: Sequence[str], cluster: Any, seed: int) -> Any:
+    from ..instances.deadlines import helios_like_workload, philly_like_workload, testbed_workload
+
+    testbed = re.fullmatch(r"T\[?(\d{1,6})\]?", name, re.IGNORECASE | re.ASCII)
+    if testbed is not None:
+        if options:
+            raise ValueError(f"--reader-option: scenario {name!r} takes none")
+        made = testbed_workload(int(testbed[1]), seed=seed)
+        return made if cluster is None else replace(made, cluster=cluster)
+    family = re.fullmatch(r"([HP])_(SLO|MIX1|MIX2)", name, re.IGNORECASE)
+    if family is None:
+        known = "T<jobs>, H_SLO, H_MIX1, H_MIX2, P_SLO, P_MIX1, P_MIX2"
+        raise ValueError(f"scenario {name!r} is not one of {known}")
+    draw = helios_like_workload if family[1].upper() == "H" else philly_like_workload
+    return draw(cluster, family=family[2].lower(), seed=seed, **_sizes(options))  # type: ignore[arg-type]
+
+
+def _sizes(options: Sequence[str]) -> dict[str, Any]:
+    """Options of a family: how many jobs, in how many days, at which density."""
+    kinds: Mapping[str, Callable[[str], Any]] = {"jobs": int, "days": int, "density": float}
+    given: dict[str, Any] = {}
+    for text in options:
+        option, sign, value = (part.strip() for part in text.partition("="))
+        if not sign or option not in kinds or option in given:
+            raise ValueError(
+                f"--reader-option: {text!r} is not one of jobs=, days=, density=, each once"
+            )
+        try:
+            given[option] = kinds[option](value)
+        except ValueError:
+            raise ValueError(f"--reader-option: {option}={value!r} is not a number") from None
+    return given
+
+
+def _time(trace: Any, name: str, text: str | None) -> int | None:
+    """Seconds of the trace."""
+    from ..instances.convert import between
+
+    if text is None:
+        return None
+    if re.fullmatch(r"\d{1,15}", text, re.ASCII):
+        return int(text)
+    try:
+        return between(trace, text, None)[0]
+    except ValueError as error:
+        raise ValueError(f"--{name}: {error}") from None
+
+
+def _weights(trace: Any, text: str | None) -> Any:
+    """What :func:`to_instance` takes as weights."""
+    from ..instances.traces import read_vc_sizes
+
+    own = {user.id: user.weight for user in trace.users}
+    if text is None:
+        return own if set(own.values()) - {1.0} else "requested"
+    if text in ("requested", "equal"):
+        return text
+    if text == "trace":
+        return own
+    day = None if trace.origin is None else trace.origin[:10]
+    sizes = {user.id: user.weight for user in read_vc_sizes(text, date=day)}
+    unknown = [job for job in trace.jobs if job.user not in sizes]
+    if unknown:
+        places = ", ".join(f"{job.id!r} of {job.user!r}" for job in unknown[:3])
+        more = ", ..." if len(unknown) > 3 else ""
+        raise ValueError(f"{text}: {len(unknown):,} jobs of users without a size: {places}{more}")
+    return sizes

@@ -1,0 +1,234 @@
+"""Columns: one row in one table shows it in every view, and views agree."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from gangsched.analysis.comparing import comparison as comparing
+from gangsched.analysis.comparing import replay as replaying
+from gangsched.analysis.comparing.comparison import Comparison, compare
+from gangsched.analysis.comparing.replay import Replay, replay
+from gangsched.analysis.show import columns, replay_report, replay_tables
+from gangsched.analysis.show.columns import Column, Section, Table, duration
+from gangsched.analysis.show.replay_report import write_replay_report
+from gangsched.analysis.show.report import write_report
+from gangsched.formulations import CompletionTime, GpuMarket, LtgfFluid, LtgfRound, RarDdls
+from gangsched.instances import Cluster, Instance, Job, RingJob, Schedule, Segment
+from gangsched.screen import rich_table
+from gangsched.solvers import Fifo, Srtf, first_fit
+from gangsched.solvers.policy import Preempts
+
+
+class Frame:
+    """As much of a DataFrame as is used here: pandas is not needed to run the tests."""
+
+    def __init__(self, data: dict[str, list[Any]]) -> None:
+        self.data, self.attrs = data, {}
+
+    def __getitem__(self, name: str) -> list[Any]:
+        return self.data[name]
+
+
+@pytest.fixture(autouse=True)
+def _pandas(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=Frame))
+
+
+JOBS = [RingJob(id=id, gpus=1, iterations=4, gradient=0, base_time=0.9) for id in "abc"]
+PROBLEM = RarDdls(Instance(Cluster.of_sizes([2]), JOBS))
+INSTANCE = Instance(
+    Cluster.of_sizes([2]), [Job(id=f"j{k}", gpus=1 + k % 2, work=90 * (k + 1)) for k in range(4)]
+)
+#: a number of its own that no other column has, of a solver and of a policy
+SEGMENTS = Column(lambda row: 4_000 + len(row.result.solution), "odd\nsegments", "", -1, str)
+STARTS = Column(lambda row: 5_000 + len(row.run.schedule), "odd\nstarts", "runs", -1, "{:,}".format)
+
+
+def screen(table: Table) -> str:
+    file = io.StringIO()
+    Console(width=200, file=file).print(rich_table(table))
+    return file.getvalue()
+
+
+def test_a_column_of_solvers_is_one_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    more = (*columns.COMPARED, SEGMENTS)
+    monkeypatch.setattr(columns, "COMPARED", more)
+    monkeypatch.setattr(comparing, "COMPARED", more)  # the same table, by its other name
+    found = compare(PROBLEM, {"first-fit": first_fit})
+    assert "odd segments" in str(found).splitlines()[0]
+    assert " 4003" in str(found).splitlines()[1]
+    write_report(tmp_path / "r.html", found, title="T")
+    for page in (found._repr_html_(), (tmp_path / "r.html").read_text("utf-8")):
+        assert "odd segments</th>" in page
+        assert ">4003</td>" in page
+    (line,) = csv.DictReader(io.StringIO(found.table.csv()))
+    assert line["odd_segments"] == "4003"
+    assert json.loads(json.dumps(found.to_dict()))["rows"][0]["measures"] == {"odd_segments": 4003}
+    assert found.to_frame()["odd_segments"] == [4003]
+    shown = screen(found.table)
+    assert "segments" in shown
+    assert "4003" in shown
+
+
+def test_a_column_of_policies_is_one_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    more = Section("Time", (*columns.TIME.columns, STARTS), columns.TIME.more)
+    sections = (columns.JOBS, columns.DEADLINES, more, columns.FAIRNESS)
+    for module in (columns, replaying, replay_tables):
+        monkeypatch.setattr(module, "SECTIONS", sections)
+    for module in (columns, replay_report, replay_tables):
+        monkeypatch.setattr(module, "TIME", more)
+    found = replay(INSTANCE, {"fifo": Fifo(), "srtf": Srtf()})
+    values = [5_000 + len(run.schedule) for run in found.runs.values()]
+    texts = [f"{value:,}" for value in values]
+    head, *rows = str(found).split("\n\n")[1].splitlines()
+    assert "odd starts (runs)" in head
+    assert [row.split()[-1] for row in rows[:2]] == texts
+    write_replay_report(tmp_path / "r.html", found, title="T")
+    page = (tmp_path / "r.html").read_text("utf-8")
+    line = page[page.index("<td>odd starts (runs)</td>") :]
+    line = line[: line.index("</tr>")]
+    assert [text in line for text in texts] == [True, True]
+    assert ">odd starts (runs)</th>" in found._repr_html_()
+    lines = list(csv.DictReader(io.StringIO(found.csv())))
+    assert [int(line["odd_starts"]) for line in lines] == values
+    data = json.loads(json.dumps(found.to_dict()))
+    assert [row["measures"]["odd_starts"] for row in data["rows"]] == values
+    assert found.to_frame()["odd_starts"] == values
+    assert texts[0] in screen(replay_tables.tables(found)[0])
+
+
+# --- every column --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def solved() -> Comparison:
+    return compare(PROBLEM, {"first-fit": first_fit, "broken": lambda problem: 1 / 0})
+
+
+@pytest.fixture(scope="module")
+def replayed() -> Replay:
+    return replay(INSTANCE, {"fifo": Fifo(), "srtf": Srtf()})
+
+
+def test_views_have_the_same_numbers(solved: Comparison, replayed: Replay) -> None:
+    for table in (solved.table, replay_tables.whole_table(replayed)):
+        keys = [column.key for column in table.columns]
+        assert len(set(keys)) == len(keys)
+        lines, data = list(csv.DictReader(io.StringIO(table.csv()))), table.to_frame().data
+        for k, (record, line) in enumerate(zip(table.records(), lines, strict=True)):
+            assert list(record) == list(line) == list(data) == keys
+            for key, value in record.items():
+                assert line[key] == ("" if value is None else str(value))
+                assert data[key][k] == value
+
+
+def test_every_measure_of_a_column_is_there(replayed: Replay) -> None:
+    """A key that nothing has would be a dash in every view."""
+    known = replayed.rows[0].values
+    for section in (columns.JOBS, columns.TIME, columns.FAIRNESS):
+        for column in section.every:
+            assert column.key in known, column.key
+
+
+def test_units_stand_once(solved: Comparison, replayed: Replay) -> None:
+    """In the heading, or beside the number."""
+    heads = [column.title for column in solved.table.columns]
+    assert "makespan (slots)" in heads
+    assert "runtime" in heads
+    text = str(replayed)
+    assert text.startswith("Replay: 4 jobs on 1 node, 2 GPUs\n\npolicy ")
+    assert "mean completion" in text
+    assert duration(replayed.rows[0].measures["makespan"] or 0) in text
+    assert solved.to_frame().attrs["units"]["mean_completion"] == "slots"
+    assert replayed.to_frame().attrs["units"]["mean_completion"] == "s"
+
+
+def test_a_failed_policy_stands_in_the_table() -> None:
+    class Raises:
+        name = "raises"
+        preempts = Preempts.NEVER
+
+        def decide(self, state: Any) -> Any:
+            raise KeyError("two\nlines")
+
+    found = replay(INSTANCE, {"fifo": Fifo(), "raises": Raises()})
+    times = str(found).split("\n\n")[1].splitlines()
+    assert times[2].split() == ["raises", "failed"]
+    assert "raises failed: " in str(found).splitlines()[-1]
+    assert "two\nlines" not in str(found)
+
+
+def test_without_pandas_there_is_one_line(
+    solved: Comparison, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"a DataFrame needs pandas: pip install pandas$"):
+        solved.to_frame()
+
+
+# --- what else is printed ------------------------------------------------------------------------
+
+
+def test_print_is_one_line_with_units(replayed: Replay) -> None:
+    instance = Instance(Cluster.of_sizes([4, 4]), [Job(id="a", gpus=1, work=60)], name="one")
+    market = GpuMarket([2, 1], [[1.0, 2.0]])
+    round_ = LtgfRound(gpus=4, lease=9, attained=[0], fair=[0.0], share=[4.0], jobs=[(0, 2)])
+    fluid = LtgfFluid.of(instance, [0])
+    for text, thing in {
+        "RarDdls: 3 jobs on 1 node, 2 GPUs; minimise makespan (slots)": PROBLEM,
+        "Instance 'one': 1 job on 2 nodes, 8 GPUs": instance,
+        "CompletionTime: 1 job on 2 nodes, 8 GPUs; minimise sum of completion times (seconds)": (
+            CompletionTime(instance)
+        ),
+        "CompletionTime: 1 job on 2 nodes, 8 GPUs; minimise weighted sum of slowdowns": (
+            CompletionTime(instance, "slowdown", weighted=True)
+        ),
+        "GpuMarket: 1 user of 3 GPUs of 2 models; maximise value": market,
+        "GpuMarket: 1 user of 3 GPUs of 2 models; maximise least gain": (
+            replace(market, aim="max-min")
+        ),
+        "LtgfRound: 1 job of 1 user, 4 GPUs; maximise least rho": round_,
+        "LtgfFluid: 1 job on 8 GPUs; maximise least rho": fluid,
+    }.items():
+        assert str(thing) == text
+    run = str(replayed.runs["fifo"])
+    assert run == "fifo: 4 of 4 jobs finished by 960 s, 0 rejected, 4 segments (completed)"
+
+
+def test_schedules_runs_and_results_are_frames(replayed: Replay) -> None:
+    rows = [Segment(1, 4, 9, {0: 2, 2: 1}), Segment(0, 0, 4, {1: 1}, ps={1: 3})]
+    schedule = Schedule.of(rows)
+    assert schedule.to_frame().data == {
+        "job": [1, 0], "start": [4, 0], "end": [9, 4], "gpus": [3, 1], "ps": [0, 3],
+        "nodes": [[0, 2], [1]],
+    }  # fmt: skip
+    assert Schedule.of([]).to_frame().data["gpus"] == []
+    run = replayed.runs["fifo"]
+    data = run.to_frame().data
+    assert list(data["id"]) == ["j0", "j1", "j2", "j3"]
+    assert list(data["end"]) == run.records.end.tolist()
+    assert len(data["user"]) == 4
+    result = first_fit(PROBLEM)
+    data = result.to_frame().data
+    assert (data["solver"], data["objective"]) == (["first-fit"], [result.objective])
+
+
+def test_notebooks_show_tables(replayed: Replay) -> None:
+    schedule = Schedule.of([Segment(0, k, k + 1, {0: 1}) for k in range(500)])
+    page = schedule._repr_html_()
+    assert page.startswith("<table><thead><tr><th>job</th><th>start</th>")
+    assert page.count("<tr>") < 30
+    assert "500 segments" in page
+    assert "Schedule(0 segments" in Schedule.of([])._repr_html_()
+    page = replayed.runs["fifo"]._repr_html_()
+    assert "<td>4 of 4 jobs finished by 960 s" in page
