@@ -2,7 +2,8 @@
 """Set up gangsched beside this file and run it. Needs Python 3.11 or newer, nothing else.
 
     python3 run.py demo [ARGS]   the main job: compare solvers on a named instance, picture in out/
-    python3 run.py test [ARGS]   the tests; ARGS go to pytest
+    python3 run.py test [ARGS]   the plain tests, in a few minutes; ARGS go to pytest
+    python3 run.py test --all    all tests: papers, documentation, processes, slow ones
     python3 run.py check         lint, format and types
 
 The first call makes the virtual environment .venv and installs the project into it; later calls
@@ -55,7 +56,7 @@ def main(argv: list[str]) -> int:
         print(__doc__.strip())
         return 0
     if not argv or argv[0] not in NEEDS or (argv[0] == "check" and argv[1:]):
-        print("usage: python3 run.py demo [ARGS] | test [PYTEST ARGS] | check", file=sys.stderr)
+        print("usage: python3 run.py demo [ARGS] | test [--all] [ARGS] | check", file=sys.stderr)
         return 2
     try:
         install(NEEDS[argv[0]])
@@ -73,8 +74,14 @@ def demo(args: list[str]) -> int:
 
 def test(args: list[str]) -> int:
     """Run the tests, with the same generated examples every time."""
+    chosen = ["--hypothesis-profile=plain"]
+    if "--all" in args:
+        args = [arg for arg in args if arg != "--all"]
+        chosen = ["--hypothesis-profile=ci", "-m", "not exhaustive"]
+    say("compiling, so that no test waits for it")
+    code = call("tests/warm_up.py")
     processes = ["-n", "auto", "--maxprocesses=4", "--dist=worksteal"]
-    return call("-m", "pytest", "--hypothesis-profile=ci", *processes, *args)
+    return code or call("-m", "pytest", *chosen, *processes, *args)
 
 
 def check(_: list[str]) -> int:

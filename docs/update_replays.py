@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TUTORIAL = "docs/tutorial/replay-your-own-trace.md"  # makes jobs.csv
 POLICY = "docs/how-to/add-a-policy.md"  # makes smallest_area.py and needs jobs.csv
-README = "README.md"  # needs philly.csv.gz
+README, RESULTS = "README.md", "docs/results.md"  # need philly.csv.gz
 
 PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SHOWN = re.compile(
@@ -55,7 +55,7 @@ def _run(command: list[str]) -> str:
 
 if __name__ == "__main__":
     prepare(Path())
-    for name in (TUTORIAL, POLICY, README):
+    for name in (TUTORIAL, POLICY, README, RESULTS):
         path = ROOT / name
-        if name != README or Path("philly.csv.gz").exists():
+        if name in (TUTORIAL, POLICY) or Path("philly.csv.gz").exists():
             path.write_text(filled(path.read_text("utf-8"), _run), "utf-8")

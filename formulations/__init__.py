@@ -13,5 +13,6 @@ from .ltgf.round import LtgfRound as LtgfRound
 from .problem import Model as Model
 from .problem import Problem as Problem
 from .problem import Sense as Sense
+from .problem import build as build
 from .rar_ddls.problem import RarDdls as RarDdls
 from .unisched.problem import UniSched as UniSched

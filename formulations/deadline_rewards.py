@@ -45,7 +45,7 @@ from numpy.typing import NDArray
 from ..instances.model import FULL_SPEED, DeadlineJob, Instance
 from ..instances.schedule import Schedule
 from .completion_time.problem import CompletionTime
-from .problem import Described, Goal, Model, Sense
+from .problem import Described, Goal, Model, Sense, build
 
 __all__ = ["DeadlineRewards"]
 
@@ -87,7 +87,7 @@ class DeadlineRewards(Described):
 
     sense: ClassVar[Sense] = Sense.MAX
     goal: ClassVar[Goal] = Goal("reward", time="seconds")
-    forms: ClassVar[tuple[str, ...]] = ()
+    forms: ClassVar[tuple[str, ...]] = ("time-indexed",)
 
     def __post_init__(self) -> None:
         owner = "DeadlineRewards"
@@ -214,17 +214,15 @@ class DeadlineRewards(Described):
 
     # -- declarative model -------------------------------------------------------------------------
 
-    def build(self, form: str = "", **options: Any) -> Model[Schedule]:
-        """Raise: there is no declarative model of it, only that of :class:`UniSched` by leases.
+    def build(self, form: str = "time-indexed") -> Model[Schedule]:
+        """Return the Pyomo model, described in `deadline_rewards_forms`; for one node.
 
         Raises
         ------
         ValueError
-            Always.
+            Where `form` is unknown, there are several nodes, or the model would be too large.
         """
-        raise ValueError(
-            f"DeadlineRewards: form={form!r}, but it has no form; UniSched models rewards by leases"
-        )
+        return build(self, form)
 
 
 def _common(one: Fraction, other: Fraction) -> Fraction:

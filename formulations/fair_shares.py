@@ -213,6 +213,30 @@ class FairShares:
             raise KeyError(f"user {user}: no job of gpus={gangs} and weight={weight} has been seen")
         return owner.classes[kind].slope
 
+    def save(self) -> list[list[Any]]:
+        """Return all integrals and who is active, as plain data; one row a user."""
+        return [
+            [
+                [own.time.t0, own.time.value, own.time.slope, own.demand, own.total],
+                [[*kind, count] for kind, count in own.active.items()],
+                [[*kind, one.t0, one.value, one.slope] for kind, one in own.classes.items()],
+            ]
+            for own in self._users
+        ]
+
+    def load(self, rows: Sequence[Sequence[Any]]) -> None:
+        """Go on from there.
+
+        Parameters
+        ----------
+        rows : sequence
+            As of :meth:`save`.
+        """
+        for own, (whole, active, classes) in zip(self._users, rows, strict=True):
+            own.time, own.demand, own.total = _Integral(*whole[:3]), whole[3], whole[4]
+            own.active = {(gang, weight): count for gang, weight, count in active}
+            own.classes = {(gang, weight): _Integral(*rest) for gang, weight, *rest in classes}
+
     def _turn(self, owner: _User, user: int, t: int) -> None:
         """Carry all integrals of a user to t and give them their new slopes."""
         if owner.demand and owner.total <= 0:

@@ -5,9 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from importlib import import_module
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
-__all__ = ["Described", "Goal", "Model", "Problem", "Sense", "facts_of", "goal_of", "summary_of"]
+__all__ = [
+    "Described",
+    "Goal",
+    "Model",
+    "Problem",
+    "Sense",
+    "build",
+    "facts_of",
+    "goal_of",
+    "summary_of",
+]
 
 S = TypeVar("S")
 
@@ -151,6 +162,54 @@ def facts_of(problem: Any) -> dict[str, str]:
         if hasattr(owner, "facts"):
             return dict(owner.facts())
     return {}
+
+
+def build(problem: Any, form: str = "", **options: Any) -> Model[Any]:
+    """Return the declarative model of a problem in one of its forms.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of any class of :mod:`gangsched.formulations`.
+    form : str
+        One of `problem.forms`; by default the first.
+    **options
+        Of the form, see the module that is opened.
+
+    Raises
+    ------
+    ValueError
+        Where `form` is unknown, there is none, or the model would be too large.
+    TypeError
+        For what is no problem of this package.
+
+    Notes
+    -----
+    The forms of a class in ``<package>/problem.py`` stand in ``<package>/forms.py``, those of one
+    in ``<package>/round.py`` in ``<package>/round_forms.py``. They are opened by name when a form
+    is asked for: Pyomo and CVXPY take a second each, and solvers do without them.
+
+    Examples
+    --------
+    >>> from gangsched.formulations import RarDdls
+    >>> from gangsched.instances import Cluster, Instance
+    >>> build(RarDdls(Instance(Cluster.of_sizes([2]), []))).form
+    'compact'
+    """
+    own = __package__ + "."
+    module = next((k.__module__ for k in type(problem).__mro__ if k.__module__.startswith(own)), "")
+    name = type(problem).__name__
+    if not module or not hasattr(problem, "forms"):
+        raise TypeError(f"build: a {name} is not a problem of {__package__}")
+    if not problem.forms:
+        raise ValueError(f"{name}: form={form!r}, but it has no form")
+    form = form or problem.forms[0]
+    if form not in problem.forms:
+        raise ValueError(f"{name}: form={form!r} is not one of {', '.join(problem.forms)}")
+    package, _, stem = module.rpartition(".")
+    opened = import_module(f"{package}.{'' if stem == 'problem' else stem + '_'}forms")
+    model: Model[Any] = opened.build(problem, form, **options)
+    return model
 
 
 def check_class(owner: str, problem: object, expected: type[Any]) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import accumulate
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
@@ -248,7 +248,7 @@ def _terms(
 
 
 def _plain(job: Job) -> dict[str, Any]:
-    return {name: getattr(job, name) for name in Job.__dataclass_fields__}
+    return {part.name: getattr(job, part.name) for part in fields(Job)}
 
 
 def _rewards(kind: str, first: int) -> tuple[tuple[int, float], ...]:

@@ -10,12 +10,17 @@ from __future__ import annotations
 
 import difflib
 import gzip
+import hashlib
 import json
 import math
+import os
+import shutil
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -44,15 +49,19 @@ __all__ = [
     "allocation_to_dict",
     "check_fields",
     "check_header",
+    "draft_of",
     "header",
     "instance_from_dict",
+    "instance_hash",
     "instance_to_dict",
     "load",
+    "naming",
     "read_json",
     "read_text",
     "save",
     "schedule_from_dict",
     "schedule_to_dict",
+    "write_file",
     "write_json",
 ]
 
@@ -148,7 +157,67 @@ def write_json(path: str | Path, data: Any) -> None:
     """
     text = json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False) + "\n"
     raw = text.encode("ascii")
-    Path(path).write_bytes(gzip.compress(raw, mtime=0) if str(path).endswith(".gz") else raw)
+    write_file(path, gzip.compress(raw, mtime=0) if str(path).endswith(".gz") else raw)
+
+
+def write_file(path: str | Path, content: bytes | str) -> None:
+    """Write a file as a whole: whoever reads it finds the old content or the new one.
+
+    The content goes to a file beside it, which then takes its place. Where that fails, as on a full
+    disk, the old file stays as it is. Devices and pipes are written to directly.
+
+    Parameters
+    ----------
+    path : str or Path
+        A link is followed.
+    content : bytes or str
+        Text is encoded in UTF-8, with backslashes for what UTF-8 has no bytes for.
+
+    Raises
+    ------
+    OSError
+        With the name of the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "note.txt"
+    >>> write_file(path, "one")
+    >>> write_file(path, "two")
+    >>> path.read_text(), len(list(path.parent.iterdir()))
+    ('two', 1)
+    """
+    raw = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
+    with naming(path):
+        place = Path(path).resolve()
+        if place.exists() and not place.is_file():
+            place.write_bytes(raw)
+            return
+        draft = draft_of(place)
+        try:
+            draft.write_bytes(raw)
+            if place.exists():
+                shutil.copymode(place, draft)
+            os.replace(draft, place)
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+def draft_of(path: Path) -> Path:
+    """Return the name of this process's draft beside a file or folder.
+
+    A process that is killed leaves it there, and nobody reads it.
+    """
+    return path.with_name(f".{path.name}.{os.getpid()}.part")
+
+
+@contextmanager
+def naming(path: str | Path) -> Iterator[None]:
+    """Let an OSError name this file: one of a write names none, and one of a draft the draft."""
+    try:
+        yield
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror or str(error), str(path)) from error
 
 
 def read_json(path: str | Path) -> Any:
@@ -222,6 +291,9 @@ def instance_to_dict(instance: Instance[Any]) -> Dict:
     [{'kind': 'job', 'id': 'a', 'gpus': 1}]
     """
     names = {kind: name for name, kind in JOB_KINDS.items()}
+    for job in instance.jobs[:1]:  # they are of one kind
+        if type(job) not in names:
+            raise TypeError(f"job {job.id!r}: a file has no kind for a {type(job).__name__}")
     data = {
         **header("instance"),
         "cluster": {"nodes": [_record_to_dict(node) for node in instance.cluster.nodes]},
@@ -249,6 +321,32 @@ def instance_from_dict(data: Any) -> Instance[Any]:
     users = _records("users", data.get("users", []), lambda _place, _item: User)
     rest = {name: data[name] for name in ("slot", "name") if name in data}
     return _valid("", lambda: Instance(Cluster(tuple(nodes)), tuple(jobs), tuple(users), **rest))
+
+
+def instance_hash(instance: Instance[Any]) -> str:
+    """Return a SHA-256 of everything that an instance holds but its name.
+
+    Parameters
+    ----------
+    instance : Instance
+
+    Examples
+    --------
+    >>> small = Cluster.of_sizes([2])
+    >>> one, other = Instance(small, [], name="a"), Instance(small, [], name="b")
+    >>> instance_hash(one) == instance_hash(other), len(instance_hash(one))
+    (True, 64)
+    """
+    total = hashlib.sha256()
+    for things in (instance.cluster.nodes, instance.users, instance.jobs):
+        total.update(f"{len(things)} {sorted({type(thing).__name__ for thing in things})}".encode())
+        for name in [part.name for part in fields(things[0])] if things else ():
+            column = list(map(attrgetter(name), things))
+            if name == "speeds":
+                column = [sorted(value.items()) if value else () for value in column]
+            total.update(f"{name}={column!r}".encode())
+    total.update(repr(instance.slot).encode())
+    return total.hexdigest()
 
 
 def _job_kind(place: str, item: Dict) -> type[Job]:

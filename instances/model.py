@@ -14,10 +14,11 @@ import math
 import numbers
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from .display import counted
 
@@ -230,6 +231,13 @@ class User:
 
 NO_SPEEDS: Mapping[str, float] = MappingProxyType({})
 
+#: speeds are counted in millionths of that of a consolidated gang on GPUs of the reference model
+FULL_SPEED = 1_000_000
+#: seconds, and GPU seconds of one job, that can be driven: so that those of a user fit 64 bits
+MOST_TIME = 2**40
+#: relative to the reference, so that millionths fit 40 bits
+MOST_SPEED = 2**20
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
@@ -257,6 +265,19 @@ class Job:
     pin : str
         GPU model that the job must run on; empty for any.
 
+    Attributes
+    ----------
+    has_deadlines, needs_ps, slotted : bool
+        Of its kind: whether its completion is worth something up to deadlines, whether it runs with
+        parameter servers, and whether its times are slots.
+    elastic : bool
+        Of its kind: whether it runs on other numbers of GPUs than its gang, up to twice as many.
+    spreads : bool
+        Of its kind: whether it knows how fast it is on any nodes. Jobs of other kinds need a
+        consolidated place, unless a cluster lets gangs spread.
+    equal_gpus : bool
+        Of its kind: whether it can only be driven on GPUs of one model.
+
     Examples
     --------
     >>> Job(id="j0", gpus=4, work=3600).gpus
@@ -276,6 +297,13 @@ class Job:
     speeds: Mapping[str, float] = field(default_factory=dict)
     group: str = ""
     pin: str = ""
+
+    has_deadlines: ClassVar[bool] = False
+    needs_ps: ClassVar[bool] = False
+    slotted: ClassVar[bool] = False
+    elastic: ClassVar[bool] = False
+    spreads: ClassVar[bool] = False
+    equal_gpus: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         owner = f"job {self.id!r}"
@@ -301,17 +329,121 @@ class Job:
         }
         _set(self, "speeds", MappingProxyType(speeds))
 
+    # --- what a driver and its policies ask of every kind ---
+
+    @property
+    def best_effort(self) -> bool:
+        """Whether the job has no deadline."""
+        return True
+
+    @property
+    def target(self) -> TargetMetric | None:
+        """The metric at which the job ends, if it is one that ends it."""
+        return None
+
+    @property
+    def resumption(self) -> int | None:
+        """Seconds of suspending and resuming; None for those of the cluster's rules."""
+        return None
+
+    def untold(self) -> Job:
+        """Return the job as it is known before it runs where nobody tells run times."""
+        return replace(self, work=None)
+
+    def deadlines(self) -> tuple[tuple[int, float], ...]:
+        """Return pairs (time, value), times of the instance rising; none for best-effort jobs."""
+        return ()
+
+    def service(self, gpus: int, nodes: int, model: str = "") -> int | None:
+        """Return the seconds (or slots) of service at full speed that the job needs, if known.
+
+        Parameters
+        ----------
+        gpus, nodes : int
+            How many GPUs it gets, and on how many nodes it is; only a job with parameter servers
+            needs other service on others.
+        model : str
+            Of these GPUs.
+        """
+        return self.work
+
+    def speed_on_model(self, model: str) -> int:
+        """Return how fast its gang is on GPUs of a model, in millionths; 0 where it cannot run."""
+        if self.pin and self.pin != model:
+            return 0
+        return round(FULL_SPEED * self.speeds.get(model, 0)) if self.speeds else FULL_SPEED
+
+    def speed_on(self, gpus: int, nodes: int, size: int, on_model: int = FULL_SPEED) -> int:
+        """Return how fast the job is on an allocation, in millionths.
+
+        Parameters
+        ----------
+        gpus, nodes : int
+            How many GPUs it gets, and on how many nodes.
+        size : int
+            GPUs of the largest of these nodes.
+        on_model : int
+            Its speed on GPUs of their model, as of :meth:`speed_on_model`.
+        """
+        return on_model
+
+    def too_slow(self, gpus: int, speed: int) -> bool:
+        """Return whether it could hold more GPU seconds at this speed than can be added up.
+
+        Parameters
+        ----------
+        gpus : int
+        speed : int
+            Millionths; none at all is too slow, and what does not fit 40 bits is out of the
+            question.
+        """
+        assert self.work is not None
+        return speed > MOST_TIME or gpus * self.work * FULL_SPEED > MOST_TIME * speed
+
+    def check_drive(self, models: Iterable[str]) -> None:
+        """Refuse numbers with which a driver cannot calculate.
+
+        Parameters
+        ----------
+        models : iterable of str
+            GPU models of the cluster.
+
+        Raises
+        ------
+        ValueError
+        """
+        if self.work is None:
+            raise ValueError(f"job {self.id!r}: work=None, driving needs seconds of service")
+        if self.release > MOST_TIME or self.work * self.gpus > MOST_TIME:
+            raise ValueError(
+                f"job {self.id!r}: release={self.release} or gpus * work={self.work * self.gpus} "
+                f"is above {MOST_TIME}"
+            )
+        for model in models if self.speeds else ():
+            speed = self.speeds.get(model)
+            if speed is not None:
+                self._check_speed(model, speed)
+
+    def _check_speed(self, model: str, speed: float) -> None:
+        if speed > MOST_SPEED:
+            raise ValueError(f"job {self.id!r}: speeds[{model!r}]={speed} is above {MOST_SPEED}")
+        if self.too_slow(self.gpus, round(FULL_SPEED * speed)):
+            raise ValueError(
+                f"job {self.id!r}: gpus * work / speeds[{model!r}] with speeds[{model!r}]={speed} "
+                f"is above {MOST_TIME}"
+            )
+
     def __hash__(self) -> int:
         return hash((type(self), self.id, self.gpus, self.release))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # mapping proxies do not pickle; go through the constructor, which validates again
-        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return _rebuild, (type(self), {**fields, "speeds": dict(self.speeds)})
+        values = {part.name: getattr(self, part.name) for part in fields(self)}
+        return _rebuild, (type(self), {**values, "speeds": dict(self.speeds)})
 
 
-def _rebuild(kind: type[Job], fields: dict[str, Any]) -> Job:
-    return kind(**fields)
+def _rebuild(kind: type[Job], values: dict[str, Any]) -> Job:
+    return kind(**values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -336,6 +468,8 @@ class RingJob(Job):
     iterations: int
     gradient: float
     base_time: float
+
+    slotted: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         Job.__post_init__(self)
@@ -431,9 +565,6 @@ class TargetMetric:
 
 Stopping = Iterations | TargetMetric
 
-#: speeds are counted in millionths of that of a consolidated gang
-FULL_SPEED = 1_000_000
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadlineJob(Job):
@@ -473,6 +604,11 @@ class DeadlineJob(Job):
     split_speed: float = 1.0
     scaling: float = 0.05
     preemption_cost: int | None = None
+
+    has_deadlines: ClassVar[bool] = True
+    elastic: ClassVar[bool] = True
+    spreads: ClassVar[bool] = True
+    equal_gpus: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         Job.__post_init__(self)
@@ -538,6 +674,47 @@ class DeadlineJob(Job):
         if gpus != self.gpus:
             factor *= _scaled(gpus, self.scaling) / _scaled(self.gpus, self.scaling)
         return round(FULL_SPEED * factor)
+
+    @property
+    def target(self) -> TargetMetric | None:
+        """The metric at which the job ends, if it is one that ends it."""
+        return self.stopping if isinstance(self.stopping, TargetMetric) else None
+
+    @property
+    def resumption(self) -> int | None:
+        """Seconds of suspending and resuming; None for those of the cluster's rules."""
+        return self.preemption_cost
+
+    def untold(self) -> DeadlineJob:
+        """Return the job as it is known before it runs where nobody tells run times."""
+        return replace(self, work=None, stopping=Iterations())
+
+    def deadlines(self) -> tuple[tuple[int, float], ...]:
+        """Return pairs (time, value), times of the instance rising; none for best-effort jobs."""
+        return tuple((self.release + deadline, value) for deadline, value in self.rewards)
+
+    def speed_on(self, gpus: int, nodes: int, size: int, on_model: int = FULL_SPEED) -> int:
+        """Return :meth:`speed`: GPUs are equal."""
+        return self.speed(gpus, nodes, size)
+
+    def check_drive(self, models: Iterable[str]) -> None:
+        """Refuse numbers with which a driver cannot calculate, as of :meth:`Job.check_drive`."""
+        Job.check_drive(self, models)
+        if self.too_slow(self.gpus, self.speed(self.gpus, 2, self.gpus)):
+            raise ValueError(
+                f"job {self.id!r}: gpus * work / split_speed with split_speed={self.split_speed} "
+                f"is above {MOST_TIME}"
+            )
+        cost = self.gpus * (self.preemption_cost or 0)
+        if cost > MOST_TIME:
+            raise ValueError(f"job {self.id!r}: gpus * preemption_cost={cost} is above {MOST_TIME}")
+
+    def _check_speed(self, model: str, speed: float) -> None:
+        if speed != 1:
+            raise ValueError(
+                f"job {self.id!r}: speeds[{model!r}]={speed} is not 1, jobs with deadlines need "
+                "equal GPUs"
+            )
 
     __hash__ = Job.__hash__
     __reduce__ = Job.__reduce__
@@ -732,6 +909,10 @@ class ParameterServerJob(Job):
     rates: tuple[float, float]
     utility: Utility
 
+    needs_ps: ClassVar[bool] = True
+    slotted: ClassVar[bool] = True
+    spreads: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         Job.__post_init__(self)
         owner = f"job {self.id!r}"
@@ -746,8 +927,67 @@ class ParameterServerJob(Job):
         """Mini-batches in all, E D M."""
         return self.epochs * self.gpus * self.minibatches
 
+    def rate(self, nodes: int, model: str = "") -> Fraction:
+        """Return n_j, mini-batches that a worker trains in a slot; the decimal inputs, exactly.
+
+        Parameters
+        ----------
+        nodes : int
+            On which workers and parameter servers are.
+        model : str
+            Of the workers' nodes.
+        """
+        return _decimal(self.rates[nodes > 1]) * _decimal(self.speeds.get(model, 1.0))
+
+    def service(self, gpus: int, nodes: int, model: str = "") -> int:
+        """Return d_j, the slots that a run takes, (3k) of Wang et al.
+
+        Parameters
+        ----------
+        gpus : int
+            D_w, workers, at least 1.
+        nodes, model
+            As of :meth:`rate`.
+
+        Examples
+        --------
+        Four mini-batches, one a slot from two workers on two nodes:
+
+        >>> job = ParameterServerJob(id="j", gpus=2, epochs=2, minibatches=1, rates=(1, 0.5),
+        ...                          utility=Linear(-2, 100))
+        >>> job.service(2, 1), job.service(2, 2)
+        (2, 4)
+        """
+        return math.ceil(self.batches / (self.rate(nodes, model) * gpus))
+
+    def speed_on_model(self, model: str) -> int:
+        """Return full speed where the job can run: its service is the time that it takes there."""
+        return 0 if self.pin and self.pin != model else FULL_SPEED
+
+    def speed_on(self, gpus: int, nodes: int, size: int, on_model: int = FULL_SPEED) -> int:
+        """Return full speed: its service is the time that it takes there."""
+        return FULL_SPEED
+
+    def too_slow(self, gpus: int, speed: int) -> bool:
+        """Return False: :meth:`check_drive` has looked at the longest run."""
+        return False
+
+    def check_drive(self, models: Iterable[str]) -> None:
+        """Refuse numbers with which a driver cannot calculate, as of :meth:`Job.check_drive`."""
+        slots = max(self.service(1, 2, model) for model in models)
+        if max(self.release, self.gpus, slots) > MOST_TIME:
+            raise ValueError(
+                f"job {self.id!r}: release={self.release}, gpus={self.gpus} or {slots} slots on "
+                f"one worker is above {MOST_TIME}"
+            )
+
     __hash__ = Job.__hash__
     __reduce__ = Job.__reduce__
+
+
+def _decimal(number: float) -> Fraction:
+    """The number as it is written, exactly."""
+    return Fraction(repr(float(number)))
 
 
 def _rates(owner: str, rates: Any) -> tuple[float, float]:
@@ -835,6 +1075,11 @@ class Instance(Generic[J]):
     def __str__(self) -> str:
         name = f" {self.name!r}" if self.name else ""
         return f"{type(self).__name__}{name}: {self.summary()}"
+
+    @property
+    def kind(self) -> type[Job]:
+        """The class of its jobs; that of plain jobs where there are none."""
+        return type(self.jobs[0]) if self.jobs else Job
 
     def _check_references(self) -> None:
         users = {user.id for user in self.users}

@@ -12,8 +12,11 @@ import csv
 import hashlib
 import importlib
 import io
+import os
+import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .io import check_fields, check_header, header, read_json, write_json
+from .io import check_fields, check_header, draft_of, header, naming, read_json, write_json
 from .schedule import Schedule
 
 __all__ = [
@@ -174,8 +177,16 @@ def schedule_of(tables: Mapping[str, Table]) -> Schedule:
 # --- folders -------------------------------------------------------------------------------------
 
 
-def save_folder(path: str | Path, head: Mapping[str, Any], tables: Mapping[str, Table]) -> None:
-    """Write tables, and last a head with their hashes.
+def save_folder(
+    path: str | Path,
+    head: Mapping[str, Any],
+    tables: Mapping[str, Table],
+    files: Mapping[str, bytes | None] | None = None,
+) -> None:
+    """Write tables and a head with their hashes, as a whole.
+
+    The new folder is written beside the old one and takes its place when it is complete; where that
+    fails, the old one stays as it is. Files of others in the old one are taken over.
 
     Parameters
     ----------
@@ -184,11 +195,15 @@ def save_folder(path: str | Path, head: Mapping[str, Any], tables: Mapping[str, 
     head : mapping
         Plain data, with the fields of :func:`~gangsched.instances.io.header`.
     tables : mapping of str to table
+    files : mapping of str to bytes or None, optional
+        Content of further files, None for those that must not be there.
 
     Raises
     ------
     ValueError
         If `path` ends otherwise, or is something else.
+    OSError
+        If it cannot be written.
     ModuleNotFoundError
         If pyarrow is needed and missing.
     """
@@ -199,14 +214,36 @@ def save_folder(path: str | Path, head: Mapping[str, Any], tables: Mapping[str, 
     front = folder / f"{head['kind']}.json"
     if folder.exists() and not front.exists():
         _check_remains(folder, {f"{name}{folder.suffix}" for name in tables})
-    folder.mkdir(exist_ok=True)
-    front.unlink(missing_ok=True)  # a folder without a head is one whose writing was cut short
-    hashes = {}
-    for name, table in tables.items():
-        raw = write(table)
-        (folder / f"{name}{folder.suffix}").write_bytes(raw)
-        hashes[name] = hashlib.sha256(raw).hexdigest()
-    write_json(front, {**head, "tables": hashes})
+    content = {f"{name}{folder.suffix}": write(table) for name, table in tables.items()}
+    hashes = {Path(name).stem: hashlib.sha256(raw).hexdigest() for name, raw in content.items()}
+    others = files or {}
+    content |= {name: raw for name, raw in others.items() if raw is not None}
+    with naming(folder), _replaced(folder.resolve(), leave={*content, *others}) as draft:
+        for name, raw in content.items():
+            (draft / name).write_bytes(raw)
+        write_json(draft / front.name, {**head, "tables": hashes})
+
+
+@contextmanager
+def _replaced(folder: Path, leave: set[str]) -> Iterator[Path]:
+    """A new folder that takes the place of the old one, with the files of the old one but these."""
+    draft, old = draft_of(folder), draft_of(folder.with_name(f"{folder.name}.old"))
+    try:
+        draft.mkdir()
+        yield draft
+        if folder.exists():
+            os.replace(folder, old)
+        os.replace(draft, folder)
+        for file in old.iterdir() if old.exists() else ():
+            if file.name not in leave and not (folder / file.name).exists():
+                os.replace(file, folder / file.name)
+    except BaseException:
+        if old.exists() and not folder.exists():
+            os.replace(old, folder)
+        raise
+    finally:
+        for remains in (draft, old):
+            shutil.rmtree(remains, ignore_errors=True)
 
 
 def _check_remains(folder: Path, names: set[str]) -> None:

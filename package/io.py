@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from .analysis.driving.run import Run
-from .analysis.driving.run_io import load_run, run_from_dict, run_to_dict, save_run
+from .analysis.driving.run_io import (
+    attach_instance,
+    load_run,
+    run_from_dict,
+    run_to_dict,
+    save_instance,
+    save_run,
+)
 from .formulations.io import PROBLEMS, problem_from_dict, problem_to_dict
 from .instances import Allocation, Instance, Schedule
 from .instances import io as plain
@@ -71,7 +78,8 @@ def save(path: str | Path, thing: Any) -> None:
         return _save_folder(Path(path), thing)
     for types, to_dict, _ in KINDS.values():
         if isinstance(thing, types):
-            return plain.write_json(path, to_dict(thing))
+            plain.write_json(path, to_dict(thing))
+            return save_instance(path, thing) if isinstance(thing, Run) else None
     kinds = ", ".join(type_.__name__ for types, _, _ in KINDS.values() for type_ in types)
     raise TypeError(f"{path}: a file holds one of {kinds}, not a {type(thing).__name__}")
 
@@ -109,6 +117,7 @@ def load(path: str | Path) -> Any:
     data = plain.read_json(path)
     try:
         kind = plain.check_header(data, *KINDS)
-        return KINDS[kind][2](data)
+        thing = KINDS[kind][2](data)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
+    return attach_instance(path, thing) if isinstance(thing, Run) else thing

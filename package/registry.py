@@ -1,5 +1,9 @@
 """Names of problems, solvers, settings, policies and readers, as the command line uses them.
 
+One table per kind, one row per name: :data:`PROBLEMS` with the solvers of each, :data:`POLICIES`,
+and :data:`~gangsched.instances.traces.READERS`. A row says where the code is, which is imported
+when it is asked for, and with which parameters it runs.
+
 Names are the Python names with ``-`` for ``_``; both are accepted. Other people's solvers and
 policies take part as ``module:object``, as ``file.py:object`` or through the entry point groups
 ``gangsched.solvers`` and ``gangsched.policies``. A solver is a callable ``(problem, *, seed,
@@ -11,55 +15,48 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import module_from_spec, spec_from_file_location
-from math import prod
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, get_args
 
-import numpy as np
-
+from . import settings
 from .analysis.comparing.comparison import Extras
+from .analysis.comparing.market import market_measures
 from .analysis.comparing.revenue import revenue_measures
-from .formulations.gandiva_fair.problem import Aim, GpuMarket
+from .formulations.completion_time.problem import CompletionTime, Measure
+from .formulations.deadline_rewards import DeadlineRewards
+from .formulations.gandiva_fair.problem import GpuMarket
 from .formulations.irmp.problem import Irmp, paper_problem, reduced_problem
+from .formulations.ltgf.fluid import LtgfFluid
+from .formulations.ltgf.problem import Ltgf
+from .formulations.ltgf.round import LtgfRound
 from .formulations.rar_ddls.problem import RarDdls
 from .formulations.unisched.problem import UniSched
-from .instances import (
-    Cluster,
-    DeadlineJob,
-    Instance,
-    Job,
-    Linear,
-    Node,
-    ParameterServerJob,
-    RingJob,
-    User,
-    generate,
-    heterogeneous,
-)
-from .instances.convert import Conversion, to_rar_instance, to_revenue_instance
-from .instances.deadlines import queue_snapshot
+from .instances import Cluster, Instance, Job
+from .instances.convert import Conversion
 from .instances.traces import READERS
-from .solvers import backfilling, first_fit, list_scheduling, random_placement
 from .solvers.policy import Policy
-from .solvers.rar_ddls.laminar import LaminarParams, laminar
-from .solvers.rar_ddls.sjf_bco import SjfBcoParams, sjf_bco
-from .solvers.result import Result, Stop
-from .solvers.unisched.estimator import DurationEstimates
+from .solvers.result import Refuted, Result
 
 __all__ = [
+    "ALIASES",
     "POLICIES",
     "PROBLEMS",
     "READERS",
     "REPLAYED",
     "VARIANTS",
+    "PolicyRow",
     "ProblemEntry",
+    "SolverRow",
+    "entry",
+    "entry_of",
+    "find",
     "lookup",
     "plugins",
     "policy",
@@ -68,188 +65,78 @@ __all__ = [
     "warm_up_policy",
 ]
 
-Solver = Callable[..., Result[Any]]
+Solver = Callable[..., Result[Any] | Refuted[Any]]
 FOREIGN = "module:object or file.py:object"
 
 
-def _exact(problem: Any, *, seed: int = 0, time_limit: float | None = None) -> Result[Any]:
-    from .solvers.exact import solve_exact  # Pyomo takes a second to import
-
-    return solve_exact(problem, time_limit=time_limit)
+# --- rows ----------------------------------------------------------------------------------------
 
 
-def _paper(
-    variant: Any, *, jobs: int | None, nodes: int | None, seed: int, **changes: Any
-) -> RarDdls:
-    """Yu et al.'s setting: 160 jobs on 20 servers of 4, 8, 16 or 32 GPUs, T = 1200."""
-    extra = changes.pop("extra", (0.05, 0.10))
-    cluster = generate.paper_cluster(nodes or 20, seed=seed)
-    instance = generate.rar_workload(
-        cluster, jobs=jobs or 160, seed=seed, variant=variant, extra=extra
-    )
-    return RarDdls(instance, **{"horizon": 1200, **changes})
+@dataclass(frozen=True, slots=True)
+class SolverRow:
+    """A solver by its place, and the parameters that it runs with.
 
-
-def _tiny() -> RarDdls:
-    """Three jobs of four slots on two GPUs: no schedule meets the area bound of six."""
-    jobs = [RingJob(id=i, gpus=1, iterations=4, gradient=0.0, base_time=0.9) for i in "abc"]
-    return RarDdls(Instance(Cluster.of_sizes([1, 1]), jobs))
-
-
-def _queue(
-    mix: Literal["philly", "helios"], *, jobs: int | None, nodes: int | None, seed: int
-) -> UniSched:
-    """2,000 jobs that want 1.5 times as many GPUs as there are."""
-    if nodes is not None:
-        raise ValueError("--nodes does not go with a queue, whose cluster follows from its load")
-    return UniSched(queue_snapshot(jobs or 2000, mix=mix, seed=seed))
-
-
-def _tiny_queue() -> UniSched:
-    """Three gangs, two of which have to share a node in turn; all meet their deadlines."""
-    jobs = [
-        DeadlineJob(id=i, gpus=3, work=600, rewards=[(1200, 100)], split_speed=0.5) for i in "abc"
-    ]
-    return UniSched(Instance(Cluster.of_sizes([4, 4]), jobs))
-
-
-def _from_gangs(trace: Any, *, cluster: Cluster, **options: Any) -> tuple[RarDdls, Conversion[Any]]:
-    made = to_rar_instance(trace, cluster, **options)
-    return RarDdls(made.instance), made
-
-
-def _from_submissions(
-    trace: Any,
-    *,
-    jobs: int | None,
-    nodes: int | None,
-    seed: int,
-    utility: Literal["linear", "convex"] = "linear",
-) -> tuple[Irmp, Conversion[Any]]:
-    """Wang et al.'s workload with the submissions of a trace; servers are drawn."""
-    made, parameters = to_revenue_instance(
-        trace, jobs=jobs, servers=nodes or 100, utility=utility, seed=seed
-    )
-    return Irmp(made.instance, **parameters), made
-
-
-def _revenue(
-    make: Callable[..., Irmp],
-    *,
-    jobs: int | None,
-    nodes: int | None,
-    seed: int,
-    utility: Literal["linear", "convex"] = "linear",
-) -> Irmp:
-    """Wang et al.'s setting, with its own numbers of jobs and servers where none are given."""
-    sizes = {name: size for name, size in (("jobs", jobs), ("servers", nodes)) if size is not None}
-    return make(utility=utility, seed=seed, **sizes)
-
-
-def _tiny_revenue() -> Irmp:
-    """Three jobs of two users, each on one of three servers; they are worth the same at any end."""
-    jobs = [
-        ParameterServerJob(
-            id=id, user=id[0], gpus=2, release=1, epochs=2, minibatches=1, rates=(1, 0.5),
-            utility=Linear(0, 100),
-        )
-        for id in ("a1", "a2", "b1")
-    ]  # fmt: skip
-    cluster = Cluster([Node(f"s{i}", 2, ps=1) for i in range(4)])
-    return Irmp(Instance(cluster, jobs, [User("a"), User("b")]), owners=tuple("aabb"), horizon=64)
-
-
-def _later(place: str, *takes: str, **always: Any) -> Callable[..., Any]:
-    """Return a function of solvers; its module, which may need HiGHS or numba, is imported then.
-
-    Of seed and time limit it is handed those that it takes; other arguments always.
+    Parameters
+    ----------
+    place : str
+        Module below ``gangsched.solvers``, and function, e.g. ``irmp.astraea.astraea``.
+    params : mapping
+        Fields of the solver's parameters that differ from their defaults.
+    quick : mapping
+        Those with which it does little on a tiny problem.
     """
 
-    def solve(problem: Any, *, seed: int = 0, time_limit: Any = None, **more: Any) -> Any:
-        module, _, name = place.rpartition(".")
-        given = {"seed": seed, "time_limit": time_limit}
-        handed = {name: given[name] for name in takes}
-        found = getattr(import_module(f".solvers.{module}", __package__), name)
-        return found(problem, **handed, **{**always, **more})
+    place: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    quick: Mapping[str, Any] = field(default_factory=dict)
 
-    return solve
+    def load(self, **more: Any) -> Solver:
+        """Import the function, and fix its parameters where they are not the defaults."""
+        function = _imported("solvers", self.place)
+        params = {**self.params, **more}
+        return partial(function, params=function.params(**params)) if params else function
 
-
-def _astraea(**params: Any) -> Callable[..., Any]:
-    def solve(problem: Irmp, **options: Any) -> Any:
-        from .solvers.irmp.astraea import AstraeaParams, astraea
-
-        return astraea(problem, params=AstraeaParams(**params), **options)
-
-    return solve
+    def __call__(self, problem: Any, **how: Any) -> Result[Any] | Refuted[Any]:
+        """Solve a problem; `how` is seed, time_limit and params."""
+        return self.load()(problem, **how)
 
 
-def _market(draw: str, *, jobs: int | None, nodes: int | None, seed: int) -> GpuMarket:
-    """A market of Chaudhary et al.'s kind; its GPUs belong to it."""
-    for name, number in (("jobs", jobs), ("nodes", nodes)):
-        if number is not None:
-            raise ValueError(f"--{name} does not go with a market of users and GPUs")
-    if draw == "table3":
-        users, models, speeds, tickets, gpus = heterogeneous.table3_market()
-    else:
-        users, models, speeds, tickets, gpus = heterogeneous.random_market(20, seed=seed)
-    return GpuMarket(gpus, speeds, tickets, users=users, models=models)
+@dataclass(frozen=True, slots=True)
+class PolicyRow:
+    """A policy by its place, and what it is made with.
+
+    Parameters
+    ----------
+    place : str
+        Module below ``gangsched``, and class or function, e.g. ``solvers.policies.fifo.Fifo``.
+    options : mapping
+        Keyword arguments; a row among them is made too.
+    note : str
+        How a ``name:variant`` differs from the policy of that name.
+    """
+
+    place: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    note: str = ""
+
+    def __call__(self, **more: Any) -> Any:
+        """Return a new policy."""
+        folder, _, place = self.place.partition(".")
+        options = {name: v() if isinstance(v, PolicyRow) else v for name, v in self.options.items()}
+        return _imported(folder, place)(**options, **more)
 
 
-def _no_market(instance: Instance[Any]) -> GpuMarket:
-    raise ValueError(
-        "a market of GPUs is not made of an instance: give a problem file or a setting"
-    )
+def _imported(folder: str, place: str) -> Any:
+    module, _, name = place.rpartition(".")
+    return getattr(import_module(f".{folder}.{module}", __package__), name)
 
 
-def _aiming(aim: Aim, name: str) -> Callable[..., Result[Any]]:
-    """Return what divides a market by one aim, whatever its own."""
-
-    def solve(problem: GpuMarket, *, seed: int = 0, time_limit: float | None = None) -> Result[Any]:
-        found = getattr(import_module(".solvers.gandiva_fair.market", __package__), name)
-        result: Result[Any] = found(replace(problem, aim=aim))
-        if problem.aim == aim or result.solution is None:
-            return result
-        return Result.of(
-            problem, result.solution, solver=name, stop=Stop.COMPLETED, runtime=result.runtime
-        )
-
-    return solve
+def _row(place: str, *, quick: Mapping[str, Any] | None = None, **params: Any) -> SolverRow:
+    return SolverRow(place, params, quick or {})
 
 
-MARKET_AIMS: Mapping[Aim, Callable[..., Result[Any]]] = {
-    "total": _aiming("total", "efficient_allocation"),
-    "max-min": _aiming("max-min", "max_min_allocation"),
-    "nash": _aiming("nash", "nash_allocation"),
-}
-
-
-def _fair_share(
-    problem: GpuMarket, *, seed: int = 0, time_limit: float | None = None
-) -> Result[Any]:
-    return Result.of(problem, problem.fair(), solver="fair-share", stop=Stop.COMPLETED)
-
-
-def _market_bound(problem: GpuMarket, **options: Any) -> Any:
-    return MARKET_AIMS[problem.aim](problem).bound
-
-
-def _market_measures(problem: GpuMarket, result: Result[Any]) -> dict[str, float | None]:
-    assert result.solution is not None
-    values = problem.values(result.solution)
-    gains = (values / problem.fair_values).tolist()
-    weights = (problem.tickets / problem.tickets.sum()).tolist()
-    mean = prod(gain**weight for gain, weight in zip(gains, weights, strict=True))
-    return {"least gain": min(gains), "mean gain": mean}
-
-
-def _tiny_market() -> GpuMarket:
-    """One user: all have all."""
-    return GpuMarket(np.array([2, 1]), np.array([[1.0, 2.0]]))
-
-
-def _preemptive(problem: Irmp) -> Irmp:
-    return replace(problem, preemptive=True)
+def _policy(place: str, note: str = "", **options: Any) -> PolicyRow:
+    return PolicyRow(place, options, note)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,11 +147,13 @@ class ProblemEntry:
     ----------
     make : callable
         Instance to problem, with the paper's parameters; a problem without instance refuses it.
+    kind : type, optional
+        Class of the problems; default `make`.
     convert : callable or None
         Trace to a problem and an account of what was left out; takes seed=, and cluster=, jobs=,
         pick=, or jobs=, nodes=, utility= where it draws the cluster. None where traces do not have
         what the problem needs.
-    solvers : mapping of name to solver
+    solvers : mapping of name to SolverRow
     compared : sequence of str
         Solvers that a comparison runs when none are named; the first is the one that `solve` runs.
     settings : mapping of name to callable (jobs=, nodes=, seed=)
@@ -275,55 +164,66 @@ class ProblemEntry:
         Of times; also of the objective where that is a time. Empty where there are none.
     tiny : callable
         A problem that every solver solves at once.
-    quick : mapping of solver to keyword arguments
-        What makes it do little there.
     extras : Extras
-        What it adds to comparisons.
+        What it adds to comparisons: measures, relaxations, a legend.
     """
 
     make: Callable[..., Any]
-    convert: Callable[..., tuple[Any, Conversion[Any]]] | None
-    solvers: Mapping[str, Solver]
+    kind: type[Any] | None = None
+    convert: Callable[..., tuple[Any, Conversion[Any]]] | None = None
+    solvers: Mapping[str, SolverRow]
     compared: tuple[str, ...]
     settings: Mapping[str, Callable[..., Any]]
     measure: str
     unit: str
     tiny: Callable[[], Any]
-    quick: Mapping[str, Mapping[str, Any]]
     extras: Extras = field(default_factory=Extras)
 
 
-#: what the columns of a comparison of markets mean
-MARKET: Sequence[str] = (
-    "value: GPUs times their speeds, of all users",
-    "least gain: of a user, over its fair share of each GPU model",
-    "mean gain: the geometric mean by tickets; largest in the competitive equilibrium (nash)",
-)
+# --- problems ------------------------------------------------------------------------------------
+
+
+def _preemptive(problem: Irmp) -> Irmp:
+    return replace(problem, preemptive=True)
+
+
+EXACT = _row("exact.solve_exact")
+MARKET = "gandiva_fair.market"
+TRADING = "gandiva_fair.trading.traded_allocation"
+LISTS = "preemptive_lists"
+
 #: what the columns of a comparison of IRMP mean
-REVENUE: Sequence[str] = (
+REVENUE_LEGEND = (
     "true revenue: what jobs are worth when they are complete",
     "without losses: the same, less jobs worth less than nothing, which could be left out",
     "ideal revenue: the same, counted from the beginning of a job's round; nobody earns it",
     "fairness variance: of alpha, share of a positive revenue over that of the servers, by user",
     "preemptive: preempts for free, so it has the bound of a problem that allows this",
 )
+#: what the columns of a comparison of markets mean
+MARKET_LEGEND = (
+    "value: GPUs times their speeds, of all users",
+    "least gain: of a user, over its fair share of each GPU model",
+    "mean gain: the geometric mean by tickets; largest in the competitive equilibrium (nash)",
+)
 
+#: problems, and the solvers of each, by name
 PROBLEMS: Mapping[str, ProblemEntry] = {
     "rar-ddls": ProblemEntry(
         make=RarDdls,
-        convert=_from_gangs,
+        convert=settings.rar_ddls_of_trace,
         solvers={
-            "sjf-bco": sjf_bco,
-            "sjf-bco:printed": partial(sjf_bco, params=SjfBcoParams(search="printed")),
-            "first-fit": first_fit,
-            "list-scheduling": list_scheduling,
-            "random-placement": random_placement,
-            "backfill-longest": partial(backfilling, order="longest"),
-            "backfill-area": partial(backfilling, order="area"),
-            "backfill-gpus": partial(backfilling, order="gpus"),
-            "backfill-arrival": partial(backfilling, order="arrival"),
-            "laminar": laminar,
-            "exact": _exact,
+            "sjf-bco": _row("rar_ddls.sjf_bco.sjf_bco"),
+            "sjf-bco:printed": _row("rar_ddls.sjf_bco.sjf_bco", search="printed"),
+            "first-fit": _row("rar_ddls.first_fit.first_fit"),
+            "list-scheduling": _row("rar_ddls.list_scheduling.list_scheduling"),
+            "random-placement": _row("rar_ddls.random_placement.random_placement"),
+            "backfill-longest": _row("rar_ddls.backfilling.backfilling", order="longest"),
+            "backfill-area": _row("rar_ddls.backfilling.backfilling", order="area"),
+            "backfill-gpus": _row("rar_ddls.backfilling.backfilling", order="gpus"),
+            "backfill-arrival": _row("rar_ddls.backfilling.backfilling", order="arrival"),
+            "laminar": _row("rar_ddls.laminar.laminar", quick={"rounds": 1, "steps": 1}),
+            "exact": EXACT,
         },
         compared=(
             "sjf-bco",
@@ -335,55 +235,50 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
             "laminar",
         ),
         settings={
-            "paper-a": partial(_paper, "A"),
-            "paper-b": partial(_paper, "B"),
-            "heavy": partial(_paper, "B", extra=(0.30, 0.60), xi2=3e-4),
+            "paper-a": partial(settings.rar_ddls, "A"),
+            "paper-b": partial(settings.rar_ddls, "B"),
+            "heavy": partial(settings.rar_ddls, "B", extra=(0.30, 0.60), xi2=3e-4),
         },
         measure="makespan",
         unit="slots",
-        tiny=_tiny,
-        quick={"laminar": {"params": LaminarParams(rounds=1, steps=1)}},
+        tiny=settings.tiny_rar_ddls,
     ),
     "unisched": ProblemEntry(
         make=UniSched,
-        convert=None,
         solvers={
-            "lp-selector": _later("unisched.selectors.lp_selector", "seed", "time_limit"),
-            "density-greedy": _later("unisched.selectors.density_greedy", "seed", "time_limit"),
-            "opportunity-price": _later(
-                "unisched.selectors.opportunity_price", "seed", "time_limit"
-            ),
-            "exact": _exact,
+            "lp-selector": _row("unisched.selectors.lp_selector"),
+            "density-greedy": _row("unisched.selectors.density_greedy"),
+            "opportunity-price": _row("unisched.selectors.opportunity_price"),
+            "exact": EXACT,
         },
         compared=("lp-selector", "density-greedy", "opportunity-price"),
         settings={
-            "queue-helios": partial(_queue, "helios"),
-            "queue-philly": partial(_queue, "philly"),
+            "queue-helios": partial(settings.queue, "helios"),
+            "queue-philly": partial(settings.queue, "philly"),
         },
         measure="reward",
         unit="seconds",
-        tiny=_tiny_queue,
-        quick={},
+        tiny=settings.tiny_queue,
     ),
     "irmp": ProblemEntry(
         make=Irmp,
-        convert=_from_submissions,
+        convert=settings.revenue_of_trace,
         solvers={
-            "lp-list": _later("irmp.lists.lp_list", "time_limit"),
-            "posted-prices": _later("irmp.lists.posted_prices", "time_limit"),
-            "astraea": _later("irmp.astraea.astraea", "seed", "time_limit"),
-            "astraea:reject-negative": _astraea(reject_negative=True),
-            "astraea:printed": _astraea(literal=True),
-            "batch-sche": _later("irmp.astraea.batch_sche", "seed", "time_limit"),
-            "gandiva-like": _later("irmp.revenue_sharing.gandiva_like"),
-            "hived-like": _later("irmp.revenue_sharing.hived_like"),
-            "online-fifo": _later("irmp.online.online_fifo"),
-            "online-spt": _later("irmp.online.online_spt"),
-            "online-density": _later("irmp.online.online_density"),
-            "online-slope": _later("irmp.online.online_slope"),
-            "rolling-lp": _later("irmp.online.rolling_lp"),
-            "search": _later("irmp.search.revenue_search", "seed", "time_limit"),
-            "exact": _later("irmp.chain.irmp_exact", "time_limit"),
+            "lp-list": _row("irmp.lists.lp_list"),
+            "posted-prices": _row("irmp.lists.posted_prices"),
+            "astraea": _row("irmp.astraea.astraea"),
+            "astraea:reject-negative": _row("irmp.astraea.astraea", reject_negative=True),
+            "astraea:printed": _row("irmp.astraea.astraea", literal=True),
+            "batch-sche": _row("irmp.astraea.batch_sche"),
+            "gandiva-like": _row("irmp.revenue_sharing.gandiva_like"),
+            "hived-like": _row("irmp.revenue_sharing.hived_like"),
+            "online-fifo": _row("irmp.online.online_fifo"),
+            "online-spt": _row("irmp.online.online_spt"),
+            "online-density": _row("irmp.online.online_density"),
+            "online-slope": _row("irmp.online.online_slope"),
+            "rolling-lp": _row("irmp.online.rolling_lp"),
+            "search": _row("irmp.search.revenue_search"),
+            "exact": _row("irmp.chain.irmp_exact"),
         },
         compared=(
             "lp-list",
@@ -396,143 +291,225 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
             "online-density",
         ),
         settings={
-            "paper": partial(_revenue, paper_problem),
-            "reduced": partial(_revenue, reduced_problem),
+            "paper": partial(settings.revenue, paper_problem),
+            "reduced": partial(settings.revenue, reduced_problem),
         },
         measure="true revenue",
         unit="slots",
-        tiny=_tiny_revenue,
-        quick={},
+        tiny=settings.tiny_revenue,
         extras=Extras(
-            bound=_later("irmp.columns.revenue_bound", "time_limit"),
             measures=revenue_measures,
             relaxations={"preemptive": _preemptive},
-            legend=REVENUE,
+            legend=REVENUE_LEGEND,
         ),
     ),
     "gandiva-fair": ProblemEntry(
-        make=_no_market,
-        convert=None,
+        make=settings.no_market,
+        kind=GpuMarket,
         solvers={
-            "trading": _later("gandiva_fair.trading.traded_allocation"),
-            "trading:midpoint": _later("gandiva_fair.trading.traded_allocation", price="midpoint"),
-            "trading:second-of-all": _later(
-                "gandiva_fair.trading.traded_allocation", price="second-of-all"
-            ),
-            "efficient": MARKET_AIMS["total"],
-            "max-min": MARKET_AIMS["max-min"],
-            "nash": MARKET_AIMS["nash"],
-            "fair-share": _fair_share,
+            "trading": _row(TRADING),
+            "trading:midpoint": _row(TRADING, price="midpoint"),
+            "trading:second-of-all": _row(TRADING, price="second-of-all"),
+            "efficient": _row(f"{MARKET}.best_allocation", aim="total"),
+            "max-min": _row(f"{MARKET}.best_allocation", aim="max-min"),
+            "nash": _row(f"{MARKET}.best_allocation", aim="nash"),
+            "fair-share": _row(f"{MARKET}.fair_share"),
         },
         compared=("trading", "efficient", "max-min", "nash", "fair-share"),
-        settings={"table3": partial(_market, "table3"), "random": partial(_market, "random")},
+        settings={
+            "table3": partial(settings.gpu_market, "table3"),
+            "random": partial(settings.gpu_market, "random"),
+        },
         measure="value",
         unit="",
-        tiny=_tiny_market,
-        quick={},
-        extras=Extras(bound=_market_bound, measures=_market_measures, legend=MARKET),
+        tiny=settings.tiny_market,
+        extras=Extras(measures=market_measures, legend=MARKET_LEGEND),
+    ),
+    "ltgf": ProblemEntry(
+        make=Ltgf,
+        solvers={
+            "least-fair-first": _row("ltgf.least_fair_first.least_fair_first"),
+            "exact": EXACT,
+        },
+        compared=("least-fair-first",),
+        settings={"lives": settings.lives},
+        measure="least fairness",
+        unit="slots",
+        tiny=settings.tiny_lives,
+    ),
+    "ltgf-round": ProblemEntry(
+        make=settings.no_round,
+        kind=LtgfRound,
+        solvers={"one-round": _row("ltgf.round.one_round"), "exact": EXACT},
+        compared=("one-round",),
+        settings={"lease": settings.one_lease},
+        measure="least fairness",
+        unit="",
+        tiny=settings.tiny_round,
+    ),
+    "ltgf-fluid": ProblemEntry(
+        make=LtgfFluid.of,
+        kind=LtgfFluid,
+        solvers={"exact": _row("ltgf.packings.packing_shares")},
+        compared=("exact",),
+        settings={"moment": settings.one_moment},
+        measure="least fairness",
+        unit="",
+        tiny=settings.tiny_moment,
+    ),
+    "completion-time": ProblemEntry(
+        make=CompletionTime,
+        solvers={
+            "shortest-remaining": _row(f"{LISTS}.completion_list"),
+            "smallest-area": _row(f"{LISTS}.completion_list", order="area"),
+            "arrival": _row(f"{LISTS}.completion_list", order="arrival"),
+            "exact": EXACT,
+        },
+        compared=("shortest-remaining", "smallest-area", "arrival"),
+        settings={measure: partial(settings.completion, measure) for measure in get_args(Measure)},
+        measure="completion time",
+        unit="seconds",
+        tiny=settings.tiny_completion,
+    ),
+    "deadline-rewards": ProblemEntry(
+        make=DeadlineRewards,
+        solvers={"reward-list": _row(f"{LISTS}.reward_list"), "exact": EXACT},
+        compared=("reward-list",),
+        settings={
+            "run-helios": partial(settings.deadline_run, "helios"),
+            "run-philly": partial(settings.deadline_run, "philly"),
+        },
+        measure="reward",
+        unit="seconds",
+        tiny=settings.tiny_deadlines,
     ),
 }
 
+# --- policies ------------------------------------------------------------------------------------
 
-def _policy(place: str, folder: str = "solvers", **options: Any) -> Callable[..., Policy]:
-    """Return what makes a policy of this project; its module is imported when that happens."""
-
-    def make(**more: Any) -> Policy:
-        module, _, name = place.rpartition(".")
-        kind = getattr(import_module(f".{folder}.{module}", __package__), name)
-        made: Policy = kind(**options, **more)
-        return made
-
-    return make
-
-
-UNISCHED = "unisched.policy.UniSchedPolicy"
+UNISCHED = "solvers.unisched.policy.UniSchedPolicy"
+LTGF = "solvers.ltgf.policy.LtgfPolicy"
+_PASS = "later jobs may fill the gap before one that finds no room"
 
 #: policies by name; ``name:variant`` is one with other options than the default
-POLICIES: Mapping[str, Callable[..., Policy]] = {
-    "fifo": _policy("policies.fifo.Fifo"),
-    "fifo:backfill": _policy("policies.fifo.Fifo", blocking=False),
-    "sjf": _policy("policies.sjf.Sjf"),
-    "sjf:backfill": _policy("policies.sjf.Sjf", blocking=False),
-    "srtf": _policy("policies.srtf.Srtf"),
-    "las": _policy("policies.las.Las"),
-    "yarn-cs": _policy("policies.yarn_cs.YarnCs"),
-    "yarn-cs:backfill": _policy("policies.yarn_cs.YarnCs", backfill=True),
-    "hived": _policy("policies.hived.Hived"),
-    "hived:backfill": _policy("policies.hived.Hived", backfill=True),
-    "allox": _policy("policies.allox.Allox"),
-    "tiresias-l": _policy("policies.tiresias_l.TiresiasL"),
-    "themis": _policy("policies.themis.Themis"),
-    "themis-greedy": _policy("policies.themis.ThemisGreedy"),
-    "gandiva-fair": _policy("gandiva_fair.policy.GandivaFair"),
-    "gandiva-fair:no-trade": _policy("gandiva_fair.policy.GandivaFair", trading=False),
-    "max-min-fairness": _policy("policies.max_min_fairness.MaxMinFairness"),
-    "finish-time-fairness": _policy("policies.finish_time_fairness.FinishTimeFairness"),
-    "three-sigma": _policy("unisched.three_sigma.ThreeSigma"),
-    "genie": _policy("unisched.genie.Genie"),
-    "genie:elastic": _policy("unisched.genie.Genie", elastic=True),
-    "hydra": _policy("unisched.hydra.Hydra"),
-    "hydra:cost": _policy("unisched.hydra.Hydra", cost=True),
-    "optimus": _policy("unisched.optimus.Optimus"),
-    "optimus:elastic": _policy("unisched.optimus.Optimus", elastic=True),
-    "chronus": _policy("unisched.chronus.Chronus"),
-    "chronus:estimator": _policy(
-        "unisched.chronus.Chronus", sr_aware=True, estimates=DurationEstimates()
+POLICIES: Mapping[str, PolicyRow] = {
+    "fifo": _policy("solvers.policies.fifo.Fifo"),
+    "fifo:backfill": _policy("solvers.policies.fifo.Fifo", _PASS, blocking=False),
+    "sjf": _policy("solvers.policies.sjf.Sjf"),
+    "sjf:backfill": _policy("solvers.policies.sjf.Sjf", _PASS, blocking=False),
+    "srtf": _policy("solvers.policies.srtf.Srtf"),
+    "las": _policy("solvers.policies.las.Las"),
+    "yarn-cs": _policy("solvers.policies.yarn_cs.YarnCs"),
+    "yarn-cs:backfill": _policy(
+        "solvers.policies.yarn_cs.YarnCs", f"{_PASS}, within a user", backfill=True
     ),
-    "chronus:selector": _policy(UNISCHED, sr_aware=False, iterations="maximum"),
+    "hived": _policy("solvers.policies.hived.Hived"),
+    "hived:backfill": _policy(
+        "solvers.policies.hived.Hived", f"{_PASS}, within a user", backfill=True
+    ),
+    "allox": _policy("solvers.policies.allox.Allox"),
+    "tiresias-l": _policy("solvers.policies.tiresias_l.TiresiasL"),
+    "themis": _policy("solvers.policies.themis.Themis"),
+    "themis-greedy": _policy("solvers.policies.themis.ThemisGreedy"),
+    "gandiva-fair": _policy("solvers.gandiva_fair.policy.GandivaFair"),
+    "gandiva-fair:no-trade": _policy(
+        "solvers.gandiva_fair.policy.GandivaFair",
+        "users keep their fair share of each GPU model",
+        trading=False,
+    ),
+    "max-min-fairness": _policy("solvers.policies.max_min_fairness.MaxMinFairness"),
+    "finish-time-fairness": _policy("solvers.policies.finish_time_fairness.FinishTimeFairness"),
+    "three-sigma": _policy("solvers.unisched.three_sigma.ThreeSigma"),
+    "genie": _policy("solvers.unisched.genie.Genie"),
+    "genie:elastic": _policy(
+        "solvers.unisched.genie.Genie",
+        "jobs with deadlines may run on half or twice their gang",
+        elastic=True,
+    ),
+    "hydra": _policy("solvers.unisched.hydra.Hydra"),
+    "hydra:cost": _policy(
+        "solvers.unisched.hydra.Hydra",
+        "the first eight jobs in the order of least completion times and tardiness",
+        cost=True,
+    ),
+    "optimus": _policy("solvers.unisched.optimus.Optimus"),
+    "optimus:elastic": _policy(
+        "solvers.unisched.optimus.Optimus",
+        "jobs may run on other numbers of GPUs than their gangs",
+        elastic=True,
+    ),
+    "chronus": _policy("solvers.unisched.chronus.Chronus"),
+    "chronus:estimator": _policy(
+        "solvers.unisched.chronus.Chronus",
+        "run times and costs of suspension as UniSched estimates them",
+        sr_aware=True,
+        estimates=_policy("solvers.unisched.estimator.DurationEstimates"),
+    ),
+    "chronus:selector": _policy(
+        UNISCHED,
+        "selects as UniSched does, without its estimator",
+        sr_aware=False,
+        iterations="maximum",
+    ),
     "unisched": _policy(UNISCHED),
-    "unisched:profile-first": _policy(UNISCHED, profiler_reward=100.0),
-    "unisched:static-profiler": _policy(UNISCHED, profiling="static"),
-    "unisched:known": _policy(UNISCHED, profiling="none"),
-    "unisched:no-suspensions": _policy(UNISCHED, sr_aware=False),
-    "unisched:most-epochs": _policy(UNISCHED, iterations="maximum"),
-    "unisched:feasible": _policy(UNISCHED, selector="feasible"),
-    "unisched:density": _policy(UNISCHED, selector="density"),
-    "unisched:price": _policy(UNISCHED, selector="price"),
-    "unisched:consolidated": _policy(UNISCHED, allocations="consolidated"),
-    "unisched:exact": _policy(UNISCHED, allocations="exact"),
-    "ltgf": _policy("ltgf.policy.LtgfPolicy"),
-    "ltgf:quota": _policy("ltgf.policy.LtgfPolicy", fair_share="quota"),
-    "ltgf:rho-minus": _policy("ltgf.policy.LtgfPolicy", job_key="rho-minus"),
-    "ltgf:renewal-first": _policy("ltgf.policy.LtgfPolicy", renewal_first=True),
-    "ltgf:printed": _policy("ltgf.policy.PrintedLtgf"),
-    "rolling-horizon": _policy("driving.rolling_horizon.plan_completion_times", "analysis"),
-    "rolling-horizon:ltgf": _policy("driving.rolling_horizon.plan_ltgf_rounds", "analysis"),
+    "unisched:profile-first": _policy(
+        UNISCHED, "to profile a job is worth 100, not 1", profiler_reward=100.0
+    ),
+    "unisched:static-profiler": _policy(
+        UNISCHED, "profiles on two nodes that do nothing else", profiling="static"
+    ),
+    "unisched:known": _policy(UNISCHED, "does not profile, run times are told", profiling="none"),
+    "unisched:no-suspensions": _policy(
+        UNISCHED, "estimates leave the costs of suspension out", sr_aware=False
+    ),
+    "unisched:most-epochs": _policy(
+        UNISCHED,
+        "jobs with a target metric count with the most epochs they may take",
+        iterations="maximum",
+    ),
+    "unisched:feasible": _policy(
+        UNISCHED, "selects jobs by release, as long as all fit", selector="feasible"
+    ),
+    "unisched:density": _policy(
+        UNISCHED, "selects greedily, by reward per GPU lease", selector="density"
+    ),
+    "unisched:price": _policy(
+        UNISCHED, "selects by reward less a price of its GPU leases", selector="price"
+    ),
+    "unisched:consolidated": _policy(
+        UNISCHED,
+        "gangs on as few nodes as they can have, as Chronus has them",
+        allocations="consolidated",
+    ),
+    "unisched:exact": _policy(
+        UNISCHED, "counts gangs by their GPUs, not by powers of two", allocations="exact"
+    ),
+    "ltgf": _policy(LTGF),
+    "ltgf:quota": _policy(
+        LTGF, "a user's fair share is its quota at all times", fair_share="quota"
+    ),
+    "ltgf:rho-minus": _policy(
+        LTGF, "a user's jobs by their rho at the end of a lease without GPUs", job_key="rho-minus"
+    ),
+    "ltgf:renewal-first": _policy(
+        LTGF, "a user's jobs that run come before those that wait", renewal_first=True
+    ),
+    "ltgf:printed": _policy("solvers.ltgf.policy.PrintedLtgf", "Algorithm 1 as printed"),
+    "rolling-horizon": _policy("analysis.driving.rolling_horizon.plan_completion_times"),
+    "rolling-horizon:ltgf": _policy(
+        "analysis.driving.rolling_horizon.plan_ltgf_rounds",
+        "LTGF's rounds, solved exactly; without :ltgf, completion times",
+    ),
 }
 #: other names of policies
 ALIASES: Mapping[str, str] = {"max-min": "max-min-fairness"}
-_PASS = "later jobs may fill the gap before one that finds no room"
 #: how each ``name:variant`` differs from the policy of that name
-VARIANTS: Mapping[str, str] = {
-    "fifo:backfill": _PASS,
-    "sjf:backfill": _PASS,
-    "yarn-cs:backfill": f"{_PASS}, within a user",
-    "hived:backfill": f"{_PASS}, within a user",
-    "gandiva-fair:no-trade": "users keep their fair share of each GPU model",
-    "genie:elastic": "jobs with deadlines may run on half or twice their gang",
-    "hydra:cost": "the first eight jobs in the order of least completion times and tardiness",
-    "optimus:elastic": "jobs may run on other numbers of GPUs than their gangs",
-    "chronus:estimator": "run times and costs of suspension as UniSched estimates them",
-    "chronus:selector": "selects as UniSched does, without its estimator",
-    "unisched:profile-first": "to profile a job is worth 100, not 1",
-    "unisched:static-profiler": "profiles on two nodes that do nothing else",
-    "unisched:known": "does not profile, run times are told",
-    "unisched:no-suspensions": "estimates leave the costs of suspension out",
-    "unisched:most-epochs": "jobs with a target metric count with the most epochs they may take",
-    "unisched:feasible": "selects jobs by release, as long as all fit",
-    "unisched:density": "selects greedily, by reward per GPU lease",
-    "unisched:price": "selects by reward less a price of its GPU leases",
-    "unisched:consolidated": "gangs on as few nodes as they can have, as Chronus has them",
-    "unisched:exact": "counts gangs by their GPUs, not by powers of two",
-    "ltgf:quota": "a user's fair share is its quota at all times",
-    "ltgf:rho-minus": "a user's jobs by their rho at the end of a lease without GPUs",
-    "ltgf:renewal-first": "a user's jobs that run come before those that wait",
-    "ltgf:printed": "Algorithm 1 as printed",
-    "rolling-horizon:ltgf": "LTGF's rounds, solved exactly; without :ltgf, completion times",
-}
+VARIANTS: Mapping[str, str] = {name: row.note for name, row in POLICIES.items() if ":" in name}
 #: policies that a replay runs when none are named
 REPLAYED = ("fifo", "srtf", "tiresias-l", "themis-greedy", "ltgf")
+
+
+# --- looking up ----------------------------------------------------------------------------------
 
 
 def lookup(kind: str, table: Mapping[str, Any], name: str) -> str:
@@ -554,6 +531,56 @@ def lookup(kind: str, table: Mapping[str, Any], name: str) -> str:
     return keys[name.replace("_", "-")]
 
 
+def entry(name: str) -> ProblemEntry:
+    """Return what is known of the problem of this name.
+
+    Raises
+    ------
+    ValueError
+        Where there is none.
+
+    Examples
+    --------
+    >>> entry("rar_ddls").measure
+    'makespan'
+    """
+    return PROBLEMS[lookup("problem", PROBLEMS, name)]
+
+
+def find(problem: Any) -> str | None:
+    """Return the name of the problem that an object is one of, None where there is none.
+
+    Examples
+    --------
+    >>> find(settings.tiny_market())
+    'gandiva-fair'
+    """
+    for name, row in PROBLEMS.items():
+        if type(problem) is (row.kind or row.make):
+            return name
+    return None
+
+
+def entry_of(problem: Any) -> tuple[str, ProblemEntry]:
+    """Return the name of the problem that an object is one of, and what is known of it.
+
+    Raises
+    ------
+    TypeError
+        Where it is none.
+
+    Examples
+    --------
+    >>> entry_of(settings.tiny_market())[0]
+    'gandiva-fair'
+    """
+    name = find(problem)
+    if name is None:
+        text = f"a {type(problem).__name__} is not a problem of {', '.join(PROBLEMS)}"
+        raise TypeError(text)
+    return name, PROBLEMS[name]
+
+
 def solver(problem: str, name: str) -> tuple[str, Solver]:
     """Return the name and the function of a solver of `problem`.
 
@@ -573,7 +600,7 @@ def solver(problem: str, name: str) -> tuple[str, Solver]:
     own = PROBLEMS[problem].solvers
     key = name.replace("_", "-")
     if key in own:
-        return key, own[key]
+        return key, own[key].load()
     if name in plugins():
         return name, _foreign(name, plugins()[name].load)
     module, colon, attribute = name.rpartition(":")
@@ -644,7 +671,8 @@ def warm_up(problem: str, name: str) -> None:
     """
     entry = PROBLEMS[problem]
     if name in entry.solvers:
-        entry.solvers[name](entry.tiny(), **entry.quick.get(name, {}))
+        row = entry.solvers[name]
+        row.load(**row.quick)(entry.tiny())
 
 
 def warm_up_policy(name: str) -> None:

@@ -1,12 +1,20 @@
 from . import io as io
+from .exact import ExactParams as ExactParams
+from .facts import Facts as Facts
+from .facts import MakespanFacts as MakespanFacts
+from .facts import RevenueFacts as RevenueFacts
+from .gandiva_fair.market import AllocationParams as AllocationParams
+from .gandiva_fair.market import best_allocation as best_allocation
 from .gandiva_fair.market import efficient_allocation as efficient_allocation
 from .gandiva_fair.market import exchange_rates as exchange_rates
+from .gandiva_fair.market import fair_share as fair_share
 from .gandiva_fair.market import market_bound as market_bound
 from .gandiva_fair.market import max_min_allocation as max_min_allocation
 from .gandiva_fair.market import nash_allocation as nash_allocation
 from .gandiva_fair.policy import GandivaFair as GandivaFair
 from .gandiva_fair.trading import Trade as Trade
 from .gandiva_fair.trading import Trading as Trading
+from .gandiva_fair.trading import TradingParams as TradingParams
 from .gandiva_fair.trading import log_of_changes as log_of_changes
 from .gandiva_fair.trading import trade as trade
 from .irmp.astraea import Accounts as Accounts
@@ -17,6 +25,7 @@ from .irmp.astraea import batch_sche as batch_sche
 from .irmp.astraea import ideal_revenue as ideal_revenue
 from .irmp.chain import irmp_exact as irmp_exact
 from .irmp.columns import revenue_bound as revenue_bound
+from .irmp.lists import RevenueProgramParams as RevenueProgramParams
 from .irmp.lists import lp_list as lp_list
 from .irmp.lists import posted_prices as posted_prices
 from .irmp.online import online_density as online_density
@@ -56,6 +65,8 @@ from .policy import Preempts as Preempts
 from .policy import Rules as Rules
 from .policy import Start as Start
 from .policy import State as State
+from .rar_ddls._arrival_order import ArrivalOrderParams as ArrivalOrderParams
+from .rar_ddls.backfilling import BackfillingParams as BackfillingParams
 from .rar_ddls.backfilling import backfilling as backfilling
 from .rar_ddls.bounds import area_bound as area_bound
 from .rar_ddls.first_fit import first_fit as first_fit
@@ -70,6 +81,7 @@ from .result import Refuted as Refuted
 from .result import Result as Result
 from .result import Status as Status
 from .result import Stop as Stop
+from .signature import NoParams as NoParams
 from .unisched.chronus import Chronus as Chronus
 from .unisched.estimator import DurationEstimates as DurationEstimates
 from .unisched.estimator import IterationTimes as IterationTimes
@@ -78,6 +90,7 @@ from .unisched.hydra import Hydra as Hydra
 from .unisched.learning_curves import CurveEnsemble as CurveEnsemble
 from .unisched.optimus import Optimus as Optimus
 from .unisched.policy import UniSchedPolicy as UniSchedPolicy
+from .unisched.selectors import OpportunityPriceParams as OpportunityPriceParams
 from .unisched.selectors import UniSchedParams as UniSchedParams
 from .unisched.selectors import density_greedy as density_greedy
 from .unisched.selectors import lp_selector as lp_selector

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import cache
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from numba import njit
@@ -36,10 +38,28 @@ def inlined(function: Callable[..., Any]) -> Any:
 
 def _kept(function: Callable[..., Any], **options: Any) -> Any:
     try:
-        return njit(cache=True, **options)(function)
+        made = njit(cache=True, **options)(function)
     except RuntimeError:
         _say_once()
         return njit(**options)(function)
+    _stamp(made, Path(function.__code__.co_filename).parent)
+    return made
+
+
+def _stamp(made: Any, folder: Path) -> None:
+    """Let machine code be stale also where a module beside it has changed: it may be part of it."""
+    file = getattr(getattr(made, "_cache", None), "_cache_file", None)
+    if file is not None:
+        file._source_stamp = (file._source_stamp, _state(folder))
+
+
+@cache
+def _state(folder: Path) -> str:
+    """A hash of the modules of a folder."""
+    total = sha256()
+    for path in sorted(folder.glob("*.py")):
+        total.update(path.name.encode() + path.read_bytes())
+    return total.hexdigest()
 
 
 @cache

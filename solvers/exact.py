@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import highspy
@@ -15,13 +17,11 @@ import pyomo.environ as pyo
 from pyomo.opt import TerminationCondition, WriterFactory
 
 from ..formulations.problem import Model, Problem, Sense
-from ..formulations.rar_ddls.problem import RarDdls
-from ..instances.schedule import Schedule
-from .rar_ddls.backfilling import Order, backfilling
-from .rar_ddls.bounds import area_bound
+from .history import History
 from .result import Bound, Result, Stop
+from .signature import solver as declared
 
-__all__ = ["solve_exact"]
+__all__ = ["ExactParams", "solve_exact"]
 
 log = logging.getLogger("gangsched")
 
@@ -58,7 +58,8 @@ class Answer:
     nodes : int
     info : mapping
         Solver, version, settings, size of the model.
-    history : sequence of (seconds since the call, objective, bound)
+    history : sequence of (seconds, objective, bound)
+        Since the solver was called.
     """
 
     stop: Stop
@@ -70,14 +71,38 @@ class Answer:
     history: tuple[tuple[float, float | None, float | None], ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExactParams:
+    """Parameters of :func:`solve_exact`.
+
+    Parameters
+    ----------
+    form : str or None
+        Form of the model; None: the first of the problem's `forms`. A relaxation gives a bound and
+        no new solution.
+    work_limit : int or None
+        Nodes of branch and bound, HiGHS only. Unlike a time limit it gives the same result on a
+        slow machine as on a fast one; the work before the first node is not limited.
+    warm_start : solution, "auto" or None
+        Feasible solution to start from; "auto" runs the problem's heuristics where it has some. Of
+        RAR-DDLS it also gives the model's horizon.
+    solver : str
+        "highs", or the name of any other Pyomo solver.
+    """
+
+    form: str | None = None
+    work_limit: int | None = None
+    warm_start: Any = "auto"
+    solver: str = "highs"
+
+
+@declared(ExactParams)
 def solve_exact(
     problem: Problem[Any],
     *,
-    form: str | None = None,
+    seed: int = 0,
     time_limit: float | None = None,
-    work_limit: int | None = None,
-    warm_start: Any = "auto",
-    solver: str = "highs",
+    params: ExactParams = ExactParams(),
 ) -> Result[Any]:
     """Solve a problem to proven optimality, or as far as the limits allow.
 
@@ -89,19 +114,11 @@ def solve_exact(
     ----------
     problem : Problem
         Any whose `build(form)` gives a Pyomo model.
-    form : str, optional
-        Form of the model; default the first of the problem's `forms`. A relaxation gives a bound
-        and no new solution.
+    seed : int
+        Not used: HiGHS always has the same.
     time_limit : float, optional
         Wall seconds, building the model included (which is not interrupted).
-    work_limit : int, optional
-        Nodes of branch and bound, HiGHS only. Unlike a time limit it gives the same result on a
-        slow machine as on a fast one; the work before the first node is not limited.
-    warm_start : solution, "auto" or None
-        Feasible solution to start from; "auto" runs the problem's heuristics where it has some. For
-        :class:`RarDdls` it also gives the model's horizon.
-    solver : str
-        "highs", or the name of any other Pyomo solver.
+    params : ExactParams
 
     Returns
     -------
@@ -126,6 +143,7 @@ def solve_exact(
 
     Examples
     --------
+    >>> from gangsched.formulations import RarDdls
     >>> from gangsched.instances import Cluster, Instance, RingJob
     >>> jobs = [RingJob(id=i, gpus=3, iterations=8, gradient=0.15, base_time=0.01) for i in "ab"]
     >>> problem = RarDdls(Instance(Cluster.of_sizes([2, 2, 2]), jobs), xi1=1, xi2=0.005, alpha=0.5)
@@ -134,6 +152,7 @@ def solve_exact(
     (4, 'optimal', 'branch and bound')
     """
     started = time.perf_counter()
+    form, work_limit, solver = params.form, params.work_limit, params.solver
     if time_limit is not None and not time_limit > 0:
         raise ValueError(f"solve_exact: time_limit={time_limit} is not positive")
     if work_limit is not None and not work_limit > 0:
@@ -145,9 +164,16 @@ def solve_exact(
     form = problem.forms[0] if form is None else form
     if form not in problem.forms:
         raise ValueError(f"solve_exact: form={form!r} is not one of {', '.join(problem.forms)}")
-    incumbent = _incumbent(problem, warm_start)
-    elementary = _elementary_bound(problem)
-    options = _options(problem, incumbent)
+    start = _start_of(problem)
+    incumbent = _incumbent(problem, params.warm_start, start)
+    elementary: Bound | None = None if start is None else start.bound(problem)
+    known = History(started)
+    known.note(
+        objective=None if incumbent is None else problem.objective(incumbent),
+        bound=None if elementary is None else elementary.value,
+    )
+    ready = start is not None and incumbent is not None
+    options = start.model_options(problem, incumbent) if ready else {}
     info = {"form": form, **options}
     if work_limit is not None:
         info["work_limit"] = work_limit
@@ -155,31 +181,31 @@ def solve_exact(
         answer = Answer(
             stop=Stop.PROVEN, info={"note": "the warm start meets the elementary bound"}
         )
-        return _result(problem, incumbent, elementary, answer, started, **info)
+        return _result(problem, incumbent, elementary, answer, known, **info)
     model = _build(problem, form, options)
     if incumbent is not None:
         model.embed(incumbent)
     limit = None
     if time_limit is not None:
         limit = max(time_limit - (time.perf_counter() - started), 0.01)
-    warm = incumbent is not None
+    warm, begun = incumbent is not None, time.perf_counter() - started
     if solver == "highs":
         answer = _solve_highs(model.native, limit, work_limit, warm)
     else:
         answer = _solve_named(model.native, limit, warm, solver)
-    answer = _valued(model, answer)
+    answer = _valued(model, answer, begun)
     found = _extracted(problem, model) if answer.found and model.exact else None
     bound = _better(problem, _bound(problem, answer), elementary)
-    return _result(problem, _best(problem, found, incumbent), bound, answer, started, **info)
+    return _result(problem, _best(problem, found, incumbent), bound, answer, known, **info)
 
 
-def _valued(model: Model[Any], answer: Answer) -> Answer:
-    """The answer in terms of the problem's objective, which need not be the model's."""
+def _valued(model: Model[Any], answer: Answer, begun: float) -> Answer:
+    """The answer in terms of the problem's objective and of the time since the call."""
 
     def value(native: float | None) -> float | None:
         return None if native is None else _finite(model.value(native))
 
-    history = tuple((t, value(found), value(bound)) for t, found, bound in answer.history)
+    history = tuple((begun + t, value(found), value(bound)) for t, found, bound in answer.history)
     return replace(answer, bound=value(answer.bound), history=history)
 
 
@@ -198,7 +224,7 @@ def _result(
     solution: Any,
     bound: Bound | None,
     answer: Answer,
-    started: float,
+    known: History,
     **info: Any,
 ) -> Result[Any]:
     """The result; an optimum's bound is within tolerances of the objective, and meets it."""
@@ -220,53 +246,36 @@ def _result(
         bound=bound,
         infeasible=answer.infeasible,
         iterations=answer.nodes,
-        runtime=time.perf_counter() - started,
+        runtime=time.perf_counter() - known.started,
         info={**info, **answer.info},
-        history=answer.history,
+        history=[*known.entries, *answer.history],
     )
 
 
 # -- what is known before the model is solved -----------------------------------------------------
 
 
-def _backfilling(problem: RarDdls) -> Schedule | None:
-    """Best schedule of list scheduling with backfilling over all its orders, or None."""
-    orders: tuple[Order, ...] = ("longest", "area", "gpus", "arrival")
-    results = (backfilling(problem, order=order, compiled=False) for order in orders)
-    found = [result.solution for result in results if result.solution is not None]
-    return min(found, key=problem.objective, default=None)
+def _start_of(problem: Problem[Any]) -> Any:
+    """What the problem's own solvers know: the module `start` of its paper's folder, or None."""
+    *above, paper, _ = ["", *type(problem).__module__.split(".")]
+    package = __name__.split(".")[:-2]
+    folder = ".".join([*package, "solvers", paper])
+    if above != ["", *package, "formulations"] or find_spec(folder) is None:
+        return None
+    place = f"{folder}.start"
+    return None if find_spec(place) is None else import_module(place)
 
 
-#: heuristics that a problem's exact solution starts from
-_HEURISTICS: Mapping[type, Callable[[Any], Any]] = {RarDdls: _backfilling}
-
-#: bounds that cost next to nothing
-_BOUNDS: Mapping[type, Callable[[Any], Bound]] = {RarDdls: area_bound}
-
-
-def _incumbent(problem: Problem[Any], warm_start: Any) -> Any:
+def _incumbent(problem: Problem[Any], warm_start: Any, start: Any) -> Any:
     if isinstance(warm_start, str):
         if warm_start != "auto":
             raise ValueError(f"solve_exact: warm_start={warm_start!r} is not 'auto' or a solution")
-        heuristic = _HEURISTICS.get(type(problem))
-        return heuristic(problem) if heuristic else None
+        return None if start is None else start.solution(problem)
     if warm_start is not None:
         violations = problem.violations(warm_start)
         if violations:
             raise ValueError("solve_exact: the warm start is infeasible: " + "; ".join(violations))
     return warm_start
-
-
-def _elementary_bound(problem: Problem[Any]) -> Bound | None:
-    known = _BOUNDS.get(type(problem))
-    return known(problem) if known else None
-
-
-def _options(problem: Problem[Any], incumbent: Any) -> dict[str, Any]:
-    """A model of RAR-DDLS need be no longer than the incumbent: its best speed-up."""
-    if isinstance(problem, RarDdls) and incumbent is not None:
-        return {"horizon": problem.objective(incumbent)}
-    return {}
 
 
 def _build(problem: Problem[Any], form: str, options: Mapping[str, Any]) -> Model[Any]:

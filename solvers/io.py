@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from enum import Enum
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,6 +27,7 @@ from ..instances.io import (
     write_json,
 )
 from ..instances.schedule import Allocation, Schedule
+from .facts import facts_from_dict, facts_of_info, facts_to_dict
 from .result import Bound, Result, Status, Stop
 
 __all__ = ["load_result", "result_from_dict", "result_to_dict", "save_result"]
@@ -35,10 +37,61 @@ FIELDS = {
     "solver", "sense", "status", "stop", "solution", "objective", "bound", "iterations", "info",
 }  # fmt: skip
 
+
+class Selection(tuple[int, ...]):
+    """What runs in a round of LTGF, as a file has it; in results a plain tuple."""
+
+    __slots__ = ()
+
+
+class TimeShares(tuple[Any, ...]):
+    """Packings of jobs and their fractions of the time, likewise."""
+
+    __slots__ = ()
+
+
+def _selection_to_dict(solution: Selection) -> dict[str, Any]:
+    return {**header("selection"), "jobs": list(solution)}
+
+
+def _selection_from_dict(data: Any) -> tuple[int, ...]:
+    check_fields("selection", data, required={*header(""), "jobs"})
+    return _numbers("jobs", data["jobs"])
+
+
+def _shares_to_dict(solution: TimeShares) -> dict[str, Any]:
+    packings = [{"jobs": list(jobs), "fraction": str(part)} for jobs, part in solution]
+    return {**header("time-shares"), "packings": packings}
+
+
+def _shares_from_dict(data: Any) -> tuple[tuple[tuple[int, ...], Fraction], ...]:
+    check_fields("time-shares", data, required={*header(""), "packings"})
+    if not isinstance(data["packings"], list):
+        raise ValueError(f"packings={data['packings']!r} is not a list")
+    found = []
+    for k, one in enumerate(data["packings"]):
+        check_fields(f"packings[{k}]", one, required={"jobs", "fraction"})
+        text = one["fraction"]
+        try:
+            part = Fraction(text if isinstance(text, str) else "")
+        except (ValueError, ZeroDivisionError):
+            raise ValueError(f"packings[{k}]: fraction={text!r} is no rational") from None
+        found.append((_numbers(f"packings[{k}]: jobs", one["jobs"]), part))
+    return tuple(found)
+
+
+def _numbers(name: str, values: Any) -> tuple[int, ...]:
+    if not isinstance(values, list) or any(type(value) is not int for value in values):
+        raise ValueError(f"{name}={values!r} is not a list of integers")
+    return tuple(values)
+
+
 #: solutions by their kind in files: type, writer, reader
 SOLUTIONS: dict[str, tuple[type[Any], Callable[[Any], Any], Callable[[Any], Any]]] = {
     "schedule": (Schedule, schedule_to_dict, schedule_from_dict),
     "allocation": (Allocation, allocation_to_dict, allocation_from_dict),
+    "selection": (Selection, _selection_to_dict, _selection_from_dict),
+    "time-shares": (TimeShares, _shares_to_dict, _shares_from_dict),
 }
 
 
@@ -132,6 +185,8 @@ def result_to_dict(result: Result[Any], *, timing: bool = True) -> dict[str, Any
         "iterations": result.iterations,
         "info": _plain("info", result.info),
     }
+    if result.facts is not None:
+        data["facts"] = _plain("facts", facts_to_dict(result.facts))
     if timing:
         history = _plain("timing.history", result.history)
         data["timing"] = {"runtime": result.runtime, "history": history}
@@ -152,7 +207,8 @@ def result_from_dict(data: Any) -> Result[Any]:
     Returns
     -------
     Result
-        Without a timing block: runtime 0 and no history.
+        Without a timing block: runtime 0 and no history. Files of before version 0.2 have no facts;
+        they are what their info says.
 
     Raises
     ------
@@ -167,7 +223,7 @@ def result_from_dict(data: Any) -> Result[Any]:
     True
     """
     check_header(data, "result")
-    check_fields("result", data, required={*header(""), *FIELDS}, optional={"timing"})
+    check_fields("result", data, required={*header(""), *FIELDS}, optional={"facts", "timing"})
     if not isinstance(data["solver"], str):
         raise ValueError(f"result: solver={data['solver']!r} is not a string")
     if not isinstance(data["info"], dict):
@@ -185,6 +241,9 @@ def result_from_dict(data: Any) -> Result[Any]:
             bound=_bound_from_dict(data["bound"]),
             iterations=data["iterations"],
             info=data["info"],
+            facts=facts_from_dict(data["facts"])
+            if "facts" in data
+            else facts_of_info(data["info"]),
             **(_timing_from_dict(data["timing"]) if "timing" in data else {}),
         )
     except TypeError as error:
@@ -194,6 +253,9 @@ def result_from_dict(data: Any) -> Result[Any]:
 def _solution_to_dict(solution: Any) -> dict[str, Any] | None:
     if solution is None:
         return None
+    if type(solution) is tuple:  # of LTGF: of numbers, or of packings
+        numbers = all(isinstance(one, int) for one in solution)
+        solution = Selection(solution) if numbers else TimeShares(solution)
     for type_, to_dict, _ in SOLUTIONS.values():
         if isinstance(solution, type_):
             return dict(to_dict(solution))

@@ -2,7 +2,9 @@
 
 A policy is an object with a method ``decide(state) -> Decision``. The trace driver
 (:func:`gangsched.drive`) calls it at scheduling rounds and executes what it decides; the policy
-cannot change the state. Anything with the members of :class:`Policy` is a policy.
+cannot change the state. Anything with the members of :class:`Policy` is a policy. One that
+remembers something from round to round has a method ``begin(cluster, users, rules) -> Session``
+instead, and each run is a session of its own.
 
 Times are integer seconds from the start of the instance, jobs, users and nodes are numbers
 (positions in the instance), arrays by job have one entry per job of the instance.
@@ -13,17 +15,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
-from numbers import Integral
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..formulations.irmp.problem import run_slots
-from ..instances import DeadlineJob, Instance, Job, ParameterServerJob
-from ..instances.model import FULL_SPEED
+from ..instances import Cluster, Instance, Job, User
+from ..instances.model import MOST_TIME
 
-__all__ = ["Decision", "Phase", "Policy", "Preempts", "Rules", "Start", "State"]
+__all__ = [
+    "Decision",
+    "Phase",
+    "Policy",
+    "Preempts",
+    "Rules",
+    "Session",
+    "Start",
+    "State",
+    "begin",
+]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -47,16 +57,14 @@ class Preempts(IntEnum):
     ALWAYS = 2  #: all, at every round
 
 
-#: longer times, and more GPU seconds of one job, could not be added up in 64 bits
-MOST_SECONDS = 2**40
-#: so many segments in a row that end without progress are taken for a policy that never ends
-MOST_FRUITLESS = 100_000
 #: GPUs on which a job is profiled where nothing else is said, unless its gang is smaller
 PROFILE_GPUS = 2
 
 #: members of enumerations take microseconds to look up
-WAITING, RUNNING = int(Phase.WAITING), int(Phase.RUNNING)
 LEASE, ALWAYS = Preempts.LEASE, Preempts.ALWAYS
+
+#: how a policy may know run times: not at all, or as they are
+Information = Literal["told"] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,8 +122,8 @@ class Rules:
                 raise TypeError(f"rules: {name}={value!r} is not an integer")
             if value < least:
                 raise ValueError(f"rules: {name}={value} is below {least}")
-            if value > MOST_SECONDS:
-                raise ValueError(f"rules: {name}={value} is above {MOST_SECONDS}")
+            if value > MOST_TIME:
+                raise ValueError(f"rules: {name}={value} is above {MOST_TIME}")
             object.__setattr__(self, name, int(value))
         for name in ("synchronous", "spread"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
@@ -156,117 +164,163 @@ class Rules:
         return (start // length + 1) * length if self.synchronous else start + length
 
 
-def _record(ints: str, floats: str) -> np.dtype[Any]:
-    return np.dtype(
-        [*((name, np.int64) for name in ints.split()), *((n, np.float64) for n in floats.split())]
-    )
-
-
-#: one job of a run. Constant: gang, work, release, first round, user, place by (release, number),
-#: overhead of a resumption, in place and elsewhere, speed where its gang is split, and which of the
-#: sets of GPU models that jobs can run on is its own. Changing: where it stands; seconds of
-#: service left when its segment began; since when it runs or waits; overhead at the head of its
-#: segment; GPU seconds of earlier segments; GPUs and speed of this one; since when it is passed
-#: over; profiling runs that have ended. Others are the compiled driver's own.
-JOB = _record(
-    "finish lease_end gpus rank key phase user mark since delay left held work kind_of turn tier "
-    "blocked starts place_in offset length new_length gang_class urgency release visible first end "
-    "active_start held_gpus speed overhead migration split_speed profiled reach",
-    "score weight fair_start fair_before fair",
-)
-NODE = _record("size free kind model", "")
-USER = _record(
-    "rate base demand time first_kind last_kind picked passed group_at group_length",
-    "quota total value slope key",
-)
-
-
-class Ledger:
-    """The driver's own records of jobs, nodes and users; policies see them through a State.
-
-    Columns are attributes: those of jobs under their name, ``sizes``, ``free`` and ``node_model``
-    of nodes, ``quota``, ``user_rate`` (GPUs held now) and ``user_base`` of users, who until t have
-    held ``user_base + user_rate * t`` GPU seconds. ``ps`` has the parameter servers by node that
-    jobs were given, which they hold while they run; empty where jobs need none.
-
-    Parameters
-    ----------
-    jobs : (jobs,) array of JOB
-    nodes : (nodes,) array of NODE
-    users : (users,) array of USER
-    models : tuple of str
-        Distinct GPU models, in the order of their first nodes.
-    speeds : (jobs, models) int array
-        Of each job on each model, in millionths; 0 where it cannot run.
-    ps : dict of int to dict of int to int, optional
-    """
-
-    __slots__ = ("jobs", "models", "nodes", "ps", "speeds", "users")
-
-    def __init__(
-        self,
-        jobs: NDArray[Any],
-        nodes: NDArray[Any],
-        users: NDArray[Any],
-        models: tuple[str, ...],
-        speeds: Ints,
-        ps: dict[int, dict[int, int]] | None = None,
-    ) -> None:
-        self.jobs, self.nodes, self.users = jobs, nodes, users
-        self.models, self.speeds = models, speeds
-        self.ps: dict[int, dict[int, int]] = ps or {}
-
-    def __getattr__(self, name: str) -> NDArray[Any]:
-        if name in JOB.names:  # type: ignore[operator]
-            column: NDArray[Any] = self.jobs[name]
-            return column
-        if name in OTHER_COLUMNS:
-            table, own = OTHER_COLUMNS[name]
-            other: NDArray[Any] = getattr(self, table)[own]
-            return other
-        raise AttributeError(f"ledger has no column {name!r}")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Ledger, (self.jobs, self.nodes, self.users, self.models, self.speeds, self.ps)
-
-    def done(self, jobs: Ints | slice, time: int) -> Ints:
-        """Seconds of service that these jobs got until `time` in their segments; 0 if none."""
-        speed = self.jobs["speed"][jobs]
-        begun = self.jobs["since"][jobs] + self.jobs["delay"][jobs]
-        seconds = np.where(speed > 0, np.maximum(0, time - begun), 0)
-        got: Ints = seconds * speed // FULL_SPEED
-        return got
-
-
-OTHER_COLUMNS = {
-    "sizes": ("nodes", "size"),
-    "free": ("nodes", "free"),
-    "node_model": ("nodes", "model"),
-    "quota": ("users", "quota"),
-    "user_rate": ("users", "rate"),
-    "user_base": ("users", "base"),
-}
-
-
 def _view(array: NDArray[Any]) -> NDArray[Any]:
     view = array.view()
     view.flags.writeable = False
     return view
 
 
+class NotShown(RuntimeError):
+    """A policy looked at what it has not declared that it uses."""
+
+
+#: of a job that has not come: later than all others
+LATER = 2**62
+#: columns by job that a state shows under their own name: constant ones, and others
+CONSTANT = ("gpus", "work", "release", "visible", "user", "weight", "rank", "overhead", "migration")
+CHANGING = frozenset(
+    ["starts", "first", "end", "since", "lease_end", "blocked", "profiled", "held_gpus", "speed"]
+)
+#: columns by node and by user
+OTHERS = frozenset(["sizes", "free", "node_model", "quota"])
+
+
+class Seen:
+    """What a session has been shown of the jobs: those that have come, as far as it may know them.
+
+    Parameters
+    ----------
+    instance : Instance
+    book : Ledger
+        The driver's records.
+    policy : Policy
+        Which declares what it uses.
+    """
+
+    def __init__(self, instance: Instance[Any], book: Any, policy: Policy) -> None:
+        self.instance, self.book, self.name = instance, book, policy.name
+        self.information, self.clairvoyant = information_of(policy), is_clairvoyant(policy)
+        jobs = book.jobs
+        self.numbers = np.zeros(jobs.size, dtype=np.int64)  # in the order in which they came
+        self.count = self.size = 0  # so many have come; one more than the largest of their numbers
+        self.columns = {name: np.zeros_like(jobs[name]) for name in CONSTANT}
+        self.columns["release"][:] = self.columns["visible"][:] = LATER
+        self.speeds = np.zeros_like(book.speeds)
+        self.rejected = bool((jobs["phase"] == Phase.REJECTED).any())
+        self.derived: dict[Any, Any] = {}
+        if self.clairvoyant:
+            self.show(np.arange(jobs.size))
+            self.size = jobs.size
+
+    def show(self, jobs: Ints) -> None:
+        """Let jobs be seen."""
+        table = self.book.jobs
+        for name, column in self.columns.items():
+            column[jobs] = table[name][jobs]
+        self.speeds[jobs] = self.book.speeds[jobs]
+
+    def arrive(self, jobs: Ints) -> None:
+        """Note that jobs have come."""
+        if not jobs.size:
+            return
+        self.numbers[self.count : self.count + jobs.size] = jobs
+        self.count += jobs.size
+        if not self.clairvoyant:
+            self.show(jobs)
+            self.size = max(self.size, int(jobs.max()) + 1)
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return one that does not change while a job is there."""
+        if name == "work":
+            self.refuse_without_run_times("state.work")
+        column: NDArray[Any] = self.columns[name][: self.size]
+        return column
+
+    def phase(self) -> NDArray[Any]:
+        """Where jobs stand; whoever never comes is not seen."""
+        phase: NDArray[Any] = self.book.jobs["phase"][: self.size]
+        if self.rejected and not self.clairvoyant:
+            return np.where(phase == Phase.REJECTED, int(Phase.UNSEEN), phase)
+        return phase
+
+    def job(self, number: int) -> Job:
+        """Return a job that has come."""
+        if not (self.clairvoyant or self.has_come(number)):
+            raise NotShown(f"job {number} has not come")
+        job: Job = self.instance.jobs[number]
+        return job if self.information else without_run_time(job)
+
+    def has_come(self, number: int) -> bool:
+        """Whether a job has been shown."""
+        return 0 <= number < self.size and bool(self.columns["visible"][number] < LATER)
+
+    def refuse_without_run_times(self, what: str) -> None:
+        """Refuse a policy that has not declared that it uses run times."""
+        if self.information is None:
+            raise NotShown(
+                f"{what} is a run time: policies that use it declare information = 'told'"
+            )
+
+    @property
+    def whole_instance(self) -> Instance[Any]:
+        """All jobs, also those that have not come."""
+        if not self.clairvoyant:
+            raise NotShown(
+                "state.instance has jobs that have not come: policies that look at it declare "
+                "clairvoyant = True; state.cluster, state.users and state.job are for others"
+            )
+        return self.instance
+
+
+def information_of(policy: Policy) -> Information:
+    """Return how a policy declares that it knows run times.
+
+    Parameters
+    ----------
+    policy : Policy
+
+    Raises
+    ------
+    ValueError
+    """
+    information: Information = getattr(policy, "information", None)
+    if information not in (None, "told"):
+        raise ValueError(
+            f"policy {policy.name!r}: information={information!r} is not None or 'told'"
+        )
+    return information
+
+
+def is_clairvoyant(policy: Policy) -> bool:
+    """Return whether a policy declares that it looks at jobs that have not come."""
+    return bool(getattr(policy, "clairvoyant", False))
+
+
+def without_run_time(job: Job) -> Job:
+    """Return a job as it is known before it has run."""
+    return job.untold() if job.work is not None else job
+
+
 class State:
     """What a policy sees at a round; read-only.
+
+    Arrays by job reach to the largest number of a job that has come. Of others among them they
+    hold zeros, and times that are later than all.
 
     Attributes
     ----------
     now : int
         The round, in seconds.
     rules : Rules
-    instance : Instance
+    cluster : Cluster
+    users : tuple of User
     gpus, work, release, visible, user, weight : (jobs,) arrays
         Constants of the jobs; `visible` is the first round at or after the release. `work` is the
-        ideal run time: a policy that reads it (or `remaining`) needs run times to be known. That of
-        a job with parameter servers is 0 until it starts, then the slots that it runs there.
+        ideal run time: only a policy that declares its `information` can read it, or `remaining`.
+        That of a job with parameter servers is 0 until it starts, then the slots that it runs
+        there.
+    rank : (jobs,) int array
+        Place by (release, number).
     overhead, migration : (jobs,) int arrays
         Seconds that each start after the first costs, on the GPUs by node that the job held last
         and on others: the job's `preemption_cost`, or those of the rules.
@@ -291,16 +345,17 @@ class State:
     quota : (users,) float array
         M W_u / sum W.
 
-    Notes
-    -----
-    Jobs that are not visible yet must not be looked at by an online policy; nothing hides them.
+    derived : dict
+        What was computed from this and can be computed again, such as tables of deadlines; by a
+        key of its own. The next round has the same one. Nothing in it may change a decision: it is
+        not part of checkpoints.
     """
 
     def __init__(
         self,
         now: int,
         rules: Rules,
-        ledger: Ledger,
+        seen: Seen,
         *,
         waiting: Callable[[], Ints],
         running: Callable[[], Ints],
@@ -310,10 +365,9 @@ class State:
         user_share: Callable[[], Floats],
         mean_active: Callable[[Ints, int], Floats],
         fair_rate: Callable[[Ints], Floats],
-        instance: Instance[Any],
         preempts: Preempts = Preempts.NEVER,
     ) -> None:
-        self.now, self.rules, self._ledger = now, rules, ledger
+        self.now, self.rules, self._seen, self._book = now, rules, seen, seen.book
         self._list_waiting, self._list_running = waiting, running
         self._waiting: Ints | None = None
         self._running: Ints | None = None
@@ -322,19 +376,78 @@ class State:
         self._preempts = preempts
         self._held_nodes = held_nodes
         self._job_fair, self._user_fair, self._user_share = job_fair, user_fair, user_share
-        self._mean_active, self._fair_rate, self.instance = mean_active, fair_rate, instance
+        self._mean_active, self._fair_rate = mean_active, fair_rate
 
     def __getattr__(self, name: str) -> NDArray[Any]:
-        if name in STATE_COLUMNS:
-            return _view(getattr(self._ledger, name))
+        if name in self._seen.columns:
+            return _view(self._seen.column(name))
+        if name in CHANGING:
+            return _view(self._book.jobs[name][: self._seen.size])
+        if name in OTHERS:
+            return _view(getattr(self._book, name))
         raise AttributeError(f"state has no attribute {name!r}")
+
+    # --- the cluster ---
+
+    @property
+    def cluster(self) -> Cluster:
+        """The nodes."""
+        return self._seen.instance.cluster
+
+    @property
+    def users(self) -> Sequence[User]:
+        """The users, in the order of their numbers; empty where the instance has none."""
+        return self._seen.instance.users
 
     @property
     def models(self) -> tuple[str, ...]:
         """Distinct GPU models of the cluster, in the order of their first nodes."""
-        return self._ledger.models
+        models: tuple[str, ...] = self._book.models
+        return models
+
+    @property
+    def models_by_speed(self) -> list[int]:
+        """GPU models from the slowest to the fastest, as operators know them before jobs come.
+
+        By the mean speed, over the jobs of the run that can run there; ties by number.
+        """
+        key = "models by speed"
+        if key not in self.derived:
+            speeds = self._book.speeds
+            mean = speeds.sum(axis=0) / np.maximum(np.count_nonzero(speeds, axis=0), 1)
+            self.derived[key] = np.argsort(mean, kind="stable").tolist()
+        return list(self.derived[key])
+
+    @property
+    def instance(self) -> Instance[Any]:
+        """All there is, also jobs that have not come; for policies that are clairvoyant."""
+        return self._seen.whole_instance
+
+    @property
+    def derived(self) -> dict[Any, Any]:
+        """What was computed from this and can be computed again."""
+        return self._seen.derived
 
     # --- jobs ---
+
+    @property
+    def arrived(self) -> Ints:
+        """All jobs that have come, in the order in which they did."""
+        return _view(self._seen.numbers[: self._seen.count])
+
+    @property
+    def phase(self) -> Ints:
+        """A :class:`Phase` of each job."""
+        return _view(self._seen.phase())
+
+    @property
+    def speeds(self) -> Ints:
+        """Speed of each job on each GPU model in millionths; 0 where it cannot run there."""
+        return _view(self._seen.speeds[: self._seen.size])
+
+    def job(self, number: int) -> Job:
+        """Return a job that has come, as far as the policy may know it."""
+        return self._seen.job(int(number))
 
     @property
     def waiting(self) -> Ints:
@@ -360,10 +473,10 @@ class State:
     def _may_stop(self, running: Ints) -> NDArray[np.bool_]:
         """Which of these running jobs are preemptible."""
         if self._preempts is LEASE:
-            ended: NDArray[np.bool_] = self._ledger.lease_end[running] <= self.now
+            ended: NDArray[np.bool_] = self._book.lease_end[running] <= self.now
             return ended
         if self._preempts is ALWAYS:
-            progressing: NDArray[np.bool_] = self._ledger.speed[running] > 0
+            progressing: NDArray[np.bool_] = self._book.speed[running] > 0
             return progressing
         return np.zeros(running.size, dtype=np.bool_)
 
@@ -372,14 +485,14 @@ class State:
         """Waiting and preemptible jobs, by (release, number)."""
         if self._candidates is None:
             jobs = np.concatenate([self.waiting, self.preemptible])
-            self._candidates = _view(jobs[np.argsort(self._ledger.rank[jobs], kind="stable")])
+            self._candidates = _view(jobs[np.argsort(self._book.rank[jobs], kind="stable")])
         return self._candidates
 
     @property
     def free_ps(self) -> Ints:
         """Parameter servers of each node that nobody holds, a (nodes,) int array."""
-        free = np.array([node.ps for node in self.instance.cluster.nodes], dtype=np.int64)
-        given = self._ledger.ps
+        free = np.array([node.ps for node in self.cluster.nodes], dtype=np.int64)
+        given = self._book.ps
         for job in self.running.tolist() if given else ():
             for node, count in given[job].items():
                 free[node] -= count
@@ -388,22 +501,24 @@ class State:
     @property
     def capacity(self) -> int:
         """Free GPUs and those of the preemptible jobs."""
-        return int(self._ledger.free.sum() + self._ledger.held_gpus[self.preemptible].sum())
+        return int(self._book.free.sum() + self._book.held_gpus[self.preemptible].sum())
 
     def remaining(self, jobs: Ints) -> Ints:
         """Return the seconds of service, at full speed, that each of `jobs` still needs.
 
         Overhead is not counted.
         """
-        book = self._ledger
+        self._seen.refuse_without_run_times("state.remaining")
+        book = self._book
         left: Ints = book.left[jobs] - book.done(jobs, self.now)
         return left
 
     def attained(self, jobs: Ints) -> Ints:
         """Return the GPU seconds that each of `jobs` has held, overhead included (A_i)."""
-        book = self._ledger
+        book = self._book
         current: Ints = book.held_gpus[jobs] * (self.now - book.since[jobs])
-        return book.held[jobs] + current
+        whole: Ints = book.held[jobs] + current
+        return whole
 
     def fair(self, jobs: Ints) -> Floats:
         """Return F_i, the fair GPU seconds of each of `jobs` since its first round, (14)."""
@@ -415,7 +530,7 @@ class State:
 
     def id(self, job: int) -> str:
         """Return the id of a job."""
-        return str(self.instance.jobs[job].id)
+        return self.job(job).id
 
     def mean_active(self, jobs: Ints) -> Floats:
         """Return the mean number of active jobs since each of `jobs` became visible."""
@@ -430,14 +545,14 @@ class State:
     @property
     def user_attained(self) -> Ints:
         """GPU seconds that each user has held until now, (11)."""
-        base, rate = self._ledger.user_base, self._ledger.user_rate
+        base, rate = self._book.user_base, self._book.user_rate
         attained: Ints = base + rate * self.now
         return attained
 
     @property
     def user_gpus(self) -> Ints:
         """GPUs that each user holds now, (10)."""
-        return _view(self._ledger.user_rate)
+        return _view(self._book.user_rate)
 
     @property
     def user_fair(self) -> Floats:
@@ -448,16 +563,6 @@ class State:
     def user_share(self) -> Floats:
         """Fair number of GPUs of each user now, (8)."""
         return self._user_share()
-
-
-#: columns of the ledger that a state shows under their own name
-STATE_COLUMNS = frozenset(
-    [
-        *("gpus", "work", "release", "visible", "user", "weight", "rank", "phase", "starts"),
-        *("first", "end", "since", "lease_end", "blocked", "sizes", "free", "quota"),
-        *("overhead", "migration", "profiled", "held_gpus", "speed", "speeds", "node_model"),
-    ]
-)
 
 
 class Start(NamedTuple):
@@ -558,9 +663,8 @@ class Decision:
         return [Start(*entry) for entry in self.start]
 
 
-@runtime_checkable
-class Policy(Protocol):
-    """An online policy: an object that can be pickled and decides at rounds.
+class Session(Protocol):
+    """A policy in one run, from its begin on; what it remembers is here.
 
     `decide` is called at every visited round at which some job waits. Rounds are visited when a job
     arrives, completes or has been profiled and, where the policy preempts at leases, when one ends.
@@ -569,13 +673,39 @@ class Policy(Protocol):
     - ``next_change(state) -> int | None``: the next time at which the decision could differ though
       nothing of that kind happens; None if there is none. Without this method every round is
       visited while a job waits. Skipping rounds is exact only if what it returns is true.
-    - ``unable(instance, rules) -> Mapping[int, str]``: jobs that this policy can never run, with
-      the reason; they are rejected before the run.
-    - ``log``: what it has written down in this run, mappings of plain data that end in `Run.log`.
-    - ``always_asked``: True for a policy that is to decide where no job waits too, as long as one
+    - ``always_asked``: True for a session that is to decide where no job waits too, as long as one
       runs: it may change the GPUs of running jobs.
+    - ``unable(job) -> str``: why a job can never run in this session, or nothing; it is rejected
+      before the run. Of the job nothing but this may be remembered: the driver asks a session that
+      it does not run, before the job has come.
+    - ``log``: what it has written down, mappings of plain data that end in `Run.log`.
+    - ``save() -> dict`` and ``load(data)``: what it remembers as plain data (dicts with string
+      keys, lists, numbers, strings, None and numpy arrays of numbers), and a new session that goes
+      on from there. A run whose session remembers something and has no such methods cannot be
+      resumed.
+    """
+
+    def decide(self, state: State) -> Decision:
+        """Return what should run from this round on."""
+        ...
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """An online policy: an object with a name, that says what it uses and decides at rounds.
+
+    One that remembers nothing has the method ``decide(state) -> Decision``, and is its own session,
+    with that one's optional members. Another one has ``begin(cluster, users, rules) -> Session``,
+    which refuses what does not go with it, and changes nothing in the policy: the same object can
+    be driven twice, or twice at a time. Other optional members:
+
+    - ``information``: "told" for a policy that knows the run times of jobs that have come. Others
+      cannot read `State.work` or `State.remaining`, nor the work of `State.job`.
+    - ``clairvoyant``: True for a policy that looks at jobs that have not come, in
+      `State.instance`; runs and tables say so.
     - ``one_model``: True for a policy that places jobs by node and takes all GPUs for equal; it is
       refused on clusters with several GPU models.
+    - ``rule``: the compiled :class:`Rule` that decides the same.
 
     Examples
     --------
@@ -599,296 +729,65 @@ class Policy(Protocol):
         """Which running jobs it may stop."""
         ...
 
-    def decide(self, state: State) -> Decision:
-        """Return what should run from this round on."""
-        ...
 
-
-def check_decision(decision: Decision, state: State, name: str) -> None:
-    """Refuse a decision that cannot be carried out.
+def is_policy(made: object) -> bool:
+    """Return whether something has the members of a policy.
 
     Parameters
     ----------
-    decision : Decision
-    state : State
-        At which it was made.
-    name : str
-        Of the policy.
-
-    Raises
-    ------
-    ValueError
-        Naming policy, time, job and rule.
+    made : object
     """
-    owner = f"policy {name!r} at {state.now}"
-    if not isinstance(decision, Decision):
-        raise TypeError(f"{owner}: decides {decision!r}, which is no Decision")
-    phase = state.phase  # each access makes a view
-    stopped = _numbers([*decision.suspend, *decision.kill])
-    starts = _starts(decision, owner)
-    started = _numbers([start.job for start in starts])
-    order, passed = _numbers(decision.order), _numbers(decision.passed)
-    for label, jobs in (
-        ("stops", stopped),
-        ("starts", started),
-        ("orders", order),
-        ("passes", passed),
-    ):
-        if jobs.size == 0:
-            continue
-        if jobs.min() < 0 or jobs.max() >= phase.size:
-            job = next(j for j in jobs.tolist() if not 0 <= j < phase.size)
-            raise ValueError(f"{owner}: {label} job {job}, which does not exist")
-        again = np.sort(jobs)
-        for j in again[1:][again[1:] == again[:-1]][:1]:
-            raise ValueError(f"{owner}: {label} job {j} twice")
-    for j in stopped[phase[stopped] != RUNNING][:1]:
-        raise ValueError(f"{owner}: stops job {j}, which does not run")
-    if stopped.size:
-        for j in stopped[~state._may_stop(stopped)][:1]:
-            why = "it is profiled" if state.speed[j] == 0 else repr(state._preempts)
-            raise ValueError(f"{owner}: stops job {j}, which it may not now: {why}")
-    for j in passed[phase[passed] != WAITING][:1]:
-        raise ValueError(f"{owner}: passes job {j}, which does not wait")
-    for j in started[phase[started] != WAITING].tolist():
-        if j not in stopped:
-            raise ValueError(f"{owner}: starts job {j}, which does not wait")
-    others = order[phase[order] != WAITING]
-    runs = others[phase[others] == RUNNING]
-    if runs.size < others.size or not state._may_stop(runs).all():
-        job = next(j for j in others.tolist() if j not in state.preemptible)
-        raise ValueError(f"{owner}: orders job {job}, which is no candidate")
-    for start in starts:
-        _check_start(start, state, owner)
-    if needs_ps(state.instance):
-        _check_ps(starts, order, state, owner)
-    if stopped.size + started.size:
-        for job in sorted({*stopped.tolist(), *started.tolist()}.intersection(order.tolist()))[:1]:
-            raise ValueError(f"{owner}: job {job} is in the order and stopped or started")
+    return isinstance(made, Policy) and (hasattr(made, "decide") or hasattr(made, "begin"))
 
 
-def _starts(decision: Decision, owner: str) -> list[Start]:
-    for entry in decision.start:
-        if not isinstance(entry, tuple) or not 2 <= len(entry) <= len(Start._fields):
-            raise TypeError(f"{owner}: start has {entry!r}, which is no Start")
-    return decision.starts
-
-
-def _numbers(jobs: Sequence[int] | Ints) -> Ints:
-    numbers = np.asarray(jobs)
-    if numbers.size and numbers.dtype.kind not in "iu":
-        raise TypeError(f"jobs {numbers.tolist()!r} are not integers")
-    return numbers.astype(np.int64, copy=False)
-
-
-def _check_start(start: Start, state: State, owner: str) -> None:
-    """What can be said about numbers before anything happens."""
-    job, gang, length = start.job, int(state.gpus[start.job]), state.rules.round_length
-    for name, value in (("gpus", start.gpus), ("profile", start.profile)):
-        if value is None and name == "gpus":
-            continue
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-            raise TypeError(f"{owner}: starts job {job} with {name}={value!r}, not an integer")
-    if start.profile < 0 or start.profile % length or start.profile * gang > MOST_SECONDS:
-        raise ValueError(
-            f"{owner}: profiles job {job} for {start.profile} s, "
-            f"not for a multiple of {length} s, or for too long"
-        )
-    served = needs_ps(state.instance)
-    if start.ps is not None and not served:
-        raise ValueError(
-            f"{owner}: starts job {job} with parameter servers {dict(start.ps)}, "
-            "a job of its kind has none"
-        )
-    if start.gpus is None or start.gpus == gang:
-        return
-    most = gang if start.profile or served else 2 * gang
-    if not 1 <= start.gpus <= most:
-        raise ValueError(f"{owner}: starts job {job} on {start.gpus} GPUs, not on 1 to {most}")
-    if start.profile or served:
-        return
-    if not isinstance(state.instance.jobs[job], DeadlineJob):
-        raise ValueError(
-            f"{owner}: starts job {job} on {start.gpus} GPUs, a job of its kind needs its {gang}"
-        )
-    if start.nodes is None:
-        raise ValueError(f"{owner}: starts job {job} on {start.gpus} GPUs without nodes")
-
-
-def needs_ps(instance: Instance[Any]) -> bool:
-    """Return whether jobs of an instance need parameter servers: all do or none.
-
-    Parameters
-    ----------
-    instance : Instance
-    """
-    jobs = instance.jobs
-    return bool(jobs) and isinstance(jobs[0], ParameterServerJob)
-
-
-def _check_ps(starts: Sequence[Start], order: Ints, state: State, owner: str) -> None:
-    """Jobs with parameter servers start on given nodes, with given servers that are free."""
-    for job in order[:1]:
-        raise ValueError(
-            f"{owner}: orders job {job}, a job with parameter servers starts on given nodes"
-        )
-    free = state.free_ps
-    for start in starts:
-        what = f"{owner}: starts job {start.job}"
-        if start.profile:
-            raise ValueError(f"{what} to be profiled, which jobs with parameter servers are not")
-        if not start.nodes or not start.ps:
-            raise ValueError(f"{what} without nodes or parameter servers, which it needs")
-        what = f"{owner}: job {start.job} is given parameter servers {dict(start.ps)}"
-        for node, count in start.ps.items():
-            if any(isinstance(n, bool) or not isinstance(n, Integral) for n in (node, count)):
-                raise TypeError(f"{what}, which are not integers")
-            if count < 1:
-                raise ValueError(f"{what}, below 1 on node {node}")
-            if not 0 <= node < free.size or free[node] < count:
-                raise ValueError(f"{what}, more than is free on node {node}")
-            free[node] -= count
-
-
-def give_ps(starts: Sequence[Start], state: State) -> None:
-    """Note what parameter servers jobs start with, and as their work the slots that they run there.
-
-    Parameters
-    ----------
-    starts : sequence of Start
-        Checked; those of other jobs change nothing.
-    state : State
-    """
-    book = state._ledger
-    for start in starts:
-        if start.nodes is None or start.ps is None:
-            continue
-        job = int(start.job)
-        book.ps[job] = {int(node): int(count) for node, count in start.ps.items()}
-        model = state.models[int(state.node_model[next(iter(start.nodes))])]
-        workers, nodes = sum(start.nodes.values()), len({*start.nodes, *start.ps})
-        slots = run_slots(state.instance.jobs[job], int(workers), nodes, model)
-        book.work[job] = book.left[job] = slots
-
-
-def left_out(policy: Policy, state: State) -> bool:
-    """Return whether jobs that wait, while nothing runs and nobody comes, are left out for good.
-
-    Jobs with parameter servers may be, unless the policy names a time at which it changes its mind.
+def begin(policy: Policy, cluster: Cluster, users: Sequence[User], rules: Rules) -> Session:
+    """Begin a session of a policy.
 
     Parameters
     ----------
     policy : Policy
-    state : State
-        After the decision.
-    """
-    ask: Callable[[State], int | None] | None = getattr(policy, "next_change", None)
-    return needs_ps(state.instance) and (ask is None or ask(state) is None)
-
-
-def check_nodes(start: Start, state: State, name: str) -> int:
-    """Refuse GPUs that are not free, too many or few, or on which a job cannot be.
-
-    Parameters
-    ----------
-    start : Start
-        With nodes.
-    state : State
-    name : str
-        Of the policy.
+    cluster : Cluster
+    users : sequence of User
+    rules : Rules
 
     Returns
     -------
-    int
-        The job's speed there, in millionths; 0 if it is to be profiled.
+    Session
+        A new one, or the policy itself where that remembers nothing.
+
+    Examples
+    --------
+    >>> from gangsched.solvers import Fifo
+    >>> policy = Fifo()
+    >>> begin(policy, Cluster.of_sizes([8]), (), Rules()) is policy
+    True
+    """
+    own: Any = policy
+    session: Session = own.begin(cluster, users, rules) if hasattr(own, "begin") else own
+    return session
+
+
+def unable_jobs(policy: Policy, instance: Instance[Any], rules: Rules) -> dict[int, str]:
+    """Return the jobs that a policy can never run, by number, with the reason.
+
+    Parameters
+    ----------
+    policy : Policy
+    instance : Instance
+    rules : Rules
 
     Raises
     ------
     ValueError
-        Naming policy, time, job and rule.
+        If the policy refuses cluster, users or rules.
     """
-    nodes, job = start.nodes, state.instance.jobs[start.job]
-    assert nodes is not None
-    owner = f"policy {name!r} at {state.now}: job {start.job} is given {dict(nodes)}"
-    wanted = start.number(int(state.gpus[start.job]))
-    if sum(nodes.values()) != wanted or min(nodes.values()) < 1:
-        raise ValueError(f"{owner}, not its {wanted} GPUs")
-    for n, count in nodes.items():
-        if not 0 <= n < state.sizes.size or state.free[n] < count:
-            raise ValueError(f"{owner}, more than is free on node {n}")
-    sizes, model = state.sizes[list(nodes)].tolist(), _one_model(nodes, state, owner)
-    known = isinstance(job, (DeadlineJob, ParameterServerJob)) or state.rules.spread
-    if not known and not _consolidated(nodes, sizes):
-        raise ValueError(f"{owner}, which is no consolidated place, and spread=False")
-    on_model = int(state.speeds[start.job, model])
-    if on_model == 0:
-        why = f"pin={job.pin!r}" if job.pin else f"its speeds are {dict(job.speeds)}"
-        raise ValueError(f"{owner} of model {state.models[model]!r}, where it cannot run: {why}")
-    if isinstance(job, ParameterServerJob):
-        return FULL_SPEED  # its work is the time that it takes there
-    speed = true_speed(job, wanted, len(nodes), max(sizes), on_model)
-    if not start.profile and too_slow(job, wanted, speed):
-        raise ValueError(f"{owner}, where its speed is {speed} millionths")
-    return 0 if start.profile else speed
-
-
-def _one_model(nodes: Mapping[int, int], state: State, owner: str) -> int:
-    """The number of the GPU model of these nodes."""
-    model, *others = dict.fromkeys(state.node_model[list(nodes)].tolist())
-    if others:
-        names = " and ".join(repr(state.models[g]) for g in (model, *others))
-        raise ValueError(f"{owner}, which are of the models {names}: a gang runs on one")
-    return int(model)
-
-
-def true_speed(job: Job, gpus: int, nodes: int, size: int, on_model: int = FULL_SPEED) -> int:
-    """Return how fast a job runs, in millionths.
-
-    Parameters
-    ----------
-    job : Job
-    gpus, nodes, size : int
-        As of :meth:`gangsched.instances.DeadlineJob.speed`.
-    on_model : int
-        Speed on GPUs of this model of a job of another kind, which that is for all places.
-    """
-    return job.speed(gpus, nodes, size) if isinstance(job, DeadlineJob) else on_model
-
-
-def model_speed(job: Job, model: str) -> int:
-    """Return how fast a job runs on GPUs of a model, in millionths; 0 where it cannot run.
-
-    Parameters
-    ----------
-    job : Job
-    model : str
-    """
-    if job.pin and job.pin != model:
-        return 0
-    if isinstance(job, ParameterServerJob):
-        return FULL_SPEED  # its work is the time that it takes there
-    return round(FULL_SPEED * job.speeds.get(model, 0)) if job.speeds else FULL_SPEED
-
-
-def too_slow(job: Job, gpus: int, speed: int) -> bool:
-    """Return whether a job that runs so could hold more GPU seconds than can be added up.
-
-    Parameters
-    ----------
-    job : Job
-    gpus : int
-    speed : int
-        Millionths; none at all is too slow, and what does not fit 40 bits is out of the question.
-    """
-    assert job.work is not None
-    return speed > MOST_SECONDS or gpus * job.work * FULL_SPEED > MOST_SECONDS * speed
-
-
-def _consolidated(nodes: Mapping[int, int], sizes: Sequence[int]) -> bool:
-    """All nodes of one size, as few as possible, and all but one taken whole."""
-    gang, size = sum(nodes.values()), sizes[0]
-    whole = sum(count == size for count in nodes.values())
-    return {*sizes} == {size} and whole == gang // size and len(nodes) == -(-gang // size)
+    session = begin(policy, instance.cluster, instance.users, rules)
+    ask: Callable[[Job], str | None] | None = getattr(session, "unable", None)
+    if ask is None:
+        return {}
+    told = information_of(policy) is not None
+    asked = ((j, job if told else without_run_time(job)) for j, job in enumerate(instance.jobs))
+    return {j: why for j, job in asked if (why := ask(job))}
 
 
 def ranked(state: State, jobs: Ints, *keys: NDArray[Any]) -> Ints:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
@@ -21,6 +21,8 @@ import numpy as np
 
 from ..formulations.problem import Problem, Sense
 from ..instances.display import facts_html, frame
+from .facts import Facts
+from .history import Entry, settled
 
 __all__ = ["Bound", "Refuted", "Result", "Status", "Stop"]
 
@@ -131,10 +133,13 @@ class Result(Generic[S]):
         Solver's own count (runs, nodes, columns).
     info : mapping
         For display and records: seed, tie-breaks, parameters, versions.
+    facts : Facts or None
+        What else the solver states of its solution, which metrics and comparisons go by.
     runtime : float
         Wall seconds. Not compared.
     history : sequence of (time, objective or None, bound or None)
-        Improvements over time. Not compared.
+        Best so far of both over time, each better than the one before; made by :meth:`of`, it ends
+        at the result's own. Empty of solvers without a loop that improves. Not compared.
 
     Raises
     ------
@@ -153,12 +158,15 @@ class Result(Generic[S]):
     bound: Bound | None = None
     iterations: int = 0
     info: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    facts: Facts | None = field(default=None, hash=False)
     runtime: float = field(default=0.0, compare=False)
-    history: Sequence[tuple[float, float | None, float | None]] = field(default=(), compare=False)
+    history: Sequence[Entry] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         owner = f"result of {self.solver}"
         object.__setattr__(self, "info", MappingProxyType(_plain(self.info)))
+        if self.facts is not None and not isinstance(self.facts, Facts):
+            raise TypeError(f"{owner}: facts={self.facts!r} are no Facts")
         object.__setattr__(self, "history", tuple(tuple(entry) for entry in self.history))
         if self.objective is not None:
             object.__setattr__(self, "objective", _number(owner, "objective", self.objective))
@@ -220,6 +228,7 @@ class Result(Generic[S]):
         bound: Bound | None = None,
         infeasible: bool = False,
         runtime: float = 0.0,
+        history: Iterable[Entry] | None = None,
         **more: Any,
     ) -> Result[S]:
         """Make the result of a run from its solution, which the problem checks and values.
@@ -231,8 +240,10 @@ class Result(Generic[S]):
         solver, stop, bound, runtime : as of the class
         infeasible : bool
             True when the solver has proven that no solution exists.
+        history : iterable of (time, objective or None, bound or None), optional
+            As it was noted; None says nothing new.
         **more
-            `iterations`, `info`, `history`.
+            `iterations`, `info`, `facts`.
 
         Raises
         ------
@@ -252,6 +263,12 @@ class Result(Generic[S]):
             proven = bound is not None and bound.value == objective
             status = Status.OPTIMAL if proven else Status.FEASIBLE
         info = {**more.pop("info", {}), "versions": versions()}
+        improved: tuple[Entry, ...] = ()
+        if history is not None:
+            value = None if bound is None else bound.value
+            improved = settled(
+                problem.sense, history, objective=objective, bound=value, runtime=runtime
+            )
         made = cls(
             solver=solver,
             sense=problem.sense,
@@ -262,6 +279,7 @@ class Result(Generic[S]):
             bound=bound,
             runtime=runtime,
             info=info,
+            history=improved,
             **more,
         )
         object.__setattr__(made, "_checked", problem)  # no field: a changed copy is not checked

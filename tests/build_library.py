@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from gangsched.analysis.proofs.makespan import best_bound
+from gangsched.analysis.proofs.bound import bound as bound_of
 from gangsched.formulations.io import problem_to_dict
 from gangsched.formulations.rar_ddls.problem import RarDdls
 from gangsched.instances import Cluster, Instance, ReadReport, RingJob, Trace, generate
@@ -87,7 +87,7 @@ def build(name: str) -> dict[str, Any]:
     problem, description = ENTRIES[name]()
     results = [result for result in candidates(problem) if result.solution is not None]
     best = min(results, key=lambda result: result.objective)
-    bound: Bound = best_bound(problem, effort="full")
+    bound: Bound = bound_of(problem, effort="full")
     own = max((r.bound for r in results if r.bound), key=lambda b: b.value)
     if own.value > bound.value:
         bound = own

@@ -1,14 +1,17 @@
-"""Hypothesis profiles and the fixtures that every folder of tests may use."""
+"""Which tests run when, hypothesis profiles, and fixtures for every folder of tests."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parents[1]
+HERE = Path(__file__).resolve().parent
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # no window, wherever the tests run
 
@@ -21,8 +24,89 @@ settings.register_profile(
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
+settings.register_profile("plain", parent=settings.get_profile("ci"), max_examples=20)
 settings.register_profile("deep", parent=settings.get_profile("dev"), max_examples=2_000)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+#: marker and the tests that it is for, by path; `process` and `slow` stand beside the tests
+PLACES = {
+    "docs": ("test_docs.py", "test_docstrings.py", "reference/"),
+    "papers": (
+        "papers/",
+        "theorems/",
+        "analysis/test_reproduce_",
+        "analysis/test_gandiva_fair_surplus.py",
+    ),
+}
+#: CPU seconds of a test above which it is listed, and above which a plain one fails the run
+LISTED, TOO_LONG = 2.0, 10.0
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark tests by where they stand, and draw fewer examples in the plain run."""
+    for item in items:
+        place = item.path.relative_to(HERE).as_posix()
+        for name, starts in PLACES.items():
+            if place.startswith(starts):
+                item.add_marker(name)
+    if config.getoption("--hypothesis-profile") == "plain":
+        for item in items:
+            draw_fewer(item, settings.get_profile("plain").max_examples)
+
+
+def draw_fewer(item: pytest.Item, most: int) -> None:
+    """Cap the number of examples of a test that says its own."""
+    test = getattr(getattr(item, "obj", None), "__func__", getattr(item, "obj", None))
+    own = getattr(test, "_hypothesis_internal_use_settings", None)
+    if own is not None and own.max_examples > most:
+        test._hypothesis_internal_use_settings = settings(own, max_examples=most)  # type: ignore[union-attr]
+
+
+def cpu() -> float:
+    """CPU seconds of this process and of its children that have ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[Any]:
+    """Measure the CPU time of a test."""
+    began = cpu()
+    try:
+        return (yield)
+    finally:
+        item.user_properties.append(("cpu", cpu() - began))
+
+
+def long_tests(reporter: Any) -> list[tuple[float, str, bool]]:
+    """CPU seconds and name of the tests that take long, and whether they take too long."""
+    marked = {"slow", "process", "papers", "docs", "exhaustive"}
+    return sorted(
+        (seconds, report.nodeid, seconds > TOO_LONG and not marked & set(report.keywords))
+        for outcome in ("passed", "failed")
+        for report in reporter.stats.get(outcome, ())
+        for name, seconds in report.user_properties
+        if name == "cpu" and seconds > LISTED
+    )[::-1]
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """List the tests that take long."""
+    found = long_tests(terminalreporter)
+    if found:
+        terminalreporter.section(f"{len(found)} tests above {LISTED:g} s of CPU time")
+    for seconds, name, too_long in found:
+        rule = f": a plain test may take {TOO_LONG:g} s" if too_long else ""
+        terminalreporter.write_line(f"{seconds:6.1f} s  {name}{rule}")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail the run where a plain test took too long."""
+    reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")
+    too_long = reporter is not None and any(row[2] for row in long_tests(reporter))
+    if too_long and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.fixture(scope="session")

@@ -63,7 +63,7 @@ def cases(draw: st.DrawFn, sizes: tuple[int, ...] = (1, 2, 3, 4), uniform: bool 
 def checked(case: Case, policy: Policy, **how: Any) -> Run:
     """The run, once the independent checker has nothing to say."""
     run = drive(case.instance, policy, **case.rules, **how)
-    assert violations(run, case.instance, preempts=policy.preempts) == []
+    assert violations(run, preempts=policy.preempts) == []
     return run
 
 

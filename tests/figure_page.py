@@ -6,10 +6,9 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
-from gangsched.analysis.papers.reproduce import Agreement, Row, Study
+from gangsched.analysis.papers.reproduce import Agreement, FigureRow, Study, from_rows
 from layout import ROOT
 
 DOCS = ROOT / "docs"
@@ -18,10 +17,9 @@ LETTERS = {Agreement.AGREES: "+", Agreement.DIFFERS: "-"}
 
 @dataclass(frozen=True)
 class FigurePage:
-    """The figures of one paper; `module` judges rows again with `from_rows`."""
+    """The figures of one paper."""
 
     stem: str
-    module: ModuleType
 
     @property
     def text(self) -> str:
@@ -34,9 +32,8 @@ class FigurePage:
 
     def restored(self, name: str) -> Study:
         data = self.committed(name)
-        rows = [Row(i, p, x, values, tuple(curve)) for i, p, x, values, curve in data["rows"]]
-        study: Study = self.module.from_rows(name, data["instances"], rows)
-        return study
+        rows = [FigureRow(i, p, x, values, tuple(curve)) for i, p, x, values, curve in data["rows"]]
+        return from_rows(name, data["instances"], rows)
 
     def check_verdicts_and_settings(self, name: str) -> None:
         assert json.loads(self.restored(name).to_json()) == self.committed(name)

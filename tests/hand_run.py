@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from gangsched.analysis.driving.drive import instance_hash
 from gangsched.analysis.driving.run import EventKind, Events, Records, Run
 from gangsched.instances import Cluster, Instance, Job, Schedule, Segment, User
+from gangsched.instances.io import instance_hash
 from gangsched.solvers import Stop
 from gangsched.solvers.policy import Rules
 
@@ -102,7 +102,8 @@ def hand_run(
         policy="by-hand",
         parameters={"kappa": 2.5, "queues": [1, 2], "note": None},
         rules=rules,
-        instance=instance.name,
+        instance=instance,
+        instance_name=instance.name,
         instance_hash=instance_hash(instance),
         seed=7,
         stop=stop,

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from gangsched.analysis.driving.run import EventKind, Events, Records, Run
 from gangsched.formulations.fair_shares import FairShares
-from gangsched.instances import Job, Schedule, Segment, User
+from gangsched.instances import Cluster, Instance, Job, Schedule, Segment, User
+from gangsched.instances.io import instance_hash
 from gangsched.solvers.policy import Rules
 from gangsched.solvers.result import Stop
 
@@ -63,13 +64,15 @@ def run_of(
         fair=np.array(fair, dtype=float),
         fair_before=np.array(before, dtype=float),
     )
+    instance = Instance(Cluster.of_sizes(sizes), jobs, users, name="hand")
     done = all(e >= 0 or j in gone for j, e in enumerate(end))
     return Run(
         policy=policy,
         parameters={},
         rules=rules,
-        instance="hand",
-        instance_hash="0" * 64,
+        instance=instance,
+        instance_name=instance.name,
+        instance_hash=instance_hash(instance),
         seed=None,
         stop=Stop.COMPLETED if done else Stop.ITERATION_LIMIT,
         now=stop,

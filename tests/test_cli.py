@@ -18,11 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.figure import Figure
 
 import gangsched
 from gangsched import registry
 from gangsched.analysis.papers import reproduce, theorems
-from gangsched.analysis.papers.claim import Claim, Comparison, Verdict
+from gangsched.analysis.papers.claim import Claim, Sides, Verdict
+from gangsched.analysis.papers.experiment import Experiment, FigureCell, given
 from gangsched.analysis.proofs.verify import verify_bound
 from gangsched.analysis.show.columns import COMPARED
 from gangsched.cli import compare as cli
@@ -552,36 +554,38 @@ def test_demo_works_on_a_small_instance(
     assert sorted(os.listdir("here")) == ["demo.html", "demo.json", "demo.png"]
 
 
+def toy_figure(name: str, cells: Callable[..., list[FigureCell]]) -> Experiment:
+    return Experiment(
+        name=name, title="toy", cells=cells, statements=lambda study: (), settings={},
+        drawing=lambda study: Figure(),
+    )  # fmt: skip
+
+
 def test_reproduce_lists_and_runs_targets(
     gangsched_: Gangsched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Toy:
-        def write(self, folder: Path) -> tuple[Path, ...]:
-            (folder / "toy.csv").write_text("1\n")
-            return (folder / "toy.csv",)
-
-    monkeypatch.setitem(reproduce.TARGETS, "rar_ddls:toy", lambda progress: progress("") or Toy())
+    cell = FigureCell(instance="i", policy="p", run=given, workload={"value": 1})
+    toy = toy_figure("rar_ddls:toy", lambda: [cell])
+    monkeypatch.setitem(reproduce.TARGETS, toy.name, toy)
     listed = gangsched_("reproduce")
     assert listed.code == 0
     assert listed.out.split() == list(reproduce.TARGETS)
-    done = gangsched_("reproduce", "rar-ddls:toy", "--out", "new/folder")
-    assert done == Outcome(0, "new/folder/toy.csv\n", "")
+    done = gangsched_("reproduce", "rar-ddls:toy", "--out", "new/folder", "--jobs", "1")
+    paths = [f"new/folder/rar_ddls-toy.{kind}" for kind in ("json", "csv", "png")]
+    assert done == Outcome(0, "".join(f"{path}\n" for path in paths), "")
+    assert sorted(os.listdir("new/folder")) == sorted(Path(path).name for path in paths)
 
 
 def test_reproduce_takes_a_trace(
     gangsched_: Gangsched, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Toy:
-        def write(self, folder: Path) -> tuple[Path, ...]:
-            return ()
-
     seen = []
 
-    def toy(progress: Any, trace: Any = None) -> Toy:
+    def cells(trace: Any = None) -> list[FigureCell]:
         seen.append(None if trace is None else len(trace.jobs))
-        return Toy()
+        return []
 
-    monkeypatch.setitem(reproduce.TARGETS, "ltgf:toy", toy)
+    monkeypatch.setitem(reproduce.TARGETS, "ltgf:toy", toy_figure("ltgf:toy", cells))
     assert gangsched_("reproduce", "ltgf:toy").code == 0
     trace = ("--trace", str(files / "trace.csv"), "--reader", "philly-csv")
     done = gangsched_("reproduce", "ltgf:toy", *trace)
@@ -599,7 +603,7 @@ def test_reproduce_writes_a_figure(gangsched_: Gangsched) -> None:
 # --- theorems ------------------------------------------------------------------------------------
 
 
-def claim(id: str, check: Callable[[int], Comparison], **more: Any) -> Claim[int]:
+def claim(id: str, check: Callable[[int], Sides], **more: Any) -> Claim[int]:
     plain = {"source": "a book", "statement": "n <= 9", "verdict": Verdict.PROVED, "samples": 5}
     return Claim(
         id=id, evidence="by counting", check=check, draw=lambda rng: int(rng.integers(9)),
@@ -607,16 +611,14 @@ def claim(id: str, check: Callable[[int], Comparison], **more: Any) -> Claim[int
     )  # fmt: skip
 
 
-def interrupt(n: int) -> Comparison:
+def interrupt(n: int) -> Sides:
     raise KeyboardInterrupt
 
 
-HOLDS = claim("holds", lambda n: Comparison(n, 9))
-FAILS = claim("fails", lambda n: Comparison(9, n))
+HOLDS = claim("holds", lambda n: Sides(n, 9))
+FAILS = claim("fails", lambda n: Sides(9, n))
 FOUR = {"four": lambda: 4}
-REFUTED = claim(
-    "too_much", lambda n: Comparison(n, 3), verdict=Verdict.REFUTED, counterexamples=FOUR
-)
+REFUTED = claim("too_much", lambda n: Sides(n, 3), verdict=Verdict.REFUTED, counterexamples=FOUR)
 
 
 @pytest.fixture
@@ -641,7 +643,7 @@ def test_theorems_shows_what_refutes_and_what_holds(
 def test_theorems_stand_under_their_paper(
     gangsched_: Gangsched, claims: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    last = claim("last", lambda n: Comparison(n, 9))
+    last = claim("last", lambda n: Sides(n, 9))
     claims(HOLDS, REFUTED, last)
     papers = {"Doe 1999": (HOLDS,), "Roe 2001": (REFUTED, last)}
     monkeypatch.setattr(theorems, "PAPERS", papers)
@@ -837,6 +839,7 @@ def test_bad_input_is_refused_in_one_line(gangsched_: Gangsched, files: Path, li
     assert os.listdir() == ["files"]
 
 
+@pytest.mark.process
 def test_a_file_name_may_hold_anything(gangsched_: Gangsched, files: Path) -> None:
     """Neither markup nor a line break nor bytes that are no text upset the screen."""
     assert_refused(gangsched_("solve", "two\nlines"), r"'two\\nlines' is neither")
@@ -887,6 +890,7 @@ def interrupted(args: Sequence[object], cwd: Path, env: Mapping[str, str]) -> Ou
     return Outcome(child.returncode, out, err)
 
 
+@pytest.mark.process
 def test_ctrl_c_keeps_the_finished_rows(files: Path, tmp_path: Path) -> None:
     module = write_solvers(tmp_path)
     args = (
@@ -923,7 +927,12 @@ def test_ctrl_c_before_anything_is_finished_writes_nothing(
 def test_ctrl_c_in_reproduce_writes_nothing(
     gangsched_: Gangsched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(reproduce.TARGETS, "rar_ddls:toy", lambda progress: interrupt(0))
+    def stopped(cell: FigureCell) -> dict[str, Any]:
+        raise KeyboardInterrupt
+
+    cell = FigureCell(instance="i", policy="p", run=stopped)
+    toy = toy_figure("rar_ddls:toy", lambda: [cell])
+    monkeypatch.setitem(reproduce.TARGETS, toy.name, toy)
     done = gangsched_("reproduce", "rar_ddls:toy")
     assert done == Outcome(130, "", "gangsched: interrupted\n")
     assert os.listdir("out") == []
@@ -932,6 +941,7 @@ def test_ctrl_c_in_reproduce_writes_nothing(
 # --- pipes and terminals -------------------------------------------------------------------------
 
 
+@pytest.mark.process
 def test_pipes_get_no_escape_codes_and_no_progress(files: Path, tmp_path: Path) -> None:
     module = write_solvers(tmp_path)
     args = (
@@ -949,6 +959,7 @@ def test_pipes_get_no_escape_codes_and_no_progress(files: Path, tmp_path: Path) 
     assert max(map(len, done.out.splitlines())) <= 80
 
 
+@pytest.mark.process
 def test_a_reader_that_stops_early_does_not_cost_the_files(files: Path, tmp_path: Path) -> None:
     """As in `gangsched compare ... | head -1`."""
     module = write_solvers(tmp_path)
@@ -966,6 +977,7 @@ def test_a_reader_that_stops_early_does_not_cost_the_files(files: Path, tmp_path
     assert_self_contained(tmp_path / "gangsched-compare.html")
 
 
+@pytest.mark.process
 def test_a_terminal_shows_what_runs_now(files: Path, tmp_path: Path) -> None:
     pty = pytest.importorskip("pty", reason="pseudo-terminals are of Unix")
     module = write_solvers(tmp_path)
@@ -992,6 +1004,7 @@ def test_a_terminal_shows_what_runs_now(files: Path, tmp_path: Path) -> None:
     assert any(line.split()[:2] == ["first-fit", "8"] for line in lines)
 
 
+@pytest.mark.process
 def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
     code = (
         "import sys, gangsched.cli.compare\n"

@@ -23,6 +23,7 @@ import pytest
 from matplotlib.figure import Figure
 from rich.console import Console
 
+import full_disk
 from gangsched import Cluster, Instance, Job, Node, User, drive
 from gangsched.analysis.driving import metrics
 from gangsched.analysis.driving.run_io import load_run
@@ -33,7 +34,7 @@ from gangsched.formulations.completion_time.problem import CompletionTime
 from gangsched.formulations.deadline_rewards import DeadlineRewards
 from gangsched.instances.deadlines import testbed_workload
 from gangsched.instances.heterogeneous import family_of, with_speeds
-from gangsched.instances.io import save
+from gangsched.instances.io import instance_hash, save
 from gangsched.registry import policy as policy_of
 from gangsched.solvers import Bound, Fifo, Srtf
 from layout import ROOT
@@ -320,7 +321,7 @@ def hours(*names: str) -> tuple[str, ...]:
 def test_a_part_of_a_trace(replay: Replay, args: tuple[str, ...], jobs: list[str]) -> None:
     runs = ("--save-runs", "runs")
     assert replay(*hours(*args), *runs)[0] == 0
-    (folder,) = Path("runs").iterdir()
+    (folder,) = (path for path in Path("runs").iterdir() if path.is_dir())
     assert list(load_run(folder).records.id) == jobs
 
 
@@ -337,7 +338,7 @@ def test_a_part_of_a_trace(replay: Replay, args: tuple[str, ...], jobs: list[str
 def test_weights_of_the_users(replay: Replay, args: tuple[str, ...], weights: list[float]) -> None:
     Path("sizes.csv").write_text("vc,num\na,3\nb,1\nc,1\nd,2\n")
     assert replay(*hours(*args), "--save-runs", "runs")[0] == 0
-    (folder,) = Path("runs").iterdir()
+    (folder,) = (path for path in Path("runs").iterdir() if path.is_dir())
     assert load_run(folder).user_weight.tolist() == weights
 
 
@@ -599,21 +600,64 @@ def test_without_a_run_there_is_no_report(replay: Replay) -> None:
 def test_kept_runs_are_taken_only_when_asked_and_when_they_fit(replay: Replay) -> None:
     kept = (*TRACE, "--policies", "fifo,theirs.py:Widest", "--save-runs", "runs")
     assert replay(*kept)[0] == 0
-    folders = sorted(Path("runs").iterdir())
+    instance, *folders = sorted(Path("runs").iterdir(), key=lambda path: path.is_dir())
+    folders.sort()
+    assert instance.name == f"instance-{instance_hash(expected())[:16]}.json.gz"
     assert [folder.stem for folder in folders] == ["fifo", "theirs_py_Widest"]
     run = load_run(folders[0])
     assert run == drive(expected(), Fifo())
+    assert run.instance == expected()
+    instance.unlink()  # as 0.1.0 left it
     stamp = [(folder / "run.json").read_bytes() for folder in folders]
     code, out, _ = replay(*kept, "--resume")
     assert code == 0
     assert [(folder / "run.json").read_bytes() for folder in folders] == stamp  # not even rewritten
     assert table(out, "least rho")["fifo"][-1] == f"{run.runtime:.2f} s"
+    assert instance.exists()
     for change in (("--lease", 600), ("--first", 3), ("--nodes", 3)):
         code, out, err = replay(*kept, "--resume", *change)
         assert (code, out) == (2, "")
         assert re.search(r"the earlier run of 'fifo' is of other (rules|instance)\n$", err)
     assert replay(*kept, "--first", 3)[0] == 0  # without --resume they are replaced
     assert len(load_run(folders[0]).records) == 3
+
+
+def test_a_run_that_was_never_saved_whole_is_run_again(replay: Replay) -> None:
+    kept = (*TRACE, "--policies", "fifo,srtf", "--save-runs", "runs", "--resume")
+    assert replay(*kept[:-1])[0] == 0
+    head = next(Path("runs").glob("srtf.*")) / "run.json"
+    stamp = head.read_bytes()
+    head.unlink()
+    assert replay(*kept)[0] == 0
+    assert json.loads(head.read_bytes())["tables"] == json.loads(stamp)["tables"]
+
+
+def test_a_full_disk_costs_files_and_not_the_results(
+    replay: Replay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = (*TRACE, "--policies", "fifo,srtf", "--save-runs", "runs")
+    assert replay(*kept, "--json", "r.json")[0] == 0
+    before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    with monkeypatch.context() as patch:
+        full_disk.fill(patch)
+        code, out, err = replay(*kept, "--json", "r.json", "--lease", 600)
+    assert (code, err) == (2, "gangsched: error: r.json: No space left on device\n")
+    assert list(table(out, "certified")) == ["fifo", "srtf", "any policy"]
+    assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
+
+
+def test_runs_that_cannot_be_kept_are_named(
+    replay: Replay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, run: Any) -> None:
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr("gangsched.analysis.driving.run_io.save_run", refuse)
+    code, out, err = replay(*TRACE, *TWO, "--save-runs", "runs", "--json", "r.json")
+    assert code == 2
+    assert re.search(r"runs.fifo\.\w+: No space left on device; runs.srtf\.\w+: No space", err)
+    assert len(json.loads(Path("r.json").read_text())["rows"]) == 2
+    assert list(table(out, "certified")) == ["fifo", "srtf", "any policy"]
 
 
 def command(*args: object) -> list[str]:
@@ -632,6 +676,7 @@ def wait_for(path: Path, process: subprocess.Popen[Any]) -> None:
         time.sleep(0.1)
 
 
+@pytest.mark.process
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is another thing there")
 def test_an_interrupt_keeps_what_is_finished_and_can_be_resumed(
     replay: Replay, tmp_path: Path
@@ -680,6 +725,7 @@ def seen_on_a_terminal(args: Sequence[object], cwd: Path) -> str:
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.decode())
 
 
+@pytest.mark.process
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals")
 def test_progress_is_shown_on_a_terminal_only(replay: Replay, tmp_path: Path) -> None:
     text = seen_on_a_terminal((*TRACE, *TWO), tmp_path)
@@ -704,7 +750,7 @@ def test_progress_names_policy_and_jobs() -> None:
 UPDATE = runpy.run_path(str(ROOT / "docs" / "update_replays.py"))
 
 
-def shows_what_is_printed(name: str, replay: Replay) -> None:
+def shows_what_is_printed(name: str, replay: Replay, tables: int = 1) -> None:
     def run(command: list[str]) -> str:
         code, out, err = replay(*command[1:])
         assert (code, err) == (0, "")
@@ -713,7 +759,7 @@ def shows_what_is_printed(name: str, replay: Replay) -> None:
     UPDATE["prepare"](Path())
     page = (ROOT / name).read_text("utf-8")
     fresh = UPDATE["filled"](page, run)
-    assert len(UPDATE["SHOWN"].findall(page)) == 1
+    assert len(UPDATE["SHOWN"].findall(page)) == tables
     wrong = UPDATE["timeless"](fresh) != UPDATE["timeless"](page)
     assert not wrong, f"run: python docs/update_replays.py; it prints\n{fresh}"
 
@@ -727,6 +773,12 @@ def test_a_page_shows_what_its_command_prints(name: str, replay: Replay) -> None
 def test_the_readme_shows_what_its_command_prints(replay: Replay, traces: Path) -> None:
     Path("philly.csv.gz").symlink_to(traces / "philly" / "philly.csv.gz")
     shows_what_is_printed(UPDATE["README"], replay)
+
+
+@pytest.mark.exhaustive
+def test_the_results_are_what_their_commands_print(replay: Replay, traces: Path) -> None:
+    Path("philly.csv.gz").symlink_to(traces / "philly" / "philly.csv.gz")
+    shows_what_is_printed(UPDATE["RESULTS"], replay, tables=2)
 
 
 def test_a_wrong_number_on_a_page_is_seen() -> None:
@@ -758,7 +810,7 @@ def test_deadlines_have_a_table(replay: Replay) -> None:
     for name, policy in (("fifo", Fifo()), ("srtf", Srtf())):
         reject = [j for j, job in enumerate(instance.jobs) if job.gpus > 8]
         run = drive(instance, policy, reject=reject)
-        won = metrics.deadline_summary(run, instance)
+        won = metrics.deadline_summary(run)
         row = next(line.split() for line in out.splitlines() if line.startswith(name))
         assert row[1] == f"{won['weighted_miss']:.1%}"
         assert row[2] == f"{won['reward']:,.10g}"

@@ -19,7 +19,7 @@ from gangsched.formulations.io import problem_to_dict
 from gangsched.formulations.irmp.problem import Irmp, paper_problem, reduced_problem
 from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob
 from gangsched.instances.io import write_json
-from gangsched.solvers import Bound, Result
+from gangsched.solvers import Bound, Result, RevenueFacts
 from gangsched.solvers.io import load_result
 from gangsched.solvers.irmp.astraea import astraea
 
@@ -191,7 +191,7 @@ def test_bad_accounts_are_an_error_of_their_solver(
     def generous(problem: Irmp, **_: Any) -> Any:
         result = astraea(problem)
         assert isinstance(result, Result)
-        return replace(result, info={**result.info, "incomes": {"u0": 1e6}})
+        return replace(result, facts=replace(RevenueFacts.of(result), incomes={"u0": 1e6}))
 
     monkeypatch.setattr("gangsched.solvers.irmp.astraea.astraea", generous)
     code, out, _ = gangsched_(

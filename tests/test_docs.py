@@ -83,10 +83,10 @@ def test_links_lead_somewhere(name: str) -> None:
 
 def test_the_readme_gives_the_two_commands() -> None:
     """CI and a newcomer run the same words."""
-    readme = (ROOT / "README.md").read_text("utf-8")
-    assert "python3 run.py demo" in readme.splitlines()
-    assert "python3 run.py test" in readme.splitlines()
-    assert "python3 run.py test" in (ROOT / ".ci" / "run").read_text("utf-8").splitlines()
+    readme = (ROOT / "README.md").read_text("utf-8").splitlines()
+    for command in ("demo", "test", "test --all"):
+        assert f"python3 run.py {command}" in readme
+    assert "python3 run.py test --all" in (ROOT / ".ci" / "run").read_text("utf-8").splitlines()
 
 
 def test_the_reference_is_generated_from_the_docstrings() -> None:

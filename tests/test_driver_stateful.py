@@ -142,7 +142,7 @@ class Driven(RuleBasedStateMachine):
     def keeps_the_rules(self) -> None:
         if getattr(self, "run", None) is not None:
             assert self.run is not None
-            assert violations(self.run, self._instance(), preempts=self.policy.preempts) == []
+            assert violations(self.run, preempts=self.policy.preempts) == []
 
 
 TestDriven = Driven.TestCase

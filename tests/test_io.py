@@ -11,6 +11,7 @@ import pytest
 
 import gangsched as gs
 from gangsched.analysis.proofs.deadline_rewards import reward_bound
+from gangsched.formulations.io import PROBLEMS
 from hand_run import hand_run
 
 JOBS = [gs.RingJob(id=id, gpus=2, iterations=30, gradient=0.1, base_time=0.2) for id in "ab"]
@@ -73,7 +74,7 @@ def test_bounds_of_rewards_come_back(tmp_path: Path, elastic: bool) -> None:
 
 
 def test_other_objects_have_no_file(tmp_path: Path) -> None:
-    problems = "RarDdls, UniSched, DeadlineRewards, Irmp, GpuMarket"
+    problems = ", ".join(kind.__name__ for kind in PROBLEMS.values())
     rule = f"a file holds one of Allocation, Instance, {problems}, Result, Run, Schedule, not a Bou"
     with pytest.raises(TypeError, match=f"x.json: {rule}"):
         gs.io.save(tmp_path / "x.json", RESULT.bound)

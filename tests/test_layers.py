@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 import pytest
 
@@ -11,6 +12,8 @@ from layout import sources
 LAYERS = ["instances", "formulations", "solvers", "analysis"]
 STEMS = ["unisched", "rar_ddls", "irmp", "gandiva_fair", "ltgf"]
 SOURCES = sources()
+#: what shared files still know of one paper: how long jobs with parameter servers run
+LEFT = {("gangsched.solvers.policy", "gangsched.formulations.irmp.problem.run_slots")}
 
 
 def layer(module: str) -> int:
@@ -27,6 +30,11 @@ def stem(module: str) -> str | None:
 def wing(module: str) -> str:
     """The folder within a layer, such as solvers.policies; empty for what stands beside it."""
     return ".".join(module.split(".")[1:3]) if module.count(".") > 1 else ""
+
+
+def shared(module: str) -> bool:
+    """Whether a module stands in solvers/ itself, for all papers."""
+    return module.startswith("gangsched.solvers.") and module.count(".") == 2 and not stem(module)
 
 
 def imported(module: str, source: str, *, package: bool) -> list[str]:
@@ -52,6 +60,8 @@ def faults(module: str, source: str, *, package: bool = False) -> list[str]:
         if stem(module) and stem(name) not in (None, stem(module)):
             found.append(f"{module} imports {name}, which belongs to another paper")
         if wing(module) == "solvers.policies" and wing(name).startswith("solvers") and stem(name):
+            found.append(f"{module} imports {name}, which belongs to a paper")
+        if shared(module) and stem(name) and (module, name) not in LEFT:
             found.append(f"{module} imports {name}, which belongs to a paper")
         if (
             wing(name) == "analysis.papers"
@@ -90,6 +100,9 @@ def test_every_folder_is_covered() -> None:
         ("gangsched.solvers.irmp.chain", "from ...formulations.rar_ddls import RarDdls"),
         ("gangsched.solvers.irmp.chain", "from ...formulations import rar_ddls"),
         ("gangsched.solvers.policies.fifo", "from ..unisched import deadlines"),
+        ("gangsched.solvers.exact", "from .rar_ddls.bounds import area_bound"),
+        ("gangsched.solvers.exact", "from ..formulations.rar_ddls.problem import RarDdls"),
+        ("gangsched.solvers.policy", "from ..formulations.irmp.problem import Irmp"),
         ("gangsched.analysis.papers.irmp.figures", "from ....solvers.gandiva_fair import trading"),
         ("gangsched.analysis.show.plots", "from ..papers import study"),
     ],
@@ -106,6 +119,11 @@ def test_a_forbidden_import_is_seen(module: str, source: str) -> None:
         ("gangsched.solvers.irmp.chain", "from ...formulations.irmp import Irmp"),
         ("gangsched.solvers.rar_ddls.laminar", "from .laminar_core import place"),
         ("gangsched.solvers.unisched.genie", "from ..policies import fifo"),
+        (
+            "gangsched.solvers.rar_ddls.start",
+            "from ...formulations.rar_ddls.problem import RarDdls",
+        ),
+        ("gangsched.solvers.exact", "from ..formulations.problem import Problem"),
         ("gangsched.analysis.show.plots", "from gangsched import instances"),
         ("gangsched.analysis.papers.irmp.figures", "from ..study import Study"),
         ("gangsched.cli.papers", "from ..analysis.papers import theorems"),
@@ -119,3 +137,32 @@ def test_a_package_counts_its_dots_from_itself() -> None:
     upwards = "from ..analysis import plots"
     assert faults("gangsched.solvers", upwards, package=True)
     assert faults("gangsched.solvers", "from .result import Result", package=True) == []
+
+
+def circles(arrows: Mapping[str, set[str]]) -> list[str]:
+    """Modules from which a way leads back, by taking away those from which none leads on."""
+    left = {name: set(targets) for name, targets in arrows.items()}
+    while done := [name for name, targets in left.items() if not targets & left.keys()]:
+        for name in done:
+            del left[name]
+    return sorted(left)
+
+
+def test_no_formulation_imports_what_imports_it() -> None:
+    arrows: dict[str, set[str]] = {}
+    for module, path in SOURCES.items():
+        if module.startswith("gangsched.formulations.") and path.name != "__init__.py":
+            names = imported(module, path.read_text("utf-8"), package=False)
+            arrows[module] = {known for name in names for known in SOURCES if within(name, known)}
+    assert circles(arrows) == []
+    assert "gangsched.formulations.problem" in arrows["gangsched.formulations.ltgf.round"]
+
+
+def within(name: str, module: str) -> bool:
+    """Whether a name that was imported is that module, or a thing in it."""
+    return module in (name, name.rpartition(".")[0])
+
+
+def test_a_circle_is_seen_in_whatever_place_its_imports_stand() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": set()}) == ["a", "b", "c"]
+    assert circles({"a": {"b", "x"}, "b": {"c"}, "c": set()}) == []

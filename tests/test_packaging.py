@@ -102,6 +102,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.mark.process
 def test_the_wheel_contains_the_folders(built: Path) -> None:
     (wheel,) = built.glob("*.whl")
     inside = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
@@ -114,6 +115,7 @@ def test_the_wheel_contains_the_folders(built: Path) -> None:
     assert inside == expected
 
 
+@pytest.mark.process
 def test_the_sdist_contains_the_tests_and_the_licence(built: Path) -> None:
     (sdist,) = built.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:

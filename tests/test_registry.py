@@ -17,14 +17,19 @@ TINY = {
     "unisched": 300,  # three deadlines
     "irmp": 300,  # three jobs, each worth 100 whenever it is complete
     "gandiva-fair": 4,  # two GPUs, and one that is twice as fast
+    "ltgf": 2 / 3,  # the second one: a slot of service for half and then all of the GPU
+    "ltgf-round": 0.5,  # 10 of 20 GPU-seconds
+    "ltgf-fluid": 1,  # all that it wants
+    "completion-time": 8,  # two jobs of four seconds
+    "deadline-rewards": 200,  # both
 }
 EVERY = [(stem, name) for stem, entry in PROBLEMS.items() for name in entry.solvers]
 
 
 def test_problems_have_the_names_that_files_use() -> None:
-    assert set(PROBLEMS) <= set(FILE_PROBLEMS)
+    assert set(PROBLEMS) == set(FILE_PROBLEMS)
     for stem, entry in PROBLEMS.items():
-        assert entry.make is FILE_PROBLEMS[stem] or stem == "gandiva-fair"  # has no instance
+        assert FILE_PROBLEMS[stem] in (entry.make, entry.kind)
         assert set(entry.compared) <= set(entry.solvers)
 
 
@@ -55,7 +60,7 @@ def test_a_policy_without_trades_is_one_of_names() -> None:
 def test_an_unknown_name_is_refused_with_what_there_is() -> None:
     with pytest.raises(
         ValueError,
-        match=r"^problem 'unknown' is not one of rar-ddls, unisched, irmp, gandiva-fair$",
+        match=r"^problem 'unknown' is not one of rar-ddls, unisched, irmp, gandiva-fair, ltgf, ",
     ):
         lookup("problem", PROBLEMS, "unknown")
 
@@ -73,8 +78,8 @@ def test_warming_up_runs_the_solver(stem: str, name: str) -> None:
 
 
 def test_warming_up_reaches_the_annealing() -> None:
-    entry = PROBLEMS["rar-ddls"]
-    assert entry.solvers["laminar"](entry.tiny(), **entry.quick["laminar"]).iterations == 1
+    row, problem = PROBLEMS["rar-ddls"].solvers["laminar"], PROBLEMS["rar-ddls"].tiny()
+    assert row.load(**row.quick)(problem).iterations == 1 < row(problem).iterations
 
 
 def test_warming_up_leaves_other_peoples_solvers_alone() -> None:

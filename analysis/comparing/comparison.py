@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from ...formulations.problem import Sense, goal_of
-from ...formulations.rar_ddls.problem import RarDdls
 from ...instances.schedule import Schedule
+from ...solvers.facts import Facts
 from ...solvers.result import Bound, Refuted, Result
-from ..proofs.makespan import best_bound
+from ..proofs.bound import LATE, MAKERS
+from ..proofs.bound import bound as bound_of
 from ..proofs.verify import NoCertificate, verify_bound
 from ..show.columns import COMPARED, Table, compared, computed, shown_bound
 
@@ -84,24 +85,21 @@ class Extras:
 
     Parameters
     ----------
-    bound : callable or None
-        Problem to a Bound with a certificate, asked for where no solver has brought one.
     measures : callable or None
         (problem, result) to numbers by name, each a column; None where a solver has no such number.
         What it raises counts as an error of the solver.
     relaxations : mapping of str to callable
-        By name, problem to a relaxation of it. A solver whose ``result.info[name]`` is True has
-        solved that one, and is measured against bounds of it.
+        By name, problem to a relaxation of it. A solver whose ``result.facts.relaxation`` is the
+        name has solved that one, and is measured against bounds of it.
     legend : sequence of str
         What the columns mean, and the names of relaxations.
 
     Examples
     --------
-    >>> Extras(legend=["number: of segments"]).bound is None
+    >>> Extras(legend=["number: of segments"]).measures is None
     True
     """
 
-    bound: Callable[..., Bound] | None = None
     measures: Callable[[Any, Result[Any]], Mapping[str, float | None]] | None = None
     relaxations: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
     legend: Sequence[str] = ()
@@ -347,6 +345,7 @@ def compare(
     extras: Extras | None = None,
     on_start: Callable[[str], None] | None = None,
     on_result: Callable[[Row | Refuted[Any]], None] | None = None,
+    time_limit: float | None = None,
 ) -> Comparison:
     """Run each solver on `problem` and measure all of them against the best verified bound.
 
@@ -356,15 +355,17 @@ def compare(
     solvers : mapping of name to function
         Each takes the problem and returns a Result or a Refuted. They run in this order.
     bound : Bound or None
-        A bound to try beside those that the results carry; by default the fast one of
-        :func:`gangsched.analysis.proofs.makespan.best_bound` where the problem has it.
+        A bound to try beside those that the results carry; by default the quick one of
+        :func:`gangsched.bound`, for IRMP only where no result carries one.
     extras : Extras, optional
-        More columns, relaxations that solvers solve, and a bound for what has none in the end.
+        More columns, and relaxations that solvers solve.
     on_start : function or None
         Called with the name of each solver before it runs, and with "bound" before one is sought.
     on_result : function or None
         Called with each row as soon as it exists, with the best bound so far, and with each
         Refuted.
+    time_limit : float or None
+        Seconds for each bound that is looked for.
 
     Returns
     -------
@@ -377,7 +378,7 @@ def compare(
     Raises
     ------
     InvalidCertificate, NoCertificate
-        If the given `bound`, or one of `extras`, cannot be verified.
+        If the given `bound`, or one that was looked for, cannot be verified.
     ValueError
         If an objective is better than a verified bound: a bug to chase.
 
@@ -397,10 +398,12 @@ def compare(
     (180, 120, 1.5, 120.0)
     """
     tell = on_start or _silent
-    tell("bound")
-    run = _Run(problem, bound, extras or Extras())
-    waiting = list(solvers)
+    run = _Run(problem, bound, extras or Extras(), time_limit)
+    waiting = ["bound", *solvers]
     try:
+        tell("bound")
+        run.find_bound()
+        waiting.remove("bound")
         for name, solver in solvers.items():
             tell(name)
             outcome = run.call(name, solver)
@@ -409,7 +412,7 @@ def compare(
                 on_result(run.measured(outcome) if isinstance(outcome, Row) else outcome)
         waiting.append("bound")
         tell("bound")
-        run.find_bounds()
+        run.find_missing_bounds()
         waiting.remove("bound")
     except KeyboardInterrupt:
         logger.warning("interrupted: %s did not finish", ", ".join(waiting) or "nothing")
@@ -423,14 +426,14 @@ def _silent(_: str) -> None:
 class _Run:
     """What a comparison has found so far."""
 
-    def __init__(self, problem: Any, bound: Bound | None, extras: Extras) -> None:
-        self.extras = extras
+    def __init__(
+        self, problem: Any, bound: Bound | None, extras: Extras, time_limit: float | None
+    ) -> None:
+        self.extras, self.time_limit = extras, time_limit
         self.problems: dict[str, Any] = {"": problem}  # and relaxations that were solved
         self.bounds: dict[str, Bound] = {}
         self.rows: list[Row] = []
         self.refuted: list[Refuted[Any]] = []
-        if bound is None and isinstance(problem, RarDdls):
-            bound = best_bound(problem)
         if bound is not None:
             verify_bound(problem, bound)
             self.bounds[""] = bound
@@ -474,12 +477,12 @@ class _Run:
 
     def _relaxation(self, result: Result[Any]) -> str:
         """Name of the relaxation that a result solves; empty for the problem itself."""
-        for name, relax in self.extras.relaxations.items():
-            if result.info.get(name) is True:
-                if name not in self.problems:
-                    self.problems[name] = relax(self.problems[""])
-                return name if self.problems[name] != self.problems[""] else ""
-        return ""
+        name = Facts.of(result).relaxation
+        if name not in self.extras.relaxations:
+            return ""
+        if name not in self.problems:
+            self.problems[name] = self.extras.relaxations[name](self.problems[""])
+        return name if self.problems[name] != self.problems[""] else ""
 
     def _take(self, relaxation: str, bound: Bound | None) -> None:
         """Keep a result's bound if it is better than the best so far and can be verified."""
@@ -496,13 +499,27 @@ class _Run:
             return
         self.bounds[relaxation] = bound
 
-    def find_bounds(self) -> None:
+    def find_bound(self) -> None:
+        """Look for a bound of the problem where none is given and that is soon done."""
+        if type(self.problems[""]) not in LATE:
+            self._look("")
+
+    def find_missing_bounds(self) -> None:
         """Look for a bound of what was solved and has none."""
         for name in dict.fromkeys(row.relaxation for row in self.rows if row.result is not None):
-            if name not in self.bounds and self.extras.bound is not None:
-                bound = self.extras.bound(self.problems[name])
-                verify_bound(self.problems[name], bound)
-                self.bounds[name] = bound
+            self._look(name)
+
+    def _look(self, name: str) -> None:
+        problem = self.problems[name]
+        if name in self.bounds or type(problem) not in MAKERS:
+            return
+        try:
+            bound = bound_of(problem, "quick", self.time_limit)
+        except ValueError as error:  # numbers too large to be counted exactly
+            logger.warning("no bound of %s: %s", type(problem).__name__, error)
+            return
+        verify_bound(problem, bound)
+        self.bounds[name] = bound
 
     def measured(self, row: Row) -> Row:
         """The row with the best bound and the ratio to it."""

@@ -25,6 +25,7 @@ from ...formulations.deadline_rewards import DeadlineRewards
 from ...formulations.ltgf.fluid import LtgfFluid
 from ...formulations.ltgf.problem import Ltgf
 from ...formulations.problem import Sense
+from ...instances.io import instance_hash
 from ...instances.model import DeadlineJob, Instance
 from ...solvers.ltgf.policy import NeverEnds
 from ...solvers.policy import Policy, Rules
@@ -34,7 +35,6 @@ from ..driving import metrics
 from ..driving.drive import (
     PolicyError,
     drive,
-    instance_hash,
     models_of,
     parameters_of,
     rejected_jobs,
@@ -108,10 +108,10 @@ class Replayed:
         rejected: Container[int],
     ) -> Replayed:
         """Measure a run of the instance without the rejected jobs, against bounds of those."""
-        attained = metrics.objectives(run, instance)
+        attained = metrics.objectives(run)
         if "weighted flow" in bounds:
             attained["weighted flow"] = _weighted_flow(run)
-        measures, elastic = metrics.summary(run, instance), metrics.is_elastic(run)
+        measures, elastic = metrics.summary(run), metrics.is_elastic(run)
         gone = dict(run.rejected)
         same = all((j in gone) == (j in rejected) for j in range(len(instance.jobs)))
         ratios = {
@@ -120,8 +120,8 @@ class Replayed:
             if name not in REWARDS
         }
         won = None
-        if has_deadlines(instance):
-            won = metrics.deadline_summary(run, instance)
+        if instance.kind.has_deadlines:
+            won = metrics.deadline_summary(run)
             whole = same and not measures["unfinished"]
             most = bounds.get(REWARDS[elastic])
             ratios["reward"] = ratio(won["reward"] if whole else None, most, Sense.MAX)
@@ -132,7 +132,7 @@ class Replayed:
             ratios=ratios,
             deadlines=won,
             elastic=elastic,
-            users=user_columns(run, instance),
+            users=user_columns(run),
         )
 
     @property
@@ -272,6 +272,7 @@ class Replay:
         for name, run in runs.items():
             if run.instance_hash != instance_hash(instance):
                 raise ValueError(f"replay: run {name!r} is of another instance")
+        runs = {name: run.attach(instance) for name, run in runs.items()}
         first = next(iter(runs.values()))
         rejected, given = dict(first.rejected), dict(bounds or {})
         known = _bounded(instance, rejected)
@@ -293,7 +294,7 @@ class Replay:
     @property
     def has_deadlines(self) -> bool:
         """Whether jobs have deadlines."""
-        return has_deadlines(self.instance)
+        return self.instance.kind.has_deadlines
 
     @property
     def runs(self) -> dict[str, Run]:
@@ -502,7 +503,11 @@ class _Replay:
     def _reward_bound(self, *, elastic: bool) -> Bound | None:
         """Return the bound of rewards for gangs or for elastic jobs, computed when first asked."""
         name = REWARDS[elastic]
-        if has_deadlines(self.instance) and name not in self.bounds and name not in self.refused:
+        if (
+            self.instance.kind.has_deadlines
+            and name not in self.bounds
+            and name not in self.refused
+        ):
             problem = rewards_problem(self.instance, self.rejected, elastic=elastic)
             bound = reward_bound(problem)
             if _holds(name, problem, bound):
@@ -518,7 +523,7 @@ class _Replay:
         old, policy = self.before.get(name), self.policies[name]
         try:
             if old is not None and old.stop is Stop.COMPLETED:
-                run = old
+                run = old.attach(self.instance)
             else:
                 run = drive(
                     self.instance,
@@ -538,7 +543,7 @@ class _Replay:
         return run
 
     def _keep(self, name: str, run: Run) -> None:
-        broken = check_run.violations(run, self.instance, preempts=self.policies[name].preempts)
+        broken = check_run.violations(run, preempts=self.policies[name].preempts)
         if broken:
             raise ValueError(f"its run breaks the rules of the cluster: {broken[0]}")
         if metrics.is_elastic(run):
@@ -580,19 +585,18 @@ def _place(error: BaseException, policy: type) -> str:
     return f" ({Path(file).name}, line {lines[-1]})" if lines else ""
 
 
-def user_columns(run: Run, instance: Instance[Any]) -> dict[str, dict[str, float | None]]:
+def user_columns(run: Run) -> dict[str, dict[str, float | None]]:
     """Return what each user held and did, as of :class:`Replayed`; nothing on one GPU model.
 
     Parameters
     ----------
     run : Run
-    instance : Instance
-        That of the run.
+        With its instance.
     """
-    if len(models_of(instance)) == 1:
+    if len(models_of(run.require_instance())) == 1:
         return {}
     held = metrics.user_attained_time(run, [run.now])[:, 0] / max(run.now, 1)
-    columns = zip(held, metrics.user_work(run), metrics.user_work_rho(run, instance), strict=True)
+    columns = zip(held, metrics.user_work(run), metrics.user_work_rho(run), strict=True)
     return {
         user: {
             name: None if np.isnan(value) else float(value)
@@ -663,17 +667,12 @@ def rewards_problem(
     return DeadlineRewards(replace(instance, jobs=tuple(able)), elastic)
 
 
-def has_deadlines(instance: Instance[Any]) -> bool:
-    """Whether the jobs of an instance have deadlines."""
-    return any(isinstance(job, DeadlineJob) for job in instance.jobs[:1])
-
-
 def _bounded(instance: Instance[Any], rejected: Container[int]) -> dict[str, Any]:
     """By name, the problems that bounds may be of."""
     able = [job for j, job in enumerate(instance.jobs) if j not in rejected]
     times = _problems(replace(instance, jobs=tuple(able)))
     found: dict[str, Any] = {name: times.pop(name) for name in get_args(Measure)} | times
-    if has_deadlines(instance):
+    if instance.kind.has_deadlines:
         for elastic, name in enumerate(REWARDS):
             found[name] = rewards_problem(instance, rejected, elastic=bool(elastic))
     return found

@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...formulations.irmp.problem import Irmp
 from ...instances.schedule import Schedule, Segment
+from ...solvers.facts import RevenueFacts
 from ...solvers.result import Result
 
 __all__ = [
@@ -78,8 +79,8 @@ def money_of(result: Result[Any]) -> Money:
     >>> money_of(batch_sche(reduced_problem(5))).payments
     {}
     """
-    info = result.info
-    return Money(payments=dict(info.get("payments", {})), incomes=dict(info.get("incomes", {})))
+    facts = RevenueFacts.of(result)
+    return Money(payments=facts.payments, incomes=facts.incomes)
 
 
 # --- fairness -------------------------------------------------------------------------------------
@@ -364,8 +365,8 @@ def money_violations(problem: Irmp, result: Result[Schedule]) -> list[str]:
     problem : Irmp
         The one that was solved.
     result : Result
-        ``info`` has payments and incomes, and where somebody pays, theta and the scale of prices
-        (``params``), as of :func:`gangsched.solvers.irmp.astraea.astraea`.
+        Its facts have payments and incomes, and where somebody pays, theta and the scale of prices,
+        as of :func:`gangsched.solvers.irmp.astraea.astraea`.
 
     Returns
     -------
@@ -389,7 +390,7 @@ def money_violations(problem: Irmp, result: Result[Schedule]) -> list[str]:
     if not broken and not _equal(paid, got, paid):
         broken.append(f"balance: payments of {paid!r} are not incomes of {got!r}")
     if not broken and money.payments:
-        broken += _unsettled(problem, schedule, money, result.info)
+        broken += _unsettled(problem, schedule, money, RevenueFacts.of(result))
     return broken
 
 
@@ -406,13 +407,13 @@ def _misnamed(problem: Irmp, schedule: Schedule, money: Money) -> list[str]:
     return broken
 
 
-def _unsettled(
-    problem: Irmp, schedule: Schedule, money: Money, info: Mapping[str, Any]
-) -> list[str]:
+def _unsettled(problem: Irmp, schedule: Schedule, money: Money, facts: RevenueFacts) -> list[str]:
     """What differs from the same accounts made here."""
-    theta, scale = info["theta"], info["params"]["scale"]
+    if facts.theta is None:
+        return ["payment: jobs pay, but theta is not stated"]
+    theta, paying = facts.theta, money.payments
     try:
-        own = settle(problem, schedule, money.payments, theta=theta, scale=scale)
+        own = settle(problem, schedule, paying, theta=theta, scale=facts.scale)
     except ValueError as error:
         return [str(error)]
     paid, broken = math.fsum(own.payments.values()), []
@@ -474,7 +475,7 @@ def revenue_measures(problem: Irmp, result: Result[Schedule]) -> dict[str, float
     used = utilisation(problem, schedule)[0]
     return {
         "without losses": revenue_without_losses(problem, schedule),
-        "ideal revenue": result.info.get("ideal"),
+        "ideal revenue": RevenueFacts.of(result).ideal_revenue,
         "fairness variance": fairness_variance(problem, schedule, money_of(result)),
         "workers in use": float(used.mean()) if used.size else None,
         "makespan": makespan(schedule),

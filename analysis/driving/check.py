@@ -10,38 +10,35 @@ starts with the name of the rule: *instance*, *order*, *gang*, *placement*, *cap
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...formulations.irmp.problem import run_slots
-from ...instances import DeadlineJob, Instance, ParameterServerJob, Schedule
+from ...instances import Instance, ParameterServerJob, Schedule
+from ...instances.io import instance_hash
 from ...instances.model import FULL_SPEED
-from ...solvers.policy import Preempts, Rules
+from ...solvers.policy import Preempts
 from ...solvers.result import Stop
-from .drive import instance_hash
 from .run import EventKind, Run
+from .segments import BEGINS, ENDS, MOST, Segments, pair_up, same_places, speeds_of, sum_entries
 
 __all__ = ["violations"]
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 MOST_SHOWN = 20
-BEGINS = (EventKind.START, EventKind.PROFILE)
-ENDS = (EventKind.SUSPEND, EventKind.KILL, EventKind.FINISH, EventKind.PROFILED)
-MOST = 2**62
 
 
-def violations(run: Run, instance: Instance[Any], *, preempts: Preempts | None = None) -> list[str]:
+def violations(run: Run, *, preempts: Preempts | None = None) -> list[str]:
     """Return what a run breaks, one line each; empty where it keeps all rules.
 
     Parameters
     ----------
     run : Run
-    instance : Instance
-        The one that was driven.
+        With its instance.
     preempts : Preempts, optional
         That of the policy. With ``LEASE`` a job may be suspended only at the end of a lease, with
         ``NEVER`` not at all; without it this is not looked at.
@@ -72,9 +69,10 @@ def violations(run: Run, instance: Instance[Any], *, preempts: Preempts | None =
     Examples
     --------
     >>> import numpy as np
-    >>> from gangsched.analysis.driving.drive import instance_hash
+    >>> from gangsched.instances.io import instance_hash
     >>> from gangsched.analysis.driving.run import Events, Records, Run
     >>> from gangsched.instances import Cluster, Job, Segment
+    >>> from gangsched.solvers.policy import Rules
     >>> instance = Instance(Cluster.of_sizes([2]), [Job(id="a", gpus=2, work=90)])
     >>> records = Records(
     ...     id=["a"], user=[0], gpus=[2], release=[0], work=[90], weight=[1], visible=[0],
@@ -82,22 +80,23 @@ def violations(run: Run, instance: Instance[Any], *, preempts: Preempts | None =
     ...     fair_before=[0],
     ... )
     >>> run = Run(
-    ...     policy="hasty", parameters={}, rules=Rules(), instance="", seed=None, now=120,
+    ...     policy="hasty", parameters={}, rules=Rules(), instance_name="", seed=None, now=120,
     ...     instance_hash=instance_hash(instance), stop=Stop.COMPLETED, sizes=(2,), users=("",),
-    ...     user_weight=np.ones(1), records=records,
+    ...     user_weight=np.ones(1), records=records, instance=instance,
     ...     events=Events(time=[0, 0, 80], job=[0, 0, 0], kind=[0, 1, 4]),
     ...     schedule=Schedule.of([Segment(0, 0, 80, {0: 2})]),
     ... )
-    >>> violations(run, instance)
+    >>> violations(run)
     ["completion: job 'a' ends at 80, from 0 with 0 s of overhead it must end at 90"]
     """
+    instance = run.require_instance()
     found = _instance(run, instance) or _numbers(run, instance)
     if found:
         return found
-    servers = _servers(run, instance) if _with_ps(instance) else []
-    if _with_ps(instance):
+    servers = _servers(run, instance) if instance.kind.needs_ps else []
+    if instance.kind.needs_ps:
         run = replace(run, schedule=_workers(run.schedule))
-    seg = Segments.of(run, instance)
+    seg = Segments.of(run)
     return [
         *servers,
         *_order(run, seg),
@@ -112,127 +111,6 @@ def violations(run: Run, instance: Instance[Any], *, preempts: Preempts | None =
         *_rejected(run, seg),
         *(_leases(run, seg, preempts) if preempts is not None else []),
     ]
-
-
-# --- what a job did ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Segments:
-    """Segments by (job, start), with what began and ended each."""
-
-    number: Ints  # in the schedule
-    job: Ints
-    start: Ints
-    end: Ints
-    place: Ints  # 0 for a job's first segment, 1 for its second, ...
-    last: Bools
-    kind: Ints  # of the event that ended it, -1 where it has none
-    offset: Ints  # (jobs + 1,) those of job j are offset[j]:offset[j + 1]
-    profile: Bools  # in it the job is profiled
-    overhead: Ints  # seconds at its head that give no progress
-    speed: Ints  # millionths
-    gpus: Ints
-
-    @classmethod
-    def of(cls, run: Run, instance: Instance[Any]) -> Segments:
-        """Those of a run of this instance."""
-        number = np.lexsort((run.schedule.start, run.schedule.job))
-        job = run.schedule.job[number]
-        count = np.bincount(job, minlength=len(run.records))
-        offset = np.concatenate([[0], np.cumsum(count)])
-        place = np.arange(job.size) - offset[job]
-        last = np.arange(job.size) == offset[job + 1] - 1
-        kind = np.full(job.size, -1)
-        at, event = _paired(run, offset, ENDS)
-        kind[at[at >= 0]] = run.events.kind[event[at >= 0]]
-        profile = np.zeros(job.size, dtype=bool)
-        at, event = _paired(run, offset, BEGINS)
-        profile[at[at >= 0]] = run.events.kind[event[at >= 0]] == EventKind.PROFILE
-        runs = np.concatenate([[0], np.cumsum(~profile)])  # segments before, but for profiling
-        resumed = ~profile & (runs[:-1] > runs[offset[job]])
-        return cls(
-            number=number,
-            job=job,
-            start=run.schedule.start[number],
-            end=run.schedule.end[number],
-            place=place,
-            last=last,
-            kind=kind,
-            offset=offset,
-            profile=profile,
-            overhead=np.where(resumed, _costs(run, instance, number), 0),
-            speed=np.where(profile, 0, _speeds(run, instance)[number]),
-            gpus=_sums(run.schedule, run.schedule.gpus)[number],
-        )
-
-    def until(self, rules: Rules) -> Ints:
-        """The time up to which what each segment did is kept: its end, unless it was killed."""
-        length = rules.lease_length
-        zero = np.zeros_like(self.start) if rules.synchronous else self.start
-        lease_began = zero + (self.end - zero) // length * length
-        kept: Ints = np.where(self.kind == EventKind.KILL, lease_began, self.end)
-        return kept
-
-    def progress(self, rules: Rules) -> Ints:
-        """Seconds of service that each segment gave its job for good."""
-        seconds = np.maximum(0, self.until(rules) - self.start - self.overhead)
-        seconds = np.minimum(seconds, MOST // np.maximum(self.speed, 1))
-        given: Ints = seconds * self.speed // FULL_SPEED
-        return given
-
-
-def _costs(run: Run, instance: Instance[Any], number: Ints) -> Ints:
-    """Seconds that each segment costs in this order, by job and time, if it is a resumption."""
-    job = run.schedule.job[number]
-    costs = np.full(number.size, run.rules.overhead, dtype=np.int64)
-    if run.rules.migration is not None:
-        stays = np.zeros(number.size, dtype=bool)
-        stays[1:] = _alike(run.schedule, number[:-1], number[1:])
-        costs[~stays] = run.rules.migration
-    own = np.array([getattr(job, "preemption_cost", None) for job in instance.jobs], dtype=float)
-    given = ~np.isnan(own)[job]
-    costs[given] = own[job[given]]
-    return costs
-
-
-def _speeds(run: Run, instance: Instance[Any]) -> Ints:
-    """How fast the job of each segment of the schedule runs on its nodes, in millionths."""
-    plan = run.schedule
-    if not len(plan) or not isinstance(instance.jobs[0], DeadlineJob):
-        return _on_models(plan, instance)
-    sizes = np.array(run.sizes, dtype=np.int64)[plan.node]
-    nodes, largest = np.diff(plan.ptr), np.maximum.reduceat(sizes, plan.ptr[:-1])
-    rows = np.stack([plan.job, _sums(plan, plan.gpus), nodes, largest], axis=1)
-    places, which = np.unique(rows, axis=0, return_inverse=True)
-    speeds = [instance.jobs[j].speed(*where) for j, *where in places.tolist()]
-    return np.array([min(speed, MOST) for speed in speeds], dtype=np.int64)[which.ravel()]
-
-
-def _on_models(plan: Schedule, instance: Instance[Any]) -> Ints:
-    """The same by the GPU model of each segment's first node; 0 where the job cannot run there."""
-    names, number = np.unique([n.model for n in instance.cluster.nodes], return_inverse=True)
-    speeds = np.full((len(instance.jobs), names.size), FULL_SPEED, dtype=np.int64)
-    for j, job in enumerate(instance.jobs):
-        if job.speeds and not isinstance(job, ParameterServerJob):
-            speeds[j] = [round(job.speeds.get(name, 0) * FULL_SPEED) for name in names.tolist()]
-        if job.pin:
-            speeds[j, names != job.pin] = 0
-    on: Ints = speeds[plan.job, number[plan.node[plan.ptr[:-1]]]]
-    return on
-
-
-def _paired(run: Run, offset: Ints, kinds: tuple[EventKind, ...]) -> tuple[Ints, Ints]:
-    """For the events of these kinds: the segment they belong to (-1 if none), and their number.
-
-    The i-th start and the i-th end of a job belong to its i-th segment.
-    """
-    event = np.flatnonzero(np.isin(run.events.kind, kinds))
-    event = event[np.lexsort((run.events.time[event], run.events.job[event]))]
-    job = run.events.job[event]
-    first = np.searchsorted(job, job)
-    at = offset[job] + np.arange(event.size) - first
-    return np.where(at < offset[job + 1], at, -1), event
 
 
 def _report(rule: str, bad: Ints, text: Callable[[int], str]) -> list[str]:
@@ -278,9 +156,9 @@ def _users(run: Run, instance: Instance[Any]) -> list[str]:
 def _columns(run: Run, instance: Instance[Any]) -> list[str]:
     found: list[str] = []
     for job in instance.jobs:
-        if job.work is None and not _with_ps(instance):
+        if job.work is None and not instance.kind.needs_ps:
             return [f"instance: job {job.id!r} has no work"]
-    for name in ("gpus", "release", "weight", *(() if _with_ps(instance) else ("work",))):
+    for name in ("gpus", "release", "weight", *(() if instance.kind.needs_ps else ("work",))):
         column = getattr(run.records, name)
         wanted = np.array([getattr(job, name) for job in instance.jobs], dtype=column.dtype)
         found += _differences(run, name, column, wanted, rule="instance")
@@ -325,15 +203,18 @@ def _below(most: int, rule: str, name: str, column: NDArray[Any]) -> list[str]:
 # --- parameter servers ---------------------------------------------------------------------------
 
 
-def _with_ps(instance: Instance[Any]) -> bool:
-    """Jobs of this instance, all or none, need parameter servers."""
-    return bool(instance.jobs) and isinstance(instance.jobs[0], ParameterServerJob)
-
-
 def _left_out(run: Run) -> Bools:
     """Jobs with parameter servers that never started: they have no work."""
     never: Bools = (run.records.work == 0) & (run.records.starts == 0)
     return never
+
+
+def _run_slots(job: ParameterServerJob, workers: int, nodes: int, model: str) -> int:
+    """Slots that a run takes: mini-batches over what all workers train in a slot, exactly."""
+    rate = Fraction(repr(job.rates[0 if nodes == 1 else 1])) * workers
+    if model in job.speeds:
+        rate *= Fraction(repr(job.speeds[model]))
+    return int(-(-job.batches // rate))
 
 
 def _servers(run: Run, instance: Instance[Any]) -> list[str]:
@@ -351,7 +232,7 @@ def _servers(run: Run, instance: Instance[Any]) -> list[str]:
             found.append(f"{name} runs twice, the second time from {row.start}")
         used = {*workers, *(n for n, count in row.ps.items() if count)}
         model = nodes[next(iter(workers))].model
-        work[row.job] = run_slots(instance.jobs[row.job], sum(workers.values()), len(used), model)
+        work[row.job] = _run_slots(instance.jobs[row.job], sum(workers.values()), len(used), model)
     if run.stop is not Stop.COMPLETED:  # no segment is empty
         begun = (work == 0) & (run.records.first == run.now)
         work[begun] = run.records.work[begun]
@@ -365,7 +246,7 @@ def _servers(run: Run, instance: Instance[Any]) -> list[str]:
 def _workers(schedule: Schedule) -> Schedule:
     """The same without parameter servers, and nodes that give only these."""
     kept = schedule.gpus > 0
-    lengths = _sums(schedule, kept.astype(np.int64))
+    lengths = sum_entries(schedule, kept.astype(np.int64))
     some = lengths > 0
     return Schedule(
         job=schedule.job[some], start=schedule.start[some], end=schedule.end[some],
@@ -404,8 +285,8 @@ def _gangs(run: Run, instance: Instance[Any], seg: Segments) -> list[str]:
     Jobs that know their speeds may hold other numbers anywhere; those that are profiled hold less.
     """
     schedule, gang = run.schedule, run.records.gpus[seg.job]
-    deadlines = bool(instance.jobs) and isinstance(instance.jobs[0], DeadlineJob)
-    free = deadlines or _with_ps(instance)
+    deadlines = instance.kind.has_deadlines
+    free = deadlines or instance.kind.needs_ps
     most = np.where(seg.profile | (not deadlines), gang, 2 * gang)
     least = np.where(seg.profile | free, 1, gang)
     right = (least <= seg.gpus) & (seg.gpus <= most)
@@ -435,8 +316,8 @@ def _models(run: Run, instance: Instance[Any], seg: Segments) -> list[str]:
     models = [node.model for node in instance.cluster.nodes]
     kinds = np.unique(models, return_inverse=True)[1][plan.node]
     first = np.repeat(kinds[plan.ptr[:-1]], np.diff(plan.ptr))
-    mixed = (_sums(plan, (kinds != first).astype(np.int64)) > 0)[seg.number]
-    lost = ~mixed & (_speeds(run, instance)[seg.number] == 0)
+    mixed = (sum_entries(plan, (kinds != first).astype(np.int64)) > 0)[seg.number]
+    lost = ~mixed & (speeds_of(run, instance)[seg.number] == 0)
 
     def where(i: int) -> str:
         on = {models[n]: 0 for n in plan[seg.number[i]].gpus}
@@ -454,20 +335,16 @@ def _models(run: Run, instance: Instance[Any], seg: Segments) -> list[str]:
     ]
 
 
-def _sums(schedule: Schedule, column: Ints) -> Ints:
-    """Sum of an entry column over each segment."""
-    total: Ints = np.diff(np.concatenate([[0], np.cumsum(column)])[schedule.ptr])
-    return total
-
-
 def _consolidated(run: Run) -> Bools:
     """Segments on floor(D/g) whole nodes of g GPUs and at most one more of that size."""
     schedule = run.schedule
     sizes = np.array(run.sizes, dtype=np.int64)[schedule.node]
     size = sizes[schedule.ptr[:-1]]
-    alike = _sums(schedule, (sizes == np.repeat(size, np.diff(schedule.ptr))).astype(np.int64))
-    whole = _sums(schedule, (schedule.gpus == sizes).astype(np.int64))
-    held, nodes = _sums(schedule, schedule.gpus), np.diff(schedule.ptr)
+    alike = sum_entries(
+        schedule, (sizes == np.repeat(size, np.diff(schedule.ptr))).astype(np.int64)
+    )
+    whole = sum_entries(schedule, (schedule.gpus == sizes).astype(np.int64))
+    held, nodes = sum_entries(schedule, schedule.gpus), np.diff(schedule.ptr)
     fits: Bools = (alike == nodes) & (whole == held // size) & (nodes == -(-held // size))
     return fits
 
@@ -544,31 +421,9 @@ def _renewals(run: Run, seg: Segments) -> list[str]:
     after = np.flatnonzero((seg.place > 0) & (seg.start == np.roll(seg.end, 1)) & suspended)
     return _report(
         "renewal",
-        after[_alike(schedule, seg.number[after - 1], seg.number[after])],
+        after[same_places(schedule, seg.number[after - 1], seg.number[after])],
         lambda i: f"{_name(run, seg.job[i])} stops and starts at {seg.start[i]} on the same nodes",
     )
-
-
-def _alike(schedule: Schedule, one: Ints, other: Ints) -> Bools:
-    """Which pairs of segments hold the same GPUs of the same nodes."""
-    length = np.diff(schedule.ptr)
-    alike: Bools = length[one] == length[other]
-    one, other = one[alike], other[alike]
-    pair = np.repeat(np.flatnonzero(alike), length[one])
-    alike[pair[_entries(schedule, one) != _entries(schedule, other)]] = False
-    return alike
-
-
-def _entries(schedule: Schedule, segments: Ints) -> NDArray[Any]:
-    """(node, gpus) of these segments, each segment's by node."""
-    length = np.diff(schedule.ptr)[segments]
-    owner = np.repeat(np.arange(segments.size), length)
-    first = np.concatenate([[0], np.cumsum(length)])[:-1]
-    at = np.arange(owner.size) - first[owner] + schedule.ptr[segments][owner]
-    at = at[np.lexsort((schedule.node[at], owner))]
-    pairs = np.empty(at.size, dtype=[("node", np.int64), ("gpus", np.int64)])
-    pairs["node"], pairs["gpus"] = schedule.node[at], schedule.gpus[at]
-    return pairs
 
 
 # --- events --------------------------------------------------------------------------------------
@@ -631,7 +486,7 @@ def _visible(run: Run) -> list[str]:
 
 def _agreement(run: Run, seg: Segments, kinds: tuple[EventKind, ...], times: Ints) -> list[str]:
     """Events of these kinds and segments belong together one to one, at the same times."""
-    log, (at, event) = run.events, _paired(run, seg.offset, kinds)
+    log, (at, event) = run.events, pair_up(run, seg.offset, kinds)
     lonely = at < 0
     if run.stop is not Stop.COMPLETED and kinds[0] is EventKind.START:
         lonely &= log.time[event] != run.now  # no segment is empty

@@ -2,54 +2,45 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
-import pickle
 import signal
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from operator import attrgetter
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...formulations.fair_shares import FairShares
-from ...formulations.irmp.problem import run_slots
-from ...instances import DeadlineJob, Instance, Job, ParameterServerJob, Schedule
+from ...instances import Instance, Job, Schedule
+from ...instances.io import instance_hash as instance_hash
 from ...instances.model import FULL_SPEED
 from ...solvers.placement import place_by_speed, reaches
 from ...solvers.policy import (
-    JOB,
-    NODE,
-    USER,
-    Ledger,
     Phase,
     Policy,
     Preempts,
     RuleKind,
     Rules,
-    model_speed,
-    needs_ps,
-    too_slow,
-    true_speed,
+    begin,
+    unable_jobs,
 )
 from ...solvers.result import Stop, versions
-from .core.machine import Compiled
+from .checkpoint import Checkpoint, pack, unpack
+from .core.engine import Compiled
+from .ledger import JOB, NODE, USER, Ledger
 from .reference import Reference
-from .run import Events, Records, Run
+from .run import Events, Records, Run, plain
 
 __all__ = ["Checkpoint", "PolicyError", "drive"]
 
 Ints = NDArray[np.int64]
 Engine = Compiled | Reference
 logger = logging.getLogger("gangsched")
-MOST_TIME = 2**40  # seconds, so that GPU seconds of a user fit 64 bits
-MOST_SPEED = 2**20  # relative to the reference, so that millionths fit 40 bits
 LAST = 2**62  # seconds, beyond all rounds
 
 
@@ -65,44 +56,6 @@ class PolicyError(RuntimeError):
     def __init__(self, text: str, run: Run) -> None:
         super().__init__(text)
         self.run = run
-
-
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """A cluster in the middle of a run, with the policy's own state.
-
-    Parameters
-    ----------
-    data : bytes
-        As pickled by this version of gangsched. Only load what you trust.
-    instance_hash : str
-        Of the instance that it belongs to.
-    """
-
-    data: bytes
-    instance_hash: str
-
-    def save(self, path: str | Path) -> None:
-        """Write to a file.
-
-        Parameters
-        ----------
-        path : str or Path
-        """
-        Path(path).write_bytes(self.instance_hash.encode() + b"\n" + self.data)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Checkpoint:
-        """Read from a file.
-
-        Parameters
-        ----------
-        path : str or Path
-        """
-        head, _, data = Path(path).read_bytes().partition(b"\n")
-        if len(head) != 64 or not data:
-            raise ValueError(f"{path}: not a checkpoint of a run")
-        return cls(data, head.decode("ascii"))
 
 
 def drive(
@@ -151,8 +104,8 @@ def drive(
     on_progress : callable, optional
         Called now and then with the number of jobs that finished and the number of jobs that can.
     resume : Checkpoint, optional
-        From which to go on; `policy` and rules must be those of the interrupted run, and the
-        policy object itself comes from the checkpoint.
+        From which to go on; `policy` and rules must be those of the interrupted run. What the
+        policy's session remembered comes from the checkpoint, which holds plain data.
 
     Returns
     -------
@@ -174,9 +127,9 @@ def drive(
     all models, in fair shares and quotas too. Jobs with deadlines need one model, at speed 1.
 
     Jobs with parameter servers have times in slots and need ``round_length=1`` and a policy that
-    never preempts and starts them on GPUs and parameter servers that it names. Their work is the
-    length of the run that they are given, :func:`gangsched.formulations.irmp.run_slots`. The run
-    ends where nothing runs and nobody comes: whoever still waits is left out.
+    never preempts and starts them on GPUs and parameter servers that it names. Their work is
+    the service that they need on what they are given (their method `service`). The run ends where
+    nothing runs and nobody comes: whoever still waits is left out.
 
     Jobs that can never run (gang beyond the cluster, without a consolidated place on it, or on no
     model that they can run on) are rejected and listed. A skipped round is one at which nothing
@@ -202,19 +155,20 @@ def drive(
         migration=migration,
     )
     _check(instance, policy)
-    if needs_ps(instance):
-        _check_ps(instance, policy, rules)
+    if instance.kind.needs_ps:
+        _check_ps(policy, rules)
     _check_how(until, skip, engine, resume)
     rejected = rejected_jobs(instance, policy, rules, reject)
     began = time.perf_counter()
     key = instance_hash(instance)
     machine: Engine
     if resume is not None:
-        machine = _restore(resume, key, policy, rules, rejected)
-        machine.instance = instance
+        machine = _restore(resume, key, instance, policy, rules, rejected)
     else:
-        made = Compiled if engine == "compiled" else Reference
-        machine = made(instance, policy, rules, new_ledger(instance, rules, rejected), skip=skip)
+        session = begin(policy, instance.cluster, instance.users, rules)
+        made = ENGINES[engine]
+        ledger = new_ledger(instance, rules, rejected)
+        machine = made(instance, policy, session, rules, ledger, skip=skip)
     able = len(instance.jobs) - len(rejected)
     stop, failure = Stop.COMPLETED, None
     alone = isinstance(machine, Compiled) and machine.kind is not RuleKind.PYTHON
@@ -271,7 +225,9 @@ def _check(instance: Any, policy: Any) -> None:
         raise TypeError(f"drive: instance={instance!r} is not an Instance")
     if isinstance(policy, type):
         raise TypeError(f"drive: policy={policy.__name__} is a class, not an object of it")
-    if not isinstance(policy, Policy):
+    if not isinstance(policy, Policy) or not (
+        hasattr(policy, "decide") or hasattr(policy, "begin")
+    ):
         raise TypeError(f"drive: policy={policy!r} has no name, preempts or decide(state)")
     if not isinstance(policy.preempts, Preempts):
         raise TypeError(
@@ -283,34 +239,15 @@ def _check(instance: Any, policy: Any) -> None:
             f"policy {policy.name!r}: one_model=True, it takes all GPUs for equal, "
             f"the cluster has GPU models {_named(models)}"
         )
-    for job in instance.jobs if not needs_ps(instance) else ():
-        if job.work is None:
-            raise ValueError(f"job {job.id!r}: work=None, driving needs seconds of service")
-        if job.release > MOST_TIME or job.work * job.gpus > MOST_TIME:
-            raise ValueError(
-                f"job {job.id!r}: release={job.release} or gpus * work={job.work * job.gpus} "
-                f"is above {MOST_TIME}"
-            )
-        if job.speeds:
-            _check_speeds(job, models)
-    if len(models) > 1 and _deadline_jobs(instance):
+    for job in instance.jobs:
+        job.check_drive(models)
+    if len(models) > 1 and instance.kind.equal_gpus:
         raise ValueError(
             f"drive: jobs with deadlines run on one GPU model, the cluster has {_named(models)}"
         )
-    for job in _deadline_jobs(instance):
-        if too_slow(job, job.gpus, _split_speed(job)):
-            raise ValueError(
-                f"job {job.id!r}: gpus * work / split_speed with split_speed={job.split_speed} "
-                f"is above {MOST_TIME}"
-            )
-        if job.gpus * (job.preemption_cost or 0) > MOST_TIME:
-            raise ValueError(
-                f"job {job.id!r}: gpus * preemption_cost={job.gpus * (job.preemption_cost or 0)} "
-                f"is above {MOST_TIME}"
-            )
 
 
-def _check_ps(instance: Instance[Any], policy: Policy, rules: Rules) -> None:
+def _check_ps(policy: Policy, rules: Rules) -> None:
     """Refuse what jobs with parameter servers, in slots, cannot be driven with."""
     kind = f"policy {policy.name!r}: jobs with parameter servers"
     if rules.round_length != 1:
@@ -322,14 +259,6 @@ def _check_ps(instance: Instance[Any], policy: Policy, rules: Rules) -> None:
         raise ValueError(f"{kind} never stop, preempts={policy.preempts!r} is not NEVER")
     if getattr(policy, "rule", None) is not None:
         raise ValueError(f"{kind} need a policy that starts them on nodes of its choice")
-    jobs: Sequence[ParameterServerJob] = instance.jobs
-    for job in jobs:
-        slots = max(run_slots(job, 1, 2, model) for model in models_of(instance))
-        if max(job.release, job.gpus, slots) > MOST_TIME:
-            raise ValueError(
-                f"job {job.id!r}: release={job.release}, gpus={job.gpus} or {slots} slots on one "
-                f"worker is above {MOST_TIME}"
-            )
 
 
 def models_of(instance: Instance[Any]) -> tuple[str, ...]:
@@ -339,38 +268,6 @@ def models_of(instance: Instance[Any]) -> tuple[str, ...]:
 
 def _named(models: Sequence[str]) -> str:
     return ", ".join(map(repr, models))
-
-
-def _check_speeds(job: Job, models: Sequence[str]) -> None:
-    """Refuse speeds on these models with which one cannot calculate."""
-    assert job.work is not None
-    for model in models:
-        speed = job.speeds.get(model)
-        if speed is None:
-            continue
-        if isinstance(job, DeadlineJob) and speed != 1:
-            raise ValueError(
-                f"job {job.id!r}: speeds[{model!r}]={speed} is not 1, jobs with deadlines need "
-                "equal GPUs"
-            )
-        if speed > MOST_SPEED:
-            raise ValueError(f"job {job.id!r}: speeds[{model!r}]={speed} is above {MOST_SPEED}")
-        if too_slow(job, job.gpus, round(FULL_SPEED * speed)):
-            raise ValueError(
-                f"job {job.id!r}: gpus * work / speeds[{model!r}] with speeds[{model!r}]={speed} "
-                f"is above {MOST_TIME}"
-            )
-
-
-def _deadline_jobs(instance: Instance[Any]) -> Sequence[DeadlineJob]:
-    """All jobs or none: an instance has jobs of one kind."""
-    jobs = instance.jobs
-    return jobs if jobs and isinstance(jobs[0], DeadlineJob) else ()
-
-
-def _split_speed(job: DeadlineJob) -> int:
-    """Speed of its gang on several nodes, each of which could hold it, in millionths."""
-    return true_speed(job, job.gpus, 2, job.gpus)
 
 
 def _check_how(until: Any, skip: Any, engine: Any, resume: Any) -> None:
@@ -403,9 +300,8 @@ def rejected_jobs(
     reject : collection of int, or mapping of int to str
         As of :func:`drive`.
     """
-    found = {} if needs_ps(instance) else _without_place(instance, rules)
-    unable = getattr(policy, "unable", None)
-    more: list[Mapping[int, str]] = [] if unable is None else [unable(instance, rules)]
+    found = {} if instance.kind.needs_ps else _without_place(instance, rules)
+    more: list[Mapping[int, str]] = [unable_jobs(policy, instance, rules)]
     if isinstance(reject, Mapping):
         more.append(reject)
     else:
@@ -440,7 +336,7 @@ def _without_place(instance: Instance[Any], rules: Rules) -> dict[int, str]:
 def _why_never(instance: Instance[Any], job: Job) -> str:
     """Why a job has no place."""
     cluster, every, owner = instance.cluster, models_of(instance), f"job {job.id!r}"
-    models = [model for model in every if model_speed(job, model)]
+    models = [model for model in every if job.speed_on_model(model)]
     if job.gpus > cluster.gpus:
         return f"{owner}: gpus={job.gpus} exceeds the cluster's {cluster.gpus}"
     if not models:
@@ -480,7 +376,7 @@ def new_ledger(instance: Instance[Any], rules: Rules, rejected: Collection[int])
     """
     jobs, n = instance.jobs, len(instance.jobs)
     release = np.array(_column(jobs, "release"), dtype=np.int64)
-    unknown = needs_ps(instance)  # until they start
+    unknown = instance.kind.needs_ps  # until they start
     work = np.array([0] * n if unknown else _column(jobs, "work"), dtype=np.int64)
     number = {user.id: u for u, user in enumerate(instance.users)}
     weights = [user.weight for user in instance.users] or [1.0]
@@ -494,10 +390,10 @@ def new_ledger(instance: Instance[Any], rules: Rules, rejected: Collection[int])
     table["weight"] = _column(jobs, "weight")
     table["overhead"], table["split_speed"] = rules.overhead, FULL_SPEED
     table["migration"] = rules.overhead if rules.migration is None else rules.migration
-    for j, job in enumerate(_deadline_jobs(instance)):
-        table["split_speed"][j] = _split_speed(job)
-        if job.preemption_cost is not None:
-            table["overhead"][j] = table["migration"][j] = job.preemption_cost
+    for j, job in enumerate(jobs if instance.kind.spreads else ()):
+        table["split_speed"][j] = job.speed_on(job.gpus, 2, job.gpus)
+        if (cost := job.resumption) is not None:
+            table["overhead"][j] = table["migration"][j] = cost
     table["rank"][np.argsort(release, kind="stable")] = np.arange(n)
     table["phase"][list(rejected)] = Phase.REJECTED
     for name in ("blocked", "first", "end"):
@@ -526,7 +422,7 @@ def job_speeds(instance: Instance[Any]) -> Ints:
     own = zip(_column(instance.jobs, "speeds"), _column(instance.jobs, "pin"), strict=True)
     for j, (named, pin) in enumerate(own):
         if named or pin:
-            speeds[j] = [model_speed(instance.jobs[j], model) for model in models]
+            speeds[j] = [instance.jobs[j].speed_on_model(model) for model in models]
     return speeds
 
 
@@ -534,70 +430,53 @@ def _column(things: Sequence[Any], name: str) -> list[Any]:
     return list(map(attrgetter(name), things))
 
 
-def instance_hash(instance: Instance[Any]) -> str:
-    """Return a SHA-256 of everything that an instance holds but its name.
-
-    Parameters
-    ----------
-    instance : Instance
-
-    Examples
-    --------
-    >>> from gangsched import Cluster
-    >>> small = Cluster.of_sizes([2])
-    >>> one, other = Instance(small, [], name="a"), Instance(small, [], name="b")
-    >>> instance_hash(one) == instance_hash(other), len(instance_hash(one))
-    (True, 64)
-    """
-    total = hashlib.sha256()
-    for things in (instance.cluster.nodes, instance.users, instance.jobs):
-        total.update(f"{len(things)} {sorted({type(thing).__name__ for thing in things})}".encode())
-        for name in things[0].__dataclass_fields__ if things else ():
-            column = _column(things, name)
-            if name == "speeds":
-                column = [sorted(value.items()) if value else () for value in column]
-            total.update(f"{name}={column!r}".encode())
-    total.update(repr(instance.slot).encode())
-    return total.hexdigest()
-
-
 def _restore(
-    resume: Checkpoint, key: str, policy: Policy, rules: Rules, rejected: Collection[int]
+    resume: Checkpoint,
+    key: str,
+    instance: Instance[Any],
+    policy: Policy,
+    rules: Rules,
+    rejected: Collection[int],
 ) -> Engine:
+    """The engine as it was, with a session of this policy that goes on."""
     if resume.instance_hash != key:
         raise ValueError("drive: resume is a checkpoint of another instance")
-    machine = _unpickled(resume.data)
-    if machine.policy.name != policy.name or parameters_of(machine.policy) != parameters_of(policy):
-        raise ValueError(
-            f"drive: resume is a checkpoint of policy {machine.policy.name!r} "
-            f"{parameters_of(machine.policy)}, not of {policy.name!r} {parameters_of(policy)}"
-        )
-    if machine.rules != rules:
-        raise ValueError(f"drive: resume is a checkpoint under {machine.rules}, not {rules}")
-    before = np.flatnonzero(machine.book.phase == Phase.REJECTED).tolist()
-    if before != list(rejected):
-        raise ValueError(
-            f"drive: resume is a checkpoint with {len(before)} rejected jobs, other than the "
-            f"{len(rejected)} of now"
-        )
-    return machine
-
-
-def _unpickled(data: bytes) -> Engine:
-    """The machine of a checkpoint."""
     try:
-        found = pickle.loads(data)
-    except Exception as error:  # whatever a damaged or strange pickle raises
-        raise ValueError(f"drive: resume cannot be read: {type(error).__name__}: {error}") from None
-    made_by, machine = found if isinstance(found, tuple) and len(found) == 2 else ("", None)
-    if not isinstance(machine, (Compiled, Reference)):
-        raise ValueError("drive: resume is not a checkpoint of a run")
-    if made_by != versions()["gangsched"]:
+        data = unpack(resume.data)
+    except ValueError as error:
+        raise ValueError(f"drive: resume: {error}") from None
+    own = _title(policy)
+    if data["policy"] != own:
         raise ValueError(
-            f"drive: resume is a checkpoint of gangsched {made_by}, "
-            f"this is {versions()['gangsched']}"
+            f"drive: resume is a checkpoint of policy {data['policy'][0]!r} {data['policy'][1]}, "
+            f"not of {own[0]!r} {own[1]}"
         )
+    before = Rules(**data["rules"])
+    if before != rules:
+        raise ValueError(f"drive: resume is a checkpoint under {before}, not {rules}")
+    if data["rejected"] != list(rejected):
+        raise ValueError(
+            f"drive: resume is a checkpoint with {len(data['rejected'])} rejected jobs, other than "
+            f"the {len(rejected)} of now"
+        )
+    session = begin(policy, instance.cluster, instance.users, rules)
+    made = ENGINES[data["engine"]]
+    ledger = new_ledger(instance, rules, rejected)
+    machine = made(instance, policy, session, rules, ledger, skip=data["skip"])
+    try:
+        machine.load(data["machine"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"drive: resume cannot be read: {error}") from None
+    if data["session"] is not None:
+        session.load(data["session"])  # type: ignore[attr-defined]
     return machine
+
+
+def _title(policy: Policy) -> list[Any]:
+    return [policy.name, plain(parameters_of(policy))]
+
+
+ENGINES: dict[str, type[Engine]] = {"compiled": Compiled, "reference": Reference}
 
 
 def _reached(machine: Engine, until: int | None, stop: Stop) -> int:
@@ -626,12 +505,13 @@ def _run(
     segments = Schedule(*(np.asarray(c, np.int64) for c in machine.segment_columns(now)))
     time_, job_, kind_ = machine.event_columns()
     unfinished = stop in (Stop.INTERRUPTED, Stop.ITERATION_LIMIT)
-    log = getattr(policy, "log", ())
+    log = getattr(machine.session, "log", ())
     return Run(
         policy=policy.name,
         parameters=parameters_of(policy),
         rules=machine.rules,
-        instance=instance.name,
+        instance=instance,
+        instance_name=instance.name,
         instance_hash=key,
         seed=getattr(policy, "seed", None),
         stop=stop,
@@ -664,7 +544,7 @@ def _run(
         decisions=machine.decisions,
         runtime=runtime,
         versions=versions(),
-        checkpoint=_checkpoint(machine, key) if unfinished else None,
+        checkpoint=_checkpoint(machine, rejected, key) if unfinished else None,
     )
 
 
@@ -676,17 +556,39 @@ def _with_ps(segments: Schedule, ps: Mapping[int, Mapping[int, int]]) -> Schedul
     )
 
 
-def _checkpoint(machine: Engine, key: str) -> Checkpoint | None:
-    """From which the run can go on; None, with a warning, where its policy cannot be pickled."""
+def _checkpoint(machine: Engine, rejected: Collection[int], key: str) -> Checkpoint | None:
+    """From which the run can go on; None, with a warning, where its session cannot be saved."""
+    content = {
+        "made_by": versions()["gangsched"],
+        "instance": key,
+        "policy": _title(machine.policy),
+        "rules": machine.rules.named(),
+        "rejected": list(rejected),
+        "engine": "compiled" if isinstance(machine, Compiled) else "reference",
+        "skip": bool(machine.skip),
+        "machine": machine.save(),
+    }
     try:
-        return Checkpoint(pickle.dumps((versions()["gangsched"], machine)), key)
-    except Exception as error:  # whatever somebody's class raises
-        logger.warning(
-            "policy %r cannot be pickled (%s): this run cannot be resumed",
-            machine.policy.name,
-            error,
-        )
+        return Checkpoint(pack({**content, "session": _saved(machine)}), key)
+    except Exception as error:  # whatever somebody's session raises
+        logger.warning("policy %r: this run cannot be resumed: %s", machine.policy.name, error)
         return None
+
+
+def _saved(machine: Engine) -> Any:
+    """What the session remembers; None for nothing."""
+    session: Any = machine.session
+    if hasattr(session, "save") and hasattr(session, "load"):
+        return session.save()
+    if session is machine.policy and _remembers_nothing(session):
+        return None
+    raise TypeError("its session has no save and load")
+
+
+def _remembers_nothing(policy: object) -> bool:
+    """Whether a policy that is its own session has nothing that could have changed."""
+    parameters = getattr(type(policy), "__dataclass_params__", None)
+    return bool(getattr(parameters, "frozen", False)) or not getattr(policy, "__dict__", None)
 
 
 def parameters_of(policy: object) -> dict[str, Any]:

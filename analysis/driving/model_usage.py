@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...instances import Instance
-from .check import Segments
-from .drive import instance_hash, models_of
+from .drive import models_of
 from .run import Run
+from .segments import Segments
 
 __all__ = ["ModelUsage", "model_usage"]
 
@@ -42,7 +41,7 @@ class ModelUsage:
     >>> cluster = Cluster([Node("n0", 2, "k80"), Node("n1", 2, "v100")])
     >>> fast = Job(id="a", gpus=2, work=120, speeds={"k80": 1, "v100": 4})
     >>> instance = Instance(cluster, [fast, Job(id="b", gpus=1, work=60)])
-    >>> usage = model_usage(drive(instance, Fifo()), instance, step=20)
+    >>> usage = model_usage(drive(instance, Fifo()), step=20)
     >>> usage.times.tolist(), usage.gpus[:, 0, 1].tolist(), usage.work[:, 0, 1].tolist()
     ([0, 20, 40, 60], [2.0, 1.0, 0.0], [8.0, 4.0, 0.0])
     """
@@ -68,14 +67,13 @@ class ModelUsage:
         return sums
 
 
-def model_usage(run: Run, instance: Instance[Any], step: int) -> ModelUsage:
+def model_usage(run: Run, step: int) -> ModelUsage:
     """Return what each user held and did on each GPU model, in bins of `step` seconds.
 
     Parameters
     ----------
     run : Run
-    instance : Instance
-        The one that was driven: a run knows neither models nor speeds.
+        With its instance.
     step : int
         Seconds, at least 1.
 
@@ -86,7 +84,7 @@ def model_usage(run: Run, instance: Instance[Any], step: int) -> ModelUsage:
     Raises
     ------
     ValueError
-        If the run is of another instance, or there would be too many bins.
+        If the run's instance is not known, or there would be too many bins.
 
     Notes
     -----
@@ -98,16 +96,17 @@ def model_usage(run: Run, instance: Instance[Any], step: int) -> ModelUsage:
 
     Examples
     --------
-    >>> from gangsched import Cluster, Job, drive
+    >>> from gangsched import Cluster, Instance, Job, drive
     >>> from gangsched.solvers import Fifo
     >>> instance = Instance(Cluster.of_sizes([2], model="v100"), [Job(id="a", gpus=2, work=90)])
-    >>> model_usage(drive(instance, Fifo()), instance, step=60).work.ravel().tolist()
+    >>> model_usage(drive(instance, Fifo()), step=60).work.ravel().tolist()
     [2.0, 2.0]
     """
+    instance = run.require_instance()
     models = models_of(instance)
     cells = len(run.users) * len(models)
-    times = _times(run, instance, step, cells)
-    seg = Segments.of(run, instance)
+    times = _times(run, step, cells)
+    seg = Segments.of(run)
     number = {model: g for g, model in enumerate(models)}
     of_node = np.array([number[node.model] for node in instance.cluster.nodes], dtype=np.int64)
     first = run.schedule.node[run.schedule.ptr[:-1]][seg.number]
@@ -124,14 +123,12 @@ def model_usage(run: Run, instance: Instance[Any], step: int) -> ModelUsage:
     )
 
 
-def _times(run: Run, instance: Instance[Any], step: int, cells: int) -> Ints:
+def _times(run: Run, step: int, cells: int) -> Ints:
     """The ends of the bins."""
     if isinstance(step, bool) or not isinstance(step, (int, np.integer)):
         raise TypeError(f"model_usage: step={step!r} is not an integer")
     if step < 1:
         raise ValueError(f"model_usage: step={step} is below 1")
-    if run.instance_hash != instance_hash(instance):
-        raise ValueError("model_usage: the run is of another instance")
     if -(-run.now // step) * cells > MOST_PIECES:
         raise ValueError(
             f"model_usage: step={step} gives {-(-run.now // step):,} bins for {cells:,} users by "

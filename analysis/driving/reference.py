@@ -6,7 +6,8 @@ event log for the same input; this one is for reading and for tests, and costs O
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,24 +18,40 @@ from ...instances import Instance
 from ...instances.model import FULL_SPEED
 from ...solvers.placement import place_by_speed
 from ...solvers.policy import (
-    MOST_FRUITLESS,
     Decision,
-    Ledger,
     Phase,
     Policy,
     Preempts,
     Rules,
+    Seen,
+    Session,
     Start,
     State,
-    check_decision,
-    check_nodes,
-    give_ps,
-    left_out,
-    true_speed,
 )
+from .decisions import MOST_FRUITLESS, check_decision, check_nodes, give_ps, left_out
+from .ledger import Ledger, ps_of_rows, ps_to_rows
 from .run import EventKind
 
 Nodes = dict[int, int]
+
+#: what a checkpoint holds as it is
+PLAIN = (
+    *("coming", "waiting", "running", "fair", "events", "active", "active_start", "now"),
+    *("rounds", "decisions", "idle", "fruitless", "deciding"),
+)
+
+
+@dataclass
+class Selection:
+    """What becomes of an order of jobs in one round."""
+
+    order: list[int]
+    waiting: list[int]  # selected, and need nodes
+    keep: list[int]  # selected, and run: they have theirs
+    old: dict[int, Nodes]  # of open jobs that do not keep them
+    opened: bool  # whether there are open jobs
+    placed: dict[int, Nodes] = field(default_factory=dict)
+    failed: set[int] = field(default_factory=set)  # selected, but without a place
 
 
 class Reference:
@@ -44,6 +61,8 @@ class Reference:
     ----------
     instance : Instance
     policy : Policy
+    session : Session
+        Of the policy, at its begin.
     rules : Rules
     ledger : Ledger
         As :func:`gangsched.analysis.driving.drive.new_ledger` makes it.
@@ -52,11 +71,19 @@ class Reference:
     """
 
     def __init__(
-        self, instance: Instance[Any], policy: Policy, rules: Rules, ledger: Ledger, *, skip: bool
+        self,
+        instance: Instance[Any],
+        policy: Policy,
+        session: Session,
+        rules: Rules,
+        ledger: Ledger,
+        *,
+        skip: bool,
     ) -> None:
-        self.instance, self.policy, self.rules = instance, policy, rules
+        self.instance, self.policy, self.session, self.rules = instance, policy, session, rules
         self.book, self.skip = ledger, skip
-        self.asked = bool(getattr(policy, "always_asked", False))
+        self.seen = Seen(instance, ledger, policy)
+        self.asked = bool(getattr(session, "always_asked", False))
         weights = [user.weight for user in instance.users] or [1.0]
         self.shares = FairShares(instance.cluster.gpus, weights, by="demand")
         able = np.flatnonzero(ledger.phase != Phase.REJECTED)
@@ -74,8 +101,37 @@ class Reference:
         self.fruitless = 0  # segments that ended without progress since something went on
         self.deciding = False  # True while the policy does: a run that stops then decides anew
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "instance": None}  # whoever resumes has it
+    # --- checkpoints ---
+
+    def save(self) -> dict[str, Any]:
+        """Return what has changed since the begin, as plain data."""
+        book = self.book
+        return {
+            **{name: getattr(self, name) for name in PLAIN},
+            "book": [book.jobs, book.nodes, book.users],
+            "held": [[j, [[n, g] for n, g in nodes.items()]] for j, nodes in self.held.items()],
+            "last": [[j, [[n, g] for n, g in nodes.items()]] for j, nodes in self.last.items()],
+            "segments": [[*row[:3], [[n, g] for n, g in row[3].items()]] for row in self.segments],
+            "ps": ps_to_rows(book.ps),
+            "shares": self.shares.save(),
+        }
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Go on from there, in a run that has just begun."""
+        book = self.book
+        for own, saved in zip((book.jobs, book.nodes, book.users), data["book"], strict=True):
+            if own.dtype != saved.dtype or own.shape != saved.shape:
+                raise ValueError("its records are not those of this instance")
+            own[:] = saved
+        for name in PLAIN:
+            setattr(self, name, data[name])
+        self.events = [(time, job, kind) for time, job, kind in data["events"]]
+        self.held, self.last = ({j: dict(nodes) for j, nodes in data[k]} for k in ("held", "last"))
+        self.segments = [(j, start, end, dict(nodes)) for j, start, end, nodes in data["segments"]]
+        book.ps = ps_of_rows(data["ps"])
+        self.shares.load(data["shares"])
+        come = np.flatnonzero((book.phase != Phase.UNSEEN) & (book.phase != Phase.REJECTED))
+        self.seen.arrive(come[np.lexsort((book.rank[come], book.visible[come]))])
 
     # --- the rounds ---
 
@@ -95,7 +151,7 @@ class Reference:
     def _next_round(self) -> int | None:
         """The next round that can change anything, or simply the next one."""
         if not (self.coming or self.running) and (
-            not self.waiting or left_out(self.policy, self._state())
+            not self.waiting or left_out(self.session, self._state())
         ):
             return None
         if self.fruitless > MOST_FRUITLESS:
@@ -132,7 +188,7 @@ class Reference:
             blocked = [int(self.book.blocked[j]) for j in self.waiting]
             after = max(1, self.rules.patience)
             times += [self.rules.round_up(b + after) for b in blocked if b >= 0]
-        ask: Callable[[State], int | None] | None = getattr(self.policy, "next_change", None)
+        ask: Callable[[State], int | None] | None = getattr(self.session, "next_change", None)
         change = self.now + self.rules.round_length if ask is None else ask(self._state())
         if change is not None:
             times.append(self.rules.round_up(max(change, self.now + 1)))
@@ -160,7 +216,7 @@ class Reference:
 
     def _decide(self) -> None:
         self.deciding = True
-        decision = self.policy.decide(self._state())
+        decision = self.session.decide(self._state())
         self.deciding = False
         self._execute(decision)
 
@@ -189,6 +245,7 @@ class Reference:
         new = []
         while self.coming and book.visible[self.coming[0]] <= self.now:
             new.append(self.coming.pop(0))
+        self.seen.arrive(np.array(new, dtype=np.int64))
         for j in new:
             self.shares.arrive(
                 self.now, int(book.user[j]), int(book.gpus[j]), float(book.weight[j])
@@ -272,108 +329,110 @@ class Reference:
         return nodes
 
     def _follow(self, order: list[int], blocking: bool) -> None:
-        """Selection by number of GPUs, then placement, then backfill."""
-        gpus, free = self.book.gpus.copy(), self.book.free
+        """From an order of jobs to their next segments."""
+        step = self._select(order, blocking)
+        for nodes in step.old.values():
+            self._give(nodes)
+        self._place_selected(step, blocking)
+        if not blocking:
+            self._backfill(step)
+        self._settle(step)
+
+    def _select(self, order: list[int], blocking: bool) -> Selection:
+        """Select who fits by number of GPUs, of those that are free or of open jobs."""
+        gpus = self.book.gpus.copy()
         gpus[self.running] = self.book.held_gpus[self.running]  # which they would keep
-        expired = {int(j) for j in self._state().preemptible} & set(order)
-        room = int(free.sum()) + sum(int(gpus[j]) for j in expired)
-        selected, walking = [], True
+        opened = {int(j) for j in self._state().preemptible} & set(order)
+        room = int(self.book.free.sum()) + sum(int(gpus[j]) for j in opened)
+        selected = []
         for j in order:
-            fits = walking and gpus[j] <= room
-            if fits:
+            if gpus[j] <= room:
                 selected.append(j)
                 room -= int(gpus[j])
             elif blocking:
-                walking = False
-        chosen = set(selected)
-        keep = [j for j in selected if j in expired]
-        old = {j: self.held[j] for j in order if j in expired and j not in chosen}
-        for given in old.values():
-            self._give(given)
-        placed: dict[int, Nodes] = {}
-        failed: set[int] = set()
-        displacing = self.rules.patience is not None
-        for j in selected:
-            if j in expired:
-                continue
+                break
+        keep = [j for j in selected if j in opened]
+        old = {j: self.held[j] for j in order if j in opened and j not in keep}
+        return Selection(order, [j for j in selected if j not in opened], keep, old, bool(opened))
+
+    def _place_selected(self, step: Selection, blocking: bool) -> None:
+        """Give nodes to the selected jobs that wait, in the order."""
+        for j in step.waiting:
             nodes, displaced = self._place(j), False
-            if nodes is None and displacing and expired and self._due(j):
-                nodes = self._displace(j, [k for k in keep if order.index(k) > order.index(j)])
-                if nodes is not None:
-                    displaced = True
-                    for k in [k for k in keep if k not in self._kept]:
-                        old[k] = self.held[k]
-                        keep.remove(k)
-                        self.book.blocked[k] = self.now  # it is selected, and finds no place
-            if nodes is None:
-                failed.add(j)
-                if expired and self.book.blocked[j] < 0:
-                    self.book.blocked[j] = self.now
-                if blocking:
-                    break
+            if nodes is None and step.opened and self._due(j):
+                nodes = self._displace(j, step)
+                displaced = nodes is not None
+            if nodes is not None:
+                self._take(nodes)
+                step.placed[j] = nodes
+                if displaced:
+                    self._place_failed(step)
                 continue
-            self._take(nodes)
-            placed[j] = nodes
-            for i in [i for i in selected if displaced and i in failed]:
-                there = self._place(i)  # it may have left room
-                if there is not None:
-                    self._take(there)
-                    placed[i] = there
-                    failed.remove(i)
-        if not blocking:
-            for j in order:
-                if j in placed or j in keep or j in failed:
-                    continue
-                back = old.get(j)
-                fits = back is not None and all(free[n] >= g for n, g in back.items())
-                there = back if fits else self._place(j)
-                if there is not None:
-                    self._take(there)
-                    placed[j] = there
-        self._settle(order, keep, old, placed)
+            step.failed.add(j)
+            if step.opened and self.book.blocked[j] < 0:
+                self.book.blocked[j] = self.now
+            if blocking:
+                break
+
+    def _place_failed(self, step: Selection) -> None:
+        """Give nodes to those before: who was displaced may have left room."""
+        for j in [j for j in step.waiting if j in step.failed]:
+            nodes = self._place(j)
+            if nodes is not None:
+                self._take(nodes)
+                step.placed[j] = nodes
+                step.failed.remove(j)
 
     def _due(self, j: int) -> bool:
-        blocked = int(self.book.blocked[j])
-        assert self.rules.patience is not None
-        return blocked >= 0 and self.now - blocked >= self.rules.patience
+        blocked, patience = int(self.book.blocked[j]), self.rules.patience
+        return patience is not None and blocked >= 0 and self.now - blocked >= patience
 
-    def _displace(self, j: int, later: list[int]) -> Nodes | None:
-        """Room for j among GPUs that jobs later in the order would keep, the last of them first.
+    def _displace(self, j: int, step: Selection) -> Nodes | None:
+        """Make room for j among GPUs that jobs later in the order would keep, the last one first.
 
-        On success exactly the jobs that still fit on their nodes are in ``self._kept``, and the
-        nodes of the others have been given back.
+        Those that still fit on their nodes beside it keep them, the more important ones first.
         """
+        turn = {k: i for i, k in enumerate(step.order)}
         gone: list[int] = []
         nodes = None
-        for k in reversed(later):
+        for k in reversed([k for k in step.keep if turn[k] > turn[j]]):
             self._give(self.held[k])
             gone.append(k)
             nodes = self._place(j)
             if nodes is not None:
                 break
-        self._kept = set(self.running)
-        if nodes is None:
-            for k in gone:
-                self._take(self.held[k])
-            return None
-        self._take(nodes)
-        for k in reversed(gone):  # the more important ones stay where they can
-            if all(self.book.free[n] >= g for n, g in self.held[k].items()):
+        if nodes is not None:
+            self._take(nodes)
+        for k in reversed(gone):
+            if nodes is None or self._fits(self.held[k]):
                 self._take(self.held[k])
             else:
-                self._kept.remove(k)
-        self._give(nodes)
+                step.old[k] = self.held[k]
+                step.keep.remove(k)
+                self.book.blocked[k] = self.now  # it is selected, and finds no place
+        if nodes is not None:
+            self._give(nodes)
         return nodes
 
-    def _settle(
-        self, order: list[int], keep: list[int], old: dict[int, Nodes], placed: dict[int, Nodes]
-    ) -> None:
+    def _backfill(self, step: Selection) -> None:
+        """Let all others in the order take the room that is left, on their old nodes or others."""
+        for j in step.order:
+            if j in step.placed or j in step.keep or j in step.failed:
+                continue
+            nodes = step.old.get(j)
+            if nodes is None or not self._fits(nodes):
+                nodes = self._place(j)
+            if nodes is not None:
+                self._take(nodes)
+                step.placed[j] = nodes
+
+    def _settle(self, step: Selection) -> None:
         """Suspension is decided only now: the same nodes as before are a renewal."""
-        for j in order:
-            if j in old and placed.get(j) != old[j]:
+        for j in step.order:
+            if j in step.old and step.placed.get(j) != step.old[j]:
                 self._suspend(j, EventKind.SUSPEND, give=False)
-        for j, nodes in placed.items():
-            if j not in old or nodes != old[j]:
+        for j, nodes in step.placed.items():
+            if nodes != step.old.get(j):
                 self._start(j, nodes)
             self.book.blocked[j] = -1
         if self.policy.preempts is Preempts.LEASE:
@@ -394,6 +453,9 @@ class Reference:
             book.speeds[j].tolist(),
             spread=self.rules.spread,
         )
+
+    def _fits(self, nodes: Nodes) -> bool:
+        return all(self.book.free[n] >= g for n, g in nodes.items())
 
     def _take(self, nodes: Nodes) -> None:
         for n, g in nodes.items():
@@ -421,7 +483,7 @@ class Reference:
         book, gpus = self.book, sum(nodes.values())
         size = max(int(book.sizes[n]) for n in nodes)
         on_model = int(book.speeds[j, book.node_model[next(iter(nodes))]])
-        book.speed[j] = true_speed(self.instance.jobs[j], gpus, len(nodes), size, on_model)
+        book.speed[j] = self.instance.jobs[j].speed_on(gpus, len(nodes), size, on_model)
         book.delay[j] = 0
         if book.starts[j]:
             in_place = nodes == self.last[j]
@@ -488,7 +550,7 @@ class Reference:
         return State(
             self.now,
             self.rules,
-            self.book,
+            self.seen,
             waiting=lambda: np.array(self.waiting, dtype=np.int64),
             running=lambda: np.array(self.running, dtype=np.int64),
             held_nodes=lambda j: dict(self.held.get(j, {})),
@@ -500,7 +562,6 @@ class Reference:
                 [self.shares.share(u) for u in range(len(self.book.quota))]
             ),
             fair_rate=lambda jobs: np.array([self._class_share(int(j)) for j in jobs]),
-            instance=self.instance,
             mean_active=lambda jobs, t: np.array([self._mean_active(int(j), t) for j in jobs]),
             preempts=Preempts(self.policy.preempts),
         )

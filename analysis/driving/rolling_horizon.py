@@ -18,7 +18,7 @@ import math
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -26,9 +26,9 @@ import numpy as np
 
 from ...formulations.completion_time.problem import CompletionTime, Measure
 from ...formulations.ltgf.round import LtgfRound
-from ...instances import Cluster, Instance, Job, Schedule, Segment
+from ...instances import Cluster, Instance, Job, Schedule, Segment, User
 from ...solvers.ltgf.round import one_round
-from ...solvers.policy import Decision, Ints, Phase, Preempts, Rules, State
+from ...solvers.policy import Decision, Information, Ints, Phase, Preempts, Rules, State
 from ...solvers.result import Result, Status, Stop
 
 __all__ = [
@@ -169,13 +169,24 @@ class Step:
     error: str = ""
     seconds: float | None = field(default=None, compare=False)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        names = [name for name in self.__dataclass_fields__ if name != "seconds"]
-        return _step, tuple(getattr(self, name) for name in names)
+
+def _step_to_dict(step: Step) -> dict[str, Any]:
+    data = {part.name: getattr(step, part.name) for part in fields(Step)}
+    del data["seconds"]
+    for name in ("status", "stop"):
+        data[name] = None if data[name] is None else data[name].value
+    return data
 
 
-def _step(*values: Any) -> Step:
-    return Step(**dict(zip(Step.__dataclass_fields__, values, strict=False)))
+def _step_of_dict(data: Mapping[str, Any]) -> Step:
+    status, stop = data["status"], data["stop"]
+    return Step(
+        **{
+            **data,
+            "status": None if status is None else Status(status),
+            "stop": None if stop is None else Stop(stop),
+        }
+    )
 
 
 MakeProblem = Callable[[State, Ints, Plan], Window]
@@ -231,8 +242,7 @@ class RollingHorizon:
     solved to optimality, leases and slots are as short as rounds, resuming is free and gangs may
     spread, then the run is an optimum of the offline problem of completion times in whole slots.
 
-    Time that the solver takes does not pass in the run. A run can be resumed if `make_problem` and
-    `solver` can be pickled: functions of a module can, lambdas not.
+    Time that the solver takes does not pass in the run.
 
     Examples
     --------
@@ -246,6 +256,7 @@ class RollingHorizon:
 
     name: ClassVar[str] = "rolling-horizon"
     one_model: ClassVar[bool] = True
+    information: ClassVar[Information] = "told"
     problem: str
     solver: str
     window: int
@@ -275,7 +286,7 @@ class RollingHorizon:
         self._solver: Solver = solver
         self._takes = tuple(inspect.signature(solver).parameters)
         self._check()
-        self._reset()
+        self._last: Plans | None = None
 
     def _check(self) -> None:
         if self.wall_limit is not None and not self.wall_limit >= 0:
@@ -286,28 +297,59 @@ class RollingHorizon:
                 "parameter time_limit"
             )
 
-    def _reset(self) -> None:
-        self.steps: list[Step] = []
-        self._plan, self._next = Plan({}), 0
+    @property
+    def steps(self) -> list[Step]:
+        """One for each plan of the run that began last."""
+        return [] if self._last is None else self._last.steps
 
-    # --- what the driver calls ---
-
-    def unable(self, instance: Instance[Any], rules: Rules) -> dict[int, str]:
-        """Forget the last run; every job can run.
+    def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> Plans:
+        """Begin a session.
 
         Parameters
         ----------
-        instance : Instance
+        cluster : Cluster
+            Not used.
+        users : sequence of User
+            Not used.
         rules : Rules
+            Not used.
         """
-        self._reset()
-        return {}
+        self._last = Plans(self)
+        return self._last
+
+
+class Plans:
+    """A rolling horizon in one run: its plan, and what came of each step.
+
+    Parameters
+    ----------
+    policy : RollingHorizon
+    """
+
+    def __init__(self, policy: RollingHorizon) -> None:
+        self.policy = policy
+        self.steps: list[Step] = []
+        self._plan, self._next = Plan({}), 0
+
+    def save(self) -> dict[str, Any]:
+        """Return plan and steps, as plain data; without wall times."""
+        return {
+            "steps": [_step_to_dict(step) for step in self.steps],
+            "plan": [[j, [list(part) for part in parts]] for j, parts in self._plan.times.items()],
+            "next": self._next,
+        }
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Go on from there."""
+        self.steps = [_step_of_dict(step) for step in data["steps"]]
+        self._plan = Plan({j: [(a, b) for a, b in parts] for j, parts in data["plan"]})
+        self._next = data["next"]
 
     def decide(self, state: State) -> Decision:
         """Return the candidates in the order of the plan, which is made anew at steps."""
         if state.now >= self._next:
             self._make_plan(state)
-            step = state.rules.round_up(self.step)
+            step = state.rules.round_up(self.policy.step)
             self._next = (state.now // step + 1) * step
         return Decision(order=self._plan.order(state.candidates.tolist(), state.now))
 
@@ -321,11 +363,11 @@ class RollingHorizon:
     def _make_plan(self, state: State) -> None:
         started = time.perf_counter()
         active = np.concatenate([state.waiting, state.running])
-        jobs = active[np.argsort(state.rank[active], kind="stable")][: self.window]
-        window = self._make_problem(state, jobs, self._plan)
+        jobs = active[np.argsort(state.rank[active], kind="stable")][: self.policy.window]
+        window = self.policy._make_problem(state, jobs, self._plan)
         known: dict[str, Any] = {"time": state.now, "jobs": len(window.jobs)}
         plan = None
-        if len(window.jobs) and self.work_limit and self.wall_limit != 0:
+        if len(window.jobs) and self.policy.work_limit and self.policy.wall_limit != 0:
             plan, outcome = self._solve(window, state)
             known |= outcome
         seconds = time.perf_counter() - started
@@ -334,17 +376,17 @@ class RollingHorizon:
 
     def _solve(self, window: Window, state: State) -> tuple[Plan | None, dict[str, Any]]:
         """A plan, or None, and what is to be recorded."""
-        limits = {"work_limit": self.work_limit, "time_limit": self.wall_limit}
-        taken = {name: value for name, value in limits.items() if name in self._takes}
+        limits = {"work_limit": self.policy.work_limit, "time_limit": self.policy.wall_limit}
+        taken = {name: value for name, value in limits.items() if name in self.policy._takes}
         outcome: dict[str, Any] = {}
-        if "warm_start" in self._takes:
+        if "warm_start" in self.policy._takes:
             start = taken["warm_start"] = None if window.start is None else window.start()
             outcome["start"] = None if start is None else window.problem.objective(start)
         try:
-            result = self._solver(window.problem, **taken)
+            result = self.policy._solver(window.problem, **taken)
         except Exception as error:  # whatever it is, the last plan goes on
             text = f"{type(error).__name__}: {error}"
-            log.warning("%s at %d: the last plan goes on: %s", self.solver, state.now, text)
+            log.warning("%s at %d: the last plan goes on: %s", self.policy.solver, state.now, text)
             return None, outcome | {"error": text}
         if result.stop is Stop.INTERRUPTED:  # what was found so far depends on the moment
             raise KeyboardInterrupt

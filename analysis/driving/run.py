@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import IntEnum
 from functools import cached_property
 from typing import Any
@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...instances import Schedule
+from ...instances import Instance, Schedule
 from ...instances.display import facts_html, frame
+from ...instances.io import instance_hash
 from ...solvers.policy import Rules
 from ...solvers.result import Stop
 
@@ -152,10 +153,10 @@ class Run:
         Those of the policy, plain data. Tuples become lists and numpy's numbers Python's, as in a
         file.
     rules : Rules
-    instance : str
-        Name of the instance, for display.
+    instance_name : str
+        For display.
     instance_hash : str
-        SHA-256 of its canonical JSON.
+        As of :func:`gangsched.instances.io.instance_hash`.
     seed : int or None
         Seed of the policy, where it draws.
     stop : Stop
@@ -184,17 +185,21 @@ class Run:
     versions : mapping of str to str
     checkpoint : object or None
         From which :func:`gangsched.drive` goes on; None when the run is complete.
+    instance : Instance or None
+        What was driven, by reference: no part of a file, a pickle or the digest of the run. None
+        where it is not known, see :meth:`attach`.
 
     Notes
     -----
     Two runs are equal when policy, parameters, rules, instance, seed, records, events, schedule and
-    the rest agree; `rounds`, `decisions`, `runtime`, `versions` and `checkpoint` do not count.
+    the rest agree; `rounds`, `decisions`, `runtime`, `versions`, `checkpoint` and the reference to
+    the instance do not count.
     """
 
     policy: str
     parameters: Mapping[str, Any]
     rules: Rules
-    instance: str
+    instance_name: str
     instance_hash: str
     seed: int | None
     stop: Stop
@@ -212,8 +217,11 @@ class Run:
     runtime: float = 0.0
     versions: Mapping[str, str] = field(default_factory=dict)
     checkpoint: Any = field(default=None, repr=False)
+    instance: Instance[Any] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
+        if self.instance is not None and not isinstance(self.instance, Instance):
+            raise TypeError(f"run: instance={self.instance!r} is not an Instance")
         object.__setattr__(self, "user_weight", _frozen(self.user_weight, float))
         object.__setattr__(self, "parameters", plain(self.parameters))
         object.__setattr__(self, "log", tuple(plain(entry) for entry in self.log))
@@ -227,6 +235,55 @@ class Run:
     def quota(self) -> Floats:
         """M W_u / sum W of each user, Ye et al. (6)."""
         return _frozen(self.gpus * self.user_weight / self.user_weight.sum(), float)
+
+    def attach(self, instance: Instance[Any]) -> Run:
+        """Return the run with its instance, for measures that need speeds, models or deadlines.
+
+        Parameters
+        ----------
+        instance : Instance
+            The one that was driven.
+
+        Raises
+        ------
+        ValueError
+            If its hash is not the run's.
+        """
+        if instance is self.instance:
+            return self
+        own = instance_hash(instance)
+        if own != self.instance_hash:
+            raise ValueError(
+                f"{self._title()}: it is of another instance, of hash {self.instance_hash[:12]} "
+                f"and not {own[:12]}"
+            )
+        return replace(self, instance=instance)
+
+    def require_instance(self) -> Instance[Any]:
+        """Return the instance.
+
+        Raises
+        ------
+        ValueError
+            If it is not known.
+        """
+        if self.instance is None:
+            raise ValueError(
+                f"{self._title()}: its instance, of hash {self.instance_hash[:12]}, is not known: "
+                "give it with run.attach(instance)"
+            )
+        return self.instance
+
+    def _title(self) -> str:
+        return f"run of {self.policy!r}"
+
+    @cached_property
+    def measured(self) -> dict[str, dict[str, Any]]:
+        """What was measured of the run, so that it is measured once; by name of the function."""
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "instance": None, "measured": {}}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Run) and _equal(self, other, without=UNCOMPARED)
@@ -251,6 +308,7 @@ class Run:
                     total.update("\0".join(column).encode() if name == "id" else column.tobytes())
             else:
                 plain[part.name] = value
+        plain["instance"] = plain.pop("instance_name")  # its name when digests were first taken
         plain["rules"] = self.rules.named()
         plain["user_weight"] = self.user_weight.tolist()
         text = json.dumps(plain, sort_keys=True, default=_plain)
@@ -276,7 +334,7 @@ class Run:
 
 
 #: fields that say how a run came about and not what came out
-UNCOMPARED = frozenset({"rounds", "decisions", "runtime", "versions", "checkpoint"})
+UNCOMPARED = frozenset({"rounds", "decisions", "runtime", "versions", "checkpoint", "instance"})
 
 
 def _plain(value: Any) -> Any:

@@ -4,19 +4,36 @@ A folder such as ``night.parquet`` holds the tables ``records`` (one row a job),
 ``segments`` and ``entries`` (the nodes of each segment), the rest in ``run.json``, and for a run
 that was stopped ``checkpoint``, from which it can be resumed. Equal runs give equal bytes but for
 the block ``timing``; of Parquet with the same version of pyarrow.
+
+The instance lies beside its runs, once for all of them, in a file named after its hash, and is
+attached to a run that is loaded. Files of version 0.1.0 have none beside them.
 """
 
 from __future__ import annotations
 
+import hashlib
+import logging
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...instances.io import MAX_SEGMENTS, check_fields, check_header, header, read_json, write_json
+from ...instances import Instance
+from ...instances.io import (
+    MAX_SEGMENTS,
+    check_fields,
+    check_header,
+    header,
+    instance_from_dict,
+    instance_hash,
+    instance_to_dict,
+    read_json,
+    write_json,
+)
 from ...instances.tables import (
     FOLDERS,
     SCHEDULE_TABLES,
@@ -32,7 +49,16 @@ from ...solvers.policy import Rules
 from ...solvers.result import Stop
 from .run import EventKind, Events, Records, Run
 
-__all__ = ["load_run", "run_from_dict", "run_to_dict", "save_run"]
+__all__ = [
+    "attach_instance",
+    "load_run",
+    "run_from_dict",
+    "run_to_dict",
+    "save_instance",
+    "save_run",
+]
+
+logger = logging.getLogger("gangsched")
 
 FLOATS = {"weight", "fair", "fair_before"}
 TABLES: dict[str, dict[str, type]] = {
@@ -55,10 +81,13 @@ def save_run(path: str | Path, run: Run) -> None:
         A file that ends in .json or .json.gz, for at most 10,000 segments; or a folder that ends in
         .parquet (needs pyarrow) or .csv, replaced if there is a run in it.
     run : Run
-        Its checkpoint is kept in folders only.
+        Its checkpoint is kept in folders only, its instance beside them: see
+        :func:`save_instance`.
 
     Raises
     ------
+    OSError
+        If it cannot be written; what was there before is there still.
     ValueError
         If `path` ends otherwise or is something else, if the run is too long for one file, or if
         it holds numbers that are not finite.
@@ -83,16 +112,88 @@ def save_run(path: str | Path, run: Run) -> None:
         _check_file(path)
     try:
         if not is_folder(path):
-            return write_json(path, run_to_dict(run))
+            write_json(path, run_to_dict(run))
+            return save_instance(path, run)
         head, tables = _head(run), _tables(run)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
-    save_folder(path, head, tables)
-    checkpoint = Path(path) / CHECKPOINT
-    checkpoint.unlink(missing_ok=True)
-    if run.checkpoint is not None:
-        run.checkpoint.save(checkpoint)
-    return None
+    checkpoint = None if run.checkpoint is None else bytes(run.checkpoint)
+    if checkpoint is not None:
+        head[CHECKPOINT] = hashlib.sha256(checkpoint).hexdigest()
+    save_folder(path, head, tables, {CHECKPOINT: checkpoint})
+    return save_instance(path, run)
+
+
+def save_instance(path: str | Path, run: Run) -> None:
+    """Write the instance of a run beside its file or folder, unless it is there or not known.
+
+    Parameters
+    ----------
+    path : str or Path
+        Of the run.
+    run : Run
+        An instance that no file can hold, such as one of somebody else's kind of job, is left out
+        with a warning.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    place = _place_of_instance(path, run)
+    if run.instance is None or place.exists():
+        return
+    try:
+        data = instance_to_dict(run.instance)
+        same = instance_hash(instance_from_dict(data)) == run.instance_hash
+        if not same:
+            raise TypeError("a file does not give it back as it is")
+    except TypeError as error:
+        logger.warning("the instance of %s is not saved: %s", path, error)
+    else:
+        write_json(place, data)
+
+
+def attach_instance(path: str | Path, run: Run) -> Run:
+    """Return a run with the instance that lies beside its file or folder, if there is one.
+
+    Parameters
+    ----------
+    path : str or Path
+        Of the run.
+    run : Run
+
+    Raises
+    ------
+    ValueError
+        If that file is damaged, or of another instance.
+    """
+    place = _place_of_instance(path, run)
+    if not place.exists():
+        return run
+    state = place.stat()
+    instance, own = _read_instance(place, state.st_mtime_ns, state.st_size)
+    if own != run.instance_hash:
+        raise ValueError(
+            f"{place}: its hash is {own[:12]}, the run in {path} is of instance "
+            f"{run.instance_hash[:12]}"
+        )
+    return replace(run, instance=instance)
+
+
+def _place_of_instance(path: str | Path, run: Run) -> Path:
+    return Path(path).parent / f"instance-{run.instance_hash[:16]}.json.gz"
+
+
+@lru_cache(maxsize=2)
+def _read_instance(place: Path, changed: int, size: int) -> tuple[Instance[Any], str]:
+    """An instance and its hash; read once for all runs beside it, while the file stays the same."""
+    try:
+        instance = instance_from_dict(read_json(place))
+    except ValueError as error:
+        text = str(error).removeprefix(f"{place}: ")
+        raise ValueError(f"{place}: {text}") from None
+    return instance, instance_hash(instance)
 
 
 def load_run(path: str | Path) -> Run:
@@ -105,6 +206,7 @@ def load_run(path: str | Path) -> Run:
     Returns
     -------
     Run
+        With its instance, where that lies beside it.
 
     Raises
     ------
@@ -117,17 +219,30 @@ def load_run(path: str | Path) -> Run:
         _check_file(path)
         data = read_json(path)
         try:
-            return run_from_dict(data)
+            run = run_from_dict(data)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
+        return attach_instance(path, run)
     from .drive import Checkpoint  # numba takes a second to import
 
     head, tables = load_folder(path, "run", TABLES, optional={"devices"})
     checkpoint = Path(path) / CHECKPOINT
     try:
-        return _run(head, tables, Checkpoint.load(checkpoint) if checkpoint.exists() else None)
+        run = _run(head, tables, Checkpoint.load(checkpoint) if checkpoint.exists() else None)
+        _check_checkpoint(checkpoint, head.get(CHECKPOINT))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
+    return attach_instance(path, run)
+
+
+def _check_checkpoint(place: Path, digest: Any) -> None:
+    """The checkpoint is the one of which the head has the hash; in 0.1.0 heads had none."""
+    if digest is None:
+        return
+    if not place.exists():
+        raise ValueError(f"the run has no file {CHECKPOINT}")
+    if hashlib.sha256(place.read_bytes()).hexdigest() != digest:
+        raise ValueError(f"{CHECKPOINT}: its SHA-256 is not the one in run.json, it was changed")
 
 
 def run_to_dict(run: Run) -> dict[str, Any]:
@@ -169,7 +284,7 @@ def run_from_dict(data: Any) -> Run:
         If anything in it breaks the format; the message names place, value and rule.
     """
     check_header(data, "run")
-    check_fields("run", data, required=FIELDS, optional={"log"})
+    check_fields("run", data, required=FIELDS, optional=OPTIONAL)
     optional = {"devices"}
     check_fields("tables", data["tables"], required=set(TABLES) - optional, optional=optional)
     tables: dict[str, Table] = {
@@ -195,7 +310,7 @@ def _head(run: Run) -> dict[str, Any]:
         "policy": run.policy,
         "parameters": _plain("parameters", run.parameters),
         "rules": run.rules.named(),
-        "instance": run.instance,
+        "instance": run.instance_name,
         "instance_hash": run.instance_hash,
         "seed": run.seed,
         "stop": run.stop.value,
@@ -281,10 +396,11 @@ HEAD: dict[str, tuple[Callable[[Any], bool], str]] = {
     "versions": (lambda v: isinstance(v, dict) and all(map(_text, v.values())), "names to strings"),
 }
 FIELDS = {*header(""), *HEAD, "rules", "timing", "tables"}
+OPTIONAL = {"log", CHECKPOINT}
 
 
 def _run(head: Mapping[str, Any], tables: Mapping[str, Table], checkpoint: Any) -> Run:
-    check_fields("run", head, required=FIELDS, optional={"log"})
+    check_fields("run", head, required=FIELDS, optional=OPTIONAL)
     log = head.get("log", [])
     if not _list_of(lambda entry: isinstance(entry, dict))(log):
         raise ValueError(f"run: log={_shown(log)} is not a list of objects")
@@ -297,6 +413,7 @@ def _run(head: Mapping[str, Any], tables: Mapping[str, Table], checkpoint: Any) 
             f"timing: runtime={_shown(head['timing']['runtime'])} is not a number >= 0"
         )
     plain = {name: head[name] for name in HEAD}
+    plain["instance_name"] = plain.pop("instance")
     run = Run(
         **{
             **plain,

@@ -11,7 +11,7 @@ from zlib import crc32
 
 import numpy as np
 
-__all__ = ["Claim", "Comparison", "Row", "Verdict", "run"]
+__all__ = ["Claim", "ClaimRun", "Sides", "Verdict", "run"]
 
 C = TypeVar("C")
 Number = int | float | Fraction
@@ -26,7 +26,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Sides:
     """The two sides of a claim on one case.
 
     Parameters
@@ -37,9 +37,9 @@ class Comparison:
 
     Examples
     --------
-    >>> print(Comparison(3, 2))
+    >>> print(Sides(3, 2))
     3 <= 2 fails
-    >>> Comparison(Fraction(3, 2), 2).holds
+    >>> Sides(Fraction(3, 2), 2).holds
     True
     """
 
@@ -89,7 +89,7 @@ class Claim(Generic[C]):
         What the claim needs; empty where there is nothing to add.
     evidence : str
         Why the verdict is right, in one line.
-    check : callable (case) -> Comparison or None
+    check : callable (case) -> Sides or None
         Both sides of the claim on a case; None where the case is outside the assumptions.
     draw : callable (generator) -> case
         A random small case.
@@ -105,7 +105,7 @@ class Claim(Generic[C]):
     verdict: Verdict
     assumptions: str = ""
     evidence: str
-    check: Callable[[C], Comparison | None]
+    check: Callable[[C], Sides | None]
     draw: Callable[[np.random.Generator], C]
     samples: int = 100
     counterexamples: Mapping[str, Callable[[], C]] = field(default_factory=dict)
@@ -119,7 +119,7 @@ class Claim(Generic[C]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class ClaimRun:
     """What running a claim gave.
 
     Parameters
@@ -133,9 +133,9 @@ class Row:
         Those that break the claim.
     strict : int
         Those whose two sides differ.
-    worst : Comparison or None
+    worst : Sides or None
         The random case nearest to breaking the claim, or beyond; None without cases.
-    counterexamples : mapping of str to Comparison or None
+    counterexamples : mapping of str to Sides or None
         The two sides on each counterexample.
     evidence : str
         The claim's, with what its counterexamples gave.
@@ -148,8 +148,8 @@ class Row:
     tried: int
     failed: int
     strict: int
-    worst: Comparison | None
-    counterexamples: Mapping[str, Comparison | None]
+    worst: Sides | None
+    counterexamples: Mapping[str, Sides | None]
     evidence: str
 
     @property
@@ -164,7 +164,7 @@ class Row:
         return self.tried > 0 and not self.failed
 
 
-def run(claim: Claim[C], *, samples: int | None = None, seed: int = 0) -> Row:
+def run(claim: Claim[C], *, samples: int | None = None, seed: int = 0) -> ClaimRun:
     """Check a claim on its counterexamples and on seeded random cases.
 
     Parameters
@@ -177,13 +177,13 @@ def run(claim: Claim[C], *, samples: int | None = None, seed: int = 0) -> Row:
 
     Returns
     -------
-    Row
+    ClaimRun
     """
     rng = np.random.default_rng([seed, crc32(claim.id.encode())])
     drawn = (claim.check(claim.draw(rng)) for _ in range(samples or claim.samples))
     cases = [case for case in drawn if case is not None]
     broken = {name: claim.check(case()) for name, case in claim.counterexamples.items()}
-    return Row(
+    return ClaimRun(
         claim=claim.id,
         source=claim.source,
         statement=claim.statement,

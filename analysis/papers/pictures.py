@@ -1,163 +1,191 @@
-"""Pictures of reproduced figures: one panel a variant, means over seeds, every seed shown."""
+"""Panels that pictures of several papers share: bars by instance, lines along an axis."""
 
 from __future__ import annotations
 
-from statistics import fmean
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
-from ..show.plots import BOUND, INK, MUTED, PAPER, STYLE, WIDTH, headline, plain
-from .record import Point, Reproduction, means, per_seed
+from ..show.plots import INK, MUTED, PAPER, STYLE, WIDTH, headline, plain
+from .study import Study
+from .verdicts import values
 
-__all__ = ["bars", "lines"]
+__all__ = ["DASHED", "DOTTED", "Looks", "Panel", "axes_in_rows", "draw", "legend", "named"]
 
-# Okabe and Ito's palette for the paper's policies; what the paper does not have is grey
-COLOURS = ("#0072b2", "#d98c00", "#00946b", "#c0649a")
-GREYS = ("#7a838d", "#3d444d", "#9aa3ad", "#5b6570", "#22272e")
-MARKERS = ("o", "s", "^", "D")
-BOUND_NOTE = "Dashed: verified lower bound, mean over seeds."
-
-
-def bars(record: Reproduction) -> Figure:
-    """Draw makespan and mean completion time as bars, one for each policy.
-
-    Parameters
-    ----------
-    record : Reproduction
-        With one value of x.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
-    figure, panels = _panels(record, rows=2, height=5.4, left=2.3, bottom=0.8)
-    metrics = {"makespan (slots)": "makespan", "mean completion time (slots)": "mean_completion"}
-    for row, (label, metric) in zip(panels, metrics.items(), strict=True):
-        for axes, variant in zip(row, record.variants, strict=True):
-            _policy_bars(axes, record, variant, metric)
-            axes.set_xlabel(label)
-        row[0].set_yticklabels([p if ours else f"{p} *" for p, ours in record.policies.items()])
-    return figure
+GRID = "#dfe3e8"
+DASHED: Any = (0, (4, 1.6))
+DOTTED: Any = (0, (1, 1.2))
+SHADE: Mapping[Any, float] = {"-": 1.0, DOTTED: 0.65, DASHED: 0.35}  # of bars
+Looks = Mapping[str, tuple[str, Any]]
 
 
-def _policy_bars(axes: Axes, record: Reproduction, variant: str, metric: str) -> None:
-    known = {m["policy"]: m for m in means(record) if m["variant"] == variant}
-    styles = _styles(record)
-    for y, policy in enumerate(record.policies):
-        value = known[policy][metric] or 0.0
-        axes.barh(y, value, height=0.66, color=styles[policy]["color"], alpha=0.85)
-        single = _by_seed(record, variant, policy, metric)
-        axes.plot(single, [y] * len(single), ".", color=INK, markersize=3, alpha=0.7)
-        axes.text(0, y, f" {value:.0f}", va="center", color="white", size=8.5, weight="bold")
-    if metric == "makespan":
-        axes.axvline(fmean(m["bound"] for m in known.values()), color=BOUND, linestyle="--")
-    axes.set_yticks(range(len(styles)), [""] * len(styles))
-    axes.set_ylim(len(styles) - 0.5, -0.5)
+def _look(policy: str, looks: Looks) -> tuple[str, Any]:
+    return looks.get(policy, (INK, "-"))
 
 
-def _by_seed(record: Reproduction, variant: str, policy: str, metric: str) -> list[float]:
-    """One value for each seed, repeats averaged."""
-    if metric == "makespan":
-        return list(per_seed(record, variant, policy, record.xs[0]).values())
-    found: dict[int, list[float]] = {}
-    for p in record.points:
-        if (p.variant, p.policy) == (variant, policy) and p.mean_completion is not None:
-            found.setdefault(p.seed, []).append(p.mean_completion)
-    return [fmean(values) for values in found.values()]
-
-
-def lines(record: Reproduction) -> Figure:
-    """Draw the makespan along the figure's axis, one line for each policy.
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One pair of axes; bars over `instances`, or lines along the axis of a single one.
 
     Parameters
     ----------
-    record : Reproduction
-
-    Returns
-    -------
-    matplotlib.figure.Figure
+    measure, label : str
+    instances : sequence of str
+    axis : str
+        Label of the axis of lines; empty for bars.
+    policies : sequence of str
+        By default all that have the measure.
+    title : str
     """
-    figure, ((*panels,),) = _panels(record, rows=1, height=4.2, left=0.75, bottom=1.2)
-    for axes, variant in zip(panels, record.variants, strict=True):
-        _policy_lines(axes, record, variant)
-        axes.set_xlabel(record.axis)
-        axes.set_ylim(bottom=0)
-    panels[0].set_ylabel("makespan (slots)")
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(
-        handles, labels, loc="lower left", bbox_to_anchor=(0.06, 0.055), ncols=4, frameon=False,
-        labelcolor=INK, fontsize=8.5, columnspacing=1.4,
-    )  # fmt: skip
-    return figure
+
+    measure: str
+    label: str
+    instances: Sequence[str]
+    axis: str = ""
+    policies: Sequence[str] = ()
+    title: str = ""
 
 
-def _policy_lines(axes: Axes, record: Reproduction, variant: str) -> None:
-    xs = record.xs
-    places = range(len(xs))  # evenly spaced: kappa and lambda are powers of two
-    styles = _styles(record)
-    for policy, in_paper in record.policies.items():
-        columns = [per_seed(record, variant, policy, x) for x in xs]
-        if len(record.policies) == 1:
-            for seed in columns[0]:
-                single = [column[seed] for column in columns]
-                axes.plot(places, single, color=MUTED, linewidth=0.7, alpha=0.6)
-        mean = [fmean(column.values()) for column in columns]
-        label = policy if in_paper else f"{policy} *"
-        axes.plot(places, mean, label=label, markersize=4.5, **styles[policy])
-    bounds = [fmean(p.bound for p in _at(record, variant, x)) for x in xs]
-    axes.plot(places, bounds, color=BOUND, linestyle="--", linewidth=1.4, label="lower bound")
-    axes.set_xticks(places, [str(x) for x in xs])
+# --- axes and legends ----------------------------------------------------------------------------
 
 
-def _at(record: Reproduction, variant: str, x: int) -> list[Point]:
-    return [p for p in record.points if (p.variant, p.x) == (variant, x)]
-
-
-def _styles(record: Reproduction) -> dict[str, dict[str, Any]]:
-    """Colour, marker and line of each policy."""
-    colours, greys, markers = iter(COLOURS), iter(GREYS), iter(MARKERS * 2)
-    return {
-        policy: {
-            "color": next(colours if in_paper else greys),
-            "marker": next(markers) if in_paper else None,
-            "linewidth": 2.0 if in_paper else 1.2,
-            "linestyle": "-" if in_paper else (0, (1, 1)),
-        }
-        for policy, in_paper in record.policies.items()
-    }
-
-
-def _panels(
-    record: Reproduction, *, rows: int, height: float, left: float, bottom: float
+def axes_in_rows(
+    study: Study,
+    columns: Sequence[int],
+    *,
+    tall: float,
+    left: float = 0.62,
+    beside: float = 0.62,
+    right: float = 0.25,
+    top: float = 0.72,
+    below: float = 0.75,
+    apart: float = 0.55,
 ) -> tuple[Figure, list[list[Axes]]]:
-    """A headline, a note, and `rows` axes for each variant beside each other."""
+    """Return empty axes under the study's headline, so many in each row; lengths in inches."""
+    height = top + len(columns) * tall + (len(columns) - 1) * apart + below
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(WIDTH, height), facecolor=PAPER)
-        grid = figure.add_gridspec(
-            rows, len(record.variants), left=left / WIDTH, right=1 - 0.2 / WIDTH,
-            top=1 - 0.62 / height, bottom=bottom / height, wspace=0.1, hspace=0.34,
-        )  # fmt: skip
-        axes = [[figure.add_subplot(cell) for cell in _row(grid, k)] for k in range(rows)]
-    for panel in (panel for row in axes for panel in row):
-        plain(panel)
-        panel.grid(axis="both" if rows == 1 else "x", color="#dfe3e8", linewidth=0.7)
-        panel.set_axisbelow(True)
-    for panel, variant in zip(axes[0], record.variants, strict=True):
-        panel.set_title(f"workload variant {variant}", size=9.5, color=MUTED, loc="left")
-    headline(figure, record.title)
-    figure.text(0.12 / WIDTH, 0.1 / height, _note(record, rows), size=8.5, color=MUTED)
-    return figure, axes
+        rows: list[list[Axes]] = []
+        for r, n in enumerate(columns):
+            wide = (WIDTH - left - right - beside * (n - 1)) / n
+            floor = below + (len(columns) - 1 - r) * (tall + apart)
+            lefts = [left + c * (wide + beside) for c in range(n)]
+            places = [(x / WIDTH, floor / height, wide / WIDTH, tall / height) for x in lefts]
+            rows.append([figure.add_axes(place, facecolor="none") for place in places])
+        for axes in (axes for row in rows for axes in row):
+            plain(axes)
+            axes.tick_params(labelsize=8)
+            axes.grid(color=GRID, linewidth=0.7)
+            axes.set_axisbelow(True)
+    headline(figure, study.title)
+    return figure, rows
 
 
-def _note(record: Reproduction, rows: int) -> str:
-    """What marks mean that the legend does not name."""
-    seeds = "Thin lines: single seeds." if len(record.policies) == 1 else "Lines: means over seeds."
-    starred = "" if all(record.policies.values()) else "* not in the paper."
-    return " ".join(["Dots: single seeds." if rows > 1 else seeds, BOUND_NOTE, starred]).rstrip()
+def named(axes: Axes, text: str, size: float = 9) -> None:
+    """Write the name of a panel above it."""
+    axes.set_title(text, size=size, color=MUTED, loc="left")
 
 
-def _row(grid: Any, k: int) -> list[Any]:
-    return [grid[k, column] for column in range(grid.ncols)]
+def legend(figure: Figure, handles: Iterable[Any], columns: int, length: float = 2.0) -> None:
+    """Draw one legend for all panels, at the foot of the figure."""
+    figure.legend(
+        handles=list(handles), ncols=columns, loc="lower left", bbox_to_anchor=(0.01, 0.0),
+        frameon=False, fontsize=8.5, labelcolor=INK, handlelength=length, columnspacing=1.4,
+    )  # fmt: skip
+
+
+# --- panels --------------------------------------------------------------------------------------
+
+
+def draw(
+    study: Study,
+    panels: Sequence[Sequence[Panel]],
+    *,
+    tall: float = 1.75,
+    looks: Looks,
+) -> Figure:
+    """Draw panels in rows, each `tall` inches, and one legend of all policies."""
+    policies = dict.fromkeys(p for row in panels for panel in row for p in _policies(study, panel))
+    columns = 4 if max(map(len, policies), default=0) > 30 else 5
+    figure, rows = axes_in_rows(
+        study, [*map(len, panels)], tall=tall, beside=0.72, right=0.3, top=0.68, apart=0.62,
+        below=0.67 + 0.2 * (-(-len(policies) // columns)),
+    )  # fmt: skip
+    with mpl.rc_context(STYLE):
+        for row, places in zip(panels, rows, strict=True):
+            for panel, axes in zip(row, places, strict=True):
+                _paint(study, axes, panel, looks)
+    looks_of = {policy: _look(policy, looks) for policy in policies}
+    handles = [
+        Line2D([], [], label=policy, color=colour, linestyle=line, linewidth=2.4)
+        for policy, (colour, line) in looks_of.items()
+    ]
+    legend(figure, handles, columns)
+    return figure
+
+
+def _policies(study: Study, panel: Panel) -> list[str]:
+    """Those that have the measure in the panel."""
+    wanted = panel.policies or study.policies
+    there = {
+        row.policy
+        for row in study.rows
+        if row.instance in panel.instances and row.values.get(panel.measure) is not None
+    }
+    return [policy for policy in wanted if policy in there]
+
+
+def _paint(study: Study, axes: Axes, panel: Panel, looks: Looks) -> None:
+    axes.set_ylabel(panel.label, size=8.5)
+    named(axes, panel.title)
+    if panel.axis:
+        _lines(study, axes, panel, looks)
+    else:
+        _bars(study, axes, panel, looks)
+    if not axes.dataLim.ymin < 0:
+        axes.set_ylim(bottom=0)
+
+
+def _bars(study: Study, axes: Axes, panel: Panel, looks: Looks) -> None:
+    """A group for each instance; whiskers from the least to the largest seed."""
+    policies = _policies(study, panel)
+    wide = 0.8 / max(1, len(policies))
+    for k, policy in enumerate(policies):
+        colour, line = _look(policy, looks)
+        for g, instance in enumerate(panel.instances):
+            mean = study.value(instance, policy, panel.measure)
+            if mean is None:
+                continue
+            x = g - 0.4 + (k + 0.5) * wide
+            axes.bar(x, mean, 0.92 * wide, color=colour, alpha=SHADE[line])
+            own = values(study, instance, policy, panel.measure)
+            if len(own) > 1:
+                axes.plot([x, x], [min(own), max(own)], color=INK, linewidth=0.8)
+    names = [name.replace(", ", "\n").replace(" as ", "\nas ") for name in panel.instances]
+    axes.set_xticks(range(len(names)), names, size=6.5 if any("\n" in n for n in names) else 8)
+    axes.set_xlim(-0.5, max(1, len(panel.instances)) - 0.5)
+    axes.grid(visible=False, axis="x")
+
+
+def _lines(study: Study, axes: Axes, panel: Panel, looks: Looks) -> None:
+    (instance,) = panel.instances
+    for policy in _policies(study, panel):
+        colour, line = _look(policy, looks)
+        points = [
+            (row.x, row.values[panel.measure])
+            for row in study.rows
+            if (row.instance, row.policy) == (instance, policy) and panel.measure in row.values
+        ]
+        points.sort(key=lambda point: point[0] or 0)
+        xs, ys = zip(*points, strict=True)
+        heights = [np.nan if y is None else y for y in ys]
+        axes.plot(
+            xs, heights, color=colour, linestyle=line, linewidth=1.6, marker="o", markersize=3
+        )
+    axes.set_xlabel(panel.axis, size=8.5, labelpad=1)

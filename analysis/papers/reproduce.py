@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from .experiment import Experiment as Experiment
+from .experiment import FigureCell as FigureCell
 from .gandiva_fair import figures as gandiva_fair
 from .irmp import figures as irmp
 from .ltgf import figures as ltgf
 from .rar_ddls import figures as rar_ddls
-from .record import Check as Check
-from .record import Point as Point
-from .record import Reproduction as Reproduction
+from .rar_ddls.points import Check as Check
+from .rar_ddls.points import Point as Point
+from .rar_ddls.points import Reproduction as Reproduction
+from .renamed import former_names
 from .study import Agreement as Agreement
-from .study import Row as Row
+from .study import FigureRow as FigureRow
 from .study import Statement as Statement
 from .study import Study as Study
 from .unisched import figures as unisched
@@ -26,63 +30,70 @@ __all__ = [
     "TARGETS",
     "Agreement",
     "Check",
+    "Experiment",
+    "FigureCell",
+    "FigureRow",
     "Point",
     "Reproduction",
-    "Row",
     "Statement",
     "Study",
+    "from_rows",
     "reproduce",
     "takes_trace",
-]
+]  # fmt: skip
 
 #: what can be reproduced, by its name on the command line
-TARGETS: dict[str, Callable[..., Reproduction | Study]] = {
-    "rar_ddls:fig4": rar_ddls.fig4,
-    "rar_ddls:fig5": rar_ddls.fig5,
-    "rar_ddls:fig6": rar_ddls.fig6,
-    "rar_ddls:fig7": rar_ddls.fig7,
-    "ltgf:fig6": ltgf.fig6,
-    "ltgf:fig9": ltgf.fig9,
-    "ltgf:fig10": ltgf.fig10,
-    "ltgf:fig11": ltgf.fig11,
-    "ltgf:fig12": ltgf.fig12,
-    "ltgf:fig13": ltgf.fig13,
-    "ltgf:fig14": ltgf.fig14,
-    "unisched:table3": unisched.table3,
-    "unisched:fig5": unisched.fig5,
-    "unisched:fig6": unisched.fig6,
-    "unisched:fig7": unisched.fig7,
-    "unisched:fig8": unisched.fig8,
-    "unisched:fig9": unisched.fig9,
-    "unisched:fig10": unisched.fig10,
-    "unisched:fig10d": unisched.fig10d,
-    "unisched:fig11": unisched.fig11,
-    "unisched:fig12": unisched.fig12,
-    "irmp:fig4": irmp.fig4,
-    "irmp:fig5": irmp.fig5,
-    "irmp:fig6": irmp.fig6,
-    "irmp:fig7": irmp.fig7,
-    "irmp:fig8": irmp.fig8,
-    "irmp:fig9": irmp.fig9,
-    "irmp:fig10": irmp.fig10,
-    "irmp:fig11": irmp.fig11,
-    "irmp:fig12": irmp.fig12,
-    "irmp:fig13": irmp.fig13,
-    "irmp:table2": irmp.table2,
-    "gandiva_fair:fig1": gandiva_fair.fig1,
-    "gandiva_fair:fig2": gandiva_fair.fig2,
-    "gandiva_fair:table2": gandiva_fair.table2,
-    "gandiva_fair:table3": gandiva_fair.table3,
-    "gandiva_fair:surplus": gandiva_fair.surplus,
-    "gandiva_fair:fig4": gandiva_fair.fig4,
-    "gandiva_fair:fig5": gandiva_fair.fig5,
-    "gandiva_fair:fig6": gandiva_fair.fig6,
-    "gandiva_fair:fig7": gandiva_fair.fig7,
-    "gandiva_fair:fig8": gandiva_fair.fig8,
-    "gandiva_fair:fig9": gandiva_fair.fig9,
-    "gandiva_fair:fig10": gandiva_fair.fig10,
-    "gandiva_fair:fig11": gandiva_fair.fig11,
+TARGETS: dict[str, Experiment] = {
+    experiment.name: experiment
+    for experiment in (
+        rar_ddls.fig4,
+        rar_ddls.fig5,
+        rar_ddls.fig6,
+        rar_ddls.fig7,
+        ltgf.fig6,
+        ltgf.fig9,
+        ltgf.fig10,
+        ltgf.fig11,
+        ltgf.fig12,
+        ltgf.fig13,
+        ltgf.fig14,
+        unisched.table3,
+        unisched.fig5,
+        unisched.fig6,
+        unisched.fig7,
+        unisched.fig8,
+        unisched.fig9,
+        unisched.fig10,
+        unisched.fig10d,
+        unisched.fig11,
+        unisched.fig12,
+        irmp.fig4,
+        irmp.fig5,
+        irmp.fig6,
+        irmp.fig7,
+        irmp.fig8,
+        irmp.fig9,
+        irmp.fig10,
+        irmp.fig11,
+        irmp.fig12,
+        irmp.fig13,
+        irmp.table2,
+        gandiva_fair.fig1,
+        gandiva_fair.fig2,
+        gandiva_fair.table2,
+        gandiva_fair.table3,
+        gandiva_fair.surplus,
+        gandiva_fair.fig4,
+        gandiva_fair.fig5,
+        gandiva_fair.fig6,
+        gandiva_fair.fig7,
+        gandiva_fair.fig8,
+        gandiva_fair.fig9,
+        gandiva_fair.fig10,
+        gandiva_fair.fig11,
+    )
 }
+__getattr__ = former_names(__name__, {"Row": "FigureRow"})
 
 
 def takes_trace(name: str) -> bool:
@@ -98,7 +109,28 @@ def takes_trace(name: str) -> bool:
     >>> takes_trace("ltgf:fig13"), takes_trace("ltgf:fig6"), takes_trace("irmp:fig4")
     (True, False, True)
     """
-    return name.startswith(("ltgf:", "irmp:")) and name != "ltgf:fig6"
+    return TARGETS[name].takes_trace
+
+
+def from_rows(
+    name: str, instances: Mapping[str, Mapping[str, Any]], rows: Iterable[FigureRow]
+) -> Study:
+    """Judge the rows of a figure again, for example those of a file.
+
+    Parameters
+    ----------
+    name : str
+        One of `TARGETS`.
+    instances : mapping of str to mapping
+        Facts about each instance.
+    rows : iterable of FigureRow
+
+    Returns
+    -------
+    Study
+        Settings and verdicts follow from the rows.
+    """
+    return TARGETS[name].study(instances, rows)
 
 
 def reproduce(
@@ -107,8 +139,12 @@ def reproduce(
     progress: Callable[[str], None] | None = None,
     *,
     trace: Trace | None = None,
+    processes: int | None = 1,
 ) -> tuple[Path, ...]:
     """Recompute a figure and write its data and picture.
+
+    What a finished run gave is kept in the folder STEM-FIGURE.parts until the figure is written, so
+    that the same call goes on where one before was interrupted or killed.
 
     Parameters
     ----------
@@ -118,10 +154,13 @@ def reproduce(
         Made if it is not there; gets STEM-FIGURE.json, .csv and .png. The same bytes each time, but
         for the seconds of ``unisched:fig10d``, ``irmp:fig9`` and ``irmp:fig10``.
     progress : callable (str), optional
-        Called after each instance with what has been done.
+        Called after each run with what has been done.
     trace : Trace, optional
         A job trace for figures that take one (:func:`takes_trace`). Without it they are computed on
         synthetic jobs alone.
+    processes : int or None
+        How many runs at once; None for as many as there are cores. The result is the same. With
+        more than one a script needs the usual ``if __name__ == "__main__":``.
 
     Returns
     -------
@@ -134,6 +173,8 @@ def reproduce(
         Where `name` is unknown.
     ValueError
         Where a trace is given that the figure does not take.
+    RuntimeError
+        Where a run fails: with its name. The others are kept.
 
     Examples
     --------
@@ -144,8 +185,11 @@ def reproduce(
     """
     if name not in TARGETS:
         raise KeyError(f"target {name!r} is not one of {', '.join(TARGETS)}")
-    if trace is None:
-        return TARGETS[name](progress=progress).write(out_dir)
-    if not takes_trace(name):
+    if trace is not None and not takes_trace(name):
         raise ValueError(f"target {name!r}: takes no trace")
-    return TARGETS[name](progress=progress, trace=trace).write(out_dir)
+    options = {} if trace is None else {"trace": trace}
+    parts = Path(out_dir) / f"{name.replace(':', '-')}.parts"
+    study = TARGETS[name](processes=processes, parts=parts, progress=progress, **options)
+    paths = study.write(out_dir)
+    shutil.rmtree(parts, ignore_errors=True)
+    return paths

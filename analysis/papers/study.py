@@ -12,16 +12,18 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from ...instances.io import write_file
 from ..show.plots import save
-from .record import table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Agreement", "Row", "Statement", "Study"]
+__all__ = [
+    "Agreement", "FigureRow", "Statement", "Study", "Values", "markdown_table", "per_seed", "short",
+]  # fmt: skip
 
 FORMAT = 1
-Values = Mapping[str, float | None]
+Values = dict[str, float | None]
 
 
 class Agreement(StrEnum):
@@ -44,7 +46,7 @@ class Agreement(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FigureRow:
     """The measures of one point of a figure.
 
     Parameters
@@ -63,8 +65,19 @@ class Row:
     instance: str
     policy: str
     x: int | None
-    values: Values
+    values: Mapping[str, float | None]
     curve: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, row: Sequence[Any]) -> FigureRow:
+        """Return a row from a list, as it stands in files: the curve can be left out.
+
+        Parameters
+        ----------
+        row : sequence
+        """
+        instance, policy, x, values, *curve = row
+        return cls(instance, policy, x, values, tuple(curve[0]) if curve else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +122,7 @@ class Study:
         As on the command line, ``stem:figN``.
     title : str
     axis : str
-        Name of the quantity `Row.x`; empty where the figure varies none.
+        Name of the quantity `FigureRow.x`; empty where the figure varies none.
     measures : mapping of str to str
         What the tables show of the values: name, and its heading with the unit.
     settings : mapping
@@ -118,7 +131,7 @@ class Study:
         Facts about each instance, in the order of the figure.
     levels : tuple of float
         Where the curves of the rows are given.
-    rows : tuple of Row
+    rows : tuple of FigureRow
     statements : tuple of Statement
     drawing : callable
         Draws the picture; not part of the data.
@@ -131,7 +144,7 @@ class Study:
     settings: Mapping[str, Any]
     instances: Mapping[str, Mapping[str, Any]]
     levels: tuple[float, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[FigureRow, ...]
     statements: tuple[Statement, ...] = ()
     drawing: Callable[[Study], Figure] = field(compare=False, repr=False)
 
@@ -190,11 +203,12 @@ class Study:
         }
 
     def to_json(self) -> str:
-        """Return `to_dict` as JSON, one row a line."""
+        """Return `to_dict` as JSON, one row of its last list a line."""
         data = self.to_dict()
-        rows = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in data.pop("rows"))
+        last, found = data.popitem()
+        rows = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in found)
         head = json.dumps(data, indent=1, ensure_ascii=False)
-        return f'{head[:-2]},\n "rows": [\n  {rows}\n ]\n}}\n'
+        return f'{head[:-2]},\n "{last}": [\n  {rows}\n ]\n}}\n'
 
     def to_csv(self) -> str:
         """Return one line for each number; those of curves are named ``at LEVEL``."""
@@ -219,8 +233,8 @@ class Study:
         base.mkdir(parents=True, exist_ok=True)
         name = self.name.replace(":", "-")
         paths = tuple(base / f"{name}.{kind}" for kind in ("json", "csv", "png"))
-        paths[0].write_text(self.to_json(), encoding="utf-8")
-        paths[1].write_text(self.to_csv(), encoding="utf-8")
+        write_file(paths[0], self.to_json())
+        write_file(paths[1], self.to_csv())
         save(self.plot(), paths[2], dpi=110)
         return paths
 
@@ -228,8 +242,8 @@ class Study:
 
     def to_markdown(self) -> str:
         """Return the measures and the statements as tables for the documentation."""
-        tables = [table(rows) for rows in self._tables()]
-        return "\n\n".join([*tables, table(list(statement_rows(self.statements)))]) + "\n"
+        tables = [markdown_table(rows) for rows in self._tables()]
+        return "\n\n".join([*tables, markdown_table(list(statement_rows(self.statements)))]) + "\n"
 
     def _tables(self) -> Iterator[list[list[str]]]:
         """One table an instance; one for all where there is but one number for each policy."""
@@ -253,6 +267,17 @@ class Study:
                 body.append([row.policy, *place, *cells])
             heads = [self.measures[name] for name in names]
             yield [[f"{instance}: policy", *axis, *heads], *body]
+
+
+def markdown_table(rows: Sequence[Sequence[str]]) -> str:
+    """Write a Markdown table whose first row is the head.
+
+    Parameters
+    ----------
+    rows : sequence of sequences of str
+    """
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join([lines[0], "|" + " --- |" * len(rows[0]), *lines[1:]])
 
 
 def shown(value: float | None) -> str:
@@ -291,3 +316,29 @@ def statement_rows(statements: Iterable[Statement]) -> Iterator[list[str]]:
     yield ["statement", *instances]
     for text, cells in texts.items():
         yield [text, *(cells.get(instance, "") for instance in instances)]
+
+
+def per_seed(measure: str, seed: int) -> str:
+    """Return the name of the value of one seed.
+
+    Parameters
+    ----------
+    measure : str
+    seed : int
+    """
+    return f"{measure} [{seed}]"
+
+
+def short(value: float | None) -> float | None:
+    """Return a number with six digits.
+
+    Parameters
+    ----------
+    value : float or None
+
+    Examples
+    --------
+    >>> short(1 / 3), short(None)
+    (0.333333, None)
+    """
+    return None if value is None else float(f"{value:.6g}")

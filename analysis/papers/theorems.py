@@ -10,20 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .claim import Claim, Comparison, Row, Verdict, run
+from .claim import Claim, ClaimRun, Sides, Verdict, run
 from .gandiva_fair.claims import TRADING
 from .gandiva_fair.misreports import price_of_manipulation
 from .gandiva_fair.stride_claims import STRIDE
 from .irmp.claims import IRMP
 from .ltgf.claims import LTGF
 from .rar_ddls.claims import RAR_DDLS
+from .renamed import former_names
 from .unisched.claims import UNISCHED
 
 __all__ = [
     "CLAIMS",
     "Claim",
-    "Comparison",
-    "Row",
+    "ClaimRun",
+    "Sides",
     "Verdict",
     "price_of_manipulation",
     "run",
@@ -44,12 +45,15 @@ CLAIMS: Mapping[str, Claim[Any]] = {
 }
 
 
+__getattr__ = former_names(__name__, {"Comparison": "Sides", "Row": "ClaimRun"})
+
+
 def verdicts(
     *,
     samples: int | None = None,
     seed: int = 0,
     progress: Callable[[str], object] | None = None,
-) -> list[Row]:
+) -> list[ClaimRun]:
     """Run every claim on its counterexamples and on seeded random cases.
 
     Parameters
@@ -62,7 +66,7 @@ def verdicts(
 
     Returns
     -------
-    list of Row
+    list of ClaimRun
         In the order of `CLAIMS`; ``row.confirmed`` says whether the run agrees with the verdict.
 
     Examples

@@ -107,6 +107,7 @@ Programming 91, 2001.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -138,13 +139,15 @@ UNITS, MOST = 2**30, 2**61
 ROWS = 1_000
 
 
-def online_bound(problem: CompletionTime, *, rounds: int = 16) -> Bound:
+def online_bound(
+    problem: CompletionTime, *, rounds: int = 16, time_limit: float | None = None
+) -> Bound:
     """Return the best lower bound of the problem's measure, with a certificate.
 
     Parameters
     ----------
     problem : CompletionTime
-    rounds : int
+    rounds, time_limit
         As of :func:`busy_time_bound`.
 
     Returns
@@ -171,7 +174,7 @@ def online_bound(problem: CompletionTime, *, rounds: int = 16) -> Bound:
     """
     if problem.measure == "makespan":
         return release_bound(problem)
-    found = [busy_time_bound(problem, rounds=rounds)]
+    found = [busy_time_bound(problem, rounds=rounds, time_limit=time_limit)]
     if _equal_weights(problem):
         found.insert(0, srpt_bound(problem))
     return max(found, key=lambda bound: bound.value)  # the first of equal ones
@@ -442,7 +445,9 @@ def _srpt_ends(machine: _Machine, releases: Ints) -> Ints:
 # --- mean busy times -----------------------------------------------------------------------------
 
 
-def busy_time_bound(problem: CompletionTime, *, rounds: int = 16) -> Bound:
+def busy_time_bound(
+    problem: CompletionTime, *, rounds: int = 16, time_limit: float | None = None
+) -> Bound:
     """Return the weighted completion, flow or slowdown that mean busy times prove, Theorem 3.
 
     Parameters
@@ -451,6 +456,8 @@ def busy_time_bound(problem: CompletionTime, *, rounds: int = 16) -> Bound:
         With any measure but "makespan".
     rounds : int
         Schedules of the fast machine that the search for lambda makes.
+    time_limit : float or None
+        Seconds after which it makes no more; one is made in any case.
 
     Returns
     -------
@@ -485,20 +492,25 @@ def busy_time_bound(problem: CompletionTime, *, rounds: int = 16) -> Bound:
         raise ValueError("busy_time_bound: measure='makespan' has no weights")
     if not rounds >= 1:
         raise ValueError(f"busy_time_bound: rounds={rounds} is below 1")
+    end = math.inf if time_limit is None else time.monotonic() + time_limit
     jobs = _Jobs.of(problem)
-    found = [_busy(problem, jobs, m, rounds) for m in _busiest(problem, jobs)]
+    found = [_busy(problem, jobs, m, rounds, end) for m in _busiest(problem, jobs)]
     return max(found, key=lambda bound: bound.value)
 
 
-def _busy(problem: CompletionTime, jobs: _Jobs, machine: _Machine, rounds: int) -> Bound:
-    shares = _shares(problem, jobs, machine, rounds)
+def _busy(
+    problem: CompletionTime, jobs: _Jobs, machine: _Machine, rounds: int, end: float
+) -> Bound:
+    shares = _shares(problem, jobs, machine, rounds, end)
     scale, densities = _densities(problem, machine, shares)
     value = _value(problem, jobs, machine, scale, densities)
     more = {"densities": densities.tolist(), **machine.proof}
     return _bound(problem, value, "mean busy time", scale=scale, **more)
 
 
-def _shares(problem: CompletionTime, jobs: _Jobs, machine: _Machine, rounds: int) -> Floats:
+def _shares(
+    problem: CompletionTime, jobs: _Jobs, machine: _Machine, rounds: int, end: float
+) -> Floats:
     """The best lambda that the search finds, in floats."""
     lags, on = machine.lags / (2 * machine.units), machine.sizes > 0
     parts = problem.scale, problem.divisors(), problem.weights
@@ -513,7 +525,8 @@ def _shares(problem: CompletionTime, jobs: _Jobs, machine: _Machine, rounds: int
         if now > gain:
             best, gain = share, now
         was, late = late, slack > 0
-        if not late.any():  # lambda = 0 gives the least that this schedule's B_j allow
+        # lambda = 0 gives the least that this schedule's B_j allow
+        if not late.any() or time.monotonic() >= end:
             break
         if turn:
             step = np.where(was == late, step, step / 2)

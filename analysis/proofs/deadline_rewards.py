@@ -38,6 +38,7 @@ M. Held, P. Wolfe, H. P. Crowder. Validation of subgradient optimization. Mathem
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -51,6 +52,7 @@ from scipy.optimize import linprog
 from ...formulations.deadline_rewards import DeadlineRewards
 from ...instances.model import DeadlineJob
 from ...solvers.result import Bound
+from .rounding import float_above
 
 __all__ = ["reward_bound"]
 
@@ -71,7 +73,11 @@ GAP, CLOSER, PATIENCE, CLOSEST = 0.01, 0.7, 10, 2e-5
 
 
 def reward_bound(
-    problem: DeadlineRewards, *, intervals: int | None = None, rounds: int = 400
+    problem: DeadlineRewards,
+    *,
+    intervals: int | None = None,
+    rounds: int = 400,
+    time_limit: float | None = None,
 ) -> Bound:
     """Return an upper bound of the rewards that any policy can win.
 
@@ -84,6 +90,8 @@ def reward_bound(
         256, four for the median time from a release to the last deadline.
     rounds : int
         Steps of the search for better prices; each O(deadlines x intervals of their windows).
+    time_limit : float or None
+        Seconds after which the search ends; the first prices are found in any case.
 
     Returns
     -------
@@ -111,15 +119,16 @@ def reward_bound(
         raise ValueError(f"reward_bound: intervals={intervals} is below 1")
     if rounds < 0:
         raise ValueError(f"reward_bound: rounds={rounds} is below 0")
+    end = math.inf if time_limit is None else time.monotonic() + time_limit
     options = _Options.of(problem)
     if not options.job.size:
         return Bound(0, METHOD, _certificate([0, 1], [0]))
     dual = _Dual(options, _breakpoints(options, intervals or _usual(options)))
-    prices = _descend(dual, _start(options, dual.times), rounds)
+    prices = _descend(dual, _start(options, dual.times), rounds, end)
     whole = [round(price * SCALE) * options.coin for price in prices.tolist()]
     units = math.floor(_exactly(options, dual.times, whole))
     value = units * options.unit
-    number = int(value) if value.denominator == 1 else _up(value)
+    number = int(value) if value.denominator == 1 else float_above(value)
     return Bound(number, METHOD, _certificate(dual.times.tolist(), whole))
 
 
@@ -128,12 +137,6 @@ METHOD = "prices of GPU time"
 
 def _certificate(times: list[int], prices: list[int]) -> dict[str, Any]:
     return {"kind": "prices", "times": times, "prices": prices, "scale": SCALE}
-
-
-def _up(value: Fraction) -> float:
-    """The least float that is not below the value."""
-    near = float(value)
-    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
 
 
 # --- what a job can win ---------------------------------------------------------------------------
@@ -358,7 +361,7 @@ def _ranges(begin: Ints, end: Ints) -> tuple[Ints, Ints]:
     return owner, np.arange(owner.size) - np.repeat(np.cumsum(lengths) - lengths - begin, lengths)
 
 
-def _descend(dual: _Dual, prices: Floats, rounds: int) -> Floats:
+def _descend(dual: _Dual, prices: Floats, rounds: int, end: float) -> Floats:
     """Lower the bound by subgradient steps from these prices on."""
     best, at = dual.at(prices)[0], prices
     gap, waited = GAP, 0
@@ -375,7 +378,7 @@ def _descend(dual: _Dual, prices: Floats, rounds: int) -> Floats:
         slope = np.where((prices <= 0) & (slope > 0), 0.0, slope)
         step = slope / lengths
         steepness = float(slope @ step)
-        if gap < CLOSEST or steepness <= 0:
+        if gap < CLOSEST or steepness <= 0 or time.monotonic() >= end:
             break
         prices = np.maximum(prices - (value - best * (1 - gap)) / steepness * step, 0.0)
     return at

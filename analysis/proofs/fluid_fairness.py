@@ -18,6 +18,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from ...formulations.ltgf.problem import Ltgf, quota_of
 from ...instances.model import Instance
 from ...solvers.result import Bound
 from .configurations import SMOOTHING, TOLERANCE, Master, best_packing
+from .rounding import float_above
 
 __all__ = ["contended_bound", "fluid_bound", "life_bound"]
 
@@ -40,18 +42,20 @@ SCALE = 10**12
 # -- jobs that stay active ------------------------------------------------------------------------
 
 
-def fluid_bound(problem: LtgfFluid) -> Bound:
+def fluid_bound(problem: LtgfFluid, *, time_limit: float | None = None) -> Bound:
     """Return lambda*, the largest least fairness of jobs that all stay active, as a bound.
 
     Parameters
     ----------
     problem : LtgfFluid
+    time_limit : float or None
+        Seconds; the best bound so far is returned. It is looked at between rounds.
 
     Returns
     -------
     Bound
-        Above lambda* by about 1e-9 of it at most. Its certificate ("packing") is a weight v_i for
-        each job and the most weight that any packing has.
+        Without a limit, above lambda* by about 1e-9 of it at most. Its certificate ("packing") is a
+        weight v_i for each job and the most weight that any packing has.
 
     Notes
     -----
@@ -79,16 +83,17 @@ def fluid_bound(problem: LtgfFluid) -> Bound:
     sizes = np.array([gang for gang, _ in order], dtype=np.int64)
     copies = np.array([kinds[kind] for kind in order], dtype=np.int64)
     time = [Fraction(share) / gang for gang, share in order]
-    duals, scale = _duals(sizes, copies, np.array([float(t) for t in time]), problem.gpus)
+    end = math.inf if time_limit is None else monotonic() + time_limit
+    duals, scale = _duals(sizes, copies, np.array([float(t) for t in time]), problem.gpus, end)
     by_kind = dict(zip(order, duals, strict=True))
     terms = (kinds[kind] * t * by_kind[kind] for kind, t in zip(order, time, strict=True))
     needed = sum(terms, start=Fraction(0))
     values = [by_kind[kind] for kind in zip(problem.gangs, problem.shares, strict=True)]
     certificate = {"kind": "packing", "scale": scale, "duals": values}
-    return Bound(_up(scale / needed), "fractional packing", certificate)
+    return Bound(float_above(scale / needed), "fractional packing", certificate)
 
 
-def _duals(sizes: Ints, copies: Ints, time: Floats, gpus: int) -> tuple[list[int], int]:
+def _duals(sizes: Ints, copies: Ints, time: Floats, gpus: int, end: float) -> tuple[list[int], int]:
     """Best duals found, as integers, and the exact worth of their best packing.
 
     They are priced from two simple ones on: the kind that needs most of the time, and GPU-time.
@@ -116,7 +121,7 @@ def _duals(sizes: Ints, copies: Ints, time: Floats, gpus: int) -> tuple[list[int
                 break  # else mispriced: ask the program's own duals
         else:
             break
-        if value <= best * (1 + TOLERANCE):
+        if value <= best * (1 + TOLERANCE) or monotonic() >= end:
             break
         tried = []
     whole = np.floor(centre * SCALE)
@@ -224,7 +229,7 @@ def life_bound(problem: Ltgf) -> Bound:
     best = min((_of_user(problem, user, jobs) for user, jobs in users.items()))
     job = best[1]
     value = problem.service(job) / _least_fair_time(problem, job)
-    return Bound(_up(value), "least share of a life", {"kind": "life", "job": job})
+    return Bound(float_above(value), "least share of a life", {"kind": "life", "job": job})
 
 
 def _of_user(problem: Ltgf, user: str, jobs: Sequence[int]) -> tuple[float, int]:
@@ -284,9 +289,3 @@ def _least_fair_time(problem: Ltgf, job: int) -> Fraction:
                 own = problem.jobs[i].gpus / problem.weight(i)
                 width = own if width is None else min(width, own)
     return fair
-
-
-def _up(value: Fraction) -> float:
-    """The least float that is not below the value."""
-    near = float(value)
-    return near if Fraction(near) >= value else math.nextafter(near, math.inf)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import heapq
 import time
+import warnings
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -30,6 +31,7 @@ from ...formulations.problem import check_class
 from ...formulations.rar_ddls.problem import RarDdls
 from ...solvers.rar_ddls.bounds import area_bound as area_bound
 from ...solvers.result import Bound
+from .bound import bound
 from .configurations import Configurations
 from .verify import InvalidCertificate as InvalidCertificate
 from .verify import NoCertificate as NoCertificate
@@ -55,52 +57,6 @@ TARGETS, SECTIONS = 256, 64
 CHUNK = 1 << 19
 #: the configuration bound gives up where one knapsack table would have more entries than this
 MAX_TABLE = 2 * 10**8
-
-
-def best_bound(
-    problem: RarDdls | Irmp,
-    *,
-    effort: Literal["fast", "full"] = "fast",
-    time_limit: float | None = None,
-) -> Bound:
-    """Return the best bound that the effort allows, always with a certificate.
-
-    Parameters
-    ----------
-    problem : RarDdls or Irmp
-    effort : {"fast", "full"}
-        For RAR-DDLS `dff_bound`, or `configuration_bound`; for IRMP
-        :func:`gangsched.solvers.irmp.columns.revenue_bound`, up to a relative distance of 1e-3 or
-        1e-5 to the linear program.
-    time_limit : float or None
-        Seconds, for "full" (the fast bound of RAR-DDLS is computed in any case).
-
-    Returns
-    -------
-    Bound
-
-    Raises
-    ------
-    ValueError, TypeError
-        If `effort` is unknown or `time_limit` negative, or for another problem.
-
-    Examples
-    --------
-    >>> from gangsched.instances import Cluster, Instance, RingJob
-    >>> jobs = [RingJob(id=i, gpus=1, iterations=50, gradient=0, base_time=0.01) for i in "abc"]
-    >>> best_bound(RarDdls(Instance(Cluster.of_sizes([1, 1]), jobs)), effort="full").value
-    2
-    """
-    if effort not in ("fast", "full"):
-        raise ValueError(f"best_bound: effort={effort!r} is not 'fast' or 'full'")
-    if isinstance(problem, Irmp):
-        from ...solvers.irmp.columns import revenue_bound  # HiGHS and numba take long to import
-
-        tolerance = 1e-3 if effort == "fast" else 1e-5
-        return revenue_bound(problem, tolerance=tolerance, time_limit=time_limit)
-    if effort == "fast":
-        return dff_bound(problem)
-    return configuration_bound(problem, time_limit=time_limit)
 
 
 # --- the relaxation ------------------------------------------------------------------------------
@@ -355,3 +311,39 @@ def _configuration(target: int, scale: int, duals: list[int]) -> Bound:
     kind = "configuration lp"
     certificate = {"kind": kind, "target": target, "scale": scale, "duals": duals}
     return Bound(target + 1, kind, certificate)
+
+
+# --- former names --------------------------------------------------------------------------------
+
+
+def best_bound(
+    problem: RarDdls | Irmp,
+    *,
+    effort: Literal["fast", "full"] = "fast",
+    time_limit: float | None = None,
+) -> Bound:
+    """Return :func:`gangsched.bound` of RarDdls or Irmp: its former name, kept until 0.4.
+
+    Parameters
+    ----------
+    problem : RarDdls or Irmp
+    effort : {"fast", "full"}
+        Today's "quick" or "full".
+    time_limit : float or None
+        Seconds.
+
+    Returns
+    -------
+    Bound
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `effort` is unknown or `time_limit` negative, or for another problem.
+    """
+    warnings.warn("best_bound is now bound", DeprecationWarning, stacklevel=2)
+    if effort not in ("fast", "full"):
+        raise ValueError(f"best_bound: effort={effort!r} is not 'fast' or 'full'")
+    if not isinstance(problem, Irmp):
+        check_class("bound", problem, RarDdls)
+    return bound(problem, "quick" if effort == "fast" else "full", time_limit)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from ...formulations.irmp.problem import Irmp
 from ...instances.model import Linear, Table
+from .readers import integers
 
 __all__ = ["revenue_prices"]
 
@@ -204,7 +205,7 @@ def _row(value: Any) -> list[Any]:
 
 
 def _ends(problem: Irmp, certificate: Mapping[str, Any]) -> list[int]:
-    ends = _integers(certificate.get("ends"), "ends", 1)
+    ends = integers(certificate.get("ends"), "ends", least=1)
     if not ends or any(after <= before for before, after in pairwise(ends)):
         raise ValueError("ends do not rise from 1 or more")
     most = min(MAX_SLOTS, problem.horizon or MAX_SLOTS)
@@ -220,20 +221,14 @@ def _prices(certificate: Mapping[str, Any], classes: int, blocks: int) -> list[l
     for rows in prices:
         if not isinstance(rows, Sequence) or len(rows) != 2:
             raise ValueError("prices of a class are not a pair (workers, PSs)")
-    found = [[_integers(row, "prices", 0) for row in rows] for rows in prices]
+    found = [
+        [integers(row, f"prices[{c}][{k}]") for k, row in enumerate(rows)]
+        for c, rows in enumerate(prices)
+    ]
     for rows in found:
         if any(len(row) != blocks for row in rows):
             raise ValueError(f"prices: there is not one for each of {blocks} blocks")
     return found
-
-
-def _integers(values: Any, name: str, least: int) -> list[int]:
-    if not isinstance(values, (list, tuple)):
-        raise ValueError(f"{name}: {values!r} is not a list")
-    for value in values:
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise ValueError(f"{name}: {value!r} is not an integer of at least {least}")
-    return list(values)
 
 
 def _floored(problem: Irmp, total: Fraction) -> Fraction:

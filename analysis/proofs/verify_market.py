@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ...formulations.gandiva_fair.problem import GpuMarket
 from ...instances.schedule import Allocation
+from .readers import numbers
 
 __all__ = ["gpu_prices", "kkt_residual"]
 
@@ -203,7 +204,7 @@ class _Case(NamedTuple):
         caps = [None if math.isinf(c) else Fraction(c) for c in problem.demand.tolist()]
         gpus = [int(n) for n in problem.gpus]
         speeds = [[Fraction(s) for s in row] for row in problem.speeds.tolist()]
-        mu = _numbers(certificate, "caps", len(caps))
+        mu = numbers(certificate.get("caps"), "caps", count=len(caps))
         for user, price, cap in zip(problem.users, mu, caps, strict=True):
             if price and cap is None:
                 raise ValueError(f"caps: {float(price)} for user {user!r}, who has no cap")
@@ -215,8 +216,8 @@ class _Case(NamedTuple):
             problem=problem, gpus=gpus, speeds=speeds, caps=caps, mu=mu,
             weights=[t / sum(tickets, Fraction(0)) for t in tickets],
             fair=[x * v / sum(gpus) for x, v in zip(shares, values, strict=True)],
-            prices=_numbers(certificate, "prices", len(gpus)),
-            floors=_numbers(certificate, "floors", len(caps)),
+            prices=numbers(certificate.get("prices"), "prices", count=len(gpus)),
+            floors=numbers(certificate.get("floors"), "floors", count=len(caps)),
         )  # fmt: skip
 
     def price(self, user: int, model: int) -> Fraction:
@@ -243,16 +244,3 @@ def _fair_shares(
         full = {u: cap for u in rest if (cap := caps[u]) is not None and cap <= rate * tickets[u]}
         shares |= full or {u: rate * tickets[u] for u in rest}
     return [shares[u] for u in range(len(tickets))]
-
-
-def _numbers(certificate: Mapping[str, Any], name: str, count: int) -> list[Fraction]:
-    values = certificate.get(name)
-    if not isinstance(values, (list, tuple)):
-        raise ValueError(f"{name}={values!r} is not a list of numbers")
-    if len(values) != count:
-        raise ValueError(f"{name} has {len(values)} entries, not {count}")
-    for k, value in enumerate(values):
-        good = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not good or not math.isfinite(value) or value < 0:
-            raise ValueError(f"{name}[{k}]={value!r} is not a finite number >= 0")
-    return [Fraction(value) for value in values]

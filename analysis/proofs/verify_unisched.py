@@ -13,6 +13,7 @@ from math import gcd
 from typing import Any
 
 from ...formulations.unisched.problem import Option, UniSched
+from .readers import integer, integers
 
 __all__ = ["lease_prices"]
 
@@ -66,7 +67,7 @@ def lease_prices(problem: UniSched, certificate: Mapping[str, Any]) -> Fraction:
     >>> lease_prices(problem, {"prices": [[50]], "scale": 1})
     Fraction(100, 1)
     """
-    scale = _integers([certificate.get("scale")], "scale", 1)[0]
+    scale = integer(certificate, "scale", 1)
     size = problem.node_gpus
     rows = certificate.get("rows", [list(range(1, size + 1))])
     prices = certificate.get("prices")
@@ -74,8 +75,8 @@ def lease_prices(problem: UniSched, certificate: Mapping[str, Any]) -> Fraction:
         raise ValueError("prices and rows are lists of lists of integers")
     if len(prices) != len(rows):
         raise ValueError(f"prices has {len(prices)} rows, and rows has {len(rows)}")
-    weights = [_integers(row, "rows", 0) for row in rows]
-    per_lease = [_integers(row, "prices", 0) for row in prices]
+    weights = [integers(row, f"rows[{k}]") for k, row in enumerate(rows)]
+    per_lease = [integers(row, f"prices[{k}]") for k, row in enumerate(prices)]
     if any(len(row) != size for row in weights):
         raise ValueError(f"rows: there is not one number for each of 1 to {size} GPUs")
     total = Fraction(sum(_spent(problem, w, p) for w, p in zip(weights, per_lease, strict=True)))
@@ -87,15 +88,6 @@ def lease_prices(problem: UniSched, certificate: Mapping[str, Any]) -> Fraction:
     total = (total + sum(gains.values(), Fraction(0))) / scale
     proven = _floored(problem, total)
     return Fraction(float(proven)) if proven <= sys.float_info.max else proven
-
-
-def _integers(values: Any, name: str, least: int) -> list[int]:
-    if not isinstance(values, Sequence):
-        raise ValueError(f"{name}: {values!r} is not a list")
-    for value in values:
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise ValueError(f"{name}: {value!r} is not an integer of at least {least}")
-    return list(values)
 
 
 def _spent(problem: UniSched, weights: Sequence[int], prices: Sequence[int]) -> int:

@@ -7,7 +7,6 @@ is escaped. Apart from elements of class ``timing``, the same input gives the sa
 from __future__ import annotations
 
 import html
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
@@ -16,6 +15,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from ...instances.io import write_file
 from . import plots
 from .columns import Column, Section, Table
 
@@ -65,7 +65,7 @@ DARK_PICTURES = "".join(
 
 
 def write_page(path: str | Path, title: str, body: str) -> None:
-    """Write a page beside the file and move it into its place: nobody sees half of it.
+    """Write a page, as a whole: nobody sees half of it.
 
     Parameters
     ----------
@@ -83,13 +83,7 @@ def write_page(path: str | Path, title: str, body: str) -> None:
         f"@media (prefers-color-scheme: dark) {{\n{DARK_PICTURES}}}\n</style>\n</head>\n"
         f"<body>\n{body}\n</body>\n</html>\n"
     )
-    path = Path(path)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        draft.write_text(text, encoding="utf-8", errors="backslashreplace")
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
+    write_file(path, text)
 
 
 def escape(value: object) -> str:

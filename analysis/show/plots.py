@@ -23,6 +23,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from ...formulations.problem import Goal, Sense, goal_of
+from ...instances.io import write_file
 from ...instances.model import Cluster, Instance
 from ...instances.schedule import Schedule, Segment
 from ...solvers.result import Bound
@@ -189,7 +190,7 @@ def save(figure: Figure, path: str | Path, *, dpi: int = 150) -> None:
     kind = Path(path).suffix[1:].lower()
     if kind not in ("png", "svg"):
         raise ValueError(f"picture {str(path)!r}: the name must end in .png or .svg")
-    Path(path).write_bytes(_bytes(figure, kind, dpi))
+    write_file(path, _bytes(figure, kind, dpi))
 
 
 def _bytes(figure: Figure, kind: str, dpi: int) -> bytes:

@@ -66,9 +66,9 @@ def write_replay_report(
     ...     "1 policy ran 2 jobs" in file.read_text("utf-8")
     True
     """
-    runs, instance = found.runs, found.instance
     measures = {row.name: row.measures for row in found.rows}
-    overview = run_plots.overview(runs, instance, measures=measures)
+    overview = run_plots.overview(found.runs, measures=measures)
+    use = run_plots.cluster_use(found.runs)
     body = "\n".join(
         [
             f"<h1>{page.escape(title)}</h1>",
@@ -81,7 +81,7 @@ def write_replay_report(
             *_users(found),
             *_models(found),
             "<h2>Use of the cluster</h2>",
-            page.picture(run_plots.cluster_use(runs), "use", "GPUs held and demanded over time"),
+            page.picture(use, "use", "GPUs held and demanded over time"),
             *_jobs(found, (*notes, *failures(found)), rejected),
             *_records(found),
         ]
@@ -207,7 +207,7 @@ def _deadlines(found: Replay) -> list[str]:
     if elastic:
         said.append(ELASTIC.format(", ".join(elastic), _most(most)))
     line = None if most is None else most.value
-    figure = run_plots.deadlines(found.runs, found.instance, bound=line)
+    figure = run_plots.deadlines(found.runs, bound=line)
     return [
         "<h2>Deadlines</h2>",
         page.picture(figure, "deadlines", "Reward for met deadlines of each policy"),
@@ -302,7 +302,7 @@ def _models(found: Replay) -> list[str]:
     """Show who held and did what on which GPU model; nothing where there is one."""
     if len(models_of(found.instance)) < 2:
         return []
-    figure = run_plots.model_shares(found.runs, found.instance)
+    figure = run_plots.model_shares(found.runs)
     parts = ["<h2>GPU models</h2>", page.picture(figure, "models", "GPUs of each model by user")]
     parts += [f'<p class="muted">{page.escape(text)}</p>' for text in (MODELS,)]
     parts += _work(found)

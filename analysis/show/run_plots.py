@@ -8,7 +8,6 @@ Up to twelve runs by name; a run has the same colour and dash in all pictures. L
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import matplotlib as mpl
@@ -20,7 +19,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from ...instances.model import DeadlineJob, Instance
+from ...instances.model import DeadlineJob
 from ..driving import metrics
 from ..driving.model_usage import model_usage
 from ..driving.run import Run
@@ -84,23 +83,20 @@ def completion_cdf(runs: Runs) -> Figure:
     return _cdf(runs, _paint_completions, "Jobs complete within a time of their submission")
 
 
-def slowdown_cdf(runs: Runs, instance: Instance[Any] | None = None) -> Figure:
+def slowdown_cdf(runs: Runs) -> Figure:
     """Draw which share of the jobs had which slowdown: completion time over ideal run time.
 
     Parameters
     ----------
     runs : mapping of str to Run
-        One to twelve.
-    instance : Instance, optional
-        That of the runs; needed where jobs have speeds.
+        One to twelve, with their instance.
 
     Returns
     -------
     matplotlib.figure.Figure
         As of :func:`completion_cdf`.
     """
-    paint = partial(_paint_slowdowns, instance=instance)
-    return _cdf(runs, paint, "Slowdown of jobs: completion time over ideal run time")
+    return _cdf(runs, _paint_slowdowns, "Slowdown of jobs: completion time over ideal run time")
 
 
 def user_fairness(runs: Runs) -> Figure:
@@ -176,15 +172,13 @@ def cluster_use(runs: Runs) -> Figure:
     return figure
 
 
-def model_shares(runs: Runs, instance: Instance[Any]) -> Figure:
+def model_shares(runs: Runs) -> Figure:
     """Draw who held which share of each GPU model over time, and what work that did.
 
     Parameters
     ----------
     runs : mapping of str to Run
-        One to twelve, of the same instance.
-    instance : Instance
-        That of the runs.
+        One to twelve, with their instance, which is the same.
 
     Returns
     -------
@@ -196,10 +190,10 @@ def model_shares(runs: Runs, instance: Instance[Any]) -> Figure:
     _check(runs)
     figure = _figure(0.6 + 0.9 * len(runs) + 0.55)
     last = max(max(run.now for run in runs.values()), 1)
-    used = [model_usage(run, instance, -(-last // STEPS)) for run in runs.values()]
+    used = [model_usage(run, -(-last // STEPS)) for run in runs.values()]
     order = np.argsort(-sum(u.total("gpus").sum(axis=1) for u in used), kind="stable")
     top = max(float(u.work.sum(axis=(1, 2)).max(initial=0)) for u in used) or 1.0
-    nodes = instance.cluster.nodes
+    nodes = next(iter(runs.values())).require_instance().cluster.nodes
     room = [sum(n.gpus for n in nodes if n.model == model) for model in used[0].models]
     named = zip(used[0].models, room, strict=True)
     titles = [
@@ -237,15 +231,13 @@ def model_shares(runs: Runs, instance: Instance[Any]) -> Figure:
     return figure
 
 
-def deadlines(runs: Runs, instance: Instance[DeadlineJob], *, bound: float | None = None) -> Figure:
+def deadlines(runs: Runs, *, bound: float | None = None) -> Figure:
     """Draw the reward that each run won for met deadlines, by kind of job, and its miss rate.
 
     Parameters
     ----------
     runs : mapping of str to Run
-        One to twelve.
-    instance : Instance of DeadlineJob
-        That of the runs.
+        One to twelve, with their instance, of jobs with deadlines.
     bound : float, optional
         The most that any policy can win, drawn as a line.
 
@@ -258,13 +250,14 @@ def deadlines(runs: Runs, instance: Instance[DeadlineJob], *, bound: float | Non
     _check(runs)
     figure = _figure(0.42 + 0.34 * len(runs) + 1.05)
     axes = _axes(figure, 1.6, 0.9, WIDTH - 1.6 - 1.9, 0.34 * len(runs))
-    top = sum(job.top_reward for job in instance.jobs)
+    jobs: Sequence[DeadlineJob] = next(iter(runs.values())).require_instance().jobs
+    top = sum(job.top_reward for job in jobs)
     axes.set_xlim(0, top or 1)
     axes.set_ylim(len(runs) - 0.5, -0.5)
-    strict = np.array([len(job.rewards) == 1 for job in instance.jobs], dtype=bool)
+    strict = np.array([len(job.rewards) == 1 for job in jobs], dtype=bool)
     for k, (name, run) in enumerate(runs.items()):
-        _paint_rewards(axes, k, name, metrics.rewards(run, instance), strict, top)
-        missed, rate = metrics.weighted_miss(run, instance), column("weighted_miss")
+        _paint_rewards(axes, k, name, metrics.rewards(run), strict, top)
+        missed, rate = metrics.weighted_miss(run), column("weighted_miss")
         text = "nothing was due" if missed is None else f"{rate.title} {rate.write(missed)}"
         style: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center"}
         axes.annotate(
@@ -283,20 +276,13 @@ def deadlines(runs: Runs, instance: Instance[DeadlineJob], *, bound: float | Non
     return figure
 
 
-def overview(
-    runs: Runs,
-    instance: Instance[Any] | None = None,
-    *,
-    measures: Mapping[str, Mapping[str, Any]] | None = None,
-) -> Figure:
+def overview(runs: Runs, *, measures: Mapping[str, Mapping[str, Any]] | None = None) -> Figure:
     """Draw the usual measures of each run, and how its completion times and slowdowns spread.
 
     Parameters
     ----------
     runs : mapping of str to Run
-        One to twelve.
-    instance : Instance, optional
-        That of the runs; needed where jobs have speeds.
+        One to twelve, with their instance.
     measures : mapping of str to mapping, optional
         By run, what :func:`gangsched.analysis.driving.metrics.summary` gave, if it did already.
 
@@ -305,12 +291,12 @@ def overview(
     matplotlib.figure.Figure
     """
     _check(runs)
-    known = measures or {name: metrics.summary(run, instance) for name, run in runs.items()}
+    known = measures or {name: metrics.summary(run) for name, run in runs.items()}
     table = 0.75 + 0.27 * len(runs) + 0.25
     figure = _figure(3.3 + table)
     for left, paint, title in (
         (0.75, _paint_completions, "completion time"),
-        (5.05, partial(_paint_slowdowns, instance=instance), "slowdown"),
+        (5.05, _paint_slowdowns, "slowdown"),
     ):
         axes = _axes(figure, left, table + 0.4, 3.75, 2.4)
         paint(axes, runs)
@@ -450,8 +436,8 @@ def _paint_completions(axes: Axes, runs: Runs) -> list[float]:
     return medians
 
 
-def _paint_slowdowns(axes: Axes, runs: Runs, instance: Instance[Any] | None) -> list[float]:
-    medians = _paint_curves(axes, runs, partial(metrics.slowdown, instance=instance))
+def _paint_slowdowns(axes: Axes, runs: Runs) -> list[float]:
+    medians = _paint_curves(axes, runs, metrics.slowdown)
     powers = [10**k for k in range(12)]
     _log_ticks(axes, powers, [m * p for p in powers for m in (1, 2, 3, 5)], _brief)
     return medians

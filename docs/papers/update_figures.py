@@ -41,11 +41,11 @@ def main() -> None:
             print(f"{name}: left as it is, for it needs a trace")
             continue
         more = {"trace": trace} if takes_trace(name) else {}
-        record = TARGETS[name](progress=print, **more)
+        study = TARGETS[name](processes=None, progress=print, **more)
         file = name.replace(":", "-")
-        (PAPERS / "data" / f"{file}.json").write_text(record.to_json(), "utf-8")
-        save(record.plot(), PAPERS.parent / "images" / f"{file}.png", dpi=110)
-        tables, text = record.to_markdown(), page(name).read_text("utf-8")
+        (PAPERS / "data" / f"{file}.json").write_text(study.to_json(), "utf-8")
+        save(study.plot(), PAPERS.parent / "images" / f"{file}.png", dpi=110)
+        tables, text = study.to_markdown(), page(name).read_text("utf-8")
         text = block(name).sub(lambda m, new=tables: f"{m[1]}{new}{m[2]}", text)
         page(name).write_text(text, "utf-8")
 

@@ -19,6 +19,7 @@ ROOT = PAGE.parents[2]
 MODULES = {
     "gangsched": "package/__init__.py",
     "gangsched.io": "package/io.py",
+    "gangsched.testing": "package/testing.py",
     "gangsched.generate": "instances/generate.py",
     "gangsched.traces": "instances/traces/__init__.py",
     "gangsched.convert": "instances/convert.py",

@@ -23,12 +23,15 @@ __all__ = ["build"]
 MODEL_LIMIT = 200_000
 
 
-def build(problem: CompletionTime, *, horizon: int | None = None) -> Model[Schedule]:
+def build(
+    problem: CompletionTime, form: str = "time-indexed", *, horizon: int | None = None
+) -> Model[Schedule]:
     """Return the time-indexed model.
 
     Parameters
     ----------
     problem : CompletionTime
+    form : {"time-indexed"}
     horizon : int or None
         No job runs at this second or later; by default and at most max_j r_j + sum_j p_j. A shorter
         one may cut off the optimum.
@@ -36,7 +39,7 @@ def build(problem: CompletionTime, *, horizon: int | None = None) -> Model[Sched
     Raises
     ------
     ValueError
-        For a model beyond 200,000 jobs x seconds.
+        For a model beyond 200,000 jobs x seconds, or GPUs that are not alike for all jobs.
 
     Examples
     --------
@@ -45,6 +48,11 @@ def build(problem: CompletionTime, *, horizon: int | None = None) -> Model[Sched
     >>> build(CompletionTime(instance)).native.capacity.doc
     'gangs hold at most M GPUs'
     """
+    if problem.mixed:
+        raise ValueError(
+            f"CompletionTime: form={form!r} is for GPUs of one model at speed 1, the cluster "
+            f"has {', '.join(map(repr, problem.models))}"
+        )
     latest = max((job.release for job in problem.jobs), default=0)
     latest += sum(job.work or 0 for job in problem.jobs)
     horizon = latest if horizon is None else min(horizon, latest)
@@ -52,11 +60,11 @@ def build(problem: CompletionTime, *, horizon: int | None = None) -> Model[Sched
     if size > MODEL_LIMIT:
         raise ValueError(
             f"CompletionTime: {size} jobs x seconds are more than {MODEL_LIMIT}, "
-            "too many for form 'time-indexed'"
+            f"too many for form {form!r}"
         )
     m = _model(problem, horizon)
     _objective(m, problem)
-    return Model(m, "pyomo", "time-indexed", True, _extract(m, problem), _embed(m, problem))
+    return Model(m, "pyomo", form, True, _extract(m, problem), _embed(m, problem))
 
 
 def _model(problem: CompletionTime, horizon: int) -> Any:

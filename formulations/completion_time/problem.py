@@ -48,7 +48,7 @@ from numpy.typing import NDArray
 
 from ...instances.model import FULL_SPEED, Instance, Job
 from ...instances.schedule import Schedule
-from ..problem import Described, Goal, Model, Sense
+from ..problem import Described, Goal, Model, Sense, build
 
 __all__ = ["CompletionTime"]
 
@@ -374,16 +374,7 @@ class CompletionTime(Described):
         ValueError
             Where `form` is unknown, the model too large, or GPUs are not alike for all jobs.
         """
-        from . import forms as completion_time_forms  # Pyomo takes a second to import
-
-        if form not in self.forms:
-            raise ValueError(f"CompletionTime: form={form!r} is not one of {', '.join(self.forms)}")
-        if self.mixed:
-            raise ValueError(
-                f"CompletionTime: form={form!r} is for GPUs of one model at speed 1, the cluster "
-                f"has {', '.join(map(repr, self.models))}"
-            )
-        return completion_time_forms.build(self, **options)
+        return build(self, form, **options)
 
 
 def _first(wrong: Any, most: int = 5) -> list[int]:

@@ -93,7 +93,7 @@ from numpy.typing import NDArray
 
 from ...instances.display import counted
 from ...instances.schedule import Allocation
-from ..problem import Described, Goal, Model, Sense
+from ..problem import Described, Goal, Model, Sense, build
 
 __all__ = ["Aim", "GpuMarket", "effective_tickets"]
 
@@ -308,11 +308,7 @@ class GpuMarket(Described):
         ValueError
             Where `form` is unknown.
         """
-        from . import forms as gandiva_fair_forms  # CVXPY takes a second to import
-
-        if form not in self.forms:
-            raise ValueError(f"GpuMarket: form={form!r} is not one of {', '.join(self.forms)}")
-        return gandiva_fair_forms.build(self, form)
+        return build(self, form)
 
 
 def effective_tickets(

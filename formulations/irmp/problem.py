@@ -92,7 +92,7 @@ from numpy.typing import NDArray
 from ...instances.model import Instance, ParameterServerJob
 from ...instances.revenue import Law, revenue_instance
 from ...instances.schedule import Schedule, Segment
-from ..problem import Described, Goal, Model, Sense
+from ..problem import Described, Goal, Model, Sense, build
 
 __all__ = [
     "Irmp",
@@ -185,7 +185,7 @@ def run_rate(job: ParameterServerJob, nodes: int, model: str = "") -> Fraction:
     >>> run_rate(job, 1), run_rate(job, 2), run_rate(job, 2, "v100")
     (Fraction(1, 1), Fraction(1, 2), Fraction(3, 2))
     """
-    return _rational(job.rates[nodes > 1]) * _rational(job.speeds.get(model, 1.0))
+    return job.rate(nodes, model)
 
 
 def run_slots(job: ParameterServerJob, workers: int, nodes: int, model: str = "") -> int:
@@ -209,7 +209,7 @@ def run_slots(job: ParameterServerJob, workers: int, nodes: int, model: str = ""
     >>> run_slots(job, 2, 1), run_slots(job, 2, 2)
     (2, 4)
     """
-    return math.ceil(job.batches / (run_rate(job, nodes, model) * workers))
+    return job.service(workers, nodes, model)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -628,13 +628,7 @@ class Irmp(Described):
         ValueError
             Where `form` is unknown, or the problem has no horizon, or is too large.
         """
-        from . import (
-            forms as irmp_forms,  # Pyomo takes a second to import and solvers do without it
-        )
-
-        if form not in self.forms:
-            raise ValueError(f"Irmp: form={form!r} is not one of {', '.join(self.forms)}")
-        return irmp_forms.build(self, form)
+        return build(self, form)
 
 
 def _remade(instance: Instance[ParameterServerJob], parameters: Mapping[str, Any]) -> Irmp:

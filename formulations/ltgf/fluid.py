@@ -26,26 +26,20 @@ alike (average any solution over their permutations).
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from importlib import import_module
-from itertools import product
 from typing import Any, ClassVar
 
 from ...instances.display import counted
 from ...instances.model import Instance
-from ..problem import Described, Goal, Model, Sense
+from ..problem import Described, Goal, Model, Sense, build
 from .problem import shares_of
 
 __all__ = ["LtgfFluid"]
 
 #: packings as (numbers of the jobs that run, fraction of the time)
 TimeShares = tuple[tuple[tuple[int, ...], Fraction], ...]
-
-#: packings that the form "packings" may list
-LIST_LIMIT = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,41 +173,4 @@ class LtgfFluid(Described):
         ValueError
             Where `form` is unknown, or there are more than 20,000 packings.
         """
-        if form not in self.forms:
-            raise ValueError(f"LtgfFluid: form={form!r} is not one of {', '.join(self.forms)}")
-        cp: Any = import_module("cvxpy")  # takes a second to import
-
-        packings = list(self._packings())
-        x = cp.Variable(len(packings), nonneg=True, name="x_run")
-        fairness = cp.Variable(name="z_fairness")
-        time = {i: [k for k, p in enumerate(packings) if i in p] for i in range(len(self.gangs))}
-        rows = {"time": cp.sum(x) == 1}
-        for i, containing in time.items():
-            rows[f"cover[{i}]"] = cp.sum(x[containing]) >= fairness * float(self.requirement(i))
-        native = cp.Problem(cp.Maximize(fairness), list(rows.values()))
-
-        def extract() -> TimeShares:
-            whole = [Fraction(max(float(value), 0.0)) for value in x.value]
-            total = sum(whole)
-            return tuple((p, v / total) for p, v in zip(packings, whole, strict=True) if v)
-
-        def embed(solution: TimeShares) -> None:
-            worth: Counter[tuple[int, ...]] = Counter()
-            for packing, fraction in solution:
-                worth[tuple(sorted(packing))] += fraction  # type: ignore[assignment]
-            x.value = [float(worth[packing]) for packing in packings]
-            fairness.value = self.objective(solution)
-
-        return Model(native, "cvxpy", form, exact=True, extract=extract, embed=embed)
-
-    def _packings(self) -> Iterator[tuple[int, ...]]:
-        """All sets of jobs that fit together, but the empty one."""
-        if 2 ** len(self.gangs) > LIST_LIMIT:
-            raise ValueError(
-                f"LtgfFluid: {len(self.gangs)} jobs have more than {LIST_LIMIT} sets, "
-                "too many for form 'packings'"
-            )
-        for taken in product((False, True), repeat=len(self.gangs)):
-            packing = tuple(i for i, yes in enumerate(taken) if yes)
-            if packing and sum(self.gangs[i] for i in packing) <= self.gpus:
-                yield packing
+        return build(self, form)

@@ -92,7 +92,7 @@ import numpy as np
 
 from ...instances.model import Instance, Job
 from ...instances.schedule import Schedule
-from ..problem import Described, Goal, Model, Sense
+from ..problem import Described, Goal, Model, Sense, build
 
 __all__ = ["Ltgf", "quota_of", "shares_of"]
 
@@ -335,11 +335,7 @@ class Ltgf(Described):
         ValueError
             Where `form` is unknown, or the model would be too large.
         """
-        from . import forms as ltgf_forms  # Pyomo takes a second to import
-
-        if form not in self.forms:
-            raise ValueError(f"Ltgf: form={form!r} is not one of {', '.join(self.forms)}")
-        return ltgf_forms.build(self, form)
+        return build(self, form)
 
 
 def shares_of(instance: Instance[Any], active: Iterable[int]) -> dict[int, Fraction]:

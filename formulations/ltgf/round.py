@@ -47,7 +47,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from ...instances.display import counted
-from ..problem import Described, Goal, Model, Sense
+from ..problem import Described, Goal, Model, Sense, build
 
 __all__ = ["LtgfRound"]
 
@@ -201,8 +201,4 @@ class LtgfRound(Described):
         ValueError
             Where `form` is unknown.
         """
-        from . import round_forms as ltgf_round_forms  # Pyomo takes a second to import
-
-        if form not in self.forms:
-            raise ValueError(f"LtgfRound: form={form!r} is not one of {', '.join(self.forms)}")
-        return ltgf_round_forms.build(self, form)
+        return build(self, form)

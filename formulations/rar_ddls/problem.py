@@ -84,7 +84,7 @@ from numpy.typing import NDArray
 
 from ...instances.model import Instance, RingJob, check_real
 from ...instances.schedule import Schedule, Segment
-from ..problem import Described, Goal, Model, Sense
+from ..problem import Described, Goal, Model, Sense, build
 
 __all__ = ["DEGRADATIONS", "Estimates", "RarDdls", "estimated_times", "estimates", "evaluate"]
 
@@ -499,13 +499,7 @@ class RarDdls(Described):
         ValueError
             Where `form` is unknown.
         """
-        from . import (
-            forms as rar_ddls_forms,  # Pyomo takes a second to import and solvers do without it
-        )
-
-        if form not in self.forms:
-            raise ValueError(f"RarDdls: form={form!r} is not one of {', '.join(self.forms)}")
-        return rar_ddls_forms.build(self, form, **options)
+        return build(self, form, **options)
 
 
 def _remade(instance: Instance[RingJob], parameters: Mapping[str, Any]) -> RarDdls:

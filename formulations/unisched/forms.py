@@ -36,6 +36,7 @@ import pyomo.environ as pyo
 from ...instances.model import FULL_SPEED
 from ...instances.schedule import Schedule, Segment
 from ..problem import Model
+from . import compact
 from .leases import mean_interruptions
 from .problem import CONSOLIDATION_ROWS, CellAllocation, Option, UniSched
 
@@ -49,7 +50,7 @@ Running = Mapping[int, CellAllocation]
 
 
 def build(problem: UniSched, form: str) -> Model[Schedule]:
-    """Return one of the forms above as a Pyomo model.
+    """Return one of the forms above as a Pyomo model, or one of `compact`.
 
     Parameters
     ----------
@@ -69,6 +70,8 @@ def build(problem: UniSched, form: str) -> Model[Schedule]:
     >>> model.native.service.doc, len(model.native.x_lease)
     ('(12) L leases in time', 2)
     """
+    if form.startswith("compact"):
+        return compact.build(problem, form)
     if form == "literal":
         return _literal(problem)
     options = problem.options()

@@ -110,7 +110,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from ...instances.model import FULL_SPEED, DeadlineJob, Instance
 from ...instances.schedule import Schedule, Segment
-from ..problem import Described, Goal, Model, Sense
+from ..problem import Described, Goal, Model, Sense, build
 from .leases import Phase, Rounding, Terms, lease_terms, remaining_estimate
 
 __all__ = ["CONSOLIDATION_ROWS", "Allocations", "CellAllocation", "Option", "UniSched"]
@@ -653,15 +653,7 @@ class UniSched(Described):
         ValueError
             Where `form` is unknown, or the model would be too large.
         """
-        if form not in self.forms:
-            raise ValueError(f"UniSched: form={form!r} is not one of {', '.join(self.forms)}")
-        if form.startswith("compact"):
-            from . import compact as unisched_compact  # CVXPY takes a second to import
-
-            return unisched_compact.build(self, form)
-        from . import forms as unisched_forms  # Pyomo takes a second to import
-
-        return unisched_forms.build(self, form)
+        return build(self, form)
 
 
 def _remade(instance: Instance[DeadlineJob], parameters: dict[str, Any]) -> UniSched:

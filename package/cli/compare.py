@@ -219,14 +219,12 @@ def _run(
         for name in solvers:
             show(f"preparing {name} (the first run on a machine compiles)")
             warm_up(source.stem, name)
-        extras = PROBLEMS[source.stem].extras
-        if extras.bound is not None:
-            extras = replace(extras, bound=partial(extras.bound, **how))
         return run(
             source.subject,
             {name: partial(function, **how) for name, function in solvers.items()},
             bound=source.bound,
-            extras=extras,
+            extras=PROBLEMS[source.stem].extras,
+            time_limit=time_limit,
             on_start=lambda name: show(f"{name}{places.get(name, '')}"),
         )
 

@@ -33,10 +33,13 @@ def reproduce(
         typer.Option(help="Trace file, for figures that are computed on a trace too: ltgf:fig9."),
     ] = None,
     reader: Annotated[str | None, typer.Option(help=f"Its reader: {', '.join(READERS)}.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Runs at once; by default one for each core.")
+    ] = None,
 ) -> None:
     """Reproduce a paper's figure as data and picture.
 
-    Writes JSON, CSV and PNG.
+    Writes JSON, CSV and PNG. After an interruption, go on with the same command.
     """
     from ..analysis.papers.reproduce import TARGETS, takes_trace
     from ..analysis.papers.reproduce import reproduce as run
@@ -52,16 +55,16 @@ def reproduce(
             raise ValueError("a trace needs --trace and --reader")
         if trace is not None and not takes_trace(key):
             raise ValueError(f"target {key!r}: takes no trace")
-        jobs = None
+        rows = None
         if trace is not None and reader is not None:
             read = READERS[lookup("reader", READERS, reader)]
             with progress_line(f"reading {Path(trace).name}"):
-                jobs = read(trace)
+                rows = read(trace)
         out.mkdir(parents=True, exist_ok=True)
         if not os.access(out, os.W_OK):
             raise ValueError(f"{out}: is not writable")
         with progress_line(key) as show:
-            paths = run(key, out, progress=show, trace=jobs)
+            paths = run(key, out, progress=show, trace=rows, processes=jobs)
     for path in paths:
         say(console, str(path))
 

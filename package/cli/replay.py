@@ -16,6 +16,7 @@ from rich.console import Console
 from ..registry import READERS, REPLAYED, policy, warm_up_policy
 from ..screen import (
     EXIT_FAILED,
+    BadInput,
     ClusterFile,
     GpusPerNode,
     Interrupted,
@@ -187,6 +188,7 @@ class _Kept:
 
     paths: Mapping[str, Path]
     before: Mapping[str, Any]
+    unsaved: list[str]
 
     @classmethod
     def of(cls, folder: Path | None, names: Sequence[str], resume: bool) -> _Kept:
@@ -195,21 +197,27 @@ class _Kept:
         if folder is None:
             if resume:
                 raise ValueError("--resume needs the folder of an earlier replay: --save-runs")
-            return cls({}, {})
+            return cls({}, {}, [])
         if resume and not folder.is_dir():
             raise ValueError(f"{folder}: there is no such folder to resume from")
         folder.mkdir(parents=True, exist_ok=True)
         kind = "csv" if find_spec("pyarrow") is None else "parquet"
         paths = {name: folder / f"{stem}.{kind}" for name, stem in _stems(names).items()}
         old = [(n, p.with_suffix(s)) for n, p in paths.items() for s in (".csv", ".parquet")]
-        return cls(paths, {n: load_run(p) for n, p in old if resume and p.is_dir()})
+        whole = [(n, p) for n, p in old if resume and (p / "run.json").exists()]
+        return cls(paths, {n: load_run(p) for n, p in whole}, [])
 
     def save(self, name: str, run: Any) -> None:
-        """Write a run as soon as it has ended, also when it was stopped."""
-        from ..analysis.driving.run_io import save_run
+        """Write a run as soon as it has ended, also when it was stopped; note what went wrong."""
+        from ..analysis.driving.run_io import save_instance, save_run
 
-        if name in self.paths and run is not self.before.get(name):
-            save_run(self.paths[name], run)
+        if name not in self.paths:
+            return
+        save = save_instance if run == self.before.get(name) else save_run
+        try:
+            save(self.paths[name], run)
+        except OSError as error:
+            self.unsaved.append(f"{error.filename}: {error.strerror}")
 
 
 def _stems(names: Sequence[str]) -> dict[str, str]:
@@ -263,6 +271,8 @@ def _finish(source: Source, found: Any, *, report: Path, json: Path | None, kept
     places = [*map(str, written), *sorted({str(path.parent) for path in kept.paths.values()})]
     if places:
         say(console, "written: " + ", ".join(places))
+    if kept.unsaved:
+        raise BadInput("; ".join(kept.unsaved))
     if found.interrupted:
         raise Interrupted(f"interrupted, not finished: {', '.join(found.unfinished)}")
     if any(not failure.refuted for failure in found.failed):

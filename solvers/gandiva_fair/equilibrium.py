@@ -16,6 +16,7 @@ user by user, so that a step costs one (models + 1)-square system a user and one
 
 from __future__ import annotations
 
+import time
 from typing import NamedTuple
 
 import numpy as np
@@ -43,12 +44,15 @@ class Equilibrium(NamedTuple):
     caps : (users,) array
         mu_u, what one more GPU in use would earn; 0 without a cap.
     iterations : int
+    path : tuple of (seconds, prices, caps)
+        What the prices were on the way, with the time since the call.
     """
 
     shares: Floats
     prices: Floats
     caps: Floats
     iterations: int
+    path: tuple[tuple[float, Floats, Floats], ...] = ()
 
 
 class _Point(NamedTuple):
@@ -122,7 +126,8 @@ def equilibrium(weights: Floats, speeds: Floats, gpus: Floats, caps: Floats) -> 
     """
     program = _Program(weights, speeds / speeds.max(axis=1, keepdims=True), gpus, caps)
     point = program.start()
-    rounds = 0
+    rounds, path = 0, list[tuple[float, Floats, Floats]]()
+    started = time.perf_counter()
     while rounds < ITERATIONS and not program.solved(point):
         try:
             step = program.step(point)
@@ -130,9 +135,8 @@ def equilibrium(weights: Floats, speeds: Floats, gpus: Floats, caps: Floats) -> 
             break
         point = point.moved(step, min(1.0, STEP * point.room(step)))
         rounds += 1
-    every = np.zeros(weights.size)
-    every[program.capped] = point.mu
-    return Equilibrium(point.x, point.pi, every, rounds)
+        path.append((time.perf_counter() - started, point.pi, program.every(point.mu)))
+    return Equilibrium(point.x, point.pi, program.every(point.mu), rounds, tuple(path))
 
 
 class _Program:
@@ -151,6 +155,12 @@ class _Program:
         unit = np.eye(models + 1)[:, :-1]
         self.unit = np.broadcast_to(unit, (users, *unit.shape))
         self.products = speeds.size + models + self.caps.size
+
+    def every(self, caps: Floats) -> Floats:
+        """What caps earn, of all users."""
+        found = np.zeros(self.w.size)
+        found[self.capped] = caps
+        return found
 
     def start(self) -> _Point:
         """Half of what every user would get of each model by its weight or cap; low prices."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -17,11 +18,13 @@ import highspy
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...formulations.gandiva_fair.problem import GpuMarket, effective_tickets
+from ...formulations.gandiva_fair.problem import Aim, GpuMarket, effective_tickets
 from ...formulations.problem import check_class
 from ...instances.schedule import Allocation
+from ..history import Entry
 from ..result import Bound, Result, Stop
-from .equilibrium import equilibrium
+from ..signature import NoParams, solver
+from .equilibrium import Equilibrium, equilibrium
 
 __all__ = [
     "efficient_allocation",
@@ -48,7 +51,14 @@ class _Duals(NamedTuple):
     caps: Floats
 
 
-def efficient_allocation(problem: GpuMarket) -> Result[Allocation]:
+@solver()
+def efficient_allocation(
+    problem: GpuMarket,
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    params: NoParams = NoParams(),
+) -> Result[Allocation]:
     """Divide the GPUs so that the sum of all values is largest and nobody is below its fair share.
 
     Guarantee: optimal, up to the rounding that the gap shows. No outcome of trading that leaves
@@ -58,6 +68,11 @@ def efficient_allocation(problem: GpuMarket) -> Result[Allocation]:
     ----------
     problem : GpuMarket
         With the aim "total".
+    seed : int
+        Not used: the algorithm draws nothing.
+    time_limit : float, optional
+        Not used.
+    params : NoParams
 
     Returns
     -------
@@ -87,7 +102,14 @@ def efficient_allocation(problem: GpuMarket) -> Result[Allocation]:
     return _solved(problem, "total", "efficient_allocation")
 
 
-def max_min_allocation(problem: GpuMarket) -> Result[Allocation]:
+@solver()
+def max_min_allocation(
+    problem: GpuMarket,
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    params: NoParams = NoParams(),
+) -> Result[Allocation]:
     """Divide the GPUs so that the least of all U_u / f_u is largest.
 
     Guarantee: optimal, up to the rounding that the gap shows. It is at least 1. Where users have
@@ -98,6 +120,11 @@ def max_min_allocation(problem: GpuMarket) -> Result[Allocation]:
     ----------
     problem : GpuMarket
         With the aim "max-min".
+    seed : int
+        Not used: the algorithm draws nothing.
+    time_limit : float, optional
+        Not used.
+    params : NoParams
 
     Returns
     -------
@@ -123,7 +150,14 @@ def max_min_allocation(problem: GpuMarket) -> Result[Allocation]:
     return _solved(problem, "max-min", "max_min_allocation")
 
 
-def nash_allocation(problem: GpuMarket) -> Result[Allocation]:
+@solver()
+def nash_allocation(
+    problem: GpuMarket,
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    params: NoParams = NoParams(),
+) -> Result[Allocation]:
     """Divide the GPUs so that the mean of log U_u, weighted by tickets, is largest.
 
     Guarantee: optimal, up to the rounding that the gap shows. Without caps, it is a competitive
@@ -134,6 +168,11 @@ def nash_allocation(problem: GpuMarket) -> Result[Allocation]:
     ----------
     problem : GpuMarket
         With the aim "nash".
+    seed : int
+        Not used: the algorithm draws nothing.
+    time_limit : float, optional
+        Not used.
+    params : NoParams
 
     Returns
     -------
@@ -171,6 +210,113 @@ def nash_allocation(problem: GpuMarket) -> Result[Allocation]:
     [[1.0, 0.2], [5.0, 1.0]]
     """
     return _solved(problem, "nash", "nash_allocation")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocationParams:
+    """Parameters of :func:`best_allocation`.
+
+    Parameters
+    ----------
+    aim : {"total", "max-min", "nash"} or None
+        By what the GPUs are divided; None: by the market's own aim.
+    """
+
+    aim: Aim | None = None
+
+
+@solver(AllocationParams)
+def best_allocation(
+    problem: GpuMarket,
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    params: AllocationParams = AllocationParams(),
+) -> Result[Allocation]:
+    """Divide the GPUs by one aim, whatever the market's own, which values the outcome.
+
+    Guarantee: optimal for the market's own aim, as of :func:`efficient_allocation`,
+    :func:`max_min_allocation` and :func:`nash_allocation`; without a bound for another one.
+
+    Parameters
+    ----------
+    problem : GpuMarket
+    seed : int
+        Not used: the algorithm draws nothing.
+    time_limit : float, optional
+        Not used.
+    params : AllocationParams
+
+    Returns
+    -------
+    Result of Allocation
+
+    Notes
+    -----
+    Complexity as of the three.
+
+    Examples
+    --------
+    >>> market = GpuMarket([60, 12], [[1, 1.25], [1, 5], [1, 6.25]])
+    >>> best_allocation(market).objective
+    133.75
+    >>> best_allocation(market, params=AllocationParams(aim="nash")).objective
+    130.0
+    """
+    check_class("best_allocation", problem, GpuMarket)
+    aim = problem.aim if params.aim is None else params.aim
+    name, solve = BY_AIM[aim]
+    result = solve(replace(problem, aim=aim))
+    if problem.aim == aim or result.solution is None:
+        return result
+    return Result.of(
+        problem, result.solution, solver=name, stop=Stop.COMPLETED, runtime=result.runtime
+    )
+
+
+BY_AIM = {
+    "total": ("efficient_allocation", efficient_allocation),
+    "max-min": ("max_min_allocation", max_min_allocation),
+    "nash": ("nash_allocation", nash_allocation),
+}
+
+
+@solver()
+def fair_share(
+    problem: GpuMarket,
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    params: NoParams = NoParams(),
+) -> Result[Allocation]:
+    """Give each user its fair share of each model.
+
+    Guarantee: feasible; none of what it is worth.
+
+    Parameters
+    ----------
+    problem : GpuMarket
+    seed : int
+        Not used: the algorithm draws nothing.
+    time_limit : float, optional
+        Not used.
+    params : NoParams
+
+    Returns
+    -------
+    Result of Allocation
+
+    Notes
+    -----
+    O(users models), in rational arithmetic.
+
+    Examples
+    --------
+    >>> fair_share(GpuMarket([60, 12], [[1, 1.25], [1, 5], [1, 6.25]])).objective
+    110.0
+    """
+    check_class("fair_share", problem, GpuMarket)
+    return Result.of(problem, problem.fair(), solver="fair-share", stop=Stop.COMPLETED)
 
 
 def exchange_rates(certificate: Mapping[str, Any]) -> Floats:
@@ -262,6 +408,7 @@ def _solved(problem: GpuMarket, aim: str, solver: str) -> Result[Allocation]:
     if problem.aim != aim:
         raise ValueError(f"{solver}: aim={problem.aim!r} of the market is not {aim!r}")
     started = time.perf_counter()
+    history: list[Entry] | None = None
     if aim != "nash":
         shares, duals, iterations = _linear(problem)
         method = "linear program's dual"
@@ -276,6 +423,7 @@ def _solved(problem: GpuMarket, aim: str, solver: str) -> Result[Allocation]:
         none = np.zeros(len(problem.users))
         shares, duals = found.shares, _Duals(found.prices, none, found.caps)
         iterations, method = found.iterations, "equilibrium prices"
+        history = _proven_by(problem, found)
     solution = Allocation(problem.users, problem.models, _within(problem, shares))
     bound = _no_lower(
         problem, market_bound(problem, *duals, method=method), problem.objective(solution)
@@ -283,8 +431,17 @@ def _solved(problem: GpuMarket, aim: str, solver: str) -> Result[Allocation]:
     return Result.of(
         problem, solution, solver=solver, bound=bound, iterations=iterations,
         stop=Stop.PROVEN if bound.value == problem.objective(solution) else Stop.COMPLETED,
-        runtime=time.perf_counter() - started,
+        runtime=time.perf_counter() - started, history=history,
     )  # fmt: skip
+
+
+def _proven_by(problem: GpuMarket, found: Equilibrium) -> list[Entry]:
+    """What the prices on the way to an equilibrium prove."""
+    none = np.zeros(len(problem.users))
+    return [
+        (at, None, _equilibrium_bound(problem, _Duals(prices, none, caps))[0])
+        for at, prices, caps in found.path
+    ]
 
 
 def _within(problem: GpuMarket, shares: Floats) -> Floats:

@@ -30,8 +30,8 @@ Deviations from the paper, and what it leaves open
     A job of unknown speeds goes to the newest model of which the user has not yet used up its
     share, as Section 3.5 tells (line 7 would pile all on the newest), or else where most of the
     share is left.
-    Newest is the model on which the jobs of the instance that can run there are fastest on average:
-    what an operator knows of the cluster.
+    Newest is the model on which the jobs of the run that can run there are fastest on average: what
+    an operator knows of the cluster (`State.models_by_speed`).
     Users trade the models on which their speeds are known, if each of their jobs can run on all.
     A user that sold its share of a model keeps a thousandth of a GPU there, so that strides stay
     finite; where a share changes, nobody keeps a pass of more than a stride above the least.
@@ -40,12 +40,12 @@ Deviations from the paper, and what it leaves open
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ...instances import Instance, Job
+from ...instances import Cluster, Job, User
 from ...instances.model import FULL_SPEED, check_real
 from ..policy import Decision, Floats, Ints, Preempts, Rules, State
 from .stride import StridePool, effective_tickets, least_loaded
@@ -116,6 +116,22 @@ class Profile:
         """
         return self._mean.get(kind, np.full(self._models, np.nan)).round(DECIMALS)
 
+    def save(self) -> list[list[Any]]:
+        """Return means and numbers of measurements by kind, as plain data."""
+        return [[*kind, mean, self._count[kind]] for kind, mean in self._mean.items()]
+
+    def load(self, rows: Sequence[Sequence[Any]]) -> None:
+        """Go on from these.
+
+        Parameters
+        ----------
+        rows : sequence
+            As of :meth:`save`.
+        """
+        for user, group, mean, count in rows:
+            self._mean[user, group] = np.array(mean, dtype=np.float64)
+            self._count[user, group] = np.array(count, dtype=np.int64)
+
     def of_user(self, kinds: Mapping[tuple[int, str], int], user: int) -> Floats:
         """Return a user's mean speeds over its jobs, nan where one is not known.
 
@@ -171,7 +187,7 @@ class Kept:
     """
 
     def __init__(self, state: State, *, debt_cap: bool, normalised: bool) -> None:
-        self._models = _slow_to_new(state)  # of the state
+        self._models = state.models_by_speed
         self._nodes = [np.flatnonzero(state.node_model == m).tolist() for m in self._models]
         users = state.quota.size
         self.pools = [
@@ -187,18 +203,38 @@ class Kept:
         self._trades: list[Trade] = []
         self._profile = Profile(len(self.pools))
         self._names = [state.models[m] for m in self._models]
-        jobs = state.instance.jobs
-        self._user, self._gang = state.user.tolist(), state.gpus.tolist()
-        self._rank = state.rank.tolist()
-        self._kind = [(user, job.group) for user, job in zip(self._user, jobs, strict=True)]
+        self._user: dict[int, int] = {}
+        self._gang: dict[int, int] = {}
+        self._rank: dict[int, int] = {}
+        self._kind: dict[int, Kind] = {}
         self._can: dict[int, tuple[int, ...]] = {}
-        self._fits = {
-            (gang, g): _fits(gang, pool.sizes)
-            for gang in set(state.gpus.tolist())
-            for g, pool in enumerate(self.pools)
-        }
+        self._fits: dict[tuple[int, int], bool] = {}
 
     # --- jobs ---
+
+    def meet(self, state: State) -> None:
+        """Take note of jobs that have come.
+
+        Parameters
+        ----------
+        state : State
+        """
+        for j in state.arrived[len(self._user) :].tolist():
+            self._user[j], self._gang[j] = int(state.user[j]), int(state.gpus[j])
+            self._rank[j] = int(state.rank[j])
+            self._kind[j] = self._user[j], state.job(j).group
+            speeds = state.speeds[j]
+            self._can[j] = tuple(
+                g
+                for g, m in enumerate(self._models)
+                if speeds[m] > 0 and self._is_room(self._gang[j], g)
+            )
+
+    def _is_room(self, gang: int, model: int) -> bool:
+        key = gang, model
+        if key not in self._fits:
+            self._fits[key] = _fits(gang, self.pools[model].sizes)
+        return self._fits[key]
 
     def forget(self, state: State) -> None:
         """Take jobs that have ended from their servers.
@@ -365,26 +401,19 @@ class Kept:
             kind, gang = self._kind[j], self._gang[j]
             kinds[kind] = kinds.get(kind, 0) + gang
             demand[kind[0]] += gang
-            if len(self.able(state, j)) < len(self.pools):
+            if len(self.able(j)) < len(self.pools):
                 bound.add(kind[0])
         for user in {kind[0] for kind in kinds} - bound:
             speeds[user] = self._profile.of_user(kinds, user)
         return speeds, demand
 
-    def able(self, state: State, job: int) -> tuple[int, ...]:
+    def able(self, job: int) -> tuple[int, ...]:
         """Return the models on which a job can run.
 
         Parameters
         ----------
-        state : State
         job : int
         """
-        if job not in self._can:
-            speeds, fits = state.speeds[job], self._fits
-            models = enumerate(self._models)
-            self._can[job] = tuple(
-                g for g, m in models if speeds[m] > 0 and fits[self._gang[job], g]
-            )
         return self._can[job]
 
     def model_for(self, state: State, job: int) -> int:
@@ -401,7 +430,7 @@ class Kept:
         If not all speeds are known: the newest model on which it would always run, or else the one
         on which it would run most of the time.
         """
-        user, gang, able = self._user[job], self._gang[job], self.able(state, job)
+        user, gang, able = self._user[job], self._gang[job], self.able(job)
         if len(able) == 1:
             return able[0]
         part = {g: float(self.per_gpu(g, user, gang)[user]) for g in able}
@@ -480,7 +509,7 @@ class Kept:
         """Jobs that gain alike by a move, the latest last."""
         found: dict[Alike, list[int]] = {}
         for j in sorted(self.at, key=self._rank.__getitem__):
-            key = Alike(self._kind[j], self._gang[j], self.at[j], self.able(state, j))
+            key = Alike(self._kind[j], self._gang[j], self.at[j], self.able(j))
             found.setdefault(key, []).append(j)
         return dict(sorted(found.items()))
 
@@ -514,6 +543,38 @@ class Kept:
     def trades(self) -> list[Trade]:
         """In force, between users and models by number."""
         return self._trades
+
+    # --- checkpoints ---
+
+    def save(self) -> dict[str, Any]:
+        """Return what the run has come to, as plain data."""
+        return {
+            "pools": [pool.save() for pool in self.pools],
+            "at": [[j, model] for j, model in self.at.items()],
+            "worth": self.worth,
+            "shares": self.shares,
+            "active": self.active.astype(np.int64),
+            "log": [dict(entry) for entry in self.log],
+            "trades": [list(one) for one in self._trades],
+            "profile": self._profile.save(),
+        }
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Go on from there, in a run that has just begun.
+
+        Parameters
+        ----------
+        data : mapping
+            As of :meth:`save`.
+        """
+        for pool, own in zip(self.pools, data["pools"], strict=True):
+            pool.load(own)
+        self.at = dict(data["at"])
+        self.worth, self.shares = np.array(data["worth"]), np.array(data["shares"])
+        self.active = np.array(data["active"]).astype(np.bool_)
+        self.log = [dict(entry) for entry in data["log"]]
+        self._trades = [Trade(*one) for one in data["trades"]]
+        self._profile.load(data["profile"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -576,8 +637,6 @@ class GandivaFair:
     migration_gain: float = 1.1
     debt_cap: bool = True
     normalised: bool = True
-    _kept: list[Kept] = field(default_factory=list, init=False, repr=False, compare=False)
-    _models: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_real("gandiva-fair", "threshold", self.threshold)
@@ -588,41 +647,71 @@ class GandivaFair:
         if self.price not in RULES:
             raise ValueError(f"gandiva-fair: price={self.price!r} is not one of {', '.join(RULES)}")
 
-    @property
-    def always_asked(self) -> bool:
-        """Whether jobs may move though none waits: from a slow model to a fast one."""
-        return len(self._models) > 1
-
-    @property
-    def log(self) -> list[dict[str, Any]]:
-        """The trades of the last run, made and undone, as they happened."""
-        return self._kept[0].log if self._kept else []
-
-    def unable(self, instance: Instance[Any], rules: Rules) -> Mapping[int, str]:
-        """Forget the last run, and return the jobs for which no model has enough servers.
+    def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> Sharing:
+        """Begin a session.
 
         Parameters
         ----------
-        instance : Instance
+        cluster : Cluster
+        users : sequence of User
+            Not used: the driver has their shares.
         rules : Rules
             Not used.
         """
-        self._kept.clear()
-        self._models[:] = sorted({node.model for node in instance.cluster.nodes})
-        sizes = {
-            model: [node.gpus for node in instance.cluster.nodes if node.model == model]
-            for model in self._models
-        }
-        fits = {
-            (gang, model): _fits(gang, sizes[model])
-            for gang in {job.gpus for job in instance.jobs}
-            for model in self._models
-        }
-        return {
-            j: f"job {job.id!r}: gpus={job.gpus} exceeds the nodes of any one size"
-            for j, job in enumerate(instance.jobs)
-            if not any(fits[job.gpus, model] for model in self._models if _runs_on(job, model))
-        }
+        return Sharing(self, cluster)
+
+
+class Sharing:
+    """Gandiva_fair in one run.
+
+    Parameters
+    ----------
+    policy : GandivaFair
+    cluster : Cluster
+    """
+
+    def __init__(self, policy: GandivaFair, cluster: Cluster) -> None:
+        self.policy = policy
+        self._sizes: dict[str, list[int]] = {}  # of the nodes of each model
+        for node in cluster.nodes:
+            self._sizes.setdefault(node.model, []).append(node.gpus)
+        self._fits: dict[tuple[int, str], bool] = {}
+        self._kept: Kept | None = None
+        self._saved: Mapping[str, Any] | None = None
+
+    @property
+    def always_asked(self) -> bool:
+        """Whether jobs may move though none waits: from a slow model to a fast one."""
+        return len(self._sizes) > 1
+
+    @property
+    def log(self) -> list[dict[str, Any]]:
+        """The trades, made and undone, as they happened."""
+        if self._kept is not None:
+            return self._kept.log
+        return [] if self._saved is None else list(self._saved["log"])
+
+    def unable(self, job: Job) -> str:
+        """Why no model has enough servers for a job."""
+        if any(self._fit(job.gpus, model) for model in self._sizes if _runs_on(job, model)):
+            return ""
+        return f"job {job.id!r}: gpus={job.gpus} exceeds the nodes of any one size"
+
+    def _fit(self, gang: int, model: str) -> bool:
+        key = gang, model
+        if key not in self._fits:
+            self._fits[key] = _fits(gang, self._sizes[model])
+        return self._fits[key]
+
+    def save(self) -> dict[str, Any]:
+        """Return who is where, what is known of speeds, and who owns what; plain data."""
+        if self._kept is not None:
+            return self._kept.save()
+        return dict(self._saved or {})
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Go on from there."""
+        self._saved = data or None
 
     def decide(self, state: State) -> Decision:
         """Return who stops and who starts where."""
@@ -653,17 +742,21 @@ class GandivaFair:
 
     def _ready(self, state: State) -> Kept:
         """What is known of this run, without the jobs that have ended."""
-        if not self._kept:
-            self._kept.append(Kept(state, debt_cap=self.debt_cap, normalised=self.normalised))
-        kept = self._kept[0]
-        kept.forget(state)
-        return kept
+        if self._kept is None:
+            policy = self.policy
+            self._kept = Kept(state, debt_cap=policy.debt_cap, normalised=policy.normalised)
+            if self._saved is not None:
+                self._kept.load(self._saved)
+                self._saved = None
+        self._kept.meet(state)
+        self._kept.forget(state)
+        return self._kept
 
     def _share(self, state: State, kept: Kept, *, begins: bool) -> None:
         """Effective tickets, fair shares of the models, and trades."""
         kept.worth = worth = _worth(state)
         active = worth > 0
-        trades = self.trading and len(kept.pools) > 1
+        trades = self.policy.trading and len(kept.pools) > 1
         if trades and not begins and np.array_equal(active, kept.active):
             return
         kept.active = active
@@ -685,7 +778,7 @@ class GandivaFair:
             if one.buyer in row and one.seller in row
         ]
         found = trade(
-            shares[users], speeds[users], demand=demand[users], price=self.price, keep=keep
+            shares[users], speeds[users], demand=demand[users], price=self.policy.price, keep=keep
         )
         kept.note_trades(
             state.now,
@@ -702,9 +795,9 @@ class GandivaFair:
         """Move jobs to models and to servers that are better for them."""
         moved: set[int] = set()
         if len(kept.pools) > 1:
-            moved.update(kept.migrate(state, self.migration_gain, max(1, most)))
+            moved.update(kept.migrate(state, self.policy.migration_gain, max(1, most)))
         for model, pool in enumerate(kept.pools):
-            move = pool.imbalance(kept.per_gpu(model), self.threshold)
+            move = pool.imbalance(kept.per_gpu(model), self.policy.threshold)
             if move is not None:
                 pool.move(*move, state.now)
                 moved.add(move[0])
@@ -724,14 +817,6 @@ def _place(state: State, kept: Kept) -> None:
         model = kept.model_for(state, j)  # lines 4 to 7
         kept.add(state, j, model)  # lines 8 to 11
         queues = {u: queue for u, queue in queues.items() if queue}
-
-
-def _slow_to_new(state: State) -> list[int]:
-    """Models of the state by the mean speed of the jobs that run there; ties in its order."""
-    speeds = state.speeds
-    mean = speeds.sum(axis=0) / np.maximum(np.count_nonzero(speeds, axis=0), 1)
-    order: list[int] = np.argsort(mean, kind="stable").tolist()
-    return order
 
 
 def _fits(gang: int, sizes: Sequence[int]) -> bool:

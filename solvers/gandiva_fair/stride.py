@@ -521,6 +521,36 @@ class StridePool(_Servers):
         self._wide_jobs: list[int] = []
         self._wide: Any = None
 
+    def save(self) -> dict[str, Any]:
+        """Return jobs with their servers, and all passes, as plain data."""
+        return {
+            "claims": [
+                [j, own.gang, own.user, list(own.servers), own.arrival]
+                for j, own in self.claims.items()
+            ],
+            "passes": [float(self._by_job.value[j]) for j in self.claims],
+            "server_passes": self._by_server.value,
+            "server_arrivals": self._by_server.arrival,
+            "last": self._last,
+            "last_central": self._last_central,
+        }
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Take jobs and passes into a pool that has none.
+
+        Parameters
+        ----------
+        data : mapping
+            As of :meth:`save`.
+        """
+        for job, gang, user, servers, arrival in data["claims"]:
+            self.add(job, gang, user, tuple(servers), arrival)
+        self._by_job.value[[row[0] for row in data["claims"]]] = data["passes"]
+        self._by_server.value[:] = data["server_passes"]
+        self._by_server.arrival[:] = data["server_arrivals"]
+        self._last[:] = data["last"]
+        self._last_central = data["last_central"]
+
     @property
     def _core(self) -> Any:
         """Machine code; not kept, as modules cannot be pickled."""

@@ -21,11 +21,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...formulations.gandiva_fair.problem import GpuMarket
+from ...formulations.problem import check_class
 from ...instances.schedule import Allocation
 from ..result import Result, Stop
+from ..signature import solver
 from .trading_core import BUYER, MARGIN, MIDPOINT, SECOND, SECOND_OF_ALL, SELLER, run_trades
 
-__all__ = ["PriceRule", "Trade", "Trading", "log_of_changes", "trade", "traded_allocation"]
+__all__ = [
+    "PriceRule",
+    "Trade",
+    "Trading",
+    "TradingParams",
+    "log_of_changes",
+    "trade",
+    "traded_allocation",
+]
 
 Floats = NDArray[np.float64]
 PriceRule = Literal["second", "second-of-all", "midpoint", "seller", "buyer"]
@@ -186,8 +196,27 @@ def trade(
             return Trading(columns.T, tuple(made))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TradingParams:
+    """Parameters of :func:`traded_allocation`, as of :func:`trade`.
+
+    Parameters
+    ----------
+    price : {"second", "second-of-all", "midpoint", "seller", "buyer"}
+    least : float
+    """
+
+    price: PriceRule = "second"
+    least: float = 1e-3
+
+
+@solver(TradingParams)
 def traded_allocation(
-    problem: GpuMarket, *, price: PriceRule = "second", least: float = 1e-3
+    problem: GpuMarket,
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    params: TradingParams = TradingParams(),
 ) -> Result[Allocation]:
     """Divide a market's GPUs by fair shares, and let users trade within their demands.
 
@@ -195,9 +224,11 @@ def traded_allocation(
     ----------
     problem : GpuMarket
         With any aim; trading has none.
-    price : {"second", "second-of-all", "midpoint", "seller", "buyer"}
-    least : float
-        As of :func:`trade`.
+    seed : int
+        Not used: the algorithm draws nothing.
+    time_limit : float, optional
+        Not used.
+    params : TradingParams
 
     Returns
     -------
@@ -220,9 +251,14 @@ def traded_allocation(
     >>> traded_allocation(market).objective
     130.0
     """
+    check_class("traded_allocation", problem, GpuMarket)
     begin = time.perf_counter()
     done = trade(
-        problem.fair_shares, problem.speeds, demand=problem.demand, price=price, least=least
+        problem.fair_shares,
+        problem.speeds,
+        demand=problem.demand,
+        price=params.price,
+        least=params.least,
     )
     return Result.of(
         problem,

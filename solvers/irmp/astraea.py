@@ -61,7 +61,9 @@ from ...formulations.irmp.problem import Irmp
 from ...formulations.problem import check_class
 from ...instances.model import Cluster, Instance, check_real
 from ...instances.schedule import Schedule, Segment
+from ..facts import RevenueFacts
 from ..result import Refuted, Result, Stop
+from ..signature import solver
 from .response import (
     MARGIN,
     MOST_CELLS,
@@ -734,12 +736,13 @@ def _hopeful(problem: Irmp, job: int, interval: int, params: AstraeaParams) -> b
     return not params.reject_negative or problem.value(job, soonest) > 0
 
 
+@solver(AstraeaParams)
 def astraea(
     problem: Irmp,
     *,
     seed: int = 0,
     time_limit: float | None = None,
-    params: AstraeaParams | None = None,
+    params: AstraeaParams = AstraeaParams(),
 ) -> Result[Schedule] | Refuted[Schedule]:
     """Algorithm 1, Astraea: jobs in batches of doubling length, users' quotas first.
 
@@ -750,7 +753,7 @@ def astraea(
         Not used: the algorithm draws nothing. Every solver takes it.
     time_limit : float, optional
         Wall seconds after which no further job is looked at.
-    params : AstraeaParams, optional
+    params : AstraeaParams
 
     Returns
     -------
@@ -786,7 +789,7 @@ def astraea(
     >>> result.objective, result.info["ideal"], result.info["left"]
     (172.0, 188.0, [])
     """
-    params = _checked("astraea", problem, seed, time_limit, params)
+    check_class("astraea", problem, Irmp)
     if params.literal and len(problem.models) > 1:
         raise ValueError("astraea: literal=True, Algorithms 3-5 know one type of servers")
     started = time.perf_counter()
@@ -805,20 +808,6 @@ def astraea(
     return _result(problem, "astraea", schedule, outcome, info, started)
 
 
-def _checked(solver: str, problem: Irmp, seed: Any, time_limit: Any, params: Any) -> AstraeaParams:
-    """What a solver is given; the default parameters for None."""
-    check_class(solver, problem, Irmp)
-    if isinstance(seed, bool) or not isinstance(seed, numbers.Integral):
-        raise TypeError(f"{solver}: seed={seed!r} is not an integer")
-    if time_limit is not None:
-        check_real(solver, "time_limit", time_limit)
-    if params is None:
-        return AstraeaParams()
-    if not isinstance(params, AstraeaParams):
-        raise TypeError(f"{solver}: params={params!r} is not an AstraeaParams")
-    return params
-
-
 def _deadline(started: float, time_limit: float | None) -> float:
     return math.inf if time_limit is None else started + time_limit
 
@@ -835,7 +824,7 @@ def _info(
         "lambda": params.lam,
         "left": [problem.jobs[job].id for job in outcome.left],
         "intervals": outcome.intervals,
-        "seed": int(seed),
+        "seed": seed,
         "params": asdict(params),
     }
 
@@ -857,15 +846,26 @@ def _result(
         runtime=time.perf_counter() - started,
         iterations=outcome.intervals,
         info=info,
+        facts=RevenueFacts(
+            ideal_revenue=info["ideal"],
+            rounds=info["lambda"],
+            intervals=outcome.intervals,
+            payments=info.get("payments", {}),
+            incomes=info.get("incomes", {}),
+            theta=None if isinstance(info["theta"], dict) else info["theta"],
+            scale=info["params"]["scale"],
+            left=info["left"],
+        ),
     )
 
 
+@solver(AstraeaParams)
 def batch_sche(
     problem: Irmp,
     *,
     seed: int = 0,
     time_limit: float | None = None,
-    params: AstraeaParams | None = None,
+    params: AstraeaParams = AstraeaParams(),
 ) -> Result[Schedule]:
     """BatchSche of Section 5: Astraea for each user alone, on the nodes that it owns.
 
@@ -877,7 +877,7 @@ def batch_sche(
         Not used.
     time_limit : float, optional
         Wall seconds after which no further job is looked at, of any user.
-    params : AstraeaParams, optional
+    params : AstraeaParams
         `literal` is not allowed.
 
     Returns
@@ -905,7 +905,7 @@ def batch_sche(
     >>> batch_sche(problem).objective, astraea(problem).objective
     (172.0, 172.0)
     """
-    params = _checked("batch_sche", problem, seed, time_limit, params)
+    check_class("batch_sche", problem, Irmp)
     if params.literal:
         raise ValueError("batch_sche: literal=True is for astraea")
     if not problem.owners:

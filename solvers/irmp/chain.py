@@ -36,7 +36,9 @@ from numpy.typing import NDArray
 from ...formulations.irmp.problem import TOLERANCE, Irmp
 from ...formulations.problem import check_class
 from ...instances.schedule import Schedule
+from ..history import History
 from ..result import Bound, Result, Stop
+from ..signature import NoParams, solver
 from .columns import Columns, default_slots, floors, generate
 from .placement import Choice, IntegerAnswer, IntegerProgram, place
 from .pricing import Classes, Trials, needs
@@ -59,16 +61,26 @@ NEAR = 1e-9
 METHOD = "branch and bound"
 
 
-def irmp_exact(problem: Irmp, *, time_limit: float | None = None) -> Result[Schedule]:
+@solver()
+def irmp_exact(
+    problem: Irmp,
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    params: NoParams = NoParams(),
+) -> Result[Schedule]:
     """Return a schedule that earns most, with a proof.
 
     Parameters
     ----------
     problem : Irmp
         Not preemptive.
+    seed : int
+        Not used: HiGHS always has the same.
     time_limit : float, optional
         Seconds. When they are over, the best schedule and bound so far are returned; HiGHS looks at
         the time between its steps only.
+    params : NoParams
 
     Returns
     -------
@@ -110,7 +122,8 @@ def irmp_exact(problem: Irmp, *, time_limit: float | None = None) -> Result[Sche
     if time_limit is not None and not time_limit > 0:
         raise ValueError(f"irmp_exact: time_limit={time_limit} is not positive")
     started = time.perf_counter()
-    chain = _Chain(problem, math.inf if time_limit is None else time.monotonic() + time_limit)
+    end = math.inf if time_limit is None else time.monotonic() + time_limit
+    chain = _Chain(problem, end, History(started))
     try:
         chain.run()
     except KeyboardInterrupt:
@@ -130,6 +143,7 @@ def irmp_exact(problem: Irmp, *, time_limit: float | None = None) -> Result[Sche
         infeasible=infeasible,
         runtime=time.perf_counter() - started,
         iterations=chain.rounds,
+        history=chain.history.entries,
         info={"slots": chain.slots, "columns": chain.listed, "cuts": chain.cuts},
     )
 
@@ -140,6 +154,7 @@ class _Chain:
 
     problem: Irmp
     deadline: float
+    history: History
     best: Schedule | None = None
     value: float = -math.inf
     runs: list[Response] = field(default_factory=list)
@@ -179,6 +194,7 @@ class _Chain:
         columns = self.columns = generate(
             self.problem, slots=slots, block=1, tolerance=LP_TOLERANCE, time_limit=time_limit
         )
+        self.history.extend(columns.history)
         if self.certified is None or columns.bound.value < self.certified.value:
             self.certified = columns.bound
         return columns
@@ -186,7 +202,12 @@ class _Chain:
     def search(self, columns: Columns, iterations: int) -> None:
         """Look for a schedule from the linear program's; keep it."""
         runs = improved_runs(
-            self.problem, columns, seed=0, iterations=iterations, deadline=self.deadline
+            self.problem,
+            columns,
+            seed=0,
+            iterations=iterations,
+            deadline=self.deadline,
+            history=self.history,
         )
         if runs is not None:
             self.keep(runs)
@@ -201,6 +222,7 @@ class _Chain:
         value = self.problem.objective(schedule)
         if value > self.value:
             self.best, self.value, self.runs = schedule, value, runs
+            self.history.note(objective=value)
         return True
 
     def _choose(self, master: _Master) -> bool:
@@ -209,6 +231,7 @@ class _Chain:
             answer = master.program.solve(self.deadline, master.start(self.runs))
             self.rounds += 1
             self.upper = min(self.upper, max(self.value, master.worth(answer.bound)))
+            self.history.note(bound=self.upper)
             if answer.interrupted:
                 self.stop = Stop.INTERRUPTED
             if answer.x is None:

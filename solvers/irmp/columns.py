@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 from ...formulations.irmp.problem import Irmp
 from ...formulations.problem import check_class
 from ...instances.model import Linear, Table
+from ..history import History
 from ..result import Bound
 from .fluid import Speeds, Usage, best_completions, usage
 from .pricing import LENGTH, Classes, Run, Trials, best_runs
@@ -166,6 +167,8 @@ class Columns:
         Rounds of pricing.
     converged : bool
         Whether the bound is as close to the value as asked for.
+    history : History
+        Bounds over time.
     """
 
     bound: Bound
@@ -178,6 +181,7 @@ class Columns:
     runs: tuple[tuple[Column, float], ...]
     iterations: int
     converged: bool
+    history: History
 
     @property
     def slot_prices(self) -> Floats:
@@ -633,6 +637,7 @@ class _Search:
     value: float = -math.inf
     iterations: int = 0
     converged: bool = False
+    history: History = field(default_factory=lambda: History(time.perf_counter()))
 
     @classmethod
     def of(cls, problem: Irmp, slots: int, deadline: float) -> _Search:
@@ -691,6 +696,7 @@ class _Search:
         self.iterations += 1
         if priced.bound < self.best:
             self.best, self.prices = priced.bound, prices
+            self.history.note(bound=priced.bound)
         return master.add(priced.columns)
 
     def result(self) -> Columns:
@@ -706,5 +712,5 @@ class _Search:
         return Columns(
             bound=self.pricer.bound(self.prices, self.ends), value=self.value, prices=self.prices,
             ends=self.ends, classes=self.classes, start=mean, share=weight, runs=runs,
-            iterations=self.iterations, converged=self.converged,
+            iterations=self.iterations, converged=self.converged, history=self.history,
         )  # fmt: skip

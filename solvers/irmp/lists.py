@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,18 +17,39 @@ from numpy.typing import NDArray
 from ...formulations.irmp.problem import Irmp
 from ...formulations.problem import check_class
 from ...instances.schedule import Schedule
+from ..history import History
 from ..result import Result, Stop
+from ..signature import solver
 from .columns import Columns, generate
 from .pricing import Classes, Run
 from .response import Occupancy, Response, best_response
 
-__all__ = ["in_order", "in_shape", "lp_list", "posted_prices"]
+__all__ = ["RevenueProgramParams", "in_order", "in_shape", "lp_list", "posted_prices"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 #: slots by which runs may be earlier or later than in the program
 EARLIER, LATER = 8, 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevenueProgramParams:
+    """Parameters of the linear program that lists and prices come from.
+
+    Parameters
+    ----------
+    slots : int or None
+        How many of the first slots it looks at; None: those in which all jobs should be complete.
+    block : int
+        Slots that it takes for one.
+    tolerance : float
+        Relative distance of its bound to its value at which it stops.
+    """
+
+    slots: int | None = None
+    block: int = 8
+    tolerance: float = 1e-3
 
 
 def in_order(problem: Irmp, order: Iterable[int]) -> list[Response]:
@@ -143,22 +165,24 @@ def _nodes(classes: Classes, free: Ints, run: Run) -> dict[int, int] | None:
     return nodes
 
 
+@solver(RevenueProgramParams)
 def lp_list(
     problem: Irmp,
     *,
-    slots: int | None = None,
-    block: int = 8,
-    tolerance: float = 1e-3,
+    seed: int = 0,
     time_limit: float | None = None,
+    params: RevenueProgramParams = RevenueProgramParams(),
 ) -> Result[Schedule]:
     """Schedule jobs in the order of their mean starts in the linear program, with its bound.
 
     Parameters
     ----------
     problem : Irmp
-    slots, block, tolerance, time_limit
-        Of the linear program, see :func:`gangsched.solvers.irmp.columns.revenue_bound`; the list
-        itself is made in any case.
+    seed : int
+        Not used: the algorithm draws nothing.
+    time_limit : float, optional
+        Seconds, of the linear program; the list itself is made in any case.
+    params : RevenueProgramParams
 
     Returns
     -------
@@ -189,23 +213,23 @@ def lp_list(
     >>> result.gap < 0.02
     True
     """
-    return _listed("lp_list", problem, slots, block, tolerance, time_limit, _by_order)
+    return _listed("lp_list", problem, params, time_limit, _by_order)
 
 
+@solver(RevenueProgramParams)
 def posted_prices(
     problem: Irmp,
     *,
-    slots: int | None = None,
-    block: int = 8,
-    tolerance: float = 1e-3,
+    seed: int = 0,
     time_limit: float | None = None,
+    params: RevenueProgramParams = RevenueProgramParams(),
 ) -> Result[Schedule]:
     """Let jobs, as they are released, buy their best run at the prices of the linear program.
 
     Parameters
     ----------
     problem : Irmp
-    slots, block, tolerance, time_limit
+    seed, time_limit, params
         As of :func:`lp_list`.
 
     Returns
@@ -235,29 +259,34 @@ def posted_prices(
     check_class("posted_prices", problem, Irmp)
     if not problem.optional:
         raise ValueError("posted_prices: optional=False, but prices turn jobs away")
-    return _listed("posted_prices", problem, slots, block, tolerance, time_limit, _by_price)
+    return _listed("posted_prices", problem, params, time_limit, _by_price)
 
 
 def _listed(
     solver: str,
     problem: Irmp,
-    slots: int | None,
-    block: int,
-    tolerance: float,
+    params: RevenueProgramParams,
     time_limit: float | None,
     schedules: Callable[[Irmp, Columns], Iterator[list[Response]]],
 ) -> Result[Schedule]:
     check_class(solver, problem, Irmp)
     started = time.perf_counter()
     columns = generate(
-        problem, slots=slots, block=block, tolerance=tolerance, time_limit=time_limit
+        problem,
+        slots=params.slots,
+        block=params.block,
+        tolerance=params.tolerance,
+        time_limit=time_limit,
     )
+    history = History(started)
+    history.extend(columns.history)
     best: tuple[float, Schedule] | None = None
     for runs in schedules(problem, columns):
         schedule = Schedule.of(run.segment for run in sorted(runs, key=lambda run: run.job))
         value = problem.objective(schedule)
         if (best is None or value > best[0]) and _allowed(problem, schedule):
             best = value, schedule
+            history.note(objective=value)
     return Result.of(
         problem,
         None if best is None else best[1],
@@ -266,6 +295,7 @@ def _listed(
         bound=columns.bound,
         runtime=time.perf_counter() - started,
         iterations=columns.iterations,
+        history=history.entries,
         info={"slots": int(columns.ends[-1]), "blocks": columns.ends.size},
     )
 

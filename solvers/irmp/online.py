@@ -16,7 +16,7 @@ any number of better ones that come a slot later.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any
@@ -26,8 +26,10 @@ import numpy as np
 from ...formulations.irmp.problem import Irmp
 from ...formulations.problem import check_class
 from ...instances.schedule import Schedule
+from ..facts import RevenueFacts
 from ..result import Result, Stop
-from .response import MARGIN, Occupancy, Response, run_options
+from ..signature import NoParams, solver
+from .response import MARGIN, Occupancy, Response, keep_facts, run_options
 
 __all__ = [
     "Planner",
@@ -41,12 +43,24 @@ __all__ = [
 TIES = "jobs by (release, number)"
 
 
-def online_fifo(problem: Irmp) -> Result[Schedule]:
+@solver()
+def online_fifo(
+    problem: Irmp,
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    params: NoParams = NoParams(),
+) -> Result[Schedule]:
     """Plan in the order of release; the same as to place each job for good when it arrives.
 
     Parameters
     ----------
     problem : Irmp
+    seed : int
+        Not used: the algorithm draws nothing.
+    time_limit : float, optional
+        Not used.
+    params : NoParams
 
     Returns
     -------
@@ -79,12 +93,24 @@ def online_fifo(problem: Irmp) -> Result[Schedule]:
     return _online("online_fifo", problem, "fifo")
 
 
-def online_spt(problem: Irmp) -> Result[Schedule]:
+@solver()
+def online_spt(
+    problem: Irmp,
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    params: NoParams = NoParams(),
+) -> Result[Schedule]:
     """Plan in the order of processing times, the shortest first.
 
     Parameters
     ----------
     problem : Irmp
+    seed : int
+        Not used: the algorithm draws nothing.
+    time_limit : float, optional
+        Not used.
+    params : NoParams
 
     Returns
     -------
@@ -111,12 +137,24 @@ def online_spt(problem: Irmp) -> Result[Schedule]:
     return _online("online_spt", problem, "spt")
 
 
-def online_density(problem: Irmp) -> Result[Schedule]:
+@solver()
+def online_density(
+    problem: Irmp,
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    params: NoParams = NoParams(),
+) -> Result[Schedule]:
     """Plan in the order of f(t + d) / (D_w d), the largest first.
 
     Parameters
     ----------
     problem : Irmp
+    seed : int
+        Not used: the algorithm draws nothing.
+    time_limit : float, optional
+        Not used.
+    params : NoParams
 
     Returns
     -------
@@ -144,12 +182,24 @@ def online_density(problem: Irmp) -> Result[Schedule]:
     return _online("online_density", problem, "density")
 
 
-def online_slope(problem: Irmp) -> Result[Schedule]:
+@solver()
+def online_slope(
+    problem: Irmp,
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    params: NoParams = NoParams(),
+) -> Result[Schedule]:
     """Plan in the order of (f(t + d) - f(t + 2 d)) / (D_w d), the largest first.
 
     Parameters
     ----------
     problem : Irmp
+    seed : int
+        Not used: the algorithm draws nothing.
+    time_limit : float, optional
+        Not used.
+    params : NoParams
 
     Returns
     -------
@@ -177,12 +227,24 @@ def online_slope(problem: Irmp) -> Result[Schedule]:
     return _online("online_slope", problem, "slope")
 
 
-def rolling_lp(problem: Irmp) -> Result[Schedule]:
+@solver()
+def rolling_lp(
+    problem: Irmp,
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    params: NoParams = NoParams(),
+) -> Result[Schedule]:
     """Plan in the order of mean starts in the linear program of what waits and what is left.
 
     Parameters
     ----------
     problem : Irmp
+    seed : int
+        Not used: the algorithm draws nothing.
+    time_limit : float, optional
+        Not used.
+    params : NoParams
 
     Returns
     -------
@@ -268,6 +330,44 @@ class Planner:
         started = {run.job for run in kept}
         self.waiting = [j for j in self.waiting if j not in started]
         return kept
+
+    def follow(self, problem: Irmp) -> None:
+        """Go on with a problem that has more jobs, after those of now.
+
+        Parameters
+        ----------
+        problem : Irmp
+        """
+        keep_facts(self.problem, problem)
+        self.problem = self.occupancy.problem = problem
+        if self.program is not None:
+            self.program.problem = problem
+
+    def save(self) -> dict[str, Any]:
+        """Return what is taken of the cluster, and what the program has come to; plain data."""
+        known = None if self.program is None else self.program.save()
+        return {
+            "free": self.occupancy.free,
+            "busy": self.occupancy.busy,
+            "means": [[j, start] for j, start in self.means.items()],
+            "program": known,
+        }
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Go on from there.
+
+        Parameters
+        ----------
+        data : mapping
+            As of :meth:`save`.
+        """
+        self.occupancy.free, self.occupancy.busy = np.array(data["free"]), data["busy"]
+        self.means = dict(data["means"])
+        if data["program"] is not None:
+            from .rolling import RollingProgram  # HiGHS takes a while to import
+
+            self.program = RollingProgram(self.problem)
+            self.program.load(data["program"])
 
     def _kept(self, order: Sequence[int]) -> list[Response]:
         """Plan, and keep what starts now."""
@@ -394,7 +494,13 @@ def _run(planner: Planner) -> list[Response]:
 
 
 def result_of(
-    problem: Irmp, schedule: Schedule, *, solver: str, started: float, info: dict[str, Any]
+    problem: Irmp,
+    schedule: Schedule,
+    *,
+    solver: str,
+    started: float,
+    info: dict[str, Any],
+    relaxation: str = "",
 ) -> Result[Schedule]:
     """Return the result of a rule; without a solution where it misses what only luck ensures.
 
@@ -407,6 +513,8 @@ def result_of(
         By `time.perf_counter`.
     info : dict
         To which the ids of jobs that do not run are added, as "left".
+    relaxation : str
+        Name of the one that `problem` is.
 
     Returns
     -------
@@ -431,4 +539,5 @@ def result_of(
     return Result.of(
         problem, None if missed else schedule, solver=solver, stop=Stop.COMPLETED,
         runtime=time.perf_counter() - started, info={**info, "left": left},
+        facts=RevenueFacts(relaxation=relaxation, left=left),
     )  # fmt: skip

@@ -6,14 +6,14 @@ who waits, and executes what starts. Both give the same schedule.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from ...formulations.irmp.problem import Irmp
 from ...formulations.problem import check_class
-from ...instances.model import Instance
-from ..policy import Decision, Phase, Preempts, Rules, Start, State
+from ...instances import Cluster, Instance, Job, User
+from ..policy import Decision, Information, Preempts, Rules, Start, State
 from .online import ORDERS, Planner
 from .response import Response
 
@@ -64,7 +64,7 @@ class OnlineRevenue:
     clock: Literal["absolute", "release"] = "absolute"
     optional: bool = True
     preempts: ClassVar[Preempts] = Preempts.NEVER
-    _planner: Planner | None = field(default=None, init=False, repr=False, compare=False)
+    information: ClassVar[Information] = "told"
 
     def __post_init__(self) -> None:
         if self.by not in ORDERS:
@@ -100,16 +100,53 @@ class OnlineRevenue:
         """What the policy is called in results."""
         return f"irmp-{self.by}"
 
-    def unable(self, instance: Instance[Any], rules: Rules) -> Mapping[int, str]:
-        """Return no jobs; refuse instances of other kinds.
+    def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> Planning:
+        """Begin a session; refuse clusters that are not a problem's.
 
         Parameters
         ----------
-        instance : Instance
+        cluster : Cluster
+        users : sequence of User
+            Not used.
         rules : Rules
+            Not used.
         """
-        self._problem(instance)
-        return {}
+        return Planning(self, cluster)
+
+    def problem(self, cluster: Cluster, jobs: Sequence[Any]) -> Irmp:
+        """Return the problem of some jobs: of nobody's nodes, users do not matter.
+
+        Parameters
+        ----------
+        cluster : Cluster
+        jobs : sequence of Job
+        """
+        given: dict[str, Any] = {name: getattr(self, name) for name in PARAMETERS}
+        return Irmp(Instance(cluster, jobs), **given)
+
+
+class Planning:
+    """An online rule in one run: the jobs that have come, and what is taken of the cluster.
+
+    Jobs are numbers in the order in which they came, by (release, number), in the planner.
+
+    Parameters
+    ----------
+    policy : OnlineRevenue
+    cluster : Cluster
+    """
+
+    def __init__(self, policy: OnlineRevenue, cluster: Cluster) -> None:
+        self.policy, self.cluster = policy, cluster
+        self._planner = Planner(policy.problem(cluster, ()), policy.by)
+        self._numbers: list[int] = []  # of the jobs of the planner
+        self._jobs: list[Job] = []
+        self._places: dict[int, int] = {}
+
+    def unable(self, job: Job) -> str:
+        """Refuse jobs of other kinds; all others can run."""
+        self.policy.problem(self.cluster, [job])
+        return ""
 
     def decide(self, state: State) -> Decision:
         """Return what starts now.
@@ -118,15 +155,13 @@ class OnlineRevenue:
         ----------
         state : State
         """
+        self._meet(state)
         waiting = state.waiting
-        if state.now == state.visible[state.phase != Phase.REJECTED].min():  # a run begins
-            self._planner = Planner(self._problem(state.instance), self.by)
         arrived, ended = state.visible[waiting] == state.now, state.end == state.now
         if not (arrived.any() or ended.any()):
             return Decision()
-        assert self._planner is not None
-        runs = self._planner.starts(state.now, waiting.tolist())
-        return Decision(start=[_start(run) for run in runs])
+        runs = self._planner.starts(state.now, [self._places[j] for j in waiting.tolist()])
+        return Decision(start=[_start(run, self._numbers[run.job]) for run in runs])
 
     def next_change(self, state: State) -> int | None:
         """Return None: only arrivals and ends change anything.
@@ -137,16 +172,28 @@ class OnlineRevenue:
         """
         return None
 
-    def _problem(self, instance: Instance[Any]) -> Irmp:
-        """Of nobody's nodes: users do not matter, and need no quotas."""
-        given: dict[str, Any] = {name: getattr(self, name) for name in PARAMETERS}
-        return Irmp(replace(instance, users=()), **given)
+    def save(self) -> dict[str, Any]:
+        """Return what is taken, and what the linear program has come to; plain data."""
+        return self._planner.save()
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Go on from there."""
+        self._planner.load(data)
+
+    def _meet(self, state: State) -> None:
+        """Let the planner know the jobs that have come since the last time."""
+        new = state.arrived[len(self._numbers) :].tolist()
+        if new:
+            self._places.update((j, len(self._numbers) + i) for i, j in enumerate(new))
+            self._numbers += new
+            self._jobs += [state.job(j) for j in new]
+            self._planner.follow(self.policy.problem(self.cluster, self._jobs))
 
 
 #: of a problem
 PARAMETERS = "worker_bandwidth", "ps_bandwidth", "horizon", "clock", "optional"
 
 
-def _start(run: Response) -> Start:
+def _start(run: Response, job: int) -> Start:
     workers = {node: count for node, count in run.nodes.items() if count}
-    return Start(run.job, workers, run.workers, ps=run.ps)
+    return Start(job, workers, run.workers, ps=run.ps)

@@ -240,6 +240,25 @@ def run_options(problem: Irmp, job: int) -> RunOptions:
     return facts_of(problem).options_of(job)
 
 
+def keep_facts(problem: Irmp, longer: Irmp) -> None:
+    """Keep what is known of a problem for one with the same jobs and more.
+
+    Parameters
+    ----------
+    problem, longer : Irmp
+    """
+    old, new = facts_of(problem), facts_of(longer)
+    new.options.update(old.options)
+    new.order.update(old.order)
+    if new.most == old.most:
+        known = {name: old.__dict__[name] for name in SHARED if name in old.__dict__}
+        new.__dict__.update(known)
+
+
+#: facts of a problem that its widest job decides
+SHARED = ("need", "fitting", "printed")
+
+
 # --- Algorithm 3 for one job ----------------------------------------------------------------------
 
 

@@ -29,6 +29,7 @@ from ...formulations.irmp.problem import Irmp, parameter_servers
 from ...formulations.problem import check_class
 from ...instances.schedule import Schedule, Segment
 from ..result import Result
+from ..signature import NoParams, solver
 from .online import TIES, result_of
 
 __all__ = ["gandiva_like", "hived_like"]
@@ -39,13 +40,25 @@ WORKERS, PS = 0, 1
 NEVER = 2**62
 
 
-def gandiva_like(problem: Irmp) -> Result[Schedule]:
+@solver()
+def gandiva_like(
+    problem: Irmp,
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    params: NoParams = NoParams(),
+) -> Result[Schedule]:
     """Give each slot to users by stride scheduling; gangs go where most is free.
 
     Parameters
     ----------
     problem : Irmp
         Taken as preemptive.
+    seed : int
+        Not used: the algorithm draws nothing.
+    time_limit : float, optional
+        Not used.
+    params : NoParams
 
     Returns
     -------
@@ -94,13 +107,25 @@ def gandiva_like(problem: Irmp) -> Result[Schedule]:
     return _simulated("gandiva_like", problem, _Stride(problem), steady=False)
 
 
-def hived_like(problem: Irmp) -> Result[Schedule]:
+@solver()
+def hived_like(
+    problem: Irmp,
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    params: NoParams = NoParams(),
+) -> Result[Schedule]:
     """Give users their own servers first, one for a job, then the idle ones of others.
 
     Parameters
     ----------
     problem : Irmp
         Taken as preemptive. Its nodes have owners.
+    seed : int
+        Not used: the algorithm draws nothing.
+    time_limit : float, optional
+        Not used.
+    params : NoParams
 
     Returns
     -------
@@ -170,7 +195,9 @@ def _simulated(name: str, problem: Irmp, allot: _Allot, *, steady: bool) -> Resu
     problem = replace(problem, preemptive=True)
     schedule = Schedule.of(_segments(problem, allot, steady=steady))
     info = {"ties": TIES, "preemptive": True}
-    return result_of(problem, schedule, solver=name, started=started, info=info)
+    return result_of(
+        problem, schedule, solver=name, started=started, info=info, relaxation="preemptive"
+    )
 
 
 def _segments(problem: Irmp, allot: _Allot, *, steady: bool) -> list[Segment]:

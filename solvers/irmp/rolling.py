@@ -61,6 +61,26 @@ class RollingProgram:
         self.classes = Classes.of(problem)
         self.known: dict[int, list[Run]] = {}
 
+    def save(self) -> list[list[Any]]:
+        """Return the columns of each job that the last program had, as plain data."""
+        return [
+            [job, [[*run[:2], list(run.workers), *run[3:]] for run in runs]]
+            for job, runs in self.known.items()
+        ]
+
+    def load(self, rows: Sequence[Sequence[Any]]) -> None:
+        """Go on with these columns.
+
+        Parameters
+        ----------
+        rows : sequence
+            As of :meth:`save`.
+        """
+        self.known = {
+            job: [Run(start, end, tuple(workers), *rest) for start, end, workers, *rest in runs]
+            for job, runs in rows
+        }
+
     def starts(self, jobs: Sequence[int], occupancy: Occupancy, now: int) -> Floats:
         """Return the mean start of each job, infinite where it has none.
 

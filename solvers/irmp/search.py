@@ -18,7 +18,9 @@ import numpy as np
 from ...formulations.irmp.problem import TOLERANCE, Irmp
 from ...formulations.problem import check_class
 from ...instances.schedule import Schedule
+from ..history import History
 from ..result import Bound, Result, Stop
+from ..signature import solver
 from .columns import Columns, generate
 from .lists import in_order, in_shape
 from .response import Occupancy, Response
@@ -53,12 +55,13 @@ class RevenueSearchParams:
                 raise ValueError(f"RevenueSearchParams: {name}={value} is below {least}")
 
 
+@solver(RevenueSearchParams)
 def revenue_search(
     problem: Irmp,
     *,
     seed: int = 0,
     time_limit: float | None = None,
-    params: RevenueSearchParams | None = None,
+    params: RevenueSearchParams = RevenueSearchParams(),
 ) -> Result[Schedule]:
     """Improve the list schedule of the linear program by large-neighbourhood search.
 
@@ -69,7 +72,7 @@ def revenue_search(
     time_limit : float, optional
         Seconds, at most half of them for the linear program. Only with it can an answer depend on
         the machine.
-    params : RevenueSearchParams, optional
+    params : RevenueSearchParams
 
     Returns
     -------
@@ -108,13 +111,12 @@ def revenue_search(
     True
     """
     check_class("revenue_search", problem, Irmp)
-    params = RevenueSearchParams() if params is None else params
     started = time.perf_counter()
-    if time_limit is not None and not time_limit >= 0:
-        raise ValueError(f"revenue_search: time_limit={time_limit} is not >= 0")
     end = math.inf if time_limit is None else time.monotonic() + time_limit
     columns = generate(problem, time_limit=None if time_limit is None else time_limit / 2)
-    search = _Search(problem, columns, seed)
+    history = History(started)
+    history.extend(columns.history)
+    search = _Search(problem, columns, seed, history)
     first = search.score
     done, stop = search.improve(params, end, columns.bound)
     found = schedule_of(search.runs.values()) if search.complete else None
@@ -126,12 +128,19 @@ def revenue_search(
         bound=columns.bound,
         runtime=time.perf_counter() - started,
         iterations=done,
+        history=history.entries,
         info={"seed": seed, "most": params.most, "start": first[1]},
     )
 
 
 def improved_runs(
-    problem: Irmp, columns: Columns, *, seed: int, iterations: int, deadline: float
+    problem: Irmp,
+    columns: Columns,
+    *,
+    seed: int,
+    iterations: int,
+    deadline: float,
+    history: History | None = None,
 ) -> list[Response] | None:
     """Return what the search finds from a linear program, None where it misses what must be.
 
@@ -142,8 +151,10 @@ def improved_runs(
     seed, iterations : int
     deadline : float
         Of :func:`time.monotonic`.
+    history : History, optional
+        Where to note what is found.
     """
-    search = _Search(problem, columns, seed)
+    search = _Search(problem, columns, seed, history)
     search.improve(RevenueSearchParams(iterations=iterations), deadline, columns.bound)
     return list(search.runs.values()) if search.complete else None
 
@@ -161,8 +172,10 @@ def schedule_of(runs: Iterable[Response]) -> Schedule:
 class _Search:
     """A schedule, and ways to change it."""
 
-    def __init__(self, problem: Irmp, columns: Columns, seed: int) -> None:
-        self.problem = problem
+    def __init__(
+        self, problem: Irmp, columns: Columns, seed: int, history: History | None = None
+    ) -> None:
+        self.problem, self.history = problem, history
         self.rng = np.random.default_rng(seed)
         self.rank = {job: place for place, job in enumerate(columns.order)}
         lists = [in_order(problem, columns.order)]
@@ -174,6 +187,11 @@ class _Search:
         self.occupancy = Occupancy(problem, slots=int(columns.ends[-1]))
         for run in self.runs.values():
             self.occupancy.take(run)
+        self._note()
+
+    def _note(self) -> None:
+        if self.history is not None and self.complete:
+            self.history.note(objective=self.score[1])
 
     @property
     def complete(self) -> bool:
@@ -212,7 +230,9 @@ class _Search:
         new = self._repaired(jobs)
         score = self._score(self.runs)
         if score >= self.score:
-            self.score = score
+            better, self.score = score > self.score, score
+            if better:
+                self._note()
             return
         for run in new:
             self.occupancy.give_back(run)

@@ -10,12 +10,21 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...formulations.ltgf.round import LtgfRound, Selection
+from ...formulations.problem import check_class
 from ..result import Bound, Result, Stop
+from ..signature import NoParams, solver
 
 __all__ = ["one_round"]
 
 
-def one_round(problem: LtgfRound) -> Result[Selection]:
+@solver()
+def one_round(
+    problem: LtgfRound,
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    params: NoParams = NoParams(),
+) -> Result[Selection]:
     """Select the gangs of one round so that the users' fairness is leximin optimal.
 
     Guarantee: no selection has a larger least rho_j, none with the same least a larger second
@@ -24,6 +33,11 @@ def one_round(problem: LtgfRound) -> Result[Selection]:
     Parameters
     ----------
     problem : LtgfRound
+    seed : int
+        Not used: the algorithm draws nothing.
+    time_limit : float, optional
+        Not used.
+    params : NoParams
 
     Returns
     -------
@@ -57,6 +71,7 @@ def one_round(problem: LtgfRound) -> Result[Selection]:
     >>> result.solution, result.objective, result.status.value
     ((1, 2), 0.75, 'optimal')
     """
+    check_class("one_round", problem, LtgfRound)
     started = time.perf_counter()
     users = [_User(problem, j) for j in problem.users]
     gpus = _leximin(users, problem.gpus)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...instances.model import check_real
-from ..policy import Decision, Ints, Preempts, Rule, RuleKind, State, ranked
+from ..policy import Decision, Information, Ints, Preempts, Rule, RuleKind, State, ranked
 from .position_matching import position_matching
 
 __all__ = ["Allox", "allox_starts"]
@@ -100,6 +100,7 @@ class Allox:
 
     name: ClassVar[str] = "allox"
     preempts: ClassVar[Preempts] = Preempts.NEVER
+    information: ClassVar[Information] = "told"
     alpha: float = 1.0
 
     def __post_init__(self) -> None:

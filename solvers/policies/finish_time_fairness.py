@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..policy import Decision, Preempts, State
+from ..policy import Decision, Information, Preempts, State
 from .time_fractions import Sharing, TimeFractions, by_deficit
 
 __all__ = [
@@ -248,6 +248,7 @@ class FinishTimeFairness:
 
     name: ClassVar[str] = "finish-time-fairness"
     preempts: ClassVar[Preempts] = Preempts.LEASE
+    information: ClassVar[Information] = "told"
 
     def decide(self, state: State) -> Decision:
         """Return the candidates by how far they are behind."""

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ...instances import Instance
+from ...instances import Cluster, Job, User
 from ...instances.model import check_real
 from ..policy import Decision, Ints, Preempts, Rules, State
 from .buddy_cells import Buddies, Cell, cell_sizes, quota_cells
-from .yarn_cs import quotas_of, whole_quotas
+from .yarn_cs import quotas_of
 
 __all__ = ["Hived"]
 
@@ -180,6 +180,36 @@ class Cells:
         for cell in own.physical if not own.virtual else ():
             self._return(cell)
 
+    def save(self) -> dict[str, Any]:
+        """Return what is held and bound, as plain data."""
+        return {
+            "held": [
+                [j, own.user, own.since, [*map(list, own.physical)], [*map(list, own.virtual)]]
+                for j, own in self.held.items()
+            ],
+            "bound": [[*key, list(place), count] for key, (place, count) in self.bound.items()],
+        }
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Take what was held and bound, on cells that are all free.
+
+        Parameters
+        ----------
+        data : mapping
+            As of :meth:`save`.
+        """
+        for user, root, place, count in data["bound"]:
+            self._bind(user, root, Cell(*place))
+            self.bound[user, root][1] = count
+        for job, user, since, physical, virtual in data["held"]:
+            own = Holding(user, [Cell(*c) for c in physical], [Cell(*c) for c in virtual], since)
+            self.held[job] = own
+            for cell in own.virtual:
+                self.quota[user].take(cell)
+            for cell in own.physical if not own.virtual else ():
+                self.idle.take(cell)
+                self.lent[cell.root, cell.offset : cell.offset + cell.size] = job
+
     def _take(self, free: Buddies, gpus: int) -> list[Cell] | None:
         """Cells for a gang: the smallest free ones that are large enough, lowest numbers first."""
         sizes = cell_sizes(gpus, self.node)
@@ -300,18 +330,18 @@ class Hived:
     one_model: ClassVar[bool] = True
     limit: float = 1.2
     backfill: bool = False
-    _kept: list[Cells] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.limit != math.inf:
             check_real("hived", "limit", self.limit)
 
-    def unable(self, instance: Instance[Any], rules: Rules) -> Mapping[int, str]:
-        """Return the jobs that neither quota nor limit will ever cover.
+    def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> Lending:
+        """Begin a session.
 
         Parameters
         ----------
-        instance : Instance
+        cluster : Cluster
+        users : sequence of User
         rules : Rules
             Not used.
 
@@ -320,29 +350,61 @@ class Hived:
         ValueError
             If nodes are not of one size, a power of two.
         """
-        sizes = sorted(set(instance.cluster.sizes))
+        sizes = sorted(set(cluster.sizes))
         if len(sizes) > 1 or sizes[0] & (sizes[0] - 1):
             raise ValueError(
                 f"hived: nodes have {', '.join(map(str, sizes))} GPUs, "
                 "cells need nodes of one size, a power of two"
             )
-        quotas = quotas_of(instance)
-        most = self._limits(quotas, instance.cluster.gpus)
-        number = {user.id: u for u, user in enumerate(instance.users)}
-        found = {}
-        for j, job in enumerate(instance.jobs):
-            u = number.get(job.user, 0)
-            if job.gpus > most[u] and not covers(int(quotas[u]), job.gpus, sizes[0]):
-                owner = f"user {job.user!r}'s " if instance.users else "the "
-                found[j] = (
-                    f"job {job.id!r}: gpus={job.gpus} has no cell in {owner}quota of {quotas[u]} "
-                    f"and exceeds the limit of {most[u]}"
-                )
-        return found
+        return Lending(self, cluster, users)
+
+    def limits(self, quotas: Ints, gpus: int) -> list[int]:
+        """Return the most GPUs that each user may hold to borrow.
+
+        Parameters
+        ----------
+        quotas : (users,) int array
+        gpus : int
+            Of the cluster.
+        """
+        if self.limit == math.inf:
+            return [gpus] * quotas.size
+        return [math.floor(Fraction(str(self.limit)) * q) for q in quotas.tolist()]
+
+
+class Lending:
+    """HiveD in one run: who holds which cells.
+
+    Parameters
+    ----------
+    policy : Hived
+    cluster : Cluster
+    users : sequence of User
+    """
+
+    def __init__(self, policy: Hived, cluster: Cluster, users: Sequence[User]) -> None:
+        self.policy, self.quotas = policy, quotas_of(cluster, users)
+        self.number = {user.id: u for u, user in enumerate(users)}
+        limits = policy.limits(self.quotas, cluster.gpus)
+        self.cells = Cells(cluster.sizes[0], len(cluster.nodes), self.quotas, limits)
+
+    def unable(self, job: Job) -> str:
+        """Why neither quota nor limit will ever cover a job."""
+        user, cells = self.number.get(job.user, 0), self.cells
+        quota = int(self.quotas[user])
+        if job.gpus <= cells.limits[user] or covers(quota, job.gpus, cells.node):
+            return ""
+        owner = f"user {job.user!r}'s " if self.number else "the "
+        return (
+            f"job {job.id!r}: gpus={job.gpus} has no cell in {owner}quota of {quota} "
+            f"and exceeds the limit of {cells.limits[user]}"
+        )
 
     def decide(self, state: State) -> Decision:
         """Return the jobs that start, each with its nodes, and those that are killed for them."""
-        cells = self._cells(state)
+        cells = self.cells
+        for j in sorted(set(cells.held) - set(state.running.tolist())):
+            cells.release(j)
         kill: set[int] = set()
         start: set[int] = set()
         while gone := self._walk(state, cells, kill, start):
@@ -358,25 +420,6 @@ class Hived:
 
     def next_change(self, state: State) -> None:
         """Nothing changes between arrivals and completions."""
-
-    def _limits(self, quotas: Ints, gpus: int) -> list[int]:
-        """The most GPUs that each user may hold to borrow."""
-        if self.limit == math.inf:
-            return [gpus] * quotas.size
-        return [math.floor(Fraction(str(self.limit)) * q) for q in quotas.tolist()]
-
-    def _cells(self, state: State) -> Cells:
-        """Who holds what now; anew where nobody runs."""
-        if not state.running.size:
-            self._kept.clear()
-        if not self._kept:
-            quotas = whole_quotas(state.quota.tolist())
-            limits = self._limits(quotas, int(state.sizes.sum()))
-            self._kept.append(Cells(int(state.sizes[0]), state.sizes.size, quotas, limits))
-        cells = self._kept[0]
-        for j in sorted(set(cells.held) - set(state.running.tolist())):
-            cells.release(j)
-        return cells
 
     def _walk(self, state: State, cells: Cells, kill: set[int], start: set[int]) -> set[int]:
         """Go along the queues once; return the borrowers that lost their cells in the end."""
@@ -400,7 +443,7 @@ class Hived:
                 used[u] += wanted
                 continue
             passing = user[at:] != u
-            if self.backfill:
+            if self.policy.backfill:
                 passing |= gpus[at:] < wanted
             jobs, gpus, user, at = jobs[at:][passing], gpus[at:][passing], user[at:][passing], 0
         return gone
@@ -412,6 +455,14 @@ class Hived:
             jobs = np.array(sorted({*jobs.tolist(), *kill} - start), dtype=np.int64)
             jobs = jobs[np.argsort(state.rank[jobs], kind="stable")]
         return jobs[np.argsort(state.starts[jobs] == 0, kind="stable")]
+
+    def save(self) -> dict[str, Any]:
+        """Return who holds which cells, and which of them stand for which."""
+        return self.cells.save()
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Go on from there."""
+        self.cells.load(data)
 
 
 def covers(quota: int, gpus: int, node: int) -> bool:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from ...instances import Instance
+from ...instances import Cluster, User
 from ..policy import Decision, Preempts, Rule, RuleKind, Rules, State, ranked
 
 __all__ = ["Las"]
@@ -40,12 +40,14 @@ class Las:
         """The compiled rule."""
         return Rule(RuleKind.LAS)
 
-    def unable(self, instance: Instance[Any], rules: Rules) -> Mapping[int, str]:
-        """Return no jobs: all can run.
+    def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> Las:
+        """Return the policy, which remembers nothing.
 
         Parameters
         ----------
-        instance : Instance
+        cluster : Cluster
+            Not used.
+        users : sequence of User
             Not used.
         rules : Rules
 
@@ -62,7 +64,7 @@ class Las:
                     f"las: {name}={cost} is not below the round length of "
                     f"{rules.round_length} s, jobs that take turns would make no progress"
                 )
-        return {}
+        return self
 
     def decide(self, state: State) -> Decision:
         """Return all jobs by (attained GPU seconds, release, number)."""

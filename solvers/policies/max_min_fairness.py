@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csc_array
 
+from ...instances import Cluster, User
+from ..growing import longer
 from ..highs import Maximum
 from ..placement import place
-from ..policy import Decision, Floats, Ints, Preempts, State
+from ..policy import Decision, Floats, Ints, Preempts, Rules, State
 from .model_leases import Received, lease_out
 from .time_fractions import Sharing, TimeFractions, by_deficit, rounded_up
 from .water_filling import water_filling
@@ -174,56 +177,113 @@ def _within(fractions: Floats, jobs: Floats, sharing: Sharing) -> Floats:
     return np.asarray(x * np.minimum(1.0, sharing.gpus / np.maximum(used, 1e-300)))
 
 
-class _Memory:
-    """What the policy keeps of a run on several GPU models.
+Class = tuple[int, ...]  # speeds on the models, gang, and weight as the bits of a float
+
+
+class _OnSeveral:
+    """A session on several GPU models.
 
     Attributes
     ----------
     kind : (jobs,) int array
-        Class of each job: equal speeds, gang and weight.
+        Number of the class of each job: equal speeds, gang and weight; classes as they came.
     fractions : (classes, models) array
         Of the lease in hand; 0 for classes that had no jobs when it began.
     """
 
-    def __init__(self, state: State) -> None:
-        gangs, models = state.gpus, len(state.models)
-        table = np.column_stack([state.speeds, gangs, state.weight.view(np.int64)])
-        rows, kind = np.unique(table, axis=0, return_inverse=True)
-        self.kind = kind.reshape(-1)
-        self.gangs = rows[:, models].astype(np.int64)
-        self.weights = np.ascontiguousarray(rows[:, models + 1]).view(np.float64)
-        self.speeds = rows[:, :models] * self._fits(state)
-        self.gpus = np.bincount(state.node_model, weights=state.sizes).astype(np.int64)
-        self.fractions = np.zeros(self.speeds.shape)
-        self.received = Received(gangs.size, models)
-        self.lease, self.counts = -1, np.zeros(len(rows), dtype=np.int64)
+    always_asked = True  # a faster model may be free
 
-    def _fits(self, state: State) -> NDArray[np.bool_]:
-        """Which gangs find a place on the empty nodes of which models."""
-        sizes = [state.sizes[state.node_model == g].tolist() for g in range(len(state.models))]
-        spread = state.rules.spread
-        found = {
-            gang: [place(gang, own, own, spread=spread) is not None for own in sizes]
-            for gang in set(self.gangs.tolist())
+    def __init__(self, cluster: Cluster, rules: Rules) -> None:
+        names = list(dict.fromkeys(node.model for node in cluster.nodes))
+        self.sizes = [[n.gpus for n in cluster.nodes if n.model == name] for name in names]
+        self.gpus = np.array([sum(own) for own in self.sizes], dtype=np.int64)
+        self.spread = rules.spread
+        self.known: dict[Class, int] = {}
+        self.classes: list[Class] = []
+        self.speeds = np.zeros((0, len(names)))  # of classes, where their gangs fit
+        self.kind = np.zeros(0, dtype=np.int64)
+        self.count = 0  # of jobs that have a class
+        self.lease, self.counts = -1, np.zeros(0, dtype=np.int64)
+        self.fractions = np.zeros((0, len(names)))
+        self.received = Received(len(names))
+
+    def decide(self, state: State) -> Decision:
+        """Return where the candidates that are furthest behind run."""
+        self._classify(state)
+        if not state.capacity:
+            return Decision()
+        jobs = state.candidates
+        self.received.look(state)
+        self._share(state)
+        kinds = self.kind[jobs]
+        return lease_out(state, self.fractions[kinds], self.received.seconds[jobs])
+
+    def next_change(self, state: State) -> int:
+        """Return the next lease, where fractions are anew."""
+        length = state.rules.lease_length
+        return (state.now // length + 1) * length
+
+    def save(self) -> dict[str, Any]:
+        """Return the fractions of the lease in hand, and what jobs have had; plain data."""
+        return {
+            "lease": self.lease,
+            "counts": self.counts,
+            "fractions": self.fractions,
+            "received": self.received.save(),
         }
-        return np.array([found[gang] for gang in self.gangs.tolist()])
 
-    def share(self, state: State) -> None:
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Go on from there; classes are those of the jobs that came."""
+        self.lease, self.counts = data["lease"], np.array(data["counts"])
+        self.fractions = np.array(data["fractions"])
+        self.received.load(data["received"])
+
+    def _classify(self, state: State) -> None:
+        """Give jobs that have come since the last time their classes."""
+        new = state.arrived[self.count :]
+        if not new.size:
+            return
+        self.count += new.size
+        self.kind = longer(self.kind, int(new.max()) + 1)
+        columns = [state.speeds[new], state.gpus[new], state.weight[new].view(np.int64)]
+        for j, row in zip(new.tolist(), np.column_stack(columns).tolist(), strict=True):
+            one = tuple(row)
+            if one not in self.known:
+                self.known[one] = len(self.classes)
+                self.classes.append(one)
+            self.kind[j] = self.known[one]
+        if more := len(self.classes) - len(self.speeds):
+            rows = [self._speeds(one) for one in self.classes[-more:]]
+            self.speeds = np.array([*self.speeds, *rows])
+        if (more := len(self.classes) - len(self.counts)) > 0:  # none right after a load
+            self.counts = np.pad(self.counts, (0, more))
+            self.fractions = np.pad(self.fractions, ((0, more), (0, 0)))
+
+    def _speeds(self, one: Class) -> list[int]:
+        """Speeds of a class, 0 where its gang finds no place on the empty nodes of a model."""
+        gang, spread = one[-2], self.spread
+        return [
+            speed if place(gang, own, own, spread=spread) is not None else 0
+            for speed, own in zip(one[:-2], self.sizes, strict=True)
+        ]
+
+    def _share(self, state: State) -> None:
         """Compute the fractions anew where a lease has begun since."""
         lease = state.now // state.rules.lease_length
         if lease == self.lease:
             return
         self.lease = lease
         jobs = np.concatenate([state.waiting, state.running])
-        counts = np.bincount(self.kind[jobs], minlength=self.counts.size)
+        counts = np.bincount(self.kind[jobs], minlength=len(self.classes))
         if np.array_equal(counts, self.counts):
             return
         self.counts = counts
-        there = counts > 0
+        there = sorted(np.flatnonzero(counts).tolist(), key=self.classes.__getitem__)
+        table = np.array([self.classes[k][-2:] for k in there])
         self.fractions[:] = 0.0
         self.fractions[there] = class_fractions(
-            self.speeds[there], self.gangs[there], counts[there], self.gpus,
-            weights=self.weights[there],
+            self.speeds[there], table[:, 0], counts[there], self.gpus,
+            weights=np.ascontiguousarray(table[:, 1]).view(np.float64),
         )  # fmt: skip
 
 
@@ -264,34 +324,29 @@ class MaxMinFairness:
 
     name: ClassVar[str] = "max-min-fairness"
     preempts: ClassVar[Preempts] = Preempts.LEASE
-    always_asked: ClassVar[bool] = True  # a faster model may be free
-    _kept: list[_Memory] = field(default_factory=list, init=False, repr=False, compare=False)
+    always_asked: ClassVar[bool] = True
+
+    def begin(
+        self, cluster: Cluster, users: Sequence[User], rules: Rules
+    ) -> MaxMinFairness | _OnSeveral:
+        """Begin a session; on one GPU model nothing is remembered.
+
+        Parameters
+        ----------
+        cluster : Cluster
+        users : sequence of User
+            Not used.
+        rules : Rules
+        """
+        several = len({node.model for node in cluster.nodes}) > 1
+        return _OnSeveral(cluster, rules) if several else self
 
     def decide(self, state: State) -> Decision:
-        """Return the candidates by how far they are behind; on several models, where they run."""
-        if len(state.models) > 1:
-            return self._on_several(state)
+        """Return the candidates by how far they are behind, on one GPU model."""
         jobs = np.concatenate([state.waiting, state.running])
         target = np.zeros(state.phase.size)
         target[jobs] = water_filling(state.gpus[jobs], state.sizes.sum(), state.weight[jobs])
         return Decision(order=by_deficit(state, state.candidates, target[state.candidates]))
 
-    def _on_several(self, state: State) -> Decision:
-        if not state.running.size and not state.starts.any():
-            self._kept.clear()
-        if not self._kept:
-            self._kept.append(_Memory(state))
-        if not state.capacity:
-            return Decision()
-        memory, jobs = self._kept[0], state.candidates
-        memory.received.look(state)
-        memory.share(state)
-        return lease_out(state, memory.fractions[memory.kind[jobs]], memory.received.seconds[jobs])
-
-    def next_change(self, state: State) -> int | None:
-        """Return the next lease on several models, where fractions are anew; else none is known.
-
-        Deficits move all the time, but no job that waits has room before something ends.
-        """
-        length = state.rules.lease_length
-        return (state.now // length + 1) * length if len(state.models) > 1 else None
+    def next_change(self, state: State) -> None:
+        """Deficits move all the time, but no job that waits has room before something ends."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..growing import longer
 from ..placement import place
 from ..policy import Decision, Floats, Ints, State
 
@@ -24,20 +26,19 @@ class Received:
 
     Parameters
     ----------
-    jobs, models : int
+    models : int
         How many.
 
-    Examples
-    --------
-    >>> Received(3, 2).seconds.tolist()
-    [[0, 0], [0, 0], [0, 0]]
+    Attributes
+    ----------
+    seconds : (jobs, models) int array
     """
 
-    def __init__(self, jobs: int, models: int) -> None:
-        self.seconds = np.zeros((jobs, models), dtype=np.int64)
-        self._before = np.zeros(jobs, dtype=np.int64)
-        self._model = np.zeros(jobs, dtype=np.int64)
-        self._starts = np.zeros(jobs, dtype=np.int64)
+    def __init__(self, models: int) -> None:
+        self.seconds = np.zeros((0, models), dtype=np.int64)
+        self._before = np.zeros(0, dtype=np.int64)
+        self._model = np.zeros(0, dtype=np.int64)
+        self._starts = np.zeros(0, dtype=np.int64)
 
     def look(self, state: State) -> None:
         """Count what the running jobs have held since the last decision.
@@ -47,12 +48,32 @@ class Received:
         state : State
         """
         jobs, starts, models = state.running, state.starts, state.node_model
+        for name in COLUMNS:
+            setattr(self, name, longer(getattr(self, name), starts.size))
         for j in jobs[starts[jobs] != self._starts[jobs]].tolist():
             self._starts[j] = starts[j]
             self._model[j] = models[next(iter(state.nodes(j)))]
         held = state.attained(jobs) // state.gpus[jobs]
         self.seconds[jobs, self._model[jobs]] += held - self._before[jobs]
         self._before[jobs] = held
+
+    def save(self) -> dict[str, Any]:
+        """Return what was counted, as plain data."""
+        return {name: getattr(self, name) for name in COLUMNS}
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Go on from what was counted.
+
+        Parameters
+        ----------
+        data : mapping
+            As of :meth:`save`.
+        """
+        for name in COLUMNS:
+            setattr(self, name, np.array(data[name]))
+
+
+COLUMNS = ("seconds", "_before", "_model", "_starts")
 
 
 def lease_out(state: State, fractions: Floats, received: Ints) -> Decision:

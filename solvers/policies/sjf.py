@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..policy import Decision, Preempts, Rule, RuleKind, State, ranked
+from ..policy import Decision, Information, Preempts, Rule, RuleKind, State, ranked
 
 __all__ = ["Sjf"]
 
@@ -34,6 +34,7 @@ class Sjf:
 
     name: ClassVar[str] = "sjf"
     preempts: ClassVar[Preempts] = Preempts.NEVER
+    information: ClassVar[Information] = "told"
     blocking: bool = True
 
     @property

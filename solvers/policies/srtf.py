@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..policy import Decision, Preempts, Rule, RuleKind, State, ranked
+from ..policy import Decision, Information, Preempts, Rule, RuleKind, State, ranked
 
 __all__ = ["Srtf"]
 
@@ -33,6 +33,7 @@ class Srtf:
 
     name: ClassVar[str] = "srtf"
     preempts: ClassVar[Preempts] = Preempts.ALWAYS
+    information: ClassVar[Information] = "told"
 
     @property
     def rule(self) -> Rule:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...instances.model import check_real
-from ..policy import Decision, Floats, Ints, Preempts, Rule, RuleKind, State, ranked
+from ..policy import Decision, Floats, Information, Ints, Preempts, Rule, RuleKind, State, ranked
 
 __all__ = ["Themis", "ThemisGreedy", "auction"]
 
@@ -66,6 +66,7 @@ class ThemisGreedy:
 
     name: ClassVar[str] = "themis-greedy"
     preempts: ClassVar[Preempts] = Preempts.LEASE
+    information: ClassVar[Information] = "told"
 
     @property
     def rule(self) -> Rule:
@@ -173,6 +174,7 @@ class Themis:
 
     name: ClassVar[str] = "themis"
     preempts: ClassVar[Preempts] = Preempts.LEASE
+    information: ClassVar[Information] = "told"
     fairness: float = 0.8
 
     def __post_init__(self) -> None:

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...formulations.fair_shares import FairShares
-from ...instances import Instance
+from ...instances import Cluster, Job, User
 from ..placement import place
 from ..policy import Decision, Ints, Preempts, Rules, State
 
-__all__ = ["YarnCs", "beyond_quota", "quotas_of", "whole_quotas"]
+__all__ = ["YarnCs", "quotas_of", "whole_quotas"]
 
 
 def whole_quotas(quotas: Sequence[float] | NDArray[np.float64]) -> Ints:
@@ -42,32 +42,47 @@ def whole_quotas(quotas: Sequence[float] | NDArray[np.float64]) -> Ints:
     return whole
 
 
-def quotas_of(instance: Instance[Any]) -> Ints:
-    """Return the whole quota of each user of an instance; all GPUs where it has no users.
+def quotas_of(cluster: Cluster, users: Sequence[User]) -> Ints:
+    """Return the whole quota of each user; all GPUs where there are no users.
 
     Parameters
     ----------
-    instance : Instance
+    cluster : Cluster
+    users : sequence of User
     """
-    weights = [user.weight for user in instance.users] or [1.0]
-    return whole_quotas(FairShares(instance.cluster.gpus, weights, by="demand").quotas)
+    weights = [user.weight for user in users] or [1.0]
+    return whole_quotas(FairShares(cluster.gpus, weights, by="demand").quotas)
 
 
-def beyond_quota(instance: Instance[Any]) -> dict[int, str]:
-    """Return the jobs that need more GPUs than their user's whole quota, with the reason.
+class _Queues:
+    """A session: all that is known beforehand are the quotas."""
 
-    Parameters
-    ----------
-    instance : Instance
-    """
-    names = [user.id for user in instance.users] or [""]
-    quota = dict(zip(names, quotas_of(instance).tolist(), strict=True))
-    owner = {j: job.user if instance.users else "" for j, job in enumerate(instance.jobs)}
-    return {
-        j: f"job {job.id!r}: gpus={job.gpus} exceeds user {owner[j]!r}'s quota of {quota[owner[j]]}"
-        for j, job in enumerate(instance.jobs)
-        if job.gpus > quota[owner[j]]
-    }
+    def __init__(self, policy: YarnCs, cluster: Cluster, users: Sequence[User]) -> None:
+        self.policy = policy
+        self.quotas = quotas_of(cluster, users).tolist()
+        self.number = {user.id: u for u, user in enumerate(users)}
+
+    def unable(self, job: Job) -> str:
+        """Why a job needs more than its user's quota."""
+        quota = self.quotas[self.number.get(job.user, 0)]
+        if job.gpus <= quota:
+            return ""
+        user = job.user if self.number else ""
+        return f"job {job.id!r}: gpus={job.gpus} exceeds user {user!r}'s quota of {quota}"
+
+    def decide(self, state: State) -> Decision:
+        """Return the jobs that start, each with its nodes."""
+        return self.policy.decide(state)
+
+    def next_change(self, state: State) -> None:
+        """Nothing changes between arrivals and completions."""
+
+    def save(self) -> dict[str, Any]:
+        """Return nothing: quotas follow from the users."""
+        return {}
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Go on from nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,16 +127,17 @@ class YarnCs:
     one_model: ClassVar[bool] = True
     backfill: bool = False
 
-    def unable(self, instance: Instance[Any], rules: Rules) -> Mapping[int, str]:
-        """Return the jobs that need more GPUs than their user's quota.
+    def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> _Queues:
+        """Begin a session, which rejects jobs that need more GPUs than their user's quota.
 
         Parameters
         ----------
-        instance : Instance
+        cluster : Cluster
+        users : sequence of User
         rules : Rules
             Not used.
         """
-        return beyond_quota(instance)
+        return _Queues(self, cluster, users)
 
     def decide(self, state: State) -> Decision:
         """Return the jobs that start, each with its nodes."""
@@ -152,6 +168,3 @@ class YarnCs:
                 room[u] = room[u] if self.backfill else 0
             at += 1
         return Decision(start=start)
-
-    def next_change(self, state: State) -> None:
-        """Nothing changes between arrivals and completions."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,6 +16,19 @@ from .gang_queue import GangQueue, Plan, head_of_line
 from .sjf_bco import LimitSearch
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrivalOrderParams:
+    """Parameters of first fit and list scheduling.
+
+    Parameters
+    ----------
+    compiled : bool
+        False runs the readable reference; both give the same result.
+    """
+
+    compiled: bool = True
+
+
 def search_in_arrival_order(
     problem: RarDdls,
     choose: Callable[[GangQueue, int, float], list[int] | None],
@@ -22,8 +36,7 @@ def search_in_arrival_order(
     solver: str,
     seed: int,
     time_limit: float | None,
-    *,
-    compiled: bool,
+    params: ArrivalOrderParams,
 ) -> Result[Schedule]:
     """Serve the jobs in input order by one placement rule, given as function and as core's name."""
     check_class(solver.replace("-", "_"), problem, RarDdls)
@@ -34,7 +47,7 @@ def search_in_arrival_order(
     def run(kappa: int, limit: float) -> Plan | None:
         return head_of_line(problem, rho, order.tolist(), lambda q, j: choose(q, j, limit))
 
-    if compiled:
+    if params.compiled:
         from . import gang_queue_core as core
 
         arrays, rules = core.Core(problem, rho), np.full(order.size, getattr(core, rule))

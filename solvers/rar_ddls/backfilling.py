@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -12,10 +13,11 @@ from ...formulations.problem import check_class
 from ...formulations.rar_ddls.problem import RarDdls, estimated_times
 from ...instances.schedule import Schedule
 from ..result import Result
+from ..signature import solver
 from .gang_queue import GangQueue, backfill
 from .sjf_bco import LimitSearch
 
-__all__ = ["backfilling"]
+__all__ = ["BackfillingParams", "backfilling"]
 
 Order = Literal["arrival", "gpus", "area", "longest"]
 
@@ -26,6 +28,28 @@ PRIORITIES: dict[str, Callable[[int, int], Any]] = {
     "area": lambda gpus, duration: gpus * duration,
     "longest": lambda gpus, duration: -duration,
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackfillingParams:
+    """Parameters of list scheduling with backfilling.
+
+    Parameters
+    ----------
+    order : {"longest", "area", "gpus", "arrival"}
+        Longest processing time first, smallest GPU-time first, smallest gang first, input order.
+    compiled : bool
+        False runs the readable reference; both give the same result.
+    """
+
+    order: Order = "longest"
+    compiled: bool = True
+
+    def __post_init__(self) -> None:
+        if self.order not in PRIORITIES:
+            raise ValueError(
+                f"backfilling: order={self.order!r} is not one of {', '.join(PRIORITIES)}"
+            )
 
 
 def pack(queue: GangQueue, job: int) -> list[int] | None:
@@ -48,13 +72,13 @@ def pack(queue: GangQueue, job: int) -> list[int] | None:
     return [g for gpus in largest_first for g in gpus][:wanted]
 
 
+@solver(BackfillingParams)
 def backfilling(
     problem: RarDdls,
     *,
-    order: Order = "longest",
     seed: int = 0,
     time_limit: float | None = None,
-    compiled: bool = True,
+    params: BackfillingParams = BackfillingParams(),
 ) -> Result[Schedule]:
     """Start at each completion every waiting job that fits, in a fixed order of priority.
 
@@ -65,24 +89,16 @@ def backfilling(
     Parameters
     ----------
     problem : RarDdls
-    order : {"longest", "area", "gpus", "arrival"}
-        Longest processing time first, smallest GPU-time first, smallest gang first, input order.
     seed : int
         Not used: the algorithm draws nothing.
     time_limit : float, optional
         Not needed: there is a single run.
-    compiled : bool
-        False runs the readable reference.
+    params : BackfillingParams
 
     Returns
     -------
     Result
         With the area bound.
-
-    Raises
-    ------
-    ValueError
-        Where `order` is unknown.
 
     Notes
     -----
@@ -96,20 +112,20 @@ def backfilling(
     ...     for i, n in enumerate([1, 1, 2])
     ... ]
     >>> problem = RarDdls(Instance(Cluster.of_sizes([2]), jobs))
-    >>> backfilling(problem).objective, backfilling(problem, order="area").objective
+    >>> by_area = BackfillingParams(order="area")
+    >>> backfilling(problem).objective, backfilling(problem, params=by_area).objective
     (2, 3)
     """
     check_class("backfilling", problem, RarDdls)
-    if order not in PRIORITIES:
-        raise ValueError(f"backfilling: order={order!r} is not one of {', '.join(PRIORITIES)}")
     started = time.perf_counter()
     rho = estimated_times(problem)
     durations = problem.shortest_durations().tolist()
     priority = [
-        PRIORITIES[order](job.gpus, d) for job, d in zip(problem.jobs, durations, strict=True)
+        PRIORITIES[params.order](job.gpus, d)
+        for job, d in zip(problem.jobs, durations, strict=True)
     ]
     sequence = sorted(range(len(priority)), key=lambda j: (priority[j], j))
-    if compiled:
+    if params.compiled:
         from . import gang_queue_core as core
 
         plan = core.Core(problem, rho).backfill(np.array(sequence, dtype=np.int64))
@@ -119,8 +135,8 @@ def backfilling(
     search.unlimited()  # a single run: there is no theta to search
     info = {
         "seed": seed,
-        "order": order,
+        "order": params.order,
         "ties": "jobs by position; servers by (idle GPUs, server)",
     }
-    name = f"backfill-{order}"
+    name = f"backfill-{params.order}"
     return search.result(problem, solver=name, started=started, info=info)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ...formulations.rar_ddls.problem import RarDdls
 from ...instances.schedule import Schedule
 from ..result import Result
-from ._arrival_order import search_in_arrival_order
+from ..signature import solver
+from ._arrival_order import ArrivalOrderParams, search_in_arrival_order
 from .gang_queue import GangQueue
 
 __all__ = ["first_fit"]
@@ -19,8 +20,13 @@ def choose_first(queue: GangQueue, job: int, limit: float) -> list[int] | None:
     return idle[:wanted] if len(idle) >= wanted else None
 
 
+@solver(ArrivalOrderParams)
 def first_fit(
-    problem: RarDdls, *, seed: int = 0, time_limit: float | None = None, compiled: bool = True
+    problem: RarDdls,
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    params: ArrivalOrderParams = ArrivalOrderParams(),
 ) -> Result[Schedule]:
     """Schedule in arrival order on the first admissible GPUs, from server to server.
 
@@ -36,8 +42,7 @@ def first_fit(
         Not used: the algorithm draws nothing.
     time_limit : float, optional
         Wall seconds after which no new run starts.
-    compiled : bool
-        False runs the readable reference.
+    params : ArrivalOrderParams
 
     Returns
     -------
@@ -56,5 +61,5 @@ def first_fit(
     {1: 2}
     """
     return search_in_arrival_order(
-        problem, choose_first, "FIRST", "first-fit", seed, time_limit, compiled=compiled
+        problem, choose_first, "FIRST", "first-fit", seed, time_limit, params
     )

@@ -32,7 +32,10 @@ from numpy.typing import NDArray
 from ...formulations.problem import check_class
 from ...formulations.rar_ddls.problem import RarDdls
 from ...instances.schedule import Schedule
+from ..facts import MakespanFacts
+from ..history import History
 from ..result import Result, Stop
+from ..signature import solver
 from .backfilling import backfilling
 from .bounds import area_bound
 from .gang_queue import Plan
@@ -220,12 +223,13 @@ def _plan(problem: RarDdls, data: _Assignment, block: Ints) -> Plan:
     return Plan(start, end, gpus, int(busy.max(initial=0)))
 
 
+@solver(LaminarParams)
 def laminar(
     problem: RarDdls,
     *,
     seed: int = 0,
     time_limit: float | None = None,
-    params: LaminarParams | None = None,
+    params: LaminarParams = LaminarParams(),
 ) -> Result[Schedule]:
     """Schedule gangs on nested blocks: no contention, no gang waits for a GPU of its own.
 
@@ -242,7 +246,7 @@ def laminar(
         Of the annealing.
     time_limit : float, optional
         Wall seconds after which no new annealing run starts.
-    params : LaminarParams, optional
+    params : LaminarParams
 
     Returns
     -------
@@ -269,10 +273,11 @@ def laminar(
     True
     """
     check_class("laminar", problem, RarDdls)
-    params = params or LaminarParams()
     started = time.perf_counter()
+    history = History(started)
     deadline = float("inf") if time_limit is None else started + time_limit
     bound = area_bound(problem)
+    history.note(bound=bound.value)
     data = _assignment(problem)
     info: dict[str, Any] = {"seed": seed, "params": asdict(params), "ties": "jobs by position"}
     if data is None:
@@ -280,7 +285,7 @@ def laminar(
         plan_or_none, stop, rounds = instead.solution, instead.stop, 0
         info["fallback"] = "backfill-longest: some gang fits no block, or makes no progress on one"
     else:
-        block, rounds = _search(data, int(bound.value), seed, params, deadline)
+        block, rounds = _search(data, int(bound.value), seed, params, deadline, history)
         plan = _plan(problem, data, block)
         plan_or_none = plan.schedule(problem)
         proven = plan.makespan == bound.value
@@ -298,15 +303,23 @@ def laminar(
         runtime=time.perf_counter() - started,
         iterations=rounds,
         info=info,
+        facts=MakespanFacts(fallback=data is None),
+        history=history.entries,
     )
 
 
 def _search(
-    data: _Assignment, bound: int, seed: int, params: LaminarParams, deadline: float
+    data: _Assignment,
+    bound: int,
+    seed: int,
+    params: LaminarParams,
+    deadline: float,
+    history: History,
 ) -> tuple[Ints, int]:
     """Anneal towards falling targets; return the best assignment and the number of runs."""
     best = _greedy(data)
     longest = _largest_load(data, best)
+    history.note(objective=longest)
     if longest <= bound or params.rounds == 0:
         return best, 0
     from . import laminar_core as core  # numba takes a second to import
@@ -323,6 +336,7 @@ def _search(
         load = _largest_load(data, found)
         if load < longest:
             best, longest = found, load
+            history.note(objective=longest)
         if load > target:
             low = target + 1
         if low >= longest:  # no target is left: start over, the draws are new ones

@@ -5,14 +5,20 @@ from __future__ import annotations
 from ...formulations.rar_ddls.problem import RarDdls
 from ...instances.schedule import Schedule
 from ..result import Result
-from ._arrival_order import search_in_arrival_order
+from ..signature import solver
+from ._arrival_order import ArrivalOrderParams, search_in_arrival_order
 from .sjf_bco import fa_ffp
 
 __all__ = ["list_scheduling"]
 
 
+@solver(ArrivalOrderParams)
 def list_scheduling(
-    problem: RarDdls, *, seed: int = 0, time_limit: float | None = None, compiled: bool = True
+    problem: RarDdls,
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    params: ArrivalOrderParams = ArrivalOrderParams(),
 ) -> Result[Schedule]:
     """Schedule in arrival order on the least loaded admissible GPUs.
 
@@ -29,8 +35,7 @@ def list_scheduling(
         Not used: the algorithm draws nothing.
     time_limit : float, optional
         Wall seconds after which no new run starts.
-    compiled : bool
-        False runs the readable reference.
+    params : ArrivalOrderParams
 
     Returns
     -------
@@ -49,5 +54,5 @@ def list_scheduling(
     2
     """
     return search_in_arrival_order(
-        problem, fa_ffp, "LEAST_LOADED", "list-scheduling", seed, time_limit, compiled=compiled
+        problem, fa_ffp, "LEAST_LOADED", "list-scheduling", seed, time_limit, params
     )

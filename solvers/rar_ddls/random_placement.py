@@ -10,14 +10,20 @@ from ...formulations.problem import check_class
 from ...formulations.rar_ddls.problem import RarDdls, estimated_times
 from ...instances.schedule import Schedule
 from ..result import Result
+from ..signature import NoParams, solver
 from .gang_queue import GangQueue, head_of_line
 from .sjf_bco import LimitSearch
 
 __all__ = ["random_placement"]
 
 
+@solver()
 def random_placement(
-    problem: RarDdls, *, seed: int = 0, time_limit: float | None = None
+    problem: RarDdls,
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    params: NoParams = NoParams(),
 ) -> Result[Schedule]:
     """Schedule in arrival order on randomly chosen idle GPUs.
 
@@ -34,6 +40,7 @@ def random_placement(
         Of NumPy's default generator.
     time_limit : float, optional
         Not needed: there is a single run.
+    params : NoParams
 
     Returns
     -------

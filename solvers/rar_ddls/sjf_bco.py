@@ -49,7 +49,10 @@ from numpy.typing import NDArray
 from ...formulations.problem import check_class
 from ...formulations.rar_ddls.problem import RarDdls, estimated_times
 from ...instances.schedule import Schedule
+from ..facts import MakespanFacts
+from ..history import History
 from ..result import Result, Stop
+from ..signature import solver
 from .bounds import area_bound
 from .gang_queue import GangQueue, Plan, head_of_line
 
@@ -171,6 +174,7 @@ class LimitSearch:
     kappa: int | None = None
     theta: int | None = None
     runs: int = 0
+    history: History = field(default_factory=lambda: History(time.perf_counter()))
     _unlimited: dict[int, Plan | None] = field(default_factory=dict)
 
     def unlimited(self) -> list[Plan]:
@@ -229,6 +233,7 @@ class LimitSearch:
             return None
         if self.best is None or plan.makespan < self.best.makespan:
             self.best, self.kappa = plan, kappa
+            self.history.note(objective=int(plan.makespan))
         return plan
 
     def _in_time(self, plan: Plan) -> bool:
@@ -251,21 +256,26 @@ class LimitSearch:
             infeasible=infeasible,
             runtime=time.perf_counter() - started,
             iterations=self.runs,
+            history=self.history.entries,
             info={
                 **info,
                 "kappa": self.kappa,
                 "theta": self.theta,
                 "load": best.load if best else None,
             },
+            facts=MakespanFacts(
+                kappa=self.kappa, theta=self.theta, load=int(best.load) if best else None
+            ),
         )
 
 
+@solver(SjfBcoParams)
 def sjf_bco(
     problem: RarDdls,
     *,
     seed: int = 0,
     time_limit: float | None = None,
-    params: SjfBcoParams | None = None,
+    params: SjfBcoParams = SjfBcoParams(),
 ) -> Result[Schedule]:
     """Schedule by SJF-BCO, Algorithm 1 of Yu et al. (2022).
 
@@ -282,7 +292,7 @@ def sjf_bco(
         Not used: the algorithm draws nothing. Every solver takes it.
     time_limit : float, optional
         Wall seconds after which no new run starts; the best plan so far is returned.
-    params : SjfBcoParams, optional
+    params : SjfBcoParams
 
     Returns
     -------
@@ -317,7 +327,6 @@ def sjf_bco(
     (3, 2)
     """
     check_class("sjf_bco", problem, RarDdls)
-    params = params or SjfBcoParams()
     started = time.perf_counter()
     rho = estimated_times(problem)
     order = sorted(range(len(rho)), key=lambda j: (problem.jobs[j].gpus, j))  # line 3

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.sparse import csc_array
 
 from ...formulations.unisched.leases import Phase, Rounding, Terms, lease_terms
+from ...instances import Cluster, User
 from ..highs import best_subset
-from ..policy import Decision, Ints, Preempts, Start, State, ranked
+from ..policy import Decision, Information, Ints, Preempts, Rules, Start, State, ranked
 from .deadlines import STATED, Deadlines, Estimates, Room, at_cycle, check_seconds, next_cycle
 
 __all__ = ["Admission", "Candidate", "Chronus", "admit", "rounded_up"]
@@ -115,6 +116,7 @@ class Chronus:
 
     name: ClassVar[str] = "chronus"
     preempts: ClassVar[Preempts] = Preempts.ALWAYS
+    information: ClassVar[Information] = "told"
     one_model: ClassVar[bool] = True
     lease: int = 600
     be_lease: int = 300
@@ -122,8 +124,6 @@ class Chronus:
     sr_aware: bool = False
     rounding: Rounding = "paper"
     estimates: Estimates = STATED
-    #: of jobs with deadlines, whether they were accepted
-    _answers: dict[int, bool] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("lease", "be_lease"):
@@ -139,40 +139,19 @@ class Chronus:
         if self.rounding not in ("paper", "lossless"):
             raise ValueError(f"chronus: rounding={self.rounding!r} is not 'paper' or 'lossless'")
 
-    def next_change(self, state: State) -> int:
-        """Return the begin of the next best-effort lease.
+    def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> Admissions:
+        """Begin a session.
 
         Parameters
         ----------
-        state : State
+        cluster : Cluster
+            Not used.
+        users : sequence of User
+            Not used.
+        rules : Rules
+            Not used.
         """
-        return next_cycle(state, self.be_lease)
-
-    def decide(self, state: State) -> Decision:
-        """Return who stops, and who starts or is profiled where; nothing between two leases."""
-        if not at_cycle(state, self.be_lease):
-            return Decision()
-        if not (state.starts.any() or state.profiled.any()):
-            self._answers.clear()  # of an earlier run
-        board = _Board(state, self.profilers)
-        known = board.known(np.concatenate([state.waiting, state.running]))
-        known = ranked(state, known)
-        now: list[int] = []
-        if at_cycle(state, self.lease):
-            admission = self._admission(state, known, board)
-            now = admission.now
-            moving = known
-        else:
-            moving = known[~np.array([self._answers.get(j, False) for j in known.tolist()], bool)]
-        board.free_up(moving[state.held_gpus[moving] > 0].tolist())
-        for j in board.unknown(state.waiting):
-            board.profile(j, state.rules.round_up(self.be_lease))
-        board.place_all([j for j in now if j in board.stopped])
-        board.place_all([j for j in now if j not in board.stopped])
-        others = known[[self._best_effort(state, j) for j in known.tolist()]]
-        seconds = self.estimates.remaining(state, others)
-        board.share_out(ranked(state, others, seconds).tolist())
-        return board.decision()
+        return Admissions(self)
 
     def admit(self, candidates: Sequence[Candidate], gpus: int) -> Admission:
         """Return which jobs are accepted, and which of them run now.
@@ -190,27 +169,83 @@ class Chronus:
         """
         return admit(candidates, gpus)
 
+
+class Admissions:
+    """Chronus in one run: which jobs with deadlines were accepted.
+
+    Parameters
+    ----------
+    policy : Chronus
+    """
+
+    def __init__(self, policy: Chronus) -> None:
+        self.policy = policy
+        self._answers: dict[int, bool] = {}  # of jobs with deadlines
+
+    def save(self) -> dict[str, Any]:
+        """Return the answers, as plain data."""
+        return {"jobs": list(self._answers), "accepted": list(self._answers.values())}
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Go on from these answers."""
+        self._answers = dict(zip(data["jobs"], data["accepted"], strict=True))
+
+    def next_change(self, state: State) -> int:
+        """Return the begin of the next best-effort lease.
+
+        Parameters
+        ----------
+        state : State
+        """
+        return next_cycle(state, self.policy.be_lease)
+
+    def decide(self, state: State) -> Decision:
+        """Return who stops, and who starts or is profiled where; nothing between two leases."""
+        if not at_cycle(state, self.policy.be_lease):
+            return Decision()
+        board = _Board(state, self.policy.profilers)
+        known = board.known(np.concatenate([state.waiting, state.running]))
+        known = ranked(state, known)
+        now: list[int] = []
+        if at_cycle(state, self.policy.lease):
+            admission = self._admission(state, known, board)
+            now = admission.now
+            moving = known
+        else:
+            moving = known[~np.array([self._answers.get(j, False) for j in known.tolist()], bool)]
+        board.free_up(moving[state.held_gpus[moving] > 0].tolist())
+        for j in board.unknown(state.waiting):
+            board.profile(j, state.rules.round_up(self.policy.be_lease))
+        board.place_all([j for j in now if j in board.stopped])
+        board.place_all([j for j in now if j not in board.stopped])
+        others = known[[self._best_effort(state, j) for j in known.tolist()]]
+        seconds = self.policy.estimates.remaining(state, others)
+        board.share_out(ranked(state, others, seconds).tolist())
+        return board.decision()
+
     # --- jobs with deadlines ---
 
     def _admission(self, state: State, known: Ints, board: _Board) -> Admission:
         """Ask for an answer to new jobs, and whether accepted ones still can."""
         asking = [j for j in known.tolist() if not self._best_effort(state, j)]
         candidates = [c for c in self._candidates(state, asking, board) if c.terms]
-        admission = self.admit(candidates, board.capacity)
+        admission = self.policy.admit(candidates, board.capacity)
         for j in asking:
             self._answers[j] = j in admission.accepted
         return admission
 
     def _best_effort(self, state: State, job: int) -> bool:
-        if not Deadlines.of(state.instance).number[job]:
+        if not Deadlines.of(state).number[job]:
             return True
         return self._answers.get(job) is False
 
     def _candidates(self, state: State, jobs: Sequence[int], board: _Board) -> list[Candidate]:
         numbers = np.array(jobs, dtype=np.int64)
-        deadlines = Deadlines.of(state.instance)
-        seconds = self.estimates.remaining(state, numbers).tolist()
-        costs = (state.overhead[numbers] if self.sr_aware else np.zeros_like(numbers)).tolist()
+        deadlines = Deadlines.of(state)
+        seconds = self.policy.estimates.remaining(state, numbers).tolist()
+        costs = (
+            state.overhead[numbers] if self.policy.sr_aware else np.zeros_like(numbers)
+        ).tolist()
         size = int(state.sizes.max())
         found = []
         for j, left, cost in zip(jobs, seconds, costs, strict=True):
@@ -229,7 +264,12 @@ class Chronus:
 
     def _terms(self, left: int, deadline: int, cost: int, phase: Phase) -> Terms | None:
         return lease_terms(
-            left, deadline, lease=self.lease, cost=cost, phase=phase, rounding=self.rounding
+            left,
+            deadline,
+            lease=self.policy.lease,
+            cost=cost,
+            phase=phase,
+            rounding=self.policy.rounding,
         )
 
 

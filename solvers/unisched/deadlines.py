@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from ...instances import Instance
+from ..growing import longer
 from ..placement import place
-from ..policy import Floats, Ints, State
+from ..policy import Ints, State
 from .estimator import DurationEstimates
 
 #: later than everything
@@ -27,8 +27,8 @@ class Estimates(Protocol):
         ...
 
 
-class Deadlines(NamedTuple):
-    """Deadlines of the jobs of an instance.
+class Deadlines:
+    """Deadlines of the jobs that have come.
 
     Attributes
     ----------
@@ -40,27 +40,35 @@ class Deadlines(NamedTuple):
         Of deadlines.
     """
 
-    due: Ints
-    value: Floats
-    number: Ints
+    def __init__(self) -> None:
+        self.due, self.value = np.full((0, 1), NEVER), np.zeros((0, 1))
+        self.number = np.zeros(0, dtype=np.int64)
+        self._count = 0  # of jobs that were read
 
     @classmethod
-    def of(cls, instance: Instance[Any]) -> Deadlines:
-        """Read the jobs of an instance; plain jobs are best effort."""
-        if not (_LAST and _LAST[0][0] is instance):
-            _LAST[:] = [(instance, cls._read(instance))]
-        return _LAST[0][1]
+    def of(cls, state: State) -> Deadlines:
+        """Return those of a run, with the jobs that have come since the last round."""
+        known: Deadlines = state.derived.setdefault(cls, cls())
+        known._read(state)
+        return known
 
-    @classmethod
-    def _read(cls, instance: Instance[Any]) -> Deadlines:
-        steps = [getattr(job, "rewards", ()) for job in instance.jobs]
-        count = np.array([len(own) for own in steps], dtype=np.int64)
-        shape = (len(steps), int(count.max(initial=0)) + 1)
-        due, value = np.full(shape, NEVER), np.zeros(shape)
-        for j, (job, own) in enumerate(zip(instance.jobs, steps, strict=True)):
-            due[j, : len(own)] = [job.release + time for time, _ in own]
-            value[j, : len(own)] = [worth for _, worth in own]
-        return cls(due, value, count)
+    def _read(self, state: State) -> None:
+        new = state.arrived[self._count :].tolist()
+        if not new:
+            return
+        self._count += len(new)
+        steps = {j: state.job(j).deadlines() for j in new}
+        more = max(map(len, steps.values())) + 1 - self.due.shape[1]
+        if more > 0:
+            self.due = np.pad(self.due, ((0, 0), (0, more)), constant_values=NEVER)
+            self.value = np.pad(self.value, ((0, 0), (0, more)))
+        size = max(new) + 1
+        self.due, self.value = longer(self.due, size, NEVER), longer(self.value, size)
+        self.number = longer(self.number, size)
+        for j, own in steps.items():
+            self.due[j, : len(own)] = [time for time, _ in own]
+            self.value[j, : len(own)] = [worth for _, worth in own]
+            self.number[j] = len(own)
 
     def met(self, jobs: Ints, ends: Ints) -> Ints:
         """The first deadline of each job that is not before its end, or NEVER."""
@@ -79,10 +87,6 @@ class Deadlines(NamedTuple):
         n = int(self.number[job])
         pairs = zip(self.due[job, :n].tolist(), self.value[job, :n].tolist(), strict=True)
         return list(pairs)
-
-
-#: the deadlines that were read last, and of which instance
-_LAST: list[tuple[Instance[Any], Deadlines]] = []
 
 
 def at_cycle(state: State, cycle: int) -> bool:

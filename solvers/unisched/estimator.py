@@ -24,15 +24,15 @@ Deviations from the paper
 
 from __future__ import annotations
 
-import functools
 import zlib
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, get_args
+from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...instances.model import Instance, Job, TargetMetric, check_real
+from ...instances.model import Job, TargetMetric, check_real
+from ..growing import longer
 from ..policy import State
 from .learning_curves import LEAST_POINTS, ensemble
 
@@ -128,16 +128,51 @@ def measured_times(gpus: int, nodes: int) -> tuple[str, ...]:
 Mode = Literal["ensemble", "maximum", "true"]
 
 
-class _Jobs(NamedTuple):
-    """What is known of the jobs of one instance, as columns, and the last estimate of each."""
+class _Jobs:
+    """What is known of the jobs that have come, as columns, and the last estimate of each.
 
-    instance: Instance[Any]
-    metric: NDArray[np.bool_]  #: whether a target metric ends the job
-    work: Ints
-    epochs: Ints  #: the true ones, which only turn seconds into epochs
-    seen: Ints  #: epochs at the last estimate
-    total: Ints  #: epochs estimated then
-    factor: Floats  #: estimated over true time
+    Attributes
+    ----------
+    targets : dict of int to TargetMetric
+        Of jobs that one ends.
+    work, epochs : (jobs,) int arrays
+        Epochs are the true ones, which only turn seconds into epochs.
+    metric : (jobs,) bool array
+        Whether a target metric ends the job.
+    seen, total : (jobs,) int arrays
+        Epochs at the last estimate, and epochs estimated then.
+    factor : (jobs,) float array
+        Estimated over true time.
+    """
+
+    def __init__(self) -> None:
+        self.targets: dict[int, TargetMetric] = {}
+        self.metric = np.zeros(0, dtype=bool)
+        self.work, self.epochs = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        self.seen, self.total = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        self.factor = np.zeros(0)
+        self._count = 0
+
+    def read(self, state: State, noise: float, seed: int) -> None:
+        """Add the jobs that have come since the last round."""
+        new = state.arrived[self._count :].tolist()
+        self._count += len(new)
+        for j in new:
+            self.add(j, state.job(j), noise, seed)
+
+    def add(self, number: int, job: Job, noise: float, seed: int) -> None:
+        """Add a job."""
+        if number >= self.work.size:
+            for name, fill in FILL.items():
+                setattr(self, name, longer(getattr(self, name), number + 1, fill))
+        self.work[number], self.factor[number] = job.work or 0, _factor(job, noise, seed)
+        if job.target is not None:
+            self.targets[number], self.metric[number] = job.target, True
+            self.epochs[number], self.total[number] = job.target.epochs, job.target.max_epochs
+
+
+#: what columns hold of jobs that have not come
+FILL = {"metric": False, "work": 0, "epochs": 1, "seen": -1, "total": 1, "factor": 1.0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,8 +200,8 @@ class DurationEstimates:
     Notes
     -----
     Jobs that iterations end have no other error than `noise`. Only epochs that a job has completed
-    are looked at; its prediction is made again when there is a new one. An object remembers the
-    last estimates for one instance; a copy by pickle does not, and returns the same.
+    are looked at; its prediction is made again when there is a new one. The last estimates of a run
+    are kept in `State.derived`, and can be made again.
 
     O(jobs) per call, and about 0.5 ms for each job with a new epoch.
 
@@ -175,25 +210,20 @@ class DurationEstimates:
     A job of 3,000 s and 30 epochs has done 600 s, so 6 epochs. By the 100 epochs that its user
     allows it would have 9,400 s left.
 
-    >>> from types import SimpleNamespace
-    >>> from ...instances.model import Cluster, DeadlineJob
+    >>> from ...instances.model import DeadlineJob
     >>> curve = 0.9 - 0.6 / np.arange(1, 31) ** 0.5
     >>> stopping = TargetMetric(target=0.79, max_epochs=100, curve=curve)
     >>> job = DeadlineJob(id="a", gpus=2, work=3000, stopping=stopping)
-    >>> state = SimpleNamespace(
-    ...     instance=Instance(Cluster.of_sizes([2]), [job]), remaining=lambda jobs: 2400 + 0 * jobs
-    ... )
-    >>> DurationEstimates(mode="maximum").remaining(state, [0])
-    array([9400])
-    >>> DurationEstimates().remaining(state, [0])
-    array([2400])
+    >>> DurationEstimates(mode="maximum").of_job(job, left=2400)
+    9400
+    >>> DurationEstimates().of_job(job, left=2400)
+    2400
     """
 
     mode: Mode = "ensemble"
     quantile: float = 0.5
     noise: float = 0.0
     seed: int = 0
-    _known: list[_Jobs] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         owner = "duration estimates"
@@ -210,11 +240,6 @@ class DurationEstimates:
         if self.seed < 0:
             raise ValueError(f"{owner}: seed={self.seed} is below 0")
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        names = ("mode", "quantile", "noise", "seed")
-        make = functools.partial(DurationEstimates, **{n: getattr(self, n) for n in names})
-        return make, ()
-
     def remaining(self, state: State, jobs: Ints) -> Ints:
         """Return the estimated seconds of service left at full speed, at least 1, of each job.
 
@@ -225,8 +250,25 @@ class DurationEstimates:
             Visible jobs that are not finished.
         """
         jobs = np.asarray(jobs, dtype=np.int64)
-        known = self._jobs(state.instance)
-        left = state.remaining(jobs)
+        known: _Jobs = state.derived.setdefault(("estimates", self), _Jobs())
+        known.read(state, self.noise, self.seed)
+        return self._estimate(known, jobs, state.remaining(jobs))
+
+    def of_job(self, job: Job, left: int) -> int:
+        """Return the same for one job.
+
+        Parameters
+        ----------
+        job : Job
+        left : int
+            Seconds of service that it really has left.
+        """
+        known = _Jobs()
+        known.add(0, job, self.noise, self.seed)
+        return int(self._estimate(known, np.array([0]), np.array([left]))[0])
+
+    def _estimate(self, known: _Jobs, jobs: Ints, left: Ints) -> Ints:
+        """Seconds left of jobs with so many really left."""
         estimate = left.copy()
         metric = np.flatnonzero(known.metric[jobs])
         if self.mode != "true" and metric.size:
@@ -248,33 +290,11 @@ class DurationEstimates:
 
     def _predict(self, known: _Jobs, job: int, seen: int) -> None:
         """Estimate the epochs of a job from those seen."""
-        stopping = known.instance.jobs[job].stopping
+        stopping = known.targets[job]
         known.seen[job], known.total[job] = seen, stopping.max_epochs
         if seen >= LEAST_POINTS:
             model = ensemble(stopping.max_epochs, 0 < stopping.target <= 1)
             known.total[job] = model.epochs(stopping.curve[:seen], stopping.target, self.quantile)
-
-    def _jobs(self, instance: Instance[Any]) -> _Jobs:
-        """The columns of an instance, made once."""
-        if not (self._known and self._known[0].instance is instance):
-            self._known[:] = [self._columns(instance)]
-        return self._known[0]
-
-    def _columns(self, instance: Instance[Any]) -> _Jobs:
-        ends = [getattr(job, "stopping", None) for job in instance.jobs]
-        metric = [isinstance(end, TargetMetric) for end in ends]
-        epochs = [end.epochs if isinstance(end, TargetMetric) else 1 for end in ends]
-        most = [end.max_epochs if isinstance(end, TargetMetric) else 1 for end in ends]
-        factor = [_factor(job, self.noise, self.seed) for job in instance.jobs]
-        return _Jobs(
-            instance,
-            np.array(metric, dtype=bool),
-            np.array([job.work or 0 for job in instance.jobs], dtype=np.int64),
-            np.array(epochs, dtype=np.int64),
-            np.full(len(ends), -1, dtype=np.int64),
-            np.array(most, dtype=np.int64),
-            np.array(factor, dtype=np.float64),
-        )
 
 
 def _factor(job: Job, noise: float, seed: int) -> float:

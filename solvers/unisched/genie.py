@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...instances.model import FULL_SPEED, DeadlineJob
-from ..policy import Decision, Ints, Preempts, Start, State, ranked
+from ...instances.model import FULL_SPEED
+from ..policy import Decision, Information, Ints, Preempts, Start, State, ranked
 from .deadlines import NEVER, STATED, Deadlines, Estimates, Room
 
 __all__ = ["Genie"]
@@ -54,6 +54,7 @@ class Genie:
 
     name: ClassVar[str] = "genie"
     preempts: ClassVar[Preempts] = Preempts.NEVER
+    information: ClassVar[Information] = "told"
     one_model: ClassVar[bool] = True
     elastic: bool = False
     estimates: Estimates = STATED
@@ -66,7 +67,7 @@ class Genie:
         if state.gpus[jobs].min() > state.free.sum():
             return Decision()
         ends = state.now + self.estimates.remaining(state, jobs)
-        due = Deadlines.of(state.instance).met(jobs, ends)
+        due = Deadlines.of(state).met(jobs, ends)
         return Decision(order=ranked(state, jobs, np.where(due < NEVER, due - ends, NEVER)))
 
     def next_change(self, state: State) -> int | None:
@@ -84,7 +85,7 @@ class Genie:
             return None
         jobs = state.waiting
         fastest = np.array([min(run for _, run in own) for own in self._gangs(state, jobs)])
-        missed = Deadlines.of(state.instance).due[jobs] - fastest[:, None] + 1
+        missed = Deadlines.of(state).due[jobs] - fastest[:, None] + 1
         future = missed[(missed > state.now) & (missed < NEVER // 2)]
         return int(future.min()) if future.size else None
 
@@ -92,7 +93,7 @@ class Genie:
         """Places for the gangs that are best now."""
         if not state.free.any():
             return Decision()
-        deadlines = Deadlines.of(state.instance)
+        deadlines = Deadlines.of(state)
         wait, gang = np.full(jobs.size, NEVER), state.gpus[jobs]
         for i, own in enumerate(self._gangs(state, jobs)):
             ends = np.array([state.now + run for _, run in own])
@@ -113,11 +114,11 @@ class Genie:
         numbers = {g: _numbers(state, g) for g in set(state.gpus[jobs].tolist())}
         found = []
         for j, own, left in zip(jobs.tolist(), state.gpus[jobs].tolist(), seconds, strict=True):
-            job = state.instance.jobs[j]
-            if not isinstance(job, DeadlineJob) or job.best_effort:
+            job = state.job(j)
+            if job.best_effort:
                 found.append([(own, left)])
                 continue
-            speeds = ((n, job.speed(n, 1, n)) for n in numbers[own])
+            speeds = ((n, job.speed_on(n, 1, n)) for n in numbers[own])
             found.append([(n, -(-left * FULL_SPEED // speed)) for n, speed in speeds])
         return found
 

@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ...instances.model import FULL_SPEED
-from ..policy import Decision, Ints, Preempts, State, ranked
+from ..policy import Decision, Information, Ints, Preempts, State, ranked
 from .deadlines import NEVER, STATED, Deadlines, Estimates
 
 __all__ = ["Hydra", "Waiting", "best_order"]
@@ -60,6 +60,7 @@ class Hydra:
 
     name: ClassVar[str] = "hydra"
     preempts: ClassVar[Preempts] = Preempts.NEVER
+    information: ClassVar[Information] = "told"
     cost: bool = False
     estimates: Estimates = STATED
 
@@ -69,7 +70,7 @@ class Hydra:
         if state.gpus[jobs].min() > state.free.sum():
             return Decision()
         seconds = self.estimates.remaining(state, jobs)
-        deadlines = Deadlines.of(state.instance)
+        deadlines = Deadlines.of(state)
         order = ranked(state, jobs, deadlines.number[jobs] == 0, seconds)
         if self.cost:
             left = dict(zip(jobs.tolist(), seconds.tolist(), strict=True))

@@ -24,7 +24,8 @@ from ...formulations.unisched.compact import Options
 from ...formulations.unisched.problem import UniSched
 from ...instances.schedule import Schedule
 from ..compiled import compiled
-from .consolidation import Nodes, Request, assign, consolidated_rows
+from .consolidation import consolidated_rows
+from .nodes import Nodes, Request, assign
 
 __all__ = ["Realised", "realise"]
 
@@ -101,7 +102,7 @@ def realise(
 
     In every lease gangs are admitted while they fit: counted in GPUs with "cells" and
     "consolidated", by :func:`~.consolidation.consolidated_rows` with "exact", and by
-    :func:`~.consolidation.assign` in a first lease of which some GPUs are held. So nodes are found
+    :func:`~.nodes.assign` in a first lease of which some GPUs are held. So nodes are found
     for all of them; jobs keep theirs from lease to lease unless others need room.
 
     O(sum L + jobs x leases) operations in machine code and O(log nodes) a start of a job.

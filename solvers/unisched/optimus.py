@@ -8,7 +8,7 @@ from heapq import heapify, heappop, heappush
 from typing import Any, ClassVar
 
 from ...instances.model import DeadlineJob
-from ..policy import Decision, Ints, Preempts, Start, State, ranked
+from ..policy import Decision, Information, Ints, Preempts, Start, State, ranked
 from .deadlines import STATED, Estimates, Room, at_cycle, check_seconds, next_cycle
 
 __all__ = ["Optimus", "shares"]
@@ -58,6 +58,7 @@ class Optimus:
 
     name: ClassVar[str] = "optimus"
     preempts: ClassVar[Preempts] = Preempts.ALWAYS
+    information: ClassVar[Information] = "told"
     one_model: ClassVar[bool] = True
     elastic: bool = False
     cycle: int = 600
@@ -95,7 +96,7 @@ class Optimus:
     def _shares(self, state: State, order: Ints, left: Mapping[int, int]) -> dict[int, int]:
         """GPUs of each job that gets any."""
         young = dict(zip(order.tolist(), self._young(state, order, left), strict=True))
-        jobs = [(j, state.instance.jobs[j], left[j], young[j]) for j in order.tolist()]
+        jobs = [(j, state.job(j), left[j], young[j]) for j in order.tolist()]
         return shares(jobs, int(state.sizes.sum()))
 
     def _young(self, state: State, jobs: Ints, left: Mapping[int, int]) -> list[bool]:
@@ -120,7 +121,7 @@ class Optimus:
         return Decision(suspend=gone, start=start)
 
     def _place(self, state: State, room: Room, job: int, gpus: int) -> dict[int, int] | None:
-        fewest = 1 if isinstance(state.instance.jobs[job], DeadlineJob) else gpus
+        fewest = 1 if state.job(job).elastic else gpus
         places = (room.place(n) for n in range(gpus, fewest - 1, -1))
         return next((nodes for nodes in places if nodes is not None), None)
 
@@ -151,11 +152,11 @@ def shares(jobs: list[tuple[int, Any, int, bool]], gpus: int) -> dict[int, int]:
     """
     found: dict[int, int] = {}
     for j, job, _, _ in jobs:
-        first = 1 if isinstance(job, DeadlineJob) else job.gpus
+        first = 1 if job.elastic else job.gpus
         if first <= gpus:
             found[j] = first
             gpus -= first
-    elastic = [row for row in jobs if row[0] in found and isinstance(row[1], DeadlineJob)]
+    elastic = [row for row in jobs if row[0] in found and row[1].elastic]
     heap = [(-_gain(*row[1:], 1), i) for i, row in enumerate(elastic)]
     heapify(heap)
     while gpus and heap and heap[0][0] < 0:

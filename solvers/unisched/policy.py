@@ -14,7 +14,7 @@ Steps of a cycle
 4. Selector: which options (`solvers.selector`), eq. (4) to (14) in compact form.
 5. Second stage: who runs in the first slot. The objective does not care when, within its deadline,
    a selected job runs; work-conserving by least laxity.
-6. Nodes: renewing jobs keep theirs, others are packed (`.consolidation.assign`).
+6. Nodes: renewing jobs keep theirs, others are packed (`.nodes.assign`).
 
 Readings
 --------
@@ -30,9 +30,8 @@ Readings
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -49,12 +48,14 @@ from ...formulations.unisched.compact import (
 from ...formulations.unisched.leases import Phase as LeasePhase
 from ...formulations.unisched.leases import Rounding
 from ...formulations.unisched.problem import Allocations
-from ...instances import Instance
-from ...instances.model import FULL_SPEED, DeadlineJob, check_real
-from ..policy import Decision, Phase, Preempts, Rules, Start, State
+from ...instances import Cluster, Job, User
+from ...instances.model import check_real
+from ..growing import longer
+from ..policy import Decision, Information, Phase, Preempts, Rules, Start, State
 from ..result import Stop
-from .consolidation import Nodes, Request, assign
+from .deadlines import Deadlines
 from .estimator import DurationEstimates, Mode
+from .nodes import Nodes, Request, assign
 from .selector import Selector, by_density, by_release, one_price
 
 __all__ = ["UniSchedPolicy"]
@@ -75,37 +76,8 @@ CHOICES = {
 }
 
 
-class Columns(NamedTuple):
-    """What the policy knows of the jobs of an instance, by job."""
-
-    gpus: Ints
-    split: Ints  # speed on several nodes, millionths
-    ptr: Ints  # deadlines of job j: ptr[j] to ptr[j + 1]
-    due: Ints  # seconds of the instance
-    value: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, instance: Instance[Any]) -> Columns:
-        """Read the jobs of an instance; plain jobs are best effort and never split."""
-        steps = [getattr(job, "rewards", ()) for job in instance.jobs]
-        return cls(
-            gpus=np.array([job.gpus for job in instance.jobs], dtype=np.int64),
-            split=np.array([_split_speed(job) for job in instance.jobs], dtype=np.int64),
-            ptr=np.cumsum([0, *map(len, steps)]),
-            due=np.array(
-                [
-                    job.release + deadline
-                    for job, own in zip(instance.jobs, steps, strict=True)
-                    for deadline, _ in own
-                ],
-                dtype=np.int64,
-            ),
-            value=np.array([value for own in steps for _, value in own], dtype=np.float64),
-        )
-
-
-def _split_speed(job: Any) -> int:
-    return round(FULL_SPEED * job.split_speed) if isinstance(job, DeadlineJob) else 0
+#: of a job whose kind has not been read
+UNKNOWN = -1
 
 
 class Candidates(NamedTuple):
@@ -174,6 +146,7 @@ class UniSchedPolicy:
     Two jobs of 10 minutes want the same GPU; the one whose deadline is worth more gets it.
 
     >>> from gangsched import Cluster, Instance, drive
+    >>> from gangsched.instances import DeadlineJob
     >>> low = DeadlineJob(id="low", gpus=1, work=600, rewards=[(1000, 20)])
     >>> high = DeadlineJob(id="high", gpus=1, work=600, rewards=[(1000, 100)])
     >>> run = drive(Instance(Cluster.of_sizes([1]), [low, high]), UniSchedPolicy(profiling="none"))
@@ -183,6 +156,7 @@ class UniSchedPolicy:
 
     name: ClassVar[str] = "unisched"
     preempts: ClassVar[Preempts] = Preempts.ALWAYS
+    information: ClassVar[Information] = "told"
     one_model: ClassVar[bool] = True
 
     lease: int = 600
@@ -199,7 +173,6 @@ class UniSchedPolicy:
     noise: float = 0.0
     seed: int = 0
     time_limit: float | None = None
-    _memory: _Memory | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("lease", "be_lease", "profiler_nodes"):
@@ -220,16 +193,22 @@ class UniSchedPolicy:
                 raise ValueError(
                     f"unisched: {name}={getattr(self, name)!r} is not one of {', '.join(allowed)}"
                 )
-        self._estimates()  # which checks quantile, noise and seed
+        self.estimates()  # which checks quantile, noise and seed
 
-    # --- what the driver asks ---
+    def estimates(self) -> DurationEstimates:
+        """Return what estimates run times."""
+        return DurationEstimates(
+            mode=self.iterations, quantile=self.quantile, noise=self.noise, seed=self.seed
+        )
 
-    def unable(self, instance: Instance[Any], rules: Rules) -> Mapping[int, str]:
-        """Return no jobs; refuse rules that do not go with the leases.
+    def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> Cycles:
+        """Begin a session; refuse rules and clusters that do not go with the leases.
 
         Parameters
         ----------
-        instance : Instance
+        cluster : Cluster
+        users : sequence of User
+            Not used.
         rules : Rules
         """
         if self.be_lease % rules.round_length:
@@ -237,24 +216,94 @@ class UniSchedPolicy:
                 f"unisched: be_lease={self.be_lease} is not a multiple of the "
                 f"round of {rules.round_length} s"
             )
-        if self.allocations == "exact" and max(instance.cluster.sizes) > 8:
+        if self.allocations == "exact" and max(cluster.sizes) > 8:
             raise ValueError(
-                f"unisched: nodes of {max(instance.cluster.sizes)} GPUs exceed "
-                "the 8 of 'exact' allocations"
+                f"unisched: nodes of {max(cluster.sizes)} GPUs exceed the 8 of 'exact' allocations"
             )
-        nodes = len(instance.cluster.nodes)
+        nodes = len(cluster.nodes)
         if self.profiling == "static" and not 1 <= self.profiler_nodes < nodes:
             raise ValueError(
                 f"unisched: profiler_nodes={self.profiler_nodes} is not within 1 and {nodes - 1}"
             )
-        if self.profiling != "static":
-            return {}
-        left = sum(instance.cluster.sizes[self.profiler_nodes :])
+        return Cycles(self, cluster)
+
+
+class Cycles:
+    """UniSched in one run: what it has learnt from cycle to cycle.
+
+    Parameters
+    ----------
+    policy : UniSchedPolicy
+    cluster : Cluster
+
+    Attributes
+    ----------
+    kind : (jobs,) int array
+        SLO or BEST_EFFORT, as of the last SLO cycle.
+    split : (jobs,) int array
+        Speed on several nodes, in millionths.
+    now, shift : int
+        The last cycle, and SLO leases since the last linear program.
+    selected : int array
+        Jobs that it selected.
+    """
+
+    def __init__(self, policy: UniSchedPolicy, cluster: Cluster) -> None:
+        self.policy, self.estimates, self.chooser = policy, policy.estimates(), Selector()
+        self.kind, self.split = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        self.count = 0  # of jobs whose columns were read
+        self.deadlines = Deadlines()
+        self.now, self.shift = -1, 0
+        self.selected = np.zeros(0, dtype=np.int64)
+        self._left = sum(cluster.sizes[policy.profiler_nodes :])
+
+    def unable(self, job: Job) -> str:
+        """Why a job can never run beside the static profiler."""
+        if self.policy.profiling != "static" or job.gpus <= self._left:
+            return ""
+        return (
+            f"job {job.id!r}: gpus={job.gpus} exceeds the {self._left} outside the static profiler"
+        )
+
+    def save(self) -> dict[str, Any]:
+        """Return what was learnt, as plain data."""
         return {
-            j: f"job {job.id!r}: gpus={job.gpus} exceeds the {left} outside the static profiler"
-            for j, job in enumerate(instance.jobs)
-            if job.gpus > left
+            "kind": self.kind,
+            "now": self.now,
+            "shift": self.shift,
+            "selected": self.selected,
+            "basis": self.chooser.save(),
         }
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Go on from there."""
+        self.kind, self.selected = np.array(data["kind"]), np.array(data["selected"])
+        self.now, self.shift = data["now"], data["shift"]
+        self.chooser.load(data["basis"])
+
+    def _remember(self, state: State) -> None:
+        """Look at who has come since the last cycle, and count the leases since then."""
+        self.deadlines = Deadlines.of(state)
+        for j in state.arrived[self.count :].tolist():
+            job = state.job(j)
+            if j >= self.split.size:
+                self.split = longer(self.split, j + 1)
+            if j >= self.kind.size:
+                self.kind = longer(self.kind, j + 1, UNKNOWN)
+            self.split[j] = job.speed_on(job.gpus, 2, job.gpus) if job.spreads else 0
+            if self.kind[j] == UNKNOWN:  # not of a checkpoint
+                self.kind[j] = Kind.BEST_EFFORT if job.best_effort else Kind.SLO
+        self.count = state.arrived.size
+        if self.now >= 0:
+            self.shift += state.now // self.policy.lease - self.now // self.policy.lease
+        self.now = state.now
+
+    def _ideal_kind(self, jobs: Ints, anew: bool) -> Ints:
+        """What jobs are counted as, before it is known whether a deadline can be met."""
+        if not anew:
+            return self.kind[jobs]
+        has = self.deadlines.number[jobs] > 0
+        return np.where(has, int(Kind.SLO), int(Kind.BEST_EFFORT))
 
     def next_change(self, state: State) -> int:
         """Return the next cycle.
@@ -263,7 +312,7 @@ class UniSchedPolicy:
         ----------
         state : State
         """
-        return (state.now // self.be_lease + 1) * self.be_lease
+        return (state.now // self.policy.be_lease + 1) * self.policy.be_lease
 
     def decide(self, state: State) -> Decision:
         """Return who is suspended, and who starts where, at a cycle; nothing between two cycles.
@@ -272,137 +321,122 @@ class UniSchedPolicy:
         ----------
         state : State
         """
-        if state.now % self.be_lease:
+        if state.now % self.policy.be_lease:
             return Decision()
-        memory = self._remember(state)
-        found = self._candidates(state, memory)
+        self._remember(state)
+        found = self._candidates(state)
         free = self._free(state, found)
-        chosen = self._select(state, memory, found, free)
+        chosen = self._select(state, found, free)
         placed = self._place(state, found, free, *self._order(found, chosen))
         return self._decision(state, found, placed)
 
     # --- steps 1 to 3: candidates and their options ---
 
-    def _remember(self, state: State) -> _Memory:
-        """What is known from earlier cycles of this run."""
-        memory = self._memory
-        if memory is None or state.now <= memory.now or not memory.is_of(state.instance):
-            memory = self._memory = _Memory.of(state.instance, self._estimates(), Selector())
-        if memory.now >= 0:
-            memory.shift += state.now // self.lease - memory.now // self.lease
-        memory.now = state.now
-        return memory
-
-    def _estimates(self) -> DurationEstimates:
-        return DurationEstimates(
-            mode=self.iterations, quantile=self.quantile, noise=self.noise, seed=self.seed
-        )
-
     def _is_slo_cycle(self, state: State) -> bool:
-        return state.now % self.lease == 0
+        return state.now % self.policy.lease == 0
 
     def _unprofiled(self, state: State, jobs: Ints) -> NDArray[np.bool_]:
-        if self.profiling == "none":
+        if self.policy.profiling == "none":
             return np.zeros(jobs.size, dtype=bool)
         new: NDArray[np.bool_] = (state.profiled[jobs] == 0) & (state.starts[jobs] == 0)
         return new
 
-    def _candidates(self, state: State, memory: _Memory) -> Candidates:
+    def _candidates(self, state: State) -> Candidates:
         """Who competes in this cycle, as what, and with which options."""
         jobs = np.concatenate([state.waiting, state.running])
         jobs = jobs[np.argsort(state.rank[jobs], kind="stable")]
         new = self._unprofiled(state, jobs)
         if not self._is_slo_cycle(state):  # SLO jobs hold their leases, or wait for the next ones
-            stay = new | (memory.kind[jobs] != Kind.SLO)
+            stay = new | (self.kind[jobs] != Kind.SLO)
             jobs, new = jobs[stay], new[stay]
-        if self.profiling == "static":  # they have nodes of their own
+        if self.policy.profiling == "static":  # they have nodes of their own
             jobs, new = jobs[~new], new[~new]
-        kind = np.where(new, Kind.PROFILER, memory.ideal_kind(jobs, self._is_slo_cycle(state)))
-        work = memory.estimates.remaining(state, jobs)
-        queue = self._queue(state, memory, jobs, work, kind)
+        kind = np.where(new, Kind.PROFILER, self._ideal_kind(jobs, self._is_slo_cycle(state)))
+        work = self.estimates.remaining(state, jobs)
+        queue = self._queue(state, jobs, work, kind)
         options = self._options(state, queue)
         late = (kind == Kind.SLO) & (np.bincount(options.job, minlength=jobs.size) == 0)
         if late.any():  # no deadline can be met: best effort in this cycle
             kind = np.where(late, Kind.BEST_EFFORT, kind)
-            queue = self._queue(state, memory, jobs, work, kind)
+            queue = self._queue(state, jobs, work, kind)
             options = self._options(state, queue)
         if self._is_slo_cycle(state):
-            memory.kind[jobs[~new]] = kind[~new]
+            self.kind[jobs[~new]] = kind[~new]
         return Candidates(jobs, kind, queue, options)
 
-    def _queue(self, state: State, memory: _Memory, jobs: Ints, work: Ints, kind: Ints) -> Queue:
+    def _queue(self, state: State, jobs: Ints, work: Ints, kind: Ints) -> Queue:
         """The columns of the jobs in a cycle, deadlines counted from now."""
-        known = memory.columns
-        count = np.where(kind == Kind.SLO, np.diff(known.ptr)[jobs], 0)
+        known = self.deadlines
+        count = np.where(kind == Kind.SLO, known.number[jobs], 0)
         ptr = np.concatenate([[0], np.cumsum(count)])
-        at = np.arange(ptr[-1]) + np.repeat(known.ptr[jobs] - ptr[:-1], count)
+        theirs = np.arange(known.due.shape[1]) < count[:, None]
         started, runs = state.starts[jobs] > 0, state.phase[jobs] == Phase.RUNNING
         return Queue(
-            gpus=known.gpus[jobs],
+            gpus=state.gpus[jobs],
             work=work,
-            split_speed=known.split[jobs],
+            split_speed=self.split[jobs],
             cost=state.overhead[jobs],
             phase=np.where(
                 runs, LeasePhase.RUNNING, np.where(started, LeasePhase.SUSPENDED, LeasePhase.FRESH)
             ),
             kind=kind,
             ptr=ptr,
-            deadline=known.due[at] - state.now,
-            value=known.value[at],
+            deadline=known.due[jobs][theirs] - state.now,
+            value=known.value[jobs][theirs],
         )
 
     def _options(self, state: State, queue: Queue) -> Options:
         options = options_of(
             queue,
             sizes=self._sizes(state),
-            lease=self.lease if self._is_slo_cycle(state) else self.be_lease,
-            be_lease=self.be_lease,
-            allocations=self.allocations,
-            rounding=self.rounding,
-            sr_aware=self.sr_aware,
+            lease=self.policy.lease if self._is_slo_cycle(state) else self.policy.be_lease,
+            be_lease=self.policy.be_lease,
+            allocations=self.policy.allocations,
+            rounding=self.policy.rounding,
+            sr_aware=self.policy.sr_aware,
         )
         new = queue.kind[options.job] == Kind.PROFILER
-        return replace(options, value=np.where(new, self.profiler_reward, options.value))
+        return replace(options, value=np.where(new, self.policy.profiler_reward, options.value))
 
     # --- step 4: the selector ---
 
     def _sizes(self, state: State) -> Ints:
         """GPUs of each node that are there for all but the static profiler."""
         sizes: Ints = np.array(state.sizes)
-        if self.profiling == "static":
-            sizes[: self.profiler_nodes] = 0
+        if self.policy.profiling == "static":
+            sizes[: self.policy.profiler_nodes] = 0
         return sizes
 
-    def _select(self, state: State, memory: _Memory, found: Candidates, free: Ints) -> Ints:
+    def _select(self, state: State, found: Candidates, free: Ints) -> Ints:
         """Options that the selector chooses, as positions."""
         sizes = self._sizes(state)
-        rows = row_weights(int(sizes.max()), self.allocations)
+        rows = row_weights(int(sizes.max()), self.policy.allocations)
         capacity = capacity_of(sizes, found.options.slots, rows=rows, free=free)
-        if self.selector == "feasible":
+        if self.policy.selector == "feasible":
             return by_release(found.options, capacity)
-        if self.selector == "density" or not self._is_slo_cycle(state):
+        if self.policy.selector == "density" or not self._is_slo_cycle(state):
             return by_density(found.options, capacity)
         worth = self._worth(found.options, capacity)
         at = np.flatnonzero(worth > 0)
         few = replace(found.options, value=worth).take(at)
-        selection = memory.selector.select(
+        selection = self.chooser.select(
             few,
             capacity,
             keys=found.jobs,
-            shift=memory.shift,
-            time_limit=self.time_limit,
+            shift=self.shift,
+            time_limit=self.policy.time_limit,
         )
-        memory.shift = 0
+        self.shift = 0
         chosen = selection.chosen
         if selection.stop is Stop.TIME_LIMIT:  # the cached solution, and what fits beside it
-            before = np.isin(found.jobs[few.job], memory.selected)
+            before = np.isin(found.jobs[few.job], self.selected)
             chosen = by_density(few, capacity, before)
-        memory.selected = found.jobs[few.job[chosen]]
+        self.selected = found.jobs[few.job[chosen]]
         return at[chosen]
 
     def _worth(self, options: Options, capacity: Ints) -> NDArray[np.float64]:
         """The reward of each option; with prices, less what its GPU leases could earn otherwise."""
-        if self.selector != "price":
+        if self.policy.selector != "price":
             return options.value
         best = one_price(options, capacity)
         price = best.numerator[0, 0] / best.scale if best.numerator.size else 0.0
@@ -481,7 +515,9 @@ class UniSchedPolicy:
         room = int(left.sum())
         for i in order.tolist():
             if 0 < need[i] <= room and i not in done.nodes:
-                anywhere = self.allocations != "consolidated" and found.queue.split_speed[i] > 0
+                anywhere = (
+                    self.policy.allocations != "consolidated" and found.queue.split_speed[i] > 0
+                )
                 request = Request(i, int(need[i]), bool(anywhere))
                 room -= 0 if rest.place([request]) else int(need[i])
         return {**done.nodes, **rest.where}
@@ -505,64 +541,21 @@ class UniSchedPolicy:
         start = []
         for i in sorted(placed):
             if placed[i] != now.get(i):
-                seconds = self.be_lease if found.kind[i] == Kind.PROFILER else 0
+                seconds = self.policy.be_lease if found.kind[i] == Kind.PROFILER else 0
                 gpus = sum(placed[i].values())
                 start.append(Start(int(found.jobs[i]), placed[i], gpus, seconds))
         return Decision(suspend=suspend, start=[*start, *self._static_profilers(state)])
 
     def _static_profilers(self, state: State) -> list[Start]:
         """New jobs on the nodes of the static profiler, first come, first served."""
-        if self.profiling != "static":
+        if self.policy.profiling != "static":
             return []
-        own = Nodes(state.free[: self.profiler_nodes].tolist(), int(state.sizes.max()))
+        own = Nodes(state.free[: self.policy.profiler_nodes].tolist(), int(state.sizes.max()))
         waiting = state.waiting
         starts = []
         for j in waiting[self._unprofiled(state, waiting)].tolist():
             gpus = min(2, int(state.gpus[j]))
             if own.place([Request(j, gpus)]):
                 break
-            starts.append(Start(j, own.where[j], gpus, self.be_lease))
+            starts.append(Start(j, own.where[j], gpus, self.policy.be_lease))
         return starts
-
-
-@dataclass(eq=False)
-class _Memory:
-    """What a run has taught the policy."""
-
-    instance: Instance[Any] | None  # None after a checkpoint, which knows it by its ids
-    ids: int
-    columns: Columns
-    estimates: DurationEstimates
-    selector: Selector
-    kind: Ints  # by job: SLO or BEST_EFFORT, as of the last SLO cycle
-    now: int = -1
-    shift: int = 0  # SLO leases since the last linear program
-    selected: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # by it
-
-    @classmethod
-    def of(
-        cls, instance: Instance[Any], estimates: DurationEstimates, selector: Selector
-    ) -> _Memory:
-        columns = Columns.of(instance)
-        kind = np.where(np.diff(columns.ptr) > 0, int(Kind.SLO), int(Kind.BEST_EFFORT))
-        return cls(instance, _checksum(instance), columns, estimates, selector, kind)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "instance": None}
-
-    def is_of(self, instance: Instance[Any]) -> bool:
-        """Whether this was learnt on the instance, also before a checkpoint."""
-        if self.instance is None and self.ids == _checksum(instance):
-            self.instance = instance
-        return self.instance is instance
-
-    def ideal_kind(self, jobs: Ints, anew: bool) -> Ints:
-        """What jobs are counted as, before it is known whether a deadline can be met."""
-        if not anew:
-            return self.kind[jobs]
-        has = np.diff(self.columns.ptr)[jobs] > 0
-        return np.where(has, int(Kind.SLO), int(Kind.BEST_EFFORT))
-
-
-def _checksum(instance: Instance[Any]) -> int:
-    return zlib.crc32("\0".join(job.id for job in instance.jobs).encode())

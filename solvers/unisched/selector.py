@@ -26,8 +26,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any
 
@@ -686,6 +686,22 @@ class Selector:
     def __init__(self, *, warm: bool = True) -> None:
         self._warm = warm
         self._basis: _Basis | None = None
+
+    def save(self) -> dict[str, Any] | None:
+        """Return the basis of the last cycle, as plain data."""
+        if self._basis is None:
+            return None
+        return {part.name: getattr(self._basis, part.name) for part in fields(_Basis)}
+
+    def load(self, data: Mapping[str, Any] | None) -> None:
+        """Begin with this basis.
+
+        Parameters
+        ----------
+        data : mapping or None
+            As of :meth:`save`.
+        """
+        self._basis = None if data is None else _Basis(**{k: np.array(v) for k, v in data.items()})
 
     def select(
         self,

@@ -27,11 +27,14 @@ from ...formulations.unisched.compact import (
 )
 from ...formulations.unisched.problem import UniSched
 from ...instances.schedule import Schedule
+from ..history import History
 from ..result import Bound, Result, Stop
+from ..signature import NoParams, solver
 from .lease_schedule import realise
 from .selector import Prices, Selection, Selector, by_density, one_price, price_bound
 
 __all__ = [
+    "OpportunityPriceParams",
     "Selection",
     "Selector",
     "UniSchedParams",
@@ -58,6 +61,25 @@ class UniSchedParams:
     """
 
     exact: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpportunityPriceParams:
+    """Parameters of :func:`opportunity_price`.
+
+    Parameters
+    ----------
+    price : float or None
+        lambda, reward per GPU and lease, not negative; sum (V - lambda a L) z is maximised. None:
+        the mean over all GPUs and leases of the prices that the linear program without lambda has:
+        what a lease earns in the queue as it is, taken for what one earns in the long run.
+    """
+
+    price: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.price is not None and not self.price >= 0:
+            raise ValueError(f"opportunity_price: price={self.price} is negative")
 
 
 class _Case(NamedTuple):
@@ -88,6 +110,7 @@ class _Case(NamedTuple):
         return price_bound(self.options, self.room, prices, self.values, self.rows)
 
 
+@solver(UniSchedParams)
 def lp_selector(
     problem: UniSched,
     *,
@@ -145,14 +168,21 @@ def lp_selector(
         time_limit=None if limit is None else SELECTION * limit,
         exact=params.exact,
     )
+    history, bound = History(started), case.bound(selection.prices)
+    history.note(bound=bound.value)
     return _result(
-        problem, case, selection.chosen, case.bound(selection.prices), selection, started, limit,
+        problem, case, selection.chosen, bound, selection, started, limit, history=history,
         solver="lp_selector", seed=seed, exact=params.exact,
     )  # fmt: skip
 
 
+@solver()
 def density_greedy(
-    problem: UniSched, *, seed: int = 0, time_limit: float | None = None
+    problem: UniSched,
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    params: NoParams = NoParams(),
 ) -> Result[Schedule]:
     """Choose options by falling reward per GPU and lease, as long as all fit, and schedule them.
 
@@ -166,6 +196,7 @@ def density_greedy(
         Recorded; nothing is drawn.
     time_limit : float, optional
         Seconds, for the schedule.
+    params : NoParams
 
     Returns
     -------
@@ -200,12 +231,13 @@ def density_greedy(
     )
 
 
+@solver(OpportunityPriceParams)
 def opportunity_price(
     problem: UniSched,
     *,
-    price: float | None = None,
     seed: int = 0,
     time_limit: float | None = None,
+    params: OpportunityPriceParams = OpportunityPriceParams(),
 ) -> Result[Schedule]:
     """Choose what is worth more than its GPU leases could earn otherwise, and schedule it.
 
@@ -217,14 +249,11 @@ def opportunity_price(
     ----------
     problem : UniSched
         All jobs released at 0.
-    price : float, optional
-        lambda, reward per GPU and lease; sum (V - lambda a L) z is maximised. If not given, the
-        mean over all GPUs and leases of the prices that the linear program without lambda has:
-        what a lease earns in the queue as it is, taken for what one earns in the long run.
     seed : int
         Recorded; nothing is drawn.
     time_limit : float, optional
         Seconds.
+    params : OpportunityPriceParams
 
     Returns
     -------
@@ -234,7 +263,7 @@ def opportunity_price(
     Raises
     ------
     ValueError
-        For a negative price, a time limit that is not positive, or a job that is released later.
+        For a time limit that is not positive, or a job that is released later.
 
     Notes
     -----
@@ -246,17 +275,17 @@ def opportunity_price(
     >>> jobs = [DeadlineJob(id="a", gpus=2, work=600, rewards=[(1200, 100)]),
     ...         DeadlineJob(id="b", gpus=2, work=600, rewards=[(1200, 20)])]
     >>> problem = UniSched(Instance(Cluster.of_sizes([2]), jobs))
-    >>> opportunity_price(problem).objective, opportunity_price(problem, price=11).objective
+    >>> dear = OpportunityPriceParams(price=11)
+    >>> opportunity_price(problem).objective, opportunity_price(problem, params=dear).objective
     (120.0, 100.0)
     """
     started = time.perf_counter()
     limit = _checked("opportunity_price", time_limit)
-    if price is not None and not price >= 0:
-        raise ValueError(f"opportunity_price: price={price} is negative")
     case = _Case.of(problem)
     share = None if limit is None else SELECTION / 2 * limit
     selector = Selector()
     selection = selector.select(case.options, case.room, time_limit=share)
+    price = params.price
     if price is None:
         price = mean_price(selection.prices, case.room)
     worth = case.options.value - price * case.options.gpus * case.options.needed
@@ -296,6 +325,8 @@ def _result(
     selection: Selection | None,
     started: float,
     limit: float | None,
+    *,
+    history: History | None = None,
     **info: Any,
 ) -> Result[Schedule]:
     """Schedule what was chosen; what is reported is the schedule's.
@@ -304,6 +335,8 @@ def _result(
     """
     left = {} if limit is None else {"time_limit": max(limit - time.perf_counter() + started, 0.01)}
     realised = realise(problem, case.options, chosen, **left)
+    if history is not None:
+        history.note(objective=problem.objective(realised.schedule))
     if realised.missed and selection is not None and limit is None:
         greedy = by_density(case.options, case.room)
         other = realise(problem, case.options, greedy)
@@ -321,6 +354,7 @@ def _result(
         bound=bound,
         runtime=time.perf_counter() - started,
         iterations=0 if selection is None else selection.iterations,
+        history=None if history is None else history.entries,
         info={
             **info,
             "ties": TIES,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
 from ..highs import best_subset
-from ..policy import Decision, Floats, Ints, Phase, Preempts, State, ranked
+from ..policy import Decision, Floats, Information, Ints, Phase, Preempts, State, ranked
 from .deadlines import NEVER, STATED, Deadlines, at_cycle, check_seconds, next_cycle
 
 __all__ = ["ThreeSigma", "left_after", "utility"]
@@ -87,6 +87,7 @@ class ThreeSigma:
 
     name: ClassVar[str] = "three-sigma"
     preempts: ClassVar[Preempts] = Preempts.ALWAYS
+    information: ClassVar[Information] = "told"
     one_model: ClassVar[bool] = True
     cycle: int = 60
     slot: int = 300
@@ -252,7 +253,7 @@ class _Plan:
 
     def __init__(self, policy: ThreeSigma, state: State) -> None:
         self.policy, self.state = policy, state
-        self.deadlines = Deadlines.of(state.instance)
+        self.deadlines = Deadlines.of(state)
         waiting, running = state.waiting, state.running
         last = self.deadlines.last(waiting)
         # a deadline is worth something until twice its time

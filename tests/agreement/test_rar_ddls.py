@@ -16,6 +16,7 @@ from broken import Broken
 from gangsched.formulations.rar_ddls.forms import complete_schedule
 from gangsched.formulations.rar_ddls.problem import RarDdls
 from gangsched.instances import Cluster, Instance, RingJob, Schedule, Segment
+from gangsched.solvers import ExactParams
 from gangsched.solvers.exact import solve_exact
 from tiny import optimum, tiny
 
@@ -185,7 +186,9 @@ SMALL = [s for s in range(60) if optimum(s) <= 3 and len(tiny(s).jobs) <= 3][:10
 @pytest.mark.parametrize("seed", SMALL)
 def test_the_exact_forms_have_one_optimum(seed: int) -> None:
     problem = tiny(seed)
-    found = {form: solve_exact(problem, form=form) for form in ("compact", "literal")}
+    found = {
+        form: solve_exact(problem, params=ExactParams(form=form)) for form in ("compact", "literal")
+    }
     best = optimum(seed)
     listed = min(max(end) for _, _, end in brute_force.every_schedule(problem, best))
     assert listed == best
@@ -200,7 +203,7 @@ def test_the_list_of_all_schedules_has_the_same_optimum(seed: int) -> None:
     model = problem.build("schedules", horizon=best + 1)
     by_hand = list(brute_force.every_schedule(problem, best + 1))
     assert len(model.native.choices) == len(by_hand)
-    result = solve_exact(problem, form="schedules", warm_start=None)
+    result = solve_exact(problem, params=ExactParams(form="schedules", warm_start=None))
     assert (result.objective, result.status.value) == (best, "optimal")
 
 

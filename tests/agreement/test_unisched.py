@@ -22,6 +22,7 @@ from gangsched.formulations.unisched.forms import _covers, _placed
 from gangsched.formulations.unisched.problem import CellAllocation, UniSched
 from gangsched.instances import Cluster, Instance, Schedule, Segment
 from gangsched.instances.model import FULL_SPEED, DeadlineJob
+from gangsched.solvers import ExactParams
 from gangsched.solvers.exact import solve_exact
 from gangsched.solvers.result import Status
 
@@ -186,7 +187,7 @@ def test_the_optimum_is_that_of_all_schedules(seed: int, allocations: str) -> No
     assert problem.violations(schedule) == []
     assert problem.objective(schedule) == pytest.approx(best)
     for form in FORMS:
-        result = solve_exact(problem, form=form)
+        result = solve_exact(problem, params=ExactParams(form=form))
         assert result.status is Status.OPTIMAL
         assert result.objective == pytest.approx(best)
         assert problem.violations(result.solution) == []
@@ -200,7 +201,7 @@ def test_both_forms_agree_where_suspensions_count(
 ) -> None:
     problem = tiny(seed, allocations, leases=6, sr_aware=True, lexicographic=lexicographic)
     problem = replace(problem, overhead=3, rounding="paper" if seed % 3 == 0 else "lossless")
-    first, second = (solve_exact(problem, form=form) for form in FORMS)
+    first, second = (solve_exact(problem, params=ExactParams(form=form)) for form in FORMS)
     assert first.objective == pytest.approx(second.objective)
     assert first.status is second.status is Status.OPTIMAL
 
@@ -297,7 +298,9 @@ def test_nothing_to_do_is_worth_nothing() -> None:
     late = DeadlineJob(id="a", gpus=1, work=100, rewards=[(99, 100)])
     for jobs in ([], [late]):
         for form in FORMS:
-            result = solve_exact(UniSched(Instance(Cluster.of_sizes([2]), jobs)), form=form)
+            result = solve_exact(
+                UniSched(Instance(Cluster.of_sizes([2]), jobs)), params=ExactParams(form=form)
+            )
             assert (result.objective, result.status) == (0.0, Status.OPTIMAL)
 
 
@@ -317,7 +320,7 @@ def test_single_free_gpus_are_no_cell_of_two(form: str) -> None:
     three = DeadlineJob(id="three", gpus=3, work=T // 2, rewards=[(T, 80)], split_speed=0.5)
     for free, optimum in (((1, 1, 1), 80), ((2, 1, 0), 100), ((2, 3, 0), 180), ((4, 2, 0), 180)):
         problem = UniSched(Instance(Cluster.of_sizes([4, 4, 4]), [pair, three]), T, 5, free=free)
-        assert solve_exact(problem, form=form).objective == optimum
+        assert solve_exact(problem, params=ExactParams(form=form)).objective == optimum
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -360,7 +363,7 @@ def test_the_printed_model_is_vacuous(seed: int) -> None:
     small = [i for i, j in enumerate(problem.jobs) if i in problem.profilers or not j.rewards]
     top = sum(j.top_reward for i, j in enumerate(problem.jobs) if i not in small)
     top += sum(earned(problem, i, [1.0]) for i in small)
-    result = solve_exact(problem, form="literal")
+    result = solve_exact(problem, params=ExactParams(form="literal"))
     assert result.bound is not None
     assert result.bound.value == pytest.approx(top)
     assert result.solution is None
@@ -497,7 +500,7 @@ def test_the_compact_form_is_not_exact_for_different_gangs() -> None:
     problem = UniSched(Instance(Cluster.of_sizes([2]), jobs), T, 5, sr_aware=False)
     assert compact_optimum(problem) == 180
     for form in FORMS:
-        assert solve_exact(problem, form=form).objective == 100
+        assert solve_exact(problem, params=ExactParams(form=form)).objective == 100
     assert best_of_all(problem, 2)[0] == 100
 
 
@@ -522,7 +525,7 @@ def four_gangs(slo: int, **parameters: Any) -> UniSched:
 )
 def test_splitting_admits_the_fourth_gang(allocations: str, optimum: float, form: str) -> None:
     problem = four_gangs(4, allocations=allocations)
-    assert solve_exact(problem, form=form).objective == optimum
+    assert solve_exact(problem, params=ExactParams(form=form)).objective == optimum
 
 
 def test_a_split_gang_leaves_a_node_to_one_of_best_effort() -> None:

@@ -18,10 +18,18 @@ from hypothesis import strategies as st
 
 from brute_force import optimum
 from gangsched.analysis.proofs import makespan as bounds
-from gangsched.analysis.proofs import verify as certificates
-from gangsched.analysis.proofs import verify_irmp as irmp_certificates
-from gangsched.analysis.proofs import verify_market as gandiva_fair_certificates
-from gangsched.analysis.proofs import verify_unisched as unisched_certificates
+from gangsched.analysis.proofs import (
+    packings,
+    readers,
+    verify,
+    verify_completion_time,
+    verify_deadline_rewards,
+    verify_irmp,
+    verify_ltgf,
+    verify_market,
+    verify_rar_ddls,
+    verify_unisched,
+)
 from gangsched.analysis.proofs.configurations import Configurations
 from gangsched.analysis.proofs.makespan import (
     InvalidCertificate,
@@ -326,7 +334,7 @@ def test_tables_follow_the_definition(data: st.DataObject) -> None:
 @given(st.integers(0, 9), st.integers(1, 40), st.data())
 def test_the_verifier_follows_the_definition(k: int, target: int, data: st.DataObject) -> None:
     d, eps = data.draw(st.integers(1, target)), data.draw(st.integers(0, target // 2))
-    x = certificates._stepped(certificates._thresholded(d, target, eps), target, k)
+    x = packings.stepped(packings.thresholded(d, target, eps), target, k)
     expected = step(threshold(Fraction(d, target), Fraction(eps, target)), k)
     assert Fraction(x, max(k, 1) * target) == expected
 
@@ -337,14 +345,21 @@ def test_the_verifier_follows_the_definition(k: int, target: int, data: st.DataO
 def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     modules: set[str | None] = set()
     for module in (
-        certificates,
-        gandiva_fair_certificates,
-        irmp_certificates,
-        unisched_certificates,
+        packings,
+        readers,
+        verify,
+        verify_completion_time,
+        verify_deadline_rewards,
+        verify_irmp,
+        verify_ltgf,
+        verify_market,
+        verify_rar_ddls,
+        verify_unisched,
     ):
         tree = ast.parse(Path(module.__file__).read_text("utf-8"))
         modules |= {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
     assert modules == {
+        None,  # from . import the rules
         "__future__",
         "bisect",
         "collections.abc",
@@ -356,20 +371,23 @@ def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyP
         "math",
         "numpy.typing",
         "typing",
-        "formulations.completion_time",
+        "formulations.completion_time.problem",
         "formulations.deadline_rewards",
-        "formulations.gandiva_fair",
-        "formulations.irmp",
-        "formulations.ltgf",
-        "formulations.ltgf_fluid",
-        "formulations.rar_ddls",
-        "formulations.unisched",
+        "formulations.gandiva_fair.problem",
+        "formulations.irmp.problem",
+        "formulations.ltgf.fluid",
+        "formulations.ltgf.problem",
+        "formulations.ltgf.round",
+        "formulations.rar_ddls.problem",
+        "formulations.unisched.problem",
         "instances.model",
         "instances.schedule",
         "solvers.result",
-        "gandiva_fair_certificates",
-        "irmp_certificates",
-        "unisched_certificates",
+        "packings",
+        "readers",
+        "verify_irmp",
+        "verify_market",
+        "verify_unisched",
     }
     problem = packing([7, 7, 4, 4, 3])
     found = [bound(problem) for bound in EVERY]
@@ -390,7 +408,7 @@ def test_the_verifier_computes_the_same_durations(problem: RarDdls) -> None:
         ceil(Fraction(job.iterations * problem.resolution, rate))
         for job, rate in zip(problem.jobs, best, strict=True)
     ]
-    assert certificates._durations(problem) == by_hand == problem.shortest_durations().tolist()
+    assert verify_rar_ddls._durations(problem) == by_hand == problem.shortest_durations().tolist()
 
 
 def test_two_servers_may_be_faster_than_one() -> None:
@@ -428,9 +446,9 @@ def test_knapsack(items: list[tuple[int, int]], capacity: int) -> None:
         if sum(d for d, _ in chosen) <= capacity
     )
     sizes, values = [d for d, _ in items], [v for _, v in items]
-    assert certificates._knapsack(sizes, values, capacity) == best
+    assert packings.knapsack(sizes, values, capacity) == best
     huge = [v * 2**70 for v in values]
-    assert certificates._knapsack(sizes, huge, capacity) == best * 2**70
+    assert packings.knapsack(sizes, huge, capacity) == best * 2**70
 
 
 def test_no_certificate() -> None:

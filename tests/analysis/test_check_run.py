@@ -40,7 +40,7 @@ def pieces(**other: Piece | None) -> tuple[Piece, ...]:
 
 
 def broken(run: Run, *, preempts: Preempts | None = None, **how: Any) -> list[str]:
-    return violations(run, INSTANCE, preempts=preempts, **how)
+    return violations(run, preempts=preempts, **how)
 
 
 # --- correct runs --------------------------------------------------------------------------------
@@ -82,12 +82,12 @@ def test_a_run_that_stops_where_it_begins_has_no_segment() -> None:
     instance = replace(INSTANCE, jobs=INSTANCE.jobs[:1])
     run = hand_run((), instance=instance, rejected=(), left={0: 200}, now=0, stop=Stop.INTERRUPTED)
     run = with_events(run, [(0, 0, VISIBLE), (0, 0, START)])
-    assert violations(with_record(run, first={0: 0}, starts={0: 1}), instance) == []
+    assert violations(with_record(run, first={0: 0}, starts={0: 1})) == []
 
 
 def test_a_run_without_jobs_passes() -> None:
     nothing = Instance(Cluster.of_sizes([1]), [])
-    assert violations(hand_run((), instance=nothing, rejected=()), nothing) == []
+    assert violations(hand_run((), instance=nothing, rejected=())) == []
 
 
 ASYNC = replace(RULES, synchronous=False)
@@ -109,7 +109,7 @@ def test_a_kill_keeps_the_leases_that_have_ended() -> None:
 
     def found(*rest: Piece) -> list[str]:
         run = hand_run((*LEASED, *rest), rules=ASYNC, instance=instance)
-        return violations(run, instance, preempts=Preempts.LEASE)
+        return violations(run, preempts=Preempts.LEASE)
 
     killed = Piece(4, 60, 240, {1: 1}, KILL)
     assert found(killed, Piece(4, 300, 335, {1: 1})) == []
@@ -351,15 +351,17 @@ def test_what_a_stopped_run_leaves_is_checked() -> None:
 def test_a_run_of_another_instance_is_named() -> None:
     run = hand_run()
     fewer = replace(INSTANCE, jobs=INSTANCE.jobs[:4])
-    assert violations(run, fewer) == ["instance: the run's 5 jobs are not the instance's 4"]
+    found = violations(replace(run, instance=fewer))
+    assert found == ["instance: the run's 5 jobs are not the instance's 4"]
     slotted = replace(INSTANCE, slot=60)
-    assert violations(run, slotted) == [
+    assert violations(replace(run, instance=slotted)) == [
         f"instance: hash {run.instance_hash[:12]} is not the instance's own"
     ]
     larger = replace(INSTANCE, cluster=Cluster.of_sizes([4, 4, 4]))
-    assert violations(run, larger)[0] == ("instance: nodes of (4, 4, 2) GPUs, not of (4, 4, 4)")
+    found = violations(replace(run, instance=larger))
+    assert found[0] == "instance: nodes of (4, 4, 2) GPUs, not of (4, 4, 4)"
     lazy = replace(INSTANCE, jobs=[replace(INSTANCE.jobs[0], work=None), *INSTANCE.jobs[1:]])
-    assert violations(run, lazy)[-1] == "instance: job 'a' has no work"
+    assert violations(replace(run, instance=lazy))[-1] == "instance: job 'a' has no work"
     assert broken(replace(run, users=("v", "u"))) == [
         "instance: users ('v', 'u') are not the instance's ('u', 'v')"
     ]
@@ -410,8 +412,8 @@ def test_only_the_first_of_many_are_shown() -> None:
     many = Instance(Cluster.of_sizes([1]), [Job(id=f"j{i}", gpus=1, work=60) for i in range(30)])
     run = hand_run(tuple(Piece(i, 60 * i, 60 * i + 60, {0: 1}) for i in range(30)),
                    instance=many, rejected=(), left={}, now=1800)  # fmt: skip
-    assert violations(run, many) == []
-    found = violations(with_record(run, starts=dict.fromkeys(range(25), 9)), many)
+    assert violations(run) == []
+    found = violations(with_record(run, starts=dict.fromkeys(range(25), 9)))
     assert len(found) == 21
     assert found[19] == "records: job 'j19' has starts=9, not 1"
     assert found[20] == "records: 25 in all, the first 20 are shown"
@@ -442,7 +444,7 @@ def known(*changed: tuple[int, Piece]) -> Run:
 
 def test_speeds_preemption_costs_and_profiling_pass_as_they_are_told() -> None:
     run = known()
-    assert violations(run, KNOWN) == []
+    assert violations(run) == []
     assert run.records.starts.tolist() == [2, 1]
     assert run.records.first.tolist() == [0, 180]
     assert run.records.held.tolist() == [2 * 60 + 4 * 120 + 4 * 180, 4 * 50]
@@ -492,23 +494,23 @@ def test_what_speed_cost_or_profiling_do_not_allow_is_named(
 ) -> None:
     run = known(*changed)
     run = replace(run, now=max(360, int(run.schedule.end.max())))
-    assert violations(run, KNOWN) == messages
+    assert violations(run) == messages
 
 
 def test_a_profiling_run_ends_as_one() -> None:
     rows = log_of(known())
     at = rows.index((60, 0, PROFILED))
     cut = with_events(known(), [*rows[:at], (60, 0, SUSPEND), *rows[at + 1 :]])
-    assert "events: job 'a' has SUSPEND after PROFILE, at 60" in violations(cut, KNOWN)
+    assert "events: job 'a' has SUSPEND after PROFILE, at 60" in violations(cut)
     begun = rows.index((0, 0, PROFILE))
     hidden = with_events(known(), [*rows[:begun], (0, 0, START), *rows[begun + 1 :]])
-    assert violations(hidden, KNOWN)[0] == "events: job 'a' has PROFILED after START, at 60"
+    assert violations(hidden)[0] == "events: job 'a' has PROFILED after START, at 60"
     # and then it would have made 32 s of progress on two of its four GPUs, and 40 after it
-    assert "from 180 with 40 s of overhead it must end at 348" in violations(hidden, KNOWN)[1]
+    assert "from 180 with 40 s of overhead it must end at 348" in violations(hidden)[1]
 
 
 def test_profiling_is_no_start() -> None:
-    assert violations(with_record(known(), starts={0: 3}), KNOWN) == [
+    assert violations(with_record(known(), starts={0: 3})) == [
         "records: job 'a' has starts=3, not 2"
     ]
 
@@ -516,12 +518,12 @@ def test_profiling_is_no_start() -> None:
 def test_jobs_of_other_kinds_hold_their_gang_unless_they_are_profiled() -> None:
     plain = Instance(KNOWN.cluster, [Job(id=j.id, gpus=j.gpus, work=j.work) for j in KNOWN.jobs])
     run = hand_run(HALVES, instance=plain, rejected=(), left={})
-    found = violations(run, plain)
+    found = violations(run)
     assert found[0] == "gang: job 'b' holds 4 GPUs from 180, its gang is 2"
     assert found[1].startswith("placement: job 'a' of 4 GPUs has {0: 2, 1: 2} from 60")
     one = Instance(plain.cluster, plain.jobs[:1])
     ok = (HALVES[0], Piece(0, 60, 260, {1: 4}))
-    assert violations(hand_run(ok, instance=one, rejected=(), left={}), one) == []
+    assert violations(hand_run(ok, instance=one, rejected=(), left={})) == []
 
 
 def test_a_job_that_is_profiled_where_it_was_has_not_renewed() -> None:
@@ -532,7 +534,7 @@ def test_a_job_that_is_profiled_where_it_was_has_not_renewed() -> None:
         (2, Piece(0, 180, 240, whole, PROFILED)),
         (3, Piece(0, 240, 360, whole)),  # 40 overhead and the 80 left
     )
-    assert [line for line in violations(run, KNOWN) if "'a'" in line] == []
+    assert [line for line in violations(run) if "'a'" in line] == []
 
 
 # --- several GPU models --------------------------------------------------------------------------
@@ -560,7 +562,7 @@ MOVING = Rules(round_length=60, lease=120, overhead=10, migration=30, patience=N
 def mixed(*changed: tuple[int, Piece], rules: Rules = MOVING) -> list[str]:
     pieces = [dict(changed).get(i, piece) for i, piece in enumerate(TWO)]
     run = hand_run(tuple(pieces), instance=MIXED, rules=rules, rejected=(), left={}, now=MIXED_END)
-    return violations(run, MIXED)
+    return violations(run)
 
 
 def test_a_correct_run_on_several_models_passes() -> None:

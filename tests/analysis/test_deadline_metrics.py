@@ -54,9 +54,9 @@ def profiled(run: Run, rows: list[tuple[int, int, EventKind]]) -> Run:
 def test_measures_by_hand() -> None:
     run = hand()
     nan = float("nan")
-    found = metrics.rewards(run, instance()).tolist()
+    found = metrics.rewards(run).tolist()
     assert found == pytest.approx([80, 0, 50, nan, 0], nan_ok=True)
-    measures = metrics.deadline_summary(run, instance())
+    measures = metrics.deadline_summary(run)
     assert measures == {
         "slo_jobs": 4,
         "best_effort_jobs": 1,
@@ -77,21 +77,21 @@ def test_a_stopped_run_leaves_open_what_may_still_be_won() -> None:
     """At 25, strict is past its deadline of 24, soft is not past its last one."""
     segments = [Segment(0, 0, 10, {0: 2}), Segment(1, 5, 20, {1: 2})]
     run = run_of(JOBS, segments, sizes=[2, 2], rejected=GONE, now=25)
-    won = metrics.rewards(run, instance())
+    won = metrics.rewards(run)
     assert np.isnan(won).tolist() == [True, False, True, True, False]
-    assert metrics.weighted_miss(run, instance()) == 1
-    assert metrics.best_effort_latency(run, instance()) is None
-    assert metrics.deadline_summary(run, instance())["in_time"] == 0
+    assert metrics.weighted_miss(run) == 1
+    assert metrics.best_effort_latency(run) is None
+    assert metrics.deadline_summary(run)["in_time"] == 0
 
 
 def test_what_is_undefined_is_none() -> None:
     jobs = [DeadlineJob(id="a", gpus=1, work=10)]
     run = run_of(jobs, [Segment(0, 0, 10, {0: 1})], sizes=[2])
-    found = metrics.deadline_summary(run, instance(jobs))
+    found = metrics.deadline_summary(run)
     for name in ("weighted_miss", "weighted_miss_own", "strict_miss", "in_time", "slo_suspensions"):
         assert found[name] is None
     assert (found["reward"], found["best_effort_latency"]) == (0, 10)
-    none = metrics.deadline_summary(run_of([], [], sizes=[2]), instance([]))
+    none = metrics.deadline_summary(run_of([], [], sizes=[2]))
     assert none["best_effort_latency"] is None
     assert none["weighted_miss"] is None
 
@@ -103,7 +103,7 @@ def test_profiling_is_waited_for() -> None:
     nan = float("nan")
     waits = metrics.profiling_wait(run).tolist()
     assert waits == pytest.approx([nan, nan, 6, 10, nan], nan_ok=True)
-    assert metrics.deadline_summary(run, instance())["profiling_wait"] == 8
+    assert metrics.deadline_summary(run)["profiling_wait"] == 8
 
 
 def test_progress_on_other_numbers_of_gpus_is_elastic() -> None:
@@ -133,15 +133,15 @@ def test_a_driven_run_that_profiles_is_not_elastic() -> None:
     run = drive(Instance(cluster, jobs), Profiler(), round_length=60)
     assert not metrics.is_elastic(run)
     assert metrics.profiling_wait(run).tolist() == [60]
-    assert metrics.rewards(run, Instance(cluster, jobs)).tolist() == [100]
+    assert metrics.rewards(run).tolist() == [100]
     plain = drive(Instance(cluster, jobs), Fifo())
     assert np.isnan(metrics.profiling_wait(plain)).all()
 
 
 def test_the_instance_has_to_fit() -> None:
-    with pytest.raises(ValueError, match=r"metrics: the instance has 2 jobs, the run 5"):
-        metrics.rewards(hand(), instance(JOBS[:2]))
+    with pytest.raises(ValueError, match=r"run of 'hand': it is of another instance"):
+        hand().attach(instance(JOBS[:2]))
     plain = [Job(id="a", gpus=1, work=10)]
     run = run_of(plain, [Segment(0, 0, 10, {0: 1})], sizes=[2], rules=PLAIN)
     with pytest.raises(TypeError, match=r"metrics: job 'a' is a Job, not a DeadlineJob"):
-        metrics.best_effort_latency(run, Instance(Cluster.of_sizes([2]), plain))  # type: ignore[arg-type]
+        metrics.best_effort_latency(run)

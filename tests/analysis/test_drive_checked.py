@@ -146,7 +146,7 @@ def brief(case: Case) -> Case:
 
 def checked(case: Case, policy: Policy, **how: Any) -> Run:
     run = drive(case.instance, policy, **case.rules, **how)
-    assert violations(run, case.instance, preempts=policy.preempts) == []
+    assert violations(run, preempts=policy.preempts) == []
     return run
 
 

@@ -46,7 +46,7 @@ def driven(nodes: Cluster, jobs: list[Job], policy: Any, engine: Any, **how: Any
     """The run, once the checker has nothing to say."""
     instance = Instance(nodes, jobs)
     run = drive(instance, policy, engine=engine, **how)
-    assert violations(run, instance, preempts=policy.preempts) == []
+    assert violations(run, preempts=policy.preempts) == []
     return run
 
 

@@ -87,7 +87,7 @@ def on_two(*jobs: Any) -> Instance[Any]:
 def driven(case: Instance[Any], policy: Any, **how: Any) -> Run:
     """The run, once the checker has nothing to say."""
     run = drive(case, policy, round_length=1, **how)
-    assert violations(run, case, preempts=policy.preempts) == []
+    assert violations(run, preempts=policy.preempts) == []
     return run
 
 
@@ -341,7 +341,7 @@ def test_the_checker_knows_parameter_servers() -> None:
     row = run.schedule[0]
 
     def lines(row: Segment, **records: Any) -> list[str]:
-        return violations(tampered(run, row, **records), case)
+        return violations(tampered(run, row, **records))
 
     assert lines(row) == []
     assert lines(replace(row, ps={0: 2})) == [
@@ -362,13 +362,11 @@ def test_the_checker_knows_parameter_servers() -> None:
         row, work=[9, 4]
     )
     twice = replace(run, schedule=Schedule.of([*run.schedule, replace(row, start=5, end=9)]))
-    assert "parameter servers: job 'a' runs twice, the second time from 5" in violations(
-        twice, case
-    )
+    assert "parameter servers: job 'a' runs twice, the second time from 5" in violations(twice)
 
 
 def test_the_checker_wants_jobs_that_started_to_finish() -> None:
     case = on_two(job("a"))
     part = drive(case, Table({0: [Start(0, {0: 2}, ps={0: 1})]}), round_length=1, until=2)
-    assert violations(part, case) == []
-    assert violations(replace(part, stop=Stop.COMPLETED), case) != []
+    assert violations(part) == []
+    assert violations(replace(part, stop=Stop.COMPLETED)) != []

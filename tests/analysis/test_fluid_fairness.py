@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from fairest import fairest, integrand, tiny
-from gangsched.analysis.proofs import verify as certificates
+from gangsched.analysis.proofs import verify_ltgf as certificates
 from gangsched.analysis.proofs.fluid_fairness import contended_bound, fluid_bound, life_bound
 from gangsched.analysis.proofs.verify import InvalidCertificate, verify_bound
 from gangsched.formulations.ltgf.fluid import LtgfFluid

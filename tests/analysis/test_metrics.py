@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from gangsched.analysis.driving import metrics
 from gangsched.analysis.driving.drive import drive
+from gangsched.analysis.driving.metrics import together
 from gangsched.analysis.driving.run import Run
 from gangsched.instances import Cluster, Instance, Job, Node, Schedule, Segment, User
 from gangsched.solvers import Fifo, Srtf
@@ -484,19 +486,20 @@ def mixed() -> tuple[Run, Instance[Job]]:
 def test_slowdowns_are_over_the_time_on_the_fastest_model() -> None:
     run, instance = mixed()
     assert run.records.end.tolist() == [15, 30, 40, -1]
-    assert metrics.ideal_time(run, instance)[:3].tolist() == [15, 10, 40]
-    assert metrics.slowdown(run, instance)[:3].tolist() == [1, 3, 1]
-    assert metrics.objectives(run, instance)["slowdown"] == 5
-    assert metrics.summary(run, instance)["mean_slowdown"] == pytest.approx(5 / 3)
-    alone = instance.jobs[:2]
-    with pytest.raises(ValueError, match="metrics: the instance has 2 jobs, the run 4"):
-        metrics.slowdown(run, Instance(instance.cluster, alone, instance.users))
+    assert metrics.ideal_time(run)[:3].tolist() == [15, 10, 40]
+    assert metrics.slowdown(run)[:3].tolist() == [1, 3, 1]
+    assert metrics.objectives(run)["slowdown"] == 5
+    assert metrics.summary(run)["mean_slowdown"] == pytest.approx(5 / 3)
+    fewer = replace(instance, jobs=instance.jobs[:2])
+    with pytest.raises(ValueError, match="run of 'fifo': it is of another instance"):
+        metrics.slowdown(replace(run, instance=None).attach(fewer))
+    with pytest.raises(ValueError, match=r"its instance, of hash \w{12}, is not known: give it"):
+        metrics.slowdown(replace(run, instance=None))
 
 
 def test_service_is_gpu_time_on_any_model() -> None:
-    run, instance = mixed()
-    assert metrics.service_time(run).tolist() == [60, 16, 80, 0]  # the work
-    assert metrics.service_time(run, instance).tolist() == [30, 20, 80, 0]
+    run, _ = mixed()
+    assert metrics.service_time(run).tolist() == [30, 20, 80, 0]
 
 
 def test_work_of_users_by_hand() -> None:
@@ -504,9 +507,9 @@ def test_work_of_users_by_hand() -> None:
 
     At the mean speeds of all models, a does 1.5, b 0.4 and c 0.5 s of work in a second.
     """
-    run, instance = mixed()
+    run, _ = mixed()
     assert metrics.user_work(run).tolist() == [60 / 40, 96 / 40]
-    shares = metrics.user_work_rho(run, instance)
+    shares = metrics.user_work_rho(run)
     assert shares.tolist() == pytest.approx([60 / 1.5 / 40, (16 / 0.4 + 80 / 0.5) / 80])
 
 
@@ -524,9 +527,23 @@ def test_on_equal_gpus_the_work_of_users_is_their_service() -> None:
             strict=True,
         )
     ]
-    instance = Instance(cluster, jobs, users)
     served = metrics.service_time(run)
+    run = replace(run, instance=Instance(cluster, jobs, users))
     fair = metrics.user_fair_time(run, [run.now])[:, 0]
     wanted = [served[:2].sum() / fair[0], served[2] / fair[1]]
-    assert metrics.user_work_rho(run, instance).tolist() == pytest.approx(wanted)
-    assert metrics.ideal_time(run, instance).tolist() == run.records.work.tolist()
+    assert metrics.user_work_rho(run).tolist() == pytest.approx(wanted)
+    assert metrics.ideal_time(run).tolist() == run.records.work.tolist()
+
+
+def test_a_run_is_summarised_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+    once = together.fair_times
+    monkeypatch.setattr(together, "fair_times", lambda run: calls.append(1) or once(run))
+    run, _ = mixed()
+    first = metrics.summary(run)
+    first["makespan"] = None  # everybody has a copy
+    assert metrics.summary(run)["makespan"] == 40
+    assert calls == [1]
+    assert metrics.summary(replace(run, runtime=2.0))["makespan"] == 40
+    assert len(calls) == 2
+    assert pickle.loads(pickle.dumps(run)).measured == {}

@@ -28,7 +28,7 @@ INSTANCE = Instance(CLUSTER, JOBS, [User("u"), User("v")])
 
 
 def test_gpus_and_work_by_hand() -> None:
-    usage = model_usage(drive(INSTANCE, Fifo()), INSTANCE, 30)
+    usage = model_usage(drive(INSTANCE, Fifo()), 30)
     assert (usage.users, usage.models) == (("u", "v"), ("k80", "v100"))
     assert usage.times.tolist() == [0, 30, 60, 90]
     assert usage.gpus[:, 0].tolist() == [[2, 0]] * 3
@@ -38,7 +38,7 @@ def test_gpus_and_work_by_hand() -> None:
 
 
 def test_the_last_bin_ends_with_the_run() -> None:
-    usage = model_usage(drive(INSTANCE, Fifo()), INSTANCE, 50)
+    usage = model_usage(drive(INSTANCE, Fifo()), 50)
     assert usage.times.tolist() == [0, 50, 90]
     assert usage.gpus[:, 1, 1].tolist() == [4 * 40 / 50, 0]
     assert usage.total("gpus").tolist() == [[180, 0], [0, 160]]
@@ -47,7 +47,7 @@ def test_the_last_bin_ends_with_the_run() -> None:
 
 def test_a_run_without_jobs_has_no_bins() -> None:
     nothing = Instance(CLUSTER, [])
-    usage = model_usage(drive(nothing, Fifo()), nothing, 60)
+    usage = model_usage(drive(nothing, Fifo()), 60)
     assert usage.times.tolist() == [0]
     assert usage.gpus.shape == usage.work.shape == (0, 1, 2)
 
@@ -55,19 +55,19 @@ def test_a_run_without_jobs_has_no_bins() -> None:
 def test_what_a_run_cannot_be_asked(monkeypatch: Any) -> None:
     run = drive(INSTANCE, Fifo())
     with pytest.raises(TypeError, match=r"model_usage: step=1.5 is not an integer"):
-        model_usage(run, INSTANCE, 1.5)  # type: ignore[arg-type]
+        model_usage(run, 1.5)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="model_usage: step=0 is below 1"):
-        model_usage(run, INSTANCE, 0)
-    with pytest.raises(ValueError, match="model_usage: the run is of another instance"):
-        model_usage(run, replace(INSTANCE, jobs=JOBS[:1]), 60)
+        model_usage(run, 0)
+    with pytest.raises(ValueError, match=r"run of 'fifo': its instance, of hash .* is not known"):
+        model_usage(replace(run, instance=None), 60)
     monkeypatch.setattr(module, "MOST_PIECES", 200)
     with pytest.raises(ValueError, match="step=1 gives 90 bins for 4 users by models, more than"):
-        model_usage(run, INSTANCE, 1)
+        model_usage(run, 1)
     many = Instance(Cluster.of_sizes([3]), [Job(id=f"j{i}", gpus=1, work=50) for i in range(3)])
-    assert model_usage(drive(many, Fifo()), many, 1).gpus.ravel().tolist() == [3.0] * 50
+    assert model_usage(drive(many, Fifo()), 1).gpus.ravel().tolist() == [3.0] * 50
     monkeypatch.setattr(module, "MOST_PIECES", 100)
     with pytest.raises(ValueError, match="cut the run into 150 pieces, more than 100: make step"):
-        model_usage(drive(many, Fifo()), many, 1)
+        model_usage(drive(many, Fifo()), 1)
 
 
 def counted(run: Run, instance: Instance[Any], step: int) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def counted(run: Run, instance: Instance[Any], step: int) -> dict[str, Any]:
 )
 def test_it_is_what_counting_seconds_gives(case: Case, policy: Any, step: int, until: int) -> None:
     run = checked(case, policy, until=until)
-    usage = model_usage(run, case.instance, step)
+    usage = model_usage(run, step)
     wanted = counted(run, case.instance, step)
     np.testing.assert_allclose(usage.gpus, wanted["gpus"], rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(usage.work, wanted["work"], rtol=1e-9, atol=1e-12)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from driven import Case, checked, mixed_cases
 from gangsched.analysis.driving import metrics
 from gangsched.analysis.proofs import completion_time as online_bounds
-from gangsched.analysis.proofs import verify as certificates
+from gangsched.analysis.proofs import verify_completion_time as certificates
 from gangsched.analysis.proofs.completion_time import (
     busy_time_bound,
     online_bound,
@@ -376,8 +376,8 @@ def test_tampered_certificates_never_prove_too_much(
         )
     )
     try:
-        proven = certificates.RULES[CompletionTime][certificate["kind"]](problem, certificate)
-    except InvalidCertificate:
+        proven = certificates.RULES[certificate["kind"]](problem, certificate)
+    except ValueError:
         return
     assert proven <= optimum(problem)
 
@@ -477,7 +477,7 @@ def test_no_run_beats_a_bound(case: Case, policy: Any) -> None:
     instance = replace(case.instance, jobs=tuple(case.instance.jobs[j] for j in able.tolist()))
     number = np.cumsum(~run.records.rejected) - 1
     plan = Schedule.of(replace(row, job=int(number[row.job])) for row in run.schedule)
-    reached = metrics.objectives(run, case.instance)
+    reached = metrics.objectives(run)
     for measure in MEASURES:
         problem = CompletionTime(instance, measure)
         assert problem.violations(plan) == []
@@ -561,8 +561,8 @@ def test_tampered_prices_never_prove_too_much(seed: int, data: st.DataObject) ->
         )
     )
     try:
-        proven = certificates.RULES[CompletionTime][certificate["kind"]](problem, certificate)
-    except InvalidCertificate:
+        proven = certificates.RULES[certificate["kind"]](problem, certificate)
+    except ValueError:
         return
     assert proven <= mixed_optimum(problem)
 

@@ -5,21 +5,25 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
 
+from gangsched.analysis.comparing import comparison as comparing
 from gangsched.analysis.comparing.comparison import Comparison, Extras, Row, compare, ratio
 from gangsched.analysis.proofs.makespan import (
     InvalidCertificate,
     NoCertificate,
     area_bound,
     configuration_bound,
+    dff_bound,
 )
 from gangsched.formulations import Sense
 from gangsched.formulations.rar_ddls.problem import RarDdls, evaluate
 from gangsched.instances import Cluster, Instance, Job, RingJob, Schedule, Segment
 from gangsched.solvers import Bound, Refuted, Result, Stop
+from gangsched.solvers.facts import Facts
 
 Solver = Callable[[Any], Any]
 
@@ -244,7 +248,7 @@ def test_other_problems_have_rows_without_a_ratio() -> None:
 
 
 def wider(problem: RarDdls) -> RarDdls:
-    """The same jobs on three GPUs: area 25 / 3, longest job 7."""
+    """The same jobs on three GPUs: area 25 / 3, and 10 by dual feasible functions."""
     return packing([job.iterations for job in problem.jobs], gpus=3)
 
 
@@ -252,12 +256,11 @@ def on_three(problem: RarDdls) -> Result[Schedule]:
     """Ends 7, 7, 4, 8, 11."""
     relaxed = wider(problem)
     schedule = evaluate(relaxed, [0, 0, 0, 4, 8], [{0: 1}] * 5)
-    info = {"wider": True}
-    return Result.of(relaxed, schedule, solver="three", stop=Stop.COMPLETED, info=info)
+    facts = Facts(relaxation="wider")
+    return Result.of(relaxed, schedule, solver="three", stop=Stop.COMPLETED, facts=facts)
 
 
 WIDER = Extras(
-    bound=area_bound,
     relaxations={"wider": wider},
     measures=lambda problem, result: {
         "GPUs": problem.instance.cluster.gpus,
@@ -270,7 +273,7 @@ WIDER = Extras(
 def test_who_solves_a_relaxation_is_measured_against_a_bound_of_it() -> None:
     comparison = compare(packing(FIVE), {"three": on_three, "best": BEST}, extras=WIDER)
     three, best = comparison.rows
-    assert (three.relaxation, three.objective, three.ratio) == ("wider", 11, 11 / 9)
+    assert (three.relaxation, three.objective, three.ratio) == ("wider", 11, 11 / 10)
     assert (best.relaxation, best.objective, best.ratio) == ("", 14, 14 / 13)
     assert comparison.bound is not None
     assert comparison.bound.value == 13
@@ -278,14 +281,14 @@ def test_who_solves_a_relaxation_is_measured_against_a_bound_of_it() -> None:
     assert (relaxed.name, relaxed.problem, relaxed.bound) == (
         "wider",
         wider(packing(FIVE)),
-        area_bound(wider(packing(FIVE))),
+        dff_bound(wider(packing(FIVE))),
     )
     data = comparison.to_dict()
     assert [row["relaxation"] for row in data["rows"]] == ["wider", ""]
-    assert data["relaxed"]["wider"]["value"] == 9
+    assert data["relaxed"]["wider"]["value"] == 10
     text = str(comparison)
     assert "feasible, wider" in text
-    assert "\nbound: 13 (area, verified)\nbound, wider: 9 (area, veri" in text
+    assert "\nbound: 13 (area, verified)\nbound, wider: 10 (dual feas" in text
     assert text.endswith("\nwider: on three GPUs")
 
 
@@ -302,32 +305,66 @@ def test_a_relaxation_that_is_the_problem_itself_is_none() -> None:
     assert comparison.relaxed == ()
 
 
-def test_a_bound_is_looked_for_only_where_there_is_none() -> None:
+def test_a_bound_is_looked_for_only_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 
-    def find(problem: RarDdls) -> Bound:
+    def find(problem: RarDdls, effort: str, time_limit: float | None) -> Bound:
+        assert (effort, time_limit) == ("quick", 7)
         asked.append(problem)
         return area_bound(problem)
 
-    extras = Extras(bound=find, relaxations=WIDER.relaxations)
-    compare(packing(FIVE), {"best": BEST}, extras=extras)
+    monkeypatch.setattr(comparing, "bound_of", find)
+    extras, problem = Extras(relaxations=WIDER.relaxations), packing(FIVE)
+    compare(problem, {"best": BEST}, bound=area_bound(problem), extras=extras, time_limit=7)
     assert asked == []
-    compare(packing(FIVE), {"best": BEST, "three": on_three, "again": on_three}, extras=extras)
-    assert asked == [wider(packing(FIVE))]
+    solvers = {"best": BEST, "three": on_three, "again": on_three}
+    compare(problem, solvers, extras=extras, time_limit=7)
+    assert asked == [problem, wider(problem)]
 
 
-def test_a_bound_that_was_looked_for_is_verified() -> None:
-    lie = Extras(bound=lambda _: Bound(99, "lie", {"kind": "area"}), relaxations=WIDER.relaxations)
+def test_a_bound_that_takes_long_is_looked_for_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no solver has brought one."""
+    monkeypatch.setattr(comparing, "LATE", {RarDdls})
+    rows: list[Any] = []
+    comparison = compare(packing(FIVE), {"best": BEST}, on_result=rows.append)
+    assert rows[0].bound is None
+    assert comparison.bound == dff_bound(packing(FIVE))
+    area = area_bound(packing(FIVE))
+    proof = at(0, 7, 0, 4, 8, bound=replace(area, value=area.value - 1))
+    comparison = compare(packing(FIVE), {"proof": proof})
+    assert comparison.bound is not None
+    assert comparison.bound.value == area.value - 1
+
+
+def test_a_bound_that_was_looked_for_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lie(problem: RarDdls, *_: Any) -> Bound:
+        return Bound(13 if problem.instance.cluster.gpus == 2 else 99, "lie", {"kind": "area"})
+
+    monkeypatch.setattr(comparing, "bound_of", lie)
     with pytest.raises(InvalidCertificate, match=r"bound 99 \(lie\): the certificate proves 9"):
-        compare(packing(FIVE), {"three": on_three}, extras=lie)
+        compare(packing(FIVE), {"three": on_three}, extras=WIDER)
 
 
-def test_an_interrupt_of_the_bound_keeps_the_rows() -> None:
-    def stopped(_: RarDdls) -> Bound:
+def test_a_bound_that_cannot_be_found_costs_no_comparison(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(*_: Any) -> Bound:
+        raise ValueError("rewards are too large to be counted exactly")
+
+    monkeypatch.setattr(comparing, "bound_of", fails)
+    comparison = compare(packing(FIVE), {"best": BEST})
+    assert (comparison.bound, comparison.rows[0].objective) == (None, 14)
+    assert "no bound of RarDdls: rewards are too large to be counted exactly" in caplog.text
+
+
+def test_an_interrupt_of_the_bound_keeps_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(problem: RarDdls, *_: Any) -> Bound:
+        if problem.instance.cluster.gpus == 2:
+            return dff_bound(problem)
         raise KeyboardInterrupt
 
-    extras = Extras(bound=stopped, relaxations=WIDER.relaxations)
-    comparison = compare(packing(FIVE), {"three": on_three, "best": BEST}, extras=extras)
+    monkeypatch.setattr(comparing, "bound_of", stopped)
+    comparison = compare(packing(FIVE), {"three": on_three, "best": BEST}, extras=WIDER)
     assert comparison.unfinished == ("bound",)
     assert [row.ratio for row in comparison.rows] == [None, 14 / 13]
     assert "bound, wider: none verified, so no ratio is certified" in str(comparison)

@@ -61,7 +61,7 @@ def test_rewards_are_compared_with_a_verified_bound(found: Replay) -> None:
     verify_bound(problem, bound)
     assert optimum(problem) <= bound.value < problem.top == 300
     for row in found.rows:
-        assert row.deadlines == metrics.deadline_summary(row.run, INSTANCE)
+        assert row.deadlines == metrics.deadline_summary(row.run)
         assert not row.elastic
         won = problem.objective(row.run.schedule)
         assert row.deadlines["reward"] == won > 0
@@ -165,27 +165,25 @@ def test_the_report_says_what_is_elastic(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_the_picture_shows_rewards_by_kind(found: Replay) -> None:
-    figure = run_plots.deadlines(found.runs, INSTANCE, bound=found.bounds["reward"].value)
+    figure = run_plots.deadlines(found.runs, bound=found.bounds["reward"].value)
     bars = [
         patch.get_width()
         for patch in figure.axes[0].patches  # type: ignore[attr-defined]
     ]
     by_run = []
     for run in found.runs.values():
-        won = metrics.rewards(run, INSTANCE)
+        won = metrics.rewards(run)
         by_run += [400, won[1] + won[4], won[0] + won[2]]
     assert bars == by_run
     text = plots.to_svg(figure)
-    assert text == plots.to_svg(
-        run_plots.deadlines(found.runs, INSTANCE, bound=found.bounds["reward"].value)
-    )
+    assert text == plots.to_svg(run_plots.deadlines(found.runs, bound=found.bounds["reward"].value))
     for run in found.runs.values():
-        assert f"weighted miss rate {100 * metrics.weighted_miss(run, INSTANCE):.1f}%" in text
+        assert f"weighted miss rate {100 * metrics.weighted_miss(run):.1f}%" in text
 
 
 def test_a_picture_without_deadlines() -> None:
     instance = Instance(Cluster.of_sizes([2]), [DeadlineJob(id="a", gpus=1, work=9)])
-    figure = run_plots.deadlines({"fifo": drive(instance, Fifo())}, instance)
+    figure = run_plots.deadlines({"fifo": drive(instance, Fifo())})
     assert "nothing was due" in plots.to_svg(figure)
     with pytest.raises(ValueError, match="picture of 0 runs"):
-        run_plots.deadlines({}, instance)
+        run_plots.deadlines({})

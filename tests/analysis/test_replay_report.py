@@ -255,7 +255,7 @@ def test_everything_is_escaped(tmp_path: Path) -> None:
         rejected={0: EVIL},
         policy=EVIL,
     )
-    run = replace(run, parameters={EVIL: EVIL}, versions={EVIL: EVIL}, instance=EVIL)
+    run = replace(run, parameters={EVIL: EVIL}, versions={EVIL: EVIL}, instance_name=EVIL)
     instance = Instance(Cluster.of_sizes([2]), jobs, [User(EVIL)], name=EVIL)
     text = written(
         tmp_path, {EVIL: run}, instance=instance, title=EVIL, notes=[EVIL], rejected=[(EVIL, EVIL)]
@@ -361,11 +361,11 @@ def test_the_report_of_several_models(tmp_path: Path, mixed: Replay) -> None:
     write_replay_report(path, mixed, title="A title")
     assert path.read_text("utf-8") == text  # as the replay found it
     page = Page(text)
-    slow = [metrics.summary(run, MIXED)["mean_slowdown"] for run in runs.values()]
+    slow = [metrics.summary(run)["mean_slowdown"] for run in runs.values()]
     assert cells(text, "mean slowdown")[:2] == [f"{value:,.2f}" for value in slow]
     held = [metrics.user_attained_time(run, [run.now])[1, 0] / run.now for run in runs.values()]
     work = [metrics.user_work(run)[1] for run in runs.values()]
-    shares = [metrics.user_work_rho(run, MIXED)[1] for run in runs.values()]
+    shares = [metrics.user_work_rho(run)[1] for run in runs.values()]
     wanted = [f"{v:.2f}" for row in zip(held, work, shares, strict=True) for v in row]
     assert cells(text, "bob") == wanted
     rows = re.findall(r"<tr><td>[\d,]+ s</td>.*?</tr>", text)
@@ -378,7 +378,13 @@ def test_the_report_of_several_models(tmp_path: Path, mixed: Replay) -> None:
     assert "how far from the best possible" in text.lower()
 
 
-def test_without_the_instance_or_with_another_one(mixed: Replay) -> None:
+def test_without_the_instance_or_with_another_one(tmp_path: Path, mixed: Replay) -> None:
+    old = {name: replace(run, instance=None) for name, run in mixed.runs.items()}
+    again = Replay.of(MIXED, old, bounds=mixed.bounds)
+    same = {"instance": MIXED, "bounds": mixed.bounds}
+    assert written(tmp_path, again.runs, **same) == written(tmp_path, mixed.runs, **same)
+    with pytest.raises(ValueError, match="run of 'fifo': it is of another instance"):
+        old["fifo"].attach(INSTANCE)
     with pytest.raises(ValueError, match="replay: run 'fifo' is of another instance"):
         Replay.of(INSTANCE, mixed.runs)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -73,8 +74,8 @@ def test_of_a_reward_it_says_what_no_schedule_is_above(tmp_path: Path) -> None:
     assert "The best, single, reaches a reward of 60; no schedule can be above 100" in page.text
     assert "so the optimum is at most 1.667 times it" in page.text
     assert "Certified ratio: the verified bound over the objective" in page.text
-    assert "bound / objective; bound 100 (hand, verified)" in page.text
-    assert "Reward 60 of at most 100 (hand): the optimum is at most 1.667 times it" in page.text
+    assert "bound / objective; bound 100 (lp dual, verified)" in page.text
+    assert "Reward 60 of at most 100 (lp dual): the optimum is at most 1.667 times it" in page.text
 
 
 def test_everything_is_inside(tmp_path: Path, problem: RarDdls, comparison: Comparison) -> None:
@@ -192,7 +193,7 @@ def test_a_file_is_replaced_as_a_whole(
     def full(*_: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(html_page.os, "replace", full)
+    monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OSError, match="disk full"):
         write_report(path, comparison, title="new")
     assert path.read_text() == "old"

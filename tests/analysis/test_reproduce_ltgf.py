@@ -14,13 +14,15 @@ import numpy as np
 import pytest
 
 from gangsched import drive
+from gangsched.analysis.papers.experiment import KNOWN
 from gangsched.analysis.papers.ltgf import figures as figures
 from gangsched.analysis.papers.ltgf.statements import rising, turns
 from gangsched.analysis.papers.reproduce import (
     TARGETS,
     Agreement,
-    Row,
+    FigureRow,
     Study,
+    from_rows,
     reproduce,
     takes_trace,
 )
@@ -50,8 +52,8 @@ def committed(name: str) -> dict[str, Any]:
 
 def restored(name: str) -> Study:
     data = committed(name)
-    rows = [Row(i, p, x, values, tuple(curve)) for i, p, x, values, curve in data["rows"]]
-    return figures.from_rows(name, data["instances"], rows)
+    rows = [FigureRow(i, p, x, values, tuple(curve)) for i, p, x, values, curve in data["rows"]]
+    return from_rows(name, data["instances"], rows)
 
 
 def verdicts(study: Study) -> dict[str, Agreement]:
@@ -99,7 +101,7 @@ def test_statements_of_fig6_fail_on_other_schedules() -> None:
     study = figures.fig6()
     swap = {"(b) finish-time": "(c) LTGF", "(c) LTGF": "(b) finish-time", "(a) fluid": "(a) fluid"}
     rows = [replace(row, policy=swap[row.policy]) for row in study.rows]
-    found = verdicts(figures.from_rows("ltgf:fig6", study.instances, rows))
+    found = verdicts(from_rows("ltgf:fig6", study.instances, rows))
     assert set(found.values()) == {AGREES, DIFFERS}
     assert [text[:3] for text, verdict in found.items() if verdict is AGREES] == ["(a)", "(b)"]
     assert found["(b) is what min max finish-time fairness prescribes"] is AGREES
@@ -115,7 +117,7 @@ def test_wait_for_the_first_round_is_what_it_is_counted_to_be() -> None:
     """
     jobs = [Job(id=f"{k}", gpus=1, work=38, release=k) for k in range(1, 11)]
     run = drive(Instance(Cluster.of_sizes([16]), jobs), Fifo(), round_length=10, overhead=0)
-    values = figures.measure(run, 1).values
+    values = figures.measure(run, 1)["values"]
     assert values["expected"] == values["late"] == 0.7
     assert values["loss_release"] == 0.7
     assert values["loss"] == values["waited"] == 0.0
@@ -127,7 +129,7 @@ def test_expected_loss_of_one_run_time(work: int, share: float) -> None:
     assert share == sum(19 * w > work for w in range(10)) / 10
     job = Job(id="a", gpus=1, work=work)
     run = drive(Instance(Cluster.of_sizes([1]), [job]), Fifo(), round_length=10, overhead=0)
-    assert figures.measure(run, 1).values["expected"] == share
+    assert figures.measure(run, 1)["values"]["expected"] == share
 
 
 def test_overhead_is_what_resumed_segments_begin_with() -> None:
@@ -138,7 +140,7 @@ def test_overhead_is_what_resumed_segments_begin_with() -> None:
     jobs = [Job(id="a", gpus=2, work=120), Job(id="b", gpus=2, work=60, release=60)]
     policy = TiresiasL(thresholds=[120])
     run = drive(Instance(Cluster.of_sizes([2]), jobs), policy, round_length=60, overhead=25)
-    values = figures.measure(run, 1).values
+    values = figures.measure(run, 1)["values"]
     assert values["mean_completion"] == (205 + 60) / 2
     assert values["overhead"] == pytest.approx(25 / 265, rel=1e-5)
     assert values["preemptions"] == 0.5
@@ -155,7 +157,7 @@ def test_users_windows_below_1() -> None:
     jobs = [Job(id=i, gpus=2, work=2 * day, user=i) for i in "uv"]
     instance = Instance(Cluster.of_sizes([2]), jobs, [User("u"), User("v")])
     run = drive(instance, Fifo(), round_length=60, overhead=0)
-    values = figures.measure(run, 4).values
+    values = figures.measure(run, 4)["values"]
     assert values["days_below"] == pytest.approx(2 / 6, rel=1e-5)
     assert values["days_below_quota"] == 4 / 8
     assert values["hours_below"] == pytest.approx(48 / 144, rel=1e-5)
@@ -204,9 +206,9 @@ def test_cases_without_and_with_a_trace() -> None:
 # --- small studies -------------------------------------------------------------------------------
 
 
-def small() -> tuple[figures.Case, ...]:
+def small() -> tuple[figures.Scenario, ...]:
     jobs = venus_workload(Cluster.uniform(nodes=6, gpus_per_node=8), jobs=150, days=1)
-    crowd = figures.Case("crowd", "small", jobs, days=2)
+    crowd = figures.Scenario("crowd", "small", jobs, days=2)
     return (crowd.on(9), replace(crowd.on(6), name="more crowd"))
 
 
@@ -215,12 +217,13 @@ POLICIES = {name: figures.POLICIES[name] for name in ("YARN-CS", "Tiresias-L", "
 
 @pytest.mark.parametrize("name", ["fig10", "fig11", "fig12", "fig13"])
 def test_small_studies_hold_every_policy_and_instance(name: str) -> None:
+    KNOWN.clear()
     done: list[str] = []
     study = getattr(figures, name)(cases=small(), policies=POLICIES, progress=done.append)
     extra = ("Tiresias-L, leases", "no contention, 10 s", "no contention, 60 s")
     wanted = (*POLICIES, *extra) if name == "fig10" else tuple(POLICIES)
     assert study.policies == wanted
-    assert done[-1].startswith(f"{name}, more crowd, ")
+    assert done[-1].startswith(f"{name}: more crowd, ")
     for instance in ("crowd", "more crowd"):
         for policy in wanted:
             for measure in set(study.measures) - {"slow_brief"}:  # none may be slow
@@ -251,7 +254,7 @@ def test_jobs_that_one_policy_cannot_run_are_left_out_for_all() -> None:
     """User `u` has a quota of 2 of 8 GPUs, so that YARN-CS can never run its gang of 4."""
     jobs = [Job(id="a", gpus=4, work=300, user="u"), Job(id="b", gpus=1, work=100, user="v")]
     users = [User("u", weight=1), User("v", weight=3)]
-    case = figures.Case(ROOM, ROOM, Instance(Cluster.of_sizes([8]), jobs, users), days=1)
+    case = figures.Scenario(ROOM, ROOM, Instance(Cluster.of_sizes([8]), jobs, users), days=1)
     study = figures.fig13(cases=[case], policies=POLICIES)
     assert study.instances[ROOM]["rejected for all policies"] == 1
     assert {row.values["mean_completion"] for row in study.rows} == {100}
@@ -281,10 +284,10 @@ def judged(
     curves: Mapping[str, tuple[float, ...]] | None = None,
 ) -> Study:
     rows = [
-        Row(ROOM, policy, x, numbers, (curves or {}).get(policy, ()))
+        FigureRow(ROOM, policy, x, numbers, (curves or {}).get(policy, ()))
         for (policy, x), numbers in values.items()
     ]
-    return figures.from_rows(f"ltgf:{figure}", {ROOM: {}}, rows)
+    return from_rows(f"ltgf:{figure}", {ROOM: {}}, rows)
 
 
 def jct(**own: float) -> Study:
@@ -397,10 +400,11 @@ def windows(own: float, medians: Sequence[float], **others: float) -> Study:
     known = {"YARN-CS": 0.5, "HiveD": 0.3, "AlloX": 0.1, "Tiresias-L": 0.4, "Themis": 0.3}
     known |= {"Gandiva-fair": 0.2, "LTGF (16)": own, **others}
     rows = [
-        Row(ROOM, p, None, {"days_below": v, "days_below_quota": 0.5}) for p, v in known.items()
+        FigureRow(ROOM, p, None, {"days_below": v, "days_below_quota": 0.5})
+        for p, v in known.items()
     ]
-    rows += [Row(ROOM, "LTGF (16)", u, {}, (0, 0, m, 2, 2)) for u, m in enumerate(medians, 1)]
-    return figures.from_rows("ltgf:fig11", {ROOM: {}}, rows)
+    rows += [FigureRow(ROOM, "LTGF (16)", u, {}, (0, 0, m, 2, 2)) for u, m in enumerate(medians, 1)]
+    return from_rows("ltgf:fig11", {ROOM: {}}, rows)
 
 
 def test_statements_on_users() -> None:

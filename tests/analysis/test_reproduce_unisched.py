@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,11 @@ import numpy as np
 import pytest
 
 from gangsched import drive
-from gangsched.analysis.papers import common
-from gangsched.analysis.papers.reproduce import TARGETS, Agreement, Row, Study
+from gangsched.analysis.papers import experiment
+from gangsched.analysis.papers import verdicts as verdicts_
+from gangsched.analysis.papers.experiment import FigureCell, given, run_cells, seed_means
+from gangsched.analysis.papers.reproduce import TARGETS, Agreement, FigureRow, Study, from_rows
+from gangsched.analysis.papers.study import Values
 from gangsched.analysis.papers.unisched import figures as figures
 from gangsched.analysis.papers.unisched import runs as runs
 from gangsched.analysis.papers.unisched import statements as statements
@@ -28,7 +32,7 @@ from gangsched.solvers.unisched.chronus import Chronus
 from gangsched.solvers.unisched.policy import UniSchedPolicy
 
 AGREES, DIFFERS, OPEN = Agreement.AGREES, Agreement.DIFFERS, Agreement.OPEN
-SMALL = {"H": figures.Size(4, 12, 1), "P": figures.Size(2, 12, 1)}
+SMALL = {"H": runs.WorkloadSize(4, 12, 1), "P": runs.WorkloadSize(2, 12, 1)}
 NAMES = [name.removeprefix("unisched:") for name in TARGETS if name.startswith("unisched:")]
 RUNS = [name for name in NAMES if name not in ("fig5", "fig10d")]
 
@@ -52,9 +56,11 @@ def judged(
     figure: str, rows: Mapping[tuple[Any, ...], Mapping[str, float | None]], **facts: Any
 ) -> Study:
     """A study of rows by (instance, policy) or (instance, policy, x)."""
-    made = [Row(key[0], key[1], key[2] if len(key) > 2 else None, v) for key, v in rows.items()]
+    made = [
+        FigureRow(key[0], key[1], key[2] if len(key) > 2 else None, v) for key, v in rows.items()
+    ]
     names = dict.fromkeys(row.instance for row in made)
-    return figures.from_rows(f"unisched:{figure}", dict.fromkeys(names, facts), made)
+    return from_rows(f"unisched:{figure}", dict.fromkeys(names, facts), made)
 
 
 # --- workloads -----------------------------------------------------------------------------------
@@ -62,8 +68,8 @@ def judged(
 
 @pytest.mark.parametrize("name", ["H_SLO", "P_MIX2"])
 def test_nodes_are_those_that_come_closest_to_the_load(name: str) -> None:
-    size = figures.Size(6, 120, 2)
-    made = figures.Workload(name, size, 1).instance()
+    size = runs.WorkloadSize(6, 120, 2)
+    made = runs.DeadlineWorkload(name, size, 1).instance()
     nodes = len(made.cluster.nodes)
     loads = {
         n: offered_load(replace(made, cluster=Cluster.uniform(nodes=n, gpus_per_node=8)))
@@ -76,7 +82,7 @@ def test_nodes_are_those_that_come_closest_to_the_load(name: str) -> None:
 
 
 def test_variants_of_a_workload_keep_the_rest_of_it() -> None:
-    base = figures.Workload("H_MIX2", SMALL["H"])
+    base = runs.DeadlineWorkload("H_MIX2", SMALL["H"])
     jobs = base.instance().jobs
     dear = replace(base, cost=3).instance()
     assert [job.preemption_cost for job in dear.jobs] == [
@@ -97,7 +103,7 @@ def test_variants_of_a_workload_keep_the_rest_of_it() -> None:
 def test_testbeds_with_and_without_grace() -> None:
     """The first deadline is 1.1 to 2 run times, or up to an hour later."""
     late, printed = (
-        figures.Workload(statements.testbed_of(60, printed=p), None).instance()
+        runs.DeadlineWorkload(statements.testbed_of(60, printed=p), None).instance()
         for p in (False, True)
     )
     assert [job.work for job in late.jobs] == [job.work for job in printed.jobs]
@@ -181,31 +187,29 @@ def test_edf_runs_the_next_deadline_that_can_be_met() -> None:
 
 
 def test_rows_are_means_over_seeds_and_keep_the_seeds() -> None:
-    load = figures.Workload("H_MIX2", SMALL["H"])
-    tasks = [
-        runs.Task(instance="a", policy="p", workload=replace(load, seed=s), make=Fifo)
-        for s in (0, 1)
-    ]
-    outcomes: list[common.Values] = [{"miss": 10.0, "wait": None}, {"miss": 20.0, "wait": 3.0}]
-    (row,) = common.rows_of(tasks, outcomes, {"miss": "", "wait": "", "other": ""})
+    load = runs.DeadlineWorkload("H_MIX2", SMALL["H"])
+    cells = [runs.cell_of("a", "p", replace(load, seed=s), Fifo) for s in (0, 1)]
+    outcomes: list[Values] = [{"miss": 10.0, "wait": None}, {"miss": 20.0, "wait": 3.0}]
+    finished = list(zip(cells, outcomes, strict=True))
+    (row,) = seed_means(finished, {"miss": "", "wait": "", "other": ""})
     assert row.values == {
         "miss": 15, "miss [0]": 10, "miss [1]": 20, "wait": None, "wait [0]": None, "wait [1]": 3,
     }  # fmt: skip
     study = replace(judged("fig8", {("a", "p"): {}}), rows=(row,))
-    assert common.values(study, "a", "p", "miss") == [10, 20]
-    assert common.values(study, "a", "p", "wait") == []
-    assert common.values(study, "a", "q", "miss") == []
+    assert verdicts_.values(study, "a", "p", "miss") == [10, 20]
+    assert verdicts_.values(study, "a", "p", "wait") == []
+    assert verdicts_.values(study, "a", "q", "miss") == []
 
 
 def test_latencies_are_normalised_at_the_same_place() -> None:
-    load = figures.Workload("H_MIX2", SMALL["H"])
+    load = runs.DeadlineWorkload("H_MIX2", SMALL["H"])
     places = [("UniSched", 80, 0), ("x", 80, 0), ("UniSched", 100, 0), ("x", 100, 0), ("x", 80, 1)]
-    tasks = [
-        runs.Task(instance="a", policy=p, workload=replace(load, seed=s), make=Fifo, x=x)
-        for p, x, s in places
-    ]
     latencies = [10.0, 20.0, 40.0, 20.0, 7.0]
-    found = runs.normalised(tasks, [{"latency": own} for own in latencies])
+    finished: experiment.Finished = [
+        (runs.cell_of("a", p, replace(load, seed=s), Fifo, x), {"latency": own})
+        for (p, x, s), own in zip(places, latencies, strict=True)
+    ]
+    found = [own for _, own in runs.normalised(finished)]
     assert [values["latency_ratio"] for values in found] == [1, 2, 1, 0.5, None]
 
 
@@ -227,21 +231,20 @@ def test_fig5_is_as_worked_by_hand() -> None:
 
 
 @pytest.fixture
-def canned(monkeypatch: pytest.MonkeyPatch) -> list[runs.Task]:
+def canned(monkeypatch: pytest.MonkeyPatch) -> list[FigureCell]:
     """No runs: every measure is a number that depends on policy, x and seed."""
-    seen: list[runs.Task] = []
+    seen: list[FigureCell] = []
 
-    def run(task: figures.Task) -> common.Values:
-        seen.append(task)
-        base = 10.0 + len(task.policy) + (task.x or 0) / 100 + task.workload.seed
+    def run(cell: FigureCell) -> Values:
+        seen.append(cell)
+        base = 10.0 + len(cell.policy) + (cell.x or 0) / 100 + cell.workload.seed
         names = "miss metric_miss latency jct slo_suspensions be_suspensions wait longest_wait"
         more = {"reward": 100.0, "slo_error": base, "be_error": base}
         return {**dict.fromkeys(names.split(), base), **more}
 
     monkeypatch.setattr(runs, "_run", run)
-    monkeypatch.setattr(runs, "_bound", lambda load: 150.0)
-    monkeypatch.setattr(runs, "_KNOWN", {})
-    monkeypatch.setattr(runs, "_BOUNDS", {})
+    monkeypatch.setattr(runs, "_bound", lambda cell: {"bound": 150.0})
+    monkeypatch.setattr(experiment, "KNOWN", {})
     return seen
 
 
@@ -261,7 +264,7 @@ def made(name: str, **more: Any) -> Study:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_figures_have_rows_statements_and_a_picture(name: str, canned: list[runs.Task]) -> None:
+def test_figures_have_rows_statements_and_a_picture(name: str, canned: list[FigureCell]) -> None:
     """Every policy is named in the picture, every statement has one of its instances."""
     study = made(name)
     assert study.rows
@@ -271,22 +274,22 @@ def test_figures_have_rows_statements_and_a_picture(name: str, canned: list[runs
     named |= {t.get_text() for a in picture.axes if a.legend_ for t in a.legend_.get_texts()}
     assert set(study.policies) <= named | {"FIFO", "printed, Kubernetes", "printed, simulator"}
     rows = [replace(row, curve=row.curve) for row in study.rows]
-    again = figures.from_rows(study.name, study.instances, rows)
+    again = from_rows(study.name, study.instances, rows)
     assert again.to_json() == study.to_json()
     assert study.to_markdown().count("| statement |") == 1
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_every_point_has_every_seed(name: str, canned: list[runs.Task]) -> None:
+def test_every_point_has_every_seed(name: str, canned: list[FigureCell]) -> None:
     study = made(name)
     for row in study.rows:
         for measure in [m for m in row.values if f"{m} [0]" in row.values]:
-            own = common.values(study, row.instance, row.policy, measure, row.x)
+            own = verdicts_.values(study, row.instance, row.policy, measure, row.x)
             assert len(own) == 2
             assert row.values[measure] == pytest.approx(sum(own) / 2, rel=1e-5)
 
 
-def policies(seen: Sequence[runs.Task], instance: str, x: int | None = None) -> dict[str, Policy]:
+def policies(seen: Sequence[FigureCell], instance: str, x: int | None = None) -> dict[str, Policy]:
     return {t.policy: t.make() for t in seen if (t.instance, t.x) == (instance, x)}
 
 
@@ -295,7 +298,7 @@ def unisched(policy: Policy) -> UniSchedPolicy:
     return policy
 
 
-def test_fig6_compares_what_the_paper_compares(canned: list[runs.Task]) -> None:
+def test_fig6_compares_what_the_paper_compares(canned: list[FigureCell]) -> None:
     study = made("fig6")
     found = policies(canned, "P_MIX1")
     assert list(study.instances)[:6] == [*figures.WORKLOADS]
@@ -308,7 +311,7 @@ def test_fig6_compares_what_the_paper_compares(canned: list[runs.Task]) -> None:
     assert loads == {80: 80, 120: 120, 140: 140, 160: 160}  # at 100 %: runs of (a) and (b)
 
 
-def test_parts_are_switched_off_one_at_a_time(canned: list[runs.Task]) -> None:
+def test_parts_are_switched_off_one_at_a_time(canned: list[FigureCell]) -> None:
     made("fig9")
     parts = policies(canned, "H_MIX1")
     static, users = (unisched(parts[n]) for n in ("static profiler", "users' epochs"))
@@ -324,7 +327,7 @@ def test_parts_are_switched_off_one_at_a_time(canned: list[runs.Task]) -> None:
     assert unisched(noisy) == UniSchedPolicy(noise=0.6)
 
 
-def test_leases_with_printed_rounding_and_without_costs(canned: list[runs.Task]) -> None:
+def test_leases_with_printed_rounding_and_without_costs(canned: list[FigureCell]) -> None:
     made("fig10")
     name = statements.lease_of("H_MIX1")
     found = {t.policy: t for t in canned if (t.instance, t.x) == (name, 30)}
@@ -339,7 +342,7 @@ def test_leases_with_printed_rounding_and_without_costs(canned: list[runs.Task])
     assert unisched(feasible) == UniSchedPolicy(selector="feasible")
 
 
-def test_between_chronus_and_unisched(canned: list[runs.Task]) -> None:
+def test_between_chronus_and_unisched(canned: list[FigureCell]) -> None:
     made("fig12")
     found = policies(canned, "P_MIX2")
     assert found["Chronus"] == Chronus()
@@ -350,7 +353,7 @@ def test_between_chronus_and_unisched(canned: list[runs.Task]) -> None:
     assert selector == UniSchedPolicy(iterations="maximum", sr_aware=False)
 
 
-def test_allocations_by_share_of_hostile_jobs(canned: list[runs.Task]) -> None:
+def test_allocations_by_share_of_hostile_jobs(canned: list[FigureCell]) -> None:
     made("fig11")
     found = policies(canned, "H_MIX2", 40)
     kinds = {label: unisched(policy).allocations for label, policy in found.items()}
@@ -359,7 +362,7 @@ def test_allocations_by_share_of_hostile_jobs(canned: list[runs.Task]) -> None:
     assert shares == {x: x for x in figures.SHARES}
 
 
-def test_runs_are_made_once(canned: list[runs.Task]) -> None:
+def test_runs_are_made_once(canned: list[FigureCell]) -> None:
     made("fig8")
     before = len(canned)
     made("fig12")
@@ -368,16 +371,16 @@ def test_runs_are_made_once(canned: list[runs.Task]) -> None:
 
 
 def test_a_real_figure_is_the_driver_s_and_the_same_each_time(tmp_path: Path) -> None:
-    sizes = {"H": figures.Size(3, 4, 1), "P": figures.Size(2, 4, 1)}
+    sizes = {"H": runs.WorkloadSize(3, 4, 1), "P": runs.WorkloadSize(2, 4, 1)}
     study = figures.fig8(sizes=sizes, seeds=(0,), processes=1)
-    load = figures.Workload("P_MIX1", sizes["P"], 0).instance()
+    load = runs.DeadlineWorkload("P_MIX1", sizes["P"], 0).instance()
     run = drive(load, UniSchedPolicy(), round_length=60, lease=600, overhead=25)
     book = run.records
     slo = [j for j, job in enumerate(load.jobs) if job.rewards]
     assert study.value("P_MIX1", "SLO", "suspensions") == pytest.approx(
         sum(int(book.starts[j]) - 1 for j in slo) / len(slo), rel=1e-5
     )
-    runs._KNOWN.clear()
+    experiment.KNOWN.clear()
     again = figures.fig8(sizes=sizes, seeds=(0,), processes=1)
     first, second = study.write(tmp_path / "a"), again.write(tmp_path / "b")
     assert [path.name for path in first] == [f"unisched-fig8.{k}" for k in ("json", "csv", "png")]
@@ -389,15 +392,20 @@ def test_a_real_figure_is_the_driver_s_and_the_same_each_time(tmp_path: Path) ->
 
 
 def test_several_processes_change_nothing() -> None:
-    def squares(processes: int) -> list[int]:
-        return list(common.mapped(abs, [-2, 3, -4], str, processes, None))
+    def printed(processes: int) -> list[Any]:
+        made = partial(FigureCell, instance="a", policy="p", run=given)
+        cells = [made(workload={"n": n}) for n in (2, 3, 4)]
+        return run_cells(cells, processes=processes, known={})
 
-    assert squares(2) == squares(1) == [2, 3, 4]
+    one = printed(1)
+    assert printed(2) == one
+    assert [own["rows"][0][3]["n"] for own in one] == [2, 3, 4]
 
 
 def test_bounds_are_verified_and_above_what_is_won() -> None:
-    load = figures.Workload("P_MIX2", SMALL["P"])
-    bound, instance = runs._bound(load), load.instance()
+    load = runs.DeadlineWorkload("P_MIX2", SMALL["P"])
+    (cell,) = runs.and_bounds([runs.cell_of("", "FIFO", load, Fifo)])[1:]
+    bound, instance = cell.run(cell)["bound"], load.instance()
     reward = runs.measure(drive(instance, Fifo()), instance)["reward"]
     assert 0 < (reward or 0) <= bound <= sum(job.top_reward for job in instance.jobs)
 
@@ -407,13 +415,13 @@ def test_bounds_are_verified_and_above_what_is_won() -> None:
 
 def test_a_statement_must_hold_for_every_seed() -> None:
     def verdict(a: Sequence[float], b: Sequence[float]) -> tuple[Agreement, str]:
-        found = common.compared("", "", a, b, statements.percent, why="reason")
+        found = verdicts_.compared("", "", a, b, statements.percent, why="reason")
         return found.verdict, found.why
 
     assert verdict([1, 2], [2, 3]) == (AGREES, "")
     assert verdict([2, 3], [1, 2]) == (DIFFERS, "reason")
-    assert verdict([1, 3], [2, 2]) == (OPEN, common.SEEDS_DISAGREE)
-    assert verdict([1, 2], [1, 2]) == (OPEN, common.EQUAL)
+    assert verdict([1, 3], [2, 2]) == (OPEN, verdicts_.SEEDS_DISAGREE)
+    assert verdict([1, 2], [1, 2]) == (OPEN, verdicts_.EQUAL)
     assert verdict([], [1, 2])[0] is OPEN
 
 

@@ -23,7 +23,7 @@ from gangsched.instances import (
     Segment,
     User,
 )
-from gangsched.solvers import Result, Stop
+from gangsched.solvers import Result, RevenueFacts, Stop
 from gangsched.solvers.irmp.astraea import AstraeaParams, astraea, batch_sche
 
 THETA = [[16.0, 16.0]]
@@ -159,9 +159,9 @@ def test_nobody_takes_more_than_all_have_left() -> None:
 
 def stated(money: Money = PAID, **changes: Any) -> Result[Schedule]:
     """The printed schedule with payments and incomes that somebody states."""
-    info = {"payments": dict(money.payments), "incomes": dict(money.incomes), "theta": THETA}
-    info = {**info, "params": {"scale": 1.0}, **changes}
-    return Result.of(example(), PRINTED, solver="hand", stop=Stop.COMPLETED, info=info)
+    said = {"payments": money.payments, "incomes": money.incomes, "theta": THETA, **changes}
+    facts = RevenueFacts(**said)
+    return Result.of(example(), PRINTED, solver="hand", stop=Stop.COMPLETED, facts=facts)
 
 
 def test_right_accounts_are_found_right() -> None:
@@ -243,7 +243,7 @@ def test_money_is_settled_for_each_type_of_servers() -> None:
 
 def test_measures() -> None:
     problem = example()
-    measures = metrics.revenue_measures(problem, stated(ideal=92.0))
+    measures = metrics.revenue_measures(problem, stated(ideal_revenue=92.0))
     assert measures == {
         "without losses": 86 + 82 + 82,
         "ideal revenue": 92.0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,23 @@ from typing import Any
 import numpy as np
 import pytest
 
+import gangsched as gs
 from gangsched.analysis.driving.drive import Checkpoint, drive
 from gangsched.analysis.driving.run import Run
 from gangsched.analysis.driving.run_io import load_run, run_from_dict, run_to_dict, save_run
 from gangsched.instances import Cluster, Instance, Job, Schedule, Segment
-from gangsched.instances.io import MAX_SEGMENTS, header, write_json
+from gangsched.instances.deadlines import testbed_workload
+from gangsched.instances.generate import philly_workload, rar_workload
+from gangsched.instances.heterogeneous import trading_groups
+from gangsched.instances.io import (
+    MAX_SEGMENTS,
+    header,
+    instance_hash,
+    read_json,
+    save,
+    write_json,
+)
+from gangsched.instances.revenue import revenue_instance
 from gangsched.instances.tables import save_folder
 from gangsched.solvers import Stop
 from gangsched.solvers.policies.fifo import Fifo
@@ -280,3 +293,106 @@ def test_a_schedule_is_no_run(tmp_path: Path) -> None:
     save_folder(tmp_path / "plan.csv", header("schedule"), {})
     with pytest.raises(ValueError, match=r"plan\.csv: the folder has no run\.json"):
         load_run(tmp_path / "plan.csv")
+
+
+def test_a_run_carries_its_instance_by_reference_only() -> None:
+    run = hand_run()
+    bare = replace(run, instance=None)
+    assert run.instance is INSTANCE
+    assert bare == run
+    assert bare.digest() == run.digest()
+    assert run_to_dict(bare) == run_to_dict(run)
+    again = pickle.loads(pickle.dumps(run))
+    assert again.instance is None
+    assert again == run
+    assert again.attach(INSTANCE).instance is INSTANCE
+    with pytest.raises(TypeError, match="run: instance='five jobs' is not an Instance"):
+        replace(run, instance="five jobs")  # type: ignore[arg-type]
+
+
+def test_digests_are_those_of_before() -> None:
+    """As computed by the first version that saved runs."""
+    digest = "ce46e6ac9894edaf3d2adc83329d2c94eb9725774c7295d8c6c397f425fe8719"
+    assert hand_run().digest() == digest
+
+
+# --- the instance beside its runs ----------------------------------------------------------------
+
+
+@forms
+def test_an_instance_is_saved_once_beside_its_runs(tmp_path: Path, form: str) -> None:
+    for name in ("a", "b"):
+        save_run(tmp_path / f"{name}.{form}", RUN)
+    (place,) = tmp_path.glob("instance-*")
+    assert place.name == f"instance-{RUN.instance_hash[:16]}.json.gz"
+    one, two = (load_run(tmp_path / f"{name}.{form}") for name in ("a", "b"))
+    assert one.instance == INSTANCE
+    assert one.instance is two.instance
+    place.unlink()
+    assert load_run(tmp_path / f"a.{form}").instance is None
+
+
+def test_a_run_saved_by_any_name_finds_its_instance(tmp_path: Path) -> None:
+    gs.io.save(tmp_path / "x.json", RUN)
+    assert gs.io.load(tmp_path / "x.json").instance == INSTANCE
+
+
+def test_another_instance_beside_a_run_is_refused(tmp_path: Path) -> None:
+    save_run(tmp_path / "a.csv", RUN)
+    (place,) = tmp_path.glob("instance-*")
+    save(place, Instance(Cluster.of_sizes([1]), []))
+    with pytest.raises(ValueError, match=r"instance-\w+.json.gz: its hash is \w{12}, the run in"):
+        load_run(tmp_path / "a.csv")
+    place.write_bytes(b"x")
+    with pytest.raises(ValueError, match=r"instance-\w+.json.gz: line 1, column 1: not JSON"):
+        load_run(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize(
+    "instance",
+    [
+        testbed_workload(20, seed=1),
+        philly_workload(Cluster.of_sizes([8, 8]), jobs=20, seed=1, load=0.9),
+        rar_workload(Cluster.of_sizes([8, 8]), jobs=20, seed=1),
+        trading_groups(),
+        revenue_instance(8, users=2, servers=8, utility="convex", seed=1)[0],
+    ],
+    ids=lambda instance: type(instance.jobs[0]).__name__,
+)
+def test_instances_of_all_kinds_come_back_as_they_were(
+    tmp_path: Path, instance: Instance[Any]
+) -> None:
+    run = replace(RUN, instance=instance, instance_hash=instance_hash(instance))
+    save_run(tmp_path / "a.csv", run)
+    assert load_run(tmp_path / "a.csv").instance == instance
+
+
+def test_an_instance_that_no_file_holds_is_left_out(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Mine(Job):
+        pass
+
+    instance = Instance(Cluster.of_sizes([2]), [Mine(id="a", gpus=1, work=9)])
+    run = drive(instance, Fifo())
+    save_run(tmp_path / "a.csv", run)
+    assert "the instance of" in caplog.text
+    assert "job 'a': a file has no kind for a Mine" in caplog.text
+    loaded = load_run(tmp_path / "a.csv")
+    assert loaded.instance is None
+    assert loaded.attach(instance) == run
+
+
+def test_a_checkpoint_that_was_changed_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "night.csv"
+    save_run(folder, drive(INSTANCE, Fifo(), until=120))
+    place = folder / "checkpoint"
+    place.write_bytes(place.read_bytes() + b"x")
+    with pytest.raises(ValueError, match=r"checkpoint: its SHA-256 is not the one in run\.json"):
+        load_run(folder)
+    place.unlink()
+    with pytest.raises(ValueError, match="the run has no file checkpoint"):
+        load_run(folder)
+    head = read_json(folder / "run.json")
+    write_json(folder / "run.json", {k: v for k, v in head.items() if k != "checkpoint"})
+    assert load_run(folder).checkpoint is None  # as of a policy that cannot be pickled

@@ -17,7 +17,7 @@ from matplotlib.patches import StepPatch
 from matplotlib.text import Text
 
 from gangsched.analysis.driving import metrics
-from gangsched.analysis.driving.drive import drive, instance_hash
+from gangsched.analysis.driving.drive import drive
 from gangsched.analysis.driving.run import Run
 from gangsched.analysis.show import plots, run_plots
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job, Node, Segment, User
@@ -51,14 +51,11 @@ MODELS = Instance(Cluster([Node("n0", 4, "v_1$ $x"), Node("n1", 4, "k80")]), JOB
 
 
 def models(runs: Any) -> Figure:
-    known_hash = instance_hash(
-        MODELS
-    )  # and one user without a name where there is none, as in a file
+    """With one user without a name where there is none, as in a file."""
     known = {
-        name: replace(run, instance_hash=known_hash, users=run.users or ("",))
-        for name, run in runs.items()
+        name: replace(run, instance=MODELS, users=run.users or ("",)) for name, run in runs.items()
     }
-    return run_plots.model_shares(known, MODELS)
+    return run_plots.model_shares(known)
 
 
 PICTURES: list[Callable[[Any], Figure]] = [
@@ -92,7 +89,8 @@ def stretched(run: Run, scale: int) -> Run:
 
 
 def deadlines(runs: dict[str, Run]) -> Figure:
-    return run_plots.deadlines(runs, DUE, bound=850)
+    due = {name: replace(run, instance=DUE) for name, run in runs.items()}
+    return run_plots.deadlines(due, bound=850)
 
 
 def words(figure: Figure) -> str:
@@ -301,7 +299,7 @@ def test_the_layers_hold_who_had_what_of_which_model() -> None:
     instance = Instance(cluster, jobs, [User("v"), User("u", weight=2)])
     run = drive(instance, Fifo())
     assert run.now == 60
-    figure = run_plots.model_shares({"fifo": run}, instance)
+    figure = run_plots.model_shares({"fifo": run})
     fair, new, old, work = (layers(figure, panel) for panel in range(4))
     assert fair == [[pytest.approx(2 / 6)], [pytest.approx(1 / 6)]]
     assert (new, old) == ([[0.5], [0]], [[0], [0.5]])
@@ -315,7 +313,7 @@ def test_users_without_a_colour_are_one_layer() -> None:
     users = [User(f"u{i}") for i in range(9)]
     jobs = [Job(id=u.id, gpus=1, work=60 + i, user=u.id) for i, u in enumerate(users)]
     instance = Instance(Cluster([Node("n0", 9, "a"), Node("n1", 1, "b")]), jobs, users)
-    figure = run_plots.model_shares({"fifo": drive(instance, Fifo())}, instance)
+    figure = run_plots.model_shares({"fifo": drive(instance, Fifo())})
     assert "3 others" in words(figure)
     assert len(layers(figure, 1)) == 7
     assert max(layers(figure, 1)[-1]) == pytest.approx(3 / 9)

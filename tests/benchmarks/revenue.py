@@ -23,7 +23,7 @@ import numpy as np
 from gangsched.analysis.proofs.verify import verify_bound
 from gangsched.analysis.show.plots import save
 from gangsched.formulations.irmp.problem import Irmp, paper_problem, reduced_problem
-from gangsched.solvers import Status
+from gangsched.solvers import RevenueProgramParams, Status
 from gangsched.solvers.irmp.astraea import prices_at, thetas
 from gangsched.solvers.irmp.chain import irmp_exact
 from gangsched.solvers.irmp.columns import Columns, generate
@@ -58,7 +58,7 @@ def lines(name: str, problem: Irmp, slots: int, target: float | None, runs: int)
     found: list[Any] = []
 
     def solve() -> None:
-        found[:] = [lp_list(problem, slots=slots)]
+        found[:] = [lp_list(problem, params=RevenueProgramParams(slots=slots))]
 
     def bound() -> None:
         found[:] = [generate(problem, slots=slots)]
@@ -89,7 +89,7 @@ def others(jobs: int, servers: int, slots: int, utility: Any, runs: int) -> Iter
     found: list[Any] = []
 
     def post() -> None:
-        found[:] = [posted_prices(problem, slots=slots)]
+        found[:] = [posted_prices(problem, params=RevenueProgramParams(slots=slots))]
 
     def preempt() -> None:
         found[:] = [generate(replace(problem, preemptive=True), slots=slots)]

@@ -34,6 +34,7 @@ import gangsched as gs
 from gangsched.analysis.proofs.makespan import area_bound, configuration_bound, dff_bound
 from gangsched.formulations.rar_ddls.problem import RarDdls, evaluate
 from gangsched.solvers import (
+    ExactParams,
     backfilling,
     first_fit,
     list_scheduling,
@@ -122,7 +123,7 @@ def slot_by_slot(
 
 def certify(problem: RarDdls, result: Any) -> float | None:
     """What a certified ratio costs once the schedule is there: bound, replay, division."""
-    bound = gs.best_bound(problem)
+    bound = gs.bound(problem)
     gs.verify_bound(problem, bound)
     return gs.ratio(result, bound)
 
@@ -247,7 +248,7 @@ def solved(name: str, problem: RarDdls, form: str, limit: float) -> Line:
     found: list[Any] = []
 
     def solve() -> None:
-        found.append(solve_exact(problem, form=form, time_limit=limit))
+        found.append(solve_exact(problem, time_limit=limit, params=ExactParams(form=form)))
 
     runs = seconds(solve, 1, warm=False)
     result = found[0]

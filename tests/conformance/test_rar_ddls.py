@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 
 from brute_force import fits, optimum, slot_by_slot
-from gangsched.analysis.proofs.makespan import best_bound, verify_bound
+from gangsched.analysis.proofs.bound import bound as bound_of
+from gangsched.analysis.proofs.makespan import verify_bound
 from gangsched.formulations.rar_ddls.problem import RarDdls, estimates
 from gangsched.instances import Cluster, Instance, Node
 from gangsched.registry import PROBLEMS
@@ -85,7 +86,7 @@ def test_no_heuristic_beats_the_optimum_and_guarantees_hold(problem: RarDdls) ->
 @settings(max_examples=60)
 @given(problem=rar_problems(max_jobs=7))
 def test_no_heuristic_beats_a_verified_bound(problem: RarDdls) -> None:
-    bounds = [best_bound(problem), best_bound(problem, effort="full")]
+    bounds = [bound_of(problem), bound_of(problem, effort="full")]
     for bound in bounds:
         verify_bound(problem, bound)
     for solve in HEURISTICS.values():

@@ -17,6 +17,7 @@ from gangsched.formulations.unisched.compact import capacity_of_problem, options
 from gangsched.formulations.unisched.leases import Phase
 from gangsched.formulations.unisched.problem import UniSched
 from gangsched.instances import Cluster, DeadlineJob, Instance, Node
+from gangsched.solvers import OpportunityPriceParams
 from gangsched.solvers.exact import solve_exact
 from gangsched.solvers.result import Result, Status, Stop
 from gangsched.solvers.unisched.selector import Selector
@@ -33,7 +34,7 @@ SOLVERS: dict[str, Callable[..., Result[Any]]] = {
     "lp-selector:exact": partial(lp_selector, params=UniSchedParams(exact=True)),
     "density-greedy": density_greedy,
     "opportunity-price": opportunity_price,
-    "opportunity-price:2": partial(opportunity_price, price=2.0),
+    "opportunity-price:2": partial(opportunity_price, params=OpportunityPriceParams(price=2.0)),
 }
 ALLOCATIONS = ["cells", "exact", "consolidated"]
 

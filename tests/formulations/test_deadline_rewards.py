@@ -131,7 +131,9 @@ def test_elastic_jobs_run_on_other_numbers_of_gpus() -> None:
 
 
 def test_it_has_no_declarative_form() -> None:
-    with pytest.raises(ValueError, match=r"DeadlineRewards: form='milp', but it has no form"):
+    with pytest.raises(
+        ValueError, match=r"DeadlineRewards: form='milp' is not one of time-indexed$"
+    ):
         problem().build("milp")
 
 

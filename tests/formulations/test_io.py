@@ -7,6 +7,7 @@ import dataclasses
 import json
 import math
 import re
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gangsched.formulations import DeadlineRewards, RarDdls, UniSched
+from gangsched.formulations import DeadlineRewards, LtgfFluid, LtgfRound, RarDdls, UniSched
 from gangsched.formulations.gandiva_fair.problem import GpuMarket
 from gangsched.formulations.io import problem_from_dict, problem_to_dict
 from gangsched.formulations.irmp.problem import Irmp
@@ -294,7 +295,10 @@ def test_problems_of_revenue_come_back(problem: Irmp) -> None:
 
 # --- files that break the format -----------------------------------------------------------------
 
-NAMES = "'rar-ddls', 'unisched', 'deadline-rewards', 'irmp', 'gandiva-fair'"
+NAMES = (
+    "'rar-ddls', 'unisched', 'deadline-rewards', 'irmp', 'gandiva-fair', 'ltgf', 'ltgf-round', "
+    "'ltgf-fluid', 'completion-time'"
+)
 DROP = object()
 
 
@@ -524,4 +528,64 @@ def test_malformed_markets_are_refused(name: str, value: Any, message: str) -> N
 def test_a_market_has_no_instance_in_its_file() -> None:
     data = {**problem_to_dict(MARKET), "instance": {}}
     with pytest.raises(ValueError, match=r"^problem: unknown field 'instance'"):
+        problem_from_dict(data)
+
+
+# --- one round, and jobs that stay ----------------------------------------------------------------
+
+ROUND = LtgfRound(
+    gpus=4, lease=10, attained=[20, 0], fair=[20, 2.5], share=[2, 2], jobs=[(0, 4), (1, 3)]
+)
+FLUID = LtgfFluid(4, [3, 1], [Fraction(5, 3), Fraction(1)])
+
+
+@pytest.mark.parametrize(
+    ("problem", "body"),
+    [
+        (
+            ROUND,
+            {
+                "round": {
+                    "gpus": 4,
+                    "lease": 10,
+                    "attained": [20, 0],
+                    "fair": [20.0, 2.5],
+                    "share": [2.0, 2.0],
+                    "jobs": [[0, 4], [1, 3]],
+                }
+            },
+        ),
+        (FLUID, {"fluid": {"gpus": 4, "gangs": [3, 1], "shares": ["5/3", "1"]}}),
+    ],
+    ids=["round", "fluid"],
+)
+def test_problems_without_an_instance_are_written_by_their_fields(problem: Any, body: Any) -> None:
+    data = json.loads(json.dumps(problem_to_dict(problem)))
+    assert {name: data[name] for name in body} == body
+    assert problem_from_dict(data) == problem
+
+
+@pytest.mark.parametrize(
+    ("problem", "name", "value", "message"),
+    [
+        (ROUND, "gpus", 4.5, "round: gpus=4.5 is not an integer"),
+        (ROUND, "gpus", True, "round: gpus=True is not an integer"),
+        (ROUND, "lease", 0, "round: LtgfRound: lease=0 is below 1"),
+        (ROUND, "attained", [20, 0.5], "round: attained[1]=0.5 is not an integer"),
+        (ROUND, "fair", [20, "2"], "round: fair[1]='2' is not a number"),
+        (ROUND, "share", 2, "round: share=2 is not a list"),
+        (ROUND, "jobs", [[0, 4, 1]], "round: jobs[0]=[0, 4, 1] is not a pair (user, gang)"),
+        (ROUND, "jobs", [[0, 1.5]], "round: jobs[0][1]=1.5 is not an integer"),
+        (ROUND, "jobs", [[2, 1]], "round: job 0: user=2 is not one of the 2 users"),
+        (ROUND, "user", [], "round: unknown field 'user'"),
+        (FLUID, "shares", ["5/3", 1], "fluid: shares[1]=1 is not a rational such as '3/2'"),
+        (FLUID, "shares", ["5/3", "1/0"], "fluid: shares[1]='1/0' is not a rational"),
+        (FLUID, "shares", ["5/3", "3/2"], "fluid: job 1: share=3/2 is not in (0, 1], its gang"),
+        (FLUID, "gangs", [3, 5], "fluid: job 1: gpus=5 is not in 1 .. 4, the cluster's"),
+    ],
+)
+def test_malformed_fields_are_refused(problem: Any, name: str, value: Any, message: str) -> None:
+    data = problem_to_dict(problem)
+    data[next(iter(set(data) & {"round", "fluid"}))][name] = value
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
         problem_from_dict(data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gzip
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import full_disk
 from gangsched.instances import (
     Allocation,
     Cluster,
@@ -214,6 +216,46 @@ def test_bytes_are_canonical(tmp_path: Path) -> None:
     assert path.read_bytes() == b'{"a":"\\u00e9","b":[1,2.5]}\n'
     with pytest.raises(ValueError, match="not JSON compliant"):
         io.write_json(path, float("nan"))
+
+
+def test_a_write_that_fails_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.json"
+    io.write_json(path, ["old"])
+    full_disk.fill(monkeypatch)
+    with pytest.raises(OSError, match="No space left") as error:
+        io.write_json(path, ["new"] * 10)
+    assert error.value.filename == str(path)
+    assert io.read_json(path) == ["old"]
+    assert list(tmp_path.iterdir()) == [path]
+    with pytest.raises(OSError, match="No such file") as error:
+        io.write_file(tmp_path / "none" / "x.json", "")
+    assert error.value.filename == str(tmp_path / "none" / "x.json")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links and modes are another thing there")
+def test_links_modes_and_devices_stay(tmp_path: Path) -> None:
+    real, link = tmp_path / "real", tmp_path / "link"
+    io.write_file(real, "old")
+    real.chmod(0o600)
+    link.symlink_to(real)
+    io.write_file(link, "new \udc80")
+    assert link.is_symlink()
+    assert real.read_text() == "new \\udc80"
+    assert real.stat().st_mode & 0o777 == 0o600
+    io.write_file(os.devnull, "gone")
+    assert Path(os.devnull).is_char_device()
+
+
+def test_kinds_of_job_of_others_have_no_file(tmp_path: Path) -> None:
+    class Mine(Job):
+        pass
+
+    instance = Instance(Cluster.of_sizes([1]), [Mine(id="a", gpus=1)])
+    with pytest.raises(TypeError, match="job 'a': a file has no kind for a Mine"):
+        io.save(tmp_path / "x.json", instance)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_instance_without_jobs_comes_back(tmp_path: Path) -> None:

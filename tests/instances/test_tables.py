@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+import full_disk
 from gangsched.instances import Schedule, Segment
 from gangsched.instances.io import header
 from gangsched.instances.tables import (
@@ -120,6 +122,45 @@ def test_what_an_interrupted_save_left_is_replaced(tmp_path: Path) -> None:
         load_schedule(folder)
     save_schedule(folder, SCHEDULE)
     assert load_schedule(folder) == SCHEDULE
+
+
+def test_a_write_that_fails_leaves_the_old_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "x.csv"
+    save_schedule(folder, SCHEDULE)
+    full_disk.fill(monkeypatch)
+    with pytest.raises(OSError, match="No space left") as error:
+        save_schedule(folder, Schedule.of([Segment(0, 0, 4, {0: 2})]))
+    assert error.value.filename == str(folder)
+    assert load_schedule(folder) == SCHEDULE
+    monkeypatch.undo()
+    rename, targets = os.replace, []
+
+    def half(source: Path, target: Path) -> None:
+        targets.append(target)
+        if len(targets) == 3:  # the head, the old folder, and now the new one
+            raise PermissionError(1, "not now")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "replace", half)
+    with pytest.raises(PermissionError, match="not now"):
+        save_schedule(folder, Schedule.of([Segment(0, 0, 4, {0: 2})]))
+    assert load_schedule(folder) == SCHEDULE
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_files_of_others_in_a_folder_stay(tmp_path: Path) -> None:
+    folder = tmp_path / "x.csv"
+    save_folder(folder, header("schedule"), {}, {"more": b"1"})
+    (folder / "note.txt").write_text("mine")
+    save_folder(folder, header("schedule"), {}, {"more": b"2"})
+    assert {f.name: f.read_text() for f in folder.iterdir() if f.suffix != ".json"} == {
+        "more": "2",
+        "note.txt": "mine",
+    }
+    save_folder(folder, header("schedule"), {}, {"more": None})
+    assert sorted(f.name for f in folder.iterdir()) == ["note.txt", "schedule.json"]
 
 
 def test_without_pyarrow_parquet_says_how_to_get_it(

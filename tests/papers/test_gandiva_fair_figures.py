@@ -15,7 +15,7 @@ from gangsched.analysis.papers.reproduce import TARGETS, Agreement, Study, takes
 from gangsched.instances import Cluster, Instance, Job, User
 from gangsched.solvers import Fifo
 
-PAGE = FigurePage("gandiva_fair", figures)
+PAGE = FigurePage("gandiva_fair")
 FIGURES = [name for name in TARGETS if name.startswith("gandiva_fair:")]
 OVER_TIME = ("fig4", "fig5", "fig6", "fig7", "fig10", "fig11")
 
@@ -245,14 +245,14 @@ def test_a_user_leaves_when_its_jobs_ask_for_less_than_its_share() -> None:
 
 def test_phases_are_between_departures() -> None:
     leavings = [runs.Leaving(3000, 3100), runs.Leaving(3600, 5000), runs.Leaving(6100, 7000)]
-    assert runs.phases(60, leavings) == [runs.Phase(60, 3000)]  # the second is too short
+    assert runs.phases(60, leavings) == [runs.StablePhase(60, 3000)]  # the second is too short
     assert runs.phases(0, []) == []
 
 
 def test_a_mean_over_a_phase_counts_parts_of_bins() -> None:
     times, values = np.array([0, 60, 120]), np.array([[1.0], [4.0]])
-    assert runs.within(times, values, runs.Phase(30, 120)).tolist() == [3.0]
-    assert runs.within(times, values, runs.Phase(80, 110)).tolist() == [4.0]
+    assert runs.within(times, values, runs.StablePhase(30, 120)).tolist() == [3.0]
+    assert runs.within(times, values, runs.StablePhase(80, 110)).tolist() == [4.0]
 
 
 def test_where_jobs_run_and_how_often_they_move() -> None:

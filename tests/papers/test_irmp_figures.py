@@ -24,7 +24,7 @@ from gangsched.solvers.irmp.columns import revenue_bound
 from gangsched.solvers.irmp.lists import lp_list
 from gangsched.solvers.irmp.revenue_sharing import hived_like
 
-PAGE = FigurePage("irmp", figures)
+PAGE = FigurePage("irmp")
 FIGURES = [name for name in TARGETS if name.startswith("irmp:")]
 TIMED = ("irmp:fig9", "irmp:fig10")
 
@@ -207,7 +207,7 @@ def test_costs_of_jobs_that_pay_are_their_payments() -> None:
     problem = paper_problem(20, servers=10, users=3)
     result = astraea(problem)
     _, *rows = runs.job_rows("linear", problem, result)
-    costs = sorted(row.values["job cost"] or 0.0 for row in rows)
+    costs = sorted(values["job cost"] or 0.0 for *_, values in rows)
     paid = [p for p in result.info["payments"].values() if p > 0]
     assert paid
     for payment in paid:

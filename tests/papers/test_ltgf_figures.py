@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gangsched.analysis.papers.ltgf import figures as figures
-from gangsched.analysis.papers.reproduce import TARGETS, Agreement, Row, Study
+from gangsched.analysis.papers.reproduce import TARGETS, Agreement, FigureRow, Study, from_rows
 from layout import ROOT
 
 DOCS = ROOT / "docs"
@@ -34,8 +34,8 @@ def committed(name: str) -> dict[str, Any]:
 
 def restored(name: str) -> Study:
     data = committed(name)
-    rows = [Row(i, p, x, values, tuple(curve)) for i, p, x, values, curve in data["rows"]]
-    return figures.from_rows(name, data["instances"], rows)
+    rows = [FigureRow(i, p, x, values, tuple(curve)) for i, p, x, values, curve in data["rows"]]
+    return from_rows(name, data["instances"], rows)
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -18,7 +18,7 @@ from gangsched.analysis.papers.reproduce import TARGETS, Check, Point, Reproduct
 from gangsched.formulations.rar_ddls.problem import RarDdls
 from gangsched.instances import Instance
 from gangsched.instances.generate import paper_cluster, rar_workload
-from gangsched.solvers import SjfBcoParams, area_bound, laminar, sjf_bco
+from gangsched.solvers import BackfillingParams, SjfBcoParams, area_bound, laminar, sjf_bco
 from layout import ROOT
 
 DOCS = ROOT / "docs"
@@ -138,8 +138,10 @@ def test_one_seed_comes_out_again() -> None:
     done: list[str] = []
     record = fig4(seeds=[1], variants=["A"], progress=done.append)
     known = [p for p in restored("rar_ddls:fig4").points if (p.seed, p.variant) == (1, "A")]
+    assert isinstance(record, Reproduction)
     assert list(record.points) == known
-    assert done == ["fig4, A, seed 1: 1 of 1"]
+    assert done[0] == "fig4: A, SJF-BCO, 20, seed 1 (1 of 14)"
+    assert done[-1] == "fig4: A, lower bound, 20, seed 1 (14 of 14)"
 
 
 @pytest.mark.slow
@@ -162,7 +164,9 @@ def test_runs_are_those_that_the_settings_say() -> None:
         "LS in SJF order": baselines.list_scheduling(RarDdls(ordered, horizon=1200)),
         "FF in SJF order": baselines.first_fit(RarDdls(ordered, horizon=1200)),
         "backfilling, longest first": baselines.backfilling(problem),
-        "backfilling, least GPU time first": baselines.backfilling(problem, order="area"),
+        "backfilling, least GPU time first": baselines.backfilling(
+            problem, params=BackfillingParams(order="area")
+        ),
         "laminar": laminar(problem),
     }
     points = restored("rar_ddls:fig4").points
@@ -351,7 +355,8 @@ def test_an_unknown_target_is_refused(tmp_path: Path) -> None:
 def test_fewer_servers_are_a_prefix() -> None:
     """Bounds of one seed fall as servers are added, which they need not do for other clusters."""
     record = fig6(seeds=[2], variants=["A"])
-    bounds = [next(p.bound for p in record.points if p.x == x) for x in record.xs]
+    assert isinstance(record, Reproduction)
+    bounds = [next(p.bound for p in record.points if p.x == x) for x in record.xs("A")]
     assert bounds == sorted(bounds, reverse=True)
 
 

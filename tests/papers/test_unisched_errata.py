@@ -35,12 +35,8 @@ from gangsched.instances import (
 )
 from gangsched.registry import policy
 from gangsched.solvers.exact import solve_exact
-from gangsched.solvers.unisched.consolidation import (
-    fits_cells,
-    free_cells,
-    place_cells,
-    round_up,
-)
+from gangsched.solvers.unisched.cells import fits_cells, free_cells, round_up
+from gangsched.solvers.unisched.nodes import place_cells
 from gangsched.solvers.unisched.policy import UniSchedPolicy
 
 T = 600

@@ -10,7 +10,7 @@ from figure_page import FigurePage
 from gangsched.analysis.papers.reproduce import TARGETS, Study
 from gangsched.analysis.papers.unisched import figures as figures
 
-PAGE = FigurePage("unisched", figures)
+PAGE = FigurePage("unisched")
 FIGURES = [name for name in TARGETS if name.startswith("unisched:")]
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
+import sys
+from pathlib import Path
 
 import pytest
 from numba.core import caching
@@ -26,3 +29,24 @@ def test_without_a_folder_for_machine_code_functions_compile_all_the_same(
     assert [record.message for record in caplog.records] == [
         "machine code cannot be kept: set NUMBA_CACHE_DIR to a folder that can be written"
     ]
+
+
+def test_machine_code_is_stale_when_a_module_beside_it_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    head = "from gangsched.solvers.compiled import compiled, inner\n"
+    (tmp_path / "outer_part.py").write_text(
+        f"{head}from inner_part import more\n\n\n@compiled\ndef twice(x):\n    return 2 * more(x)\n"
+    )
+    for number in (1, 5):
+        (tmp_path / "inner_part.py").write_text(
+            f"{head}\n\n@inner\ndef more(x):\n    return x + {number}\n"
+        )
+        for name in ("outer_part", "inner_part"):
+            sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+        _compiled._state.cache_clear()
+        assert importlib.import_module("outer_part").twice(1) == 2 * (1 + number)
+    assert list(tmp_path.rglob("outer_part.twice*.nbi"))  # it was kept, and not read again

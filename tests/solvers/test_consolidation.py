@@ -12,22 +12,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gangsched.solvers.unisched.consolidation import (
-    Assignment,
+from gangsched.solvers.unisched.cells import (
     Cells,
-    Nodes,
-    Request,
     allocations,
-    assign,
-    consolidated_rows,
     fits_cells,
-    fits_consolidated,
     free_cells,
     nondominated,
-    pack,
-    place_cells,
     round_up,
 )
+from gangsched.solvers.unisched.consolidation import consolidated_rows, fits_consolidated, pack
+from gangsched.solvers.unisched.nodes import Assignment, Nodes, Request, assign, place_cells
 
 
 @cache

@@ -45,16 +45,20 @@ def plain_job(name: str, work: int) -> DeadlineJob:
     return DeadlineJob(id=name, gpus=1, work=work, stopping=Iterations())
 
 
-def at(*jobs: DeadlineJob, left: list[int] | None = None) -> Any:
+def at(*jobs: Job, left: list[int] | None = None) -> Any:
     """A state in which jobs have these seconds of service left; by default all of them."""
     service = np.array([job.work for job in jobs] if left is None else left, dtype=np.int64)
-    instance = Instance(Cluster.of_sizes([8]), jobs)
-    return SimpleNamespace(instance=instance, remaining=lambda numbers: service[numbers])
+    return SimpleNamespace(
+        arrived=np.arange(len(jobs)),
+        job=jobs.__getitem__,
+        derived={},
+        remaining=lambda numbers: service[numbers],
+    )
 
 
 def estimated(estimates: DurationEstimates, state: Any) -> list[int]:
     """The estimates for all jobs of a state."""
-    return estimates.remaining(state, np.arange(len(state.instance.jobs))).tolist()
+    return estimates.remaining(state, state.arrived).tolist()
 
 
 # --- eq. (2) -------------------------------------------------------------------------------------
@@ -238,7 +242,7 @@ def test_an_epoch_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert calls == [10, 11, 10]
 
 
-def test_estimates_of_another_instance_do_not_stay() -> None:
+def test_estimates_of_another_run_do_not_stay() -> None:
     estimates = DurationEstimates()
     job = metric_job(target=0.95 - 0.6 / 29.5**0.5)
     longer = metric_job(target=0.95 - 0.6 / 29.5**0.5, second=200)
@@ -249,11 +253,7 @@ def test_estimates_of_another_instance_do_not_stay() -> None:
 
 
 def test_jobs_of_another_kind_have_no_stopping_criterion() -> None:
-    jobs = [Job(id="a", gpus=1, work=70)]
-    state: Any = SimpleNamespace(
-        instance=Instance(Cluster.of_sizes([1]), jobs), remaining=lambda numbers: 70 + 0 * numbers
-    )
-    assert estimated(DurationEstimates(), state) == [70]
+    assert estimated(DurationEstimates(), at(Job(id="a", gpus=1, work=70))) == [70]
 
 
 def test_copies_are_small_and_answer_the_same() -> None:
@@ -315,6 +315,7 @@ class Watching:
 
     name = "watching"
     preempts = Preempts.LEASE
+    information = "told"
 
     def __init__(self) -> None:
         self.estimates = DurationEstimates()

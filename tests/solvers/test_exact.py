@@ -17,6 +17,7 @@ from gangsched.formulations.rar_ddls.problem import evaluate
 from gangsched.instances import Cluster, Instance, RingJob, Schedule
 from gangsched.instances.deadlines import queue_snapshot
 from gangsched.solvers import (
+    ExactParams,
     backfilling,
     first_fit,
     list_scheduling,
@@ -56,7 +57,7 @@ def test_the_optimum_with_exact_rates_is_that_of_brute_force(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [2, 8, 13, 29])
 def test_the_optimum_without_a_warm_start_is_the_same(seed: int) -> None:
-    result = solve_exact(tiny(seed), warm_start=None, form="compact")
+    result = solve_exact(tiny(seed), params=ExactParams(warm_start=None, form="compact"))
     assert (result.objective, result.status) == (optimum(seed), Status.OPTIMAL)
 
 
@@ -80,7 +81,9 @@ def test_a_solution_that_only_tolerances_allow_is_dropped(caplog: pytest.LogCapt
 
 
 def test_no_solution_is_better_than_one_that_only_tolerances_allow() -> None:
-    result = solve_exact(near_miss(), warm_start=None)  # which of the two depends on the path taken
+    result = solve_exact(
+        near_miss(), params=ExactParams(warm_start=None)
+    )  # which of the two depends on the path taken
     assert result.objective in (None, 4)
     assert result.bound.value in (3, 4)
 
@@ -127,7 +130,7 @@ def test_a_time_limit_leaves_a_solution_a_bound_and_a_gap(seed: int) -> None:
 
 
 def test_a_time_limit_of_another_solver_leaves_them_too() -> None:
-    result = solve_exact(crowded(0), time_limit=0.01, solver="appsi_highs")
+    result = solve_exact(crowded(0), time_limit=0.01, params=ExactParams(solver="appsi_highs"))
     assert (result.status, result.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
     assert result.bound is not None
 
@@ -135,7 +138,7 @@ def test_a_time_limit_of_another_solver_leaves_them_too() -> None:
 @pytest.mark.parametrize("seed", [1, 3])
 def test_a_work_limit_leaves_the_same_everywhere(seed: int) -> None:
     problem = crowded(seed, jobs=3)
-    one, other = (solve_exact(problem, work_limit=1) for _ in range(2))
+    one, other = (solve_exact(problem, params=ExactParams(work_limit=1)) for _ in range(2))
     assert one == other
     assert (one.status, one.stop) == (Status.FEASIBLE, Stop.ITERATION_LIMIT)
     assert one.iterations <= 1
@@ -145,7 +148,7 @@ def test_a_work_limit_leaves_the_same_everywhere(seed: int) -> None:
 
 def test_a_time_limit_without_any_solution_leaves_the_bound() -> None:
     problem = crowded(0)
-    result = solve_exact(problem, time_limit=0.01, warm_start=None)
+    result = solve_exact(problem, time_limit=0.01, params=ExactParams(warm_start=None))
     assert result.status is Status.UNKNOWN
     assert result.objective is None
     assert result.bound == area_bound(problem)
@@ -177,7 +180,7 @@ def test_a_solution_is_a_warm_start_and_gives_the_horizon() -> None:
     serial = [6 * j for j in range(len(problem.jobs))]
     start = evaluate(problem, serial, [{0: 2, 1: 1}] * len(problem.jobs))
     assert problem.violations(start) == []
-    result = solve_exact(problem, warm_start=start, time_limit=0.01)
+    result = solve_exact(problem, time_limit=0.01, params=ExactParams(warm_start=start))
     assert result.objective is not None
     assert result.objective <= problem.objective(start)
     assert result.info["horizon"] == problem.objective(start)
@@ -198,25 +201,27 @@ def test_an_infeasible_warm_start_is_refused() -> None:
     problem = tiny(7)
     clash = evaluate(problem, [0, 0], [{0: 2, 1: 1}, {0: 2, 1: 1}])
     with pytest.raises(ValueError, match=r"warm start is infeasible: capacity \(2\): node 'n0'"):
-        solve_exact(problem, warm_start=clash)
+        solve_exact(problem, params=ExactParams(warm_start=clash))
     with pytest.raises(ValueError, match=r"warm_start='cold' is not 'auto' or a solution"):
-        solve_exact(problem, warm_start="cold")
+        solve_exact(problem, params=ExactParams(warm_start="cold"))
 
 
 @pytest.mark.parametrize("form", ["compact", "literal", "schedules"])
 def test_too_short_a_horizon_is_proven_infeasible(form: str) -> None:
     best = optimum(7)
     short = replace(tiny(7), horizon=best - 1)
-    result = solve_exact(short, form=form)
+    result = solve_exact(short, params=ExactParams(form=form))
     assert (result.status, result.stop, result.bound) == (Status.INFEASIBLE, Stop.PROVEN, None)
-    assert solve_exact(replace(short, horizon=best), form=form).objective == best
+    assert (
+        solve_exact(replace(short, horizon=best), params=ExactParams(form=form)).objective == best
+    )
 
 
 @pytest.mark.parametrize("form", ["compact", "literal", "schedules"])
 @pytest.mark.parametrize("warm_start", ["auto", None])
 def test_no_jobs_take_no_time(form: str, warm_start: Any) -> None:
     empty = RarDdls(Instance(Cluster.of_sizes([2]), []))
-    result = solve_exact(empty, form=form, warm_start=warm_start)
+    result = solve_exact(empty, params=ExactParams(form=form, warm_start=warm_start))
     assert (result.objective, result.status, len(result.solution)) == (0, Status.OPTIMAL, 0)
 
 
@@ -236,18 +241,18 @@ def test_what_a_run_was_is_recorded() -> None:
 
 
 def test_improvements_are_recorded() -> None:
-    result = solve_exact(tiny(17), warm_start=None, form="literal")
-    objectives = [objective for _, objective, _ in result.history]
+    result = solve_exact(tiny(17), params=ExactParams(warm_start=None, form="literal"))
+    objectives = [objective for _, objective, _ in result.history if objective is not None]
     assert objectives == sorted(objectives, reverse=True)
     assert objectives[-1] == result.objective
 
 
 def test_another_solver_of_pyomo_finds_the_same() -> None:
-    result = solve_exact(tiny(2), solver="appsi_highs")
+    result = solve_exact(tiny(2), params=ExactParams(solver="appsi_highs"))
     assert (result.objective, result.status) == (optimum(2), Status.OPTIMAL)
     assert result.info["backend"].startswith("appsi_highs")
     short = replace(tiny(2), horizon=optimum(2) - 1)
-    assert solve_exact(short, solver="appsi_highs").status is Status.INFEASIBLE
+    assert solve_exact(short, params=ExactParams(solver="appsi_highs")).status is Status.INFEASIBLE
 
 
 @pytest.mark.parametrize(
@@ -372,40 +377,57 @@ class RealKnapsack(Knapsack):
 @pytest.mark.parametrize("solver", ["highs", "appsi_highs"])
 @pytest.mark.parametrize("warm_start", ["auto", (0,), ()])
 def test_a_maximisation_is_solved(solver: str, warm_start: Any) -> None:
-    result = solve_exact(Knapsack(), warm_start=warm_start, solver=solver)
+    result = solve_exact(Knapsack(), params=ExactParams(warm_start=warm_start, solver=solver))
     assert (result.solution, result.objective) == ((1, 2), 9)
     assert (result.status, result.stop, result.bound.value) == (Status.OPTIMAL, Stop.PROVEN, 9)
-    real = solve_exact(RealKnapsack(values=(6.5, 5.25, 4.125)), solver=solver)
+    real = solve_exact(RealKnapsack(values=(6.5, 5.25, 4.125)), params=ExactParams(solver=solver))
     assert (real.objective, real.status) == (9.375, Status.OPTIMAL)
 
 
 def test_large_integers_that_differ_by_one_are_not_equal() -> None:
     """The better of two things is worth one in five million more, and was bounded away."""
     problem = Knapsack(values=(5_000_001, 5_000_000), weights=(5, 5), room=5)
-    result = solve_exact(problem, form="relaxed", warm_start=(1,))
+    result = solve_exact(problem, params=ExactParams(form="relaxed", warm_start=(1,)))
     assert (result.objective, result.bound.value) == (5_000_000, 5_000_001)
     assert (result.status, result.stop) == (Status.FEASIBLE, Stop.COMPLETED)
-    assert solve_exact(problem, warm_start=(1,)).objective == 5_000_001
+    assert solve_exact(problem, params=ExactParams(warm_start=(1,))).objective == 5_000_001
 
 
 @pytest.mark.parametrize("solver", ["highs", "appsi_highs"])
 def test_a_relaxation_gives_a_bound_only(solver: str) -> None:
     """Best value by weight first: things 2, 1, then half a slot of thing 0: 9 + 6 / 8 = 9.75."""
-    result = solve_exact(RealKnapsack(), form="relaxed", solver=solver)
+    result = solve_exact(RealKnapsack(), params=ExactParams(form="relaxed", solver=solver))
     assert (result.status, result.stop) == (Status.UNKNOWN, Stop.COMPLETED)
     assert result.bound.value == pytest.approx(9.75)
-    kept = solve_exact(Knapsack(), form="relaxed", warm_start=(0,), solver=solver)
+    kept = solve_exact(
+        Knapsack(), params=ExactParams(form="relaxed", warm_start=(0,), solver=solver)
+    )
     assert (kept.solution, kept.status, kept.bound.value) == ((0,), Status.FEASIBLE, 9)
-    met = solve_exact(Knapsack(), form="relaxed", warm_start=(1, 2), solver=solver)
+    met = solve_exact(
+        Knapsack(), params=ExactParams(form="relaxed", warm_start=(1, 2), solver=solver)
+    )
     assert (met.status, met.stop) == (Status.OPTIMAL, Stop.PROVEN)
 
 
 def test_only_pyomo_models_are_solved() -> None:
     with pytest.raises(ValueError, match="form 'arrays' is of kind 'arrays', not 'pyomo'"):
-        solve_exact(Knapsack(), form="arrays")
+        solve_exact(Knapsack(), params=ExactParams(form="arrays"))
 
 
 def test_schedules_of_a_result_hold_gpu_identities() -> None:
-    result = solve_exact(tiny(29), warm_start=None)
+    result = solve_exact(tiny(29), params=ExactParams(warm_start=None))
     assert isinstance(result.solution, Schedule)
     assert all(row.devices for row in result.solution)
+
+
+# --- what the problem's own solvers know ---------------------------------------------------------
+
+
+def test_only_problems_whose_paper_has_a_start_get_one() -> None:
+    from gangsched import registry
+    from gangsched.solvers import exact
+    from gangsched.solvers.rar_ddls import start
+
+    found = {stem: exact._start_of(entry.tiny()) for stem, entry in registry.PROBLEMS.items()}
+    assert {stem: module for stem, module in found.items() if module} == {"rar-ddls": start}
+    assert exact._start_of(Knapsack()) is None  # somebody else's

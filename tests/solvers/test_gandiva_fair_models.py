@@ -78,7 +78,7 @@ def run_of(instance: Instance[Job], quanta: int, policy: GandivaFair | None = No
     run = drive(
         instance, policy or GandivaFair(), lease=60, overhead=0, migration=5, until=60 * quanta
     )
-    assert violations(run, instance) == []
+    assert violations(run) == []
     return run
 
 

@@ -12,7 +12,7 @@ import pytest
 from gangsched.analysis.proofs.verify import verify_bound
 from gangsched.formulations.irmp.problem import Irmp, paper_problem
 from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob
-from gangsched.solvers import Status, Stop
+from gangsched.solvers import RevenueProgramParams, Status, Stop
 from gangsched.solvers.irmp.columns import generate
 from gangsched.solvers.irmp.lists import in_order, in_shape, lp_list, posted_prices
 from revenue_optimum import optimum, random_problem
@@ -38,12 +38,12 @@ def test_schedules_are_between_nothing_and_the_optimum(solve: Callable[..., Any]
 @pytest.mark.parametrize("utility", ["linear", "convex"])
 def test_lists_are_close_to_the_bound_where_many_share_many(utility: Any) -> None:
     problem = paper_problem(utility=utility)
-    result = lp_list(problem, slots=1024)
+    result = lp_list(problem, params=RevenueProgramParams(slots=1024))
     assert result.gap is not None
     assert result.gap <= 0.005
     assert result.bound is not None
     verify_bound(problem, result.bound)
-    posted = posted_prices(problem, slots=1024)
+    posted = posted_prices(problem, params=RevenueProgramParams(slots=1024))
     assert posted.objective is not None
     assert result.objective is not None
     assert 0.5 * result.objective < posted.objective < result.objective
@@ -93,7 +93,7 @@ def two(**more: Any) -> Irmp:
 
 def test_jobs_that_must_run_do_so_at_a_loss() -> None:
     assert lp_list(two()).objective == 0
-    result = lp_list(two(optional=False), block=1, tolerance=1e-9)
+    result = lp_list(two(optional=False), params=RevenueProgramParams(block=1, tolerance=1e-9))
     assert result.objective == -1 - 5
     assert result.status is Status.OPTIMAL
     assert len(result.solution or ()) == 2

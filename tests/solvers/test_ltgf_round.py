@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from broken import Broken
 from gangsched.formulations.ltgf.round import LtgfRound
 from gangsched.formulations.ltgf.round_forms import lexicographic
+from gangsched.solvers import ExactParams
 from gangsched.solvers.exact import solve_exact
 from gangsched.solvers.ltgf.round import one_round
 from gangsched.solvers.result import Status
@@ -103,7 +104,7 @@ def test_a_tie_is_broken_for_the_sake_of_those_who_come_next() -> None:
 @pytest.mark.parametrize("seed", range(12))
 def test_the_programs_find_the_same_least_fairness(seed: int, form: str) -> None:
     problem = given_round(seed)
-    result, program = one_round(problem), solve_exact(problem, form=form)
+    result, program = one_round(problem), solve_exact(problem, params=ExactParams(form=form))
     assert program.status is Status.OPTIMAL
     assert program.objective == pytest.approx(result.objective)
 

@@ -37,6 +37,7 @@ from gangsched.formulations.unisched.leases import Phase, lease_terms
 from gangsched.formulations.unisched.problem import CONSOLIDATION_ROWS, UniSched
 from gangsched.instances import Cluster, Instance
 from gangsched.instances.model import DeadlineJob
+from gangsched.solvers import OpportunityPriceParams
 from gangsched.solvers.exact import solve_exact
 from gangsched.solvers.mip_worker import MipWorker, Program
 from gangsched.solvers.result import Bound, Stop
@@ -474,12 +475,12 @@ def test_bounds_are_what_their_certificates_prove(seed: int, allocations: Any) -
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"scale": 0}, "scale: 0 is not an integer of at least 1"),
+        ({"scale": 0}, "scale=0 is below 1"),
         ({"prices": None}, "prices and rows are lists"),
         ({"prices": [[1], [1]]}, "prices has 2 rows, and rows has 1"),
-        ({"prices": [[-1]]}, "prices: -1 is not an integer of at least 0"),
-        ({"prices": [[0.5]]}, r"prices: 0\.5 is not an integer"),
-        ({"prices": [3]}, "prices: 3 is not a list"),
+        ({"prices": [[-1]]}, r"prices\[0\]\[0\]=-1 is not an integer >= 0"),
+        ({"prices": [[0.5]]}, r"prices\[0\]\[0\]=0\.5 is not an integer"),
+        ({"prices": [3]}, r"prices\[0\]=3 is not a list"),
         ({"rows": [[1, 2]]}, "not one number for each of 1 to 8 GPUs"),
         ({"kind": "area"}, "kind='area' is not a kind for UniSched"),
     ],
@@ -610,7 +611,7 @@ def test_limits_must_be_positive(solve: Any) -> None:
 
 def test_a_price_must_not_be_negative() -> None:
     with pytest.raises(ValueError, match="opportunity_price: price=-1 is negative"):
-        opportunity_price(queue_of(0, jobs=2), price=-1)
+        opportunity_price(queue_of(0, jobs=2), params=OpportunityPriceParams(price=-1))
 
 
 def test_a_price_keeps_out_what_earns_less() -> None:
@@ -618,8 +619,14 @@ def test_a_price_keeps_out_what_earns_less() -> None:
     options, _ = case_of(problem)
     price = 3.0
     dear = set(range(40)) - set(options.job[options.value > price * options.gpus * options.needed])
-    served = {row.job for row in opportunity_price(problem, price=price).solution}  # type: ignore[union-attr]
-    without = {row.job for row in opportunity_price(problem, price=0).solution}  # type: ignore[union-attr]
+    served = {
+        row.job
+        for row in opportunity_price(problem, params=OpportunityPriceParams(price=price)).solution
+    }  # type: ignore[union-attr]
+    without = {
+        row.job
+        for row in opportunity_price(problem, params=OpportunityPriceParams(price=0)).solution
+    }  # type: ignore[union-attr]
     assert not served & dear
     assert without & dear
 

@@ -46,7 +46,7 @@ def driven(sizes: list[int], jobs: list[Any], how: Any = None, **policy: Any) ->
     """The run of a variant that the independent checker has nothing to say about."""
     instance, made = Instance(Cluster.of_sizes(sizes), jobs), UniSchedPolicy(**policy)
     run = drive(instance, made, **(how or {}))
-    assert violations(run, instance, preempts=made.preempts) == []
+    assert violations(run, preempts=made.preempts) == []
     return run
 
 
@@ -175,7 +175,7 @@ def test_where_the_time_is_over_the_last_selection_goes_on() -> None:
     instance = testbed_workload(60, seed=1)
     policy = UniSchedPolicy(time_limit=1e-9, profiler_reward=100.0)
     run = drive(instance, policy)
-    assert violations(run, instance, preempts=policy.preempts) == []
+    assert violations(run, preempts=policy.preempts) == []
     assert run.records.finished.all()
 
 
@@ -212,7 +212,7 @@ def test_runs_keep_the_rules_and_all_jobs_finish(variant: str) -> None:
     instance = testbed_workload(40, seed=2)
     policy = UniSchedPolicy(**VARIANTS[variant])
     run = drive(instance, policy)
-    assert violations(run, instance, preempts=policy.preempts) == []
+    assert violations(run, preempts=policy.preempts) == []
     assert run.records.finished.all()
 
 

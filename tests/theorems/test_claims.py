@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from gangsched.analysis.papers.claim import Claim, Comparison, Verdict, run
+from gangsched.analysis.papers.claim import Claim, Sides, Verdict, run
 from gangsched.analysis.papers.theorems import CLAIMS, verdicts
 from layout import ROOT
 
@@ -20,25 +20,25 @@ def below(limit: int, verdict: Verdict, **more: int) -> Claim[int]:
         statement="x <= limit",
         verdict=verdict,
         evidence="none",
-        check=lambda x: None if x == 3 else Comparison(x, limit),
+        check=lambda x: None if x == 3 else Sides(x, limit),
         draw=lambda rng: int(rng.integers(10)),
         counterexamples={name: (lambda x=x: x) for name, x in more.items()},
     )
 
 
 def test_a_comparison_says_whether_it_holds() -> None:
-    assert Comparison(1, 2).holds
-    assert Comparison(2, 2).holds
-    assert not Comparison(3, 2).holds
-    assert not Comparison(1, 2, "==").holds
-    assert Comparison(1, 2).strict
-    assert not Comparison(2, 2).strict
-    assert Comparison(1, 4).tightness == 0.25
-    assert Comparison(3, 2).tightness == 1.5
-    assert Comparison(2, 3, "==").tightness == Comparison(3, 2, "==").tightness == 1.5
-    assert Comparison(0, 0).tightness == 1
-    assert Comparison(1, 0).tightness == float("inf")
-    assert [str(Comparison(1, 2)), str(Comparison(3, 2))] == ["1 <= 2", "3 <= 2 fails"]
+    assert Sides(1, 2).holds
+    assert Sides(2, 2).holds
+    assert not Sides(3, 2).holds
+    assert not Sides(1, 2, "==").holds
+    assert Sides(1, 2).strict
+    assert not Sides(2, 2).strict
+    assert Sides(1, 4).tightness == 0.25
+    assert Sides(3, 2).tightness == 1.5
+    assert Sides(2, 3, "==").tightness == Sides(3, 2, "==").tightness == 1.5
+    assert Sides(0, 0).tightness == 1
+    assert Sides(1, 0).tightness == float("inf")
+    assert [str(Sides(1, 2)), str(Sides(3, 2))] == ["1 <= 2", "3 <= 2 fails"]
 
 
 def test_a_proved_claim_is_confirmed_by_cases_that_hold() -> None:
@@ -46,7 +46,7 @@ def test_a_proved_claim_is_confirmed_by_cases_that_hold() -> None:
     assert row.confirmed
     assert 0 < row.tried < 100  # cases with x = 3 are outside the assumptions
     assert row.failed == 0
-    assert row.worst == Comparison(9, 9)
+    assert row.worst == Sides(9, 9)
     assert 0 < row.strict < row.tried
 
 
@@ -54,7 +54,7 @@ def test_a_proved_claim_that_fails_is_not_confirmed() -> None:
     row = run(below(7, Verdict.PROVED))
     assert not row.confirmed
     assert 0 < row.failed < row.tried
-    assert row.worst == Comparison(9, 7)
+    assert row.worst == Sides(9, 7)
 
 
 def test_a_claim_without_cases_is_not_confirmed() -> None:

@@ -14,9 +14,9 @@ from gangsched.analysis.papers.claim import Verdict, run
 from gangsched.analysis.papers.gandiva_fair.stride_claims import (
     STRIDE,
     Debt,
-    Gangs,
     Newcomers,
     Split,
+    StrideGangs,
     table_2,
 )
 from gangsched.solvers.gandiva_fair.lottery import (
@@ -117,7 +117,7 @@ def test_a_job_that_is_skipped_waits_forty_quanta() -> None:
     gangs, tickets = [4, 1, 1, 4, 4], [3, 8, 1, 5, 1]
     strides = [Fraction(gang, t) for gang, t in zip(gangs, tickets, strict=True)]
     runs = quanta_of(strides, gangs, 4, 100)
-    assert runs == [frozenset(now) for now in Gangs(4, (*gangs,), (*tickets,)).runs()]
+    assert runs == [frozenset(now) for now in StrideGangs(4, (*gangs,), (*tickets,)).runs()]
     at = [t for t, now in enumerate(runs) if 4 in now]
     gaps = [(a, b) for a, b in zip([-1, *at], at, strict=False) if b - a > 40]
     assert gaps

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gangsched.analysis.papers.claim import Comparison, Verdict, run
+from gangsched.analysis.papers.claim import Sides, Verdict, run
 from gangsched.analysis.papers.gandiva_fair.claims import TRADING, table_3
 from gangsched.analysis.papers.gandiva_fair.misreports import (
     KINDS,
@@ -35,7 +35,7 @@ TWO = two_models(40, 8, (1.25, 6.25))
 def test_every_counterexample_breaks_its_claim(claim: str, name: str) -> None:
     one = CLAIMS[claim]
     found = one.check(one.counterexamples[name]())  # type: ignore[arg-type]
-    assert isinstance(found, Comparison)
+    assert isinstance(found, Sides)
     assert not found.holds
 
 
@@ -48,7 +48,7 @@ def test_no_random_case_breaks_a_claim_that_holds(claim: str) -> None:
 def sides(claim: str, name: str) -> tuple[float, float]:
     one = CLAIMS[claim]
     found = one.check(one.counterexamples[name]())  # type: ignore[arg-type]
-    assert isinstance(found, Comparison)
+    assert isinstance(found, Sides)
     return float(found.left), float(found.right)
 
 

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gangsched.analysis.papers.claim import Comparison, Verdict, run
+from gangsched.analysis.papers.claim import Sides, Verdict, run
 from gangsched.analysis.papers.irmp.claims import IRMP, Nine, OneRound, Online, paper_example
 from gangsched.analysis.papers.irmp.tiny import PerServer, one_job, optimum, tenants
 from gangsched.formulations.irmp.problem import Irmp
@@ -63,7 +63,7 @@ def test_no_random_case_breaks_a_claim_that_holds(claim: str) -> None:
 
 def sides(claim: str, name: str) -> tuple[Any, Any]:
     found = CLAIMS[claim].check(CLAIMS[claim].counterexamples[name]())
-    assert isinstance(found, Comparison)
+    assert isinstance(found, Sides)
     return found.left, found.right
 
 

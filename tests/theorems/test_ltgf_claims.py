@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from fairest import fairest
 from gangsched.analysis.driving.drive import PolicyError, drive
 from gangsched.analysis.driving.run import Run
-from gangsched.analysis.papers.claim import Comparison, Verdict, run
+from gangsched.analysis.papers.claim import Sides, Verdict, run
 from gangsched.analysis.papers.ltgf.claims import LTGF, Burst, Owner
 from gangsched.analysis.papers.ltgf.tiny import (
-    Candidate,
     OneUser,
+    RoundJob,
     alone,
     fairest_lives,
     in_rounds,
@@ -68,7 +68,7 @@ def test_no_random_case_breaks_a_claim_that_holds(claim: str) -> None:
 
 def sides(claim: str, name: str) -> tuple[Any, Any]:
     found = CLAIMS[claim].check(CLAIMS[claim].counterexamples[name]())
-    assert isinstance(found, Comparison)
+    assert isinstance(found, Sides)
     return found.left, found.right
 
 
@@ -81,7 +81,7 @@ def rounds(draw: st.DrawFn) -> OneUser:
     gpus = draw(st.integers(1, 7))
     row = st.tuples(st.integers(0, 40), st.integers(0, 40), st.integers(1, 6), st.integers(1, gpus))
     jobs = draw(st.lists(row, min_size=1, max_size=6))
-    made = [Candidate(Fraction(a), Fraction(f), Fraction(s, 2), g) for a, f, s, g in jobs]
+    made = [RoundJob(Fraction(a), Fraction(f), Fraction(s, 2), g) for a, f, s, g in jobs]
     return OneUser(gpus, draw(st.integers(1, 5)), tuple(made))
 
 
@@ -111,7 +111,7 @@ def test_rho_minus_is_leximin_optimal_or_has_ties(case: OneUser) -> None:
 
 
 def test_with_ties_rho_minus_need_not_be_leximin_optimal() -> None:
-    new = [Candidate(Fraction(0), Fraction(0), Fraction(1), gang) for gang in (1, 2)]
+    new = [RoundJob(Fraction(0), Fraction(0), Fraction(1), gang) for gang in (1, 2)]
     case = OneUser(2, 1, tuple(new))
     assert outcomes(case) == {(): [0, 0], (0,): [0, 1], (1,): [0, 2]}
     assert case.greedy(case.missed) == (0,)
@@ -124,7 +124,7 @@ def test_the_job_that_is_behind_now_is_not_the_one_that_will_be() -> None:
 
 def test_a_smaller_case_of_algorithm_2_needs_two_jobs() -> None:
     """With one job there is nothing to choose."""
-    one = OneUser(2, 1, (Candidate(Fraction(3), Fraction(1), Fraction(1), 2),))
+    one = OneUser(2, 1, (RoundJob(Fraction(3), Fraction(1), Fraction(1), 2),))
     assert one.greedy(one.current) == one.greedy(one.missed) == (0,)
 
 

@@ -20,7 +20,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from brute_force import optimum, slot_by_slot
-from gangsched.analysis.papers.claim import Comparison, Verdict, run
+from gangsched.analysis.papers.claim import Sides, Verdict, run
 from gangsched.analysis.papers.rar_ddls.claims import RAR_DDLS, coloring_jobs
 from gangsched.analysis.papers.rar_ddls.tiny import (
     Case,
@@ -37,6 +37,8 @@ from gangsched.analysis.papers.rar_ddls.tiny import (
 from gangsched.analysis.papers.theorems import CLAIMS
 from gangsched.formulations.rar_ddls.problem import RarDdls, estimated_times, estimates
 from gangsched.solvers import (
+    ArrivalOrderParams,
+    BackfillingParams,
     LaminarParams,
     SjfBcoParams,
     backfilling,
@@ -88,7 +90,7 @@ def queued(draw: st.DrawFn) -> Queued:
     return Queued(gpus, gangs, times, elsewhere if draw(st.booleans()) else times)
 
 
-def check(id: str, case: Any) -> Comparison:
+def check(id: str, case: Any) -> Sides:
     """Both sides of a claim on a case that is within its assumptions."""
     sides = CLAIMS[id].check(case)
     assert sides is not None
@@ -239,21 +241,21 @@ def test_the_arrival_order_has_no_constant_factor() -> None:
     assert random_placement(problem, seed=0).objective == 31
     assert sjf_bco(problem, params=PLAIN).objective == 10  # all small ones first: 7 + 3
     longer = constant_times([8], ([1, 8] * 8)[:-1], ([50, 1] * 8)[:-1])
-    assert first_fit(longer, compiled=False).objective == 8 * 50 + 7
+    assert first_fit(longer, params=ArrivalOrderParams(compiled=False)).objective == 8 * 50 + 7
     assert sjf_bco(longer, params=PLAIN).objective == 50 + 7
 
 
 def test_a_large_gang_has_blocks_on_some_gpus_only() -> None:
     """Ten jobs of 8 GPUs on servers of 4 and 8: one after the other, on 8 of 12 GPUs."""
     case = CLAIMS["laminar-greedy-all"].counterexamples["4 + 8"]()
-    assert check("laminar-greedy", case) == Comparison(10, 80 // 8 + 1)
+    assert check("laminar-greedy", case) == Sides(10, 80 // 8 + 1)
 
 
 def test_the_block_that_ends_first_may_take_longer() -> None:
     """13 jobs: nine of 1 slot on the server of 2 GPUs, four of 2 slots across the other two."""
     case = CLAIMS["laminar-greedy-shortest"].counterexamples["2 + 1 + 1"]()
     assert [case.problem.duration(0, n) for n in (1, 2)] == [1, 2]
-    assert check("laminar-greedy", case) == Comparison(9, Fraction((9 + 4 * 2) * 2, 4) + 2)
+    assert check("laminar-greedy", case) == Sides(9, Fraction((9 + 4 * 2) * 2, 4) + 2)
 
 
 def test_p2_one_after_the_other_is_twice_as_fast() -> None:
@@ -264,7 +266,10 @@ def test_p2_one_after_the_other_is_twice_as_fast() -> None:
         rest = {s: 2 - placement.get(s, 0) for s in range(3) if placement.get(s, 0) < 2}
         assert slot_by_slot(problem, [0, 0], [placement, rest]) == [8, 8]
     for order in ("longest", "area", "gpus", "arrival"):
-        assert backfilling(problem, order=order, compiled=False).objective == 8
+        assert (
+            backfilling(problem, params=BackfillingParams(order=order, compiled=False)).objective
+            == 8
+        )
     assert sjf_bco(problem, params=PLAIN).objective == 8
 
 
@@ -326,7 +331,7 @@ def test_graphs_whose_chromatic_number_is_known(graph: nx.Graph, number: int) ->
 def test_with_free_placement_the_jobs_of_a_complete_graph_need_three_slots(nodes: int) -> None:
     """n colours; floor(n / 2) jobs of n - 1 GPUs fit on n (n - 1) / 2 GPUs side by side."""
     problem = coloring_jobs(nx.complete_graph(nodes)).problem
-    slots = backfilling(problem, compiled=False).objective
+    slots = backfilling(problem, params=BackfillingParams(compiled=False)).objective
     assert slots == ceil(Fraction(nodes, nodes // 2))
     assert slots == 2 + nodes % 2
 
@@ -338,7 +343,13 @@ def test_with_free_placement_any_list_schedule_is_within_twice_the_optimum(graph
     best = shortest(case.gpus, case.gangs, case.times)
     assert best >= 2  # degrees add up to twice the number of edges
     for order in ("longest", "area", "gpus", "arrival"):
-        assert backfilling(case.problem, order=order, compiled=False).objective <= 4 <= 2 * best
+        assert (
+            backfilling(
+                case.problem, params=BackfillingParams(order=order, compiled=False)
+            ).objective
+            <= 4
+            <= 2 * best
+        )
 
 
 def test_the_paw_is_the_smallest_graph_where_free_placement_is_shorter() -> None:
@@ -526,7 +537,9 @@ def test_p1_and_theorem_5_against_the_optimum_under_contention(problem: RarDdls)
     stretched = spread * best * (1 + 1e-12)  # varphi is a float
     assert best <= value <= min(max(2, n_g), 3) * stretched
     for order in ("longest", "area", "gpus", "arrival"):
-        filled = backfilling(problem, order=order, compiled=False).objective
+        filled = backfilling(
+            problem, params=BackfillingParams(order=order, compiled=False)
+        ).objective
         assert best <= filled <= 2 * stretched
 
 

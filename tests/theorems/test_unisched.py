@@ -13,20 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, linprog, milp
 
-from gangsched.analysis.papers.claim import Comparison, Verdict, run
+from gangsched.analysis.papers.claim import Sides, Verdict, run
 from gangsched.analysis.papers.unisched.claims import UNISCHED, Gangs, Leases
 from gangsched.formulations.unisched.compact import Options, Queue, options_of
 from gangsched.formulations.unisched.leases import Terms, lease_terms, mean_interruptions
 from gangsched.formulations.unisched.problem import UniSched
 from gangsched.instances import Cluster, DeadlineJob, Instance
-from gangsched.solvers.unisched.consolidation import (
-    allocations,
-    consolidated_rows,
-    fits_cells,
-    free_cells,
-    place_cells,
-)
+from gangsched.solvers.unisched.cells import allocations, fits_cells, free_cells
+from gangsched.solvers.unisched.consolidation import consolidated_rows
 from gangsched.solvers.unisched.lease_schedule import realise
+from gangsched.solvers.unisched.nodes import place_cells
 
 CLAIMS = {claim.id: claim for claim in UNISCHED}
 REFUTED = [
@@ -51,9 +47,9 @@ def test_no_random_case_breaks_a_claim_that_holds(claim: str) -> None:
     assert row.confirmed, row.worst
 
 
-def checked(claim: str, case: object) -> Comparison | None:
+def checked(claim: str, case: object) -> Sides | None:
     found = CLAIMS[claim].check(case)
-    assert found is None or isinstance(found, Comparison)
+    assert found is None or isinstance(found, Sides)
     return found
 
 
@@ -311,7 +307,7 @@ def test_the_iteration_of_eq_3_goes_4_5_4() -> None:
 
 def test_the_printed_model_meets_every_deadline_on_nothing() -> None:
     found = checked("printed-model", Leases((0,), ((1, 1, 1), (4, 1, 1))))
-    assert found == Comparison(2, 0)
+    assert found == Sides(2, 0)
 
 
 def test_21_profilers_outweigh_a_deadline_worth_20_and_20_do_not() -> None:

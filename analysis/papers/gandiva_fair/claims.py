@@ -19,7 +19,7 @@ from ....formulations.gandiva_fair.problem import GpuMarket
 from ....solvers.gandiva_fair.market import efficient_allocation, nash_allocation
 from ....solvers.gandiva_fair.trading import trade, traded_allocation
 from ....solvers.gandiva_fair.trading_core import MARGIN
-from ..claim import Claim, Comparison, Verdict
+from ..claim import Claim, Sides, Verdict
 from .tiny import Auction, Lie, draw_lie, draw_market, gains, two_models, usable
 
 __all__ = ["TRADING", "table_3"]
@@ -43,23 +43,23 @@ def table_3() -> GpuMarket:
     return two_models(60, 12, (1.25, 5, 6.25), users="ABC")
 
 
-def _worst(values: np.ndarray, due: np.ndarray) -> Comparison:
+def _worst(values: np.ndarray, due: np.ndarray) -> Sides:
     """Fair value and value of the user that is best off least, by ratio."""
     u = int(np.argmin(values / due))
-    return Comparison(float(due[u]) * (1 - ROUNDING), float(values[u]))
+    return Sides(float(due[u]) * (1 - ROUNDING), float(values[u]))
 
 
 # --- fair shares ---------------------------------------------------------------------------------
 
 
-def _fair(market: GpuMarket, *, capped: bool = True) -> Comparison:
+def _fair(market: GpuMarket, *, capped: bool = True) -> Sides:
     """f_u and what the worst-off user can use."""
     demand = market.demand if capped else None
     done = trade(market.fair_shares, market.speeds, demand=demand)
     return _worst(usable(market, done.shares), market.fair_values)
 
 
-def _others(case: Lie) -> Comparison | None:
+def _others(case: Lie) -> Sides | None:
     """f_u and U_u of the worst-off user, liars left out."""
     honest = np.arange(len(case.market.users)) != case.user
     if not honest.any():
@@ -68,18 +68,18 @@ def _others(case: Lie) -> Comparison | None:
     return _worst(values[honest], case.market.fair_values[honest])
 
 
-def _nash(market: GpuMarket) -> Comparison:
+def _nash(market: GpuMarket) -> Sides:
     """f_u and U_u of the worst-off user in the equilibrium; interior points are near it."""
     best = nash_allocation(replace(market, aim="nash")).solution
     assert best is not None
     found = _worst(market.values(best), market.fair_values)
-    return Comparison(found.left * (1 - 1e-6), found.right)
+    return Sides(found.left * (1 - 1e-6), found.right)
 
 
 # --- efficiency and the end ----------------------------------------------------------------------
 
 
-def _added(market: GpuMarket) -> Comparison | None:
+def _added(market: GpuMarket) -> Sides | None:
     """What the trades add to the sum of all values, and q (r_b - r_a) of all, rounded."""
     done = trade(market.fair_shares, market.speeds, demand=market.demand)
     if not done.trades:
@@ -91,24 +91,24 @@ def _added(market: GpuMarket) -> Comparison | None:
         - t.amount * (ratio[t.seller, t.fast] / ratio[t.seller, t.slow])
         for t in done.trades
     )
-    return Comparison(round(float(after - before), 6), round(promised, 6), "==")
+    return Sides(round(float(after - before), 6), round(promised, 6), "==")
 
 
-def _increase(market: GpuMarket) -> Comparison | None:
+def _increase(market: GpuMarket) -> Sides | None:
     """0 and the least that a trade adds to the sum of all values."""
     done = trade(market.fair_shares, market.speeds, demand=market.demand)
     if not done.trades:
         return None
-    return Comparison(0.0, min(b + a for b, a in gains(market, done.trades)))
+    return Sides(0.0, min(b + a for b, a in gains(market, done.trades)))
 
 
-def _few(market: GpuMarket) -> Comparison:
+def _few(market: GpuMarket) -> Sides:
     """Trades, and fast GPUs + users - 1."""
     done = trade(market.fair_shares, market.speeds)
-    return Comparison(len(done.trades), int(market.gpus[-1]) + len(market.users) - 1)
+    return Sides(len(done.trades), int(market.gpus[-1]) + len(market.users) - 1)
 
 
-def _finite(market: GpuMarket) -> Comparison:
+def _finite(market: GpuMarket) -> Sides:
     """Trades, and all that can be gained by what one adds at least."""
     done = trade(market.fair_shares, market.speeds, demand=market.demand, least=LEAST)
     step, speeds = math.inf, market.speeds
@@ -119,38 +119,38 @@ def _finite(market: GpuMarket) -> Comparison:
             slower = np.minimum(speeds[:, s, None], speeds[None, :, s])
             step = min(step, (slower * apart)[apart > MARGIN].min(initial=math.inf))
     most = math.fsum(market.gpus * speeds.max(axis=0)) - math.fsum(market.fair_values)
-    return Comparison(len(done.trades), most / (LEAST * step) if step < math.inf else 0)
+    return Sides(len(done.trades), most / (LEAST * step) if step < math.inf else 0)
 
 
-def _below_optimum(market: GpuMarket) -> Comparison:
+def _below_optimum(market: GpuMarket) -> Sides:
     """The totals of trading and of the linear program."""
     traded, best = traded_allocation(market), efficient_allocation(market)
     assert traded.objective is not None
     assert best.objective is not None
-    return Comparison(traded.objective * (1 - ROUNDING), best.objective)
+    return Sides(traded.objective * (1 - ROUNDING), best.objective)
 
 
-def _optimal(market: GpuMarket) -> Comparison:
+def _optimal(market: GpuMarket) -> Sides:
     """The totals of the linear program, less rounding, and of trading."""
     found = _below_optimum(market)
-    return Comparison(float(found.right) * (1 - 1e-6), found.left)
+    return Sides(float(found.right) * (1 - 1e-6), found.left)
 
 
 # --- lies ----------------------------------------------------------------------------------------
 
 
-def _lying(case: Lie) -> Comparison:
+def _lying(case: Lie) -> Sides:
     """What the user gets by its report, and by the truth."""
     lied, honest = case.values()
-    return Comparison(lied * (1 - ROUNDING), honest)
+    return Sides(lied * (1 - ROUNDING), honest)
 
 
-def _auction(case: Auction) -> Comparison | None:
+def _auction(case: Auction) -> Sides | None:
     """What a bidder gets by its report, and by the truth; another one bids what the seller asks."""
     others = [r for u, r in enumerate(case.ratios) if u not in (0, case.user)]
     if max(others, default=0.0) <= case.ratios[0] + MARGIN:
         return None
-    return Comparison(case.value(honest=False) * (1 - ROUNDING), case.value(honest=True))
+    return Sides(case.value(honest=False) * (1 - ROUNDING), case.value(honest=True))
 
 
 def _draw_auction(rng: Rng) -> Auction:

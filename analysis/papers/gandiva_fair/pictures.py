@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from ...show.plots import BOUND, INK, MUTED, PAPER, STYLE, WIDTH, headline, plain
-from ..common import DASHED, DOTTED, GRID, Looks, Panel, draw
-from ..study import Row, Study
+from ...show.plots import BOUND, INK, MUTED, PAPER
+from ..pictures import DASHED, DOTTED, Looks, Panel, axes_in_rows, draw, legend, named
+from ..study import FigureRow, Study
 from .statements import ALL, BOTH, PRINTED_SHARES, ideal
 
 __all__ = [
@@ -38,60 +37,21 @@ def _colour(name: str, names: Sequence[str]) -> str:
 
 
 def _axes(
-    study: Study,
-    rows: int,
-    columns: int = 1,
-    *,
-    tall: float,
-    below: float = 0.75,
-    apart: float = 0.55,
-    left: float = 0.62,
+    study: Study, rows: int, columns: int = 1, *, tall: float, left: float = 0.62, **lengths: float
 ) -> tuple[Figure, list[Axes]]:
-    """Axes in rows, with a headline above them; lengths in inches."""
-    height = 0.72 + rows * tall + (rows - 1) * apart + below
-    wide = (WIDTH - 0.25 - columns * left) / columns
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(WIDTH, height), facecolor=PAPER)
-        found = []
-        for k in range(rows * columns):
-            r, c = divmod(k, columns)
-            place = (left + c * (wide + left), below + (rows - 1 - r) * (tall + apart), wide, tall)
-            sizes = (WIDTH, height, WIDTH, height)
-            axes = figure.add_axes(
-                tuple(a / b for a, b in zip(place, sizes, strict=True)),  # type: ignore[arg-type]
-                facecolor="none",
-            )
-            plain(axes)
-            axes.tick_params(labelsize=8)
-            axes.grid(color=GRID, linewidth=0.7)
-            axes.set_axisbelow(True)
-            found.append(axes)
-    headline(figure, study.title)
-    return figure, found
-
-
-def _titled(axes: Axes, text: str) -> None:
-    axes.set_title(text, size=9, color=MUTED, loc="left")
-
-
-def _legend(figure: Figure, handles: Iterable[Any], columns: int = 6) -> None:
-    figure.legend(
-        handles=list(handles), ncols=columns, loc="lower left", bbox_to_anchor=(0.01, 0.0),
-        frameon=False, fontsize=8.5, labelcolor=INK, handlelength=2.0, columnspacing=1.4,
-    )  # fmt: skip
+    """Axes in rows, as one list; lengths in inches."""
+    figure, found = axes_in_rows(
+        study, [columns] * rows, tall=tall, left=left, beside=left, **lengths
+    )
+    return figure, [axes for row in found for axes in row]
 
 
 # --- Figs. 1 and 2 --------------------------------------------------------------------------------
 
 
 def schedules(study: Study) -> Figure:
-    """Draw who has which GPUs of the two servers in each quantum, a panel for each schedule.
-
-    Parameters
-    ----------
-    study : Study
-    """
-    lines: dict[str, list[tuple[str, Row]]] = {}
+    """Draw who has which GPUs of the two servers in each quantum, a panel for each schedule."""
+    lines: dict[str, list[tuple[str, FigureRow]]] = {}
     for row in study.rows:
         name, _, job = row.policy.rpartition(": ")
         if row.curve:
@@ -111,7 +71,7 @@ def schedules(study: Study) -> Figure:
         axes.set_xlim(0, len(study.levels))
         axes.set_yticks([SERVER / 2, 1.5 * SERVER], ["server 2", "server 1"])
         axes.grid(visible=False)
-        _titled(axes, _with_shares(study, name))
+        named(axes, _with_shares(study, name))
         if axes is not panels[-1]:
             axes.set_xticklabels([])
     panels[-1].set_xlabel("quantum", labelpad=1)
@@ -126,7 +86,7 @@ def _with_shares(study: Study, name: str) -> str:
     return name
 
 
-def _boxes(jobs: Sequence[tuple[str, Row]]) -> Iterator[tuple[int, int, int, str]]:
+def _boxes(jobs: Sequence[tuple[str, FigureRow]]) -> Iterator[tuple[int, int, int, str]]:
     """Quantum, lowest GPU, GPUs and job, of every job on every server in every quantum."""
     for k in range(len(jobs[0][1].curve)):
         floor = [SERVER, 0]  # the first server is above
@@ -144,12 +104,7 @@ def _boxes(jobs: Sequence[tuple[str, Row]]) -> Iterator[tuple[int, int, int, str
 
 
 def shares_of_time(study: Study) -> Figure:
-    """Draw Table 2: printed and exact shares of time, with the spread of 100 quanta.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Draw Table 2: printed and exact shares of time, with the spread of 100 quanta."""
     names = list(study.instances)
     figure, panels = _axes(study, 1, len(names), tall=2.3, left=0.55, below=0.85)
     for axes, name in zip(panels, names, strict=True):
@@ -166,24 +121,19 @@ def shares_of_time(study: Study) -> Figure:
         axes.set_xticks(range(len(rows)), [row.policy[0] for row in rows])
         axes.set_ylim(0, 100)
         axes.grid(visible=False, axis="x")
-        _titled(axes, name if len(name) < 30 else "backfilling, whole tickets")
+        named(axes, name if len(name) < 30 else "backfilling, whole tickets")
     panels[0].set_ylabel("% of quanta")
-    _legend(figure, [
+    legend(figure, [
         *(Patch(color=COLOURS[k], label=text) for k, text in enumerate(
             ("A: 1 GPU", "B: 2 GPUs", "C: 4 GPUs"))),
         Line2D([], [], marker="D", color=PAPER, markeredgecolor=BOUND, label="printed"),
         Line2D([], [], color=INK, label="100 quanta, standard deviation"),
-    ])  # fmt: skip
+    ], 6)  # fmt: skip
     return figure
 
 
 def values(study: Study) -> Figure:
-    """Draw Table 3: what each way to divide the GPUs is worth to each user.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Draw Table 3: what each way to divide the GPUs is worth to each user."""
     names = list(study.instances)
     figure, (axes,) = _axes(study, 1, tall=2.6, below=0.85)
     for g, name in enumerate(names):
@@ -198,17 +148,12 @@ def values(study: Study) -> Figure:
     axes.set_ylim(0, 84)
     axes.set_ylabel("K80 equivalents")
     axes.grid(visible=False, axis="x")
-    _legend(figure, [Patch(color=COLOURS[k], label=f"user {u}") for k, u in enumerate("ABC")])
+    legend(figure, [Patch(color=COLOURS[k], label=f"user {u}") for k, u in enumerate("ABC")], 6)
     return figure
 
 
 def captured(study: Study) -> Figure:
-    """Draw the part of the surplus that each rule captures, and the least gain of a user.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Draw the part of the surplus that each rule captures, and the least gain of a user."""
     names = list(study.instances)
     panels = [
         [Panel(measure, "" if k else label, [name], study.axis, tuple(RULES), title=name)
@@ -225,12 +170,7 @@ def captured(study: Study) -> Figure:
 
 
 def over_time(study: Study) -> Figure:
-    """Draw the GPUs of each user over time, and its ideal share as a dotted line.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Draw the GPUs of each user over time, and its ideal share as a dotted line."""
     names = [p for p in study.policies if p and not p.endswith(", ideal")]
     figure, panels = _axes(study, len(study.instances), tall=2.0 if len(study.instances) > 1
                            else 3.0, apart=0.45)  # fmt: skip
@@ -250,23 +190,18 @@ def over_time(study: Study) -> Figure:
         Line2D([], [], color=_colour(n, [m for m in names if m != ALL]), label=n, linewidth=2.2)
         for n in names
     ]
-    _legend(figure, [*handles, Line2D([], [], color=INK, linestyle=DOTTED, label="ideal share")])
+    legend(figure, [*handles, Line2D([], [], color=INK, linestyle=DOTTED, label="ideal share")], 6)
     return figure
 
 
 def _time(axes: Axes, levels: Sequence[float], title: str) -> None:
     axes.set_xlim(0, levels[-1])
     axes.set_ylim(bottom=0)
-    _titled(axes, title)
+    named(axes, title)
 
 
 def rates(study: Study) -> Figure:
-    """Draw the mini-batches a second of each user over time, with and without trading.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Draw the mini-batches a second of each user over time, with and without trading."""
     users = [name for name in study.instances if name.startswith("User")]
     figure, panels = _axes(study, 2, 2, tall=1.7)
     looks: Mapping[str, tuple[str, Any]] = {
@@ -283,17 +218,14 @@ def rates(study: Study) -> Figure:
         axes.set_ylabel("mini-batches / s", size=8.5)
     for axes in panels[2:]:
         axes.set_xlabel("hours", labelpad=1)
-    _legend(figure, [Line2D([], [], color=c, linestyle=s, label=n) for n, (c, s) in looks.items()])
+    legend(
+        figure, [Line2D([], [], color=c, linestyle=s, label=n) for n, (c, s) in looks.items()], 6
+    )
     return figure
 
 
 def trades(study: Study) -> Figure:
-    """Draw the log of trades: when, at which rate; undone ones below zero.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Draw the log of trades: when, at which rate; undone ones below zero."""
     rows = [row for row in study.rows if row.instance == "log"]
     names = sorted({row.policy for row in rows})
     figure, (axes,) = _axes(study, 1, tall=3.0, below=1.15)
@@ -322,5 +254,5 @@ def trades(study: Study) -> Figure:
                linestyle="none", label=name)
         for k, name in enumerate(names)
     ]  # fmt: skip
-    _legend(figure, handles, 3)
+    legend(figure, handles, 3)
     return figure

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....instances import Instance, Job, User
-from ....instances.heterogeneous import gang_mix, mixed_cluster, table3_market, time_sharing
+from ....instances.heterogeneous import mixed_cluster, table3_market, time_sharing
 from ....solvers import Fifo, GandivaFair, Srtf
 from ....solvers.gandiva_fair.stride import StridePool, effective_tickets, gang_aware_stride
 from ....solvers.policy import Policy
@@ -21,9 +23,9 @@ from ...driving.model_usage import ModelUsage
 from ...driving.run import Run
 
 __all__ = [
-    "OPTIONS", "QUANTUM", "SETTINGS", "Leaving", "Option", "Phase", "driven", "held",
-    "ideal_shares", "leavings",
-    "mixes", "moves", "on_servers", "options", "phases", "sixty_jobs_each", "slices", "within",
+    "MIXES", "OPTIONS", "QUANTUM", "SETTINGS", "Leaving", "ScheduleOption", "StablePhase", "driven",
+    "held", "ideal_shares", "leavings", "long_jobs", "moves", "on_servers", "phases",
+    "sixty_jobs_each", "slices", "within",
 ]  # fmt: skip
 
 Floats = NDArray[np.float64]
@@ -62,12 +64,6 @@ def driven(instance: Instance[Job], policy: Policy, until: int | None = None) ->
 
 def slices(usage: ModelUsage, name: str, steps: int) -> Floats:
     """Return the first bins of a usage, with zeros after its end: (steps, users, models).
-
-    Parameters
-    ----------
-    usage : ModelUsage
-    name : {"gpus", "work"}
-    steps : int
 
     Notes
     -----
@@ -154,7 +150,7 @@ def leavings(run: Run, groups: Sequence[Sequence[int]]) -> list[Leaving]:
 
 
 @dataclass(frozen=True, slots=True)
-class Phase:
+class StablePhase:
     """Some time in which nobody comes or goes.
 
     Parameters
@@ -172,7 +168,7 @@ class Phase:
         return f"{self.begin / HOUR:.2f} to {self.end / HOUR:.2f} h"
 
 
-def phases(begin: int, found: Sequence[Leaving]) -> list[Phase]:
+def phases(begin: int, found: Sequence[Leaving]) -> list[StablePhase]:
     """Return the times in which nobody leaves, if they last for 20 minutes.
 
     Parameters
@@ -185,25 +181,18 @@ def phases(begin: int, found: Sequence[Leaving]) -> list[Phase]:
     Examples
     --------
     >>> phases(0, [Leaving(14400, 14600), Leaving(14500, 15000), Leaving(20000, 21600)])
-    [Phase(begin=0, end=14400), Phase(begin=15000, end=20000)]
+    [StablePhase(begin=0, end=14400), StablePhase(begin=15000, end=20000)]
     """
     phases = []
     for one in sorted(found, key=lambda leaving: leaving.since):
         if one.since - begin >= LEAST_PHASE:
-            phases.append(Phase(begin, one.since))
+            phases.append(StablePhase(begin, one.since))
         begin = max(begin, one.end)
     return phases
 
 
-def within(times: Ints, values: Floats, phase: Phase) -> Floats:
-    """Return the mean over a phase of values that are means over bins.
-
-    Parameters
-    ----------
-    times : (bins + 1,) int array
-    values : (bins, ...) float array
-    phase : Phase
-    """
+def within(times: Ints, values: Floats, phase: StablePhase) -> Floats:
+    """Return the mean over a phase of values that are means over bins."""
     low, high = np.maximum(times[:-1], phase.begin), np.minimum(times[1:], phase.end)
     weights = np.maximum(high - low, 0)
     found: Floats = np.tensordot(weights, values, axes=1) / (phase.end - phase.begin)
@@ -247,10 +236,6 @@ def held(where: Ints, gangs: Sequence[int]) -> list[float]:
 def moves(where: Ints) -> int:
     """Return how often a job runs on other servers than before.
 
-    Parameters
-    ----------
-    where : (jobs, quanta) int array
-
     Examples
     --------
     >>> moves(np.array([[1, 0, 1, 2, 2], [2, 2, 0, 0, 1]]))
@@ -264,7 +249,7 @@ WINDOW, BEFORE = 24, 2
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class ScheduleOption:
     """One of the five ways to schedule the jobs of Fig. 1.
 
     Parameters
@@ -281,18 +266,19 @@ class Option:
     made: Callable[[], Ints]
 
 
-def _long() -> Instance[Job]:
+def long_jobs() -> Instance[Job]:
+    """Return the five jobs of Fig. 1."""
     return time_sharing(work=10 * HOUR)
 
 
 def _run_of(policy: Policy, instance: Instance[Job] | None = None) -> Ints:
-    run = driven(instance or _long(), policy, until=QUANTUM * (BEFORE + WINDOW))
+    run = driven(instance or long_jobs(), policy, until=QUANTUM * (BEFORE + WINDOW))
     return on_servers(run, QUANTUM * BEFORE, WINDOW)
 
 
 def _short_c() -> Ints:
     """With shortest remaining time first, and C's job the shortest."""
-    instance = _long()
+    instance = long_jobs()
     *others, last = instance.jobs
     jobs = [*others, replace(last, work=HOUR)]
     return _run_of(Srtf(), replace(instance, jobs=jobs))
@@ -300,7 +286,7 @@ def _short_c() -> Ints:
 
 def _user_a_job() -> Ints:
     """Slices of equal jobs, whoever's they are."""
-    instance = _long()
+    instance = long_jobs()
     jobs = [replace(job, user=job.id) for job in instance.jobs]
     users = [User(job.id) for job in jobs]
     return _run_of(GandivaFair(), replace(instance, jobs=jobs, users=users))
@@ -342,23 +328,16 @@ def _taken(pool: StridePool, strides: Sequence[float], quanta: int) -> Ints:
 
 
 OPTIONS = (
-    Option("(a) FIFO: C waits", "4, 4, 0", lambda: _run_of(Fifo())),
-    Option("(b) SRTF: C's job is short and replaces one", "4, 2, 2", _short_c),
-    Option("(c) time slices by job", "10/3, 10/3, 4/3", _user_a_job),
-    Option("(d) stride by printed tickets, nobody moves", "3, 3, 2", _as_printed),
-    Option("(d') the whole policy", "3, 3, 2", lambda: _run_of(GandivaFair())),
-    Option(
-        "(d'') the policy, nobody moves", "3, 3, 2", lambda: _run_of(GandivaFair(threshold=1e6))
+    ScheduleOption("(a) FIFO: C waits", "4, 4, 0", partial(_run_of, Fifo())),
+    ScheduleOption("(b) SRTF: C's job is short and replaces one", "4, 2, 2", _short_c),
+    ScheduleOption("(c) time slices by job", "10/3, 10/3, 4/3", _user_a_job),
+    ScheduleOption("(d) stride by printed tickets, nobody moves", "3, 3, 2", _as_printed),
+    ScheduleOption("(d') the whole policy", "3, 3, 2", partial(_run_of, GandivaFair())),
+    ScheduleOption(
+        "(d'') the policy, nobody moves", "3, 3, 2", partial(_run_of, GandivaFair(threshold=1e6))
     ),
-    Option("(e) stride over both servers, jobs move", "3, 3, 2", lambda: _over_both_servers()),
+    ScheduleOption("(e) stride over both servers, jobs move", "3, 3, 2", _over_both_servers),
 )  # fmt: skip
-
-
-def options() -> Iterator[tuple[Option, Instance[Job], Ints]]:
-    """Yield each option of Fig. 1, its jobs, and where they run."""
-    instance = _long()
-    for option in OPTIONS:
-        yield option, instance, option.made()
 
 
 # --- Fig. 2 ---------------------------------------------------------------------------------------
@@ -370,16 +349,23 @@ DRAWN: Mapping[str, tuple[int, ...]] = {
 MIX_WINDOW = 240
 
 
-def mixes() -> Iterator[tuple[str, Instance[Job], Ints]]:
-    """Yield the mix of Fig. 2 as the policy places it, and as it is drawn: where jobs run."""
-    instance = gang_mix(work=100 * HOUR)
+def _placed(instance: Instance[Job]) -> Ints:
     run = driven(instance, GandivaFair(), until=QUANTUM * MIX_WINDOW)
-    yield "placed by Algorithm 2", instance, on_servers(run, 0, MIX_WINDOW)
+    return on_servers(run, 0, MIX_WINDOW)
+
+
+def _as_drawn(instance: Instance[Job]) -> Ints:
     pool = StridePool([4, 4], len(DRAWN))
     for j, job in enumerate(instance.jobs):
         pool.add(j, job.gpus, "ABCDEF".index(job.user), DRAWN[job.user], 0)
     strides = (pool.demand / effective_tickets([1] * 6, pool.demand, 8)).tolist()
-    yield "as drawn", instance, _taken(pool, strides, MIX_WINDOW)
+    return _taken(pool, strides, MIX_WINDOW)
+
+
+#: where the jobs of Fig. 2 run in each quantum: as the policy places them, and as they are drawn
+MIXES: Mapping[str, Callable[[Instance[Job]], Ints]] = MappingProxyType(
+    {"placed by Algorithm 2": _placed, "as drawn": _as_drawn}
+)
 
 
 # --- Table 3 --------------------------------------------------------------------------------------

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from ..study import Agreement, Row, Statement, Study
+from ..study import Agreement, FigureRow, Statement, Study
+from ..verdicts import judged
 
 __all__ = [
     "ALL", "BACKFILL", "BOTH", "DRIVEN", "FAIR", "GAINS", "LOTTERY", "LP", "MAX_MIN", "MOMENTS",
@@ -61,60 +62,22 @@ SHORT_RUN = "not all was run"
 
 
 def ideal(name: str) -> str:
-    """Return how the ideal share of a user is named.
-
-    Parameters
-    ----------
-    name : str
-    """
+    """Return how the ideal share of a user is named."""
     return f"{name}, ideal"
 
 
 def close(measured: float, due: float, within: float = CLOSE) -> bool:
-    """Say whether a number is relatively close to another one.
-
-    Parameters
-    ----------
-    measured, due : float
-    within : float
-    """
+    """Say whether a number is relatively close to another one."""
     return abs(measured - due) <= within * abs(due)
 
 
-def judged(
-    text: str, instance: str, holds: bool, measured: str, why: str = "", *, own: bool = False
-) -> Statement:
-    """Return a statement that holds, or does not because of `why`.
-
-    Parameters
-    ----------
-    text, instance : str
-    holds : bool
-    measured, why : str
-    own : bool
-        Whether the paper does not say this.
-    """
-    verdict = Agreement.of(holds)
-    return Statement(text, instance, verdict, measured, "" if holds else why, in_paper=not own)
-
-
 def missing(text: str, instance: str) -> Statement:
-    """Return a statement on what was not run.
-
-    Parameters
-    ----------
-    text, instance : str
-    """
+    """Return a statement on what was not run."""
     return Statement(text, instance, Agreement.OPEN, "none", SHORT_RUN)
 
 
 def number(value: float | None) -> float:
-    """Return a number, nan where there is none.
-
-    Parameters
-    ----------
-    value : float or None
-    """
+    """Return a number, nan where there is none."""
     return float("nan") if value is None else value
 
 
@@ -126,12 +89,7 @@ def _listed(values: Sequence[float], unit: str = "") -> str:
 
 
 def fig1(study: Study) -> Iterator[Statement]:
-    """Judge section 2.1 by Fig. 1.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge section 2.1 by Fig. 1."""
     (place,) = study.instances
     policies = [row.policy for row in study.rows if "A" in row.values]
     key = {name.split(" ")[0]: name for name in policies}
@@ -175,12 +133,7 @@ def fig1(study: Study) -> Iterator[Statement]:
 
 
 def fig2(study: Study) -> Iterator[Statement]:
-    """Judge what section 2.1 wants of Fig. 2, and the example of section 3.1.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge what section 2.1 wants of Fig. 2, and the example of section 3.1."""
     for place in study.instances:
         rows = [row for row in study.rows if row.instance == place and "gpus" in row.values]
         *users, everybody = rows
@@ -214,12 +167,7 @@ def fig2(study: Study) -> Iterator[Statement]:
 
 
 def table2(study: Study) -> Iterator[Statement]:
-    """Judge section 3.1 by Table 2.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge section 3.1 by Table 2."""
 
     def column(scheme: str, measure: str) -> list[float]:
         return [number(r.values.get(measure)) for r in study.rows if r.instance == scheme]
@@ -251,12 +199,7 @@ def table2(study: Study) -> Iterator[Statement]:
 
 
 def table3(study: Study) -> Iterator[Statement]:
-    """Judge section 3.4 by Table 3.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge section 3.4 by Table 3."""
 
     def values(name: str, measure: str = "value") -> list[float]:
         return [number(study.value(name, user, measure)) for user in "ABC"]
@@ -297,12 +240,7 @@ def table3(study: Study) -> Iterator[Statement]:
 
 
 def surplus(study: Study) -> Iterator[Statement]:
-    """Judge section 3.4 by random markets.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge section 3.4 by random markets."""
 
     def of(place: str, rule: str, measure: str = "mean") -> list[float]:
         return [number(study.value(place, rule, measure, x)) for x in study.xs(place)]
@@ -331,7 +269,7 @@ def surplus(study: Study) -> Iterator[Statement]:
 # --- GPUs over time -------------------------------------------------------------------------------
 
 
-def _rows(study: Study, place: str, name: str) -> dict[int, Row]:
+def _rows(study: Study, place: str, name: str) -> dict[int, FigureRow]:
     return {
         row.x: row
         for row in study.rows
@@ -373,12 +311,7 @@ def _ends(
 
 
 def fig4(study: Study) -> Iterator[Statement]:
-    """Judge section 5.1.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge section 5.1."""
     (place,) = study.instances
     each: dict[str, float | None] = dict.fromkeys(("User1", "User2", "User3"), 4 / 3)
     yield _near(study, "each user has its ideal share of 1.33 GPUs", place, 1, each)
@@ -388,12 +321,7 @@ def fig4(study: Study) -> Iterator[Statement]:
 
 
 def fig5(study: Study) -> Iterator[Statement]:
-    """Judge section 5.2.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge section 5.2."""
     (place,) = study.instances
     each: dict[str, float | None] = dict.fromkeys(("User1", "User2", "User3"), 8 / 3)
     yield _near(study, "each user has its ideal share of 2.66 GPUs", place, 1, each)
@@ -404,12 +332,7 @@ def fig5(study: Study) -> Iterator[Statement]:
 
 
 def fig6(study: Study) -> Iterator[Statement]:
-    """Judge section 5.3's first experiment.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge section 5.3's first experiment."""
     (place,) = study.instances
     names = [p for p in study.policies if p != ALL and not p.endswith(", ideal")]
     one = dict.fromkeys(names)
@@ -425,12 +348,7 @@ def fig6(study: Study) -> Iterator[Statement]:
 
 
 def fig7(study: Study) -> Iterator[Statement]:
-    """Judge section 5.3's second experiment.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge section 5.3's second experiment."""
     (place,) = study.instances
     each: dict[str, float | None] = dict.fromkeys(("User1", "User2", "User3"), 64 / 3)
     yield _near(study, "each user has about 21.3 GPUs", place, 1, each, within=0.1)
@@ -474,12 +392,7 @@ def _by_model(study: Study) -> dict[str, str]:
 
 
 def fig10(study: Study) -> Iterator[Statement]:
-    """Judge section 5.4.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge section 5.4."""
     users = [f"User{k}" for k in range(1, 5)]
     due = {"V100": (3, 4), "P100": (6, 8), "K80": (16, 64 / 3)}
     printed = {"V100": "3 V100s", "P100": "6 P100s", "K80": "16 K80s"}
@@ -516,12 +429,7 @@ def _next_hour(study: Study, text: str, place: str, due: float) -> Statement:
 
 
 def fig11(study: Study) -> Iterator[Statement]:
-    """Judge section 5.5 by Fig. 11.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge section 5.5 by Fig. 11."""
     due = {"V100": 3.0, "P100": 6.0, "K80": 16.0}
     for model, place in _by_model(study).items():
         shares = {k: _rows(study, place, f"User{k}").get(1) for k in range(1, 5)}
@@ -551,12 +459,7 @@ def fig11(study: Study) -> Iterator[Statement]:
 
 
 def fig8(study: Study) -> Iterator[Statement]:
-    """Judge sections 5.4 and 5.5 by Fig. 8.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge sections 5.4 and 5.5 by Fig. 8."""
     gains = {
         row.instance: number(row.values["gain"])
         for row in study.rows
@@ -642,12 +545,7 @@ def _by_shares(study: Study) -> Iterator[Statement]:
 
 
 def fig9(study: Study) -> Iterator[Statement]:
-    """Judge section 5.5 by the log, ours and the printed one.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge section 5.5 by the log, ours and the printed one."""
     place = "log"
     entries = [row for row in study.rows if row.instance == place]
     prices = [number(row.values["price"]) for row in entries]

@@ -17,9 +17,9 @@ import numpy as np
 
 from ....solvers.gandiva_fair.lottery import GangLottery, lottery_backfill_shares
 from ....solvers.gandiva_fair.stride import StridePool, Ties, effective_tickets, gang_aware_stride
-from ..claim import Claim, Comparison, Verdict
+from ..claim import Claim, Sides, Verdict
 
-__all__ = ["STRIDE", "Debt", "Gangs", "Newcomers", "Split", "table_2"]
+__all__ = ["STRIDE", "Debt", "Newcomers", "Split", "StrideGangs", "table_2"]
 
 PAPER = "Chaudhary et al. 2020"
 Rng = np.random.Generator
@@ -31,7 +31,7 @@ WHOLE = 2520
 
 
 @dataclass(frozen=True, slots=True)
-class Gangs:
+class StrideGangs:
     """Jobs that stay, on one server; ties go to who is listed first.
 
     Parameters
@@ -48,7 +48,7 @@ class Gangs:
 
     Examples
     --------
-    >>> [sorted(now) for now in Gangs(4, (1, 4), (1, 1), quanta=6).runs()]
+    >>> [sorted(now) for now in StrideGangs(4, (1, 4), (1, 1), quanta=6).runs()]
     [[0], [1], [0], [0], [0], [0]]
     """
 
@@ -95,7 +95,7 @@ class Gangs:
         return found
 
 
-def table_2(order: Sequence[int] = range(6), *, quanta: int = 6) -> Gangs:
+def table_2(order: Sequence[int] = range(6), *, quanta: int = 6) -> StrideGangs:
     """Return the case of Table 2: three users with equal tickets and two jobs each, on 4 GPUs.
 
     Parameters
@@ -110,10 +110,10 @@ def table_2(order: Sequence[int] = range(6), *, quanta: int = 6) -> Gangs:
     [4, 4, 2, 2, 1, 1]
     """
     gangs = (1, 1, 2, 2, 4, 4)
-    return Gangs(4, tuple(gangs[i] for i in order), (1,) * 6, quanta=quanta)
+    return StrideGangs(4, tuple(gangs[i] for i in order), (1,) * 6, quanta=quanta)
 
 
-def _by_tickets(case: Gangs) -> Comparison:
+def _by_tickets(case: StrideGangs) -> Sides:
     """Largest distance of a job's quanta from t_i / (sum of tickets) M T / D_i, and none."""
     total = case.quanta * case.gpus
     fair = [
@@ -121,25 +121,25 @@ def _by_tickets(case: Gangs) -> Comparison:
         for d, t in zip(case.gangs, case.tickets, strict=True)
     ]
     counts = case.counts()
-    return Comparison(max(abs(n - f) for n, f in zip(counts, fair, strict=True)), 0, "==")
+    return Sides(max(abs(n - f) for n, f in zip(counts, fair, strict=True)), 0, "==")
 
 
-def _draw_table_2(rng: Rng) -> Gangs:
+def _draw_table_2(rng: Rng) -> StrideGangs:
     case = table_2(quanta=6 * int(rng.integers(1, 20)))
     return replace(case, debt_cap=bool(rng.integers(2)))
 
 
-def _draw_gangs(rng: Rng, *, skips: bool = False) -> Gangs:
+def _draw_gangs(rng: Rng, *, skips: bool = False) -> StrideGangs:
     """Up to 6 jobs; with `skips` they never fit all at once, and debts may be capped."""
     gpus = int(rng.integers(2, 9))
     gangs = rng.integers(1, gpus + 1, size=int(rng.integers(2, 7))).tolist()
     if skips and sum(gangs) <= gpus:
         gangs.append(gpus)
     tickets = rng.integers(1, 11, size=len(gangs)).tolist()
-    return Gangs(gpus, tuple(gangs), tuple(tickets), debt_cap=skips and bool(rng.integers(2)))
+    return StrideGangs(gpus, tuple(gangs), tuple(tickets), debt_cap=skips and bool(rng.integers(2)))
 
 
-def _delay(case: Gangs) -> Comparison:
+def _delay(case: StrideGangs) -> Sides:
     """Largest delay of a job's k-th run against one job a quantum, and none."""
     runs, alone, worst = case.runs(), case.alone(), 0
     for i in range(len(case.gangs)):
@@ -148,20 +148,20 @@ def _delay(case: Gangs) -> Comparison:
         mine += [case.quanta] * (len(other) - len(mine))
         late = [a - b for a, b in zip(mine, other, strict=False)]
         worst = max([worst, *late])
-    return Comparison(worst, 0)
+    return Sides(worst, 0)
 
 
-def _lag(case: Gangs) -> Comparison:
+def _lag(case: StrideGangs) -> Sides:
     """Most quanta that a job is behind its share of time, and one."""
     had, worst = np.zeros(len(case.gangs)), 0.0
     fair = np.array(case.fair())
     for t, now in enumerate(case.runs(), 1):
         had[list(now)] += 1
         worst = max(worst, float((fair * t - had).max()))
-    return Comparison(worst, 1.0)
+    return Sides(worst, 1.0)
 
 
-def _skipped(case: Gangs) -> Comparison:
+def _skipped(case: StrideGangs) -> Sides:
     """Most quanta in a row without a job, from one in which it did not fit on, and one."""
     row, worst = [0] * len(case.gangs), 0
     for now in case.runs():
@@ -169,18 +169,18 @@ def _skipped(case: Gangs) -> Comparison:
         for i in range(len(row)):
             row[i] = row[i] + 1 if i not in now and (left or row[i]) else 0
         worst = max([worst, *row])
-    return Comparison(worst, 1)
+    return Sides(worst, 1)
 
 
-def _idle(case: Gangs) -> Comparison:
+def _idle(case: StrideGangs) -> Sides:
     """Share of quanta in which GPUs idle, and one half."""
     some = [sum(case.gangs[i] for i in now) < case.gpus for now in case.runs()]
-    return Comparison(Fraction(sum(some), len(some)), Fraction(1, 2), "==")
+    return Sides(Fraction(sum(some), len(some)), Fraction(1, 2), "==")
 
 
-def _draw_one_and_all(rng: Rng) -> Gangs:
+def _draw_one_and_all(rng: Rng) -> StrideGangs:
     gpus = int(rng.integers(2, 9))
-    return Gangs(gpus, (1, gpus), (1, 1), quanta=4 * (gpus + 1))
+    return StrideGangs(gpus, (1, gpus), (1, 1), quanta=4 * (gpus + 1))
 
 
 # --- jobs that come ------------------------------------------------------------------------------
@@ -259,15 +259,15 @@ class Newcomers:
         return found
 
 
-def _starves(case: Newcomers) -> Comparison:
+def _starves(case: Newcomers) -> Sides:
     """1 and the runs in the second half."""
-    return Comparison(1, sum(2 * t >= case.quanta for t in case.wide()))
+    return Sides(1, sum(2 * t >= case.quanta for t in case.wide()))
 
 
-def _few(case: Newcomers) -> Comparison:
+def _few(case: Newcomers) -> Sides:
     """Runs, and those of one quantum in every 1 + ceil(k / (M - k))."""
     period = 1 + ceil(Fraction(case.each, case.gpus - case.each))
-    return Comparison(len(case.wide()), ceil(Fraction(case.quanta, period)), "==")
+    return Sides(len(case.wide()), ceil(Fraction(case.quanta, period)), "==")
 
 
 def _draw_few(rng: Rng) -> Newcomers:
@@ -280,7 +280,7 @@ def _draw_newcomers(rng: Rng) -> Newcomers:
     return Newcomers(int(rng.integers(2, 9)), int(rng.integers(1, 10)), ties, 60)
 
 
-def _resubmits(tickets: tuple[int, int]) -> Comparison:
+def _resubmits(tickets: tuple[int, int]) -> Sides:
     """Quanta of the second job on one GPU if it comes anew after each run, and if it stays."""
     strides = [WHOLE / t for t in tickets]
     runs = []
@@ -291,7 +291,7 @@ def _resubmits(tickets: tuple[int, int]) -> Comparison:
             count += 1 in now
             passes[1] = passes[0] if anew and 1 in now else passes[1]
         runs.append(count)
-    return Comparison(runs[0], runs[1])
+    return Sides(runs[0], runs[1])
 
 
 # --- several servers -----------------------------------------------------------------------------
@@ -338,15 +338,15 @@ class Split:
         return Fraction(ran, self.quanta)
 
 
-def _third(case: Split) -> Comparison:
+def _third(case: Split) -> Sides:
     """Share of the large job, and its tickets over those of one server and its own."""
-    return Comparison(case.share(), Fraction(case.large, case.small + case.large), "==")
+    return Sides(case.share(), Fraction(case.large, case.small + case.large), "==")
 
 
-def _in_proportion(case: Split) -> Comparison:
+def _in_proportion(case: Split) -> Sides:
     """Quanta that the large job is away from its tickets over all tickets, and one."""
     fair = Fraction(case.large, case.small * case.servers + case.large)
-    return Comparison(abs(case.share() - fair) * case.quanta, 1)
+    return Sides(abs(case.share() - fair) * case.quanta, 1)
 
 
 def _draw_split(rng: Rng) -> Split:
@@ -360,11 +360,11 @@ def _draw_split(rng: Rng) -> Split:
 PRINTED = (Fraction("0.718"), Fraction("0.367"), Fraction("0.119"))
 
 
-def _printed_row(weights: tuple[int, ...]) -> Comparison:
+def _printed_row(weights: tuple[int, ...]) -> Sides:
     """Largest difference from Table 2, and one hundredth."""
     shares = lottery_backfill_shares(weights, table_2().gangs, 4)[::2]
     worst = max(abs(a - b) for a, b in zip(shares, PRINTED, strict=True))
-    return Comparison(worst, Fraction(1, 100))
+    return Sides(worst, Fraction(1, 100))
 
 
 def _draw_weights(rng: Rng) -> tuple[int, ...]:
@@ -372,18 +372,18 @@ def _draw_weights(rng: Rng) -> tuple[int, ...]:
     return (1,) * 6 if rng.integers(2) else (4, 4, 2, 2, 1, 1)
 
 
-def _gang_lottery(seed: int) -> Comparison:
+def _gang_lottery(seed: int) -> Sides:
     """Largest distance from the fair shares of Table 2 after many quanta, and 3 points."""
     case, quanta = table_2(), 5_000
     lottery = GangLottery((4, 4, 2, 2, 1, 1), case.gangs, 4, seed=seed)
     ran = np.zeros(6)
     for _ in range(quanta):
         ran[lottery.quantum()] += 1
-    return Comparison(float(abs(ran / quanta - case.fair()).max()), 0.03)
+    return Sides(float(abs(ran / quanta - case.fair()).max()), 0.03)
 
 
 STRIDE: tuple[
-    Claim[Gangs]
+    Claim[StrideGangs]
     | Claim[Debt]
     | Claim[Newcomers]
     | Claim[tuple[int, int]]
@@ -450,8 +450,8 @@ STRIDE: tuple[
         check=_lag,
         draw=_draw_gangs,
         counterexamples={
-            "2 + 2 on 3": lambda: Gangs(3, (2, 2), (1, 1)),
-            "1 + 4 on 4": lambda: Gangs(4, (1, 4), (1, 1)),
+            "2 + 2 on 3": lambda: StrideGangs(3, (2, 2), (1, 1)),
+            "1 + 4 on 4": lambda: StrideGangs(4, (1, 4), (1, 1)),
         },
     ),
     Claim(
@@ -464,9 +464,9 @@ STRIDE: tuple[
         check=_skipped,
         draw=_draw_gangs,
         counterexamples={
-            "1 + 2 on 2": lambda: Gangs(2, (1, 2), (1, 1)),
-            "1 + 4 on 4": lambda: Gangs(4, (1, 4), (1, 1)),
-            "five jobs on 4": lambda: Gangs(4, (4, 1, 1, 4, 4), (3, 8, 1, 5, 1)),
+            "1 + 2 on 2": lambda: StrideGangs(2, (1, 2), (1, 1)),
+            "1 + 4 on 4": lambda: StrideGangs(4, (1, 4), (1, 1)),
+            "five jobs on 4": lambda: StrideGangs(4, (4, 1, 1, 4, 4), (3, 8, 1, 5, 1)),
         },
     ),
     Claim(
@@ -480,7 +480,7 @@ STRIDE: tuple[
         check=_idle,
         draw=_draw_one_and_all,
         samples=10,
-        counterexamples={"1 + 4 on 4": lambda: Gangs(4, (1, 4), (1, 1))},
+        counterexamples={"1 + 4 on 4": lambda: StrideGangs(4, (1, 4), (1, 1))},
     ),
     Claim(
         id="stride-debt",
@@ -490,7 +490,7 @@ STRIDE: tuple[
         verdict=Verdict.REFUTED,
         assumptions="1 GPU each, beside a job of M - 1",
         evidence="what it ran beside a job with more tickets is charged, though nobody wanted it",
-        check=lambda case: Comparison(case.waits(), 1),
+        check=lambda case: Sides(case.waits(), 1),
         draw=_draw_debt,
         counterexamples={"100 quanta": lambda: Debt(4, 300, 100)},
     ),
@@ -502,7 +502,7 @@ STRIDE: tuple[
         verdict=Verdict.PROVED,
         assumptions="as stride-debt",
         evidence="its pass is at most that of the newcomer after its first run",
-        check=lambda case: Comparison(case.waits(), 1),
+        check=lambda case: Sides(case.waits(), 1),
         draw=partial(_draw_debt, capped=True),
     ),
     Claim(

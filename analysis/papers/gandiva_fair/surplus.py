@@ -5,7 +5,7 @@ Beyond Chaudhary et al. (EuroSys 2020), who compare trading with no trading only
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ....formulations.gandiva_fair.problem import GpuMarket
 from ....instances.heterogeneous import random_market
 from ....solvers.gandiva_fair.market import efficient_allocation, nash_allocation
-from ....solvers.gandiva_fair.trading import PriceRule, traded_allocation
+from ....solvers.gandiva_fair.trading import PriceRule, TradingParams, traded_allocation
 
 __all__ = ["MODEL_SETS", "RULES", "USERS", "Captured", "captured", "surplus_table"]
 
@@ -107,7 +107,9 @@ def _values(market: GpuMarket, rule: str) -> Floats:
         equal = GpuMarket(market.gpus, market.speeds, tickets=market.tickets, aim="nash")
         solution = nash_allocation(equal).solution
     else:
-        solution = traded_allocation(market, price=cast("PriceRule", rule)).solution
+        solution = traded_allocation(
+            market, params=TradingParams(price=cast("PriceRule", rule))
+        ).solution
     assert solution is not None
     return np.asarray((market.speeds * solution.shares).sum(axis=1))
 
@@ -119,7 +121,6 @@ def surplus_table(
     rules: Sequence[str] = RULES,
     markets: int = 200,
     seed: int = 0,
-    progress: Callable[[str], object] | None = None,
 ) -> list[Captured]:
     """Say what each rule captures of the surplus on random markets of each kind.
 
@@ -134,8 +135,6 @@ def surplus_table(
         Of each kind; those in which nothing is to be gained do not count.
     seed : int
         Markets are those of seeds from `seed` on, the same for all kinds.
-    progress : callable (str), optional
-        Called after each kind of market.
 
     Returns
     -------
@@ -167,8 +166,6 @@ def surplus_table(
         for n in users:
             found = _sample(models, n, rules, markets, seed)
             table += [_summary(models, n, rule, found[:, k]) for k, rule in enumerate(rules)]
-            if progress is not None:
-                progress(f"{'+'.join(models)}, {n} users")
     return table
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from ....formulations.irmp.problem import Irmp
 from ....instances.model import Linear, ParameterServerJob, Power, Table, Utility
 from ....instances.schedule import Schedule, Segment
+from ....solvers.facts import RevenueFacts
 from ....solvers.irmp.astraea import (
     AstraeaParams,
     Round,
@@ -33,8 +34,7 @@ from ....solvers.irmp.astraea import (
     thetas,
 )
 from ....solvers.irmp.response import Response, best_response, run_options
-from ....solvers.result import Refuted
-from ..claim import Claim, Comparison, Verdict
+from ..claim import Claim, Sides, Verdict
 from .tiny import (
     APART,
     PerServer,
@@ -76,7 +76,7 @@ class Online:
         """Return the schedule, and the ids of jobs that are left."""
         result = astraea(self.problem, params=self.params)
         assert result.solution is not None
-        return result.solution, [] if isinstance(result, Refuted) else result.info["left"]
+        return result.solution, list(RevenueFacts.of(result).left)
 
 
 def _draw_job(rng: Rng, i: int, *, user: str = "", steep: int = 6) -> ParameterServerJob:
@@ -205,7 +205,7 @@ def _draw_batch(rng: Rng, *, lam: int | None = None) -> Batch:
     return Batch(case.problem, int(rng.integers(1, 3)), params)
 
 
-def _length(case: Batch, *, each: bool = False) -> Comparison:
+def _length(case: Batch, *, each: bool = False) -> Sides:
     """From the first start to the last end: of all runs, or, the longest, of those of a round."""
     lengths, rounds = [0], dict[int, list[Response]]()
     for run in case.accepted():
@@ -214,10 +214,10 @@ def _length(case: Batch, *, each: bool = False) -> Comparison:
     for begin, mine in rounds.items():
         first = begin if each else min(run.start for run in mine)
         lengths.append(max(run.end for run in mine) - first)
-    return Comparison(max(lengths), case.tau)
+    return Sides(max(lengths), case.tau)
 
 
-def _lemma_1(case: Batch) -> Comparison | None:
+def _lemma_1(case: Batch) -> Sides | None:
     """The optimum with deadline tau_l, and A_round with the lambda of Lemma 1."""
     problem, params = case.problem, case.params
     jobs = range(len(problem.jobs))
@@ -226,7 +226,7 @@ def _lemma_1(case: Batch) -> Comparison | None:
     if lam is None:
         return None
     earned = math.fsum(run.value for run in case.accepted(replace(params, lam=lam)))
-    return Comparison(optimum(at_once(problem, case.tau)), earned)
+    return Sides(optimum(at_once(problem, case.tau)), earned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,15 +303,15 @@ def _draw_rounds(rng: Rng, *, constant: bool = False) -> Rounds:
     return Rounds(problem, float(rng.choice([1.1, 1.5, 2, 4])), seed)
 
 
-def _lambda_rounds(case: Rounds) -> Comparison:
-    return Comparison(optimum(case.problem), case.earned(case.lam))
+def _lambda_rounds(case: Rounds) -> Sides:
+    return Sides(optimum(case.problem), case.earned(case.lam))
 
 
-def _one_more_round(case: Rounds) -> Comparison:
+def _one_more_round(case: Rounds) -> Sides:
     """Min f_j(tau) / f_j(d_j) times the optimum, and what lambda + 1 rounds earn."""
     deadline = case.problem.horizon or 0
     rho = min(case.problem.value(j, deadline) / case.most[j] for j in case.jobs)
-    return Comparison(rho * optimum(case.problem) - 1e-9, case.earned(case.lam + 1))
+    return Sides(rho * optimum(case.problem) - 1e-9, case.earned(case.lam + 1))
 
 
 def _decoy() -> Rounds:
@@ -383,8 +383,8 @@ def _draw_nine(rng: Rng) -> Nine:
     return Nine(problem=problem, free=free, prices=prices, values=values, room=room)
 
 
-def _lemma_2(case: Nine, *, literal: bool = False) -> Comparison:
-    return Comparison(case.answer(literal=literal), case.best(), "==")
+def _lemma_2(case: Nine, *, literal: bool = False) -> Sides:
+    return Sides(case.answer(literal=literal), case.best(), "==")
 
 
 def _too_few_ps() -> Nine:
@@ -466,20 +466,20 @@ class OneRound:
         return a_max_irev(cluster, range(len(self.problem.jobs)))
 
 
-def _lemma_3(case: OneRound) -> Comparison | None:
+def _lemma_3(case: OneRound) -> Sides | None:
     """OPT, and sigma times what A_maxIrev earns; as the paper assumes, f / use >= 1."""
     if min(case.prices()) < 2:
         return None
     earned = math.fsum(run.value for run in case.accepted())
-    return Comparison(case.best(), case.sigma() * earned)
+    return Sides(case.best(), case.sigma() * earned)
 
 
-def _lemma_3_per_server(case: OneRound) -> Comparison | None:
+def _lemma_3_per_server(case: OneRound) -> Sides | None:
     if min(case.prices()) < 2:
         return None
     theta = max(case.prices())
     earned = PerServer(case.problem, theta).run().revenue
-    return Comparison(case.best(), 4 * math.log2(theta) * earned)
+    return Sides(case.best(), 4 * math.log2(theta) * earned)
 
 
 def _draw_one_round(rng: Rng) -> OneRound:
@@ -552,7 +552,7 @@ def _draw_small_demands(rng: Rng) -> OneRound:
     return OneRound(tenants(sizes, made, horizon=slots, bandwidths=(1, 2)), theta=theta)
 
 
-def _small_demands(case: OneRound) -> Comparison | None:
+def _small_demands(case: OneRound) -> Sides | None:
     """The optimum of the LP, and sigma' times what prices of each server earn."""
     problem, slots = case.problem, case.problem.horizon or 0
     assert isinstance(case.theta, float)
@@ -566,7 +566,7 @@ def _small_demands(case: OneRound) -> Comparison | None:
         use = max(sum(run.workers), sum(run.ps)) * (run.end - run.start)
         if problem.value(j, run.end) < use:
             return None
-    return Comparison(fractional(problem) - 1e-6, 3 * log * done.revenue)
+    return Sides(fractional(problem) - 1e-6, 3 * log * done.revenue)
 
 
 # --- Theorem 1 -----------------------------------------------------------------------------------
@@ -591,7 +591,7 @@ def _revenues(case: Online) -> tuple[float, Schedule] | None:
     return optimum(limited), schedule
 
 
-def _gap(case: Online, *, complete: bool) -> Comparison | None:
+def _gap(case: Online, *, complete: bool) -> Sides | None:
     """OPT - ALG, and the constant; all jobs are complete by tau_L, or L is the last interval."""
     found = _revenues(case)
     if found is None:
@@ -602,7 +602,7 @@ def _gap(case: Online, *, complete: bool) -> Comparison | None:
         last = (int(schedule.end.max()) - 1).bit_length()
     slopes = [job.utility.slope for job in case.problem.jobs if isinstance(job.utility, Linear)]
     gap = best - case.problem.objective(schedule)
-    return Comparison(gap, _linear_bound(slopes, case.params.lam, last))
+    return Sides(gap, _linear_bound(slopes, case.params.lam, last))
 
 
 def _draw_linear(rng: Rng, *, lam: int | None = None) -> Online:
@@ -623,10 +623,10 @@ def _draw_linear(rng: Rng, *, lam: int | None = None) -> Online:
     )
 
 
-def _vacuous(case: tuple[list[float], int, int]) -> Comparison:
+def _vacuous(case: tuple[list[float], int, int]) -> Sides:
     """N |k_min| tau_L, which any schedule by tau_L keeps, and the constant."""
     slopes, lam, last = case
-    return Comparison(len(slopes) * -min(slopes) * 2**last, _linear_bound(slopes, lam, last))
+    return Sides(len(slopes) * -min(slopes) * 2**last, _linear_bound(slopes, lam, last))
 
 
 def _draw_slopes(rng: Rng) -> tuple[list[float], int, int]:
@@ -643,17 +643,17 @@ def _convex_bound(jobs: Sequence[ParameterServerJob], lam: int, last: int) -> fl
     return float(ratio * min(e) ** max(kappa) / max(e) ** min(kappa))
 
 
-def _convex(case: Online) -> Comparison | None:
+def _convex(case: Online) -> Sides | None:
     """The printed ratio, and ALG / OPT."""
     found = _revenues(case)
     if found is None:
         return None
     last = (int(found[1].end.max()) - 1).bit_length()
     ratio = _convex_bound(case.problem.jobs, case.params.lam, last)
-    return Comparison(ratio, case.problem.objective(found[1]) / found[0])
+    return Sides(ratio, case.problem.objective(found[1]) / found[0])
 
 
-def _convex_repaired(case: Online) -> Comparison | None:
+def _convex_repaired(case: Online) -> Sides | None:
     """(1 / 4 lambda)^kappa_max, and ALG / OPT, where no job waits for a second chance."""
     found = _revenues(case)
     if found is None:
@@ -668,7 +668,7 @@ def _convex_repaired(case: Online) -> Comparison | None:
             return None
         assert isinstance(job.utility, Power)
         exponents.append(job.utility.exponent)
-    return Comparison((1 / (4 * lam)) ** max(exponents), case.problem.objective(schedule) / best)
+    return Sides((1 / (4 * lam)) ** max(exponents), case.problem.objective(schedule) / best)
 
 
 def _draw_convex(rng: Rng) -> Online:
@@ -694,9 +694,9 @@ def _two_exponents() -> Online:
 # --- Theorems 2 and 3 ----------------------------------------------------------------------------
 
 
-def _broken(case: Online) -> Comparison:
+def _broken(case: Online) -> Sides:
     schedule, _ = case.schedule()
-    return Comparison(len(case.problem.violations(schedule)), 0)
+    return Sides(len(case.problem.violations(schedule)), 0)
 
 
 def _printed_example() -> Online:
@@ -719,7 +719,7 @@ class _Counted(Irmp):
         return super().duration(job, workers, nodes, model)
 
 
-def _theorem_3(case: Online) -> Comparison:
+def _theorem_3(case: Online) -> Sides:
     """Servers that MINCOSTD and MINCOSTC look at, and 4 lambda L sum of T D_j S, T = tau_L."""
     problem = _Counted(case.problem.instance, **case.problem.parameters())
     for j in range(len(problem.jobs)):
@@ -728,9 +728,9 @@ def _theorem_3(case: Online) -> Comparison:
     params = replace(case.params, machine=False)
     result = astraea(problem, params=params)
     calls, servers = problem.calls[0], len(problem.instance.cluster.nodes)
-    last = 0 if isinstance(result, Refuted) else result.info["intervals"]
+    last = RevenueFacts.of(result).intervals or 0
     tuples = sum(2**last * job.gpus for job in problem.jobs)
-    return Comparison(calls * servers, 4 * params.lam * last * tuples * servers)
+    return Sides(calls * servers, 4 * params.lam * last * tuples * servers)
 
 
 # --- Theorem 4 -----------------------------------------------------------------------------------
@@ -773,8 +773,8 @@ class Report:
         return worth - paid + float(books.income[self.truth.users.index(self.user)].sum())
 
 
-def _lie(case: Report) -> Comparison:
-    return Comparison(case.gain(honest=False) - 1e-9, case.gain(honest=True))
+def _lie(case: Report) -> Sides:
+    return Sides(case.gain(honest=False) - 1e-9, case.gain(honest=True))
 
 
 def _draw_report(rng: Rng) -> Report:
@@ -849,7 +849,7 @@ def _draw_told(rng: Rng) -> _Told:
     return _Told(truth, replace(truth, problem=problem, values=values))
 
 
-def _stage_2(case: _Told) -> Comparison:
+def _stage_2(case: _Told) -> Sides:
     """True ideal utility less cost of what the lie and the truth get."""
     gains = []
     for told in (case.told, case.truth):
@@ -857,10 +857,10 @@ def _stage_2(case: _Told) -> Comparison:
             told.problem, 0, told.free, told.prices, told.values, begin=0, end=told.free.shape[2]
         )
         gains.append(0.0 if run is None else float(case.truth.values[run.end]) - run.cost)
-    return Comparison(gains[0], gains[1])
+    return Sides(gains[0], gains[1])
 
 
-def _rational(case: Online) -> Comparison:
+def _rational(case: Online) -> Sides:
     """The most that a job of stage 2 pays beyond its true worth, against nothing."""
     schedule, _ = case.schedule()
     paid = accounts(case.problem, schedule, case.params)
@@ -869,13 +869,13 @@ def _rational(case: Online) -> Comparison:
         for row in schedule
         if paid.stage[row.job] == 2
     ]
-    return Comparison(max(loss, default=0.0), 0)
+    return Sides(max(loss, default=0.0), 0)
 
 
 # --- Theorem 5 and sharing -----------------------------------------------------------------------
 
 
-def _pareto(case: Online) -> Comparison:
+def _pareto(case: Online) -> Sides:
     """The most that one job gains if it is moved within its round, with all others as they are."""
     schedule, _ = case.schedule()
     problem, rows = case.problem, list(schedule)
@@ -892,7 +892,7 @@ def _pareto(case: Online) -> Comparison:
             held = np.array([run.workers, run.ps])[:, :, None]
             if (held <= free[:, :, run.start : run.end]).all():
                 gains.append(problem.value(row.job, run.end) - now)
-    return Comparison(max(gains), 0)
+    return Sides(max(gains), 0)
 
 
 def _take(free: Any, row: Segment) -> None:
@@ -901,7 +901,7 @@ def _take(free: Any, row: Segment) -> None:
             free[kind, node, row.start : row.end] -= count
 
 
-def _alone(case: Online) -> Comparison | None:
+def _alone(case: Online) -> Sides | None:
     """What a user earns alone and what it gains with others; of the user that loses most."""
     if not case.problem.owners:
         return None
@@ -910,7 +910,7 @@ def _alone(case: Online) -> Comparison | None:
     before, sides = case.problem.earnings(alone), []
     for user in case.problem.users:
         with_others = Report(case.problem, case.problem, user, case.params).gain(honest=True)
-        sides.append(Comparison(before[user] - 1e-9, with_others))
+        sides.append(Sides(before[user] - 1e-9, with_others))
     return max(sides, key=lambda side: side.left - side.right)
 
 
@@ -958,22 +958,22 @@ def _printed_schedule() -> Books:
     return Books(paper_example(("11", "21", "12")), Schedule.of(rows))
 
 
-def _division(case: Books) -> Comparison:
+def _division(case: Books) -> Sides:
     """The largest difference between what a job pays and what all users get of it."""
     books = accounts(case.problem, case.schedule, case.params)
     apart = np.abs(books.income.sum(axis=0) - books.payment)
-    return Comparison(float(apart.max(initial=0)), 1e-9 * (1 + float(books.payment.sum())))
+    return Sides(float(apart.max(initial=0)), 1e-9 * (1 + float(books.payment.sum())))
 
 
-def _whole_cost(case: Books) -> Comparison:
+def _whole_cost(case: Books) -> Sides:
     """(2) as printed: the shares of each slot sum up to 1, and are of the whole cost."""
     paid = accounts(case.problem, case.schedule, case.params).payment
     slots = {row.job: row.end - row.start for row in case.schedule}
     out = sum(count * float(paid[job]) for job, count in slots.items())
-    return Comparison(out, float(paid.sum()), "==")
+    return Sides(out, float(paid.sum()), "==")
 
 
-def _balance(case: Books, *, self_share: bool) -> Comparison:
+def _balance(case: Books, *, self_share: bool) -> Sides:
     """How far all users' revenues are from the utility of all jobs."""
     books = accounts(case.problem, case.schedule, case.params)
     worth = case.problem.objective(case.schedule)
@@ -982,7 +982,7 @@ def _balance(case: Books, *, self_share: bool) -> Comparison:
         for j in range(len(case.problem.jobs)):
             if self_share or case.problem.user(j) != user:
                 total += float(books.income[u, j])
-    return Comparison(abs(total - worth), 1e-9 * (1 + float(books.payment.sum())))
+    return Sides(abs(total - worth), 1e-9 * (1 + float(books.payment.sum())))
 
 
 # --- the claims ----------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..common import DASHED, Looks, Panel, draw
+from ..pictures import DASHED, Looks, Panel, draw
 from ..study import Study
 from .statements import (
     ASTRAEA,
@@ -81,32 +81,17 @@ def _drawn(
 
 
 def revenue(study: Study) -> Figure:
-    """Draw Fig. 4.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Draw Fig. 4."""
     return _drawn(study, _by_counting(study), tall=1.3)
 
 
 def shares(study: Study) -> Figure:
-    """Draw Fig. 6.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Draw Fig. 6."""
     return _drawn(study, _by_counting(study, "revenue / bound", "share "), tall=1.3)
 
 
 def own_shares(study: Study) -> Figure:
-    """Draw Fig. 5, a line for each number of jobs.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Draw Fig. 5, a line for each number of jobs."""
     split = {name: tuple(name.split(", ")) for name in study.instances}
     rows = [
         replace(row, instance=split[row.instance][0], policy=split[row.instance][1])
@@ -121,12 +106,7 @@ def own_shares(study: Study) -> Figure:
 
 
 def fairness(study: Study) -> Figure:
-    """Draw Fig. 7, the ratio of each user.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Draw Fig. 7, the ratio of each user."""
     panels = [
         [
             Panel(f"alpha {c}", "alpha_u", [name], "user", PAPER,
@@ -144,12 +124,7 @@ def fairness(study: Study) -> Figure:
 
 
 def variances(study: Study) -> Figure:
-    """Draw Fig. 8.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Draw Fig. 8."""
     names = list(study.instances)
     panels = [
         [Panel(f"variance {c}", "variance of alpha_u", names, title=title)]
@@ -159,12 +134,7 @@ def variances(study: Study) -> Figure:
 
 
 def seconds(study: Study) -> Figure:
-    """Draw Figs. 9 and 10.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Draw Figs. 9 and 10."""
     panels = [
         [
             Panel("a job ms", "ms a job", [name], varied(name), title=_short(name)),
@@ -176,22 +146,12 @@ def seconds(study: Study) -> Figure:
 
 
 def estimates(study: Study) -> Figure:
-    """Draw Fig. 11.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Draw Fig. 11."""
     return _drawn(study, _by_counting(study), tall=1.3)
 
 
 def costs(study: Study) -> Figure:
-    """Draw Fig. 12: ideal revenue and cost of each accepted job.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Draw Fig. 12: ideal revenue and cost of each accepted job."""
     names = list(study.instances)
     pairs = [names[k : k + 2] for k in range(0, len(names), 2)]
     panels = [[Panel("job cost", "revenue", [n], "cost", title=n) for n in pair] for pair in pairs]
@@ -214,12 +174,7 @@ def costs(study: Study) -> Figure:
 
 
 def use(study: Study) -> Figure:
-    """Draw Fig. 13: use of workers over time, on a scale of doublings.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Draw Fig. 13: use of workers over time, on a scale of doublings."""
     names = list(study.instances)
     panels = [[Panel("makespan", "workers in use (%)", [name], title=name)] for name in names]
     figure = draw(study, panels, looks=LOOKS)
@@ -243,12 +198,7 @@ def use(study: Study) -> Figure:
 
 
 def users(study: Study) -> Figure:
-    """Draw Table 2.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Draw Table 2."""
     panels = [
         [
             Panel(f"{kind}{c}", label, [name], "users", title=f"{name}: {title}")

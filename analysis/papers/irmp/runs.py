@@ -18,21 +18,22 @@ from ....instances import Schedule
 from ....instances.convert import to_revenue_instance
 from ....instances.revenue import HOUR, Law
 from ....instances.traces import ReadReport, Trace
+from ....solvers.facts import RevenueFacts
 from ....solvers.irmp.astraea import AstraeaParams, astraea, batch_sche, round_of
 from ....solvers.irmp.columns import revenue_bound
-from ....solvers.irmp.lists import lp_list
+from ....solvers.irmp.lists import RevenueProgramParams, lp_list
 from ....solvers.irmp.online import online_fifo
 from ....solvers.irmp.revenue_sharing import gandiva_like, hived_like
 from ....solvers.result import Refuted, Result, Stop
 from ...comparing.revenue import Money, makespan, money_of, money_violations, settle, utilisation
 from ...proofs.verify import verify_bound
-from ..common import Progress, Values, mapped, outcomes, short
-from ..study import Row
+from ..experiment import FigureCell, Finished
+from ..study import Values, short
 from .statements import ASTRAEA, BATCH, CLIPPED, COUNTINGS, FIFO, GANDIVA, HIVED, IDEAL, LIST, TRUE
 
 __all__ = [
-    "LEVELS", "POLICIES", "SLOTS", "Solve", "Task", "Workload", "alphas", "counted", "excerpt",
-    "job_rows", "measure", "outcomes_of", "with_bounds",
+    "LEVELS", "POLICIES", "SLOTS", "RevenueWorkload", "Solve", "alphas", "and_bounds", "cell_of",
+    "counted", "excerpt", "facts_of", "job_rows", "measure", "theta_of", "whole", "with_bounds",
 ]  # fmt: skip
 
 Outcome = Result[Schedule] | Refuted[Schedule]
@@ -51,7 +52,7 @@ POLICIES: Mapping[str, Solve] = MappingProxyType(
         GANDIVA: gandiva_like,
         HIVED: hived_like,
         FIFO: online_fifo,
-        LIST: partial(lp_list, slots=SLOTS),
+        LIST: partial(lp_list, params=RevenueProgramParams(slots=SLOTS)),
     }
 )
 
@@ -60,7 +61,7 @@ POLICIES: Mapping[str, Solve] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workload:
+class RevenueWorkload:
     """One instance of a figure, drawn when it is needed.
 
     Parameters
@@ -76,7 +77,7 @@ class Workload:
 
     Examples
     --------
-    >>> Workload(jobs=5, servers=4, users=2).problem()
+    >>> RevenueWorkload(jobs=5, servers=4, users=2).problem()
     Irmp(5 jobs, 4 nodes, 2 users)
     """
 
@@ -156,114 +157,71 @@ def excerpt(trace: Trace, jobs: int, seed: int, users: int | None = None) -> Tra
 # --- runs ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
-    """One run of a figure and where it stands in it.
-
-    Parameters
-    ----------
-    instance, policy : str
-        Labels in the figure.
-    workload : Workload
-    solve : callable
-        Problem to result; goes to another process.
-    x : int or None
-    """
-
-    instance: str
-    policy: str
-    workload: Workload
-    solve: Solve
-    x: int | None = None
+BOUND, PREEMPTIVE_BOUND = "bound", "bound with preemption"
 
 
-#: measures by workload and policy: figures share runs
-_KNOWN: dict[tuple[Workload, str], Values] = {}
-#: by workload, and whether schedules may preempt
-_BOUNDS: dict[tuple[Workload, bool], float] = {}
+def cell_of(
+    instance: str,
+    policy: str,
+    load: RevenueWorkload,
+    *,
+    solve: Solve | None = None,
+    x: int | None = None,
+) -> FigureCell:
+    """Return the run of a policy, by default that of its name, over a workload."""
+    return FigureCell(
+        instance=instance, policy=policy, run=_run, workload=load, make=solve or POLICIES[policy],
+        x=x, seed=load.seed,
+    )  # fmt: skip
 
 
-def _run(task: Task) -> Values:
-    problem = task.workload.problem()
-    result = whole(task.solve(problem))
+def and_bounds(cells: Iterable[FigureCell]) -> list[FigureCell]:
+    """Return the cells, and those of their bounds: that of schedules that preempt for who does."""
+    runs = list(cells)
+    kinds = {(cell.workload, bound_of(cell)): cell for cell in reversed(runs)}
+    return runs + [
+        replace(cell, policy=kind, run=_bound, make=kind == PREEMPTIVE_BOUND)
+        for (_, kind), cell in reversed(kinds.items())
+    ]
+
+
+def bound_of(cell: FigureCell) -> str:
+    """Return which bound holds for the policy of a cell."""
+    return PREEMPTIVE_BOUND if cell.policy in PREEMPTING else BOUND
+
+
+def _run(cell: FigureCell) -> Values:
+    problem = cell.workload.problem()
+    result = whole(cell.make(problem))
     return {name: short(v) for name, v in measure(problem, result).items()}
 
 
 def whole(result: Outcome) -> Outcome:
-    """Return what has come to its end; go on with Ctrl-C where that is what ended it.
-
-    Parameters
-    ----------
-    result : Result or Refuted
-    """
+    """Return what has come to its end; go on with Ctrl-C where that is what ended it."""
     if isinstance(result, Result) and result.stop is Stop.INTERRUPTED:
         raise KeyboardInterrupt
     return result
 
 
-def _bound(of: tuple[Workload, bool]) -> float:
+def _bound(cell: FigureCell) -> Values:
     """A verified upper bound of what a schedule earns that may preempt, or may not."""
-    workload, preemptive = of
-    problem = replace(workload.problem(), preemptive=preemptive)
+    problem = replace(cell.workload.problem(), preemptive=cell.make)
     bound = revenue_bound(problem, slots=SLOTS)
     verify_bound(problem, bound)
-    return float(bound.value)
+    return {"bound": float(bound.value)}
 
 
-def outcomes_of(
-    figure: str, tasks: Sequence[Task], processes: int | None, progress: Progress | None
-) -> list[Values]:
-    """Return what each run gives; runs of the same policy on the same workload are made once.
-
-    Parameters
-    ----------
-    figure : str
-        For the progress.
-    tasks : sequence of Task
-        A label stands for one solver.
-    processes : int or None
-        How many at once; None for as many as there are cores.
-    progress : callable (str) or None
-        Called after each run.
-    """
-
-    def key(task: Task) -> tuple[Workload, str]:
-        return task.workload, task.policy
-
-    return outcomes(figure, tasks, _run, key, _KNOWN, processes, progress)
-
-
-def with_bounds(
-    tasks: Sequence[Task],
-    outcomes: Sequence[Values],
-    processes: int | None,
-    progress: Progress | None,
-) -> list[Values]:
-    """Add shares of the bound that were earned, and the certified ratio, bound over true revenue.
-
-    Schedules that preempt have a bound of their own, which no such schedule earns more than.
-
-    Parameters
-    ----------
-    tasks, outcomes, processes, progress
-        As of :func:`outcomes_of`.
-
-    Notes
-    -----
-    The certified ratio is None where the true revenue is not positive.
-    """
-    kinds = [(task.workload, task.policy in PREEMPTING) for task in tasks]
-    new = [kind for kind in dict.fromkeys(kinds) if kind not in _BOUNDS]
-    found = mapped(_bound, new, lambda kind: f"bound, seed {kind[0].seed}", processes, progress)
-    _BOUNDS.update(zip(new, found, strict=True))
-    both = []
-    for kind, values in zip(kinds, outcomes, strict=True):
-        bound = _BOUNDS[kind]
-        shares = {f"share {c}": short((values[c] or 0.0) / bound) for c in COUNTINGS}
-        earned = values[TRUE] or 0.0
-        ratio = short(max(1.0, bound / earned)) if earned > 0 else None
-        both.append({**values, **shares, "ratio": ratio, "bound": short(bound)})
-    return both
+def with_bounds(finished: Finished) -> Finished:
+    """Add revenue over the bound, and the certified ratio."""
+    bounds = {(c.workload, c.policy): own["bound"] for c, own in finished if "bound" in own}
+    found: Finished = []
+    for cell, own in finished:
+        if "bound" not in own:
+            bound, earned = bounds[cell.workload, bound_of(cell)], own[TRUE] or 0.0
+            shares = {f"share {c}": short((own[c] or 0.0) / bound) for c in COUNTINGS}
+            ratio = short(max(1.0, bound / earned)) if earned > 0 else None
+            found.append((cell, {**own, **shares, "ratio": ratio}))
+    return found
 
 
 # --- what is measured ----------------------------------------------------------------------------
@@ -292,24 +250,17 @@ def counted(problem: Irmp, result: Result[Schedule]) -> dict[str, dict[int, floa
         starts[row.job] = row.start
     true = {job: problem.value(job, end) for job, end in ends.items()}
     ideal = true
-    if "ideal" in result.info:
-        lam = result.info["lambda"]
+    rounds = RevenueFacts.of(result).rounds
+    if rounds is not None:
         ideal = {
-            job: problem.jobs[job].utility.value(end - round_of(starts[job], lam)[1])
+            job: problem.jobs[job].utility.value(end - round_of(starts[job], rounds)[1])
             for job, end in ends.items()
         }
     return {TRUE: true, CLIPPED: {job: max(v, 0.0) for job, v in true.items()}, IDEAL: ideal}
 
 
 def alphas(problem: Irmp, worth: Mapping[int, float], money: Money) -> list[float]:
-    """Return alpha_u of each user for one way to count; empty where the revenue is not positive.
-
-    Parameters
-    ----------
-    problem : Irmp
-    worth : mapping of job number to float
-    money : Money
-    """
+    """Return alpha_u of each user for one way to count; empty where the revenue is not positive."""
     revenue = math.fsum(worth.values())
     if not revenue > 0:
         return []
@@ -367,7 +318,7 @@ def measure(problem: Irmp, result: Outcome) -> Values:
     return values
 
 
-def job_rows(name: str, problem: Irmp, result: Outcome) -> list[Row]:
+def job_rows(name: str, problem: Irmp, result: Outcome) -> list[list[Any]]:
     """Return ideal revenue and cost of each accepted job, by cost, and a summary of them.
 
     Parameters
@@ -386,7 +337,9 @@ def job_rows(name: str, problem: Irmp, result: Outcome) -> list[Row]:
     assert isinstance(result, Result)
     assert schedule is not None
     all_jobs = {problem.jobs[j].id for j in schedule.job.tolist()}
-    costs = settle(problem, schedule, all_jobs, theta=result.info["theta"]).payments
+    theta = RevenueFacts.of(result).theta
+    assert theta is not None
+    costs = settle(problem, schedule, all_jobs, theta=theta).payments
     worth = counted(problem, result)
     points = sorted(
         (short(costs[problem.jobs[j].id]) or 0.0, short(ideal) or 0.0, short(worth[TRUE][j]) or 0.0)
@@ -402,10 +355,10 @@ def job_rows(name: str, problem: Irmp, result: Outcome) -> list[Row]:
         "true below": float(sum(true <= cost for cost, _, true in points)),
     }
     jobs = [
-        Row(name, "a job", k, {"job cost": cost, "job ideal": ideal, "job true": true})
+        [name, "a job", k, {"job cost": cost, "job ideal": ideal, "job true": true}]
         for k, (cost, ideal, true) in enumerate(points)
     ]
-    return [Row(name, ASTRAEA, None, summary), *jobs]
+    return [[name, ASTRAEA, None, summary], *jobs]
 
 
 def _median(numbers: Iterable[float]) -> float:
@@ -413,15 +366,10 @@ def _median(numbers: Iterable[float]) -> float:
     return float(np.median(known)) if known else 0.0
 
 
-def facts_of(workloads: Sequence[Workload]) -> dict[str, Any]:
-    """Return facts about the workloads of one instance, lists by seed.
-
-    Parameters
-    ----------
-    workloads : sequence of Workload
-        One a seed.
-    """
-    problems = [load.problem() for load in workloads]
+def facts_of(cells: Sequence[FigureCell]) -> dict[str, Any]:
+    """Return facts about the workloads of one instance, lists by seed."""
+    loads = dict.fromkeys(cell.workload for cell in cells)
+    problems = [load.problem() for load in loads]
     work = [sum(j.batches / j.rates[0] for j in p.jobs) / p.instance.cluster.gpus for p in problems]
     return {
         "jobs": [len(p.jobs) for p in problems],
@@ -434,10 +382,5 @@ def facts_of(workloads: Sequence[Workload]) -> dict[str, Any]:
 
 
 def theta_of(percent: int) -> Solve:
-    """Return Astraea whose highest prices are so many percent of what they should be.
-
-    Parameters
-    ----------
-    percent : int
-    """
+    """Return Astraea whose highest prices are so many percent of what they should be."""
     return partial(astraea, params=AstraeaParams(estimate=percent / 100))

@@ -11,8 +11,8 @@ from itertools import pairwise
 from statistics import fmean
 from types import MappingProxyType
 
-from ..common import OTHER_JOBS, SEEDS_DISAGREE, compared, mean, values
 from ..study import Agreement, Statement, Study
+from ..verdicts import OTHER_JOBS, SEEDS_DISAGREE, compared, mean, values
 
 __all__ = ["STATEMENTS"]
 
@@ -40,10 +40,6 @@ NOT_POSITIVE = "the revenue of a seed is not positive"
 def whole(numbers: Sequence[float]) -> str:
     """Write a mean over seeds without digits after the point.
 
-    Parameters
-    ----------
-    numbers : sequence of float
-
     Examples
     --------
     >>> whole([1000.0, 2001.0]), whole([])
@@ -55,10 +51,6 @@ def whole(numbers: Sequence[float]) -> str:
 def varied(instance: str) -> str:
     """Return what an instance varies: "jobs", "servers" or nothing.
 
-    Parameters
-    ----------
-    instance : str
-
     Examples
     --------
     >>> varied("linear, x = jobs"), varied("linear")
@@ -68,13 +60,7 @@ def varied(instance: str) -> str:
 
 
 def over_x(study: Study, instance: str, policy: str, measure: str) -> list[float]:
-    """Return the sum over x for each seed; none where one is not defined.
-
-    Parameters
-    ----------
-    study : Study
-    instance, policy, measure : str
-    """
+    """Return the sum over x for each seed; none where one is not defined."""
     xs = study.xs(instance) or (None,)
     column = [values(study, instance, policy, measure, x) for x in xs]
     return [sum(own) for own in zip(*column, strict=True)] if column and all(column) else []
@@ -98,13 +84,7 @@ def rises(text: str, instance: str, means: Mapping[int, float], write: str = ",.
 
 
 def means_of(study: Study, instance: str, policy: str, measure: str) -> dict[int, float]:
-    """Return means over seeds by x, where they are defined.
-
-    Parameters
-    ----------
-    study : Study
-    instance, policy, measure : str
-    """
+    """Return means over seeds by x, where they are defined."""
     found = {x: study.value(instance, policy, measure, x) for x in study.xs(instance)}
     return {x: value for x, value in found.items() if value is not None}
 
@@ -130,7 +110,7 @@ def ranked(
     write : callable
         Values to text.
     why, own
-        As of :func:`~gangsched.analysis.papers.common.compared`.
+        As of :func:`~gangsched.analysis.papers.verdicts.compared`.
     missing : str
         Why there are no values, where there are none.
 
@@ -167,12 +147,7 @@ def by_seed(text: str, instance: str, holds: Sequence[bool], measured: str, why:
 
 
 def why_waits(counting: str, other: str = "") -> str:
-    """Say why Astraea earns less than who has no rounds.
-
-    Parameters
-    ----------
-    counting, other : str
-    """
+    """Say why Astraea earns less than who has no rounds."""
     if counting == IDEAL or other == BATCH:
         return ""
     return "jobs wait for the beginning of a round, each twice as far off as the one before"
@@ -182,12 +157,7 @@ def why_waits(counting: str, other: str = "") -> str:
 
 
 def fig4(study: Study) -> Iterator[Statement]:
-    """Judge total revenue.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge total revenue."""
     for name in study.instances:
         for c, title in COUNTINGS.items():
             what = f"Revenue of Astraea grows with the number of {varied(name)}: {title}"
@@ -229,12 +199,7 @@ def _beyond(study: Study, name: str) -> Statement:
 
 
 def fig5(study: Study) -> Iterator[Statement]:
-    """Judge Astraea's performance ratio.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge Astraea's performance ratio."""
     for law in dict.fromkeys(name.partition(",")[0] for name in study.instances):
         own = [name for name in study.instances if name.startswith(f"{law},")]
         for c, title in COUNTINGS.items():
@@ -263,12 +228,7 @@ def fig5(study: Study) -> Iterator[Statement]:
 
 
 def fig6(study: Study) -> Iterator[Statement]:
-    """Judge performance ratios of all.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge performance ratios of all."""
     for name in study.instances:
         for c, title in COUNTINGS.items():
             shares = {p: _by_x(study, name, p, f"share {c}") for p in PAPER}
@@ -310,12 +270,7 @@ def _gentle(text: str, name: str, shares: Mapping[str, Sequence[Sequence[float]]
 
 
 def fig7(study: Study) -> Iterator[Statement]:
-    """Judge revenue fairness by user.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge revenue fairness by user."""
     for name in study.instances:
         for c, title in COUNTINGS.items():
             for policy, text, wide in (
@@ -343,12 +298,7 @@ def fig7(study: Study) -> Iterator[Statement]:
 
 
 def fig8(study: Study) -> Iterator[Statement]:
-    """Judge the variance of users' ratios.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge the variance of users' ratios."""
     for name in study.instances:
         for c, title in COUNTINGS.items():
             own = values(study, name, ASTRAEA, f"variance {c}")
@@ -363,12 +313,7 @@ def fig8(study: Study) -> Iterator[Statement]:
 
 
 def table2(study: Study) -> Iterator[Statement]:
-    """Judge the sensitivity to the number of users.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge the sensitivity to the number of users."""
     for name in study.instances:
         for c, title in COUNTINGS.items():
             for measure, what, printed in (
@@ -391,12 +336,7 @@ def table2(study: Study) -> Iterator[Statement]:
 
 
 def seconds(study: Study) -> Iterator[Statement]:
-    """Judge running times.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge running times."""
     for name in study.instances:
         what = varied(name)
         found = means_of(study, name, ASTRAEA, "seconds")
@@ -415,12 +355,7 @@ def seconds(study: Study) -> Iterator[Statement]:
 
 
 def fig11(study: Study) -> Iterator[Statement]:
-    """Judge wrong estimates of the highest prices.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge wrong estimates of the highest prices."""
     for name in study.instances:
         for c, title in COUNTINGS.items():
             found = means_of(study, name, ASTRAEA, c)
@@ -441,12 +376,7 @@ def fig11(study: Study) -> Iterator[Statement]:
 
 
 def fig12(study: Study) -> Iterator[Statement]:
-    """Judge admission control.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge admission control."""
     for name in study.instances:
         get = {m: study.value(name, ASTRAEA, m) or 0.0 for m in ("accepted", "below", "true below")}
         measured = {m: f"not for {get[m]:.0f} of {get['accepted']:.0f} jobs" for m in get}
@@ -458,12 +388,7 @@ def fig12(study: Study) -> Iterator[Statement]:
 
 
 def fig13(study: Study) -> Iterator[Statement]:
-    """Judge use over time and makespans.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge use over time and makespans."""
     for name in study.instances:
         for policy in (ASTRAEA, GANDIVA):
             top = values(study, name, policy, "most use")

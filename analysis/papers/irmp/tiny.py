@@ -19,8 +19,8 @@ from ....formulations.irmp.problem import Irmp, parameter_servers
 from ....instances.model import Cluster, Instance, Node, ParameterServerJob, User, Utility
 
 __all__ = [
+    "JobRun",
     "PerServer",
-    "Run",
     "Sizes",
     "at_once",
     "fractional",
@@ -163,7 +163,7 @@ class Shape(NamedTuple):
     slots: int
 
 
-class Run(NamedTuple):
+class JobRun(NamedTuple):
     """A shape in time.
 
     Parameters
@@ -215,7 +215,7 @@ def shapes(problem: Irmp, j: int) -> Iterator[Shape]:
                 yield Shape(workers, ps, slots)
 
 
-def runs(problem: Irmp, j: int, begin: int, end: int) -> list[Run]:
+def runs(problem: Irmp, j: int, begin: int, end: int) -> list[JobRun]:
     """Return every run of a job within a window.
 
     Parameters
@@ -232,7 +232,7 @@ def runs(problem: Irmp, j: int, begin: int, end: int) -> list[Run]:
     [(0, 2, (1,)), (0, 1, (2,)), (1, 2, (2,))]
     """
     return [
-        Run(start, start + shape.slots, shape.workers, shape.ps)
+        JobRun(start, start + shape.slots, shape.workers, shape.ps)
         for shape in shapes(problem, j)
         for start in range(begin, end - shape.slots + 1)
     ]
@@ -256,7 +256,7 @@ def fullest(problem: Irmp, slots: int) -> NDArray[np.int64]:
     return np.repeat(held[:, :, None], slots, axis=2)
 
 
-def _taken(free: NDArray[np.int64], run: Run) -> NDArray[np.int64] | None:
+def _taken(free: NDArray[np.int64], run: JobRun) -> NDArray[np.int64] | None:
     """What is left beside a run; None where it does not fit."""
     left = free.copy()
     left[:, :, run.start : run.end] -= np.array([run.workers, run.ps])[:, :, None]
@@ -395,7 +395,7 @@ class PerServer:
     Attributes
     ----------
     free : (2, servers, slots) int array
-    accepted : dict of int to Run
+    accepted : dict of int to JobRun
     gain : dict of int to float
         mu, of every job.
 
@@ -411,7 +411,7 @@ class PerServer:
     problem: Irmp
     theta: float
     free: NDArray[np.int64]
-    accepted: dict[int, Run]
+    accepted: dict[int, JobRun]
     gain: dict[int, float]
 
     def __init__(self, problem: Irmp, theta: float) -> None:
@@ -448,7 +448,7 @@ class PerServer:
         full = fullest(self.problem, self.free.shape[2])
         return sum(self.gain.values()) + float((self.prices * full).sum())
 
-    def respond(self, j: int) -> tuple[float, Run | None]:
+    def respond(self, j: int) -> tuple[float, JobRun | None]:
         """Return mu and the run that earns it; (0, None) where nothing is gained.
 
         Parameters
@@ -469,7 +469,7 @@ class PerServer:
                 best, found = gain, run
         return (best, found) if found is not None else (0.0, None)
 
-    def _candidates(self, j: int, prices: Floats) -> Iterator[Run]:
+    def _candidates(self, j: int, prices: Floats) -> Iterator[JobRun]:
         problem, slots = self.problem, self.free.shape[2]
         for workers in range(1, problem.jobs[j].gpus + 1):
             for nodes in (1, 2):
@@ -478,7 +478,7 @@ class PerServer:
                     least = self.free[:, :, start : start + length].min(axis=2)
                     price = prices[0, :, start : start + length].sum(axis=1)
                     for used, ps in self._placements(workers, nodes, least, price):
-                        yield Run(start, start + length, used, ps)
+                        yield JobRun(start, start + length, used, ps)
 
     def _placements(
         self, workers: int, nodes: int, least: NDArray[np.int64], price: Floats

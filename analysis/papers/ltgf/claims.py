@@ -30,10 +30,10 @@ from ....solvers.policy import Decision, Policy, Preempts, Rules, State
 from ...driving.drive import PolicyError, drive
 from ...driving.metrics import user_attained_time
 from ...proofs.fluid_fairness import fluid_bound
-from ..claim import Claim, Comparison, Verdict
+from ..claim import Claim, Sides, Verdict
 from .tiny import (
-    Candidate,
     OneUser,
+    RoundJob,
     alone,
     fairest_lives,
     in_rounds,
@@ -66,45 +66,45 @@ def _draw_round(rng: Rng, *, ties: bool = False) -> OneUser:
         most = 2 if ties else 60
         attained = int(rng.integers(0, most)) * gang
         fair = share * int(rng.integers(min(attained, 1), most + 1))
-        made.append(Candidate(Fraction(attained), fair, share, gang))
+        made.append(RoundJob(Fraction(attained), fair, share, gang))
     return OneUser(gpus, int(rng.integers(1, 11)), tuple(made))
 
 
-def _distinct(case: OneUser) -> Comparison | None:
+def _distinct(case: OneUser) -> Sides | None:
     return None if len(set(case.missed)) < len(case.jobs) else _leximin(case)
 
 
-def _leximin(case: OneUser) -> Comparison:
+def _leximin(case: OneUser) -> Sides:
     """Fairness of the leximin optimum and of rho^-, at the first job where they differ."""
     best, found = case.after(case.fairest()), case.after(case.greedy(case.missed))
-    return Comparison(*leximin_better(best, found))
+    return Sides(*leximin_better(best, found))
 
 
-def _fewest(case: OneUser) -> Comparison:
+def _fewest(case: OneUser) -> Sides:
     """Least fairness, and where that is the best, the number of jobs that are left with it."""
     best = max(case.after(chosen)[0] for chosen in case.selections())
     found = case.after(case.greedy(case.missed))
     if found[0] != best:
-        return Comparison(best, found[0])
+        return Sides(best, found[0])
     every = (case.after(chosen) for chosen in case.selections())
-    return Comparison(found.count(best), min(a.count(best) for a in every if a[0] == best))
+    return Sides(found.count(best), min(a.count(best) for a in every if a[0] == best))
 
 
-def _by_current(case: OneUser) -> Comparison:
+def _by_current(case: OneUser) -> Sides:
     best = case.after(case.fairest())[0]
-    return Comparison(best, case.after(case.greedy(case.current))[0])
+    return Sides(best, case.after(case.greedy(case.current))[0])
 
 
 def _nothing_yet() -> OneUser:
     """Two jobs that have got nothing on 2 GPUs: gangs of 1 and 2."""
-    new = Candidate(Fraction(0), Fraction(0), Fraction(1), 1)
-    return OneUser(2, 1, (new, Candidate(Fraction(0), Fraction(0), Fraction(1), 2)))
+    new = RoundJob(Fraction(0), Fraction(0), Fraction(1), 1)
+    return OneUser(2, 1, (new, RoundJob(Fraction(0), Fraction(0), Fraction(1), 2)))
 
 
 def _old_and_new() -> OneUser:
     """The older job is behind by rho, the younger one falls behind within the lease."""
-    old = Candidate(Fraction(50), Fraction(100), Fraction(1), 2)
-    return OneUser(2, 1, (old, Candidate(Fraction(3, 5), Fraction(1), Fraction(1), 2)))
+    old = RoundJob(Fraction(50), Fraction(100), Fraction(1), 2)
+    return OneUser(2, 1, (old, RoundJob(Fraction(3, 5), Fraction(1), Fraction(1), 2)))
 
 
 # --- one round of several users ------------------------------------------------------------------
@@ -124,11 +124,11 @@ def _draw_users(rng: Rng) -> LtgfRound:
     )
 
 
-def _phases(problem: LtgfRound) -> Comparison | None:
+def _phases(problem: LtgfRound) -> Sides | None:
     best = one_round(problem).solution
     if best is None or not problem.users:
         return None
-    return Comparison(min(problem.fairness(best)), min(problem.fairness(two_phase(problem))))
+    return Sides(min(problem.fairness(best)), min(problem.fairness(two_phase(problem))))
 
 
 def _narrow_first() -> LtgfRound:
@@ -148,18 +148,18 @@ def _draw_lives(rng: Rng) -> Instance[Job]:
     )
 
 
-def _lives(instance: Instance[Job]) -> Comparison:
-    return Comparison(fairest_lives(instance), min(lives(instance)))
+def _lives(instance: Instance[Job]) -> Sides:
+    return Sides(fairest_lives(instance), min(lives(instance)))
 
 
-def _attainable(case: Instance[Job] | LtgfFluid) -> Comparison:
+def _attainable(case: Instance[Job] | LtgfFluid) -> Sides:
     """1 against the best least rho: of jobs that stay a verified upper bound, of lives the optimum.
 
     Rounded bounds are at most 1e-9 above what is attainable.
     """
     if isinstance(case, LtgfFluid):
-        return Comparison(1, fluid_bound(case).value)
-    return Comparison(1, fairest_lives(case))
+        return Sides(1, fluid_bound(case).value)
+    return Sides(1, fairest_lives(case))
 
 
 def _draw_staying(rng: Rng) -> LtgfFluid:
@@ -177,15 +177,15 @@ def _stay(gpus: int, gangs: Sequence[int], *, users: bool = False) -> LtgfFluid:
 # --- line 17 -------------------------------------------------------------------------------------
 
 
-def _loops(instance: Instance[Job]) -> Comparison:
+def _loops(instance: Instance[Job]) -> Sides:
     """Rounds of Algorithm 1 at time 0 that never end, against none."""
     try:
         drive(instance, PrintedLtgf(), until=0, engine="reference")
     except PolicyError as error:
         if "line 17 has removed every user" not in str(error):
             raise
-        return Comparison(1, 0)
-    return Comparison(0, 0)
+        return Sides(1, 0)
+    return Sides(0, 0)
 
 
 def _slowdown(instance: Instance[Job], policy: Policy) -> Fraction:
@@ -196,9 +196,9 @@ def _slowdown(instance: Instance[Job], policy: Policy) -> Fraction:
     return sum(each, start=Fraction(0)) / len(flow)
 
 
-def _line_17(instance: Instance[Job]) -> Comparison:
+def _line_17(instance: Instance[Job]) -> Sides:
     printed = _slowdown(instance, PrintedLtgf(stuck="end"))
-    return Comparison(printed, _slowdown(instance, LtgfPolicy()))
+    return Sides(printed, _slowdown(instance, LtgfPolicy()))
 
 
 def _draw_queue(rng: Rng) -> Instance[Job]:
@@ -224,20 +224,20 @@ def _figure_6(rounds: int) -> Instance[Job]:
     return alone(6, [6, 3, 3], [rounds] * 3)
 
 
-def _figure_6_c(rounds: int) -> Comparison:
+def _figure_6_c(rounds: int) -> Sides:
     """Least rho_i of the fairest schedule and of LTGF."""
     instance = _figure_6(rounds)
-    return Comparison(fairest_lives(instance), min(lives(instance)), "==")
+    return Sides(fairest_lives(instance), min(lives(instance)), "==")
 
 
-def _alternating(rounds: int) -> Comparison:
+def _alternating(rounds: int) -> Sides:
     """Finish-time unfairness (4.1.2) of (c) against (b), largest first, where they differ."""
     ends = [2 * rounds - 1, 2 * rounds, 2 * rounds]
     fair = in_rounds(_figure_6(rounds), LtgfPolicy()).records.end.tolist()
     alternating, other = (
         sorted((Fraction(end, 3 * rounds) for end in of), reverse=True) for of in (ends, fair)
     )
-    return Comparison(*leximin_better(alternating, other))
+    return Sides(*leximin_better(alternating, other))
 
 
 # --- (8) or (16) ---------------------------------------------------------------------------------
@@ -288,25 +288,25 @@ def _draw_burst(rng: Rng) -> Burst:
     return Burst(int(rng.integers(2, 9)), idle, int(rng.integers(1, 3 * idle + 1)))
 
 
-def _credit(case: Burst) -> Comparison:
+def _credit(case: Burst) -> Sides:
     """Rounds without a GPU of the user that worked, against those in which the other was idle."""
     got = case.got(LtgfPolicy(fair_share="quota"))
-    return Comparison(min(case.idle, case.rounds), sum(g == 0 for g in got[1:]), "==")
+    return Sides(min(case.idle, case.rounds), sum(g == 0 for g in got[1:]), "==")
 
 
-def _window(case: Burst) -> Comparison:
+def _window(case: Burst) -> Sides:
     """Fairness to the user that worked, over the first H rounds of both: with (8), with (16)."""
     case = Burst(case.gpus, case.idle, case.idle)
     demand, quota = LtgfPolicy(), LtgfPolicy(fair_share="quota")
     owed = case.fair(case.idle)
-    return Comparison(case.got(demand)[-1] / owed, case.got(quota)[-1] / owed)
+    return Sides(case.got(demand)[-1] / owed, case.got(quota)[-1] / owed)
 
 
-def _memory(case: Burst) -> Comparison:
+def _memory(case: Burst) -> Sides:
     """How far (8) is from u / (H + 2u) of all GPU time for the user that worked, in GPU-rounds."""
     ideal = (Fraction(case.gpus * u * u, case.idle + 2 * u) for u in range(1, case.rounds + 1))
     got = case.got(LtgfPolicy())[1:]
-    return Comparison(max(abs(g - i) for g, i in zip(got, ideal, strict=True)), 1)
+    return Sides(max(abs(g - i) for g, i in zip(got, ideal, strict=True)), 1)
 
 
 # --- what a user can do about it -----------------------------------------------------------------
@@ -369,14 +369,14 @@ def _shares(gpus: int, gangs: Sequence[int]) -> list[Fraction]:
     return [shares[i] for i in range(len(gangs))]
 
 
-def _split_jobs(case: Owner) -> Comparison:
+def _split_jobs(case: Owner) -> Sides:
     """The owner's fair share with its job in parts, and in one piece: (3) with (4)."""
     split = _shares(case.gpus, [*case.asked, *case.others])[: len(case.asked)]
     whole = _shares(case.gpus, [case.gang, *case.others])[0]
-    return Comparison(sum(split, start=Fraction(0)), whole)
+    return Sides(sum(split, start=Fraction(0)), whole)
 
 
-def _split_users(case: Owner) -> Comparison:
+def _split_users(case: Owner) -> Sides:
     """The same between users: (9) over 10 seconds."""
     shares = [FairShares(case.gpus, [1.0] * (1 + len(case.others)), by="demand") for _ in range(2)]
     for share, mine in zip(shares, (case.asked, (case.gang,)), strict=True):
@@ -384,20 +384,20 @@ def _split_users(case: Owner) -> Comparison:
             share.arrive(0, 0, gang)
         for user, gang in enumerate(case.others, start=1):
             share.arrive(0, user, gang)
-    return Comparison(shares[0].user_time(0, 10), shares[1].user_time(0, 10), "==")
+    return Sides(shares[0].user_time(0, 10), shares[1].user_time(0, 10), "==")
 
 
-def _claimed_share(case: Owner) -> Comparison | None:
+def _claimed_share(case: Owner) -> Sides | None:
     """Fair shares of all jobs with and without the claim, at the first job where they differ."""
     claimed = _shares(case.gpus, [*case.asked, *case.others])
     honest = _shares(case.gpus, [case.gang, *case.others])
     pairs = list(zip(claimed, honest, strict=True))
     one, other = next((pair for pair in pairs if pair[0] != pair[1]), pairs[0])
-    return Comparison(one, other, "==")
+    return Sides(one, other, "==")
 
 
-def _claimed(case: Owner, *, policy: Policy) -> Comparison:
-    return Comparison(case.got(policy, honest=False), case.got(policy, honest=True))
+def _claimed(case: Owner, *, policy: Policy) -> Sides:
+    return Sides(case.got(policy, honest=False), case.got(policy, honest=True))
 
 
 # --- wide gangs ----------------------------------------------------------------------------------
@@ -430,8 +430,8 @@ def _wait(instance: Instance[Job], policy: Policy | None = None, **rules: Any) -
     return (run.now if first < 0 else first) - int(run.records.visible[-1])
 
 
-def _first_lease(instance: Instance[Job], *, synchronous: bool) -> Comparison:
-    return Comparison(_wait(instance, synchronous=synchronous), RULES.lease_length)
+def _first_lease(instance: Instance[Job], *, synchronous: bool) -> Sides:
+    return Sides(_wait(instance, synchronous=synchronous), RULES.lease_length)
 
 
 def _draw_wide(rng: Rng) -> Instance[Job]:
@@ -447,13 +447,13 @@ def _draw_wide(rng: Rng) -> Instance[Job]:
     return Instance(Cluster.of_sizes([gpus]), (*jobs, wide))
 
 
-def _no_queue(instance: Instance[Job]) -> Comparison | None:
+def _no_queue(instance: Instance[Job]) -> Sides | None:
     """As `_first_lease`; None where an older job waits for its own when the wide one comes."""
     run = drive(instance, LtgfPolicy(), engine="reference")
     first, come = run.records.first, int(run.records.visible[-1])
     if (first[:-1] >= come).any():
         return None
-    return Comparison(int(first[-1]) - come, RULES.lease_length)
+    return Sides(int(first[-1]) - come, RULES.lease_length)
 
 
 def _draw_stream(rng: Rng) -> Instance[Job]:
@@ -469,15 +469,15 @@ def _draw_stream(rng: Rng) -> Instance[Job]:
     return Instance(Cluster.of_sizes([size] * nodes), (*jobs, wide))
 
 
-def _patience(instance: Instance[Job], *, patience: int | None = 3_600) -> Comparison:
+def _patience(instance: Instance[Job], *, patience: int | None = 3_600) -> Sides:
     """The wait of the last job, which is always first in line."""
     waited = _wait(instance, LtgfPolicy(urgent=("wide",)), patience=patience)
-    return Comparison(waited, (patience or 0) + RULES.lease_length)
+    return Sides(waited, (patience or 0) + RULES.lease_length)
 
 
-def _between_users(instance: Instance[Job]) -> Comparison:
+def _between_users(instance: Instance[Job]) -> Sides:
     """The wait of the last job, the first in line of its user, without patience."""
-    return Comparison(_wait(instance, patience=None), RULES.lease_length)
+    return Sides(_wait(instance, patience=None), RULES.lease_length)
 
 
 @dataclass
@@ -498,14 +498,14 @@ class _Watched:
         """As for LTGF."""
 
 
-def _passed_over(instance: Instance[Job], *, patience: int = 3_600) -> Comparison | None:
+def _passed_over(instance: Instance[Job], *, patience: int = 3_600) -> Sides | None:
     """The wait of the last job from when it was first passed over; None where it never was."""
     watched, wide = _Watched(), len(instance.jobs) - 1
     run = drive(instance, watched, engine="reference", patience=patience)
     if wide not in watched.passed:
         return None
     waited = int(run.records.first[wide]) - watched.passed[wide]
-    return Comparison(waited, RULES.round_up(patience))
+    return Sides(waited, RULES.round_up(patience))
 
 
 def _draw_gang(rng: Rng) -> Instance[Job]:

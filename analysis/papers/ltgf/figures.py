@@ -31,6 +31,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -45,24 +46,24 @@ from ....solvers.ltgf.policy import LtgfPolicy
 from ....solvers.policies.allox import Allox
 from ....solvers.policies.hived import Hived
 from ....solvers.policies.yarn_cs import YarnCs
-from ....solvers.policy import Decision, Policy, Preempts, Rules, State
+from ....solvers.policy import Decision, Policy, Preempts, Rules, State, unable_jobs
 from ....solvers.result import Stop
 from ...driving import metrics
 from ...driving.drive import drive, instance_hash
 from ...driving.run import Run
-from ..study import Row, Study
-from . import pictures as ltgf_pictures
+from ..experiment import Experiment, FigureCell, Finished, seed_means
+from ..study import FigureRow, short
+from . import pictures as pictures
 from .statements import ALTERNATING, EMPTY, FLUID, LEASED, LONG_TERM, OWN_LEASES, STATEMENTS
 
 if TYPE_CHECKING:
     from ....instances.traces import Trace
 
 __all__ = [
-    "Case", "cases_of", "fig6", "fig9", "fig10", "fig11", "fig12", "fig13", "fig14", "from_rows",
+    "Scenario", "cases_of", "fig6", "fig9", "fig10", "fig11", "fig12", "fig13", "fig14",
 ]  # fmt: skip
 
 Floats = NDArray[np.float64]
-Progress = Callable[[str], None]
 Policies = Mapping[str, Callable[[], Policy]]
 
 #: label: how it is made; the order of the figures
@@ -77,8 +78,8 @@ POLICIES: Policies = MappingProxyType(
         "Gandiva-fair": GandivaFair,
         "Themis, greedy": ThemisGreedy,
         "LTGF (8)": LtgfPolicy,
-        "LTGF (16)": lambda: LtgfPolicy(fair_share="quota"),
-        "LTGF rho-": lambda: LtgfPolicy(job_key="rho-minus"),
+        "LTGF (16)": partial(LtgfPolicy, fair_share="quota"),
+        "LTGF rho-": partial(LtgfPolicy, job_key="rho-minus"),
     }
 )
 #: those that the paper does not have
@@ -116,7 +117,7 @@ class _LeasedTiresias:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class Scenario:
     """An instance of a figure.
 
     Parameters
@@ -137,19 +138,14 @@ class Case:
     days: int = DAYS
     start: int = 0
 
-    def on(self, nodes: int) -> Case:
-        """Return the same jobs on another number of nodes.
-
-        Parameters
-        ----------
-        nodes : int
-        """
+    def on(self, nodes: int) -> Scenario:
+        """Return the same jobs on another number of nodes."""
         size = self.instance.cluster.nodes[0].gpus
         cluster = Cluster.uniform(nodes=nodes, gpus_per_node=size)
         return replace(self, instance=replace(self.instance, cluster=cluster))
 
 
-def cases_of(trace: Trace | None = None) -> tuple[Case, ...]:
+def cases_of(trace: Trace | None = None) -> tuple[Scenario, ...]:
     """Return the instances of Figs. 9 to 14.
 
     Parameters
@@ -165,11 +161,11 @@ def cases_of(trace: Trace | None = None) -> tuple[Case, ...]:
     found = [] if trace is None else [fortnight(trace, load) for load in LOADS]
     for nodes in VENUS_NODES:
         cluster = Cluster.uniform(nodes=nodes, gpus_per_node=NODE)
-        found.append(Case(f"Venus-like, {nodes} nodes", "Venus-like", venus_workload(cluster)))
+        found.append(Scenario(f"Venus-like, {nodes} nodes", "Venus-like", venus_workload(cluster)))
     return tuple(found)
 
 
-def fortnight(trace: Trace, load: float) -> Case:
+def fortnight(trace: Trace, load: float) -> Scenario:
     """Return the 14 days of a trace with the most submissions, on nodes for an offered load.
 
     Parameters
@@ -189,28 +185,29 @@ def fortnight(trace: Trace, load: float) -> Case:
         nodes=-(-max(job.gpus for job in trace.jobs) // NODE), gpus_per_node=NODE
     )
     jobs = to_instance(trace, widest, window=window).instance
-    case = Case(f"{name}, load {load:g}", name, jobs, start=start // DAY)
+    case = Scenario(f"{name}, load {load:g}", name, jobs, start=start // DAY)
     nodes = offered_load(jobs) * len(widest.nodes) / load
     around = (max(1, math.floor(nodes)), math.ceil(nodes))
     return min((case.on(n) for n in around), key=lambda c: abs(offered_load(c.instance) - load))
 
 
-def _unable(case: Case, policies: Policies, rules: Rules) -> tuple[int, ...]:
+def _unable(case: Scenario, policies: Policies, rules: Rules) -> tuple[int, ...]:
     """The jobs that some of the policies can never run."""
     found: set[int] = set()
     for make in policies.values():
-        unable = getattr(make(), "unable", None)
-        found.update(unable(case.instance, rules) if unable is not None else ())
+        found.update(unable_jobs(make(), case.instance, rules))
     return tuple(sorted(found))
 
 
-def _facts(case: Case, rejected: int) -> dict[str, Any]:
+def _facts(cells: list[FigureCell]) -> dict[str, Any]:
+    """Those of the first cluster of an instance, where it has several."""
+    case, _, reject = cells[0].workload
     instance = case.instance
     return {
         "workload": case.workload,
         "days": f"{case.start} to {case.start + case.days}",
         "jobs": len(instance.jobs),
-        "rejected for all policies": rejected,
+        "rejected for all policies": len(reject),
         "users": len(instance.users),
         "nodes": len(instance.cluster.nodes),
         "GPUs": instance.cluster.gpus,
@@ -222,77 +219,39 @@ def _facts(case: Case, rejected: int) -> dict[str, Any]:
 # --- runs ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What is kept of a run.
-
-    Parameters
-    ----------
-    values : mapping of str to float or None
-    rho, slowdown : tuple of float
-        Of jobs, at `LEVELS`.
-    users : tuple of tuple of float
-        Of each user its rho by day, at `SPREAD`.
-    """
-
-    values: Mapping[str, float | None]
-    rho: tuple[float, ...]
-    slowdown: tuple[float, ...]
-    users: tuple[tuple[float, ...], ...]
+def _cell(
+    case: Scenario,
+    policy: str,
+    make: Callable[[], Policy],
+    rules: Rules,
+    *,
+    x: int | None = None,
+    reject: tuple[int, ...] = (),
+) -> FigureCell:
+    same = f"{make()!r} on {instance_hash(case.instance)}, {rules}, without {reject}"
+    return FigureCell(
+        instance=case.name, policy=policy, run=_run, workload=(case, rules, reject), make=make,
+        x=x, same=same,
+    )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Task:
-    """One run of a figure and where it stands in it."""
-
-    case: Case
-    policy: str
-    make: Callable[[], Policy]
-    rules: Rules
-    x: int | None = None
-    reject: tuple[int, ...] = ()
-
-
-#: outcomes by instance, policy, rules and rejected jobs: Figs. 10 to 13 share their runs
-_KNOWN: dict[tuple[Any, ...], Outcome] = {}
-
-
-def _outcome(task: _Task, progress: Progress) -> Outcome:
-    key = (instance_hash(task.case.instance), repr(task.make()), task.rules, task.reject)
-    if key not in _KNOWN:
-        rules = task.rules
-        run = drive(
-            task.case.instance,
-            task.make(),
-            round_length=rules.round_length,
-            lease=rules.lease,
-            overhead=rules.overhead,
-            synchronous=rules.synchronous,
-            reject=task.reject,
-            on_progress=lambda done, of: progress(f"{done:,} of {of:,} jobs"),
-        )
-        if run.stop is not Stop.COMPLETED:
-            raise KeyboardInterrupt
-        _KNOWN[key] = measure(run, task.case.days)
-    return _KNOWN[key]
+def _run(cell: FigureCell) -> dict[str, Any]:
+    case, rules, reject = cell.workload
+    run = drive(
+        case.instance,
+        cell.make(),
+        round_length=rules.round_length,
+        lease=rules.lease,
+        overhead=rules.overhead,
+        synchronous=rules.synchronous,
+        reject=reject,
+    )
+    if run.stop is not Stop.COMPLETED:
+        raise KeyboardInterrupt
+    return measure(run, case.days)
 
 
-def _run_all(figure: str, tasks: Sequence[_Task], progress: Progress | None) -> list[Outcome]:
-    found = []
-    for done, task in enumerate(tasks, 1):
-        x = "" if task.x is None else f" {task.x}"
-        where = f"{figure}, {task.case.name}, {task.policy}{x}"
-
-        def say(text: str, where: str = where) -> None:
-            if progress is not None:
-                progress(f"{where}: {text}")
-
-        found.append(_outcome(task, say))
-        say(f"{done} of {len(tasks)}")
-    return found
-
-
-def measure(run: Run, days: int) -> Outcome:
+def measure(run: Run, days: int) -> dict[str, Any]:
     """Return means, shares and quantiles of a run.
 
     Parameters
@@ -300,6 +259,12 @@ def measure(run: Run, days: int) -> Outcome:
     run : Run
     days : int
         Users' windows are those of the first so many days, the same for all policies.
+
+    Returns
+    -------
+    dict
+        "values" by name; of jobs, "rho" and "slowdown" at `LEVELS`; for each of the "users" its rho
+        by day, at `SPREAD`.
     """
     done, slow = metrics.completion_time(run), metrics.slowdown(run)
     rho, late = metrics.rho(run), metrics.rho(run, since="release")
@@ -323,12 +288,12 @@ def measure(run: Run, days: int) -> Outcome:
         for by, suffix in (("demand", ""), ("quota", "_quota")):
             degree, _ = _windows(run, days, length, by)
             values[f"{name}_below{suffix}"] = metrics.share_below(degree, metrics.BELOW)
-    return Outcome(
-        MappingProxyType({name: _short(value) for name, value in values.items()}),
-        _quantiles(rho, LEVELS),
-        _quantiles(slow, LEVELS),
-        tuple(_quantiles(row, SPREAD) for row in daily),
-    )
+    return {
+        "values": {name: short(value) for name, value in values.items()},
+        "rho": _quantiles(rho, LEVELS),
+        "slowdown": _quantiles(slow, LEVELS),
+        "users": [_quantiles(row, SPREAD) for row in daily],
+    }
 
 
 def _windows(run: Run, days: int, length: int, by: Any) -> tuple[Floats, NDArray[np.int64]]:
@@ -367,283 +332,142 @@ def _quantiles(values: Floats, levels: Sequence[float]) -> tuple[float, ...]:
     known = values[~np.isnan(values)]
     if not known.size:
         return ()
-    return tuple(_short(float(q)) or 0.0 for q in np.quantile(known, levels))
+    return tuple(short(float(q)) or 0.0 for q in np.quantile(known, levels))
 
 
-def _short(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.6g}")
+# --- rows ----------------------------------------------------------------------------------------
 
 
-# --- the figures ---------------------------------------------------------------------------------
+def _rows(
+    finished: Finished, measures: Mapping[str, str], *, curve: str = "", users: bool = False
+) -> Iterator[FigureRow]:
+    """One row a run with what the figure shows, and one for each user, by falling weight."""
+    for cell, own in finished:
+        names = [*measures, *(("late", "expected") if cell.policy in EMPTY else ())]
+        values = {name: own["values"][name] for name in names}
+        shown = tuple(own[curve]) if curve else ()
+        yield FigureRow(cell.instance, cell.policy, cell.x, values, shown)
+        weights = [user.weight for user in cell.workload[0].instance.users] if users else []
+        order = sorted(range(len(weights)), key=lambda u: (-weights[u], u))
+        for number, u in enumerate(order, 1):
+            if own["users"][u]:
+                yield FigureRow(cell.instance, cell.policy, number, {}, tuple(own["users"][u]))
 
 
-@dataclass(frozen=True, slots=True)
-class _Figure:
-    title: str
-    axis: str
-    measures: Mapping[str, str]
-    levels: tuple[float, ...]
-    drawing: Any
+ROOM = "6 GPUs"
 
 
-JCT = "mean JCT (s)"
-LOSSES = {
-    "loss": "rho < 0.95, from the first round",
-    "loss_release": "rho < 0.95, from submission",
-}
-_FIGURES = {
-    "fig6": _Figure(
-        "Fig. 6: three ways to share 6 GPUs among jobs of 6, 3 and 3 GPUs",
-        "job",
-        {"end": "end (min)", "rho": "rho", "finish-time fairness": "finish-time fairness, N = 3"},
-        tuple(float(k) for k in range(8)),
-        ltgf_pictures.schedules,
-    ),
-    "fig9": _Figure(
-        "Fig. 9: LTGF with lease terms of different lengths",
-        "lease (s)",
-        {
-            "mean_completion": JCT,
-            "overhead": "overhead, share of JCT",
-            "preemptions": "preemptions a job",
-            **LOSSES,
-        },
-        (),
-        ltgf_pictures.lease_terms,
-    ),
-    "fig10": _Figure(
-        "Fig. 10: fairness of jobs, rho",
-        "",
-        {**LOSSES, "waited": "jobs that waited beyond their first round"},
-        LEVELS,
-        ltgf_pictures.job_fairness,
-    ),
-    "fig11": _Figure(
-        "Fig. 11: fairness of users by day, rho by (8)",
-        "user",
-        {
-            "days_below": "days below 1 by (8)",
-            "days_below_quota": "days below 1 by (16)",
-            "hours_below": "hours below 1 by (8)",
-            "hours_below_quota": "hours below 1 by (16)",
-        },
-        SPREAD,
-        ltgf_pictures.user_fairness,
-    ),
-    "fig12": _Figure(
-        "Fig. 12: slowdown of jobs",
-        "",
-        {
-            "mean_slowdown": "mean slowdown",
-            "p99_slowdown": "99th percentile",
-            "slow": "jobs with slowdown > 5",
-            "slow_brief": "of these, run time < 1 min",
-        },
-        LEVELS,
-        ltgf_pictures.slowdowns,
-    ),
-    "fig13": _Figure(
-        "Fig. 13: mean job completion time", "", {"mean_completion": JCT}, (), ltgf_pictures.bars
-    ),
-    "fig14": _Figure(
-        "Fig. 14: LTGF and Tiresias-L on clusters of different sizes",
-        "nodes",
-        {"mean_completion": JCT, **LOSSES},
-        (),
-        ltgf_pictures.sizes,
-    ),
-}
+def _three_jobs(policy: str, job: int, end: float, rho: float, held: Iterable[float]) -> list[Any]:
+    """Finish-time fairness T_sh / (T_id N) with T_id = 40 min and the N = 3 jobs of the start."""
+    values = {"end": end, "rho": short(rho), "finish-time fairness": short(end / (40 * 3))}
+    return [ROOM, policy, job, values, [float(gpus) for gpus in held]]
 
 
-def from_rows(
-    name: str,
-    instances: Mapping[str, Mapping[str, Any]],
-    rows: Iterable[Row],
-) -> Study:
-    """Judge the rows of a figure again, for example those of a file.
-
-    Parameters
-    ----------
-    name : str
-        Such as ``ltgf:fig13``.
-    instances : mapping of str to mapping
-        Facts about each instance.
-    rows : iterable of Row
-
-    Returns
-    -------
-    Study
-        Settings and verdicts follow from the rows.
-    """
-    figure = _FIGURES[name.removeprefix("ltgf:")]
-    study = Study(
-        name=name,
-        title=figure.title,
-        axis=figure.axis,
-        measures=figure.measures,
-        settings=_settings(name),
-        instances=instances,
-        levels=figure.levels,
-        rows=tuple(rows),
-        drawing=figure.drawing,
-    )
-    return replace(study, statements=tuple(STATEMENTS[name](study)))
-
-
-def _settings(name: str) -> dict[str, Any]:
-    if name == "ltgf:fig6":
-        return {"round (s)": 600, "lease (s)": 600, "overhead (s)": 0, "curves": "GPUs by round"}
-    return {
-        "round (s)": ROUND,
-        "lease (s)": list(LEASES) if name == "ltgf:fig9" else LEASE,
-        "overhead (s)": OVERHEAD,
-        "leases end together": "but those of a policy with own leases",
-        "trace": f"the {DAYS} days with the most submissions, from a whole number of days after "
-        "the first; users weighted by requested GPUs",
-        "offered loads": list(LOADS),
-        "generator": "gangsched.instances.generate.venus_workload, seed 0",
-        "users' windows": f"those of the first {DAYS} days",
-        "not in the paper": list(OWN),
-    }
-
-
-def fig6(*, progress: Progress | None = None) -> Study:
-    """Reproduce Fig. 6: (a) shared fluidly, (b) by finish-time fairness, (c) by LTGF.
-
-    Parameters
-    ----------
-    progress : callable (str), optional
-        Called with what has been done.
-
-    Returns
-    -------
-    Study
-        (b) and (c) come from the driver, with Themis's rule without auction and with LTGF.
-
-    Examples
-    --------
-    >>> study = fig6()
-    >>> [(row.policy, row.x, row.values["end"]) for row in study.rows][:3]
-    [('(a) fluid', 1, 80.0), ('(a) fluid', 2, 60.0), ('(a) fluid', 3, 60.0)]
-    """
-    jobs = [Job(id=f"Job{j}", gpus=gpus, work=2400) for j, gpus in enumerate((6, 3, 3), 1)]
-    instance = Instance(Cluster.of_sizes([6]), jobs, name="6 GPUs")
-    rows = list(_fluid_rows())
-    for label, policy in ((ALTERNATING, ThemisGreedy()), (LONG_TERM, LtgfPolicy())):
-        run = drive(instance, policy, round_length=600, lease=600, overhead=0)
-        rho = metrics.rho(run)
-        held = np.zeros((3, 8))
-        plan = run.schedule
-        for j, start, end in zip(plan.job, plan.start // 600, plan.end // 600, strict=True):
-            held[j, start:end] = jobs[j].gpus
-        for j in range(3):
-            end = run.records.end[j] / 60
-            rows.append(_three_jobs(label, j + 1, float(end), float(rho[j]), held[j]))
-        if progress is not None:
-            progress(f"fig6: {label}")
-    facts = {"6 GPUs": {"jobs": 3, "gangs": [6, 3, 3], "run time (min)": 40}}
-    return from_rows("ltgf:fig6", facts, rows)
-
-
-def _fluid_rows() -> Iterator[Row]:
+def _fluid(cell: FigureCell) -> dict[str, Any]:
     """(a): 2 GPUs for each of the three, until Job2 and Job3 have had 3 * 40 GPU minutes."""
     end = 3 * 40 / 2
     rest = (6 * 40 - 2 * end) / 6  # of Job1, alone on 6 GPUs
     shares = [[2.0] * 6 + [6.0] * 2, [2.0] * 6 + [0.0] * 2, [2.0] * 6 + [0.0] * 2]
-    for j, share in enumerate(shares, 1):
-        yield _three_jobs(FLUID, j, end + rest if j == 1 else end, 1.0, share)
+    ends = (end + rest, end, end)
+    rows = [
+        _three_jobs(cell.policy, j, end, 1.0, share)
+        for j, (end, share) in enumerate(zip(ends, shares, strict=True), 1)
+    ]
+    return {"rows": rows, "facts": {ROOM: {"jobs": 3, "gangs": [6, 3, 3], "run time (min)": 40}}}
 
 
-def _three_jobs(policy: str, job: int, end: float, rho: float, held: Iterable[float]) -> Row:
-    """Finish-time fairness T_sh / (T_id N) with T_id = 40 min and the N = 3 jobs of the start."""
-    values = {"end": end, "rho": _short(rho), "finish-time fairness": _short(end / (40 * 3))}
-    return Row("6 GPUs", policy, job, values, tuple(float(gpus) for gpus in held))
+def _driven(cell: FigureCell) -> dict[str, Any]:
+    """(b) and (c), by the driver in rounds of 10 minutes."""
+    jobs = [Job(id=f"Job{j}", gpus=gpus, work=2400) for j, gpus in enumerate((6, 3, 3), 1)]
+    instance = Instance(Cluster.of_sizes([6]), jobs, name=ROOM)
+    run = drive(instance, cell.make(), round_length=600, lease=600, overhead=0)
+    rho, plan, held = metrics.rho(run), run.schedule, np.zeros((3, 8))
+    for j, start, end in zip(plan.job, plan.start // 600, plan.end // 600, strict=True):
+        held[j, start:end] = jobs[j].gpus
+    ends = (run.records.end / 60).tolist()
+    return {
+        "rows": [_three_jobs(cell.policy, j + 1, ends[j], float(rho[j]), held[j]) for j in range(3)]
+    }
 
 
-def fig9(
-    *,
+# --- cells ---------------------------------------------------------------------------------------
+
+
+def _schedules() -> Iterator[FigureCell]:
+    yield FigureCell(instance=ROOM, policy=FLUID, run=_fluid)
+    for label, make in ((ALTERNATING, ThemisGreedy), (LONG_TERM, LtgfPolicy)):
+        yield FigureCell(instance=ROOM, policy=label, run=_driven, make=make)
+
+
+def _comparison(
     trace: Trace | None = None,
-    cases: Sequence[Case] | None = None,
+    *,
+    cases: Sequence[Scenario] | None = None,
+    policies: Policies = POLICIES,
+) -> list[FigureCell]:
+    """Every policy on every instance, without the jobs that some of them can never run."""
+    rules = _rules()
+    return [
+        _cell(case, label, make, rules, reject=reject)
+        for case in (cases_of(trace) if cases is None else cases)
+        for reject in (_unable(case, policies, rules),)
+        for label, make in policies.items()
+    ]
+
+
+def _and_without_contention(
+    trace: Trace | None = None,
+    *,
+    cases: Sequence[Scenario] | None = None,
+    policies: Policies = POLICIES,
+) -> Iterator[FigureCell]:
+    """The same, with leases for Tiresias-L, and on clusters where nobody waits."""
+    for case in cases_of(trace) if cases is None else cases:
+        yield from (own := _comparison(cases=[case], policies=policies))
+        _, rules, reject = own[0].workload
+        if "Tiresias-L" in policies:
+            yield _cell(case, LEASED, _LeasedTiresias, rules, reject=reject)
+        empty = case.on(_nodes_for_all(case))
+        for label, length in zip(EMPTY, (10, 60), strict=True):
+            yield _cell(empty, label, Fifo, replace(rules, round_length=length), reject=reject)
+
+
+def _by_lease(
+    trace: Trace | None = None,
+    *,
+    cases: Sequence[Scenario] | None = None,
     leases: Sequence[int] = LEASES,
-    progress: Progress | None = None,
-) -> Study:
-    """Reproduce Fig. 9: mean JCT, overhead and fairness of LTGF by lease term.
-
-    Parameters
-    ----------
-    trace : Trace, optional
-        As of :func:`cases_of`.
-    cases : sequence of Case, optional
-        Instead of those.
-    leases : sequence of int
-        Seconds.
-    progress : callable (str), optional
-        Called now and then with what has been done.
-
-    Returns
-    -------
-    Study
-        With leases that end together, and with own leases from each start on.
-    """
-    cases = cases_of(trace) if cases is None else cases
+) -> Iterator[FigureCell]:
+    """LTGF with leases that end together, and with own leases from each start on."""
     makes = {
         "LTGF (8)": (POLICIES["LTGF (8)"], True),
         "LTGF (16)": (POLICIES["LTGF (16)"], True),
         OWN_LEASES: (POLICIES["LTGF (8)"], False),
     }
-    tasks = [
-        _Task(case=case, policy=label, make=make, rules=_rules(lease, together), x=lease)
-        for case in cases
-        for label, (make, together) in makes.items()
-        for lease in leases
-    ]
-    return _study("fig9", tasks, progress)
+    for case in cases_of(trace) if cases is None else cases:
+        for label, (make, together) in makes.items():
+            yield from (_cell(case, label, make, _rules(x, together), x=x) for x in leases)
 
 
-def fig10(
-    *,
+def _by_nodes(
     trace: Trace | None = None,
-    cases: Sequence[Case] | None = None,
-    policies: Policies = POLICIES,
-    progress: Progress | None = None,
-) -> Study:
-    """Reproduce Fig. 10: rho of jobs, also with leases for Tiresias-L and without contention.
-
-    Parameters
-    ----------
-    trace : Trace, optional
-        As of :func:`cases_of`.
-    cases : sequence of Case, optional
-        Instead of those.
-    policies : mapping of str to callable
-        How each is made, by label.
-    progress : callable (str), optional
-        Called now and then with what has been done.
-
-    Returns
-    -------
-    Study
-    """
+    *,
+    cases: Sequence[Scenario] | None = None,
+    sizes: Sequence[float] = SIZES,
+) -> Iterator[FigureCell]:
+    """LTGF and Tiresias-L, by multiples of the nodes of a workload's smallest cluster."""
     cases = cases_of(trace) if cases is None else cases
-    tasks = _comparison(cases, policies)
-    for case in cases:
-        reject = next(task.reject for task in tasks if task.case is case)
-        if "Tiresias-L" in policies:
-            tasks.append(
-                _Task(case=case, policy=LEASED, make=_LeasedTiresias, rules=_rules(), reject=reject)
-            )
-        empty = case.on(_nodes_for_all(case))
-        for label, length in zip(EMPTY, (10, 60), strict=True):
-            rules = replace(_rules(), round_length=length)
-            empty_case = replace(empty, name=case.name)
-            tasks.append(
-                _Task(case=empty_case, policy=label, make=Fifo, rules=rules, reject=reject)
-            )
-    tasks.sort(key=lambda task: [case.name for case in cases].index(task.case.name))
-    return _study("fig10", tasks, progress)
+    smallest = {case.workload: case for case in sorted(cases, key=_node_count, reverse=True)}
+    for workload in dict.fromkeys(case.workload for case in cases):
+        base, rules = replace(smallest[workload], name=workload), _rules()
+        reject = _unable(base, POLICIES, rules)
+        for label in ("Tiresias-L", "LTGF (8)", "LTGF (16)"):
+            for nodes in [math.floor(size * _node_count(base) + 0.5) for size in sizes]:
+                case, make = base.on(nodes), POLICIES[label]
+                yield _cell(case, label, make, rules, x=nodes, reject=reject)
 
 
-def _nodes_for_all(case: Case) -> int:
+def _nodes_for_all(case: Scenario) -> int:
     """Nodes for the most nodes that jobs could ever use at once, if none ever waited a minute."""
     jobs = case.instance.jobs
     size = case.instance.cluster.nodes[0].gpus
@@ -654,87 +478,7 @@ def _nodes_for_all(case: Case) -> int:
     return max(1, int(np.cumsum(np.concatenate([need, -need])[order]).max()))
 
 
-def fig11(
-    *,
-    trace: Trace | None = None,
-    cases: Sequence[Case] | None = None,
-    policies: Policies = POLICIES,
-    progress: Progress | None = None,
-) -> Study:
-    """Reproduce Fig. 11: rho of users in windows; parameters as of :func:`fig10`.
-
-    Users are numbered by falling weight.
-    """
-    cases = cases_of(trace) if cases is None else cases
-    return _study("fig11", _comparison(cases, policies), progress)
-
-
-def fig12(
-    *,
-    trace: Trace | None = None,
-    cases: Sequence[Case] | None = None,
-    policies: Policies = POLICIES,
-    progress: Progress | None = None,
-) -> Study:
-    """Reproduce Fig. 12: slowdown of jobs; parameters as of :func:`fig10`."""
-    cases = cases_of(trace) if cases is None else cases
-    return _study("fig12", _comparison(cases, policies), progress)
-
-
-def fig13(
-    *,
-    trace: Trace | None = None,
-    cases: Sequence[Case] | None = None,
-    policies: Policies = POLICIES,
-    progress: Progress | None = None,
-) -> Study:
-    """Reproduce Fig. 13: mean completion time; parameters as of :func:`fig10`."""
-    cases = cases_of(trace) if cases is None else cases
-    return _study("fig13", _comparison(cases, policies), progress)
-
-
-def fig14(
-    *,
-    trace: Trace | None = None,
-    cases: Sequence[Case] | None = None,
-    sizes: Sequence[float] = SIZES,
-    progress: Progress | None = None,
-) -> Study:
-    """Reproduce Fig. 14: LTGF and Tiresias-L by number of nodes.
-
-    Parameters
-    ----------
-    trace : Trace, optional
-        As of :func:`cases_of`.
-    cases : sequence of Case, optional
-        Instead of those.
-    sizes : sequence of float
-        Numbers of nodes, as multiples of those of the smallest cluster of a workload.
-    progress : callable (str), optional
-        Called now and then with what has been done.
-
-    Returns
-    -------
-    Study
-    """
-    cases = cases_of(trace) if cases is None else cases
-    smallest = {case.workload: case for case in sorted(cases, key=_node_count, reverse=True)}
-    tasks = []
-    for workload in dict.fromkeys(case.workload for case in cases):
-        base = replace(smallest[workload], name=workload)
-        reject = _unable(base, POLICIES, _rules())
-        for label in ("Tiresias-L", "LTGF (8)", "LTGF (16)"):
-            for nodes in [math.floor(size * _node_count(base) + 0.5) for size in sizes]:
-                tasks.append(
-                    _Task(
-                        case=base.on(nodes), policy=label, make=POLICIES[label], rules=_rules(),
-                        x=nodes, reject=reject,
-                    )
-                )  # fmt: skip
-    return _study("fig14", tasks, progress)
-
-
-def _node_count(case: Case) -> int:
+def _node_count(case: Scenario) -> int:
     return len(case.instance.cluster.nodes)
 
 
@@ -742,35 +486,109 @@ def _rules(lease: int = LEASE, together: bool = True) -> Rules:
     return Rules(round_length=ROUND, lease=lease, overhead=OVERHEAD, synchronous=together)
 
 
-def _comparison(cases: Sequence[Case], policies: Policies) -> list[_Task]:
-    """Every policy on every instance, without the jobs that some of them can never run."""
-    rules = _rules()
-    return [
-        _Task(case=case, policy=label, make=make, rules=rules, reject=reject)
-        for case in cases
-        for reject in (_unable(case, policies, rules),)
-        for label, make in policies.items()
-    ]
+# --- the figures ---------------------------------------------------------------------------------
 
-
-def _study(figure: str, tasks: Sequence[_Task], progress: Progress | None) -> Study:
-    outcomes = _run_all(figure, tasks, progress)
-    measures = _FIGURES[figure].measures
-    facts: dict[str, dict[str, Any]] = {}
-    for task in tasks:  # of several clusters of an instance, those of the first
-        if task.case.name not in facts:
-            facts[task.case.name] = _facts(task.case, len(task.reject))
-    rows: list[Row] = []
-    for task, outcome in zip(tasks, outcomes, strict=True):
-        values = {name: outcome.values[name] for name in measures}
-        if task.policy in EMPTY:
-            values.update({name: outcome.values[name] for name in ("late", "expected")})
-        curve = {"fig10": outcome.rho, "fig12": outcome.slowdown}.get(figure, ())
-        rows.append(Row(task.case.name, task.policy, task.x, values, curve))
-        if figure == "fig11":
-            weights = [user.weight for user in task.case.instance.users]
-            order = sorted(range(len(weights)), key=lambda u: (-weights[u], u))
-            for number, u in enumerate(order, 1):
-                if outcome.users[u]:
-                    rows.append(Row(task.case.name, task.policy, number, {}, outcome.users[u]))
-    return from_rows(f"ltgf:{figure}", facts, rows)
+JCT = "mean JCT (s)"
+LOSSES = {
+    "loss": "rho < 0.95, from the first round",
+    "loss_release": "rho < 0.95, from submission",
+}
+_SETTINGS = {
+    "round (s)": ROUND,
+    "lease (s)": LEASE,
+    "overhead (s)": OVERHEAD,
+    "leases end together": "but those of a policy with own leases",
+    "trace": f"the {DAYS} days with the most submissions, from a whole number of days after "
+    "the first; users weighted by requested GPUs",
+    "offered loads": list(LOADS),
+    "generator": "gangsched.instances.generate.venus_workload, seed 0",
+    "users' windows": f"those of the first {DAYS} days",
+    "not in the paper": list(OWN),
+}
+_figure = partial(Experiment, cells=_comparison, rows=_rows, facts=_facts, settings=_SETTINGS)
+fig6 = _figure(
+    name="ltgf:fig6",
+    title="Fig. 6: three ways to share 6 GPUs among jobs of 6, 3 and 3 GPUs",
+    axis="job",
+    measures={
+        "end": "end (min)",
+        "rho": "rho",
+        "finish-time fairness": "finish-time fairness, N = 3",
+    },
+    levels=tuple(float(k) for k in range(8)),
+    cells=_schedules,
+    rows=seed_means,
+    settings={"round (s)": 600, "lease (s)": 600, "overhead (s)": 0, "curves": "GPUs by round"},
+    statements=STATEMENTS["ltgf:fig6"],
+    drawing=pictures.schedules,
+)
+fig9 = _figure(
+    name="ltgf:fig9",
+    title="Fig. 9: LTGF with lease terms of different lengths",
+    axis="lease (s)",
+    measures={
+        "mean_completion": JCT,
+        "overhead": "overhead, share of JCT",
+        "preemptions": "preemptions a job",
+        **LOSSES,
+    },
+    cells=_by_lease,
+    settings={**_SETTINGS, "lease (s)": list(LEASES)},
+    statements=STATEMENTS["ltgf:fig9"],
+    drawing=pictures.lease_terms,
+)
+fig10 = _figure(
+    name="ltgf:fig10",
+    title="Fig. 10: fairness of jobs, rho",
+    measures={**LOSSES, "waited": "jobs that waited beyond their first round"},
+    levels=LEVELS,
+    cells=_and_without_contention,
+    rows=partial(_rows, curve="rho"),
+    statements=STATEMENTS["ltgf:fig10"],
+    drawing=pictures.job_fairness,
+)
+fig11 = _figure(
+    name="ltgf:fig11",
+    title="Fig. 11: fairness of users by day, rho by (8)",
+    axis="user",
+    measures={
+        "days_below": "days below 1 by (8)",
+        "days_below_quota": "days below 1 by (16)",
+        "hours_below": "hours below 1 by (8)",
+        "hours_below_quota": "hours below 1 by (16)",
+    },
+    levels=SPREAD,
+    rows=partial(_rows, users=True),
+    statements=STATEMENTS["ltgf:fig11"],
+    drawing=pictures.user_fairness,
+)
+fig12 = _figure(
+    name="ltgf:fig12",
+    title="Fig. 12: slowdown of jobs",
+    measures={
+        "mean_slowdown": "mean slowdown",
+        "p99_slowdown": "99th percentile",
+        "slow": "jobs with slowdown > 5",
+        "slow_brief": "of these, run time < 1 min",
+    },
+    levels=LEVELS,
+    rows=partial(_rows, curve="slowdown"),
+    statements=STATEMENTS["ltgf:fig12"],
+    drawing=pictures.slowdowns,
+)
+fig13 = _figure(
+    name="ltgf:fig13",
+    title="Fig. 13: mean job completion time",
+    measures={"mean_completion": JCT},
+    statements=STATEMENTS["ltgf:fig13"],
+    drawing=pictures.bars,
+)
+fig14 = _figure(
+    name="ltgf:fig14",
+    title="Fig. 14: LTGF and Tiresias-L on clusters of different sizes",
+    axis="nodes",
+    measures={"mean_completion": JCT, **LOSSES},
+    cells=_by_nodes,
+    statements=STATEMENTS["ltgf:fig14"],
+    drawing=pictures.sizes,
+)

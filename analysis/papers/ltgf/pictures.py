@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from ...show.plots import BOUND, INK, MUTED, PAPER, STYLE, WIDTH, headline, plain
-from ..study import Row, Study
+from ...show.plots import BOUND, INK, MUTED, PAPER
+from ..pictures import DASHED, DOTTED, axes_in_rows, legend, named
+from ..study import FigureRow, Study
 
 __all__ = [
     "bars",
@@ -25,9 +25,6 @@ __all__ = [
     "user_fairness",
 ]
 
-GRID = "#dfe3e8"
-DASHED: Any = (0, (4, 1.6))
-DOTTED: Any = (0, (1, 1.2))
 #: after Okabe and Ito; LTGF's variants share a colour, what the paper does not have is grey
 LOOK: Mapping[str, tuple[str, Any]] = {
     "FIFO": ("#7a838d", "-"),
@@ -68,46 +65,22 @@ def _panels(
     beside: float = 0.3,
     right: float = 0.2,
 ) -> tuple[Figure, list[list[Axes]]]:
-    """A headline and `rows` axes for each column, with lengths in inches."""
-    height = 0.72 + rows * tall + (rows - 1) * apart + below
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(WIDTH, height), facecolor=PAPER)
-        wide = (WIDTH - left - right - beside * (len(columns) - 1)) / len(columns)
-        panels = [
-            [
-                figure.add_axes(
-                    (
-                        (left + c * (wide + beside)) / WIDTH,
-                        (below + (rows - 1 - r) * (tall + apart)) / height,
-                        wide / WIDTH,
-                        tall / height,
-                    ),
-                    facecolor="none",
-                )
-                for c in range(len(columns))
-            ]
-            for r in range(rows)
-        ]
-    for axes in (axes for row in panels for axes in row):
-        plain(axes)
-        axes.tick_params(labelsize=8)
-        axes.grid(color=GRID, linewidth=0.7)
-        axes.set_axisbelow(True)
+    """Rows of axes, the names of the columns above them; lengths in inches."""
+    figure, panels = axes_in_rows(
+        study, [len(columns)] * rows, tall=tall, left=left, beside=beside, right=right, below=below,
+        apart=apart,
+    )  # fmt: skip
     for axes, name in zip(panels[0], columns, strict=True):
-        axes.set_title(name, size=9.5, color=MUTED, loc="left")
-    headline(figure, study.title)
+        named(axes, name, 9.5)
     return figure, panels
 
 
 def _legend(figure: Figure, policies: Iterable[str], columns: int) -> None:
     handles = [Line2D([], [], label=policy, **_look(policy)) for policy in policies]
-    figure.legend(
-        handles=handles, ncols=columns, loc="lower left", bbox_to_anchor=(0.01, 0.0), frameon=False,
-        fontsize=8.5, labelcolor=INK, handlelength=2.2, columnspacing=1.4,
-    )  # fmt: skip
+    legend(figure, handles, columns, 2.2)
 
 
-def _rows(study: Study, instance: str, policy: str | None = None) -> list[Row]:
+def _rows(study: Study, instance: str, policy: str | None = None) -> list[FigureRow]:
     return [
         r for r in study.rows if r.instance == instance and (policy is None or r.policy == policy)
     ]
@@ -117,16 +90,7 @@ def _rows(study: Study, instance: str, policy: str | None = None) -> list[Row]:
 
 
 def schedules(study: Study) -> Figure:
-    """Draw who holds the GPUs in each round, for the three schedules of Fig. 6.
-
-    Parameters
-    ----------
-    study : Study
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Draw who holds the GPUs in each round, for the three schedules of Fig. 6."""
     (instance,) = study.instances
     figure, panels = _panels(study, study.policies, rows=1, tall=2.0, below=1.35, left=0.55)
     colours = ("#004f7d", "#d98c00", "#00946b")
@@ -162,16 +126,7 @@ def schedules(study: Study) -> Figure:
 
 
 def lease_terms(study: Study) -> Figure:
-    """Draw mean JCT, overhead and loss by lease term.
-
-    Parameters
-    ----------
-    study : Study
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Draw mean JCT, overhead and loss by lease term."""
     return _series(
         study,
         {
@@ -186,16 +141,7 @@ def lease_terms(study: Study) -> Figure:
 
 
 def sizes(study: Study) -> Figure:
-    """Draw mean JCT and both countings of the loss by number of nodes.
-
-    Parameters
-    ----------
-    study : Study
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Draw mean JCT and both countings of the loss by number of nodes."""
     return _series(
         study,
         {
@@ -244,16 +190,7 @@ def _series(
 
 
 def job_fairness(study: Study) -> Figure:
-    """Draw the distribution of rho of jobs, and the shares below 0.95 in both countings.
-
-    Parameters
-    ----------
-    study : Study
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Draw the distribution of rho of jobs, and the shares below 0.95 in both countings."""
     figure, panels = _panels(
         study, list(study.instances), rows=2, tall=2.4, below=1.3, left=1.35, apart=0.75
     )
@@ -272,7 +209,7 @@ def job_fairness(study: Study) -> Figure:
     return figure
 
 
-def _two_bars(axes: Axes, rows: Sequence[Row], *, named: bool) -> None:
+def _two_bars(axes: Axes, rows: Sequence[FigureRow], *, named: bool) -> None:
     """Shares below 0.95: dark from the first round, light what counting from submission adds."""
     for y, row in enumerate(rows):
         loss, late = (100 * (row.values[name] or 0.0) for name in ("loss", "loss_release"))
@@ -289,16 +226,7 @@ def _two_bars(axes: Axes, rows: Sequence[Row], *, named: bool) -> None:
 
 
 def slowdowns(study: Study) -> Figure:
-    """Draw the distribution of the slowdown of jobs.
-
-    Parameters
-    ----------
-    study : Study
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Draw the distribution of the slowdown of jobs."""
     figure, panels = _panels(study, list(study.instances), rows=1, tall=2.9, below=1.05)
     for axes, instance in zip(panels[0], study.instances, strict=True):
         _curves(axes, study, _rows(study, instance))
@@ -312,7 +240,7 @@ def slowdowns(study: Study) -> Figure:
     return figure
 
 
-def _curves(axes: Axes, study: Study, rows: Sequence[Row]) -> None:
+def _curves(axes: Axes, study: Study, rows: Sequence[FigureRow]) -> None:
     for row in rows:
         axes.plot(row.curve, study.levels, **_look(row.policy))
     axes.set_ylim(0, 1)
@@ -324,16 +252,7 @@ def _curves(axes: Axes, study: Study, rows: Sequence[Row]) -> None:
 
 
 def user_fairness(study: Study) -> Figure:
-    """Draw how each user's daily rho spreads, a row a policy: median, quartiles, 5th and 95th.
-
-    Parameters
-    ----------
-    study : Study
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Draw how each user's daily rho spreads, a row a policy: median, quartiles, 5th and 95th."""
     names = [p for p in study.policies if not p.startswith("no ")]
     figure, panels = _panels(
         study, list(study.instances), rows=len(names), tall=0.66, below=0.5, left=1.45, apart=0.15
@@ -355,7 +274,7 @@ def user_fairness(study: Study) -> Figure:
     return figure
 
 
-def _paint_users(axes: Axes, rows: Sequence[Row]) -> None:
+def _paint_users(axes: Axes, rows: Sequence[FigureRow]) -> None:
     for row in rows:
         low, first, middle, third, high = np.minimum(row.curve, 3.0)
         colour = BOUND if middle < 0.999 else "#004f7d"
@@ -377,16 +296,7 @@ def _paint_users(axes: Axes, rows: Sequence[Row]) -> None:
 
 
 def bars(study: Study) -> Figure:
-    """Draw the mean JCT of each policy as a bar with its number.
-
-    Parameters
-    ----------
-    study : Study
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Draw the mean JCT of each policy as a bar with its number."""
     tall = 0.28 * len(study.policies)
     figure, panels = _panels(
         study, list(study.instances), rows=1, tall=tall, below=0.5, left=1.05, right=0.35

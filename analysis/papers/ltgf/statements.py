@@ -26,10 +26,6 @@ PRINTED_WINDOWS = {
 def percent(value: float | None) -> str:
     """Write a share.
 
-    Parameters
-    ----------
-    value : float or None
-
     Examples
     --------
     >>> percent(0.0712), percent(None)
@@ -41,10 +37,6 @@ def percent(value: float | None) -> str:
 def seconds(value: float | None) -> str:
     """Write a time.
 
-    Parameters
-    ----------
-    value : float or None
-
     Examples
     --------
     >>> seconds(15090.4)
@@ -55,10 +47,6 @@ def seconds(value: float | None) -> str:
 
 def times(value: float | None) -> str:
     """Write a factor.
-
-    Parameters
-    ----------
-    value : float or None
 
     Examples
     --------
@@ -74,12 +62,7 @@ FLUID, ALTERNATING, LONG_TERM = "(a) fluid", "(b) finish-time", "(c) LTGF"
 
 
 def fig6(study: Study) -> Iterator[Statement]:
-    """Judge the three schedules of Fig. 6.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge the three schedules of Fig. 6."""
     (cluster,) = study.instances
     found = {(row.policy, row.x): row for row in study.rows}
 
@@ -145,12 +128,7 @@ def _listed(values: Sequence[float], unit: str = "") -> str:
 
 
 def fig9(study: Study) -> Iterator[Statement]:
-    """Judge what lease terms do.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge what lease terms do."""
     for instance in study.instances:
         for policy in study.policies:
             yield from _lease_terms(study, instance, policy)
@@ -235,10 +213,6 @@ def turns(values: Sequence[float], tolerance: float = 0.0) -> str:
 def rising(values: Sequence[float]) -> float:
     """Return the share of pairs in which the later is the larger.
 
-    Parameters
-    ----------
-    values : sequence of float
-
     Examples
     --------
     >>> rising([1, 3, 2, 4]), rising([2, 2])
@@ -252,12 +226,7 @@ def rising(values: Sequence[float]) -> float:
 
 
 def fig10(study: Study) -> Iterator[Statement]:
-    """Judge the jobs' fairness, and show what the number rho < 0.95 is made of.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge the jobs' fairness, and show what the number rho < 0.95 is made of."""
     for instance in study.instances:
         for measure, since in (("loss", "first round"), ("loss_release", "submission")):
             for own in ASTRAEA:
@@ -293,12 +262,7 @@ def _metric_trap(study: Study, instance: str) -> Iterator[Statement]:
 
 
 def fig11(study: Study) -> Iterator[Statement]:
-    """Judge the users' fairness by windows.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge the users' fairness by windows."""
     for instance in study.instances:
         for own in ASTRAEA:
             yield _most_users(study, instance, own)
@@ -377,12 +341,7 @@ def _factors(study: Study, instance: str) -> Statement:
 
 
 def fig12(study: Study) -> Iterator[Statement]:
-    """Judge the slowdowns.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge the slowdowns."""
     for instance in study.instances:
         for own in ASTRAEA:
             yield _least(
@@ -410,12 +369,7 @@ def _above_all(study: Study, instance: str, own: str) -> Statement:
 
 
 def fig13(study: Study) -> Iterator[Statement]:
-    """Judge the mean completion times.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge the mean completion times."""
     for instance in study.instances:
         for own in ASTRAEA:
             yield _least(
@@ -511,12 +465,7 @@ def _listing(policies: Sequence[str]) -> str:
 
 
 def fig14(study: Study) -> Iterator[Statement]:
-    """Judge what the size of the cluster does.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge what the size of the cluster does."""
     kinds = (
         ("mean_completion", "a smaller mean JCT"),
         ("loss", "fewer jobs with rho < 0.95, counted from the first round,"),

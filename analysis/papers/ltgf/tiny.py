@@ -20,8 +20,8 @@ from ...driving.drive import drive
 from ...driving.run import Run
 
 __all__ = [
-    "Candidate",
     "OneUser",
+    "RoundJob",
     "alone",
     "fairest_lives",
     "in_rounds",
@@ -33,7 +33,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class RoundJob:
     """A job of one user at the begin of a round.
 
     Parameters
@@ -64,12 +64,12 @@ class OneUser:
         M, free GPUs.
     lease : int
         L, seconds.
-    jobs : tuple of Candidate
+    jobs : tuple of RoundJob
 
     Examples
     --------
-    >>> one = Candidate(Fraction(0), Fraction(0), Fraction(1), 1)
-    >>> two = Candidate(Fraction(0), Fraction(0), Fraction(1), 2)
+    >>> one = RoundJob(Fraction(0), Fraction(0), Fraction(1), 1)
+    >>> two = RoundJob(Fraction(0), Fraction(0), Fraction(1), 2)
     >>> case = OneUser(2, 1, (one, two))
     >>> case.greedy(case.missed), case.fairest()
     ((0,), (1,))
@@ -77,7 +77,7 @@ class OneUser:
 
     gpus: int
     lease: int
-    jobs: tuple[Candidate, ...]
+    jobs: tuple[RoundJob, ...]
 
     @property
     def missed(self) -> list[Fraction]:

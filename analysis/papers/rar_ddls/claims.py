@@ -24,12 +24,14 @@ import numpy as np
 from ....formulations.rar_ddls.problem import RarDdls, estimated_times, evaluate
 from ....instances.model import Cluster, Instance, RingJob
 from ....instances.schedule import Schedule
-from ....solvers import backfilling, first_fit
+from ....solvers import ArrivalOrderParams, BackfillingParams, backfilling, first_fit
+from ....solvers.facts import MakespanFacts
 from ....solvers.rar_ddls.bounds import area_bound
 from ....solvers.rar_ddls.gang_queue import GangQueue, Plan, head_of_line
 from ....solvers.rar_ddls.laminar import Forest, LaminarParams, laminar
 from ....solvers.rar_ddls.sjf_bco import LimitSearch, SjfBcoParams
-from ..claim import Claim, Comparison, Verdict
+from ....solvers.result import Result
+from ..claim import Claim, Sides, Verdict
 from .tiny import (
     Case,
     Pinned,
@@ -207,7 +209,7 @@ def _longest(plan: Schedule | Plan) -> int:
     return int((plan.end - plan.start).max())
 
 
-def _worst(comparisons: Iterable[Comparison]) -> Comparison | None:
+def _worst(comparisons: Iterable[Sides]) -> Sides | None:
     return max(comparisons, key=lambda c: (not c.holds, c.tightness), default=None)
 
 
@@ -273,13 +275,13 @@ def _draw_graph(rng: Rng) -> nx.Graph:
     return graphs[int(rng.integers(len(graphs)))]
 
 
-def _prescribed(graph: nx.Graph) -> Comparison:
-    return Comparison(_chromatic_number(graph), coloring_jobs(graph).shortest(), "==")
+def _prescribed(graph: nx.Graph) -> Sides:
+    return Sides(_chromatic_number(graph), coloring_jobs(graph).shortest(), "==")
 
 
-def _free_placement(graph: nx.Graph) -> Comparison:
+def _free_placement(graph: nx.Graph) -> Sides:
     case = Case(coloring_jobs(graph).problem)
-    return Comparison(_chromatic_number(graph), shortest(case.gpus, case.gangs, case.times), "==")
+    return Sides(_chromatic_number(graph), shortest(case.gpus, case.gangs, case.times), "==")
 
 
 def _paw() -> nx.Graph:
@@ -290,28 +292,42 @@ def _paw() -> nx.Graph:
 # --- Lemmas 2-4, Theorems 5 and 6 ----------------------------------------------------------------
 
 
-def _lemma_2(case: Case) -> Comparison | None:
+def _load(result: Result[Any]) -> int:
+    """W_hat."""
+    load = MakespanFacts.of(result).load
+    assert load is not None
+    return load
+
+
+def _theta(result: Result[Any]) -> int:
+    """theta~."""
+    theta = MakespanFacts.of(result).theta
+    assert theta is not None
+    return theta
+
+
+def _lemma_2(case: Case) -> Sides | None:
     result = case.solve()
     if result.solution is None:
         return None
-    return Comparison(result.info["load"] / case.params.u, result.info["theta"], "==")
+    return Sides(_load(result) / case.params.u, _theta(result), "==")
 
 
-def _lemma_2_repaired(case: Case) -> Comparison | None:
-    theta = case.solve().info["theta"]
+def _lemma_2_repaired(case: Case) -> Sides | None:
+    theta = _theta(case.solve())
     plans = (one_run(case.problem, kappa, theta) for kappa in case.kappas)
-    return _worst(Comparison(plan.load, theta, "==") for plan in plans if plan is not None)
+    return _worst(Sides(plan.load, theta, "==") for plan in plans if plan is not None)
 
 
-def _lemma_3(case: Case) -> Comparison | None:
+def _lemma_3(case: Case) -> Sides | None:
     """C <= n_g W_hat."""
     result = case.solve()
     if result.objective is None:
         return None
-    return Comparison(result.objective, max(case.gangs) * result.info["load"] / case.params.u)
+    return Sides(result.objective, max(case.gangs) * _load(result) / case.params.u)
 
 
-def _lemma_3_idle(case: Case) -> Comparison | None:
+def _lemma_3_idle(case: Case) -> Sides | None:
     """Slots before a GPU's last job in which all GPUs of that job are idle, against none."""
     solution = case.solve().solution
     if solution is None:
@@ -329,10 +345,10 @@ def _lemma_3_idle(case: Case) -> Comparison | None:
                 not any(start <= t < end for runs in mine for start, end in runs)
                 for t in range(row.start)
             )
-    return Comparison(idle, 0)
+    return Sides(idle, 0)
 
 
-def _lemma_3_pinned(case: Pinned) -> Comparison | None:
+def _lemma_3_pinned(case: Pinned) -> Sides | None:
     """C_j <= sum of busy times of its GPUs - (G_j - 1) rho_j."""
     plan = case.greedy(range(len(case.gpus)))
     if plan is None:
@@ -343,49 +359,49 @@ def _lemma_3_pinned(case: Pinned) -> Comparison | None:
         for g in gpus:
             busy[g] += time
     return _worst(
-        Comparison(int(plan.end[j]), sum(busy[g] for g in gpus) - (len(gpus) - 1) * times[j])
+        Sides(int(plan.end[j]), sum(busy[g] for g in gpus) - (len(gpus) - 1) * times[j])
         for j, gpus in enumerate(case.gpus)
     )
 
 
-def _lemma_3_output(case: Case) -> Comparison | None:
+def _lemma_3_output(case: Case) -> Sides | None:
     """C <= n_g W_hat u / l for the repaired search, with the l of the run with kappa = n_g."""
     plan, result = _smallest_first(case.problem), case.solve()
     if plan is None or result.objective is None:
         return None
     lower = min(map(Fraction, case.times, (plan.end - plan.start).tolist()))
-    return Comparison(result.objective, max(case.gangs) * result.info["load"] / lower)
+    return Sides(result.objective, max(case.gangs) * _load(result) / lower)
 
 
-def _lemma_4(case: Case) -> Comparison | None:
+def _lemma_4(case: Case) -> Sides | None:
     """theta~ <= theta*, as varphi u / l = 1 where times are constant and estimates exact."""
-    theta = case.solve().info["theta"]
+    theta = MakespanFacts.of(case.solve()).theta
     if theta is None:
         return None
-    return Comparison(theta, least_load(case.gpus, case.gangs, case.times))
+    return Sides(theta, least_load(case.gpus, case.gangs, case.times))
 
 
-def _lemma_4_repaired(case: Queued) -> Comparison:
+def _lemma_4_repaired(case: Queued) -> Sides:
     best = least_load(case.gpus, case.gangs, case.elsewhere)
     limit = (2 - Fraction(1, case.gpus)) * case.spread * best
-    return Comparison(queue_limit(case.gpus, case.gangs, case.times), ceil(limit))
+    return Sides(queue_limit(case.gpus, case.gangs, case.times), ceil(limit))
 
 
-def _theorem_5(case: Case) -> Comparison | None:
+def _theorem_5(case: Case) -> Sides | None:
     """C <= n_g T*, as varphi u / l = 1 where times are constant and estimates exact."""
     result = case.solve()
     if result.objective is None:
         return None
     best = shortest(case.gpus, case.gangs, case.times)
-    return Comparison(result.objective, max(case.gangs) * best)
+    return Sides(result.objective, max(case.gangs) * best)
 
 
-def _theorem_5_gangs(case: Case) -> Comparison | None:
+def _theorem_5_gangs(case: Case) -> Sides | None:
     """C <= n_g T*, for n_g >= 2."""
     return _theorem_5(case) if max(case.gangs) > 1 else None
 
 
-def _theorem_5_repaired(case: Case) -> Comparison | None:
+def _theorem_5_repaired(case: Case) -> Sides | None:
     """C <= min(max(n_g, 2), 3) varphi LB.
 
     LB <= T* is the area bound; for varphi stands how much longer than possible jobs take in the run
@@ -398,10 +414,10 @@ def _theorem_5_repaired(case: Case) -> Comparison | None:
     real: list[int] = (plan.end - plan.start).tolist()
     spread = max(Fraction(t, d) for t, d in zip(real, possible, strict=True))
     factor = min(max([2, *case.gangs]), 3)
-    return Comparison(result.objective, factor * spread * int(area_bound(case.problem).value))
+    return Sides(result.objective, factor * spread * int(area_bound(case.problem).value))
 
 
-def _theorem_6(case: Case) -> Comparison:
+def _theorem_6(case: Case) -> Sides:
     """Sortings of GPUs or servers in the printed search, against n_g (1 + log2 T) (2 J - 1)."""
     problem, largest, jobs = case.problem, max(case.gangs), len(case.gangs)
     horizon = problem.horizon or sum(case.times)
@@ -419,17 +435,20 @@ def _theorem_6(case: Case) -> Comparison:
         return head_of_line(problem, estimated_times(problem), order, counted)
 
     LimitSearch(run=run, kappas=range(1, largest + 1), horizon=horizon).printed(horizon)
-    return Comparison(sorts, largest * horizon.bit_length() * (2 * jobs - 1))
+    return Sides(sorts, largest * horizon.bit_length() * (2 * jobs - 1))
 
 
 # --- P1, P2 --------------------------------------------------------------------------------------
 
 
-def _p1_backfilling(case: Case) -> Comparison | None:
+def _p1_backfilling(case: Case) -> Sides | None:
     """C <= 2 max(A / N, p), the tightest of four orders."""
-    plans = (backfilling(case.problem, order=o, compiled=False).solution for o in ORDERS)
+    plans = (
+        backfilling(case.problem, params=BackfillingParams(order=o, compiled=False)).solution
+        for o in ORDERS
+    )
     return _worst(
-        Comparison(
+        Sides(
             int(plan.end.max()),
             2 * max(Fraction(_area(case.problem, plan), case.gpus), Fraction(_longest(plan))),
         )
@@ -438,35 +457,36 @@ def _p1_backfilling(case: Case) -> Comparison | None:
     )
 
 
-def _p1_head_of_line(case: Case) -> Comparison | None:
+def _p1_head_of_line(case: Case) -> Sides | None:
     """C <= 2 A / N + p for kappa = n_g without limit."""
     plan = _smallest_first(case.problem)
     if plan is None:
         return None
     bound = Fraction(2 * _area(case.problem, plan), case.gpus) + _longest(plan)
-    return Comparison(plan.makespan, bound)
+    return Sides(plan.makespan, bound)
 
 
-def _p1_arrival(case: Case) -> Comparison | None:
+def _p1_arrival(case: Case) -> Sides | None:
     """C <= 3 T* for first fit where times are constant."""
-    result = first_fit(case.problem, compiled=False)
+    result = first_fit(case.problem, params=ArrivalOrderParams(compiled=False))
     if result.objective is None:
         return None
-    return Comparison(result.objective, 3 * shortest(case.gpus, case.gangs, case.times))
+    return Sides(result.objective, 3 * shortest(case.gpus, case.gangs, case.times))
 
 
-def _p2(case: Case) -> Comparison:
+def _p2(case: Case) -> Sides:
     best, without_delay = two_jobs(case.problem)
-    return Comparison(without_delay, best)
+    return Sides(without_delay, best)
 
 
-def _never_ends(case: Case) -> Comparison:
+def _never_ends(case: Case) -> Sides:
     """List schedules that never end, against none."""
     plans: list[object] = [
-        backfilling(case.problem, order=o, compiled=False).solution for o in ORDERS
+        backfilling(case.problem, params=BackfillingParams(order=o, compiled=False)).solution
+        for o in ORDERS
     ]
     plans += [one_run(case.problem, kappa) for kappa in case.kappas]
-    return Comparison(sum(plan is None for plan in plans), 0)
+    return Sides(sum(plan is None for plan in plans), 0)
 
 
 # --- the search for theta ------------------------------------------------------------------------
@@ -481,13 +501,13 @@ def _feasible(case: Case, kappas: Iterable[int]) -> list[bool]:
     ]
 
 
-def _monotone(case: Case) -> Comparison:
+def _monotone(case: Case) -> Sides:
     """Infeasible theta above the smallest feasible one, against none."""
     feasible = _feasible(case, case.kappas)
-    return Comparison(feasible[feasible.index(True) :].count(False), 0)
+    return Sides(feasible[feasible.index(True) :].count(False), 0)
 
 
-def _monotone_queues(case: Queued) -> Comparison:
+def _monotone_queues(case: Queued) -> Sides:
     """Theta at which feasibility is not theta >= W_hat (without limit), against none."""
     data = (case.gpus, case.gangs, case.times)
     load = queue_load(*data)
@@ -496,10 +516,10 @@ def _monotone_queues(case: Queued) -> Comparison:
         (queue_load(*data, theta) is not None) != (theta >= load)
         for theta in range(sum(case.times) + 1)
     )
-    return Comparison(sum(wrong), 0)
+    return Sides(sum(wrong), 0)
 
 
-def _reuse(case: Case, *, upwards: bool) -> Comparison:
+def _reuse(case: Case, *, upwards: bool) -> Sides:
     """Pairs theta0, theta with another run at theta than at theta0, against none.
 
     theta goes from W_hat of the run at theta0 up to theta0, or `upwards` from theta0 on.
@@ -511,14 +531,14 @@ def _reuse(case: Case, *, upwards: bool) -> Comparison:
             if run is not None:
                 others = runs[first:] if upwards else runs[run.load : first]
                 different += sum(_signature(other) != _signature(run) for other in others)
-    return Comparison(different, 0)
+    return Sides(different, 0)
 
 
 def _signature(plan: Plan | None) -> object:
     return plan and (plan.start.tolist(), [gpus.tolist() for gpus in plan.gpus])
 
 
-def _move_right(case: Case) -> Comparison | None:
+def _move_right(case: Case) -> Sides | None:
     """Makespan of the bisection on feasibility alone, against runs without a limit."""
     left, right, best = 1, case.problem.horizon or sum(case.times), None
     while left <= right:
@@ -532,7 +552,7 @@ def _move_right(case: Case) -> Comparison | None:
             left = theta + 1
     free = [one_run(case.problem, kappa) for kappa in case.kappas]
     lengths = [run.makespan for run in free if run is not None]
-    return None if best is None else Comparison(best, min(lengths))
+    return None if best is None else Sides(best, min(lengths))
 
 
 # --- laminar schedules ---------------------------------------------------------------------------
@@ -541,10 +561,10 @@ def _move_right(case: Case) -> Comparison | None:
 def _greedy_blocks(case: Case, **params: int) -> Schedule | None:
     """Schedule of :func:`laminar`, None where some gang fits no block; greedy without `params`."""
     result = laminar(case.problem, params=LaminarParams(**{"rounds": 0, **params}))
-    return None if "fallback" in result.info else result.solution
+    return None if MakespanFacts.of(result).fallback else result.solution
 
 
-def _laminar(case: Case) -> Comparison | None:
+def _laminar(case: Case) -> Sides | None:
     """C under contention = largest load, and no idle slots, after a few steps of annealing."""
     plan = _greedy_blocks(case, rounds=1, steps=30)
     if plan is None:
@@ -561,12 +581,10 @@ def _laminar(case: Case) -> Comparison | None:
                 last[s, d] = max(last.get((s, d), 0), row.end)
     idle = sum(last[gpu] - load[gpu] for gpu in load)
     makespan = -1 if real is None else case.problem.objective(real)
-    return _worst([Comparison(makespan, max(load.values()), "=="), Comparison(idle, 0, "==")])
+    return _worst([Sides(makespan, max(load.values()), "=="), Sides(idle, 0, "==")])
 
 
-def _laminar_greedy(
-    case: Case, *, shortest: bool = False, covered: bool = True
-) -> Comparison | None:
+def _laminar_greedy(case: Case, *, shortest: bool = False, covered: bool = True) -> Sides | None:
     """C <= max_l (sum of G_j rho_j over gangs of 2^l and more) / N_l + D.
 
     With d_j for rho_j if `shortest`, with N for N_l unless `covered`.
@@ -590,7 +608,7 @@ def _laminar_greedy(
         )
         for level in levels
     ]
-    return Comparison(int(plan.end.max()), max(loads) + longest)
+    return Sides(int(plan.end.max()), max(loads) + longest)
 
 
 # --- the claims ----------------------------------------------------------------------------------

@@ -24,18 +24,11 @@ from scipy.sparse.csgraph import maximum_flow
 
 from ....formulations.unisched.leases import lease_terms, mean_interruptions, remaining_estimate
 from ....instances.model import FULL_SPEED
-from ....solvers.unisched.consolidation import (
-    Cells,
-    Request,
-    assign,
-    consolidated_rows,
-    fits_cells,
-    free_cells,
-    nondominated,
-    round_up,
-)
+from ....solvers.unisched.cells import Cells, fits_cells, free_cells, nondominated, round_up
+from ....solvers.unisched.consolidation import consolidated_rows
 from ....solvers.unisched.lease_schedule import least_laxity
-from ..claim import Claim, Comparison, Verdict
+from ....solvers.unisched.nodes import Request, assign
+from ..claim import Claim, Sides, Verdict
 
 __all__ = ["UNISCHED", "Gangs", "Leases"]
 
@@ -111,18 +104,16 @@ def _draw_gangs(
     return Gangs(nodes, tuple(gangs))
 
 
-def _sufficient(case: Gangs) -> Comparison | None:
+def _sufficient(case: Gangs) -> Sides | None:
     """Gangs without room where (14) holds, against none."""
     if not fits_cells(case.rounded(), free_cells(case.free)):
         return None
-    return Comparison(not case.fit(), 0)
+    return Sides(not case.fit(), 0)
 
 
-def _necessary(case: Gangs) -> Comparison | None:
+def _necessary(case: Gangs) -> Sides | None:
     """Whether (14) refuses what fits, against no."""
-    return (
-        Comparison(not fits_cells(case.rounded(), free_cells(case.free)), 0) if case.fit() else None
-    )
+    return Sides(not fits_cells(case.rounded(), free_cells(case.free)), 0) if case.fit() else None
 
 
 def _aligned(free: Sequence[bool]) -> Cells:
@@ -152,31 +143,31 @@ def _draw_masks(rng: Rng) -> _Masks:
     return _Masks(nodes, tuple(rng.choice([1, 2, 4], size=rng.integers(1, 4)).tolist()))
 
 
-def _aligned_cells(case: _Masks) -> Comparison | None:
+def _aligned_cells(case: _Masks) -> Sides | None:
     """As :func:`_necessary`, with cells as a buddy allocator counts them."""
     gangs = Gangs(tuple(sum(node) for node in case.free), case.sizes)
     if not gangs.fit():
         return None
     cells = np.sum([_aligned(node) for node in case.free], axis=0).tolist()
-    return Comparison(not fits_cells(gangs.rounded(), tuple(cells)), 0)
+    return Sides(not fits_cells(gangs.rounded(), tuple(cells)), 0)
 
 
-def _one_row(case: Gangs) -> Comparison | None:
+def _one_row(case: Gangs) -> Sides | None:
     """Whether (14) fails though it holds for i = 0; nodes of 8 that are free."""
     if sum(case.sizes) > sum(case.free):
         return None
-    return Comparison(not fits_cells(case.rounded(), (0, 0, 0, len(case.free))), 0)
+    return Sides(not fits_cells(case.rounded(), (0, 0, 0, len(case.free))), 0)
 
 
-def _four_gpu_nodes(case: Gangs) -> Comparison | None:
+def _four_gpu_nodes(case: Gangs) -> Sides | None:
     """Gangs without room on free nodes of 4 where (14) holds with N_3 = M / 8."""
     cells: Cells = (0, 0, 0, sum(case.free) // 8)
     if not fits_cells(case.rounded(), cells):
         return None
-    return Comparison(not case.fit(), 0)
+    return Sides(not case.fit(), 0)
 
 
-def _larger_first(case: Gangs, *, rng_seed: int = 0) -> Comparison | None:
+def _larger_first(case: Gangs, *, rng_seed: int = 0) -> Sides | None:
     """Gangs without room where (14) holds, larger ones first, each on any node with room."""
     if not fits_cells(case.rounded(), free_cells(case.free)):
         return None
@@ -187,10 +178,10 @@ def _larger_first(case: Gangs, *, rng_seed: int = 0) -> Comparison | None:
             free[int(rng.choice(room))] -= size
         else:
             missing += 1
-    return Comparison(missing, 0)
+    return Sides(missing, 0)
 
 
-def _within_rows(case: Gangs) -> Comparison:
+def _within_rows(case: Gangs) -> Sides:
     """Whether the rows hold, against whether the gangs fit; nodes are alike."""
     gpus = case.free[0]
     matrix, limit = consolidated_rows(gpus)
@@ -198,7 +189,7 @@ def _within_rows(case: Gangs) -> Comparison:
     inside = not counts[gpus:].any() and bool(
         (matrix @ counts[:gpus] <= limit * len(case.free)).all()
     )
-    return Comparison(inside, case.fit(), "==")
+    return Sides(inside, case.fit(), "==")
 
 
 def _draw_alike(rng: Rng, *, gpus: Sequence[int]) -> Gangs:
@@ -212,18 +203,18 @@ def _draw_alike(rng: Rng, *, gpus: Sequence[int]) -> Gangs:
     return Gangs((free,) * nodes, sizes)
 
 
-def _example(nodes: int) -> Comparison:
+def _example(nodes: int) -> Sides:
     """Gangs of 6 that are placed on nodes of 8, if each may be split, against 8 m / 6."""
     gangs = nodes * 8 // 6
     placed = assign([Request(j, 6, split=True) for j in range(gangs)], [8] * nodes, [8] * nodes)
-    return Comparison(len(placed.nodes), gangs, "==")
+    return Sides(len(placed.nodes), gangs, "==")
 
 
-def _example_rounded(nodes: int) -> Comparison:
+def _example_rounded(nodes: int) -> Sides:
     """Gangs of 6 that are placed if none is split, against one a node."""
     gangs = nodes * 8 // 6
     placed = assign([Request(j, 6) for j in range(gangs)], [8] * nodes, [8] * nodes)
-    return Comparison(len(placed.nodes), nodes, "==")
+    return Sides(len(placed.nodes), nodes, "==")
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +231,7 @@ def _draw_gang(rng: Rng) -> _Gang:
     return _Gang(gpus, tuple(cells))
 
 
-def _dominated(case: _Gang) -> Comparison | None:
+def _dominated(case: _Gang) -> Sides | None:
     """GPUs of the cheapest of the kept allocations that are as fast, against those of any cover."""
     taken = _gpus(case.cells)
     if taken < case.gpus:
@@ -251,7 +242,7 @@ def _dominated(case: _Gang) -> Comparison | None:
         for cells in nondominated(case.gpus)
         if not fast or case.gpus > 8 or sum(cells) == 1
     ]
-    return Comparison(min(kept), taken)
+    return Sides(min(kept), taken)
 
 
 def _gpus(cells: Cells) -> int:
@@ -363,13 +354,13 @@ def _draw_equal(rng: Rng) -> Leases:
     return Leases(tuple(gang * c for c in case.room), gangs)
 
 
-def _prefix(case: Leases) -> Comparison:
+def _prefix(case: Leases) -> Sides:
     """Whether the prefixes hold, against whether gangs that may run in part get all they need."""
     wanted = sum(a * need for a, need, _ in case.gangs)
-    return Comparison(case.passes(), case.flow() == wanted, "==")
+    return Sides(case.passes(), case.flow() == wanted, "==")
 
 
-def _integral(case: Leases, *, additive: bool = False) -> Comparison | None:
+def _integral(case: Leases, *, additive: bool = False) -> Sides | None:
     """Whether gangs that pass have no schedule, against no."""
     if not case.passes():
         return None
@@ -377,13 +368,13 @@ def _integral(case: Leases, *, additive: bool = False) -> Comparison | None:
     if not additive and largest > min(case.room):
         return None
     more = largest - 1 if additive else 0
-    return Comparison(not case.schedule(more), 0)
+    return Sides(not case.schedule(more), 0)
 
 
-def _laxity(case: Leases) -> Comparison | None:
+def _laxity(case: Leases) -> Sides | None:
     """Gangs that least laxity misses where all can be scheduled; leases are alike."""
     case = Leases(case.room[:1] * len(case.room), case.gangs)
-    return Comparison(case.missed(), 0) if case.schedule() else None
+    return Sides(case.missed(), 0) if case.schedule() else None
 
 
 # --- lease arithmetic ----------------------------------------------------------------------------
@@ -407,26 +398,26 @@ def _draw_work(rng: Rng) -> _Work:
     return _Work(work, deadline, lease)
 
 
-def _refused(case: _Work, *, rounding: Any) -> Comparison:
+def _refused(case: _Work, *, rounding: Any) -> Sides:
     """Whether a job is refused, against whether it cannot be done even alone."""
     terms = lease_terms(case.work, case.deadline, lease=case.lease, rounding=rounding)
-    return Comparison(terms is None, case.work > case.deadline, "==")
+    return Sides(terms is None, case.work > case.deadline, "==")
 
 
-def _in_time(case: _Work) -> Comparison | None:
+def _in_time(case: _Work) -> Sides | None:
     """When the last second of work is done with L leases that are the last of the first Q."""
     terms = lease_terms(case.work, case.deadline, lease=case.lease)
     if terms is None:
         return None
     before = (terms.needed - 1) * case.lease
-    return Comparison((terms.within - 1) * case.lease + case.work - before, case.deadline)
+    return Sides((terms.within - 1) * case.lease + case.work - before, case.deadline)
 
 
-def _double(case: _Work) -> Comparison:
+def _double(case: _Work) -> Sides:
     """Leases by (12), L / phi rounded up once more, against those that are enough."""
     speed = Fraction(case.speed, FULL_SPEED)
     printed = ceil(ceil(Fraction(case.work, case.lease)) / speed)
-    return Comparison(printed, ceil(case.work / speed / case.lease), "==")
+    return Sides(printed, ceil(case.work / speed / case.lease), "==")
 
 
 def _draw_slow(rng: Rng) -> _Work:
@@ -451,40 +442,40 @@ def _draw_spread(rng: Rng) -> _Spread:
     return _Spread(int(rng.integers(1, within + 1)), within)
 
 
-def _mean_interruptions(case: _Spread) -> Comparison:
+def _mean_interruptions(case: _Spread) -> Sides:
     """Eq. (3) as printed, t^sr = 1, against its closed form."""
     n, m = case.needed, case.within
     printed = sum(
         Fraction(k * comb(n - 1, k) * comb(m - n + 1, k + 1), comb(m, n))
         for k in range(min(n - 1, m - n) + 1)
     )
-    return Comparison(printed, Fraction(*mean_interruptions(n, m)), "==")
+    return Sides(printed, Fraction(*mean_interruptions(n, m)), "==")
 
 
-def _counted(case: _Spread) -> Comparison:
+def _counted(case: _Spread) -> Sides:
     """The closed form, against the mean over all choices."""
     every = list(case.runs())
-    return Comparison(
+    return Sides(
         Fraction(*mean_interruptions(case.needed, case.within)),
         Fraction(sum(every), len(every)),
         "==",
     )
 
 
-def _half(leases: int) -> Comparison:
+def _half(leases: int) -> Sides:
     """N / 2 against the mean number of boundaries that interrupt, one in two."""
     every = [sum(cut) for cut in product((0, 1), repeat=leases - 1)]
-    return Comparison(Fraction(leases, 2), Fraction(sum(every), len(every)), "==")
+    return Sides(Fraction(leases, 2), Fraction(sum(every), len(every)), "==")
 
 
-def _half_repaired(leases: int) -> Comparison:
+def _half_repaired(leases: int) -> Sides:
     """As :func:`_half`, with n - 1; one second a lease and an interruption."""
     top, bottom = remaining_estimate(leases, 1, 1)
     every = [sum(cut) for cut in product((0, 1), repeat=leases - 1)]
-    return Comparison(Fraction(top, bottom) - leases, Fraction(sum(every), len(every)), "==")
+    return Sides(Fraction(top, bottom) - leases, Fraction(sum(every), len(every)), "==")
 
 
-def _iterated(case: _Work) -> Comparison:
+def _iterated(case: _Work) -> Sides:
     """Rounds until n = ceil((T^dur + T^sr(n, m)) / T) stays as it is, against 100."""
     within = (case.deadline - (case.work - 1) % case.lease - 1) // case.lease + 1
     n = ceil(Fraction(case.work, case.lease))
@@ -492,9 +483,9 @@ def _iterated(case: _Work) -> Comparison:
         times, share = mean_interruptions(min(n, within), within)
         after = ceil((case.work + case.cost * Fraction(times, share)) / case.lease)
         if after == n or n > within:
-            return Comparison(rounds, 100)
+            return Sides(rounds, 100)
         n = after
-    return Comparison(101, 100)
+    return Sides(101, 100)
 
 
 def _draw_suspended(rng: Rng) -> _Work:
@@ -505,7 +496,7 @@ def _draw_suspended(rng: Rng) -> _Work:
     )
 
 
-def _enough(case: _Work) -> Comparison | None:
+def _enough(case: _Work) -> Sides | None:
     """Work with the mean cost of suspensions, against L leases, L <= Q."""
     terms = lease_terms(case.work, case.deadline, lease=case.lease, cost=case.cost)
     if terms is None:
@@ -513,7 +504,7 @@ def _enough(case: _Work) -> Comparison | None:
     within = (case.deadline - (case.work - 1) % case.lease - 1) // case.lease + 1
     mean = Fraction(*mean_interruptions(terms.needed, within))
     over = case.work + case.cost * mean - terms.needed * case.lease
-    return Comparison(max(over, Fraction(terms.needed - terms.within)), 0)
+    return Sides(max(over, Fraction(terms.needed - terms.within)), 0)
 
 
 # --- the objective -------------------------------------------------------------------------------
@@ -535,7 +526,7 @@ def _printed_holds(case: Leases, s: Sequence[int], y: Sequence[int], x: Sequence
     return service and not_more and fits_cells(requested, free_cells([case.room[0]]))
 
 
-def _vacuous(case: Leases) -> Comparison | None:
+def _vacuous(case: Leases) -> Sides | None:
     """Deadlines that the printed model meets, against those that can be met at all."""
     zeros = [0] * len(case.gangs)
     if not _printed_holds(case, [1] * len(case.gangs), zeros, zeros):
@@ -545,7 +536,7 @@ def _vacuous(case: Leases) -> Comparison | None:
         for chosen in _subsets(range(len(case.gangs)))
         if Leases(case.room, tuple(case.gangs[i] for i in chosen)).schedule()
     )
-    return Comparison(len(case.gangs), best)
+    return Sides(len(case.gangs), best)
 
 
 @dataclass(frozen=True, slots=True)
@@ -574,13 +565,13 @@ def _draw_lease(rng: Rng) -> _Lease:
     return _Lease(gpus, tuple(zip(rows, values, strict=True)), int(rng.integers(0, 40)))
 
 
-def _displaced(case: _Lease, *, scale: int = 1) -> Comparison:
+def _displaced(case: _Lease, *, scale: int = 1) -> Sides:
     """Reward of deadlines without profilers, against that beside them; rewards times `scale`."""
     alone = max(reward for _, reward in case.best(0))
     both = [
         (reward * scale + (all_ - reward), reward) for all_, reward in case.best(case.profilers)
     ]
-    return Comparison(alone, max(both)[1])
+    return Sides(alone, max(both)[1])
 
 
 # --- the claims ----------------------------------------------------------------------------------

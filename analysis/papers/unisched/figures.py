@@ -30,7 +30,7 @@ Training Jobs With Different User Demands", IEEE TC 73(6), 2024, Sections III-C2
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -46,8 +46,8 @@ from ....solvers.unisched.estimator import DurationEstimates
 from ....solvers.unisched.learning_curves import error_table
 from ....solvers.unisched.policy import UniSchedPolicy
 from ....solvers.unisched.selector import Selector
-from ..common import Frame, Progress, Values, judged, rows_of, short
-from ..study import Row, Study
+from ..experiment import Experiment, FigureCell, Finished, given
+from ..study import Values, short
 from . import pictures as pictures
 from .runs import (  # fmt: skip
     BE_LEASE,
@@ -57,14 +57,13 @@ from .runs import (  # fmt: skip
     PROFILERS,
     ROUND,
     SIZES,
+    DeadlineWorkload,
     Make,
-    Size,
     Sizes,
-    Task,
-    Workload,
+    and_bounds,
+    cell_of,
     facts_of,
     normalised,
-    outcomes_of,
     with_ratios,
 )
 from .statements import (  # fmt: skip
@@ -98,8 +97,7 @@ from .statements import (  # fmt: skip
 )
 
 __all__ = [
-    "SIZES", "Size", "Workload", "fig5", "fig6", "fig7", "fig8", "fig9", "fig10", "fig10d", "fig11",
-    "fig12", "from_rows", "table3",
+    "fig5", "fig6", "fig7", "fig8", "fig9", "fig10", "fig10d", "fig11", "fig12", "table3",
 ]  # fmt: skip
 
 SEEDS, TESTBED_SEEDS = (0, 1), (0, 1, 2)
@@ -114,134 +112,278 @@ SHARES = (10, 20, 40, 60, 80)  # % of jobs that are hostile
 QUEUES = (125, 250, 500, 1000, 2000)  # jobs
 
 
+MINUTES = tuple(float(minute) for minute in range(0, 151, 5))
+
+
+# --- cells: every policy on every workload, with every seed ---------------------------------------
+
+
+def _on(
+    names: Iterable[str], policies: Mapping[str, Make], sizes: Sizes, seeds: Sequence[int]
+) -> Iterator[FigureCell]:
+    for name in names:
+        for label, make in policies.items():
+            for seed in seeds:
+                yield cell_of(name, label, DeadlineWorkload(name, sizes[name[0]], seed), make)
+
+
+def _along(
+    place: tuple[str, str],
+    policies: Mapping[str, Make],
+    xs: Iterable[int],
+    sizes: Sizes,
+    seeds: Sequence[int],
+    vary: Callable[[DeadlineWorkload, int], DeadlineWorkload],
+    tuned: Callable[[Any, int], Make] = lambda make, x: make,
+) -> Iterator[FigureCell]:
+    """`place`: of the label and the workload; `vary` and `tuned` make workload and policy of x."""
+    (instance, name), size = place, sizes[place[1][0]]
+    for label, make in policies.items():
+        for x in xs:
+            for load in (vary(DeadlineWorkload(name, size, seed), x) for seed in seeds):
+                yield cell_of(instance, label, load, tuned(make, x), x)
+
+
+BRIEF_LEASES = partial(UniSchedPolicy, profiling="none", lease=120, be_lease=60)
+
+
+def _testbeds(
+    jobs: Sequence[int] = (360, 720), seeds: Sequence[int] = TESTBED_SEEDS
+) -> list[FigureCell]:
+    """T[m] for each m, with later deadlines and with those printed; and the printed numbers."""
+    labels = (UNISCHED, PROMPT, KNOWN, BRISK, "Optimus", EDF)
+    policies: Mapping[str, Make] = {**POLICIES, BRISK: BRIEF_LEASES}
+    names = [(testbed_of(m, printed=p), m) for p in (False, True) for m in jobs]
+    cells = [
+        cell_of(name, label, DeadlineWorkload(name, None, seed), policies[label])
+        for name, _ in names
+        for label in labels
+        for seed in seeds
+    ]
+    printed = [
+        FigureCell(instance=name, policy=label, run=given, workload=values)
+        for name, m in names
+        for label, values in PRINTED_TESTBED.get(m, {}).items()
+    ]
+    return and_bounds(cells) + printed
+
+
+def _rewards() -> Iterator[FigureCell]:
+    yield FigureCell(instance="rewards", policy="all", run=_curves)
+
+
+def _curves(cell: FigureCell) -> dict[str, Any]:
+    """What the four kinds of job are worth by their completion, by the code the model uses."""
+    hour = 3600
+    later = [(hour * k // 10, value) for k, value in ((10, 100), (11, 80), (12, 50), (15, 20))]
+    rewards = {"strict SLO": later[:1], "soft SLO": later}
+    curves: dict[str, list[float]] = {
+        kind: [
+            DeadlineJob(id="j", gpus=1, work=60, rewards=steps).reward(int(60 * minute))
+            for minute in MINUTES
+        ]
+        for kind, steps in rewards.items()
+    }
+    for kind, profiled in (("profiler", True), ("best effort", False)):
+        curves[kind] = [_worth(int(60 * minute), profiled=profiled) for minute in MINUTES]
+    rows = [
+        [cell.instance, kind, None, {"reward": curve[0], "last": curve[-1]}, curve]
+        for kind, curve in curves.items()
+    ]
+    facts = {"deadlines (min)": [deadline // 60 for deadline, _ in later]}
+    return {"rows": rows, "facts": {cell.instance: facts}}
+
+
+def _worth(seconds: int, *, profiled: bool) -> float:
+    """What a lease is worth to a job without deadlines that then needs so many seconds."""
+    job = DeadlineJob(id="j", gpus=1, work=max(1, seconds), preemption_cost=0)
+    problem = UniSched(
+        Instance(Cluster.of_sizes([1]), [job]), profilers=frozenset([0] if profiled else [])
+    )
+    (value,) = options_of_problem(problem).value.tolist()
+    return short(value) or 0.0
+
+
+def _schedulers(
+    sizes: Sizes = SIZES,
+    seeds: Sequence[int] = SEEDS,
+    policies: Mapping[str, Make] = POLICIES,
+) -> list[FigureCell]:
+    """By workload; and by job density on H_MIX2."""
+    dense = {label: make for label, make in policies.items() if label not in (PROMPT, "FIFO")}
+    by_density = _along((DENSITY, "H_MIX2"), dense, DENSITIES, sizes, seeds, density_of)
+    return and_bounds([*_on(WORKLOADS, policies, sizes, seeds), *by_density])
+
+
+def _errors(
+    sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS, curves: int = 150
+) -> Iterator[FigureCell]:
+    """Of run times at half the work, and of epochs of so many synthetic trainings."""
+    for cell in _on(WORKLOADS[:3], {UNISCHED: UniSchedPolicy}, sizes, seeds):
+        yield replace(cell, instance=f"(d) {cell.instance}")
+    yield FigureCell(instance="(c) synthetic trainings", policy="all", run=_epochs, workload=curves)
+
+
+def _epochs(cell: FigureCell) -> dict[str, Any]:
+    rows = []
+    for point in error_table(0, curves=cell.workload):
+        own = (UNISCHED, point.mean, point.median)
+        most = (MAXIMUM, point.max_mean, point.max_median)
+        for label, mean, median in (own, most):
+            values = {"mean": short(100 * mean), "median": short(100 * median)}
+            rows.append((cell.instance, label, round(100 * point.seen), values))
+    rows.sort(key=lambda row: row[1:3])
+    return {"rows": rows, "facts": {cell.instance: {"trainings": cell.workload, "seed": 0}}}
+
+
+def _plain(sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS) -> Iterator[FigureCell]:
+    return _on(WORKLOADS, {UNISCHED: UniSchedPolicy}, sizes, seeds)
+
+
+def _by_kind(finished: Finished) -> Finished:
+    """Suspensions of the two kinds of job, as if they were policies."""
+    kinds = ("SLO", "slo_suspensions"), ("best effort", "be_suspensions")
+    return [
+        (replace(cell, policy=kind), {"suspensions": own[measured]})
+        for kind, measured in kinds
+        for cell, own in finished
+    ]
+
+
+def _parts(sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS) -> Iterator[FigureCell]:
+    """UniSched without parts of its estimator; by preemption costs; and with noise."""
+    parts: Mapping[str, Make] = {
+        UNISCHED: UniSchedPolicy,
+        STATIC: partial(UniSchedPolicy, profiling="static", profiler_nodes=PROFILERS),
+        MAXIMUM: partial(UniSchedPolicy, iterations="maximum"),
+        CAREFUL: partial(UniSchedPolicy, quantile=0.9),
+        TRUE: partial(UniSchedPolicy, iterations="true"),
+    }
+    yield from _on(MIXED, parts, sizes, seeds)
+    aware: Mapping[str, Make] = {
+        UNISCHED: UniSchedPolicy,
+        UNAWARE: partial(UniSchedPolicy, sr_aware=False),
+    }
+    yield from _along(
+        (costs_of("H_MIX2"), "H_MIX2"), aware, FACTORS, sizes, seeds,
+        lambda load, x: replace(load, cost=x),
+    )  # fmt: skip
+    for name in ("H_MIX2", "P_MIX2"):
+        yield from _along(
+            (noise_of(name), name), {UNISCHED: UniSchedPolicy}, NOISES, sizes, seeds,
+            lambda load, x: load, lambda make, x: partial(make, noise=x / 100),
+        )  # fmt: skip
+
+
+def _without_waits(finished: Finished) -> Finished:
+    """Waits for profiling are shown where nothing varies."""
+    return [
+        (cell, {name: v for name, v in own.items() if cell.x is None or "wait" not in name})
+        for cell, own in finished
+    ]
+
+
+def _selectors(
+    sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS, queues: Sequence[int] = QUEUES
+) -> Iterator[FigureCell]:
+    """By lease, also with the printed rounding and without costs; the objective; the program."""
+    variants: Mapping[str, tuple[int, Callable[..., UniSchedPolicy]]] = {
+        UNISCHED: (1, UniSchedPolicy),
+        PRINTED_ROUNDING: (1, partial(UniSchedPolicy, rounding="paper")),
+        FREE: (0, UniSchedPolicy),
+    }
+    for name in ("H_MIX1", "H_MIX2"):
+        for label, (cost, make) in variants.items():
+            yield from _along(
+                (lease_of(name), name), {label: make}, LEASES, sizes, seeds,
+                lambda load, x, cost=cost: replace(load, cost=cost),  # type: ignore[misc]
+                lambda make, x: partial(make, lease=60 * x),
+            )  # fmt: skip
+    choices: Mapping[str, Make] = {
+        UNISCHED: UniSchedPolicy,
+        FEASIBLE: partial(UniSchedPolicy, selector="feasible"),
+    }
+    yield from _on(WORKLOADS, choices, sizes, seeds)
+    yield from _queues(queues, _program)
+
+
+def _queues(
+    queues: Sequence[int] = QUEUES, run: Callable[[FigureCell], dict[str, Any]] | None = None
+) -> Iterator[FigureCell]:
+    for jobs in queues:
+        yield FigureCell(instance=QUEUE, policy=UNISCHED, run=run or _seconds, workload=jobs)
+
+
+def _program(cell: FigureCell) -> dict[str, Any]:
+    """The linear program of one cycle, and what its rounding leaves to its bound."""
+    problem = UniSched(queue_snapshot(cell.workload))
+    options = options_of_problem(problem)
+    capacity = capacity_of_problem(problem, options.slots)
+    found = Selector().select(options, capacity)
+    values: Values = {
+        "jobs": cell.workload,
+        "columns": len(options),
+        "rows": int(np.unique(options.job).size) + capacity.size,
+        "iterations": found.iterations,
+        "gap": short(100 * (found.bound.value / found.value - 1)) if found.value else None,
+    }
+    return {"rows": [[QUEUE, UNISCHED, problem.instance.cluster.gpus, values]]}
+
+
+def _seconds(cell: FigureCell) -> dict[str, Any]:
+    """What the selector takes, the least of three."""
+    problem = UniSched(queue_snapshot(cell.workload))
+    times = [_timed(problem) for _ in range(3)]
+    values: Values = {name: short(min(own[name] for own in times)) for name in times[0]}
+    return {"rows": [[QUEUE, UNISCHED, problem.instance.cluster.gpus, values]]}
+
+
+def _timed(problem: UniSched) -> dict[str, float]:
+    clock = [time.perf_counter()]
+    options = options_of_problem(problem)
+    capacity = capacity_of_problem(problem, options.slots)
+    clock.append(time.perf_counter())
+    selector = Selector()
+    keys = np.arange(len(problem.jobs))
+    for shift in (1, 0):
+        selector.select(options, capacity, keys=keys, shift=shift)
+        clock.append(time.perf_counter())
+    names = ("options_seconds", "cold_seconds", "warm_seconds")
+    return dict(zip(names, np.diff(clock).tolist(), strict=True))
+
+
+def _allocations(sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS) -> Iterator[FigureCell]:
+    """By share of hostile jobs."""
+    allocations: Mapping[str, Make] = {
+        UNISCHED: UniSchedPolicy,
+        "consolidated": partial(UniSchedPolicy, allocations="consolidated"),
+        "exact": partial(UniSchedPolicy, allocations="exact"),
+    }
+    return _along(("H_MIX2", "H_MIX2"), allocations, SHARES, sizes, seeds, hostile_of)
+
+
+def _between(sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS) -> Iterator[FigureCell]:
+    """Chronus, with parts of UniSched, and UniSched."""
+    between: Mapping[str, Make] = {
+        CHRONUS: Chronus,
+        WITH_ESTIMATOR: partial(Chronus, estimates=DurationEstimates(), sr_aware=True),
+        WITH_SELECTOR: partial(UniSchedPolicy, iterations="maximum", sr_aware=False),
+        UNISCHED: UniSchedPolicy,
+    }
+    return _on(MIXED, between, sizes, seeds)
+
+
+def _facts(cells: list[FigureCell]) -> dict[str, Any]:
+    loads = [cell.workload for cell in cells if isinstance(cell.workload, DeadlineWorkload)]
+    if loads:
+        return facts_of(list(dict.fromkeys(loads)))
+    return {"jobs": [cell.workload for cell in cells]}  # of each queue
+
+
 # --- the figures ---------------------------------------------------------------------------------
 
-
 MISS, LATENCY = "miss rate R^slo (%)", "best-effort latency (min)"
-MINUTES = tuple(float(minute) for minute in range(0, 151, 5))
-_FIGURES: Mapping[str, Frame] = {
-    "table3": Frame(
-        "Table III: T[m], m jobs in 8 hours on 64 GPUs",
-        "",
-        {"miss": MISS, "jct": "mean JCT (min)", "ratio": "certified ratio"},
-        pictures.testbed,
-    ),
-    "fig5": Frame(
-        "Fig. 5(a): reward by completion time",
-        "",
-        {"reward": "reward at once", "last": "after the last deadline"},
-        pictures.rewards,
-        MINUTES,
-    ),
-    "fig6": Frame(
-        "Fig. 6: schedulers by workload and by job density",
-        "job density (%)",
-        {
-            "miss": MISS,
-            "latency_ratio": "best-effort latency, UniSched = 1",
-            "latency": LATENCY,
-            "ratio": "certified ratio",
-        },
-        pictures.schedulers,
-    ),
-    "fig7": Frame(
-        "Fig. 7(c), (d): errors of the estimator",
-        "epochs seen (%)",
-        {
-            "mean": "mean error (%)",
-            "median": "median error (%)",
-            "slo_error": "SLO jobs, mean error (%)",
-            "be_error": "best-effort jobs, mean error (%)",
-        },
-        pictures.errors,
-    ),
-    "fig8": Frame(
-        "Fig. 8: suspensions of a job under UniSched",
-        "",
-        {"suspensions": "mean number"},
-        pictures.suspensions,
-    ),
-    "fig9": Frame(
-        "Fig. 9: parts of the estimator",
-        "x",
-        {
-            "miss": MISS,
-            "metric_miss": "of jobs with a target metric (%)",
-            "latency": LATENCY,
-            "wait": "mean wait for profiling (s)",
-            "longest_wait": "longest wait for profiling (s)",
-        },
-        pictures.estimator,
-    ),
-    "fig10": Frame(
-        "Fig. 10: parts of the selector",
-        "x",
-        {
-            "miss": MISS,
-            "latency": LATENCY,
-            "jobs": "jobs",
-            "columns": "columns",
-            "rows": "rows",
-            "iterations": "simplex iterations",
-            "gap": "certified gap (%)",
-        },
-        pictures.selector,
-    ),
-    "fig10d": Frame(
-        "Fig. 10(d): seconds of the selector, on the machine that wrote this",
-        "GPUs",
-        {
-            "options_seconds": "options (s)",
-            "cold_seconds": "selection (s)",
-            "warm_seconds": "the same again (s)",
-        },
-        pictures.selector_seconds,
-    ),
-    "fig11": Frame(
-        "Fig. 11: consolidation-hostile jobs",
-        "hostile jobs (%)",
-        {
-            "miss": MISS,
-            "latency_ratio": "best-effort latency, UniSched = 1",
-            "latency": LATENCY,
-        },
-        pictures.hostile,
-    ),
-    "fig12": Frame(
-        "Fig. 12: Chronus, with UniSched's parts, and UniSched",
-        "",
-        {
-            "miss": MISS,
-            "metric_miss": "of jobs with a target metric (%)",
-            "latency_ratio": "best-effort latency, UniSched = 1",
-            "latency": LATENCY,
-        },
-        pictures.chronus,
-    ),
-}
-
-
-def from_rows(name: str, instances: Mapping[str, Mapping[str, Any]], rows: Iterable[Row]) -> Study:
-    """Judge the rows of a figure again, for example those of a file.
-
-    Parameters
-    ----------
-    name : str
-        Such as ``unisched:fig6``.
-    instances : mapping of str to mapping
-        Facts about each instance.
-    rows : iterable of Row
-
-    Returns
-    -------
-    Study
-        Settings and verdicts follow from the rows.
-    """
-    frame, settings = _FIGURES[name.removeprefix("unisched:")], _SETTINGS.get(name, _RUNS)
-    return judged(name, frame, STATEMENTS[name], settings=settings, instances=instances, rows=rows)
-
-
-_RUNS: Mapping[str, Any] = {
+_SETTINGS: Mapping[str, Any] = {
     "round (s)": ROUND,
     "SLO lease (s)": LEASE,
     "BE lease (s)": BE_LEASE,
@@ -256,451 +398,153 @@ _RUNS: Mapping[str, Any] = {
     WITH_SELECTOR: "UniSched that believes the users' epochs, without the cost of suspensions",
     "not in the paper": list(OWN),
 }
-_SETTINGS: Mapping[str, Mapping[str, Any]] = {
-    "unisched:table3": {
-        **_RUNS,
+_figure = partial(Experiment, facts=_facts, settings=_SETTINGS)
+table3 = _figure(
+    name="unisched:table3",
+    title="Table III: T[m], m jobs in 8 hours on 64 GPUs",
+    measures={"miss": MISS, "jct": "mean JCT (min)", "ratio": "certified ratio"},
+    cells=_testbeds,
+    steps=(with_ratios,),
+    settings={
+        **_SETTINGS,
         "offered load": "as it comes",
         "generators": "gangsched.instances.deadlines.testbed_workload, and with grace=0; lists are "
         "by seed",
     },
-    "unisched:fig5": {
+    statements=STATEMENTS["unisched:table3"],
+    drawing=pictures.testbed,
+)
+fig5 = _figure(
+    name="unisched:fig5",
+    title="Fig. 5(a): reward by completion time",
+    measures={"reward": "reward at once", "last": "after the last deadline"},
+    levels=MINUTES,
+    cells=_rewards,
+    settings={
         "curves": "reward in the cycle at time 0 of a job that ends at so many minutes",
         "first deadline (min)": 60,
         "BE lease (s)": BE_LEASE,
     },
-    "unisched:fig10d": {
+    statements=STATEMENTS["unisched:fig5"],
+    drawing=pictures.rewards,
+)
+fig6 = _figure(
+    name="unisched:fig6",
+    title="Fig. 6: schedulers by workload and by job density",
+    axis="job density (%)",
+    measures={
+        "miss": MISS,
+        "latency_ratio": "best-effort latency, UniSched = 1",
+        "latency": LATENCY,
+        "ratio": "certified ratio",
+    },
+    cells=_schedulers,
+    steps=(
+        with_ratios,
+        normalised,
+    ),
+    statements=STATEMENTS["unisched:fig6"],
+    drawing=pictures.schedulers,
+)
+fig7 = _figure(
+    name="unisched:fig7",
+    title="Fig. 7(c), (d): errors of the estimator",
+    axis="epochs seen (%)",
+    measures={
+        "mean": "mean error (%)",
+        "median": "median error (%)",
+        "slo_error": "SLO jobs, mean error (%)",
+        "be_error": "best-effort jobs, mean error (%)",
+    },
+    cells=_errors,
+    statements=STATEMENTS["unisched:fig7"],
+    drawing=pictures.errors,
+)
+fig8 = _figure(
+    name="unisched:fig8",
+    title="Fig. 8: suspensions of a job under UniSched",
+    measures={"suspensions": "mean number"},
+    cells=_plain,
+    steps=(_by_kind,),
+    statements=STATEMENTS["unisched:fig8"],
+    drawing=pictures.suspensions,
+)
+fig9 = _figure(
+    name="unisched:fig9",
+    title="Fig. 9: parts of the estimator",
+    axis="x",
+    measures={
+        "miss": MISS,
+        "metric_miss": "of jobs with a target metric (%)",
+        "latency": LATENCY,
+        "wait": "mean wait for profiling (s)",
+        "longest_wait": "longest wait for profiling (s)",
+    },
+    cells=_parts,
+    steps=(_without_waits,),
+    statements=STATEMENTS["unisched:fig9"],
+    drawing=pictures.estimator,
+)
+fig10 = _figure(
+    name="unisched:fig10",
+    title="Fig. 10: parts of the selector",
+    axis="x",
+    measures={
+        "miss": MISS,
+        "latency": LATENCY,
+        "jobs": "jobs",
+        "columns": "columns",
+        "rows": "rows",
+        "iterations": "simplex iterations",
+        "gap": "certified gap (%)",
+    },
+    cells=_selectors,
+    statements=STATEMENTS["unisched:fig10"],
+    drawing=pictures.selector,
+)
+fig10d = _figure(
+    name="unisched:fig10d",
+    title="Fig. 10(d): seconds of the selector, on the machine that wrote this",
+    axis="GPUs",
+    measures={
+        "options_seconds": "options (s)",
+        "cold_seconds": "selection (s)",
+        "warm_seconds": "the same again (s)",
+    },
+    cells=_queues,
+    settings={
         "generator": "gangsched.instances.deadlines.queue_snapshot, seed 0",
         "seconds": "wall clock of this machine, the least of 3",
     },
-}
-
-
-def _study(
-    figure: str,
-    tasks: Sequence[Task],
-    outcomes: Sequence[Values],
-    *,
-    more: Sequence[Row] = (),
-    facts: Mapping[str, Mapping[str, Any]] | None = None,
-) -> Study:
-    loads: dict[str, dict[Workload, None]] = {}
-    for task in tasks:
-        loads.setdefault(task.instance, {})[task.workload] = None
-    known = {name: facts_of(_first_x(name, tasks)) for name in loads}
-    rows = [*rows_of(tasks, outcomes, _FIGURES[figure].measures), *more]
-    return from_rows(f"unisched:{figure}", {**known, **(facts or {})}, rows)
-
-
-def _first_x(instance: str, tasks: Sequence[Task]) -> list[Workload]:
-    """The workloads of an instance; where the figure varies them, those at its first x."""
-    own = [task for task in tasks if task.instance == instance]
-    return list(dict.fromkeys(task.workload for task in own if task.x == own[0].x))
-
-
-def _workloads(name: str, sizes: Sizes, seeds: Sequence[int]) -> list[Workload]:
-    return [Workload(name, sizes[name[0]], seed) for seed in seeds]
-
-
-def table3(
-    *,
-    jobs: Sequence[int] = (360, 720),
-    seeds: Sequence[int] = TESTBED_SEEDS,
-    processes: int | None = None,
-    progress: Progress | None = None,
-) -> Study:
-    """Reproduce Table III: miss rate and mean JCT on 16 nodes of 4 GPUs.
-
-    Parameters
-    ----------
-    jobs : sequence of int
-        m of each T[m].
-    seeds : sequence of int
-    processes : int, optional
-        How many at once; by default as many as there are cores.
-    progress : callable (str), optional
-        Called with what has been done.
-
-    Returns
-    -------
-    Study
-    """
-    brisk = partial(UniSchedPolicy, profiling="none", lease=120, be_lease=60)
-    policies: dict[str, Make] = {
-        **{label: POLICIES[label] for label in (UNISCHED, PROMPT, KNOWN)},
-        BRISK: brisk,
-        **{label: POLICIES[label] for label in ("Optimus", EDF)},
-    }
-    names = [(testbed_of(m, printed=p), m) for p in (False, True) for m in jobs]
-    tasks = [
-        Task(instance=name, policy=label, workload=Workload(name, None, seed), make=make)
-        for name, _ in names
-        for label, make in policies.items()
-        for seed in seeds
-    ]
-    outcomes = outcomes_of("table3", tasks, processes, progress)
-    outcomes = with_ratios(tasks, outcomes, processes, progress)
-    printed = [
-        Row(name, label, None, dict(values))
-        for name, m in names
-        for label, values in PRINTED_TESTBED.get(m, {}).items()
-    ]
-    return _study("table3", tasks, outcomes, more=printed)
-
-
-def fig5(*, progress: Progress | None = None) -> Study:
-    """Reproduce Fig. 5(a): the rewards of the four kinds of job, by the code that the model uses.
-
-    Parameters
-    ----------
-    progress : callable (str), optional
-        Not called: this takes no time.
-
-    Returns
-    -------
-    Study
-
-    Examples
-    --------
-    >>> {row.policy: row.values["reward"] for row in fig5().rows}["soft SLO"]
-    100.0
-    """
-    hour = 3600
-    later = [(hour * k // 10, value) for k, value in ((10, 100), (11, 80), (12, 50), (15, 20))]
-    rewards = {"strict SLO": later[:1], "soft SLO": later}
-    curves: dict[str, list[float]] = {
-        kind: [
-            DeadlineJob(id="j", gpus=1, work=60, rewards=steps).reward(int(60 * minute))
-            for minute in MINUTES
-        ]
-        for kind, steps in rewards.items()
-    }
-    for kind, profiled in (("profiler", True), ("best effort", False)):
-        curves[kind] = [_worth(int(60 * minute), profiled=profiled) for minute in MINUTES]
-    rows = [
-        Row("rewards", kind, None, {"reward": curve[0], "last": curve[-1]}, tuple(curve))
-        for kind, curve in curves.items()
-    ]
-    facts = {"rewards": {"deadlines (min)": [deadline // 60 for deadline, _ in later]}}
-    return from_rows("unisched:fig5", facts, rows)
-
-
-def _worth(seconds: int, *, profiled: bool) -> float:
-    """What a lease is worth to a job without deadlines that then needs so many seconds."""
-    job = DeadlineJob(id="j", gpus=1, work=max(1, seconds), preemption_cost=0)
-    problem = UniSched(
-        Instance(Cluster.of_sizes([1]), [job]), profilers=frozenset([0] if profiled else [])
-    )
-    (value,) = options_of_problem(problem).value.tolist()
-    return short(value) or 0.0
-
-
-def fig6(
-    *,
-    sizes: Sizes = SIZES,
-    seeds: Sequence[int] = SEEDS,
-    policies: Mapping[str, Make] = POLICIES,
-    processes: int | None = None,
-    progress: Progress | None = None,
-) -> Study:
-    """Reproduce Fig. 6: miss rates and best-effort latencies of schedulers.
-
-    Parameters
-    ----------
-    sizes : mapping of str to Size
-        By the first letter of a workload.
-    seeds : sequence of int
-    policies : mapping of str to callable
-        How each is made, by label.
-    processes : int, optional
-        How many at once; by default as many as there are cores.
-    progress : callable (str), optional
-        Called with what has been done.
-
-    Returns
-    -------
-    Study
-        (a), (b) by workload; (c), (d) by job density on H_MIX2.
-    """
-    tasks = [
-        Task(instance=name, policy=label, workload=workload, make=make)
-        for name in WORKLOADS
-        for label, make in policies.items()
-        for workload in _workloads(name, sizes, seeds)
-    ]
-    tasks += [
-        Task(instance=DENSITY, policy=label, workload=density_of(workload, x), make=make, x=x)
-        for label, make in policies.items()
-        if label not in (PROMPT, "FIFO")
-        for x in DENSITIES
-        for workload in _workloads("H_MIX2", sizes, seeds)
-    ]
-    outcomes = normalised(tasks, outcomes_of("fig6", tasks, processes, progress))
-    return _study("fig6", tasks, with_ratios(tasks, outcomes, processes, progress))
-
-
-def fig7(
-    *,
-    sizes: Sizes = SIZES,
-    seeds: Sequence[int] = SEEDS,
-    curves: int = 150,
-    processes: int | None = None,
-    progress: Progress | None = None,
-) -> Study:
-    """Reproduce Fig. 7(c) and (d): errors of estimated epochs, and of run times at half the work.
-
-    Parameters
-    ----------
-    sizes, seeds, processes, progress
-        As of :func:`fig6`.
-    curves : int
-        Synthetic trainings of (c).
-
-    Returns
-    -------
-    Study
-    """
-    tasks = [
-        Task(instance=f"(d) {name}", policy=UNISCHED, workload=workload, make=UniSchedPolicy)
-        for name in WORKLOADS[:3]
-        for workload in _workloads(name, sizes, seeds)
-    ]
-    outcomes = outcomes_of("fig7", tasks, processes, progress)
-    name, rows = "(c) synthetic trainings", []
-    for point in error_table(0, curves=curves):
-        own = (UNISCHED, point.mean, point.median)
-        most = (MAXIMUM, point.max_mean, point.max_median)
-        for label, mean, median in (own, most):
-            values = {"mean": short(100 * mean), "median": short(100 * median)}
-            rows.append(Row(name, label, round(100 * point.seen), values))
-    rows.sort(key=lambda row: (row.policy, row.x))
-    facts = {name: {"trainings": curves, "seed": 0}}
-    return _study("fig7", tasks, outcomes, more=rows, facts=facts)
-
-
-def fig8(
-    *,
-    sizes: Sizes = SIZES,
-    seeds: Sequence[int] = SEEDS,
-    processes: int | None = None,
-    progress: Progress | None = None,
-) -> Study:
-    """Reproduce Fig. 8: suspensions by workload; parameters as of :func:`fig6`."""
-    plain = [
-        Task(instance=name, policy=UNISCHED, workload=workload, make=UniSchedPolicy)
-        for name in WORKLOADS
-        for workload in _workloads(name, sizes, seeds)
-    ]
-    found = outcomes_of("fig8", plain, processes, progress)
-    tasks, outcomes = [], []
-    for task, values in zip(plain, found, strict=True):
-        for kind, measured in (("SLO", "slo_suspensions"), ("best effort", "be_suspensions")):
-            tasks.append(replace(task, policy=kind))
-            outcomes.append({"suspensions": values[measured]})
-    order = sorted(range(len(tasks)), key=lambda k: tasks[k].policy != "SLO")
-    return _study("fig8", [tasks[k] for k in order], [outcomes[k] for k in order])
-
-
-def fig9(
-    *,
-    sizes: Sizes = SIZES,
-    seeds: Sequence[int] = SEEDS,
-    processes: int | None = None,
-    progress: Progress | None = None,
-) -> Study:
-    """Reproduce Fig. 9: UniSched without parts of its estimator; parameters as of :func:`fig6`."""
-    parts: Mapping[str, Make] = {
-        UNISCHED: UniSchedPolicy,
-        STATIC: partial(UniSchedPolicy, profiling="static", profiler_nodes=PROFILERS),
-        MAXIMUM: partial(UniSchedPolicy, iterations="maximum"),
-        CAREFUL: partial(UniSchedPolicy, quantile=0.9),
-        TRUE: partial(UniSchedPolicy, iterations="true"),
-    }
-    tasks = [
-        Task(instance=name, policy=label, workload=workload, make=make)
-        for name in MIXED
-        for label, make in parts.items()
-        for workload in _workloads(name, sizes, seeds)
-    ]
-    aware: Mapping[str, Make] = {
-        UNISCHED: UniSchedPolicy,
-        UNAWARE: partial(UniSchedPolicy, sr_aware=False),
-    }
-    tasks += [
-        Task(
-            instance=costs_of("H_MIX2"), policy=label, workload=replace(workload, cost=x),
-            make=make, x=x,
-        )
-        for label, make in aware.items()
-        for x in FACTORS
-        for workload in _workloads("H_MIX2", sizes, seeds)
-    ]  # fmt: skip
-    tasks += [
-        Task(instance=noise_of(name), policy=UNISCHED, workload=workload, make=make, x=x)
-        for name in ("H_MIX2", "P_MIX2")
-        for x in NOISES
-        for make in [partial(UniSchedPolicy, noise=x / 100)]
-        for workload in _workloads(name, sizes, seeds)
-    ]
-    outcomes = [
-        {name: v for name, v in values.items() if task.x is None or "wait" not in name}
-        for task, values in zip(tasks, outcomes_of("fig9", tasks, processes, progress), strict=True)
-    ]
-    return _study("fig9", tasks, outcomes)
-
-
-def fig10(
-    *,
-    sizes: Sizes = SIZES,
-    seeds: Sequence[int] = SEEDS,
-    queues: Sequence[int] = QUEUES,
-    processes: int | None = None,
-    progress: Progress | None = None,
-) -> Study:
-    """Reproduce Fig. 10: lease length, objective, and the linear program by size of the queue.
-
-    Parameters
-    ----------
-    sizes, seeds, processes, progress
-        As of :func:`fig6`.
-    queues : sequence of int
-        Jobs of each queue.
-
-    Returns
-    -------
-    Study
-        (a) also with the printed rounding, and without costs of suspensions; seconds of (d) are
-        measured by :func:`fig10d`.
-    """
-    variants: Mapping[str, tuple[int, Callable[..., UniSchedPolicy]]] = {
-        UNISCHED: (1, UniSchedPolicy),
-        PRINTED_ROUNDING: (1, partial(UniSchedPolicy, rounding="paper")),
-        FREE: (0, UniSchedPolicy),
-    }
-    tasks = [
-        Task(
-            instance=lease_of(name), policy=label,
-            workload=replace(workload, cost=cost), x=minutes,
-            make=partial(make, lease=60 * minutes),
-        )
-        for name in ("H_MIX1", "H_MIX2")
-        for label, (cost, make) in variants.items()
-        for minutes in LEASES
-        for workload in _workloads(name, sizes, seeds)
-    ]  # fmt: skip
-    choices: Mapping[str, Make] = {
-        UNISCHED: UniSchedPolicy,
-        FEASIBLE: partial(UniSchedPolicy, selector="feasible"),
-    }
-    tasks += [
-        Task(instance=name, policy=label, workload=workload, make=make)
-        for name in WORKLOADS
-        for label, make in choices.items()
-        for workload in _workloads(name, sizes, seeds)
-    ]
-    outcomes = outcomes_of("fig10", tasks, processes, progress)
-    rows = [_program(jobs) for jobs in queues]
-    return _study("fig10", tasks, outcomes, more=rows, facts={QUEUE: {"jobs": list(queues)}})
-
-
-def _program(jobs: int) -> Row:
-    """The linear program of one cycle, and what its rounding leaves to its bound."""
-    problem = UniSched(queue_snapshot(jobs))
-    options = options_of_problem(problem)
-    capacity = capacity_of_problem(problem, options.slots)
-    found = Selector().select(options, capacity)
-    values: Values = {
-        "jobs": jobs,
-        "columns": len(options),
-        "rows": int(np.unique(options.job).size) + capacity.size,
-        "iterations": found.iterations,
-        "gap": short(100 * (found.bound.value / found.value - 1)) if found.value else None,
-    }
-    return Row(QUEUE, UNISCHED, problem.instance.cluster.gpus, values)
-
-
-def fig10d(*, queues: Sequence[int] = QUEUES, progress: Progress | None = None) -> Study:
-    """Measure what the selector takes by size of the queue. Not the same each time.
-
-    Parameters
-    ----------
-    queues : sequence of int
-        Jobs of each queue.
-    progress : callable (str), optional
-        Called with what has been done.
-
-    Returns
-    -------
-    Study
-    """
-    rows = []
-    for jobs in queues:
-        problem = UniSched(queue_snapshot(jobs))
-        times = [_seconds(problem) for _ in range(3)]
-        values: Values = {name: short(min(own[name] for own in times)) for name in times[0]}
-        rows.append(Row(QUEUE, UNISCHED, problem.instance.cluster.gpus, values))
-        if progress is not None:
-            progress(f"fig10d: {jobs} jobs")
-    return from_rows("unisched:fig10d", {QUEUE: {"jobs": list(queues)}}, rows)
-
-
-def _seconds(problem: UniSched) -> dict[str, float]:
-    clock = [time.perf_counter()]
-    options = options_of_problem(problem)
-    capacity = capacity_of_problem(problem, options.slots)
-    clock.append(time.perf_counter())
-    selector = Selector()
-    keys = np.arange(len(problem.jobs))
-    for shift in (1, 0):
-        selector.select(options, capacity, keys=keys, shift=shift)
-        clock.append(time.perf_counter())
-    names = ("options_seconds", "cold_seconds", "warm_seconds")
-    return dict(zip(names, np.diff(clock).tolist(), strict=True))
-
-
-def fig11(
-    *,
-    sizes: Sizes = SIZES,
-    seeds: Sequence[int] = SEEDS,
-    processes: int | None = None,
-    progress: Progress | None = None,
-) -> Study:
-    """Reproduce Fig. 11: allocations by share of hostile jobs; parameters as of :func:`fig6`."""
-    allocations: Mapping[str, Make] = {
-        UNISCHED: UniSchedPolicy,
-        "consolidated": partial(UniSchedPolicy, allocations="consolidated"),
-        "exact": partial(UniSchedPolicy, allocations="exact"),
-    }
-    tasks = [
-        Task(instance="H_MIX2", policy=label, workload=hostile_of(workload, x), make=make, x=x)
-        for label, make in allocations.items()
-        for x in SHARES
-        for workload in _workloads("H_MIX2", sizes, seeds)
-    ]
-    return _study(
-        "fig11", tasks, normalised(tasks, outcomes_of("fig11", tasks, processes, progress))
-    )
-
-
-def fig12(
-    *,
-    sizes: Sizes = SIZES,
-    seeds: Sequence[int] = SEEDS,
-    processes: int | None = None,
-    progress: Progress | None = None,
-) -> Study:
-    """Reproduce Fig. 12: between Chronus and UniSched; parameters as of :func:`fig6`."""
-    between: Mapping[str, Make] = {
-        CHRONUS: Chronus,
-        WITH_ESTIMATOR: partial(Chronus, estimates=DurationEstimates(), sr_aware=True),
-        WITH_SELECTOR: partial(UniSchedPolicy, iterations="maximum", sr_aware=False),
-        UNISCHED: UniSchedPolicy,
-    }
-    tasks = [
-        Task(instance=name, policy=label, workload=workload, make=make)
-        for name in MIXED
-        for label, make in between.items()
-        for workload in _workloads(name, sizes, seeds)
-    ]
-    return _study(
-        "fig12", tasks, normalised(tasks, outcomes_of("fig12", tasks, processes, progress))
-    )
+    timed=True,
+    statements=STATEMENTS["unisched:fig10d"],
+    drawing=pictures.selector_seconds,
+)
+fig11 = _figure(
+    name="unisched:fig11",
+    title="Fig. 11: consolidation-hostile jobs",
+    axis="hostile jobs (%)",
+    measures={
+        "miss": MISS,
+        "latency_ratio": "best-effort latency, UniSched = 1",
+        "latency": LATENCY,
+    },
+    cells=_allocations,
+    steps=(normalised,),
+    statements=STATEMENTS["unisched:fig11"],
+    drawing=pictures.hostile,
+)
+fig12 = _figure(
+    name="unisched:fig12",
+    title="Fig. 12: Chronus, with UniSched's parts, and UniSched",
+    measures={
+        "miss": MISS,
+        "metric_miss": "of jobs with a target metric (%)",
+        "latency_ratio": "best-effort latency, UniSched = 1",
+        "latency": LATENCY,
+    },
+    cells=_between,
+    steps=(normalised,),
+    statements=STATEMENTS["unisched:fig12"],
+    drawing=pictures.chronus,
+)

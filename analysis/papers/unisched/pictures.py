@@ -9,8 +9,8 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from ...show.plots import INK
-from ..common import DASHED, DOTTED, Panel
-from ..common import draw as draw_panels
+from ..pictures import DASHED, DOTTED, Panel
+from ..pictures import draw as draw_panels
 from ..study import Study
 from .statements import (
     BRISK,
@@ -64,12 +64,7 @@ MISS, RATIO = "R^slo (%)", "BE latency, UniSched = 1"
 
 
 def testbed(study: Study) -> Figure:
-    """Draw Table III.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Draw Table III."""
     names = list(study.instances)
     return draw(
         study,
@@ -84,12 +79,7 @@ def testbed(study: Study) -> Figure:
 
 
 def rewards(study: Study) -> Figure:
-    """Draw Fig. 5(a), the small rewards apart.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Draw Fig. 5(a), the small rewards apart."""
     figure = draw(study, [[Panel("reward", "reward", []), Panel("reward", "reward", [])]])
     for axes, large in zip(figure.axes, (True, False), strict=True):
         for row in study.rows:
@@ -109,12 +99,7 @@ def rewards(study: Study) -> Figure:
 
 
 def schedulers(study: Study) -> Figure:
-    """Draw Fig. 6: by workload, and by job density. FIFO would leave no room for the others.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Draw Fig. 6: by workload, and by job density. FIFO would leave no room for the others."""
     names = [name for name in study.instances if name != DENSITY]
     mixed = [name for name in names if not name.endswith("SLO")]
     shown = [policy for policy in study.policies if policy != "FIFO"]
@@ -136,12 +121,7 @@ def schedulers(study: Study) -> Figure:
 
 
 def errors(study: Study) -> Figure:
-    """Draw Fig. 7(c) and (d).
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Draw Fig. 7(c) and (d)."""
     curves = [name for name in study.instances if name.startswith("(c)")]
     runs = [name for name in study.instances if name.startswith("(d)")]
     return draw(
@@ -157,22 +137,12 @@ def errors(study: Study) -> Figure:
 
 
 def suspensions(study: Study) -> Figure:
-    """Draw Fig. 8.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Draw Fig. 8."""
     return draw(study, [[Panel("suspensions", "suspensions a job", list(study.instances))]])
 
 
 def estimator(study: Study) -> Figure:
-    """Draw Fig. 9.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Draw Fig. 9."""
     names = list(study.instances)
     plain_names = [name for name in names if "x =" not in name]
     costs = [name for name in names if "costs" in name]
@@ -194,12 +164,7 @@ def estimator(study: Study) -> Figure:
 
 
 def selector(study: Study) -> Figure:
-    """Draw Fig. 10.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Draw Fig. 10."""
     names = list(study.instances)
     leases = [name for name in names if "lease" in name]
     plain_names = [name for name in names if "x =" not in name and name != QUEUE]
@@ -233,12 +198,7 @@ def selector(study: Study) -> Figure:
 
 
 def selector_seconds(study: Study) -> Figure:
-    """Draw Fig. 10(d).
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Draw Fig. 10(d)."""
     kinds = ("options_seconds", "options"), ("cold_seconds", "selection"), ("warm_seconds", "again")
     return draw(
         study,
@@ -247,12 +207,7 @@ def selector_seconds(study: Study) -> Figure:
 
 
 def hostile(study: Study) -> Figure:
-    """Draw Fig. 11.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Draw Fig. 11."""
     axis = "hostile jobs (%)"
     (name,) = study.instances
     return draw(
@@ -267,12 +222,7 @@ def hostile(study: Study) -> Figure:
 
 
 def chronus(study: Study) -> Figure:
-    """Draw Fig. 12.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Draw Fig. 12."""
     names = list(study.instances)
     return draw(
         study,

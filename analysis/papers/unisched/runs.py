@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from statistics import fmean
-from types import MappingProxyType, SimpleNamespace
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,7 +27,7 @@ from ....instances.generate import offered_load
 from ....instances.model import FULL_SPEED, TargetMetric
 from ....solvers import Fifo
 from ....solvers.policies.finish_time_fairness import FinishTimeFairness
-from ....solvers.policy import Decision, Policy, Preempts, State, ranked
+from ....solvers.policy import Decision, Information, Policy, Preempts, State, ranked
 from ....solvers.result import Stop
 from ....solvers.unisched.deadlines import Deadlines
 from ....solvers.unisched.estimator import DurationEstimates
@@ -41,13 +41,14 @@ from ...driving.drive import drive, instance_hash
 from ...driving.run import EventKind, Run
 from ...proofs.deadline_rewards import reward_bound
 from ...proofs.verify import verify_bound
-from ..common import Progress, Values, mapped, outcomes, short
+from ..experiment import FigureCell, Finished
+from ..study import Values, short
 from .statements import EDF, KNOWN, PROMPT, UNISCHED, jobs_of
 
 __all__ = [
-    "BE_LEASE", "LEASE", "LOAD", "OVERHEAD", "POLICIES", "PROFILERS", "ROUND", "SIZES", "Make",
-    "Size", "Sizes", "Task", "Workload", "errors", "facts_of", "measure", "normalised",
-    "outcomes_of", "with_ratios",
+    "BE_LEASE", "LEASE", "LOAD", "OVERHEAD", "POLICIES", "PROFILERS", "ROUND", "SIZES",
+    "DeadlineWorkload", "Make", "Sizes", "WorkloadSize", "and_bounds", "cell_of", "errors",
+    "facts_of", "measure", "normalised", "with_ratios",
 ]  # fmt: skip
 
 ROUND, OVERHEAD, LEASE, BE_LEASE = 60, 25, 600, 300  # s
@@ -59,7 +60,7 @@ PROFILERS = 1  # nodes of the static profiler: the paper's 2 of 96 or more would
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class WorkloadSize:
     """How large a workload is.
 
     Parameters
@@ -74,20 +75,20 @@ class Size:
     days: int
 
 
-Sizes = Mapping[str, Size]
+Sizes = Mapping[str, WorkloadSize]
 #: by the first letter of a workload
-SIZES: Sizes = MappingProxyType({"H": Size(24, 300, 4), "P": Size(10, 700, 2)})
+SIZES: Sizes = MappingProxyType({"H": WorkloadSize(24, 300, 4), "P": WorkloadSize(10, 700, 2)})
 
 
 @dataclass(frozen=True, slots=True)
-class Workload:
+class DeadlineWorkload:
     """One instance of a figure, drawn when it is needed.
 
     Parameters
     ----------
     name : str
         Such as ``H_MIX2`` or ``T[360]``.
-    size : Size or None
+    size : WorkloadSize or None
         None for T[m].
     seed : int
     density, hostile : int or None
@@ -98,12 +99,12 @@ class Workload:
 
     Examples
     --------
-    >>> Workload("T[40]", None).instance().name
+    >>> DeadlineWorkload("T[40]", None).instance().name
     'testbed-40-mix2-seed0'
     """
 
     name: str
-    size: Size | None
+    size: WorkloadSize | None
     seed: int = 0
     density: int | None = None
     hostile: int | None = None
@@ -115,7 +116,7 @@ class Workload:
 
 
 @lru_cache(maxsize=8)
-def _instance(workload: Workload) -> Instance[DeadlineJob]:
+def _instance(workload: DeadlineWorkload) -> Instance[DeadlineJob]:
     made = _drawn(workload.name, workload.size, workload.seed)
     if workload.density is not None:
         made = with_density(made, workload.density / 100, seed=workload.seed)
@@ -130,7 +131,7 @@ def _instance(workload: Workload) -> Instance[DeadlineJob]:
     return made
 
 
-def _drawn(name: str, size: Size | None, seed: int) -> Instance[DeadlineJob]:
+def _drawn(name: str, size: WorkloadSize | None, seed: int) -> Instance[DeadlineJob]:
     """The jobs as the generator makes them, on the nodes that they keep in all variants."""
     if size is None:
         options: Any = {"grace": 0} if "printed" in name else {}
@@ -145,13 +146,8 @@ def _drawn(name: str, size: Size | None, seed: int) -> Instance[DeadlineJob]:
     return replace(made, cluster=Cluster.uniform(nodes=nodes, gpus_per_node=8))
 
 
-def facts_of(workloads: Sequence[Workload]) -> dict[str, Any]:
-    """Return facts about the instances, as lists by seed.
-
-    Parameters
-    ----------
-    workloads : sequence of Workload
-    """
+def facts_of(workloads: Sequence[DeadlineWorkload]) -> dict[str, Any]:
+    """Return facts about the instances, as lists by seed."""
     made = [workload.instance() for workload in workloads]
     return {
         "jobs": [len(instance.jobs) for instance in made],
@@ -176,12 +172,13 @@ class _EarliestDeadline:
 
     name: ClassVar[str] = "edf"
     preempts: ClassVar[Preempts] = Preempts.ALWAYS
+    information: ClassVar[Information] = "told"
     estimates: DurationEstimates = field(default_factory=DurationEstimates)
 
     def decide(self, state: State) -> Decision:
         jobs = state.candidates
         ends = state.now + self.estimates.remaining(state, jobs)
-        return Decision(order=ranked(state, jobs, Deadlines.of(state.instance).met(jobs, ends)))
+        return Decision(order=ranked(state, jobs, Deadlines.of(state).met(jobs, ends)))
 
     def next_change(self, state: State) -> int:
         """A deadline can become impossible to meet at any time."""
@@ -209,40 +206,31 @@ POLICIES: Mapping[str, Make] = MappingProxyType(
 # --- runs ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
-    """One run of a figure and where it stands in it.
-
-    Parameters
-    ----------
-    instance, policy : str
-        Labels in the figure.
-    workload : Workload
-    make : callable
-        Makes the policy; goes to another process.
-    x : int or None
-    """
-
-    instance: str
-    policy: str
-    workload: Workload
-    make: Make
-    x: int | None = None
-
-    @property
-    def known_as(self) -> tuple[Any, ...]:
-        """What the outcome depends on."""
-        return self.workload, repr(self.make())
+BOUND = "bound"
 
 
-#: measures by workload and policy: figures share runs
-_KNOWN: dict[tuple[Any, ...], Values] = {}
-_BOUNDS: dict[Workload, float] = {}
+def cell_of(
+    instance: str, policy: str, load: DeadlineWorkload, make: Make, x: int | None = None
+) -> FigureCell:
+    """Return the run of a policy over a workload."""
+    return FigureCell(
+        instance=instance, policy=policy, run=_run, workload=load, make=make, x=x, seed=load.seed,
+        same=f"{make()!r} on {load!r}",
+    )  # fmt: skip
 
 
-def _run(task: Task) -> Values:
+def and_bounds(cells: Iterable[FigureCell]) -> list[FigureCell]:
+    """Return the cells, and one for the bound of each workload."""
+    runs = list(cells)
+    loads = {cell.workload: cell for cell in runs if cell.make is not None}
+    return runs + [
+        replace(cell, policy=BOUND, run=_bound, make=None, same="") for cell in loads.values()
+    ]
+
+
+def _run(cell: FigureCell) -> Values:
     """Drive one policy over one workload."""
-    instance, policy = task.workload.instance(), task.make()
+    instance, policy = cell.workload.instance(), cell.make()
     run = drive(instance, policy, round_length=ROUND, lease=LEASE, overhead=OVERHEAD)
     if run.stop is not Stop.COMPLETED:
         raise KeyboardInterrupt
@@ -255,18 +243,13 @@ def _run(task: Task) -> Values:
 def measure(run: Run, instance: Instance[DeadlineJob]) -> Values:
     """Return what the figures show of a run.
 
-    Parameters
-    ----------
-    run : Run
-    instance : Instance of DeadlineJob
-
     Returns
     -------
     dict of str to float or None
         Miss rates in %, latencies in minutes, waits in seconds, reward.
     """
-    found = metrics.deadline_summary(run, instance)
-    won, wait = metrics.rewards(run, instance), metrics.profiling_wait(run)
+    found = metrics.deadline_summary(run)
+    won, wait = metrics.rewards(run), metrics.profiling_wait(run)
     target = [isinstance(job.stopping, TargetMetric) and bool(job.rewards) for job in instance.jobs]
     lost = 1 - won[target] / max((job.top_reward for job in instance.jobs), default=1.0)
     latency, miss = found["best_effort_latency"], found["weighted_miss"]
@@ -304,8 +287,7 @@ def errors(run: Run, instance: Instance[DeadlineJob]) -> Values:
     for j, spans in _spans(run).items():
         job, whole = instance.jobs[j], sum(end - start for start, end, _ in spans)
         now, left, runs = _halfway(job, spans, whole / 2, max(instance.cluster.sizes))
-        state: Any = SimpleNamespace(instance=instance, remaining=lambda jobs, n=left: 0 * jobs + n)
-        service = int(estimates.remaining(state, np.array([j]))[0])
+        service = estimates.of_job(job, left)
         after = sum(max(0, end - max(start, now)) for start, end, _ in spans)
         error = abs(_expected(job, service, now, runs) - after) / whole
         found[job.best_effort].append(100 * error)
@@ -358,75 +340,40 @@ def _expected(job: DeadlineJob, left: int, now: int, runs: bool) -> float:
     return seconds / share
 
 
-def _bound(workload: Workload) -> float:
+def _bound(cell: FigureCell) -> Values:
     """A verified upper bound of the reward of any policy."""
-    problem = DeadlineRewards(workload.instance())
+    problem = DeadlineRewards(cell.workload.instance())
     bound = reward_bound(problem)
     verify_bound(problem, bound)
-    return float(bound.value)
+    return {"bound": float(bound.value)}
 
 
-def outcomes_of(
-    figure: str, tasks: Sequence[Task], processes: int | None, progress: Progress | None
-) -> list[Values]:
-    """Return what each run gives; runs of the same policy over the same jobs are made once.
-
-    Parameters
-    ----------
-    figure : str
-        For the progress.
-    tasks : sequence of Task
-    processes : int or None
-        How many at once; None for as many as there are cores.
-    progress : callable (str) or None
-        Called after each run.
-    """
-    return outcomes(figure, tasks, _run, lambda task: task.known_as, _KNOWN, processes, progress)
-
-
-def with_ratios(
-    tasks: Sequence[Task],
-    outcomes: Sequence[Values],
-    processes: int | None,
-    progress: Progress | None,
-) -> list[Values]:
-    """Add the certified ratio: what any policy could win at most over what this one won.
-
-    Parameters
-    ----------
-    tasks, outcomes, processes, progress
-        As of :func:`outcomes_of`.
-    """
-    loads = dict.fromkeys(task.workload for task in tasks)
-    new = [load for load in loads if load not in _BOUNDS]
-    found = mapped(_bound, new, lambda load: f"bound of {load.name}", processes, progress)
-    _BOUNDS.update(zip(new, found, strict=True))
+def with_ratios(finished: Finished) -> Finished:
+    """Add the certified ratio: what any policy could win at most over what this one won."""
+    bounds = {cell.workload: own["bound"] for cell, own in finished if cell.policy == BOUND}
     return [
-        {**values, "ratio": short(_BOUNDS[task.workload] / (values["reward"] or 0.0))}
-        if values["reward"]
-        else {**values, "ratio": None}
-        for task, values in zip(tasks, outcomes, strict=True)
+        (cell, own if "rows" in own else {**own, "ratio": _over(bounds[cell.workload], own)})
+        for cell, own in finished
+        if cell.policy != BOUND
     ]
 
 
-def normalised(tasks: Sequence[Task], outcomes: Sequence[Values]) -> list[Values]:
-    """Add the latency over that of UniSched, at the same place.
+def _over(bound: float, values: Values) -> float | None:
+    return short(bound / values["reward"]) if values["reward"] else None
 
-    Parameters
-    ----------
-    tasks : sequence of Task
-    outcomes : sequence of mapping
-    """
+
+def normalised(finished: Finished) -> Finished:
+    """Add the latency over that of UniSched, at the same place."""
     base = {
-        (task.instance, task.x, task.workload.seed): values["latency"]
-        for task, values in zip(tasks, outcomes, strict=True)
-        if task.policy == UNISCHED
+        (cell.instance, cell.x, cell.seed): own["latency"]
+        for cell, own in finished
+        if cell.policy == UNISCHED
     }
-    found = []
-    for task, values in zip(tasks, outcomes, strict=True):
-        own, unit = values["latency"], base.get((task.instance, task.x, task.workload.seed))
-        ratio = None if own is None or not unit else own / unit
-        found.append({**values, "latency_ratio": short(ratio)})
+    found: Finished = []
+    for cell, own in finished:
+        unit = base.get((cell.instance, cell.x, cell.seed))
+        ratio = None if own["latency"] is None or not unit else own["latency"] / unit
+        found.append((cell, {**own, "latency_ratio": short(ratio)}))
     return found
 
 

@@ -9,11 +9,11 @@ from statistics import fmean
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from ..common import OTHER_JOBS, compared, mean, values
 from ..study import Agreement, Statement, Study
+from ..verdicts import OTHER_JOBS, compared, mean, values
 
 if TYPE_CHECKING:
-    from .figures import Workload
+    from .runs import DeadlineWorkload
 
 __all__ = ["STATEMENTS"]
 
@@ -62,10 +62,6 @@ def testbed_of(jobs: int, *, printed: bool) -> str:
 def jobs_of(name: str) -> int:
     """Return m of a T[m].
 
-    Parameters
-    ----------
-    name : str
-
     Examples
     --------
     >>> jobs_of("T[360], deadlines as printed")
@@ -74,24 +70,24 @@ def jobs_of(name: str) -> int:
     return int(name[2 : name.index("]")])
 
 
-def density_of(workload: Workload, x: int) -> Workload:
+def density_of(workload: DeadlineWorkload, x: int) -> DeadlineWorkload:
     """Return the workload at a job density.
 
     Parameters
     ----------
-    workload : Workload
+    workload : DeadlineWorkload
     x : int
         %; at 100 the workload itself.
     """
     return workload if x == 100 else replace(workload, density=x)
 
 
-def hostile_of(workload: Workload, x: int) -> Workload:
+def hostile_of(workload: DeadlineWorkload, x: int) -> DeadlineWorkload:
     """Return the workload with a share of consolidation-hostile jobs.
 
     Parameters
     ----------
-    workload : Workload
+    workload : DeadlineWorkload
     x : int
         %.
     """
@@ -99,32 +95,17 @@ def hostile_of(workload: Workload, x: int) -> Workload:
 
 
 def costs_of(name: str) -> str:
-    """Return the name of an instance whose preemption costs vary.
-
-    Parameters
-    ----------
-    name : str
-    """
+    """Return the name of an instance whose preemption costs vary."""
     return f"{name}, x = factor of preemption costs"
 
 
 def noise_of(name: str) -> str:
-    """Return the name of an instance whose run times are known with errors.
-
-    Parameters
-    ----------
-    name : str
-    """
+    """Return the name of an instance whose run times are known with errors."""
     return f"{name}, x = noise (%)"
 
 
 def lease_of(name: str) -> str:
-    """Return the name of an instance whose leases vary.
-
-    Parameters
-    ----------
-    name : str
-    """
+    """Return the name of an instance whose leases vary."""
     return f"{name}, x = lease (min)"
 
 
@@ -132,52 +113,27 @@ def lease_of(name: str) -> str:
 
 
 def least(*columns: Sequence[float]) -> list[float]:
-    """Return the least value of each seed.
-
-    Parameters
-    ----------
-    *columns : sequence of float
-    """
+    """Return the least value of each seed."""
     return [min(own) for own in zip(*columns, strict=True)] if all(columns) else []
 
 
 def most(*columns: Sequence[float]) -> list[float]:
-    """Return the largest value of each seed.
-
-    Parameters
-    ----------
-    *columns : sequence of float
-    """
+    """Return the largest value of each seed."""
     return [max(own) for own in zip(*columns, strict=True)] if all(columns) else []
 
 
 def percent(numbers: Sequence[float]) -> str:
-    """Write a mean over seeds in %.
-
-    Parameters
-    ----------
-    numbers : sequence of float
-    """
+    """Write a mean over seeds in %."""
     return mean(numbers, " %")
 
 
 def minutes(numbers: Sequence[float]) -> str:
-    """Write a mean over seeds in minutes.
-
-    Parameters
-    ----------
-    numbers : sequence of float
-    """
+    """Write a mean over seeds in minutes."""
     return f"{fmean(numbers):.0f} min" if numbers else "none"
 
 
 def factors(own: Sequence[float], others: Iterable[Sequence[float]]) -> str:
     """Write the range of what others have over one's own, of means over seeds.
-
-    Parameters
-    ----------
-    own : sequence of float
-    others : iterable of sequence of float
 
     Examples
     --------
@@ -194,12 +150,7 @@ def factors(own: Sequence[float], others: Iterable[Sequence[float]]) -> str:
 
 
 def table3(study: Study) -> Iterator[Statement]:
-    """Judge Table III.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge Table III."""
     names = list(study.instances)
     for name in names:
         printed = PRINTED_TESTBED.get(jobs_of(name), {}).get("printed, simulator")
@@ -263,12 +214,7 @@ def _profiling(study: Study, instance: str) -> Iterator[Statement]:
 
 
 def fig5(study: Study) -> Iterator[Statement]:
-    """Judge the reward functions.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge the reward functions."""
     curve = {row.policy: row.curve for row in study.rows}
     (name,) = study.instances
 
@@ -311,12 +257,7 @@ def fig5(study: Study) -> Iterator[Statement]:
 
 
 def fig6(study: Study) -> Iterator[Statement]:
-    """Judge the comparison of schedulers.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge the comparison of schedulers."""
     workloads = [name for name in study.instances if name != DENSITY]
     for name in workloads:
         yield from _miss_rates(study, name)
@@ -433,12 +374,7 @@ def _densities(study: Study) -> Iterator[Statement]:
 
 
 def fig7(study: Study) -> Iterator[Statement]:
-    """Judge the errors of the estimator.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge the errors of the estimator."""
     for name in study.instances:
         if name.startswith("(c)"):
             xs = study.xs(name)
@@ -464,12 +400,7 @@ def fig7(study: Study) -> Iterator[Statement]:
 
 
 def fig8(study: Study) -> Iterator[Statement]:
-    """Judge the suspensions.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge the suspensions."""
     for name in study.instances:
         own, best = (values(study, name, kind, "suspensions") for kind in ("SLO", "best effort"))
         if not own:
@@ -485,12 +416,7 @@ def fig8(study: Study) -> Iterator[Statement]:
 
 
 def fig9(study: Study) -> Iterator[Statement]:
-    """Judge the parts of the estimator.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge the parts of the estimator."""
     for name in [name for name in study.instances if "x =" not in name]:
         own, static, users = (
             {m: values(study, name, p, m) for m in ("miss", "metric_miss", "longest_wait")}
@@ -554,12 +480,7 @@ def _noise(study: Study, name: str) -> Iterator[Statement]:
 
 
 def fig10(study: Study) -> Iterator[Statement]:
-    """Judge lease length, objective and size of the linear program.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge lease length, objective and size of the linear program."""
     for name in [name for name in study.instances if "lease" in name]:
         yield from _leases(study, name)
     for name in [name for name in study.instances if "lease" not in name and name != QUEUE]:
@@ -615,12 +536,7 @@ def _leases(study: Study, name: str) -> Iterator[Statement]:
 
 
 def fig10d(study: Study) -> Iterator[Statement]:
-    """Judge the selector's time.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge the selector's time."""
     worst, at = 0.0, 0
     for x in study.xs(QUEUE):
         parts = [study.value(QUEUE, UNISCHED, m, x) or 0.0
@@ -635,12 +551,7 @@ def fig10d(study: Study) -> Iterator[Statement]:
 
 
 def fig11(study: Study) -> Iterator[Statement]:
-    """Judge the allocations.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge the allocations."""
     for name in study.instances:
         gains = {}
         for x in study.xs(name):
@@ -660,12 +571,7 @@ def fig11(study: Study) -> Iterator[Statement]:
 
 
 def fig12(study: Study) -> Iterator[Statement]:
-    """Judge UniSched against Chronus and its parts.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Judge UniSched against Chronus and its parts."""
     for name in study.instances:
         chronus, estimator, selector, own = (
             {m: values(study, name, p, m) for m in ("miss", "latency")}

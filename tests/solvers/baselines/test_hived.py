@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,9 +18,9 @@ from gangsched.analysis.driving.drive import drive
 from gangsched.analysis.driving.run import EventKind, Run
 from gangsched.instances import Cluster, Instance, Job, User
 from gangsched.solvers.policies.buddy_cells import Buddies, Cell, cell_sizes, quota_cells
-from gangsched.solvers.policies.hived import Cells, Hived
+from gangsched.solvers.policies.hived import Cells, Hived, Lending
 from gangsched.solvers.policies.yarn_cs import quotas_of
-from gangsched.solvers.policy import Decision, State
+from gangsched.solvers.policy import Decision, Rules, State
 
 EXAMPLES = settings().max_examples // 2
 LIMITS = st.sampled_from([0, 1.2, 2, math.inf])
@@ -174,7 +175,11 @@ def test_without_lending_users_do_not_notice_each_other(case: Case, backfill: bo
 def test_who_stays_within_its_quota_never_waits(case: Case, backfill: bool, limit: float) -> None:
     """All jobs of the first user together fit its cells, gangs rounded up; others do anything."""
     instance = case.instance
-    node, left, keep = instance.cluster.sizes[0], int(quotas_of(instance)[0]), []
+    node, left, keep = (
+        instance.cluster.sizes[0],
+        int(quotas_of(instance.cluster, instance.users)[0]),
+        [],
+    )
     tops = quota_cells(left, node)
     for j, job in enumerate(instance.jobs):
         sizes = cell_sizes(job.gpus, node)
@@ -192,22 +197,27 @@ def test_who_stays_within_its_quota_never_waits(case: Case, backfill: bool, limi
 class Watched(Hived):
     """Says after each decision when somebody waits for cells that its quota has, or lost them."""
 
+    def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> Lending:
+        return WatchedLending(self, cluster, users)
+
+
+class WatchedLending(Lending):
     def decide(self, state: State) -> Decision:
         safe: set[int] = set()
-        if self._kept and state.running.size:
-            safe = {j for j, own in self._kept[0].held.items() if own.virtual}
+        if state.running.size:
+            safe = {j for j, own in self.cells.held.items() if own.virtual}
         decision = super().decide(state)
         assert not safe & {int(j) for j in decision.kill}
-        held, node = self._kept[0].held, int(state.sizes[0])
+        held, node = self.cells.held, int(state.sizes[0])
         started = {j for j, *_ in decision.start}
         assert set(held) == {*state.running.tolist(), *started} - (set(decision.kill) - started)
         queue = [*(set(decision.kill) - started), *(set(state.waiting.tolist()) - started)]
         queue.sort(key=lambda j: (state.starts[j] == 0, state.rank[j]))
         firsts: set[int] = set()
-        quotas = self._kept[0].quota
+        quotas = self.cells.quota
         for j in queue:
             user = int(state.user[j])
-            if user in firsts and not self.backfill:
+            if user in firsts and not self.policy.backfill:
                 continue
             firsts.add(user)
             taken = {

@@ -1,0 +1,379 @@
+"""The trace driver as machine code: the same steps as :mod:`gangsched.analysis.driving.reference`.
+
+A policy that names a compiled :class:`~gangsched.solvers.policy.Rule` decides inside; for others
+the core returns to Python at each decision. Both engines give the same event log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....instances import Instance
+from ....solvers.policy import (
+    Decision,
+    Policy,
+    Preempts,
+    Rule,
+    RuleKind,
+    Rules,
+    Seen,
+    Session,
+    Start,
+    State,
+)
+from ..decisions import MOST_FRUITLESS, check_decision, check_nodes, give_ps, left_out
+from ..ledger import Ledger, ps_of_rows, ps_to_rows
+from .grouped import advance_by_groups
+from .keyed import advance_by_key
+from .machine import (
+    ABLE,
+    BLOCKING,
+    COMERS,
+    COMING,
+    DECIDE,
+    DECISIONS,
+    DONE,
+    ENTRIES,
+    EVENTS,
+    FRUITLESS,
+    KILL,
+    NONE,
+    NOW,
+    ROOM,
+    ROUNDS,
+    RUNNERS,
+    RUNNING,
+    RUNS,
+    SEGMENTS,
+    STUCK,
+    SUSPEND,
+    TIMER,
+    UNTIL,
+    WAITERS,
+    WAITING,
+    WAITS,
+    larger,
+    new_machine,
+)
+from .ordered import (
+    advance_to_decision,
+    follow,
+    give_gpus,
+    job_fair,
+    renew_job,
+    start_job,
+    stop_job,
+    take_gpus,
+    user_fair,
+)
+
+Ints = NDArray[np.int64]
+#: arrays of a machine that double when they are full, and all that a run changes
+GROWING = ("segments", "parts", "events")
+SAVED = (
+    *("count", "params", "jobs", "nodes", "users", "kinds", "gangs", "least", "entries", "level"),
+    *("active", "lists", *GROWING),
+)
+MOST_IDLE = 2 * 86_400  # seconds for which a policy may leave an empty cluster idle
+
+
+class Compiled:
+    """A cluster in the middle of a run; counterpart of :class:`..reference.Reference`.
+
+    Parameters
+    ----------
+    instance : Instance
+    policy : Policy
+    session : Session
+        Of the policy, at its begin.
+    rules : Rules
+    ledger : Ledger
+    skip : bool
+        False to visit every round.
+    """
+
+    def __init__(
+        self,
+        instance: Instance[Any],
+        policy: Policy,
+        session: Session,
+        rules: Rules,
+        ledger: Ledger,
+        *,
+        skip: bool,
+    ) -> None:
+        self.instance, self.policy, self.session, self.rules = instance, policy, session, rules
+        self.book, self.skip = ledger, skip
+        self.seen = Seen(instance, ledger, policy)
+        rule: Rule = getattr(policy, "rule", None) or Rule(RuleKind.PYTHON)
+        _check_rule(policy, rule)
+        params = [
+            rules.round_length,
+            rules.lease_length,
+            rules.synchronous,
+            rules.spread,
+            -1 if rules.patience is None else rules.patience,
+            skip,
+            rule.kind,
+            policy.preempts,
+            rule.blocking,
+            bool(getattr(session, "always_asked", False)),
+        ]
+        urgent = frozenset(getattr(policy, "urgent", ()))
+        ledger.jobs["urgency"] = [job.id not in urgent for job in instance.jobs] if urgent else 1
+        self.machine = new_machine(ledger, params, rule, elastic=instance.kind.elastic)
+        self.kind = rule.kind
+        self.idle = 0
+        self.deciding = False  # True while the policy does: a run that stops then decides anew
+
+    def save(self) -> dict[str, Any]:
+        """Return what has changed since the begin, as plain data."""
+        return {
+            **{name: getattr(self.machine, name) for name in SAVED},
+            "ps": ps_to_rows(self.book.ps),
+            "idle": self.idle,
+            "deciding": self.deciding,
+        }
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Go on from there, in a run that has just begun."""
+        for name in GROWING:
+            self.machine = self.machine._replace(**{name: np.array(data[name])})
+        for name in SAVED:
+            own, saved = getattr(self.machine, name), data[name]
+            if own.dtype != saved.dtype or own.shape != saved.shape:
+                raise ValueError(f"its {name} are not those of this instance")
+            own[:] = saved
+        self.book.ps = ps_of_rows(data["ps"])
+        self.idle, self.deciding = data["idle"], data["deciding"]
+
+    def advance(self, until: int | None, most: int) -> bool | None:
+        """Visit at most `most` rounds; True when all jobs have finished, False at `until`."""
+        if self.kind is RuleKind.PYTHON:
+            return self._advance_python(until, most)
+        while True:
+            why = self._advance_core(until, most)
+            if why != ROOM:
+                return {DONE: True, UNTIL: False}.get(why)
+
+    @property
+    def _advance(self) -> Any:
+        if self.kind is RuleKind.PYTHON:
+            return advance_to_decision
+        by_groups = self.kind in (RuleKind.LTGF, RuleKind.THEMIS)
+        return advance_by_groups if by_groups else advance_by_key
+
+    def _advance_core(self, until: int | None, most: int) -> int:
+        why = self._advance(self.machine, NONE - 1 if until is None else until, most)
+        if why == ROOM:
+            self.machine = larger(self.machine)
+        elif why == STUCK and self.count[FRUITLESS] > MOST_FRUITLESS:
+            raise RuntimeError(
+                f"policy {self.policy.name!r} lets {self.count[FRUITLESS]:,} segments in a row end "
+                "without progress"
+            )
+        elif why == STUCK:
+            raise RuntimeError(
+                f"policy {self.policy.name!r} leaves {self.count[WAITS]} jobs waiting for ever"
+            )
+        return int(why)
+
+    @property
+    def count(self) -> Ints:
+        """Counters."""
+        return self.machine.count
+
+    def _list(self, row: int, counter: int) -> Ints:
+        return _by_rank(self.book, self.machine.lists[row, : self.count[counter]])
+
+    def _advance_python(self, until: int | None, most: int) -> bool | None:
+        if self.deciding:
+            self._decide()
+        for _ in range(most):
+            if self._left_out():
+                return True
+            why = self._advance_core(until, most)
+            if why == DECIDE:
+                self._decide()
+            elif why != ROOM:
+                return {DONE: True, UNTIL: False}.get(why)
+        return None
+
+    def _left_out(self) -> bool:
+        """Whether nothing is left but jobs that nobody will start."""
+        count = self.count
+        if count[RUNS] or not count[WAITS] or count[COMING] < count[ABLE]:
+            return False
+        return left_out(self.session, self._state())
+
+    def _decide(self) -> None:
+        state = self._state()
+        self.deciding = True
+        decision = self.session.decide(state)
+        self.deciding = False
+        check_decision(decision, state, self.policy.name)
+        if len(decision.passed) and state.preemptible.size:
+            blocked, passed = self.book.blocked, np.asarray(decision.passed, dtype=np.int64)
+            blocked[passed] = np.where(blocked[passed] < 0, self.now, blocked[passed])
+        if len(decision.suspend) or len(decision.kill) or len(decision.start):
+            self._stop_and_start(decision, state)
+        machine = self.machine
+        if len(decision.order):
+            machine.params[BLOCKING] = decision.blocking
+            follow(machine, np.asarray(decision.order, dtype=np.int64))
+        self._set_timer()
+
+    def _stop_and_start(self, decision: Decision, state: State) -> None:
+        """As in the reference: who is suspended and gets the GPUs that it had goes on."""
+        machine = self.machine
+        suspended, killed = ([int(j) for j in jobs] for jobs in (decision.suspend, decision.kill))
+        for j in [*suspended, *killed]:
+            give_gpus(machine, j)
+        begun: dict[int, tuple[int, int, int]] = {}
+        for start in decision.starts:
+            numbers = self._take(start, state)
+            if numbers is not None:
+                begun[int(start.job)] = numbers
+        give_ps(decision.starts, state)
+        for j in suspended:
+            if j in begun and not begun[j][2] and self._new_nodes(j) == self._nodes(j):
+                del begun[j]
+                renew_job(machine, j)
+            else:
+                stop_job(machine, j, SUSPEND)
+        for j in killed:
+            stop_job(machine, j, KILL)
+        for j, (gpus, speed, profile) in begun.items():
+            start_job(machine, j, gpus, speed, profile)
+
+    def _take(self, start: Start, state: State) -> tuple[int, int, int] | None:
+        """Take GPUs: how many, speed there (0 if the core knows), seconds of profiling."""
+        j, nodes = int(start.job), start.nodes
+        gpus, speed = start.number(int(self.book.gpus[j])), 0
+        if nodes is not None:
+            speed = check_nodes(start, state, self.policy.name)
+        at = np.array([] if nodes is None else list(nodes), dtype=np.int64)
+        parts = np.array([] if nodes is None else list(nodes.values()), dtype=np.int64)
+        taken = take_gpus(self.machine, j, gpus, at, parts)
+        return (gpus, speed, int(start.profile)) if taken else None
+
+    def _set_timer(self) -> None:
+        """When the policy may decide otherwise though nothing happens."""
+        ask = getattr(self.session, "next_change", None)
+        if ask is None:
+            change: int | None = self.now + self.rules.round_length
+            if self.count[RUNS] == 0 and self.count[COMING] == self.count[ABLE]:
+                self.idle += 1
+                if self.idle * self.rules.round_length > MOST_IDLE:
+                    change = None
+        else:
+            change = ask(self._state())
+        if change is not None:
+            self.count[TIMER] = max(change, self.now + 1)
+
+    def _state(self) -> State:
+        m, seen = self.machine, self.seen
+        seen.arrive(m.lists[COMERS, seen.count : self.count[COMING]])
+        return State(
+            self.now,
+            self.rules,
+            seen,
+            waiting=lambda: self._list(WAITERS, WAITS),
+            running=lambda: self._list(RUNNERS, RUNS),
+            held_nodes=self._nodes,
+            job_fair=lambda jobs, t: job_fair(m, np.asarray(jobs, dtype=np.int64), t),
+            user_fair=lambda t: user_fair(m, t),
+            user_share=lambda: m.users["slope"].copy(),
+            mean_active=self._mean_active,
+            fair_rate=lambda jobs: m.kinds["slope"][m.jobs["kind_of"][jobs]],
+            preempts=Preempts(self.policy.preempts),
+        )
+
+    def _mean_active(self, jobs: Ints, time: int) -> NDArray[np.float64]:
+        since, total, count = self.machine.active.tolist()
+        life = time - self.book.visible[jobs]
+        seen = total + count * (time - since) - self.machine.jobs["active_start"][jobs]
+        mean: NDArray[np.float64] = np.where(life > 0, seen / np.maximum(life, 1), float(count))
+        return mean
+
+    def _held(self, j: int) -> NDArray[Any]:
+        job = self.machine.jobs[j]
+        held: NDArray[Any] = self.machine.entries[job["offset"] : job["offset"] + job["length"]]
+        return held
+
+    def _nodes(self, j: int) -> dict[int, int]:
+        if self.book.phase[j] != RUNNING:
+            return {}
+        held = self._held(j)
+        return dict(zip(held["node"].tolist(), held["part"].tolist(), strict=True))
+
+    def _new_nodes(self, j: int) -> dict[int, int]:
+        job = self.machine.jobs[j]
+        new = self.machine.entries[job["offset"] : job["offset"] + job["new_length"]]
+        return dict(zip(new["new_node"].tolist(), new["new_part"].tolist(), strict=True))
+
+    # --- what the driver reads ---
+
+    @property
+    def now(self) -> int:
+        """The last round that was visited."""
+        return int(self.count[NOW])
+
+    @property
+    def rounds(self) -> int:
+        """Rounds visited."""
+        return int(self.count[ROUNDS])
+
+    @property
+    def decisions(self) -> int:
+        """Rounds at which the policy decided."""
+        return int(self.count[DECISIONS])
+
+    def fair_at(self, time: int) -> NDArray[np.float64]:
+        """F_i of every job: at its completion, or at `time`."""
+        fair: NDArray[np.float64] = self.machine.jobs["fair"].copy()
+        phase = self.book.phase
+        active = np.flatnonzero((phase == WAITING) | (phase == RUNNING))
+        fair[active] = job_fair(self.machine, active, time)
+        return fair
+
+    def segment_columns(self, time: int) -> tuple[Ints, ...]:
+        """(job, start, end, ptr, node, gpus); running jobs have a last segment up to `time`."""
+        past = self.machine.segments[: self.count[SEGMENTS]]
+        parts = self.machine.parts[: self.count[ENTRIES]]
+        jobs = self._list(RUNNERS, RUNS)
+        jobs = jobs[self.book.since[jobs] < time]
+        held = [self._held(int(j)) for j in jobs]
+        lengths = [np.diff(past["ptr"], append=parts.size), [part.size for part in held]]
+        return (
+            np.concatenate([past["job"], jobs]),
+            np.concatenate([past["start"], self.book.since[jobs]]),
+            np.concatenate([past["end"], np.full(jobs.size, time, dtype=np.int64)]),
+            np.cumsum(np.concatenate([[0], *lengths]).astype(np.int64)),
+            np.concatenate([parts["node"], *(part["node"] for part in held)]),
+            np.concatenate([parts["gpus"], *(part["part"] for part in held)]),
+        )
+
+    def event_columns(self) -> tuple[Ints, Ints, NDArray[np.int8]]:
+        """(time, job, kind)."""
+        past = self.machine.events[: self.count[EVENTS]]
+        return past["time"], past["job"], past["kind"]
+
+
+def _by_rank(book: Ledger, jobs: Ints) -> Ints:
+    out: Ints = jobs[np.argsort(book.rank[jobs], kind="stable")]
+    return out
+
+
+def _check_rule(policy: Policy, rule: Rule) -> None:
+    """Refuse a rule that machine code has for another kind of preemption only."""
+    at_leases = rule.kind in (RuleKind.LTGF, RuleKind.THEMIS)
+    if rule.kind is not RuleKind.PYTHON and at_leases != (policy.preempts is Preempts.LEASE):
+        raise ValueError(
+            f"policy {policy.name!r}: rule {rule.kind.name} does not go with "
+            f"preempts={Preempts(policy.preempts).name}; a policy without rule decides in Python"
+        )

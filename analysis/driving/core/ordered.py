@@ -1,0 +1,169 @@
+"""Any order, as a policy in Python gives it, and what else such a policy orders."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ....solvers.compiled import compiled
+from .machine import (
+    BLOCKING,
+    CANDIDATE,
+    CHOSEN,
+    DECIDE,
+    FAILED,
+    FREE,
+    KEPT,
+    LEASE,
+    LOSER,
+    LOSERS,
+    MORE,
+    NOW,
+    PICKED,
+    PREEMPTS,
+    QUIET,
+    READY,
+    REFUSED,
+    RUNNING,
+    begin_profile,
+    begin_run,
+    give_old,
+    interrupt,
+    job_fair_at,
+    new_lease,
+    open_round,
+    speed_on_new,
+    take_new,
+    user_at,
+)
+from .place import (
+    backfill,
+    place_gang,
+    place_selected,
+    settle,
+)
+
+
+@compiled
+def follow(m, order):
+    """Selection by number of GPUs, then placement, then backfill."""
+    room, expired = m.count[FREE], 0
+    for i in range(order.size):
+        j = order[i]
+        m.jobs[j].mark = CANDIDATE
+        if m.jobs[j].phase == RUNNING:
+            room += m.jobs[j].held_gpus
+            expired += 1
+    selected = kept = losers = 0
+    walking = True
+    for i in range(order.size):
+        j = order[i]
+        m.jobs[j].turn = i
+        runs = m.jobs[j].phase == RUNNING
+        gpus = m.jobs[j].held_gpus if runs else m.jobs[j].gpus
+        if walking and gpus <= room:
+            room -= gpus
+            m.jobs[j].mark = CHOSEN
+            if runs:
+                m.lists[KEPT, kept] = j
+                kept += 1
+            else:
+                m.lists[PICKED, selected] = j
+                selected += 1
+        else:
+            if m.params[BLOCKING]:
+                walking = False
+            if runs:
+                m.jobs[j].mark = LOSER
+                m.lists[LOSERS, losers] = j
+                losers += 1
+    own = losers
+    started, failed, kept, losers = place_selected(m, selected, kept, losers, expired > 0)
+    for i in range(failed):
+        m.jobs[m.lists[FAILED, i]].mark = REFUSED
+    for i in range(own, losers):
+        m.jobs[m.lists[LOSERS, i]].mark = LOSER
+    losers = 0
+    for i in range(order.size):
+        j = order[i]
+        if m.jobs[j].mark == LOSER:
+            m.lists[LOSERS, losers] = j
+            losers += 1
+        if not m.params[BLOCKING] and (m.jobs[j].mark == CANDIDATE or m.jobs[j].mark == LOSER):
+            started = backfill(m, j, started)
+    settle(m, started, kept, losers)
+
+
+@compiled
+def advance_to_decision(m, until, most):
+    """Visit rounds until a policy in Python has to decide, or as :func:`advance_by_key`."""
+    for _ in range(most):
+        why = open_round(m, until)
+        if why < QUIET:
+            return why
+        if why == READY:
+            return DECIDE
+    return MORE
+
+
+@compiled
+def give_gpus(m, j):
+    """Take the GPUs from j, which is about to stop."""
+    give_old(m, j)
+
+
+@compiled
+def stop_job(m, j, kind):
+    """What a policy in Python orders: suspend or kill j, which gave its GPUs."""
+    interrupt(m, j, kind, False, True)
+
+
+@compiled
+def renew_job(m, j):
+    """Let j have the GPUs that it gave and took again."""
+    m.jobs[j].blocked = -1
+    if m.params[PREEMPTS] == LEASE and m.jobs[j].lease_end <= m.count[NOW]:
+        m.jobs[j].lease_end = new_lease(m, m.count[NOW])
+
+
+@compiled
+def take_gpus(m, j, gpus, nodes, parts):
+    """Take given nodes for j, or (none given) where there is room; False if there is none."""
+    if nodes.size == 0:
+        if not place_gang(m, j, gpus):
+            return False
+    else:
+        m.jobs[j].new_length = nodes.size
+        for k in range(nodes.size):
+            m.entries[m.jobs[j].offset + k].new_node, m.entries[m.jobs[j].offset + k].new_part = (
+                nodes[k],
+                parts[k],
+            )
+    take_new(m, j)
+    return True
+
+
+@compiled
+def start_job(m, j, gpus, speed, profile):
+    """Start j on the GPUs that it took; without `speed` with its gang, or to be profiled."""
+    if profile > 0:
+        begin_profile(m, j, gpus, profile)
+    else:
+        begin_run(m, j, gpus, speed if speed > 0 else speed_on_new(m, j))
+
+
+@compiled
+def job_fair(m, jobs, t):
+    """F_i at t of each of `jobs`."""
+    out = np.empty(jobs.size)
+    for i in range(jobs.size):
+        out[i] = job_fair_at(m, jobs[i], t)
+    return out
+
+
+@compiled
+def user_fair(m, t):
+    """F_j at t of every user."""
+    out = np.empty(m.users.size)
+    for u in range(out.size):
+        out[u] = user_at(m, u, t)
+    return out

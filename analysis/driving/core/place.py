@@ -1,0 +1,269 @@
+"""Where jobs run: nodes for a gang, and the way from a selection to the next segments."""
+
+from __future__ import annotations
+
+from ....solvers.compiled import inlined, inner
+from .machine import (
+    BLOCKING,
+    FAILED,
+    FREE,
+    KEPT,
+    LEASE,
+    LOSERS,
+    NONE,
+    NOW,
+    PATIENCE,
+    PICKED,
+    PREEMPTS,
+    RUNNERS,
+    RUNNING,
+    RUNS,
+    SPREAD,
+    STARTED,
+    SUSPEND,
+    WAITING,
+    begin_run,
+    give_new,
+    give_old,
+    interrupt,
+    keep_old,
+    new_is_old,
+    new_lease,
+    old_is_free,
+    speed_on_new,
+    take_new,
+    take_old,
+)
+
+# --- placement, as solvers.placement.place_by_speed -----------------------------------------------
+
+
+@inner
+def place(m, j):
+    """Choose nodes for j into its new entries, without taking them."""
+    return place_gang(m, j, m.jobs[j].gpus)
+
+
+@inner
+def place_gang(m, j, gang):
+    """Choose nodes for so many GPUs of j into its new entries, without taking them."""
+    m.jobs[j].new_length = 0
+    if gang > m.count[FREE]:
+        return False
+    for i in range(m.fastest.shape[1]):
+        g = m.fastest[j, i]
+        if m.speeds[j, g] == 0:
+            return False
+        for c in range(m.first_class[g], m.first_class[g + 1]):
+            if _place_on_class(m, j, gang, c):
+                return True
+        if m.params[SPREAD] and gang <= _free_of_model(m, g):
+            _place_anywhere(m, j, gang, g)
+            return True
+    return False
+
+
+@inner
+def _free_of_model(m, g):
+    free = 0
+    for c in range(m.first_class[g], m.first_class[g + 1]):
+        for f in range(1, m.class_size[c] + 1):
+            free += f * m.level[c, f]
+    return free
+
+
+@inner
+def may_fit(m, j):
+    """Whether no gang like j or smaller, with the same models to run on, has found no place."""
+    return m.jobs[j].gpus < m.least[m.jobs[j].reach]
+
+
+@inner
+def note_refusal(m, j):
+    """Note that j has found no place."""
+    m.least[m.jobs[j].reach] = min(m.least[m.jobs[j].reach], m.jobs[j].gpus)
+
+
+@inner
+def forget_refusals(m):
+    """Forget who has found no place."""
+    for r in range(m.least.size):
+        m.least[r] = NONE
+
+
+@inner
+def _place_on_class(m, j, gang, c):
+    size = m.class_size[c]
+    full, rest = gang // size, gang % size
+    if m.level[c, size] < full:
+        return False
+    best = -1
+    if rest:
+        above = m.level[c, size] - full
+        for f in range(rest, size):
+            above += m.level[c, f]
+        if above == 0:
+            return False
+        level = rest  # the least level at which a node is left
+        while level < size and m.level[c, level] == 0:
+            level += 1
+    at, found = m.jobs[j].offset, 0
+    for n in range(m.nodes.size):
+        if m.nodes[n].kind != c:
+            continue
+        if found < full and m.nodes[n].free == size:
+            m.entries[at + found].new_node, m.entries[at + found].new_part = n, size
+            found += 1
+        elif rest and best < 0 and m.nodes[n].free == level:
+            best = n
+        if found == full and (best >= 0 or not rest):
+            break
+    if rest:
+        m.entries[at + found].new_node, m.entries[at + found].new_part = best, rest
+        found += 1
+    m.jobs[j].new_length = found
+    return True
+
+
+@inner
+def _place_anywhere(m, j, gang, g):
+    """On any free GPUs of model g, of which there are enough."""
+    at, found = m.jobs[j].offset, 0
+    most = 0
+    for n in range(m.nodes.size):
+        if m.nodes[n].model == g:
+            most = max(most, m.nodes[n].free)
+    for level in range(most, 0, -1):
+        for n in range(m.nodes.size):
+            if m.nodes[n].free == level and m.nodes[n].model == g:
+                m.entries[at + found].new_node, m.entries[at + found].new_part = n, min(gang, level)
+                gang -= min(gang, level)
+                found += 1
+                if gang == 0:
+                    m.jobs[j].new_length = found
+                    return
+
+
+# --- from a selection to the next segments --------------------------------------------------------
+
+
+@inner
+def is_due(m, j):
+    """Whether j has found no place for the patience."""
+    return m.jobs[j].blocked >= 0 and m.count[NOW] - m.jobs[j].blocked >= m.params[PATIENCE]
+
+
+@inlined
+def _displace(m, j, kept, losers):
+    """Room for j among GPUs that jobs later in the selection would keep: (kept, losers)."""
+    gone, found = 0, False
+    for i in range(kept - 1, -1, -1):
+        k = m.lists[KEPT, i]
+        if m.jobs[k].turn < m.jobs[j].turn:
+            break
+        give_old(m, k)
+        gone += 1
+        if place(m, j):
+            found = True
+            break
+    first = kept - gone
+    if not found:
+        for i in range(first, kept):
+            take_old(m, m.lists[KEPT, i])
+        return kept, losers, False
+    take_new(m, j)
+    stay = first
+    for i in range(first, kept):
+        k = m.lists[KEPT, i]
+        if old_is_free(m, k):
+            take_old(m, k)
+            m.lists[KEPT, stay] = k
+            stay += 1
+        else:
+            m.lists[LOSERS, losers] = k
+            losers += 1
+            m.jobs[k].blocked = m.count[NOW]  # it is selected, and finds no place
+    give_new(m, j)
+    return stay, losers, True
+
+
+@inner
+def place_selected(m, selected, kept, losers, expired):
+    """Give nodes to the selected waiting jobs: (started, failed, kept, losers)."""
+    started = failed = 0
+    displacing = m.params[PATIENCE] >= 0 and expired
+    own = losers
+    for i in range(own):
+        give_old(m, m.lists[LOSERS, i])
+        m.jobs[m.lists[LOSERS, i]].new_length = 0
+    forget_refusals(m)
+    for i in range(selected):
+        j = m.lists[PICKED, i]
+        found, displaced = may_fit(m, j) and place(m, j), False
+        if not found and displacing and is_due(m, j):
+            kept, losers, found = _displace(m, j, kept, losers)
+            displaced = found
+            for k in range(own, losers):
+                m.jobs[m.lists[LOSERS, k]].new_length = 0
+            forget_refusals(m)
+        if found:
+            take_new(m, j)
+            m.lists[STARTED, started] = j
+            started += 1
+            if displaced:  # it may have left room for those before it
+                before, failed = failed, 0
+                for k in range(before):
+                    i_before = m.lists[FAILED, k]
+                    if may_fit(m, i_before) and place(m, i_before):
+                        take_new(m, i_before)
+                        m.lists[STARTED, started] = i_before
+                        started += 1
+                    else:
+                        note_refusal(m, i_before)
+                        m.lists[FAILED, failed] = i_before
+                        failed += 1
+            continue
+        note_refusal(m, j)
+        m.lists[FAILED, failed] = j
+        failed += 1
+        if expired and m.jobs[j].blocked < 0:
+            m.jobs[j].blocked = m.count[NOW]
+        if m.params[BLOCKING]:
+            break
+    return started, failed, kept, losers
+
+
+@inner
+def backfill(m, j, started):
+    """Backfill: its old nodes first, then any place; returns how many have started."""
+    if m.jobs[j].phase == RUNNING and old_is_free(m, j):
+        keep_old(m, j)
+    elif place(m, j):
+        take_new(m, j)
+    else:
+        m.jobs[j].new_length = 0
+        return started
+    m.lists[STARTED, started] = j
+    return started + 1
+
+
+@inner
+def settle(m, started, kept, losers):
+    """Suspension is decided only now: the same nodes as before are a renewal."""
+    now = m.count[NOW]
+    for i in range(losers):
+        j = m.lists[LOSERS, i]
+        if m.jobs[j].new_length == 0 or not new_is_old(m, j):
+            interrupt(m, j, SUSPEND, False, m.jobs[j].new_length == 0)
+        else:
+            m.jobs[j].lease_end = new_lease(m, now)
+            m.jobs[j].blocked = -1
+    for i in range(started):
+        j = m.lists[STARTED, i]
+        if m.jobs[j].phase == WAITING:
+            begin_run(m, j, m.jobs[j].gpus, speed_on_new(m, j))
+    if m.params[PREEMPTS] == LEASE:
+        for i in range(m.count[RUNS]):
+            j = m.lists[RUNNERS, i]
+            if m.jobs[j].lease_end <= now:
+                m.jobs[j].lease_end = new_lease(m, now)

@@ -1,0 +1,120 @@
+"""The driver's own records of jobs, nodes and users.
+
+A policy sees what a :class:`~gangsched.solvers.policy.State` shows of them, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...instances.model import FULL_SPEED
+
+__all__ = ["JOB", "NODE", "USER", "Ledger"]
+
+Ints = NDArray[np.int64]
+
+
+def _record(ints: str, floats: str) -> np.dtype[Any]:
+    return np.dtype(
+        [*((name, np.int64) for name in ints.split()), *((n, np.float64) for n in floats.split())]
+    )
+
+
+#: one job of a run. Constant: gang, work, release, first round, user, place by (release, number),
+#: overhead of a resumption, in place and elsewhere, speed where its gang is split, and which of the
+#: sets of GPU models that jobs can run on is its own. Changing: where it stands; seconds of
+#: service left when its segment began; since when it runs or waits; overhead at the head of its
+#: segment; GPU seconds of earlier segments; GPUs and speed of this one; since when it is passed
+#: over; profiling runs that have ended. Others are the compiled driver's own.
+JOB = _record(
+    "finish lease_end gpus rank key phase user mark since delay left held work kind_of turn tier "
+    "blocked starts place_in offset length new_length gang_class urgency release visible first end "
+    "active_start held_gpus speed overhead migration split_speed profiled reach",
+    "score weight fair_start fair_before fair",
+)
+NODE = _record("size free kind model", "")
+USER = _record(
+    "rate base demand time first_kind last_kind picked passed group_at group_length",
+    "quota total value slope key",
+)
+
+
+class Ledger:
+    """The driver's own records of jobs, nodes and users.
+
+    Columns are attributes: those of jobs under their name, ``sizes``, ``free`` and ``node_model``
+    of nodes, ``quota``, ``user_rate`` (GPUs held now) and ``user_base`` of users, who until t have
+    held ``user_base + user_rate * t`` GPU seconds. ``ps`` has the parameter servers by node that
+    jobs were given, which they hold while they run; empty where jobs need none.
+
+    Parameters
+    ----------
+    jobs : (jobs,) array of JOB
+    nodes : (nodes,) array of NODE
+    users : (users,) array of USER
+    models : tuple of str
+        Distinct GPU models, in the order of their first nodes.
+    speeds : (jobs, models) int array
+        Of each job on each model, in millionths; 0 where it cannot run.
+    ps : dict of int to dict of int to int, optional
+    """
+
+    __slots__ = ("jobs", "models", "nodes", "ps", "speeds", "users")
+
+    def __init__(
+        self,
+        jobs: NDArray[Any],
+        nodes: NDArray[Any],
+        users: NDArray[Any],
+        models: tuple[str, ...],
+        speeds: Ints,
+        ps: dict[int, dict[int, int]] | None = None,
+    ) -> None:
+        self.jobs, self.nodes, self.users = jobs, nodes, users
+        self.models, self.speeds = models, speeds
+        self.ps: dict[int, dict[int, int]] = ps or {}
+
+    def __getattr__(self, name: str) -> NDArray[Any]:
+        if name in JOB.names:  # type: ignore[operator]
+            column: NDArray[Any] = self.jobs[name]
+            return column
+        if name in OTHER_COLUMNS:
+            table, own = OTHER_COLUMNS[name]
+            other: NDArray[Any] = getattr(self, table)[own]
+            return other
+        raise AttributeError(f"ledger has no column {name!r}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Ledger, (self.jobs, self.nodes, self.users, self.models, self.speeds, self.ps)
+
+    def done(self, jobs: Ints | slice, time: int) -> Ints:
+        """Seconds of service that these jobs got until `time` in their segments; 0 if none."""
+        speed = self.jobs["speed"][jobs]
+        begun = self.jobs["since"][jobs] + self.jobs["delay"][jobs]
+        seconds = np.where(speed > 0, np.maximum(0, time - begun), 0)
+        got: Ints = seconds * speed // FULL_SPEED
+        return got
+
+
+OTHER_COLUMNS = {
+    "sizes": ("nodes", "size"),
+    "free": ("nodes", "free"),
+    "node_model": ("nodes", "model"),
+    "quota": ("users", "quota"),
+    "user_rate": ("users", "rate"),
+    "user_base": ("users", "base"),
+}
+
+
+def ps_to_rows(ps: Mapping[int, Mapping[int, int]]) -> list[list[Any]]:
+    """Return parameter servers by job and node as lists."""
+    return [[job, [[node, count] for node, count in own.items()]] for job, own in ps.items()]
+
+
+def ps_of_rows(rows: Sequence[Sequence[Any]]) -> dict[int, dict[int, int]]:
+    """Return parameter servers from lists."""
+    return {job: dict(own) for job, own in rows}

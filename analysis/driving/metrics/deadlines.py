@@ -1,0 +1,207 @@
+"""Measures of deadlines and of the rewards for them, of Gao et al. (2024)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ....instances.model import DeadlineJob, Instance
+from ..run import Run
+from .jobs import completion_time, preemptions, profiling_wait
+from .parts import mean, once
+
+Floats = NDArray[np.float64]
+Deadlines = Instance[DeadlineJob]
+
+
+def deadline_miss(
+    run: Run, deadlines: Mapping[int, int] | ArrayLike, *, weighted: bool = False
+) -> float | None:
+    """Return the share of jobs with a deadline that missed it.
+
+    Parameters
+    ----------
+    run : Run
+    deadlines : mapping of int to int, or (jobs,) float array
+        Seconds, by number of the job; jobs that the mapping does not name, and those with NaN, have
+        no deadline.
+    weighted : bool
+        True to count each job with its weight.
+
+    Returns
+    -------
+    float or None
+        A rejected job misses; a job that is unfinished and whose deadline has not come is left
+        out. None where no job is left.
+
+    Raises
+    ------
+    KeyError, ValueError
+        If a number is not that of a job, or the array does not have one entry per job.
+    """
+    book = run.records
+    due = _deadlines(len(book), deadlines)
+    late = book.rejected | np.where(book.finished, book.end > due, run.now > due)
+    counts = ~np.isnan(due) & (late | book.finished)
+    weight = (book.weight if weighted else np.ones(len(book)))[counts]
+    return float(weight[late[counts]].sum() / weight.sum()) if weight.size else None
+
+
+def _deadlines(jobs: int, deadlines: Mapping[int, int] | ArrayLike) -> Floats:
+    if not isinstance(deadlines, Mapping):
+        array = np.asarray(deadlines, dtype=np.float64)
+        if array.shape != (jobs,):
+            raise ValueError(f"deadlines: shape {array.shape} is not one entry for {jobs} jobs")
+        return array
+    due = np.full(jobs, np.nan)
+    for job, time in deadlines.items():
+        if not 0 <= job < jobs:
+            raise KeyError(f"deadlines: {job} is not the number of one of the {jobs} jobs")
+        due[job] = time
+    return due
+
+
+def rewards(run: Run) -> Floats:
+    """Return what each job won by its completion.
+
+    Parameters
+    ----------
+    run : Run
+        With its instance, of jobs with deadlines.
+
+    Returns
+    -------
+    (jobs,) float array
+        0 for a job that missed all its deadlines, or was rejected. NaN for a best-effort job, and
+        for one that is unfinished and may still meet a deadline.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the instance is not known, or its jobs have no deadlines of their own.
+    """
+    instance, book = _of_deadlines(run), run.records
+    won = np.full(len(book), np.nan)
+    outcomes = zip(instance.jobs, book.end.tolist(), book.rejected.tolist(), strict=True)
+    for j, (job, end, rejected) in enumerate(outcomes):
+        if job.best_effort:
+            continue
+        if end >= 0:
+            won[j] = job.reward(end)
+        elif rejected or run.now > job.release + job.rewards[-1][0]:
+            won[j] = 0.0
+    return won
+
+
+def _of_deadlines(run: Run) -> Deadlines:
+    """The instance, of jobs with deadlines."""
+    instance = run.require_instance()
+    if instance.jobs and not instance.kind.has_deadlines:
+        job, kind = instance.jobs[0].id, instance.kind.__name__
+        raise TypeError(f"metrics: job {job!r} is a {kind}, not a DeadlineJob")
+    return instance
+
+
+def weighted_miss(run: Run, *, own: bool = False) -> float | None:
+    """Return the weighted miss rate R^slo, Section IV-C: 1 less (15).
+
+    Parameters
+    ----------
+    run : Run
+        With its instance, of jobs with deadlines.
+    own : bool
+        Divide each job's reward by its own largest reward, so that all count alike. Otherwise by
+        the largest of all jobs, which is W_max = 100 in the paper. The two are the same where all
+        jobs have the same largest reward.
+
+    Returns
+    -------
+    float or None
+        Over the jobs that have won or missed their rewards; None where there is none.
+
+    Notes
+    -----
+    The paper prints the mean of W / W_max, the attainment, and calls it a miss rate. Its figures
+    show what is left to 1.
+    """
+    won, instance = rewards(run), run.require_instance()
+    known = ~np.isnan(won)
+    if not known.any():
+        return None
+    tops = np.array([job.top_reward for job in instance.jobs])
+    return 1 - float(np.mean(won[known] / (tops[known] if own else tops.max())))
+
+
+def best_effort_latency(run: Run) -> float | None:
+    """Return the mean completion time of the best-effort jobs, in seconds (Section IV-C, JCT).
+
+    Parameters
+    ----------
+    run : Run
+        With its instance, of jobs with deadlines.
+
+    Returns
+    -------
+    float or None
+        From submission, profiling included; over those that finished.
+    """
+    return mean(completion_time(run)[_best_effort(_of_deadlines(run))])
+
+
+def _best_effort(instance: Deadlines) -> NDArray[np.bool_]:
+    return np.array([job.best_effort for job in instance.jobs], dtype=bool)
+
+
+@once
+def deadline_summary(run: Run) -> dict[str, float | int | None]:
+    """Return what a run of jobs with deadlines is measured by, by name.
+
+    Parameters
+    ----------
+    run : Run
+        With its instance, of jobs with deadlines.
+
+    Returns
+    -------
+    dict of str to number or None
+        slo_jobs, best_effort_jobs: numbers of jobs. reward: the sum that was won; top_reward: of
+        all jobs with deadlines. weighted_miss and weighted_miss_own: as of :func:`weighted_miss`.
+        strict_miss: share of the jobs with one deadline that missed it. in_time: share of the jobs
+        with deadlines that were complete by their last one. best_effort_latency, seconds.
+        slo_suspensions, best_effort_suspensions: mean number of a job, those that were rejected
+        left out. profiling_wait: mean seconds. None where there is no such job.
+
+    Examples
+    --------
+    >>> from gangsched.analysis.driving.drive import drive
+    >>> from gangsched.instances import Cluster
+    >>> from gangsched.solvers import Fifo
+    >>> soft = DeadlineJob(id="a", gpus=2, work=100, rewards=[(90, 100), (110, 80)])
+    >>> best = DeadlineJob(id="b", gpus=2, work=50)
+    >>> instance = Instance(Cluster.of_sizes([2]), [soft, best])
+    >>> found = deadline_summary(drive(instance, Fifo()))
+    >>> found["reward"], round(found["weighted_miss"], 2), found["best_effort_latency"]
+    (80.0, 0.2, 170.0)
+    """
+    instance, won, able = _of_deadlines(run), rewards(run), ~run.records.rejected
+    best = _best_effort(instance)
+    strict = np.array([len(job.rewards) == 1 for job in instance.jobs], dtype=bool)
+    lost = np.where(np.isnan(won), np.nan, won == 0)
+    times = preemptions(run).astype(np.float64)
+    missed = mean(lost[~best])
+    return {
+        "slo_jobs": int((~best).sum()),
+        "best_effort_jobs": int(best.sum()),
+        "reward": float(np.nansum(won)),
+        "top_reward": float(sum(job.top_reward for job in instance.jobs)),
+        "weighted_miss": weighted_miss(run),
+        "weighted_miss_own": weighted_miss(run, own=True),
+        "strict_miss": mean(lost[strict]),
+        "in_time": None if missed is None else 1 - missed,
+        "best_effort_latency": best_effort_latency(run),
+        "slo_suspensions": mean(times[~best & able]),
+        "best_effort_suspensions": mean(times[best & able]),
+        "profiling_wait": mean(profiling_wait(run)),
+    }

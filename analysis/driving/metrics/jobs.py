@@ -1,0 +1,426 @@
+"""Measures of jobs and of the cluster: times, use, and fairness to jobs."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ....instances.model import FULL_SPEED, Instance
+from ..drive import job_speeds, models_of
+from ..run import EventKind, Run
+from ..segments import Segments
+from .parts import Line, active_jobs, changes, degree, held_until, segment_gangs, users_with_jobs
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Since = Literal["release", "visible"]
+
+
+def completion_time(run: Run) -> Floats:
+    """Return e - a of each job, seconds from submission to completion (Section 6.1.4, JCT).
+
+    Parameters
+    ----------
+    run : Run
+
+    Returns
+    -------
+    (jobs,) float array
+    """
+    book = run.records
+    return np.where(book.finished, book.end - book.release, np.nan)
+
+
+def wait_time(run: Run) -> Floats:
+    """Return the seconds from submission to completion in which each job held no GPUs.
+
+    Parameters
+    ----------
+    run : Run
+
+    Returns
+    -------
+    (jobs,) float array
+    """
+    plan = run.schedule
+    held = np.bincount(plan.job, plan.end - plan.start, len(run.records))
+    return completion_time(run) - held
+
+
+def ideal_time(run: Run) -> Ints:
+    """Return p, the seconds that each job would run alone, on the fastest GPUs that it can use.
+
+    Parameters
+    ----------
+    run : Run
+        With its instance.
+
+    Returns
+    -------
+    (jobs,) int array
+    """
+    work = run.records.work
+    if not _has_speeds(run):
+        return work
+    top = able_speeds(run).max(axis=1)
+    seconds, rest = np.divmod(work, np.maximum(top, 1))  # work times 10**6 may exceed 64 bits
+    ideal = seconds * FULL_SPEED - (-rest * FULL_SPEED // np.maximum(top, 1))
+    return np.where(top > 0, ideal, work)
+
+
+def _has_speeds(run: Run) -> bool:
+    return any(job.speeds for job in run.require_instance().jobs)
+
+
+def able_speeds(run: Run) -> Ints:
+    """Speeds in millionths by job and GPU model, 0 where a job cannot run or its gang not fit."""
+    instance = run.require_instance()
+    speeds: Ints = np.where(
+        run.records.gpus[:, None] <= gpus_by_model(instance), job_speeds(instance), 0
+    )
+    return speeds
+
+
+def gpus_by_model(instance: Instance[Any]) -> Ints:
+    """N_g, the GPUs of each model."""
+    nodes, models = instance.cluster.nodes, models_of(instance)
+    counts = [sum(node.gpus for node in nodes if node.model == model) for model in models]
+    return np.array(counts, dtype=np.int64)
+
+
+def slowdown(run: Run) -> Floats:
+    """Return JCT / p of each job, p its ideal run time (Section 6.1.4); at least 1.
+
+    Parameters
+    ----------
+    run : Run
+        With its instance.
+
+    Returns
+    -------
+    (jobs,) float array
+    """
+    return completion_time(run) / ideal_time(run)
+
+
+def makespan(run: Run) -> int | None:
+    """Return the last completion, in seconds from time 0; None while a job is unfinished.
+
+    Parameters
+    ----------
+    run : Run
+    """
+    book = run.records
+    if not book.finished.any() or not (book.finished | book.rejected).all():
+        return None
+    return int(book.end.max())
+
+
+def objectives(run: Run) -> dict[str, float | int | None]:
+    """Return the measures of :class:`~gangsched.formulations.completion_time.CompletionTime`.
+
+    What a bound of that problem, with the run's jobs without the rejected ones, can be compared to.
+
+    Parameters
+    ----------
+    run : Run
+        With its instance.
+
+    Returns
+    -------
+    dict of str to number or None
+        makespan max C_j, completion sum C_j, flow sum (C_j - r_j), slowdown
+        sum (C_j - r_j) / p_j, without weights; None while a job is unfinished.
+    """
+    last = makespan(run)
+    if last is None:
+        return dict.fromkeys(("makespan", "completion", "flow", "slowdown"))
+    book, done = run.records, run.records.finished
+    flow = (book.end - book.release)[done]
+    return {
+        "makespan": last,
+        "completion": int(book.end[done].sum()),
+        "flow": int(flow.sum()),
+        "slowdown": float((flow / ideal_time(run)[done]).sum()),
+    }
+
+
+def utilisation(run: Run, until: Literal["arrivals", "end"] = "arrivals") -> float | None:
+    """Return the share of the GPU time from the first arrival on that was held by jobs.
+
+    Parameters
+    ----------
+    run : Run
+    until : {"arrivals", "end"}
+        To the last arrival, which leaves out how the cluster runs empty, or to the last completion
+        (of a run that was stopped: to its end). Rejected jobs do not count as arrivals.
+
+    Returns
+    -------
+    float or None
+        None where that interval is empty.
+
+    Notes
+    -----
+    Busy GPU seconds within the interval over M times its length.
+    """
+    arrivals = run.records.release[~run.records.rejected]
+    if not arrivals.size:
+        return None
+    done = makespan(run)
+    first, last = int(arrivals.min()), run.now if done is None else done
+    if until == "arrivals":
+        last = min(last, int(arrivals.max()))
+    if last <= first:
+        return None
+    early, late = busy_time(run, [first, last])
+    return float(late - early) / (run.gpus * (last - first))
+
+
+def busy_time(run: Run, times: ArrayLike) -> Ints:
+    """Return the GPU seconds that all jobs together held until each of `times`.
+
+    Parameters
+    ----------
+    run : Run
+    times : (n,) int array
+        Seconds, in any order.
+
+    Returns
+    -------
+    (n,) int array
+    """
+    whole = np.zeros(len(run.schedule), dtype=np.int64)
+    total: Ints = held_until(run, times, whole, 1)[0]
+    return total
+
+
+def wanted_time(run: Run, times: ArrayLike) -> Floats:
+    """Return the GPU seconds until each of `times` for which active jobs could have used GPUs.
+
+    What is wanted at an instant is the demand of the active jobs, at most M. Where this exceeds
+    :func:`busy_time`, GPUs were idle though jobs waited for them.
+
+    Parameters
+    ----------
+    run : Run
+    times : (n,) int array
+        Seconds, in any order.
+
+    Returns
+    -------
+    (n,) float array
+    """
+    jobs, stop = active_jobs(run)
+    knots, demand, _ = changes(run, jobs, stop)
+    return Line.of(knots, np.minimum(demand, run.gpus)).at(np.asarray(times))
+
+
+def preemptions(run: Run) -> Ints:
+    """Return how often each job lost its GPUs before it was complete, moves included.
+
+    Parameters
+    ----------
+    run : Run
+
+    Returns
+    -------
+    (jobs,) int array
+    """
+    log = run.events
+    lost = (log.kind == EventKind.SUSPEND) | (log.kind == EventKind.KILL)
+    times: Ints = np.bincount(log.job[lost], minlength=len(run.records))
+    return times
+
+
+def renewals(run: Run) -> Ints:
+    """Return how often each job kept its GPUs beyond the end of a lease.
+
+    Derived from the schedule: lease boundaries strictly inside its segments. A policy that does not
+    preempt has no leases, and the number says nothing.
+
+    Parameters
+    ----------
+    run : Run
+
+    Returns
+    -------
+    (jobs,) int array
+    """
+    plan, lease = run.schedule, run.rules.lease_length
+    begin = plan.start // lease * lease if run.rules.synchronous else plan.start
+    inside = (plan.end - 1 - begin) // lease
+    return np.bincount(plan.job, inside, len(run.records)).astype(np.int64)
+
+
+def attained_time(run: Run) -> Ints:
+    """Return A_i, the GPU seconds that each job held: eq. (2), overhead included.
+
+    Parameters
+    ----------
+    run : Run
+
+    Returns
+    -------
+    (jobs,) int array
+    """
+    plan = run.schedule
+    held = np.bincount(plan.job, segment_gangs(run) * (plan.end - plan.start), len(run.records))
+    return held.astype(np.int64)
+
+
+def fair_time(run: Run, since: Since = "visible") -> Floats:
+    """Return F_i, the fair GPU seconds of each job: eq. (14) with (13) and (8).
+
+    Parameters
+    ----------
+    run : Run
+    since : {"visible", "release"}
+        From the job's first round on, or from its submission: that adds its wait for the round,
+        with the share that it has then.
+
+    Returns
+    -------
+    (jobs,) float array
+        Up to completion or the end of the run; 0 for jobs that had no round yet.
+
+    Notes
+    -----
+    With one user its fair share is M, eq. (3) and (4). A user's jobs with the same gang and weight
+    have the same integral, so the cost is O(jobs log jobs) plus, for each user, the number of its
+    arrivals and completions times that of its kinds of jobs (within the lives of each kind).
+    """
+    fair, before = fair_times(run)
+    return fair + before if since == "release" else fair
+
+
+def fair_times(run: Run) -> tuple[Floats, Floats]:
+    """Fair GPU seconds from the first round on, and before it."""
+    book = run.records
+    fair, before = np.zeros(len(book)), np.zeros(len(book))
+    end = np.where(book.finished, book.end, run.now)
+    for user in users_with_jobs(run):
+        limit = book.gpus[user.jobs] / book.weight[user.jobs]
+        order = np.argsort(limit, kind="stable")
+        cuts = np.flatnonzero(np.diff(limit[order])) + 1
+        for members in np.split(order, cuts):
+            jobs, most = user.jobs[members], limit[members[0]]
+            first, last, weight = book.visible[jobs], end[jobs], book.weight[jobs]
+            line = user.line(most, first, last)
+            fair[jobs] = weight * (line.at(last) - line.at(first))
+            before[jobs] = weight * line.slope(first) * (first - book.release[jobs])
+    return fair, before
+
+
+def service_time(run: Run) -> Ints:
+    """Return the GPU seconds in which each job made progress: A_i without overhead and lost work.
+
+    Parameters
+    ----------
+    run : Run
+        With its instance: a job on slow GPUs is served longer for the same work.
+
+    Returns
+    -------
+    (jobs,) int array
+    """
+    book = run.records
+    if _has_speeds(run):
+        seg = Segments.of(run)
+        seconds = np.maximum(0, seg.until(run.rules) - seg.start - seg.overhead)
+        served = np.bincount(seg.job, seconds * seg.gpus * (seg.speed > 0), len(book))
+        return served.astype(np.int64)
+    return np.where(book.rejected, 0, book.gpus * (book.work - book.left))
+
+
+def rho(run: Run, since: Since = "visible", *, overhead: bool = True) -> Floats:
+    """Return the fairness degree A_i / F_i of each job, eq. (15); below 1 is unfair.
+
+    Parameters
+    ----------
+    run : Run
+    since : {"visible", "release"}
+        As of :func:`fair_time`. The definition counts from submission; but then a job that runs at
+        once has rho = p / JCT, and waiting for the next round alone takes short jobs below 0.95.
+    overhead : bool
+        False to count service only (:func:`service_time`), as bounds do that hold for any policy.
+
+    Returns
+    -------
+    (jobs,) float array
+        Of unfinished jobs up to the end of the run; NaN for jobs that had no time yet.
+    """
+    held = attained_time(run) if overhead else service_time(run)
+    return degree(held, fair_time(run, since))
+
+
+def finish_time_fairness(run: Run) -> Floats:
+    """Return T_sh / T_id of each job, Themis's measure (Section 4.1.2); above 1 is unfair.
+
+    T_sh is the time from submission to completion, T_id = p N the ideal run time in a cluster of
+    1 / N of the size, N the number of submitted and uncompleted jobs, averaged over that time.
+
+    Parameters
+    ----------
+    run : Run
+        With its instance.
+
+    Returns
+    -------
+    (jobs,) float array
+
+    References
+    ----------
+    K. Mahajan et al. Themis: Fair and Efficient GPU Cluster Scheduling. NSDI 2020, Section 3. Its N
+    is read here as the average over the job's life.
+    """
+    book = run.records
+    there = ~book.rejected & (book.release <= run.now)
+    last = np.where(book.finished, book.end, run.now)
+    knots, where = np.unique(
+        np.concatenate([book.release[there], last[there]]), return_inverse=True
+    )
+    signs = np.repeat([1, -1], np.count_nonzero(there))
+    line = Line.of(knots, np.cumsum(np.bincount(where, signs, knots.size)))
+    life = completion_time(run)
+    together = line.at(last) - line.at(book.release)
+    ideal = ideal_time(run)
+    return degree(life * life, ideal * np.where(book.finished, together, 0.0))
+
+
+def profiling_wait(run: Run) -> Floats:
+    """Return the seconds from each job's submission to the end of its last profiling.
+
+    Parameters
+    ----------
+    run : Run
+
+    Returns
+    -------
+    (jobs,) float array
+        NaN for jobs that were not profiled.
+    """
+    log, until = run.events, np.full(len(run.records), np.nan)
+    over = log.kind == EventKind.PROFILED
+    until[log.job[over]] = log.time[over]  # times do not fall: the last one stays
+    return until - run.records.release
+
+
+def is_elastic(run: Run) -> bool:
+    """Return whether a job made progress on another number of GPUs than its gang.
+
+    Bounds for gangs do not hold for such a run.
+
+    Parameters
+    ----------
+    run : Run
+    """
+    plan, log = run.schedule, run.events
+    other = segment_gangs(run) != run.records.gpus[plan.job]
+    to_profile = log.kind == EventKind.PROFILE
+    known = set(zip(log.job[to_profile].tolist(), log.time[to_profile].tolist(), strict=True))
+    return not known.issuperset(
+        zip(plan.job[other].tolist(), plan.start[other].tolist(), strict=True)
+    )

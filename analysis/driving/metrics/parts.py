@@ -1,0 +1,230 @@
+"""What measures are made of: means, ratios, and piecewise linear functions of time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..run import Run
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+DAY, HOUR = 86_400, 3_600
+LOSS = 0.95  # a job below has a sharing loss, Section 6.3
+BELOW = 0.999  # a user's window below has one: 1, less what rounding may do
+NEVER = np.iinfo(np.int64).max
+
+T = TypeVar("T")
+
+
+def share_below(values: ArrayLike, level: float) -> float | None:
+    """Return the share of values below a level, NaN left out.
+
+    With `rho` and 0.95 this is the share of sharing-loss jobs (Section 6.3), with
+    :func:`window_rho` and 0.999 that of the users' intervals below 1.
+
+    Parameters
+    ----------
+    values : float array
+    level : float
+
+    Returns
+    -------
+    float or None
+        None where nothing is left.
+
+    Examples
+    --------
+    >>> share_below([0.5, 1.0, 1.2, float("nan")], 0.95)
+    0.3333333333333333
+    """
+    known = _known(values)
+    return float(np.mean(known < level)) if known.size else None
+
+
+def jain(values: ArrayLike) -> float | None:
+    """Return Jain's index of fairness, from 1/n (one has it all) to 1 (all are equal).
+
+    Parameters
+    ----------
+    values : (n,) float array
+        Not negative, such as the users' rho or the jobs' slowdowns; NaN is left out.
+
+    Returns
+    -------
+    float or None
+        None where nothing is left; 1 where all are 0.
+
+    References
+    ----------
+    R. Jain, D.-M. Chiu, W. Hawe. A Quantitative Measure of Fairness and Discrimination for Resource
+    Allocation in Shared Computer Systems. DEC-TR-301, 1984: (sum x)^2 / (n sum x^2).
+
+    Examples
+    --------
+    >>> jain([1, 1, 1]), jain([1, 0, 0, 0])
+    (1.0, 0.25)
+    """
+    known = _known(values)
+    if not known.size:
+        return None
+    top = known.max()
+    if top <= 0:
+        return 1.0
+    scaled = known / top
+    return float(scaled.sum() ** 2 / (scaled.size * (scaled**2).sum()))
+
+
+def _known(values: ArrayLike) -> Floats:
+    array = np.asarray(values, dtype=np.float64).ravel()
+    known: Floats = array[~np.isnan(array)]
+    return known
+
+
+def once(measure: Callable[[Run], dict[str, T]]) -> Callable[[Run], dict[str, T]]:
+    """Keep what a function measures with the run, which does not change; callers have copies."""
+
+    @wraps(measure)
+    def kept(run: Run) -> dict[str, T]:
+        if measure.__name__ not in run.measured:
+            run.measured[measure.__name__] = measure(run)
+        return dict(run.measured[measure.__name__])
+
+    return kept
+
+
+def mean(values: Floats) -> float | None:
+    """Mean of the values that there are."""
+    known = _known(values)
+    return float(known.mean()) if known.size else None
+
+
+def quantile(values: Floats, at: float) -> float | None:
+    """Quantile of the values that there are."""
+    known = _known(values)
+    return float(np.quantile(known, at)) if known.size else None
+
+
+def degree(held: NDArray[Any], fair: NDArray[Any]) -> Floats:
+    """Held over fair, NaN where nothing is fair."""
+    degree: Floats = np.divide(held, fair, out=np.full(np.shape(fair), np.nan), where=fair > 0)
+    return degree
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A continuous function that is 0 before its first knot and has a slope from each knot on."""
+
+    time: Ints
+    rate: Floats
+    value: Floats
+
+    @classmethod
+    def of(cls, time: Ints, rate: NDArray[Any]) -> Line:
+        """The function with these knots and the slopes from each of them on."""
+        slope = np.asarray(rate, dtype=np.float64)
+        steps = slope[:-1] * np.diff(time)
+        return cls(time, slope, np.concatenate([np.zeros(min(1, time.size)), np.cumsum(steps)]))
+
+    def at(self, times: Ints) -> Floats:
+        """Its values."""
+        if not self.time.size:
+            return np.zeros(times.shape)
+        k = np.searchsorted(self.time, times, side="right") - 1
+        return np.where(k < 0, 0.0, self.value[k] + self.rate[k] * (times - self.time[k]))
+
+    def slope(self, times: Ints) -> Floats:
+        """Right of each time, none of which is before the first knot."""
+        rate: Floats = self.rate[np.searchsorted(self.time, times, side="right") - 1]
+        return rate
+
+
+@dataclass(frozen=True, slots=True)
+class UserShares:
+    """A user's active jobs, and the steps of its fair share (8) and of that of a job, (13)."""
+
+    number: int
+    jobs: Ints
+    time: Ints
+    fair: Floats
+    unit: Floats  # share of a job of weight 1
+
+    def line(self, most: float, first: Ints, last: Ints) -> Line:
+        """Integral of min(most, unit) over the time that these jobs span."""
+        low = int(np.searchsorted(self.time, first.min(), side="right")) - 1
+        high = int(np.searchsorted(self.time, last.max(), side="right"))
+        return Line.of(self.time[low:high], np.minimum(most, self.unit[low:high]))
+
+
+def active_jobs(run: Run) -> tuple[Ints, Ints]:
+    """The jobs that have had a round, and the round (by job) at which each stops to demand."""
+    book = run.records
+    jobs = np.flatnonzero(~book.rejected & (book.visible <= run.now))
+    stop = -(-book.end // run.rules.round_length) * run.rules.round_length
+    return jobs, np.where(book.finished, stop, NEVER)
+
+
+def changes(run: Run, jobs: Ints, stop: Ints) -> tuple[Ints, Floats, Floats]:
+    """Rounds at which some of these jobs arrive or stop, and demand and weight after each."""
+    book = run.records
+    leave = jobs[stop[jobs] < NEVER]
+    at = np.concatenate([book.visible[jobs], stop[leave]])
+    knots, where = np.unique(at, return_inverse=True)
+
+    def after(column: NDArray[Any]) -> Floats:
+        change = np.concatenate([column[jobs], -column[leave]])
+        return np.cumsum(np.bincount(where, change, knots.size))
+
+    return knots, after(book.gpus), after(book.weight)
+
+
+def users_with_jobs(run: Run) -> Iterator[UserShares]:
+    """The users that have had a job, with their shares."""
+    alone = len(run.user_weight) == 1  # then (3) holds
+    jobs, stop = active_jobs(run)
+    owner = run.records.user[jobs]
+    order = np.argsort(owner, kind="stable")
+    cuts = np.flatnonzero(np.diff(owner[order])) + 1
+    for members in np.split(jobs[order], cuts):
+        if not members.size:
+            return
+        number = int(run.records.user[members[0]])
+        knots, demand, weight = changes(run, members, stop)
+        fair = run.gpus * (demand > 0.0) if alone else np.minimum(demand, run.quota[number])
+        unit = np.divide(fair, weight, out=np.zeros(knots.size), where=demand > 0)
+        yield UserShares(number, members, knots, np.asarray(fair, dtype=np.float64), unit)
+
+
+def segment_gangs(run: Run) -> Ints:
+    """GPUs of each segment."""
+    plan = run.schedule
+    if not len(plan):
+        return plan.job
+    return np.add.reduceat(plan.gpus, plan.ptr[:-1])
+
+
+def held_until(run: Run, times: ArrayLike, group: Ints, groups: int) -> Ints:
+    """GPU seconds held until `times` by each group of segments: (groups, times).
+
+    Between two neighbouring times a group's total grows by its rate at the first of them, times the
+    distance, and by what starts and ends in between: no sort of the segments is needed.
+    """
+    plan, gangs = run.schedule, segment_gangs(run)
+    grid, where = np.unique(np.asarray(times, dtype=np.int64), return_inverse=True)
+    size = (groups, grid.size + 1)  # the last column: after all times
+    grown, rate = np.zeros(size), np.zeros(size)
+    for moment, sign in ((plan.start, 1), (plan.end, -1)):
+        next_time = np.searchsorted(grid, moment)
+        cell = group * size[1] + next_time
+        rest = np.append(grid, 0)[next_time] - moment
+        grown += sign * np.bincount(cell, gangs * rest, grown.size).reshape(size)
+        rate += sign * np.bincount(cell, gangs, rate.size).reshape(size)
+    steps = np.cumsum(rate, axis=1)[:, :-2] * np.diff(grid)
+    grown[:, 1:-1] += steps
+    total = np.cumsum(grown[:, :-1], axis=1)
+    return np.rint(total[:, where]).astype(np.int64)

@@ -1,0 +1,396 @@
+"""A figure as data: the cells that are run, and how rows, verdicts and a picture come of them.
+
+An :class:`Experiment` is one figure or table of a paper. It lists its cells, each a workload under
+a policy or solver; :func:`run_cells` is the one runner of all. Cells that depend on the same things
+are run once, in several processes, and what a finished one gave can be kept in a file, so that a
+run that was killed goes on where it stopped. What comes out does not depend on the number of
+processes, on the order in which they finish, or on how often the run was stopped.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from hashlib import sha256
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from ...instances.io import write_file
+from .study import FigureRow, Statement, Study, Values, per_seed, short
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "KNOWN",
+    "Experiment",
+    "FigureCell",
+    "Finished",
+    "Progress",
+    "given",
+    "run_cells",
+    "seed_means",
+]
+
+Progress = Callable[[str], None]
+#: plain data: measures by name, or rows and facts, or what the experiment's `rows` reads
+Outcome = dict[str, Any]
+
+
+# --- cells ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureCell:
+    """One run of a figure, and where it stands in it.
+
+    Parameters
+    ----------
+    instance, policy : str
+        Labels in the figure.
+    run : callable (FigureCell) -> dict
+        Gives plain data; a function of a module, as it goes to other processes.
+    workload, make : object
+        What is run, and the policy or solver or how it is made: what `run` needs.
+    x : int or None
+        The quantity that the figure varies.
+    seed : int
+    same : str
+        What the outcome depends on; by default `workload` and `make`.
+
+    Examples
+    --------
+    >>> str(FigureCell(instance="H_SLO", policy="FIFO", run=given, x=80, seed=1))
+    'H_SLO, FIFO, 80, seed 1'
+    """
+
+    instance: str
+    policy: str
+    run: Callable[[FigureCell], Outcome]
+    workload: Any = None
+    make: Any = None
+    x: int | None = None
+    seed: int = 0
+    same: str = ""
+
+    @property
+    def key(self) -> str:
+        """What gives the outcome: cells with the same key are run once."""
+        return f"{_spelled(self.run)}: {self.same or f'{_spelled(self.make)} on {self.workload!r}'}"
+
+    def __str__(self) -> str:
+        x = "" if self.x is None else f", {self.x}"
+        return f"{self.instance}, {self.policy}{x}, seed {self.seed}"
+
+
+def _spelled(value: object) -> str:
+    """A value as text, functions by their names: the same in every process."""
+    if isinstance(value, partial):
+        named = [f"{name}={_spelled(own)}" for name, own in sorted(value.keywords.items())]
+        return f"{_spelled(value.func)}({', '.join([*map(_spelled, value.args), *named])})"
+    if callable(value) and hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    return repr(value)
+
+
+def given(cell: FigureCell) -> Outcome:
+    """Return the values that are the cell's workload: those that are printed, and not run."""
+    return {"rows": [[cell.instance, cell.policy, cell.x, dict(cell.workload)]]}
+
+
+# --- the runner ----------------------------------------------------------------------------------
+
+#: outcomes by key: figures share runs
+KNOWN: dict[str, Outcome] = {}
+
+
+def run_cells(
+    cells: Sequence[FigureCell],
+    *,
+    figure: str = "",
+    processes: int | None = 1,
+    parts: str | Path | None = None,
+    known: dict[str, Outcome] | None = None,
+    progress: Progress | None = None,
+) -> list[Outcome]:
+    """Return what each cell gives; cells with the same key are run once.
+
+    Parameters
+    ----------
+    cells : sequence of FigureCell
+    figure : str
+        For the progress.
+    processes : int or None
+        How many at once; None for as many as there are cores. With more than one a script needs the
+        usual ``if __name__ == "__main__":``.
+    parts : path, optional
+        Folder with a file for each finished cell, which is read first; made with the first file.
+    known : dict, optional
+        Outcomes by key, added to; by default those of this process.
+    progress : callable (str), optional
+        Called after each cell.
+
+    Raises
+    ------
+    RuntimeError
+        Where cells fail: with the name of the first in order. All others are run, and kept.
+    """
+    known = KNOWN if known is None else known
+    folder = None if parts is None else Path(parts)
+    new: dict[str, FigureCell] = {}
+    for cell in cells:
+        if cell.key not in known:
+            new.setdefault(cell.key, cell)
+    if folder is not None:
+        found = {key: _read(folder, key) for key in new}
+        known.update({key: outcome for key, outcome in found.items() if outcome is not None})
+    todo = [cell for key, cell in new.items() if key not in known]
+    failed: dict[str, Exception] = {}
+    for done, (cell, outcome_or_error) in enumerate(_finished(todo, processes), 1):
+        if isinstance(outcome_or_error, Exception):
+            failed[cell.key] = outcome_or_error
+        else:
+            known[cell.key] = _keep(folder, cell.key, outcome_or_error)
+        if progress is not None:
+            progress(f"{figure}: {cell} ({done} of {len(todo)})")
+    for cell in todo:
+        if cell.key in failed:
+            error, more = failed[cell.key], len(failed) - 1
+            others = f"; {more} more failed" if more else ""
+            raise RuntimeError(
+                f"{figure}: cell '{cell}' failed: {type(error).__name__}: {error}{others}"
+            ) from error
+    return [known[cell.key] for cell in cells]
+
+
+def _finished(
+    cells: Sequence[FigureCell], processes: int | None
+) -> Iterator[tuple[FigureCell, Outcome | Exception]]:
+    """Cells as they finish, with what they gave or what went wrong."""
+    at_once = min(processes or os.cpu_count() or 1, len(cells))
+    if at_once <= 1:
+        for cell in cells:
+            try:
+                yield cell, cell.run(cell)
+            except Exception as error:
+                yield cell, error
+        return
+    spawn = get_context("spawn")
+    pool = ProcessPoolExecutor(at_once, mp_context=spawn, initializer=_end_with_parent)
+    try:
+        running = {pool.submit(cell.run, cell): cell for cell in cells}
+        for future in as_completed(running):
+            try:
+                yield running[future], future.result()
+            except BrokenExecutor:
+                raise
+            except Exception as error:
+                yield running[future], error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _end_with_parent() -> None:
+    """In a worker: do not outlive a main process that was killed."""
+    parent = parent_process()
+    if parent is not None:
+        end = lambda: (wait([parent.sentinel]), os._exit(1))  # noqa: E731
+        threading.Thread(target=end, daemon=True).start()
+
+
+@cache
+def _sources() -> str:
+    """The code that outcomes come from: parts of other code are not read."""
+    found, root = sha256(), Path(__file__).resolve().parents[2]
+    for folder in ("instances", "formulations", "solvers", "analysis"):
+        for path in sorted((root / folder).rglob("*.py")):
+            found.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
+    return found.hexdigest()
+
+
+def _part(folder: Path, key: str) -> Path:
+    return folder / f"{sha256(f'{_sources()} {key}'.encode()).hexdigest()[:32]}.json"
+
+
+def _read(folder: Path, key: str) -> Outcome | None:
+    """What a finished cell gave; nothing where its file is not there, or damaged."""
+    try:
+        part = json.loads(_part(folder, key).read_text("utf-8"))
+        outcome: Outcome = part["outcome"]
+        return outcome if part["key"] == key else None
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _keep(folder: Path | None, key: str, outcome: Outcome) -> Outcome:
+    """Write a part as a whole, or not at all; return the outcome as it will be read."""
+    text = json.dumps({"key": key, "outcome": outcome})
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_file(_part(folder, key), text)
+    plain: Outcome = json.loads(text)["outcome"]
+    return plain
+
+
+# --- from outcomes to rows -----------------------------------------------------------------------
+
+#: cells and their outcomes, in the order of the figure
+Finished = list[tuple[FigureCell, Outcome]]
+
+
+def seed_means(finished: Finished, measures: Mapping[str, str]) -> list[FigureRow]:
+    """Return means over seeds and the value of each seed; rows that a cell gives stay as they are.
+
+    Parameters
+    ----------
+    finished : list of (FigureCell, dict)
+    measures : mapping of str to str
+        Which of the values to keep.
+    """
+    places: dict[Any, list[Any]] = {}
+    for number, (cell, outcome) in enumerate(finished):
+        if "rows" in outcome:
+            places[number] = [FigureRow.of(row) for row in outcome["rows"]]
+        else:
+            place = (cell.instance, cell.policy, cell.x)
+            places.setdefault(place, []).append((cell.seed, outcome))
+    rows: list[FigureRow] = []
+    for place, found in places.items():
+        rows += [FigureRow(*place, _means(found, measures))] if isinstance(place, tuple) else found
+    return rows
+
+
+def _means(found: Sequence[tuple[int, Values]], measures: Iterable[str]) -> Values:
+    means: dict[str, float | None] = {}
+    seeds: dict[str, float | None] = {}
+    for name in measures:
+        if any(name in own for _, own in found):
+            known = [own[name] for _, own in found]
+            numbers = [value for value in known if value is not None]
+            means[name] = short(fmean(numbers)) if len(numbers) == len(known) else None
+            seeds |= {per_seed(name, seed): own[name] for seed, own in found}
+    return {**means, **seeds}
+
+
+# --- experiments ---------------------------------------------------------------------------------
+
+Facts = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """One figure or table of a paper, as data. Called with its options, it is run.
+
+    Parameters
+    ----------
+    name : str
+        As on the command line, ``stem:figN``.
+    title, axis : str
+        Of the study; the axis is empty where the figure varies nothing.
+    measures : mapping of str to str
+        What the tables show of the values: name, and its heading with the unit.
+    cells : callable
+        Options, with defaults, to cells. One that takes a `trace` is computed on one too.
+    steps : tuple of callable
+        From finished cells to finished cells, one after the other: what is measured over several.
+    rows : callable (finished, measures) -> rows
+    facts : callable (cells) -> mapping, optional
+        Facts about an instance by its cells, if no outcome gives any; where the figure varies
+        something, by the cells at its first x.
+    statements : callable (Study) -> statements
+    settings : mapping, or callable (rows) -> mapping
+        Everything that others need to make the data again.
+    drawing : callable (Study) -> Figure
+    levels : tuple of float
+        Where the curves of the rows are given.
+    form : type
+        Class of the study.
+    timed : bool
+        Whether seconds are measured: one cell at a time, and each time anew.
+    """
+
+    name: str
+    title: str
+    cells: Callable[..., Iterable[FigureCell]]
+    statements: Callable[[Any], Iterable[Statement]]
+    drawing: Callable[[Any], Figure]
+    measures: Mapping[str, str] = field(default_factory=dict)
+    axis: str = ""
+    steps: tuple[Callable[[Finished], Finished], ...] = ()
+    rows: Callable[[Finished, Mapping[str, str]], Iterable[FigureRow]] = seed_means
+    facts: Callable[[list[FigureCell]], Mapping[str, Any]] | None = None
+    settings: Mapping[str, Any] | Callable[[Sequence[FigureRow]], Mapping[str, Any]]
+    levels: tuple[float, ...] = ()
+    form: type[Study] = Study
+    timed: bool = False
+
+    @property
+    def takes_trace(self) -> bool:
+        """Whether the figure can be computed on a job trace too."""
+        return "trace" in inspect.signature(self.cells).parameters
+
+    def __call__(
+        self,
+        *,
+        processes: int | None = 1,
+        parts: str | Path | None = None,
+        progress: Progress | None = None,
+        **options: Any,
+    ) -> Study:
+        """Run the cells and judge what came out.
+
+        Parameters
+        ----------
+        processes, parts, progress
+            As of :func:`run_cells`.
+        **options
+            Those of `cells`.
+        """
+        cells = list(self.cells(**options))
+        outcomes = run_cells(
+            cells, figure=self.name.partition(":")[2], parts=parts, progress=progress,
+            processes=1 if self.timed else processes, known={} if self.timed else KNOWN,
+        )  # fmt: skip
+        finished = list(zip(cells, outcomes, strict=True))
+        facts = self._facts(finished)
+        for step in self.steps:
+            finished = step(finished)
+        return self.study(facts, self.rows(finished, self.measures))
+
+    def _facts(self, finished: Finished) -> Facts:
+        cells: dict[str, list[FigureCell]] = {}
+        given: dict[str, Mapping[str, Any]] = {}
+        for cell, outcome in finished:
+            cells.setdefault(cell.instance, []).append(cell)
+            given |= outcome.get("facts", {})
+        if self.facts is None:
+            return given
+        first = {name: [c for c in own if c.x == own[0].x] for name, own in cells.items()}
+        return {name: given.get(name) or self.facts(own) for name, own in first.items()} | given
+
+    def study(self, instances: Facts, rows: Iterable[FigureRow]) -> Study:
+        """Return the figure with these rows, for example those of a file, and its verdicts.
+
+        Parameters
+        ----------
+        instances : mapping of str to mapping
+            Facts about each instance.
+        rows : iterable of FigureRow
+        """
+        rows = tuple(rows)
+        settings = self.settings(rows) if callable(self.settings) else self.settings
+        study = self.form(
+            name=self.name, title=self.title, axis=self.axis, measures=self.measures,
+            settings=settings, instances=instances, levels=self.levels, rows=rows,
+            drawing=self.drawing,
+        )  # fmt: skip
+        return replace(study, statements=tuple(self.statements(study)))

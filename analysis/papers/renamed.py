@@ -1,0 +1,30 @@
+"""Former names of what a module offers: they still work, with a warning."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+__all__ = ["former_names"]
+
+
+def former_names(module: str, today: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a module that knows its former names.
+
+    Parameters
+    ----------
+    module : str
+        Its name.
+    today : mapping of str to str
+        What each former name is called now.
+    """
+
+    def found(name: str) -> Any:
+        if name not in today:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        warnings.warn(f"{module}.{name} is now {today[name]}", DeprecationWarning, stacklevel=2)
+        return getattr(sys.modules[module], today[name])
+
+    return found

@@ -1,0 +1,228 @@
+"""One bound for every problem: which makers there are, by problem and effort.
+
+:data:`MAKERS` is the mirror of the verifier's table (:data:`gangsched.analysis.proofs.verify.RULES`
+says which certificates there are): what a maker here returns, :func:`gangsched.verify_bound` proves
+again. No solver's claim is among them.
+
+================  ===========================  ============================  ======================
+problem           quick                        standard                      full
+================  ===========================  ============================  ======================
+RarDdls           dual feasible functions      configuration LP              the same
+UniSched          one price of GPU leases      prices of the LP              the same
+Irmp              column generation to 1e-3    the same                      to 1e-5
+GpuMarket         prices of the market: the    the same                      the same
+                  optimum up to rounding
+Ltgf              least share of a life        the same                      the same
+LtgfRound         pooled gangs                 sums of gangs: the optimum    the same
+LtgfFluid         first duals                  column generation: the        the same
+                                               optimum up to rounding
+CompletionTime    mean busy times, 1 round;    16 rounds                     64 rounds
+                  SRPT; released work
+DeadlineRewards   prices of a small LP         400 steps from them           1,000 steps, more
+                                                                             prices
+================  ===========================  ============================  ======================
+
+No class is refused. FairShares is no problem: it computes shares, and nothing is chosen.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, get_args
+
+from ...formulations.completion_time.problem import CompletionTime
+from ...formulations.deadline_rewards import DeadlineRewards
+from ...formulations.gandiva_fair.problem import GpuMarket
+from ...formulations.irmp.problem import Irmp
+from ...formulations.ltgf.fluid import LtgfFluid
+from ...formulations.ltgf.problem import Ltgf
+from ...formulations.ltgf.round import LtgfRound
+from ...formulations.problem import Sense
+from ...formulations.rar_ddls.problem import RarDdls
+from ...formulations.unisched.problem import UniSched
+from ...solvers.result import Bound
+
+__all__ = ["LATE", "MAKERS", "Effort", "bound"]
+
+Effort = Literal["quick", "standard", "full"]
+#: of a problem and the seconds that are left (None for no limit)
+Maker = Callable[[Any, float | None], Bound]
+
+# Modules are imported when a bound is asked for: HiGHS, numba and scipy take long.
+
+
+def _dff(problem: RarDdls, _: float | None) -> Bound:
+    from .makespan import dff_bound
+
+    return dff_bound(problem)
+
+
+def _configuration(problem: RarDdls, seconds: float | None) -> Bound:
+    from .makespan import configuration_bound
+
+    return configuration_bound(problem, time_limit=seconds)
+
+
+def _one_price(problem: UniSched, _: float | None) -> Bound:
+    from .leases import one_price_bound
+
+    return one_price_bound(problem)
+
+
+def _lease_prices(problem: UniSched, seconds: float | None) -> Bound:
+    from .leases import lease_price_bound
+
+    return lease_price_bound(problem, time_limit=seconds)
+
+
+def _revenue(tolerance: float) -> Maker:
+    def make(problem: Irmp, seconds: float | None) -> Bound:
+        from ...solvers.irmp.columns import revenue_bound
+
+        return revenue_bound(problem, tolerance=tolerance, time_limit=seconds)
+
+    return make
+
+
+def _market(problem: GpuMarket, _: float | None) -> Bound:
+    from ...solvers.gandiva_fair.market import best_allocation
+
+    found = best_allocation(problem).bound  # by the market's own aim
+    assert found is not None  # its prices prove something, however inexact they are
+    return found
+
+
+def _life(problem: Ltgf, _: float | None) -> Bound:
+    from .fluid_fairness import life_bound
+
+    return life_bound(problem)
+
+
+def _pooled_gangs(problem: LtgfRound, _: float | None) -> Bound:
+    from .round_fairness import pooled_gangs_bound
+
+    return pooled_gangs_bound(problem)
+
+
+def _gang_sums(problem: LtgfRound, _: float | None) -> Bound:
+    from .round_fairness import gang_sums_bound
+
+    return gang_sums_bound(problem)
+
+
+def _first_duals(problem: LtgfFluid, _: float | None) -> Bound:
+    return _packings(problem, 0)
+
+
+def _packings(problem: LtgfFluid, seconds: float | None) -> Bound:
+    from .fluid_fairness import fluid_bound
+
+    return fluid_bound(problem, time_limit=seconds)
+
+
+def _completion(rounds: int) -> Maker:
+    def make(problem: CompletionTime, seconds: float | None) -> Bound:
+        from .completion_time import online_bound
+
+        return online_bound(problem, rounds=rounds, time_limit=seconds)
+
+    return make
+
+
+def _rewards(rounds: int, intervals: int | None = None) -> Maker:
+    def make(problem: DeadlineRewards, seconds: float | None) -> Bound:
+        from .deadline_rewards import reward_bound
+
+        return reward_bound(problem, intervals=intervals, rounds=rounds, time_limit=seconds)
+
+    return make
+
+
+#: what each effort adds to those before it, by problem
+MAKERS: Mapping[type, Mapping[Effort, Maker]] = {
+    RarDdls: {"quick": _dff, "standard": _configuration},
+    UniSched: {"quick": _one_price, "standard": _lease_prices},
+    Irmp: {"quick": _revenue(1e-3), "full": _revenue(1e-5)},
+    GpuMarket: {"quick": _market},
+    Ltgf: {"quick": _life},
+    LtgfRound: {"quick": _pooled_gangs, "standard": _gang_sums},
+    LtgfFluid: {"quick": _first_duals, "standard": _packings},
+    CompletionTime: {"quick": _completion(1), "standard": _completion(16), "full": _completion(64)},
+    DeadlineRewards: {
+        "quick": _rewards(0),
+        "standard": _rewards(400),
+        "full": _rewards(1_000, intervals=512),
+    },
+}
+
+#: classes whose quick bound takes as long as a solver: a comparison looks for it where no solver
+#: has brought one
+LATE = frozenset({Irmp})
+
+
+def bound(problem: Any, effort: Effort = "quick", time_limit: float | None = None) -> Bound:
+    """Return a bound that no solution of the problem can beat, always with a certificate.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of any class of :mod:`gangsched.formulations`.
+    effort : {"quick", "standard", "full"}
+        How much to try; more is never worse. "quick" is for every comparison, "full" for what is
+        published. What each means is in the table of :mod:`gangsched.analysis.proofs.bound`.
+    time_limit : float or None
+        Seconds after which the best bound so far is returned. The quick one is found in any case,
+        or its beginning where it is a search.
+
+    Returns
+    -------
+    Bound
+        :func:`gangsched.verify_bound` accepts it.
+
+    Raises
+    ------
+    ValueError
+        If `effort` is unknown or `time_limit` negative.
+    TypeError
+        For what is no problem with bounds; names those that are.
+
+    Notes
+    -----
+    For all problems but GpuMarket, LtgfRound and LtgfFluid (where the bound is the optimum, up to
+    rounding) a gap may remain at any effort: only :func:`gangsched.solve_exact` closes it, and its
+    bound is its own claim.
+
+    Examples
+    --------
+    Three jobs of 60 slots on two GPUs, two of which have to share a GPU.
+
+    >>> from gangsched.instances import Cluster, Instance, RingJob
+    >>> jobs = [RingJob(id=i, gpus=1, iterations=60, gradient=0, base_time=0.7) for i in "abc"]
+    >>> found = bound(RarDdls(Instance(Cluster.of_sizes([1, 1]), jobs)))
+    >>> found.value, found.method
+    (120, 'dual feasible function')
+    """
+    efforts = get_args(Effort)
+    if effort not in efforts:
+        raise ValueError(f"bound: effort={effort!r} is not one of {', '.join(map(repr, efforts))}")
+    if time_limit is not None and not time_limit >= 0:
+        raise ValueError(f"bound: time_limit={time_limit} is not >= 0")
+    if type(problem) not in MAKERS:
+        known = ", ".join(kind.__name__ for kind in MAKERS)
+        raise TypeError(f"bound: a {type(problem).__name__} has no bounds, only {known} have")
+    start, best = time.monotonic(), None
+    for level in efforts[: efforts.index(effort) + 1]:
+        maker = MAKERS[type(problem)].get(level)
+        left = None if time_limit is None else time_limit - (time.monotonic() - start)
+        if maker is None or (best is not None and left is not None and left <= 0):
+            continue
+        found = maker(problem, None if left is None else max(left, 0.0))
+        if best is None or _no_weaker(problem.sense, found, best):
+            best = found
+    assert best is not None  # every class has a quick maker
+    return best
+
+
+def _no_weaker(sense: Sense, one: Bound, other: Bound) -> bool:
+    return one.value >= other.value if sense is Sense.MIN else one.value <= other.value

@@ -1,0 +1,123 @@
+"""Bounds of UniSched's rewards by prices of GPU leases, with certificates.
+
+==========================  =================================================  ==================
+bound                       prices                                             cost
+==========================  =================================================  ==================
+:func:`one_price_bound`     one, of all GPUs and leases                        O(options)
+:func:`lease_price_bound`   the duals of the compact form's linear program     up to seconds
+==========================  =================================================  ==================
+
+What prices prove is in :func:`gangsched.analysis.proofs.verify_unisched.lease_prices`.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from ...formulations.unisched.problem import UniSched
+from ...solvers.result import Bound
+from ...solvers.unisched.selector import Selector, floor_to_step, one_price, price_bound
+from ...solvers.unisched.selectors import _Case as Case
+
+__all__ = ["lease_price_bound", "one_price_bound"]
+
+#: a price is a multiple of 1 / SCALE
+SCALE = 2**20
+#: steps of the golden section
+STEPS = 60
+
+
+def one_price_bound(problem: UniSched) -> Bound:
+    """Return what one price of all GPUs and leases proves, the best one.
+
+    Parameters
+    ----------
+    problem : UniSched
+        Releases may be later.
+
+    Returns
+    -------
+    Bound
+        Certificate ``{"kind": "lease prices", "prices": [[q, q, ...]], "scale": S}``.
+
+    Examples
+    --------
+    Two gangs of 2 GPUs and one lease on 2 GPUs, the second job a lease later.
+
+    >>> from gangsched.instances import Cluster, DeadlineJob, Instance
+    >>> jobs = [DeadlineJob(id=i, gpus=2, work=600, release=r, rewards=[(600, 100)])
+    ...         for i, r in (("a", 0), ("b", 0), ("c", 600))]
+    >>> one_price_bound(UniSched(Instance(Cluster.of_sizes([2]), jobs))).value
+    200
+    """
+    if not any(job.release for job in problem.jobs):
+        case = Case.of(problem)
+        prices = one_price(case.options, case.room)
+        return price_bound(case.options, case.room[:1], prices, case.values)
+    options = problem.options()
+    slots = max((problem.first_slot(o.job) + o.within for o in options), default=0)
+    sizes = problem.instance.cluster.sizes
+    first = sum(sizes if problem.free is None else problem.free)
+    room = (first + (slots - 1) * sum(sizes)) if slots else 0
+    job = np.array([o.job for o in options], dtype=np.int64)
+    value = np.array([o.value for o in options])
+    leases = np.array([sum(o.allocation.pieces) * o.needed for o in options], dtype=np.int64)
+
+    def proven(price: float) -> float:
+        best = np.zeros(len(problem.jobs))
+        np.maximum.at(best, job, value - price * leases)
+        return price * room + float(best.sum())
+
+    price = round(_least(proven, float((value / leases).max(initial=0.0))) * SCALE)
+    gains: dict[int, Fraction] = {}
+    for option, held in zip(options, leases.tolist(), strict=True):
+        gain = Fraction(option.value) * SCALE - price * held
+        gains[option.job] = max(gain, gains.get(option.job, Fraction(0)))
+    total = (price * room + sum(gains.values(), Fraction(0))) / SCALE
+    worth = float(floor_to_step(total, value))
+    certificate = {"kind": "lease prices", "prices": [[price] * slots], "scale": SCALE}
+    return Bound(int(worth) if worth == int(worth) else worth, "lp dual", certificate)
+
+
+def _least(function: object, high: float) -> float:
+    """Where a convex function of 0 .. high is least, by golden section."""
+    assert callable(function)
+    low, ratio = 0.0, (math.sqrt(5) - 1) / 2
+    for _ in range(STEPS):
+        left, right = high - ratio * (high - low), low + ratio * (high - low)
+        low, high = (low, right) if function(left) <= function(right) else (left, high)
+    return (low + high) / 2
+
+
+def lease_price_bound(problem: UniSched, *, time_limit: float | None = None) -> Bound:
+    """Return what the prices of the compact form's linear program prove.
+
+    Parameters
+    ----------
+    problem : UniSched
+    time_limit : float or None
+        Seconds; prices found until then are used, no prices at worst.
+
+    Returns
+    -------
+    Bound
+        :func:`one_price_bound` where a job is released later: the compact form has no such jobs.
+
+    Examples
+    --------
+    Two leases, of which the second one has room for what the first has not.
+
+    >>> from gangsched.instances import Cluster, DeadlineJob, Instance
+    >>> jobs = [DeadlineJob(id=i, gpus=2, work=600, rewards=[(600, 100), (1200, 10)]) for i in "ab"]
+    >>> problem = UniSched(Instance(Cluster.of_sizes([2]), jobs))
+    >>> one_price_bound(problem).value, lease_price_bound(problem).value
+    (200, 110)
+    """
+    if any(job.release for job in problem.jobs):
+        return one_price_bound(problem)
+    case = Case.of(problem)
+    selection = Selector().select(case.options, case.room, time_limit=time_limit)
+    return case.bound(selection.prices)

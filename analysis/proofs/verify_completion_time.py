@@ -1,0 +1,213 @@
+"""Replay the proof of a bound of completion times, in integers.
+
+The proofs are the three theorems of :mod:`gangsched.analysis.proofs.completion_time`, with
+f = u_k(U_eps) for the "k" and "eps" of each certificate, or with one integer price >= 0 for each
+GPU model ("prices", in the order of their first nodes) for both. What a job's size is, and how long
+it takes alone, is found again from its speeds.
+
+- ``last job``: r_j + p_j of one job.
+- ``released work``: a release, and the work that comes then or later (Theorem 1).
+- ``shortest remaining first``: SRPT is run again (Theorem 2).
+- ``mean busy time``: integers q_j ("densities") and Q ("scale") with q_j a_j <= Q w_j, which is
+  lambda_j <= 1; jobs are put, by falling q_j, into the first idle moments after their releases,
+  which is the priority rule's schedule (Theorem 3).
+
+O(n log n) for n jobs.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from math import ceil, floor
+from typing import Any
+
+from ...formulations.completion_time.problem import CompletionTime
+from ...instances.model import FULL_SPEED, Job
+from .packings import stepped, thresholded
+from .readers import integer, integers, item
+
+__all__ = ["RULES"]
+
+
+def _last_job(problem: CompletionTime, certificate: Mapping[str, Any]) -> int:
+    _require_makespan(problem)
+    j = item(certificate, "job", len(problem.jobs))
+    return problem.jobs[j].release + _alone(problem)[j]
+
+
+def _released_work(problem: CompletionTime, certificate: Mapping[str, Any]) -> int:
+    _require_makespan(problem)
+    units, sizes, _ = _fast_machine(problem, certificate)
+    first = integer(certificate, "release", 0)
+    late = [a for a, job in zip(sizes, problem.jobs, strict=True) if job.release >= first]
+    return first - (-sum(late) // units) if any(late) else 0
+
+
+def _require_makespan(problem: CompletionTime) -> None:
+    if problem.measure != "makespan":
+        raise ValueError(f"it bounds a makespan, and the measure is {problem.measure!r}")
+
+
+def _shortest_first(problem: CompletionTime, certificate: Mapping[str, Any]) -> int | Fraction:
+    if problem.measure not in ("completion", "flow") or len(set(problem.weights)) > 1:
+        raise ValueError(
+            f"measure={problem.measure!r} and {len(set(problem.weights))} different weights; it "
+            "bounds 'completion' and 'flow' with equal weights"
+        )
+    units, sizes, _ = _fast_machine(problem, certificate)
+    releases = [job.release for job in problem.jobs]
+    earliest = sorted(r + p for r, p in zip(releases, _alone(problem), strict=True))
+    ends = _srpt(sorted(zip((r * units for r in releases), sizes, strict=True)))
+    total = sum(max(-(-s // units), e) for s, e in zip(ends, earliest, strict=True))
+    since = sum(releases) if problem.measure == "flow" else 0
+    return _rounded(problem, Fraction(max(problem.weights, default=0) * (total - since)))
+
+
+def _srpt(jobs: Sequence[tuple[int, int]]) -> list[int]:
+    """Ends of (release, size), sorted by release, under SRPT, in their order."""
+    now, left, ends = 0, list[int](), list[int]()
+    for release, size in jobs:
+        while left and now + left[0] <= release:
+            now += heapq.heappop(left)
+            ends.append(now)
+        if left:
+            left[0] -= release - now  # the least one gets less: the heap stays one
+        now = release
+        heapq.heappush(left, size)
+    for size in sorted(left):
+        now += size
+        ends.append(now)
+    return ends
+
+
+def _mean_busy_time(problem: CompletionTime, certificate: Mapping[str, Any]) -> int | Fraction:
+    units, sizes, lags = _fast_machine(problem, certificate)
+    densities = integers(certificate.get("densities"), "densities", count=len(sizes))
+    scale = integer(certificate, "scale", 1)
+    if problem.measure == "makespan":
+        raise ValueError("it bounds sums over the jobs, and the measure is 'makespan'")
+    weights, seconds = problem.weights, _alone(problem)
+    alone, total = 0, 0
+    for j, job in enumerate(problem.jobs):
+        divisor = seconds[j] if problem.measure == "slowdown" else 1
+        share = densities[j] * sizes[j] * problem.scale * divisor
+        if share > scale * weights[j]:
+            raise ValueError(f"densities[{j}]={densities[j]} gives job {job.id!r} lambda>1")
+        since = job.release if problem.measure == "completion" else 0
+        alone += weights[j] * (since + seconds[j] // divisor)
+        total -= densities[j] * sizes[j] * (2 * job.release * units + lags[j])
+    total += _moments([job.release * units for job in problem.jobs], sizes, densities)
+    gain = Fraction(total * problem.scale, 2 * scale * units)
+    return _rounded(problem, alone + gain)
+
+
+def _moments(releases: list[int], sizes: list[int], densities: list[int]) -> int:
+    """Sum of q (e^2 - s^2) over the pieces [s, e) of the priority rule's schedule.
+
+    What is busy between two releases is always the first part of the time between them, as jobs
+    come by falling density and each fills the first idle moments.
+    """
+    starts = sorted(set(releases))
+    filled = list(starts)
+    until = [*starts[1:], max(starts, default=0) + sum(sizes)]
+    at = {release: k for k, release in enumerate(starts)}
+    later = list(range(len(starts)))  # where to look for idle time after each start
+    total = 0
+    for j in sorted(range(len(sizes)), key=lambda j: -densities[j]):
+        left = sizes[j] if densities[j] else 0
+        k = at[releases[j]]
+        while left:
+            while later[k] != k:
+                later[k] = later[later[k]]
+                k = later[k]
+            piece = min(left, until[k] - filled[k])
+            total += densities[j] * piece * (2 * filled[k] + piece)
+            filled[k] += piece
+            left -= piece
+            if left:
+                later[k] = k + 1
+    return total
+
+
+def _fast_machine(
+    problem: CompletionTime, certificate: Mapping[str, Any]
+) -> tuple[int, list[int], list[int]]:
+    """N, and of every job a_j and 2 N (p_j - h_j): of f or of prices of GPU models."""
+    if "prices" in certificate:
+        return _priced_machine(problem, certificate)
+    total = problem.instance.cluster.gpus
+    k, eps = integer(certificate, "k", 0), integer(certificate, "eps", 0)
+    if 2 * eps > total:
+        raise ValueError(f"eps={eps} exceeds half of the {total} GPUs")
+    widths = [stepped(thresholded(job.gpus, total, eps), total, k) for job in problem.jobs]
+    units, seconds = max(k, 1) * total, _alone(problem)
+    return (
+        units,
+        [b * p for b, p in zip(widths, seconds, strict=True)],
+        [units * p for p in seconds],
+    )
+
+
+def _priced_machine(
+    problem: CompletionTime, certificate: Mapping[str, Any]
+) -> tuple[int, list[int], list[int]]:
+    for name in ("k", "eps"):
+        if name in certificate:
+            raise ValueError(f"prices and {name}={certificate[name]!r} exclude each other")
+    room = _room(problem)
+    prices = integers(certificate.get("prices"), "prices", count=len(room), what="GPU models")
+    units = sum(price * count for price, count in zip(prices, room.values(), strict=True))
+    if not units:
+        raise ValueError(f"prices={prices} are all 0, so that the machine does nothing")
+    cost = dict(zip(room, prices, strict=True))
+    sizes, lags = [], []
+    for job, alone in zip(problem.jobs, _alone(problem), strict=True):
+        able = _able(job, room)
+        least = min(Fraction(cost[model], speed) for model, speed in able.items())
+        size = floor(least * (FULL_SPEED * job.gpus * (job.work or 0)))
+        rate = least * (job.gpus * max(able.values()))  # R_j
+        sizes.append(size)
+        lags.append(2 * units * alone - (floor(units * size / rate) if least else 0))
+    return units, sizes, lags
+
+
+def _room(problem: CompletionTime) -> dict[str, int]:
+    """GPUs of each model, in the order of the models' first nodes."""
+    room: dict[str, int] = {}
+    for node in problem.instance.cluster.nodes:
+        room[node.model] = room.get(node.model, 0) + node.gpus
+    return room
+
+
+def _able(job: Job, room: Mapping[str, int]) -> dict[str, int]:
+    """Speeds in millionths on the models on which a job can run."""
+    able = {}
+    for model, count in room.items():
+        speed = round(job.speeds.get(model, 0) * FULL_SPEED) if job.speeds else FULL_SPEED
+        if speed and job.pin in ("", model) and job.gpus <= count:
+            able[model] = speed
+    return able
+
+
+def _alone(problem: CompletionTime) -> list[int]:
+    """p_j of every job: seconds on its fastest model."""
+    room = _room(problem)
+    return [
+        -(-FULL_SPEED * (job.work or 0) // max(_able(job, room).values())) for job in problem.jobs
+    ]
+
+
+def _rounded(problem: CompletionTime, value: Fraction) -> int | Fraction:
+    """`value` in units of 1 / scale, rounded up where objectives are integers."""
+    value /= problem.scale
+    return ceil(value) if problem.integral else value
+
+
+RULES = {
+    "last job": _last_job,
+    "released work": _released_work,
+    "shortest remaining first": _shortest_first,
+    "mean busy time": _mean_busy_time,
+}

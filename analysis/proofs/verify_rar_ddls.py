@@ -1,0 +1,117 @@
+"""Replay the proof of a bound of a makespan of RAR-DDLS, in integers.
+
+N GPUs; G_j, d_j: gang size and shortest duration of job j. On n servers beside p spanning jobs, job
+j makes phi_j(n, p) progress a slot, and phi does not increase in p: so it needs at least
+ceil(F_j / phi_j(n, 1)) slots on n servers, and d_j slots, the least of these over all spans,
+whatever the contention. A schedule of makespan C therefore gives every GPU a set of different jobs
+that run one after another, with sum of d_j <= C, and puts job j into the sets of G_j GPUs. Each
+kind of certificate refutes this for one C ("target"), which proves the makespan to be at least
+C + 1.
+
+- ``area``: all sets together hold sum_j G_j d_j <= N C.
+- ``longest job``: no set holds a job with d_j > C.
+- ``dff``: a function g is dual feasible when g(d) over any set with sum d <= C adds up to 1 or
+  less; then sum_j G_j g(d_j) <= N. Here g = u_k(U_eps(d / C)), see :mod:`.dual_feasible`.
+- ``configuration lp``: duals v_j >= 0 with sum of v_j <= D ("scale") over every set with
+  sum d_j <= C (a 0/1 knapsack, solved here by dynamic programming); then sum_j G_j v_j <= N D.
+
+O(sum_j S) exact rationals for d_j; the knapsack takes O(jobs min(C, sum_j d_j)) steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...formulations.rar_ddls.problem import RarDdls
+from .packings import knapsack, stepped, thresholded
+from .readers import integer, integers, item
+
+__all__ = ["RULES"]
+
+
+def _area(problem: RarDdls, _: Mapping[str, Any]) -> int:
+    area = sum(job.gpus * d for job, d in zip(problem.jobs, _durations(problem), strict=True))
+    return -(-area // problem.instance.cluster.gpus)
+
+
+def _longest_job(problem: RarDdls, certificate: Mapping[str, Any]) -> int:
+    return _shortest(problem, item(certificate, "job", len(problem.jobs)), _fewest(problem))
+
+
+def _dff(problem: RarDdls, certificate: Mapping[str, Any]) -> int:
+    durations = _durations(problem)
+    target = _target(certificate, durations)
+    k, eps = integer(certificate, "k", 0), integer(certificate, "eps", 0)
+    if 2 * eps > target:
+        raise ValueError(f"eps={eps} exceeds half the target {target}")
+    # g in units of 1 / (k C), or of 1 / C for k = 0
+    unit = max(k, 1) * target
+    total = sum(
+        job.gpus * stepped(thresholded(d, target, eps), target, k)
+        for job, d in zip(problem.jobs, durations, strict=True)
+    )
+    _require_excess(total, problem.instance.cluster.gpus * unit, target)
+    return target + 1
+
+
+def _configuration(problem: RarDdls, certificate: Mapping[str, Any]) -> int:
+    durations = _durations(problem)
+    target = _target(certificate, durations)
+    scale = integer(certificate, "scale", 1)
+    duals = integers(certificate.get("duals"), "duals", count=len(durations))
+    worth = knapsack(durations, duals, min(target, sum(durations)))
+    if worth > scale:
+        raise ValueError(
+            f"duals of jobs that fit into {target} slots add up to {worth}, above scale={scale}"
+        )
+    total = sum(job.gpus * v for job, v in zip(problem.jobs, duals, strict=True))
+    _require_excess(total, problem.instance.cluster.gpus * scale, target)
+    return target + 1
+
+
+def _require_excess(total: int, room: int, target: int) -> None:
+    if total <= room:
+        raise ValueError(
+            f"target={target} is not refuted: the jobs need {total} and the GPUs offer {room}"
+        )
+
+
+def _target(certificate: Mapping[str, Any], durations: list[int]) -> int:
+    target = integer(certificate, "target", 1)
+    longest = max(durations, default=0)
+    if target < longest:
+        raise ValueError(f"target={target} is below the longest job's {longest} slots")
+    return target
+
+
+def _durations(problem: RarDdls) -> list[int]:
+    """d_j of every job, from eq. (8) in rationals."""
+    fewest = _fewest(problem)
+    return [_shortest(problem, j, fewest) for j in range(len(problem.jobs))]
+
+
+def _shortest(problem: RarDdls, job: int, room: list[int]) -> int:
+    """d_j, with `room` the GPUs of the n largest servers, for n = 1, 2, ...
+
+    tau_j(n, 1) grows with n from n = 2 on (by xi2 a server), so only n = 1 and the fewest servers
+    above one can be best.
+    """
+    gpus = problem.jobs[job].gpus
+    spans = [n for n, held in enumerate(room, 1) if held >= gpus and n <= gpus]
+    best = max(problem.progress(problem.iteration_time(job, n, 1)) for n in spans[:2])
+    return -(-problem.jobs[job].iterations * problem.resolution // best)
+
+
+def _fewest(problem: RarDdls) -> list[int]:
+    """GPUs of the n largest servers, for n = 1, 2, ..."""
+    sizes = sorted(problem.instance.cluster.sizes, reverse=True)
+    return [sum(sizes[: n + 1]) for n in range(len(sizes))]
+
+
+RULES = {
+    "area": _area,
+    "longest job": _longest_job,
+    "dff": _dff,
+    "configuration lp": _configuration,
+}

@@ -1,0 +1,149 @@
+"""Declarative model of rewards for met deadlines in Pyomo: what runs in each second.
+
+``time-indexed`` is exact on one node, where no gang is split. A job chooses a deadline and does its
+work before; without one it does not run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyomo.environ as pyo
+
+from ..instances.model import FULL_SPEED
+from ..instances.schedule import Schedule, Segment
+from .deadline_rewards import DeadlineRewards
+from .problem import Model
+
+__all__ = ["build"]
+
+#: jobs x seconds x numbers of GPUs that the model may have
+MODEL_LIMIT = 200_000
+
+
+def build(problem: DeadlineRewards, form: str = "time-indexed") -> Model[Schedule]:
+    """Return the time-indexed model.
+
+    Parameters
+    ----------
+    problem : DeadlineRewards
+        On one node.
+    form : {"time-indexed"}
+
+    Raises
+    ------
+    ValueError
+        For several nodes, or a model beyond 200,000 jobs x seconds x numbers of GPUs.
+
+    Examples
+    --------
+    >>> from gangsched.instances import Cluster, DeadlineJob, Instance
+    >>> jobs = [DeadlineJob(id=i, gpus=2, work=3, rewards=[(5, 100)]) for i in "ab"]
+    >>> build(DeadlineRewards(Instance(Cluster.of_sizes([2]), jobs))).native.capacity.doc
+    'gangs hold at most M GPUs'
+    """
+    nodes = problem.instance.cluster.nodes
+    if len(nodes) != 1:
+        raise ValueError(f"DeadlineRewards: form={form!r} is for one node, there are {len(nodes)}")
+    cells = list(_cells(problem))
+    if len(cells) > MODEL_LIMIT:
+        raise ValueError(
+            f"DeadlineRewards: {len(cells)} jobs x seconds x numbers of GPUs are more than "
+            f"{MODEL_LIMIT}, too many for form {form!r}"
+        )
+    m: Any = pyo.ConcreteModel(name="deadline rewards")
+    met = [(j, f) for j, job in enumerate(problem.jobs) for f in range(len(job.rewards))]
+    seconds = sorted({(j, t) for j, t, _ in cells})
+    m.x_run = pyo.Var(cells, domain=pyo.Binary, doc="job j runs at t on n GPUs")
+    m.z_meet = pyo.Var(met, domain=pyo.Binary, doc="job j is complete by its deadline f")
+    m.nothing = pyo.Var(bounds=(0, 0), doc="keeps rows without variables in the model")
+    jobs = problem.jobs
+    m.objective = pyo.Objective(
+        expr=pyo.quicksum(jobs[j].rewards[f][1] * m.z_meet[j, f] for j, f in met) + m.nothing,
+        sense=pyo.maximize,
+    )
+    m.choice = pyo.Constraint(
+        sorted({j for j, _ in met}),
+        rule=lambda m, j: pyo.quicksum(m.z_meet[j, f] for i, f in met if i == j) <= 1,
+        doc="one deadline a job",
+    )
+    m.once = pyo.Constraint(
+        seconds,
+        rule=lambda m, j, t: pyo.quicksum(m.x_run[j, t, n] for n in _counts(problem, j)) <= 1,
+        doc="one number of GPUs at a time",
+    )
+    m.service = pyo.Constraint(met, rule=lambda m, j, f: _service(problem, m, j, f))
+    m.capacity = pyo.Constraint(
+        sorted({t for _, t in seconds}),
+        rule=lambda m, t: (
+            pyo.quicksum(n * m.x_run[j, s, n] for j, s, n in cells if s == t) <= nodes[0].gpus
+        ),
+        doc="gangs hold at most M GPUs",
+    )
+    return Model(
+        m, "pyomo", form, True, lambda: _extract(problem, m), lambda s: _embed(problem, m, s)
+    )
+
+
+def _counts(problem: DeadlineRewards, job: int) -> list[int]:
+    """Numbers of GPUs on which a job may run."""
+    gang, most = problem.jobs[job].gpus, problem.instance.cluster.gpus
+    return list(range(1, min(2 * gang, most) + 1)) if problem.elastic else [gang]
+
+
+def _cells(problem: DeadlineRewards) -> Iterator[tuple[int, int, int]]:
+    """(job, second, GPUs) from the release to the last deadline."""
+    for j, job in enumerate(problem.jobs):
+        last = max((deadline for deadline, _ in job.rewards), default=0)
+        for t in range(job.release, job.release + last):
+            for n in _counts(problem, j):
+                yield j, t, n
+
+
+def _speed(problem: DeadlineRewards, job: int, gpus: int) -> int:
+    return problem.jobs[job].speed(gpus, 1, problem.instance.cluster.gpus)
+
+
+def _service(problem: DeadlineRewards, m: Any, j: int, f: int) -> Any:
+    """All work before the deadline, in units of the gang's seconds."""
+    job = problem.jobs[j]
+    done = pyo.quicksum(
+        _speed(problem, j, n) / FULL_SPEED * m.x_run[j, t, n]
+        for t in range(job.release, job.release + job.rewards[f][0])
+        for n in _counts(problem, j)
+    )
+    return done + m.nothing >= (job.work or 0) * m.z_meet[j, f]
+
+
+def _extract(problem: DeadlineRewards, m: Any) -> Schedule:
+    """Seconds before the chosen deadlines; neighbours on as many GPUs are one segment."""
+    rows: list[Segment] = []
+    for j, job in enumerate(problem.jobs):
+        chosen = [d for f, (d, _) in enumerate(job.rewards) if m.z_meet[j, f].value > 0.5]
+        for t in range(job.release, job.release + max(chosen, default=0)):
+            held = [n for n in _counts(problem, j) if m.x_run[j, t, n].value > 0.5]
+            if not held:
+                continue
+            if rows and rows[-1].job == j and rows[-1].end == t and rows[-1].gpus == {0: held[0]}:
+                rows[-1] = Segment(j, rows[-1].start, t + 1, {0: held[0]})
+            else:
+                rows.append(Segment(j, t, t + 1, {0: held[0]}))
+    return Schedule.of(sorted(rows, key=lambda row: (row.start, row.job)))
+
+
+def _embed(problem: DeadlineRewards, m: Any, schedule: Schedule) -> None:
+    """Write a schedule's seconds and the deadlines that it meets."""
+    for variable in (m.x_run, m.z_meet):
+        for index in variable:
+            variable[index].set_value(0)
+    m.nothing.set_value(0)
+    for row in schedule:
+        for t in range(row.start, row.end):
+            if (row.job, t, sum(row.gpus.values())) in m.x_run:
+                m.x_run[row.job, t, sum(row.gpus.values())].set_value(1)
+    for j, won in enumerate(problem.rewards(schedule)):
+        for f, (_, value) in enumerate(problem.jobs[j].rewards):
+            if won and value == won:
+                m.z_meet[j, f].set_value(1)
+                break

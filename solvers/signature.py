@@ -1,0 +1,93 @@
+"""The signature that all solvers share: ``(problem, *, seed, time_limit, params) -> Result``."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+from ..instances.model import check_real
+
+__all__ = ["NoParams", "solver"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoParams:
+    """Parameters of a solver that has none."""
+
+
+def solver(params: type[Any] = NoParams) -> Callable[[F], F]:
+    """Return a decorator that checks seed, time limit and parameters before a solver runs.
+
+    Parameters
+    ----------
+    params : type
+        Dataclass of the solver's parameters, kept as the function's attribute `params`. Its fields
+        are also taken by name, as before version 0.2, with a DeprecationWarning.
+
+    Examples
+    --------
+    >>> @solver()
+    ... def least(problem, *, seed=0, time_limit=None, params=NoParams()):
+    ...     return min(problem)
+    >>> least([3, 2])
+    2
+    >>> least([3, 2], time_limit=-1)
+    Traceback (most recent call last):
+    ValueError: least: time_limit=-1 is not >= 0
+    """
+    names = {field.name for field in fields(params)}
+
+    def decorate(function: F) -> F:
+        owner = function.__name__
+
+        @wraps(function)
+        def checked(
+            problem: Any,
+            *,
+            seed: Any = 0,
+            time_limit: Any = None,
+            params: Any = None,
+            **by_name: Any,
+        ) -> Any:
+            _check_seed(owner, seed)
+            if time_limit is not None:
+                check_real(owner, "time_limit", time_limit)
+            if params is None:
+                params = kind()
+            elif not isinstance(params, kind):
+                article = "an" if kind.__name__[0] in "AEIOU" else "a"
+                raise TypeError(f"{owner}: params={params!r} is not {article} {kind.__name__}")
+            if by_name:
+                params = replace(params, **_taken(owner, by_name))
+            return function(problem, seed=int(seed), time_limit=time_limit, params=params)
+
+        checked.params = kind  # type: ignore[attr-defined]
+        return cast("F", checked)
+
+    def _taken(owner: str, by_name: dict[str, Any]) -> dict[str, Any]:
+        for name in by_name:
+            if name not in names:
+                raise TypeError(f"{owner}() got an unexpected keyword argument {name!r}")
+        given = ", ".join(f"{name}=..." for name in by_name)
+        warnings.warn(
+            f"{owner}({given}) is now {owner}(params={kind.__name__}({given}))",
+            DeprecationWarning,
+            stacklevel=3,
+        )
+        return by_name
+
+    kind = params
+    return decorate
+
+
+def _check_seed(owner: str, seed: Any) -> None:
+    if isinstance(seed, bool) or not isinstance(seed, numbers.Integral):
+        raise TypeError(f"{owner}: seed={seed!r} is not an integer")
+    if seed < 0:
+        raise ValueError(f"{owner}: seed={seed} is below 0")

@@ -1,0 +1,131 @@
+"""All solvers have one signature, and check what they are handed in the same words."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import pytest
+
+from gangsched import registry
+from gangsched.formulations import LtgfRound
+from gangsched.solvers.exact import ExactParams, solve_exact
+from gangsched.solvers.gandiva_fair.market import (
+    efficient_allocation,
+    max_min_allocation,
+    nash_allocation,
+)
+from gangsched.solvers.gandiva_fair.trading import TradingParams, traded_allocation
+from gangsched.solvers.irmp.lists import RevenueProgramParams, lp_list
+from gangsched.solvers.ltgf.round import one_round
+from gangsched.solvers.rar_ddls._arrival_order import ArrivalOrderParams
+from gangsched.solvers.rar_ddls.backfilling import BackfillingParams, backfilling
+from gangsched.solvers.rar_ddls.first_fit import first_fit
+from gangsched.solvers.signature import NoParams
+from gangsched.solvers.unisched.selectors import OpportunityPriceParams, opportunity_price
+
+#: every solver of the project, once
+PLACES = sorted(
+    {row.place for entry in registry.PROBLEMS.values() for row in entry.solvers.values()}
+)
+SOLVERS = {place: registry.SolverRow(place).load() for place in PLACES} | {
+    solver.__name__: solver
+    for solver in (efficient_allocation, max_min_allocation, nash_allocation, one_round)
+}
+BAD = [
+    ({"seed": 1.0}, TypeError, "seed=1.0 is not an integer"),
+    ({"seed": True}, TypeError, "seed=True is not an integer"),
+    ({"seed": -1}, ValueError, "seed=-1 is below 0"),
+    ({"time_limit": -1}, ValueError, "time_limit=-1 is not >= 0"),
+    ({"time_limit": math.nan}, ValueError, "time_limit=nan is not finite"),
+    ({"time_limit": "1"}, TypeError, "time_limit='1' is not a number"),
+    ({"speed": 3}, TypeError, "got an unexpected keyword argument 'speed'"),
+    ({"params": 0}, TypeError, "params=0 is not an? "),
+]
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_there_is_one_signature(name: str) -> None:
+    params: Any = SOLVERS[name].params  # type: ignore[attr-defined]
+    found = inspect.signature(SOLVERS[name], eval_str=False).parameters
+    assert list(found) == ["problem", "seed", "time_limit", "params"]
+    assert found["problem"].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    assert all(found[k].kind is inspect.Parameter.KEYWORD_ONLY for k in list(found)[1:])
+    assert [found[k].default for k in list(found)[1:]] == [0, None, params()]
+    assert is_dataclass(params)
+    assert params.__dataclass_params__.frozen  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize(("given", "error", "text"), BAD)
+def test_what_they_are_handed_is_checked_first(
+    name: str, given: dict[str, Any], error: type[Exception], text: str
+) -> None:
+    solver = SOLVERS[name]
+    with pytest.raises(error, match=rf"^{solver.__name__}(\(\))?:? {text}"):
+        solver(None, **given)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_another_problem_is_refused(name: str) -> None:
+    with pytest.raises(TypeError):
+        SOLVERS[name](object())
+
+
+@pytest.mark.parametrize("stem", registry.PROBLEMS)
+def test_rows_name_fields_of_the_parameters(stem: str) -> None:
+    for row in registry.PROBLEMS[stem].solvers.values():
+        names = {field.name for field in fields(registry.SolverRow(row.place).load().params)}  # type: ignore[attr-defined]
+        assert {*row.params, *row.quick} <= names
+
+
+def tiny(stem: str) -> Any:
+    return registry.PROBLEMS[stem].tiny()
+
+
+OLD = {
+    "first_fit": (first_fit, "rar-ddls", {"compiled": False}, ArrivalOrderParams),
+    "backfilling": (
+        backfilling,
+        "rar-ddls",
+        {"order": "area", "compiled": False},
+        BackfillingParams,
+    ),
+    "opportunity_price": (opportunity_price, "unisched", {"price": 2.0}, OpportunityPriceParams),
+    "lp_list": (lp_list, "irmp", {"slots": 32, "block": 4}, RevenueProgramParams),
+    "traded_allocation": (traded_allocation, "gandiva-fair", {"price": "buyer"}, TradingParams),
+    "solve_exact": (
+        solve_exact,
+        "rar-ddls",
+        {"form": "schedules", "warm_start": None},
+        ExactParams,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OLD)
+def test_keywords_of_before_still_work(name: str) -> None:
+    solver, stem, given, params = OLD[name]
+    with pytest.warns(DeprecationWarning, match=rf"^{name}\(.*=\.\.\.\) is now {name}\(params="):
+        old = solver(tiny(stem), **given)  # type: ignore[operator]
+    new = solver(tiny(stem), params=params(**given))  # type: ignore[operator]
+    assert old == new
+    assert old.info == new.info
+
+
+def test_keywords_go_before_what_params_say() -> None:
+    with pytest.warns(DeprecationWarning, match=r"^backfilling\(order=\.\.\.\) is now"):
+        found = backfilling(  # type: ignore[call-arg]
+            tiny("rar-ddls"), order="gpus", params=BackfillingParams(compiled=False)
+        )
+    assert found.solver == "backfill-gpus"
+
+
+def test_no_parameters_are_no_parameters() -> None:
+    problem = LtgfRound(
+        gpus=4, lease=10, attained=[20, 0], fair=[20, 20], share=[2, 2],
+        jobs=[(0, 4), (0, 1), (1, 3)],
+    )  # fmt: skip
+    assert one_round(problem, seed=3, time_limit=1.0, params=NoParams()) == one_round(problem)

@@ -1,0 +1,363 @@
+"""Every problem class has a bound that is verified, holds, and says more than the trivial one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import brute_force
+import deadline_optimum
+import fairest
+import gangsched as gs
+import preemptive
+import revenue_optimum
+import tiny
+from gangsched import formulations
+from gangsched.analysis.proofs.bound import MAKERS, Effort
+from gangsched.analysis.proofs.verify import RULES, InvalidCertificate, NoCertificate
+from gangsched.formulations import (
+    CompletionTime,
+    DeadlineRewards,
+    GpuMarket,
+    Irmp,
+    Ltgf,
+    LtgfFluid,
+    LtgfRound,
+    RarDdls,
+    Sense,
+    UniSched,
+)
+from gangsched.instances import Cluster, DeadlineJob, Instance
+from gangsched.instances.heterogeneous import table3_market
+
+EFFORTS: Sequence[Effort] = get_args(Effort)
+SEEDS = range(12)
+
+
+# --- tiny problems, their optimum found without the package, and what is trivially true ----------
+
+
+@dataclass(frozen=True)
+class Case:
+    """A family of tiny problems of one class."""
+
+    kind: type
+    make: Callable[[int], Any]
+    optimum: Callable[[Any], Fraction | float | None]
+    trivial: Callable[[Any], Fraction | float]
+    #: whether the standard bound always is the optimum
+    tight: bool = False
+
+
+def area(problem: RarDdls) -> float:
+    """All jobs at their fastest on all GPUs, or the longest of them."""
+    return gs.solvers.area_bound(problem).value
+
+
+def three_by_two(seed: int) -> RarDdls:
+    """One of a family on which contention matters; two more on which jobs do not fit together."""
+    return tiny.tiny(tiny.SEEDS[seed])
+
+
+def makespan(problem: RarDdls) -> float | None:
+    return brute_force.optimum(problem)
+
+
+def leases(seed: int) -> UniSched:
+    """Gangs of up to four, of two deadlines; from the seventh on some are released later."""
+    rng = np.random.default_rng([3, seed])
+    jobs = [
+        DeadlineJob(
+            id=f"j{i}",
+            gpus=int(rng.integers(1, 5)),
+            work=int(rng.integers(1, 3)) * 600,
+            release=600 * int(rng.integers(0, 3)) if seed > 6 else 0,
+            rewards=[(1200, 100.0), (1800, float(rng.integers(10, 90)))],
+            split_speed=0.5,
+        )
+        for i in range(4)
+    ]
+    return UniSched(Instance(Cluster.of_sizes([4]), jobs))
+
+
+def exactly(problem: Any) -> float | None:
+    result = gs.solve_exact(problem)
+    assert result.status.value in ("optimal", "infeasible")
+    return result.objective
+
+
+def every_reward(problem: UniSched) -> float:
+    best = dict.fromkeys(range(len(problem.jobs)), 0.0)
+    for option in problem.options():
+        best[option.job] = max(best[option.job], option.value)
+    return sum(best.values())
+
+
+def revenue(problem: Irmp) -> float | None:
+    found = revenue_optimum.optimum(problem)
+    return None if found is None else found[0]
+
+
+def every_revenue(problem: Irmp) -> float:
+    """Each job complete in its first slot."""
+    return sum(max(0.0, problem.value(j, 1)) for j in range(len(problem.jobs)))
+
+
+def market(seed: int) -> GpuMarket:
+    """The paper's market, then two or three users of two models."""
+    if not seed:
+        users, models, speeds, tickets, gpus = table3_market()
+        return GpuMarket(gpus, speeds, tickets, users=users, models=models)
+    rng = np.random.default_rng([5, seed])
+    count = int(rng.integers(2, 4))
+    speeds = np.column_stack([np.ones(count), 1 + rng.integers(0, 9, count) / 2])
+    return GpuMarket(rng.integers(1, 20, 2), speeds, rng.integers(1, 4, count))
+
+
+def largest_value(problem: GpuMarket) -> float:
+    """The linear program of allocations that leave no user below its fair share."""
+    users, models = problem.speeds.shape
+    supply = np.kron(np.ones(users), np.eye(models))
+    floors = np.kron(np.eye(users), np.ones(models)) * np.tile(problem.speeds.ravel(), (users, 1))
+    found = linprog(
+        -problem.speeds.ravel(),
+        A_ub=np.vstack([supply, -floors]),
+        b_ub=np.concatenate([problem.gpus, -problem.fair_values]),
+    )
+    return -float(found.fun)
+
+
+def all_at_best(problem: GpuMarket) -> float:
+    return float((problem.gpus * problem.speeds.max(axis=0)).sum())
+
+
+def lives(seed: int) -> Ltgf:
+    return fairest.tiny(seed, jobs=3, longest=2)
+
+
+def fairest_lives(problem: Ltgf) -> Fraction | None:
+    """All in windows that are long enough: no schedule gains from idling for longer than this."""
+    return fairest.fairest(problem, 10)
+
+
+def crowded_life(problem: Ltgf) -> Fraction:
+    """Shares as if all jobs were there from the beginning."""
+    shares = problem.shares(range(len(problem.jobs)))
+    return min(Fraction(job.gpus) / shares[i] for i, job in enumerate(problem.jobs))
+
+
+def one_lease(seed: int) -> LtgfRound:
+    rng = np.random.default_rng([8, seed])
+    users = int(rng.integers(2, 4))
+    jobs = [(int(rng.integers(users)), int(rng.integers(1, 5))) for _ in range(6)]
+    return LtgfRound(
+        gpus=int(rng.integers(2, 8)),
+        lease=int(rng.integers(1, 10)),
+        attained=rng.integers(0, 30, users).tolist(),
+        fair=rng.integers(1, 30, users).astype(float).tolist(),
+        share=rng.integers(0, 3, users).astype(float).tolist(),
+        jobs=jobs,
+    )
+
+
+def every_selection(problem: LtgfRound) -> float:
+    number = range(len(problem.jobs))
+    every = (some for size in range(len(number) + 1) for some in combinations(number, size))
+    return max(problem.objective(some) for some in every if not problem.violations(some))
+
+
+def pooled(problem: LtgfRound) -> Fraction:
+    """All GPUs to anybody who is due something."""
+    due = sum((problem.due(j) for j in problem.users), Fraction(0))
+    got = sum(problem.attained[j] for j in problem.users)
+    return (got + problem.lease * problem.gpus) / due
+
+
+def staying(seed: int) -> LtgfFluid:
+    rng = np.random.default_rng([9, seed])
+    gpus = int(rng.integers(2, 7))
+    gangs = rng.integers(1, gpus + 1, 4).tolist()
+    return LtgfFluid(gpus, gangs, [Fraction(gang * int(rng.integers(1, 5)), 4) for gang in gangs])
+
+
+def packings(problem: LtgfFluid) -> float:
+    """The linear program over all sets of jobs that fit."""
+    number = range(len(problem.gangs))
+    sets = [
+        some
+        for size in range(1, len(number) + 1)
+        for some in combinations(number, size)
+        if sum(problem.gangs[i] for i in some) <= problem.gpus
+    ]
+    cover = np.array([[-float(i in some) for some in sets] for i in number])
+    needed = np.array(
+        [[float(share / gang)] for gang, share in zip(problem.gangs, problem.shares, strict=True)]
+    )
+    found = linprog(
+        [0.0] * len(sets) + [-1.0],
+        A_ub=np.hstack([cover, needed]),
+        b_ub=[0.0] * len(number),
+        A_eq=[[1.0] * len(sets) + [0.0]],
+        b_eq=[1.0],
+    )
+    return -float(found.fun)
+
+
+def gpu_time(problem: LtgfFluid) -> Fraction:
+    return problem.gpus / sum(problem.shares, Fraction(0))
+
+
+def waiting(seed: int) -> CompletionTime:
+    measure = preemptive.MEASURES[seed % 4]
+    return preemptive.random_problem(np.random.default_rng([4, seed]), measure)
+
+
+def alone(problem: CompletionTime) -> float:
+    """Nobody waits."""
+    ends = [job.release + p for job, p in zip(problem.jobs, problem.seconds, strict=True)]
+    spans = {"makespan": max(ends), "completion": sum(ends), "flow": sum(problem.seconds)}
+    return spans.get(problem.measure, len(ends))
+
+
+def deadlines(seed: int) -> DeadlineRewards:
+    rng = np.random.default_rng([6, seed])
+    return deadline_optimum.random_problem(rng, jobs=5, elastic=seed % 3 == 0)
+
+
+CASES = [
+    Case(RarDdls, three_by_two, makespan, area),
+    Case(UniSched, leases, exactly, every_reward),
+    Case(
+        Irmp,
+        lambda seed: revenue_optimum.random_problem(np.random.default_rng([2, seed])),
+        revenue,
+        every_revenue,
+    ),
+    Case(GpuMarket, market, largest_value, all_at_best, tight=True),
+    Case(Ltgf, lives, fairest_lives, crowded_life),
+    Case(LtgfRound, one_lease, every_selection, pooled, tight=True),
+    Case(LtgfFluid, staying, packings, gpu_time, tight=True),
+    Case(CompletionTime, waiting, preemptive.optimum, alone),
+    Case(DeadlineRewards, deadlines, deadline_optimum.optimum, lambda problem: problem.top),
+]
+every_case = pytest.mark.parametrize("case", CASES, ids=[case.kind.__name__ for case in CASES])
+
+
+@cache
+def optimum(case: Case, seed: int) -> Any:
+    return case.optimum(case.make(seed))
+
+
+def better(case: Case, one: Any, other: Any) -> bool:
+    """Whether a bound says more than another number."""
+    return bool(one > other) if case.kind.sense is Sense.MIN else bool(one < other)  # type: ignore[attr-defined]
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+@every_case
+def test_problems_come_back_from_files(case: Case, tmp_path: Path) -> None:
+    for seed in SEEDS:
+        problem = case.make(seed)
+        gs.io.save(tmp_path / "problem.json", problem)
+        again = gs.io.load(tmp_path / "problem.json")
+        assert type(again) is case.kind
+        for field in fields(problem):
+            if field.compare:
+                assert np.array_equal(getattr(again, field.name), getattr(problem, field.name))
+        gs.verify_bound(again, gs.bound(problem))
+
+
+# --- bounds --------------------------------------------------------------------------------------
+
+
+def test_every_problem_class_is_here() -> None:
+    found = {
+        thing
+        for thing in vars(formulations).values()
+        if isinstance(thing, type) and isinstance(getattr(thing, "sense", None), Sense)
+    }
+    assert found == {case.kind for case in CASES} == set(MAKERS) == set(RULES)
+
+
+@every_case
+@pytest.mark.parametrize("effort", EFFORTS)
+def test_bounds_are_verified_and_no_solution_beats_them(case: Case, effort: Effort) -> None:
+    apart = 0
+    for seed in SEEDS:
+        problem, best = case.make(seed), optimum(case, seed)
+        bound = gs.bound(problem, effort)
+        gs.verify_bound(problem, bound)
+        if best is None:
+            continue
+        slack = 1e-9 * max(1.0, abs(float(best)))  # of optima in floats
+        assert not better(case, bound.value, float(best) - sign(case) * slack)
+        apart += abs(bound.value - float(best)) > slack
+    if effort != "quick":
+        assert bool(apart) is not case.tight  # a bound that never differs would be the optimum
+
+
+@every_case
+def test_bounds_say_more_than_what_is_trivially_true(case: Case) -> None:
+    problems, hair = [case.make(seed) for seed in SEEDS], sign(case) * 1e-9
+    assert any(better(case, gs.bound(p).value, float(case.trivial(p)) - hair) for p in problems)
+
+
+def sign(case: Case) -> int:
+    return -1 if case.kind.sense is Sense.MIN else 1  # type: ignore[attr-defined]
+
+
+@every_case
+def test_more_effort_is_never_worse(case: Case) -> None:
+    for seed in SEEDS:
+        problem = case.make(seed)
+        values = [gs.bound(problem, effort).value for effort in EFFORTS]
+        if case.kind.sense is Sense.MIN:  # type: ignore[attr-defined]
+            assert values == sorted(values)
+        else:
+            assert values == sorted(values, reverse=True)
+
+
+@every_case
+def test_no_time_still_gives_a_bound(case: Case) -> None:
+    problem = case.make(1)
+    bound = gs.bound(problem, "full", time_limit=0)
+    gs.verify_bound(problem, bound)
+    assert bound == gs.bound(problem, "quick", time_limit=0)
+
+
+@every_case
+def test_a_better_claim_with_the_same_certificate_is_refused(case: Case) -> None:
+    problem = case.make(1)
+    bound = gs.bound(problem, "standard")
+    bold = bound.value * (1 - sign(case) * 1e-3) - sign(case) * 1e-3
+    with pytest.raises(InvalidCertificate, match="the certificate proves"):
+        gs.verify_bound(problem, replace(bound, value=bold))
+    with pytest.raises(NoCertificate):
+        gs.verify_bound(problem, replace(bound, certificate=None))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"effort": "fast"}, ValueError, "bound: effort='fast' is not one of 'quick', 'standard',"),
+        ({"time_limit": -1}, ValueError, "bound: time_limit=-1 is not >= 0"),
+        ({"time_limit": float("nan")}, ValueError, "bound: time_limit=nan is not >= 0"),
+        ({"problem": 3}, TypeError, "bound: a int has no bounds, only RarDdls, UniSched, Irmp"),
+    ],
+)
+def test_what_cannot_be_bounded_is_named(
+    arguments: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        gs.bound(**{"problem": lives(0), **arguments})
