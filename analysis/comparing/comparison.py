@@ -273,7 +273,8 @@ class Comparison:
     @property
     def table(self) -> Table:
         """The rows under their columns."""
-        return Table(compared(goal_of(self.problem), self.measures, self.rows), self.rows)
+        goal = goal_of(self.problem)
+        return Table(compared(goal, self.sense, self.measures, self.rows), self.rows)
 
     @property
     def measures(self) -> tuple[str, ...]:
