@@ -28,6 +28,10 @@ def slow_square(cell: FigureCell) -> dict[str, Any]:
     return square(cell)
 
 
+def process_id(cell: FigureCell) -> dict[str, Any]:
+    return {"value": float(os.getpid()), "none": None}
+
+
 def reciprocal(cell: FigureCell) -> dict[str, Any]:
     return {"value": 1 / cell.workload}
 

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import pty
+import random
 import re
 import runpy
 import signal
@@ -111,8 +112,25 @@ class Slow(Widest):
         return super().decide(state)
 
 
+class Steady(Widest):
+    def decide(self, state):
+        Path("started").touch()
+        time.sleep(0.05)
+        return super().decide(state)
+
+
 class NoPolicy:
     pass
+"""
+
+# The command with checkpoints after every other round
+OFTEN = """
+import sys
+from gangsched.analysis.driving import drive
+from gangsched.cli import main
+
+drive.MINUTE, drive.FEW, drive.MANY = 0.0, 2, 2
+main(sys.argv[1:])
 """
 
 
@@ -704,6 +722,36 @@ def test_an_interrupt_keeps_what_is_finished_and_can_be_resumed(
     digests = [[row["digest"] for row in data["rows"]] for data in (resumed, whole)]
     assert digests[0] == digests[1]
     assert len(digests[0]) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are another thing there")
+@pytest.mark.parametrize("seed", range(20))
+def test_a_replay_that_was_killed_at_any_time_is_resumed_to_the_same_bytes(
+    replay: Replay, tmp_path: Path, seed: int
+) -> None:
+    rng = random.Random(seed)
+    names = ("--policies", "fifo,theirs.py:Steady,srtf,ltgf", "--overhead", 5)
+    args = (*TRACE, *names, "--json", "r.json", "--save-runs", "runs")
+    process = subprocess.Popen(
+        [sys.executable, "-c", OFTEN, "replay", *map(str, args)], cwd=tmp_path, env=environment(),
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    wait_for(tmp_path / rng.choice(["runs", "started"]), process)
+    time.sleep(rng.uniform(0, 1.5))
+    process.send_signal(rng.choice([signal.SIGKILL, signal.SIGTERM]))
+    process.communicate(timeout=120)
+    assert replay(*args, "--resume")[0] == 0
+    resumed = without_timing(json.loads(Path("r.json").read_text()))
+    assert replay(*args)[0] == 0
+    assert without_timing(json.loads(Path("r.json").read_text())) == resumed
+
+
+def without_timing(data: Any) -> Any:
+    """The same data without its blocks `timing`."""
+    if isinstance(data, dict):
+        return {name: without_timing(part) for name, part in data.items() if name != "timing"}
+    return [without_timing(part) for part in data] if isinstance(data, list) else data
 
 
 def seen_on_a_terminal(args: Sequence[object], cwd: Path) -> str:

@@ -21,7 +21,7 @@ import gangsched as gs
 import preemptive
 import revenue_optimum
 import tiny
-from gangsched import formulations
+from gangsched import formulations, registry
 from gangsched.analysis.proofs.bound import MAKERS, Effort
 from gangsched.analysis.proofs.verify import RULES, InvalidCertificate, NoCertificate
 from gangsched.formulations import (
@@ -276,6 +276,38 @@ def test_problems_come_back_from_files(case: Case, tmp_path: Path) -> None:
             if field.compare:
                 assert np.array_equal(getattr(again, field.name), getattr(problem, field.name))
         gs.verify_bound(again, gs.bound(problem))
+
+
+# --- solutions -----------------------------------------------------------------------------------
+
+
+@every_case
+def test_every_problem_is_solved_exactly_by_name(case: Case) -> None:
+    for seed in range(4):
+        problem, best = case.make(seed), optimum(case, seed)
+        names = registry.entry_of(problem)[1].solvers
+        result = gs.solve(problem, "exact" if "exact" in names else "efficient")
+        assert isinstance(result, gs.Result)
+        if best is None:
+            assert result.status.value == "infeasible"
+        else:
+            assert result.objective == pytest.approx(float(best), rel=1e-6, abs=1e-6)
+            assert not better(case, gs.bound(problem).value, result.objective - sign(case) * 1e-6)
+
+
+@every_case
+def test_solvers_that_are_compared_stay_within_the_bound(case: Case, tmp_path: Path) -> None:
+    for seed in range(4):
+        problem = case.make(seed)
+        comparison = gs.compare(problem)
+        assert comparison.bound is not None
+        for row in comparison.rows:
+            assert not row.error
+            if row.relaxation == "" and row.objective is not None:
+                worse = row.objective - sign(case) * 1e-9 * abs(row.objective)
+                assert not better(case, comparison.bound.value, worse)
+            gs.io.save(tmp_path / "result.json", row.result)
+            assert gs.io.load(tmp_path / "result.json") == row.result
 
 
 # --- bounds --------------------------------------------------------------------------------------

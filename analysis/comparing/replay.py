@@ -15,6 +15,7 @@ import traceback
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -363,6 +364,7 @@ def replay(
     before: Mapping[str, Run] | None = None,
     on_progress: Callable[[str, int, int], None] | None = None,
     on_run: Callable[[str, Run], None] | None = None,
+    on_checkpoint: Callable[[str, Run], None] | None = None,
 ) -> Replay:
     """Drive each policy over the instance and measure all of them against verified bounds.
 
@@ -383,13 +385,16 @@ def replay(
     on_run : callable, optional
         Called with the name and the run of each policy as soon as it has ended, also when it was
         interrupted.
+    on_checkpoint : callable, optional
+        Called once a minute with the name of the policy that runs and its run until now, which can
+        stand in `before` of another replay.
 
     Returns
     -------
     Replay
-        Ctrl-C keeps the policies that have finished and names the others in `unfinished`. A policy
-        that raises, decides what cannot be done, or whose run breaks a rule of the cluster stands
-        in `failed`, and the others go on.
+        Ctrl-C or SIGTERM keeps the policies that have finished and names the others in
+        `unfinished`. A policy that raises, decides what cannot be done, or whose run breaks a rule
+        of the cluster stands in `failed`, and the others go on.
 
     Raises
     ------
@@ -415,7 +420,7 @@ def replay(
             on_progress("bounds", 0, 0)
         work.bound()
         for name in policies:
-            run = work.call(name, on_progress)
+            run = work.call(name, on_progress, on_checkpoint)
             if run is not None and on_run is not None:
                 on_run(name, run)
             if run is not None and run.stop is Stop.INTERRUPTED:
@@ -516,7 +521,12 @@ class _Replay:
                 self.refused.add(name)
         return self.bounds.get(name)
 
-    def call(self, name: str, on_progress: Callable[[str, int, int], None] | None) -> Run | None:
+    def call(
+        self,
+        name: str,
+        on_progress: Callable[[str, int, int], None] | None,
+        on_checkpoint: Callable[[str, Run], None] | None,
+    ) -> Run | None:
         """Run one policy, unless it has run or cannot; note what came out."""
         if any(failure.name == name for failure in self.failed):
             return None
@@ -530,9 +540,8 @@ class _Replay:
                     policy,
                     **asdict(self.rules),
                     reject=self.rejected,
-                    on_progress=None
-                    if on_progress is None
-                    else lambda done, able: on_progress(name, done, able),
+                    on_progress=None if on_progress is None else partial(on_progress, name),
+                    on_checkpoint=None if on_checkpoint is None else partial(on_checkpoint, name),
                     resume=None if old is None else old.checkpoint,
                 )
             if run.stop is Stop.COMPLETED:

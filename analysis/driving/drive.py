@@ -74,6 +74,7 @@ def drive(
     skip: bool = True,
     engine: Literal["compiled", "reference"] = "compiled",
     on_progress: Callable[[int, int], None] | None = None,
+    on_checkpoint: Callable[[Run], None] | None = None,
     resume: Checkpoint | None = None,
 ) -> Run:
     """Drive a policy over the jobs of an instance, as they arrive.
@@ -103,6 +104,8 @@ def drive(
         Machine code, or plain Python for reading and tests; both give the same run.
     on_progress : callable, optional
         Called now and then with the number of jobs that finished and the number of jobs that can.
+    on_checkpoint : callable, optional
+        Called once a minute with the run until now, as if it had been stopped there.
     resume : Checkpoint, optional
         From which to go on; `policy` and rules must be those of the interrupted run. What the
         policy's session remembered comes from the checkpoint, which holds plain data.
@@ -110,7 +113,7 @@ def drive(
     Returns
     -------
     Run
-        Stopped by Ctrl-C it holds what was simulated, with a checkpoint.
+        Stopped by Ctrl-C or SIGTERM it holds what was simulated, with a checkpoint.
 
     Raises
     ------
@@ -170,7 +173,12 @@ def drive(
         ledger = new_ledger(instance, rules, rejected)
         machine = made(instance, policy, session, rules, ledger, skip=skip)
     able = len(instance.jobs) - len(rejected)
-    stop, failure = Stop.COMPLETED, None
+    stop, failure, kept = Stop.COMPLETED, None, began
+
+    def run_until(now: int, stop: Stop) -> Run:
+        runtime = time.perf_counter() - began
+        return _run(instance, machine, rejected, key, stop, now, runtime)
+
     alone = isinstance(machine, Compiled) and machine.kind is not RuleKind.PYTHON
     chunk = MANY if alone else FEW
     with _interrupts(machine) as interrupted:
@@ -181,14 +189,16 @@ def drive(
                 if interrupted():
                     stop = Stop.INTERRUPTED
                     break
+                if on_checkpoint is not None and time.perf_counter() - kept >= MINUTE:
+                    on_checkpoint(run_until(max(0, machine.now), Stop.INTERRUPTED))
+                    kept = time.perf_counter()
             if done is False:
                 stop = Stop.ITERATION_LIMIT
         except KeyboardInterrupt:  # from on_progress: between two rounds
             stop = Stop.INTERRUPTED
         except Exception as error:
             stop, failure = Stop.ERROR, error
-    now = _reached(machine, until, stop)
-    run = _run(instance, machine, rejected, key, stop, now, time.perf_counter() - began)
+    run = run_until(_reached(machine, until, stop), stop)
     if failure is not None:
         place = f"policy {policy.name!r} at {machine.now}: "
         kind = "" if str(failure).startswith(place) else f"{type(failure).__name__}: "
@@ -198,11 +208,13 @@ def drive(
 
 #: rounds between two looks at the outside: where Python decides, and of machine code
 FEW, MANY = 16, 4096
+#: seconds between two calls of `on_checkpoint`
+MINUTE = 60.0
 
 
 @contextmanager
 def _interrupts(machine: Engine) -> Iterator[Callable[[], bool]]:
-    """Hold Ctrl-C back until the end of a round; a second one stops a policy that thinks."""
+    """Hold Ctrl-C and SIGTERM back until the end of a round; a second one stops a slow policy."""
     asked: list[int] = []
 
     def note(number: int, frame: object) -> None:
@@ -213,11 +225,12 @@ def _interrupts(machine: Engine) -> Iterator[Callable[[], bool]]:
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False
         return
-    before = signal.signal(signal.SIGINT, note)
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield lambda: bool(asked)
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _check(instance: Any, policy: Any) -> None:

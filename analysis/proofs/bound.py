@@ -13,7 +13,7 @@ Irmp              column generation to 1e-3    the same                      to 
 GpuMarket         prices of the market: the    the same                      the same
                   optimum up to rounding
 Ltgf              least share of a life        the same                      the same
-LtgfRound         pooled gangs                 sums of gangs: the optimum    the same
+LtgfRound         sums of gangs: the optimum   the same                      the same
 LtgfFluid         first duals                  column generation: the        the same
                                                optimum up to rounding
 CompletionTime    mean busy times, 1 round;    16 rounds                     64 rounds
@@ -99,12 +99,6 @@ def _life(problem: Ltgf, _: float | None) -> Bound:
     return life_bound(problem)
 
 
-def _pooled_gangs(problem: LtgfRound, _: float | None) -> Bound:
-    from .round_fairness import pooled_gangs_bound
-
-    return pooled_gangs_bound(problem)
-
-
 def _gang_sums(problem: LtgfRound, _: float | None) -> Bound:
     from .round_fairness import gang_sums_bound
 
@@ -146,7 +140,7 @@ MAKERS: Mapping[type, Mapping[Effort, Maker]] = {
     Irmp: {"quick": _revenue(1e-3), "full": _revenue(1e-5)},
     GpuMarket: {"quick": _market},
     Ltgf: {"quick": _life},
-    LtgfRound: {"quick": _pooled_gangs, "standard": _gang_sums},
+    LtgfRound: {"quick": _gang_sums},
     LtgfFluid: {"quick": _first_duals, "standard": _packings},
     CompletionTime: {"quick": _completion(1), "standard": _completion(16), "full": _completion(64)},
     DeadlineRewards: {

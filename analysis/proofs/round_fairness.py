@@ -1,71 +1,19 @@
-"""How fair one round of LTGF could be: upper bounds of the least rho, with certificates.
+"""How fair one round of LTGF can be: the optimum of the least rho, with a certificate.
 
-=============================  =============================================  =====================
-bound                          users share                                    cost
-=============================  =============================================  =====================
-:func:`pooled_gangs_bound`     GPUs, one by one                               O(jobs + U log U)
-:func:`gang_sums_bound`        sums of their gangs: it is the optimum         O(jobs M + U log M)
-=============================  =============================================  =====================
-
-The proofs are in :mod:`gangsched.analysis.proofs.verify_ltgf`.
+The proof is in :mod:`gangsched.analysis.proofs.verify_ltgf`.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
 from fractions import Fraction
 
 from ...formulations.ltgf.round import LtgfRound
 from ...solvers.result import Bound
 from .rounding import float_above
 
-__all__ = ["gang_sums_bound", "pooled_gangs_bound"]
-
-
-def pooled_gangs_bound(problem: LtgfRound) -> Bound:
-    """Return the least rho that some users could have if they shared the GPUs one by one.
-
-    Parameters
-    ----------
-    problem : LtgfRound
-
-    Returns
-    -------
-    Bound
-        Certificate ``{"kind": "pooled gangs", "users": [j, ...]}``: with A_j what they have got,
-        d_j = F_j + L f_j what they are due and E GPUs in their gangs, all of d_j rho_j add up to
-        sum A_j + L min(M, E) at most.
-
-    Notes
-    -----
-    Every single user is tried, and those that are worst off, as many as make the least quotient.
-
-    Examples
-    --------
-    Two users who have got nothing and are due 20 each, a lease of 10 s on 3 GPUs:
-
-    >>> problem = LtgfRound(
-    ...     gpus=3, lease=10, attained=[0, 0], fair=[0, 0], share=[2, 2], jobs=[(0, 2), (1, 2)]
-    ... )
-    >>> bound = pooled_gangs_bound(problem)
-    >>> bound.value, bound.certificate["users"]
-    (0.75, [0, 1])
-    """
-    users = sorted(problem.users, key=lambda j: Fraction(problem.attained[j]) / problem.due(j))
-    tried = [[j] for j in users] + [users[: k + 1] for k in range(1, len(users))]
-    if not users:
-        return _bound(Fraction(1), "pooled gangs", users=[])
-    best = min(tried, key=lambda some: _pooled(problem, some))
-    return _bound(_pooled(problem, best), "pooled gangs", users=sorted(best))
-
-
-def _pooled(problem: LtgfRound, users: Sequence[int]) -> Fraction:
-    own = set(users)
-    widths = sum(gang for user, gang in problem.jobs if user in own)
-    got = sum(problem.attained[j] for j in users) + problem.lease * min(problem.gpus, widths)
-    return Fraction(got) / sum((problem.due(j) for j in users), Fraction(0))
+__all__ = ["gang_sums_bound"]
 
 
 def gang_sums_bound(problem: LtgfRound) -> Bound:
@@ -79,8 +27,8 @@ def gang_sums_bound(problem: LtgfRound) -> Bound:
     -------
     Bound
         Certificate ``{"kind": "gang sums", "users": [j, ...], "level": p, "scale": q}``: these
-        users cannot all have p / q or more. :func:`pooled_gangs_bound` where nobody is due
-        anything.
+        users cannot all have p / q or more. Nobody is named where nobody is due anything, which
+        makes the objective 1.
 
     Notes
     -----
@@ -89,7 +37,8 @@ def gang_sums_bound(problem: LtgfRound) -> Bound:
 
     Examples
     --------
-    The same users as of :func:`pooled_gangs_bound`: only one of the gangs of two fits.
+    Two users who have got nothing and are due 20 each, a lease of 10 s on 3 GPUs: only one of the
+    gangs of two fits.
 
     >>> problem = LtgfRound(
     ...     gpus=3, lease=10, attained=[0, 0], fair=[0, 0], share=[2, 2], jobs=[(0, 2), (1, 2)]
@@ -98,7 +47,7 @@ def gang_sums_bound(problem: LtgfRound) -> Bound:
     0.0
     """
     if not problem.users:
-        return pooled_gangs_bound(problem)
+        return _bound(Fraction(1), "gang sums", users=[], level=1, scale=1)
     values = {j: _values(problem, j) for j in problem.users}
     levels = sorted({value for mine in values.values() for value, _ in mine})
     low, high = 0, len(levels)  # all can have levels[low], not all levels[high]

@@ -13,12 +13,10 @@ M GPUs; D_i, f_i: gang size and fair share of job i.
 
 One round; A_j, F_j + L f_j = d_j > 0: what user j has got, and is due at the end of the lease L.
 
-- ``pooled gangs``: some users. Their gangs run on M GPUs, and add up to E: so all rho_j d_j
-  together are at most sum A_j + L min(M, E), and the least rho_j at most that over sum d_j. Where
-  nobody is due anything, the objective is 1.
 - ``gang sums``: some users, and a level v. What a user gets is a sum of its gangs: the least one
   with rho_j >= v is g_j. These exceed M together, so somebody among the users stays below v, with
-  one of its sums; the largest rho_j below v of any of them is the bound. O(gangs M).
+  one of its sums; the largest rho_j below v of any of them is the bound. O(gangs M). Without
+  users: nobody is due anything, and the objective is 1.
 """
 
 from __future__ import annotations
@@ -78,24 +76,15 @@ def _life(problem: Ltgf, certificate: Mapping[str, Any]) -> Fraction:
     return job.gpus * (job.work or 0) / fair
 
 
-def _pooled_gangs(problem: LtgfRound, certificate: Mapping[str, Any]) -> Fraction:
-    users = _users(problem, certificate)
-    due = sum((_due(problem, j) for j in users), Fraction(0))
-    if not users and not any(_due(problem, j) for j in range(len(problem.attained))):
-        return Fraction(1)
-    if not due:
-        raise ValueError("users=[] proves nothing of the users who are due something")
-    widths = sum(gang for user, gang in problem.jobs if user in users)
-    got = sum(problem.attained[j] for j in users) + problem.lease * min(problem.gpus, widths)
-    return got / due
-
-
 def _gang_sums(problem: LtgfRound, certificate: Mapping[str, Any]) -> Fraction:
     level = Fraction(integer(certificate, "level"), integer(certificate, "scale", 1))
     if problem.gpus > MAX_CAPACITY:
         raise ValueError(f"gpus: {problem.gpus} are more than {MAX_CAPACITY}")
+    users = _users(problem, certificate)
+    if not users and not any(_due(problem, j) for j in range(len(problem.attained))):
+        return Fraction(1)
     needed, below = 0, list[Fraction]()
-    for user in _users(problem, certificate):
+    for user in users:
         due, attained = _due(problem, user), problem.attained[user]
         least = max(ceil((level * due - attained) / problem.lease), 0)
         sums = _sums([gang for owner, gang in problem.jobs if owner == user], problem.gpus)
@@ -139,4 +128,4 @@ def _decimal(value: float) -> Fraction:
 
 RULES_OF_LIVES = {"life": _life}
 RULES_OF_FLUID = {"packing": _packing}
-RULES_OF_ROUNDS = {"pooled gangs": _pooled_gangs, "gang sums": _gang_sums}
+RULES_OF_ROUNDS = {"gang sums": _gang_sums}

@@ -136,7 +136,7 @@ def replay(
 ) -> None:
     """Replay a trace or scenario under policies, with proven bounds.
 
-    Ctrl-C keeps the policies that have finished. Exit code 1 where a policy failed.
+    Ctrl-C or SIGTERM keeps the policies that have finished. Exit code 1 where a policy failed.
     """
     from ..solvers.policy import Rules
 
@@ -188,7 +188,7 @@ class _Kept:
 
     paths: Mapping[str, Path]
     before: Mapping[str, Any]
-    unsaved: list[str]
+    unsaved: dict[str, str]  # what went wrong, by name
 
     @classmethod
     def of(cls, folder: Path | None, names: Sequence[str], resume: bool) -> _Kept:
@@ -197,7 +197,7 @@ class _Kept:
         if folder is None:
             if resume:
                 raise ValueError("--resume needs the folder of an earlier replay: --save-runs")
-            return cls({}, {}, [])
+            return cls({}, {}, {})
         if resume and not folder.is_dir():
             raise ValueError(f"{folder}: there is no such folder to resume from")
         folder.mkdir(parents=True, exist_ok=True)
@@ -205,10 +205,10 @@ class _Kept:
         paths = {name: folder / f"{stem}.{kind}" for name, stem in _stems(names).items()}
         old = [(n, p.with_suffix(s)) for n, p in paths.items() for s in (".csv", ".parquet")]
         whole = [(n, p) for n, p in old if resume and (p / "run.json").exists()]
-        return cls(paths, {n: load_run(p) for n, p in whole}, [])
+        return cls(paths, {n: load_run(p) for n, p in whole}, {})
 
     def save(self, name: str, run: Any) -> None:
-        """Write a run as soon as it has ended, also when it was stopped; note what went wrong."""
+        """Write a run that has ended, was stopped, or goes on; note what went wrong."""
         from ..analysis.driving.run_io import save_instance, save_run
 
         if name not in self.paths:
@@ -217,7 +217,9 @@ class _Kept:
         try:
             save(self.paths[name], run)
         except OSError as error:
-            self.unsaved.append(f"{error.filename}: {error.strerror}")
+            self.unsaved[name] = f"{error.filename}: {error.strerror}"
+        else:
+            self.unsaved.pop(name, None)
 
 
 def _stems(names: Sequence[str]) -> dict[str, str]:
@@ -245,6 +247,7 @@ def _run(source: Source, policies: Mapping[str, Any], rules: Any, kept: _Kept) -
             before=kept.before,
             on_progress=partial(_progress, show, list(policies)),
             on_run=kept.save,
+            on_checkpoint=kept.save if kept.paths else None,
         )
 
 
@@ -272,7 +275,7 @@ def _finish(source: Source, found: Any, *, report: Path, json: Path | None, kept
     if places:
         say(console, "written: " + ", ".join(places))
     if kept.unsaved:
-        raise BadInput("; ".join(kept.unsaved))
+        raise BadInput("; ".join(kept.unsaved.values()))
     if found.interrupted:
         raise Interrupted(f"interrupted, not finished: {', '.join(found.unfinished)}")
     if any(not failure.refuted for failure in found.failed):

@@ -30,6 +30,7 @@ from gangsched.analysis.proofs import (
     verify_rar_ddls,
     verify_unisched,
 )
+from gangsched.analysis.proofs.bound import bound as bound_of
 from gangsched.analysis.proofs.configurations import Configurations
 from gangsched.analysis.proofs.makespan import (
     InvalidCertificate,
@@ -242,7 +243,7 @@ def test_durations_beyond_machine_integers(durations: list[int], value: int | No
         for i, d in enumerate(durations)
     ]
     problem = RarDdls(Instance(Cluster.of_sizes([3000]), jobs), rate="exact", xi2=0)
-    bound = best_bound(problem, effort="full")  # its knapsack would be too long: not tried
+    bound = bound_of(problem, "full")  # its knapsack would be too long: not tried
     verify_bound(problem, bound)
     assert value is None or bound.value == value * 36 * 10**12  # a GPU serves three of the seven
 
@@ -252,9 +253,20 @@ def test_durations_beyond_machine_integers(durations: list[int], value: int | No
 
 def test_effort() -> None:
     problem = packing([7, 7, 4, 4, 3])
-    assert best_bound(problem).value == 13
-    assert best_bound(problem, effort="full").value == 14
-    with pytest.raises(ValueError, match=r"best_bound: effort='max' is not 'fast' or 'full'"):
+    assert bound_of(problem).value == 13
+    assert bound_of(problem, "full").value == 14
+
+
+def test_the_former_name_and_its_efforts_still_work() -> None:
+    problem = packing([7, 7, 4, 4, 3])
+    with pytest.warns(DeprecationWarning, match="^best_bound is now bound$"):
+        assert best_bound(problem) == bound_of(problem)
+    with pytest.warns(DeprecationWarning, match="best_bound"):
+        assert best_bound(problem, effort="full", time_limit=9) == bound_of(problem, "full")
+    with (
+        pytest.warns(DeprecationWarning, match="best_bound"),
+        pytest.raises(ValueError, match=r"best_bound: effort='max' is not 'fast' or 'full'"),
+    ):
         best_bound(problem, effort="max")  # type: ignore[arg-type]
 
 

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gangsched.analysis.driving import drive as driving
+from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.checkpoint import pack, unpack
 from gangsched.analysis.driving.drive import Checkpoint, PolicyError, drive, instance_hash
 from gangsched.analysis.driving.run import EventKind, Run
@@ -20,11 +22,13 @@ from gangsched.solvers import (
     Fifo,
     Las,
     LtgfPolicy,
+    Policy,
     Preempts,
     Sjf,
     Srtf,
     State,
     Stop,
+    ThemisGreedy,
     TiresiasL,
     YarnCs,
 )
@@ -566,3 +570,40 @@ def test_no_jobs(engine: Any) -> None:
     run = drive(Instance(Cluster.of_sizes([1]), []), Fifo(), engine=engine)
     assert (run.stop, run.now, len(run.events)) == (Stop.COMPLETED, 0, 0)
     assert np.array_equal(run.schedule.ptr, [0])
+
+
+@pytest.mark.parametrize("policy", [Fifo(), Srtf(), LtgfPolicy(), ThemisGreedy(), YarnCs()])
+def test_every_checkpoint_leads_to_the_same_run(
+    engine: Any, policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driving, "MINUTE", 0.0)
+    monkeypatch.setattr(driving, "MANY", 1)
+    monkeypatch.setattr(driving, "FEW", 1)
+    jobs = instance([2, 2], *[(40 * i, 1 + i % 3, 90 + 50 * i) for i in range(6)])
+    seen: list[Run] = []
+    whole = drive(jobs, policy, lease=120, engine=engine, on_checkpoint=seen.append)
+    assert len(seen) > 5
+    assert whole == drive(jobs, policy, lease=120)
+    for part in seen:
+        assert part.stop is Stop.INTERRUPTED
+        assert violations(part) == []
+        assert drive(jobs, policy, lease=120, resume=part.checkpoint) == whole
+
+
+class Terminated(Fifo):
+    """First in, first out; whoever runs it is told to end when it decides."""
+
+    rule = None
+
+    def decide(self, state: State) -> Decision:
+        signal.raise_signal(signal.SIGTERM)
+        return super().decide(state)
+
+
+def test_sigterm_stops_like_ctrl_c(engine: Any) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    run = drive(instance([1], *[(60 * i, 1, 60) for i in range(40)]), Terminated(), engine=engine)
+    assert run.stop is Stop.INTERRUPTED
+    assert 0 < run.rounds < 40
+    assert run.checkpoint is not None
+    assert signal.getsignal(signal.SIGTERM) is before

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from figure_cells import LOG, broken, cells, reciprocal, slow_square, square, toy
+from figure_cells import LOG, broken, cells, process_id, reciprocal, slow_square, square, toy
 from gangsched.analysis.papers import experiment, reproduce, theorems
 from gangsched.analysis.papers.experiment import (
     FigureCell,
@@ -83,6 +83,8 @@ def test_several_processes_change_nothing(tmp_path: Path) -> None:
     two = run_cells(cells(), known={}, parts=tmp_path / "two", processes=2, progress=done.append)
     assert one == two
     assert sorted(done)[0].startswith(": i0, p, 0, seed 0 (")
+    pids = run_cells(cells(2, process_id), known={}, processes=2)
+    assert os.getpid() not in [own["value"] for own in pids]
     parts = [
         {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
         for name in ("one", "two")
@@ -206,6 +208,14 @@ def test_an_experiment_runs_its_cells_and_judges_its_rows() -> None:
     assert json.loads(study.to_json())["settings"] == {"by": "hand"}
 
 
+def test_facts_that_a_cell_gives_are_taken() -> None:
+    def told(cell: FigureCell) -> dict[str, Any]:
+        return {"rows": [["i0", "p", None, {"value": 1.0}]], "facts": {"i0": {"told": 1}}}
+
+    figure = experiment.replace(toy(run=told), facts=lambda own: {"never": 1 / 0})
+    assert dict(figure(n=1).instances) == {"i0": {"told": 1}}
+
+
 def test_facts_are_those_of_the_first_x() -> None:
     assert toy()(n=8).instances["i0"] == {"workloads": [0, 2]}
 
@@ -227,6 +237,11 @@ def test_seconds_are_measured_each_time_anew(log: Path) -> None:
         for _ in range(2):
             experiment.replace(toy(), timed=timed)(n=2)
         assert ran(log) == runs
+
+
+def test_seconds_are_measured_in_this_process() -> None:
+    study = experiment.replace(toy(run=process_id), timed=True)(n=2, processes=2)
+    assert study.value("i0", "p", "value [0]", 0) == os.getpid()
 
 
 # --- one row, one file ---------------------------------------------------------------------------

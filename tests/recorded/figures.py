@@ -60,7 +60,8 @@ def cases() -> tuple[Case, ...]:
 
 def sizes() -> Any:
     """The smallest workloads of UniSched's figures, of the class that these have."""
-    known = signature(gs.reproduce.TARGETS["unisched:fig6"]).parameters["sizes"].default
+    figure: Any = gs.reproduce.TARGETS["unisched:fig6"]
+    known = signature(getattr(figure, "cells", figure)).parameters["sizes"].default
     few = {"nodes": 2, "jobs": 12, "days": 1}
     return {kind: type(size)(**few) for kind, size in known.items()}
 

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gangsched.formulations import LtgfFluid, LtgfRound
 from gangsched.formulations.problem import Sense
 from gangsched.instances import Allocation, Schedule, Segment
 from gangsched.solvers import Bound, Result, Status, Stop
@@ -317,3 +318,52 @@ def test_files_that_are_no_json(tmp_path: Path) -> None:
         load_result(path)
     with pytest.raises(FileNotFoundError):
         load_result(tmp_path / "none.json")
+
+
+# --- solutions of LTGF ---------------------------------------------------------------------------
+
+ROUND = LtgfRound(gpus=4, lease=9, attained=[0], fair=[1], share=[1], jobs=[(0, 1), (0, 2)])
+FLUID = LtgfFluid(4, (3, 3), (Fraction(2), Fraction(2)))
+TURNS = (((0,), Fraction(1, 3)), ((1,), Fraction(2, 3)))
+
+
+def ltgf_result(problem: Any, solution: Any) -> dict[str, Any]:
+    result = Result.of(problem, solution, solver="hand", stop=Stop.COMPLETED)
+    data = json.loads(json.dumps(result_to_dict(result)))
+    assert result_from_dict(data) == result
+    return data
+
+
+def test_selections_and_time_shares_come_back() -> None:
+    chosen = ltgf_result(ROUND, (0, 1))["solution"]
+    assert (chosen["kind"], chosen["jobs"]) == ("selection", [0, 1])
+    shares = ltgf_result(FLUID, TURNS)["solution"]
+    assert shares["kind"] == "time-shares"
+    assert shares["packings"][1] == {"jobs": [1], "fraction": "2/3"}
+    assert ltgf_result(ROUND, ())["solution"]["jobs"] == []
+
+
+@pytest.mark.parametrize(
+    ("case", "changes", "message"),
+    [
+        ((ROUND, (0,)), {"jobs": [0.5]}, "solution: jobs=[0.5] is not a list of integers"),
+        ((ROUND, (0,)), {"jobs": "0"}, "solution: jobs='0' is not a list of integers"),
+        ((ROUND, (0,)), {"gpus": 3}, "solution: selection: unknown field 'gpus'"),
+        ((FLUID, TURNS), {"packings": {}}, "solution: packings={} is not a list"),
+        (
+            (FLUID, TURNS),
+            {"packings": [{"jobs": [0], "fraction": 0.5}]},
+            "solution: packings[0]: fraction=0.5 is no rational",
+        ),
+        (
+            (FLUID, TURNS),
+            {"packings": [{"jobs": [True], "fraction": "1"}]},
+            "solution: packings[0]: jobs=[True] is not a list of integers",
+        ),
+    ],
+)
+def test_malformed_selections_and_time_shares(case: Any, changes: Any, message: str) -> None:
+    data = ltgf_result(*case)
+    data["solution"].update(changes)
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+        result_from_dict(data)
