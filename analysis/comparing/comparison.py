@@ -273,7 +273,8 @@ class Comparison:
     @property
     def table(self) -> ColumnTable:
         """The rows under their columns."""
-        return ColumnTable(compared(goal_of(self.problem), self.measures, self.rows), self.rows)
+        goal = goal_of(self.problem)
+        return ColumnTable(compared(goal, self.sense, self.measures, self.rows), self.rows)
 
     @property
     def measures(self) -> tuple[str, ...]:
