@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 
-from .analysis.show.columns import Table as Columns
+from .analysis.show.columns import ColumnTable as Columns
 from .instances.display import one_line
 from .registry import READERS, lookup
 

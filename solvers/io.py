@@ -38,19 +38,19 @@ FIELDS = {
 }  # fmt: skip
 
 
-class _Selection(tuple[int, ...]):
+class GangSelection(tuple[int, ...]):
     """What runs in a round of LTGF, as a file has it; in results a plain tuple."""
 
     __slots__ = ()
 
 
-class _TimeShares(tuple[Any, ...]):
+class TimeShares(tuple[Any, ...]):
     """Packings of jobs and their fractions of the time, likewise."""
 
     __slots__ = ()
 
 
-def _selection_to_dict(solution: _Selection) -> dict[str, Any]:
+def _selection_to_dict(solution: GangSelection) -> dict[str, Any]:
     return {**header("selection"), "jobs": list(solution)}
 
 
@@ -59,7 +59,7 @@ def _selection_from_dict(data: Any) -> tuple[int, ...]:
     return _numbers("jobs", data["jobs"])
 
 
-def _shares_to_dict(solution: _TimeShares) -> dict[str, Any]:
+def _shares_to_dict(solution: TimeShares) -> dict[str, Any]:
     packings = [{"jobs": list(jobs), "fraction": str(part)} for jobs, part in solution]
     return {**header("time-shares"), "packings": packings}
 
@@ -90,8 +90,8 @@ def _numbers(name: str, values: Any) -> tuple[int, ...]:
 SOLUTIONS: dict[str, tuple[type[Any], Callable[[Any], Any], Callable[[Any], Any]]] = {
     "schedule": (Schedule, schedule_to_dict, schedule_from_dict),
     "allocation": (Allocation, allocation_to_dict, allocation_from_dict),
-    "selection": (_Selection, _selection_to_dict, _selection_from_dict),
-    "time-shares": (_TimeShares, _shares_to_dict, _shares_from_dict),
+    "selection": (GangSelection, _selection_to_dict, _selection_from_dict),
+    "time-shares": (TimeShares, _shares_to_dict, _shares_from_dict),
 }
 
 
@@ -255,11 +255,11 @@ def _solution_to_dict(solution: Any) -> dict[str, Any] | None:
         return None
     if type(solution) is tuple:  # of LTGF: of numbers, or of packings
         numbers = all(isinstance(one, int) for one in solution)
-        solution = _Selection(solution) if numbers else _TimeShares(solution)
+        solution = GangSelection(solution) if numbers else TimeShares(solution)
     for type_, to_dict, _ in SOLUTIONS.values():
         if isinstance(solution, type_):
             return dict(to_dict(solution))
-    kinds = ", ".join(type_.__name__.lstrip("_") for type_, _, _ in SOLUTIONS.values())
+    kinds = ", ".join(type_.__name__ for type_, _, _ in SOLUTIONS.values())
     raise TypeError(f"result: solution={solution!r} is not one of {kinds}")
 
 

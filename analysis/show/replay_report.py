@@ -66,7 +66,8 @@ def write_replay_report(
     ...     "1 policy ran 2 jobs" in file.read_text("utf-8")
     True
     """
-    overview = run_plots.overview(found.runs)
+    measures = {row.name: row.measures for row in found.rows}
+    overview = run_plots.overview(found.runs, measures=measures)
     use = run_plots.cluster_use(found.runs)
     body = "\n".join(
         [

@@ -276,20 +276,22 @@ def deadlines(runs: Runs, *, bound: float | None = None) -> Figure:
     return figure
 
 
-def overview(runs: Runs) -> Figure:
+def overview(runs: Runs, *, measures: Mapping[str, Mapping[str, Any]] | None = None) -> Figure:
     """Draw the usual measures of each run, and how its completion times and slowdowns spread.
 
     Parameters
     ----------
     runs : mapping of str to Run
         One to twelve, with their instance.
+    measures : mapping of str to mapping, optional
+        By run, what :func:`gangsched.analysis.driving.metrics.summary` gave, if it did already.
 
     Returns
     -------
     matplotlib.figure.Figure
     """
     _check(runs)
-    known = {name: metrics.summary(run) for name, run in runs.items()}
+    known = measures or {name: metrics.summary(run) for name, run in runs.items()}
     table = 0.75 + 0.27 * len(runs) + 0.25
     figure = _figure(3.3 + table)
     for left, paint, title in (
