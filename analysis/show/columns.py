@@ -1,7 +1,7 @@
 """Columns: what is shown of each row, how it is called, counted and written; once, for every view.
 
-A table of solvers or of policies is a :class:`Table` of the columns below: the screen, reports,
-CSV, JSON, DataFrames and pictures all read these. To add a column, add a row here.
+A table of solvers or of policies is a :class:`ColumnTable` of the columns below: the screen,
+reports, CSV, JSON, DataFrames and pictures all read these. To add a column, add a row here.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ __all__ = [
     "TIME",
     "USERS",
     "Column",
+    "ColumnTable",
     "Section",
-    "Table",
     "column",
     "compared",
     "duration",
@@ -253,7 +253,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ColumnTable:
     r"""Columns and the rows that they are shown of.
 
     Parameters
@@ -269,8 +269,8 @@ class Table:
 
     Examples
     --------
-    >>> table = Table((Column("name", "job"), Column("wait", "wait", "s", -1, duration)),
-    ...               ({"name": "a", "wait": 90}, {"name": "long", "wait": None}))
+    >>> columns = Column("name", "job"), Column("wait", "wait", "s", -1, duration)
+    >>> table = ColumnTable(columns, ({"name": "a", "wait": 90}, {"name": "long", "wait": None}))
     >>> print(table)
     job       wait
     a     1.50 min

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from ...instances.io import write_file
 from . import plots
-from .columns import Column, Section, Table
+from .columns import Column, ColumnTable, Section
 
 __all__ = ["across", "escape", "facts", "folded", "picture", "table", "write_page"]
 
@@ -104,7 +104,7 @@ def facts(facts: Mapping[str, object]) -> str:
     return f'<div class="wide"><table>{"".join(rows)}</table></div>'
 
 
-def table(table: Table, *, best: object = None) -> str:
+def table(table: ColumnTable, *, best: object = None) -> str:
     """Return rows below headings; numbers stand on the right, the best row is bold."""
     lines = [_cells("th", table.columns, [column.title for column in table.columns])]
     marks = [""] + [' class="best"' if row is best else "" for row in table.rows]

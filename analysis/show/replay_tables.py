@@ -6,7 +6,17 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from ...instances.display import shortened
-from .columns import DEADLINES, FAIRNESS, POLICY, SECTIONS, STARRED, TIME, Table, duration, floored
+from .columns import (
+    DEADLINES,
+    FAIRNESS,
+    POLICY,
+    SECTIONS,
+    STARRED,
+    TIME,
+    ColumnTable,
+    duration,
+    floored,
+)
 
 if TYPE_CHECKING:
     from ..comparing.replay import Replay
@@ -16,7 +26,7 @@ __all__ = ["failures", "legend", "tables", "who_profiles", "whole_table"]
 Limits = dict[str, str]
 
 
-def tables(found: Replay) -> list[Table]:
+def tables(found: Replay) -> list[ColumnTable]:
     """Return what a screen shows of each policy: deadlines where there are some, times, fairness.
 
     Parameters
@@ -27,16 +37,16 @@ def tables(found: Replay) -> list[Table]:
         return []
     failed = tuple((one.name, "refuted" if one.refuted else "failed") for one in found.failed)
     shown = [
-        Table((POLICY, *TIME.columns), found.rows, failed, (_soonest(found),)),
-        Table((POLICY, *FAIRNESS.columns), found.rows, (), _fairest(found)),
+        ColumnTable((POLICY, *TIME.columns), found.rows, failed, (_soonest(found),)),
+        ColumnTable((POLICY, *FAIRNESS.columns), found.rows, (), _fairest(found)),
     ]
     if found.has_deadlines:
         columns = (STARRED, *DEADLINES.columns)
-        shown.insert(0, Table(columns, found.rows, failed, _richest(found)))
+        shown.insert(0, ColumnTable(columns, found.rows, failed, _richest(found)))
     return shown
 
 
-def whole_table(found: Replay) -> Table:
+def whole_table(found: Replay) -> ColumnTable:
     """Return everything that is measured of each policy.
 
     Parameters
@@ -44,7 +54,7 @@ def whole_table(found: Replay) -> Table:
     found : Replay
     """
     sections = [s for s in SECTIONS if s is not DEADLINES or found.has_deadlines]
-    return Table((POLICY, *(c for section in sections for c in section.every)), found.rows)
+    return ColumnTable((POLICY, *(c for section in sections for c in section.every)), found.rows)
 
 
 def _soonest(found: Replay) -> Limits:

@@ -19,7 +19,7 @@ from gangsched.analysis.comparing import replay as replaying
 from gangsched.analysis.comparing.comparison import Comparison, Row, compare
 from gangsched.analysis.comparing.replay import Replay, replay
 from gangsched.analysis.show import columns, replay_report, replay_tables
-from gangsched.analysis.show.columns import Column, Section, Table, duration
+from gangsched.analysis.show.columns import Column, ColumnTable, Section, duration
 from gangsched.analysis.show.replay_report import write_replay_report
 from gangsched.analysis.show.report import write_report
 from gangsched.formulations import CompletionTime, GpuMarket, LtgfFluid, LtgfRound, RarDdls
@@ -55,7 +55,7 @@ SEGMENTS = Column(lambda row: 4_000 + len(row.result.solution), "odd\nsegments",
 STARTS = Column(lambda row: 5_000 + len(row.run.schedule), "odd\nstarts", "runs", -1, "{:,}".format)
 
 
-def screen(table: Table) -> str:
+def screen(table: ColumnTable) -> str:
     file = io.StringIO()
     Console(width=200, file=file).print(rich_table(table))
     return file.getvalue()
