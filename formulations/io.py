@@ -33,7 +33,7 @@ from .ltgf.fluid import LtgfFluid
 from .ltgf.problem import Ltgf
 from .ltgf.round import LtgfRound
 from .rar_ddls.problem import RarDdls
-from .unisched.leases import Phase
+from .unisched.leases import LeasePhase
 from .unisched.problem import UniSched
 
 __all__ = ["PROBLEMS", "problem_from_dict", "problem_to_dict"]
@@ -266,14 +266,14 @@ def _parameters_from_dict(data: Mapping[str, Any]) -> Dict:
     return {name: CODED[name][1](v) if name in CODED else v for name, v in data.items()}
 
 
-def _phases_to_dict(phases: Mapping[int, Phase]) -> dict[str, str]:
+def _phases_to_dict(phases: Mapping[int, LeasePhase]) -> dict[str, str]:
     return {str(i): phase.name.lower() for i, phase in sorted(phases.items())}
 
 
-def _phases_from_dict(data: Any) -> dict[int, Phase]:
+def _phases_from_dict(data: Any) -> dict[int, LeasePhase]:
     if not isinstance(data, dict):
         raise ValueError(f"parameters: phases={data!r} is not an object")
-    names = {phase.name.lower(): phase for phase in Phase}
+    names = {phase.name.lower(): phase for phase in LeasePhase}
     for key, name in data.items():
         if not (key.isascii() and key.isdigit() and str(int(key)) == key):
             raise ValueError(f"parameters: phases: {key!r} is not a job's number")

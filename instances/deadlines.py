@@ -63,7 +63,7 @@ SHORTEST, LONGEST = 1_200, 259_200  # s
 # --- speed on several nodes ----------------------------------------------------------------------
 
 
-class Model(NamedTuple):
+class NeuralNetwork(NamedTuple):
     """A network: `parameters` in millions and, chosen here, `compute` in s per iteration.
 
     Parameters
@@ -78,17 +78,17 @@ class Model(NamedTuple):
 
 #: Networks of the testbed of Gao et al. (2024), then those of Chronus' files. Numbers of parameters
 #: are those of the networks' authors; the times of an iteration are this project's invention.
-MODELS: Mapping[str, Model] = MappingProxyType(
+MODELS: Mapping[str, NeuralNetwork] = MappingProxyType(
     {
-        "resnet18": Model(11.7, 0.12),
-        "resnet50": Model(25.6, 0.30),
-        "mobilenet_v2": Model(3.5, 0.15),
-        "vgg19": Model(143.7, 0.25),
-        "bert": Model(110.0, 0.40),
-        "vgg16": Model(138.4, 0.22),
-        "resnet101": Model(44.5, 0.45),
-        "alexnet": Model(61.1, 0.06),
-        "inception_v3": Model(23.8, 0.30),
+        "resnet18": NeuralNetwork(11.7, 0.12),
+        "resnet50": NeuralNetwork(25.6, 0.30),
+        "mobilenet_v2": NeuralNetwork(3.5, 0.15),
+        "vgg19": NeuralNetwork(143.7, 0.25),
+        "bert": NeuralNetwork(110.0, 0.40),
+        "vgg16": NeuralNetwork(138.4, 0.22),
+        "resnet101": NeuralNetwork(44.5, 0.45),
+        "alexnet": NeuralNetwork(61.1, 0.06),
+        "inception_v3": NeuralNetwork(23.8, 0.30),
     }
 )
 TESTBED_MODELS = ("resnet18", "resnet50", "mobilenet_v2", "vgg19", "bert")

@@ -41,7 +41,7 @@ from .formulations.unisched.problem import UniSched
 from .instances import Cluster, Instance, Job
 from .instances.convert import Conversion
 from .instances.traces import READERS
-from .solvers.policy import Policy
+from .solvers.policy import Policy, is_policy
 from .solvers.result import Refuted, Result
 
 __all__ = [
@@ -750,14 +750,15 @@ def _foreign(name: str, load: Callable[[], Any]) -> Solver:
 def _new(name: str, load: Callable[[], Any], seed: int) -> Policy:
     """Return a policy: what was loaded, or what it makes."""
     found = _loaded("policy", name, load)
-    if callable(found) and (isinstance(found, type) or not isinstance(found, Policy)):
+    if callable(found) and (isinstance(found, type) or not is_policy(found)):
         found = _made(name, found, seed)
-    if not isinstance(found, Policy):
+    if not is_policy(found):
         raise ValueError(
             f"policy {name!r} is of type {type(found).__name__}, "
             "which has no name, preempts or decide(state)"
         )
-    return found
+    made: Policy = found
+    return made
 
 
 def _made(name: str, make: Callable[..., Any], seed: int) -> Any:

@@ -72,7 +72,7 @@ class Replayed:
     Parameters
     ----------
     name : str
-        In the comparison.
+        In the comparison; that of a policy that looked at jobs that had not come says so.
     run : Run
     measures : mapping of str to number or None
         As of :func:`gangsched.analysis.driving.metrics.summary`.
@@ -127,7 +127,7 @@ class Replayed:
             most = bounds.get(REWARDS[elastic])
             ratios["reward"] = ratio(won["reward"] if whole else None, most, Sense.MAX)
         return cls(
-            name=name,
+            name=f"{name} (clairvoyant)" if run.clairvoyant else name,
             run=run,
             measures=measures,
             ratios=ratios,

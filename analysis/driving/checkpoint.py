@@ -145,6 +145,8 @@ def unpack(data: bytes) -> dict[str, Any]:
     ValueError
         If it is damaged, or of another version.
     """
+    if not data.startswith(b"PK"):
+        raise ValueError("it is no archive")
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
             head = json.loads(file["head"].tobytes())

@@ -27,6 +27,8 @@ from ...solvers.policy import (
     RuleKind,
     Rules,
     begin,
+    information_of,
+    is_clairvoyant,
     unable_jobs,
 )
 from ...solvers.result import Stop, versions
@@ -557,6 +559,8 @@ def _run(
         decisions=machine.decisions,
         runtime=runtime,
         versions=versions(),
+        information=information_of(policy),
+        clairvoyant=is_clairvoyant(policy),
         checkpoint=_checkpoint(machine, rejected, key) if unfinished else None,
     )
 

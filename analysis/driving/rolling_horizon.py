@@ -33,8 +33,8 @@ from ...solvers.result import Result, Status, Stop
 
 __all__ = [
     "CompletionTimeWindow",
+    "HorizonPlan",
     "LtgfRoundWindow",
-    "Plan",
     "RollingHorizon",
     "Step",
     "Window",
@@ -47,7 +47,7 @@ log = logging.getLogger("gangsched")
 Times = tuple[tuple[int, int], ...]
 
 
-class Plan:
+class HorizonPlan:
     """When jobs are to hold their GPUs, in seconds of the run.
 
     Parameters
@@ -189,7 +189,7 @@ def _step_of_dict(data: Mapping[str, Any]) -> Step:
     )
 
 
-MakeProblem = Callable[[State, Ints, Plan], Window]
+MakeProblem = Callable[[State, Ints, HorizonPlan], Window]
 Solver = Callable[..., Result[Any]]
 
 
@@ -329,7 +329,7 @@ class Plans:
     def __init__(self, policy: RollingHorizon) -> None:
         self.policy = policy
         self.steps: list[Step] = []
-        self._plan, self._next = Plan({}), 0
+        self._plan, self._next = HorizonPlan({}), 0
 
     def save(self) -> dict[str, Any]:
         """Return plan and steps, as plain data; without wall times."""
@@ -342,7 +342,7 @@ class Plans:
     def load(self, data: Mapping[str, Any]) -> None:
         """Go on from there."""
         self.steps = [_step_of_dict(step) for step in data["steps"]]
-        self._plan = Plan({j: [(a, b) for a, b in parts] for j, parts in data["plan"]})
+        self._plan = HorizonPlan({j: [(a, b) for a, b in parts] for j, parts in data["plan"]})
         self._next = data["next"]
 
     def decide(self, state: State) -> Decision:
@@ -374,7 +374,7 @@ class Plans:
         self.steps.append(Step(**known, cached=plan is None, seconds=seconds))
         self._plan = plan or self._plan
 
-    def _solve(self, window: Window, state: State) -> tuple[Plan | None, dict[str, Any]]:
+    def _solve(self, window: Window, state: State) -> tuple[HorizonPlan | None, dict[str, Any]]:
         """A plan, or None, and what is to be recorded."""
         limits = {"work_limit": self.policy.work_limit, "time_limit": self.policy.wall_limit}
         taken = {name: value for name, value in limits.items() if name in self.policy._takes}
@@ -402,17 +402,17 @@ class Plans:
         return _plan_of(window, result.solution, state), outcome
 
 
-def _plan_of(window: Window, solution: Any, state: State) -> Plan:
+def _plan_of(window: Window, solution: Any, state: State) -> HorizonPlan:
     """When the jobs of the run hold GPUs in a solution; those that run next do for one lease."""
     now, slot = state.now, window.slot
     if not isinstance(solution, Schedule):
         lease = now, state.rules.lease_end(now)
-        return Plan({int(window.jobs[i]): [lease] for i in solution})
+        return HorizonPlan({int(window.jobs[i]): [lease] for i in solution})
     times: dict[int, list[tuple[int, int]]] = {}
     for row in solution:
         part = now + row.start * slot, now + row.end * slot
         times.setdefault(int(window.jobs[row.job]), []).append(part)
-    return Plan(times)
+    return HorizonPlan(times)
 
 
 def _integer(name: str, value: Any, *, least: int) -> int:
@@ -469,7 +469,7 @@ class CompletionTimeWindow:
     weighted: bool = False
     slots: int = 12
 
-    def __call__(self, state: State, jobs: Ints, plan: Plan) -> Window:
+    def __call__(self, state: State, jobs: Ints, plan: HorizonPlan) -> Window:
         """Return the problem of `jobs`.
 
         Parameters
@@ -507,7 +507,9 @@ def _overhead(state: State, jobs: Ints) -> Ints:
     return left
 
 
-def _shifted(problem: CompletionTime, jobs: list[int], plan: Plan, now: int, slot: int) -> Schedule:
+def _shifted(
+    problem: CompletionTime, jobs: list[int], plan: HorizonPlan, now: int, slot: int
+) -> Schedule:
     """The last plan from now on, as far as it is feasible, and what is missing after it."""
     free = [problem.instance.cluster.gpus] * sum(job.work or 0 for job in problem.jobs)
     rows = []
@@ -576,7 +578,7 @@ class LtgfRoundWindow:
     within their leases counts as attained, as in :class:`~gangsched.solvers.LtgfPolicy`.
     """
 
-    def __call__(self, state: State, jobs: Ints, plan: Plan) -> Window:
+    def __call__(self, state: State, jobs: Ints, plan: HorizonPlan) -> Window:
         """Return the problem of those of `jobs` that may get GPUs now.
 
         Parameters

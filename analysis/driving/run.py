@@ -183,6 +183,10 @@ class Run:
     runtime : float
         Wall seconds.
     versions : mapping of str to str
+    information : str or None
+        How the policy knew run times: "told", or None where it did not.
+    clairvoyant : bool
+        Whether it looked at jobs that had not come.
     checkpoint : object or None
         From which :func:`gangsched.drive` goes on; None when the run is complete.
     instance : Instance or None
@@ -192,8 +196,8 @@ class Run:
     Notes
     -----
     Two runs are equal when policy, parameters, rules, instance, seed, records, events, schedule and
-    the rest agree; `rounds`, `decisions`, `runtime`, `versions`, `checkpoint` and the reference to
-    the instance do not count.
+    the rest agree; `rounds`, `decisions`, `runtime`, `versions`, `information`, `clairvoyant`,
+    `checkpoint` and the reference to the instance do not count.
     """
 
     policy: str
@@ -216,6 +220,8 @@ class Run:
     decisions: int = 0
     runtime: float = 0.0
     versions: Mapping[str, str] = field(default_factory=dict)
+    information: str | None = None
+    clairvoyant: bool = False
     checkpoint: Any = field(default=None, repr=False)
     instance: Instance[Any] | None = field(default=None, repr=False)
 
@@ -334,7 +340,12 @@ class Run:
 
 
 #: fields that say how a run came about and not what came out
-UNCOMPARED = frozenset({"rounds", "decisions", "runtime", "versions", "checkpoint", "instance"})
+UNCOMPARED = frozenset(
+    {
+        *("rounds", "decisions", "runtime", "versions", "checkpoint", "instance"),
+        *("information", "clairvoyant"),  # a policy of these parameters always has the same
+    }
+)
 
 
 def _plain(value: Any) -> Any:

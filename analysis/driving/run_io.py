@@ -323,6 +323,8 @@ def _head(run: Run) -> dict[str, Any]:
         "rounds": run.rounds,
         "decisions": run.decisions,
         "versions": dict(run.versions),
+        **({"information": run.information} if run.information else {}),
+        **({"clairvoyant": True} if run.clairvoyant else {}),
         "timing": {"runtime": run.runtime},
     }
 
@@ -396,7 +398,7 @@ HEAD: dict[str, tuple[Callable[[Any], bool], str]] = {
     "versions": (lambda v: isinstance(v, dict) and all(map(_text, v.values())), "names to strings"),
 }
 FIELDS = {*header(""), *HEAD, "rules", "timing", "tables"}
-OPTIONAL = {"log", CHECKPOINT}
+OPTIONAL = {"log", CHECKPOINT, "information", "clairvoyant"}
 
 
 def _run(head: Mapping[str, Any], tables: Mapping[str, Table], checkpoint: Any) -> Run:
@@ -404,6 +406,10 @@ def _run(head: Mapping[str, Any], tables: Mapping[str, Table], checkpoint: Any) 
     log = head.get("log", [])
     if not _list_of(lambda entry: isinstance(entry, dict))(log):
         raise ValueError(f"run: log={_shown(log)} is not a list of objects")
+    if not _text(head.get("information", "")):
+        raise ValueError(f"run: information={_shown(head['information'])} is not a string")
+    if type(head.get("clairvoyant", False)) is not bool:
+        raise ValueError(f"run: clairvoyant={_shown(head['clairvoyant'])} is not true or false")
     for name, (test, rule) in HEAD.items():
         if not test(head[name]):
             raise ValueError(f"run: {name}={_shown(head[name])} is not {rule}")
@@ -428,6 +434,8 @@ def _run(head: Mapping[str, Any], tables: Mapping[str, Table], checkpoint: Any) 
         events=_events(tables["events"]),
         schedule=schedule_of(tables),
         runtime=head["timing"]["runtime"],
+        information=head.get("information"),
+        clairvoyant=head.get("clairvoyant", False),
         checkpoint=checkpoint,
     )
     _check_numbers(run)

@@ -58,7 +58,7 @@ from scipy import sparse
 from ...instances.model import FULL_SPEED
 from ...instances.schedule import Schedule
 from ..problem import Model
-from .leases import Phase, Rounding
+from .leases import LeasePhase, Rounding
 from .problem import CONSOLIDATION_ROWS, Allocations, UniSched
 
 __all__ = [
@@ -148,7 +148,7 @@ class Queue:
             work=_ints([job.work or 1 for job in jobs]),
             split_speed=_ints([round(job.split_speed * FULL_SPEED) for job in jobs]),
             cost=_ints([problem.overhead if cost is None else cost for cost in costs]),
-            phase=_ints([phases.get(j, Phase.FRESH) for j in range(len(jobs))]),
+            phase=_ints([phases.get(j, LeasePhase.FRESH) for j in range(len(jobs))]),
             kind=_ints(kinds),
             ptr=np.cumsum(_ints([0, *(len(job.rewards) for job in jobs)])),
             deadline=_ints([deadline for deadline, _ in steps]),
@@ -246,13 +246,13 @@ def lease_terms_of(
     """
     if rounding == "paper":
         return _printed(work, deadline, speed, cost, lease)
-    w = -(-work * FULL_SPEED // speed) + np.where(phase == Phase.SUSPENDED, cost, 0)
+    w = -(-work * FULL_SPEED // speed) + np.where(phase == LeasePhase.SUSPENDED, cost, 0)
     least = -(-w // lease)
     within = (deadline - (w - (least - 1) * lease)) // lease + 1
     needed = np.where(within < least, 0, least)
     at = np.flatnonzero(needed)
     w, cost, within = w[at], cost[at], within[at]
-    running = (phase[at] == Phase.RUNNING).astype(np.int64)
+    running = (phase[at] == LeasePhase.RUNNING).astype(np.int64)
     length, last = _settled(w, cost, needed[at], within, running, lease)
     needed[at] = length
     reached = np.zeros_like(needed)

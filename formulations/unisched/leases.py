@@ -37,12 +37,19 @@ from typing import Literal, NamedTuple
 
 from ...instances.model import FULL_SPEED
 
-__all__ = ["Phase", "Rounding", "Terms", "lease_terms", "mean_interruptions", "remaining_estimate"]
+__all__ = [
+    "LeasePhase",
+    "Rounding",
+    "Terms",
+    "lease_terms",
+    "mean_interruptions",
+    "remaining_estimate",
+]
 
 Rounding = Literal["lossless", "paper"]
 
 
-class Phase(IntEnum):
+class LeasePhase(IntEnum):
     """Where a job of the queue stands."""
 
     FRESH = 0  #: has never run
@@ -125,7 +132,7 @@ def lease_terms(
     lease: int,
     speed: int = FULL_SPEED,
     cost: int = 0,
-    phase: Phase = Phase.FRESH,
+    phase: LeasePhase = LeasePhase.FRESH,
     rounding: Rounding = "lossless",
 ) -> Terms | None:
     """Return L and Q of a job for one deadline, with (1) to (3), or None where it cannot meet it.
@@ -163,12 +170,12 @@ def lease_terms(
     """
     if rounding == "paper":
         return _printed(work, deadline, lease, speed, cost)
-    w = -(-work * FULL_SPEED // speed) + (cost if phase is Phase.SUSPENDED else 0)
+    w = -(-work * FULL_SPEED // speed) + (cost if phase is LeasePhase.SUSPENDED else 0)
     least = -(-w // lease)
     within = (deadline - (w - (least - 1) * lease)) // lease + 1
     if within < least:
         return None
-    running = phase is Phase.RUNNING
+    running = phase is LeasePhase.RUNNING
     for needed in range(least, within + 1):
         times, share = mean_interruptions(needed, within, running=running)
         if needed * lease * share >= w * share + cost * times:

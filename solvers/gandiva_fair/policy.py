@@ -647,7 +647,7 @@ class GandivaFair:
         if self.price not in RULES:
             raise ValueError(f"gandiva-fair: price={self.price!r} is not one of {', '.join(RULES)}")
 
-    def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> Sharing:
+    def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> TicketSharing:
         """Begin a session.
 
         Parameters
@@ -658,10 +658,10 @@ class GandivaFair:
         rules : Rules
             Not used.
         """
-        return Sharing(self, cluster)
+        return TicketSharing(self, cluster)
 
 
-class Sharing:
+class TicketSharing:
     """Gandiva_fair in one run.
 
     Parameters

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from ..policy import Floats, Ints
 
 __all__ = [
-    "Claim",
+    "GpuClaim",
     "ReferencePool",
     "StridePool",
     "Ties",
@@ -206,7 +206,7 @@ def least_loaded(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class GpuClaim:
     """What a job has in a pool.
 
     Parameters
@@ -241,7 +241,7 @@ class _Servers(ABC):
             raise ValueError(f"stride pool: ties={ties!r} must be 'arrival' or 'size'")
         self.sizes = list(sizes)
         self.debt_cap, self.normalised, self.ties = debt_cap, normalised, ties
-        self.claims: dict[int, Claim] = {}
+        self.claims: dict[int, GpuClaim] = {}
         self.gpus = np.zeros((len(self.sizes), users), dtype=np.int64)
         self.demand = np.zeros(users, dtype=np.int64)
         self._held = np.zeros(self.gpus.shape)  # the same as floats, which multiply faster
@@ -263,7 +263,7 @@ class _Servers(ABC):
             One, or several of one size, of which all but the last are filled.
         now : int
         """
-        claim = Claim(gang=gang, user=user, servers=servers, arrival=now)
+        claim = GpuClaim(gang=gang, user=user, servers=servers, arrival=now)
         rest, nodes = gang, {}
         for server in servers:
             nodes[server] = min(rest, self.sizes[server])
@@ -291,7 +291,7 @@ class _Servers(ABC):
         job, server, now : int
         """
         old = self.claims[job]
-        claim = Claim(gang=old.gang, user=old.user, servers=(server,), arrival=old.arrival)
+        claim = GpuClaim(gang=old.gang, user=old.user, servers=(server,), arrival=old.arrival)
         self._leave(job, old)
         self._count(job, -1)
         self.claims[job], self._nodes[job] = claim, {server: old.gang}
@@ -422,11 +422,11 @@ class _Servers(ABC):
         return found
 
     @abstractmethod
-    def _enter(self, job: int, claim: Claim, now: int) -> None:
+    def _enter(self, job: int, claim: GpuClaim, now: int) -> None:
         """Give a job its first pass, and its server where that had no other job."""
 
     @abstractmethod
-    def _leave(self, job: int, claim: Claim) -> None:
+    def _leave(self, job: int, claim: GpuClaim) -> None:
         """Forget a job's pass, and its server's where it has no other job."""
 
     @abstractmethod
@@ -558,7 +558,7 @@ class StridePool(_Servers):
 
         return gang_stride_core
 
-    def _enter(self, job: int, claim: Claim, now: int) -> None:
+    def _enter(self, job: int, claim: GpuClaim, now: int) -> None:
         if job >= self._by_job.gang.size:
             self._by_job = self._core.new_jobs(2 * job, self._by_job)
         jobs, servers, server = self._by_job, self._by_server, claim.servers[0]
@@ -580,7 +580,7 @@ class StridePool(_Servers):
             self._active = np.concatenate([self._active, self._active])
         self._active[at] = job
 
-    def _leave(self, job: int, claim: Claim) -> None:
+    def _leave(self, job: int, claim: GpuClaim) -> None:
         servers, server = self._by_server, claim.servers[0]
         value = float(self._by_job.value[job])
         if len(claim.servers) > 1:
@@ -696,7 +696,7 @@ class ReferencePool(_Servers):
         self._central: dict[Entry, float] = {}
         self._since: dict[int, int] = {}  # when a server got jobs
 
-    def _enter(self, job: int, claim: Claim, now: int) -> None:
+    def _enter(self, job: int, claim: GpuClaim, now: int) -> None:
         least = min(self._central.values(), default=self._last_central)
         if len(claim.servers) > 1:
             self._central[True, job] = least
@@ -708,7 +708,7 @@ class ReferencePool(_Servers):
         self._value[job] = min((self._value[j] for j in local), default=float(self._last[server]))
         local.add(job)
 
-    def _leave(self, job: int, claim: Claim) -> None:
+    def _leave(self, job: int, claim: GpuClaim) -> None:
         entry = (True, job)
         if len(claim.servers) == 1:
             (server,) = claim.servers

@@ -21,7 +21,7 @@ from ...formulations.irmp.problem import Irmp
 from ..compiled import compiled
 from .pricing import Classes, worker_caps
 
-__all__ = ["Speeds", "Usage", "best_completions", "usage"]
+__all__ = ["SlotUsage", "Speeds", "best_completions", "usage"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -74,7 +74,7 @@ class Speeds:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Usage:
+class SlotUsage:
     """What a completion takes: a column of the linear program.
 
     Parameters
@@ -134,7 +134,7 @@ def best_completions(
     return gains, times
 
 
-def usage(speeds: Speeds, begin: Ints, job: int, end: int, prices: Floats, ends: Ints) -> Usage:
+def usage(speeds: Speeds, begin: Ints, job: int, end: int, prices: Floats, ends: Ints) -> SlotUsage:
     """Return what the cheapest completion of a job by a time takes.
 
     Parameters
@@ -157,7 +157,7 @@ def usage(speeds: Speeds, begin: Ints, job: int, end: int, prices: Floats, ends:
     workers = (bought * speeds.workers[job][:, None]).sum(axis=0)
     ps = bought.sum(axis=0) * speeds.ps[job]
     busy = np.flatnonzero(ps > 0)
-    return Usage(
+    return SlotUsage(
         start=int(slots[busy[0]]),
         slot=np.tile(slots[busy], 2),
         row=np.concatenate([2 * which[0, busy], 2 * which[1, busy] + 1]),

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ...formulations.irmp.problem import Irmp
 from .columns import default_slots
-from .pricing import Classes, Run, Trials, best_runs
+from .pricing import CandidateRun, Classes, Trials, best_runs
 from .response import Occupancy
 
 __all__ = ["RollingProgram"]
@@ -59,7 +59,7 @@ class RollingProgram:
     def __init__(self, problem: Irmp) -> None:
         self.problem = problem
         self.classes = Classes.of(problem)
-        self.known: dict[int, list[Run]] = {}
+        self.known: dict[int, list[CandidateRun]] = {}
 
     def save(self) -> list[list[Any]]:
         """Return the columns of each job that the last program had, as plain data."""
@@ -77,7 +77,10 @@ class RollingProgram:
             As of :meth:`save`.
         """
         self.known = {
-            job: [Run(start, end, tuple(workers), *rest) for start, end, workers, *rest in runs]
+            job: [
+                CandidateRun(start, end, tuple(workers), *rest)
+                for start, end, workers, *rest in runs
+            ]
             for job, runs in rows
         }
 
@@ -136,7 +139,7 @@ class _Search:
     floor: float  # what a job is worth without a run
     largest: float
     highs: Any
-    columns: list[tuple[int, Run]]
+    columns: list[tuple[int, CandidateRun]]
     seen: set[tuple[Any, ...]]
 
     @classmethod
@@ -158,7 +161,7 @@ class _Search:
         """Of money in the program: what a job is worth, about."""
         return self.largest / len(self.values)
 
-    def add(self, columns: Sequence[tuple[int, Run]]) -> int:
+    def add(self, columns: Sequence[tuple[int, CandidateRun]]) -> int:
         """Add those that are new and in time, and say how many."""
         added = 0
         for job, run in columns:
@@ -175,7 +178,7 @@ class _Search:
             added += 1
         return added
 
-    def _use(self, run: Run) -> tuple[Ints, Floats]:
+    def _use(self, run: CandidateRun) -> tuple[Ints, Floats]:
         """Rows of a run, and its slots of workers or PSs in each."""
         ends = self.room.ends
         first, last = np.searchsorted(ends, [run.start, run.end - 1], side="right")
@@ -216,7 +219,7 @@ class _Search:
         value = self.highs.getInfo().objective_function_value * self.unit + least
         return value, duals.reshape(shape) * self.unit
 
-    def _priced(self, prices: Floats, hints: Ints) -> tuple[list[tuple[int, Run]], float]:
+    def _priced(self, prices: Floats, hints: Ints) -> tuple[list[tuple[int, CandidateRun]], float]:
         """The best runs at some prices, and what these prove."""
         spent = float((prices * self.room.units).sum())
         prices = prices * min(1.0, 4 * self.largest / max(spent, 1e-300))

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...instances.model import FULL_SPEED
 from ..policy import Decision, Information, Ints, Preempts, State, ranked
-from .deadlines import NEVER, STATED, Deadlines, Estimates
+from .deadlines import NEVER, STATED, Deadlines, RunTimes
 
 __all__ = ["Hydra", "Waiting", "best_order"]
 
@@ -62,7 +62,7 @@ class Hydra:
     preempts: ClassVar[Preempts] = Preempts.NEVER
     information: ClassVar[Information] = "told"
     cost: bool = False
-    estimates: Estimates = STATED
+    estimates: RunTimes = STATED
 
     def decide(self, state: State) -> Decision:
         """Return the waiting jobs by (best effort, remaining time, release, number)."""

@@ -45,8 +45,7 @@ from ...formulations.unisched.compact import (
     options_of,
     row_weights,
 )
-from ...formulations.unisched.leases import Phase as LeasePhase
-from ...formulations.unisched.leases import Rounding
+from ...formulations.unisched.leases import LeasePhase, Rounding
 from ...formulations.unisched.problem import Allocations
 from ...instances import Cluster, Job, User
 from ...instances.model import check_real

@@ -463,7 +463,7 @@ def test_a_run_goes_on_from_a_saved_checkpoint(engine: Any, tmp_path: Any) -> No
         drive(jobs, LtgfPolicy(), lease=120, resume=point, reject=[8])
     for data, text in [
         (point.data[:-9], "resume: it cannot be read: BadZipFile"),
-        (pickle.dumps({"machine": 1}), "resume: it cannot be read: .*allow_pickle=False"),
+        (pickle.dumps({"machine": 1}), "resume: it is no archive"),
         (
             pack({**unpack(point.data), "format": 2}),
             "resume: it has format 2, this version reads 1",

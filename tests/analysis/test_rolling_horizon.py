@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import time
 from functools import partial
 from typing import Any
@@ -16,8 +15,9 @@ from driven import Case, cases, checked, one_run
 from gangsched.analysis.driving.drive import drive
 from gangsched.analysis.driving.rolling_horizon import (
     CompletionTimeWindow,
+    HorizonPlan,
     LtgfRoundWindow,
-    Plan,
+    Plans,
     RollingHorizon,
     Step,
     Window,
@@ -153,7 +153,7 @@ def test_a_run_of_exact_rounds_is_the_same_by_every_way_to_it(
 def test_steps_of_a_resumed_run_are_those_of_the_whole(
     case: Case, solver: Any, data: st.DataObject
 ) -> None:
-    """The state goes on where it was; only wall times of earlier steps are gone."""
+    """The session goes on where it was; only wall times of earlier steps are gone."""
     whole, part = policy_of(solver), policy_of(solver)
     run = drive(case.instance, whole, **case.rules)
     until = data.draw(st.integers(0, run.now), label="until")
@@ -161,9 +161,10 @@ def test_steps_of_a_resumed_run_are_those_of_the_whole(
     assert all(step.seconds is not None for step in part.steps)
     assert part.steps == [step for step in whole.steps if step.time <= until]
     if first.checkpoint is not None:
-        kept = pickle.loads(first.checkpoint.data)[1].policy
-        assert kept.steps == part.steps
-        assert all(step.seconds is None for step in kept.steps)
+        drive(case.instance, part, resume=first.checkpoint, **case.rules)
+        assert part.steps == whole.steps
+        before = [step for step in part.steps if step.time <= until]
+        assert all(step.seconds is None for step in before)
 
 
 def test_exact_plans_give_the_same_run_from_both_engines_and_after_a_break() -> None:
@@ -391,7 +392,7 @@ def test_the_start_is_the_last_plan_from_now_on() -> None:
     starts: list[list[tuple[int, int]]] = []
     make = CompletionTimeWindow(slots=30)
 
-    def watched(state: Any, jobs: Any, plan: Plan) -> Window:
+    def watched(state: Any, jobs: Any, plan: HorizonPlan) -> Window:
         window = make(state, jobs, plan)
         assert window.start is not None
         start = window.start()
@@ -426,16 +427,33 @@ def test_what_is_wrong_with_a_rolling_horizon_is_said() -> None:
         policy_of(nothing, wall_limit=1.0)
 
 
+class Unsaved(RollingHorizon):
+    """Its session has something to remember that is no plain data."""
+
+    def begin(self, *given: Any) -> Plans:
+        session = super().begin(*given)
+        session.save = lambda: {"solver": self.solver, "made": [self]}  # type: ignore[method-assign]
+        return session
+
+
 def test_a_run_of_what_cannot_be_saved_is_kept_but_not_resumed(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     instance = problem_of([1], [(1, 0, 60, 1.0), (1, 0, 60, 1.0)]).instance
-    policy = policy_of(lambda problem: smallest_first(problem))
+    policy = Unsaved(CompletionTimeWindow(), smallest_first, window=4, step=60)
     part = drive(instance, policy, until=0)
     assert len(part.events) == 3
     assert part.checkpoint is None
-    assert "policy 'rolling-horizon' cannot be pickled" in caplog.text
+    assert "'rolling-horizon': this run cannot be resumed: session.made.0 is of type" in caplog.text
     assert drive(instance, policy).stop is Stop.COMPLETED
+
+
+def test_a_run_of_what_no_other_process_has_is_resumed_with_what_is_given() -> None:
+    instance = problem_of([1], [(1, 0, 60, 1.0), (1, 0, 60, 1.0)]).instance
+    policy = policy_of(lambda problem: smallest_first(problem))
+    part = drive(instance, policy, until=0)
+    assert len(part.events) == 3
+    assert drive(instance, policy, resume=part.checkpoint) == drive(instance, policy)
 
 
 def test_parameters_are_plain_and_tell_solver_and_problem() -> None:

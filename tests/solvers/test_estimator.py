@@ -242,7 +242,7 @@ def test_an_epoch_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert calls == [10, 11, 10]
 
 
-def test_estimates_of_another_run_do_not_stay() -> None:
+def test_estimates_of_another_instance_do_not_stay() -> None:
     estimates = DurationEstimates()
     job = metric_job(target=0.95 - 0.6 / 29.5**0.5)
     longer = metric_job(target=0.95 - 0.6 / 29.5**0.5, second=200)

@@ -13,8 +13,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ....formulations.deadline_rewards import DeadlineRewards
-from ....formulations.unisched.leases import Phase as LeasePhase
-from ....formulations.unisched.leases import lease_terms, mean_interruptions, remaining_estimate
+from ....formulations.unisched.leases import (
+    LeasePhase,
+    lease_terms,
+    mean_interruptions,
+    remaining_estimate,
+)
 from ....instances import Cluster, DeadlineJob, Instance
 from ....instances.deadlines import (
     helios_like_workload,
