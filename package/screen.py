@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 
-from .analysis.show.columns import ColumnTable as Columns
+from .analysis.show.columns import ColumnTable
 from .instances.display import one_line
 from .registry import READERS, lookup
 
@@ -153,7 +153,7 @@ def shown(value: float | None, form: str = ".10g") -> str:
     return "-" if value is None else format(value, form)
 
 
-def rich_table(shown: Columns) -> Table:
+def rich_table(shown: ColumnTable) -> Table:
     """Return a table of columns for the screen; their headings stand on several lines."""
     table = _empty()
     for column in shown.columns:

@@ -387,7 +387,7 @@ def compare(
     --------
     >>> from gangsched.instances import Cluster, Instance, RingJob
     >>> from gangsched.solvers import Stop
-    >>> from gangsched.formulations.rar_ddls import evaluate
+    >>> from gangsched.formulations.rar_ddls import RarDdls, evaluate
     >>> jobs = [RingJob(id=i, gpus=1, iterations=60, gradient=0, base_time=0.7) for i in "abc"]
     >>> problem = RarDdls(Instance(Cluster.of_sizes([1, 1]), jobs))
     >>> def one_gpu(problem):

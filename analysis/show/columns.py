@@ -269,8 +269,8 @@ class ColumnTable:
 
     Examples
     --------
-    >>> table = Table((Column("name", "job"), Column("wait", "wait", "s", -1, duration)),
-    ...               ({"name": "a", "wait": 90}, {"name": "long", "wait": None}))
+    >>> columns = Column("name", "job"), Column("wait", "wait", "s", -1, duration)
+    >>> table = ColumnTable(columns, ({"name": "a", "wait": 90}, {"name": "long", "wait": None}))
     >>> print(table)
     job       wait
     a     1.50 min
