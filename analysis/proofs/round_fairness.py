@@ -11,7 +11,6 @@ from fractions import Fraction
 
 from ...formulations.ltgf.round import LtgfRound
 from ...solvers.result import Bound
-from .rounding import float_above
 
 __all__ = ["gang_sums_bound"]
 
@@ -84,4 +83,5 @@ def _needed(values: dict[int, list[tuple[Fraction, int]]], level: Fraction) -> f
 
 
 def _bound(value: Fraction, kind: str, **certificate: object) -> Bound:
-    return Bound(float_above(value), kind, {"kind": kind, **certificate})
+    """The float nearest to it, as objectives are."""
+    return Bound(float(value), kind, {"kind": kind, **certificate})
