@@ -512,7 +512,7 @@ class StridePool(_Servers):
     ) -> None:
         super().__init__(sizes, users, debt_cap=debt_cap, normalised=normalised, ties=ties)
         core = self._core  # numba takes a second to import
-        self._options = core.Options(debt_cap, normalised, ties == "size")
+        self._options = core.StrideOptions(debt_cap, normalised, ties == "size")
         self._by_server = core.new_servers(self._size, self._small)
         self._by_job = core.new_jobs(16)
         self._runs = np.empty(16, dtype=np.int64)
