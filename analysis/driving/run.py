@@ -341,8 +341,10 @@ class Run:
 
 #: fields that say how a run came about and not what came out
 UNCOMPARED = frozenset(
-    ["rounds", "decisions", "runtime", "versions", "checkpoint", "instance"]
-    + ["information", "clairvoyant"]  # as the policy of this name and these parameters always has
+    [
+        *("rounds", "decisions", "runtime", "versions", "checkpoint", "instance"),
+        *("information", "clairvoyant"),  # as the policy of this name always has them
+    ]
 )
 
 
