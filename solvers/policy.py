@@ -206,6 +206,8 @@ class Seen:
         self.columns = {name: np.zeros_like(jobs[name]) for name in CONSTANT}
         self.columns["release"][:] = self.columns["visible"][:] = LATER
         self.speeds = np.zeros_like(book.speeds)
+        self._pairs = [(column, jobs[name]) for name, column in self.columns.items()]
+        self._pairs.append((self.speeds, book.speeds))
         self.rejected = bool((jobs["phase"] == Phase.REJECTED).any())
         self.derived: dict[Any, Any] = {}
         if self.clairvoyant:
@@ -214,10 +216,8 @@ class Seen:
 
     def show(self, jobs: Ints) -> None:
         """Let jobs be seen."""
-        table = self.book.jobs
-        for name, column in self.columns.items():
-            column[jobs] = table[name][jobs]
-        self.speeds[jobs] = self.book.speeds[jobs]
+        for own, source in self._pairs:
+            own[jobs] = source[jobs]
 
     def arrive(self, jobs: Ints) -> None:
         """Note that jobs have come."""
@@ -228,13 +228,6 @@ class Seen:
         if not self.clairvoyant:
             self.show(jobs)
             self.size = max(self.size, int(jobs.max()) + 1)
-
-    def column(self, name: str) -> NDArray[Any]:
-        """Return one that does not change while a job is there."""
-        if name == "work":
-            self.refuse_without_run_times("state.work")
-        column: NDArray[Any] = self.columns[name][: self.size]
-        return column
 
     def phase(self) -> NDArray[Any]:
         """Where jobs stand; whoever never comes is not seen."""
@@ -379,10 +372,14 @@ class State:
         self._mean_active, self._fair_rate = mean_active, fair_rate
 
     def __getattr__(self, name: str) -> NDArray[Any]:
-        if name in self._seen.columns:
-            return _view(self._seen.column(name))
-        if name in CHANGING:
-            return _view(self._book.jobs[name][: self._seen.size])
+        seen = self._seen
+        column = seen.columns.get(name)
+        if column is not None or name in CHANGING:
+            if name == "work":
+                seen.refuse_without_run_times("state.work")
+            shown: NDArray[Any] = (seen.book.jobs[name] if column is None else column)[: seen.size]
+            shown.flags.writeable = False
+            return shown
         if name in OTHERS:
             return _view(getattr(self._book, name))
         raise AttributeError(f"state has no attribute {name!r}")

@@ -219,7 +219,8 @@ class Kept:
         ----------
         state : State
         """
-        for j in state.arrived[len(self._user) :].tolist():
+        arrived = state.arrived
+        for j in arrived[len(self._user) :].tolist() if arrived.size > len(self._user) else ():
             self._user[j], self._gang[j] = int(state.user[j]), int(state.gpus[j])
             self._rank[j] = int(state.rank[j])
             self._kind[j] = self._user[j], state.job(j).group

@@ -48,14 +48,17 @@ class Deadlines:
     @classmethod
     def of(cls, state: State) -> Deadlines:
         """Return those of a run, with the jobs that have come since the last round."""
-        known: Deadlines = state.derived.setdefault(cls, cls())
+        known: Deadlines | None = state.derived.get(cls)
+        if known is None:
+            known = state.derived[cls] = cls()
         known._read(state)
         return known
 
     def _read(self, state: State) -> None:
-        new = state.arrived[self._count :].tolist()
-        if not new:
+        arrived = state.arrived
+        if arrived.size == self._count:
             return
+        new = arrived[self._count :].tolist()
         self._count += len(new)
         steps = {j: state.job(j).deadlines() for j in new}
         more = max(map(len, steps.values())) + 1 - self.due.shape[1]
@@ -66,9 +69,9 @@ class Deadlines:
         self.due, self.value = longer(self.due, size, NEVER), longer(self.value, size)
         self.number = longer(self.number, size)
         for j, own in steps.items():
-            self.due[j, : len(own)] = [time for time, _ in own]
-            self.value[j, : len(own)] = [worth for _, worth in own]
-            self.number[j] = len(own)
+            if own:
+                self.due[j, : len(own)], self.value[j, : len(own)] = zip(*own, strict=True)
+                self.number[j] = len(own)
 
     def met(self, jobs: Ints, ends: Ints) -> Ints:
         """The first deadline of each job that is not before its end, or NEVER."""

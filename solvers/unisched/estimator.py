@@ -155,17 +155,19 @@ class _Jobs:
 
     def read(self, state: State, noise: float, seed: int) -> None:
         """Add the jobs that have come since the last round."""
-        new = state.arrived[self._count :].tolist()
-        self._count += len(new)
-        for j in new:
+        arrived = state.arrived
+        for j in arrived[self._count :].tolist() if arrived.size > self._count else ():
             self.add(j, state.job(j), noise, seed)
+        self._count = arrived.size
 
     def add(self, number: int, job: Job, noise: float, seed: int) -> None:
         """Add a job."""
         if number >= self.work.size:
             for name, fill in FILL.items():
                 setattr(self, name, longer(getattr(self, name), number + 1, fill))
-        self.work[number], self.factor[number] = job.work or 0, _factor(job, noise, seed)
+        self.work[number] = job.work or 0
+        if noise:
+            self.factor[number] = _factor(job, noise, seed)
         if job.target is not None:
             self.targets[number], self.metric[number] = job.target, True
             self.epochs[number], self.total[number] = job.target.epochs, job.target.max_epochs
@@ -250,7 +252,9 @@ class DurationEstimates:
             Visible jobs that are not finished.
         """
         jobs = np.asarray(jobs, dtype=np.int64)
-        known: _Jobs = state.derived.setdefault(("estimates", self), _Jobs())
+        known: _Jobs | None = state.derived.get(self)
+        if known is None:
+            known = state.derived[self] = _Jobs()
         known.read(state, self.noise, self.seed)
         return self._estimate(known, jobs, state.remaining(jobs))
 

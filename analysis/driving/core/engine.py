@@ -277,7 +277,8 @@ class Compiled:
 
     def _state(self) -> State:
         m, seen = self.machine, self.seen
-        seen.arrive(m.lists[COMERS, seen.count : self.count[COMING]])
+        if self.count[COMING] > seen.count:
+            seen.arrive(m.lists[COMERS, seen.count : self.count[COMING]])
         return State(
             self.now,
             self.rules,
