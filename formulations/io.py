@@ -54,20 +54,6 @@ class _Codec:
 def problem_to_dict(problem: Any) -> Dict:
     """Return `problem` as plain JSON data; parameters at their default are left out.
 
-    Parameters
-    ----------
-    problem : Problem
-        Of any class of :mod:`gangsched.formulations`.
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    TypeError
-        If `problem` is not one of :data:`PROBLEMS`, or a parameter is a function.
-
     Examples
     --------
     >>> from gangsched.instances import Cluster, Instance
@@ -84,21 +70,6 @@ def problem_to_dict(problem: Any) -> Dict:
 
 def problem_from_dict(data: Any) -> Any:
     """Return the problem that :func:`problem_to_dict` wrote.
-
-    Parameters
-    ----------
-    data : object
-        What :func:`gangsched.instances.io.read_json` returned.
-
-    Returns
-    -------
-    Problem
-
-    Raises
-    ------
-    ValueError
-        If anything in it breaks the format or the problem's rules; the message names place, value
-        and rule.
 
     Examples
     --------

@@ -203,20 +203,6 @@ Json = Annotated[Path | None, typer.Option(help="Write the results as JSON.")]
 def nodes_of(text: str) -> int | Parts:
     """Return what --nodes means: a number, or the parts of a cluster of several GPU models.
 
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    int, or tuple of (str, int, int)
-        GPU model, nodes of it, and GPUs of each.
-
-    Raises
-    ------
-    typer.BadParameter
-        If `text` is of neither form, or memory does not surely hold it.
-
     Examples
     --------
     >>> nodes_of("40"), nodes_of("v100:5x4,k80:24x4")

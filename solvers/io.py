@@ -98,18 +98,6 @@ SOLUTIONS: dict[str, tuple[type[Any], Callable[[Any], Any], Callable[[Any], Any]
 def save_result(path: str | Path, result: Result[Any], *, timing: bool = True) -> None:
     """Write `result` as JSON; compressed if `path` ends in .gz.
 
-    Parameters
-    ----------
-    path : str or Path
-    result : Result
-    timing : bool
-        False leaves runtime and history out, so that equal runs give equal bytes.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the result holds something that JSON cannot.
-
     Examples
     --------
     >>> import tempfile
@@ -150,21 +138,6 @@ def load_result(path: str | Path) -> Result[Any]:
 
 def result_to_dict(result: Result[Any], *, timing: bool = True) -> dict[str, Any]:
     """Return `result` as plain JSON data.
-
-    Parameters
-    ----------
-    result : Result
-    timing : bool
-        False leaves runtime and history out, so that equal runs give equal data.
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the result holds something that JSON cannot.
 
     Examples
     --------

@@ -101,14 +101,7 @@ class MipWorker:
         self._told: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def solve(self, program: Program, *, time_limit: float) -> MipAnswer:
-        """Return the best that is known when the program is solved or the time is over.
-
-        Parameters
-        ----------
-        program : Program
-        time_limit : float
-            Seconds, of the caller's clock; the process is stopped when they are over.
-        """
+        """Return the best that is known when the program is solved or the time is over."""
         end = time.perf_counter() + time_limit
         found = MipAnswer(None, np.inf, False)
         self._send(_plain(program, time_limit))

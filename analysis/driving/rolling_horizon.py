@@ -61,7 +61,7 @@ class HorizonPlan:
 
     Examples
     --------
-    >>> plan = Plan({7: [(60, 120), (0, 60)], 3: [(120, 180)]})
+    >>> plan = HorizonPlan({7: [(60, 120), (0, 60)], 3: [(120, 180)]})
     >>> plan.times[7], plan.order([5, 3, 7], now=30), plan.next_end(now=30)
     (((0, 120),), [7, 3, 5], 120)
     """
@@ -77,12 +77,6 @@ class HorizonPlan:
 
         A job whose plan is over, and which should have finished, counts from its last start; jobs
         that are not in the plan come last. Ties stay as given.
-
-        Parameters
-        ----------
-        jobs : iterable of int
-        now : int
-            Seconds.
         """
         return sorted(jobs, key=lambda j: self._start(int(j), now))
 
@@ -470,15 +464,7 @@ class CompletionTimeWindow:
     slots: int = 12
 
     def __call__(self, state: State, jobs: Ints, plan: HorizonPlan) -> Window:
-        """Return the problem of `jobs`.
-
-        Parameters
-        ----------
-        state : State
-        jobs : (n,) int array
-        plan : Plan
-            The last one.
-        """
+        """Return the problem of `jobs`."""
         work = state.remaining(jobs) + _overhead(state, jobs)
         lease = state.rules.lease_length
         slot = lease * max(1, math.ceil(int(work.sum()) / (lease * self.slots)))
@@ -540,14 +526,6 @@ def plan_completion_times(
 ) -> RollingHorizon:
     """Return a policy that minimises completion times by branch and bound, a few jobs at a time.
 
-    Parameters
-    ----------
-    measure, weighted, slots
-        As of :class:`CompletionTimeWindow`.
-    window, step, work_limit, wall_limit
-        As of :class:`RollingHorizon`. The program of five jobs and twelve slots may take a second,
-        that of ten jobs minutes.
-
     Examples
     --------
     >>> plan_completion_times(measure="slowdown").solver
@@ -579,15 +557,7 @@ class LtgfRoundWindow:
     """
 
     def __call__(self, state: State, jobs: Ints, plan: HorizonPlan) -> Window:
-        """Return the problem of those of `jobs` that may get GPUs now.
-
-        Parameters
-        ----------
-        state : State
-        jobs : (n,) int array
-        plan : Plan
-            Not used: nothing lasts beyond the lease.
-        """
+        """Return the problem of those of `jobs` that may get GPUs now."""
         now = state.now
         candidates = jobs[np.isin(jobs, state.candidates)]
         attained = state.user_attained.copy()
@@ -610,11 +580,6 @@ def plan_ltgf_rounds(*, window: int = 1000, step: int = 900) -> RollingHorizon:
 
     Where :class:`~gangsched.solvers.LtgfPolicy` picks greedily, this solves the round exactly, by
     counts of GPUs; placement may still turn a pick away.
-
-    Parameters
-    ----------
-    window, step : int
-        As of :class:`RollingHorizon`; a step should be a lease.
 
     Examples
     --------

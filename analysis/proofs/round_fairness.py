@@ -18,17 +18,6 @@ __all__ = ["gang_sums_bound"]
 def gang_sums_bound(problem: LtgfRound) -> Bound:
     """Return the largest least rho that sums of the users' gangs allow, which is the optimum.
 
-    Parameters
-    ----------
-    problem : LtgfRound
-
-    Returns
-    -------
-    Bound
-        Certificate ``{"kind": "gang sums", "users": [j, ...], "level": p, "scale": q}``: these
-        users cannot all have p / q or more. Nobody is named where nobody is due anything, which
-        makes the objective 1.
-
     Notes
     -----
     What a level takes of all users grows with the level: bisection over the values that their rho

@@ -362,17 +362,7 @@ MEASURED: tuple[Column, ...] = (
 def compared(
     goal: Goal, sense: Sense, measures: Iterable[str], rows: Sequence[Any]
 ) -> tuple[Column, ...]:
-    """Return the columns of solvers; times only where rows have them.
-
-    Parameters
-    ----------
-    goal : Goal
-    sense : Sense
-        Bounds are written so that they hold.
-    measures : iterable of str
-        Names of what the problem measures beside its objective.
-    rows : sequence
-    """
+    """Return the columns of solvers; times only where rows have them."""
     known = {column.key: column for column in MEASURED}
     own = [known.get(name, Column(name, name, "", 0, six)) for name in measures]
     early = [column for column in COMPARED if column.key not in LAST]

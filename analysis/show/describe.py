@@ -180,23 +180,6 @@ class Description:
 def describe(source: Trace | Instance[Any], run: Run | None = None) -> Description:
     """Return the numbers of Ye et al.'s Table 1 and Figs. 1 to 5 for a trace or an instance.
 
-    Parameters
-    ----------
-    source : Trace or Instance
-        Times in seconds; every job with a run time.
-    run : Run, optional
-        A replay of `source`. Without it there are no waits (Fig. 5), and the use by user (Fig. 4)
-        is the demand: as if every job started at its submission.
-
-    Returns
-    -------
-    Description
-
-    Raises
-    ------
-    ValueError
-        If there are no jobs, one has no run time, times are slots, or the run is one of other jobs.
-
     Notes
     -----
     Quantiles are values that occur: at level q the least one that at least a share q of the jobs

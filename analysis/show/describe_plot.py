@@ -26,16 +26,6 @@ MOST_NAME = 14  # characters of a user's name
 def draw(description: Description) -> Figure:
     """Draw gang sizes, run times, GPU service times, waits and the use by user of one trace.
 
-    Parameters
-    ----------
-    description : Description
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Where the description comes from no replay, the panels of pending time and slowdown say that
-        a trace does not record them, and the use is the demand.
-
     Examples
     --------
     >>> from gangsched.instances import Cluster, Instance, Job

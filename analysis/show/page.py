@@ -65,17 +65,7 @@ DARK_PICTURES = "".join(
 
 
 def write_page(path: str | Path, title: str, body: str) -> None:
-    """Write a page, as a whole: nobody sees half of it.
-
-    Parameters
-    ----------
-    path : path
-        Replaced as a whole.
-    title : str
-        Of the window; not yet escaped.
-    body : str
-        HTML.
-    """
+    """Write a page, as a whole: nobody sees half of it."""
     text = (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

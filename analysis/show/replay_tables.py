@@ -27,12 +27,7 @@ Limits = dict[str, str]
 
 
 def tables(found: Replay) -> list[ColumnTable]:
-    """Return what a screen shows of each policy: deadlines where there are some, times, fairness.
-
-    Parameters
-    ----------
-    found : Replay
-    """
+    """Return what a screen shows: deadlines where there are some, times, fairness."""
     if not found.rows:
         return []
     failed = tuple((one.name, "refuted" if one.refuted else "failed") for one in found.failed)
@@ -47,12 +42,7 @@ def tables(found: Replay) -> list[ColumnTable]:
 
 
 def whole_table(found: Replay) -> ColumnTable:
-    """Return everything that is measured of each policy.
-
-    Parameters
-    ----------
-    found : Replay
-    """
+    """Return everything that is measured of each policy."""
     sections = [s for s in SECTIONS if s is not DEADLINES or found.has_deadlines]
     return ColumnTable((POLICY, *(c for section in sections for c in section.every)), found.rows)
 
@@ -95,12 +85,7 @@ def _up(value: float) -> str:
 
 
 def failures(found: Replay) -> list[str]:
-    """Return why policies failed, one line each.
-
-    Parameters
-    ----------
-    found : Replay
-    """
+    """Return why policies failed, one line each."""
     return [
         f"{one.name} {'is refuted' if one.refuted else 'failed'}: {shortened(one.reason)}"
         for one in found.failed
@@ -108,12 +93,7 @@ def failures(found: Replay) -> list[str]:
 
 
 def legend(found: Replay) -> list[str]:
-    """Say what the last rows and the less usual columns are.
-
-    Parameters
-    ----------
-    found : Replay
-    """
+    """Say what the last rows and the less usual columns are."""
     bounds = [found.bounds.get(name) for name in ("flow", "slowdown", "makespan")]
     methods = ", ".join(dict.fromkeys(bound.method for bound in bounds if bound is not None))
     known = (
@@ -158,12 +138,7 @@ def _rewards_legend(found: Replay) -> list[str]:
 
 
 def who_profiles(found: Replay) -> str:
-    """Say which policies had to find out about new jobs, and which were told.
-
-    Parameters
-    ----------
-    found : Replay
-    """
+    """Say which policies had to find out about new jobs, and which were told."""
     names = [row.name for row in found.rows if row.profiles]
     if not names:
         return "No policy profiled new jobs: all are told what they use of run times."

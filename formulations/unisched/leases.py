@@ -75,18 +75,6 @@ class Terms(NamedTuple):
 def mean_interruptions(needed: int, within: int, *, running: bool = False) -> tuple[int, int]:
     """Return the mean number of interruptions of `needed` leases among `within`, as a fraction.
 
-    Parameters
-    ----------
-    needed, within : int
-        n and m, 1 <= n <= m; every choice of n among m slots is equally likely.
-    running : bool
-        Count an interruption also where the job runs now and does not get the first slot.
-
-    Returns
-    -------
-    (int, int)
-        Numerator and denominator, not reduced.
-
     Notes
     -----
     The closed form of eq. (3): mean number of runs of consecutive slots, minus 1 if not `running`
@@ -103,15 +91,6 @@ def mean_interruptions(needed: int, within: int, *, running: bool = False) -> tu
 
 def remaining_estimate(work: int, cost: int, lease: int) -> tuple[int, int]:
     """Return the seconds a best-effort job still needs, suspended every other time, as a fraction.
-
-    Parameters
-    ----------
-    work : int
-        Seconds of service left, at least 1.
-    cost : int
-        t^sr.
-    lease : int
-        Seconds of a best-effort lease.
 
     Notes
     -----
@@ -136,21 +115,6 @@ def lease_terms(
     rounding: Rounding = "lossless",
 ) -> Terms | None:
     """Return L and Q of a job for one deadline, with (1) to (3), or None where it cannot meet it.
-
-    Parameters
-    ----------
-    work : int
-        Seconds of service left at full speed, at least 1.
-    deadline : int
-        Seconds from now; may be negative.
-    lease : int
-        T, seconds.
-    speed : int
-        Of the allocation, in millionths.
-    cost : int
-        t^sr, seconds; 0 to leave suspensions out of the estimate.
-    phase : Phase
-    rounding : {"lossless", "paper"}
 
     Notes
     -----

@@ -25,7 +25,7 @@ class TextRow:
 
     Examples
     --------
-    >>> row = Row(Reading("log.csv"), "line 2", {"gpus": "-1"})
+    >>> row = TextRow(Reading("log.csv"), "line 2", {"gpus": "-1"})
     >>> row.count("gpus")
     Traceback (most recent call last):
         ...
@@ -137,20 +137,7 @@ class TextTable:
 def lines(
     reading: Reading, *, delimiter: str = ",", quoted: bool = True
 ) -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield place and fields of every line that is not empty; refuse a file without any.
-
-    Parameters
-    ----------
-    reading : Reading
-    delimiter : str
-    quoted : bool
-        Whether fields may be in quotation marks.
-
-    Raises
-    ------
-    ValueError
-        If the file is empty, or a quotation mark has no partner.
-    """
+    """Yield place and fields of every line that is not empty; refuse a file without any."""
     text = read_text(reading.path).splitlines()
     if quoted:
         found = csv.reader(text, delimiter=delimiter, strict=True)

@@ -43,14 +43,6 @@ def effective_tickets(tickets: ArrayLike, demands: ArrayLike, gpus: int) -> Floa
     In proportion to tickets, at most what the user demands; what that leaves goes to the others
     (Section 3.2 of Chaudhary et al., the weight readjustment that it refers to).
 
-    Parameters
-    ----------
-    tickets : (users,) array
-        Positive.
-    demands : (users,) array of int
-        GPUs of the user's active jobs, positive.
-    gpus : int
-
     Examples
     --------
     >>> effective_tickets([1, 1, 1], [4, 4, 2], 8).tolist()
@@ -76,17 +68,6 @@ def stride_quantum(
     debt_cap: bool = True,
 ) -> tuple[list[int], list[float]]:
     """Return who runs in the next quantum, and the passes after it.
-
-    Parameters
-    ----------
-    passes, strides : sequences of float
-        In the order in which ties are broken.
-    take : callable
-        Whether what the i-th asks for is free; if so, it is taken. Asked by rising pass.
-    part : float
-        Of a quantum, for which who runs is charged.
-    debt_cap : bool
-        Where nobody is skipped, no pass stays more than its stride above the least (our choice).
 
     Notes
     -----
@@ -119,16 +100,6 @@ def gang_aware_stride(
     debt_cap: bool = True,
 ) -> tuple[list[int], list[float]]:
     """Return which gangs run on a server in the next quantum, and the passes after it.
-
-    Parameters
-    ----------
-    passes, strides : sequences of float
-        A stride is GPUs of the gang over tickets of the job. In the order in which ties are broken.
-    gangs : sequence of int
-    gpus : int
-        Of the server.
-    debt_cap : bool
-        See :func:`stride_quantum`.
 
     Notes
     -----
@@ -164,16 +135,6 @@ def least_loaded(
     gang: int, loads: ArrayLike, left: ArrayLike, sizes: ArrayLike
 ) -> tuple[int, ...] | None:
     """Return the servers for a job, or None where there are none.
-
-    Parameters
-    ----------
-    gang : int
-    loads : (servers,) array
-        Tickets per GPU of each server.
-    left : (servers,) array of int
-        GPUs that its jobs would leave free if all of them ran.
-    sizes : (servers,) array of int
-        GPUs of each server.
 
     Notes
     -----
@@ -253,16 +214,7 @@ class _Servers(ABC):
         self._last_central = 0.0
 
     def add(self, job: int, gang: int, user: int, servers: tuple[int, ...], now: int) -> None:
-        """Let a job share these servers.
-
-        Parameters
-        ----------
-        job, gang, user : int
-            Jobs are numbers from 0 on.
-        servers : tuple of int
-            One, or several of one size, of which all but the last are filled.
-        now : int
-        """
+        """Let a job share these servers."""
         claim = GpuClaim(gang=gang, user=user, servers=servers, arrival=now)
         rest, nodes = gang, {}
         for server in servers:
@@ -273,23 +225,13 @@ class _Servers(ABC):
         self._enter(job, claim, now)
 
     def remove(self, job: int) -> None:
-        """Forget a job.
-
-        Parameters
-        ----------
-        job : int
-        """
+        """Forget a job."""
         self._leave(job, self.claims[job])
         self._count(job, -1)
         del self.claims[job], self._nodes[job]
 
     def move(self, job: int, server: int, now: int) -> None:
-        """Let a job share another server than its only one until now.
-
-        Parameters
-        ----------
-        job, server, now : int
-        """
+        """Let a job share another server than its only one until now."""
         old = self.claims[job]
         claim = GpuClaim(gang=old.gang, user=old.user, servers=(server,), arrival=old.arrival)
         self._leave(job, old)
@@ -309,12 +251,7 @@ class _Servers(ABC):
             self.demand[user] += sign * count
 
     def nodes(self, job: int) -> dict[int, int]:
-        """Return the GPUs that a job takes on each of its servers.
-
-        Parameters
-        ----------
-        job : int
-        """
+        """Return the GPUs that a job takes on each of its servers."""
         return self._nodes[job]
 
     def left(self) -> Ints:
@@ -322,24 +259,11 @@ class _Servers(ABC):
         return self._size - self._asked
 
     def loads(self, tickets: ArrayLike) -> Floats:
-        """Return the tickets per GPU of each server, eq. (2).
-
-        Parameters
-        ----------
-        tickets : (users,) array
-            Tickets per GPU of each user's jobs, eq. (1).
-        """
+        """Return the tickets per GPU of each server, eq. (2)."""
         return np.asarray(self._held @ np.asarray(tickets, dtype=np.float64) / self._size)
 
     def imbalance(self, tickets: ArrayLike, threshold: float) -> tuple[int, int] | None:
         """Return the job to move from the most to the least loaded server, and the latter.
-
-        Parameters
-        ----------
-        tickets : (users,) array
-            Tickets per GPU of each user's jobs, eq. (1).
-        threshold : float
-            None moves unless the two loads differ by more than this many times the mean load.
 
         Notes
         -----
@@ -362,13 +286,7 @@ class _Servers(ABC):
         return (best, least) if able and after(best) < _turn(gap) else None
 
     def quantum(self, strides: ArrayLike) -> set[int]:
-        """Return the jobs that run in the next quantum, and charge them.
-
-        Parameters
-        ----------
-        strides : (users,) array
-            Of each user's jobs: the inverse of eq. (1), positive for users that have jobs.
-        """
+        """Return the jobs that run in the next quantum, and charge them."""
         return self._quantum(self._checked(strides))
 
     def fill(
@@ -378,16 +296,6 @@ class _Servers(ABC):
 
         By rising pass: jobs of several servers where nobody runs, others where they find room.
         Right after :meth:`quantum` nobody can begin.
-
-        Parameters
-        ----------
-        free : (servers,) array of int
-            GPUs of each server.
-        running : collection of int
-            Jobs that run already; others than those of this pool do not matter.
-        strides : (users,) array
-        part : float
-            Of the quantum that is left, for which jobs are charged.
         """
         room = np.array(free, dtype=np.int64)
         if not room.any():
@@ -399,11 +307,6 @@ class _Servers(ABC):
 
         Where strides have changed, passes from before say little: a job that ran on what was left
         over, of a user without tickets there, would wait for ever once its user has some.
-
-        Parameters
-        ----------
-        strides : (users,) float array
-            As of :meth:`quantum`.
         """
         self._forgive(self._checked(strides))
 
@@ -536,13 +439,7 @@ class StridePool(_Servers):
         }
 
     def load(self, data: Mapping[str, Any]) -> None:
-        """Take jobs and passes into a pool that has none.
-
-        Parameters
-        ----------
-        data : mapping
-            As of :meth:`save`.
-        """
+        """Take jobs and passes into a pool that has none."""
         for job, gang, user, servers, arrival in data["claims"]:
             self.add(job, gang, user, tuple(servers), arrival)
         self._by_job.value[[row[0] for row in data["claims"]]] = data["passes"]

@@ -82,16 +82,6 @@ FLOAT_ERROR = 1e-9
 def default_slots(problem: Irmp) -> int:
     """Return how many slots a bound should look at.
 
-    Parameters
-    ----------
-    problem : Irmp
-
-    Returns
-    -------
-    int
-        At most the horizon, and no slot after which nothing can be won; enough for all jobs, one
-        after another as the workers allow, with half as much to spare.
-
     Examples
     --------
     >>> from gangsched.instances import Cluster, Instance, Node, ParameterServerJob
@@ -278,18 +268,7 @@ def generate(
     tolerance: float = 1e-3,
     time_limit: float | None = None,
 ) -> Columns:
-    """Solve the linear program, and return its bound with prices and starts.
-
-    Parameters
-    ----------
-    problem, slots, block, tolerance, time_limit
-        As of :func:`revenue_bound`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As :func:`revenue_bound`.
-    """
+    """Solve the linear program, and return its bound with prices and starts."""
     check_class("revenue_bound", problem, Irmp)
     limit = math.inf if time_limit is None else time_limit
     if not limit >= 0:
@@ -519,20 +498,7 @@ def _values(problem: Irmp, soonest: Sequence[int | None], slots: int) -> Floats:
 
 
 def floors(problem: Irmp, classes: Classes, trials: Trials, slots: int) -> Floats:
-    """Return what jobs earn at no cost: left out, or complete after the last slot.
-
-    Parameters
-    ----------
-    problem : Irmp
-    classes : Classes
-    trials : Trials
-    slots : int
-
-    Returns
-    -------
-    (jobs,) floats
-        Minus infinity where neither is possible.
-    """
+    """Return what jobs earn at no cost: left out, or complete after the last slot."""
     worth = np.full(len(problem.jobs), 0.0 if problem.optional else -np.inf)
     if problem.horizon is None or slots < problem.horizon:
         for j, end in enumerate(_soonest(problem, classes, trials)):

@@ -55,16 +55,6 @@ class RevenueProgramParams:
 def in_order(problem: Irmp, order: Iterable[int]) -> list[Response]:
     """Give jobs, one after another, the run that is worth most of those that still fit.
 
-    Parameters
-    ----------
-    problem : Irmp
-    order : iterable of int
-
-    Returns
-    -------
-    list of Response
-        Jobs whose best run is worth nothing or less are left out where they may be.
-
     Examples
     --------
     >>> from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob
@@ -91,16 +81,6 @@ def _accept(
 
 def in_shape(problem: Irmp, columns: Columns) -> list[Response]:
     """Put the runs of the linear program on servers, about when they are meant to be.
-
-    Parameters
-    ----------
-    problem : Irmp
-    columns : Columns
-        Of the problem.
-
-    Returns
-    -------
-    list of Response
 
     Notes
     -----

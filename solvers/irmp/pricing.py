@@ -163,12 +163,7 @@ def _trials(
 
 
 def needs(problem: Irmp) -> Ints:
-    """Return how many PSs serve 0, 1, ... workers on other nodes, (3i).
-
-    Parameters
-    ----------
-    problem : Irmp
-    """
+    """Return how many PSs serve 0, 1, ... workers on other nodes, (3i)."""
     widest = max((job.gpus for job in problem.jobs), default=0)
     outside = range(min(widest, problem.instance.cluster.gpus) + 1)
     bandwidths = problem.worker_bandwidth, problem.ps_bandwidth
@@ -196,17 +191,6 @@ def reference_best_run(
 ) -> CandidateRun | None:
     """Return the run of the most worth - cost, if that exceeds `floor`, by trying all.
 
-    Parameters
-    ----------
-    problem : Irmp
-    classes : Classes
-    job : int
-    worth : (T + 1,) ints
-        Of a completion at each time.
-    prices : (classes, 2, T) ints
-        Of a worker, and of a PS, in each slot.
-    floor : int
-
     Examples
     --------
     >>> from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob
@@ -217,7 +201,7 @@ def reference_best_run(
     >>> worth = np.arange(100, 79, -2)
     >>> prices = np.ones((1, 2, 10), dtype=int)
     >>> reference_best_run(problem, Classes.of(problem), 0, worth, prices, 0)
-    Run(start=3, end=5, workers=(2,), host=0, ps=1, central=True, own=2, gain=84)
+    CandidateRun(start=3, end=5, workers=(2,), host=0, ps=1, central=True, own=2, gain=84)
     """
     best: CandidateRun | None = None
     slots = prices.shape[2]
@@ -286,25 +270,7 @@ def best_runs(
     hints: Ints,
     every: bool = False,
 ) -> list[CandidateRun | None]:
-    """Return for every job what :func:`reference_best_run` does, or an equally good run.
-
-    Parameters
-    ----------
-    problem : Irmp
-    classes : Classes
-    trials : Trials
-    worth : (jobs, T + 1) ints
-        Not rising, of completions at each time.
-    prices : (classes, 2, blocks) ints
-        Of a worker, and of a PS, in a slot of each block.
-    floor : (jobs,) ints
-    ends : (blocks,) ints
-        Of the blocks; the last is T.
-    hints : (jobs,) ints
-        Rows of `trials` that are tried first; overwritten with those of the best runs.
-    every : bool
-        Try all starts, as rounding may make one between ends of blocks better by one.
-    """
+    """Return for every job what :func:`reference_best_run` does, or an equally good run."""
     jobs, slots = len(problem.jobs), int(ends[-1])
     sums = np.zeros((*prices.shape[:2], slots + 1), dtype=np.int64)
     lengths = np.diff(ends, prepend=0)

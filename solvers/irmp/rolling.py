@@ -69,13 +69,7 @@ class RollingProgram:
         ]
 
     def load(self, rows: Sequence[Sequence[Any]]) -> None:
-        """Go on with these columns.
-
-        Parameters
-        ----------
-        rows : sequence
-            As of :meth:`save`.
-        """
+        """Go on with these columns."""
         self.known = {
             job: [
                 CandidateRun(start, end, tuple(workers), *rest)
@@ -85,16 +79,7 @@ class RollingProgram:
         }
 
     def starts(self, jobs: Sequence[int], occupancy: Occupancy, now: int) -> Floats:
-        """Return the mean start of each job, infinite where it has none.
-
-        Parameters
-        ----------
-        jobs : sequence of int
-            They wait, nothing of other jobs is looked at.
-        occupancy : Occupancy
-            Holds the running jobs.
-        now : int
-        """
+        """Return the mean start of each job, infinite where it has none."""
         instance = self.problem.instance
         waiting = replace(instance, jobs=[self.problem.jobs[j] for j in jobs])
         part = replace(self.problem, instance=waiting)

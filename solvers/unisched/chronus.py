@@ -191,12 +191,7 @@ class Admissions:
         self._answers = dict(zip(data["jobs"], data["accepted"], strict=True))
 
     def next_change(self, state: State) -> int:
-        """Return the begin of the next best-effort lease.
-
-        Parameters
-        ----------
-        state : State
-        """
+        """Return the begin of the next best-effort lease."""
         return next_cycle(state, self.policy.be_lease)
 
     def decide(self, state: State) -> Decision:
@@ -276,12 +271,6 @@ class Admissions:
 def rounded_up(gpus: int, size: int) -> int:
     """Return the GPUs that a gang counts with: a power of two, or whole nodes.
 
-    Parameters
-    ----------
-    gpus : int
-    size : int
-        GPUs of a node.
-
     Examples
     --------
     >>> [rounded_up(gpus, 8) for gpus in (1, 3, 6, 8, 9)]
@@ -297,13 +286,6 @@ def rounded_up(gpus: int, size: int) -> int:
 
 def admit(candidates: Sequence[Candidate], gpus: int) -> Admission:
     """Return which jobs are accepted for the largest sum of values, and which of them run now.
-
-    Parameters
-    ----------
-    candidates : sequence of Candidate
-        By (release, number).
-    gpus : int
-        In each lease.
 
     Notes
     -----

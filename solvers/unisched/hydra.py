@@ -128,22 +128,6 @@ def best_order(
 ) -> tuple[list[int], bool]:
     """Return the order of least cost, and whether any job is late in it.
 
-    Parameters
-    ----------
-    jobs : sequence of Waiting
-    free : int
-        GPUs that are free now.
-    ends : sequence of (int, int)
-        When how many more become free.
-    now : int
-    penalty : int
-        Weight of tardiness.
-
-    Returns
-    -------
-    (list of int, bool)
-        Of several orders the first one, by position.
-
     Notes
     -----
     Depth first; the rest of an order costs at least what it would if all of it started at once. A

@@ -129,18 +129,6 @@ class Optimus:
 def shares(jobs: list[tuple[int, Any, int, bool]], gpus: int) -> dict[int, int]:
     """Return the GPUs of each job that gets any.
 
-    Parameters
-    ----------
-    jobs : list of (number, Job, seconds left, whether it has done little)
-        By rising remaining time.
-    gpus : int
-        Of the cluster.
-
-    Returns
-    -------
-    dict of int to int
-        In the order of `jobs`.
-
     Examples
     --------
     Both get one; the long one gains more from the third.

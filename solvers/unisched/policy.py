@@ -305,21 +305,11 @@ class Cycles:
         return np.where(has, int(Kind.SLO), int(Kind.BEST_EFFORT))
 
     def next_change(self, state: State) -> int:
-        """Return the next cycle.
-
-        Parameters
-        ----------
-        state : State
-        """
+        """Return the next cycle."""
         return (state.now // self.policy.be_lease + 1) * self.policy.be_lease
 
     def decide(self, state: State) -> Decision:
-        """Return who is suspended, and who starts where, at a cycle; nothing between two cycles.
-
-        Parameters
-        ----------
-        state : State
-        """
+        """Return who is suspended, and who starts where, at a cycle; nothing between two cycles."""
         if state.now % self.policy.be_lease:
             return Decision()
         self._remember(state)
