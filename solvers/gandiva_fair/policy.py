@@ -648,7 +648,7 @@ class GandivaFair:
         if self.price not in RULES:
             raise ValueError(f"gandiva-fair: price={self.price!r} is not one of {', '.join(RULES)}")
 
-    def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> Sharing:
+    def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> Tickets:
         """Begin a session.
 
         Parameters
@@ -659,10 +659,10 @@ class GandivaFair:
         rules : Rules
             Not used.
         """
-        return Sharing(self, cluster)
+        return Tickets(self, cluster)
 
 
-class Sharing:
+class Tickets:
     """Gandiva_fair in one run.
 
     Parameters
