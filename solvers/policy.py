@@ -758,13 +758,18 @@ class RuleKind(IntEnum):
     """Ways to decide that the driver has as machine code."""
 
     PYTHON = 0  #: calls `decide`
-    FIFO = 1  #: by key, the smallest first: no key
-    SJF = 2  #: work
-    SRTF = 3  #: remaining work
-    LAS = 4  #: attained GPU time
-    TIRESIAS = 5  #: how many thresholds the attained GPU time has reached
-    LTGF = 6  #: users by fairness, in each its jobs by fairness
-    THEMIS = 7  #: jobs by finish-time fairness
+    RELEASE = 1  #: by key, the smallest first: no key
+    WORK = 2
+    REMAINING = 3  #: work that is left
+    ATTAINED = 4  #: GPU time
+    LEVEL = 5  #: how many thresholds the attained GPU time has reached
+    USERS = 6  #: users by fairness, in each its jobs by fairness
+    FINISH_TIME = 7  #: jobs by finish-time fairness
+
+    @property
+    def grouped(self) -> bool:
+        """Whether the order depends on what is picked, or on the time: leases are given by it."""
+        return self in (RuleKind.USERS, RuleKind.FINISH_TIME)
 
 
 @dataclass(frozen=True, slots=True)

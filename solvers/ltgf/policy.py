@@ -97,7 +97,7 @@ class LtgfPolicy:
     def rule(self) -> Rule:
         """The compiled rule."""
         flags = (self.fair_share == "quota", self.job_key == "rho-minus", self.renewal_first)
-        return Rule(RuleKind.LTGF, tuple(float(flag) for flag in flags))
+        return Rule(RuleKind.USERS, tuple(float(flag) for flag in flags))
 
     def decide(self, state: State) -> Decision:
         """Return the picks of Algorithm 1 in their order, then the other candidates."""

@@ -96,7 +96,7 @@ class Allox:
     @property
     def rule(self) -> Rule:
         """The compiled rule: with all users, that of the shortest job first."""
-        return Rule(RuleKind.SJF if self.alpha == 1 else RuleKind.PYTHON)
+        return Rule(RuleKind.WORK if self.alpha == 1 else RuleKind.PYTHON)
 
     def decide(self, state: State) -> Decision:
         """Return the waiting jobs of the users furthest behind by (work, release, number)."""

@@ -46,7 +46,7 @@ class Fifo:
     @property
     def rule(self) -> Rule:
         """The compiled rule."""
-        return Rule(RuleKind.FIFO, blocking=self.blocking)
+        return Rule(RuleKind.RELEASE, blocking=self.blocking)
 
     def decide(self, state: State) -> Decision:
         """Return the waiting jobs by (release, number)."""

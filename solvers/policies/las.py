@@ -38,7 +38,7 @@ class Las:
     @property
     def rule(self) -> Rule:
         """The compiled rule."""
-        return Rule(RuleKind.LAS)
+        return Rule(RuleKind.ATTAINED)
 
     def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> Las:
         """Return the policy, which remembers nothing.

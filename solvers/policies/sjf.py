@@ -40,7 +40,7 @@ class Sjf:
     @property
     def rule(self) -> Rule:
         """The compiled rule."""
-        return Rule(RuleKind.SJF, blocking=self.blocking)
+        return Rule(RuleKind.WORK, blocking=self.blocking)
 
     def decide(self, state: State) -> Decision:
         """Return the waiting jobs by (work, release, number)."""

@@ -38,7 +38,7 @@ class Srtf:
     @property
     def rule(self) -> Rule:
         """The compiled rule."""
-        return Rule(RuleKind.SRTF)
+        return Rule(RuleKind.REMAINING)
 
     def decide(self, state: State) -> Decision:
         """Return all jobs by (remaining time, release, number)."""

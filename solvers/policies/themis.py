@@ -66,7 +66,7 @@ class ThemisGreedy:
     @property
     def rule(self) -> Rule:
         """The compiled rule."""
-        return Rule(RuleKind.THEMIS)
+        return Rule(RuleKind.FINISH_TIME)
 
     def decide(self, state: State) -> Decision:
         """Return the candidates by falling rho."""

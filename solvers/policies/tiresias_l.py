@@ -60,7 +60,7 @@ class TiresiasL:
     @property
     def rule(self) -> Rule:
         """The compiled rule."""
-        return Rule(RuleKind.TIRESIAS, tuple(float(t) for t in self.thresholds))
+        return Rule(RuleKind.LEVEL, tuple(float(t) for t in self.thresholds))
 
     def _queue(self, state: State, jobs: Ints) -> Ints:
         return np.searchsorted(np.array(self.thresholds), state.attained(jobs), side="right")

@@ -164,8 +164,7 @@ class Compiled:
     def _advance(self) -> Any:
         if self.kind is RuleKind.PYTHON:
             return advance_to_decision
-        by_groups = self.kind in (RuleKind.LTGF, RuleKind.THEMIS)
-        return advance_by_groups if by_groups else advance_by_key
+        return advance_by_groups if self.kind.grouped else advance_by_key
 
     def _advance_core(self, until: int | None, most: int) -> int:
         why = self._advance(self.machine, NONE - 1 if until is None else until, most)
@@ -372,8 +371,9 @@ def _by_rank(book: Ledger, jobs: Ints) -> Ints:
 
 def _check_rule(policy: Policy, rule: Rule) -> None:
     """Refuse a rule that machine code has for another kind of preemption only."""
-    at_leases = rule.kind in (RuleKind.LTGF, RuleKind.THEMIS)
-    if rule.kind is not RuleKind.PYTHON and at_leases != (policy.preempts is Preempts.LEASE):
+    if rule.kind is not RuleKind.PYTHON and rule.kind.grouped != (
+        policy.preempts is Preempts.LEASE
+    ):
         raise ValueError(
             f"policy {policy.name!r}: rule {rule.kind.name} does not go with "
             f"preempts={Preempts(policy.preempts).name}; a policy without rule decides in Python"
