@@ -24,6 +24,7 @@ import tiny
 from gangsched import formulations, registry
 from gangsched.analysis.proofs.bound import MAKERS, Effort
 from gangsched.analysis.proofs.verify import RULES, InvalidCertificate, NoCertificate
+from gangsched.analysis.show.report import write_report
 from gangsched.formulations import (
     CompletionTime,
     DeadlineRewards,
@@ -36,6 +37,7 @@ from gangsched.formulations import (
     Sense,
     UniSched,
 )
+from gangsched.formulations.problem import goal_of
 from gangsched.instances import Cluster, DeadlineJob, Instance
 from gangsched.instances.heterogeneous import table3_market
 
@@ -308,6 +310,26 @@ def test_solvers_that_are_compared_stay_within_the_bound(case: Case, tmp_path: P
                 assert not better(case, comparison.bound.value, worse)
             gs.io.save(tmp_path / "result.json", row.result)
             assert gs.io.load(tmp_path / "result.json") == row.result
+
+
+@every_case
+def test_every_problem_is_solved_bounded_compared_and_drawn(case: Case, tmp_path: Path) -> None:
+    problem = next(case.make(seed) for seed in SEEDS if optimum(case, seed) is not None)
+    result, bound = gs.solve(problem), gs.bound(problem)
+    assert isinstance(result, gs.Result)
+    gs.verify_bound(problem, bound)
+    ratio = gs.ratio(result, bound)
+    assert ratio is None or ratio >= 1
+    comparison = gs.compare(problem, bound=bound)
+    assert comparison.bound is not None
+    gs.verify_bound(problem, comparison.bound)
+    gs.plots.save(gs.plots.overview(comparison), tmp_path / "overview.png")
+    assert (tmp_path / "overview.png").read_bytes()[:4] == b"\x89PNG"
+    write_report(tmp_path / "report.html", comparison, title="T")
+    text = (tmp_path / "report.html").read_text("utf-8")
+    goal = goal_of(problem)
+    for word in (goal.name, *(row.solver for row in comparison.rows)):
+        assert word.lower() in text.lower()
 
 
 # --- bounds --------------------------------------------------------------------------------------

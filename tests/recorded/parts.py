@@ -134,11 +134,11 @@ def parts_of_nodes(folder: Path) -> Any:
     for gpus in (1, 3, 5, 6, 8, 11, 16, 17):
         for size in (4, 8):
             found[f"cells {gpus} {size}"] = [
-                attempt(named(name), gpus, size)
+                attempt(named(name, "node_size"), gpus, size)
                 for name in ("round_up", "allocations", "nondominated")
             ]
     for wrong in ((0, 8), (3, 5), (True, 8), (2.5, 8)):
-        found[f"cells {wrong}"] = attempt(named("round_up"), *wrong)
+        found[f"cells {wrong}"] = attempt(named("round_up", "node_size"), *wrong)
     for seed in range(12):
         rng = np.random.default_rng([23, seed])
         size = (8, 4, 16, 6)[seed % 4]
@@ -148,7 +148,7 @@ def parts_of_nodes(folder: Path) -> Any:
             some = free[less:]
             found[f"pack {seed} {less}"] = [
                 attempt(named("fits_consolidated"), counts.tolist(), some),
-                attempt(named("pack"), counts.tolist(), some),
+                attempt(named("pack", "counts"), counts.tolist(), some),
             ]
         cells = named("free_cells")(free) if size == 8 else (2, 1, 1, 1)
         for wanted in ((1, 0, 0, 0), (0, 1, 1, 0), (3, 2, 0, 1)):
