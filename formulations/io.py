@@ -33,7 +33,7 @@ from .ltgf.fluid import LtgfFluid
 from .ltgf.problem import Ltgf
 from .ltgf.round import LtgfRound
 from .rar_ddls.problem import RarDdls
-from .unisched.leases import Phase
+from .unisched.leases import LeasePhase
 from .unisched.problem import UniSched
 
 __all__ = ["PROBLEMS", "problem_from_dict", "problem_to_dict"]
@@ -54,20 +54,6 @@ class _Codec:
 def problem_to_dict(problem: Any) -> Dict:
     """Return `problem` as plain JSON data; parameters at their default are left out.
 
-    Parameters
-    ----------
-    problem : Problem
-        Of any class of :mod:`gangsched.formulations`.
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    TypeError
-        If `problem` is not one of :data:`PROBLEMS`, or a parameter is a function.
-
     Examples
     --------
     >>> from gangsched.instances import Cluster, Instance
@@ -84,21 +70,6 @@ def problem_to_dict(problem: Any) -> Dict:
 
 def problem_from_dict(data: Any) -> Any:
     """Return the problem that :func:`problem_to_dict` wrote.
-
-    Parameters
-    ----------
-    data : object
-        What :func:`gangsched.instances.io.read_json` returned.
-
-    Returns
-    -------
-    Problem
-
-    Raises
-    ------
-    ValueError
-        If anything in it breaks the format or the problem's rules; the message names place, value
-        and rule.
 
     Examples
     --------
@@ -266,14 +237,14 @@ def _parameters_from_dict(data: Mapping[str, Any]) -> Dict:
     return {name: CODED[name][1](v) if name in CODED else v for name, v in data.items()}
 
 
-def _phases_to_dict(phases: Mapping[int, Phase]) -> dict[str, str]:
+def _phases_to_dict(phases: Mapping[int, LeasePhase]) -> dict[str, str]:
     return {str(i): phase.name.lower() for i, phase in sorted(phases.items())}
 
 
-def _phases_from_dict(data: Any) -> dict[int, Phase]:
+def _phases_from_dict(data: Any) -> dict[int, LeasePhase]:
     if not isinstance(data, dict):
         raise ValueError(f"parameters: phases={data!r} is not an object")
-    names = {phase.name.lower(): phase for phase in Phase}
+    names = {phase.name.lower(): phase for phase in LeasePhase}
     for key, name in data.items():
         if not (key.isascii() and key.isdigit() and str(int(key)) == key):
             raise ValueError(f"parameters: phases: {key!r} is not a job's number")

@@ -63,7 +63,7 @@ SHORTEST, LONGEST = 1_200, 259_200  # s
 # --- speed on several nodes ----------------------------------------------------------------------
 
 
-class Model(NamedTuple):
+class NeuralNetwork(NamedTuple):
     """A network: `parameters` in millions and, chosen here, `compute` in s per iteration.
 
     Parameters
@@ -78,17 +78,17 @@ class Model(NamedTuple):
 
 #: Networks of the testbed of Gao et al. (2024), then those of Chronus' files. Numbers of parameters
 #: are those of the networks' authors; the times of an iteration are this project's invention.
-MODELS: Mapping[str, Model] = MappingProxyType(
+MODELS: Mapping[str, NeuralNetwork] = MappingProxyType(
     {
-        "resnet18": Model(11.7, 0.12),
-        "resnet50": Model(25.6, 0.30),
-        "mobilenet_v2": Model(3.5, 0.15),
-        "vgg19": Model(143.7, 0.25),
-        "bert": Model(110.0, 0.40),
-        "vgg16": Model(138.4, 0.22),
-        "resnet101": Model(44.5, 0.45),
-        "alexnet": Model(61.1, 0.06),
-        "inception_v3": Model(23.8, 0.30),
+        "resnet18": NeuralNetwork(11.7, 0.12),
+        "resnet50": NeuralNetwork(25.6, 0.30),
+        "mobilenet_v2": NeuralNetwork(3.5, 0.15),
+        "vgg19": NeuralNetwork(143.7, 0.25),
+        "bert": NeuralNetwork(110.0, 0.40),
+        "vgg16": NeuralNetwork(138.4, 0.22),
+        "resnet101": NeuralNetwork(44.5, 0.45),
+        "alexnet": NeuralNetwork(61.1, 0.06),
+        "inception_v3": NeuralNetwork(23.8, 0.30),
     }
 )
 TESTBED_MODELS = ("resnet18", "resnet50", "mobilenet_v2", "vgg19", "bert")
@@ -99,17 +99,6 @@ WITHIN, BETWEEN = 2500.0, 1250.0
 
 def split_speed(model: str, gpus: int) -> float:
     """Return the speed of a gang on several nodes, relative to one node.
-
-    Parameters
-    ----------
-    model : str
-        A name in `MODELS`.
-    gpus : int
-
-    Raises
-    ------
-    ValueError
-        If the model is unknown, or `gpus` below 1.
 
     Notes
     -----
@@ -143,33 +132,6 @@ def deadline_instance(
     grace: int = 0,
 ) -> Instance[DeadlineJob]:
     """Return the same jobs with deadlines, stopping criteria, split speeds and preemption costs.
-
-    Parameters
-    ----------
-    instance : Instance
-        Jobs with run times (`work`) in seconds that fit the cluster; of a trace:
-        ``to_instance(trace, cluster).instance``. Deadlines that they have are replaced.
-    family : {"slo", "mix1", "mix2"}
-        SLO: all strict. MIX1: 90 % strict, 10 % best effort (the paper prints no shares). MIX2:
-        60 % soft, 30 % strict, 10 % best effort, as in Chronus' published workload.
-    seed : int
-    shares : mapping of str to float, optional
-        Instead of the family's: relative shares of "strict", "soft" and "best".
-    performance : float
-        Share of the jobs that end when a metric reaches a target; 20 % in the paper.
-    grace : int
-        Seconds: first deadlines are U(0, grace) later. 0 as printed; the deadlines in Chronus'
-        published files have an hour, so that short jobs can be profiled first.
-
-    Returns
-    -------
-    Instance of DeadlineJob
-        Jobs, users and cluster as they were.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range, a job has no run time or its gang exceeds the cluster.
 
     Notes
     -----
@@ -290,30 +252,6 @@ def helios_like_workload(
 ) -> Instance[DeadlineJob]:
     """Return a synthetic workload H_SLO, H_MIX1 or H_MIX2, from published statistics of Helios.
 
-    Parameters
-    ----------
-    cluster : Cluster, optional
-        By default C120 of Gao et al. (2024): 120 nodes of 8 GPUs. Gang sizes that exceed it are
-        left out.
-    jobs : int
-        At density 1.
-    days : int
-        Time in which they are submitted.
-    family : {"slo", "mix1", "mix2"}
-    seed : int
-    density : float
-        See :func:`with_density`; 0.8 to 1.6 in the paper.
-
-    Returns
-    -------
-    Instance of DeadlineJob
-        Times in seconds since a Monday 0:00; sorted by release.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
-
     Notes
     -----
     A sample without replacement (in order, stream 7) of the jobs of :func:`venus_workload` that run
@@ -346,30 +284,6 @@ def philly_like_workload(
 ) -> Instance[DeadlineJob]:
     """Return a synthetic workload P_SLO, P_MIX1 or P_MIX2, shaped like Microsoft's Philly trace.
 
-    Parameters
-    ----------
-    cluster : Cluster, optional
-        By default C120 of Gao et al. (2024): 120 nodes of 8 GPUs. Gang sizes that exceed it are
-        left out.
-    jobs : int
-        At density 1. Chronus' workloads have 30,940 in 14 days.
-    days : int
-        Mean time in which they are submitted.
-    family : {"slo", "mix1", "mix2"}
-    seed : int
-    density : float
-        See :func:`with_density`; 0.8 to 1.6 in the paper.
-
-    Returns
-    -------
-    Instance of DeadlineJob
-        Times in seconds since a Monday 0:00; sorted by release.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
-
     Notes
     -----
     As :func:`helios_like_workload`, from :func:`philly_workload`. Chronus' own Philly workloads are
@@ -400,26 +314,6 @@ def testbed_workload(
     grace: int = GRACE,  # noqa: PT028
 ) -> Instance[DeadlineJob]:
     """Return T[m] of Table III of Gao et al. (2024): m jobs in 8 hours for 64 GPUs.
-
-    Parameters
-    ----------
-    jobs : int
-        m; 360 and 720 in the paper.
-    seed : int
-    grace : int
-        See :func:`deadline_instance`. An hour, since half of the jobs run for less than 20 minutes:
-        with deadlines as printed about half of the reward is out of reach of whoever profiles them
-        for five minutes and starts them at multiples of ten, on an empty cluster too.
-
-    Returns
-    -------
-    Instance of DeadlineJob
-        MIX2 on 16 nodes of 4 GPUs. Times in seconds since midnight; sorted by release.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
 
     Notes
     -----
@@ -482,24 +376,6 @@ def with_density(
 ) -> Instance[DeadlineJob]:
     """Return the workload with jobs removed or injected.
 
-    Parameters
-    ----------
-    instance : Instance of DeadlineJob
-    density : float
-        Jobs over those of `instance`, within (0, 2]; 0.8 to 1.6 in Gao et al. (2024, Fig. 6).
-    seed : int
-
-    Returns
-    -------
-    Instance of DeadlineJob
-        Sorted by release. Of two densities (same seed) the smaller one's jobs are among those of
-        the larger one; at 1 the instance itself.
-
-    Raises
-    ------
-    ValueError
-        If `density` is out of range.
-
     Notes
     -----
     The paper removes jobs at random, and leaves open which ones it injects. Here they are copies of
@@ -538,25 +414,6 @@ def with_hostile(
 
     Consolidation-hostile gangs are those that are neither a power of two within a node nor a
     multiple of a node: 3, 5, 6 and 7 GPUs on nodes of 8, 3 on nodes of 4, and for instance 12.
-
-    Parameters
-    ----------
-    instance : Instance of DeadlineJob
-        On nodes of equal size.
-    share : float
-        Of hostile jobs, within [0, 1] (Gao et al. 2024, Fig. 11).
-    seed : int
-
-    Returns
-    -------
-    Instance of DeadlineJob
-        Of two shares (same seed) the larger one changes the jobs of the smaller one too.
-
-    Raises
-    ------
-    ValueError
-        If nodes differ, a share is out of range, smaller than what there is, or larger than can be
-        reached: gangs larger than a node stay as they are.
 
     Notes
     -----
@@ -629,31 +486,6 @@ def queue_snapshot(
 ) -> Instance[DeadlineJob]:
     """Return a queue at one moment: what a scheduler selects from in one cycle.
 
-    Parameters
-    ----------
-    jobs : int
-    load : float
-        :func:`queue_load` at most; above 1 not every job can get its best reward. The cluster
-        follows: as few nodes as keep to it and hold every gang.
-    mix : {"philly", "helios"}
-        Whose gang sizes and run times (20 minutes to 72 hours) the jobs have; synthetic.
-    family : {"slo", "mix1", "mix2"}
-    seed : int
-    aged : float
-        Share of jobs that were submitted before.
-    gpus_per_node : int
-
-    Returns
-    -------
-    Instance of DeadlineJob
-        Releases 0; work is what is left, deadlines count from now. All jobs end after a number of
-        iterations.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
-
     Notes
     -----
     Deadlines, split speeds and preemption costs are those of :func:`deadline_instance`. An aged job
@@ -721,22 +553,6 @@ def _queued(
 
 def queue_load(instance: Instance[DeadlineJob]) -> float:
     """Return the largest share of the cluster that work without delay takes before any time.
-
-    Parameters
-    ----------
-    instance : Instance of DeadlineJob
-        A queue: releases do not count.
-
-    Returns
-    -------
-    float
-        max over t > 0 of F(t) / (M t), F(t) the GPU seconds that must be done before t if every job
-        is to get the best reward that it can get alone. Above 1 not all can. 0 if no job has one.
-
-    Raises
-    ------
-    ValueError
-        If a job has no run time.
 
     Notes
     -----

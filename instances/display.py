@@ -60,13 +60,7 @@ def _line(tag: str, cells: Sequence[str]) -> str:
 
 
 def frame(columns: Mapping[str, Sequence[Any]]) -> Any:
-    """Return columns as a pandas DataFrame; pandas is not installed with this package.
-
-    Raises
-    ------
-    ImportError
-        Where pandas is missing.
-    """
+    """Return columns as a pandas DataFrame; pandas is not installed with this package."""
     try:
         pandas = import_module("pandas")
     except ImportError:

@@ -83,16 +83,6 @@ HOUR = 3600
 def mixed_cluster(parts: Iterable[tuple[str, int, int]]) -> Cluster:
     """Return a cluster with nodes of several GPU models, named ``n0``, ``n1``, ...
 
-    Parameters
-    ----------
-    parts : iterable of (str, int, int)
-        GPU model, how many nodes of it, GPUs of each.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a number is below 1 or no integer.
-
     Examples
     --------
     The paper's cluster (section 5) has 50 servers:
@@ -127,27 +117,6 @@ def with_speeds(
 ) -> Instance[J]:
     """Return an instance whose jobs have the speeds of a table, drawn.
 
-    Parameters
-    ----------
-    instance : Instance
-        The GPU models of its nodes are in the table. `work` counts as seconds at speed 1.
-    table : mapping of str to mapping of str to float
-        Speed by family of jobs and GPU model.
-    seed : int
-    by : {"user", "job"}
-        Whether all jobs of a user are of one family, or each job draws its own.
-
-    Returns
-    -------
-    Instance
-        Jobs differ from the given ones in `speeds`, which has the models of the cluster. For the
-        families that were drawn see :func:`family_of`.
-
-    Raises
-    ------
-    ValueError
-        If the table is empty, or lacks a model of the cluster.
-
     Notes
     -----
     A draw depends on the seed and on the id only, not on who else is there: a window of a trace has
@@ -180,19 +149,6 @@ def with_speeds(
 
 def family_of(key: str, table: Mapping[str, Any] = TABLE1, *, seed: int = 0) -> str:
     """Return the family of jobs that a user, or a job, draws in :func:`with_speeds`.
-
-    Parameters
-    ----------
-    key : str
-        Id of the user or job.
-    table : mapping
-        Its keys are the families.
-    seed : int
-
-    Raises
-    ------
-    ValueError
-        If the table is empty.
 
     Examples
     --------
@@ -256,24 +212,6 @@ def random_market(
 ) -> MarketArrays:
     """Return a random market of users with the families of Table 1.
 
-    Parameters
-    ----------
-    users : int
-    models : sequence of str
-        Of 128 K80s, 48 P40s, 48 P100s and 24 V100s; K80 is the reference and comes first.
-    seed : int
-
-    Returns
-    -------
-    MarketArrays
-        Each user draws a family, tickets of 1, 2 or 4, and noise of 3 % on each speed but that of
-        the K80.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range or a model unknown, named twice, or not in order.
-
     Notes
     -----
     RNG order (stream 15): families (integers), tickets (integers), then for all users and the three
@@ -310,17 +248,6 @@ def random_market(
 def time_sharing(work: int = 3600) -> Instance[Job]:
     """Return the example of Fig. 1: on two servers of 4 GPUs, a fifth 2-GPU job arrives.
 
-    Parameters
-    ----------
-    work : int
-        Seconds of every job; the paper gives none.
-
-    Returns
-    -------
-    Instance of Job
-        Users A and B have two jobs each since 0. C's job comes a minute later: it is fair that A
-        and B have 3 GPUs then, and C has 2.
-
     Examples
     --------
     >>> [(job.id, job.release) for job in time_sharing().jobs]
@@ -337,17 +264,6 @@ def time_sharing(work: int = 3600) -> Instance[Job]:
 
 def gang_mix(work: int = 3600) -> Instance[Job]:
     """Return the example of Fig. 2: jobs of 1, 2, 4 and 8 GPUs of six users on two servers.
-
-    Parameters
-    ----------
-    work : int
-        Seconds of every job; the paper gives none.
-
-    Returns
-    -------
-    Instance of Job
-        A, B and C have two jobs each of 1, 2 and 4 GPUs, which fill the first server in the text
-        (Table 2), D has the job that spans both servers.
 
     Notes
     -----
@@ -387,13 +303,6 @@ class _Group:
 def one_server() -> Instance[Job]:
     """Return the workload of section 5.1: three users on one server of 4 V100s.
 
-    Returns
-    -------
-    Instance of Job
-        User1 has four 1-GPU jobs (VAE), User2 four 2-GPU jobs (DCGAN), User3 four 4-GPU jobs
-        (ResNet-50); 100 tickets each. With fair shares, 1.33 GPUs each, User1 and User3 end after
-        4 hours; the paper says so much. Then User2 has the server, here until hour 6.
-
     Notes
     -----
     See :func:`trading_groups` for how run lengths are chosen, where the paper has none.
@@ -419,13 +328,6 @@ def one_server() -> Instance[Job]:
 def large_and_small_jobs() -> Instance[Job]:
     """Return the workload of section 5.2: a gang that spans both servers of 4 P100s.
 
-    Returns
-    -------
-    Instance of Job
-        User1 has one 8-GPU job (ResNet-50), User2 two 2-GPU jobs (ResNet-50), User3 four 1-GPU jobs
-        (VAE); 100 tickets each. With fair shares, 2.67 GPUs each, User1 ends after an hour and a
-        half, as in the paper. Then the others have 4 GPUs each, here until hour 3.
-
     Examples
     --------
     >>> [(job.user, job.gpus, job.work) for job in large_and_small_jobs().jobs[:2]]
@@ -445,18 +347,6 @@ def large_and_small_jobs() -> Instance[Job]:
 
 def single_job_users(*, seed: int = 0) -> Instance[Job]:
     """Return the first workload of section 5.3: 70 users with a job each on 48 P100s.
-
-    Parameters
-    ----------
-    seed : int
-
-    Returns
-    -------
-    Instance of Job
-        62 users have a 1-GPU job (VAE and SuperResolution in turn), three a 2-GPU job, three a
-        4-GPU job, two an 8-GPU job (all ResNet-50). Tickets are the size of the job. Jobs arrive at
-        random, here within the first half hour; with fair shares those of 8 GPUs are complete in
-        the middle, here after 3 of 6 hours.
 
     Notes
     -----
@@ -489,14 +379,6 @@ def single_job_users(*, seed: int = 0) -> Instance[Job]:
 def group_sharing() -> Instance[Job]:
     """Return the second workload of section 5.3: three groups with 128 jobs each on 64 K80s.
 
-    Returns
-    -------
-    Instance of Job
-        User1 has 1-GPU jobs (SuperResolution), User2 4-GPU jobs (ResNet-50), User3 2-GPU jobs
-        (DCGAN); 100 tickets each. With fair shares, 21.3 GPUs each, User3 ends after an hour and
-        User1 after four, as in the paper, and User2 has all until hour 6. (The paper says that
-        User3 has all in the end, which is User2 in its figure.)
-
     Examples
     --------
     >>> [(job.user, job.gpus, job.work) for job in group_sharing().jobs[::128]]
@@ -516,13 +398,6 @@ def group_sharing() -> Instance[Job]:
 
 def trading_groups() -> Instance[Job]:
     """Return the workload of sections 5.4 and 5.5: four groups on three GPU models.
-
-    Returns
-    -------
-    Instance of Job
-        On 12 V100s, 24 P100s and 64 K80s. User1 to User4 have 150 jobs each: of 1, 2 and 4 GPUs
-        (ResNet-50), and of 1 GPU (SuperResolution); 100 tickets each. With fair shares, 3 V100s, 6
-        P100s and 16 K80s each, User1 ends after 4 hours, as in the paper, the others at hour 6.
 
     Notes
     -----

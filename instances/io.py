@@ -147,14 +147,7 @@ def load(path: str | Path) -> Thing:
 
 
 def write_json(path: str | Path, data: Any) -> None:
-    """Write `data` as canonical JSON: sorted keys, no spaces, a newline at the end, no NaN.
-
-    Parameters
-    ----------
-    path : str or Path
-        Compressed (without a time stamp) if it ends in .gz.
-    data : dict, list, str, int, float, bool or None
-    """
+    """Write `data` as canonical JSON: sorted keys, no spaces, a newline at the end, no NaN."""
     text = json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False) + "\n"
     raw = text.encode("ascii")
     write_file(path, gzip.compress(raw, mtime=0) if str(path).endswith(".gz") else raw)
@@ -165,18 +158,6 @@ def write_file(path: str | Path, content: bytes | str) -> None:
 
     The content goes to a file beside it, which then takes its place. Where that fails, as on a full
     disk, the old file stays as it is. Devices and pipes are written to directly.
-
-    Parameters
-    ----------
-    path : str or Path
-        A link is followed.
-    content : bytes or str
-        Text is encoded in UTF-8, with backslashes for what UTF-8 has no bytes for.
-
-    Raises
-    ------
-    OSError
-        With the name of the file.
 
     Examples
     --------
@@ -221,21 +202,7 @@ def naming(path: str | Path) -> Iterator[None]:
 
 
 def read_json(path: str | Path) -> Any:
-    """Return the content of a JSON file, compressed or not.
-
-    Parameters
-    ----------
-    path : str or Path
-
-    Returns
-    -------
-    dict, list, str, int, float, bool or None
-
-    Raises
-    ------
-    ValueError
-        If the file is not JSON in UTF-8, holds NaN or an infinity, or an object has a key twice.
-    """
+    """Return the content of a JSON file, compressed or not."""
     text = read_text(path)
     try:
         return json.loads(
@@ -254,21 +221,7 @@ def read_json(path: str | Path) -> Any:
 
 
 def read_text(path: str | Path) -> str:
-    """Return the text of a UTF-8 file; gzip is recognised by content, not by name.
-
-    Parameters
-    ----------
-    path : str or Path
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    ValueError
-        If the file is not UTF-8, or its compressed data are damaged.
-    """
+    """Return the text of a UTF-8 file; gzip is recognised by content, not by name."""
     raw = Path(path).read_bytes()
     try:
         if raw[:2] == b"\x1f\x8b":
@@ -325,10 +278,6 @@ def instance_from_dict(data: Any) -> Instance[Any]:
 
 def instance_hash(instance: Instance[Any]) -> str:
     """Return a SHA-256 of everything that an instance holds but its name.
-
-    Parameters
-    ----------
-    instance : Instance
 
     Examples
     --------
@@ -421,22 +370,7 @@ def _names(kind: type[Any]) -> dict[str, set[str]]:
 
 
 def schedule_to_dict(schedule: Schedule) -> Dict:
-    """Return `schedule` as plain JSON data, column by column.
-
-    Parameters
-    ----------
-    schedule : Schedule
-        Of at most 10,000 segments.
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    ValueError
-        If the schedule is too large.
-    """
+    """Return `schedule` as plain JSON data, column by column."""
     if len(schedule) > MAX_SEGMENTS:
         raise ValueError(
             f"schedule: {len(schedule)} segments, a file holds at most {MAX_SEGMENTS}: "
@@ -535,22 +469,6 @@ def header(kind: str) -> Dict:
 def check_header(data: Any, *kinds: str) -> str:
     """Return the kind of a file's content; refuse another format, version or kind.
 
-    Parameters
-    ----------
-    data : object
-        What :func:`read_json` returned.
-    *kinds : str
-        The kinds to accept; by default every kind that :func:`load` knows.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    ValueError
-        If `data` is no object or its header is not as wanted.
-
     Examples
     --------
     >>> check_header({"format": "gangsched", "version": 2, "kind": "schedule"})
@@ -573,19 +491,6 @@ def check_fields(
     place: str, data: Any, *, required: set[str], optional: set[str] | None = None
 ) -> None:
     """Refuse an object with a field too many or too few.
-
-    Parameters
-    ----------
-    place : str
-        Where the object stands in the file, e.g. ``"jobs[3]"``; the message starts with it.
-    data : object
-    required, optional : set of str
-        Names of the fields that must and may be there.
-
-    Raises
-    ------
-    ValueError
-        If `data` is no object, or a field is unknown or missing.
 
     Examples
     --------

@@ -81,23 +81,6 @@ def owned_cluster(
 ) -> OwnedCluster:
     """Return servers of 2 or 8 workers, each of them owned by one user.
 
-    Parameters
-    ----------
-    servers : int
-        How many; the servers of a smaller cluster are the first of a larger one with the same seed.
-    users : int or sequence of str
-        How many, or their ids; u0, u1, ... by default. Each owns at least one server.
-    large : float
-        Probability that a server has 8 workers, within [0, 1].
-    ps : int
-        Parameter servers that each server holds, at least 1.
-    seed : int
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range, or there are fewer servers than users.
-
     Notes
     -----
     The paper takes the workers of each server from Philly's machine list, which has machines of 2
@@ -165,29 +148,6 @@ def revenue_instance(
     Its defaults are the paper's default setting. The reduced one, in which the paper compares with
     an offline optimum, has 2 users, 5 to 15 jobs and 5 to 45 servers.
 
-    Parameters
-    ----------
-    jobs : int
-    servers, users, large, ps
-        See :func:`owned_cluster`.
-    utility : {"linear", "convex"}
-        k x + g with k in [-2, -.1] and g in [100, 1000], or (e / x) ** kappa with e in [100, 1000]
-        and kappa in [1, 2].
-    span : int
-        Jobs are released at 1, ..., `span`.
-    seed : int
-
-    Returns
-    -------
-    tuple of Instance and dict
-        The instance, users with quotas, and parameters of the problem: both bandwidths in Mbps and
-        the owners of the servers. Jobs are in no order of release.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a number is out of range, or `utility` unknown.
-
     Notes
     -----
     With the same seed, the jobs of a smaller workload are the first of a larger one; they do not
@@ -247,21 +207,7 @@ def bandwidths(seed: int) -> Parameters:
 
 
 def revenue_jobs(drawn: Floats, bandwidth: int, utility: Law) -> list[dict[str, Any]]:
-    """Return what is drawn for jobs, but release and user, as fields of `ParameterServerJob`.
-
-    Parameters
-    ----------
-    drawn : (jobs, 10) array
-        Uniform on [0, 1), in the order that :func:`revenue_instance` states.
-    bandwidth : int
-        b_w in Mbps.
-    utility : {"linear", "convex"}
-
-    Raises
-    ------
-    ValueError
-        If `utility` is unknown.
-    """
+    """Return what is drawn for jobs, but release and user, as fields of `ParameterServerJob`."""
     if utility not in LAWS:
         raise ValueError(f"utility={utility!r} is not one of {', '.join(map(repr, LAWS))}")
     columns = drawn.T

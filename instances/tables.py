@@ -59,10 +59,6 @@ SCHEDULE_TABLES: dict[str, dict[str, type]] = {
 def is_folder(path: str | Path) -> bool:
     """Say whether a path names a folder of tables, by its suffix.
 
-    Parameters
-    ----------
-    path : str or Path
-
     Examples
     --------
     >>> is_folder("night.parquet"), is_folder("night.json")
@@ -76,19 +72,6 @@ def is_folder(path: str | Path) -> bool:
 
 def save_schedule(path: str | Path, schedule: Schedule) -> None:
     """Write a schedule of any length as a folder of tables.
-
-    Parameters
-    ----------
-    path : str or Path
-        Ends in .parquet (needs pyarrow) or .csv; replaced if it is such a folder.
-    schedule : Schedule
-
-    Raises
-    ------
-    ValueError
-        If `path` ends otherwise, or is something else.
-    ModuleNotFoundError
-        If pyarrow is needed and missing.
 
     Examples
     --------
@@ -107,19 +90,7 @@ def save_schedule(path: str | Path, schedule: Schedule) -> None:
 
 
 def load_schedule(path: str | Path) -> Schedule:
-    """Read what :func:`save_schedule` wrote.
-
-    Parameters
-    ----------
-    path : str or Path
-
-    Raises
-    ------
-    OSError
-        If a file cannot be read.
-    ValueError
-        If anything breaks the format.
-    """
+    """Read what :func:`save_schedule` wrote."""
     head, tables = load_folder(path, "schedule", SCHEDULE_TABLES, optional={"devices"})
     try:
         check_fields("schedule.json", head, required={*header(""), "tables"})
@@ -129,12 +100,7 @@ def load_schedule(path: str | Path) -> Schedule:
 
 
 def schedule_tables(schedule: Schedule) -> dict[str, Table]:
-    """Return a schedule as tables of segments, of their entries and, where known, of devices.
-
-    Parameters
-    ----------
-    schedule : Schedule
-    """
+    """Return a schedule as tables of segments, of their entries and, where known, of devices."""
     segment = np.repeat(np.arange(len(schedule)), np.diff(schedule.ptr))
     tables: dict[str, Table] = {
         "segments": {name: getattr(schedule, name) for name in SCHEDULE_TABLES["segments"]},
@@ -149,17 +115,7 @@ def schedule_tables(schedule: Schedule) -> dict[str, Table]:
 
 
 def schedule_of(tables: Mapping[str, Table]) -> Schedule:
-    """Return the schedule of which :func:`schedule_tables` made these tables.
-
-    Parameters
-    ----------
-    tables : mapping of str to table
-
-    Raises
-    ------
-    ValueError
-        If they do not fit together.
-    """
+    """Return the schedule of which :func:`schedule_tables` made these tables."""
     segments, entries = tables["segments"], tables["entries"]
     owner = np.asarray(entries["segment"], dtype=np.int64)
     count = len(segments["job"])
@@ -187,25 +143,6 @@ def save_folder(
 
     The new folder is written beside the old one and takes its place when it is complete; where that
     fails, the old one stays as it is. Files of others in the old one are taken over.
-
-    Parameters
-    ----------
-    path : str or Path
-        Ends in .parquet or .csv; replaced if it is a folder with a head of the same kind.
-    head : mapping
-        Plain data, with the fields of :func:`~gangsched.instances.io.header`.
-    tables : mapping of str to table
-    files : mapping of str to bytes or None, optional
-        Content of further files, None for those that must not be there.
-
-    Raises
-    ------
-    ValueError
-        If `path` ends otherwise, or is something else.
-    OSError
-        If it cannot be written.
-    ModuleNotFoundError
-        If pyarrow is needed and missing.
     """
     folder = Path(path)
     if not is_folder(folder):
@@ -255,19 +192,7 @@ def _check_remains(folder: Path, names: set[str]) -> None:
 
 
 def head_of(path: str | Path, *kinds: str) -> dict[str, Any]:
-    """Return the head of a folder of tables.
-
-    Parameters
-    ----------
-    path : str or Path
-    *kinds : str
-        What the folder may hold, e.g. ``"schedule"``.
-
-    Raises
-    ------
-    ValueError
-        If there is none, or it is none of `kinds`.
-    """
+    """Return the head of a folder of tables."""
     for kind in kinds:
         front = Path(path) / f"{kind}.json"
         if front.exists():
@@ -286,30 +211,7 @@ def head_of(path: str | Path, *kinds: str) -> dict[str, Any]:
 def load_folder(
     path: str | Path, kind: str, tables: Mapping[str, Kinds], *, optional: set[str] | None = None
 ) -> tuple[dict[str, Any], dict[str, Table]]:
-    """Read a head and tables that :func:`save_folder` wrote.
-
-    Parameters
-    ----------
-    path : str or Path
-    kind : str
-        That of the head.
-    tables : mapping of str to mapping of str to type
-        Columns of each table, with the type of their entries.
-    optional : set of str, optional
-        Tables that need not be there.
-
-    Returns
-    -------
-    tuple of dict and dict
-        The head and the tables, which hold arrays, or lists where entries are strings.
-
-    Raises
-    ------
-    OSError
-        If a file cannot be read.
-    ValueError
-        If anything breaks the format; the message names file, place, value and rule.
-    """
+    """Read a head and tables that :func:`save_folder` wrote."""
     folder, head = Path(path), head_of(path, kind)
     hashes, maybe = head.get("tables"), optional or set()
     place = f"{folder / kind}.json: tables"
@@ -331,20 +233,7 @@ def load_folder(
 
 
 def columns_of(place: str, data: Any, kinds: Kinds) -> dict[str, Column]:
-    """Return a table that stands in JSON as an object of lists.
-
-    Parameters
-    ----------
-    place : str
-        Where it stands; messages start with it.
-    data : object
-    kinds : mapping of str to type
-
-    Raises
-    ------
-    ValueError
-        If a column is missing, unknown, of another length, or has an entry of another type.
-    """
+    """Return a table that stands in JSON as an object of lists."""
     check_fields(place, data, required=set(kinds))
     return _typed(place, {name: data[name] for name in kinds}, kinds)
 

@@ -256,7 +256,7 @@ def replay(
     seed : int
         Of policies that are given by name and draw.
     **options
-        `rules`, `before`, `on_progress` and `on_run` of
+        `rules`, `before`, `on_progress`, `on_run` and `on_checkpoint` of
         :func:`gangsched.analysis.comparing.replay.replay`.
 
     Returns

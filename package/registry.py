@@ -515,11 +515,6 @@ REPLAYED = ("fifo", "srtf", "tiresias-l", "themis-greedy", "ltgf")
 def lookup(kind: str, table: Mapping[str, Any], name: str) -> str:
     """Return the key of `table` that `name` means, with ``_`` and ``-`` alike.
 
-    Raises
-    ------
-    ValueError
-        Naming what there is.
-
     Examples
     --------
     >>> lookup("problem", PROBLEMS, "rar_ddls")
@@ -564,11 +559,6 @@ def find(problem: Any) -> str | None:
 def entry_of(problem: Any) -> tuple[str, ProblemEntry]:
     """Return the name of the problem that an object is one of, and what is known of it.
 
-    Raises
-    ------
-    TypeError
-        Where it is none.
-
     Examples
     --------
     >>> entry_of(settings.tiny_market())[0]
@@ -586,11 +576,6 @@ def solver(problem: str, name: str) -> tuple[str, Solver]:
 
     Looks among the project's own solvers, then the entry points, then for ``module:object`` or
     ``file.py:object``.
-
-    Raises
-    ------
-    ValueError
-        Where there is none of that name.
 
     Examples
     --------
@@ -616,17 +601,6 @@ def policy(name: str, *, seed: int = 0) -> tuple[str, Policy]:
     Looks among the project's own policies, then the entry points, then for ``module:object`` or
     ``file.py:object``.
 
-    Parameters
-    ----------
-    name : str
-    seed : int
-        Handed to policies that draw: those with a parameter of this name.
-
-    Raises
-    ------
-    ValueError
-        Where there is none of that name, or it cannot be made.
-
     Examples
     --------
     >>> policy("tiresias_l")
@@ -651,12 +625,7 @@ def policy(name: str, *, seed: int = 0) -> tuple[str, Policy]:
 
 
 def plugins(group: str = "gangsched.solvers") -> dict[str, EntryPoint]:
-    """Return what installed packages offer in an entry point group, by name.
-
-    Parameters
-    ----------
-    group : {"gangsched.solvers", "gangsched.policies"}
-    """
+    """Return what installed packages offer in an entry point group, by name."""
     return {point.name: point for point in entry_points(group=group)}
 
 

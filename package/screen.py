@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 
-from .analysis.show.columns import Table as Columns
+from .analysis.show.columns import ColumnTable
 from .instances.display import one_line
 from .registry import READERS, lookup
 
@@ -153,7 +153,7 @@ def shown(value: float | None, form: str = ".10g") -> str:
     return "-" if value is None else format(value, form)
 
 
-def rich_table(shown: Columns) -> Table:
+def rich_table(shown: ColumnTable) -> Table:
     """Return a table of columns for the screen; their headings stand on several lines."""
     table = _empty()
     for column in shown.columns:
@@ -202,20 +202,6 @@ Json = Annotated[Path | None, typer.Option(help="Write the results as JSON.")]
 
 def nodes_of(text: str) -> int | Parts:
     """Return what --nodes means: a number, or the parts of a cluster of several GPU models.
-
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    int, or tuple of (str, int, int)
-        GPU model, nodes of it, and GPUs of each.
-
-    Raises
-    ------
-    typer.BadParameter
-        If `text` is of neither form, or memory does not surely hold it.
 
     Examples
     --------

@@ -168,10 +168,11 @@ def solve_exact(
     incumbent = _incumbent(problem, params.warm_start, start)
     elementary: Bound | None = None if start is None else start.bound(problem)
     known = History(started)
-    known.note(
-        objective=None if incumbent is None else problem.objective(incumbent),
-        bound=None if elementary is None else elementary.value,
-    )
+    if incumbent is not None or elementary is not None:
+        known.note(
+            objective=None if incumbent is None else problem.objective(incumbent),
+            bound=None if elementary is None else elementary.value,
+        )
     ready = start is not None and incumbent is not None
     options = start.model_options(problem, incumbent) if ready else {}
     info = {"form": form, **options}

@@ -151,10 +151,6 @@ FACTS: Mapping[str, type[Facts]] = {
 def facts_of_info(info: Mapping[str, Any]) -> Facts | None:
     """Return the facts that results had among their info before version 0.2; None without any.
 
-    Parameters
-    ----------
-    info : mapping
-
     Examples
     --------
     >>> facts_of_info({"preemptive": True, "left": ["a"]}).left

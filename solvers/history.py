@@ -57,16 +57,6 @@ def settled(
 ) -> tuple[Entry, ...]:
     """Return entries with the best so far of both, each better than the last, up to the outcome.
 
-    Parameters
-    ----------
-    sense : Sense
-    entries : iterable of Entry
-        In any state; None says nothing new.
-    objective, bound : float or None
-        Of the outcome. What entries claim beyond it was a solver's own rounding, and is cut off.
-    runtime : float
-        When the outcome is in hand, at the latest.
-
     Examples
     --------
     >>> found = [(0.1, 14, None), (0.2, 15, 10.0), (0.3, 13, 11.7)]

@@ -38,7 +38,7 @@ FIELDS = {
 }  # fmt: skip
 
 
-class Selection(tuple[int, ...]):
+class GangSelection(tuple[int, ...]):
     """What runs in a round of LTGF, as a file has it; in results a plain tuple."""
 
     __slots__ = ()
@@ -50,7 +50,7 @@ class TimeShares(tuple[Any, ...]):
     __slots__ = ()
 
 
-def _selection_to_dict(solution: Selection) -> dict[str, Any]:
+def _selection_to_dict(solution: GangSelection) -> dict[str, Any]:
     return {**header("selection"), "jobs": list(solution)}
 
 
@@ -90,25 +90,13 @@ def _numbers(name: str, values: Any) -> tuple[int, ...]:
 SOLUTIONS: dict[str, tuple[type[Any], Callable[[Any], Any], Callable[[Any], Any]]] = {
     "schedule": (Schedule, schedule_to_dict, schedule_from_dict),
     "allocation": (Allocation, allocation_to_dict, allocation_from_dict),
-    "selection": (Selection, _selection_to_dict, _selection_from_dict),
+    "selection": (GangSelection, _selection_to_dict, _selection_from_dict),
     "time-shares": (TimeShares, _shares_to_dict, _shares_from_dict),
 }
 
 
 def save_result(path: str | Path, result: Result[Any], *, timing: bool = True) -> None:
     """Write `result` as JSON; compressed if `path` ends in .gz.
-
-    Parameters
-    ----------
-    path : str or Path
-    result : Result
-    timing : bool
-        False leaves runtime and history out, so that equal runs give equal bytes.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the result holds something that JSON cannot.
 
     Examples
     --------
@@ -150,21 +138,6 @@ def load_result(path: str | Path) -> Result[Any]:
 
 def result_to_dict(result: Result[Any], *, timing: bool = True) -> dict[str, Any]:
     """Return `result` as plain JSON data.
-
-    Parameters
-    ----------
-    result : Result
-    timing : bool
-        False leaves runtime and history out, so that equal runs give equal data.
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the result holds something that JSON cannot.
 
     Examples
     --------
@@ -255,7 +228,7 @@ def _solution_to_dict(solution: Any) -> dict[str, Any] | None:
         return None
     if type(solution) is tuple:  # of LTGF: of numbers, or of packings
         numbers = all(isinstance(one, int) for one in solution)
-        solution = Selection(solution) if numbers else TimeShares(solution)
+        solution = GangSelection(solution) if numbers else TimeShares(solution)
     for type_, to_dict, _ in SOLUTIONS.values():
         if isinstance(solution, type_):
             return dict(to_dict(solution))

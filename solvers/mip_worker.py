@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Answer", "MipWorker", "Program", "own_worker"]
+__all__ = ["MipAnswer", "MipWorker", "Program", "own_worker"]
 
 Floats = NDArray[np.float64]
 
@@ -55,7 +55,7 @@ class Program:
     start: Floats
 
 
-class Answer(NamedTuple):
+class MipAnswer(NamedTuple):
     """What is known of a program.
 
     Parameters
@@ -100,17 +100,10 @@ class MipWorker:
         self._process: subprocess.Popen[bytes] | None = None
         self._told: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
-    def solve(self, program: Program, *, time_limit: float) -> Answer:
-        """Return the best that is known when the program is solved or the time is over.
-
-        Parameters
-        ----------
-        program : Program
-        time_limit : float
-            Seconds, of the caller's clock; the process is stopped when they are over.
-        """
+    def solve(self, program: Program, *, time_limit: float) -> MipAnswer:
+        """Return the best that is known when the program is solved or the time is over."""
         end = time.perf_counter() + time_limit
-        found = Answer(None, np.inf, False)
+        found = MipAnswer(None, np.inf, False)
         self._send(_plain(program, time_limit))
         while True:
             try:
@@ -125,7 +118,7 @@ class MipWorker:
                 self.close()
                 return found
             done, x, bound, proven = told
-            found = Answer(found.x if x is None else x, min(bound, found.bound), proven)
+            found = MipAnswer(found.x if x is None else x, min(bound, found.bound), proven)
             if done:
                 return found
 

@@ -20,20 +20,6 @@ def place(
     the lowest number. Where nodes differ in size a gang stays on nodes of one size, the smallest on
     which it finds room.
 
-    Parameters
-    ----------
-    gpus : int
-        D, at least 1.
-    free, sizes : (nodes,) sequences of int
-        Free GPUs and all GPUs of each node.
-    spread : bool
-        Where the above fails, take any free GPUs: nodes with most free GPUs first, ties to the
-        lowest number.
-
-    Returns
-    -------
-    dict of int to int, or None
-
     Notes
     -----
     Monotone for each node size: where D finds no room, no larger gang does. O(nodes) per size.
@@ -65,21 +51,6 @@ def place_by_speed(
 ) -> dict[int, int] | None:
     """Return the GPUs to take on each node: of the model that is fastest for the job and has room.
 
-    Parameters
-    ----------
-    gpus : int
-    free, sizes : (nodes,) sequences of int
-    spread : bool
-        As of :func:`place`, which places the gang on the nodes of a model.
-    models : (nodes,) sequence of int
-        Number of each node's GPU model.
-    speeds : (models,) sequence of int
-        Speed of the job on each model, 0 where it cannot run. Ties to the lower number.
-
-    Returns
-    -------
-    dict of int to int, or None
-
     Notes
     -----
     Monotone for jobs that can run on the same models. O(nodes) per model and size.
@@ -105,15 +76,6 @@ def place_by_speed(
 
 def reaches(speeds: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     """Return the sets of GPU models that jobs can run on, and which of them is each job's.
-
-    Parameters
-    ----------
-    speeds : (jobs, models) int array
-        0 where a job cannot run.
-
-    Returns
-    -------
-    (sets, models) bool array, (jobs,) int array
 
     Examples
     --------

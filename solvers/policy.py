@@ -266,16 +266,7 @@ class Seen:
 
 
 def information_of(policy: Policy) -> Information:
-    """Return how a policy declares that it knows run times.
-
-    Parameters
-    ----------
-    policy : Policy
-
-    Raises
-    ------
-    ValueError
-    """
+    """Return how a policy declares that it knows run times."""
     information: Information = getattr(policy, "information", None)
     if information not in (None, "told"):
         raise ValueError(
@@ -728,29 +719,12 @@ class Policy(Protocol):
 
 
 def is_policy(made: object) -> bool:
-    """Return whether something has the members of a policy.
-
-    Parameters
-    ----------
-    made : object
-    """
+    """Return whether something has the members of a policy."""
     return isinstance(made, Policy) and (hasattr(made, "decide") or hasattr(made, "begin"))
 
 
 def begin(policy: Policy, cluster: Cluster, users: Sequence[User], rules: Rules) -> Session:
     """Begin a session of a policy.
-
-    Parameters
-    ----------
-    policy : Policy
-    cluster : Cluster
-    users : sequence of User
-    rules : Rules
-
-    Returns
-    -------
-    Session
-        A new one, or the policy itself where that remembers nothing.
 
     Examples
     --------
@@ -765,19 +739,7 @@ def begin(policy: Policy, cluster: Cluster, users: Sequence[User], rules: Rules)
 
 
 def unable_jobs(policy: Policy, instance: Instance[Any], rules: Rules) -> dict[int, str]:
-    """Return the jobs that a policy can never run, by number, with the reason.
-
-    Parameters
-    ----------
-    policy : Policy
-    instance : Instance
-    rules : Rules
-
-    Raises
-    ------
-    ValueError
-        If the policy refuses cluster, users or rules.
-    """
+    """Return the jobs that a policy can never run, by number, with the reason."""
     session = begin(policy, instance.cluster, instance.users, rules)
     ask: Callable[[Job], str | None] | None = getattr(session, "unable", None)
     if ask is None:
@@ -788,14 +750,7 @@ def unable_jobs(policy: Policy, instance: Instance[Any], rules: Rules) -> dict[i
 
 
 def ranked(state: State, jobs: Ints, *keys: NDArray[Any]) -> Ints:
-    """Return `jobs` by rising `keys` (the first matters most), ties by (release, number).
-
-    Parameters
-    ----------
-    state : State
-    jobs : (n,) int array
-    *keys : (n,) arrays
-    """
+    """Return `jobs` by rising `keys` (the first matters most), ties by (release, number)."""
     return jobs[np.lexsort((state.rank[jobs], *reversed(keys)))]
 
 

@@ -58,23 +58,7 @@ class PreemptiveList:
         step: int | None = None,
         end: float | None = None,
     ) -> list[Segment]:
-        """Run until nobody is left whom the order names; return the segments.
-
-        Parameters
-        ----------
-        order : callable
-            The active jobs that may run, the first to be placed first.
-        place : callable
-            (job, free GPUs by node, where it last ran) to where it runs; None for nowhere.
-        lasts : callable
-            (job, where) to the time that the rest of its work takes there.
-        progress : callable
-            (job, where, time) to how much of its work is done.
-        step : int, optional
-            Longest time between two looks at the order.
-        end : float, optional
-            Of the monotonic clock, when to give up; no segments then.
-        """
+        """Run until nobody is left whom the order names; return the segments."""
         waiting = sorted(set(self.releases))
         while end is None or time.monotonic() < end:
             waiting = [release for release in waiting if release > self.now]
@@ -123,16 +107,6 @@ class PreemptiveList:
 
 def spread(gpus: int, free: Sequence[int], before: Where, nodes: Sequence[int]) -> Where | None:
     """Return where a gang goes among some nodes, however many it takes; None without room.
-
-    Parameters
-    ----------
-    gpus : int
-    free : sequence of int
-        Free GPUs of every node.
-    before : mapping of node to GPUs
-        Where it last ran.
-    nodes : sequence of int
-        Those that it may use.
 
     Examples
     --------

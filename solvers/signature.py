@@ -24,12 +24,6 @@ class NoParams:
 def solver(params: type[Any] = NoParams) -> Callable[[F], F]:
     """Return a decorator that checks seed, time limit and parameters before a solver runs.
 
-    Parameters
-    ----------
-    params : type
-        Dataclass of the solver's parameters, kept as the function's attribute `params`. Its fields
-        are also taken by name, as before version 0.2, with a DeprecationWarning.
-
     Examples
     --------
     >>> @solver()

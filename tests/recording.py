@@ -184,7 +184,8 @@ def _packed(cells: Sequence[str], width: int) -> Iterator[str]:
 
 
 def chosen(names: Sequence[str]) -> Entries:
-    """Return the entries of these names, or all."""
+    """Return the entries of these names, or all, for a screen of 120 columns and no window."""
+    os.environ.update(MPLBACKEND="Agg", COLUMNS="120", NO_COLOR="1")
     from recorded import ENTRIES
 
     for name in names:
@@ -218,21 +219,19 @@ def report(found: Sequence[Difference], *, whole: bool = True) -> int:
 def check(names: Sequence[str], first: bool) -> int:
     """Record now and compare with the committed recording."""
     entries, known = chosen(names), json.loads(RECORDING.read_text("utf-8"))
-    if not names:
-        known = {**dict.fromkeys(entries, MISSING), **known}
     found: list[Difference] = []
     for name, entry in entries.items():
         new = record_one(name, entry)
         found += differences(known.get(name, MISSING), new, name)
         if first and judge(found, named_differences(DIFFERENCES.read_text("utf-8")))[0]:
             return report(found, whole=False)
-    gone = [Difference(name, "an entry", MISSING) for name in known if name not in entries]
-    return report([*found, *([] if names else gone)], whole=not names)
+    if not names:
+        found += [Difference(name, "an entry", MISSING) for name in known if name not in entries]
+    return report(found, whole=not names)
 
 
 def main(args: Sequence[str]) -> int:
     """Run one of the commands of the module's docstring."""
-    os.environ.update(MPLBACKEND="Agg", COLUMNS="120", NO_COLOR="1")
     match args:
         case ["record", file, *names]:
             path = Path(file)

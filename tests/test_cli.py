@@ -133,7 +133,8 @@ def files(tmp_path: Path) -> Path:
     (folder / "other.json").write_text('{"format": "xyz", "version": 1, "kind": "instance"}')
     write_json(folder / "unknown.json", {**problem_to_dict(RarDdls(GAP)), "problem": "tsp"})
     write_json(folder / "queue.json", problem_to_dict(QUEUE))
-    write_json(folder / "rewards.json", problem_to_dict(DeadlineRewards(QUEUE.instance)))
+    rewards = problem_to_dict(DeadlineRewards(QUEUE.instance))
+    write_json(folder / "rewards.json", {**rewards, "parameters": {"elastic": 1}})
     (folder / "empty.csv").write_text("")
     write_traces(folder)
     return folder
@@ -754,7 +755,7 @@ BAD = {
     "compare --setting paper-a --problem unisched": r"'paper-a' is not one of queue-helios, queue-",
     "solve F/queue.json --solver sjf-bco": r"'sjf-bco' is not one of lp-selector, density-greedy",
     "solve F/instance.json --problem unisched": r"instance.json: job 'a': kind RingJob is not D",
-    "solve F/rewards.json": r"problem 'deadline-rewards' is not one of rar-ddls, unisched, irmp, g",
+    "solve F/rewards.json": r"rewards.json: DeadlineRewards: elastic=1 is not True or False$",
     "compare --setting paper-a --problem irmp": r"'paper-a' is not one of paper, reduced$",
     "compare --setting paper --problem irmp --nodes 5": r"servers=5 are fewer than the 14 u",
     "compare --setting paper --problem irmp --utility cubic": (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Mapping
 
 import pytest
@@ -167,63 +166,6 @@ def within(name: str, module: str) -> bool:
 def test_a_circle_is_seen_in_whatever_place_its_imports_stand() -> None:
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": set()}) == ["a", "b", "c"]
     assert circles({"a": {"b", "x"}, "b": {"c"}, "c": set()}) == []
-
-
-# --- kinds of jobs -------------------------------------------------------------------------------
-
-KINDS = {"Job", "RingJob", "DeadlineJob", "ParameterServerJob"}
-#: the shared rooms, in which a job answers for its kind
-SHARED = tuple(
-    f"gangsched.{place}"
-    for place in (
-        "analysis.driving", "analysis.show", "analysis.comparing.replay", "solvers.policies",
-        "solvers.policy",
-    )
-)  # fmt: skip
-
-
-def kind_tests(source: str) -> list[str]:
-    """Where a source asks of which class a job is, each as a line of code."""
-    found = []
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            names = {
-                n.id for arg in node.args[1:] for n in ast.walk(arg) if isinstance(n, ast.Name)
-            }
-            asked = ast.unparse(node.args[0]) if node.args else ""
-            of_kind = node.func.id in ("isinstance", "issubclass") and names & KINDS
-            of_job = node.func.id in ("hasattr", "type") and re.search(r"\bjobs?\b", asked)
-            if of_kind or of_job:
-                found.append(ast.unparse(node))
-        elif isinstance(node, ast.MatchClass) and ast.unparse(node.cls) in KINDS:
-            found.append(ast.unparse(node))
-    return found
-
-
-@pytest.mark.parametrize(
-    "module",
-    [m for m in SOURCES if m.removeprefix("gangsched.").startswith((*SHARED, "solvers.policy"))],
-)
-def test_no_shared_module_asks_of_which_class_a_job_is(module: str) -> None:
-    assert kind_tests(SOURCES[module].read_text("utf-8")) == []
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "isinstance(job, DeadlineJob)",
-        "any(isinstance(j, (Job, RingJob)) for j in jobs)",
-        "type(jobs[0]) is x",
-        "hasattr(job, 'rewards')",
-        "match job:\n    case RingJob():\n        pass",
-    ],
-)
-def test_a_question_for_the_class_of_a_job_is_seen(source: str) -> None:
-    assert len(kind_tests(source)) == 1
-
-
-def test_other_questions_are_not() -> None:
-    assert kind_tests("isinstance(x, int) or hasattr(policy, 'begin') or type(x)") == []
 
 
 def test_no_public_class_name_twice() -> None:

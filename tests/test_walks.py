@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -51,11 +52,11 @@ def test_a_compare_is_a_short_walk(
 
     if own:
         entry = registry.PROBLEMS["rar-ddls"]
-        monkeypatch.setitem(entry.solvers, "spy", solver)  # type: ignore[index]
+        row = SimpleNamespace(load=lambda: solver)
+        monkeypatch.setitem(entry.solvers, "spy", row)  # type: ignore[index]
         monkeypatch.setattr("gangsched.cli.compare.warm_up", lambda *_: None)
         name = "spy"
     else:
-        monkeypatch.setattr("test_walks.SPY", solver, raising=False)
         monkeypatch.setitem(sys.modules, "test_walks", sys.modules[__name__])
         monkeypatch.setattr(sys.modules[__name__], "SPY", solver, raising=False)
         name = "test_walks:SPY"
@@ -97,8 +98,6 @@ def test_what_is_checked_once_is_not_checked_again(monkeypatch: pytest.MonkeyPat
 
 def test_a_changed_result_is_checked() -> None:
     """Only what :meth:`Result.of` made is taken as checked, for this problem."""
-    from dataclasses import replace
-
     jobs = [RingJob(id=id, gpus=1, iterations=4, gradient=0, base_time=0.9) for id in "abc"]
     problem = RarDdls(Instance(Cluster.of_sizes([2]), jobs))
     other = RarDdls(Instance(Cluster.of_sizes([1]), jobs))

@@ -18,7 +18,7 @@ from ...solvers.result import Bound, Refuted, Result
 from ..proofs.bound import LATE, MAKERS
 from ..proofs.bound import bound as bound_of
 from ..proofs.verify import NoCertificate, verify_bound
-from ..show.columns import COMPARED, Table, compared, computed, shown_bound
+from ..show.columns import COMPARED, ColumnTable, compared, computed, shown_bound
 
 __all__ = ["Comparison", "Extras", "Relaxed", "Row", "compare", "ratio"]
 
@@ -271,9 +271,10 @@ class Comparison:
         return relaxed.get(row.relaxation, self.problem)
 
     @property
-    def table(self) -> Table:
+    def table(self) -> ColumnTable:
         """The rows under their columns."""
-        return Table(compared(goal_of(self.problem), self.measures, self.rows), self.rows)
+        goal = goal_of(self.problem)
+        return ColumnTable(compared(goal, self.sense, self.measures, self.rows), self.rows)
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -386,7 +387,7 @@ def compare(
     --------
     >>> from gangsched.instances import Cluster, Instance, RingJob
     >>> from gangsched.solvers import Stop
-    >>> from gangsched.formulations.rar_ddls import evaluate
+    >>> from gangsched.formulations.rar_ddls import RarDdls, evaluate
     >>> jobs = [RingJob(id=i, gpus=1, iterations=60, gradient=0, base_time=0.7) for i in "abc"]
     >>> problem = RarDdls(Instance(Cluster.of_sizes([1, 1]), jobs))
     >>> def one_gpu(problem):

@@ -14,12 +14,6 @@ __all__ = ["market_measures"]
 def market_measures(problem: GpuMarket, result: Result[Allocation]) -> dict[str, float | None]:
     """Return the least gain of a user over its fair share, and the mean by tickets.
 
-    Parameters
-    ----------
-    problem : GpuMarket
-    result : Result
-        With an allocation.
-
     Examples
     --------
     >>> from gangsched.solvers.gandiva_fair.market import fair_share

@@ -248,26 +248,7 @@ class Replay:
         bounds: Mapping[str, Bound] | None = None,
         fairness: Sequence[Fairness] = (),
     ) -> Replay:
-        """Return what compares runs that there are already, of the same instance.
-
-        Parameters
-        ----------
-        instance : Instance
-        runs : mapping of str to Run
-            By the name to show; also runs that were stopped, which have no ratios. So have those
-            that rejected other jobs than the first one.
-        bounds, fairness
-            As of the class; verified here, for the jobs that the first run did not reject.
-
-        Raises
-        ------
-        ValueError
-            If there is no run, or one is of another instance.
-        KeyError
-            If `bounds` has a name that the class does not.
-        InvalidCertificate, NoCertificate
-            If a bound cannot be verified.
-        """
+        """Return what compares runs that there are already, of the same instance."""
         if not runs:
             raise ValueError("replay: runs={} is empty, there is nothing to compare")
         for name, run in runs.items():
@@ -595,13 +576,7 @@ def _place(error: BaseException, policy: type) -> str:
 
 
 def user_columns(run: Run) -> dict[str, dict[str, float | None]]:
-    """Return what each user held and did, as of :class:`Replayed`; nothing on one GPU model.
-
-    Parameters
-    ----------
-    run : Run
-        With its instance.
-    """
+    """Return what each user held and did, as of :class:`Replayed`; nothing on one GPU model."""
     if len(models_of(run.require_instance())) == 1:
         return {}
     held = metrics.user_attained_time(run, [run.now])[:, 0] / max(run.now, 1)
@@ -616,12 +591,7 @@ def user_columns(run: Run) -> dict[str, dict[str, float | None]]:
 
 
 def trades_line(runs: Mapping[str, Run]) -> tuple[str, ...]:
-    """Say in a line how many trades each run made and undid; nothing where there were none.
-
-    Parameters
-    ----------
-    runs : mapping of str to Run
-    """
+    """Say in a line how many trades each run made and undid; nothing where there were none."""
     said = []
     for name, run in runs.items():
         rates = [entry["rate"] for entry in run.log if "rate" in entry]
@@ -663,15 +633,7 @@ def _holds(name: str, problem: Any, bound: Bound) -> bool:
 def rewards_problem(
     instance: Instance[DeadlineJob], rejected: Container[int], *, elastic: bool
 ) -> DeadlineRewards:
-    """Return the problem that a bound of rewards is of: the jobs that were not rejected.
-
-    Parameters
-    ----------
-    instance : Instance of DeadlineJob
-    rejected : container of int
-        Numbers of jobs.
-    elastic : bool
-    """
+    """Return the problem that a bound of rewards is of: the jobs that were not rejected."""
     able = [job for j, job in enumerate(instance.jobs) if j not in rejected]
     return DeadlineRewards(replace(instance, jobs=tuple(able)), elastic)
 

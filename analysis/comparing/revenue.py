@@ -68,10 +68,6 @@ NOTHING = Money(payments={}, incomes={})
 def money_of(result: Result[Any]) -> Money:
     """Return what a solver says of payments and incomes; nothing where it has none.
 
-    Parameters
-    ----------
-    result : Result
-
     Examples
     --------
     >>> from gangsched.formulations.irmp import reduced_problem
@@ -89,13 +85,6 @@ def money_of(result: Result[Any]) -> Money:
 def gains(problem: Irmp, schedule: Schedule, money: Money = NOTHING) -> dict[str, float]:
     """Return g_u of each user: utilities of its jobs, plus its income, less its jobs' payments.
 
-    Parameters
-    ----------
-    problem : Irmp
-    schedule : Schedule
-    money : Money
-        By default nobody pays.
-
     Examples
     --------
     >>> from gangsched.formulations.irmp import reduced_problem
@@ -112,18 +101,6 @@ def gains(problem: Irmp, schedule: Schedule, money: Money = NOTHING) -> dict[str
 
 def revenue_fairness(problem: Irmp, schedule: Schedule, money: Money = NOTHING) -> dict[str, float]:
     """Return alpha_u: a user's share of the revenue over its share of workers and PSs.
-
-    Parameters
-    ----------
-    problem : Irmp
-    schedule : Schedule
-    money : Money
-
-    Returns
-    -------
-    dict of user to float
-        Above 1, a user has more than its share. Without users that have no quota; empty where the
-        revenue is not positive, as there is nothing to have a share of.
 
     Notes
     -----
@@ -151,12 +128,6 @@ def revenue_fairness(problem: Irmp, schedule: Schedule, money: Money = NOTHING) 
 def fairness_variance(problem: Irmp, schedule: Schedule, money: Money = NOTHING) -> float | None:
     """Return the variance of alpha_u over users; None where there are no ratios.
 
-    Parameters
-    ----------
-    problem : Irmp
-    schedule : Schedule
-    money : Money
-
     Notes
     -----
     Of the population: the mean of the squared distances to the mean.
@@ -173,11 +144,6 @@ def fairness_variance(problem: Irmp, schedule: Schedule, money: Money = NOTHING)
 
 def revenue_without_losses(problem: Irmp, schedule: Schedule) -> float:
     """Return the true revenue of the jobs that are worth something.
-
-    Parameters
-    ----------
-    problem : Irmp
-    schedule : Schedule
 
     Notes
     -----
@@ -202,10 +168,6 @@ def revenue_without_losses(problem: Irmp, schedule: Schedule) -> float:
 def makespan(schedule: Schedule) -> int:
     """Return when the last run ends; 0 without one.
 
-    Parameters
-    ----------
-    schedule : Schedule
-
     Examples
     --------
     >>> makespan(Schedule.of([Segment(0, 8, 10, {0: 2}, ps={0: 1})]))
@@ -216,16 +178,6 @@ def makespan(schedule: Schedule) -> int:
 
 def utilisation(problem: Irmp, schedule: Schedule) -> Floats:
     """Return which shares of all workers, and of all PSs, are in use over time.
-
-    Parameters
-    ----------
-    problem : Irmp
-    schedule : Schedule
-
-    Returns
-    -------
-    (2, makespan) array
-        Workers and PSs, one entry for each slot [t, t + 1).
 
     Examples
     --------
@@ -257,24 +209,6 @@ def settle(
     scale: float = 1.0,
 ) -> Money:
     """Return payments and incomes of a schedule, of which the jobs of stage 2 are known.
-
-    Parameters
-    ----------
-    problem : Irmp
-    schedule : Schedule
-        Segments in the order in which jobs were accepted.
-    shared : collection of job ids
-        The jobs of stage 2, which pay.
-    theta : (models, 2) floats
-        theta_w and theta_p of (8), for each type of servers.
-    scale : float
-        The unit of money that theta is in.
-
-    Raises
-    ------
-    ValueError
-        Where users' other jobs hold more than their quotas, or a job of stage 2 takes more than all
-        users have left.
 
     Notes
     -----
@@ -360,20 +294,6 @@ def _parts(
 def money_violations(problem: Irmp, result: Result[Schedule]) -> list[str]:
     """Return what is wrong with the payments and incomes that a solver states.
 
-    Parameters
-    ----------
-    problem : Irmp
-        The one that was solved.
-    result : Result
-        Its facts have payments and incomes, and where somebody pays, theta and the scale of prices,
-        as of :func:`gangsched.solvers.irmp.astraea.astraea`.
-
-    Returns
-    -------
-    list of str
-        Empty where all is well: only jobs that run pay, nobody pays or gets less than nothing,
-        payments equal incomes, and both are those of :func:`settle`, each to 1e-9 of all payments.
-
     Examples
     --------
     >>> from gangsched.formulations.irmp import reduced_problem
@@ -438,25 +358,6 @@ def _equal(one: float, other: float, all_payments: float) -> bool:
 
 def revenue_measures(problem: Irmp, result: Result[Schedule]) -> dict[str, float | None]:
     """Return what a comparison says of a solver beside its true revenue.
-
-    Parameters
-    ----------
-    problem : Irmp
-        The one that was solved.
-    result : Result
-        With a solution.
-
-    Returns
-    -------
-    dict of str to float or None
-        True revenue without losses, ideal revenue (None of solvers without rounds), variance of the
-        revenue fairness ratios (None where the revenue is not positive), mean share of the workers
-        in use until the makespan, and the makespan.
-
-    Raises
-    ------
-    ValueError
-        Where the money that the solver states does not add up, see :func:`money_violations`.
 
     Examples
     --------

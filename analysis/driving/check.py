@@ -35,20 +35,6 @@ MOST_SHOWN = 20
 def violations(run: Run, *, preempts: Preempts | None = None) -> list[str]:
     """Return what a run breaks, one line each; empty where it keeps all rules.
 
-    Parameters
-    ----------
-    run : Run
-        With its instance.
-    preempts : Preempts, optional
-        That of the policy. With ``LEASE`` a job may be suspended only at the end of a lease, with
-        ``NEVER`` not at all; without it this is not looked at.
-
-    Returns
-    -------
-    list of str
-        The first 20 of each rule, then how many there are. Where numbers of jobs or nodes are out
-        of range, or the run is of another instance, only that is reported.
-
     Notes
     -----
     A gang holds all its GPUs or none; no node ever gives more than it has; nobody starts before

@@ -42,12 +42,7 @@ class Checkpoint:
     instance_hash: str
 
     def save(self, path: str | Path) -> None:
-        """Write to a file.
-
-        Parameters
-        ----------
-        path : str or Path
-        """
+        """Write to a file."""
         write_file(path, bytes(self))
 
     def __bytes__(self) -> bytes:
@@ -56,17 +51,7 @@ class Checkpoint:
 
     @classmethod
     def load(cls, path: str | Path) -> Checkpoint:
-        """Read from a file, which cannot run code.
-
-        Parameters
-        ----------
-        path : str or Path
-
-        Raises
-        ------
-        ValueError
-            If it is none, or of another version.
-        """
+        """Read from a file, which cannot run code."""
         data = Path(path).read_bytes()
         if data[64:66] == b"\n\x80":
             raise ValueError(
@@ -81,17 +66,6 @@ class Checkpoint:
 
 def pack(content: Mapping[str, Any]) -> bytes:
     """Return plain data as bytes.
-
-    Parameters
-    ----------
-    content : mapping
-        Dicts with string keys, lists, tuples (which become lists), numbers, strings, None, and
-        NumPy arrays of numbers.
-
-    Raises
-    ------
-    TypeError
-        For anything else, saying where it is.
 
     Examples
     --------
@@ -134,17 +108,7 @@ def _at(place: str, key: object) -> str:
 
 
 def unpack(data: bytes) -> dict[str, Any]:
-    """Return what was packed; never runs anything.
-
-    Parameters
-    ----------
-    data : bytes
-
-    Raises
-    ------
-    ValueError
-        If it is damaged, or of another version.
-    """
+    """Return what was packed; never runs anything."""
     if not data.startswith(b"PK"):
         raise ValueError("it is no archive")
     try:

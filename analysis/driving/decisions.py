@@ -20,21 +20,7 @@ WAITING, RUNNING = int(Phase.WAITING), int(Phase.RUNNING)
 
 
 def check_decision(decision: Decision, state: State, name: str) -> None:
-    """Refuse a decision that cannot be carried out.
-
-    Parameters
-    ----------
-    decision : Decision
-    state : State
-        At which it was made.
-    name : str
-        Of the policy.
-
-    Raises
-    ------
-    ValueError
-        Naming policy, time, job and rule.
-    """
+    """Refuse a decision that cannot be carried out."""
     owner = f"policy {name!r} at {state.now}"
     if not isinstance(decision, Decision):
         raise TypeError(f"{owner}: decides {decision!r}, which is no Decision")
@@ -155,14 +141,7 @@ def _check_ps(starts: Sequence[Start], order: Ints, state: State, owner: str) ->
 
 
 def give_ps(starts: Sequence[Start], state: State) -> None:
-    """Note what parameter servers jobs start with, and as their work the slots that they run there.
-
-    Parameters
-    ----------
-    starts : sequence of Start
-        Checked; those of other jobs change nothing.
-    state : State
-    """
+    """Note the parameter servers that jobs start with, and their slots there as their work."""
     book, jobs = state._book, state._seen.instance.jobs
     for start in starts:
         if start.nodes is None or start.ps is None:
@@ -179,38 +158,13 @@ def left_out(session: Session, state: State) -> bool:
     """Return whether jobs that wait, while nothing runs and nobody comes, are left out for good.
 
     Jobs with parameter servers may be, unless the session names a time at which it decides anew.
-
-    Parameters
-    ----------
-    session : Session
-    state : State
-        After the decision.
     """
     ask: Callable[[State], int | None] | None = getattr(session, "next_change", None)
     return state._seen.instance.kind.needs_ps and (ask is None or ask(state) is None)
 
 
 def check_nodes(start: Start, state: State, name: str) -> int:
-    """Refuse GPUs that are not free, too many or few, or on which a job cannot be.
-
-    Parameters
-    ----------
-    start : Start
-        With nodes.
-    state : State
-    name : str
-        Of the policy.
-
-    Returns
-    -------
-    int
-        The job's speed there, in millionths; 0 if it is to be profiled.
-
-    Raises
-    ------
-    ValueError
-        Naming policy, time, job and rule.
-    """
+    """Refuse GPUs that are not free, too many or few, or on which a job cannot be."""
     nodes, job = start.nodes, state._seen.instance.jobs[start.job]
     assert nodes is not None
     owner = f"policy {name!r} at {state.now}: job {start.job} is given {dict(nodes)}"

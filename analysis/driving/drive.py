@@ -305,16 +305,7 @@ def rejected_jobs(
     rules: Rules,
     reject: Collection[int] | Mapping[int, str],
 ) -> dict[int, str]:
-    """Return the jobs that never run here, by number, with the reason.
-
-    Parameters
-    ----------
-    instance : Instance
-    policy : Policy
-    rules : Rules
-    reject : collection of int, or mapping of int to str
-        As of :func:`drive`.
-    """
+    """Return the jobs that never run here, by number, with the reason."""
     found = {} if instance.kind.needs_ps else _without_place(instance, rules)
     more: list[Mapping[int, str]] = [unable_jobs(policy, instance, rules)]
     if isinstance(reject, Mapping):
@@ -381,14 +372,7 @@ def _numbers(instance: Instance[Any], jobs: Collection[int]) -> list[int]:
 
 
 def new_ledger(instance: Instance[Any], rules: Rules, rejected: Collection[int]) -> Ledger:
-    """Return the columns of a cluster before the first round.
-
-    Parameters
-    ----------
-    instance : Instance
-    rules : Rules
-    rejected : collection of int
-    """
+    """Return the columns of a cluster before the first round."""
     jobs, n = instance.jobs, len(instance.jobs)
     release = np.array(_column(jobs, "release"), dtype=np.int64)
     unknown = instance.kind.needs_ps  # until they start
@@ -421,17 +405,7 @@ def new_ledger(instance: Instance[Any], rules: Rules, rejected: Collection[int])
 
 
 def job_speeds(instance: Instance[Any]) -> Ints:
-    """Return how fast each job runs on each GPU model of the cluster, in millionths.
-
-    Parameters
-    ----------
-    instance : Instance
-
-    Returns
-    -------
-    (jobs, models) int array
-        Models as of :func:`models_of`; 0 where a job cannot run.
-    """
+    """Return how fast each job runs on each GPU model of the cluster, in millionths."""
     models = models_of(instance)
     speeds = np.full((len(instance.jobs), len(models)), FULL_SPEED, dtype=np.int64)
     own = zip(_column(instance.jobs, "speeds"), _column(instance.jobs, "pin"), strict=True)

@@ -53,38 +53,13 @@ class ModelUsage:
     work: Floats
 
     def total(self, name: str) -> Floats:
-        """Return GPU seconds (`gpus`) or seconds of work by GPU (`work`) of the whole run.
-
-        Parameters
-        ----------
-        name : {"gpus", "work"}
-
-        Returns
-        -------
-        (users, models) float array
-        """
+        """Return GPU seconds (`gpus`) or seconds of work by GPU (`work`) of the whole run."""
         sums: Floats = np.tensordot(np.diff(self.times), getattr(self, name), axes=1)
         return sums
 
 
 def model_usage(run: Run, step: int) -> ModelUsage:
     """Return what each user held and did on each GPU model, in bins of `step` seconds.
-
-    Parameters
-    ----------
-    run : Run
-        With its instance.
-    step : int
-        Seconds, at least 1.
-
-    Returns
-    -------
-    ModelUsage
-
-    Raises
-    ------
-    ValueError
-        If the run's instance is not known, or there would be too many bins.
 
     Notes
     -----

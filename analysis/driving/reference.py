@@ -42,7 +42,7 @@ PLAIN = (
 
 
 @dataclass
-class Selection:
+class _Selection:
     """What becomes of an order of jobs in one round."""
 
     order: list[int]
@@ -338,7 +338,7 @@ class Reference:
             self._backfill(step)
         self._settle(step)
 
-    def _select(self, order: list[int], blocking: bool) -> Selection:
+    def _select(self, order: list[int], blocking: bool) -> _Selection:
         """Select who fits by number of GPUs, of those that are free or of open jobs."""
         gpus = self.book.gpus.copy()
         gpus[self.running] = self.book.held_gpus[self.running]  # which they would keep
@@ -353,9 +353,9 @@ class Reference:
                 break
         keep = [j for j in selected if j in opened]
         old = {j: self.held[j] for j in order if j in opened and j not in keep}
-        return Selection(order, [j for j in selected if j not in opened], keep, old, bool(opened))
+        return _Selection(order, [j for j in selected if j not in opened], keep, old, bool(opened))
 
-    def _place_selected(self, step: Selection, blocking: bool) -> None:
+    def _place_selected(self, step: _Selection, blocking: bool) -> None:
         """Give nodes to the selected jobs that wait, in the order."""
         for j in step.waiting:
             nodes, displaced = self._place(j), False
@@ -374,7 +374,7 @@ class Reference:
             if blocking:
                 break
 
-    def _place_failed(self, step: Selection) -> None:
+    def _place_failed(self, step: _Selection) -> None:
         """Give nodes to those before: who was displaced may have left room."""
         for j in [j for j in step.waiting if j in step.failed]:
             nodes = self._place(j)
@@ -387,7 +387,7 @@ class Reference:
         blocked, patience = int(self.book.blocked[j]), self.rules.patience
         return patience is not None and blocked >= 0 and self.now - blocked >= patience
 
-    def _displace(self, j: int, step: Selection) -> Nodes | None:
+    def _displace(self, j: int, step: _Selection) -> Nodes | None:
         """Make room for j among GPUs that jobs later in the order would keep, the last one first.
 
         Those that still fit on their nodes beside it keep them, the more important ones first.
@@ -414,7 +414,7 @@ class Reference:
             self._give(nodes)
         return nodes
 
-    def _backfill(self, step: Selection) -> None:
+    def _backfill(self, step: _Selection) -> None:
         """Let all others in the order take the room that is left, on their old nodes or others."""
         for j in step.order:
             if j in step.placed or j in step.keep or j in step.failed:
@@ -426,7 +426,7 @@ class Reference:
                 self._take(nodes)
                 step.placed[j] = nodes
 
-    def _settle(self, step: Selection) -> None:
+    def _settle(self, step: _Selection) -> None:
         """Suspension is decided only now: the same nodes as before are a renewal."""
         for j in step.order:
             if j in step.old and step.placed.get(j) != step.old[j]:

@@ -33,8 +33,8 @@ from ...solvers.result import Result, Status, Stop
 
 __all__ = [
     "CompletionTimeWindow",
+    "HorizonPlan",
     "LtgfRoundWindow",
-    "Plan",
     "RollingHorizon",
     "Step",
     "Window",
@@ -47,7 +47,7 @@ log = logging.getLogger("gangsched")
 Times = tuple[tuple[int, int], ...]
 
 
-class Plan:
+class HorizonPlan:
     """When jobs are to hold their GPUs, in seconds of the run.
 
     Parameters
@@ -61,7 +61,7 @@ class Plan:
 
     Examples
     --------
-    >>> plan = Plan({7: [(60, 120), (0, 60)], 3: [(120, 180)]})
+    >>> plan = HorizonPlan({7: [(60, 120), (0, 60)], 3: [(120, 180)]})
     >>> plan.times[7], plan.order([5, 3, 7], now=30), plan.next_end(now=30)
     (((0, 120),), [7, 3, 5], 120)
     """
@@ -77,12 +77,6 @@ class Plan:
 
         A job whose plan is over, and which should have finished, counts from its last start; jobs
         that are not in the plan come last. Ties stay as given.
-
-        Parameters
-        ----------
-        jobs : iterable of int
-        now : int
-            Seconds.
         """
         return sorted(jobs, key=lambda j: self._start(int(j), now))
 
@@ -189,7 +183,7 @@ def _step_of_dict(data: Mapping[str, Any]) -> Step:
     )
 
 
-MakeProblem = Callable[[State, Ints, Plan], Window]
+MakeProblem = Callable[[State, Ints, HorizonPlan], Window]
 Solver = Callable[..., Result[Any]]
 
 
@@ -329,7 +323,7 @@ class Plans:
     def __init__(self, policy: RollingHorizon) -> None:
         self.policy = policy
         self.steps: list[Step] = []
-        self._plan, self._next = Plan({}), 0
+        self._plan, self._next = HorizonPlan({}), 0
 
     def save(self) -> dict[str, Any]:
         """Return plan and steps, as plain data; without wall times."""
@@ -342,7 +336,7 @@ class Plans:
     def load(self, data: Mapping[str, Any]) -> None:
         """Go on from there."""
         self.steps = [_step_of_dict(step) for step in data["steps"]]
-        self._plan = Plan({j: [(a, b) for a, b in parts] for j, parts in data["plan"]})
+        self._plan = HorizonPlan({j: [(a, b) for a, b in parts] for j, parts in data["plan"]})
         self._next = data["next"]
 
     def decide(self, state: State) -> Decision:
@@ -374,7 +368,7 @@ class Plans:
         self.steps.append(Step(**known, cached=plan is None, seconds=seconds))
         self._plan = plan or self._plan
 
-    def _solve(self, window: Window, state: State) -> tuple[Plan | None, dict[str, Any]]:
+    def _solve(self, window: Window, state: State) -> tuple[HorizonPlan | None, dict[str, Any]]:
         """A plan, or None, and what is to be recorded."""
         limits = {"work_limit": self.policy.work_limit, "time_limit": self.policy.wall_limit}
         taken = {name: value for name, value in limits.items() if name in self.policy._takes}
@@ -402,17 +396,17 @@ class Plans:
         return _plan_of(window, result.solution, state), outcome
 
 
-def _plan_of(window: Window, solution: Any, state: State) -> Plan:
+def _plan_of(window: Window, solution: Any, state: State) -> HorizonPlan:
     """When the jobs of the run hold GPUs in a solution; those that run next do for one lease."""
     now, slot = state.now, window.slot
     if not isinstance(solution, Schedule):
         lease = now, state.rules.lease_end(now)
-        return Plan({int(window.jobs[i]): [lease] for i in solution})
+        return HorizonPlan({int(window.jobs[i]): [lease] for i in solution})
     times: dict[int, list[tuple[int, int]]] = {}
     for row in solution:
         part = now + row.start * slot, now + row.end * slot
         times.setdefault(int(window.jobs[row.job]), []).append(part)
-    return Plan(times)
+    return HorizonPlan(times)
 
 
 def _integer(name: str, value: Any, *, least: int) -> int:
@@ -469,16 +463,8 @@ class CompletionTimeWindow:
     weighted: bool = False
     slots: int = 12
 
-    def __call__(self, state: State, jobs: Ints, plan: Plan) -> Window:
-        """Return the problem of `jobs`.
-
-        Parameters
-        ----------
-        state : State
-        jobs : (n,) int array
-        plan : Plan
-            The last one.
-        """
+    def __call__(self, state: State, jobs: Ints, plan: HorizonPlan) -> Window:
+        """Return the problem of `jobs`."""
         work = state.remaining(jobs) + _overhead(state, jobs)
         lease = state.rules.lease_length
         slot = lease * max(1, math.ceil(int(work.sum()) / (lease * self.slots)))
@@ -507,7 +493,9 @@ def _overhead(state: State, jobs: Ints) -> Ints:
     return left
 
 
-def _shifted(problem: CompletionTime, jobs: list[int], plan: Plan, now: int, slot: int) -> Schedule:
+def _shifted(
+    problem: CompletionTime, jobs: list[int], plan: HorizonPlan, now: int, slot: int
+) -> Schedule:
     """The last plan from now on, as far as it is feasible, and what is missing after it."""
     free = [problem.instance.cluster.gpus] * sum(job.work or 0 for job in problem.jobs)
     rows = []
@@ -537,14 +525,6 @@ def plan_completion_times(
     wall_limit: float | None = None,
 ) -> RollingHorizon:
     """Return a policy that minimises completion times by branch and bound, a few jobs at a time.
-
-    Parameters
-    ----------
-    measure, weighted, slots
-        As of :class:`CompletionTimeWindow`.
-    window, step, work_limit, wall_limit
-        As of :class:`RollingHorizon`. The program of five jobs and twelve slots may take a second,
-        that of ten jobs minutes.
 
     Examples
     --------
@@ -576,16 +556,8 @@ class LtgfRoundWindow:
     within their leases counts as attained, as in :class:`~gangsched.solvers.LtgfPolicy`.
     """
 
-    def __call__(self, state: State, jobs: Ints, plan: Plan) -> Window:
-        """Return the problem of those of `jobs` that may get GPUs now.
-
-        Parameters
-        ----------
-        state : State
-        jobs : (n,) int array
-        plan : Plan
-            Not used: nothing lasts beyond the lease.
-        """
+    def __call__(self, state: State, jobs: Ints, plan: HorizonPlan) -> Window:
+        """Return the problem of those of `jobs` that may get GPUs now."""
         now = state.now
         candidates = jobs[np.isin(jobs, state.candidates)]
         attained = state.user_attained.copy()
@@ -608,11 +580,6 @@ def plan_ltgf_rounds(*, window: int = 1000, step: int = 900) -> RollingHorizon:
 
     Where :class:`~gangsched.solvers.LtgfPolicy` picks greedily, this solves the round exactly, by
     counts of GPUs; placement may still turn a pick away.
-
-    Parameters
-    ----------
-    window, step : int
-        As of :class:`RollingHorizon`; a step should be a lease.
 
     Examples
     --------

@@ -243,18 +243,7 @@ class Run:
         return _frozen(self.gpus * self.user_weight / self.user_weight.sum(), float)
 
     def attach(self, instance: Instance[Any]) -> Run:
-        """Return the run with its instance, for measures that need speeds, models or deadlines.
-
-        Parameters
-        ----------
-        instance : Instance
-            The one that was driven.
-
-        Raises
-        ------
-        ValueError
-            If its hash is not the run's.
-        """
+        """Return the run with its instance, for measures that need speeds, models or deadlines."""
         if instance is self.instance:
             return self
         own = instance_hash(instance)
@@ -266,13 +255,7 @@ class Run:
         return replace(self, instance=instance)
 
     def require_instance(self) -> Instance[Any]:
-        """Return the instance.
-
-        Raises
-        ------
-        ValueError
-            If it is not known.
-        """
+        """Return the instance."""
         if self.instance is None:
             raise ValueError(
                 f"{self._title()}: its instance, of hash {self.instance_hash[:12]}, is not known: "
@@ -341,10 +324,10 @@ class Run:
 
 #: fields that say how a run came about and not what came out
 UNCOMPARED = frozenset(
-    [
+    {
         *("rounds", "decisions", "runtime", "versions", "checkpoint", "instance"),
-        *("information", "clairvoyant"),  # as the policy of this name always has them
-    ]
+        *("information", "clairvoyant"),  # a policy of these parameters always has the same
+    }
 )
 
 

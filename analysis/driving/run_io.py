@@ -75,27 +75,6 @@ CHECKPOINT = "checkpoint"
 def save_run(path: str | Path, run: Run) -> None:
     """Write a run.
 
-    Parameters
-    ----------
-    path : str or Path
-        A file that ends in .json or .json.gz, for at most 10,000 segments; or a folder that ends in
-        .parquet (needs pyarrow) or .csv, replaced if there is a run in it.
-    run : Run
-        Its checkpoint is kept in folders only, its instance beside them: see
-        :func:`save_instance`.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written; what was there before is there still.
-    ValueError
-        If `path` ends otherwise or is something else, if the run is too long for one file, or if
-        it holds numbers that are not finite.
-    TypeError
-        If the policy's parameters are not plain data.
-    ModuleNotFoundError
-        If pyarrow is needed and missing.
-
     Examples
     --------
     >>> import tempfile
@@ -125,21 +104,7 @@ def save_run(path: str | Path, run: Run) -> None:
 
 
 def save_instance(path: str | Path, run: Run) -> None:
-    """Write the instance of a run beside its file or folder, unless it is there or not known.
-
-    Parameters
-    ----------
-    path : str or Path
-        Of the run.
-    run : Run
-        An instance that no file can hold, such as one of somebody else's kind of job, is left out
-        with a warning.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written.
-    """
+    """Write the instance of a run beside its file or folder, unless it is there or not known."""
     place = _place_of_instance(path, run)
     if run.instance is None or place.exists():
         return
@@ -155,19 +120,7 @@ def save_instance(path: str | Path, run: Run) -> None:
 
 
 def attach_instance(path: str | Path, run: Run) -> Run:
-    """Return a run with the instance that lies beside its file or folder, if there is one.
-
-    Parameters
-    ----------
-    path : str or Path
-        Of the run.
-    run : Run
-
-    Raises
-    ------
-    ValueError
-        If that file is damaged, or of another instance.
-    """
+    """Return a run with the instance that lies beside its file or folder, if there is one."""
     place = _place_of_instance(path, run)
     if not place.exists():
         return run
@@ -197,24 +150,7 @@ def _read_instance(place: Path, changed: int, size: int) -> tuple[Instance[Any],
 
 
 def load_run(path: str | Path) -> Run:
-    """Read what :func:`save_run` wrote.
-
-    Parameters
-    ----------
-    path : str or Path
-
-    Returns
-    -------
-    Run
-        With its instance, where that lies beside it.
-
-    Raises
-    ------
-    OSError
-        If a file cannot be read.
-    ValueError
-        If anything breaks the format; the message names file, place, value and rule.
-    """
+    """Read what :func:`save_run` wrote."""
     if not is_folder(path):
         _check_file(path)
         data = read_json(path)
@@ -246,18 +182,7 @@ def _check_checkpoint(place: Path, digest: Any) -> None:
 
 
 def run_to_dict(run: Run) -> dict[str, Any]:
-    """Return a run, but for its checkpoint, as plain JSON data.
-
-    Parameters
-    ----------
-    run : Run
-        Of at most 10,000 segments.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If it is too long, or holds what a file cannot.
-    """
+    """Return a run, but for its checkpoint, as plain JSON data."""
     if len(run.schedule) > MAX_SEGMENTS:
         raise ValueError(
             f"run: {len(run.schedule):,} segments, a JSON file holds at most {MAX_SEGMENTS:,}: "
@@ -271,18 +196,7 @@ def run_to_dict(run: Run) -> dict[str, Any]:
 
 
 def run_from_dict(data: Any) -> Run:
-    """Return the run that :func:`run_to_dict` wrote.
-
-    Parameters
-    ----------
-    data : object
-        What :func:`gangsched.instances.io.read_json` returned.
-
-    Raises
-    ------
-    ValueError
-        If anything in it breaks the format; the message names place, value and rule.
-    """
+    """Return the run that :func:`run_to_dict` wrote."""
     check_header(data, "run")
     check_fields("run", data, required=FIELDS, optional=OPTIONAL)
     optional = {"devices"}

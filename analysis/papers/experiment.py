@@ -122,28 +122,7 @@ def run_cells(
     known: dict[str, Outcome] | None = None,
     progress: Progress | None = None,
 ) -> list[Outcome]:
-    """Return what each cell gives; cells with the same key are run once.
-
-    Parameters
-    ----------
-    cells : sequence of FigureCell
-    figure : str
-        For the progress.
-    processes : int or None
-        How many at once; None for as many as there are cores. With more than one a script needs the
-        usual ``if __name__ == "__main__":``.
-    parts : path, optional
-        Folder with a file for each finished cell, which is read first; made with the first file.
-    known : dict, optional
-        Outcomes by key, added to; by default those of this process.
-    progress : callable (str), optional
-        Called after each cell.
-
-    Raises
-    ------
-    RuntimeError
-        Where cells fail: with the name of the first in order. All others are run, and kept.
-    """
+    """Return what each cell gives; cells with the same key are run once."""
     known = KNOWN if known is None else known
     folder = None if parts is None else Path(parts)
     new: dict[str, FigureCell] = {}
@@ -248,14 +227,7 @@ Finished = list[tuple[FigureCell, Outcome]]
 
 
 def seed_means(finished: Finished, measures: Mapping[str, str]) -> list[FigureRow]:
-    """Return means over seeds and the value of each seed; rows that a cell gives stay as they are.
-
-    Parameters
-    ----------
-    finished : list of (FigureCell, dict)
-    measures : mapping of str to str
-        Which of the values to keep.
-    """
+    """Return means over seeds with the value of each; rows that a cell gives stay as they are."""
     places: dict[Any, list[Any]] = {}
     for number, (cell, outcome) in enumerate(finished):
         if "rows" in outcome:
@@ -346,15 +318,7 @@ class Experiment:
         progress: Progress | None = None,
         **options: Any,
     ) -> Study:
-        """Run the cells and judge what came out.
-
-        Parameters
-        ----------
-        processes, parts, progress
-            As of :func:`run_cells`.
-        **options
-            Those of `cells`.
-        """
+        """Run the cells and judge what came out."""
         cells = list(self.cells(**options))
         outcomes = run_cells(
             cells, figure=self.name.partition(":")[2], parts=parts, progress=progress,

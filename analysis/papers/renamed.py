@@ -11,15 +11,7 @@ __all__ = ["former_names"]
 
 
 def former_names(module: str, today: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a module that knows its former names.
-
-    Parameters
-    ----------
-    module : str
-        Its name.
-    today : mapping of str to str
-        What each former name is called now.
-    """
+    """Return the `__getattr__` of a module that knows its former names."""
 
     def found(name: str) -> Any:
         if name not in today:

@@ -270,22 +270,13 @@ class Study:
 
 
 def markdown_table(rows: Sequence[Sequence[str]]) -> str:
-    """Write a Markdown table whose first row is the head.
-
-    Parameters
-    ----------
-    rows : sequence of sequences of str
-    """
+    """Write a Markdown table whose first row is the head."""
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join([lines[0], "|" + " --- |" * len(rows[0]), *lines[1:]])
 
 
 def shown(value: float | None) -> str:
     """Write a measure with three or more digits.
-
-    Parameters
-    ----------
-    value : float or None
 
     Examples
     --------
@@ -302,12 +293,7 @@ def shown(value: float | None) -> str:
 
 
 def statement_rows(statements: Iterable[Statement]) -> Iterator[list[str]]:
-    """Yield one row for each statement, one column for each instance.
-
-    Parameters
-    ----------
-    statements : iterable of Statement
-    """
+    """Yield one row for each statement, one column for each instance."""
     texts: dict[str, dict[str, str]] = {}
     for s in statements:
         text = s.text if s.in_paper else f"{s.text} *"
@@ -319,22 +305,12 @@ def statement_rows(statements: Iterable[Statement]) -> Iterator[list[str]]:
 
 
 def per_seed(measure: str, seed: int) -> str:
-    """Return the name of the value of one seed.
-
-    Parameters
-    ----------
-    measure : str
-    seed : int
-    """
+    """Return the name of the value of one seed."""
     return f"{measure} [{seed}]"
 
 
 def short(value: float | None) -> float | None:
     """Return a number with six digits.
-
-    Parameters
-    ----------
-    value : float or None
 
     Examples
     --------

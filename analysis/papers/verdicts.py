@@ -29,16 +29,7 @@ def values(
 def judged(
     text: str, instance: str, holds: bool, measured: str, why: str = "", *, own: bool = False
 ) -> Statement:
-    """Return a statement that holds, or does not because of `why`.
-
-    Parameters
-    ----------
-    text, instance : str
-    holds : bool
-    measured, why : str
-    own : bool
-        Whether the paper does not say this.
-    """
+    """Return a statement that holds, or does not because of `why`."""
     verdict = Agreement.of(holds)
     return Statement(text, instance, verdict, measured, "" if holds else why, in_paper=not own)
 
@@ -54,18 +45,6 @@ def compared(
     own: bool = False,
 ) -> Statement:
     """Judge "the one is smaller than the other", which must hold for every seed.
-
-    Parameters
-    ----------
-    text, instance : str
-    small, large : sequence of float
-        By seed.
-    write : callable
-        Values to text.
-    why : str
-        Because of what it does not hold.
-    own : bool
-        Whether the paper does not say this.
 
     Examples
     --------

@@ -326,23 +326,6 @@ def _bound(problem: CompletionTime, value: Fraction, method: str, **certificate:
 def release_bound(problem: CompletionTime) -> Bound:
     """Return the makespan that the work released late, or one job, makes necessary.
 
-    Parameters
-    ----------
-    problem : CompletionTime
-        With the measure "makespan".
-
-    Returns
-    -------
-    Bound
-        Certificate ``{"kind": "released work", "release": t, "k": k, "eps": eps}``, Theorem 1 for
-        t and f = u_k(U_eps) or prices, or ``{"kind": "last job", "job": j}``, r_j + p_j; 0 without
-        jobs.
-
-    Raises
-    ------
-    ValueError
-        For another measure.
-
     Notes
     -----
     All release times and the eight most loaded f are tried. Exact, in integers, O(n log n).
@@ -386,22 +369,6 @@ def _released(release: int, proof: Mapping[str, Any]) -> dict[str, Any]:
 
 def srpt_bound(problem: CompletionTime) -> Bound:
     """Return the total completion or flow time that SRPT on the fast machine proves, Theorem 2.
-
-    Parameters
-    ----------
-    problem : CompletionTime
-        With the measure "completion" or "flow" and equal weights.
-
-    Returns
-    -------
-    Bound
-        Certificate ``{"kind": "shortest remaining first", "k": k, "eps": eps}``, or with "prices"
-        for k and eps.
-
-    Raises
-    ------
-    ValueError
-        For another measure, or weights that differ.
 
     Notes
     -----
@@ -449,28 +416,6 @@ def busy_time_bound(
     problem: CompletionTime, *, rounds: int = 16, time_limit: float | None = None
 ) -> Bound:
     """Return the weighted completion, flow or slowdown that mean busy times prove, Theorem 3.
-
-    Parameters
-    ----------
-    problem : CompletionTime
-        With any measure but "makespan".
-    rounds : int
-        Schedules of the fast machine that the search for lambda makes.
-    time_limit : float or None
-        Seconds after which it makes no more; one is made in any case.
-
-    Returns
-    -------
-    Bound
-        Certificate ``{"kind": "mean busy time", "scale": Q, "densities": [q_j], "k": k,
-        "eps": eps}`` with integers q_j >= 0 such that lambda_j w_j / a_j = q_j / Q, with w_j / p_j
-        for w_j where the measure is the slowdown. On several GPU models a list of integers
-        "prices" may stand for k and eps.
-
-    Raises
-    ------
-    ValueError
-        For the measure "makespan", or rounds below 1.
 
     Notes
     -----

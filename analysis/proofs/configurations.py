@@ -63,19 +63,7 @@ class Configurations:
         return self.deadline is not None and time.monotonic() >= self.deadline
 
     def refute(self, target: int) -> tuple[int, list[int]] | None:
-        """Return a proof that no makespan of `target` is possible, or None.
-
-        Parameters
-        ----------
-        target : int
-            C >= max d_j.
-
-        Returns
-        -------
-        (int, list of int) or None
-            Scale D and duals by job number. None where the program's value is at most N, where
-            rounding leaves the matter open, and where time is up.
-        """
+        """Return a proof that no makespan of `target` is possible, or None."""
         master = Master(self.demand)
         for column in self.columns:
             if column @ self.sizes <= target:
@@ -121,16 +109,6 @@ def best_packing(sizes: Ints, copies: Ints, worth: Floats, room: int) -> Ints:
 
     A bounded knapsack by dynamic programming, copies in powers of two; exact in floats while all
     values are integers below 2**53.
-
-    Parameters
-    ----------
-    sizes, copies : (kinds,) int array
-    worth : (kinds,) float array
-    room : int
-
-    Returns
-    -------
-    (kinds,) int array
 
     Examples
     --------

@@ -45,18 +45,6 @@ SCALE = 10**12
 def fluid_bound(problem: LtgfFluid, *, time_limit: float | None = None) -> Bound:
     """Return lambda*, the largest least fairness of jobs that all stay active, as a bound.
 
-    Parameters
-    ----------
-    problem : LtgfFluid
-    time_limit : float or None
-        Seconds; the best bound so far is returned. It is looked at between rounds.
-
-    Returns
-    -------
-    Bound
-        Without a limit, above lambda* by about 1e-9 of it at most. Its certificate ("packing") is a
-        weight v_i for each job and the most weight that any packing has.
-
     Notes
     -----
     It holds for any policy while all these jobs stay active, their shares stay the same, and
@@ -147,20 +135,6 @@ def _greedy_packings(sizes: Ints, copies: Ints, time: Floats, gpus: int) -> Iter
 def contended_bound(instance: Instance[Any], active: Iterable[int] | None = None) -> Bound:
     """Return lambda* of one moment of a run, from the jobs that are active then.
 
-    Parameters
-    ----------
-    instance : Instance
-        Cluster, jobs and users.
-    active : iterable of int, optional
-        Numbers of the active jobs, running or pending; default all.
-
-    Returns
-    -------
-    Bound
-        Of the problem ``LtgfFluid.of(instance, active)``, for which it can be verified. What it
-        means: were these jobs to stay as they are, no policy could go on to give each of them more
-        than this part of its fair share. It does not bound the rho of the run.
-
     Examples
     --------
     >>> from gangsched.instances import Cluster, Job, User
@@ -177,15 +151,6 @@ def contended_bound(instance: Instance[Any], active: Iterable[int] | None = None
 
 def life_bound(problem: Ltgf) -> Bound:
     """Return a bound of the least fairness over whole lives, whatever any policy does.
-
-    Parameters
-    ----------
-    problem : Ltgf
-
-    Returns
-    -------
-    Bound
-        At least 1. Its certificate ("life") names the job of which it is proven.
 
     Notes
     -----

@@ -33,16 +33,6 @@ STEPS = 60
 def one_price_bound(problem: UniSched) -> Bound:
     """Return what one price of all GPUs and leases proves, the best one.
 
-    Parameters
-    ----------
-    problem : UniSched
-        Releases may be later.
-
-    Returns
-    -------
-    Bound
-        Certificate ``{"kind": "lease prices", "prices": [[q, q, ...]], "scale": S}``.
-
     Examples
     --------
     Two gangs of 2 GPUs and one lease on 2 GPUs, the second job a lease later.
@@ -94,17 +84,6 @@ def _least(function: object, high: float) -> float:
 
 def lease_price_bound(problem: UniSched, *, time_limit: float | None = None) -> Bound:
     """Return what the prices of the compact form's linear program prove.
-
-    Parameters
-    ----------
-    problem : UniSched
-    time_limit : float or None
-        Seconds; prices found until then are used, no prices at worst.
-
-    Returns
-    -------
-    Bound
-        :func:`one_price_bound` where a job is released later: the compact form has no such jobs.
 
     Examples
     --------

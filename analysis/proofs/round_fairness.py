@@ -11,24 +11,12 @@ from fractions import Fraction
 
 from ...formulations.ltgf.round import LtgfRound
 from ...solvers.result import Bound
-from .rounding import float_above
 
 __all__ = ["gang_sums_bound"]
 
 
 def gang_sums_bound(problem: LtgfRound) -> Bound:
     """Return the largest least rho that sums of the users' gangs allow, which is the optimum.
-
-    Parameters
-    ----------
-    problem : LtgfRound
-
-    Returns
-    -------
-    Bound
-        Certificate ``{"kind": "gang sums", "users": [j, ...], "level": p, "scale": q}``: these
-        users cannot all have p / q or more. Nobody is named where nobody is due anything, which
-        makes the objective 1.
 
     Notes
     -----
@@ -84,4 +72,5 @@ def _needed(values: dict[int, list[tuple[Fraction, int]]], level: Fraction) -> f
 
 
 def _bound(value: Fraction, kind: str, **certificate: object) -> Bound:
-    return Bound(float_above(value), kind, {"kind": kind, **certificate})
+    """The float nearest to it, as objectives are."""
+    return Bound(float(value), kind, {"kind": kind, **certificate})

@@ -37,26 +37,6 @@ EXACT = 2**53
 def revenue_prices(problem: Irmp, certificate: Mapping[str, Any]) -> Fraction:
     """Return what prices of workers and PSs prove of a problem's objective.
 
-    Parameters
-    ----------
-    problem : Irmp
-    certificate : mapping
-        "classes", [model, gpus, ps] of the nodes that are equal, sorted; "ends", rising integers,
-        the last slot of each block; "prices", integers >= 0 by class, resource (worker, PS) and
-        block; "scale", a power of two that they are divided by, a float where it is below 1;
-        "fluid", whether they are for jobs that may change from slot to slot, as a preemptive
-        problem needs.
-
-    Returns
-    -------
-    Fraction
-        Of a float: objectives are the floats nearest to exact sums, and so is this.
-
-    Raises
-    ------
-    ValueError
-        Naming the field that is missing or not as said above.
-
     Notes
     -----
     Let pi >= 0 be prices, T the last slot of the last block. For every schedule that runs jobs j as

@@ -16,7 +16,8 @@ One round; A_j, F_j + L f_j = d_j > 0: what user j has got, and is due at the en
 - ``gang sums``: some users, and a level v. What a user gets is a sum of its gangs: the least one
   with rho_j >= v is g_j. These exceed M together, so somebody among the users stays below v, with
   one of its sums; the largest rho_j below v of any of them is the bound. O(gangs M). Without
-  users: nobody is due anything, and the objective is 1.
+  users: nobody is due anything, and the objective is 1. Objectives are the floats nearest to the
+  exact values, and so is the bound.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def _gang_sums(problem: LtgfRound, certificate: Mapping[str, Any]) -> Fraction:
         below += [(attained + problem.lease * g) / due for g in sums if g < least][-1:]
     if needed <= problem.gpus:
         raise ValueError(f"level={float(level)} takes {needed} of the {problem.gpus} GPUs")
-    return max(below)
+    return Fraction(float(max(below)))
 
 
 def _users(problem: LtgfRound, certificate: Mapping[str, Any]) -> list[int]:

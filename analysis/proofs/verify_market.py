@@ -24,23 +24,6 @@ DIGITS = 40
 def gpu_prices(problem: GpuMarket, certificate: Mapping[str, Any]) -> Fraction:
     """Return what prices prove of a market's objective: no allocation has a larger one.
 
-    Parameters
-    ----------
-    problem : GpuMarket
-    certificate : mapping
-        "prices", pi_g >= 0 by model; "floors", nu_u >= 0 by user; "caps", mu_u >= 0 by user, 0
-        where there is no cap: floats, meant exactly.
-
-    Returns
-    -------
-    Fraction
-
-    Raises
-    ------
-    ValueError
-        Naming the field that is missing or not as said above, or the user and model for which the
-        prices are too low.
-
     Notes
     -----
     For every x with sum_u x_ug <= N_g and sum_g x_ug <= cap_u, and P := pi N + sum_u mu_u cap_u,
@@ -88,27 +71,6 @@ def kkt_residual(
     problem: GpuMarket, allocation: Allocation, certificate: Mapping[str, Any]
 ) -> float:
     """Return how far an allocation and prices are from proving each other optimal.
-
-    Parameters
-    ----------
-    problem : GpuMarket
-    allocation : Allocation
-    certificate : mapping
-        As of :func:`gpu_prices`; prices that are too low count as a residual here.
-
-    Returns
-    -------
-    float
-        0 where the Karush-Kuhn-Tucker conditions hold exactly: the largest of what supply, caps
-        and floors are exceeded by, relative to each; of what prices are below the gain of a user
-        from a model, relative to that gain; and of the sum of all products of a price and what is
-        left of what it is paid for, relative to the value P of all GPUs and caps. inf where
-        nothing has a price.
-
-    Raises
-    ------
-    ValueError
-        As by :func:`gpu_prices`, but for prices that are too low.
 
     Notes
     -----

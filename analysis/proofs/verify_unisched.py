@@ -21,25 +21,6 @@ __all__ = ["lease_prices"]
 def lease_prices(problem: UniSched, certificate: Mapping[str, Any]) -> Fraction:
     """Return what prices of GPU leases prove of a problem's objective.
 
-    Parameters
-    ----------
-    problem : UniSched
-        Releases may be later.
-    certificate : mapping
-        "scale", an integer D >= 1; "prices", a list of integers p >= 0, by lease, for every row of
-        capacity; "rows", what a gang of 1, 2, ... GPUs on one node takes of each row, integers
-        >= 0. Without "rows" there is one, and it counts GPUs. Leases beyond the lists are free.
-
-    Returns
-    -------
-    Fraction
-        Of a float: objectives are the floats nearest to exact sums, and so is this.
-
-    Raises
-    ------
-    ValueError
-        Naming the field that is missing or not as said above.
-
     Notes
     -----
     Let a gang of s GPUs within one node take w_s of a row, GPUs wherever they are w_1 each. A node

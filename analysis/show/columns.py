@@ -1,7 +1,7 @@
 """Columns: what is shown of each row, how it is called, counted and written; once, for every view.
 
-A table of solvers or of policies is a :class:`Table` of the columns below: the screen, reports,
-CSV, JSON, DataFrames and pictures all read these. To add a column, add a row here.
+A table of solvers or of policies is a :class:`ColumnTable` of the columns below: the screen,
+reports, CSV, JSON, DataFrames and pictures all read these. To add a column, add a row here.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from functools import partial
 from math import ceil, floor
 from typing import Any
 
@@ -25,8 +26,8 @@ __all__ = [
     "TIME",
     "USERS",
     "Column",
+    "ColumnTable",
     "Section",
-    "Table",
     "column",
     "compared",
     "duration",
@@ -252,7 +253,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ColumnTable:
     r"""Columns and the rows that they are shown of.
 
     Parameters
@@ -268,8 +269,8 @@ class Table:
 
     Examples
     --------
-    >>> table = Table((Column("name", "job"), Column("wait", "wait", "s", -1, duration)),
-    ...               ({"name": "a", "wait": 90}, {"name": "long", "wait": None}))
+    >>> columns = Column("name", "job"), Column("wait", "wait", "s", -1, duration)
+    >>> table = ColumnTable(columns, ({"name": "a", "wait": 90}, {"name": "long", "wait": None}))
     >>> print(table)
     job       wait
     a     1.50 min
@@ -358,23 +359,23 @@ MEASURED: tuple[Column, ...] = (
 )
 
 
-def compared(goal: Goal, measures: Iterable[str], rows: Sequence[Any]) -> tuple[Column, ...]:
-    """Return the columns of solvers; times only where rows have them.
-
-    Parameters
-    ----------
-    goal : Goal
-    measures : iterable of str
-        Names of what the problem measures beside its objective.
-    rows : sequence
-    """
+def compared(
+    goal: Goal, sense: Sense, measures: Iterable[str], rows: Sequence[Any]
+) -> tuple[Column, ...]:
+    """Return the columns of solvers; times only where rows have them."""
     known = {column.key: column for column in MEASURED}
     own = [known.get(name, Column(name, name, "", 0, six)) for name in measures]
     early = [column for column in COMPARED if column.key not in LAST]
     late = [column for column in COMPARED if column.key in LAST]
     words = {"goal": goal.name, "unit": goal.unit, "time": goal.time}
+    proven = {"bound": partial(shown_bound, sense=sense)}
     return tuple(
-        replace(column, heading=column.heading.format(**words), unit=column.unit.format(**words))
+        replace(
+            column,
+            heading=column.heading.format(**words),
+            unit=column.unit.format(**words),
+            write=proven.get(column.key, column.write),
+        )
         for column in (*early, *own, *late)
         if column.key != "mean_completion" or any(column.value(row) is not None for row in rows)
     )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ...instances.traces import Trace
     from ..driving.run import Run
 
-__all__ = ["Description", "Group", "Size", "Usage", "describe"]
+__all__ = ["Description", "GangClass", "Size", "UserDemand", "describe"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -34,7 +34,7 @@ MOST_USERS = 16  # of whom the use is kept: those with most GPU time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class GangClass:
     """Jobs that are described together: those of one class of gang sizes, or all.
 
     Parameters
@@ -82,7 +82,7 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Usage:
+class UserDemand:
     """GPUs of each user over time (Fig. 4).
 
     Parameters
@@ -122,12 +122,12 @@ class Description:
     span : int
         Seconds from time 0 to the last submission.
     users : int
-    all : Group
-    groups : tuple of Group
+    all : GangClass
+    groups : tuple of GangClass
         By gang size: 1, 2 to 4, 5 to 8, and more GPUs.
     sizes : tuple of Size
         Every gang size that occurs, ascending.
-    usage : Usage
+    usage : UserDemand
     unfinished : int
         Jobs that the replay did not finish; they count in no pending time or slowdown.
     """
@@ -136,10 +136,10 @@ class Description:
     replay: str
     span: int
     users: int
-    all: Group
-    groups: tuple[Group, ...]
+    all: GangClass
+    groups: tuple[GangClass, ...]
     sizes: tuple[Size, ...]
-    usage: Usage
+    usage: UserDemand
     unfinished: int = 0
 
     def to_dict(self) -> dict[str, Any]:
@@ -179,23 +179,6 @@ class Description:
 
 def describe(source: Trace | Instance[Any], run: Run | None = None) -> Description:
     """Return the numbers of Ye et al.'s Table 1 and Figs. 1 to 5 for a trace or an instance.
-
-    Parameters
-    ----------
-    source : Trace or Instance
-        Times in seconds; every job with a run time.
-    run : Run, optional
-        A replay of `source`. Without it there are no waits (Fig. 5), and the use by user (Fig. 4)
-        is the demand: as if every job started at its submission.
-
-    Returns
-    -------
-    Description
-
-    Raises
-    ------
-    ValueError
-        If there are no jobs, one has no run time, times are slots, or the run is one of other jobs.
 
     Notes
     -----
@@ -270,7 +253,7 @@ def _columns(jobs: Sequence[Job]) -> tuple[Ints, Ints, Ints]:
 
 def _group(
     label: str, own: NDArray[np.bool_], gpus: Ints, work: Ints, pending: Ints | None
-) -> Group:
+) -> GangClass:
     """Describe the jobs of the mask `own`; a pending time below 0 is that of an unfinished job."""
     run_time, service = work[own], gpus[own] * work[own]
     waits = slowdown = None
@@ -278,7 +261,7 @@ def _group(
         done = pending[own] >= 0
         waits = _quantiles(pending[own][done])
         slowdown = _quantiles(1 + pending[own][done] / run_time[done])
-    return Group(
+    return GangClass(
         gpus=label,
         jobs=int(own.sum()),
         gpu_seconds=int(service.sum()),
@@ -323,7 +306,7 @@ def _owners(source: Trace | Instance[Any], run: Run | None) -> tuple[list[str], 
 
 def _usage(
     source: Trace | Instance[Any], run: Run | None, users: Sequence[str], owner: Ints
-) -> Usage:
+) -> UserDemand:
     gpus, work, release = _columns(source.jobs)
     start, end, job = release, release + work, np.arange(gpus.size)
     until = int(release.max()) + 1
@@ -342,7 +325,7 @@ def _usage(
     used = _integral(end[own], row[own], gpus[job][own], shown.size, bin, bins)
     used -= _integral(start[own], row[own], gpus[job][own], shown.size, bin, bins)
     quota = _quotas(source, run)
-    return Usage(
+    return UserDemand(
         users=tuple(users[u] for u in shown),
         bin=bin,
         gpus=np.diff(used, axis=1) / bin,

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 from matplotlib.ticker import NullFormatter, NullLocator, PercentFormatter
 
-from .describe import LEVELS, LIMITS, Description, Group
+from .describe import LEVELS, LIMITS, Description, GangClass
 from .plots import ACCENT, BOUND, INK, MUTED, PAPER, STYLE, WIDTH, headline, plain
 
 __all__ = ["draw"]
@@ -25,16 +25,6 @@ MOST_NAME = 14  # characters of a user's name
 
 def draw(description: Description) -> Figure:
     """Draw gang sizes, run times, GPU service times, waits and the use by user of one trace.
-
-    Parameters
-    ----------
-    description : Description
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Where the description comes from no replay, the panels of pending time and slowdown say that
-        a trace does not record them, and the use is the demand.
 
     Examples
     --------
@@ -153,7 +143,7 @@ def _paint_distributions(panels: list[Axes], description: Description) -> None:
     slowdown.set_xlabel("(run time + pending time) / run time")
 
 
-def _curves(axes: Axes, groups: tuple[Group, ...], column: str, *, scale: float = 1.0) -> None:
+def _curves(axes: Axes, groups: tuple[GangClass, ...], column: str, *, scale: float = 1.0) -> None:
     shades = np.linspace(0.35, 0.95, len(groups))
     for group, shade, dashes in zip(groups, shades, DASHES, strict=True):
         values = getattr(group, column)

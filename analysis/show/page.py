@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from ...instances.io import write_file
 from . import plots
-from .columns import Column, Section, Table
+from .columns import Column, ColumnTable, Section
 
 __all__ = ["across", "escape", "facts", "folded", "picture", "table", "write_page"]
 
@@ -65,17 +65,7 @@ DARK_PICTURES = "".join(
 
 
 def write_page(path: str | Path, title: str, body: str) -> None:
-    """Write a page, as a whole: nobody sees half of it.
-
-    Parameters
-    ----------
-    path : path
-        Replaced as a whole.
-    title : str
-        Of the window; not yet escaped.
-    body : str
-        HTML.
-    """
+    """Write a page, as a whole: nobody sees half of it."""
     text = (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -104,7 +94,7 @@ def facts(facts: Mapping[str, object]) -> str:
     return f'<div class="wide"><table>{"".join(rows)}</table></div>'
 
 
-def table(table: Table, *, best: object = None) -> str:
+def table(table: ColumnTable, *, best: object = None) -> str:
     """Return rows below headings; numbers stand on the right, the best row is bold."""
     lines = [_cells("th", table.columns, [column.title for column in table.columns])]
     marks = [""] + [' class="best"' if row is best else "" for row in table.rows]

@@ -34,24 +34,6 @@ def write_replay_report(
 ) -> None:
     """Write the comparison of policies as one self-contained HTML file.
 
-    Parameters
-    ----------
-    path : path
-        Replaced as a whole when the new file is complete, never left half written.
-    found : Replay
-        With one to twelve runs; its bounds are verified, as those of :func:`replay` and
-        :meth:`Replay.of` are.
-    title : str
-    notes : sequence of str
-        How the instance came about.
-    rejected : sequence of (job, reason)
-        Jobs that were left out of the instance; those that the runs rejected are added.
-
-    Raises
-    ------
-    ValueError
-        If there is no run, or there are too many.
-
     Examples
     --------
     >>> import tempfile
@@ -66,7 +48,8 @@ def write_replay_report(
     ...     "1 policy ran 2 jobs" in file.read_text("utf-8")
     True
     """
-    overview = run_plots.overview(found.runs)
+    measures = {row.name: row.measures for row in found.rows}
+    overview = run_plots.overview(found.runs, measures=measures)
     use = run_plots.cluster_use(found.runs)
     body = "\n".join(
         [

@@ -6,7 +6,17 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from ...instances.display import shortened
-from .columns import DEADLINES, FAIRNESS, POLICY, SECTIONS, STARRED, TIME, Table, duration, floored
+from .columns import (
+    DEADLINES,
+    FAIRNESS,
+    POLICY,
+    SECTIONS,
+    STARRED,
+    TIME,
+    ColumnTable,
+    duration,
+    floored,
+)
 
 if TYPE_CHECKING:
     from ..comparing.replay import Replay
@@ -16,35 +26,25 @@ __all__ = ["failures", "legend", "tables", "who_profiles", "whole_table"]
 Limits = dict[str, str]
 
 
-def tables(found: Replay) -> list[Table]:
-    """Return what a screen shows of each policy: deadlines where there are some, times, fairness.
-
-    Parameters
-    ----------
-    found : Replay
-    """
+def tables(found: Replay) -> list[ColumnTable]:
+    """Return what a screen shows: deadlines where there are some, times, fairness."""
     if not found.rows:
         return []
     failed = tuple((one.name, "refuted" if one.refuted else "failed") for one in found.failed)
     shown = [
-        Table((POLICY, *TIME.columns), found.rows, failed, (_soonest(found),)),
-        Table((POLICY, *FAIRNESS.columns), found.rows, (), _fairest(found)),
+        ColumnTable((POLICY, *TIME.columns), found.rows, failed, (_soonest(found),)),
+        ColumnTable((POLICY, *FAIRNESS.columns), found.rows, (), _fairest(found)),
     ]
     if found.has_deadlines:
         columns = (STARRED, *DEADLINES.columns)
-        shown.insert(0, Table(columns, found.rows, failed, _richest(found)))
+        shown.insert(0, ColumnTable(columns, found.rows, failed, _richest(found)))
     return shown
 
 
-def whole_table(found: Replay) -> Table:
-    """Return everything that is measured of each policy.
-
-    Parameters
-    ----------
-    found : Replay
-    """
+def whole_table(found: Replay) -> ColumnTable:
+    """Return everything that is measured of each policy."""
     sections = [s for s in SECTIONS if s is not DEADLINES or found.has_deadlines]
-    return Table((POLICY, *(c for section in sections for c in section.every)), found.rows)
+    return ColumnTable((POLICY, *(c for section in sections for c in section.every)), found.rows)
 
 
 def _soonest(found: Replay) -> Limits:
@@ -85,12 +85,7 @@ def _up(value: float) -> str:
 
 
 def failures(found: Replay) -> list[str]:
-    """Return why policies failed, one line each.
-
-    Parameters
-    ----------
-    found : Replay
-    """
+    """Return why policies failed, one line each."""
     return [
         f"{one.name} {'is refuted' if one.refuted else 'failed'}: {shortened(one.reason)}"
         for one in found.failed
@@ -98,12 +93,7 @@ def failures(found: Replay) -> list[str]:
 
 
 def legend(found: Replay) -> list[str]:
-    """Say what the last rows and the less usual columns are.
-
-    Parameters
-    ----------
-    found : Replay
-    """
+    """Say what the last rows and the less usual columns are."""
     bounds = [found.bounds.get(name) for name in ("flow", "slowdown", "makespan")]
     methods = ", ".join(dict.fromkeys(bound.method for bound in bounds if bound is not None))
     known = (
@@ -148,12 +138,7 @@ def _rewards_legend(found: Replay) -> list[str]:
 
 
 def who_profiles(found: Replay) -> str:
-    """Say which policies had to find out about new jobs, and which were told.
-
-    Parameters
-    ----------
-    found : Replay
-    """
+    """Say which policies had to find out about new jobs, and which were told."""
     names = [row.name for row in found.rows if row.profiles]
     if not names:
         return "No policy profiled new jobs: all are told what they use of run times."

@@ -63,56 +63,17 @@ FINE_TICKS = (
 
 
 def completion_cdf(runs: Runs) -> Figure:
-    """Draw which share of the jobs was complete within which time of its submission.
-
-    Parameters
-    ----------
-    runs : mapping of str to Run
-        One to twelve.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Shares are of all jobs that could run: the curve of a run that was stopped ends below 1.
-
-    Raises
-    ------
-    ValueError
-        If there is no run, or there are too many to be told apart.
-    """
+    """Draw which share of the jobs was complete within which time of its submission."""
     return _cdf(runs, _paint_completions, "Jobs complete within a time of their submission")
 
 
 def slowdown_cdf(runs: Runs) -> Figure:
-    """Draw which share of the jobs had which slowdown: completion time over ideal run time.
-
-    Parameters
-    ----------
-    runs : mapping of str to Run
-        One to twelve, with their instance.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        As of :func:`completion_cdf`.
-    """
+    """Draw which share of the jobs had which slowdown: completion time over ideal run time."""
     return _cdf(runs, _paint_slowdowns, "Slowdown of jobs: completion time over ideal run time")
 
 
 def user_fairness(runs: Runs) -> Figure:
-    """Draw each user's fairness degree over time, one map for each run: red is below 1, unfair.
-
-    Parameters
-    ----------
-    runs : mapping of str to Run
-        One to twelve, of the same instance.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        rho by eq. (12) of Ye et al. with (8), in tumbling windows of a day (of less in short
-        runs); grey where a user wants nothing. Of many users those with the largest fair time.
-    """
+    """Draw each user's fairness degree over time, one map for each run: red is below 1, unfair."""
     _check(runs)
     length = _window(runs)
     users = _users(runs)
@@ -142,19 +103,7 @@ def user_fairness(runs: Runs) -> Figure:
 
 
 def cluster_use(runs: Runs) -> Figure:
-    """Draw which share of the GPUs was held over time, and which was wanted.
-
-    Parameters
-    ----------
-    runs : mapping of str to Run
-        One to twelve.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A strip for each run: filled what jobs held, as a line what active jobs demanded, at most
-        all GPUs. Where the line is above the filling, GPUs were idle though jobs waited.
-    """
+    """Draw which share of the GPUs was held over time, and which was wanted."""
     _check(runs)
     figure = _figure(0.42 + 0.72 * len(runs) + 0.85)
     last = max(max(run.now for run in runs.values()), 1)
@@ -173,20 +122,7 @@ def cluster_use(runs: Runs) -> Figure:
 
 
 def model_shares(runs: Runs) -> Figure:
-    """Draw who held which share of each GPU model over time, and what work that did.
-
-    Parameters
-    ----------
-    runs : mapping of str to Run
-        One to twelve, with their instance, which is the same.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A strip for each run: the users' fair shares, min(demand, quota), which are the same of
-        every model; what they held of each; and the work done, in GPUs at speed 1. Users that held
-        most have colours, the others one together.
-    """
+    """Draw who held which share of each GPU model over time, and what work that did."""
     _check(runs)
     figure = _figure(0.6 + 0.9 * len(runs) + 0.55)
     last = max(max(run.now for run in runs.values()), 1)
@@ -232,21 +168,7 @@ def model_shares(runs: Runs) -> Figure:
 
 
 def deadlines(runs: Runs, *, bound: float | None = None) -> Figure:
-    """Draw the reward that each run won for met deadlines, by kind of job, and its miss rate.
-
-    Parameters
-    ----------
-    runs : mapping of str to Run
-        One to twelve, with their instance, of jobs with deadlines.
-    bound : float, optional
-        The most that any policy can win, drawn as a line.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A bar for each run, from nothing to the rewards of all jobs: strict jobs have one deadline,
-        soft ones several.
-    """
+    """Draw the reward that each run won for met deadlines, by kind of job, and its miss rate."""
     _check(runs)
     figure = _figure(0.42 + 0.34 * len(runs) + 1.05)
     axes = _axes(figure, 1.6, 0.9, WIDTH - 1.6 - 1.9, 0.34 * len(runs))
@@ -276,20 +198,22 @@ def deadlines(runs: Runs, *, bound: float | None = None) -> Figure:
     return figure
 
 
-def overview(runs: Runs) -> Figure:
+def overview(runs: Runs, *, measures: Mapping[str, Mapping[str, Any]] | None = None) -> Figure:
     """Draw the usual measures of each run, and how its completion times and slowdowns spread.
 
     Parameters
     ----------
     runs : mapping of str to Run
         One to twelve, with their instance.
+    measures : mapping of str to mapping, optional
+        By run, what :func:`gangsched.analysis.driving.metrics.summary` gave, if it did already.
 
     Returns
     -------
     matplotlib.figure.Figure
     """
     _check(runs)
-    known = {name: metrics.summary(run) for name, run in runs.items()}
+    known = measures or {name: metrics.summary(run) for name, run in runs.items()}
     table = 0.75 + 0.27 * len(runs) + 0.25
     figure = _figure(3.3 + table)
     for left, paint, title in (

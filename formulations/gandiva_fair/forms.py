@@ -76,14 +76,7 @@ def build(problem: GpuMarket, form: str) -> Model[Allocation]:
 
 
 def constraints(problem: GpuMarket, model: Model[Allocation]) -> dict[str, Any]:
-    """Return the constraints of a form by name.
-
-    Parameters
-    ----------
-    problem : GpuMarket
-    model : Model
-        Of its :meth:`~GpuMarket.build`.
-    """
+    """Return the constraints of a form by name."""
     names = ["supply"]
     if np.isfinite(problem.demand).any():
         names.append("cap")
@@ -93,18 +86,6 @@ def constraints(problem: GpuMarket, model: Model[Allocation]) -> dict[str, Any]:
 
 def prices(problem: GpuMarket, model: Model[Allocation]) -> Mapping[str, Any]:
     """Return the dual solution of a solved form, as a certificate of a bound has it.
-
-    Parameters
-    ----------
-    problem : GpuMarket
-    model : Model
-        Of its :meth:`~GpuMarket.build`, solved.
-
-    Returns
-    -------
-    mapping
-        "prices" pi by model, "floors" nu and "caps" mu by user. As exact as the conic solver is:
-        :func:`gangsched.solvers.gandiva_fair.market.market_bound` makes it a proof.
 
     Examples
     --------

@@ -316,20 +316,6 @@ def effective_tickets(
 ) -> list[Fraction]:
     """Return share_u = min(cap_u, lambda t_u), with which `total`, or all caps, are used up.
 
-    Parameters
-    ----------
-    tickets : sequence of Fraction
-        t_u, positive.
-    demand : sequence of Fraction or float
-        cap_u, positive; math.inf for no limit.
-    total : int
-        M, GPUs.
-
-    Returns
-    -------
-    list of Fraction
-        GPUs, exactly.
-
     Notes
     -----
     Users are fixed at their caps by rising cap_u / t_u, as long as lambda is above that: O(n log n)

@@ -122,7 +122,7 @@ def _write_sharing(m: Any, problem: Irmp, schedule: Schedule) -> None:
 # -- columns ---------------------------------------------------------------------------------------
 
 
-class Group(NamedTuple):
+class JobGroup(NamedTuple):
     """Servers that a row of capacity is for: one, or a class of equal ones."""
 
     model: str
@@ -131,7 +131,7 @@ class Group(NamedTuple):
     nodes: tuple[int, ...]
 
 
-class Column(NamedTuple):
+class RunColumn(NamedTuple):
     """A run of a job, with the workers and parameter servers that it takes of each group."""
 
     job: int
@@ -141,23 +141,23 @@ class Column(NamedTuple):
     ps: tuple[int, ...]
 
 
-def each_node(problem: Irmp) -> list[Group]:
+def each_node(problem: Irmp) -> list[JobGroup]:
     """Return a group for each server."""
     nodes = problem.instance.cluster.nodes
-    return [Group(node.model, node.gpus, node.ps, (s,)) for s, node in enumerate(nodes)]
+    return [JobGroup(node.model, node.gpus, node.ps, (s,)) for s, node in enumerate(nodes)]
 
 
-def node_classes(problem: Irmp) -> list[Group]:
+def node_classes(problem: Irmp) -> list[JobGroup]:
     """Return a group for all servers of one type, with equally many workers and PSs."""
     members: dict[tuple[str, int, int], list[int]] = {}
     for s, node in enumerate(problem.instance.cluster.nodes):
         members.setdefault((node.model, node.gpus, node.ps), []).append(s)
-    return [Group(*key, tuple(nodes)) for key, nodes in members.items()]
+    return [JobGroup(*key, tuple(nodes)) for key, nodes in members.items()]
 
 
-def columns(problem: Irmp, groups: Sequence[Group], horizon: int) -> list[Column]:
+def columns(problem: Irmp, groups: Sequence[JobGroup], horizon: int) -> list[RunColumn]:
     """Return the runs of all jobs that are worth choosing, by job, start and size."""
-    found: list[Column] = []
+    found: list[RunColumn] = []
     for j in range(len(problem.jobs)):
         first = problem.earliest(j)
         shapes: dict[tuple[int, tuple[int, ...], int], int] = {}
@@ -171,7 +171,7 @@ def columns(problem: Irmp, groups: Sequence[Group], horizon: int) -> list[Column
             starts = range(first, horizon - slots + 1)
             if len(found) + len(starts) > MODEL_LIMIT:
                 _refuse_columns()
-            found += [Column(j, start, start + slots, workers, held) for start in starts]
+            found += [RunColumn(j, start, start + slots, workers, held) for start in starts]
     return sorted(found)
 
 
@@ -180,7 +180,7 @@ def _refuse_columns() -> None:
 
 
 def _shapes(
-    problem: Irmp, j: int, groups: Sequence[Group], limit: int
+    problem: Irmp, j: int, groups: Sequence[JobGroup], limit: int
 ) -> Iterator[tuple[int, tuple[int, ...], int, int]]:
     """(slots, workers of each group, host's group, its PSs) of up to `limit` slots."""
     for model in problem.models:
@@ -198,7 +198,7 @@ def _shapes(
 
 
 def _holdings(
-    problem: Irmp, groups: Sequence[Group], host: int, workers: int, nodes: int, model: str
+    problem: Irmp, groups: Sequence[JobGroup], host: int, workers: int, nodes: int, model: str
 ) -> Iterator[tuple[tuple[int, ...], int]]:
     """Ways to hold so many workers of type `model`, PSs in group `host`: central, or spread."""
     here = groups[host]
@@ -234,7 +234,7 @@ def _fills(count: int, room: Sequence[int]) -> Iterator[tuple[int, ...]]:
 class _Cut:
     """Finds the column that a run is, or can be cut down to."""
 
-    def __init__(self, groups: Sequence[Group], found: Sequence[Column]) -> None:
+    def __init__(self, groups: Sequence[JobGroup], found: Sequence[RunColumn]) -> None:
         self.group = {s: g for g, group in enumerate(groups) for s in group.nodes}
         self.groups = len(groups)
         self.ends: dict[tuple[int, int], list[int]] = defaultdict(list)
@@ -261,7 +261,7 @@ class _Cut:
         return max(within)[-1] if within else None
 
 
-def _chosen(problem: Irmp, groups: Sequence[Group], horizon: int, name: str) -> tuple[Any, Any]:
+def _chosen(problem: Irmp, groups: Sequence[JobGroup], horizon: int, name: str) -> tuple[Any, Any]:
     """(5) over groups of servers, and its columns."""
     found = columns(problem, groups, horizon)
     m: Any = pyo.ConcreteModel(name=name)
@@ -302,7 +302,9 @@ def _add_all_jobs(m: Any, problem: Irmp) -> None:
         )
 
 
-def _capacity_terms(found: Sequence[Column]) -> dict[tuple[int, int, int], list[tuple[int, int]]]:
+def _capacity_terms(
+    found: Sequence[RunColumn],
+) -> dict[tuple[int, int, int], list[tuple[int, int]]]:
     """(count, column) by kind (0 workers, 1 PSs), group and slot."""
     rows: dict[tuple[int, int, int], list[tuple[int, int]]] = defaultdict(list)
     for i, column in enumerate(found):
@@ -313,7 +315,7 @@ def _capacity_terms(found: Sequence[Column]) -> dict[tuple[int, int, int], list[
     return rows
 
 
-def _capacity(groups: Sequence[Group], rows: Any, kind: int) -> Callable[..., Any]:
+def _capacity(groups: Sequence[JobGroup], rows: Any, kind: int) -> Callable[..., Any]:
     def rule(m: Any, g: int, t: int) -> Any:
         held = pyo.quicksum(count * m.x_run[i] for count, i in rows[kind, g, t])
         return held <= _there(groups[g])[kind]
@@ -321,13 +323,13 @@ def _capacity(groups: Sequence[Group], rows: Any, kind: int) -> Callable[..., An
     return rule
 
 
-def _there(group: Group) -> tuple[int, int]:
+def _there(group: JobGroup) -> tuple[int, int]:
     """Workers and PSs of all servers of a group."""
     return group.gpus * len(group.nodes), group.ps * len(group.nodes)
 
 
 def _writer(
-    m: Any, problem: Irmp, groups: Sequence[Group], found: Sequence[Column]
+    m: Any, problem: Irmp, groups: Sequence[JobGroup], found: Sequence[RunColumn]
 ) -> Callable[[Schedule], None]:
     """The `embed` of (5): a run that is no column has o_j = 1 and no schedule."""
     cut = _Cut(groups, found)
@@ -359,7 +361,7 @@ def _columns(problem: Irmp, horizon: int) -> Model[Schedule]:
     return Model(m, "pyomo", "columns", exact=True, extract=extract, embed=embed)
 
 
-def _segment(column: Column) -> Segment:
+def _segment(column: RunColumn) -> Segment:
     """The run of a column over single servers."""
     workers = dict(enumerate(column.workers))
     ps = {s: count for s, count in enumerate(column.ps) if count}
@@ -403,7 +405,7 @@ def _dual(problem: Irmp, horizon: int) -> Model[Schedule]:
     return Model(m, "pyomo", "dual", exact=False, extract=extract, embed=embed, relaxation=True)
 
 
-def _dual_model(problem: Irmp, groups: Sequence[Group], found: Sequence[Column]) -> Any:
+def _dual_model(problem: Irmp, groups: Sequence[JobGroup], found: Sequence[RunColumn]) -> Any:
     m: Any = pyo.ConcreteModel(name="IRMP, dual")
     m.jobs = pyo.RangeSet(0, len(problem.jobs) - 1)
     keys = sorted(_capacity_terms(found))

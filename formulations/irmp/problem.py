@@ -124,17 +124,6 @@ def rates_of(
 ) -> tuple[float, float]:
     """Return n of eq. (1), mini-batches of a worker and slot: on one node, and on several.
 
-    Parameters
-    ----------
-    compute : float
-        m_j, slots to train a mini-batch.
-    update : float
-        G_j, slots to update the parameters.
-    size : float
-        epsilon_j, data of the gradients, the same as that of the parameters.
-    bandwidth : float
-        b_w, data per slot.
-
     Examples
     --------
     >>> rates_of(compute=0.25, update=0.25, size=1, bandwidth=4)
@@ -153,11 +142,6 @@ def rates_of(
 def parameter_servers(outside: int, worker_bandwidth: int, ps_bandwidth: int) -> int:
     """Return how many PSs on one node serve so many workers on others, (3i), at least 1 by (3g).
 
-    Parameters
-    ----------
-    outside : int
-    worker_bandwidth, ps_bandwidth : int
-
     Examples
     --------
     >>> parameter_servers(0, 1, 4), parameter_servers(9, 1, 4)
@@ -168,14 +152,6 @@ def parameter_servers(outside: int, worker_bandwidth: int, ps_bandwidth: int) ->
 
 def run_rate(job: ParameterServerJob, nodes: int, model: str = "") -> Fraction:
     """Return n_j of a worker on so many nodes of type `model`; the decimal inputs, exactly.
-
-    Parameters
-    ----------
-    job : ParameterServerJob
-    nodes : int
-        On which workers and parameter servers are.
-    model : str
-        Type of the workers' nodes.
 
     Examples
     --------
@@ -190,14 +166,6 @@ def run_rate(job: ParameterServerJob, nodes: int, model: str = "") -> Fraction:
 
 def run_slots(job: ParameterServerJob, workers: int, nodes: int, model: str = "") -> int:
     """Return d_j, the slots that a run takes, (3k).
-
-    Parameters
-    ----------
-    job : ParameterServerJob
-    workers : int
-        D_w, at least 1.
-    nodes, model
-        As of :func:`run_rate`.
 
     Examples
     --------

@@ -341,17 +341,6 @@ class Ltgf(Described):
 def shares_of(instance: Instance[Any], active: Iterable[int]) -> dict[int, Fraction]:
     """Return min(D_i, s_i), the integrand of (4) and (14), of each active job, exactly.
 
-    Parameters
-    ----------
-    instance : Instance
-    active : iterable of int
-        Numbers of the jobs that are active, each once.
-
-    Returns
-    -------
-    dict of int to Fraction
-        GPUs by job number.
-
     Examples
     --------
     >>> from gangsched.instances import Cluster
@@ -378,14 +367,7 @@ def _user_share(instance: Instance[Any], user: str, demand: int) -> Fraction:
 
 
 def quota_of(instance: Instance[Any], user: str) -> Fraction:
-    """Return Quota_j, eq. (6), exactly; M with a single user.
-
-    Parameters
-    ----------
-    instance : Instance
-    user : str
-        Id of the user; "" where the instance has one or none.
-    """
+    """Return Quota_j, eq. (6), exactly; M with a single user."""
     gpus = instance.cluster.gpus
     if len(instance.users) < 2:
         return Fraction(gpus)

@@ -89,15 +89,6 @@ def lexicographic(problem: LtgfRound, model: Model[Selection], sums: Iterable[fl
     The sum of the k least of numbers rho_j is max_r k r - sum_j max(0, r - rho_j), which is linear
     (Ogryczak, Sliwinski 2003). Maximising these sums one after the other, each with those before it
     held, gives the leximin optimum also where users tie. For small cases: an oracle.
-
-    Parameters
-    ----------
-    problem : LtgfRound
-        With at least k + 1 users that have a fair share.
-    model : Model
-        Of :meth:`LtgfRound.build`; changed in place.
-    sums : iterable of float
-        Sums of the 1, 2, ..., k least rho that are kept (give or take 1e-9).
     """
     m, held = model.native, list(sums)
     users = problem.users

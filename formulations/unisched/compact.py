@@ -58,7 +58,7 @@ from scipy import sparse
 from ...instances.model import FULL_SPEED
 from ...instances.schedule import Schedule
 from ..problem import Model
-from .leases import Phase, Rounding
+from .leases import LeasePhase, Rounding
 from .problem import CONSOLIDATION_ROWS, Allocations, UniSched
 
 __all__ = [
@@ -121,17 +121,7 @@ class Queue:
 
     @classmethod
     def of(cls, problem: UniSched) -> Queue:
-        """Read the columns of a problem whose jobs are all there.
-
-        Parameters
-        ----------
-        problem : UniSched
-
-        Raises
-        ------
-        ValueError
-            If a job is released later: the compact form needs windows that begin now.
-        """
+        """Read the columns of a problem whose jobs are all there."""
         jobs, phases = problem.instance.jobs, problem.phases
         for job in jobs:
             if job.release:
@@ -148,7 +138,7 @@ class Queue:
             work=_ints([job.work or 1 for job in jobs]),
             split_speed=_ints([round(job.split_speed * FULL_SPEED) for job in jobs]),
             cost=_ints([problem.overhead if cost is None else cost for cost in costs]),
-            phase=_ints([phases.get(j, Phase.FRESH) for j in range(len(jobs))]),
+            phase=_ints([phases.get(j, LeasePhase.FRESH) for j in range(len(jobs))]),
             kind=_ints(kinds),
             ptr=np.cumsum(_ints([0, *(len(job.rewards) for job in jobs)])),
             deadline=_ints([deadline for deadline, _ in steps]),
@@ -201,12 +191,7 @@ class Options:
         return int(self.within.max(initial=0))
 
     def take(self, which: ArrayLike) -> Options:
-        """Return some of the options.
-
-        Parameters
-        ----------
-        which : indices or mask
-        """
+        """Return some of the options."""
         at = np.asarray(which)
         columns = {name: getattr(self, name)[..., at] for name in self.__slots__}
         return Options(**columns)
@@ -227,12 +212,6 @@ def lease_terms_of(
 ) -> tuple[Ints, Ints]:
     """Return L and Q of (12) by element, with (1) and (3), both 0 where the deadline cannot be met.
 
-    Parameters
-    ----------
-    work, deadline, speed, cost, phase : (n,) ints
-    lease : int
-    rounding : {"lossless", "paper"}
-
     Notes
     -----
     :func:`~gangsched.formulations.unisched.leases.lease_terms` on columns. The scan for the least L
@@ -246,13 +225,13 @@ def lease_terms_of(
     """
     if rounding == "paper":
         return _printed(work, deadline, speed, cost, lease)
-    w = -(-work * FULL_SPEED // speed) + np.where(phase == Phase.SUSPENDED, cost, 0)
+    w = -(-work * FULL_SPEED // speed) + np.where(phase == LeasePhase.SUSPENDED, cost, 0)
     least = -(-w // lease)
     within = (deadline - (w - (least - 1) * lease)) // lease + 1
     needed = np.where(within < least, 0, least)
     at = np.flatnonzero(needed)
     w, cost, within = w[at], cost[at], within[at]
-    running = (phase[at] == Phase.RUNNING).astype(np.int64)
+    running = (phase[at] == LeasePhase.RUNNING).astype(np.int64)
     length, last = _settled(w, cost, needed[at], within, running, lease)
     needed[at] = length
     reached = np.zeros_like(needed)
@@ -302,21 +281,6 @@ def options_of(
     lexicographic: bool = False,
 ) -> Options:
     """Return the options of every candidate that no other of its own makes needless.
-
-    Parameters
-    ----------
-    queue : Queue
-    sizes : (nodes,) ints
-        GPUs of each node; the largest one counts, and the sum.
-    lease, be_lease : int
-        Seconds of a slot, and of the lease that best-effort jobs compete for.
-    allocations : {"cells", "exact", "consolidated"}
-        What a gang may hold: see :class:`~gangsched.formulations.unisched.UniSched`.
-    rounding : {"lossless", "paper"}
-    sr_aware : bool
-        Whether L counts the time that suspensions will take.
-    lexicographic : bool
-        Scale what is no SLO reward so that all of it counts less than any difference of rewards.
 
     Notes
     -----
@@ -431,17 +395,6 @@ def _loads(gpus: Ints, split: Bools, weights: Ints) -> Ints:
 def row_weights(largest: int, allocations: Allocations) -> Ints:
     """Return the rows of capacity: what a gang of 1, 2, ... GPUs on one node takes of each.
 
-    Parameters
-    ----------
-    largest : int
-        GPUs of the largest node.
-    allocations : {"cells", "exact", "consolidated"}
-
-    Returns
-    -------
-    (rows, largest) ints
-        The first row counts GPUs.
-
     Examples
     --------
     >>> row_weights(4, "exact")
@@ -494,15 +447,6 @@ def capacity_of(
     docs/papers/unisched.md); rows beyond the first are those of
     :data:`~gangsched.formulations.unisched.CONSOLIDATION_ROWS`, not the paper's.
 
-    Parameters
-    ----------
-    sizes : (nodes,) ints
-    slots : int
-    rows : (rows, GPUs) ints
-        What a gang of 1, 2, ... GPUs on one node takes.
-    free : (nodes,) ints, optional
-        GPUs that are free in slot 0; all of them if not given.
-
     Examples
     --------
     >>> capacity_of([4, 4], 3, rows=row_weights(4, "exact"), free=[4, 1])
@@ -520,12 +464,6 @@ def capacity_of(
 @cache
 def node_capacity(weights: tuple[int, ...], size: int) -> tuple[int, ...]:
     """Return the most that gangs on one node of 0, 1, ..., `size` GPUs take of a row.
-
-    Parameters
-    ----------
-    weights : tuple of int
-        What a gang of 1, 2, ... GPUs takes.
-    size : int
 
     Notes
     -----
@@ -574,12 +512,7 @@ class Blocks:
     z: Floats
 
     def left(self, z: Floats) -> Floats:
-        """Return s: what the first t slots have left.
-
-        Parameters
-        ----------
-        z : (n,) floats
-        """
+        """Return s: what the first t slots have left."""
         slots = np.flatnonzero(np.diff(self.S.indptr) == 0)  # the first of each row
         used = np.split(self.C - self.D @ z, slots[1:])
         return np.concatenate([np.cumsum(part) for part in used])
@@ -587,22 +520,6 @@ class Blocks:
 
 def compact(options: Options, capacity: ArrayLike, ends: Ints | None = None) -> Blocks:
     """Return the blocks of the compact form.
-
-    Parameters
-    ----------
-    options : Options
-    capacity : (K,) or (rows, K) ints
-        Of each slot, not falling; K is at least `options.slots`, what comes after it is not used.
-        With fewer rows than `options` has loads, the first loads are used.
-    ends : (periods,) ints, optional
-        Slots after which the capacity is looked at, rising, the last one K: the slots in between
-        are one period. Every slot if not given. With :func:`corners` nothing is lost, with any
-        others it is a relaxation.
-
-    Raises
-    ------
-    ValueError
-        If the capacity is shorter than K, falls, or is negative.
 
     Notes
     -----
@@ -628,17 +545,7 @@ def compact(options: Options, capacity: ArrayLike, ends: Ints | None = None) -> 
 
 
 def blocks_of(options: Options, supply: Ints, ends: Ints) -> Blocks:
-    """Return the blocks for what there is until the end of each period.
-
-    Parameters
-    ----------
-    options : Options
-    supply : (rows, periods) ints
-        In all slots before each of `ends`. It may grow more slowly from period to period, as it
-        does where some options are taken for granted.
-    ends : (periods,) ints
-        Rising, the last one not before the last slot of any option.
-    """
+    """Return the blocks for what there is until the end of each period."""
     rows, periods, n = supply.shape[0], ends.size, len(options)
     numbers = np.cumsum(np.diff(options.job, prepend=options.job[:1]) > 0)
     count = int(numbers[-1]) + 1 if n else 0
@@ -677,12 +584,6 @@ def _demand(options: Options, rows: int, ends: Ints) -> Any:
 def corners(options: Options, room: Ints) -> Ints:
     """Return the slots after which the capacity has to be looked at, so that it holds after all.
 
-    Parameters
-    ----------
-    options : Options
-    room : (rows, K) ints
-        Capacity.
-
     Notes
     -----
     What options take of the first t slots is convex in t but at each Q_o, and capacity is linear
@@ -704,13 +605,6 @@ def corners(options: Options, room: Ints) -> Ints:
 def used(options: Options, z: Floats | Ints, rows: int, slots: int) -> Any:
     """Return what the first t slots have to give, t = 1, ..., `slots`: (rows, slots).
 
-    Parameters
-    ----------
-    options : Options
-    z : (n,) floats or ints
-        How much of each option.
-    rows, slots : int
-
     Examples
     --------
     >>> queue = Queue(gpus=np.array([2]), work=np.array([600]), ptr=np.array([0, 1]),
@@ -729,18 +623,7 @@ def used(options: Options, z: Floats | Ints, rows: int, slots: int) -> Any:
 
 
 def checked_capacity(options: Options, capacity: ArrayLike) -> Ints:
-    """Return the capacity of the slots that matter, (rows, K).
-
-    Parameters
-    ----------
-    options : Options
-    capacity : (slots,) or (rows, slots) ints
-
-    Raises
-    ------
-    ValueError
-        If it is shorter than K, falls, is negative, or has more rows than the options.
-    """
+    """Return the capacity of the slots that matter, (rows, K)."""
     room: Ints = np.atleast_2d(np.asarray(capacity, dtype=np.int64))
     if room.shape[1] < options.slots:
         raise ValueError(f"capacity: {room.shape[1]} slots, the options need {options.slots}")
@@ -764,13 +647,7 @@ def _ints(values: Any) -> Ints:
 
 
 def options_of_problem(problem: UniSched) -> Options:
-    """Return the options of all jobs of a problem.
-
-    Parameters
-    ----------
-    problem : UniSched
-        All of its jobs are released at 0.
-    """
+    """Return the options of all jobs of a problem."""
     return options_of(
         Queue.of(problem),
         sizes=problem.instance.cluster.sizes,
@@ -784,13 +661,7 @@ def options_of_problem(problem: UniSched) -> Options:
 
 
 def capacity_of_problem(problem: UniSched, slots: int) -> Ints:
-    """Return what each slot of a problem has of each row.
-
-    Parameters
-    ----------
-    problem : UniSched
-    slots : int
-    """
+    """Return what each slot of a problem has of each row."""
     rows = row_weights(problem.node_gpus, problem.allocations)
     return capacity_of(problem.instance.cluster.sizes, slots, rows=rows, free=problem.free)
 
@@ -835,12 +706,7 @@ def build(problem: UniSched, form: str) -> Model[Schedule]:
 
 
 def as_cvxpy(blocks: Blocks) -> Any:
-    """Return the same blocks as a CVXPY problem with binary z.
-
-    Parameters
-    ----------
-    blocks : Blocks
-    """
+    """Return the same blocks as a CVXPY problem with binary z."""
     import cvxpy as cp  # takes a second
 
     if not blocks.V.size:

@@ -37,12 +37,19 @@ from typing import Literal, NamedTuple
 
 from ...instances.model import FULL_SPEED
 
-__all__ = ["Phase", "Rounding", "Terms", "lease_terms", "mean_interruptions", "remaining_estimate"]
+__all__ = [
+    "LeasePhase",
+    "Rounding",
+    "Terms",
+    "lease_terms",
+    "mean_interruptions",
+    "remaining_estimate",
+]
 
 Rounding = Literal["lossless", "paper"]
 
 
-class Phase(IntEnum):
+class LeasePhase(IntEnum):
     """Where a job of the queue stands."""
 
     FRESH = 0  #: has never run
@@ -68,18 +75,6 @@ class Terms(NamedTuple):
 def mean_interruptions(needed: int, within: int, *, running: bool = False) -> tuple[int, int]:
     """Return the mean number of interruptions of `needed` leases among `within`, as a fraction.
 
-    Parameters
-    ----------
-    needed, within : int
-        n and m, 1 <= n <= m; every choice of n among m slots is equally likely.
-    running : bool
-        Count an interruption also where the job runs now and does not get the first slot.
-
-    Returns
-    -------
-    (int, int)
-        Numerator and denominator, not reduced.
-
     Notes
     -----
     The closed form of eq. (3): mean number of runs of consecutive slots, minus 1 if not `running`
@@ -96,15 +91,6 @@ def mean_interruptions(needed: int, within: int, *, running: bool = False) -> tu
 
 def remaining_estimate(work: int, cost: int, lease: int) -> tuple[int, int]:
     """Return the seconds a best-effort job still needs, suspended every other time, as a fraction.
-
-    Parameters
-    ----------
-    work : int
-        Seconds of service left, at least 1.
-    cost : int
-        t^sr.
-    lease : int
-        Seconds of a best-effort lease.
 
     Notes
     -----
@@ -125,25 +111,10 @@ def lease_terms(
     lease: int,
     speed: int = FULL_SPEED,
     cost: int = 0,
-    phase: Phase = Phase.FRESH,
+    phase: LeasePhase = LeasePhase.FRESH,
     rounding: Rounding = "lossless",
 ) -> Terms | None:
     """Return L and Q of a job for one deadline, with (1) to (3), or None where it cannot meet it.
-
-    Parameters
-    ----------
-    work : int
-        Seconds of service left at full speed, at least 1.
-    deadline : int
-        Seconds from now; may be negative.
-    lease : int
-        T, seconds.
-    speed : int
-        Of the allocation, in millionths.
-    cost : int
-        t^sr, seconds; 0 to leave suspensions out of the estimate.
-    phase : Phase
-    rounding : {"lossless", "paper"}
 
     Notes
     -----
@@ -163,12 +134,12 @@ def lease_terms(
     """
     if rounding == "paper":
         return _printed(work, deadline, lease, speed, cost)
-    w = -(-work * FULL_SPEED // speed) + (cost if phase is Phase.SUSPENDED else 0)
+    w = -(-work * FULL_SPEED // speed) + (cost if phase is LeasePhase.SUSPENDED else 0)
     least = -(-w // lease)
     within = (deadline - (w - (least - 1) * lease)) // lease + 1
     if within < least:
         return None
-    running = phase is Phase.RUNNING
+    running = phase is LeasePhase.RUNNING
     for needed in range(least, within + 1):
         times, share = mean_interruptions(needed, within, running=running)
         if needed * lease * share >= w * share + cost * times:

@@ -111,7 +111,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from ...instances.model import FULL_SPEED, DeadlineJob, Instance
 from ...instances.schedule import Schedule, Segment
 from ..problem import Described, Goal, Model, Sense, build
-from .leases import Phase, Rounding, Terms, lease_terms, remaining_estimate
+from .leases import LeasePhase, Rounding, Terms, lease_terms, remaining_estimate
 
 __all__ = ["CONSOLIDATION_ROWS", "Allocations", "CellAllocation", "Option", "UniSched"]
 
@@ -262,7 +262,7 @@ class UniSched(Described):
     rounding: Rounding = "lossless"
     sr_aware: bool = True
     lexicographic: bool = False
-    phases: Mapping[int, Phase] = field(default_factory=dict, hash=False)
+    phases: Mapping[int, LeasePhase] = field(default_factory=dict, hash=False)
     profilers: frozenset[int] = frozenset()
     free: Sequence[int] | None = None
     overhead: int = 25
@@ -345,9 +345,9 @@ class UniSched(Described):
             raise TypeError(f"UniSched: profilers={self.profilers!r} is not a set")
         phases = {_integer("phases", i, 0): phase for i, phase in self.phases.items()}
         for i, phase in phases.items():
-            if phase not in tuple(Phase):
+            if phase not in tuple(LeasePhase):
                 raise ValueError(f"UniSched: phases: {phase!r} is not a Phase, of job number {i}")
-            phases[i] = Phase(phase)
+            phases[i] = LeasePhase(phase)
         profilers = frozenset(_integer("profilers", i, 0) for i in self.profilers)
         object.__setattr__(self, "phases", MappingProxyType(phases))
         object.__setattr__(self, "profilers", profilers)
@@ -442,7 +442,7 @@ class UniSched(Described):
             lease=self.lease,
             speed=speed,
             cost=self._cost(job),
-            phase=self.phases.get(job, Phase.FRESH),
+            phase=self.phases.get(job, LeasePhase.FRESH),
             rounding=self.rounding,
         )
 

@@ -10,7 +10,7 @@ import logging
 from pathlib import Path
 
 from ..model import Cluster, Node
-from .table import Row, Table
+from .table import TextRow, TextTable
 from .trace import Reading, Trace
 
 __all__ = ["read_alibaba", "read_alibaba_nodes"]
@@ -60,7 +60,7 @@ def read_alibaba(path: str | Path) -> Trace:
     """
     reading = Reading(path)
     parts = specs = 0
-    for row in Table(reading, *COLUMNS):
+    for row in TextTable(reading, *COLUMNS):
         share = row.number("gpu_milli")
         if _read_pod(reading, row):
             parts += share is not None and share < WHOLE
@@ -74,7 +74,7 @@ def read_alibaba(path: str | Path) -> Trace:
     )
 
 
-def _read_pod(reading: Reading, row: Row) -> bool:
+def _read_pod(reading: Reading, row: TextRow) -> bool:
     id, gpus = row.id("name"), row.count("num_gpu")
     created, deleted = row.number("creation_time"), row.number("deletion_time")
     scheduled = row.number("scheduled_time")
@@ -114,7 +114,7 @@ def read_alibaba_nodes(path: str | Path) -> Cluster:
     """
     reading = Reading(path)
     nodes = []
-    for row in Table(reading, "sn", "gpu", "model"):
+    for row in TextTable(reading, "sn", "gpu", "model"):
         id, gpus = row.id("sn"), row.count("gpu")
         if gpus:
             nodes.append(Node(id, gpus, row.text("model", "a node with GPUs has a model")))

@@ -15,7 +15,7 @@ from typing import Any
 from ..deadlines import MODELS, split_speed
 from ..io import read_json
 from ..model import DeadlineJob, check_real
-from .table import Row, Table
+from .table import TextRow, TextTable
 from .trace import Reading, Trace
 
 __all__ = ["read_chronus"]
@@ -83,7 +83,7 @@ def read_chronus(
     reading = Reading(path, DeadlineJob)
     scale = _top(top_reward) / TOP
     known, speed_of = _speeds(model_info)
-    for row in Table(reading, *COLUMNS):
+    for row in TextTable(reading, *COLUMNS):
         submitted, duration = row.number("submit_time"), row.number("duration")
         gpus, model = row.count("num_gpu"), row["model_name"]
         if model not in known:
@@ -113,7 +113,7 @@ def _top(value: float | str) -> float:
 # --- deadlines -----------------------------------------------------------------------------------
 
 
-def _rewards(row: Row, scale: float) -> tuple[tuple[int, float], ...]:
+def _rewards(row: TextRow, scale: float) -> tuple[tuple[int, float], ...]:
     """The steps of a job's reward function; none for a best-effort job."""
     kind, flag = row["job_type"], row["best_effort"]
     if kind not in JOB_TYPES:
@@ -140,7 +140,7 @@ def _rewards(row: Row, scale: float) -> tuple[tuple[int, float], ...]:
     return tuple((at, scale * value) for at, value in zip(deadlines, values, strict=True))
 
 
-def _numbers(row: Row, name: str) -> list[float]:
+def _numbers(row: TextRow, name: str) -> list[float]:
     return [row.finite(name, text) for text in row[name].split("-")]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..io import read_json, read_text
 from ..model import check_real
-from .table import Row, Table, lines
+from .table import TextRow, TextTable, lines
 from .trace import Reading, Trace
 
 __all__ = ["read_gavel"]
@@ -90,11 +90,11 @@ def read_gavel(
         if len(fields) != len(names):
             wanted = "7 or 10" if reading.rows == 1 else f"the {len(names)} of the first line"
             raise reading.error(place, f"{len(fields)} columns, not {wanted}")
-        _read_job(reading, Row(reading, place, dict(zip(names, fields, strict=True))), speed)
+        _read_job(reading, TextRow(reading, place, dict(zip(names, fields, strict=True))), speed)
     return reading.trace()
 
 
-def _read_job(reading: Reading, row: Row, speed: Lookup) -> None:
+def _read_job(reading: Reading, row: TextRow, speed: Lookup) -> None:
     steps, gpus = row.number("total_steps"), row.count("gpus")
     weight = _positive(row, "priority") if "priority" in row else 1.0
     reading.offer(
@@ -107,14 +107,14 @@ def _read_job(reading: Reading, row: Row, speed: Lookup) -> None:
     )
 
 
-def _positive(row: Row, name: str) -> float:
+def _positive(row: TextRow, name: str) -> float:
     value = row.number(name)
     if not value:
         raise row.error(f"{name}={row[name]!r} is not above 0")
     return value
 
 
-def _speed(row: Row, gpus: int, speed: Lookup) -> float:
+def _speed(row: TextRow, gpus: int, speed: Lookup) -> float:
     job_type = row.text("job_type", "every job has one")
     found = speed(job_type, gpus)
     if found is None:
@@ -140,7 +140,7 @@ def _lookup(speeds: Speeds, model: str) -> Lookup:
         reading = Reading(speeds)
         table = {
             row.id("job_type"): _positive(row, "steps_per_second")
-            for row in Table(reading, "job_type", "steps_per_second")
+            for row in TextTable(reading, "job_type", "steps_per_second")
         }
     return lambda job_type, gpus: table.get(job_type)
 

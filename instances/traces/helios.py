@@ -12,7 +12,7 @@ from datetime import date as Date
 from pathlib import Path
 
 from ..model import User
-from .table import Row, Table
+from .table import TextRow, TextTable
 from .trace import Reading, Trace
 
 __all__ = ["read_helios", "read_vc_sizes"]
@@ -63,7 +63,7 @@ def read_helios(
     if date is not None and sizes is None:
         raise ValueError(f"date={date!r} is the day of the sizes, but sizes=None")
     reading = Reading(path)
-    for row in Table(reading, *COLUMNS):
+    for row in TextTable(reading, *COLUMNS):
         reading.offer(
             row.place,
             row.id("job_id"),
@@ -123,7 +123,7 @@ def read_vc_sizes(
     if gpus_per_node < 1:
         raise ValueError(f"gpus_per_node={gpus_per_node} is below 1")
     reading = Reading(path)
-    table = Table(reading)
+    table = TextTable(reading)
     if "date" in table.names:
         sizes = _on_day(reading, table, date)
     else:
@@ -132,13 +132,13 @@ def read_vc_sizes(
     return tuple(User(vc, weight=gpus) for vc, gpus in sorted(sizes.items()) if gpus)
 
 
-def _vc(reading: Reading, row: Row, column: str) -> str:
+def _vc(reading: Reading, row: TextRow, column: str) -> str:
     if not row[column]:
         raise row.error("a virtual cluster has no name")
     return reading.unique(row.place, "virtual cluster", row[column])
 
 
-def _on_day(reading: Reading, table: Table, date: str | None) -> dict[str, int]:
+def _on_day(reading: Reading, table: TextTable, date: str | None) -> dict[str, int]:
     """Return GPUs by virtual cluster from the last row up to a day."""
     if date is None:
         raise ValueError(f"{reading.path}: sizes differ by day, pass date='YYYY-MM-DD'")

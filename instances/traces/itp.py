@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .table import Table
+from .table import TextTable
 from .trace import Reading, Trace
 
 __all__ = ["read_itp"]
@@ -45,7 +45,7 @@ def read_itp(path: str | Path) -> Trace:
       published files have none of these). Negative numbers are errors.
     """
     reading = Reading(path)
-    for row in Table(reading, "job_id", "submission_time", "duration", "num_gpu"):
+    for row in TextTable(reading, "job_id", "submission_time", "duration", "num_gpu"):
         reading.offer(
             row.place,
             row.id("job_id"),

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..io import read_json
-from .table import Table
+from .table import TextTable
 from .trace import Reading, Trace
 
 __all__ = ["read_philly_csv", "read_philly_json"]
@@ -59,7 +59,7 @@ def read_philly_csv(path: str | Path) -> Trace:
     - Exact duplicates of a row are separate jobs: the format has no id that tells them apart.
     """
     reading = Reading(path)
-    for row in Table(reading, "timestamp", "duration", "num_gpus", "cluster"):
+    for row in TextTable(reading, "timestamp", "duration", "num_gpus", "cluster"):
         reading.offer(
             row.place,
             f"row{reading.rows}",

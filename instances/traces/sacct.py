@@ -12,7 +12,7 @@ import re
 from datetime import datetime
 from pathlib import Path
 
-from .table import Row, Table
+from .table import TextRow, TextTable
 from .trace import UNKNOWN, Reading, Trace
 
 __all__ = ["read_sacct"]
@@ -74,7 +74,7 @@ def read_sacct(path: str | Path, *, user: str | None = None) -> Trace:
     if user is not None and user not in USERS:
         raise ValueError(f"user={user!r} is not one of {', '.join(map(repr, USERS))}")
     reading = Reading(path)
-    table = Table(reading, "Submit", "Start", "End", "State", delimiter="|", quoted=False)
+    table = TextTable(reading, "Submit", "Start", "End", "State", delimiter="|", quoted=False)
     id = table.need(*IDS)
     owner = table.need(*([user] if user else USERS))
     table.need(*RESOURCES)
@@ -83,7 +83,7 @@ def read_sacct(path: str | Path, *, user: str | None = None) -> Trace:
     return reading.trace(origin=reading.first_time(), tally="State")
 
 
-def _read_job(reading: Reading, row: Row, id: str, owner: str) -> None:
+def _read_job(reading: Reading, row: TextRow, id: str, owner: str) -> None:
     name = row.id(id)
     if "." in name:
         reading.skip(row.place, "job step")
@@ -114,7 +114,7 @@ def _unusable(start: datetime | None, end: datetime | None, state: str) -> str:
     return "end before start" if end < start else ""
 
 
-def _duration(row: Row, start: datetime | None, end: datetime | None) -> float | None:
+def _duration(row: TextRow, start: datetime | None, end: datetime | None) -> float | None:
     if "ElapsedRaw" in row:
         return row.number("ElapsedRaw")
     if "Elapsed" in row:
@@ -122,7 +122,7 @@ def _duration(row: Row, start: datetime | None, end: datetime | None) -> float |
     return None if start is None or end is None else (end - start).total_seconds()
 
 
-def _elapsed(row: Row) -> float | None:
+def _elapsed(row: TextRow) -> float | None:
     text = row["Elapsed"]
     if text in UNKNOWN:
         return None
@@ -133,7 +133,7 @@ def _elapsed(row: Row) -> float | None:
     return ((24 * days + hours) * 60 + minutes) * 60 + seconds
 
 
-def _gpus(row: Row) -> int:
+def _gpus(row: TextRow) -> int:
     for column in RESOURCES:
         if column in row:
             gpus = _named(row, column)
@@ -142,7 +142,7 @@ def _gpus(row: Row) -> int:
     return 0
 
 
-def _named(row: Row, column: str) -> int | None:
+def _named(row: TextRow, column: str) -> int | None:
     """Return the GPUs that a column names; None where it names none."""
     text = re.sub(r"\(.*?\)", "", row[column])  # gpu:2(IDX:0-1)
     parts = [part.strip() for part in text.split(",")]
@@ -153,7 +153,7 @@ def _named(row: Row, column: str) -> int | None:
     return sum(_count(row, column, match["count"]) for match in total or found)
 
 
-def _count(row: Row, column: str, text: str | None) -> int:
+def _count(row: TextRow, column: str, text: str | None) -> int:
     if text is None:  # gpu alone is one
         return 1
     if not re.fullmatch(r"\d+", text, re.ASCII):

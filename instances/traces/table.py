@@ -9,10 +9,10 @@ from datetime import datetime
 from ..io import read_text
 from .trace import UNKNOWN, Reading, plain
 
-__all__ = ["Row", "Table", "lines"]
+__all__ = ["TextRow", "TextTable", "lines"]
 
 
-class Row:
+class TextRow:
     """One row of a table: its fields by column name, and where it stands.
 
     Parameters
@@ -25,7 +25,7 @@ class Row:
 
     Examples
     --------
-    >>> row = Row(Reading("log.csv"), "line 2", {"gpus": "-1"})
+    >>> row = TextRow(Reading("log.csv"), "line 2", {"gpus": "-1"})
     >>> row.count("gpus")
     Traceback (most recent call last):
         ...
@@ -86,7 +86,7 @@ class Row:
         return self._reading.time(self.place, name, self[name])
 
 
-class Table:
+class TextTable:
     """The rows below a line of column names.
 
     Parameters
@@ -124,33 +124,20 @@ class Table:
             raise self._reading.error(self._place, f"column {name!r} {times}{also}")
         return name
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[TextRow]:
         for place, fields in self._lines:
             if len(fields) != len(self.names):
                 raise self._reading.error(
                     place, f"{len(fields)} fields, not the {len(self.names)} of the header"
                 )
             self._reading.rows += 1
-            yield Row(self._reading, place, dict(zip(self.names, fields, strict=True)))
+            yield TextRow(self._reading, place, dict(zip(self.names, fields, strict=True)))
 
 
 def lines(
     reading: Reading, *, delimiter: str = ",", quoted: bool = True
 ) -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield place and fields of every line that is not empty; refuse a file without any.
-
-    Parameters
-    ----------
-    reading : Reading
-    delimiter : str
-    quoted : bool
-        Whether fields may be in quotation marks.
-
-    Raises
-    ------
-    ValueError
-        If the file is empty, or a quotation mark has no partner.
-    """
+    """Yield place and fields of every line that is not empty; refuse a file without any."""
     text = read_text(reading.path).splitlines()
     if quoted:
         found = csv.reader(text, delimiter=delimiter, strict=True)

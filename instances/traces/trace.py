@@ -238,23 +238,7 @@ class Reading:
         tag: str = "",
         **more: Any,
     ) -> bool:
-        """Keep a row as a job, or count why it is none; say which.
-
-        Parameters
-        ----------
-        place, id : str
-        time : datetime, float or None
-            Submission; a number counts seconds from anywhere. None is unknown.
-        duration : float or None
-            Seconds, not negative; None is unknown.
-        gpus : int
-        user : str
-        weight : float
-        tag : str
-            What :meth:`trace` may tally, e.g. the final status.
-        **more : object
-            Fields that only this kind of job has, already checked.
-        """
+        """Keep a row as a job, or count why it is none; say which."""
         if gpus == 0:
             self.skip(place, "no GPUs")
         elif time is None:
@@ -297,17 +281,7 @@ class Reading:
         tally: str = "",
         notes: Iterable[str] = (),
     ) -> Trace:
-        """Return the trace of the kept rows, from the first submission on.
-
-        Parameters
-        ----------
-        origin : str, datetime or None
-        users : iterable of User, optional
-            By default those of the jobs.
-        tally : str
-            What the tags are, e.g. ``"status"``: they are then counted in a note.
-        notes : iterable of str
-        """
+        """Return the trace of the kept rows, from the first submission on."""
         first = self.first() or 0
         ids = sorted({row.user for row in self._found} - {""})
         return Trace(
@@ -355,11 +329,6 @@ TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d", re.ASCII)
 def plain(text: str) -> str:
     """Return a number's text; refuse what Python takes for one and logs do not write.
 
-    Raises
-    ------
-    ValueError
-        If there are digits of other scripts, or underscores between digits.
-
     Examples
     --------
     >>> plain("12.5")
@@ -374,11 +343,6 @@ def clock(text: str) -> datetime | None:
     """Return a time of the form ``2017-10-07 01:12:09``; None where the log has none.
 
     The date may also be followed by a ``T``.
-
-    Raises
-    ------
-    ValueError
-        If the text is no such time.
 
     Examples
     --------

@@ -45,18 +45,7 @@ USAGE_ERROR = cast(type[Exception], typer.BadParameter.__mro__[1])
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """Run the command line; the console script.
-
-    Parameters
-    ----------
-    args : sequence of str, optional
-        By default those of the process.
-
-    Raises
-    ------
-    SystemExit
-        Always.
-    """
+    """Run the command line; the console script."""
     logging.getLogger("gangsched").addHandler(logging.NullHandler())  # the lines below say it
     code, text = 0, ""
     try:

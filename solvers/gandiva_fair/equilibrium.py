@@ -96,22 +96,6 @@ class _Products(NamedTuple):
 def equilibrium(weights: Floats, speeds: Floats, gpus: Floats, caps: Floats) -> Equilibrium:
     """Solve the program of the module.
 
-    Parameters
-    ----------
-    weights : (users,) array
-        w_u, positive, adding up to 1.
-    speeds : (users, models) array
-        S_ug >= 0, none of the rows 0.
-    gpus : (models,) array
-        N_g, positive.
-    caps : (users,) array
-        cap_u, positive; inf for none.
-
-    Returns
-    -------
-    Equilibrium
-        Of the last point reached: as good as its prices prove, which is for the caller to check.
-
     Notes
     -----
     Predictor and corrector of Mehrotra (1992), equal primal and dual steps. O(users models^3) a

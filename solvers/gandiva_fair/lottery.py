@@ -21,15 +21,6 @@ def lottery_backfill_quantum(
 ) -> list[int]:
     """Return who runs in a quantum of a lottery with backfilling, as they are drawn.
 
-    Parameters
-    ----------
-    weights : sequence of float
-        Positive.
-    gangs : sequence of int
-    gpus : int
-        Of the server.
-    rng : numpy.random.Generator
-
     Notes
     -----
     Source: S. Chaudhary et al., EuroSys 2020, Section 3.1: who is drawn and does not fit is
@@ -55,14 +46,6 @@ def lottery_backfill_shares(
     """Return the probability with which each job runs in a quantum of that lottery.
 
     Exact, and as quanta do not depend on each other, the share of time in the long run.
-
-    Parameters
-    ----------
-    weights : sequence of int or Fraction
-        Positive.
-    gangs : sequence of int
-    gpus : int
-        Of the server.
 
     Notes
     -----

@@ -91,15 +91,7 @@ class Profile:
         self._count: dict[tuple[int, str], Ints] = {}
 
     def add(self, kind: tuple[int, str], model: int, speed: float) -> None:
-        """Take a measurement into account.
-
-        Parameters
-        ----------
-        kind : (int, str)
-            User and group.
-        model : int
-        speed : float
-        """
+        """Take a measurement into account."""
         mean = self._mean.setdefault(kind, np.full(self._models, np.nan))
         count = self._count.setdefault(kind, np.zeros(self._models, dtype=np.int64))
         if not count[model]:
@@ -108,12 +100,7 @@ class Profile:
         mean[model] += (speed - mean[model]) / count[model]
 
     def speeds(self, kind: tuple[int, str]) -> Floats:
-        """Return the mean speed on each model, nan where there is no measurement.
-
-        Parameters
-        ----------
-        kind : (int, str)
-        """
+        """Return the mean speed on each model, nan where there is no measurement."""
         return self._mean.get(kind, np.full(self._models, np.nan)).round(DECIMALS)
 
     def save(self) -> list[list[Any]]:
@@ -121,26 +108,13 @@ class Profile:
         return [[*kind, mean, self._count[kind]] for kind, mean in self._mean.items()]
 
     def load(self, rows: Sequence[Sequence[Any]]) -> None:
-        """Go on from these.
-
-        Parameters
-        ----------
-        rows : sequence
-            As of :meth:`save`.
-        """
+        """Go on from these."""
         for user, group, mean, count in rows:
             self._mean[user, group] = np.array(mean, dtype=np.float64)
             self._count[user, group] = np.array(count, dtype=np.int64)
 
     def of_user(self, kinds: Mapping[tuple[int, str], int], user: int) -> Floats:
-        """Return a user's mean speeds over its jobs, nan where one is not known.
-
-        Parameters
-        ----------
-        kinds : mapping of (int, str) to int
-            GPUs of the active jobs of each kind.
-        user : int
-        """
+        """Return a user's mean speeds over its jobs, nan where one is not known."""
         own = {kind: gpus for kind, gpus in kinds.items() if kind[0] == user}
         if not own:
             return np.full(self._models, np.nan)
@@ -213,12 +187,7 @@ class Kept:
     # --- jobs ---
 
     def meet(self, state: State) -> None:
-        """Take note of jobs that have come.
-
-        Parameters
-        ----------
-        state : State
-        """
+        """Take note of jobs that have come."""
         arrived = state.arrived
         for j in arrived[len(self._user) :].tolist() if arrived.size > len(self._user) else ():
             self._user[j], self._gang[j] = int(state.user[j]), int(state.gpus[j])
@@ -238,23 +207,12 @@ class Kept:
         return self._fits[key]
 
     def forget(self, state: State) -> None:
-        """Take jobs that have ended from their servers.
-
-        Parameters
-        ----------
-        state : State
-        """
+        """Take jobs that have ended from their servers."""
         for j in sorted(set(self.at) - {*state.waiting.tolist(), *state.running.tolist()}):
             self.pools[self.at.pop(j)].remove(j)
 
     def add(self, state: State, job: int, model: int) -> None:
-        """Give a job the servers of least load, the job included (eqs. (1) and (2)).
-
-        Parameters
-        ----------
-        state : State
-        job, model : int
-        """
+        """Give a job the servers of least load, the job included (eqs. (1) and (2))."""
         user, gang, pool = self._user[job], self._gang[job], self.pools[model]
         loads = pool.loads(self.per_gpu(model, user, gang)).tolist()
         servers = least_loaded(gang, loads, pool.left(), pool.sizes)
@@ -263,13 +221,7 @@ class Kept:
         self.at[job] = model
 
     def move(self, state: State, job: int, model: int) -> None:
-        """Give a job servers of another model.
-
-        Parameters
-        ----------
-        state : State
-        job, model : int
-        """
+        """Give a job servers of another model."""
         self.pools[self.at[job]].remove(job)
         self.add(state, job, model)
 
@@ -278,12 +230,7 @@ class Kept:
         return np.asarray(sum(pool.demand for pool in self.pools))
 
     def nodes_of(self, job: int) -> dict[int, int]:
-        """Return the GPUs that a job takes, by node of the cluster.
-
-        Parameters
-        ----------
-        job : int
-        """
+        """Return the GPUs that a job takes, by node of the cluster."""
         model = self.at[job]
         taken = self.pools[model].nodes(job)
         return {self._nodes[model][server]: gpus for server, gpus in taken.items()}
@@ -291,12 +238,7 @@ class Kept:
     # --- tickets ---
 
     def set_shares(self, shares: Floats) -> None:
-        """Let users own other shares than before.
-
-        Parameters
-        ----------
-        shares : (users, models) float array
-        """
+        """Let users own other shares than before."""
         changed = not np.array_equal(shares, self.shares)
         self.shares = shares
         if changed and len(self.pools) > 1:
@@ -307,12 +249,6 @@ class Kept:
         """Return the tickets per GPU of each user on a model, eq. (1).
 
         At most 1, which is a GPU for each that is asked for.
-
-        Parameters
-        ----------
-        model : int
-        user, gang : int
-            Of a job that counts as if it were there.
         """
         tickets, demand = self._effective(model, user, gang)
         return np.divide(tickets, demand, out=np.zeros_like(tickets), where=demand > 0)
@@ -338,28 +274,14 @@ class Kept:
         ]
 
     def quantum(self, strides: Sequence[Sequence[float]]) -> set[int]:
-        """Return who runs in the next quantum.
-
-        Parameters
-        ----------
-        strides : (models, users) sequences of float
-        """
+        """Return who runs in the next quantum."""
         pairs = zip(self.pools, strides, strict=True)
         return set().union(*(pool.quantum(own) for pool, own in pairs))
 
     def fill(
         self, state: State, running: set[int], strides: Sequence[Sequence[float]], part: float
     ) -> set[int]:
-        """Return who begins within a quantum, on what is free.
-
-        Parameters
-        ----------
-        state : State
-        running : set of int
-        strides : (models, users) sequences of float
-        part : float
-            Of the quantum that is left.
-        """
+        """Return who begins within a quantum, on what is free."""
         begun: set[int] = set()
         for model, pool in enumerate(self.pools):
             free = state.free[self._nodes[model]]
@@ -370,12 +292,7 @@ class Kept:
     # --- speeds ---
 
     def measure(self, state: State) -> None:
-        """Profile the jobs that have run until now.
-
-        Parameters
-        ----------
-        state : State
-        """
+        """Profile the jobs that have run until now."""
         running = state.running[state.since[state.running] < state.now]
         if len(self.pools) == 1:
             return
@@ -383,18 +300,7 @@ class Kept:
             self._profile.add(self._kind[j], self.at[j], speed / FULL_SPEED)
 
     def user_speeds(self, state: State) -> tuple[Floats, Floats]:
-        """Return each user's mean speeds on the models, and its demand in GPUs.
-
-        Parameters
-        ----------
-        state : State
-
-        Returns
-        -------
-        (users, models) float array
-            nan where a speed is not known or the user's jobs are not free to go anywhere.
-        (users,) float array
-        """
+        """Return each user's mean speeds on the models, and its demand in GPUs."""
         kinds: dict[tuple[int, str], int] = {}
         speeds, demand = np.full(self.shares.shape, np.nan), np.zeros(self.worth.size)
         bound = set()
@@ -409,21 +315,11 @@ class Kept:
         return speeds, demand
 
     def able(self, job: int) -> tuple[int, ...]:
-        """Return the models on which a job can run.
-
-        Parameters
-        ----------
-        job : int
-        """
+        """Return the models on which a job can run."""
         return self._can[job]
 
     def model_for(self, state: State, job: int) -> int:
         """Return the model for a new job (Algorithm 2, lines 4 to 7).
-
-        Parameters
-        ----------
-        state : State
-        job : int
 
         Notes
         -----
@@ -443,14 +339,6 @@ class Kept:
 
     def migrate(self, state: State, least: float, most: int) -> list[int]:
         """Move jobs to models on which they gain, and return them.
-
-        Parameters
-        ----------
-        state : State
-        least : float
-            None moves that does not advance more than so many times as fast.
-        most : int
-            Number of moves.
 
         Notes
         -----
@@ -517,14 +405,7 @@ class Kept:
     # --- trades ---
 
     def note_trades(self, now: int, trades: Sequence[Trade]) -> None:
-        """Log which trades are new, and which are undone.
-
-        Parameters
-        ----------
-        now : int
-        trades : sequence of Trade
-            Now in force, between users and models by number.
-        """
+        """Log which trades are new, and which are undone."""
         made = log_of_changes(self._trades, trades)
         self._trades = list(trades)
         for one in made:
@@ -561,13 +442,7 @@ class Kept:
         }
 
     def load(self, data: Mapping[str, Any]) -> None:
-        """Go on from there, in a run that has just begun.
-
-        Parameters
-        ----------
-        data : mapping
-            As of :meth:`save`.
-        """
+        """Go on from there, in a run that has just begun."""
         for pool, own in zip(self.pools, data["pools"], strict=True):
             pool.load(own)
         self.at = dict(data["at"])
@@ -648,7 +523,7 @@ class GandivaFair:
         if self.price not in RULES:
             raise ValueError(f"gandiva-fair: price={self.price!r} is not one of {', '.join(RULES)}")
 
-    def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> Tickets:
+    def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> TicketSharing:
         """Begin a session.
 
         Parameters
@@ -659,10 +534,10 @@ class GandivaFair:
         rules : Rules
             Not used.
         """
-        return Tickets(self, cluster)
+        return TicketSharing(self, cluster)
 
 
-class Tickets:
+class TicketSharing:
     """Gandiva_fair in one run.
 
     Parameters

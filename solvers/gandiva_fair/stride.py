@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from ..policy import Floats, Ints
 
 __all__ = [
-    "Claim",
+    "GpuClaim",
     "ReferencePool",
     "StridePool",
     "Ties",
@@ -42,14 +42,6 @@ def effective_tickets(tickets: ArrayLike, demands: ArrayLike, gpus: int) -> Floa
 
     In proportion to tickets, at most what the user demands; what that leaves goes to the others
     (Section 3.2 of Chaudhary et al., the weight readjustment that it refers to).
-
-    Parameters
-    ----------
-    tickets : (users,) array
-        Positive.
-    demands : (users,) array of int
-        GPUs of the user's active jobs, positive.
-    gpus : int
 
     Examples
     --------
@@ -76,17 +68,6 @@ def stride_quantum(
     debt_cap: bool = True,
 ) -> tuple[list[int], list[float]]:
     """Return who runs in the next quantum, and the passes after it.
-
-    Parameters
-    ----------
-    passes, strides : sequences of float
-        In the order in which ties are broken.
-    take : callable
-        Whether what the i-th asks for is free; if so, it is taken. Asked by rising pass.
-    part : float
-        Of a quantum, for which who runs is charged.
-    debt_cap : bool
-        Where nobody is skipped, no pass stays more than its stride above the least (our choice).
 
     Notes
     -----
@@ -119,16 +100,6 @@ def gang_aware_stride(
     debt_cap: bool = True,
 ) -> tuple[list[int], list[float]]:
     """Return which gangs run on a server in the next quantum, and the passes after it.
-
-    Parameters
-    ----------
-    passes, strides : sequences of float
-        A stride is GPUs of the gang over tickets of the job. In the order in which ties are broken.
-    gangs : sequence of int
-    gpus : int
-        Of the server.
-    debt_cap : bool
-        See :func:`stride_quantum`.
 
     Notes
     -----
@@ -165,16 +136,6 @@ def least_loaded(
 ) -> tuple[int, ...] | None:
     """Return the servers for a job, or None where there are none.
 
-    Parameters
-    ----------
-    gang : int
-    loads : (servers,) array
-        Tickets per GPU of each server.
-    left : (servers,) array of int
-        GPUs that its jobs would leave free if all of them ran.
-    sizes : (servers,) array of int
-        GPUs of each server.
-
     Notes
     -----
     A job that fits on a server gets the one with the least load; others get as many servers of one
@@ -206,7 +167,7 @@ def least_loaded(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class GpuClaim:
     """What a job has in a pool.
 
     Parameters
@@ -241,7 +202,7 @@ class _Servers(ABC):
             raise ValueError(f"stride pool: ties={ties!r} must be 'arrival' or 'size'")
         self.sizes = list(sizes)
         self.debt_cap, self.normalised, self.ties = debt_cap, normalised, ties
-        self.claims: dict[int, Claim] = {}
+        self.claims: dict[int, GpuClaim] = {}
         self.gpus = np.zeros((len(self.sizes), users), dtype=np.int64)
         self.demand = np.zeros(users, dtype=np.int64)
         self._held = np.zeros(self.gpus.shape)  # the same as floats, which multiply faster
@@ -253,17 +214,8 @@ class _Servers(ABC):
         self._last_central = 0.0
 
     def add(self, job: int, gang: int, user: int, servers: tuple[int, ...], now: int) -> None:
-        """Let a job share these servers.
-
-        Parameters
-        ----------
-        job, gang, user : int
-            Jobs are numbers from 0 on.
-        servers : tuple of int
-            One, or several of one size, of which all but the last are filled.
-        now : int
-        """
-        claim = Claim(gang=gang, user=user, servers=servers, arrival=now)
+        """Let a job share these servers."""
+        claim = GpuClaim(gang=gang, user=user, servers=servers, arrival=now)
         rest, nodes = gang, {}
         for server in servers:
             nodes[server] = min(rest, self.sizes[server])
@@ -273,25 +225,15 @@ class _Servers(ABC):
         self._enter(job, claim, now)
 
     def remove(self, job: int) -> None:
-        """Forget a job.
-
-        Parameters
-        ----------
-        job : int
-        """
+        """Forget a job."""
         self._leave(job, self.claims[job])
         self._count(job, -1)
         del self.claims[job], self._nodes[job]
 
     def move(self, job: int, server: int, now: int) -> None:
-        """Let a job share another server than its only one until now.
-
-        Parameters
-        ----------
-        job, server, now : int
-        """
+        """Let a job share another server than its only one until now."""
         old = self.claims[job]
-        claim = Claim(gang=old.gang, user=old.user, servers=(server,), arrival=old.arrival)
+        claim = GpuClaim(gang=old.gang, user=old.user, servers=(server,), arrival=old.arrival)
         self._leave(job, old)
         self._count(job, -1)
         self.claims[job], self._nodes[job] = claim, {server: old.gang}
@@ -309,12 +251,7 @@ class _Servers(ABC):
             self.demand[user] += sign * count
 
     def nodes(self, job: int) -> dict[int, int]:
-        """Return the GPUs that a job takes on each of its servers.
-
-        Parameters
-        ----------
-        job : int
-        """
+        """Return the GPUs that a job takes on each of its servers."""
         return self._nodes[job]
 
     def left(self) -> Ints:
@@ -322,24 +259,11 @@ class _Servers(ABC):
         return self._size - self._asked
 
     def loads(self, tickets: ArrayLike) -> Floats:
-        """Return the tickets per GPU of each server, eq. (2).
-
-        Parameters
-        ----------
-        tickets : (users,) array
-            Tickets per GPU of each user's jobs, eq. (1).
-        """
+        """Return the tickets per GPU of each server, eq. (2)."""
         return np.asarray(self._held @ np.asarray(tickets, dtype=np.float64) / self._size)
 
     def imbalance(self, tickets: ArrayLike, threshold: float) -> tuple[int, int] | None:
         """Return the job to move from the most to the least loaded server, and the latter.
-
-        Parameters
-        ----------
-        tickets : (users,) array
-            Tickets per GPU of each user's jobs, eq. (1).
-        threshold : float
-            None moves unless the two loads differ by more than this many times the mean load.
 
         Notes
         -----
@@ -362,13 +286,7 @@ class _Servers(ABC):
         return (best, least) if able and after(best) < _turn(gap) else None
 
     def quantum(self, strides: ArrayLike) -> set[int]:
-        """Return the jobs that run in the next quantum, and charge them.
-
-        Parameters
-        ----------
-        strides : (users,) array
-            Of each user's jobs: the inverse of eq. (1), positive for users that have jobs.
-        """
+        """Return the jobs that run in the next quantum, and charge them."""
         return self._quantum(self._checked(strides))
 
     def fill(
@@ -378,16 +296,6 @@ class _Servers(ABC):
 
         By rising pass: jobs of several servers where nobody runs, others where they find room.
         Right after :meth:`quantum` nobody can begin.
-
-        Parameters
-        ----------
-        free : (servers,) array of int
-            GPUs of each server.
-        running : collection of int
-            Jobs that run already; others than those of this pool do not matter.
-        strides : (users,) array
-        part : float
-            Of the quantum that is left, for which jobs are charged.
         """
         room = np.array(free, dtype=np.int64)
         if not room.any():
@@ -399,11 +307,6 @@ class _Servers(ABC):
 
         Where strides have changed, passes from before say little: a job that ran on what was left
         over, of a user without tickets there, would wait for ever once its user has some.
-
-        Parameters
-        ----------
-        strides : (users,) float array
-            As of :meth:`quantum`.
         """
         self._forgive(self._checked(strides))
 
@@ -422,11 +325,11 @@ class _Servers(ABC):
         return found
 
     @abstractmethod
-    def _enter(self, job: int, claim: Claim, now: int) -> None:
+    def _enter(self, job: int, claim: GpuClaim, now: int) -> None:
         """Give a job its first pass, and its server where that had no other job."""
 
     @abstractmethod
-    def _leave(self, job: int, claim: Claim) -> None:
+    def _leave(self, job: int, claim: GpuClaim) -> None:
         """Forget a job's pass, and its server's where it has no other job."""
 
     @abstractmethod
@@ -512,7 +415,7 @@ class StridePool(_Servers):
     ) -> None:
         super().__init__(sizes, users, debt_cap=debt_cap, normalised=normalised, ties=ties)
         core = self._core  # numba takes a second to import
-        self._options = core.Options(debt_cap, normalised, ties == "size")
+        self._options = core.StrideOptions(debt_cap, normalised, ties == "size")
         self._by_server = core.new_servers(self._size, self._small)
         self._by_job = core.new_jobs(16)
         self._runs = np.empty(16, dtype=np.int64)
@@ -536,13 +439,7 @@ class StridePool(_Servers):
         }
 
     def load(self, data: Mapping[str, Any]) -> None:
-        """Take jobs and passes into a pool that has none.
-
-        Parameters
-        ----------
-        data : mapping
-            As of :meth:`save`.
-        """
+        """Take jobs and passes into a pool that has none."""
         for job, gang, user, servers, arrival in data["claims"]:
             self.add(job, gang, user, tuple(servers), arrival)
         self._by_job.value[[row[0] for row in data["claims"]]] = data["passes"]
@@ -558,7 +455,7 @@ class StridePool(_Servers):
 
         return gang_stride_core
 
-    def _enter(self, job: int, claim: Claim, now: int) -> None:
+    def _enter(self, job: int, claim: GpuClaim, now: int) -> None:
         if job >= self._by_job.gang.size:
             self._by_job = self._core.new_jobs(2 * job, self._by_job)
         jobs, servers, server = self._by_job, self._by_server, claim.servers[0]
@@ -580,7 +477,7 @@ class StridePool(_Servers):
             self._active = np.concatenate([self._active, self._active])
         self._active[at] = job
 
-    def _leave(self, job: int, claim: Claim) -> None:
+    def _leave(self, job: int, claim: GpuClaim) -> None:
         servers, server = self._by_server, claim.servers[0]
         value = float(self._by_job.value[job])
         if len(claim.servers) > 1:
@@ -696,7 +593,7 @@ class ReferencePool(_Servers):
         self._central: dict[Entry, float] = {}
         self._since: dict[int, int] = {}  # when a server got jobs
 
-    def _enter(self, job: int, claim: Claim, now: int) -> None:
+    def _enter(self, job: int, claim: GpuClaim, now: int) -> None:
         least = min(self._central.values(), default=self._last_central)
         if len(claim.servers) > 1:
             self._central[True, job] = least
@@ -708,7 +605,7 @@ class ReferencePool(_Servers):
         self._value[job] = min((self._value[j] for j in local), default=float(self._last[server]))
         local.add(job)
 
-    def _leave(self, job: int, claim: Claim) -> None:
+    def _leave(self, job: int, claim: GpuClaim) -> None:
         entry = (True, job)
         if len(claim.servers) == 1:
             (server,) = claim.servers

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..compiled import compiled, inner
 
-__all__ = ["Options", "look", "new_jobs", "new_servers", "new_wide", "quantum", "shares"]
+__all__ = ["StrideOptions", "look", "new_jobs", "new_servers", "new_wide", "quantum", "shares"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -53,7 +53,7 @@ class Wide(NamedTuple):
     used: Ints  # of the last server
 
 
-class Options(NamedTuple):
+class StrideOptions(NamedTuple):
     """As of the pool."""
 
     debt_cap: bool

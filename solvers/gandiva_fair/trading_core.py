@@ -153,25 +153,7 @@ def run_trades(
     who: Ints,
     what: Floats,
 ) -> Any:
-    """Trade until nobody gains, or until `who` is full; returns the number of trades.
-
-    Parameters
-    ----------
-    shares : (models, users) float array
-        Changed in place.
-    ratios : (models, models, users) float array
-        Speed on the first model by speed on the second; nan for users that do not take part.
-    room : (users,) float array
-        Demand less GPUs; changed in place.
-    rule : int
-        How a price is found.
-    least : float
-        Fast GPUs of a trade, at least; a bidder has slow GPUs for as many at its own ratio.
-    who : (n, 4) int array
-        Out: buyer, seller, fast and slow model of each trade.
-    what : (n, 2) float array
-        Out: amount and price.
-    """
+    """Trade until nobody gains, or until `who` is full; returns the number of trades."""
     models, users = shares.shape
     pairs = models * models
     bidders = np.empty((pairs, users), np.int64)

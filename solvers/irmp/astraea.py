@@ -187,22 +187,6 @@ def _theta(owner: str, value: Any) -> float:
 def prices_at(theta: float, held: ArrayLike, total: int, *, scale: float = 1.0) -> Floats:
     """Return eta of (8), (theta^(h / C) - 1) / scale.
 
-    Parameters
-    ----------
-    theta : float
-        At least 1; where utilities are multiplied by `scale`.
-    held : array of ints
-        h, what jobs hold.
-    total : int
-        C, of all nodes; with 0 nothing can be held, and the price is 0.
-    scale : float
-
-    Raises
-    ------
-    ValueError, TypeError
-        A price that is too large for a float; a theta that is no number of at least 1, or a scale
-        that is no positive one.
-
     Examples
     --------
     >>> prices_at(16, [0, 2, 4, 8], 8)
@@ -226,21 +210,6 @@ def thetas(
     estimate: float = 1.0,
 ) -> Floats:
     """Return theta_w and theta_p of each type of servers, (types, 2).
-
-    Parameters
-    ----------
-    problem : Irmp
-    jobs : iterable of int
-        Which jobs count. Algorithm 3 would have to know them all, those of the future too.
-    rule : {"total", "slot"} or float
-        As in :class:`AstraeaParams`.
-    scale, estimate : float
-
-    Raises
-    ------
-    ValueError, TypeError
-        A theta that is too large for a float, or less than 1e-10 above 1, where prices would have
-        lost their digits; a rule, scale or estimate that :class:`AstraeaParams` refuses.
 
     Notes
     -----
@@ -294,12 +263,6 @@ def _worth_of_use(problem: Irmp, job: int, rule: str) -> Floats:
 
 def lemma_1(problem: Irmp, jobs: Iterable[int], theta: Floats) -> int | None:
     """Return lambda of Lemma 1; None where its formula has no value.
-
-    Parameters
-    ----------
-    problem : Irmp
-    jobs : iterable of int
-    theta : (types, 2) floats
 
     Notes
     -----
@@ -401,17 +364,7 @@ class Round:
         self.reach(min(slots, 64))
 
     def reach(self, slots: int) -> None:
-        """Let the arrays have at least so many slots.
-
-        Parameters
-        ----------
-        slots : int
-
-        Raises
-        ------
-        ValueError
-            More slots than arrays should have.
-        """
+        """Let the arrays have at least so many slots."""
         there = self.held.shape[2]
         more = min(self.slots, max(slots, 2 * there)) - there
         if slots <= there or more <= 0:
@@ -428,14 +381,7 @@ class Round:
         self.room = _longer(self.room, self.problem.quotas, more)
 
     def respond(self, job: int, *, shared: bool) -> Response | None:
-        """Return the run that problem (9) gives a job, in slots of the round.
-
-        Parameters
-        ----------
-        job : int
-        shared : bool
-            Stage 2: the job may use what is left of all quotas.
-        """
+        """Return the run that problem (9) gives a job, in slots of the round."""
         end = self._end(job)
         self.reach(end)
         room: Ints | None = self.room[self.user(job)]
@@ -447,12 +393,7 @@ class Round:
         )  # fmt: skip
 
     def user(self, job: int) -> int:
-        """Return the number of a job's user.
-
-        Parameters
-        ----------
-        job : int
-        """
+        """Return the number of a job's user."""
         return _user(self.problem, job)
 
     def _end(self, job: int) -> int:
@@ -473,15 +414,7 @@ class Round:
         return known
 
     def accept(self, run: Response, *, shared: bool) -> None:
-        """Hold what a run needs, and renew the prices, W12.
-
-        Parameters
-        ----------
-        run : Response
-            In slots of the round.
-        shared : bool
-            It is one of stage 2, which counts against no quota.
-        """
+        """Hold what a run needs, and renew the prices, W12."""
         self.reach(run.end)
         self.busy = max(self.busy, run.end)
         time = slice(run.start, run.end)
@@ -500,13 +433,7 @@ class Round:
             )
 
     def kind(self, used: dict[int, int]) -> int:
-        """Return the type of the servers that are used.
-
-        Parameters
-        ----------
-        used : dict of int to int
-            Workers, or PSs, on each node.
-        """
+        """Return the type of the servers that are used."""
         return int(self.facts.model[next(node for node, count in used.items() if count)])
 
 
@@ -528,20 +455,6 @@ def _longest(problem: Irmp, job: int) -> int:
 
 def a_max_irev(cluster: Round, jobs: Iterable[int], *, shared: bool = True) -> list[Response]:
     """Algorithm 3, A_maxIrev: accept jobs one by one, each with its best run at current prices.
-
-    Parameters
-    ----------
-    cluster : Round
-        Is changed: it holds the runs, and its prices have risen.
-    jobs : iterable of int
-        In this order.
-    shared : bool
-        Stage 2, or stage 1: within the quota of the job's user.
-
-    Returns
-    -------
-    list of Response
-        Of the jobs that are accepted, in slots of the round; those before the round's deadline.
 
     Notes
     -----
@@ -605,24 +518,6 @@ def a_round(
     share: bool = True,
 ) -> list[Accepted]:
     """Algorithm 2, A_round: lambda rounds in the time (lambda tau_l, lambda tau_(l+1)].
-
-    Parameters
-    ----------
-    problem : Irmp
-    jobs : iterable of int
-        J_l, in any order.
-    interval : int
-        l.
-    params : AstraeaParams, optional
-    theta : (types, 2) floats, optional
-        Of (8); by default from all jobs of the problem.
-    share : bool
-        False leaves stage 2 out.
-
-    Returns
-    -------
-    list of Accepted
-        Round by round, stage 1 before stage 2, in the order of acceptance.
 
     Notes
     -----
@@ -960,16 +855,6 @@ def _moved(accepted: Accepted, jobs: Sequence[int], nodes: Sequence[int]) -> Acc
 
 def round_of(start: int, lam: int = 1) -> tuple[int, int]:
     """Return the interval l, and the beginning of the round, in which a run starts.
-
-    Parameters
-    ----------
-    start : int
-    lam : int
-
-    Raises
-    ------
-    ValueError
-        Before the first round, which begins at 2 lambda.
 
     Examples
     --------

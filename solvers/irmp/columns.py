@@ -40,10 +40,10 @@ from ...formulations.problem import check_class
 from ...instances.model import Linear, Table
 from ..history import History
 from ..result import Bound
-from .fluid import Speeds, Usage, best_completions, usage
-from .pricing import LENGTH, Classes, Run, Trials, best_runs
+from .fluid import SlotUsage, Speeds, best_completions, usage
+from .pricing import LENGTH, CandidateRun, Classes, Trials, best_runs
 
-__all__ = ["Column", "Columns", "default_slots", "floors", "generate", "revenue_bound"]
+__all__ = ["Columns", "PricedRun", "default_slots", "floors", "generate", "revenue_bound"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -82,16 +82,6 @@ FLOAT_ERROR = 1e-9
 def default_slots(problem: Irmp) -> int:
     """Return how many slots a bound should look at.
 
-    Parameters
-    ----------
-    problem : Irmp
-
-    Returns
-    -------
-    int
-        At most the horizon, and no slot after which nothing can be won; enough for all jobs, one
-        after another as the workers allow, with half as much to spare.
-
     Examples
     --------
     >>> from gangsched.instances import Cluster, Instance, Node, ParameterServerJob
@@ -126,7 +116,7 @@ def _last_gain(problem: Irmp, job: int) -> int:
     return max(since + after, problem.earliest(job) + 1)
 
 
-class Column(NamedTuple):
+class PricedRun(NamedTuple):
     """A run of a job.
 
     Parameters
@@ -140,7 +130,7 @@ class Column(NamedTuple):
 
     job: int
     value: float
-    run: Run | Usage
+    run: CandidateRun | SlotUsage
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -178,7 +168,7 @@ class Columns:
     classes: Classes
     start: Floats
     share: Floats
-    runs: tuple[tuple[Column, float], ...]
+    runs: tuple[tuple[PricedRun, float], ...]
     iterations: int
     converged: bool
     history: History
@@ -278,18 +268,7 @@ def generate(
     tolerance: float = 1e-3,
     time_limit: float | None = None,
 ) -> Columns:
-    """Solve the linear program, and return its bound with prices and starts.
-
-    Parameters
-    ----------
-    problem, slots, block, tolerance, time_limit
-        As of :func:`revenue_bound`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As :func:`revenue_bound`.
-    """
+    """Solve the linear program, and return its bound with prices and starts."""
     check_class("revenue_bound", problem, Irmp)
     limit = math.inf if time_limit is None else time_limit
     if not limit >= 0:
@@ -323,7 +302,7 @@ class Priced(NamedTuple):
     """What prices prove, and the best run of each job at them, where it has one."""
 
     bound: float
-    columns: list[Column]
+    columns: list[PricedRun]
 
 
 @dataclass(slots=True, eq=False)
@@ -358,11 +337,13 @@ class _Runs:
         """Best runs at some prices."""
         total, runs = self._total(self.integers(prices), ends, every=False)
         found = [
-            Column(j, float(self.values[j, run.end]), run) for j, run in enumerate(runs) if run
+            PricedRun(j, float(self.values[j, run.end]), run) for j, run in enumerate(runs) if run
         ]
         return Priced(total / self.scale, found)
 
-    def _total(self, prices: Ints, ends: Ints, *, every: bool) -> tuple[int, list[Run | None]]:
+    def _total(
+        self, prices: Ints, ends: Ints, *, every: bool
+    ) -> tuple[int, list[CandidateRun | None]]:
         runs = best_runs(
             self.problem, self.classes, self.trials, self.worth, prices, self.floor, ends,
             hints=self.hints, every=every,
@@ -407,7 +388,9 @@ class _Fluid:
             self.speeds, self.values, self.floor, self.begin, prices, ends
         )
         found = [
-            Column(j, float(self.values[j, t]), usage(self.speeds, self.begin, j, t, prices, ends))
+            PricedRun(
+                j, float(self.values[j, t]), usage(self.speeds, self.begin, j, t, prices, ends)
+            )
             for j, t in enumerate(times.tolist()) if t >= 0
         ]  # fmt: skip
         lengths = np.diff(ends, prepend=0)
@@ -444,9 +427,9 @@ def _largest(values: Floats, floor: Floats) -> float:
     return finite + float(np.abs(values).max(axis=1).sum()) or 1.0
 
 
-def _use(run: Run | Usage, ends: Ints) -> tuple[Ints, Floats]:
+def _use(run: CandidateRun | SlotUsage, ends: Ints) -> tuple[Ints, Floats]:
     """Worker and PS slots by rows (class, resource, block)."""
-    if isinstance(run, Usage):
+    if isinstance(run, SlotUsage):
         return run.rows(ends)
     first, last = np.searchsorted(ends, [run.start, run.end - 1], side="right")
     blocks = np.arange(first, last + 1)
@@ -515,20 +498,7 @@ def _values(problem: Irmp, soonest: Sequence[int | None], slots: int) -> Floats:
 
 
 def floors(problem: Irmp, classes: Classes, trials: Trials, slots: int) -> Floats:
-    """Return what jobs earn at no cost: left out, or complete after the last slot.
-
-    Parameters
-    ----------
-    problem : Irmp
-    classes : Classes
-    trials : Trials
-    slots : int
-
-    Returns
-    -------
-    (jobs,) floats
-        Minus infinity where neither is possible.
-    """
+    """Return what jobs earn at no cost: left out, or complete after the last slot."""
     worth = np.full(len(problem.jobs), 0.0 if problem.optional else -np.inf)
     if problem.horizon is None or slots < problem.horizon:
         for j, end in enumerate(_soonest(problem, classes, trials)):
@@ -562,10 +532,10 @@ class _Master:
             np.zeros(upper.size, dtype=np.int32), none, np.zeros(0),
         )  # fmt: skip
         self.highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
-        self.columns: list[Column] = []
+        self.columns: list[PricedRun] = []
         self.seen: set[Any] = set()
 
-    def add(self, columns: Sequence[Column]) -> int:
+    def add(self, columns: Sequence[PricedRun]) -> int:
         """Add those that are new; return how many."""
         new = [column for column in columns if _key(column) not in self.seen]
         if not new:
@@ -600,14 +570,14 @@ class _Master:
         value = self.highs.getInfo().objective_function_value / self.unit + self.floor.sum()
         return value, duals.reshape(self.shape) / self.unit, np.array(solution.col_value)
 
-    def useful(self, slack: float) -> list[Column]:
+    def useful(self, slack: float) -> list[PricedRun]:
         """Columns that the solution is not too far from having."""
         duals = np.array(self.highs.getSolution().col_dual) / self.unit
         return [c for c, dual in zip(self.columns, duals.tolist(), strict=True) if dual > -slack]
 
 
-def _key(column: Column) -> Any:
-    return column.job, column.run if isinstance(column.run, Run) else column.run.key
+def _key(column: PricedRun) -> Any:
+    return column.job, column.run if isinstance(column.run, CandidateRun) else column.run.key
 
 
 def _highs() -> Any:
@@ -632,7 +602,7 @@ class _Search:
     ends: Ints
     prices: Floats  # (classes, 2, blocks): those of the best bound
     best: float = math.inf
-    columns: Sequence[Column] = ()
+    columns: Sequence[PricedRun] = ()
     x: Floats = field(default_factory=lambda: np.zeros(0))
     value: float = -math.inf
     iterations: int = 0

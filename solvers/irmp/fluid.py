@@ -21,7 +21,7 @@ from ...formulations.irmp.problem import Irmp
 from ..compiled import compiled
 from .pricing import Classes, worker_caps
 
-__all__ = ["Speeds", "Usage", "best_completions", "usage"]
+__all__ = ["SlotUsage", "Speeds", "best_completions", "usage"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -74,7 +74,7 @@ class Speeds:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Usage:
+class SlotUsage:
     """What a completion takes: a column of the linear program.
 
     Parameters
@@ -97,12 +97,7 @@ class Usage:
         return self.slot.tobytes(), self.row.tobytes(), self.much.round(9).tobytes()
 
     def rows(self, ends: Ints) -> tuple[Ints, Floats]:
-        """Return rows (class, resource, block) of the linear program, and how much of each.
-
-        Parameters
-        ----------
-        ends : (blocks,) ints
-        """
+        """Return rows (class, resource, block) of the linear program, and how much of each."""
         at = self.row * ends.size + np.searchsorted(ends, self.slot, side="right")
         rows, inverse = np.unique(at, return_inverse=True)
         return rows, np.asarray(np.bincount(inverse, weights=self.much), dtype=np.float64)
@@ -111,19 +106,7 @@ class Usage:
 def best_completions(
     speeds: Speeds, values: Floats, floor: Floats, begin: Ints, prices: Floats, ends: Ints
 ) -> tuple[Floats, Ints]:
-    """Return each job's best value - cost, and the time of that completion, -1 for `floor`.
-
-    Parameters
-    ----------
-    speeds : Speeds
-    values : (jobs, T + 1) floats
-        Of completions at each time.
-    floor : (jobs,) floats
-        What a job is worth without any work.
-    begin : (jobs,) ints
-    prices : (classes, 2, blocks) floats
-    ends : (blocks,) ints
-    """
+    """Return each job's best value - cost, and the time of that completion, -1 for `floor`."""
     lengths = np.diff(ends, prepend=0)
     cheapest = np.repeat(prices.min(axis=0), lengths, axis=1)
     gains, times = np.empty(floor.size), np.empty(floor.size, dtype=np.int64)
@@ -134,17 +117,8 @@ def best_completions(
     return gains, times
 
 
-def usage(speeds: Speeds, begin: Ints, job: int, end: int, prices: Floats, ends: Ints) -> Usage:
-    """Return what the cheapest completion of a job by a time takes.
-
-    Parameters
-    ----------
-    speeds : Speeds
-    begin : (jobs,) ints
-    job, end : int
-    prices : (classes, 2, blocks) floats
-    ends : (blocks,) ints
-    """
+def usage(speeds: Speeds, begin: Ints, job: int, end: int, prices: Floats, ends: Ints) -> SlotUsage:
+    """Return what the cheapest completion of a job by a time takes."""
     slots = np.arange(begin[job], end)
     block = np.searchsorted(ends, slots, side="right")
     which, cheapest = prices.argmin(axis=0)[:, block], prices.min(axis=0)[:, block]
@@ -157,7 +131,7 @@ def usage(speeds: Speeds, begin: Ints, job: int, end: int, prices: Floats, ends:
     workers = (bought * speeds.workers[job][:, None]).sum(axis=0)
     ps = bought.sum(axis=0) * speeds.ps[job]
     busy = np.flatnonzero(ps > 0)
-    return Usage(
+    return SlotUsage(
         start=int(slots[busy[0]]),
         slot=np.tile(slots[busy], 2),
         row=np.concatenate([2 * which[0, busy], 2 * which[1, busy] + 1]),

@@ -21,7 +21,7 @@ from ..history import History
 from ..result import Result, Stop
 from ..signature import solver
 from .columns import Columns, generate
-from .pricing import Classes, Run
+from .pricing import CandidateRun, Classes
 from .response import Occupancy, Response, best_response
 
 __all__ = ["RevenueProgramParams", "in_order", "in_shape", "lp_list", "posted_prices"]
@@ -55,16 +55,6 @@ class RevenueProgramParams:
 def in_order(problem: Irmp, order: Iterable[int]) -> list[Response]:
     """Give jobs, one after another, the run that is worth most of those that still fit.
 
-    Parameters
-    ----------
-    problem : Irmp
-    order : iterable of int
-
-    Returns
-    -------
-    list of Response
-        Jobs whose best run is worth nothing or less are left out where they may be.
-
     Examples
     --------
     >>> from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob
@@ -92,16 +82,6 @@ def _accept(
 def in_shape(problem: Irmp, columns: Columns) -> list[Response]:
     """Put the runs of the linear program on servers, about when they are meant to be.
 
-    Parameters
-    ----------
-    problem : Irmp
-    columns : Columns
-        Of the problem.
-
-    Returns
-    -------
-    list of Response
-
     Notes
     -----
     Jobs in the order of their mean starts. Of each job's runs in the program's solution, each at
@@ -112,9 +92,9 @@ def in_shape(problem: Irmp, columns: Columns) -> list[Response]:
     O(nodes d) for each start that is tried, of a run of d slots.
     """
     runs: list[Response] = []
-    shapes: dict[int, list[Run]] = {}
+    shapes: dict[int, list[CandidateRun]] = {}
     for column, _ in columns.runs:
-        if isinstance(column.run, Run):
+        if isinstance(column.run, CandidateRun):
             shapes.setdefault(column.job, []).append(column.run)
     occupancy = Occupancy(problem, slots=int(columns.ends[-1]))
     for job in columns.order:
@@ -126,7 +106,7 @@ def in_shape(problem: Irmp, columns: Columns) -> list[Response]:
 
 
 def _first(
-    problem: Irmp, classes: Classes, occupancy: Occupancy, job: int, run: Run
+    problem: Irmp, classes: Classes, occupancy: Occupancy, job: int, run: CandidateRun
 ) -> Response | None:
     """A run of this shape at the first start that fits."""
     length = run.end - run.start
@@ -144,7 +124,7 @@ def _first(
     return None
 
 
-def _nodes(classes: Classes, free: Ints, run: Run) -> dict[int, int] | None:
+def _nodes(classes: Classes, free: Ints, run: CandidateRun) -> dict[int, int] | None:
     """Workers on each node, the one with the PSs first; the fullest nodes that will do."""
     fits = (classes.of_node == run.host) & (free[0] >= run.own) & (free[1] >= run.ps)
     if not fits.any():

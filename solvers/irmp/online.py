@@ -313,15 +313,7 @@ class Planner:
         self.occupancy = Occupancy(self.problem)
 
     def starts(self, now: int, waiting: Sequence[int]) -> list[Response]:
-        """Return the runs that start at a time when jobs have arrived or ended.
-
-        Parameters
-        ----------
-        now : int
-            Not before the last time.
-        waiting : sequence of int
-            Jobs that are released and have not started, by (release, number).
-        """
+        """Return the runs that start at a time when jobs have arrived or ended."""
         self.now = now
         self.waiting = [j for j in waiting if self.hopeful(j)]
         if not self.waiting or self.full:
@@ -332,12 +324,7 @@ class Planner:
         return kept
 
     def follow(self, problem: Irmp) -> None:
-        """Go on with a problem that has more jobs, after those of now.
-
-        Parameters
-        ----------
-        problem : Irmp
-        """
+        """Go on with a problem that has more jobs, after those of now."""
         keep_facts(self.problem, problem)
         self.problem = self.occupancy.problem = problem
         if self.program is not None:
@@ -354,13 +341,7 @@ class Planner:
         }
 
     def load(self, data: Mapping[str, Any]) -> None:
-        """Go on from there.
-
-        Parameters
-        ----------
-        data : mapping
-            As of :meth:`save`.
-        """
+        """Go on from there."""
         self.occupancy.free, self.occupancy.busy = np.array(data["free"]), data["busy"]
         self.means = dict(data["means"])
         if data["program"] is not None:

@@ -91,26 +91,13 @@ class IntegerProgram:
     rows: list[tuple[float, dict[int, float], float]] = field(default_factory=list)
 
     def add(self, cost: float, most: float) -> int:
-        """Add a variable; return its number.
-
-        Parameters
-        ----------
-        cost, most : float
-        """
+        """Add a variable; return its number."""
         self.cost.append(cost)
         self.most.append(most)
         return len(self.cost) - 1
 
     def solve(self, deadline: float, start: Sequence[float] | None = None) -> IntegerAnswer:
-        """Return what is known when it is solved, the time is over or Ctrl-C was pressed.
-
-        Parameters
-        ----------
-        deadline : float
-            Of :func:`time.monotonic`.
-        start : sequence of float, optional
-            A solution.
-        """
+        """Return what is known when it is solved, the time is over or Ctrl-C was pressed."""
         if not self.cost:  # HiGHS has a status of its own for it, whatever the rows say
             allowed = all(lower <= 0 <= upper for lower, _, upper in self.rows)
             return IntegerAnswer(np.zeros(0) if allowed else None, 0.0, True)
@@ -204,13 +191,7 @@ class Choice(NamedTuple):
     ps: int
 
     def needs_no_less(self, other: Choice) -> bool:
-        """Whether `other` could be placed wherever this run is.
-
-        Parameters
-        ----------
-        other : Choice
-            Of the same job.
-        """
+        """Whether `other` could be placed wherever this run is."""
         return (
             self.start <= other.start
             and self.end >= other.end
@@ -237,14 +218,6 @@ class Placed(NamedTuple):
 
 def place(problem: Irmp, classes: Classes, choices: Sequence[Choice], deadline: float) -> Placed:
     """Put runs on nodes, or name runs that cannot be put on nodes together.
-
-    Parameters
-    ----------
-    problem : Irmp
-    classes : Classes
-    choices : sequence of Choice
-    deadline : float
-        Of :func:`time.monotonic`.
 
     Notes
     -----

@@ -74,12 +74,6 @@ class OnlineRevenue:
     def of(cls, problem: Irmp, by: Any = "slope") -> OnlineRevenue:
         """Return the policy that runs jobs as a problem says.
 
-        Parameters
-        ----------
-        problem : Irmp
-            With releases as they are (`paper_slot_r` is False): the driver shows no job before.
-        by : str
-
         Examples
         --------
         >>> from gangsched.formulations.irmp import reduced_problem
@@ -101,26 +95,11 @@ class OnlineRevenue:
         return f"irmp-{self.by}"
 
     def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> Planning:
-        """Begin a session; refuse clusters that are not a problem's.
-
-        Parameters
-        ----------
-        cluster : Cluster
-        users : sequence of User
-            Not used.
-        rules : Rules
-            Not used.
-        """
+        """Begin a session; refuse clusters that are not a problem's."""
         return Planning(self, cluster)
 
     def problem(self, cluster: Cluster, jobs: Sequence[Any]) -> Irmp:
-        """Return the problem of some jobs: of nobody's nodes, users do not matter.
-
-        Parameters
-        ----------
-        cluster : Cluster
-        jobs : sequence of Job
-        """
+        """Return the problem of some jobs: of nobody's nodes, users do not matter."""
         given: dict[str, Any] = {name: getattr(self, name) for name in PARAMETERS}
         return Irmp(Instance(cluster, jobs), **given)
 
@@ -149,12 +128,7 @@ class Planning:
         return ""
 
     def decide(self, state: State) -> Decision:
-        """Return what starts now.
-
-        Parameters
-        ----------
-        state : State
-        """
+        """Return what starts now."""
         self._meet(state)
         waiting = state.waiting
         arrived, ended = state.visible[waiting] == state.now, state.end == state.now
@@ -164,12 +138,7 @@ class Planning:
         return Decision(start=[_start(run, self._numbers[run.job]) for run in runs])
 
     def next_change(self, state: State) -> int | None:
-        """Return None: only arrivals and ends change anything.
-
-        Parameters
-        ----------
-        state : State
-        """
+        """Return None: only arrivals and ends change anything."""
         return None
 
     def save(self) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from ...formulations.irmp.problem import Irmp, parameter_servers
 from ...instances.model import Table
 from ..compiled import compiled, inner
 
-__all__ = ["Classes", "Run", "Trials", "best_runs", "reference_best_run"]
+__all__ = ["CandidateRun", "Classes", "Trials", "best_runs", "reference_best_run"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -163,19 +163,14 @@ def _trials(
 
 
 def needs(problem: Irmp) -> Ints:
-    """Return how many PSs serve 0, 1, ... workers on other nodes, (3i).
-
-    Parameters
-    ----------
-    problem : Irmp
-    """
+    """Return how many PSs serve 0, 1, ... workers on other nodes, (3i)."""
     widest = max((job.gpus for job in problem.jobs), default=0)
     outside = range(min(widest, problem.instance.cluster.gpus) + 1)
     bandwidths = problem.worker_bandwidth, problem.ps_bandwidth
     return np.array([min(parameter_servers(n, *bandwidths), 2**31) for n in outside])
 
 
-class Run(NamedTuple):
+class CandidateRun(NamedTuple):
     """A best run: a column of the linear program."""
 
     start: int
@@ -193,19 +188,8 @@ class Run(NamedTuple):
 
 def reference_best_run(
     problem: Irmp, classes: Classes, job: int, worth: Ints, prices: Ints, floor: int
-) -> Run | None:
+) -> CandidateRun | None:
     """Return the run of the most worth - cost, if that exceeds `floor`, by trying all.
-
-    Parameters
-    ----------
-    problem : Irmp
-    classes : Classes
-    job : int
-    worth : (T + 1,) ints
-        Of a completion at each time.
-    prices : (classes, 2, T) ints
-        Of a worker, and of a PS, in each slot.
-    floor : int
 
     Examples
     --------
@@ -217,9 +201,9 @@ def reference_best_run(
     >>> worth = np.arange(100, 79, -2)
     >>> prices = np.ones((1, 2, 10), dtype=int)
     >>> reference_best_run(problem, Classes.of(problem), 0, worth, prices, 0)
-    Run(start=3, end=5, workers=(2,), host=0, ps=1, central=True, own=2, gain=84)
+    CandidateRun(start=3, end=5, workers=(2,), host=0, ps=1, central=True, own=2, gain=84)
     """
-    best: Run | None = None
+    best: CandidateRun | None = None
     slots = prices.shape[2]
     for start in range(problem.earliest(job), slots):
         for workers in range(1, problem.jobs[job].gpus + 1):
@@ -243,7 +227,7 @@ def _placements(
     workers: int,
     central: bool,
     window: list[list[int]],
-) -> list[Run]:
+) -> list[CandidateRun]:
     """Ways to place so many workers, with their cost as `gain`."""
     found = []
     mine = classes.model == model
@@ -252,7 +236,7 @@ def _placements(
         if central and workers <= most:
             held = [workers * (g == host) for g in range(len(classes))]
             cost = workers * window[host][0] + window[host][1]
-            found.append(Run(0, 0, tuple(held), host, 1, True, workers, cost))
+            found.append(CandidateRun(0, 0, tuple(held), host, 1, True, workers, cost))
         for own in range(min(most, workers - 1) + 1) if not central else ():
             ps = parameter_servers(workers - own, problem.worker_bandwidth, problem.ps_bandwidth)
             if ps > classes.ps[host]:
@@ -267,7 +251,7 @@ def _placements(
             held[host] += own
             cost = sum(n * of[0] for n, of in zip(held, window, strict=True))
             cost += ps * window[host][1]
-            found.append(Run(0, 0, tuple(held), host, ps, False, own, cost))
+            found.append(CandidateRun(0, 0, tuple(held), host, ps, False, own, cost))
     return found
 
 
@@ -285,26 +269,8 @@ def best_runs(
     *,
     hints: Ints,
     every: bool = False,
-) -> list[Run | None]:
-    """Return for every job what :func:`reference_best_run` does, or an equally good run.
-
-    Parameters
-    ----------
-    problem : Irmp
-    classes : Classes
-    trials : Trials
-    worth : (jobs, T + 1) ints
-        Not rising, of completions at each time.
-    prices : (classes, 2, blocks) ints
-        Of a worker, and of a PS, in a slot of each block.
-    floor : (jobs,) ints
-    ends : (blocks,) ints
-        Of the blocks; the last is T.
-    hints : (jobs,) ints
-        Rows of `trials` that are tried first; overwritten with those of the best runs.
-    every : bool
-        Try all starts, as rounding may make one between ends of blocks better by one.
-    """
+) -> list[CandidateRun | None]:
+    """Return for every job what :func:`reference_best_run` does, or an equally good run."""
     jobs, slots = len(problem.jobs), int(ends[-1])
     sums = np.zeros((*prices.shape[:2], slots + 1), dtype=np.int64)
     lengths = np.diff(ends, prepend=0)
@@ -317,7 +283,7 @@ def best_runs(
         classes.gpus, classes.ps, classes.count, classes.model,
         needs(problem), marks, out, held,
     )  # fmt: skip
-    found: list[Run | None] = []
+    found: list[CandidateRun | None] = []
     lengths, central = trials.rows[:, LENGTH].tolist(), trials.rows[:, CENTRAL].tolist()
     for row, best, gpus in zip(hints.tolist(), out.tolist(), held.tolist(), strict=True):
         gain, start, host, own, ps = best
@@ -325,7 +291,7 @@ def best_runs(
             found.append(None)
             continue
         end = start + lengths[row]
-        found.append(Run(start, end, tuple(gpus), host, ps, bool(central[row]), own, gain))
+        found.append(CandidateRun(start, end, tuple(gpus), host, ps, bool(central[row]), own, gain))
     return found
 
 

@@ -199,12 +199,7 @@ _RECENT: dict[int, _Facts] = {}
 
 
 def facts_of(problem: Irmp) -> _Facts:
-    """Return the facts of a problem; those of the last few problems are kept.
-
-    Parameters
-    ----------
-    problem : Irmp
-    """
+    """Return the facts of a problem; those of the last few problems are kept."""
     facts = _RECENT.get(id(problem))  # it cannot be another one's id: facts hold the problem
     if facts is None:
         facts = _Facts(problem)
@@ -216,11 +211,6 @@ def facts_of(problem: Irmp) -> _Facts:
 
 def run_options(problem: Irmp, job: int) -> RunOptions:
     """Return how a job can run if nobody else does.
-
-    Parameters
-    ----------
-    problem : Irmp
-    job : int
 
     Notes
     -----
@@ -241,12 +231,7 @@ def run_options(problem: Irmp, job: int) -> RunOptions:
 
 
 def keep_facts(problem: Irmp, longer: Irmp) -> None:
-    """Keep what is known of a problem for one with the same jobs and more.
-
-    Parameters
-    ----------
-    problem, longer : Irmp
-    """
+    """Keep what is known of a problem for one with the same jobs and more."""
     old, new = facts_of(problem), facts_of(longer)
     new.options.update(old.options)
     new.order.update(old.order)

@@ -37,28 +37,7 @@ def best(
     margin: float,
     printed: bool,
 ) -> tuple[int, int, int, int] | None:
-    """Return (start, option, host, PSs) of the run worth most after its cost; None for none.
-
-    Parameters
-    ----------
-    free : (2, nodes, T) ints
-    room : (types, 2, T) ints or None
-    model : (nodes,) ints
-    types : int
-    options : RunOptions
-    order : (n,) ints
-        Options by rising length.
-    need : (most + 1,) ints
-        PSs for so many workers away from them.
-    sums : (types, 2, T + 1) floats
-        Prices of all slots before.
-    values : (at least end + 1,) floats
-    begin, end : int
-    margin : float
-        What it has to be worth more than.
-    printed : bool
-        W8 and W10 as printed. Quotas are those that count, W9.
-    """
+    """Return (start, option, host, PSs) of the run worth most after its cost; None for none."""
     if not order.size or begin + options.slots[order[0]] > end:
         return None
     limited = np.zeros((types, 2, 0), dtype=np.int64) if room is None else room
@@ -80,22 +59,7 @@ def earliest(
     limit: int,
     flat: bool,
 ) -> tuple[int, int, int, int] | None:
-    """Return (start, option, host, PSs) of the run that ends first; None where none fits.
-
-    Parameters
-    ----------
-    free : (2, nodes, T) ints
-        The last slot stands for all later ones.
-    model : (nodes,) ints
-    types : int
-    options : RunOptions
-    order : (n,) ints
-        Options by rising length.
-    need : (most + 1,) ints
-    begin, limit : int
-    flat : bool
-        All ends up to `limit` are equal: the run of least worker-slots.
-    """
+    """Return (start, option, host, PSs) of the run that ends first; None where none fits."""
     if not order.size or begin + options.slots[order[0]] > limit:
         return None
     found = _earliest(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ...formulations.irmp.problem import Irmp
 from .columns import default_slots
-from .pricing import Classes, Run, Trials, best_runs
+from .pricing import CandidateRun, Classes, Trials, best_runs
 from .response import Occupancy
 
 __all__ = ["RollingProgram"]
@@ -59,7 +59,7 @@ class RollingProgram:
     def __init__(self, problem: Irmp) -> None:
         self.problem = problem
         self.classes = Classes.of(problem)
-        self.known: dict[int, list[Run]] = {}
+        self.known: dict[int, list[CandidateRun]] = {}
 
     def save(self) -> list[list[Any]]:
         """Return the columns of each job that the last program had, as plain data."""
@@ -69,29 +69,17 @@ class RollingProgram:
         ]
 
     def load(self, rows: Sequence[Sequence[Any]]) -> None:
-        """Go on with these columns.
-
-        Parameters
-        ----------
-        rows : sequence
-            As of :meth:`save`.
-        """
+        """Go on with these columns."""
         self.known = {
-            job: [Run(start, end, tuple(workers), *rest) for start, end, workers, *rest in runs]
+            job: [
+                CandidateRun(start, end, tuple(workers), *rest)
+                for start, end, workers, *rest in runs
+            ]
             for job, runs in rows
         }
 
     def starts(self, jobs: Sequence[int], occupancy: Occupancy, now: int) -> Floats:
-        """Return the mean start of each job, infinite where it has none.
-
-        Parameters
-        ----------
-        jobs : sequence of int
-            They wait, nothing of other jobs is looked at.
-        occupancy : Occupancy
-            Holds the running jobs.
-        now : int
-        """
+        """Return the mean start of each job, infinite where it has none."""
         instance = self.problem.instance
         waiting = replace(instance, jobs=[self.problem.jobs[j] for j in jobs])
         part = replace(self.problem, instance=waiting)
@@ -136,7 +124,7 @@ class _Search:
     floor: float  # what a job is worth without a run
     largest: float
     highs: Any
-    columns: list[tuple[int, Run]]
+    columns: list[tuple[int, CandidateRun]]
     seen: set[tuple[Any, ...]]
 
     @classmethod
@@ -158,7 +146,7 @@ class _Search:
         """Of money in the program: what a job is worth, about."""
         return self.largest / len(self.values)
 
-    def add(self, columns: Sequence[tuple[int, Run]]) -> int:
+    def add(self, columns: Sequence[tuple[int, CandidateRun]]) -> int:
         """Add those that are new and in time, and say how many."""
         added = 0
         for job, run in columns:
@@ -175,7 +163,7 @@ class _Search:
             added += 1
         return added
 
-    def _use(self, run: Run) -> tuple[Ints, Floats]:
+    def _use(self, run: CandidateRun) -> tuple[Ints, Floats]:
         """Rows of a run, and its slots of workers or PSs in each."""
         ends = self.room.ends
         first, last = np.searchsorted(ends, [run.start, run.end - 1], side="right")
@@ -216,7 +204,7 @@ class _Search:
         value = self.highs.getInfo().objective_function_value * self.unit + least
         return value, duals.reshape(shape) * self.unit
 
-    def _priced(self, prices: Floats, hints: Ints) -> tuple[list[tuple[int, Run]], float]:
+    def _priced(self, prices: Floats, hints: Ints) -> tuple[list[tuple[int, CandidateRun]], float]:
         """The best runs at some prices, and what these prove."""
         spent = float((prices * self.room.units).sum())
         prices = prices * min(1.0, 4 * self.largest / max(spent, 1e-300))

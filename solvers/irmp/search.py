@@ -142,30 +142,14 @@ def improved_runs(
     deadline: float,
     history: History | None = None,
 ) -> list[Response] | None:
-    """Return what the search finds from a linear program, None where it misses what must be.
-
-    Parameters
-    ----------
-    problem : Irmp
-    columns : Columns
-    seed, iterations : int
-    deadline : float
-        Of :func:`time.monotonic`.
-    history : History, optional
-        Where to note what is found.
-    """
+    """Return what the search finds from a linear program, None where it misses what must be."""
     search = _Search(problem, columns, seed, history)
     search.improve(RevenueSearchParams(iterations=iterations), deadline, columns.bound)
     return list(search.runs.values()) if search.complete else None
 
 
 def schedule_of(runs: Iterable[Response]) -> Schedule:
-    """Return runs as a schedule, by job.
-
-    Parameters
-    ----------
-    runs : iterable of Response
-    """
+    """Return runs as a schedule, by job."""
     return Schedule.of(run.segment for run in sorted(runs, key=lambda run: run.job))
 
 

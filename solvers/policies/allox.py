@@ -25,20 +25,6 @@ def allox_starts(times: ArrayLike, gangs: ArrayLike, free: ArrayLike) -> list[tu
     furthest from the end start first: by falling position, rising time, then number, each that
     still fits, and no more jobs than the model has free GPUs.
 
-    Parameters
-    ----------
-    times : (jobs, models) array of int
-        Run times, at least 1, or `FORBIDDEN`; jobs by arrival.
-    gangs : (jobs,) int array
-        GPUs of each job.
-    free : (models,) int array
-        Free GPUs of each model: the columns of the matching.
-
-    Returns
-    -------
-    list of (int, int)
-        Job and model, in the order of the starts, model by model.
-
     Notes
     -----
     Source: T. N. Le, X. Sun, M. Chowdhury, Z. Liu, "AlloX: Compute Allocation in Hybrid Clusters",

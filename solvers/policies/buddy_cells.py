@@ -28,13 +28,6 @@ class Cell(NamedTuple):
 def cell_sizes(gpus: int, node: int) -> list[int]:
     """Return the sizes of the cells that a gang takes: one within a node, or whole nodes.
 
-    Parameters
-    ----------
-    gpus : int
-        The gang, at least 1.
-    node : int
-        GPUs of a node, a power of two.
-
     Examples
     --------
     >>> cell_sizes(3, 8), cell_sizes(8, 8), cell_sizes(9, 8)
@@ -47,13 +40,6 @@ def cell_sizes(gpus: int, node: int) -> list[int]:
 
 def quota_cells(quota: int, node: int) -> list[int]:
     """Return the sizes of a quota's top cells: whole nodes, then the remainder in binary.
-
-    Parameters
-    ----------
-    quota : int
-        In GPUs.
-    node : int
-        GPUs of a node, a power of two.
 
     Examples
     --------
@@ -105,22 +91,12 @@ class Buddies:
             self.free[size].add((root, 0))
 
     def smallest(self, size: int) -> int | None:
-        """Return the least size, at least `size`, of which a cell is free.
-
-        Parameters
-        ----------
-        size : int
-        """
+        """Return the least size, at least `size`, of which a cell is free."""
         fitting = [s for s, cells in self.free.items() if s >= size and cells]
         return fitting[-1] if fitting else None
 
     def around(self, cell: Cell) -> Cell | None:
-        """Return the largest free cell that contains `cell`, or None where part of it is taken.
-
-        Parameters
-        ----------
-        cell : Cell
-        """
+        """Return the largest free cell that contains `cell`, or None where part of it is taken."""
         for size, cells in self.free.items():
             place = (cell.root, cell.offset // size * size)
             if size >= cell.size and place in cells:
@@ -128,17 +104,7 @@ class Buddies:
         return None
 
     def take(self, cell: Cell) -> None:
-        """Take a free cell: the one around it is split in halves, as often as necessary.
-
-        Parameters
-        ----------
-        cell : Cell
-
-        Raises
-        ------
-        ValueError
-            If part of it is taken.
-        """
+        """Take a free cell: the one around it is split in halves, as often as necessary."""
         whole = self.around(cell)
         if whole is None:
             raise ValueError(f"{cell} is not free")
@@ -150,12 +116,7 @@ class Buddies:
             self.free[size].add((cell.root, buddy))
 
     def give(self, cell: Cell) -> None:
-        """Give a cell back.
-
-        Parameters
-        ----------
-        cell : Cell
-        """
+        """Give a cell back."""
         root, offset, size = cell
         while size < self.roots[root]:
             buddy = (root, (offset // size ^ 1) * size)

@@ -34,11 +34,6 @@ def isolated_fractions(gangs: ArrayLike, gpus: ArrayLike) -> Floats:
     Its N_g / n GPUs of each model are worth a fraction N_g / (n s_i) of the time to a gang of s_i;
     where those add up to more than 1 all are scaled down to 1.
 
-    Parameters
-    ----------
-    gangs : (jobs,) int array
-    gpus : (models,) int array
-
     Examples
     --------
     >>> isolated_fractions([1, 2], [2, 1]).tolist()
@@ -67,30 +62,6 @@ def finish_time_fairness(
     with R_i the steps that remain, t_i the time since the job came, t'_i the time that it would
     have taken so far in isolation, and X' the :func:`isolated_fractions`.
     Optimal up to `CLOSE`: `bound` is not above any X, from duals in outward rounding.
-
-    Parameters
-    ----------
-    throughputs : (jobs, models) array
-        T_ig in steps per second, 0 where a job cannot run.
-    gangs : (jobs,) int array
-        s_i.
-    gpus : (models,) int array
-        N_g.
-    remaining : (jobs,) array
-        R_i, positive.
-    elapsed, isolated : (jobs,) arrays, optional
-        t_i and t'_i in seconds; 0 if not given.
-
-    Returns
-    -------
-    TimeFractions
-        The objective is minimised. Only the largest rho is: what is left over goes where the solver
-        leaves it.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If shapes differ, a number is out of range, or no model can run some job.
 
     Notes
     -----
@@ -183,20 +154,6 @@ def one_model_fractions(
     gangs: ArrayLike, gpus: int, left: ArrayLike, since: ArrayLike, whole: ArrayLike
 ) -> Floats:
     """Return time fractions on one GPU model that make max (t_i + R_i / X_i) / D_i the least.
-
-    Parameters
-    ----------
-    gangs : (jobs,) int array
-        s_i, at most `gpus`.
-    gpus : int
-    left, since, whole : (jobs,) arrays
-        R_i in seconds at full speed, t_i, and D_i, the time in isolation, positive.
-
-    Returns
-    -------
-    (jobs,) float array
-        X_i = R_i / (r D_i - t_i) with the least r at which no X_i exceeds 1 and sum s_i X_i is
-        within the GPUs, up to rounding.
 
     Notes
     -----

@@ -77,13 +77,7 @@ class Cells:
         self.lent = np.full((nodes, node), -1)
 
     def nodes(self, job: int, gpus: int) -> dict[int, int]:
-        """Return the GPUs of each node that a job of this gang takes in its cells.
-
-        Parameters
-        ----------
-        job : int
-        gpus : int
-        """
+        """Return the GPUs of each node that a job of this gang takes in its cells."""
         taken = {}
         for cell in self.held[job].physical:
             taken[cell.root] = min(gpus, cell.size)
@@ -91,15 +85,7 @@ class Cells:
         return taken
 
     def guarantee(self, job: int, user: int, gpus: int, now: int) -> list[int] | None:
-        """Give a job cells of its user's quota; return the jobs that must go, None if none is free.
-
-        Parameters
-        ----------
-        job : int
-        user : int
-        gpus : int
-        now : int
-        """
+        """Give a job cells of its user's quota; return who must go, None if none is free."""
         virtual = self._take(self.quota[user], gpus)
         if virtual is None:
             return None
@@ -115,15 +101,7 @@ class Cells:
         return gone
 
     def lend(self, job: int, user: int, gpus: int, now: int) -> bool:
-        """Give a job idle cells of nodes; False if there are none.
-
-        Parameters
-        ----------
-        job : int
-        user : int
-        gpus : int
-        now : int
-        """
+        """Give a job idle cells of nodes; False if there are none."""
         physical = self._take(self.idle, gpus)
         if physical is None:
             return False
@@ -137,10 +115,6 @@ class Cells:
 
         They can where the node cells around the lent ones are of the top cells' sizes, hold no
         other job, and are among those that :meth:`guarantee` could have bound.
-
-        Parameters
-        ----------
-        job : int
         """
         own = self.held[job]
         quota, size = self.quota[own.user], own.physical[0].size
@@ -162,12 +136,7 @@ class Cells:
         return True
 
     def release(self, job: int) -> None:
-        """Take back what a job holds.
-
-        Parameters
-        ----------
-        job : int
-        """
+        """Take back what a job holds."""
         own = self.held.pop(job)
         for cell in own.virtual:
             self.quota[own.user].give(cell)
@@ -191,13 +160,7 @@ class Cells:
         }
 
     def load(self, data: Mapping[str, Any]) -> None:
-        """Take what was held and bound, on cells that are all free.
-
-        Parameters
-        ----------
-        data : mapping
-            As of :meth:`save`.
-        """
+        """Take what was held and bound, on cells that are all free."""
         for user, root, place, count in data["bound"]:
             self._bind(user, root, Cell(*place))
             self.bound[user, root][1] = count
@@ -467,10 +430,6 @@ class Lending:
 
 def covers(quota: int, gpus: int, node: int) -> bool:
     """Return whether a quota has cells for a gang when all of them are free.
-
-    Parameters
-    ----------
-    quota, gpus, node : int
 
     Examples
     --------

@@ -37,28 +37,6 @@ def max_min_fairness(
     wander over the whole cluster, and a gang of s GPUs is as well off with 1/s of the time.
     Optimal: `bound` is not below any X, from the duals in exact arithmetic.
 
-    Parameters
-    ----------
-    throughputs : (jobs, models) array
-        T_ig in any unit, 0 where a job cannot run.
-    gangs : (jobs,) int array
-        s_i.
-    gpus : (models,) int array
-        N_g.
-    weights : (jobs,) array, optional
-        w_i, positive; 1 if not given.
-
-    Returns
-    -------
-    TimeFractions
-        The objective is maximised. Only the smallest ratio is: what is left over beyond it goes
-        where the solver leaves it.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If shapes differ, a number is out of range, or no model can run some job.
-
     Notes
     -----
     Source: Narayanan et al., OSDI 2020, Section 4.1. Our choices: models on which a gang does not
@@ -99,30 +77,6 @@ def class_fractions(
     """Return time fractions as of :func:`max_min_fairness` for classes of equal jobs.
 
     What is left over beyond the smallest ratio goes where the sum of the ratios is largest.
-
-    Parameters
-    ----------
-    throughputs : (classes, models) array
-        T_ig of each job of a class, 0 where it cannot run.
-    gangs : (classes,) int array
-        s_i.
-    counts : (classes,) int array
-        How many jobs each class has, at least 1.
-    gpus : (models,) int array
-        N_g.
-    weights : (classes,) array, optional
-        w_i of each job, positive; 1 if not given.
-
-    Returns
-    -------
-    (classes, models) float array
-        Fractions of each job. Equal jobs have equal ones, without loss: the mean of an optimum over
-        equal jobs is an optimum.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If shapes differ, a number is out of range, or no model can run some class.
 
     Notes
     -----

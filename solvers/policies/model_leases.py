@@ -41,12 +41,7 @@ class Received:
         self._starts = np.zeros(0, dtype=np.int64)
 
     def look(self, state: State) -> None:
-        """Count what the running jobs have held since the last decision.
-
-        Parameters
-        ----------
-        state : State
-        """
+        """Count what the running jobs have held since the last decision."""
         jobs, starts, models = state.running, state.starts, state.node_model
         for name in COLUMNS:
             setattr(self, name, longer(getattr(self, name), starts.size))
@@ -62,13 +57,7 @@ class Received:
         return {name: getattr(self, name) for name in COLUMNS}
 
     def load(self, data: Mapping[str, Any]) -> None:
-        """Go on from what was counted.
-
-        Parameters
-        ----------
-        data : mapping
-            As of :meth:`save`.
-        """
+        """Go on from what was counted."""
         for name in COLUMNS:
             setattr(self, name, np.array(data[name]))
 
@@ -78,19 +67,6 @@ COLUMNS = ("seconds", "_before", "_model", "_starts")
 
 def lease_out(state: State, fractions: Floats, received: Ints) -> Decision:
     """Return which candidates run where: those furthest behind their time fractions first.
-
-    Parameters
-    ----------
-    state : State
-    fractions : (candidates, models) array
-        The part of the time that each job should have on each model; 0 where it cannot run.
-    received : (candidates, models) int array
-        Seconds that it has had.
-
-    Returns
-    -------
-    Decision
-        Candidates that are not started wait. Those that stay where they are get a new lease.
 
     Notes
     -----

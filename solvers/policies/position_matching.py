@@ -73,22 +73,6 @@ def position_matching(times: ArrayLike, gpus: ArrayLike) -> Matching:
 
     Optimal, with proof. Every job that some model with a GPU can run is matched.
 
-    Parameters
-    ----------
-    times : (jobs, models) array of int
-        p_ig in any unit of time, at least 1, or :data:`FORBIDDEN`.
-    gpus : (models,) array of int
-        N_g, at least 0.
-
-    Returns
-    -------
-    Matching
-
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument has the wrong shape, is not integral or out of range.
-
     Notes
     -----
     Jobs are inserted one by one along a path that is shortest in reduced costs. Among optima, which
@@ -182,17 +166,6 @@ def _checked(times: ArrayLike, gpus: ArrayLike) -> tuple[Ints, Ints]:
 
 def optimality_violations(times: ArrayLike, gpus: ArrayLike, matching: Matching) -> list[str]:
     """Return what keeps `matching` from being proven optimal, one message each; empty if it is.
-
-    Parameters
-    ----------
-    times : (jobs, models) array of int
-    gpus : (models,) array of int
-        As of :func:`position_matching`.
-    matching : Matching
-
-    Returns
-    -------
-    list of str
 
     Notes
     -----

@@ -24,11 +24,6 @@ def finish_time_fairness(state: State, jobs: Ints) -> Floats:
 
     T_sh = (now - release) + remaining time; T_id = run time times the mean number of active jobs
     over its life so far (Mahajan et al., NSDI 2020, Section 5.1: an even share of the cluster).
-
-    Parameters
-    ----------
-    state : State
-    jobs : (n,) int array
     """
     return _over_alone(state, jobs, _shared_time(state, jobs))
 
@@ -89,20 +84,6 @@ class ThemisGreedy:
 
 def auction(gains: ArrayLike, gangs: ArrayLike, gpus: int) -> NDArray[np.bool_]:
     """Return the winners: of the gangs that fit together, those with the largest sum of gains.
-
-    Parameters
-    ----------
-    gains : (jobs,) array of int
-        What each job adds when it wins, positive; their sum below 2**63.
-    gangs : (jobs,) array of int
-        GPUs of each job, at least 1.
-    gpus : int
-        GPUs on offer.
-
-    Returns
-    -------
-    (jobs,) bool array
-        Of selections with the same sum, the one with the first job, then the second, and so on.
 
     Notes
     -----

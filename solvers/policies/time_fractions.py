@@ -107,20 +107,7 @@ class Sharing:
             raise ValueError(f"sharing: job {i} with gang {self.gangs[i]} can run on no model")
 
     def numbers(self, name: str, values: ArrayLike, *, positive: bool = False) -> Floats:
-        """Return one finite number per job, not negative.
-
-        Parameters
-        ----------
-        name : str
-            For messages.
-        values : array
-        positive : bool
-            Refuse zeros.
-
-        Raises
-        ------
-        ValueError
-        """
+        """Return one finite number per job, not negative."""
         array = np.asarray(values, dtype=np.float64)
         if array.shape != self.gangs.shape:
             raise ValueError(f"sharing: {name} has shape {array.shape}, not {self.gangs.shape}")
@@ -131,33 +118,11 @@ class Sharing:
         return array
 
     def rates(self, fractions: Floats, per: Floats | None = None) -> Floats:
-        """Return sum_g c_ig X_ig of each job.
-
-        Parameters
-        ----------
-        fractions : (jobs, models) array
-        per : (jobs, models) array, optional
-            c; T if not given.
-        """
+        """Return sum_g c_ig X_ig of each job."""
         return np.asarray(((self.throughputs if per is None else per) * fractions).sum(axis=1))
 
     def fairest(self, per: Floats, need: Floats) -> tuple[Floats, Floats, Floats]:
-        """Solve max theta with sum_g c_ig X_ig >= theta a_i for every job, by HiGHS.
-
-        Parameters
-        ----------
-        per : (jobs, models) array
-            c, 0 wherever T is.
-        need : (jobs,) array
-            a, positive.
-
-        Returns
-        -------
-        fractions : (jobs, models) array
-            X, repaired where the solver's tolerances exceed the GPUs.
-        weights, prices : (jobs,) and (models,) arrays
-            Duals of the jobs' and of the models' constraints, not negative.
-        """
+        """Solve max theta with sum_g c_ig X_ig >= theta a_i for every job, by HiGHS."""
         job, model = np.nonzero(self.throughputs)
         pair = np.arange(job.size)
         rates = csr_array((per[job, model] / need[job], (job, pair)))
@@ -178,12 +143,7 @@ class Sharing:
         return self.repaired(fractions), weights, np.maximum(room.dual_value, 0.0)
 
     def repaired(self, fractions: Floats) -> Floats:
-        """Return fractions that are feasible, scaled down where these exceed something.
-
-        Parameters
-        ----------
-        fractions : (jobs, models) array
-        """
+        """Return fractions that are feasible, scaled down where these exceed something."""
         x = np.where(self.throughputs > 0, np.maximum(fractions, 0.0), 0.0)
         x = x / np.maximum(1.0, x.sum(axis=1, keepdims=True))
         used = self.gangs @ x
@@ -191,13 +151,6 @@ class Sharing:
 
     def most(self, per: Floats, weights: Floats, prices: Floats) -> Fraction:
         """Return an upper bound of sum_i y_i sum_g c_ig X_ig over all feasible X, exactly.
-
-        Parameters
-        ----------
-        per : (jobs, models) array
-            c.
-        weights, prices : (jobs,) and (models,) arrays
-            Any y and b that are not negative.
 
         Notes
         -----
@@ -217,10 +170,6 @@ class Sharing:
 def rounded_up(value: Fraction) -> float:
     """Return a float that is not below `value`.
 
-    Parameters
-    ----------
-    value : Fraction
-
     Examples
     --------
     >>> rounded_up(Fraction(1, 3)) >= Fraction(1, 3)
@@ -231,20 +180,6 @@ def rounded_up(value: Fraction) -> float:
 
 def by_deficit(state: State, jobs: Ints, fractions: Floats) -> Ints:
     """Return `jobs` by how far they are behind their time fractions, on one GPU model.
-
-    Parameters
-    ----------
-    state : State
-    jobs : (n,) int array
-    fractions : (n,) array
-        The time fractions that they should have.
-
-    Returns
-    -------
-    (n,) int array
-        By falling fraction / received, where received is the part of the time since its first round
-        that a job has held its GPUs; jobs that never ran come first, by falling fraction. Ties by
-        (release, number).
 
     Notes
     -----

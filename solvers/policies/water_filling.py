@@ -17,18 +17,6 @@ def water_filling(gangs: ArrayLike, gpus: int, weights: ArrayLike) -> Floats:
     GPUs, or all jobs always run. This is Gavel's linear program (`max_min_fairness`) for one model
     and beyond: the second-worst job is served best too, and so on.
 
-    Parameters
-    ----------
-    gangs : (jobs,) int array
-        s_i, at most `gpus`.
-    gpus : int
-    weights : (jobs,) array
-        w_i, positive.
-
-    Returns
-    -------
-    (jobs,) float array
-
     Notes
     -----
     O(jobs log jobs).

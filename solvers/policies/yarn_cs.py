@@ -20,11 +20,6 @@ __all__ = ["YarnCs", "quotas_of", "whole_quotas"]
 def whole_quotas(quotas: Sequence[float] | NDArray[np.float64]) -> Ints:
     """Round quotas to whole GPUs by largest remainder; they add up to the cluster.
 
-    Parameters
-    ----------
-    quotas : sequence of float
-        M W_u / sum W of each user.
-
     Notes
     -----
     Everybody gets the whole part, and the GPUs that are left go one each to the users with the
@@ -43,13 +38,7 @@ def whole_quotas(quotas: Sequence[float] | NDArray[np.float64]) -> Ints:
 
 
 def quotas_of(cluster: Cluster, users: Sequence[User]) -> Ints:
-    """Return the whole quota of each user; all GPUs where there are no users.
-
-    Parameters
-    ----------
-    cluster : Cluster
-    users : sequence of User
-    """
+    """Return the whole quota of each user; all GPUs where there are no users."""
     weights = [user.weight for user in users] or [1.0]
     return whole_quotas(FairShares(cluster.gpus, weights, by="demand").quotas)
 

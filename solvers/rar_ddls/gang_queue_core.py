@@ -44,18 +44,7 @@ class Core:
     def head_of_line(
         self, order: Ints, rule: Ints, *, limit: int = NO_LIMIT, reach: float = 1.0
     ) -> Plan | None:
-        """Serve jobs strictly in `order`; job ``order[i]`` is placed by ``rule[order[i]]``.
-
-        Parameters
-        ----------
-        order : (jobs,) int array
-        rule : (jobs,) int array
-            LEAST_LOADED, FIRST or LEAST_BUSY_SERVERS, by job number.
-        limit : int
-            theta: a GPU is admissible while its load and the job's rho stay within.
-        reach : float
-            lambda of Algorithm 3.
-        """
+        """Serve jobs strictly in `order`; job ``order[i]`` is placed by ``rule[order[i]]``."""
         return self._plan(_head_of_line(*self._data, self._rho, order, rule, limit, reach))
 
     def backfill(self, order: Ints) -> Plan | None:

@@ -59,12 +59,6 @@ def _cells(numbers: Mapping[int, int]) -> Cells:
 def round_up(gpus: int, node_size: int = 8) -> Cells:
     """Return the consolidated allocation: whole nodes, and one cell that holds the remainder.
 
-    Parameters
-    ----------
-    gpus : int
-        Of the gang, at least 1.
-    node_size : {1, 2, 4, 8}
-
     Examples
     --------
     >>> round_up(6), round_up(12), round_up(13), round_up(6, node_size=4)
@@ -80,18 +74,6 @@ def round_up(gpus: int, node_size: int = 8) -> Cells:
 
 def allocations(gpus: int, node_size: int = 8) -> tuple[Cells, ...]:
     """Return all quadruples of the policy generator: exact covers and the consolidated round-up.
-
-    Parameters
-    ----------
-    gpus : int
-        Of the gang, at least 1.
-    node_size : {1, 2, 4, 8}
-
-    Returns
-    -------
-    tuple of Cells
-        Fewest cells first. For gangs of more than 16 GPUs, which the paper leaves out of the
-        generator, those of :func:`nondominated`.
 
     Examples
     --------
@@ -119,19 +101,6 @@ def _covers(gpus: int, level: int) -> Iterable[tuple[int, ...]]:
 def nondominated(gpus: int, node_size: int = 8) -> tuple[Cells, ...]:
     """Return the allocations that can be best where speed only tells one node from several.
 
-    Parameters
-    ----------
-    gpus : int
-        Of the gang, at least 1.
-    node_size : {1, 2, 4, 8}
-
-    Returns
-    -------
-    tuple of Cells
-        The round-up; for 3, 5, 6 and 7 GPUs (on nodes of 8) also one cell a GPU, which occupies
-        fewer and may be slower. A gang that no node can hold is as fast on any GPUs (eq. (2)): the
-        round-up where it wastes none, one cell a GPU elsewhere.
-
     Examples
     --------
     >>> nondominated(4), nondominated(6), nondominated(12), nondominated(11)
@@ -147,11 +116,6 @@ def nondominated(gpus: int, node_size: int = 8) -> tuple[Cells, ...]:
 def free_cells(free: Iterable[int]) -> Cells:
     """Return N^cell: of each level g, the number of nodes whose free GPUs have bit g.
 
-    Parameters
-    ----------
-    free : iterable of int
-        Free GPUs of each node. Every eight GPUs of one node are a cell of level 3.
-
     Examples
     --------
     >>> free_cells([8, 7, 2])
@@ -164,11 +128,6 @@ def free_cells(free: Iterable[int]) -> Cells:
 
 def fits_cells(requested: Cells, cells: Cells) -> bool:
     """Say whether (14) holds: at every level, requested cells of it or above fit into the free.
-
-    Parameters
-    ----------
-    requested, cells : Cells
-        N^con and N^cell.
 
     Notes
     -----

@@ -9,11 +9,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.sparse import csc_array
 
-from ...formulations.unisched.leases import Phase, Rounding, Terms, lease_terms
+from ...formulations.unisched.leases import LeasePhase, Rounding, Terms, lease_terms
 from ...instances import Cluster, User
 from ..highs import best_subset
 from ..policy import Decision, Information, Ints, Preempts, Rules, Start, State, ranked
-from .deadlines import STATED, Deadlines, Estimates, Room, at_cycle, check_seconds, next_cycle
+from .deadlines import STATED, Deadlines, Room, RunTimes, at_cycle, check_seconds, next_cycle
 
 __all__ = ["Admission", "Candidate", "Chronus", "admit", "rounded_up"]
 
@@ -123,7 +123,7 @@ class Chronus:
     profilers: int = 16
     sr_aware: bool = False
     rounding: Rounding = "paper"
-    estimates: Estimates = STATED
+    estimates: RunTimes = STATED
 
     def __post_init__(self) -> None:
         for name in ("lease", "be_lease"):
@@ -191,12 +191,7 @@ class Admissions:
         self._answers = dict(zip(data["jobs"], data["accepted"], strict=True))
 
     def next_change(self, state: State) -> int:
-        """Return the begin of the next best-effort lease.
-
-        Parameters
-        ----------
-        state : State
-        """
+        """Return the begin of the next best-effort lease."""
         return next_cycle(state, self.policy.be_lease)
 
     def decide(self, state: State) -> Decision:
@@ -249,9 +244,9 @@ class Admissions:
         size = int(state.sizes.max())
         found = []
         for j, left, cost in zip(jobs, seconds, costs, strict=True):
-            phase = Phase.SUSPENDED if state.starts[j] else Phase.FRESH
+            phase = LeasePhase.SUSPENDED if state.starts[j] else LeasePhase.FRESH
             if j in board.holding:
-                phase = Phase.RUNNING
+                phase = LeasePhase.RUNNING
             steps = [
                 (terms, value)
                 for due, value in deadlines.steps(j)
@@ -262,7 +257,7 @@ class Admissions:
             found.append(Candidate(j, gpus, met, values, self._answers.get(j, False)))
         return found
 
-    def _terms(self, left: int, deadline: int, cost: int, phase: Phase) -> Terms | None:
+    def _terms(self, left: int, deadline: int, cost: int, phase: LeasePhase) -> Terms | None:
         return lease_terms(
             left,
             deadline,
@@ -275,12 +270,6 @@ class Admissions:
 
 def rounded_up(gpus: int, size: int) -> int:
     """Return the GPUs that a gang counts with: a power of two, or whole nodes.
-
-    Parameters
-    ----------
-    gpus : int
-    size : int
-        GPUs of a node.
 
     Examples
     --------
@@ -297,13 +286,6 @@ def rounded_up(gpus: int, size: int) -> int:
 
 def admit(candidates: Sequence[Candidate], gpus: int) -> Admission:
     """Return which jobs are accepted for the largest sum of values, and which of them run now.
-
-    Parameters
-    ----------
-    candidates : sequence of Candidate
-        By (release, number).
-    gpus : int
-        In each lease.
 
     Notes
     -----

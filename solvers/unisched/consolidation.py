@@ -36,17 +36,6 @@ LARGEST = 16
 def consolidated_rows(gpus: int) -> tuple[Ints, Ints]:
     """Return the inequalities that gangs on nodes with so many free GPUs have to satisfy.
 
-    Parameters
-    ----------
-    gpus : int
-        Free GPUs c of each of the nodes, 1 to 8.
-
-    Returns
-    -------
-    (rows, c) int array, (rows,) int array
-        A and b: n_s gangs of s GPUs each, s = 1..c, fit onto m such nodes, each gang on one, if and
-        only if A n <= m b.
-
     Notes
     -----
     The facets of the hull of all that one node can hold; that every integral point of its m-fold is
@@ -72,14 +61,6 @@ def consolidated_rows(gpus: int) -> tuple[Ints, Ints]:
 
 def fits_consolidated(counts: Sequence[int], free: Iterable[int]) -> bool:
     """Say whether gangs fit onto nodes, each gang on one node.
-
-    Parameters
-    ----------
-    counts : sequence of int
-        How many gangs of 1, 2, 3, ... GPUs. A gang of b whole nodes and r GPUs is b gangs of a
-        node's size and one of r; a gang that may be split is a number of gangs of 1 GPU.
-    free : iterable of int
-        Free GPUs of each node.
 
     Notes
     -----
@@ -111,18 +92,6 @@ def _within_rows(gangs: Mapping[int, int], gpus: int, nodes: int) -> bool:
 
 def pack(counts: Sequence[int], free: Sequence[int]) -> list[Content] | None:
     """Return what to put on each node so that all gangs are placed, or None where they do not fit.
-
-    Parameters
-    ----------
-    counts : sequence of int
-        How many gangs of 1, 2, 3, ... GPUs, each on one node.
-    free : sequence of int
-        Free GPUs of each node.
-
-    Returns
-    -------
-    list of tuple of int, or None
-        Sizes of the gangs on each node, falling.
 
     Notes
     -----

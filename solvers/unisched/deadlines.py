@@ -19,7 +19,7 @@ NEVER = 2**62
 STATED = DurationEstimates(mode="maximum")
 
 
-class Estimates(Protocol):
+class RunTimes(Protocol):
     """What tells how long jobs still run."""
 
     def remaining(self, state: State, jobs: Ints) -> Ints:

@@ -102,13 +102,6 @@ class IterationTimes:
 def measured_times(gpus: int, nodes: int) -> tuple[str, ...]:
     """Return which times of (2) one profiling run of a job measures, as printed.
 
-    Parameters
-    ----------
-    gpus : int
-        Gang size. It is profiled on 1 GPU, or on 2 if it is larger.
-    nodes : int
-        Nodes that it will run on; on two nodes it is profiled if these are several.
-
     Notes
     -----
     To choose between one node and several a scheduler needs all three. See the module.

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...instances.model import FULL_SPEED
 from ..policy import Decision, Information, Ints, Preempts, Start, State, ranked
-from .deadlines import NEVER, STATED, Deadlines, Estimates, Room
+from .deadlines import NEVER, STATED, Deadlines, Room, RunTimes
 
 __all__ = ["Genie"]
 
@@ -57,7 +57,7 @@ class Genie:
     information: ClassVar[Information] = "told"
     one_model: ClassVar[bool] = True
     elastic: bool = False
-    estimates: Estimates = STATED
+    estimates: RunTimes = STATED
 
     def decide(self, state: State) -> Decision:
         """Return the waiting jobs by (waiting allowance, release, number)."""

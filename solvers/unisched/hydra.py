@@ -11,7 +11,7 @@ import numpy as np
 
 from ...instances.model import FULL_SPEED
 from ..policy import Decision, Information, Ints, Preempts, State, ranked
-from .deadlines import NEVER, STATED, Deadlines, Estimates
+from .deadlines import NEVER, STATED, Deadlines, RunTimes
 
 __all__ = ["Hydra", "Waiting", "best_order"]
 
@@ -62,7 +62,7 @@ class Hydra:
     preempts: ClassVar[Preempts] = Preempts.NEVER
     information: ClassVar[Information] = "told"
     cost: bool = False
-    estimates: Estimates = STATED
+    estimates: RunTimes = STATED
 
     def decide(self, state: State) -> Decision:
         """Return the waiting jobs by (best effort, remaining time, release, number)."""
@@ -127,22 +127,6 @@ def best_order(
     jobs: Sequence[Waiting], free: int, ends: Sequence[tuple[int, int]], now: int, *, penalty: int
 ) -> tuple[list[int], bool]:
     """Return the order of least cost, and whether any job is late in it.
-
-    Parameters
-    ----------
-    jobs : sequence of Waiting
-    free : int
-        GPUs that are free now.
-    ends : sequence of (int, int)
-        When how many more become free.
-    now : int
-    penalty : int
-        Weight of tardiness.
-
-    Returns
-    -------
-    (list of int, bool)
-        Of several orders the first one, by position.
 
     Notes
     -----

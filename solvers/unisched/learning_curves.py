@@ -249,13 +249,6 @@ def _make(max_epochs: int, bounded: bool) -> CurveEnsemble:
 def ensemble(max_epochs: int, bounded: bool = True) -> CurveEnsemble:
     """Return the ensemble for so many epochs, made once.
 
-    Parameters
-    ----------
-    max_epochs : int
-        N_max.
-    bounded : bool
-        Whether 1 bounds the metric.
-
     Examples
     --------
     >>> ensemble(50) is ensemble(50)
@@ -314,20 +307,6 @@ def error_table(
 ) -> tuple[ErrorRow, ...]:
     """Return how far predictions are from the truth as synthetic trainings go on (as Fig. 7(c)).
 
-    Parameters
-    ----------
-    seed : int
-        Of the curves.
-    curves : int
-        How many, each of 50, 100, 150 or 200 epochs at most.
-    seen : sequence of float
-        Parts of the true number of epochs after which to predict.
-
-    Returns
-    -------
-    tuple of ErrorRow
-        One for each entry of `seen`.
-
     Notes
     -----
     The target of each curve is 99 % of its best value, as in Fig. 1 of the paper; the truth is its
@@ -367,12 +346,6 @@ def _errors(rng: np.random.Generator, seen: Sequence[float]) -> list[float]:
 
 def synthetic_curve(rng: np.random.Generator, max_epochs: int) -> Floats:
     """Return an accuracy curve of one of four families, with noise and sometimes a late step.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    max_epochs : int
-        Length of the curve.
 
     Notes
     -----

@@ -73,26 +73,6 @@ def realise(
 ) -> Realised:
     """Return a schedule in which jobs get what their options say.
 
-    Parameters
-    ----------
-    problem : UniSched
-    options : Options
-    chosen : (n,) ints
-        Which of them, at most one a job.
-    time_limit : float, optional
-        Seconds for the integer program. Only if it runs out can an answer depend on the machine.
-
-    Returns
-    -------
-    Realised
-        A schedule without violations, whose objective is at least the value of all chosen options
-        but those of the missed jobs.
-
-    Raises
-    ------
-    ValueError
-        Two options of one job.
-
     Notes
     -----
     Guarantee: gangs of one size, all there from the start, are realised whenever anybody can: least
@@ -341,17 +321,6 @@ def least_laxity(
     run: Bools, order: Ints, first: Ints, due: Ints, left: Ints, loads: Ints, room: Ints
 ) -> None:
     """Mark in `run` the leases that gangs get, lease by lease, least laxity first.
-
-    Parameters
-    ----------
-    run : (gangs, leases) bools
-    order : (n,) ints
-        Gangs to be scheduled, by (first, due - left, number).
-    first, due, left : (gangs,) ints
-        First lease, the one by which it has ended, and leases that it needs.
-    loads : (gangs, rows) ints
-    room : (rows,) ints
-        What gangs take of the rows of a lease, and what these have.
 
     Notes
     -----

@@ -80,12 +80,7 @@ class Nodes:
         return None
 
     def best(self, gpus: int) -> int | None:
-        """Return the node with the least sufficient free GPUs, lowest number first, or None.
-
-        Parameters
-        ----------
-        gpus : int
-        """
+        """Return the node with the least sufficient free GPUs, lowest number first, or None."""
         for f in range(gpus, self.size + 1):
             node = self._first(f)
             if node is not None:
@@ -97,16 +92,7 @@ class Nodes:
         heapq.heappush(self._by_free[self.free[node]], node)
 
     def put(self, job: int, gpus: Mapping[int, int], *, split: bool = False) -> None:
-        """Put a gang on nodes.
-
-        Parameters
-        ----------
-        job : int
-        gpus : mapping of int to int
-            GPUs on each node, not more than are free.
-        split : bool
-            Whether the gang may be on more nodes than it needs, should it have to move.
-        """
+        """Put a gang on nodes."""
         self._put(Request(job, sum(gpus.values()), split), dict(gpus))
 
     def _put(self, request: Request, gpus: dict[int, int]) -> None:
@@ -117,12 +103,7 @@ class Nodes:
         self._requests[request.job] = request
 
     def remove(self, job: int) -> Request:
-        """Take a gang off its nodes.
-
-        Parameters
-        ----------
-        job : int
-        """
+        """Take a gang off its nodes."""
         for node, n in self.where.pop(job).items():
             self._change(node, n)
             del self._on[node][job]
@@ -132,16 +113,6 @@ class Nodes:
         self, requests: Iterable[Request], *, move: bool = False, all_or_none: bool = False
     ) -> list[Request]:
         """Put gangs on nodes as they come by size, and return those that found no room.
-
-        Parameters
-        ----------
-        requests : iterable of Request
-            Gangs that may be split come last; larger ones before smaller ones, then as given.
-        move : bool
-            Where no node has room, smaller gangs and split ones leave one that then has, and are
-            placed anew.
-        all_or_none : bool
-            Stop at the first that finds no room; what was placed before stays where it is.
 
         Notes
         -----
@@ -268,28 +239,6 @@ def assign(
     Source: where all gangs are of 1, 2, 4 or 8 GPUs on nodes of 8 and nothing is held, the
     construction in the proof of Proposition 1 of Gao et al. (2024), largest first, for which (14)
     is enough. The rest is not in the paper.
-
-    Parameters
-    ----------
-    order : sequence of Request
-        First those that matter most: where not all fit, a gang is left out only if it does not fit
-        beside those before it.
-    free, sizes : (nodes,) sequences of int
-        Free GPUs and all GPUs of each node. What the jobs of `order` hold themselves is free.
-    held : mapping of int to mapping of int to int, optional
-        GPUs on each node that jobs hold. They keep them if these are as many as requested and the
-        gang may be on so many nodes.
-    repack : bool
-        Whether they may be moved where some gang finds no room otherwise.
-
-    Returns
-    -------
-    Assignment
-
-    Raises
-    ------
-    ValueError
-        Free GPUs beyond a node's size, a gang without GPUs, a job requested twice.
 
     Notes
     -----
@@ -520,17 +469,6 @@ class _Slot:
 
 def place_cells(requested: Cells, free: Sequence[int]) -> list[tuple[int, int]] | None:
     """Return a node for each requested cell, or None where there is no room.
-
-    Parameters
-    ----------
-    requested : Cells
-    free : sequence of int
-        Free GPUs of each node.
-
-    Returns
-    -------
-    list of (int, int), or None
-        Pairs (level, node), largest cells first.
 
     Notes
     -----

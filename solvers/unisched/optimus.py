@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from ...instances.model import DeadlineJob
 from ..policy import Decision, Information, Ints, Preempts, Start, State, ranked
-from .deadlines import STATED, Estimates, Room, at_cycle, check_seconds, next_cycle
+from .deadlines import STATED, Room, RunTimes, at_cycle, check_seconds, next_cycle
 
 __all__ = ["Optimus", "shares"]
 
@@ -62,7 +62,7 @@ class Optimus:
     one_model: ClassVar[bool] = True
     elastic: bool = False
     cycle: int = 600
-    estimates: Estimates = STATED
+    estimates: RunTimes = STATED
 
     def __post_init__(self) -> None:
         check_seconds("optimus", "cycle", self.cycle)
@@ -128,18 +128,6 @@ class Optimus:
 
 def shares(jobs: list[tuple[int, Any, int, bool]], gpus: int) -> dict[int, int]:
     """Return the GPUs of each job that gets any.
-
-    Parameters
-    ----------
-    jobs : list of (number, Job, seconds left, whether it has done little)
-        By rising remaining time.
-    gpus : int
-        Of the cluster.
-
-    Returns
-    -------
-    dict of int to int
-        In the order of `jobs`.
 
     Examples
     --------

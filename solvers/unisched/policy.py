@@ -45,8 +45,7 @@ from ...formulations.unisched.compact import (
     options_of,
     row_weights,
 )
-from ...formulations.unisched.leases import Phase as LeasePhase
-from ...formulations.unisched.leases import Rounding
+from ...formulations.unisched.leases import LeasePhase, Rounding
 from ...formulations.unisched.problem import Allocations
 from ...instances import Cluster, Job, User
 from ...instances.model import check_real
@@ -306,21 +305,11 @@ class Cycles:
         return np.where(has, int(Kind.SLO), int(Kind.BEST_EFFORT))
 
     def next_change(self, state: State) -> int:
-        """Return the next cycle.
-
-        Parameters
-        ----------
-        state : State
-        """
+        """Return the next cycle."""
         return (state.now // self.policy.be_lease + 1) * self.policy.be_lease
 
     def decide(self, state: State) -> Decision:
-        """Return who is suspended, and who starts where, at a cycle; nothing between two cycles.
-
-        Parameters
-        ----------
-        state : State
-        """
+        """Return who is suspended, and who starts where, at a cycle; nothing between two cycles."""
         if state.now % self.policy.be_lease:
             return Decision()
         self._remember(state)

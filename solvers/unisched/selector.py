@@ -87,12 +87,7 @@ MOST = 2.0**60
 
 
 def falling(prices: Floats) -> Floats:
-    """Return prices that are not negative and do not rise from slot to slot.
-
-    Parameters
-    ----------
-    prices : (rows, K) floats
-    """
+    """Return prices that are not negative and do not rise from slot to slot."""
     fallen: Floats = np.maximum.accumulate(np.maximum(prices, 0.0)[:, ::-1], axis=1)[:, ::-1]
     return fallen
 
@@ -121,26 +116,13 @@ class Prices:
 
     @classmethod
     def of(cls, prices: Floats, *, largest: float) -> Prices:
-        """Round prices so that sums of them, and of values, are exact in 64 bits.
-
-        Parameters
-        ----------
-        prices : (rows, K) floats
-            Made to fall, and not to be negative.
-        largest : float
-            No sum is larger.
-        """
+        """Round prices so that sums of them, and of values, are exact in 64 bits."""
         bits = min(40, 61 - math.ceil(math.log2(max(largest, 1.0))))
         scale = 1 << max(bits, 0)
         return cls(np.rint(falling(prices) * scale).astype(np.int64), scale)
 
     def gains(self, options: Options) -> tuple[Ints, Ints]:
-        """Return what the options cost, and what they are worth rounded down, in units of scale.
-
-        Parameters
-        ----------
-        options : Options
-        """
+        """Return what the options cost, and what they are worth rounded down, in units of scale."""
         rows = self.numerator.shape[0]
         sums = np.concatenate(
             [np.zeros((rows, 1), np.int64), self.numerator.cumsum(axis=1)], axis=1
@@ -150,13 +132,7 @@ class Prices:
         return cost, np.floor(options.value * self.scale).astype(np.int64)
 
     def bound(self, options: Options, room: Ints) -> Fraction:
-        """Return what these prices prove, exactly.
-
-        Parameters
-        ----------
-        options : Options
-        room : (rows, K) ints
-        """
+        """Return what these prices prove, exactly."""
         cost, worth = self.gains(options)
         best = np.zeros(int(options.job.max(initial=-1)) + 1, dtype=np.int64)
         whole = worth == options.value * self.scale
@@ -173,12 +149,6 @@ class Prices:
 
 def floor_to_step(value: Fraction, values: Floats) -> Fraction:
     """Return the largest sum of `values` that is not above `value`, as far as divisors tell.
-
-    Parameters
-    ----------
-    value : Fraction
-    values : (n,) floats
-        If all are integers, so are their sums, and multiples of the greatest common divisor.
 
     Examples
     --------
@@ -198,15 +168,6 @@ def by_density(
     options: Options, capacity: ArrayLike, first: Bools | None = None, *, machine: bool = True
 ) -> Ints:
     """Return options that fit together, by falling V / (a L): positions, rising.
-
-    Parameters
-    ----------
-    options : Options
-    capacity : (K,) or (rows, K) ints
-    first : (n,) bools, optional
-        Options that come before all others.
-    machine : bool
-        Run the compiled twin of :func:`reference_by_density`.
 
     Notes
     -----
@@ -233,11 +194,6 @@ def _by_value(options: Options, room: Ints, first: Bools) -> Ints:
 
 def by_release(options: Options, capacity: ArrayLike) -> Ints:
     """Return options that fit together, jobs as they stand in the queue: positions, rising.
-
-    Parameters
-    ----------
-    options : Options
-    capacity : (K,) or (rows, K) ints
 
     Notes
     -----
@@ -279,23 +235,7 @@ def reference_by_density(
     left: Ints,
     jobs: int,
 ) -> Ints:
-    """Take options in the order given, each if all that is taken fits, and return those by job.
-
-    Parameters
-    ----------
-    order : (n,) ints
-    job, needed, within : (n,) ints
-    loads : (rows, n) ints
-    value : (n,) floats
-    left : (rows, K) ints
-        What the first t slots have, t = 1, ..., K.
-    jobs : int
-
-    Returns
-    -------
-    (jobs,) ints
-        The option of each job, or -1.
-    """
+    """Take options in the order given, each if all that is taken fits, and return those by job."""
     left = left.copy()
     holder = np.full(jobs, -1)
     slots = np.arange(1, left.shape[1] + 1)
@@ -694,13 +634,7 @@ class Selector:
         return {part.name: getattr(self._basis, part.name) for part in fields(_Basis)}
 
     def load(self, data: Mapping[str, Any] | None) -> None:
-        """Begin with this basis.
-
-        Parameters
-        ----------
-        data : mapping or None
-            As of :meth:`save`.
-        """
+        """Begin with this basis."""
         self._basis = None if data is None else _Basis(**{k: np.array(v) for k, v in data.items()})
 
     def select(
@@ -713,28 +647,7 @@ class Selector:
         time_limit: float | None = None,
         exact: bool = False,
     ) -> Selection:
-        """Choose options of one cycle.
-
-        Parameters
-        ----------
-        options : Options
-        capacity : (K,) or (rows, K) ints
-            Not falling from slot to slot.
-        keys : (jobs,) ints, optional
-            What the job at each position of the queue is called in all cycles. Without them the
-            cycle neither begins with the last basis nor leaves one.
-        shift : int
-            Slots since the last cycle.
-        time_limit : float, optional
-            Seconds. What was found until then is returned; a choice may then depend on the machine.
-        exact : bool
-            Go on with branch and bound.
-
-        Raises
-        ------
-        ValueError
-            If the capacity is too short, falls, or is negative.
-        """
+        """Choose options of one cycle."""
         end = math.inf if time_limit is None else time.perf_counter() + time_limit
         room = checked_capacity(options, capacity)
         greedy = by_density(options, room)
@@ -863,18 +776,7 @@ def _plain_number(value: float) -> float:
 def price_bound(
     options: Options, capacity: ArrayLike, prices: Prices, values: Floats, rows: Ints | None = None
 ) -> Bound:
-    """Return the bound that prices prove, with its certificate.
-
-    Parameters
-    ----------
-    options : Options
-    capacity : (K,) or (rows, K) ints
-    prices : Prices
-    values : (n,) floats
-        All that jobs can be worth: integral ones add up to multiples of their common divisor.
-    rows : (rows, GPUs) ints, optional
-        What a gang of 1, 2, ... GPUs takes of each row; one row that counts GPUs if not given.
-    """
+    """Return the bound that prices prove, with its certificate."""
     proven = prices.bound(options, checked_capacity(options, capacity))
     certificate = {
         "kind": "lease prices",
@@ -888,12 +790,6 @@ def price_bound(
 
 def one_price(options: Options, capacity: ArrayLike) -> Prices:
     """Return the one price of a GPU, in all slots, that proves most.
-
-    Parameters
-    ----------
-    options : Options
-    capacity : (K,) or (rows, K) ints
-        The first row, which counts GPUs, is used.
 
     Notes
     -----

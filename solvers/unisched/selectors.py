@@ -299,13 +299,7 @@ def opportunity_price(
 
 
 def mean_price(prices: Prices, room: Ints) -> float:
-    """Return the mean price of a GPU and lease; with several rows, of a single GPU.
-
-    Parameters
-    ----------
-    prices : Prices
-    room : (rows, K) ints
-    """
+    """Return the mean price of a GPU and lease; with several rows, of a single GPU."""
     gpus = room[0]
     earned = float(prices.numerator[0] @ gpus) / prices.scale
     return earned / float(gpus.sum()) if gpus.any() else 0.0

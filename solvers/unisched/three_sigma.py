@@ -135,16 +135,6 @@ def _changed(state: State, since: int) -> bool:
 def left_after(runs: Ints, done: int, cycle: int) -> Ints:
     """Return what may be left of a run, one value for each run time of its class that it can have.
 
-    Parameters
-    ----------
-    runs : (n,) int array
-        Run times, at least one.
-    done : int
-        Seconds that it has run.
-    cycle : int
-        A run that is longer than all of them will end after one more cycle, or after two more than
-        that, or four more, and so on, whichever comes next.
-
     Examples
     --------
     >>> left_after(np.array([100, 300, 500]), 100, 60).tolist()
@@ -163,16 +153,6 @@ def left_after(runs: Ints, done: int, cycle: int) -> Ints:
 
 def utility(due: Sequence[tuple[int, float]], release: int, horizon: int, ends: Ints) -> Floats:
     """Return what completions of a job are worth to 3Sigma.
-
-    Parameters
-    ----------
-    due : sequence of (int, float)
-        Deadlines and their values, rising in time.
-    release : int
-    horizon : int
-        Seconds of a plan.
-    ends : int array
-        Completions.
 
     Examples
     --------

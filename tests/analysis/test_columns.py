@@ -16,16 +16,16 @@ from rich.console import Console
 
 from gangsched.analysis.comparing import comparison as comparing
 from gangsched.analysis.comparing import replay as replaying
-from gangsched.analysis.comparing.comparison import Comparison, compare
+from gangsched.analysis.comparing.comparison import Comparison, Row, compare
 from gangsched.analysis.comparing.replay import Replay, replay
 from gangsched.analysis.show import columns, replay_report, replay_tables
-from gangsched.analysis.show.columns import Column, Section, Table, duration
+from gangsched.analysis.show.columns import Column, ColumnTable, Section, duration
 from gangsched.analysis.show.replay_report import write_replay_report
 from gangsched.analysis.show.report import write_report
 from gangsched.formulations import CompletionTime, GpuMarket, LtgfFluid, LtgfRound, RarDdls
 from gangsched.instances import Cluster, Instance, Job, RingJob, Schedule, Segment
 from gangsched.screen import rich_table
-from gangsched.solvers import Fifo, Srtf, first_fit
+from gangsched.solvers import Bound, Fifo, Srtf, first_fit
 from gangsched.solvers.policy import Preempts
 
 
@@ -46,6 +46,7 @@ def _pandas(monkeypatch: pytest.MonkeyPatch) -> None:
 
 JOBS = [RingJob(id=id, gpus=1, iterations=4, gradient=0, base_time=0.9) for id in "abc"]
 PROBLEM = RarDdls(Instance(Cluster.of_sizes([2]), JOBS))
+BOUND = Bound(3.0000000001, "hand")
 INSTANCE = Instance(
     Cluster.of_sizes([2]), [Job(id=f"j{k}", gpus=1 + k % 2, work=90 * (k + 1)) for k in range(4)]
 )
@@ -54,7 +55,7 @@ SEGMENTS = Column(lambda row: 4_000 + len(row.result.solution), "odd\nsegments",
 STARTS = Column(lambda row: 5_000 + len(row.run.schedule), "odd\nstarts", "runs", -1, "{:,}".format)
 
 
-def screen(table: Table) -> str:
+def screen(table: ColumnTable) -> str:
     file = io.StringIO()
     Console(width=200, file=file).print(rich_table(table))
     return file.getvalue()
@@ -151,6 +152,15 @@ def test_units_stand_once(solved: Comparison, replayed: Replay) -> None:
     assert duration(replayed.rows[0].measures["makespan"] or 0) in text
     assert solved.to_frame().attrs["units"]["mean_completion"] == "slots"
     assert replayed.to_frame().attrs["units"]["mean_completion"] == "s"
+
+
+def test_a_bound_is_the_same_in_the_table_and_below_it() -> None:
+    """Above what was proven, never below."""
+    row = Row(solver="s", status="feasible", objective=1, bound=BOUND, ratio=BOUND.value, runtime=0)
+    market = GpuMarket([2, 1], [[1.0, 2.0]])
+    text = str(Comparison(problem=market, bound=BOUND, rows=(row,))).splitlines()
+    assert text[1].split()[2] == "3.000000001"
+    assert text[2] == "bound: 3.000000001 (hand, verified)"
 
 
 def test_a_failed_policy_stands_in_the_table() -> None:

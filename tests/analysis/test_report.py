@@ -75,7 +75,7 @@ def test_of_a_reward_it_says_what_no_schedule_is_above(tmp_path: Path) -> None:
     assert "so the optimum is at most 1.667 times it" in page.text
     assert "Certified ratio: the verified bound over the objective" in page.text
     assert "bound / objective; bound 100 (lp dual, verified)" in page.text
-    assert "Reward 60 of at most 100 (hand): the optimum is at most 1.667 times it" in page.text
+    assert "Reward 60 of at most 100 (lp dual): the optimum is at most 1.667 times it" in page.text
 
 
 def test_everything_is_inside(tmp_path: Path, problem: RarDdls, comparison: Comparison) -> None:

@@ -15,8 +15,8 @@ from driven import Case, cases, checked, one_run
 from gangsched.analysis.driving.drive import drive
 from gangsched.analysis.driving.rolling_horizon import (
     CompletionTimeWindow,
+    HorizonPlan,
     LtgfRoundWindow,
-    Plan,
     Plans,
     RollingHorizon,
     Step,
@@ -392,7 +392,7 @@ def test_the_start_is_the_last_plan_from_now_on() -> None:
     starts: list[list[tuple[int, int]]] = []
     make = CompletionTimeWindow(slots=30)
 
-    def watched(state: Any, jobs: Any, plan: Plan) -> Window:
+    def watched(state: Any, jobs: Any, plan: HorizonPlan) -> Window:
         window = make(state, jobs, plan)
         assert window.start is not None
         start = window.start()

@@ -100,7 +100,7 @@ def best(problem: LtgfRound) -> float:
 def test_the_bound_is_the_optimum(problem: LtgfRound) -> None:
     bound = gang_sums_bound(problem)
     verify_bound(problem, bound)
-    assert best(problem) <= bound.value <= best(problem) * (1 + 1e-15)
+    assert bound.value == best(problem)
     assert one_round(problem).objective == best(problem)
 
 

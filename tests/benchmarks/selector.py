@@ -25,7 +25,7 @@ from gangsched.formulations.unisched.compact import (
     compact,
     options_of_problem,
 )
-from gangsched.formulations.unisched.leases import Phase
+from gangsched.formulations.unisched.leases import LeasePhase
 from gangsched.formulations.unisched.problem import UniSched
 from gangsched.instances.deadlines import queue_snapshot
 from gangsched.instances.schedule import Schedule
@@ -76,7 +76,7 @@ def next_cycle(problem: UniSched, schedule: Schedule) -> tuple[UniSched, Any, st
         work = (job.work or 0) - problem.lease * (i in ran)
         rewards = [(d - problem.lease, v) for d, v in job.rewards if d > problem.lease]
         if work > 0 and (rewards or job.best_effort):
-            phases[len(jobs)] = Phase.RUNNING if i in ran else Phase.SUSPENDED
+            phases[len(jobs)] = LeasePhase.RUNNING if i in ran else LeasePhase.SUSPENDED
             jobs.append(replace(job, work=work, rewards=rewards))
             keys.append(i)
     new = len(problem.jobs) - len(jobs)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gangsched.analysis.proofs.verify import verify_bound
 from gangsched.formulations.unisched.compact import capacity_of_problem, options_of_problem
-from gangsched.formulations.unisched.leases import Phase
+from gangsched.formulations.unisched.leases import LeasePhase
 from gangsched.formulations.unisched.problem import UniSched
 from gangsched.instances import Cluster, DeadlineJob, Instance, Node
 from gangsched.solvers import OpportunityPriceParams
@@ -51,7 +51,7 @@ def problems(draw: st.DrawFn, max_jobs: int = 6) -> UniSched:
         rounding=draw(st.sampled_from(["lossless", "paper"])),  # type: ignore[arg-type]
         sr_aware=draw(st.booleans()),
         lexicographic=draw(st.booleans()),
-        phases={i: draw(st.sampled_from(list(Phase))) for i in jobs},
+        phases={i: draw(st.sampled_from(list(LeasePhase))) for i in jobs},
         profilers=frozenset(draw(st.sets(st.sampled_from(jobs), max_size=1))),
         free=free,
     )

@@ -19,7 +19,7 @@ from gangsched.formulations import DeadlineRewards, LtgfFluid, LtgfRound, RarDdl
 from gangsched.formulations.gandiva_fair.problem import GpuMarket
 from gangsched.formulations.io import problem_from_dict, problem_to_dict
 from gangsched.formulations.irmp.problem import Irmp
-from gangsched.formulations.unisched.leases import Phase
+from gangsched.formulations.unisched.leases import LeasePhase
 from gangsched.instances import (
     Cluster,
     DeadlineJob,
@@ -144,7 +144,7 @@ SAME_QUEUE = UniSched(
     rounding="paper",
     sr_aware=False,
     lexicographic=True,
-    phases={2: Phase.SUSPENDED, 0: Phase.RUNNING},
+    phases={2: LeasePhase.SUSPENDED, 0: LeasePhase.RUNNING},
     profilers=frozenset({2, 1}),
     free=(4, 1),
     overhead=40,
@@ -182,7 +182,7 @@ def queues(draw: st.DrawFn) -> UniSched:
         lease=draw(st.sampled_from([600, 900])),
         allocations=draw(st.sampled_from(["cells", "exact", "consolidated"])),
         lexicographic=draw(st.booleans()),
-        phases=draw(st.dictionaries(numbers, st.sampled_from(Phase))),
+        phases=draw(st.dictionaries(numbers, st.sampled_from(LeasePhase))),
         profilers=draw(st.frozensets(numbers)),
         free=draw(st.none() | free),
     )

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gangsched.formulations.problem import Sense
-from gangsched.formulations.unisched.leases import Phase, Terms
+from gangsched.formulations.unisched.leases import LeasePhase, Terms
 from gangsched.formulations.unisched.problem import CONSOLIDATION_ROWS, UniSched
 from gangsched.instances import Cluster, Instance, Job, Node, Schedule, Segment
 from gangsched.instances.model import DeadlineJob
@@ -45,7 +45,7 @@ def of(*jobs: DeadlineJob, sizes: Sequence[int] = (8, 8), **parameters: Any) -> 
         ({"free": [8]}, "UniSched: free has 1 entries for 2 nodes"),
         ({"free": [8, 9]}, "node 'n1': free=9 exceeds its 8 GPUs"),
         ({"free": [8, -1]}, r"UniSched: free\[1\]=-1 is below 0"),
-        ({"phases": {1: Phase.RUNNING}}, "UniSched: phases has job number 1 of 1"),
+        ({"phases": {1: LeasePhase.RUNNING}}, "UniSched: phases has job number 1 of 1"),
         ({"phases": {0: 7}}, "phases: 7 is not a Phase, of job number 0"),
         ({"profilers": {3}}, "UniSched: profilers has job number 3 of 1"),
         ({"sizes": [4, 8]}, r"cluster: node sizes \[4, 8\] differ, UniSched needs equal nodes"),
@@ -67,7 +67,7 @@ def test_bad_values_are_refused(parameters: dict[str, Any], message: str) -> Non
         ({"lexicographic": None}, "UniSched: lexicographic=None is not True or False"),
         ({"free": [8, "8"]}, r"UniSched: free\[1\]='8' is not an integer"),
         ({"free": 16}, "UniSched: free=16 is not a sequence"),
-        ({"phases": [Phase.FRESH]}, "UniSched: phases=.* is not a mapping"),
+        ({"phases": [LeasePhase.FRESH]}, "UniSched: phases=.* is not a mapping"),
         ({"profilers": 0}, "UniSched: profilers=0 is not a set"),
     ],
 )
@@ -97,7 +97,7 @@ def test_a_problem_is_shown_by_its_size() -> None:
 
 
 def test_a_problem_can_be_copied_and_compared() -> None:
-    problem = of(job(1, T), job(2), phases={0: Phase.RUNNING}, profilers={1}, free=[3, 8])
+    problem = of(job(1, T), job(2), phases={0: LeasePhase.RUNNING}, profilers={1}, free=[3, 8])
     assert pickle.loads(pickle.dumps(problem)) == problem
     assert hash(replace(problem)) == hash(problem)
     assert problem != replace(problem, phases={})
@@ -105,7 +105,7 @@ def test_a_problem_can_be_copied_and_compared() -> None:
     assert problem.profilers == frozenset({1})
     assert UniSched.sense is Sense.MAX
     with pytest.raises(TypeError):
-        problem.phases[1] = Phase.FRESH  # type: ignore[index]
+        problem.phases[1] = LeasePhase.FRESH  # type: ignore[index]
 
 
 # -- allocations and options ----------------------------------------------------------------------
@@ -173,12 +173,12 @@ def test_deadlines_of_the_offline_problem_count_from_the_first_lease_after_the_r
 
 def test_suspensions_lengthen_the_work() -> None:
     """A suspended job of 590 s needs 25 s more, and so a second lease."""
-    suspended = of(job(1, 1800, work=590), phases={0: Phase.SUSPENDED})
+    suspended = of(job(1, 1800, work=590), phases={0: LeasePhase.SUSPENDED})
     assert suspended.terms(0, 0, 1_000_000) == Terms(2, 3)
     assert replace(suspended, sr_aware=False).terms(0, 0, 1_000_000) == Terms(1, 3)
     assert replace(suspended, overhead=10).terms(0, 0, 1_000_000) == Terms(1, 3)
     own = replace(suspended.jobs[0], preemption_cost=0)
-    assert of(own, phases={0: Phase.SUSPENDED}).terms(0, 0, 1_000_000) == Terms(1, 3)
+    assert of(own, phases={0: LeasePhase.SUSPENDED}).terms(0, 0, 1_000_000) == Terms(1, 3)
 
 
 def test_the_printed_rounding_is_a_parameter() -> None:

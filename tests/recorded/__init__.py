@@ -4,7 +4,7 @@ A later change adds a function with `@entry` to one of the modules, and its reco
 `python tests/recording.py record tests/golden/recording.json NAME`.
 """
 
-from . import bounds, calls, commands, figures, policies
+from . import bounds, calls, commands, figures, parts, policies
 from .table import ENTRIES
 
-__all__ = ["ENTRIES", "bounds", "calls", "commands", "figures", "policies"]
+__all__ = ["ENTRIES", "bounds", "calls", "commands", "figures", "parts", "policies"]

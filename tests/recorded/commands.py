@@ -86,7 +86,9 @@ SHOWN = "fifo,srtf,las,tiresias-l,themis-greedy,gandiva-fair,ltgf,unisched,ltgf:
 def replayed(folder: Path, *args: Any) -> Any:
     """Some policies through the command line, with all that it writes."""
     files = "--json", folder / "found.json", "--report", folder / "found.html"
-    return command(folder, "replay", *args, "--policies", SHOWN, *files)
+    said = command(folder, "replay", *args, "--policies", SHOWN, *files)
+    rows = said["files"]["found.json"].pop("rows")  # policies_on_a_log and others have such
+    return {**said, "digests": {row["name"]: row["digest"][:10] for row in rows}}
 
 
 @entry
@@ -207,8 +209,8 @@ WRONG: tuple[tuple[Any, ...], ...] = (
 
 @entry
 def wrong_commands(folder: Path) -> Any:
-    path = log(folder / "log.csv")
-    return {
-        " ".join(map(str, args)): cli(*(path if arg == "LOG" else arg for arg in args))
-        for args in WRONG
-    }
+    path, found = log(folder / "log.csv"), {}
+    for args in WRONG:
+        report = ("--report", folder / "a.html") if args[:1] in (("compare",), ("replay",)) else ()
+        found[" ".join(map(str, args))] = cli(*(path if a == "LOG" else a for a in args), *report)
+    return found

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+import numpy as np
+
 import gangsched as gs
 
 from .plain import contents, pictures
@@ -74,7 +76,7 @@ def figure_options() -> dict[str, dict[str, Any]]:
     small = {"sizes": sizes(), "seeds": (0,), "processes": 1}
     ring: dict[str, Any] = {"seeds": (0,), "variants": ("B",)}
     return {
-        "rar_ddls:fig4": ring, "rar_ddls:fig5": ring, "rar_ddls:fig7": ring,
+        "rar_ddls:fig4": ring, "rar_ddls:fig5": ring, "rar_ddls:fig6": ring, "rar_ddls:fig7": ring,
         "ltgf:fig6": {},
         "ltgf:fig9": {"cases": cases(), "leases": (600, 900)},
         "ltgf:fig10": {"cases": cases()}, "ltgf:fig11": {"cases": cases()[:1]},
@@ -87,8 +89,8 @@ def figure_options() -> dict[str, dict[str, Any]]:
         "unisched:fig11": small, "unisched:fig12": small,
         "irmp:fig4": {"jobs": (4, 8), "servers": (6, 10), "default": (6, 8), **alone},
         "irmp:fig5": {"jobs": (3, 5), "servers": (5, 8), **irmp},
-        "irmp:fig6": {"jobs": (3, 5), "servers": (5, 8), "default": (4, 6), **alone},
-        "irmp:fig7": {**size, **irmp}, "irmp:fig8": {**size, **irmp},
+        "irmp:fig6": {"jobs": (3, 5), "servers": (5,), "default": (4, 6), **alone},
+        "irmp:fig7": {**size, **alone}, "irmp:fig8": {**size, **irmp},
         "irmp:fig11": {"jobs": (8,), "servers": 6, "percent": (60, 100, 140), **irmp},
         "irmp:fig12": size, "irmp:fig13": {**size, **irmp},
         "irmp:table2": {"users": (2, 3), "jobs": 8, "servers": 10, **irmp},
@@ -115,5 +117,43 @@ def figure(name: str, folder: Path) -> Any:
     return {**data, "csv": found[".csv"], "tables": len(study.to_markdown()), "pictures": shown}
 
 
+def timed(name: str, options: dict[str, Any], folder: Path) -> Any:
+    """A figure whose values are seconds: what else it says."""
+    study = gs.reproduce.TARGETS[name](**options)
+    shown: list[Any] = []
+    with pictures(shown):
+        study.write(folder)
+    rows = [[row.instance, row.policy, row.x, sorted(row.values)] for row in study.rows]
+    return {
+        "rows": rows, "instances": study.instances, "texts": [s.text for s in study.statements],
+        "axes": len(shown[0]["axes"]), "settings": study.settings,
+    }  # fmt: skip
+
+
+def of_a_trace(name: str, options: dict[str, Any], folder: Path) -> Any:
+    """A figure of a drawn log besides the synthetic jobs."""
+    rng = np.random.default_rng(4)
+    rows = ["timestamp,duration,num_gpus,cluster"]
+    for at in sorted(rng.integers(0, 130_000, 400).tolist()):
+        day, clock = divmod(at, 86_400)
+        time = f"2017-10-{3 + day:02d} {clock // 3600:02d}:{clock // 60 % 60:02d}:{clock % 60:02d}"
+        rows.append(f"{time},{rng.integers(60, 9000)},{rng.integers(1, 9)},vc{rng.integers(3)}")
+    (folder / "log.csv").write_text("\n".join(rows) + "\n", "utf-8")
+    trace = gs.traces.read_philly_csv(folder / "log.csv")
+    study = gs.reproduce.TARGETS[name](**options, trace=trace)
+    return {"facts": study.instances, "rows": [[row.instance, *row.values.values()]
+                                               for row in study.rows]}  # fmt: skip
+
+
+_FEW: dict[str, Any] = {"seeds": (0,), "processes": 1}
+ENTRIES["figure_of_a_trace"] = partial(
+    of_a_trace, "irmp:table2", {"users": (2,), "jobs": 6, "servers": 8, **_FEW}
+)
+for _target, _options in (
+    ("irmp:fig9", {"jobs": (3, 6), "servers": 8, "seeds": (0,)}),
+    ("irmp:fig10", {"servers": (5, 8), "jobs": 5, "seeds": (0,)}),
+    ("unisched:fig10d", {"queues": (20, 40)}),
+):
+    ENTRIES[f"figure_{_target.replace(':', '_')}"] = partial(timed, _target, _options)
 for _target in figure_options():
     ENTRIES[f"figure_{_target.replace(':', '_')}"] = partial(figure, _target)

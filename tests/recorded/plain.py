@@ -27,7 +27,7 @@ import numpy as np
 
 #: keys of what no two runs have in common
 UNSTEADY = {"runtime", "timing", "versions", "version", "checkpoint", "history", "build"}
-LONGEST = 24  #: numbers that a list shows one by one
+LONGEST = 16  #: numbers that a list shows one by one
 LONGEST_TEXT = 80  #: characters
 LONG_NUMBER = re.compile(r"\d+\.\d{7,}(e-?\d+)?")
 SECONDS = re.compile(r"\b\d+\.\d\d\d? s\b")
@@ -63,7 +63,7 @@ def plain(value: Any, folder: str = "\0") -> Any:
 def shortened(text: str) -> str:
     """A long text by its beginning and a check sum; of a hash the beginning."""
     if re.fullmatch("[0-9a-f]{64}", text):
-        return text[:16]
+        return text[:10]
     text = LONG_NUMBER.sub(lambda found: f"{float(found[0]):.8g}", text)
     if len(text) <= LONGEST_TEXT:
         return text

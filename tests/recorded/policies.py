@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import pkgutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,7 @@ import gangsched as gs
 from gangsched.registry import policy
 
 from .instances import log, queue
-from .table import ENTRIES, attempt, entry, policies
+from .table import ENTRIES, attempt, entry, named, policies
 
 
 def driven(instance: Any, **rules: Any) -> Any:
@@ -28,7 +26,7 @@ def driven(instance: Any, **rules: Any) -> Any:
         gs.verify_bound(problem, bound)
     data = found.to_dict()
     for row in data["rows"]:
-        del row["parameters"]  # replay_deadlines and others have them
+        del row["parameters"], row["policy"], row["seed"]
     return data
 
 
@@ -341,13 +339,3 @@ def online_revenue(folder: Path) -> Any:
             attempt(kind, "best"),
         ]
     return found
-
-
-def named(name: str) -> Any:
-    """Return a class of the package, in whichever module it stands."""
-    for info in pkgutil.walk_packages(gs.__path__, "gangsched."):
-        if "__main__" not in info.name and "worker" not in info.name:
-            module = import_module(info.name)
-            if getattr(getattr(module, name, None), "__module__", "") == info.name:
-                return getattr(module, name)
-    raise LookupError(f"no module of gangsched has a class {name}")

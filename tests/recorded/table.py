@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Any
+
+import gangsched as gs
 
 from .plain import cli, contents, pictures
 
@@ -49,3 +54,23 @@ def solvers_of(problem: str) -> list[str]:
 
 def policies() -> list[str]:
     return listed()[listed().index("policies") + 1].split(", ")
+
+
+@cache
+def places() -> dict[str, list[Any]]:
+    """The functions and classes of the package by their names."""
+    found: dict[str, list[Any]] = {}
+    for info in pkgutil.walk_packages(gs.__path__, "gangsched."):
+        if "__main__" not in info.name and "mip_worker" not in info.name:
+            for name, thing in vars(import_module(info.name)).items():
+                if getattr(thing, "__module__", "") == info.name:
+                    found.setdefault(name, []).append(thing)
+    return found
+
+
+def named(name: str, taking: str = "") -> Any:
+    """Return a function or class by its name, and a parameter where there are several."""
+    for thing in places().get(name, []):
+        if not taking or taking in signature(thing).parameters:
+            return thing
+    raise LookupError(f"no module of gangsched has a {name}")

@@ -27,8 +27,8 @@ from gangsched.instances import (
 from gangsched.solvers import Bound
 from gangsched.solvers.irmp.columns import default_slots, generate, revenue_bound
 from gangsched.solvers.irmp.pricing import (
+    CandidateRun,
     Classes,
-    Run,
     Trials,
     best_runs,
     needs,
@@ -196,7 +196,7 @@ def test_machine_code_finds_runs_as_good_as_all_of_them(seed: int) -> None:
             assert run.gain == best.gain == int(worths[j][run.end]) - cost(run, by_slot)
 
 
-def cost(run: Run, prices: Any) -> int:
+def cost(run: CandidateRun, prices: Any) -> int:
     window = prices[:, :, run.start : run.end].sum(axis=2)
     return int(window[:, 0] @ np.array(run.workers) + run.ps * window[run.host, 1])
 

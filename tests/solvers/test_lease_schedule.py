@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gangsched.formulations.unisched.compact import Options, Queue, options_of
-from gangsched.formulations.unisched.leases import Phase
+from gangsched.formulations.unisched.leases import LeasePhase
 from gangsched.formulations.unisched.problem import UniSched
 from gangsched.instances import Cluster, DeadlineJob, Instance
 from gangsched.solvers.unisched.lease_schedule import Realised, least_laxity, realise
@@ -231,7 +231,7 @@ def test_a_split_gang_on_one_node_is_worth_what_its_option_says() -> None:
     other = DeadlineJob(id="b", gpus=4, work=10, rewards=[(10, 60)])
     problem = UniSched(
         Instance(Cluster.of_sizes([4]), [late, other]),
-        lease=10, be_lease=10, allocations="exact", overhead=0, phases={0: Phase.RUNNING},
+        lease=10, be_lease=10, allocations="exact", overhead=0, phases={0: LeasePhase.RUNNING},
     )  # fmt: skip
     options = options_for(problem)
     split = next(o for o in range(len(options)) if options.split[o])

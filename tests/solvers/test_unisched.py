@@ -33,7 +33,7 @@ from gangsched.formulations.unisched.compact import (
     row_weights,
     used,
 )
-from gangsched.formulations.unisched.leases import Phase, lease_terms
+from gangsched.formulations.unisched.leases import LeasePhase, lease_terms
 from gangsched.formulations.unisched.problem import CONSOLIDATION_ROWS, UniSched
 from gangsched.instances import Cluster, Instance
 from gangsched.instances.model import DeadlineJob
@@ -78,7 +78,7 @@ def queue_of(seed: int, jobs: int = 60, nodes: int = 2, **parameters: Any) -> Un
                 preemption_cost=int(rng.choice([0, 25, 300])),
             )
         )
-    phases = {i: Phase(int(rng.integers(0, 3))) for i in range(jobs)}
+    phases = {i: LeasePhase(int(rng.integers(0, 3))) for i in range(jobs)}
     few = frozenset(np.flatnonzero(rng.random(jobs) < 0.1).tolist())
     instance = Instance(Cluster.of_sizes([8] * nodes), made)
     return UniSched(instance, phases=phases, profilers=few, **parameters)
@@ -118,16 +118,16 @@ def full_lp(options: Options, room: Any) -> float:
     deadline=st.integers(-100, 9000),
     speed=st.sampled_from([10**6, 999_999, 750_000, 500_000, 123_457, 1]),
     cost=st.sampled_from([0, 1, 25, 599, 4000]),
-    phase=st.sampled_from(list(Phase)),
+    phase=st.sampled_from(list(LeasePhase)),
     lease=st.sampled_from([600, 7, 1]),
     rounding=st.sampled_from(["lossless", "paper"]),
 )
 def test_terms_of_columns_are_those_of_one_job(
-    work: int, deadline: int, speed: int, cost: int, phase: Phase, lease: int, rounding: Any
+    work: int, deadline: int, speed: int, cost: int, phase: LeasePhase, lease: int, rounding: Any
 ) -> None:
     """Three times in one array, beside two others: what one needs does not depend on others."""
-    rows = [(1, 5, 10**6, 3, Phase.FRESH), (work, deadline, speed, cost, phase)] * 2
-    rows += [(99, 700, 500_000, 80, Phase.RUNNING)]
+    rows = [(1, 5, 10**6, 3, LeasePhase.FRESH), (work, deadline, speed, cost, phase)] * 2
+    rows += [(99, 700, 500_000, 80, LeasePhase.RUNNING)]
     columns = [np.array(column) for column in zip(*rows, strict=True)]
     needed, within = lease_terms_of(*columns, lease=lease, rounding=rounding)  # type: ignore[call-arg]
     for k, (w, d, s, c, p) in enumerate(rows):

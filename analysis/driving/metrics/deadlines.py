@@ -19,28 +19,7 @@ Deadlines = Instance[DeadlineJob]
 def deadline_miss(
     run: Run, deadlines: Mapping[int, int] | ArrayLike, *, weighted: bool = False
 ) -> float | None:
-    """Return the share of jobs with a deadline that missed it.
-
-    Parameters
-    ----------
-    run : Run
-    deadlines : mapping of int to int, or (jobs,) float array
-        Seconds, by number of the job; jobs that the mapping does not name, and those with NaN, have
-        no deadline.
-    weighted : bool
-        True to count each job with its weight.
-
-    Returns
-    -------
-    float or None
-        A rejected job misses; a job that is unfinished and whose deadline has not come is left
-        out. None where no job is left.
-
-    Raises
-    ------
-    KeyError, ValueError
-        If a number is not that of a job, or the array does not have one entry per job.
-    """
+    """Return the share of jobs with a deadline that missed it."""
     book = run.records
     due = _deadlines(len(book), deadlines)
     late = book.rejected | np.where(book.finished, book.end > due, run.now > due)
@@ -64,24 +43,7 @@ def _deadlines(jobs: int, deadlines: Mapping[int, int] | ArrayLike) -> Floats:
 
 
 def rewards(run: Run) -> Floats:
-    """Return what each job won by its completion.
-
-    Parameters
-    ----------
-    run : Run
-        With its instance, of jobs with deadlines.
-
-    Returns
-    -------
-    (jobs,) float array
-        0 for a job that missed all its deadlines, or was rejected. NaN for a best-effort job, and
-        for one that is unfinished and may still meet a deadline.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If the instance is not known, or its jobs have no deadlines of their own.
-    """
+    """Return what each job won by its completion."""
     instance, book = _of_deadlines(run), run.records
     won = np.full(len(book), np.nan)
     outcomes = zip(instance.jobs, book.end.tolist(), book.rejected.tolist(), strict=True)
@@ -107,20 +69,6 @@ def _of_deadlines(run: Run) -> Deadlines:
 def weighted_miss(run: Run, *, own: bool = False) -> float | None:
     """Return the weighted miss rate R^slo, Section IV-C: 1 less (15).
 
-    Parameters
-    ----------
-    run : Run
-        With its instance, of jobs with deadlines.
-    own : bool
-        Divide each job's reward by its own largest reward, so that all count alike. Otherwise by
-        the largest of all jobs, which is W_max = 100 in the paper. The two are the same where all
-        jobs have the same largest reward.
-
-    Returns
-    -------
-    float or None
-        Over the jobs that have won or missed their rewards; None where there is none.
-
     Notes
     -----
     The paper prints the mean of W / W_max, the attainment, and calls it a miss rate. Its figures
@@ -135,18 +83,7 @@ def weighted_miss(run: Run, *, own: bool = False) -> float | None:
 
 
 def best_effort_latency(run: Run) -> float | None:
-    """Return the mean completion time of the best-effort jobs, in seconds (Section IV-C, JCT).
-
-    Parameters
-    ----------
-    run : Run
-        With its instance, of jobs with deadlines.
-
-    Returns
-    -------
-    float or None
-        From submission, profiling included; over those that finished.
-    """
+    """Return the mean completion time of the best-effort jobs, in seconds (Section IV-C, JCT)."""
     return mean(completion_time(run)[_best_effort(_of_deadlines(run))])
 
 
@@ -157,21 +94,6 @@ def _best_effort(instance: Deadlines) -> NDArray[np.bool_]:
 @once
 def deadline_summary(run: Run) -> dict[str, float | int | None]:
     """Return what a run of jobs with deadlines is measured by, by name.
-
-    Parameters
-    ----------
-    run : Run
-        With its instance, of jobs with deadlines.
-
-    Returns
-    -------
-    dict of str to number or None
-        slo_jobs, best_effort_jobs: numbers of jobs. reward: the sum that was won; top_reward: of
-        all jobs with deadlines. weighted_miss and weighted_miss_own: as of :func:`weighted_miss`.
-        strict_miss: share of the jobs with one deadline that missed it. in_time: share of the jobs
-        with deadlines that were complete by their last one. best_effort_latency, seconds.
-        slo_suspensions, best_effort_suspensions: mean number of a job, those that were rejected
-        left out. profiling_wait: mean seconds. None where there is no such job.
 
     Examples
     --------

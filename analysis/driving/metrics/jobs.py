@@ -19,48 +19,20 @@ Since = Literal["release", "visible"]
 
 
 def completion_time(run: Run) -> Floats:
-    """Return e - a of each job, seconds from submission to completion (Section 6.1.4, JCT).
-
-    Parameters
-    ----------
-    run : Run
-
-    Returns
-    -------
-    (jobs,) float array
-    """
+    """Return e - a of each job, seconds from submission to completion (Section 6.1.4, JCT)."""
     book = run.records
     return np.where(book.finished, book.end - book.release, np.nan)
 
 
 def wait_time(run: Run) -> Floats:
-    """Return the seconds from submission to completion in which each job held no GPUs.
-
-    Parameters
-    ----------
-    run : Run
-
-    Returns
-    -------
-    (jobs,) float array
-    """
+    """Return the seconds from submission to completion in which each job held no GPUs."""
     plan = run.schedule
     held = np.bincount(plan.job, plan.end - plan.start, len(run.records))
     return completion_time(run) - held
 
 
 def ideal_time(run: Run) -> Ints:
-    """Return p, the seconds that each job would run alone, on the fastest GPUs that it can use.
-
-    Parameters
-    ----------
-    run : Run
-        With its instance.
-
-    Returns
-    -------
-    (jobs,) int array
-    """
+    """Return p, the seconds that each job would run alone, on the fastest GPUs that it can use."""
     work = run.records.work
     if not _has_speeds(run):
         return work
@@ -91,27 +63,12 @@ def gpus_by_model(instance: Instance[Any]) -> Ints:
 
 
 def slowdown(run: Run) -> Floats:
-    """Return JCT / p of each job, p its ideal run time (Section 6.1.4); at least 1.
-
-    Parameters
-    ----------
-    run : Run
-        With its instance.
-
-    Returns
-    -------
-    (jobs,) float array
-    """
+    """Return JCT / p of each job, p its ideal run time (Section 6.1.4); at least 1."""
     return completion_time(run) / ideal_time(run)
 
 
 def makespan(run: Run) -> int | None:
-    """Return the last completion, in seconds from time 0; None while a job is unfinished.
-
-    Parameters
-    ----------
-    run : Run
-    """
+    """Return the last completion, in seconds from time 0; None while a job is unfinished."""
     book = run.records
     if not book.finished.any() or not (book.finished | book.rejected).all():
         return None
@@ -122,17 +79,6 @@ def objectives(run: Run) -> dict[str, float | int | None]:
     """Return the measures of :class:`~gangsched.formulations.completion_time.CompletionTime`.
 
     What a bound of that problem, with the run's jobs without the rejected ones, can be compared to.
-
-    Parameters
-    ----------
-    run : Run
-        With its instance.
-
-    Returns
-    -------
-    dict of str to number or None
-        makespan max C_j, completion sum C_j, flow sum (C_j - r_j), slowdown
-        sum (C_j - r_j) / p_j, without weights; None while a job is unfinished.
     """
     last = makespan(run)
     if last is None:
@@ -149,18 +95,6 @@ def objectives(run: Run) -> dict[str, float | int | None]:
 
 def utilisation(run: Run, until: Literal["arrivals", "end"] = "arrivals") -> float | None:
     """Return the share of the GPU time from the first arrival on that was held by jobs.
-
-    Parameters
-    ----------
-    run : Run
-    until : {"arrivals", "end"}
-        To the last arrival, which leaves out how the cluster runs empty, or to the last completion
-        (of a run that was stopped: to its end). Rejected jobs do not count as arrivals.
-
-    Returns
-    -------
-    float or None
-        None where that interval is empty.
 
     Notes
     -----
@@ -180,18 +114,7 @@ def utilisation(run: Run, until: Literal["arrivals", "end"] = "arrivals") -> flo
 
 
 def busy_time(run: Run, times: ArrayLike) -> Ints:
-    """Return the GPU seconds that all jobs together held until each of `times`.
-
-    Parameters
-    ----------
-    run : Run
-    times : (n,) int array
-        Seconds, in any order.
-
-    Returns
-    -------
-    (n,) int array
-    """
+    """Return the GPU seconds that all jobs together held until each of `times`."""
     whole = np.zeros(len(run.schedule), dtype=np.int64)
     total: Ints = held_until(run, times, whole, 1)[0]
     return total
@@ -202,16 +125,6 @@ def wanted_time(run: Run, times: ArrayLike) -> Floats:
 
     What is wanted at an instant is the demand of the active jobs, at most M. Where this exceeds
     :func:`busy_time`, GPUs were idle though jobs waited for them.
-
-    Parameters
-    ----------
-    run : Run
-    times : (n,) int array
-        Seconds, in any order.
-
-    Returns
-    -------
-    (n,) float array
     """
     jobs, stop = active_jobs(run)
     knots, demand, _ = changes(run, jobs, stop)
@@ -219,16 +132,7 @@ def wanted_time(run: Run, times: ArrayLike) -> Floats:
 
 
 def preemptions(run: Run) -> Ints:
-    """Return how often each job lost its GPUs before it was complete, moves included.
-
-    Parameters
-    ----------
-    run : Run
-
-    Returns
-    -------
-    (jobs,) int array
-    """
+    """Return how often each job lost its GPUs before it was complete, moves included."""
     log = run.events
     lost = (log.kind == EventKind.SUSPEND) | (log.kind == EventKind.KILL)
     times: Ints = np.bincount(log.job[lost], minlength=len(run.records))
@@ -240,14 +144,6 @@ def renewals(run: Run) -> Ints:
 
     Derived from the schedule: lease boundaries strictly inside its segments. A policy that does not
     preempt has no leases, and the number says nothing.
-
-    Parameters
-    ----------
-    run : Run
-
-    Returns
-    -------
-    (jobs,) int array
     """
     plan, lease = run.schedule, run.rules.lease_length
     begin = plan.start // lease * lease if run.rules.synchronous else plan.start
@@ -256,16 +152,7 @@ def renewals(run: Run) -> Ints:
 
 
 def attained_time(run: Run) -> Ints:
-    """Return A_i, the GPU seconds that each job held: eq. (2), overhead included.
-
-    Parameters
-    ----------
-    run : Run
-
-    Returns
-    -------
-    (jobs,) int array
-    """
+    """Return A_i, the GPU seconds that each job held: eq. (2), overhead included."""
     plan = run.schedule
     held = np.bincount(plan.job, segment_gangs(run) * (plan.end - plan.start), len(run.records))
     return held.astype(np.int64)
@@ -273,18 +160,6 @@ def attained_time(run: Run) -> Ints:
 
 def fair_time(run: Run, since: Since = "visible") -> Floats:
     """Return F_i, the fair GPU seconds of each job: eq. (14) with (13) and (8).
-
-    Parameters
-    ----------
-    run : Run
-    since : {"visible", "release"}
-        From the job's first round on, or from its submission: that adds its wait for the round,
-        with the share that it has then.
-
-    Returns
-    -------
-    (jobs,) float array
-        Up to completion or the end of the run; 0 for jobs that had no round yet.
 
     Notes
     -----
@@ -315,17 +190,7 @@ def fair_times(run: Run) -> tuple[Floats, Floats]:
 
 
 def service_time(run: Run) -> Ints:
-    """Return the GPU seconds in which each job made progress: A_i without overhead and lost work.
-
-    Parameters
-    ----------
-    run : Run
-        With its instance: a job on slow GPUs is served longer for the same work.
-
-    Returns
-    -------
-    (jobs,) int array
-    """
+    """Return the GPU seconds of progress of each job: A_i without overhead and lost work."""
     book = run.records
     if _has_speeds(run):
         seg = Segments.of(run)
@@ -336,22 +201,7 @@ def service_time(run: Run) -> Ints:
 
 
 def rho(run: Run, since: Since = "visible", *, overhead: bool = True) -> Floats:
-    """Return the fairness degree A_i / F_i of each job, eq. (15); below 1 is unfair.
-
-    Parameters
-    ----------
-    run : Run
-    since : {"visible", "release"}
-        As of :func:`fair_time`. The definition counts from submission; but then a job that runs at
-        once has rho = p / JCT, and waiting for the next round alone takes short jobs below 0.95.
-    overhead : bool
-        False to count service only (:func:`service_time`), as bounds do that hold for any policy.
-
-    Returns
-    -------
-    (jobs,) float array
-        Of unfinished jobs up to the end of the run; NaN for jobs that had no time yet.
-    """
+    """Return the fairness degree A_i / F_i of each job, eq. (15); below 1 is unfair."""
     held = attained_time(run) if overhead else service_time(run)
     return degree(held, fair_time(run, since))
 
@@ -361,15 +211,6 @@ def finish_time_fairness(run: Run) -> Floats:
 
     T_sh is the time from submission to completion, T_id = p N the ideal run time in a cluster of
     1 / N of the size, N the number of submitted and uncompleted jobs, averaged over that time.
-
-    Parameters
-    ----------
-    run : Run
-        With its instance.
-
-    Returns
-    -------
-    (jobs,) float array
 
     References
     ----------
@@ -391,17 +232,7 @@ def finish_time_fairness(run: Run) -> Floats:
 
 
 def profiling_wait(run: Run) -> Floats:
-    """Return the seconds from each job's submission to the end of its last profiling.
-
-    Parameters
-    ----------
-    run : Run
-
-    Returns
-    -------
-    (jobs,) float array
-        NaN for jobs that were not profiled.
-    """
+    """Return the seconds from each job's submission to the end of its last profiling."""
     log, until = run.events, np.full(len(run.records), np.nan)
     over = log.kind == EventKind.PROFILED
     until[log.job[over]] = log.time[over]  # times do not fall: the last one stays
@@ -412,10 +243,6 @@ def is_elastic(run: Run) -> bool:
     """Return whether a job made progress on another number of GPUs than its gang.
 
     Bounds for gangs do not hold for such a run.
-
-    Parameters
-    ----------
-    run : Run
     """
     plan, log = run.schedule, run.events
     other = segment_gangs(run) != run.records.gpus[plan.job]

@@ -28,16 +28,6 @@ def share_below(values: ArrayLike, level: float) -> float | None:
     With `rho` and 0.95 this is the share of sharing-loss jobs (Section 6.3), with
     :func:`window_rho` and 0.999 that of the users' intervals below 1.
 
-    Parameters
-    ----------
-    values : float array
-    level : float
-
-    Returns
-    -------
-    float or None
-        None where nothing is left.
-
     Examples
     --------
     >>> share_below([0.5, 1.0, 1.2, float("nan")], 0.95)
@@ -49,16 +39,6 @@ def share_below(values: ArrayLike, level: float) -> float | None:
 
 def jain(values: ArrayLike) -> float | None:
     """Return Jain's index of fairness, from 1/n (one has it all) to 1 (all are equal).
-
-    Parameters
-    ----------
-    values : (n,) float array
-        Not negative, such as the users' rho or the jobs' slowdowns; NaN is left out.
-
-    Returns
-    -------
-    float or None
-        None where nothing is left; 1 where all are 0.
 
     References
     ----------

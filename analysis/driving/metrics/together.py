@@ -24,24 +24,6 @@ from .users import user_attained_time, user_fair_time, user_rho, window_edges
 def summary(run: Run) -> dict[str, float | int | None]:
     """Return the usual measures of a run by name.
 
-    Parameters
-    ----------
-    run : Run
-        With its instance.
-
-    Returns
-    -------
-    dict of str to number or None
-        jobs, finished, unfinished, rejected: numbers of jobs. mean_, median_ and p99_completion,
-        mean_wait: seconds, over finished jobs. mean_slowdown, p99_slowdown. makespan: seconds.
-        utilisation (to the last arrival) and utilisation_end. min_rho, mean_rho: of jobs, from
-        their first rounds; min_service_rho: of service alone, for which bounds are proven. loss,
-        loss_release: shares of jobs with rho < 0.95, from the first round and from submission.
-        min_user_rho, days_below, hours_below: of users, with fair shares by demand; shares of their
-        daily and hourly windows below 1. jain_users, jain_jobs: Jain's index of the users' and the
-        jobs' rho. preemptions: in all. Those of users are None where there is one user, which
-        shares with nobody: its fair share is the cluster, (3), and its rho what it uses of it.
-
     Examples
     --------
     >>> from gangsched.analysis.driving.drive import drive

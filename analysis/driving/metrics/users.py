@@ -18,36 +18,12 @@ By = Literal["demand", "quota"]
 
 
 def user_attained_time(run: Run, times: ArrayLike) -> Ints:
-    """Return the GPU seconds that each user's jobs held until each of `times`: eq. (11).
-
-    Parameters
-    ----------
-    run : Run
-    times : (n,) int array
-        Seconds, in any order.
-
-    Returns
-    -------
-    (users, n) int array
-    """
+    """Return the GPU seconds that each user's jobs held until each of `times`: eq. (11)."""
     return held_until(run, times, run.records.user[run.schedule.job], len(run.user_weight))
 
 
 def user_fair_time(run: Run, times: ArrayLike, by: By = "demand") -> Floats:
-    """Return the fair GPU seconds of each user until each of `times`: eq. (9).
-
-    Parameters
-    ----------
-    run : Run
-    times : (n,) int array
-        Seconds, in any order.
-    by : {"demand", "quota"}
-        The user's fair share: min(demand, quota), eq. (8), or its quota at all times, eq. (16).
-
-    Returns
-    -------
-    (users, n) float array
-    """
+    """Return the fair GPU seconds of each user until each of `times`: eq. (9)."""
     at = np.asarray(times, dtype=np.int64)
     if by == "quota":
         return run.quota[:, None] * at
@@ -58,19 +34,7 @@ def user_fair_time(run: Run, times: ArrayLike, by: By = "demand") -> Floats:
 
 
 def user_rho(run: Run, by: By = "demand") -> Floats:
-    """Return the fairness degree of each user over the whole run: eq. (12).
-
-    Parameters
-    ----------
-    run : Run
-    by : {"demand", "quota"}
-        As of :func:`user_fair_time`.
-
-    Returns
-    -------
-    (users,) float array
-        NaN for users without a job.
-    """
+    """Return the fairness degree of each user over the whole run: eq. (12)."""
     end = [max(run.now, 0)]
     rates = degree(user_attained_time(run, end)[:, 0], user_fair_time(run, end, by)[:, 0])
     seen = np.bincount(run.records.user[active_jobs(run)[0]], minlength=rates.size) > 0
@@ -78,17 +42,7 @@ def user_rho(run: Run, by: By = "demand") -> Floats:
 
 
 def user_work(run: Run) -> Floats:
-    """Return the mean rate at which each user's work was done: GPUs at speed 1 that would do it.
-
-    Parameters
-    ----------
-    run : Run
-
-    Returns
-    -------
-    (users,) float array
-        Over the whole run; NaN for users without a job.
-    """
+    """Return the mean rate at which each user's work was done: GPUs at speed 1 that would do it."""
     book, users = run.records, len(run.user_weight)
     count = np.bincount(book.user[~book.rejected], minlength=users)
     rate = np.bincount(book.user, _done(run), users) / max(run.now, 1)
@@ -108,16 +62,6 @@ def user_work_rho(run: Run) -> Floats:
     Its fair GPU time, (9), is given out on every model in proportion to the model's GPUs, where job
     j advances at its mean speed, sum_g N_g s_jg / M, overhead left out. On equal GPUs this is
     the share (12) of service alone. A user above 1 got more GPUs than its share, or faster ones.
-
-    Parameters
-    ----------
-    run : Run
-        With its instance.
-
-    Returns
-    -------
-    (users,) float array
-        Over the whole run; NaN for users without a job.
 
     Examples
     --------
@@ -139,23 +83,7 @@ def user_work_rho(run: Run) -> Floats:
 
 
 def window_edges(run: Run, length: int = DAY) -> Ints:
-    """Return the edges of tumbling windows from time 0 to the end of the run.
-
-    Parameters
-    ----------
-    run : Run
-    length : int
-        Seconds; the last window may be shorter.
-
-    Returns
-    -------
-    (windows + 1,) int array
-
-    Raises
-    ------
-    ValueError
-        If `length` is below 1.
-    """
+    """Return the edges of tumbling windows from time 0 to the end of the run."""
     if length < 1:
         raise ValueError(f"windows: length={length} is below 1")
     return np.append(np.arange(0, max(run.now, 0), length), max(run.now, 0))
@@ -163,19 +91,6 @@ def window_edges(run: Run, length: int = DAY) -> Ints:
 
 def window_rho(run: Run, length: int = DAY, by: By = "demand") -> Floats:
     """Return the fairness degree of each user in tumbling windows: eq. (12), Section 6.1.4.
-
-    Parameters
-    ----------
-    run : Run
-    length : int
-        Seconds of a window.
-    by : {"demand", "quota"}
-        As of :func:`user_fair_time`.
-
-    Returns
-    -------
-    (users, windows) float array
-        NaN where the user has no fair time in a window.
 
     Notes
     -----

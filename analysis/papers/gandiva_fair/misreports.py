@@ -110,29 +110,6 @@ def find_misreport(
 ) -> Misreport:
     """Search for the false report that gains its users most.
 
-    Parameters
-    ----------
-    market : GpuMarket
-        With true speeds, all positive.
-    mechanism : {"trading", "nash", "total", "max-min"} or callable (market) -> shares
-        Trading at second prices; the solvers' allocations for each aim; or one's own.
-    kind : {"lie", "slow-down", "collusion"}
-        "lie": one user reports any speeds. "slow-down": its jobs really run at the speeds reported,
-        none above the true ones. "collusion": two users lie, neither loses, and what both gain
-        counts.
-    seed : int
-        Of the random first reports, which are tried with more than two models.
-
-    Returns
-    -------
-    Misreport
-        Without users where nothing gains more than 1e-6 of what they have.
-
-    Raises
-    ------
-    ValueError
-        Where a name is unknown or a speed is 0.
-
     Notes
     -----
     Reports are relative to the slowest model, as a profile is: rates of different training jobs

@@ -44,15 +44,7 @@ LEAST_PHASE = 1200
 
 
 def driven(instance: Instance[Job], policy: Policy, until: int | None = None) -> Run:
-    """Return a run with the paper's quantum and cost of a migration.
-
-    Parameters
-    ----------
-    instance : Instance
-    policy : Policy
-    until : int, optional
-        Stop then.
-    """
+    """Return a run with the paper's quantum and cost of a migration."""
     run = drive(instance, policy, lease=QUANTUM, overhead=0, migration=MIGRATION, until=until)
     if until is None and run.stop is not Stop.COMPLETED:
         raise KeyboardInterrupt
@@ -100,12 +92,6 @@ def ideal_shares(run: Run, times: Ints) -> Floats:
     """Return each user's fair share of the GPUs, as means over bins: (bins, users).
 
     By tickets among users that have jobs; what a user's jobs cannot use goes to the others.
-
-    Parameters
-    ----------
-    run : Run
-    times : (bins + 1,) int array
-        Ends of the bins.
     """
     total = np.zeros((times.size - 1, len(run.users)))
     for a, b, share, _ in _fluid(run, times):
@@ -129,14 +115,7 @@ class Leaving:
 
 
 def leavings(run: Run, groups: Sequence[Sequence[int]]) -> list[Leaving]:
-    """Return when each group of users leaves.
-
-    Parameters
-    ----------
-    run : Run
-    groups : sequence of sequences of int
-        Numbers of users.
-    """
+    """Return when each group of users leaves."""
     end = np.where(run.records.end < 0, run.now, run.records.end)
     stop = [int(end[np.isin(run.records.user, group)].max()) for group in groups]
     since = list(stop)
@@ -171,13 +150,6 @@ class StablePhase:
 def phases(begin: int, found: Sequence[Leaving]) -> list[StablePhase]:
     """Return the times in which nobody leaves, if they last for 20 minutes.
 
-    Parameters
-    ----------
-    begin : int
-        Of the first phase.
-    found : sequence of Leaving
-        All that ever happen.
-
     Examples
     --------
     >>> phases(0, [Leaving(14400, 14600), Leaving(14500, 15000), Leaving(20000, 21600)])
@@ -203,15 +175,7 @@ def within(times: Ints, values: Floats, phase: StablePhase) -> Floats:
 
 
 def on_servers(run: Run, begin: int, quanta: int) -> Ints:
-    """Return on which servers each job runs in each quantum: (jobs, quanta), bit k for server k.
-
-    Parameters
-    ----------
-    run : Run
-    begin : int
-        Of the first quantum, in seconds.
-    quanta : int
-    """
+    """Return on which servers each job runs in each quantum: (jobs, quanta), bit k for server k."""
     found = np.zeros((len(run.records), quanta), dtype=np.int64)
     starts = begin + QUANTUM * np.arange(quanta)
     for segment in run.schedule:
@@ -221,14 +185,7 @@ def on_servers(run: Run, begin: int, quanta: int) -> Ints:
 
 
 def held(where: Ints, gangs: Sequence[int]) -> list[float]:
-    """Return the mean GPUs of each job.
-
-    Parameters
-    ----------
-    where : (jobs, quanta) int array
-        0 where a job does not run.
-    gangs : sequence of int
-    """
+    """Return the mean GPUs of each job."""
     found: list[float] = ((where > 0).mean(axis=1) * np.array(gangs)).tolist()
     return found
 

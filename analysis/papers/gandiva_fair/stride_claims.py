@@ -98,12 +98,6 @@ class StrideGangs:
 def table_2(order: Sequence[int] = range(6), *, quanta: int = 6) -> StrideGangs:
     """Return the case of Table 2: three users with equal tickets and two jobs each, on 4 GPUs.
 
-    Parameters
-    ----------
-    order : sequence of int
-        Of the jobs, by which ties are broken; by rising gang as they are numbered.
-    quanta : int
-
     Examples
     --------
     >>> table_2().counts()

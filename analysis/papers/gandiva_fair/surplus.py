@@ -63,19 +63,6 @@ class Captured:
 def captured(market: GpuMarket, rules: Sequence[str] = RULES) -> Floats | None:
     """Return what each rule captures of the surplus, and of the total, and its least gain.
 
-    Parameters
-    ----------
-    market : GpuMarket
-        With the aim "total".
-    rules : sequence of str
-        Of `RULES`.
-
-    Returns
-    -------
-    (rules, 3) float array or None
-        Part of the surplus; part of the largest total; smallest U_u / f_u. None where nothing
-        is to be gained.
-
     Examples
     --------
     Table 3: 20 of 23.75, and nobody gains less than nothing.
@@ -123,28 +110,6 @@ def surplus_table(
     seed: int = 0,
 ) -> list[Captured]:
     """Say what each rule captures of the surplus on random markets of each kind.
-
-    Parameters
-    ----------
-    users : sequence of int
-    model_sets : sequence of tuple of str
-        GPU models of 128 K80s, 48 P40s, 48 P100s and 24 V100s.
-    rules : sequence of str
-        Of `RULES`.
-    markets : int
-        Of each kind; those in which nothing is to be gained do not count.
-    seed : int
-        Markets are those of seeds from `seed` on, the same for all kinds.
-
-    Returns
-    -------
-    list of Captured
-        By models, then users, then rule.
-
-    Raises
-    ------
-    ValueError
-        Where `markets` is not positive, or nothing is to be gained in any of ten times as many.
 
     Notes
     -----

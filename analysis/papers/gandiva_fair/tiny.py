@@ -27,15 +27,6 @@ SLOW = 100.0
 def two_models(slow: int, fast: int, ratios: Sequence[float], **more: Any) -> GpuMarket:
     """Return a market of two models; users have speed 1 on the slow one.
 
-    Parameters
-    ----------
-    slow, fast : int
-        GPUs.
-    ratios : sequence of float
-        Speeds on the fast model.
-    **more
-        Further fields of the market.
-
     Examples
     --------
     >>> two_models(60, 12, [1.25, 5, 6.25]).fair_values.tolist()
@@ -48,18 +39,7 @@ def two_models(slow: int, fast: int, ratios: Sequence[float], **more: Any) -> Gp
 def draw_market(
     rng: Rng, *, users: int = 6, models: int = 4, demand: bool = False, k80: bool = False
 ) -> GpuMarket:
-    """Return a random market of up to so many users and models.
-
-    Parameters
-    ----------
-    rng : Generator
-    users, models : int
-        At most; two models at least.
-    demand : bool
-        Whether some users can use few GPUs only.
-    k80 : bool
-        Whether everybody has speed 1 on the slowest model.
-    """
+    """Return a random market of up to so many users and models."""
     n, m = int(rng.integers(1, users + 1)), int(rng.integers(2, models + 1))
     speeds = np.sort(rng.choice(SPEEDS, size=(n, m)), axis=1)
     if rng.integers(2):
@@ -79,11 +59,6 @@ def draw_market(
 
 def usable(market: GpuMarket, shares: Floats) -> Floats:
     """Return what each user's GPUs are worth to it if it can use no more than its demand.
-
-    Parameters
-    ----------
-    market : GpuMarket
-    shares : (users, models) float array
 
     Notes
     -----
@@ -106,13 +81,7 @@ def usable(market: GpuMarket, shares: Floats) -> Floats:
 
 
 def gains(market: GpuMarket, trades: Sequence[Trade]) -> Iterator[tuple[float, float]]:
-    """Yield what each trade is worth to its buyer and to its seller, in units of speed 1.
-
-    Parameters
-    ----------
-    market : GpuMarket
-    trades : sequence of Trade
-    """
+    """Yield what each trade is worth to its buyer and to its seller, in units of speed 1."""
     for t in trades:
         bought, sold = market.speeds[t.buyer], market.speeds[t.seller]
         yield (
@@ -145,12 +114,7 @@ class Lie:
     price: PriceRule = "second"
 
     def outcome(self, *, honest: bool) -> Trading:
-        """Return what is traded, by the truth or by the report.
-
-        Parameters
-        ----------
-        honest : bool
-        """
+        """Return what is traded, by the truth or by the report."""
         speeds = np.array(self.market.speeds)
         if not honest:
             speeds[self.user] = self.told
@@ -165,15 +129,7 @@ class Lie:
 
 
 def draw_lie(rng: Rng, *, real: bool = False, price: PriceRule = "second") -> Lie:
-    """Return a random market of two models with a random report.
-
-    Parameters
-    ----------
-    rng : Generator
-    real : bool
-        Whether the user's jobs really run at these speeds, which are then below the true ones.
-    price : str
-    """
+    """Return a random market of two models with a random report."""
     market = draw_market(rng, models=2, k80=True)
     user = int(rng.integers(len(market.users)))
     other = market.speeds[int(rng.integers(len(market.users))), 1]
@@ -204,12 +160,7 @@ class Auction:
     told: float
 
     def value(self, *, honest: bool) -> float:
-        """Return what the user gets by the truth, or by its report.
-
-        Parameters
-        ----------
-        honest : bool
-        """
+        """Return what the user gets by the truth, or by its report."""
         told = list(self.ratios)
         if not honest:
             told[self.user] = self.told

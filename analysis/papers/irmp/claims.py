@@ -119,11 +119,6 @@ def _draw_online(rng: Rng, *, owned: bool = False, jobs: int = 5, literal: bool 
 def paper_example(names: Sequence[str] = ("11", "12", "21", "22")) -> Irmp:
     """Return the example of Section 4.2, or some jobs of it, in this order.
 
-    Parameters
-    ----------
-    names : sequence of str
-        User and number; chunks of 2, 3, 2 and 30.
-
     Examples
     --------
     >>> paper_example().quotas[:, 0].tolist()
@@ -188,13 +183,7 @@ class Batch:
         return 1 << self.interval
 
     def accepted(self, params: AstraeaParams | None = None) -> list[Response]:
-        """Return the runs, whose values are ideal.
-
-        Parameters
-        ----------
-        params : AstraeaParams, optional
-            Others than the case's.
-        """
+        """Return the runs, whose values are ideal."""
         jobs = range(len(self.problem.jobs))
         return [a.run for a in a_round(self.problem, jobs, self.interval, params or self.params)]
 
@@ -269,12 +258,7 @@ class Rounds:
         return math.floor(ratio / -math.log1p(-1 / self.sigma)) + 1
 
     def earned(self, rounds: int) -> float:
-        """Return what so many rounds earn.
-
-        Parameters
-        ----------
-        rounds : int
-        """
+        """Return what so many rounds earn."""
         rng, left, total = np.random.default_rng(self.seed), list(self.jobs), 0.0
         for _ in range(rounds):
             every = [
@@ -357,13 +341,7 @@ class Nine:
         return found
 
     def answer(self, *, literal: bool) -> float:
-        """Return what Algorithms 3-5 say that it is.
-
-        Parameters
-        ----------
-        literal : bool
-            As printed.
-        """
+        """Return what Algorithms 3-5 say that it is."""
         run = best_response(
             self.problem, 0, self.free, self.prices, self.values,
             begin=0, end=self.free.shape[2], room=self.room, machine=not literal, literal=literal,
@@ -754,14 +732,7 @@ class Report:
     params: AstraeaParams = EXAMPLE
 
     def gain(self, *, honest: bool, money: bool = True) -> float:
-        """Return the user's true utility, less what it pays, with what it gets.
-
-        Parameters
-        ----------
-        honest : bool
-        money : bool
-            False leaves payments and incomes out.
-        """
+        """Return the user's true utility, less what it pays, with what it gets."""
         told = self.truth if honest else self.told
         schedule, _ = Online(told, self.params).schedule()
         mine = [row for row in schedule if self.truth.user(row.job) == self.user]

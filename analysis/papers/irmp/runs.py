@@ -113,21 +113,6 @@ class RevenueWorkload:
 def excerpt(trace: Trace, jobs: int, seed: int, users: int | None = None) -> Trace:
     """Return so many jobs of a trace in a row, of as many users as there are.
 
-    Parameters
-    ----------
-    trace : Trace
-    jobs : int
-    seed : int
-        0 for the window with the most users among those that begin a whole number of days after
-        the first submission and last a day at most, 1 for the next, ...; of equal ones the earlier.
-    users : int, optional
-        Only jobs of so many users, those with the most jobs.
-
-    Raises
-    ------
-    ValueError
-        Where the trace has fewer such windows.
-
     Examples
     --------
     >>> from gangsched.instances import Job
@@ -228,20 +213,7 @@ def with_bounds(finished: Finished) -> Finished:
 
 
 def counted(problem: Irmp, result: Result[Schedule]) -> dict[str, dict[int, float]]:
-    """Return what each job that runs is worth, by the way to count.
-
-    Parameters
-    ----------
-    problem : Irmp
-    result : Result
-        With a schedule.
-
-    Returns
-    -------
-    dict of str to dict
-        True; true, with losses as zero; and ideal, which solvers without rounds do not have: there
-        it is the true one.
-    """
+    """Return what each job that runs is worth, by the way to count."""
     schedule = result.solution
     assert schedule is not None
     ends, starts = dict[int, int](), dict[int, int]()
@@ -273,24 +245,7 @@ def alphas(problem: Irmp, worth: Mapping[int, float], money: Money) -> list[floa
 
 
 def measure(problem: Irmp, result: Outcome) -> Values:
-    """Return what the figures show of a run.
-
-    Parameters
-    ----------
-    problem : Irmp
-    result : Result
-        With a schedule.
-
-    Returns
-    -------
-    dict of str to float or None
-        Revenue and fairness by the way to count; makespan; use of workers (%), also over time.
-
-    Raises
-    ------
-    ValueError
-        Where there is no schedule, or the money of the solver does not add up.
-    """
+    """Return what the figures show of a run."""
     schedule = result.solution
     if isinstance(result, Refuted) or schedule is None:
         raise ValueError(f"{result.solver}: no schedule that is allowed")
@@ -320,14 +275,6 @@ def measure(problem: Irmp, result: Outcome) -> Values:
 
 def job_rows(name: str, problem: Irmp, result: Outcome) -> list[list[Any]]:
     """Return ideal revenue and cost of each accepted job, by cost, and a summary of them.
-
-    Parameters
-    ----------
-    name : str
-        Of the instance in the figure.
-    problem : Irmp
-    result : Result
-        Of Astraea.
 
     Notes
     -----

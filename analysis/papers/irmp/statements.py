@@ -67,15 +67,7 @@ def over_x(study: Study, instance: str, policy: str, measure: str) -> list[float
 
 
 def rises(text: str, instance: str, means: Mapping[int, float], write: str = ",.0f") -> Statement:
-    """Judge "it grows with x" by means over seeds.
-
-    Parameters
-    ----------
-    text, instance : str
-    means : mapping of int to float
-    write : str
-        Format.
-    """
+    """Judge "it grows with x" by means over seeds."""
     listed = ", ".join(f"{x}: {m:{write}}" for x, m in means.items())
     if len(means) < 2:
         return Statement(text, instance, Agreement.OPEN, listed or "none", "not all were run")
@@ -102,18 +94,6 @@ def ranked(
 ) -> Statement:
     """Judge "the one is larger than the other" for every seed, and name whose numbers these are.
 
-    Parameters
-    ----------
-    text, instance : str
-    larger, smaller : (str, sequence of float)
-        A name, and values by seed.
-    write : callable
-        Values to text.
-    why, own
-        As of :func:`~gangsched.analysis.papers.verdicts.compared`.
-    missing : str
-        Why there are no values, where there are none.
-
     Examples
     --------
     >>> str(ranked("a beats b", "", ("a", [1, 2]), ("b", [3, 4]), mean, why="a waits"))
@@ -127,13 +107,6 @@ def ranked(
 
 def by_seed(text: str, instance: str, holds: Sequence[bool], measured: str, why: str) -> Statement:
     """Judge a statement that holds for a seed, or does not.
-
-    Parameters
-    ----------
-    text, instance : str
-    holds : sequence of bool
-        By seed.
-    measured, why : str
 
     Examples
     --------

@@ -54,19 +54,6 @@ def one_job(
 ) -> ParameterServerJob:
     """Return a job of one epoch.
 
-    Parameters
-    ----------
-    id : str
-    utility : Utility
-    workers : int
-        D, chunks.
-    work : int
-        M, mini-batches a chunk.
-    user : str
-    release : int
-    rates : (float, float)
-        By default it is hopeless on several servers.
-
     Examples
     --------
     >>> from gangsched.instances import Linear
@@ -96,18 +83,6 @@ def tenants(
 ) -> Irmp:
     """Return jobs on servers, of users where `quotas` or `owners` say so.
 
-    Parameters
-    ----------
-    sizes : sequence of (int, int)
-    jobs : sequence of ParameterServerJob
-    quotas : mapping of str to (int, int), optional
-        Workers and PSs of each user.
-    owners : sequence of str
-        The user of each server, in place of quotas.
-    horizon : int, optional
-    bandwidths : (int, int)
-        b_w, b_p.
-
     Examples
     --------
     >>> from gangsched.instances import Linear
@@ -127,12 +102,6 @@ def tenants(
 
 def at_once(problem: Irmp, deadline: int) -> Irmp:
     """Return Definition 1: all jobs are there at time 0 and end by the deadline.
-
-    Parameters
-    ----------
-    problem : Irmp
-    deadline : int
-        D.
 
     Examples
     --------
@@ -183,12 +152,6 @@ class JobRun(NamedTuple):
 def shapes(problem: Irmp, j: int) -> Iterator[Shape]:
     """Yield every placement of a job that (3e), (3g) and (3i) allow.
 
-    Parameters
-    ----------
-    problem : Irmp
-        With servers of one type.
-    j : int
-
     Notes
     -----
     PSs are on one server, as many as are needed: PSs on all others, or more of them, can be dropped
@@ -218,12 +181,6 @@ def shapes(problem: Irmp, j: int) -> Iterator[Shape]:
 def runs(problem: Irmp, j: int, begin: int, end: int) -> list[JobRun]:
     """Return every run of a job within a window.
 
-    Parameters
-    ----------
-    problem : Irmp
-    j : int
-    begin, end : int
-
     Examples
     --------
     >>> from gangsched.instances import Linear
@@ -240,11 +197,6 @@ def runs(problem: Irmp, j: int, begin: int, end: int) -> list[JobRun]:
 
 def fullest(problem: Irmp, slots: int) -> NDArray[np.int64]:
     """Return what an empty cluster has, (2, servers, slots).
-
-    Parameters
-    ----------
-    problem : Irmp
-    slots : int
 
     Examples
     --------
@@ -268,11 +220,6 @@ def _taken(free: NDArray[np.int64], run: JobRun) -> NDArray[np.int64] | None:
 
 def optimum(problem: Irmp) -> float:
     """Return the most revenue by the horizon, by branch and bound over all runs.
-
-    Parameters
-    ----------
-    problem : Irmp
-        With a horizon.
 
     Examples
     --------
@@ -309,13 +256,6 @@ def optimum(problem: Irmp) -> float:
 def schedules(problem: Irmp, jobs: Sequence[int]) -> dict[frozenset[int], list[float]]:
     """Return the revenues of all schedules by the horizon, by the jobs that run.
 
-    Parameters
-    ----------
-    problem : Irmp
-        With a horizon.
-    jobs : sequence of int
-        Which jobs are there.
-
     Examples
     --------
     >>> from gangsched.instances import Linear
@@ -343,11 +283,6 @@ frozenset({0, 1}): [13.0]}
 
 def fractional(problem: Irmp) -> float:
     """Return the optimum of (5) where jobs may run in fractions, by linear programming.
-
-    Parameters
-    ----------
-    problem : Irmp
-        With a horizon.
 
     Examples
     --------
@@ -450,10 +385,6 @@ class PerServer:
 
     def respond(self, j: int) -> tuple[float, JobRun | None]:
         """Return mu and the run that earns it; (0, None) where nothing is gained.
-
-        Parameters
-        ----------
-        j : int
 
         Notes
         -----

@@ -261,12 +261,7 @@ class Burst:
     rounds: int
 
     def got(self, policy: Policy) -> list[int]:
-        """Return the GPU-rounds that the second user gets in the first u' = 0, ..., u rounds.
-
-        Parameters
-        ----------
-        policy : Policy
-        """
+        """Return the GPU-rounds that the second user gets in the first u' = 0, ..., u rounds."""
         jobs = [(0, 1, LONG, self.idle)] * self.gpus + [(1, 1, LONG, 0)] * self.gpus
         end = self.idle + self.rounds
         run = in_rounds(shared(self.gpus, jobs, users=2), policy, until=end)
@@ -274,12 +269,7 @@ class Burst:
         return [int(h) for h in held - held[0]]
 
     def fair(self, rounds: int) -> Fraction:
-        """Return the fair share of each user over so many rounds of both.
-
-        Parameters
-        ----------
-        rounds : int
-        """
+        """Return the fair share of each user over so many rounds of both."""
         return Fraction(self.gpus * rounds, 2)
 
 
@@ -333,14 +323,7 @@ class Owner:
     asked: tuple[int, ...]
 
     def got(self, policy: Policy, *, honest: bool, rounds: int = 60) -> int:
-        """Return the GPU-rounds that the owner's jobs get while no job ends.
-
-        Parameters
-        ----------
-        policy : Policy
-        honest : bool
-        rounds : int
-        """
+        """Return the GPU-rounds that the owner's jobs get while no job ends."""
         mine = (self.gang,) if honest else self.asked
         gangs = [*mine, *self.others]
         run = in_rounds(alone(self.gpus, gangs, [LONG] * len(gangs)), policy, until=rounds)

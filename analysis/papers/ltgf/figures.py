@@ -148,11 +148,6 @@ class Scenario:
 def cases_of(trace: Trace | None = None) -> tuple[Scenario, ...]:
     """Return the instances of Figs. 9 to 14.
 
-    Parameters
-    ----------
-    trace : Trace, optional
-        Without one, the synthetic jobs alone.
-
     Examples
     --------
     >>> [(case.name, len(case.instance.jobs)) for case in cases_of()]
@@ -166,15 +161,7 @@ def cases_of(trace: Trace | None = None) -> tuple[Scenario, ...]:
 
 
 def fortnight(trace: Trace, load: float) -> Scenario:
-    """Return the 14 days of a trace with the most submissions, on nodes for an offered load.
-
-    Parameters
-    ----------
-    trace : Trace
-    load : float
-        The number of nodes is the one whose :func:`~gangsched.instances.generate.offered_load`
-        comes closest.
-    """
+    """Return the 14 days of a trace with the most submissions, on nodes for an offered load."""
     release = np.array([job.release for job in trace.jobs], dtype=np.int64)
     starts = np.arange(0, int(release.max(initial=0)) + 1, DAY)
     counts = np.searchsorted(release, starts + DAYS * DAY) - np.searchsorted(release, starts)
@@ -252,20 +239,7 @@ def _run(cell: FigureCell) -> dict[str, Any]:
 
 
 def measure(run: Run, days: int) -> dict[str, Any]:
-    """Return means, shares and quantiles of a run.
-
-    Parameters
-    ----------
-    run : Run
-    days : int
-        Users' windows are those of the first so many days, the same for all policies.
-
-    Returns
-    -------
-    dict
-        "values" by name; of jobs, "rho" and "slowdown" at `LEVELS`; for each of the "users" its rho
-        by day, at `SPREAD`.
-    """
+    """Return means, shares and quantiles of a run."""
     done, slow = metrics.completion_time(run), metrics.slowdown(run)
     rho, late = metrics.rho(run), metrics.rho(run, since="release")
     brief, work = slow > 5, run.records.work

@@ -181,13 +181,6 @@ def _at_900(instance: str, policy: str, ratio: float, paid: float) -> Iterator[S
 def turns(values: Sequence[float], tolerance: float = 0.0) -> str:
     """Return the directions that a series takes, without repetition.
 
-    Parameters
-    ----------
-    values : sequence of float
-        Positive.
-    tolerance : float
-        A turn counts where the series moves by more than this share from its last extreme.
-
     Examples
     --------
     >>> turns([5, 4, 4, 3, 6]), turns([1, 2, 1])

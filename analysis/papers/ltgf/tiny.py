@@ -90,26 +90,14 @@ class OneUser:
         return [job.attained / job.fair if job.attained else Fraction(0) for job in self.jobs]
 
     def after(self, chosen: Iterable[int]) -> list[Fraction]:
-        """Return the sorted rho_i at the end of the lease.
-
-        Parameters
-        ----------
-        chosen : iterable of int
-            Jobs that run.
-        """
+        """Return the sorted rho_i at the end of the lease."""
         run = set(chosen)
         got = [job.attained + self.lease * job.gpus * (i in run) for i, job in enumerate(self.jobs)]
         due = [job.fair + job.share * self.lease for job in self.jobs]
         return sorted(a / f for a, f in zip(got, due, strict=True))
 
     def greedy(self, keys: Sequence[Fraction]) -> tuple[int, ...]:
-        """Return what is chosen by rising key, ties by gang; who does not fit is passed over.
-
-        Parameters
-        ----------
-        keys : sequence of Fraction
-            One a job.
-        """
+        """Return what is chosen by rising key, ties by gang; who does not fit is passed over."""
         free, chosen = self.gpus, []
         for i in sorted(range(len(self.jobs)), key=lambda i: (keys[i], self.jobs[i].gpus, i)):
             if self.jobs[i].gpus <= free:
@@ -132,13 +120,7 @@ class OneUser:
 def leximin_better(
     best: Sequence[Fraction], found: Sequence[Fraction]
 ) -> tuple[Fraction, Fraction]:
-    """Return the two values at the first position where sorted vectors differ, or the last ones.
-
-    Parameters
-    ----------
-    best, found : sequence of Fraction
-        Of equal length, sorted, not empty.
-    """
+    """Return the two values at the first position where sorted vectors differ, or the last ones."""
     for one, other in zip(best, found, strict=True):
         if one != other:
             return one, other
@@ -147,11 +129,6 @@ def leximin_better(
 
 def two_phase(problem: LtgfRound) -> tuple[int, ...]:
     """Return what Algorithm 1 selects in a round of several users, its line 17 repaired.
-
-    Parameters
-    ----------
-    problem : LtgfRound
-        The jobs of each user in the order in which Algorithm 2 takes them.
 
     Notes
     -----
@@ -187,27 +164,12 @@ def two_phase(problem: LtgfRound) -> tuple[int, ...]:
 def alone(
     gpus: int, gangs: Sequence[int], works: Sequence[int], releases: Sequence[int] = ()
 ) -> Instance[Job]:
-    """Return jobs of one user on one node.
-
-    Parameters
-    ----------
-    gpus : int
-    gangs, works, releases : sequences of int
-        By job; releases of 0 where there are none.
-    """
+    """Return jobs of one user on one node."""
     return shared(gpus, [(0, *job) for job in _rows(gangs, works, releases)], users=0)
 
 
 def shared(gpus: int, jobs: Iterable[tuple[int, int, int, int]], *, users: int) -> Instance[Job]:
-    """Return jobs of several users with equal weights on one node.
-
-    Parameters
-    ----------
-    gpus : int
-    jobs : iterable of (user, gang, work, release)
-    users : int
-        0 for an instance without users.
-    """
+    """Return jobs of several users with equal weights on one node."""
     made = [
         Job(id=f"j{i}", user=f"u{u}" if users else "", gpus=gang, work=work, release=release)
         for i, (u, gang, work, release) in enumerate(jobs)
@@ -222,15 +184,7 @@ def _rows(
 
 
 def in_rounds(instance: Instance[Job], policy: Policy, *, until: int | None = None) -> Run:
-    """Return the run of a policy with rounds and leases of one second, without overhead.
-
-    Parameters
-    ----------
-    instance : Instance
-    policy : Policy
-    until : int, optional
-        Last round.
-    """
+    """Return the run of a policy with rounds and leases of one second, without overhead."""
     return drive(
         instance, policy, round_length=1, lease=1, overhead=0, until=until, engine="reference"
     )
@@ -238,12 +192,6 @@ def in_rounds(instance: Instance[Job], policy: Policy, *, until: int | None = No
 
 def lives(instance: Instance[Job], policy: Policy | None = None) -> list[Fraction]:
     """Return rho_i of every job over its life under a policy, in rounds of one second.
-
-    Parameters
-    ----------
-    instance : Instance
-    policy : Policy, optional
-        Default :class:`~gangsched.solvers.ltgf.policy.LtgfPolicy`.
 
     Examples
     --------
@@ -256,10 +204,6 @@ def lives(instance: Instance[Job], policy: Policy | None = None) -> list[Fractio
 
 def fairest_lives(instance: Instance[Job]) -> Fraction:
     """Return the largest least rho_i that any schedule gives, by branch and bound.
-
-    Parameters
-    ----------
-    instance : Instance
 
     Examples
     --------

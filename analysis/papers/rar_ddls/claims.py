@@ -227,16 +227,6 @@ def coloring_jobs(graph: nx.Graph) -> Pinned:
     The job of a node needs the GPUs of the node's edges; with one slot a colour, a schedule on
     these GPUs is a colouring.
 
-    Parameters
-    ----------
-    graph : networkx.Graph
-        Simple, every node with an edge.
-
-    Raises
-    ------
-    ValueError
-        Where a node has no edge: its job would need no GPU.
-
     Examples
     --------
     >>> import networkx as nx

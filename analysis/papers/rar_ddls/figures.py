@@ -362,17 +362,6 @@ def _settings(
 def from_points(name: str, points: Sequence[Point]) -> Reproduction:
     """Judge the runs of a figure again, for example those of a file.
 
-    Parameters
-    ----------
-    name : str
-        Such as ``rar_ddls:fig4``.
-    points : sequence of Point
-
-    Returns
-    -------
-    Reproduction
-        Settings, means and verdicts follow from the points.
-
     Examples
     --------
     >>> points = [Point("A", 0, k, "SJF-BCO", 0, 300, 500 - k, 99.5) for k in KAPPAS]

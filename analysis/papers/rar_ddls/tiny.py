@@ -128,13 +128,6 @@ def constant_times(
 ) -> RarDdls:
     """Return a problem whose jobs take the given slots on any placement (no gradients).
 
-    Parameters
-    ----------
-    sizes, gangs, times : sequence of int
-        O_s, G_j and rho_j.
-    horizon : int, optional
-        T.
-
     Examples
     --------
     >>> problem = constant_times([3, 1], [3, 1], [5, 2])

@@ -77,12 +77,7 @@ class Gangs:
         return _fit(tuple(sorted(self.sizes, reverse=True)), tuple(sorted(self.free)))
 
     def rounded(self, node_size: int = 8) -> Cells:
-        """Return the cells of all gangs, rounded up.
-
-        Parameters
-        ----------
-        node_size : int
-        """
+        """Return the cells of all gangs, rounded up."""
         every = [round_up(size, node_size) for size in self.sizes]
         return tuple(np.sum(every, axis=0, dtype=int).tolist()) if every else (0, 0, 0, 0)
 
@@ -286,13 +281,7 @@ class Leases:
         return int(maximum_flow(csr_array(ends), 0, jobs + slots + 1).flow_value)
 
     def schedule(self, more: int = 0) -> bool:
-        """Return whether whole gangs get all their leases in some way; everything is tried.
-
-        Parameters
-        ----------
-        more : int
-            GPUs that each lease has in addition.
-        """
+        """Return whether whole gangs get all their leases in some way; everything is tried."""
         room = tuple(c + more for c in self.room)
         return _scheduled(room, self.gangs, tuple(need for _, need, _ in self.gangs), 0)
 

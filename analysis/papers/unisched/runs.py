@@ -13,8 +13,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ....formulations.deadline_rewards import DeadlineRewards
-from ....formulations.unisched.leases import Phase as LeasePhase
-from ....formulations.unisched.leases import lease_terms, mean_interruptions, remaining_estimate
+from ....formulations.unisched.leases import (
+    LeasePhase,
+    lease_terms,
+    mean_interruptions,
+    remaining_estimate,
+)
 from ....instances import Cluster, DeadlineJob, Instance
 from ....instances.deadlines import (
     helios_like_workload,
@@ -241,13 +245,7 @@ def _run(cell: FigureCell) -> Values:
 
 
 def measure(run: Run, instance: Instance[DeadlineJob]) -> Values:
-    """Return what the figures show of a run.
-
-    Returns
-    -------
-    dict of str to float or None
-        Miss rates in %, latencies in minutes, waits in seconds, reward.
-    """
+    """Return what the figures show of a run."""
     found = metrics.deadline_summary(run)
     won, wait = metrics.rewards(run), metrics.profiling_wait(run)
     target = [isinstance(job.stopping, TargetMetric) and bool(job.rewards) for job in instance.jobs]
@@ -269,12 +267,6 @@ def measure(run: Run, instance: Instance[DeadlineJob]) -> Values:
 
 def errors(run: Run, instance: Instance[DeadlineJob]) -> Values:
     """Return the mean error of the estimated against the true time on GPUs, in %.
-
-    Parameters
-    ----------
-    run : Run
-        Of UniSched.
-    instance : Instance of DeadlineJob
 
     Notes
     -----

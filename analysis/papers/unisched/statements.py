@@ -48,14 +48,7 @@ PRINTED_TESTBED: Mapping[int, Mapping[str, Mapping[str, float]]] = MappingProxyT
 
 
 def testbed_of(jobs: int, *, printed: bool) -> str:
-    """Return the name of T[m].
-
-    Parameters
-    ----------
-    jobs : int
-    printed : bool
-        Whether deadlines are 1.1 to 2 run times, as printed, or up to an hour later.
-    """
+    """Return the name of T[m]."""
     return f"T[{jobs}], deadlines as printed" if printed else f"T[{jobs}]"
 
 
@@ -71,26 +64,12 @@ def jobs_of(name: str) -> int:
 
 
 def density_of(workload: DeadlineWorkload, x: int) -> DeadlineWorkload:
-    """Return the workload at a job density.
-
-    Parameters
-    ----------
-    workload : DeadlineWorkload
-    x : int
-        %; at 100 the workload itself.
-    """
+    """Return the workload at a job density."""
     return workload if x == 100 else replace(workload, density=x)
 
 
 def hostile_of(workload: DeadlineWorkload, x: int) -> DeadlineWorkload:
-    """Return the workload with a share of consolidation-hostile jobs.
-
-    Parameters
-    ----------
-    workload : DeadlineWorkload
-    x : int
-        %.
-    """
+    """Return the workload with a share of consolidation-hostile jobs."""
     return replace(workload, hostile=x)
 
 
