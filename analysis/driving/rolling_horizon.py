@@ -18,7 +18,7 @@ import math
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -198,8 +198,8 @@ class RollingHorizon:
         plan is there to start from. Ready-made: :class:`CompletionTimeWindow`,
         :class:`LtgfRoundWindow`.
     solver : callable problem -> Result
-        Any. Where it has parameters of these names, it gets `work_limit`, `time_limit` (the wall
-        limit) and `warm_start`.
+        Any. Where it, or its `params`, has parameters of these names, it gets `work_limit`,
+        `time_limit` (the wall limit) and `warm_start`.
     window : int
         Most jobs of a problem: the first by (release, number) that wait or run.
     step : int
@@ -279,6 +279,9 @@ class RollingHorizon:
         self._make_problem: MakeProblem = make_problem
         self._solver: Solver = solver
         self._takes = tuple(inspect.signature(solver).parameters)
+        self._params = _params_of(solver)
+        own = () if self._params is None else fields(self._params)
+        self._among = tuple(part.name for part in own)  # names of what its `params` hold
         self._check()
         self._last: Plans | None = None
 
@@ -370,14 +373,18 @@ class Plans:
 
     def _solve(self, window: Window, state: State) -> tuple[HorizonPlan | None, dict[str, Any]]:
         """A plan, or None, and what is to be recorded."""
-        limits = {"work_limit": self.policy.work_limit, "time_limit": self.policy.wall_limit}
-        taken = {name: value for name, value in limits.items() if name in self.policy._takes}
+        policy = self.policy
+        known: dict[str, Any] = {"work_limit": policy.work_limit, "time_limit": policy.wall_limit}
         outcome: dict[str, Any] = {}
-        if "warm_start" in self.policy._takes:
-            start = taken["warm_start"] = None if window.start is None else window.start()
+        if "warm_start" in (*policy._takes, *policy._among):
+            start = known["warm_start"] = None if window.start is None else window.start()
             outcome["start"] = None if start is None else window.problem.objective(start)
+        taken = {name: value for name, value in known.items() if name in policy._takes}
+        among = {name: value for name, value in known.items() if name in policy._among}
+        if among:
+            taken["params"] = replace(policy._params, **among)
         try:
-            result = self.policy._solver(window.problem, **taken)
+            result = policy._solver(window.problem, **taken)
         except Exception as error:  # whatever it is, the last plan goes on
             text = f"{type(error).__name__}: {error}"
             log.warning("%s at %d: the last plan goes on: %s", self.policy.solver, state.now, text)
@@ -415,6 +422,12 @@ def _integer(name: str, value: Any, *, least: int) -> int:
     if value < least:
         raise ValueError(f"rolling horizon: {name}={value} is below {least}")
     return int(value)
+
+
+def _params_of(solver: Solver) -> Any:
+    """The default `params` of a solver, where these are a dataclass."""
+    params = inspect.signature(solver).parameters.get("params")
+    return params.default if params is not None and is_dataclass(params.default) else None
 
 
 def _label(made: Any) -> str:

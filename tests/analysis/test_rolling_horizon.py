@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -479,3 +480,29 @@ def test_steps_are_equal_whatever_the_clock_says() -> None:
 def test_makers_of_problems_can_be_compared() -> None:
     assert LtgfRoundWindow() == LtgfRoundWindow()
     assert CompletionTimeWindow() != CompletionTimeWindow(measure="slowdown")
+
+
+@dataclass(frozen=True)
+class Own:
+    """Parameters of a solver of today's signature."""
+
+    work_limit: int | None = None
+    warm_start: Any = "auto"
+
+
+def test_limit_and_start_reach_a_solver_among_its_params() -> None:
+    given: list[Own] = []
+
+    def solver(problem: CompletionTime, *, params: Own = Own()) -> Result[Schedule]:
+        given.append(params)
+        return smallest_first(problem)
+
+    instance = problem_of([1], [(1, 0, 60, 1.0), (1, 0, 60, 1.0)]).instance
+    policy = RollingHorizon(CompletionTimeWindow(), solver, window=4, step=60, work_limit=7)
+    drive(instance, policy)
+    assert {params.work_limit for params in given} == {7}
+    assert all(isinstance(params.warm_start, Schedule) for params in given)
+    assert policy.steps[0].start is not None
+    exact = plan_completion_times(step=60)
+    drive(instance, exact)
+    assert exact.steps[0].start is not None

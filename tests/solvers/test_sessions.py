@@ -176,6 +176,46 @@ def test_rules_for_parameter_servers_go_on_too(by: str) -> None:
         assert resumed == whole
 
 
+@pytest.mark.parametrize(
+    ("name", "where"),
+    [
+        *(("gandiva-fair", "three models"), ("max-min-fairness", "three models")),
+        *(("hived", "one model"), ("chronus", "deadlines"), ("unisched", "deadlines")),
+        *(("rolling-horizon", "one model"), ("irmp", "slope"), ("irmp", "lp")),
+    ],
+)
+def test_after_a_break_a_session_remembers_the_same(name: str, where: str) -> None:
+    problem = reduced_problem(12)
+    servers = name == "irmp"
+    instance = problem.instance if servers else INSTANCES[where]
+    how = {"round_length": 1} if servers else {}
+
+    def policy() -> Any:
+        return OnlineRevenue.of(problem, where) if servers else POLICIES[name]()
+
+    end = drive(instance, policy(), **how).now
+    for first, then in ((end // 5, end // 2), (end // 3, 3 * end // 4)):
+        part = drive(instance, policy(), until=first, **how).checkpoint
+        runs = [drive(instance, policy(), until=then, resume=p, **how) for p in (None, part)]
+        direct, resumed = (session_of(run) for run in runs)
+        assert direct == resumed
+        assert direct
+
+
+def session_of(run: Run) -> Any:
+    """What the session has saved, with lists for arrays."""
+    assert run.checkpoint is not None
+
+    def listed(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            return repr(value.tolist())  # nan is equal to nan
+        if isinstance(value, dict):
+            return {key: listed(part) for key, part in value.items()}
+        return [listed(part) for part in value] if isinstance(value, list) else value
+
+    return listed(unpack(run.checkpoint.data)["session"])
+
+
 class Counting:
     """Remembers how often it decided, and says so, but cannot be saved."""
 
