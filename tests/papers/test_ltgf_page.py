@@ -10,7 +10,7 @@ import pytest
 
 from gangsched import solvers
 from gangsched.analysis.driving import check as check_run
-from gangsched.analysis.driving import metrics
+from gangsched.analysis.driving import decisions, metrics
 from gangsched.analysis.driving.core import grouped, place
 from gangsched.analysis.driving.reference import Reference
 from gangsched.analysis.papers.ltgf.claims import LTGF
@@ -29,7 +29,7 @@ CLASSES = {
     one.__name__: one
     for one in (FairShares, Ltgf, LtgfPolicy, LtgfRound, PrintedLtgf, Reference, Rules, State)
 } | {"_Users": algorithm._Users, "check_run": check_run}
-MODULES = (algorithm, ltgf, metrics, policy, solvers)
+MODULES = (algorithm, decisions, ltgf, metrics, policy, solvers)
 
 
 def section(heading: str) -> str:
@@ -54,7 +54,7 @@ def exists(name: str) -> bool:
     if not member:
         return owner in CLASSES or any(hasattr(module, owner) for module in MODULES)
     if owner in ("State", "FairShares") and not hasattr(CLASSES[owner], member):
-        return member in policy.STATE_COLUMNS
+        return member in {*policy.CONSTANT, *policy.CHANGING, *policy.OTHERS}
     return hasattr(CLASSES[owner], member)
 
 

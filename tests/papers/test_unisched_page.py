@@ -19,19 +19,22 @@ from gangsched.instances import Cluster, DeadlineJob, Instance, TargetMetric, de
 from gangsched.registry import POLICIES
 from gangsched.solvers import policy
 from gangsched.solvers.unisched import (
+    cells,
     consolidation,
     estimator,
     learning_curves,
     lease_schedule,
+    nodes,
 )
 from gangsched.solvers.unisched import selectors as solvers
 from gangsched.solvers.unisched.chronus import Chronus
-from gangsched.solvers.unisched.policy import UniSchedPolicy
+from gangsched.solvers.unisched.policy import Cycles, UniSchedPolicy
 from layout import ROOT
 
 PAGE = (ROOT / "docs" / "papers" / "unisched.md").read_text("utf-8")
 HOW_TO = (ROOT / "docs" / "how-to" / "select-jobs-with-deadlines.md").read_text("utf-8")
 MODULES: tuple[Any, ...] = (
+    cells,
     consolidation,
     deadlines,
     estimator,
@@ -39,15 +42,18 @@ MODULES: tuple[Any, ...] = (
     leases,
     learning_curves,
     metrics,
+    nodes,
     policy,
     problem,
     reward_bounds,
     solvers,
     unisched_compact,
 )
-CLASSES = {one.__name__: one for one in (Chronus, DeadlineJob, TargetMetric, UniSchedPolicy)}
+CLASSES = {
+    one.__name__: one for one in (Chronus, Cycles, DeadlineJob, TargetMetric, UniSchedPolicy)
+}
 #: not of what the page is about: cut in words, or explained where they stand
-OTHER = {"job", "instance", "analysis", "solvers", "deadlines", "consolidation", "len"}
+OTHER = {"job", "instance", "analysis", "solvers", "deadlines", "consolidation", "cells", "len"}
 
 
 def section(heading: str) -> str:
@@ -74,7 +80,9 @@ def exists(name: str) -> bool:
     if found is None or not member:
         return found is not None
     known = {*dir(found), *(get_type_hints(found) if isinstance(found, type) else ())}
-    return member in known or (found is policy.State and member in policy.STATE_COLUMNS)
+    return member in known or (
+        found is policy.State and member in {*policy.CONSTANT, *policy.CHANGING, *policy.OTHERS}
+    )
 
 
 @cache
