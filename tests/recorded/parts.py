@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -184,7 +185,9 @@ def parts_of_measures(folder: Path) -> Any:
                 found[f"{place} {measure}"] = attempt(named(measure, "run"), run)
             for measure in ("finish_time_fairness", "slowdown", "ideal_time", "service_time",
                             "objectives", "summary", "user_work_rho"):  # fmt: skip
-                found[f"{place} {measure}"] = attempt(named(measure, "run"), run, instance)
+                function = named(measure, "run")
+                given = (run, instance)[: len(signature(function).parameters)]
+                found[f"{place} {measure}"] = attempt(function, *given)
             found[f"{place} miss"] = [
                 attempt(named("deadline_miss"), run, deadlines, weighted=weighted)
                 for deadlines in ({0: 500, 3: 9000}, [2000.0] * 12, [1.0], {99: 3})
