@@ -85,6 +85,8 @@ class FigureCell:
     @property
     def key(self) -> str:
         """What gives the outcome: cells with the same key are run once."""
+        if self.run is given:  # what it gives names its place
+            return f"given: {self.instance}, {self.policy}, {self.x}: {self.workload!r}"
         return f"{_spelled(self.run)}: {self.same or f'{_spelled(self.make)} on {self.workload!r}'}"
 
     def __str__(self) -> str:
