@@ -102,7 +102,7 @@ def test_a_testbed_comes_out_again() -> None:
             assert row.values[measure] == value
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", [n for n in FIGURES if n != "unisched:fig10d"])
 def test_figures_come_out_again(name: str) -> None:
     study = TARGETS[name]()
