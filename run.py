@@ -2,7 +2,7 @@
 """Set up gangsched beside this file and run it. Needs Python 3.11 or newer, nothing else.
 
     python3 run.py demo [ARGS]   the main job: compare solvers on a named instance, picture in out/
-    python3 run.py test [ARGS]   the plain tests, in a few minutes; ARGS go to pytest
+    python3 run.py test [ARGS]   the plain tests; ARGS go to pytest
     python3 run.py test --all    all tests: papers, documentation, processes, slow ones
     python3 run.py check         lint, format and types
 
