@@ -30,6 +30,7 @@ UNSTEADY = {"runtime", "timing", "versions", "version", "checkpoint", "history",
 LONGEST = 16  #: numbers that a list shows one by one
 LONGEST_TEXT = 80  #: characters
 LONG_NUMBER = re.compile(r"\d+\.\d{7,}(e-?\d+)?")
+VERSIONS = re.compile(r"versions=\{[^{}]*(\{[^{}]*\}[^{}]*)?\}")
 SECONDS = re.compile(r"\b\d+\.\d\d\d? s\b")
 
 
@@ -64,6 +65,7 @@ def shortened(text: str) -> str:
     """A long text by its beginning and a check sum; of a hash the beginning."""
     if re.fullmatch("[0-9a-f]{64}", text):
         return text[:10]
+    text = VERSIONS.sub("versions={}", text)
     text = LONG_NUMBER.sub(lambda found: f"{float(found[0]):.8g}", text)
     if len(text) <= LONGEST_TEXT:
         return text
