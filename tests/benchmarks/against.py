@@ -1,0 +1,100 @@
+"""Measure this checkout against another one, such as an older commit: ratios of times from one run.
+
+    git worktree add ../older 2e519fe
+    python tests/benchmarks/against.py ../older                        # all scripts, three rounds
+    python tests/benchmarks/against.py ../older driver -- --runs 3     # more goes to the scripts
+
+In every round each script runs in both checkouts, in turn, with the Python that runs this. Printed
+are the fastest wall times of all rounds, so that what else the machine does counts little, and
+their ratio: above 1, this checkout is slower. Lines that only one of them has are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LAYERS = ("instances", "formulations", "solvers", "analysis")
+SCRIPTS = ("table", "driver", "selector", "revenue", "gandiva_fair")
+UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "min": 60.0}
+FASTEST = "fastest wall"  #: the column that is read
+
+
+def links(checkout: Path, folder: Path) -> Path:
+    """Make a folder that PYTHONPATH can name, in which the checkout is the package."""
+    package = folder / "gangsched"
+    package.mkdir(parents=True)
+    for path in [*(checkout / "package").iterdir(), *map(checkout.joinpath, LAYERS)]:
+        (package / path.name).symlink_to(path)
+    return folder
+
+
+def times(text: str) -> dict[str, float]:
+    """Fastest seconds by section and line of a script's tables."""
+    found: dict[str, float] = {}
+    section, column = "", None
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("#"):
+            section = line.lstrip("# ")
+        elif not line.startswith("|"):
+            column = None
+        elif FASTEST in cells:
+            column = cells.index(FASTEST)
+        elif column is not None and not cells[0].startswith("---"):
+            number, _, unit = cells[column].partition(" ")
+            if unit in UNITS:
+                found[f"{section}: {cells[0]}"] = float(number.replace(",", "")) * UNITS[unit]
+    return found
+
+
+def measured(checkout: Path, path: Path, script: str, more: list[str]) -> dict[str, float]:
+    """Run a script of a checkout and read its tables."""
+    command = [sys.executable, f"tests/benchmarks/{script}.py", *more]
+    environment = {**os.environ, "PYTHONPATH": str(path)}
+    done = subprocess.run(
+        command, cwd=checkout, env=environment, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise SystemExit(f"{script}.py of {checkout.name} fails:\n{done.stderr[-2000:]}")
+    return times(done.stdout)
+
+
+def main() -> None:
+    """Run the scripts in both checkouts, in turn, and print a table of ratios."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("other", type=Path)
+    parser.add_argument("scripts", nargs="*", default=SCRIPTS, help="; ".join(SCRIPTS))
+    parser.add_argument("--rounds", type=int, default=3)
+    at = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    options, more = parser.parse_args(sys.argv[1:at]), sys.argv[at + 1 :]
+    print("| what | other | this | ratio |\n| --- | ---: | ---: | ---: |", flush=True)
+    ratios = []
+    with tempfile.TemporaryDirectory() as folder:
+        sides = [
+            (side, links(side, Path(folder) / str(i)))
+            for i, side in enumerate((options.other.resolve(), ROOT))
+        ]
+        for script in options.scripts:
+            best: list[dict[str, float]] = [{}, {}]
+            for _ in range(options.rounds):
+                for (checkout, path), known in zip(sides, best, strict=True):
+                    for what, seconds in measured(checkout, path, script, more).items():
+                        known[what] = min(seconds, known.get(what, seconds))
+            for what, seconds in best[1].items():
+                if what in best[0]:
+                    ratios.append(seconds / best[0][what])
+                    row = f"{best[0][what] * 1e3:.4g} ms | {seconds * 1e3:.4g} ms"
+                    print(f"| {what} | {row} | {ratios[-1]:.2f} |", flush=True)
+    if ratios:
+        print(f"\n{len(ratios)} lines, median ratio {statistics.median(ratios):.3f}")
+
+
+if __name__ == "__main__":
+    main()
