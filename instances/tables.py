@@ -35,6 +35,7 @@ __all__ = [
     "is_folder",
     "load_folder",
     "load_schedule",
+    "parquet_columns",
     "save_folder",
     "save_schedule",
     "schedule_of",
@@ -347,6 +348,18 @@ def _pyarrow(path: Path) -> Any:
         raise ModuleNotFoundError(
             f"{path}: Parquet needs pyarrow: pip install gangsched[parquet]"
         ) from None
+
+
+def parquet_columns(path: str | Path) -> Iterator[tuple[str, list[Any]]]:
+    """Yield names and values of the columns of any Parquet file; dates and the like as Python's."""
+    arrow = _pyarrow(Path(path))
+    try:
+        with Path(path).open("rb") as file:
+            table = arrow.parquet.ParquetFile(file).read()
+            for name in table.column_names:
+                yield name, table.column(name).to_pylist()
+    except (arrow.ArrowException, ValueError) as error:
+        raise ValueError(f"{path}: not Parquet: {str(error).splitlines()[0]}") from None
 
 
 def _parquet_bytes(arrow: Any, table: Table) -> bytes:

@@ -1,0 +1,434 @@
+"""Reader of a cluster's own export: any table of jobs whose columns are guessed or given.
+
+A table has one row a job and names its columns. What a column means is its *role*; which column has
+which role follows from its name (:data:`NAMES`) or is given. How times and durations are written
+follows from all values of the column, never from one row: the same text means the same everywhere.
+Whatever was guessed stands in the notes of the report.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from ..io import read_text
+from ..model import DeadlineJob
+from ..tables import parquet_columns
+from .trace import UNKNOWN, Reading, Trace
+from .values import Column, Numbers, Values, durations, gpus, name_and_unit, times
+
+__all__ = ["NAMES", "read_csv", "read_parquet"]
+
+#: names of columns by role, the best first; compared in small letters without other signs, and
+#: without a unit at the end
+NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "id": ("id", "jobid", "jobidraw", "jobuuid", "uuid", "taskid", "runid", "job", "jobname"),
+        "user": (
+            "user", "username", "userid", "uid", "owner", "submitter", "account", "vc",
+            "virtualcluster", "tenant", "team", "group", "project", "namespace", "queue",
+        ),
+        "gpus": (
+            "gpus", "gpu", "gpucount", "gpunum", "numgpus", "numgpu", "nofgpus", "ngpus", "ngpu",
+            "allocatedgpus", "gpusallocated", "allocgpus", "gpualloc", "requestedgpus",
+            "gpusrequested", "gpurequest", "gpurequested", "reqgpus", "gpureq", "accelerators",
+            "gres", "reqgres", "allocgres", "tres", "reqtres", "alloctres",
+        ),
+        "nodes": ("nodes", "numnodes", "nnodes", "nodecount", "numberofnodes", "replicas"),
+        "gpus_per_node": ("gpuspernode", "gpupernode", "ngpuspernode", "numgpuspernode"),
+        "submit": (
+            "submit", "submittime", "submitted", "submittedat", "submittedtime", "submission",
+            "submissiontime", "submitts", "created", "createdat", "createtime", "creationtime",
+            "arrival", "arrivaltime", "queued", "queuedat", "enqueuedat", "enqueuetime",
+            "timestamp",
+        ),
+        "start": (
+            "start", "starttime", "started", "startedat", "startts", "begin", "begintime", "begun",
+            "launched", "launchtime", "runningat",
+        ),
+        "end": (
+            "end", "endtime", "ended", "endedat", "endts", "finish", "finishtime", "finished",
+            "finishedat", "completed", "completedat", "completiontime", "stop", "stoptime",
+            "stoppedat", "terminated", "terminatedat",
+        ),
+        "duration": (
+            "duration", "runtime", "elapsed", "elapsedraw", "elapsedtime", "walltime", "wallclock",
+            "executiontime", "jobduration", "runduration", "timeelapsed",
+        ),
+        "state": ("state", "status", "jobstate", "jobstatus", "finalstate"),
+        "model": (),  # the GPU model that the job must have: only where it is given
+        "priority": (),  # the weight of the job: likewise
+        "deadline": (),  # likewise
+    }
+)  # fmt: skip
+#: roles of times
+CLOCKS: tuple[str, ...] = ("submit", "start", "end")
+#: roles that give the GPUs: the first alone, or the other two
+GPU_ROLES = ("gpus", "nodes", "gpus_per_node")
+#: value of keeping a deadline, as in Gao et al. (2024)
+REWARD = 100
+
+
+def read_csv(path: str | Path, *, columns: str | Mapping[str, str] | None = None) -> Trace:
+    r"""Read an export of jobs in CSV or a relative of it.
+
+    Parameters
+    ----------
+    path : str or Path
+        Plain or gzip, UTF-8. The first line names the columns; they are separated by commas,
+        semicolons, tabs or bars, whichever divides the lines evenly.
+    columns : str or mapping, optional
+        Columns by role, such as ``{"submit": "queued at", "gpus": "n"}`` or the text
+        ``"submit=queued at,gpus=n"``. Roles: submit, start, end (times), duration, gpus (or nodes
+        and gpus_per_node), user, id, state, model, priority, deadline. The other roles are guessed,
+        but for the last three; an empty name leaves a role out.
+
+    Returns
+    -------
+    Trace
+        Job ids are those of the file; ``row1``, ``row2``, ... where it has none, or where those
+        that were guessed are not unique. Of :class:`~gangsched.instances.DeadlineJob` where
+        deadlines are given.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    ValueError
+        If columns are missing (all of them in one message, with those that there are), or a value
+        is not what its column holds; the message names file, line, value and rule.
+
+    Notes
+    -----
+    - Needed: gpus; submit or start; duration, or start and end. Jobs without a submission are
+      submitted when they start.
+    - Times: ISO 8601 with or without fractions and zone, other forms where one fits all values, or
+      numbers. Numbers above 10^8 are times since 1970 in seconds, above 10^11 in milliseconds,
+      above 10^14 in microseconds; smaller ones are seconds since anywhere. Times with a zone are
+      turned into UTC.
+    - Durations: numbers in the unit that the column's name ends in (``_ms``, ``(h)``), else the
+      unit in which they agree with end - start, else seconds; ``H:M:S``, ``D-H:M:S``,
+      ``1 day, 2:03:04``, ``1h 30m``, ``PT90S``. Where there are both, the duration counts.
+    - Skipped and counted: no GPUs, a fraction of a GPU, unknown submission, unknown duration, zero
+      duration, an end before the start, a deadline that is not after the submission.
+    - The weight of a job is its priority, its pin the model; a deadline, a time or a duration after
+      the submission, is worth 100.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "export.csv"
+    >>> _ = path.write_text("job,owner,n,queued,took_h\n7,ann,2,2024-05-01T09:30:00Z,1.5\n")
+    >>> trace = read_csv(path, columns="gpus=n,duration=took_h")
+    >>> trace.jobs[0].work, trace.jobs[0].user, trace.origin
+    (5400, 'ann', '2024-05-01 09:30:00 UTC')
+    >>> print(trace.report.notes[0])
+    columns: id=job, user=owner, gpus=n, submit=queued (ISO 8601, in UTC), duration=took_h (h)
+    """
+    reading = Reading(path)
+    return _trace(reading, _csv_table(reading), columns)
+
+
+def read_parquet(path: str | Path, *, columns: str | Mapping[str, str] | None = None) -> Trace:
+    """Read an export of jobs in Parquet; all else as :func:`read_csv`.
+
+    Parameters
+    ----------
+    path : str or Path
+    columns : str or mapping, optional
+
+    Returns
+    -------
+    Trace
+
+    Raises
+    ------
+    ModuleNotFoundError
+        Without pyarrow, see the extra ``[parquet]``.
+    OSError, ValueError
+        As :func:`read_csv`.
+    """
+    reading = Reading(path)
+    texts = {name: [_text(value) for value in found] for name, found in parquet_columns(path)}
+    count = len(next(iter(texts.values()), ()))
+    table = Table(reading, [f"row {i + 1}" for i in range(count)], list(texts), texts)
+    return _trace(reading, table, columns)
+
+
+def _text(value: Any) -> str:
+    """A value of Parquet as CSV would have it."""
+    if value is None or value != value:
+        return ""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return f"{value.total_seconds():.6f}s"
+    return str(value)
+
+
+# --- tables --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Table:
+    """Texts by column, and where each row stands."""
+
+    reading: Reading
+    places: Sequence[str]
+    names: Sequence[str]
+    texts: Mapping[str, Sequence[str]]
+
+    def column(self, role: str, name: str) -> Column:
+        """Return the column that has a role."""
+        return Column(self.reading, role, name, self.places, self.texts[name])
+
+
+def _csv_table(reading: Reading) -> Table:
+    lines = read_text(reading.path).splitlines()
+    top = next((i for i, line in enumerate(lines) if line.strip()), None)
+    if top is None:
+        raise reading.error("line 1", "the file is empty")
+    told = re.fullmatch(r"sep=(.)", lines[top].strip())
+    top += told is not None
+    delimiter = told[1] if told else _delimiter(lines[top:])
+    rows = _rows(reading, lines[top:], delimiter, top)
+    first, names = next(rows, ("line 1", []))
+    for name in names:
+        if names.count(name) > 1:
+            raise reading.error(first, f"column {name!r} occurs {names.count(name)} times")
+    places, found = [], []
+    for place, fields in rows:
+        if len(fields) != len(names):
+            raise reading.error(place, f"{len(fields)} fields, not the {len(names)} of the header")
+        places.append(place)
+        found.append(fields)
+    columns = zip(*found, strict=True) if found else [()] * len(names)
+    return Table(reading, places, names, dict(zip(names, columns, strict=True)))
+
+
+def _delimiter(lines: Sequence[str]) -> str:
+    """The sign that divides the first lines into equally many fields, and into the most."""
+
+    def fields(sign: str) -> tuple[bool, int]:
+        try:
+            counts = {len(row) for row in csv.reader(lines[:50], delimiter=sign) if row}
+        except csv.Error:
+            return False, 0
+        return len(counts) == 1, max(counts)
+
+    divided = {sign: fields(sign) for sign in ",;\t|"}
+    return max(divided, key=lambda sign: (divided[sign][1] > 1, divided[sign]))
+
+
+def _rows(
+    reading: Reading, lines: Sequence[str], delimiter: str, before: int
+) -> Iterator[tuple[str, list[str]]]:
+    found = csv.reader(lines, delimiter=delimiter, strict=True)
+    try:
+        for fields in found:
+            if fields:
+                yield f"line {found.line_num + before}", [field.strip() for field in fields]
+    except csv.Error as error:
+        raise reading.error(f"line {found.line_num + before}", f"not CSV: {error}") from None
+
+
+# --- roles ---------------------------------------------------------------------------------------
+
+
+def _given(columns: str | Mapping[str, str] | None) -> dict[str, str]:
+    """Columns by role, as they were given."""
+    if columns is None or isinstance(columns, Mapping):
+        given = dict(columns or {})
+    else:
+        given = {}
+        for part in columns.split(","):
+            role, sign, name = (text.strip() for text in part.partition("="))
+            if not sign or role in given:
+                raise ValueError(f"columns: {part.strip()!r} is not role=column, each role once")
+            given[role] = name
+    for role in given:
+        if role not in NAMES:
+            raise ValueError(f"columns: {role!r} is not one of {', '.join(NAMES)}")
+    return given
+
+
+def _roles(table: Table, given: Mapping[str, str]) -> dict[str, Column]:
+    """The column of each role that has one."""
+    chosen: dict[str, str] = {}
+    plain = {name: name_and_unit(name)[0] for name in table.names}
+    for role, name in given.items():
+        same = [own for own in table.names if own.lower() == name.lower()]
+        if name and name not in table.names and len(same) != 1:
+            listed = ", ".join(table.names)
+            raise ValueError(
+                f"{table.reading.path}: no column {name!r} for {role}; found: {listed}"
+            )
+        if name:
+            chosen[role] = name if name in table.names else same[0]
+    for role, names in NAMES.items():
+        free = [name for name in table.names if name not in chosen.values()]
+        ranks = {own: names.index(plain[own]) for own in free if plain[own] in names}
+        if role not in given and ranks:
+            chosen[role] = min(ranks, key=lambda own: ranks[own])
+    for role in GPU_ROLES[1:] if "gpus" in chosen else ():
+        chosen.pop(role, None)
+    missing = []
+    if not {"submit", "start"} & set(chosen):
+        missing.append("submit")
+    if "gpus" not in chosen and not {"nodes", "gpus_per_node"} <= set(chosen):
+        missing.append("gpus")
+    if "duration" not in chosen and not {"start", "end"} <= set(chosen):
+        missing.append("duration (or start and end)")
+    if missing:
+        raise ValueError(
+            f"{table.reading.path}: no column for {', '.join(missing)}; found: "
+            f"{', '.join(table.names)}; name them, such as columns='submit=...,gpus=...'"
+        )
+    return {role: table.column(role, chosen[role]) for role in NAMES if role in chosen}
+
+
+# --- rows ----------------------------------------------------------------------------------------
+
+
+def _trace(reading: Reading, table: Table, columns: str | Mapping[str, str] | None) -> Trace:
+    """The trace of a table: its columns in seconds and GPUs, then its rows as jobs."""
+    given = _given(columns)
+    roles = _roles(table, given)
+    notes = {role: f"{role}={column.name}" for role, column in roles.items()}
+    clocks = {role: times(roles[role]) for role in CLOCKS if role in roles}
+    _check_clocks(reading, clocks.values())
+    nothing: Numbers = [None] * len(table.places)
+    start, end = (clocks[role].numbers if role in clocks else nothing for role in CLOCKS[1:])
+    spans = _less(end, start)
+    read = dict(clocks)
+    if "duration" in roles:
+        read["duration"] = durations(roles["duration"], spans)
+    submit = clocks["submit"].numbers if "submit" in clocks else start
+    if "deadline" in roles:
+        reading.kind, read["deadline"] = DeadlineJob, _deadlines(roles["deadline"], submit)
+    notes |= {role: str(values) for role, values in read.items()}
+    ids, remark = _ids(table, roles.get("id"), "id" in given)
+    found = Numbered(
+        gpus=_product(*(gpus(roles[role]) for role in GPU_ROLES if role in roles)),
+        submit=submit,
+        duration=read["duration"].numbers if "duration" in read else spans,
+        weight=roles["priority"].numbers() if "priority" in roles else nothing,
+        deadline=read["deadline"].numbers if "deadline" in read else nothing,
+    )
+    for i, id in enumerate(ids):
+        reading.rows += 1
+        _offer(reading, table.places[i], id, {r: c.texts[i] for r, c in roles.items()}, found, i)
+    used = {column.name for column in roles.values()}
+    unread = ", ".join(name for name in table.names if name not in used)
+    return reading.trace(
+        origin=_origin(reading, clocks.get("submit", clocks.get("start"))),
+        tally="state" if "state" in roles else "",
+        notes=[
+            f"columns: {', '.join(notes.values())}",
+            *remark,
+            *([f"not read: {unread}"] if unread else []),
+            *(["jobs are submitted when they start"] if "submit" not in clocks else []),
+        ],
+    )
+
+
+class Numbered(NamedTuple):
+    """Columns as numbers: GPUs, seconds, weights."""
+
+    gpus: Numbers
+    submit: Numbers
+    duration: Numbers
+    weight: Numbers
+    deadline: Numbers
+
+
+def _offer(
+    reading: Reading, place: str, id: str, texts: Mapping[str, str], found: Numbered, i: int
+) -> None:
+    """Make a row a job, or count why it is none."""
+    count, _, duration, weight, deadline = (column[i] for column in found)
+    more: dict[str, Any] = {"pin": texts["model"]} if "model" in texts else {}
+    if count is None:
+        reading.skip(place, "unknown GPUs")
+    elif not count.is_integer():
+        reading.skip(place, "a fraction of a GPU")
+    elif duration is not None and duration < 0:
+        reading.skip(place, "an end before the start")
+    elif deadline is not None and deadline < 1:
+        reading.skip(place, "a deadline not after the submission")
+    else:
+        if deadline is not None:
+            more["rewards"] = [(int(deadline), REWARD)]
+        if weight is not None:
+            more["weight"] = weight
+        user = texts.get("user", "")
+        reading.offer(
+            place,
+            id,
+            time=found.submit[i],
+            duration=duration,
+            gpus=int(count),
+            user="unknown" if "user" in texts and user in UNKNOWN else user,
+            tag=texts.get("state", ""),
+            **more,
+        )
+
+
+def _product(*columns: Numbers) -> Numbers:
+    """GPUs, or nodes times GPUs per node."""
+    rows = zip(*columns, strict=True)
+    return [None if None in row else math.prod(filter(None, row)) * all(row) for row in rows]
+
+
+def _less(later: Numbers, sooner: Numbers) -> Numbers:
+    """Differences."""
+    both = zip(later, sooner, strict=True)
+    return [None if a is None or b is None else a - b for a, b in both]
+
+
+def _check_clocks(reading: Reading, clocks: Iterable[Values]) -> None:
+    """Refuse columns of times that cannot be compared."""
+    known = [values for values in clocks if any(values.column.known)]
+    if len({(values.clock, values.utc) for values in known}) > 1:
+        raise ValueError(f"{reading.path}: {'; '.join(map(str, known))}: times on different clocks")
+
+
+def _origin(reading: Reading, clock: Values | None) -> str | None:
+    """The first submission as text, where times are those of a clock."""
+    first = reading.first_time()
+    if first is None or clock is None or not clock.clock:
+        return None
+    return f"{first} UTC" if clock.utc else str(first)
+
+
+def _ids(table: Table, column: Column | None, given: bool) -> tuple[list[str], list[str]]:
+    """Names of the jobs, and a remark where those of the file are not unique."""
+    rows = [f"row{i + 1}" for i in range(len(table.places))]
+    if column is None:
+        return rows, []
+    seen: dict[str, int] = {}
+    for i, text in enumerate(column.texts):
+        if not text or text in seen:
+            what = f"is that of {table.places[seen[text]]} too" if text else "is empty"
+            if given:
+                raise column.error(i, f"{what}, ids are unique")
+            return rows, [f"{column.name} is no id: at {table.places[i]} {text!r} {what}"]
+        seen[text] = i
+    return list(column.texts), []
+
+
+def _deadlines(column: Column, submit: Numbers) -> Values:
+    """Seconds from the submission to the deadline, which is a time or a duration."""
+    if column.written_as_duration:
+        return replace(read := durations(column, []), form=f"{read.form} after the submission")
+    read = times(column)
+    if not read.clock:
+        return replace(read, form=f"{read.form} after the submission")
+    return replace(read, numbers=_less(read.numbers, submit))

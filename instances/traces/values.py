@@ -1,0 +1,283 @@
+"""How exports write numbers, times and durations: read a column as a whole, never row by row."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from statistics import median
+from types import MappingProxyType
+
+from .trace import EPOCH, UNKNOWN, Reading
+
+__all__ = ["Column", "Numbers", "Values", "durations", "gpus", "name_and_unit", "times"]
+
+#: seconds of units, as names of columns and texts of durations have them
+UNITS: Mapping[str, float] = MappingProxyType(
+    {
+        name: seconds
+        for seconds, names in {
+            1e-9: "ns nanos nanoseconds",
+            1e-6: "us micros microseconds",
+            1e-3: "ms msec millis milliseconds millisecond",
+            1.0: "s sec secs second seconds",
+            60.0: "m min mins minute minutes",
+            3600.0: "h hr hrs hour hours",
+            86400.0: "d day days",
+        }.items()
+        for name in names.split()
+    }
+)
+SPELLED = {1e-9: "ns", 1e-6: "us", 1e-3: "ms", 1.0: "s", 60.0: "min", 3600.0: "h", 86400.0: "days"}
+#: numbers above these are times since 1970 in units of so many seconds
+SINCE_1970 = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3), (1e8, 1.0))
+#: forms of times besides ISO 8601; one has to fit all values of a column, and only one
+FORMS = (
+    "%Y/%m/%d %H:%M:%S", "%Y/%m/%d %H:%M", "%Y%m%d%H%M%S", "%Y%m%d %H:%M:%S",
+    "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M",
+    "%m/%d/%Y %I:%M:%S %p", "%m/%d/%Y %I:%M %p", "%m/%d/%y %H:%M", "%d/%m/%y %H:%M",
+    "%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%d-%b-%Y %H:%M:%S", "%d %b %Y %H:%M:%S",
+    "%b %d %Y %H:%M:%S", "%b %d, %Y %H:%M:%S", "%a %b %d %H:%M:%S %Y", "%a, %d %b %Y %H:%M:%S",
+)  # fmt: skip
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+CLOCK = re.compile(
+    r"(?:(\d+)(?:-| days?,? ))?(?:(\d+):)?(\d+):(\d\d(?:\.\d+)?)", re.ASCII | re.IGNORECASE
+)
+PART = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)[\s,]*", re.ASCII)
+GPUS = re.compile(r"(?:gres[/:])?gpu(?::[^:=,]+)?[:=](\d+)", re.ASCII | re.IGNORECASE)
+
+
+# --- columns -------------------------------------------------------------------------------------
+
+
+#: of a column; None where a value is unknown
+Numbers = Sequence[float | None]
+
+
+@dataclass(frozen=True)
+class Column:
+    """The texts of a column with a role."""
+
+    reading: Reading
+    role: str
+    name: str
+    places: Sequence[str]
+    texts: Sequence[str]
+
+    @property
+    def known(self) -> list[str]:
+        """The texts that say something."""
+        return [text for text in self.texts if text not in UNKNOWN]
+
+    @property
+    def numeric(self) -> bool:
+        """Whether all known texts are numbers."""
+        return all(map(NUMBER.fullmatch, map(_point, self.known)))
+
+    @property
+    def written_as_duration(self) -> bool:
+        """Whether all known texts have units or colons, and are no numbers."""
+        return not self.numeric and all(_is_duration(text) for text in self.known)
+
+    def error(self, i: int, rule: str) -> ValueError:
+        """Return the exception for a value."""
+        return self.reading.error(self.places[i], f"{self.name}={self.texts[i]!r} {rule}")
+
+    def parsed(self, parse: Callable[[str], float], rule: str) -> list[float | None]:
+        """Return what a function makes of the texts, None for unknown ones."""
+        values: list[float | None] = []
+        for i, text in enumerate(self.texts):
+            try:
+                values.append(None if text in UNKNOWN else parse(text))
+            except (ValueError, OverflowError):
+                raise self.error(i, rule) from None
+        return values
+
+    def numbers(self) -> list[float | None]:
+        """Return numbers that are not negative."""
+        values = self.parsed(_number, "is not a finite number")
+        for i, value in enumerate(values):
+            if value is not None and value < 0:
+                raise self.error(i, "is below 0")
+        return values
+
+
+def _point(text: str) -> str:
+    """A decimal comma as a point."""
+    return re.sub(r"^([+-]?\d+),(\d+)$", r"\1.\2", text)
+
+
+def _number(text: str) -> float:
+    if not NUMBER.fullmatch(_point(text)) or abs(value := float(_point(text))) == float("inf"):
+        raise ValueError
+    return value
+
+
+@dataclass(frozen=True)
+class Values:
+    """A column as numbers, and in words how they were written."""
+
+    column: Column
+    numbers: Numbers
+    form: str = ""
+    clock: bool = False  #: since 1970, not since anywhere
+    utc: bool = False
+
+    def __str__(self) -> str:
+        form = f" ({self.form})" if self.form else ""
+        return f"{self.column.role}={self.column.name}{form}"
+
+
+def name_and_unit(name: str) -> tuple[str, float | None]:
+    """A column's name in small letters without signs, and the unit at its end."""
+    words = re.findall(r"[a-z]+|\d+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
+    unit = UNITS.get(words[-1]) if len(words) > 1 else None
+    return "".join(words[:-1] if unit else words), unit
+
+
+# --- times and durations -------------------------------------------------------------------------
+
+
+def times(column: Column) -> Values:
+    """Read a column of times, all written in one way."""
+    if column.numeric and not all(re.fullmatch(r"[12]\d{13}", text) for text in column.known):
+        return _numeric_times(column)
+    form = _form(column)
+    if form is not None:
+
+        def parse(text: str) -> datetime:
+            return datetime.strptime(text, form)
+    else:
+        parse = _iso
+    found = [None if text in UNKNOWN else _tried(parse, text) for text in column.texts]
+    for i, (text, time) in enumerate(zip(column.texts, found, strict=True)):
+        if time is None and text not in UNKNOWN:
+            like = f"of the form {_example(form)}" if form else "in ISO 8601"
+            raise column.error(i, f"is not a time {like}, as others there are")
+    zones = {time.tzinfo is not None for time in found if time is not None}
+    if len(zones) > 1:
+        i = next(i for i, time in enumerate(found) if time is not None and time.tzinfo is None)
+        raise column.error(i, "has no time zone, others there have one")
+    utc = True in zones
+    local = [t and (t.astimezone(UTC).replace(tzinfo=None) if utc else t) for t in found]
+    seconds = [None if t is None else (t - EPOCH).total_seconds() for t in local]
+    words = "ISO 8601" if form is None else f"as {_example(form)}"
+    return Values(column, seconds, f"{words}, {'in UTC' if utc else 'no zone'}", True, utc)
+
+
+def _numeric_times(column: Column) -> Values:
+    numbers = column.parsed(_number, "is not a finite number")
+    middle = median([n for n in numbers if n is not None and n > 0] or [0])
+    unit = name_and_unit(column.name)[1]
+    since = next((unit for least, unit in SINCE_1970 if middle >= least), None)
+    if unit and since and middle * unit < 1e8:  # as hours since the log began
+        since = None
+    if since is not None:
+        seconds = [None if n is None or n <= 0 else n * since for n in numbers]
+        return Values(column, seconds, f"{SPELLED[since]} since 1970", True, True)
+    for i, n in enumerate(numbers):
+        if n is not None and n < 0:
+            raise column.error(i, "is below 0")
+    unit = unit or 1.0
+    return Values(column, [None if n is None else n * unit for n in numbers], SPELLED[unit])
+
+
+def _iso(text: str) -> datetime:
+    text = re.sub(r"\s*(UTC|GMT)$", "+00:00", text)
+    return datetime.fromisoformat(re.sub(r"\s+(?=[+-]\d\d:?\d\d$)", "", text))
+
+
+def _example(form: str) -> str:
+    """The last of January by a form of times."""
+    return datetime(2024, 1, 31, 13, 45).strftime(form)
+
+
+def _tried(parse: Callable[[str], datetime], text: str) -> datetime | None:
+    try:
+        return parse(text)
+    except ValueError:
+        return None
+
+
+def _form(column: Column) -> str | None:
+    """The form of times that fits most values; None for ISO 8601."""
+    known = list(dict.fromkeys(column.known))
+    if not known or any(_tried(_iso, text) for text in known[:20]):
+        return None
+    fits: dict[str, list[datetime | None]] = {}
+    for form in FORMS:
+        parse = partial(_parsed, form=form)
+        if any(_tried(parse, text) for text in known[:20]):
+            fits[form] = [_tried(parse, text) for text in known]
+    counts = {form: sum(map(bool, found)) for form, found in fits.items()}
+    best = [form for form in fits if counts[form] == max(counts.values())]
+    i = column.texts.index(known[0])
+    if not best:
+        raise column.error(i, "is not a time: neither ISO 8601 nor a number")
+    if len({tuple(fits[form]) for form in best}) > 1:
+        readings = " or ".join(str(fits[form][0]) for form in best)
+        raise column.error(i, f"may be {readings}, and so may all others there: write ISO 8601")
+    return best[0]
+
+
+def _parsed(text: str, form: str) -> datetime:
+    return datetime.strptime(text, form)
+
+
+def durations(column: Column, spans: Numbers) -> Values:
+    """Read a column of durations; `spans`: end - start, which tells the unit of mere numbers."""
+    if not column.numeric:
+        short = [text for text in column.known if re.fullmatch(r"\d+:\d\d(\.\d+)?", text)]
+        if short and len(short) == len(column.known):
+            i = column.texts.index(short[0])
+            raise column.error(i, "may be minutes and seconds or hours and minutes: write H:M:S")
+        return Values(column, column.parsed(_duration, "is not a duration"), "as written")
+    numbers = column.numbers()
+    unit = name_and_unit(column.name)[1]
+    how = ""
+    if unit is None:
+        both = [s / n for s, n in zip(spans, numbers, strict=False) if s and n and s > 0]
+        ratio = median(both) if both else 1.0
+        unit = next((u for u in UNITS.values() if abs(ratio / u - 1) <= 0.05), 1.0)
+        how = ", as end - start has it" if both and unit != 1.0 else ""
+        how = how or ", as no unit is told"
+    return Values(
+        column, [None if n is None else n * unit for n in numbers], f"{SPELLED[unit]}{how}"
+    )
+
+
+def _is_duration(text: str) -> bool:
+    try:
+        return _duration(text) >= 0
+    except (ValueError, KeyError):
+        return False
+
+
+def _duration(text: str) -> float:
+    """Seconds of a duration in words or with colons."""
+    if found := CLOCK.fullmatch(text):
+        days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
+        return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+    if NUMBER.fullmatch(text):
+        return _number(text)
+    words = re.sub(r"^p|t", "", text.lower()) if re.match("[pP]", text) else text.lower()
+    parts = PART.findall(words)
+    if not parts or PART.sub("", words):
+        raise ValueError
+    return sum(float(number) * UNITS[unit] for number, unit in parts)
+
+
+def gpus(column: Column) -> Numbers:
+    """GPUs of each job: numbers, or resources such as ``gpu:a100:4``."""
+
+    def parse(text: str) -> float:
+        found = GPUS.findall(text)
+        return float(sum(map(int, found))) if found else _number(text)
+
+    values = column.parsed(parse, "is not a number of GPUs")
+    for i, value in enumerate(values):
+        if value is not None and value < 0:
+            raise column.error(i, "is below 0")
+    return values
