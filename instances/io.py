@@ -201,6 +201,10 @@ def naming(path: str | Path) -> Iterator[None]:
         raise type(error)(error.errno, error.strerror or str(error), str(path)) from error
 
 
+#: what a compressed file may unpack to
+MOST_BYTES = 2**30
+
+
 def read_json(path: str | Path) -> Any:
     """Return the content of a JSON file, compressed or not."""
     text = read_text(path)
@@ -220,17 +224,26 @@ def read_json(path: str | Path) -> Any:
         raise ValueError(f"{path}: {error}") from None
 
 
+def read_bytes(path: str | Path) -> bytes:
+    """Return the content of a file; gzip is recognised by content, not by name."""
+    with Path(path).open("rb") as file:
+        if file.peek(2)[:2] != b"\x1f\x8b":
+            return file.read()
+        try:
+            raw = gzip.GzipFile(fileobj=file).read(MOST_BYTES + 1)
+        except (OSError, EOFError, zlib.error) as error:
+            raise ValueError(f"{path}: damaged gzip data: {error}") from None
+    if len(raw) > MOST_BYTES:
+        raise ValueError(f"{path}: unpacks to more than {MOST_BYTES:,} bytes: unpack it yourself")
+    return raw
+
+
 def read_text(path: str | Path) -> str:
-    """Return the text of a UTF-8 file; gzip is recognised by content, not by name."""
-    raw = Path(path).read_bytes()
+    """Return the text of a UTF-8 file, compressed or not."""
     try:
-        if raw[:2] == b"\x1f\x8b":
-            raw = gzip.decompress(raw)
-        return raw.decode("utf-8-sig")
+        return read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: byte {error.start} is not UTF-8 text") from None
-    except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{path}: damaged gzip data: {error}") from None
 
 
 # --- instances -----------------------------------------------------------------------------------

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 
 from .alibaba import read_alibaba as read_alibaba
 from .alibaba import read_alibaba_nodes as read_alibaba_nodes
+from .auto import read_auto as read_auto
+from .auto import recognise as recognise
 from .chronus import read_chronus as read_chronus
+from .export import read_csv as read_csv
+from .export import read_parquet as read_parquet
 from .gavel import read_gavel as read_gavel
 from .helios import read_helios as read_helios
 from .helios import read_vc_sizes as read_vc_sizes
@@ -26,6 +30,9 @@ if TYPE_CHECKING:
 
 READERS: Mapping[str, Reader] = MappingProxyType(
     {
+        "auto": read_auto,
+        "csv": read_csv,
+        "parquet": read_parquet,
         "alibaba": read_alibaba,
         "chronus": read_chronus,
         "gavel": read_gavel,

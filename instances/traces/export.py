@@ -32,42 +32,42 @@ NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "id": ("id", "jobid", "jobidraw", "jobuuid", "uuid", "taskid", "runid", "job", "jobname"),
         "user": (
-            "user", "username", "userid", "uid", "owner", "submitter", "account", "vc",
-            "virtualcluster", "tenant", "team", "group", "project", "namespace", "queue",
+            *("user", "username", "userid", "uid", "owner", "submitter", "account", "vc"),
+            *("virtualcluster", "tenant", "team", "group", "project", "namespace", "queue"),
         ),
         "gpus": (
-            "gpus", "gpu", "gpucount", "gpunum", "numgpus", "numgpu", "nofgpus", "ngpus", "ngpu",
-            "allocatedgpus", "gpusallocated", "allocgpus", "gpualloc", "requestedgpus",
-            "gpusrequested", "gpurequest", "gpurequested", "reqgpus", "gpureq", "accelerators",
-            "gres", "reqgres", "allocgres", "tres", "reqtres", "alloctres",
+            *("gpus", "gpu", "gpucount", "gpunum", "numgpus", "numgpu", "ngpus", "ngpu"),
+            *("allocatedgpus", "gpusallocated", "allocgpus", "gpualloc", "requestedgpus"),
+            *("gpusrequested", "gpurequest", "gpurequested", "reqgpus", "gpureq", "accelerators"),
+            *("gres", "allocgres", "reqgres", "tres", "alloctres", "reqtres"),
         ),
         "nodes": ("nodes", "numnodes", "nnodes", "nodecount", "numberofnodes", "replicas"),
         "gpus_per_node": ("gpuspernode", "gpupernode", "ngpuspernode", "numgpuspernode"),
         "submit": (
-            "submit", "submittime", "submitted", "submittedat", "submittedtime", "submission",
-            "submissiontime", "submitts", "created", "createdat", "createtime", "creationtime",
-            "arrival", "arrivaltime", "queued", "queuedat", "enqueuedat", "enqueuetime",
-            "timestamp",
+            *("submit", "submittime", "submitted", "submittedat", "submittedtime", "submitts"),
+            *("submission", "submissiontime", "created", "createdat", "createtime"),
+            *("creationtime", "creationtimestamp", "arrival", "arrivaltime", "queued"),
+            *("queuedat", "enqueuedat", "enqueuetime", "timestamp"),
         ),
         "start": (
-            "start", "starttime", "started", "startedat", "startts", "begin", "begintime", "begun",
-            "launched", "launchtime", "runningat",
+            *("start", "starttime", "started", "startedat", "startts", "starttimestamp"),
+            *("begin", "begintime", "begun", "launched", "launchtime", "runningat"),
         ),
         "end": (
-            "end", "endtime", "ended", "endedat", "endts", "finish", "finishtime", "finished",
-            "finishedat", "completed", "completedat", "completiontime", "stop", "stoptime",
-            "stoppedat", "terminated", "terminatedat",
+            *("end", "endtime", "ended", "endedat", "endts", "endtimestamp", "finish"),
+            *("finishtime", "finished", "finishedat", "completed", "completedat"),
+            *("completiontime", "stop", "stoptime", "stoppedat", "terminated", "terminatedat"),
         ),
         "duration": (
-            "duration", "runtime", "elapsed", "elapsedraw", "elapsedtime", "walltime", "wallclock",
-            "executiontime", "jobduration", "runduration", "timeelapsed",
+            *("duration", "runtime", "elapsed", "elapsedraw", "elapsedtime", "walltime"),
+            *("wallclock", "executiontime", "jobduration", "runduration", "timeelapsed"),
         ),
         "state": ("state", "status", "jobstate", "jobstatus", "finalstate"),
         "model": (),  # the GPU model that the job must have: only where it is given
         "priority": (),  # the weight of the job: likewise
         "deadline": (),  # likewise
     }
-)  # fmt: skip
+)
 #: roles of times
 CLOCKS: tuple[str, ...] = ("submit", "start", "end")
 #: roles that give the GPUs: the first alone, or the other two
@@ -200,7 +200,7 @@ def _csv_table(reading: Reading) -> Table:
     delimiter = told[1] if told else _delimiter(lines[top:])
     rows = _rows(reading, lines[top:], delimiter, top)
     first, names = next(rows, ("line 1", []))
-    for name in names:
+    for name in filter(None, names):
         if names.count(name) > 1:
             raise reading.error(first, f"column {name!r} occurs {names.count(name)} times")
     places, found = [], []

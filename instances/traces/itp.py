@@ -13,6 +13,8 @@ from .trace import Reading, Trace
 
 __all__ = ["read_itp"]
 
+COLUMNS = ("job_id", "submission_time", "duration", "num_gpu")
+
 
 def read_itp(path: str | Path) -> Trace:
     """Read an ITP CSV with the columns job_id, submission_time, duration and num_gpu.
@@ -45,7 +47,7 @@ def read_itp(path: str | Path) -> Trace:
       published files have none of these). Negative numbers are errors.
     """
     reading = Reading(path)
-    for row in TextTable(reading, "job_id", "submission_time", "duration", "num_gpu"):
+    for row in TextTable(reading, *COLUMNS):
         reading.offer(
             row.place,
             row.id("job_id"),

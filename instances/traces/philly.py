@@ -20,6 +20,7 @@ from .trace import Reading, Trace
 
 __all__ = ["read_philly_csv", "read_philly_json"]
 
+COLUMNS = ("timestamp", "duration", "num_gpus", "cluster")
 Record = dict[str, Any]
 Work = Literal["attempts", "span"]
 
@@ -59,7 +60,7 @@ def read_philly_csv(path: str | Path) -> Trace:
     - Exact duplicates of a row are separate jobs: the format has no id that tells them apart.
     """
     reading = Reading(path)
-    for row in TextTable(reading, "timestamp", "duration", "num_gpus", "cluster"):
+    for row in TextTable(reading, *COLUMNS):
         reading.offer(
             row.place,
             f"row{reading.rows}",

@@ -46,7 +46,7 @@ CLOCK = re.compile(
     r"(?:(\d+)(?:-| days?,? ))?(?:(\d+):)?(\d+):(\d\d(?:\.\d+)?)", re.ASCII | re.IGNORECASE
 )
 PART = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)[\s,]*", re.ASCII)
-GPUS = re.compile(r"(?:gres[/:])?gpu(?::[^:=,]+)?[:=](\d+)", re.ASCII | re.IGNORECASE)
+GPUS = re.compile(r"(?:gres[/:])?gpu(?::([^:=,\d][^:=,]*))?[:=](\d+)", re.ASCII | re.IGNORECASE)
 
 
 # --- columns -------------------------------------------------------------------------------------
@@ -273,8 +273,9 @@ def gpus(column: Column) -> Numbers:
     """GPUs of each job: numbers, or resources such as ``gpu:a100:4``."""
 
     def parse(text: str) -> float:
-        found = GPUS.findall(text)
-        return float(sum(map(int, found))) if found else _number(text)
+        by_model = {model: float(count) for model, count in GPUS.findall(text)}
+        total = sum(by_model.values()) if by_model else _number(text)
+        return by_model.get("", total)  # a total may stand beside those of each model
 
     values = column.parsed(parse, "is not a number of GPUs")
     for i, value in enumerate(values):
