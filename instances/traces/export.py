@@ -114,7 +114,8 @@ def read_csv(path: str | Path, *, columns: str | Mapping[str, str] | None = None
       above 10^14 in microseconds; smaller ones are seconds since anywhere. Times with a zone are
       turned into UTC.
     - Durations: numbers in the unit that the column's name ends in (``_ms``, ``(h)``), else the
-      unit in which they agree with end - start, else seconds; ``H:M:S``, ``D-H:M:S``,
+      unit in which they agree with end - start, else seconds (those of minutes, hours and days
+      rounded to the nearest second); ``H:M:S``, ``D-H:M:S``,
       ``1 day, 2:03:04``, ``1h 30m``, ``PT90S``. Where there are both, the duration counts.
     - Skipped and counted: no GPUs, a fraction of a GPU, unknown submission, unknown duration, zero
       duration, an end before the start, a deadline that is not after the submission.

@@ -145,12 +145,7 @@ def times(column: Column) -> Values:
     if column.numeric and not all(re.fullmatch(r"[12]\d{13}", text) for text in column.known):
         return _numeric_times(column)
     form = _form(column)
-    if form is not None:
-
-        def parse(text: str) -> datetime:
-            return datetime.strptime(text, form)
-    else:
-        parse = _iso
+    parse: Callable[[str], datetime] = _iso if form is None else partial(_parsed, form=form)
     found = [None if text in UNKNOWN else _tried(parse, text) for text in column.texts]
     for i, (text, time) in enumerate(zip(column.texts, found, strict=True)):
         if time is None and text not in UNKNOWN:
@@ -223,7 +218,14 @@ def _form(column: Column) -> str | None:
 
 
 def _parsed(text: str, form: str) -> datetime:
-    return datetime.strptime(text, form)
+    """A time by a form, perhaps with a zone after it."""
+    found = re.fullmatch(r"(.*?)\s*(UTC|GMT|[+-]\d\d:?\d\d)?", text)
+    rest, zone = found.groups() if found else (text, None)
+    time = datetime.strptime(rest or "", form)
+    if zone is None:
+        return time
+    offset = "+0000" if zone in ("UTC", "GMT") else zone
+    return time.replace(tzinfo=datetime.strptime(offset, "%z").tzinfo)
 
 
 def durations(column: Column, spans: Numbers) -> Values:
@@ -243,9 +245,9 @@ def durations(column: Column, spans: Numbers) -> Values:
         unit = next((u for u in UNITS.values() if abs(ratio / u - 1) <= 0.05), 1.0)
         how = ", as end - start has it" if both and unit != 1.0 else ""
         how = how or ", as no unit is told"
-    return Values(
-        column, [None if n is None else n * unit for n in numbers], f"{SPELLED[unit]}{how}"
-    )
+    digits = 0 if unit > 1 else 9  # hours and the like were rounded when they were written
+    found = [None if n is None else round(n * unit, digits) for n in numbers]
+    return Values(column, found, f"{SPELLED[unit]}{how}")
 
 
 def _is_duration(text: str) -> bool:
