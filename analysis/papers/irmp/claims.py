@@ -10,8 +10,8 @@ Optima are found by trying everything; larger counterexamples come with a schedu
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -54,6 +54,10 @@ PAPER = "Wang et al. 2023"
 Rng = np.random.Generator
 #: theta of the paper's example, for workers and PSs
 EXAMPLE = AstraeaParams(theta=16.0)
+TWO_ROUNDS = replace(EXAMPLE, lam=2)
+BY_NUMBER = replace(TWO_ROUNDS, order="index")
+#: its jobs but the long one, by number
+FIRST = ("11", "21", "12")
 
 
 # --- a run of Astraea ----------------------------------------------------------------------------
@@ -127,36 +131,25 @@ def paper_example(names: Sequence[str] = ("11", "12", "21", "22")) -> Irmp:
     chunks = {"11": 2, "12": 3, "21": 2, "22": 30}
     jobs = [
         ParameterServerJob(
-            id=name,
-            user=f"u{name[0]}",
-            gpus=chunks[name],
-            release=3,
-            epochs=2,
-            minibatches=1,
-            rates=(1.0, 0.5),
-            utility=Linear(-2, 100),
+            id=name, user=f"u{name[0]}", gpus=chunks[name], release=3, epochs=2, minibatches=1,
+            rates=(1.0, 0.5), utility=Linear(-2, 100),
         )
         for name in names
-    ]
+    ]  # fmt: skip
     problem = tenants([(2, 1)] * 4, jobs, {"u1": (4, 2), "u2": (4, 2)})
-    return Irmp(problem.instance, **(problem.parameters() | {"clock": "release"}))
+    return replace(problem, clock="release")
 
 
 def _two_in_a_row(
-    slopes: Sequence[float] = (-1, -1),
-    *,
-    constant: float = 8,
-    work: int = 1,
-    release: int = 1,
-    slot_r: bool = False,
+    slopes: Sequence[float] = (-1, -1), *, constant: float = 8, work: int = 1, slot_r: bool = False
 ) -> Irmp:
     """A server of 2 workers and 2 PSs and two jobs of 1 worker, of a user each."""
     jobs = [
-        one_job(id, Linear(k, constant), work=work, user=f"u{u}", release=release)
+        one_job(id, Linear(k, constant), work=work, user=f"u{u}", release=1)
         for u, (id, k) in enumerate(zip("ab", slopes, strict=True), 1)
     ]
     problem = tenants([(2, 2)], jobs, {"u1": (1, 1), "u2": (1, 1)})
-    return Irmp(problem.instance, **(problem.parameters() | {"paper_slot_r": slot_r}))
+    return replace(problem, paper_slot_r=slot_r)
 
 
 # --- Lemma 1 -------------------------------------------------------------------------------------
@@ -192,6 +185,11 @@ def _draw_batch(rng: Rng, *, lam: int | None = None) -> Batch:
     case = _draw_online(rng, jobs=3)
     params = replace(case.params, lam=lam or int(rng.integers(1, 4)))
     return Batch(case.problem, int(rng.integers(1, 3)), params)
+
+
+def _two_slots_twice() -> Batch:
+    jobs = [one_job(i, Linear(-1, 8), work=2) for i in "ab"]
+    return Batch(tenants([(1, 1)], jobs), 1, TWO_ROUNDS)
 
 
 def _length(case: Batch, *, each: bool = False) -> Sides:
@@ -307,7 +305,7 @@ def _decoy() -> Rounds:
 # --- Lemma 2 -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Nine:
     """Problem (9) for the first job, with what is left of its user's quota.
 
@@ -358,7 +356,7 @@ def _draw_nine(rng: Rng) -> Nine:
     values = np.sort(rng.integers(-3, 40, size=slots + 1))[::-1].astype(float)
     room = rng.integers(0, 5, size=(2, slots)) if rng.integers(2) else None
     prices = rng.integers(0, 6, size=(2, slots)).astype(float)
-    return Nine(problem=problem, free=free, prices=prices, values=values, room=room)
+    return Nine(problem, free, prices, values, room)
 
 
 def _lemma_2(case: Nine, *, literal: bool = False) -> Sides:
@@ -369,35 +367,21 @@ def _too_few_ps() -> Nine:
     """A worker and a PS on each of two servers; a worker outside needs 2 PSs, W8."""
     job = one_job("j", Linear(-1, 8), workers=2, work=1, rates=(1.0, 1.0))
     problem = tenants([(1, 1)] * 2, [job], bandwidths=(2, 1))
-    return Nine(
-        problem=problem,
-        free=fullest(problem, 2),
-        prices=np.zeros((2, 2)),
-        values=np.array([8.0, 7.0, 6.0]),
-    )
+    return Nine(problem, fullest(problem, 2), np.zeros((2, 2)), np.array([8.0, 7.0, 6.0]))
 
 
 def _no_ps_left() -> Nine:
     """The user's quota has a worker left, and no PS, W9."""
     problem = tenants([(1, 1)], [one_job("j", Table([5.0]))])
-    return Nine(
-        problem=problem,
-        free=fullest(problem, 1),
-        prices=np.zeros((2, 1)),
-        values=np.array([5.0, 5.0]),
-        room=np.array([[1], [0]]),
-    )
+    room = np.array([[1], [0]])
+    return Nine(problem, fullest(problem, 1), np.zeros((2, 1)), np.array([5.0, 5.0]), room)
 
 
 def _dearer_later() -> Nine:
     """Two slots, the first is free of charge, the second costs 9, W10."""
     problem = tenants([(1, 1)], [one_job("j", Table([5.0]), work=2)])
-    return Nine(
-        problem=problem,
-        free=fullest(problem, 2),
-        prices=np.array([[0.0, 9.0], [0.0, 0.0]]),
-        values=np.array([5.0, 5.0, 5.0]),
-    )
+    prices = np.array([[0.0, 9.0], [0.0, 0.0]])
+    return Nine(problem, fullest(problem, 2), prices, np.array([5.0, 5.0, 5.0]))
 
 
 # --- Lemma 3 -------------------------------------------------------------------------------------
@@ -444,49 +428,31 @@ class OneRound:
         return a_max_irev(cluster, range(len(self.problem.jobs)))
 
 
-def _lemma_3(case: OneRound) -> Sides | None:
+def _lemma_3(case: OneRound, *, per_server: bool = False) -> Sides | None:
     """OPT, and sigma times what A_maxIrev earns; as the paper assumes, f / use >= 1."""
     if min(case.prices()) < 2:
         return None
-    earned = math.fsum(run.value for run in case.accepted())
-    return Sides(case.best(), case.sigma() * earned)
-
-
-def _lemma_3_per_server(case: OneRound) -> Sides | None:
-    if min(case.prices()) < 2:
-        return None
-    theta = max(case.prices())
-    earned = PerServer(case.problem, theta).run().revenue
-    return Sides(case.best(), 4 * math.log2(theta) * earned)
+    if per_server:
+        theta = max(case.prices())
+        sigma, earned = 4 * math.log2(theta), PerServer(case.problem, theta).run().revenue
+    else:
+        sigma, earned = case.sigma(), math.fsum(run.value for run in case.accepted())
+    return Sides(case.best(), sigma * earned)
 
 
 def _draw_one_round(rng: Rng) -> OneRound:
     made = []
     for i in range(int(rng.integers(2, 5))):
         start = float(rng.choice([3, 6, 12, 50, 400]))
-        made.append(
-            one_job(
-                f"j{i}",
-                Linear(-float(rng.integers(0, 2)), start),
-                workers=int(rng.integers(1, 4)),
-                work=int(rng.integers(1, 3)),
-            )
-        )
+        utility = Linear(-float(rng.integers(0, 2)), start)
+        workers, work = int(rng.integers(1, 4)), int(rng.integers(1, 3))
+        made.append(one_job(f"j{i}", utility, workers=workers, work=work))
     return OneRound(tenants(_draw_sizes(rng)[:2], made, horizon=int(rng.integers(1, 4))))
 
 
-def _beside_each_other(first: int, jobs: int, slots: int, *, at: int | None = None) -> Schedule:
-    """Jobs of one worker on server 0, or, of two workers, one on each server."""
-    rows = []
-    for i in range(jobs):
-        on, workers = (0, 1) if at == 0 else (i, 2)
-        rows.append(Segment(first + i, 0, slots, {on: workers}, ps={on: 1}))
-    return Schedule.of(rows)
-
-
-def _blocked(worth: float = 1000.0) -> OneRound:
+def _blocked() -> OneRound:
     """CE-a: a job of 1 worker worth 1 keeps a job of both out."""
-    jobs = [one_job("a", Table([1.0])), one_job("b", Table([worth]), workers=2)]
+    jobs = [one_job("a", Table([1.0])), one_job("b", Table([1000.0]), workers=2)]
     return OneRound(tenants([(2, 2)], jobs, horizon=1))
 
 
@@ -495,7 +461,8 @@ def _one_slot(workers: int, slots: int) -> OneRound:
     short = [one_job(f"a{i}", Linear(-1, 2)) for i in range(workers)]
     long = [one_job(f"b{i}", Table([float(slots)]), work=slots) for i in range(workers)]
     problem = tenants([(workers, 20 * workers)], [*short, *long], horizon=slots)
-    return OneRound(problem, _beside_each_other(workers, workers, slots, at=0))
+    rows = [Segment(workers + i, 0, slots, {0: 1}, ps={0: 1}) for i in range(workers)]
+    return OneRound(problem, Schedule.of(rows))
 
 
 def _fragments(servers: int, theta: float) -> OneRound:
@@ -510,7 +477,8 @@ def _fragments(servers: int, theta: float) -> OneRound:
     ]
     large = [one_job(f"b{i}", Table([2 * (theta - 1)]), workers=2) for i in range(servers)]
     problem = tenants([(3, 60)] * servers, [*small, *large], horizon=1)
-    return OneRound(problem, _beside_each_other(servers, servers, 1))
+    rows = [Segment(servers + s, 0, 1, {s: 2}, ps={s: 1}) for s in range(servers)]
+    return OneRound(problem, Schedule.of(rows))
 
 
 def _draw_small_demands(rng: Rng) -> OneRound:
@@ -565,8 +533,7 @@ def _revenues(case: Online) -> tuple[float, Schedule] | None:
     problem = case.problem
     alone = [problem.duration(j, 1, 1) for j in range(len(problem.jobs))]
     end = max(int(schedule.end.max()), max(job.release for job in problem.jobs) + sum(alone))
-    limited = Irmp(problem.instance, **(problem.parameters() | {"horizon": end}))
-    return optimum(limited), schedule
+    return optimum(replace(problem, horizon=end)), schedule
 
 
 def _gap(case: Online, *, complete: bool) -> Sides | None:
@@ -583,22 +550,24 @@ def _gap(case: Online, *, complete: bool) -> Sides | None:
     return Sides(gap, _linear_bound(slopes, case.params.lam, last))
 
 
-def _draw_linear(rng: Rng, *, lam: int | None = None) -> Online:
-    jobs = [
+def _draw_jobs(rng: Rng, utility: Callable[[], Utility], longest: int) -> list[ParameterServerJob]:
+    """Up to 3 jobs of 1 or 2 workers with such utilities."""
+    return [
         one_job(
-            f"j{i}",
-            Linear(-float(rng.integers(1, 4)), float(rng.choice([15, 40, 200]))),
-            workers=int(rng.integers(1, 3)),
-            work=int(rng.integers(1, 5)),
-            release=int(rng.integers(1, 4)),
+            f"j{i}", utility(), workers=int(rng.integers(1, 3)),
+            work=int(rng.integers(1, longest + 1)), release=int(rng.integers(1, 4)),
         )
         for i in range(rng.integers(1, 4))
-    ]
-    theta: str | float = "total" if rng.integers(2) else 1e4
-    sizes = [(int(rng.integers(1, 4)), int(rng.integers(1, 4)))]
-    return Online(
-        tenants(sizes, jobs), AstraeaParams(lam=lam or int(rng.integers(1, 3)), theta=theta)
+    ]  # fmt: skip
+
+
+def _draw_linear(rng: Rng, *, lam: int | None = None) -> Online:
+    jobs = _draw_jobs(
+        rng, lambda: Linear(-float(rng.integers(1, 4)), float(rng.choice([15, 40, 200]))), 4
     )
+    theta: str | float = "total" if rng.integers(2) else 1e4
+    problem = tenants([(int(rng.integers(1, 4)), int(rng.integers(1, 4)))], jobs)
+    return Online(problem, AstraeaParams(lam=lam or int(rng.integers(1, 3)), theta=theta))
 
 
 def _vacuous(case: tuple[list[float], int, int]) -> Sides:
@@ -621,47 +590,36 @@ def _convex_bound(jobs: Sequence[ParameterServerJob], lam: int, last: int) -> fl
     return float(ratio * min(e) ** max(kappa) / max(e) ** min(kappa))
 
 
-def _convex(case: Online) -> Sides | None:
-    """The printed ratio, and ALG / OPT."""
-    found = _revenues(case)
-    if found is None:
-        return None
-    last = (int(found[1].end.max()) - 1).bit_length()
-    ratio = _convex_bound(case.problem.jobs, case.params.lam, last)
-    return Sides(ratio, case.problem.objective(found[1]) / found[0])
-
-
-def _convex_repaired(case: Online) -> Sides | None:
-    """(1 / 4 lambda)^kappa_max, and ALG / OPT, where no job waits for a second chance."""
+def _convex(case: Online, *, repaired: bool = False) -> Sides | None:
+    """The printed ratio, or (1 / 4 lambda)^kappa_max if no job waits for it, and ALG / OPT."""
     found = _revenues(case)
     if found is None:
         return None
     best, schedule = found
-    lam, exponents = case.params.lam, []
-    for row in schedule:
-        job = case.problem.jobs[row.job]
-        shortest = int(run_options(case.problem, row.job).slots.min())
-        first = max(1, job.release.bit_length(), (shortest - 1).bit_length())
-        if round_of(row.start, lam)[0] > first:
+    jobs, lam = case.problem.jobs, case.params.lam
+    if repaired:
+        if any(_waits(case, row) for row in schedule):
             return None
-        assert isinstance(job.utility, Power)
-        exponents.append(job.utility.exponent)
-    return Sides((1 / (4 * lam)) ** max(exponents), case.problem.objective(schedule) / best)
+        ratio = (1 / (4 * lam)) ** max(job.utility.exponent for job in jobs)  # type: ignore[union-attr]
+    else:
+        ratio = _convex_bound(jobs, lam, (int(schedule.end.max()) - 1).bit_length())
+    return Sides(ratio, case.problem.objective(schedule) / best)
+
+
+def _waits(case: Online, row: Segment) -> bool:
+    """Whether a job runs later than in the first interval in which it can."""
+    shortest = int(run_options(case.problem, row.job).slots.min())
+    release = case.problem.jobs[row.job].release
+    first = max(1, release.bit_length(), (shortest - 1).bit_length())
+    return round_of(row.start, case.params.lam)[0] > first
 
 
 def _draw_convex(rng: Rng) -> Online:
-    jobs = [
-        one_job(
-            f"j{i}",
-            Power(float(rng.choice([5, 20, 300])), float(rng.choice([0.5, 1, 2]))),
-            workers=int(rng.integers(1, 3)),
-            work=int(rng.integers(1, 4)),
-            release=int(rng.integers(1, 4)),
-        )
-        for i in range(rng.integers(1, 4))
-    ]
-    sizes = [(int(rng.integers(1, 4)), int(rng.integers(1, 4)))]
-    return Online(tenants(sizes, jobs), AstraeaParams(lam=int(rng.integers(1, 3))))
+    jobs = _draw_jobs(
+        rng, lambda: Power(float(rng.choice([5, 20, 300])), float(rng.choice([0.5, 1, 2]))), 3
+    )
+    problem = tenants([(int(rng.integers(1, 4)), int(rng.integers(1, 4)))], jobs)
+    return Online(problem, AstraeaParams(lam=int(rng.integers(1, 3))))
 
 
 def _two_exponents() -> Online:
@@ -675,15 +633,6 @@ def _two_exponents() -> Online:
 def _broken(case: Online) -> Sides:
     schedule, _ = case.schedule()
     return Sides(len(case.problem.violations(schedule)), 0)
-
-
-def _printed_example() -> Online:
-    return Online(paper_example(), replace(EXAMPLE, lam=2, literal=True))
-
-
-def _printed_two_servers() -> Online:
-    problem = _too_few_ps().problem
-    return Online(problem, replace(EXAMPLE, literal=True))
 
 
 class _Counted(Irmp):
@@ -703,12 +652,11 @@ def _theorem_3(case: Online) -> Sides:
     for j in range(len(problem.jobs)):
         run_options(problem, j)
     problem.calls[0] = 0
-    params = replace(case.params, machine=False)
-    result = astraea(problem, params=params)
+    result = astraea(problem, params=replace(case.params, machine=False))
     calls, servers = problem.calls[0], len(problem.instance.cluster.nodes)
     last = RevenueFacts.of(result).intervals or 0
     tuples = sum(2**last * job.gpus for job in problem.jobs)
-    return Sides(calls * servers, 4 * params.lam * last * tuples * servers)
+    return Sides(calls * servers, 4 * case.params.lam * last * tuples * servers)
 
 
 # --- Theorem 4 -----------------------------------------------------------------------------------
@@ -753,8 +701,11 @@ def _draw_report(rng: Rng) -> Report:
     case = _draw_online(rng)
     jobs = list(case.problem.jobs)
     told = [_told(rng, job) if job.user == "u0" else job for job in jobs]
-    instance = replace(case.problem.instance, jobs=told)
-    return Report(case.problem, Irmp(instance, **case.problem.parameters()), "u0", case.params)
+    return Report(case.problem, _with_jobs(case.problem, told), "u0", case.params)
+
+
+def _with_jobs(problem: Irmp, jobs: Sequence[ParameterServerJob]) -> Irmp:
+    return replace(problem, instance=replace(problem.instance, jobs=jobs))
 
 
 def _told(rng: Rng, job: ParameterServerJob) -> ParameterServerJob:
@@ -766,11 +717,10 @@ def _told(rng: Rng, job: ParameterServerJob) -> ParameterServerJob:
 
 def _slope_of_the_example() -> Report:
     """u2 says that each slot costs 4, not 2."""
-    truth = paper_example(("11", "21", "12"))
+    truth = paper_example(FIRST)
     jobs = list(truth.jobs)
     jobs[1] = replace(jobs[1], utility=Linear(-4, 100))
-    told = Irmp(replace(truth.instance, jobs=jobs), **truth.parameters())
-    return Report(truth, told, "u2", replace(EXAMPLE, lam=2, order="index"))
+    return Report(truth, _with_jobs(truth, jobs), "u2", BY_NUMBER)
 
 
 def _slope_on_one_server() -> Report:
@@ -798,7 +748,7 @@ def _convex_in_stage_2() -> Report:
         )
         for e in (20.0, 12.0)
     )
-    return Report(truth, told, "u2", replace(EXAMPLE, lam=2))
+    return Report(truth, told, "u2", TWO_ROUNDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -815,9 +765,7 @@ def _draw_told(rng: Rng) -> _Told:
     values = np.sort(rng.integers(-3, 40, size=truth.values.size))[::-1].astype(float)
     if rng.integers(2):
         job = replace(job, gpus=1, minibatches=job.gpus * job.minibatches)
-    instance = replace(truth.problem.instance, jobs=[job])
-    problem = Irmp(instance, **truth.problem.parameters())
-    return _Told(truth, replace(truth, problem=problem, values=values))
+    return _Told(truth, replace(truth, problem=_with_jobs(truth.problem, [job]), values=values))
 
 
 def _stage_2(case: _Told) -> Sides:
@@ -911,7 +859,7 @@ class Books:
 
     problem: Irmp
     schedule: Schedule
-    params: AstraeaParams = field(default_factory=lambda: replace(EXAMPLE, lam=2))
+    params: AstraeaParams = TWO_ROUNDS
 
 
 def _draw_books(rng: Rng) -> Books:
@@ -926,7 +874,7 @@ def _printed_schedule() -> Books:
         Segment(1, 10, 12, {1: 2}, ps={1: 1}),
         Segment(2, 8, 12, {2: 2, 3: 1}, ps={2: 1}),
     ]
-    return Books(paper_example(("11", "21", "12")), Schedule.of(rows))
+    return Books(paper_example(FIRST), Schedule.of(rows))
 
 
 def _division(case: Books) -> Sides:
@@ -958,364 +906,194 @@ def _balance(case: Books, *, self_share: bool) -> Sides:
 
 # --- the claims ----------------------------------------------------------------------------------
 
+
+def _claim(
+    verdict: Verdict,
+    id: str,
+    place: str,
+    statement: str,
+    evidence: str,
+    check: Callable[[Any], Sides | None],
+    draw: Callable[[Rng], Any],
+    **more: Any,
+) -> Claim[Any]:
+    """A claim of the paper, or, without a place, one beyond it."""
+    source = f"{PAPER}, {place}" if place else "beyond the paper"
+    return Claim(
+        id=id, source=source, statement=statement, verdict=verdict, evidence=evidence, check=check,
+        draw=draw, **more,
+    )  # fmt: skip
+
+
+_proved, _refuted = partial(_claim, Verdict.PROVED), partial(_claim, Verdict.REFUTED)
 IRMP: tuple[Claim[Any], ...] = (
-    Claim(
-        id="irmp-lemma-1-length",
-        source=f"{PAPER}, Lemma 1 (i)",
-        statement="The schedule that A_round computes is at most tau_l long.",
-        verdict=Verdict.REFUTED,
+    # id, place, statement, evidence, check, draw
+    _refuted("irmp-lemma-1-length", "Lemma 1 (i)",
+        "The schedule that A_round computes is at most tau_l long.",
+        "it has lambda rounds of tau_l slots",
+        _length, _draw_batch, samples=50,
         assumptions="lambda >= 2",
-        evidence="it has lambda rounds of tau_l slots",
-        check=_length,
-        draw=_draw_batch,
-        samples=50,
-        counterexamples={
-            "2 slots twice": lambda: Batch(
-                tenants([(1, 1)], [one_job(i, Linear(-1, 8), work=2) for i in "ab"]),
-                1,
-                replace(EXAMPLE, lam=2),
-            )
-        },
-    ),
-    Claim(
-        id="irmp-lemma-1-length-round",
-        source=f"{PAPER}, Lemma 1 (i), restricted",
-        statement="What it schedules in one round ends tau_l after the beginning of the round.",
-        verdict=Verdict.PROVED,
-        evidence="line 4 of Algorithms 4 and 5",
-        check=partial(_length, each=True),
-        draw=_draw_batch,
-        samples=50,
-    ),
-    Claim(
-        id="irmp-lemma-1-revenue",
-        source=f"{PAPER}, Lemma 1 (ii)",
-        statement="With the lambda of Lemma 1, the ideal revenue of A_round is at least the "
-        "optimum of Definition 1 with deadline tau_l.",
-        verdict=Verdict.REFUTED,
-        evidence="prices delay a job that no other round repeats; whatever lambda is",
-        check=_lemma_1,
-        draw=_draw_batch,
-        samples=30,
-        counterexamples={
-            "two on one server": lambda: Batch(_two_in_a_row(), 1, AstraeaParams()),
-            "j11, j21": lambda: Batch(paper_example(("11", "21")), 2),
-        },
-    ),
-    Claim(
-        id="irmp-lemma-1-rounds",
-        source=f"{PAPER}, Lemma 1, lambda",
-        statement="Where utilities do not depend on time, lambda rounds of any sigma-approximation "
-        "earn as much as the optimum of one round.",
-        verdict=Verdict.REFUTED,
-        evidence="OPT less what is earned falls below f_min, not to 0",
-        check=_lambda_rounds,
-        draw=partial(_draw_rounds, constant=True),
-        samples=40,
-        counterexamples={"20 + 20 or 37": _decoy},
-    ),
-    Claim(
-        id="irmp-lemma-1-repaired",
-        source=f"{PAPER}, Lemma 1 (ii), corrected",
-        statement="lambda + 1 rounds of any sigma-approximation earn at least min f_j(tau) / "
-        "f_j(d_j) of the optimum of one round.",
-        verdict=Verdict.PROVED,
+        counterexamples={"2 slots twice": _two_slots_twice}),
+    _proved("irmp-lemma-1-length-round", "Lemma 1 (i), restricted",
+        "What it schedules in one round ends tau_l after the beginning of the round.",
+        "line 4 of Algorithms 4 and 5",
+        partial(_length, each=True), _draw_batch, samples=50),
+    _refuted("irmp-lemma-1-revenue", "Lemma 1 (ii)",
+        "With the lambda of Lemma 1, the ideal revenue of A_round is at least the optimum of "
+        "Definition 1 with deadline tau_l.",
+        "prices delay a job that no other round repeats; whatever lambda is",
+        _lemma_1, _draw_batch, samples=30,
+        counterexamples={"two on one server": lambda: Batch(_two_in_a_row(), 1, AstraeaParams()),
+            "j11, j21": lambda: Batch(paper_example(("11", "21")), 2)}),
+    _refuted("irmp-lemma-1-rounds", "Lemma 1, lambda",
+        "Where utilities do not depend on time, lambda rounds of any sigma-approximation earn as "
+        "much as the optimum of one round.",
+        "OPT less what is earned falls below f_min, not to 0",
+        _lambda_rounds, partial(_draw_rounds, constant=True), samples=40,
+        counterexamples={"20 + 20 or 37": _decoy}),
+    _proved("irmp-lemma-1-repaired", "Lemma 1 (ii), corrected",
+        "lambda + 1 rounds of any sigma-approximation earn at least min f_j(tau) / f_j(d_j) of the "
+        "optimum of one round.",
+        "by f_j(d_j) the argument is right but for its last step",
+        _one_more_round, _draw_rounds, samples=40,
         assumptions="f_j(tau) >= 0 and d_j <= tau for all jobs; F and f_min of Lemma 1 are sum and "
-        "least of f_j(d_j) > 0",
-        evidence="by f_j(d_j) the argument is right but for its last step",
-        check=_one_more_round,
-        draw=_draw_rounds,
-        samples=40,
-    ),
-    Claim(
-        id="irmp-lemma-2",
-        source=f"{PAPER}, Lemma 2",
-        statement="Algorithms 3, 4 and 5 as printed solve problem (9).",
-        verdict=Verdict.REFUTED,
-        evidence="too few PSs are enough (Algorithm 4, line 8), PSs are held to the quota of "
-        "workers (Algorithm 5, line 7), the first slot's price counts for all (line 12)",
-        check=partial(_lemma_2, literal=True),
-        draw=_draw_nine,
-        counterexamples={
-            "1 PS where 2 are needed": _too_few_ps,
-            "no PS left": _no_ps_left,
-            "slot 2 costs 9": _dearer_later,
-        },
-    ),
-    Claim(
-        id="irmp-lemma-2-repaired",
-        source=f"{PAPER}, Lemma 2, corrected",
-        statement="They do with these three places put right.",
-        verdict=Verdict.PROVED,
-        assumptions="utilities do not rise; (9) with the quota that is left in stage 1",
-        evidence="a placement with its PSs on one server, as few as possible, costs no more",
-        check=_lemma_2,
-        draw=_draw_nine,
-        samples=200,
-    ),
-    Claim(
-        id="irmp-lemma-3",
-        source=f"{PAPER}, Lemma 3",
-        statement="OPT of (4) is at most 2 (log2 theta_w + log2 theta_p) times what A_maxIrev "
-        "earns.",
-        verdict=Verdict.REFUTED,
+        "least of f_j(d_j) > 0"),
+    _refuted("irmp-lemma-2", "Lemma 2",
+        "Algorithms 3, 4 and 5 as printed solve problem (9).",
+        "too few PSs are enough (Algorithm 4, line 8), PSs are held to the quota of workers "
+        "(Algorithm 5, line 7), the first slot's price counts for all (line 12)",
+        partial(_lemma_2, literal=True), _draw_nine,
+        counterexamples={"1 PS where 2 are needed": _too_few_ps, "no PS left": _no_ps_left,
+            "slot 2 costs 9": _dearer_later}),
+    _proved("irmp-lemma-2-repaired", "Lemma 2, corrected",
+        "They do with these three places put right.",
+        "a placement with its PSs on one server, as few as possible, costs no more",
+        _lemma_2, _draw_nine, samples=200,
+        assumptions="utilities do not rise; (9) with the quota that is left in stage 1"),
+    _refuted("irmp-lemma-3", "Lemma 3",
+        "OPT of (4) is at most 2 (log2 theta_w + log2 theta_p) times what A_maxIrev earns.",
+        "a small job can block a large one (CE-a); a full slot costs no more than a slot of a long "
+        "run (CE-b); uniform prices do not see which server is full (CE-c)",
+        _lemma_3, _draw_one_round, samples=60,
         assumptions="theta - 1 = max f / use over the run, as printed, and f / use >= 1",
-        evidence="a small job can block a large one (CE-a); a full slot costs no more than a slot "
-        "of a long run (CE-b); uniform prices do not see which server is full (CE-c)",
-        check=_lemma_3,
-        draw=_draw_one_round,
-        samples=60,
-        counterexamples={
-            "CE-a": _blocked,
-            "CE-b": partial(_one_slot, 4, 5),
+        counterexamples={"CE-a": _blocked, "CE-b": partial(_one_slot, 4, 5),
             "CE-b, 100 workers": partial(_one_slot, 100, 20),
-            "CE-c": partial(_fragments, 60, 1e3),
-        },
-    ),
-    Claim(
-        id="irmp-lemma-3-per-server",
-        source="beyond the paper",
-        statement="The same where each server has prices of its own.",
-        verdict=Verdict.REFUTED,
+            "CE-c": partial(_fragments, 60, 1e3)}),
+    _refuted("irmp-lemma-3-per-server", "",
+        "The same where each server has prices of its own.",
+        "what blocks is that jobs are indivisible on a server",
+        partial(_lemma_3, per_server=True), _draw_one_round, samples=60,
         assumptions="both theta the larger one",
-        evidence="what blocks is that jobs are indivisible on a server",
-        check=_lemma_3_per_server,
-        draw=_draw_one_round,
-        samples=60,
-        counterexamples={"CE-a": _blocked, "CE-c": partial(_fragments, 60, 1e3)},
-    ),
-    Claim(
-        id="irmp-lemma-3-repaired",
-        source=f"{PAPER}, Lemma 3, corrected",
-        statement="With prices of its own on each server and exact best responses, OPT is at most "
-        "L_w + L_p + max(L_w, L_p) times what is earned; L = log2 theta.",
-        verdict=Verdict.PROVED,
+        counterexamples={"CE-a": _blocked, "CE-c": partial(_fragments, 60, 1e3)}),
+    _proved("irmp-lemma-3-repaired", "Lemma 3, corrected",
+        "With prices of its own on each server and exact best responses, OPT is at most L_w + L_p "
+        "+ max(L_w, L_p) times what is earned; L = log2 theta.",
+        "the last prices are feasible in (6), and each job adds at most that much to it",
+        _small_demands, _draw_small_demands, samples=40,
         assumptions="any run of any job takes at most C_sw / L_w workers and C_sp / L_p PSs of a "
-        "server; theta >= 2 (1 + f_max); f is at least the use of workers, and of PSs, over each "
-        "accepted run",
-        evidence="the last prices are feasible in (6), and each job adds at most that much to it",
-        check=_small_demands,
-        draw=_draw_small_demands,
-        samples=40,
-    ),
-    Claim(
-        id="irmp-theorem-1-i",
-        source=f"{PAPER}, Theorem 1 (i)",
-        statement="OPT - ALG <= N ((2^L - 1) k_max - (2^(L+1) - 1) (2 lambda - 1) k_min).",
-        verdict=Verdict.PROVED,
-        assumptions="f_j = k_j t + g_j, k_j < 0 < g_j; all jobs are complete by tau_L",
-        evidence="see irmp-theorem-1-i-vacuous: it says nothing of the algorithm",
-        check=partial(_gap, complete=True),
-        draw=_draw_linear,
-        samples=40,
-    ),
-    Claim(
-        id="irmp-theorem-1-i-vacuous",
-        source=f"{PAPER}, Theorem 1 (i)",
-        statement="This bound is at least N |k_min| tau_L, by which any schedule of all jobs by "
-        "tau_L is at most below OPT.",
-        verdict=Verdict.PROVED,
-        evidence="k_max >= k_min, lambda >= 1",
-        check=_vacuous,
-        draw=_draw_slopes,
-    ),
-    Claim(
-        id="irmp-theorem-1-i-last",
-        source=f"{PAPER}, Theorem 1 (i)",
-        statement="The same where L is the last interval in which jobs are scheduled.",
-        verdict=Verdict.REFUTED,
+        "server; theta >= 2 (1 + f_max); f is at least the use of workers, and of PSs, "
+        "over each accepted run"),
+    _proved("irmp-theorem-1-i", "Theorem 1 (i)",
+        "OPT - ALG <= N ((2^L - 1) k_max - (2^(L+1) - 1) (2 lambda - 1) k_min).",
+        "see irmp-theorem-1-i-vacuous: it says nothing of the algorithm",
+        partial(_gap, complete=True), _draw_linear, samples=40,
+        assumptions="f_j = k_j t + g_j, k_j < 0 < g_j; all jobs are complete by tau_L"),
+    _proved("irmp-theorem-1-i-vacuous", "Theorem 1 (i)",
+        "This bound is at least N |k_min| tau_L, by which any schedule of all jobs by tau_L is at "
+        "most below OPT.",
+        "k_max >= k_min, lambda >= 1",
+        _vacuous, _draw_slopes),
+    _refuted("irmp-theorem-1-i-last", "Theorem 1 (i)",
+        "The same where L is the last interval in which jobs are scheduled.",
+        "the interval L ends at lambda tau_(L+1), not at tau_L",
+        partial(_gap, complete=False), partial(_draw_linear, lam=1), samples=40,
         assumptions="lambda = 1",
-        evidence="the interval L ends at lambda tau_(L+1), not at tau_L",
-        check=partial(_gap, complete=False),
-        draw=partial(_draw_linear, lam=1),
-        samples=40,
-        counterexamples={
-            "L = 1, from slot r": lambda: Online(_two_in_a_row(slot_r=True)),
-            "L = 3, from slot r + 1": lambda: Online(_two_in_a_row(constant=100, work=5)),
-        },
-    ),
-    Claim(
-        id="irmp-theorem-1-i-two-rounds",
-        source=f"{PAPER}, Theorem 1 (i), restricted",
-        statement="It holds then for lambda >= 2, for any schedule that ends with interval L.",
-        verdict=Verdict.PROVED,
-        evidence="(lambda - 3/2) 2^(L+1) >= 2 lambda - 2",
-        check=partial(_gap, complete=False),
-        draw=partial(_draw_linear, lam=2),
-        samples=30,
-    ),
-    Claim(
-        id="irmp-theorem-1-ii",
-        source=f"{PAPER}, Theorem 1 (ii)",
-        statement="ALG / OPT is at least the ratio that is printed for (e / t)^kappa.",
-        verdict=Verdict.REFUTED,
-        evidence="e_min^kappa_max / e_max^kappa_min has a unit, and the ratio can be above 1",
-        check=_convex,
-        draw=_draw_convex,
-        samples=30,
-        counterexamples={"e = 1000, kappa = 1, 2": _two_exponents},
-    ),
-    Claim(
-        id="irmp-theorem-1-ii-repaired",
-        source=f"{PAPER}, Theorem 1 (ii), corrected",
-        statement="ALG / OPT >= (1 / 4 lambda)^kappa_max.",
-        verdict=Verdict.PROVED,
+        counterexamples={"L = 1, from slot r": lambda: Online(_two_in_a_row(slot_r=True)),
+            "L = 3, from slot r + 1": lambda: Online(_two_in_a_row(constant=100, work=5))}),
+    _proved("irmp-theorem-1-i-two-rounds", "Theorem 1 (i), restricted",
+        "It holds then for lambda >= 2, for any schedule that ends with interval L.",
+        "(lambda - 3/2) 2^(L+1) >= 2 lambda - 2",
+        partial(_gap, complete=False), partial(_draw_linear, lam=2), samples=30),
+    _refuted("irmp-theorem-1-ii", "Theorem 1 (ii)",
+        "ALG / OPT is at least the ratio that is printed for (e / t)^kappa.",
+        "e_min^kappa_max / e_max^kappa_min has a unit, and the ratio can be above 1",
+        _convex, _draw_convex, samples=30,
+        counterexamples={"e = 1000, kappa = 1, 2": _two_exponents}),
+    _proved("irmp-theorem-1-ii-repaired", "Theorem 1 (ii), corrected",
+        "ALG / OPT >= (1 / 4 lambda)^kappa_max.",
+        "such a job is complete by 4 lambda times the first time at which it can be",
+        partial(_convex, repaired=True), _draw_convex, samples=30,
         assumptions="every job is scheduled in the first interval that begins after its batch and "
-        "in which it fits, as it is where resources are plenty",
-        evidence="such a job is complete by 4 lambda times the first time at which it can be",
-        check=_convex_repaired,
-        draw=_draw_convex,
-        samples=30,
-    ),
-    Claim(
-        id="irmp-theorem-2",
-        source=f"{PAPER}, Theorem 2",
-        statement="Astraea as printed satisfies (3a)-(3o).",
-        verdict=Verdict.REFUTED,
-        evidence="Algorithm 4, line 8, breaks (3i)",
-        check=_broken,
-        draw=partial(_draw_online, literal=True),
-        samples=40,
+        "in which it fits, as it is where resources are plenty"),
+    _refuted("irmp-theorem-2", "Theorem 2",
+        "Astraea as printed satisfies (3a)-(3o).",
+        "Algorithm 4, line 8, breaks (3i)",
+        _broken, partial(_draw_online, literal=True), samples=40,
         counterexamples={
-            "two servers": _printed_two_servers,
-            "the paper's example": _printed_example,
-        },
-    ),
-    Claim(
-        id="irmp-theorem-2-repaired",
-        source=f"{PAPER}, Theorem 2, corrected",
-        statement="With the places of Lemma 2 put right it does.",
-        verdict=Verdict.PROVED,
-        evidence="each run is one of (9), and is taken from what is free",
-        check=_broken,
-        draw=_draw_online,
-        samples=60,
-    ),
-    Claim(
-        id="irmp-theorem-3",
-        source=f"{PAPER}, Theorem 3",
-        statement="Algorithms 4 and 5 together are called for at most 4 lambda L sum of T D_j "
-        "tuples, and look at the S servers once in each.",
-        verdict=Verdict.PROVED,
-        assumptions="least free resources over a run are kept as its start moves",
-        evidence="two stages, two algorithms, tau_L starts, D_j numbers of workers",
-        check=_theorem_3,
-        draw=partial(_draw_online, jobs=3),
-        samples=10,
-    ),
-    Claim(
-        id="irmp-theorem-4",
-        source=f"{PAPER}, Theorem 4",
-        statement="No user gains by telling of other jobs than it has.",
-        verdict=Verdict.REFUTED,
-        evidence="within quotas prices delay jobs but are not paid; with shared resources utility "
-        "counts from the beginning of the round, cost does not",
-        check=_lie,
-        draw=_draw_report,
-        samples=60,
-        counterexamples={
-            "slope on one server": _slope_on_one_server,
-            "slope in the example": _slope_of_the_example,
-            "one chunk for two": _fewer_chunks,
-            "convex, shared": _convex_in_stage_2,
-        },
-    ),
-    Claim(
-        id="irmp-theorem-4-stage-2",
-        source=f"{PAPER}, Theorem 4, restricted",
-        statement="In stage 2, at given prices, no job has more ideal utility less cost if it is "
-        "told to have another utility, or fewer chunks.",
-        verdict=Verdict.PROVED,
-        assumptions="what the user's other jobs meet and what it gets back do not count",
-        evidence="Lemma 2, corrected: it has the best response already",
-        check=_stage_2,
-        draw=_draw_told,
-        samples=200,
-    ),
-    Claim(
-        id="irmp-rational",
-        source=f"{PAPER}, Section 4.4",
-        statement="No job pays more than it is worth when it is complete.",
-        verdict=Verdict.REFUTED,
-        evidence="it pays up to its ideal utility",
-        check=_rational,
-        draw=_draw_online,
-        samples=40,
-        counterexamples={
-            "convex, shared": lambda: Online(_convex_in_stage_2().truth, replace(EXAMPLE, lam=2))
-        },
-    ),
-    Claim(
-        id="irmp-theorem-5",
-        source=f"{PAPER}, Theorem 5",
-        statement="No job can be moved within its round so that it is worth more, with all others "
-        "as they are.",
-        verdict=Verdict.REFUTED,
-        evidence="prices delay jobs while servers are idle",
-        check=_pareto,
-        draw=_draw_online,
-        samples=30,
-        counterexamples={
-            "two on one server": lambda: Online(_two_in_a_row(constant=20)),
+            "two servers": lambda: Online(_too_few_ps().problem, replace(EXAMPLE, literal=True)),
             "the paper's example": lambda: Online(
-                paper_example(("11", "21", "12")), replace(EXAMPLE, lam=2, order="index")
-            ),
-        },
-    ),
-    Claim(
-        id="irmp-sharing-incentive",
-        source=f"{PAPER}, Sections 1 and 4.5",
-        statement="A user gains at least what the same algorithm earns it on its own servers.",
-        verdict=Verdict.REFUTED,
-        evidence="prices within a quota rise with what others use",
-        check=_alone,
-        draw=partial(_draw_online, owned=True),
-        samples=40,
-        counterexamples={"3 at 18.9": _priced_out},
-    ),
-    Claim(
-        id="irmp-division",
-        source=f"{PAPER}, eq. (2)",
-        statement="With the cost of each slot in place of the whole cost, incomes from a job of "
-        "stage 2 sum up to what it pays.",
-        verdict=Verdict.PROVED,
-        assumptions="unused resources are those after stage 1",
-        evidence="shares of what is unused sum up to 1 in each slot",
-        check=_division,
-        draw=_draw_books,
-        samples=60,
-    ),
-    Claim(
-        id="irmp-division-printed",
-        source=f"{PAPER}, eq. (2)",
-        statement="They do with the whole cost, c_jw and c_jp, in each slot.",
-        verdict=Verdict.REFUTED,
-        evidence="a run of d slots pays out d times its cost",
-        check=_whole_cost,
-        draw=_draw_books,
-        samples=40,
-        counterexamples={"j12 as printed": _printed_schedule},
-    ),
-    Claim(
-        id="irmp-money",
-        source=f"{PAPER}, Section 3.2, corrected",
-        statement="The revenues of all users sum up to the utility of all jobs.",
-        verdict=Verdict.PROVED,
-        assumptions="the income of a user counts what its own jobs pay to it",
-        evidence="irmp-division",
-        check=partial(_balance, self_share=True),
-        draw=_draw_books,
-        samples=60,
-    ),
-    Claim(
-        id="irmp-money-printed",
-        source=f"{PAPER}, Section 3.2",
-        statement="They do where it counts only jobs of others, u' != u.",
-        verdict=Verdict.REFUTED,
-        evidence="what a user pays to itself is lost",
-        check=partial(_balance, self_share=False),
-        draw=_draw_books,
-        samples=40,
-        counterexamples={"j12 as printed": _printed_schedule},
-    ),
-)
+                paper_example(), replace(TWO_ROUNDS, literal=True))}),
+    _proved("irmp-theorem-2-repaired", "Theorem 2, corrected",
+        "With the places of Lemma 2 put right it does.",
+        "each run is one of (9), and is taken from what is free",
+        _broken, _draw_online, samples=60),
+    _proved("irmp-theorem-3", "Theorem 3",
+        "Algorithms 4 and 5 together are called for at most 4 lambda L sum of T D_j tuples, and "
+        "look at the S servers once in each.",
+        "two stages, two algorithms, tau_L starts, D_j numbers of workers",
+        _theorem_3, partial(_draw_online, jobs=3), samples=10,
+        assumptions="least free resources over a run are kept as its start moves"),
+    _refuted("irmp-theorem-4", "Theorem 4",
+        "No user gains by telling of other jobs than it has.",
+        "within quotas prices delay jobs but are not paid; with shared resources utility counts "
+        "from the beginning of the round, cost does not",
+        _lie, _draw_report, samples=60,
+        counterexamples={"slope on one server": _slope_on_one_server,
+            "slope in the example": _slope_of_the_example, "one chunk for two": _fewer_chunks,
+            "convex, shared": _convex_in_stage_2}),
+    _proved("irmp-theorem-4-stage-2", "Theorem 4, restricted",
+        "In stage 2, at given prices, no job has more ideal utility less cost if it is told to "
+        "have another utility, or fewer chunks.",
+        "Lemma 2, corrected: it has the best response already",
+        _stage_2, _draw_told, samples=200,
+        assumptions="what the user's other jobs meet and what it gets back do not count"),
+    _refuted("irmp-rational", "Section 4.4",
+        "No job pays more than it is worth when it is complete.",
+        "it pays up to its ideal utility",
+        _rational, _draw_online, samples=40,
+        counterexamples={
+            "convex, shared": lambda: Online(_convex_in_stage_2().truth, TWO_ROUNDS)}),
+    _refuted("irmp-theorem-5", "Theorem 5",
+        "No job can be moved within its round so that it is worth more, with all others as they "
+        "are.",
+        "prices delay jobs while servers are idle",
+        _pareto, _draw_online, samples=30,
+        counterexamples={"two on one server": lambda: Online(_two_in_a_row(constant=20)),
+            "the paper's example": lambda: Online(paper_example(FIRST), BY_NUMBER)}),
+    _refuted("irmp-sharing-incentive", "Sections 1 and 4.5",
+        "A user gains at least what the same algorithm earns it on its own servers.",
+        "prices within a quota rise with what others use",
+        _alone, partial(_draw_online, owned=True), samples=40,
+        counterexamples={"3 at 18.9": _priced_out}),
+    _proved("irmp-division", "eq. (2)",
+        "With the cost of each slot in place of the whole cost, incomes from a job of stage 2 sum "
+        "up to what it pays.",
+        "shares of what is unused sum up to 1 in each slot",
+        _division, _draw_books, samples=60,
+        assumptions="unused resources are those after stage 1"),
+    _refuted("irmp-division-printed", "eq. (2)",
+        "They do with the whole cost, c_jw and c_jp, in each slot.",
+        "a run of d slots pays out d times its cost",
+        _whole_cost, _draw_books, samples=40,
+        counterexamples={"j12 as printed": _printed_schedule}),
+    _proved("irmp-money", "Section 3.2, corrected",
+        "The revenues of all users sum up to the utility of all jobs.",
+        "irmp-division",
+        partial(_balance, self_share=True), _draw_books, samples=60,
+        assumptions="the income of a user counts what its own jobs pay to it"),
+    _refuted("irmp-money-printed", "Section 3.2",
+        "They do where it counts only jobs of others, u' != u.",
+        "what a user pays to itself is lost",
+        partial(_balance, self_share=False), _draw_books, samples=40,
+        counterexamples={"j12 as printed": _printed_schedule}),
+)  # fmt: skip
