@@ -26,14 +26,14 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...formulations.irmp.problem import TOLERANCE, Irmp
+from ...formulations.irmp.problem import TOLERANCE, Irmp, divisions
 from ...formulations.problem import check_class
 from ...instances.schedule import Schedule
 from ..history import History
@@ -63,11 +63,7 @@ METHOD = "branch and bound"
 
 @solver()
 def irmp_exact(
-    problem: Irmp,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: NoParams = NoParams(),
+    problem: Irmp, *, seed: int = 0, time_limit: float | None = None, params: NoParams = NoParams()
 ) -> Result[Schedule]:
     """Return a schedule that earns most, with a proof.
 
@@ -350,23 +346,12 @@ class _Priced:
     def _spread(self, model: int, workers: int) -> Iterator[tuple[int, tuple[int, ...], int]]:
         of = self.classes
         limits = np.where(of.model == model, of.gpus * of.count, 0).tolist()
-        for held in _shares(workers, limits):
+        for held in divisions(workers, limits):
             for host in np.flatnonzero(of.ps >= 1).tolist():
                 own = min(held[host], int(of.gpus[host]), workers - 1)
                 ps = int(self.need[workers - own])
                 if ps <= of.ps[host]:
                     yield host, held, ps
-
-
-def _shares(total: int, limits: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """All ways to write `total` as a sum of one number from 0 to each limit."""
-    if not limits:
-        if total == 0:
-            yield ()
-        return
-    for first in range(max(0, total - sum(limits[1:])), min(total, limits[0]) + 1):
-        for rest in _shares(total - first, limits[1:]):
-            yield first, *rest
 
 
 class _Master:

@@ -31,25 +31,14 @@ from ..result import Result, Stop
 from ..signature import NoParams, solver
 from .response import MARGIN, Occupancy, Response, keep_facts, run_options
 
-__all__ = [
-    "Planner",
-    "online_density",
-    "online_fifo",
-    "online_slope",
-    "online_spt",
-    "rolling_lp",
-]
+__all__ = ["Planner", "online_density", "online_fifo", "online_slope", "online_spt", "rolling_lp"]
 
 TIES = "jobs by (release, number)"
 
 
 @solver()
 def online_fifo(
-    problem: Irmp,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: NoParams = NoParams(),
+    problem: Irmp, *, seed: int = 0, time_limit: float | None = None, params: NoParams = NoParams()
 ) -> Result[Schedule]:
     """Plan in the order of release; the same as to place each job for good when it arrives.
 
@@ -95,11 +84,7 @@ def online_fifo(
 
 @solver()
 def online_spt(
-    problem: Irmp,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: NoParams = NoParams(),
+    problem: Irmp, *, seed: int = 0, time_limit: float | None = None, params: NoParams = NoParams()
 ) -> Result[Schedule]:
     """Plan in the order of processing times, the shortest first.
 
@@ -139,11 +124,7 @@ def online_spt(
 
 @solver()
 def online_density(
-    problem: Irmp,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: NoParams = NoParams(),
+    problem: Irmp, *, seed: int = 0, time_limit: float | None = None, params: NoParams = NoParams()
 ) -> Result[Schedule]:
     """Plan in the order of f(t + d) / (D_w d), the largest first.
 
@@ -184,11 +165,7 @@ def online_density(
 
 @solver()
 def online_slope(
-    problem: Irmp,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: NoParams = NoParams(),
+    problem: Irmp, *, seed: int = 0, time_limit: float | None = None, params: NoParams = NoParams()
 ) -> Result[Schedule]:
     """Plan in the order of (f(t + d) - f(t + 2 d)) / (D_w d), the largest first.
 
@@ -229,11 +206,7 @@ def online_slope(
 
 @solver()
 def rolling_lp(
-    problem: Irmp,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: NoParams = NoParams(),
+    problem: Irmp, *, seed: int = 0, time_limit: float | None = None, params: NoParams = NoParams()
 ) -> Result[Schedule]:
     """Plan in the order of mean starts in the linear program of what waits and what is left.
 
