@@ -42,8 +42,8 @@ from ..signature import NoParams, solver
 from .columns import Columns, default_slots, floors, generate
 from .placement import Choice, IntegerAnswer, IntegerProgram, place
 from .pricing import Classes, Trials, needs
-from .response import Response
-from .search import improved_runs, schedule_of
+from .response import Response, schedule_of
+from .search import improved_runs
 
 __all__ = ["irmp_exact"]
 

@@ -384,15 +384,13 @@ class _Fluid:
 
     def priced(self, prices: Floats, ends: Ints) -> Priced:
         """Cheapest completions at some prices."""
-        gains, times = best_completions(
-            self.speeds, self.values, self.floor, self.begin, prices, ends
-        )
+        speeds, begin, values = self.speeds, self.begin, self.values
+        gains, times = best_completions(speeds, values, self.floor, begin, prices, ends)
         found = [
-            PricedRun(
-                j, float(self.values[j, t]), usage(self.speeds, self.begin, j, t, prices, ends)
-            )
-            for j, t in enumerate(times.tolist()) if t >= 0
-        ]  # fmt: skip
+            PricedRun(j, float(values[j, t]), usage(speeds, begin, j, t, prices, ends))
+            for j, t in enumerate(times.tolist())
+            if t >= 0
+        ]
         lengths = np.diff(ends, prepend=0)
         total = float((prices * self.classes.room[:, :, None] * lengths).sum())
         return Priced(total + float(gains[np.isfinite(gains)].sum()), found)
@@ -425,19 +423,6 @@ def _largest(values: Floats, floor: Floats) -> float:
     """Of the sums of values, in absolute terms; 0 is taken for 1."""
     finite = float(np.abs(floor[np.isfinite(floor)]).sum())
     return finite + float(np.abs(values).max(axis=1).sum()) or 1.0
-
-
-def _use(run: CandidateRun | SlotUsage, ends: Ints) -> tuple[Ints, Floats]:
-    """Worker and PS slots by rows (class, resource, block)."""
-    if isinstance(run, SlotUsage):
-        return run.rows(ends)
-    first, last = np.searchsorted(ends, [run.start, run.end - 1], side="right")
-    blocks = np.arange(first, last + 1)
-    begin = np.where(blocks, ends[blocks - 1], 0)
-    overlap = np.minimum(ends[blocks], run.end) - np.maximum(begin, run.start)
-    held = [(2 * g, n) for g, n in enumerate(run.workers) if n] + [(2 * run.host + 1, run.ps)]
-    rows = np.concatenate([row * ends.size + blocks for row, _ in held])
-    return rows, np.concatenate([n * overlap for _, n in held]).astype(float)
 
 
 def _scale(largest: float) -> float:
@@ -525,13 +510,8 @@ class _Master:
         self.shape = (*room.shape, ends.size)
         lengths = np.diff(ends, prepend=0)
         upper = np.concatenate([np.ones(floor.size), (room[:, :, None] * lengths).ravel()])
-        none = np.zeros(0, dtype=np.int32)
-        self.highs = _highs()
-        self.highs.addRows(
-            upper.size, np.full(upper.size, -np.inf), upper, 0,
-            np.zeros(upper.size, dtype=np.int32), none, np.zeros(0),
-        )  # fmt: skip
-        self.highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
+        self.highs = program_of_rows(upper)
+        self.highs.setOptionValue("simplex_strategy", 4)  # primal
         self.columns: list[PricedRun] = []
         self.seen: set[Any] = set()
 
@@ -543,7 +523,7 @@ class _Master:
         rows, values, starts = [], [], [0]
         jobs = self.floor.size
         for column in new:
-            at, much = _use(column.run, self.ends)
+            at, much = column.run.rows(self.ends)
             rows += [np.array([column.job]), at + jobs]
             values += [np.ones(1), much]
             starts.append(starts[-1] + at.size + 1)
@@ -580,12 +560,15 @@ def _key(column: PricedRun) -> Any:
     return column.job, column.run if isinstance(column.run, CandidateRun) else column.run.key
 
 
-def _highs() -> Any:
+def program_of_rows(upper: Floats) -> Any:
+    """Return a program of rows <= upper in HiGHS, without columns, to be maximised."""
     highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-    for option, value in (
-        ("output_flag", False), ("presolve", "off"), ("threads", 1), ("simplex_strategy", 4),
-    ):  # fmt: skip
+    for option, value in (("output_flag", False), ("presolve", "off"), ("threads", 1)):
         highs.setOptionValue(option, value)
+    none, no_entries = np.zeros(0, dtype=np.int32), np.zeros(upper.size, dtype=np.int32)
+    lower = np.full(upper.size, -np.inf)
+    highs.addRows(upper.size, lower, upper, 0, no_entries, none, np.zeros(0))
+    highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
     return highs
 
 

@@ -22,7 +22,7 @@ from ..result import Result, Stop
 from ..signature import solver
 from .columns import Columns, generate
 from .pricing import CandidateRun, Classes
-from .response import Occupancy, Response, best_response
+from .response import Occupancy, Response, best_response, schedule_of
 
 __all__ = ["RevenueProgramParams", "in_order", "in_shape", "lp_list", "posted_prices"]
 
@@ -262,7 +262,7 @@ def _listed(
     history.extend(columns.history)
     best: tuple[float, Schedule] | None = None
     for runs in schedules(problem, columns):
-        schedule = Schedule.of(run.segment for run in sorted(runs, key=lambda run: run.job))
+        schedule = schedule_of(runs)
         value = problem.objective(schedule)
         if (best is None or value > best[0]) and _allowed(problem, schedule):
             best = value, schedule

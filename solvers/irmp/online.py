@@ -29,7 +29,7 @@ from ...instances.schedule import Schedule
 from ..facts import RevenueFacts
 from ..result import Result, Stop
 from ..signature import NoParams, solver
-from .response import MARGIN, Occupancy, Response, keep_facts, run_options
+from .response import MARGIN, Occupancy, Response, keep_facts, run_options, schedule_of
 
 __all__ = ["Planner", "online_density", "online_fifo", "online_slope", "online_spt", "rolling_lp"]
 
@@ -424,8 +424,7 @@ def _online(name: str, problem: Irmp, by: str) -> Result[Schedule]:
     check_class(name, problem, Irmp)
     started = time.perf_counter()
     runs = _run(Planner(problem, by))
-    schedule = Schedule.of(run.segment for run in sorted(runs, key=lambda run: run.job))
-    return result_of(problem, schedule, solver=name, started=started, info={"ties": TIES})
+    return result_of(problem, schedule_of(runs), solver=name, started=started, info={"ties": TIES})
 
 
 def _run(planner: Planner) -> list[Response]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,9 +23,9 @@ from ..result import Bound, Result, Stop
 from ..signature import solver
 from .columns import Columns, generate
 from .lists import in_order, in_shape
-from .response import Occupancy, Response
+from .response import Occupancy, Response, schedule_of
 
-__all__ = ["RevenueSearchParams", "improved_runs", "revenue_search", "schedule_of"]
+__all__ = ["RevenueSearchParams", "improved_runs", "revenue_search"]
 
 #: what is missing of what must be, negated, and what is earned
 Score = tuple[float, float]
@@ -146,11 +146,6 @@ def improved_runs(
     search = _Search(problem, columns, seed, history)
     search.improve(RevenueSearchParams(iterations=iterations), deadline, columns.bound)
     return list(search.runs.values()) if search.complete else None
-
-
-def schedule_of(runs: Iterable[Response]) -> Schedule:
-    """Return runs as a schedule, by job."""
-    return Schedule.of(run.segment for run in sorted(runs, key=lambda run: run.job))
 
 
 class _Search:
