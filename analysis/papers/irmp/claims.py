@@ -329,13 +329,11 @@ class Nine:
         """Return the most that any run is worth after its cost, at least 0, by trying all."""
         found = 0.0
         for run in runs(self.problem, 0, 0, self.free.shape[2]):
-            held, slots = np.array([run.workers, run.ps]), slice(run.start, run.end)
-            if (held[:, :, None] > self.free[:, :, slots]).any():
-                continue
-            if self.room is not None and (held.sum(axis=1)[:, None] > self.room[:, slots]).any():
-                continue
-            cost = float((held.sum(axis=1)[:, None] * self.prices[:, slots]).sum())
-            found = max(found, float(self.values[run.end]) - cost)
+            slots, total = slice(run.start, run.end), run.held.sum(axis=1)
+            fits = (run.held <= self.free[:, :, slots]).all()
+            if fits and (self.room is None or (total <= self.room[:, slots]).all()):
+                cost = float((total * self.prices[:, slots]).sum())
+                found = max(found, float(self.values[run.end]) - cost)
         return found
 
     def answer(self, *, literal: bool) -> float:
@@ -503,9 +501,9 @@ def _small_demands(case: OneRound) -> Sides | None:
     problem, slots = case.problem, case.problem.horizon or 0
     assert isinstance(case.theta, float)
     log = math.log2(case.theta)
-    full = fullest(problem, 1)[:, :, 0]
+    full = fullest(problem, 1)
     every = [run for j in range(len(problem.jobs)) for run in runs(problem, j, 0, slots)]
-    if any((np.array([run.workers, run.ps]) * log > full).any() for run in every):
+    if any((run.held * log > full).any() for run in every):
         return None
     done = PerServer(problem, case.theta).run()
     for j, run in done.accepted.items():
@@ -808,8 +806,7 @@ def _pareto(case: Online) -> Sides:
         now = problem.value(row.job, row.end)
         first = max(begin, problem.earliest(row.job))
         for run in runs(problem, row.job, first, free.shape[2]):
-            held = np.array([run.workers, run.ps])[:, :, None]
-            if (held <= free[:, :, run.start : run.end]).all():
+            if (run.held <= free[:, :, run.start : run.end]).all():
                 gains.append(problem.value(row.job, run.end) - now)
     return Sides(max(gains), 0)
 
