@@ -41,7 +41,7 @@ from ..result import Bound, Result, Stop
 from ..signature import NoParams, solver
 from .columns import Columns, default_slots, floors, generate
 from .placement import Choice, IntegerAnswer, IntegerProgram, place
-from .pricing import Classes, Trials, needs
+from .pricing import Trials, needs
 from .response import Response, schedule_of
 from .search import improved_runs
 
@@ -180,7 +180,7 @@ class _Chain:
         if self.certified is not None and self.value == self.certified.value:
             self.proven = True
             return True
-        priced = _Priced.of(self.problem, columns)
+        priced = _Priced(self.problem, columns)
         choices = priced.choices(self.value)
         self.listed = len(choices)
         return self._choose(_Master(self.problem, priced, choices))
@@ -197,14 +197,7 @@ class _Chain:
 
     def search(self, columns: Columns, iterations: int) -> None:
         """Look for a schedule from the linear program's; keep it."""
-        runs = improved_runs(
-            self.problem,
-            columns,
-            seed=0,
-            iterations=iterations,
-            deadline=self.deadline,
-            history=self.history,
-        )
+        runs = improved_runs(self.problem, columns, iterations, self.deadline, self.history)
         if runs is not None:
             self.keep(runs)
 
@@ -271,34 +264,23 @@ class _Outline(NamedTuple):
     gains: Floats
 
 
-@dataclass(slots=True, eq=False)
 class _Priced:
-    """All runs, priced."""
+    """All runs at the prices of a linear program."""
 
-    problem: Irmp
-    classes: Classes
-    trials: Trials
-    values: Floats  # (jobs, slots + 1)
-    sums: Floats  # (classes, 2, slots + 1): prices of all slots before
-    floor: Floats  # (jobs,): what a job earns without a run; very little where it must run
-    spent: float
-    need: Ints
-
-    @classmethod
-    def of(cls, problem: Irmp, columns: Columns) -> _Priced:
-        """Prices of a linear program."""
-        prices, classes = columns.slot_prices, columns.classes
+    def __init__(self, problem: Irmp, columns: Columns) -> None:
+        self.problem, self.classes = problem, columns.classes
+        self.trials, self.need = Trials.of(problem, self.classes), needs(problem)
+        prices = columns.slot_prices
         slots = prices.shape[2]
-        sums = np.zeros((*prices.shape[:2], slots + 1))
-        np.cumsum(prices, axis=2, out=sums[:, :, 1:])
+        #: (classes, 2, slots + 1): prices of all slots before
+        self.sums = np.zeros((*prices.shape[:2], slots + 1))
+        np.cumsum(prices, axis=2, out=self.sums[:, :, 1:])
+        self.spent = float((self.classes.room * self.sums[:, :, -1]).sum())
         jobs = range(len(problem.jobs))
-        values = np.array([np.concatenate([[0.0], problem.values(j, slots)]) for j in jobs])
-        trials = Trials.of(problem, classes)
-        return cls(
-            problem, classes, trials, values, sums,
-            floors(problem, classes, trials, slots),
-            float((classes.room * sums[:, :, -1]).sum()), needs(problem),
-        )  # fmt: skip
+        #: (jobs, slots + 1)
+        self.values = np.array([np.concatenate([[0.0], problem.values(j, slots)]) for j in jobs])
+        #: (jobs,): what a job earns without a run; very little where it must run
+        self.floor = floors(problem, self.classes, self.trials, slots)
 
     def choices(self, least: float) -> list[Choice]:
         """Runs that a schedule may have that earns more than `least`, which is no bound."""
@@ -379,11 +361,9 @@ class _Master:
 
     def _capacities(self) -> None:
         """Most is in use in a slot in which a run can start."""
-        starts = np.array([choice.start for choice in self.choices])
-        ends = np.array([choice.end for choice in self.choices])
         workers = np.array([choice.workers for choice in self.choices])
-        hosts = np.array([choice.host for choice in self.choices])
-        ps = np.array([choice.ps for choice in self.choices])
+        places = [(choice.start, choice.end, choice.host, choice.ps) for choice in self.choices]
+        starts, ends, hosts, ps = np.array(places).T
         classes = self.priced.classes
         loads = [(workers[:, g], room) for g, room in enumerate(classes.room[:, 0].tolist())]
         loads += [(ps * (hosts == g), room) for g, room in enumerate(classes.room[:, 1].tolist())]

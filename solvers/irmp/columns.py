@@ -26,7 +26,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -278,7 +278,7 @@ def generate(
     most = min(problem.horizon or MAX_SLOTS, MAX_SLOTS)
     slots = min(default_slots(problem) if slots is None else _whole("slots", slots), most)
     block = max(_whole("block", block), -(-slots // BLOCKS))
-    search = _Search.of(problem, slots, time.monotonic() + limit)
+    search = _Search(problem, slots, time.monotonic() + limit)
     for factor in COARSE:
         length = block * factor
         if factor == 1 or slots > 4 * length:
@@ -305,29 +305,18 @@ class Priced(NamedTuple):
     columns: list[PricedRun]
 
 
-@dataclass(slots=True, eq=False)
 class _Runs:
-    """Runs as they are, priced in integers."""
+    """Runs as they are, priced in integers; `values` are (jobs, slots + 1), `floor` (jobs,)."""
 
-    problem: Irmp
-    classes: Classes
-    trials: Trials
-    values: Floats  # (jobs, slots + 1)
-    worth: Ints  # the same in units of 1 / scale, rounded up
-    floor: Ints  # (jobs,), in these units
-    scale: float  # an integer, where it is not below 1
-    hints: Ints
-
-    @classmethod
-    def of(
-        cls, problem: Irmp, classes: Classes, trials: Trials, values: Floats, floor: Floats
-    ) -> _Runs:
-        """Values and prices as integers."""
-        scale = _scale(_largest(values, floor))
-        least = np.where(np.isfinite(floor), floor, 0.0)
-        floors = np.where(np.isfinite(floor), _up(least, scale), NEVER)
-        hints = np.full(floor.size, -1, dtype=np.int64)
-        return cls(problem, classes, trials, values, _up(values, scale), floors, scale, hints)
+    def __init__(
+        self, problem: Irmp, classes: Classes, trials: Trials, values: Floats, floor: Floats
+    ) -> None:
+        self.problem, self.classes, self.trials, self.values = problem, classes, trials, values
+        self.scale = _scale(_largest(values, floor))  # an integer, where it is not below 1
+        self.worth = _up(values, self.scale)  # in units of 1 / scale
+        least = _up(np.where(np.isfinite(floor), floor, 0.0), self.scale)
+        self.floor = np.where(np.isfinite(floor), least, NEVER)
+        self.hints = np.full(floor.size, -1, dtype=np.int64)
 
     def integers(self, prices: Floats) -> Ints:
         """Prices in units of 1 / scale."""
@@ -364,23 +353,14 @@ class _Runs:
         return Bound(float(value), METHOD, record)
 
 
-@dataclass(slots=True, eq=False)
 class _Fluid:
     """Runs that may change from slot to slot, priced in floats."""
 
-    problem: Irmp
-    classes: Classes
-    values: Floats
-    floor: Floats
-    speeds: Speeds
-    begin: Ints
-
-    @classmethod
-    def of(
-        cls, problem: Irmp, classes: Classes, trials: Trials, values: Floats, floor: Floats
-    ) -> _Fluid:
-        """Find how fast jobs can be."""
-        return cls(problem, classes, values, floor, Speeds.of(problem, classes), trials.begin)
+    def __init__(
+        self, problem: Irmp, classes: Classes, trials: Trials, values: Floats, floor: Floats
+    ) -> None:
+        self.problem, self.classes, self.values, self.floor = problem, classes, values, floor
+        self.speeds, self.begin = Speeds.of(problem, classes), trials.begin
 
     def priced(self, prices: Floats, ends: Ints) -> Priced:
         """Cheapest completions at some prices."""
@@ -572,41 +552,25 @@ def program_of_rows(upper: Floats) -> Any:
     return highs
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
 class _Search:
     """Columns and prices so far."""
 
-    problem: Irmp
-    classes: Classes
-    pricer: _Runs | _Fluid
-    deadline: float
-    floor: Floats  # (jobs,): what a job is worth without a run, very little where it must run
-    largest: float
-    ends: Ints
-    prices: Floats  # (classes, 2, blocks): those of the best bound
-    best: float = math.inf
-    columns: Sequence[PricedRun] = ()
-    x: Floats = field(default_factory=lambda: np.zeros(0))
-    value: float = -math.inf
-    iterations: int = 0
-    converged: bool = False
-    history: History = field(default_factory=lambda: History(time.perf_counter()))
-
-    @classmethod
-    def of(cls, problem: Irmp, slots: int, deadline: float) -> _Search:
-        """Nothing found yet, all prices 0."""
-        classes = Classes.of(problem)
-        trials = Trials.of(problem, classes)
-        values = _values(problem, _soonest(problem, classes, trials), slots)
-        floor = floors(problem, classes, trials, slots)
-        largest = _largest(values, floor)
+    def __init__(self, problem: Irmp, slots: int, deadline: float) -> None:
+        self.deadline, self.classes = deadline, Classes.of(problem)
+        trials = Trials.of(problem, self.classes)
+        values = _values(problem, _soonest(problem, self.classes, trials), slots)
+        floor = floors(problem, self.classes, trials, slots)
         kind = _Fluid if problem.preemptive else _Runs
-        return cls(
-            problem=problem, classes=classes, deadline=deadline, largest=largest,
-            pricer=kind.of(problem, classes, trials, values, floor),
-            floor=np.where(np.isfinite(floor), floor, -FORCED * largest),
-            ends=np.array([slots]), prices=np.zeros((len(classes), 2, 1)),
-        )  # fmt: skip
+        self.pricer = kind(problem, self.classes, trials, values, floor)
+        self.largest = _largest(values, floor)
+        #: (jobs,): what a job is worth without a run, very little where it must run
+        self.floor = np.where(np.isfinite(floor), floor, -FORCED * self.largest)
+        self.ends = np.array([slots])
+        #: (classes, 2, blocks): those of the best bound
+        self.prices, self.best = np.zeros((len(self.classes), 2, 1)), math.inf
+        self.columns: Sequence[PricedRun] = ()
+        self.x, self.value, self.iterations, self.converged = np.zeros(0), -math.inf, 0, False
+        self.history = History(time.perf_counter())
 
     def solve(self, ends: Ints, tolerance: float) -> None:
         """Generate columns over blocks with these ends, from what is known."""

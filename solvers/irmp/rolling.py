@@ -81,7 +81,7 @@ class RollingProgram:
         slots = min(slots, self.problem.horizon or slots)
         trials = Trials.of(part, self.classes)
         trials = replace(trials, begin=np.maximum(trials.begin, now))
-        search = _Search.of(part, self.classes, trials, self._room(occupancy, now, slots))
+        search = _Search(part, self.classes, trials, self._room(occupancy, now, slots))
         search.add([(i, run) for i, j in enumerate(jobs) for run in self.known.get(j, ())])
         search.solve()
         self.known = {j: [] for j in jobs}
@@ -106,34 +106,21 @@ class _Room:
     units: Ints  # (classes, 2, blocks): slots of workers and PSs that are free in all
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
 class _Search:
     """The program and its columns so far; jobs by position."""
 
-    problem: Irmp
-    classes: Classes
-    trials: Trials
-    room: _Room
-    values: Floats  # (jobs, slots + 1)
-    floor: float  # what a job is worth without a run
-    largest: float
-    highs: Any
-    columns: list[tuple[int, CandidateRun]]
-    seen: set[tuple[Any, ...]]
-
-    @classmethod
-    def of(cls, problem: Irmp, classes: Classes, trials: Trials, room: _Room) -> _Search:
-        """No columns."""
+    def __init__(self, problem: Irmp, classes: Classes, trials: Trials, room: _Room) -> None:
+        self.problem, self.classes, self.trials, self.room = problem, classes, trials, room
         jobs, slots = len(problem.jobs), int(room.ends[-1])
-        values = np.array([[0.0, *problem.values(j, slots)] for j in range(jobs)])
-        values[:, 0] = values[:, 1]
-        largest = float(np.abs(values).max(axis=1).sum()) or 1.0
-        upper = np.concatenate([np.ones(jobs), room.units.ravel()])
-        return cls(
-            problem=problem, classes=classes, trials=trials, room=room, values=values,
-            floor=0.0 if problem.optional else -4 * largest, largest=largest,
-            highs=program_of_rows(upper), columns=[], seen=set(),
-        )  # fmt: skip
+        #: (jobs, slots + 1)
+        self.values = np.array([[0.0, *problem.values(j, slots)] for j in range(jobs)])
+        self.values[:, 0] = self.values[:, 1]
+        self.largest = float(np.abs(self.values).max(axis=1).sum()) or 1.0
+        #: what a job is worth without a run
+        self.floor = 0.0 if problem.optional else -4 * self.largest
+        self.highs = program_of_rows(np.concatenate([np.ones(jobs), room.units.ravel()]))
+        self.columns: list[tuple[int, CandidateRun]] = []
+        self.seen: set[tuple[Any, ...]] = set()
 
     @property
     def unit(self) -> float:

@@ -134,16 +134,10 @@ def revenue_search(
 
 
 def improved_runs(
-    problem: Irmp,
-    columns: Columns,
-    *,
-    seed: int,
-    iterations: int,
-    deadline: float,
-    history: History | None = None,
+    problem: Irmp, columns: Columns, iterations: int, deadline: float, history: History
 ) -> list[Response] | None:
     """Return what the search finds from a linear program, None where it misses what must be."""
-    search = _Search(problem, columns, seed, history)
+    search = _Search(problem, columns, 0, history)
     search.improve(RevenueSearchParams(iterations=iterations), deadline, columns.bound)
     return list(search.runs.values()) if search.complete else None
 
@@ -151,9 +145,7 @@ def improved_runs(
 class _Search:
     """A schedule, and ways to change it."""
 
-    def __init__(
-        self, problem: Irmp, columns: Columns, seed: int, history: History | None = None
-    ) -> None:
+    def __init__(self, problem: Irmp, columns: Columns, seed: int, history: History) -> None:
         self.problem, self.history = problem, history
         self.rng = np.random.default_rng(seed)
         self.rank = {job: place for place, job in enumerate(columns.order)}
@@ -169,7 +161,7 @@ class _Search:
         self._note()
 
     def _note(self) -> None:
-        if self.history is not None and self.complete:
+        if self.complete:
             self.history.note(objective=self.score[1])
 
     @property
