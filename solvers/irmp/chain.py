@@ -131,17 +131,12 @@ def irmp_exact(
     found, bound = chain.best, chain.bound()
     infeasible = chain.proven and found is None
     return Result.of(
-        problem,
-        found,
-        solver="irmp_exact",
-        stop=Stop.PROVEN if chain.proven else chain.stop,
-        bound=None if infeasible else bound,
-        infeasible=infeasible,
-        runtime=time.perf_counter() - started,
-        iterations=chain.rounds,
+        problem, found, solver="irmp_exact", stop=Stop.PROVEN if chain.proven else chain.stop,
+        bound=None if infeasible else bound, infeasible=infeasible,
+        runtime=time.perf_counter() - started, iterations=chain.rounds,
         history=chain.history.entries,
         info={"slots": chain.slots, "columns": chain.listed, "cuts": chain.cuts},
-    )
+    )  # fmt: skip
 
 
 @dataclass(slots=True, eq=False)

@@ -149,8 +149,6 @@ class Columns:
     classes : Classes
     start : (jobs,) floats
         Mean start of the job's runs in the program's solution; infinite where it has none.
-    share : (jobs,) floats
-        How much of a run it has.
     runs : tuple of (Column, float)
         The program's solution: runs, and how much of each.
     iterations : int
@@ -167,7 +165,6 @@ class Columns:
     ends: Ints
     classes: Classes
     start: Floats
-    share: Floats
     runs: tuple[tuple[PricedRun, float], ...]
     iterations: int
     converged: bool
@@ -530,11 +527,6 @@ class _Master:
         value = self.highs.getInfo().objective_function_value / self.unit + self.floor.sum()
         return value, duals.reshape(self.shape) / self.unit, np.array(solution.col_value)
 
-    def useful(self, slack: float) -> list[PricedRun]:
-        """Columns that the solution is not too far from having."""
-        duals = np.array(self.highs.getSolution().col_dual) / self.unit
-        return [c for c, dual in zip(self.columns, duals.tolist(), strict=True) if dual > -slack]
-
 
 def _key(column: PricedRun) -> Any:
     return column.job, column.run if isinstance(column.run, CandidateRun) else column.run.key
@@ -628,6 +620,6 @@ class _Search:
         mean = np.where(some, start / np.where(some, weight, 1.0), np.inf)
         return Columns(
             bound=self.pricer.bound(self.prices, self.ends), value=self.value, prices=self.prices,
-            ends=self.ends, classes=self.classes, start=mean, share=weight, runs=runs,
+            ends=self.ends, classes=self.classes, start=mean, runs=runs,
             iterations=self.iterations, converged=self.converged, history=self.history,
         )  # fmt: skip

@@ -29,7 +29,7 @@ from ...instances.schedule import Schedule
 from ..facts import RevenueFacts
 from ..result import Result, Stop
 from ..signature import NoParams, solver
-from .response import MARGIN, Occupancy, Response, keep_facts, run_options, schedule_of
+from .response import MARGIN, Occupancy, Response, keep_facts, misses, run_options, schedule_of
 
 __all__ = ["Planner", "online_density", "online_fifo", "online_slope", "online_spt", "rolling_lp"]
 
@@ -291,7 +291,9 @@ class Planner:
         self.waiting = [j for j in waiting if self.hopeful(j)]
         if not self.waiting or self.full:
             return []
-        kept = self._kept(ORDERS[self.by](self))
+        if self.by == "lp":
+            self._solve_program()
+        kept = self._kept(sorted(self.waiting, key=lambda job: ORDERS[self.by](self, job)))
         started = {run.job for run in kept}
         self.waiting = [j for j in self.waiting if j not in started]
         return kept
@@ -318,10 +320,20 @@ class Planner:
         self.occupancy.free, self.occupancy.busy = np.array(data["free"]), data["busy"]
         self.means = dict(data["means"])
         if data["program"] is not None:
+            self._made_program().load(data["program"])
+
+    def _made_program(self) -> Any:
+        if self.program is None:
             from .rolling import RollingProgram  # HiGHS takes a while to import
 
             self.program = RollingProgram(self.problem)
-            self.program.load(data["program"])
+        return self.program
+
+    def _solve_program(self) -> None:
+        """Solve the program anew where it does not know a job that waits."""
+        if not self.means.keys() >= set(self.waiting):
+            found = self._made_program().starts(self.waiting, self.occupancy, self.now)
+            self.means.update(zip(self.waiting, found.tolist(), strict=True))
 
     def _kept(self, order: Sequence[int]) -> list[Response]:
         """Plan, and keep what starts now."""
@@ -371,24 +383,9 @@ class Planner:
         return bool((self.occupancy.free[:, :, self.now].max(axis=1) == 0).any())
 
 
-def _by_arrival(planner: Planner) -> list[int]:
-    return planner.waiting
-
-
-def _by_time(planner: Planner) -> list[int]:
-    return sorted(planner.waiting, key=lambda j: planner.fastest(j)[0])
-
-
-def _by_density(planner: Planner) -> list[int]:
-    def density(job: int) -> float:
-        slots, work = planner.fastest(job)
-        return planner.problem.value(job, planner.now + slots) / work
-
-    return sorted(planner.waiting, key=lambda j: -density(j))
-
-
-def _by_slope(planner: Planner) -> list[int]:
-    return sorted(planner.waiting, key=lambda j: -_slope(planner, j))
+def _density(planner: Planner, job: int) -> float:
+    slots, work = planner.fastest(job)
+    return planner.problem.value(job, planner.now + slots) / work
 
 
 def _slope(planner: Planner, job: int) -> float:
@@ -397,23 +394,13 @@ def _slope(planner: Planner, job: int) -> float:
     return (value(job, end) - value(job, end + slots)) / work
 
 
-def _by_program(planner: Planner) -> list[int]:
-    means = planner.means
-    if not means.keys() >= set(planner.waiting):
-        from .rolling import RollingProgram  # HiGHS takes a while to import
-
-        planner.program = planner.program or RollingProgram(planner.problem)
-        found = planner.program.starts(planner.waiting, planner.occupancy, planner.now)
-        means.update(zip(planner.waiting, found.tolist(), strict=True))
-    return sorted(planner.waiting, key=lambda j: (means[j], -_slope(planner, j)))
-
-
-ORDERS: dict[str, Callable[[Planner], list[int]]] = {
-    "fifo": _by_arrival,
-    "spt": _by_time,
-    "density": _by_density,
-    "slope": _by_slope,
-    "lp": _by_program,
+#: the least first, ties by (release, number)
+ORDERS: dict[str, Callable[[Planner, int], Any]] = {
+    "fifo": lambda planner, job: 0,
+    "spt": lambda planner, job: planner.fastest(job)[0],
+    "density": lambda planner, job: -_density(planner, job),
+    "slope": lambda planner, job: -_slope(planner, job),
+    "lp": lambda planner, job: (planner.means[job], -_slope(planner, job)),
 }
 
 
@@ -487,10 +474,8 @@ def result_of(
     """
     present = set(schedule.job.tolist())
     left = [job.id for j, job in enumerate(problem.jobs) if j not in present]
-    aims = "all jobs", "sharing incentive"
-    missed = [broken for broken in problem.violations(schedule) if broken.startswith(aims)]
     return Result.of(
-        problem, None if missed else schedule, solver=solver, stop=Stop.COMPLETED,
-        runtime=time.perf_counter() - started, info={**info, "left": left},
+        problem, None if misses(problem, schedule) else schedule, solver=solver,
+        stop=Stop.COMPLETED, runtime=time.perf_counter() - started, info={**info, "left": left},
         facts=RevenueFacts(relaxation=relaxation, left=left),
     )  # fmt: skip

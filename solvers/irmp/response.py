@@ -94,6 +94,14 @@ def schedule_of(runs: Iterable[Response]) -> Schedule:
     return Schedule.of(run.segment for run in sorted(runs, key=lambda run: run.job))
 
 
+def misses(problem: Irmp, schedule: Schedule) -> bool:
+    """Return whether jobs do not run that must, or users earn less than they were promised."""
+    if problem.optional and not problem.alone:
+        return False
+    aims = "all jobs", "sharing incentive"
+    return any(broken.startswith(aims) for broken in problem.violations(schedule))
+
+
 #: start, option, host and PSs
 _Found = tuple[int, int, int, int]
 

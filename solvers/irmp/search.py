@@ -17,12 +17,13 @@ import numpy as np
 
 from ...formulations.irmp.problem import TOLERANCE, Irmp
 from ...formulations.problem import check_class
+from ...instances.check import integer
 from ...instances.schedule import Schedule
 from ..history import History
 from ..result import Bound, Result, Stop
 from ..signature import solver
 from .columns import Columns, generate
-from .lists import in_order, in_shape
+from .lists import accept, in_order, in_shape
 from .response import Occupancy, Response, schedule_of
 
 __all__ = ["RevenueSearchParams", "improved_runs", "revenue_search"]
@@ -48,11 +49,7 @@ class RevenueSearchParams:
 
     def __post_init__(self) -> None:
         for name, least in (("iterations", 0), ("most", 1)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise TypeError(f"RevenueSearchParams: {name}={value!r} is not an integer")
-            if value < least:
-                raise ValueError(f"RevenueSearchParams: {name}={value} is below {least}")
+            integer(self, "RevenueSearchParams", name, at_least=least)
 
 
 @solver(RevenueSearchParams)
@@ -121,16 +118,10 @@ def revenue_search(
     done, stop = search.improve(params, end, columns.bound)
     found = schedule_of(search.runs.values()) if search.complete else None
     return Result.of(
-        problem,
-        found,
-        solver="revenue_search",
-        stop=stop,
-        bound=columns.bound,
-        runtime=time.perf_counter() - started,
-        iterations=done,
-        history=history.entries,
+        problem, found, solver="revenue_search", stop=stop, bound=columns.bound,
+        runtime=time.perf_counter() - started, iterations=done, history=history.entries,
         info={"seed": seed, "most": params.most, "start": first[1]},
-    )
+    )  # fmt: skip
 
 
 def improved_runs(
@@ -237,11 +228,8 @@ class _Search:
         order = sorted(jobs, key=self.rank.__getitem__)
         if self.rng.random() < 0.5:
             order = [order[i] for i in self.rng.permutation(len(order))]
-        new = []
+        new: list[Response] = []
         for job in order:
-            run = self.occupancy.best(job)
-            if run is not None and (run.value > 0 or not self.problem.optional):
-                self.occupancy.take(run)
-                self.runs[job] = run
-                new.append(run)
+            accept(self.problem, self.occupancy, self.occupancy.best(job), new)
+        self.runs.update((run.job, run) for run in new)
         return new

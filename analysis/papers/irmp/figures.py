@@ -200,16 +200,9 @@ def _plain(
     return _cells([_Point(f", {size[0]} jobs", None, *size)], seeds, trace, policies, laws)
 
 
-def _clocked(
-    kind: str, sizes: Sequence[tuple[int, int]], seeds: Counts, trace: Log
-) -> Iterator[FigureCell]:
-    """Astraea's seconds by jobs, or by servers; `sizes` has both."""
-    points = [
-        _Point(f", x = {kind}", jobs if kind == "jobs" else servers, jobs, servers,
-               min(DEFAULT_USERS, servers))
-        for jobs, servers in sizes
-    ]  # fmt: skip
-    most = max(jobs for jobs, _ in sizes)
+def _clocked(points: Sequence[_Point], seeds: Counts, trace: Log) -> Iterator[FigureCell]:
+    """Astraea's seconds by x."""
+    most = max(point.jobs for point in points)
     for cell in _cells(points, seeds, trace, laws=("linear",), most=most):
         yield replace(cell, run=_times, make=None)
 
@@ -220,7 +213,8 @@ def _clocked_by_jobs(
     seeds: Counts = SEEDS,
     trace: Log = None,
 ) -> Iterator[FigureCell]:
-    return _clocked("jobs", [(x, servers) for x in jobs], seeds, trace)
+    users = min(DEFAULT_USERS, servers)
+    return _clocked([_Point(", x = jobs", x, x, servers, users) for x in jobs], seeds, trace)
 
 
 def _clocked_by_servers(
@@ -229,7 +223,8 @@ def _clocked_by_servers(
     seeds: Counts = SEEDS,
     trace: Log = None,
 ) -> Iterator[FigureCell]:
-    return _clocked("servers", [(jobs, x) for x in servers], seeds, trace)
+    points = [_Point(", x = servers", x, jobs, x, min(DEFAULT_USERS, x)) for x in servers]
+    return _clocked(points, seeds, trace)
 
 
 def _estimates(
