@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain, repeat
+from itertools import chain
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -50,11 +50,12 @@ def _by_counting(study: Study, label: str = "", prefix: str = "") -> list[list[P
     """A row for each instance, a panel for each way to count."""
     rows = []
     for name in study.instances:
-        axis, labels = varied(name) or study.axis, chain([label], repeat(""))
-        rows.append([
-            Panel(f"{prefix}{c}", text, [name], axis, title=f"{_short(name)}: {title}")
-            for (c, title), text in zip(COUNTINGS.items(), labels, strict=False)
-        ])  # fmt: skip
+        axis = varied(name) or study.axis
+        panels = [
+            Panel(f"{prefix}{c}", "", [name], axis, title=f"{_short(name)}: {title}")
+            for c, title in COUNTINGS.items()
+        ]
+        rows.append([replace(panels[0], label=label), *panels[1:]])
     return rows
 
 
