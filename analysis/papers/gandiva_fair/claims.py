@@ -23,8 +23,6 @@ from ....solvers.gandiva_fair.trading_core import MARGIN
 from ..claim import Claim, Sides, Verdict
 from .tiny import Auction, Lie, draw_lie, draw_market, gains, two_models, usable
 
-__all__ = ["TRADING", "table_3"]
-
 PAPER = "Chaudhary et al. 2020"
 Rng = np.random.Generator
 #: relative rounding

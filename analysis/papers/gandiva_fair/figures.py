@@ -52,11 +52,6 @@ from .statements import ALL, BOTH, LOTTERY, STRIDE, UNDIVIDED, ideal
 from .stride_claims import table_2
 from .surplus import MODEL_SETS, USERS, surplus_table
 
-__all__ = [
-    "fig1", "fig2", "fig4", "fig5", "fig6", "fig7", "fig8", "fig9", "fig10", "fig11", "surplus",
-    "table2", "table3",
-]  # fmt: skip
-
 SERVERS = "two servers of 4 GPUs"
 WIDTH, LONG_BINS = 600, 42  # s of a bin, and how many: 7 hours
 FINE, FINE_BINS = 720, 34  # a multiple of 12 quanta, in which the schedule of section 5.1 repeats

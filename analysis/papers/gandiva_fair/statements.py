@@ -8,13 +8,6 @@ from dataclasses import replace
 from ..study import Agreement, FigureRow, Statement, Study
 from ..verdicts import judged
 
-__all__ = [
-    "ALL", "BACKFILL", "BOTH", "DRIVEN", "FAIR", "FAIR_TIME", "GAINS", "LOTTERY", "LP", "MAX_MIN",
-    "MOMENTS", "NASH", "PRINTED_LOG", "PRINTED_SHARES", "SAMPLE", "STRIDE", "TRADED", "UNDIVIDED",
-    "fig1", "fig2", "fig4", "fig5", "fig6", "fig7", "fig8", "fig9", "fig10", "fig11", "ideal",
-    "surplus", "table2", "table3",
-]  # fmt: skip
-
 ALL = "all"
 BACKFILL, UNDIVIDED = "lottery plus backfilling", "the same, tickets not divided by GPUs"
 LOTTERY, STRIDE = "gang-aware lottery", "gang-aware stride"
@@ -107,11 +100,8 @@ def fig1(study: Study) -> Iterator[Statement]:
 
     yield holds("(a): C waits; A and B have 4 GPUs each", "(a)", (4, 4, 0))
     yield holds("(b): one user has 4 GPUs, the other two have 2 each", "(b)", (4, 2, 2))
-    text, thirds = (
-        "(c): with equal time slices on a server, C has 4/3 GPUs",
-        (10 / 3, 10 / 3, 4 / 3),
-    )
-    yield holds(text, "(c)", thirds)
+    slices = (10 / 3, 10 / 3, 4 / 3)
+    yield holds("(c): with equal time slices on a server, C has 4/3 GPUs", "(c)", slices)
     yield holds("(d): A and B have 3 GPUs each, C has 2: fair to users", "(d)", (3, 3, 2))
     jobs = gpus("(d)", ("A1", "A2", "B1", "B2"))
     yield judged("(d): one job of A has 2 GPUs, another one 1: not fair to jobs", place,
@@ -443,10 +433,8 @@ def fig11(study: Study) -> Iterator[Statement]:
                      all(close(v, due[model], 0.25) for v in starts),
                      f"{_listed(starts)} in the first ten minutes",
                      "profiles are complete after two quanta, and trades begin then")  # fmt: skip
-        peak, text = (
-            max(map(max, curves)),
-            "single users have more GPUs of a model than without trades",
-        )
+        peak = max(map(max, curves))
+        text = "single users have more GPUs of a model than without trades"
         yield judged(text, place, peak > 1.25 * due[model] * 4 / 3, f"{peak:.1f} at most")
 
 

@@ -20,8 +20,6 @@ from ....solvers.gandiva_fair.lottery import GangLottery, lottery_backfill_share
 from ....solvers.gandiva_fair.stride import StridePool, Ties, effective_tickets, gang_aware_stride
 from ..claim import Claim, Sides, Verdict
 
-__all__ = ["STRIDE", "Debt", "Newcomers", "Split", "StrideGangs", "table_2"]
-
 PAPER = "Chaudhary et al. 2020"
 Rng = np.random.Generator
 #: a multiple of all tickets that are drawn: strides are whole numbers

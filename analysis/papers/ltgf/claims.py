@@ -43,8 +43,6 @@ from .tiny import (
     two_phase,
 )
 
-__all__ = ["LTGF"]
-
 PAPER = "Ye et al. 2022"
 Rng = np.random.Generator
 #: seconds of work of a job that does not end while somebody looks

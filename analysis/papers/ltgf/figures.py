@@ -59,10 +59,6 @@ from .statements import ALTERNATING, EMPTY, FLUID, LEASED, LONG_TERM, OWN_LEASES
 if TYPE_CHECKING:
     from ....instances.traces import Trace
 
-__all__ = [
-    "Scenario", "cases_of", "fig6", "fig9", "fig10", "fig11", "fig12", "fig13", "fig14",
-]  # fmt: skip
-
 Floats = NDArray[np.float64]
 Policies = Mapping[str, Callable[[], Policy]]
 

@@ -15,16 +15,6 @@ from ...show.plots import BOUND, INK, MUTED, PAPER
 from ..pictures import DASHED, DOTTED, axes_in_rows, legend, named
 from ..study import FigureRow, Study
 
-__all__ = [
-    "bars",
-    "job_fairness",
-    "lease_terms",
-    "schedules",
-    "sizes",
-    "slowdowns",
-    "user_fairness",
-]
-
 #: after Okabe and Ito; LTGF's variants share a colour, what the paper does not have is grey
 LOOK: Mapping[str, tuple[str, Any]] = {
     "FIFO": ("#7a838d", "-"),

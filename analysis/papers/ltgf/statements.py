@@ -8,8 +8,6 @@ from itertools import combinations, pairwise
 from ..study import Agreement, Statement, Study
 from ..verdicts import OTHER_JOBS, judged
 
-__all__ = ["fig6", "fig9", "fig10", "fig11", "fig12", "fig13", "fig14"]
-
 Write = Callable[[float | None], str]
 BASELINES = ("YARN-CS", "HiveD", "AlloX", "Tiresias-L", "Themis", "Gandiva-fair")
 ASTRAEA = ("LTGF (16)", "LTGF (8)")  # as the paper ran it, and as it defines it
