@@ -112,14 +112,9 @@ def _draw_users(rng: Rng) -> LtgfRound:
     gpus, users = int(rng.integers(2, 9)), int(rng.integers(2, 5))
     jobs = [(u, int(rng.integers(1, gpus + 1))) for u in range(users) for _ in range(3)]
     demand = [sum(gang for u, gang in jobs if u == j) for j in range(users)]
-    return LtgfRound(
-        gpus=gpus,
-        lease=10,
-        attained=rng.integers(0, 10 * gpus, size=users).tolist(),
-        fair=rng.integers(0, 10 * gpus, size=users).tolist(),
-        share=[min(d, gpus / users) for d in demand],
-        jobs=jobs,
-    )
+    attained, fair = (rng.integers(0, 10 * gpus, size=users).tolist() for _ in range(2))
+    share = [min(d, gpus / users) for d in demand]
+    return LtgfRound(gpus=gpus, lease=10, attained=attained, fair=fair, share=share, jobs=jobs)
 
 
 def _phases(problem: LtgfRound) -> Sides | None:
@@ -141,9 +136,9 @@ def _narrow_first() -> LtgfRound:
 def _draw_lives(rng: Rng) -> Instance[Job]:
     gpus, jobs = int(rng.integers(2, 5)), int(rng.integers(2, 4))
     gangs = rng.integers(1, gpus + 1, size=jobs).tolist()
-    return alone(
-        gpus, gangs, rng.integers(1, 4, size=jobs).tolist(), rng.integers(0, 3, size=jobs).tolist()
-    )
+    works = rng.integers(1, 4, size=jobs).tolist()
+    releases = rng.integers(0, 3, size=jobs).tolist()
+    return alone(gpus, gangs, works, releases)
 
 
 def _lives(instance: Instance[Job]) -> Sides:
@@ -202,14 +197,12 @@ def _line_17(instance: Instance[Job]) -> Sides:
 def _draw_queue(rng: Rng) -> Instance[Job]:
     """Up to 8 jobs of up to 2 users, more than the GPUs hold."""
     gpus, users, jobs = int(rng.integers(2, 5)), int(rng.integers(0, 3)), int(rng.integers(3, 9))
+
+    def below(low: int, high: int) -> int:
+        return int(rng.integers(low, high))
+
     rows = [
-        (
-            int(rng.integers(max(users, 1))),
-            int(rng.integers(1, gpus + 1)),
-            int(rng.integers(1, 5)),
-            int(rng.integers(0, 4)),
-        )
-        for _ in range(jobs)
+        (below(0, max(users, 1)), below(1, gpus + 1), below(1, 5), below(0, 4)) for _ in range(jobs)
     ]
     return shared(gpus, rows, users=users)
 
@@ -383,19 +376,26 @@ def _claimed(case: Owner, *, policy: Policy) -> Sides:
 
 # --- wide gangs ----------------------------------------------------------------------------------
 
+Row = tuple[int, int, int]  # GPUs, work and release
+
+
+def _then_wide(sizes: Sequence[int], rows: Sequence[Row], wide: Row) -> Instance[Job]:
+    """Jobs on nodes of some sizes, and a wide one, which is the last."""
+    named = [*((f"j{k}", *row) for k, row in enumerate(rows)), ("wide", *wide)]
+    jobs = [Job(id=name, gpus=g, work=w, release=r) for name, g, w, r in named]
+    return Instance(Cluster.of_sizes(sizes), jobs)
+
 
 def _wide_gang(gpus: int) -> Instance[Job]:
     """As many 1-GPU jobs of a day as there are GPUs, a minute apart, then a job of all GPUs."""
-    jobs = [Job(id=f"j{k}", gpus=1, work=DAY + 3_600 * k, release=60 * k) for k in range(gpus)]
-    wide = Job(id="wide", gpus=gpus, work=60, release=60 * gpus)
-    return Instance(Cluster.of_sizes([gpus]), (*jobs, wide))
+    rows = [(1, DAY + 3_600 * k, 60 * k) for k in range(gpus)]
+    return _then_wide([gpus], rows, (gpus, 60, 60 * gpus))
 
 
 def _halves() -> Instance[Job]:
     """Two nodes of 2 GPUs; one 1-GPU job on each goes on when its neighbour ends, then 2 GPUs."""
-    jobs = [Job(id=f"j{k}", gpus=1, work=work) for k, work in enumerate([DAY, 600, DAY, 600])]
-    wide = Job(id="wide", gpus=2, work=60, release=600)
-    return Instance(Cluster.of_sizes([2, 2]), (*jobs, wide))
+    rows = [(1, work, 0) for work in (DAY, 600, DAY, 600)]
+    return _then_wide([2, 2], rows, (2, 60, 600))
 
 
 def _two_users() -> Instance[Job]:
@@ -420,12 +420,8 @@ def _draw_wide(rng: Rng) -> Instance[Job]:
     gpus = int(rng.integers(2, 6))
     before = rng.integers(0, 3_000, size=rng.integers(1, 2 * gpus)).tolist()
     last = max(before) + int(rng.integers(900, 3_000))
-    jobs = [
-        Job(id=f"j{k}", gpus=1, work=int(rng.integers(1, 20_000)), release=release)
-        for k, release in enumerate(before)
-    ]
-    wide = Job(id="wide", gpus=int(rng.integers(2, gpus + 1)), work=60, release=last)
-    return Instance(Cluster.of_sizes([gpus]), (*jobs, wide))
+    rows = [(1, int(rng.integers(1, 20_000)), release) for release in before]
+    return _then_wide([gpus], rows, (int(rng.integers(2, gpus + 1)), 60, last))
 
 
 def _no_queue(instance: Instance[Job]) -> Sides | None:
@@ -444,10 +440,8 @@ def _draw_stream(rng: Rng) -> Instance[Job]:
     for _ in range(int(rng.integers(0, 8))):
         gpus, work = int(rng.integers(1, size)), int(rng.integers(600, DAY // 4))
         rows.append((gpus, work, int(rng.integers(600, DAY // 4))))
-    jobs = [Job(id=f"j{k}", gpus=g, work=w, release=r) for k, (g, w, r) in enumerate(rows)]
     gang = int(rng.integers(size, nodes * size + 1))
-    wide = Job(id="wide", gpus=gang, work=60, release=int(rng.integers(600, 7_200)))
-    return Instance(Cluster.of_sizes([size] * nodes), (*jobs, wide))
+    return _then_wide([size] * nodes, rows, (gang, 60, int(rng.integers(600, 7_200))))
 
 
 def _patience(instance: Instance[Job], *, patience: int | None = 3_600) -> Sides:
