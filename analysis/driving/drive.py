@@ -151,14 +151,9 @@ def drive(
     ([0, 120], [100, 170])
     """
     rules = Rules(
-        round_length=round_length,
-        lease=lease,
-        overhead=overhead,
-        synchronous=synchronous,
-        spread=spread,
-        patience=patience,
-        migration=migration,
-    )
+        round_length=round_length, lease=lease, overhead=overhead, synchronous=synchronous,
+        spread=spread, patience=patience, migration=migration,
+    )  # fmt: skip
     _check(instance, policy)
     if instance.kind.needs_ps:
         _check_ps(policy, rules)
@@ -170,10 +165,7 @@ def drive(
     if resume is not None:
         machine = _restore(resume, key, instance, policy, rules, rejected)
     else:
-        session = begin(policy, instance.cluster, instance.users, rules)
-        made = ENGINES[engine]
-        ledger = new_ledger(instance, rules, rejected)
-        machine = made(instance, policy, session, rules, ledger, skip=skip)
+        machine = _begun(engine, instance, policy, rules, rejected, skip)
     able = len(instance.jobs) - len(rejected)
     stop, failure, kept = Stop.COMPLETED, None, began
 
@@ -307,14 +299,11 @@ def rejected_jobs(
 ) -> dict[int, str]:
     """Return the jobs that never run here, by number, with the reason."""
     found = {} if instance.kind.needs_ps else _without_place(instance, rules)
-    more: list[Mapping[int, str]] = [unable_jobs(policy, instance, rules)]
-    if isinstance(reject, Mapping):
-        more.append(reject)
-    else:
-        more.append(
-            {j: f"job {instance.jobs[j].id!r}: left out" for j in _numbers(instance, reject)}
-        )
-    for reasons in more:
+    unable = unable_jobs(policy, instance, rules)
+    if not isinstance(reject, Mapping):
+        numbers = _numbers(instance, reject)
+        reject = {j: f"job {instance.jobs[j].id!r}: left out" for j in numbers}
+    for reasons in (unable, reject):
         for j in _numbers(instance, reasons):
             found.setdefault(j, reasons[j])
     return dict(sorted(found.items()))
@@ -419,6 +408,20 @@ def _column(things: Sequence[Any], name: str) -> list[Any]:
     return list(map(attrgetter(name), things))
 
 
+def _begun(
+    engine: str,
+    instance: Instance[Any],
+    policy: Policy,
+    rules: Rules,
+    rejected: Collection[int],
+    skip: bool,
+) -> Engine:
+    """The engine before the first round, with a new session."""
+    session = begin(policy, instance.cluster, instance.users, rules)
+    ledger = new_ledger(instance, rules, rejected)
+    return ENGINES[engine](instance, policy, session, rules, ledger, skip=skip)
+
+
 def _restore(
     resume: Checkpoint,
     key: str,
@@ -448,16 +451,13 @@ def _restore(
             f"drive: resume is a checkpoint with {len(data['rejected'])} rejected jobs, other than "
             f"the {len(rejected)} of now"
         )
-    session = begin(policy, instance.cluster, instance.users, rules)
-    made = ENGINES[data["engine"]]
-    ledger = new_ledger(instance, rules, rejected)
-    machine = made(instance, policy, session, rules, ledger, skip=data["skip"])
+    machine = _begun(data["engine"], instance, policy, rules, rejected, data["skip"])
     try:
         machine.load(data["machine"])
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"drive: resume cannot be read: {error}") from None
     if data["session"] is not None:
-        session.load(data["session"])  # type: ignore[attr-defined]
+        machine.session.load(data["session"])  # type: ignore[attr-defined]
     return machine
 
 
@@ -478,6 +478,13 @@ def _reached(machine: Engine, until: int | None, stop: Stop) -> int:
         length = machine.rules.round_length
         return max(0, until // length * length)
     return max(0, machine.now)
+
+
+#: columns of the ledger that a run keeps as they are
+RECORDED = (
+    *("user", "gpus", "release", "work", "weight", "visible", "first", "end", "starts"),
+    "fair_before",
+)
 
 
 def _run(
@@ -510,20 +517,11 @@ def _run(
         user_weight=np.array([user.weight for user in instance.users] or [1.0]),
         records=Records(
             id=tuple(_column(instance.jobs, "id")),
-            user=book.user,
-            gpus=book.gpus,
-            release=book.release,
-            work=book.work,
-            weight=book.weight,
-            visible=book.visible,
+            **{name: getattr(book, name) for name in RECORDED},
             rejected=book.phase == Phase.REJECTED,
-            first=book.first,
-            end=book.end,
-            starts=book.starts,
             left=book.left - book.done(slice(None), now),
             held=book.held + current,
             fair=machine.fair_at(now),
-            fair_before=book.fair_before,
         ),
         events=Events(time_, job_, kind_),
         schedule=_with_ps(segments, book.ps) if book.ps else segments,

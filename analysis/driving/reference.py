@@ -14,23 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...formulations.fair_shares import FairShares
-from ...instances import Instance
 from ...instances.model import FULL_SPEED
 from ...solvers.placement import place_by_speed
 from ...solvers.policy import (
     Decision,
     Phase,
-    Policy,
     Preempts,
-    Rules,
-    Seen,
-    Session,
     Start,
     State,
 )
 from .decisions import MOST_FRUITLESS, check_decision, check_nodes, give_ps, left_out
-from .ledger import Ledger, ps_of_rows, ps_to_rows
+from .ledger import of_rows, to_rows
 from .run import EventKind
+from .simulation import Simulation
 
 Nodes = dict[int, int]
 
@@ -54,36 +50,12 @@ class _Selection:
     failed: set[int] = field(default_factory=set)  # selected, but without a place
 
 
-class Reference:
-    """A cluster in the middle of a run.
+class Reference(Simulation):
+    """The engine in plain Python."""
 
-    Parameters
-    ----------
-    instance : Instance
-    policy : Policy
-    session : Session
-        Of the policy, at its begin.
-    rules : Rules
-    ledger : Ledger
-        As :func:`gangsched.analysis.driving.drive.new_ledger` makes it.
-    skip : bool
-        False to visit every round.
-    """
-
-    def __init__(
-        self,
-        instance: Instance[Any],
-        policy: Policy,
-        session: Session,
-        rules: Rules,
-        ledger: Ledger,
-        *,
-        skip: bool,
-    ) -> None:
-        self.instance, self.policy, self.session, self.rules = instance, policy, session, rules
-        self.book, self.skip = ledger, skip
-        self.seen = Seen(instance, ledger, policy)
-        self.asked = bool(getattr(session, "always_asked", False))
+    def begin(self) -> None:
+        """Stand before the first round."""
+        instance, ledger = self.instance, self.book
         weights = [user.weight for user in instance.users] or [1.0]
         self.shares = FairShares(instance.cluster.gpus, weights, by="demand")
         able = np.flatnonzero(ledger.phase != Phase.REJECTED)
@@ -97,9 +69,8 @@ class Reference:
         self.segments: list[tuple[int, int, int, Nodes]] = []
         self.active = [0, 0, 0]  # time, job seconds until then, jobs active now
         self.active_start = np.zeros(len(instance.jobs), dtype=np.int64)
-        self.now, self.rounds, self.decisions, self.idle = -1, 0, 0, 0
+        self.now, self.rounds, self.decisions = -1, 0, 0
         self.fruitless = 0  # segments that ended without progress since something went on
-        self.deciding = False  # True while the policy does: a run that stops then decides anew
 
     # --- checkpoints ---
 
@@ -109,10 +80,10 @@ class Reference:
         return {
             **{name: getattr(self, name) for name in PLAIN},
             "book": [book.jobs, book.nodes, book.users],
-            "held": [[j, [[n, g] for n, g in nodes.items()]] for j, nodes in self.held.items()],
-            "last": [[j, [[n, g] for n, g in nodes.items()]] for j, nodes in self.last.items()],
+            "held": to_rows(self.held),
+            "last": to_rows(self.last),
             "segments": [[*row[:3], [[n, g] for n, g in row[3].items()]] for row in self.segments],
-            "ps": ps_to_rows(book.ps),
+            "ps": to_rows(book.ps),
             "shares": self.shares.save(),
         }
 
@@ -126,9 +97,9 @@ class Reference:
         for name in PLAIN:
             setattr(self, name, data[name])
         self.events = [(time, job, kind) for time, job, kind in data["events"]]
-        self.held, self.last = ({j: dict(nodes) for j, nodes in data[k]} for k in ("held", "last"))
+        self.held, self.last = of_rows(data["held"]), of_rows(data["last"])
         self.segments = [(j, start, end, dict(nodes)) for j, start, end, nodes in data["segments"]]
-        book.ps = ps_of_rows(data["ps"])
+        book.ps = of_rows(data["ps"])
         self.shares.load(data["shares"])
         come = np.flatnonzero((book.phase != Phase.UNSEEN) & (book.phase != Phase.REJECTED))
         self.seen.arrive(come[np.lexsort((book.rank[come], book.visible[come]))])
