@@ -40,30 +40,9 @@ from .formulations.rar_ddls.problem import RarDdls
 from .formulations.unisched.problem import UniSched
 from .instances import Cluster, Instance, Job
 from .instances.convert import Conversion
-from .instances.traces import READERS
+from .instances.traces import READERS as READERS
 from .solvers.policy import Policy, is_policy
 from .solvers.result import Refuted, Result
-
-__all__ = [
-    "ALIASES",
-    "POLICIES",
-    "PROBLEMS",
-    "READERS",
-    "REPLAYED",
-    "VARIANTS",
-    "PolicyRow",
-    "ProblemEntry",
-    "SolverRow",
-    "entry",
-    "entry_of",
-    "find",
-    "lookup",
-    "plugins",
-    "policy",
-    "solver",
-    "warm_up",
-    "warm_up_policy",
-]
 
 Solver = Callable[..., Result[Any] | Refuted[Any]]
 FOREIGN = "module:object or file.py:object"
@@ -133,6 +112,10 @@ def _imported(folder: str, place: str) -> Any:
 
 def _row(place: str, *, quick: Mapping[str, Any] | None = None, **params: Any) -> SolverRow:
     return SolverRow(place, params, quick or {})
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
 
 
 def _policy(place: str, note: str = "", **options: Any) -> PolicyRow:
@@ -225,14 +208,9 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
             "laminar": _row("rar_ddls.laminar.laminar", quick={"rounds": 1, "steps": 1}),
             "exact": EXACT,
         },
-        compared=(
-            "sjf-bco",
-            "first-fit",
-            "list-scheduling",
-            "random-placement",
-            "backfill-area",
-            "backfill-longest",
-            "laminar",
+        compared=_names(
+            "sjf-bco first-fit list-scheduling random-placement backfill-area backfill-longest "
+            "laminar"
         ),
         settings={
             "paper-a": partial(settings.rar_ddls, "A"),
@@ -280,15 +258,9 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
             "search": _row("irmp.search.revenue_search"),
             "exact": _row("irmp.chain.irmp_exact"),
         },
-        compared=(
-            "lp-list",
-            "astraea",
-            "astraea:reject-negative",
-            "batch-sche",
-            "gandiva-like",
-            "hived-like",
-            "online-fifo",
-            "online-density",
+        compared=_names(
+            "lp-list astraea astraea:reject-negative batch-sche gandiva-like hived-like "
+            "online-fifo online-density"
         ),
         settings={
             "paper": partial(settings.revenue, paper_problem),
@@ -389,6 +361,14 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
 
 UNISCHED = "solvers.unisched.policy.UniSchedPolicy"
 LTGF = "solvers.ltgf.policy.LtgfPolicy"
+CHRONUS = "solvers.unisched.chronus.Chronus"
+YARN_CS = "solvers.policies.yarn_cs.YarnCs"
+HIVED = "solvers.policies.hived.Hived"
+GANDIVA_FAIR = "solvers.gandiva_fair.policy.GandivaFair"
+GENIE = "solvers.unisched.genie.Genie"
+HYDRA = "solvers.unisched.hydra.Hydra"
+OPTIMUS = "solvers.unisched.optimus.Optimus"
+HORIZON = "analysis.driving.rolling_horizon"
 _PASS = "later jobs may fill the gap before one that finds no room"
 
 #: policies by name; ``name:variant`` is one with other options than the default
@@ -399,108 +379,72 @@ POLICIES: Mapping[str, PolicyRow] = {
     "sjf:backfill": _policy("solvers.policies.sjf.Sjf", _PASS, blocking=False),
     "srtf": _policy("solvers.policies.srtf.Srtf"),
     "las": _policy("solvers.policies.las.Las"),
-    "yarn-cs": _policy("solvers.policies.yarn_cs.YarnCs"),
-    "yarn-cs:backfill": _policy(
-        "solvers.policies.yarn_cs.YarnCs", f"{_PASS}, within a user", backfill=True
-    ),
-    "hived": _policy("solvers.policies.hived.Hived"),
-    "hived:backfill": _policy(
-        "solvers.policies.hived.Hived", f"{_PASS}, within a user", backfill=True
-    ),
+    "yarn-cs": _policy(YARN_CS),
+    "yarn-cs:backfill": _policy(YARN_CS, f"{_PASS}, within a user", backfill=True),
+    "hived": _policy(HIVED),
+    "hived:backfill": _policy(HIVED, f"{_PASS}, within a user", backfill=True),
     "allox": _policy("solvers.policies.allox.Allox"),
     "tiresias-l": _policy("solvers.policies.tiresias_l.TiresiasL"),
     "themis": _policy("solvers.policies.themis.Themis"),
     "themis-greedy": _policy("solvers.policies.themis.ThemisGreedy"),
-    "gandiva-fair": _policy("solvers.gandiva_fair.policy.GandivaFair"),
+    "gandiva-fair": _policy(GANDIVA_FAIR),
     "gandiva-fair:no-trade": _policy(
-        "solvers.gandiva_fair.policy.GandivaFair",
-        "users keep their fair share of each GPU model",
-        trading=False,
-    ),
+        GANDIVA_FAIR, "users keep their fair share of each GPU model", trading=False),
     "max-min-fairness": _policy("solvers.policies.max_min_fairness.MaxMinFairness"),
     "finish-time-fairness": _policy("solvers.policies.finish_time_fairness.FinishTimeFairness"),
     "three-sigma": _policy("solvers.unisched.three_sigma.ThreeSigma"),
-    "genie": _policy("solvers.unisched.genie.Genie"),
+    "genie": _policy(GENIE),
     "genie:elastic": _policy(
-        "solvers.unisched.genie.Genie",
-        "jobs with deadlines may run on half or twice their gang",
-        elastic=True,
-    ),
-    "hydra": _policy("solvers.unisched.hydra.Hydra"),
+        GENIE, "jobs with deadlines may run on half or twice their gang", elastic=True),
+    "hydra": _policy(HYDRA),
     "hydra:cost": _policy(
-        "solvers.unisched.hydra.Hydra",
-        "the first eight jobs in the order of least completion times and tardiness",
-        cost=True,
-    ),
-    "optimus": _policy("solvers.unisched.optimus.Optimus"),
+        HYDRA, "the first eight jobs in the order of least completion times and tardiness",
+        cost=True),
+    "optimus": _policy(OPTIMUS),
     "optimus:elastic": _policy(
-        "solvers.unisched.optimus.Optimus",
-        "jobs may run on other numbers of GPUs than their gangs",
-        elastic=True,
-    ),
-    "chronus": _policy("solvers.unisched.chronus.Chronus"),
+        OPTIMUS, "jobs may run on other numbers of GPUs than their gangs", elastic=True),
+    "chronus": _policy(CHRONUS),
     "chronus:estimator": _policy(
-        "solvers.unisched.chronus.Chronus",
-        "run times and costs of suspension as UniSched estimates them",
-        sr_aware=True,
-        estimates=_policy("solvers.unisched.estimator.DurationEstimates"),
-    ),
+        CHRONUS, "run times and costs of suspension as UniSched estimates them",
+        sr_aware=True, estimates=_policy("solvers.unisched.estimator.DurationEstimates")),
     "chronus:selector": _policy(
-        UNISCHED,
-        "selects as UniSched does, without its estimator",
-        sr_aware=False,
-        iterations="maximum",
-    ),
+        UNISCHED, "selects as UniSched does, without its estimator",
+        sr_aware=False, iterations="maximum"),
     "unisched": _policy(UNISCHED),
     "unisched:profile-first": _policy(
-        UNISCHED, "to profile a job is worth 100, not 1", profiler_reward=100.0
-    ),
+        UNISCHED, "to profile a job is worth 100, not 1", profiler_reward=100.0),
     "unisched:static-profiler": _policy(
-        UNISCHED, "profiles on two nodes that do nothing else", profiling="static"
-    ),
+        UNISCHED, "profiles on two nodes that do nothing else", profiling="static"),
     "unisched:known": _policy(UNISCHED, "does not profile, run times are told", profiling="none"),
     "unisched:no-suspensions": _policy(
-        UNISCHED, "estimates leave the costs of suspension out", sr_aware=False
-    ),
+        UNISCHED, "estimates leave the costs of suspension out", sr_aware=False),
     "unisched:most-epochs": _policy(
-        UNISCHED,
-        "jobs with a target metric count with the most epochs they may take",
-        iterations="maximum",
-    ),
+        UNISCHED, "jobs with a target metric count with the most epochs they may take",
+        iterations="maximum"),
     "unisched:feasible": _policy(
-        UNISCHED, "selects jobs by release, as long as all fit", selector="feasible"
-    ),
+        UNISCHED, "selects jobs by release, as long as all fit", selector="feasible"),
     "unisched:density": _policy(
-        UNISCHED, "selects greedily, by reward per GPU lease", selector="density"
-    ),
+        UNISCHED, "selects greedily, by reward per GPU lease", selector="density"),
     "unisched:price": _policy(
-        UNISCHED, "selects by reward less a price of its GPU leases", selector="price"
-    ),
+        UNISCHED, "selects by reward less a price of its GPU leases", selector="price"),
     "unisched:consolidated": _policy(
-        UNISCHED,
-        "gangs on as few nodes as they can have, as Chronus has them",
-        allocations="consolidated",
-    ),
+        UNISCHED, "gangs on as few nodes as they can have, as Chronus has them",
+        allocations="consolidated"),
     "unisched:exact": _policy(
-        UNISCHED, "counts gangs by their GPUs, not by powers of two", allocations="exact"
-    ),
+        UNISCHED, "counts gangs by their GPUs, not by powers of two", allocations="exact"),
     "ltgf": _policy(LTGF),
     "ltgf:quota": _policy(
-        LTGF, "a user's fair share is its quota at all times", fair_share="quota"
-    ),
+        LTGF, "a user's fair share is its quota at all times", fair_share="quota"),
     "ltgf:rho-minus": _policy(
-        LTGF, "a user's jobs by their rho at the end of a lease without GPUs", job_key="rho-minus"
-    ),
+        LTGF, "a user's jobs by their rho at the end of a lease without GPUs", job_key="rho-minus"),
     "ltgf:renewal-first": _policy(
-        LTGF, "a user's jobs that run come before those that wait", renewal_first=True
-    ),
+        LTGF, "a user's jobs that run come before those that wait", renewal_first=True),
     "ltgf:printed": _policy("solvers.ltgf.policy.PrintedLtgf", "Algorithm 1 as printed"),
-    "rolling-horizon": _policy("analysis.driving.rolling_horizon.plan_completion_times"),
+    "rolling-horizon": _policy(f"{HORIZON}.plan_completion_times"),
     "rolling-horizon:ltgf": _policy(
-        "analysis.driving.rolling_horizon.plan_ltgf_rounds",
-        "LTGF's rounds, solved exactly; without :ltgf, completion times",
-    ),
-}
+        f"{HORIZON}.plan_ltgf_rounds",
+        "LTGF's rounds, solved exactly; without :ltgf, completion times"),
+}  # fmt: skip
 #: other names of policies
 ALIASES: Mapping[str, str] = {"max-min": "max-min-fairness"}
 #: how each ``name:variant`` differs from the policy of that name

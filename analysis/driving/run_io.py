@@ -49,15 +49,6 @@ from ...solvers.policy import Rules
 from ...solvers.result import Stop
 from .run import EventKind, Events, Records, Run
 
-__all__ = [
-    "attach_instance",
-    "load_run",
-    "run_from_dict",
-    "run_to_dict",
-    "save_instance",
-    "save_run",
-]
-
 logger = logging.getLogger("gangsched")
 
 FLOATS = {"weight", "fair", "fair_before"}

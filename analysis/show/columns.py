@@ -18,25 +18,6 @@ from typing import Any
 from ...formulations.problem import Goal, Sense
 from ...instances.display import frame, table_html
 
-__all__ = [
-    "COMPARED",
-    "DEADLINES",
-    "FAIRNESS",
-    "JOBS",
-    "TIME",
-    "USERS",
-    "Column",
-    "ColumnTable",
-    "Section",
-    "column",
-    "compared",
-    "duration",
-    "floored",
-    "rounded_up",
-    "shown_bound",
-    "shown_ratio",
-]
-
 UNITS = {"s": 1, "min": 60, "h": 3_600, "d": 86_400}
 
 
