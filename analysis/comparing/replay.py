@@ -33,13 +33,7 @@ from ...solvers.policy import Policy, Rules
 from ...solvers.result import Bound, Stop
 from ..driving import check as check_run
 from ..driving import metrics
-from ..driving.drive import (
-    PolicyError,
-    drive,
-    models_of,
-    parameters_of,
-    rejected_jobs,
-)
+from ..driving.drive import PolicyError, drive, models_of, parameters_of, rejected_jobs
 from ..driving.run import EventKind, Run, plain
 from ..proofs.completion_time import online_bound
 from ..proofs.deadline_rewards import reward_bound

@@ -16,13 +16,7 @@ from numpy.typing import NDArray
 from ...formulations.fair_shares import FairShares
 from ...instances.model import FULL_SPEED
 from ...solvers.placement import place_by_speed
-from ...solvers.policy import (
-    Decision,
-    Phase,
-    Preempts,
-    Start,
-    State,
-)
+from ...solvers.policy import Decision, Phase, Preempts, Start, State
 from .decisions import MOST_FRUITLESS, check_decision, check_nodes, give_ps, left_out
 from .ledger import of_rows, to_rows
 from .run import EventKind

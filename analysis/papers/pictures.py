@@ -102,11 +102,7 @@ def legend(figure: Figure, handles: Iterable[Any], columns: int, length: float =
 
 
 def draw(
-    study: Study,
-    panels: Sequence[Sequence[Panel]],
-    *,
-    tall: float = 1.75,
-    looks: Looks,
+    study: Study, panels: Sequence[Sequence[Panel]], *, tall: float = 1.75, looks: Looks
 ) -> Figure:
     """Draw panels in rows, each `tall` inches, and one legend of all policies."""
     policies = dict.fromkeys(p for row in panels for panel in row for p in _policies(study, panel))

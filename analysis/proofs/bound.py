@@ -92,10 +92,7 @@ MAKERS: Mapping[type, Mapping[Effort, Maker]] = {
     GpuMarket: {"quick": _market},
     Ltgf: {"quick": _maker(".fluid_fairness.life_bound", timed=False)},
     LtgfRound: {"quick": _maker(".round_fairness.gang_sums_bound", timed=False)},
-    LtgfFluid: {
-        "quick": _maker(PACKINGS, timed=False, time_limit=0),
-        "standard": _maker(PACKINGS),
-    },
+    LtgfFluid: {"quick": _maker(PACKINGS, timed=False, time_limit=0), "standard": _maker(PACKINGS)},
     CompletionTime: {
         "quick": _maker(COMPLETION, rounds=1),
         "standard": _maker(COMPLETION, rounds=16),

@@ -75,10 +75,7 @@ def _paint_sizes(axes: Axes, description: Description) -> None:
     """Figs. 1 and 2 beside each other: bars of jobs and of GPU service time by gang size."""
     bars = _bars(description)
     places = np.arange(len(bars))
-    for shift, column, colour, label in (
-        (-0.2, 1, ACCENT, "jobs"),
-        (0.2, 2, BOUND, "GPU time"),
-    ):
+    for shift, column, colour, label in ((-0.2, 1, ACCENT, "jobs"), (0.2, 2, BOUND, "GPU time")):
         shares = [bar[column] for bar in bars]
         hatch = "" if column == 1 else "////"
         axes.bar(

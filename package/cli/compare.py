@@ -160,9 +160,7 @@ def compare(
     _compare(loaded, _run(loaded, chosen, seed, time_limit), report=report, json=json)
 
 
-def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("out"),
-) -> None:
+def demo(out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("out")) -> None:
     """Compare solvers on a named instance: the first thing to try.
 
     Writes demo.html, demo.json and demo.png.

@@ -157,11 +157,7 @@ def _same_problem(name: str, own: str, wanted: str | None) -> str:
 
 
 def select_problem(
-    source: str | None,
-    problem: str | None,
-    setting: str | None,
-    seed: int,
-    **options: Any,
+    source: str | None, problem: str | None, setting: str | None, seed: int, **options: Any
 ) -> Source:
     """The source that the options of `compare` mean; `options` by their name on the screen."""
     if (source is None) == (setting is None):

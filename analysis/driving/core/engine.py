@@ -12,15 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....solvers.policy import (
-    Decision,
-    Policy,
-    Preempts,
-    Rule,
-    RuleKind,
-    Start,
-    State,
-)
+from ....solvers.policy import Decision, Policy, Preempts, Rule, RuleKind, Start, State
 from ..decisions import MOST_FRUITLESS, check_decision, check_nodes, give_ps, left_out
 from ..ledger import Ledger, of_rows, to_rows
 from ..simulation import Simulation
