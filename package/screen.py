@@ -298,6 +298,19 @@ def reader_of(reader: str, options: Sequence[str] | None) -> Callable[[str], Any
     return partial(READERS[name], **given)
 
 
+def each_of(option: str, names: str, make: Callable[[str], tuple[str, Any]]) -> dict[str, Any]:
+    """Return by its name what each of the names that an option lists means."""
+    found: dict[str, Any] = {}
+    for wish in names.split(","):
+        if not wish.strip():
+            raise ValueError(f"{option}: {names!r} has an empty name")
+        name, made = make(wish.strip())
+        if name in found:
+            raise ValueError(f"{option}: {name!r} occurs twice")
+        found[name] = made
+    return found
+
+
 def check_output(source: str | None, *paths: Path | None) -> None:
     """Refuse before the work, not after it, what cannot be written."""
     wanted = [path for path in paths if path is not None]

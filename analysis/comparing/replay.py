@@ -8,7 +8,6 @@ bound is a certified ratio on this instance. Only bounds that were verified are 
 
 from __future__ import annotations
 
-import html
 import inspect
 import logging
 import traceback
@@ -39,9 +38,9 @@ from ..proofs.completion_time import online_bound
 from ..proofs.deadline_rewards import reward_bound
 from ..proofs.fluid_fairness import contended_bound, life_bound
 from ..proofs.verify import InvalidCertificate, NoCertificate, verify_bound
-from ..show.columns import SECTIONS, computed
+from ..show.columns import SECTIONS, ColumnTable, computed
 from ..show.replay_tables import failures, tables, whole_table
-from .comparison import ratio
+from .comparison import SideBySide, bound_to_dict, ratio
 
 __all__ = ["REWARDS", "Failure", "Replay", "Replayed", "replay", "rewards_problem"]
 
@@ -195,7 +194,7 @@ class Failure:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Replay:
+class Replay(SideBySide):
     """Several policies on one instance; made by :func:`replay`.
 
     Parameters
@@ -278,11 +277,6 @@ class Replay:
         return {row.name: row.run for row in self.rows}
 
     @property
-    def interrupted(self) -> bool:
-        """Whether some policies did not finish."""
-        return bool(self.unfinished)
-
-    @property
     def remarks(self) -> tuple[str, ...]:
         """What to know about a cluster of several GPU models, and how many trades were made."""
         found = [MODELS] if _uneven(self.instance) and not self.fairness else []
@@ -295,9 +289,9 @@ class Replay:
             "instance_hash": instance_hash(self.instance),
             "rules": self.rules.named(),
             "rejected": [[self.instance.jobs[j].id, why] for j, why in self.rejected.items()],
-            "bounds": {name: _bound_to_dict(bound) for name, bound in self.bounds.items()},
+            "bounds": {name: bound_to_dict(bound) for name, bound in self.bounds.items()},
             "fairness": [
-                {"what": what, **_bound_to_dict(bound)} for what, _, bound in self.fairness
+                {"what": what, **(bound_to_dict(bound) or {})} for what, _, bound in self.fairness
             ],
             "rows": [row.to_dict() for row in self.rows],
             "failed": [asdict(failure) for failure in self.failed],
@@ -317,18 +311,12 @@ class Replay:
         head = f"Replay: {self.instance.summary()}"
         return "\n\n".join([head, *map(str, tables(self)), *self._notes()])
 
-    def _repr_html_(self) -> str:
-        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self._notes())
-        return "".join(table._repr_html_() for table in tables(self)) + notes
+    def _tables(self) -> Sequence[ColumnTable]:
+        return tables(self)
 
     def _notes(self) -> list[str]:
-        cut = [f"interrupted, not finished: {', '.join(self.unfinished)}"] * self.interrupted
-        return ["\n".join([*failures(self), *cut])] if self.failed or cut else []
-
-
-def _bound_to_dict(bound: Bound) -> dict[str, Any]:
-    certificate = None if bound.certificate is None else dict(bound.certificate)
-    return {"value": bound.value, "method": bound.method, "certificate": certificate}
+        lines = [*failures(self), *self._cut()]
+        return ["\n".join(lines)] if lines else []
 
 
 def replay(
@@ -462,14 +450,14 @@ class _Replay:
 
     def bound(self) -> None:
         """Compute the bounds, and keep those that can be verified."""
-        able = [job for j, job in enumerate(self.instance.jobs) if j not in self.rejected]
-        if not able:
+        instance = _without(self.instance, self.rejected)
+        if not instance.jobs:
             return
-        instance = replace(self.instance, jobs=tuple(able))
         for name, problem in _problems(instance).items():
             flow = self.bounds.get("flow")
             if problem.measure == "completion" and flow is not None:
-                shift = sum(job.release for job in able)  # the same proof, counted from time 0
+                # the same proof, counted from time 0
+                shift = sum(job.release for job in instance.jobs)
                 bound = Bound(flow.value + shift, flow.method, flow.certificate)
             else:
                 bound = online_bound(problem)
@@ -544,16 +532,10 @@ class _Replay:
 
     def replay(self, stopped: Run | None, unfinished: tuple[str, ...]) -> Replay:
         return Replay(
-            instance=self.instance,
-            rules=self.rules,
-            rejected=self.rejected,
-            bounds=self.bounds,
-            fairness=tuple(self.fairness),
-            rows=tuple(self.rows),
-            failed=tuple(self.failed),
-            stopped=stopped,
-            unfinished=unfinished,
-        )
+            instance=self.instance, rules=self.rules, rejected=self.rejected, bounds=self.bounds,
+            fairness=tuple(self.fairness), rows=tuple(self.rows), failed=tuple(self.failed),
+            stopped=stopped, unfinished=unfinished,
+        )  # fmt: skip
 
 
 def _place(error: BaseException, policy: type) -> str:
@@ -628,14 +610,18 @@ def rewards_problem(
     instance: Instance[DeadlineJob], rejected: Container[int], *, elastic: bool
 ) -> DeadlineRewards:
     """Return the problem that a bound of rewards is of: the jobs that were not rejected."""
-    able = [job for j, job in enumerate(instance.jobs) if j not in rejected]
-    return DeadlineRewards(replace(instance, jobs=tuple(able)), elastic)
+    return DeadlineRewards(_without(instance, rejected), elastic)
+
+
+def _without(instance: Instance[Any], rejected: Container[int]) -> Instance[Any]:
+    """The instance without the jobs of these numbers."""
+    able = (job for j, job in enumerate(instance.jobs) if j not in rejected)
+    return replace(instance, jobs=tuple(able))
 
 
 def _bounded(instance: Instance[Any], rejected: Container[int]) -> dict[str, Any]:
     """By name, the problems that bounds may be of."""
-    able = [job for j, job in enumerate(instance.jobs) if j not in rejected]
-    times = _problems(replace(instance, jobs=tuple(able)))
+    times = _problems(_without(instance, rejected))
     found: dict[str, Any] = {name: times.pop(name) for name in get_args(Measure)} | times
     if instance.kind.has_deadlines:
         for elastic, name in enumerate(REWARDS):

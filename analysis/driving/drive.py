@@ -13,7 +13,6 @@ from operator import attrgetter
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...formulations.fair_shares import FairShares
 from ...instances import Instance, Job, Schedule
@@ -21,6 +20,7 @@ from ...instances.io import instance_hash as instance_hash
 from ...instances.model import FULL_SPEED
 from ...solvers.placement import place_by_speed, reaches
 from ...solvers.policy import (
+    Ints,
     Phase,
     Policy,
     Preempts,
@@ -40,7 +40,6 @@ from .run import Events, Records, Run, plain
 
 __all__ = ["Checkpoint", "PolicyError", "drive"]
 
-Ints = NDArray[np.int64]
 Engine = Compiled | Reference
 logger = logging.getLogger("gangsched")
 LAST = 2**62  # seconds, beyond all rounds

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from ...instances.model import FULL_SPEED
 
-__all__ = ["JOB", "NODE", "USER", "Ledger"]
-
 Ints = NDArray[np.int64]
 
 

@@ -19,8 +19,6 @@ from ...instances.io import instance_hash
 from ...solvers.policy import Rules
 from ...solvers.result import Stop
 
-__all__ = ["EventKind", "Events", "Records", "Run"]
-
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 

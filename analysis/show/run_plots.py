@@ -22,21 +22,10 @@ from numpy.typing import NDArray
 from ...instances.model import DeadlineJob
 from ..driving import metrics
 from ..driving.model_usage import model_usage
-from ..driving.run import Run
+from ..driving.run import Floats, Run
+from . import plots
 from .columns import UNITS, Column, column, duration
-from .plots import (
-    ACCENT,
-    BOUND,
-    INK,
-    MUTED,
-    TRACK,
-    WIDTH,
-    axes_at,
-    headline,
-    legend_at,
-    new_figure,
-    note,
-)  # fmt: skip
+from .plots import ACCENT, BOUND, INK, MUTED, TRACK, WIDTH
 
 __all__ = [
     "cluster_use", "completion_cdf", "deadlines", "model_shares", "overview", "slowdown_cdf",
@@ -44,7 +33,6 @@ __all__ = [
 ]  # fmt: skip
 
 Runs = Mapping[str, Run]
-Floats = NDArray[np.float64]
 Measured = Sequence[float | None]
 
 #: told apart by the colour-blind (after Okabe and Ito), each solid and then dashed
@@ -90,14 +78,14 @@ def user_fairness(runs: Runs) -> Figure:
     columns = 1 if len(runs) < 3 else 2
     rows = -(-len(runs) // columns)
     tall = max(0.12 * len(users), 0.3)
-    figure = new_figure(0.42 + rows * (tall + 0.62) + 0.5)
+    figure = plots.new_figure(0.42 + rows * (tall + 0.62) + 0.5)
     left, gap = 1.25, 0.25
     wide = (WIDTH - left - 0.2 - gap * (columns - 1)) / columns
     last, image = _last(runs), None
     for k, (name, run) in enumerate(runs.items()):
         row, column = divmod(k, columns)
         floor = figure.get_figheight() - 0.42 - (row + 1) * (tall + 0.62) + 0.38
-        axes = axes_at(figure, left + column * (wide + gap), floor, wide, tall)
+        axes = plots.axes_at(figure, left + column * (wide + gap), floor, wide, tall)
         below = k + columns >= len(runs)
         image = _paint_fairness(axes, name, run, users, length, last, below=below)
         axes.set_yticks(range(len(users)), [""] * len(users))
@@ -107,33 +95,34 @@ def user_fairness(runs: Runs) -> Figure:
     _fairness_scale(figure, image)
     some = "" if len(users) == _user_count(runs) else f", the {len(users)} largest users"
     window = duration(length).replace("1 d", "a day").replace("1 h", "an hour")
-    headline(figure, f"Fair share of each user in windows of {window}{some}: rho below 1 is unfair")
+    text = f"Fair share of each user in windows of {window}{some}: rho below 1 is unfair"
+    plots.headline(figure, text)
     return figure
 
 
 def cluster_use(runs: Runs) -> Figure:
     """Draw which share of the GPUs was held over time, and which was wanted."""
     _check(runs)
-    figure = new_figure(0.42 + 0.72 * len(runs) + 0.85)
+    figure = plots.new_figure(0.42 + 0.72 * len(runs) + 0.85)
     last = _last(runs)
     for k, (name, run) in enumerate(runs.items()):
         floor = figure.get_figheight() - 0.42 - 0.72 * (k + 1) + 0.12
-        axes = axes_at(figure, 1.6, floor, WIDTH - 1.6 - 1.5, 0.56)
+        axes = plots.axes_at(figure, 1.6, floor, WIDTH - 1.6 - 1.5, 0.56)
         _paint_use(axes, name, run, last)
         _time_axis(axes, last, shown=k == len(runs) - 1)
     handles = [
         Patch(facecolor=ACCENT, alpha=0.75, label="held by jobs"),
         Line2D([], [], color=BOUND, linewidth=1.2, label="demanded by active jobs, at most all"),
     ]
-    legend_at(figure, handles, 1.5, 0.04, **LEGEND)
-    headline(figure, "GPUs held and demanded over time, share of the cluster")
+    plots.legend_at(figure, handles, 1.5, 0.04, **LEGEND)
+    plots.headline(figure, "GPUs held and demanded over time, share of the cluster")
     return figure
 
 
 def model_shares(runs: Runs) -> Figure:
     """Draw who held which share of each GPU model over time, and what work that did."""
     _check(runs)
-    figure = new_figure(0.6 + 0.9 * len(runs) + 0.55)
+    figure = plots.new_figure(0.6 + 0.9 * len(runs) + 0.55)
     last = _last(runs)
     used = [model_usage(run, -(-last // STEPS)) for run in runs.values()]
     order = np.argsort(-sum(u.total("gpus").sum(axis=1) for u in used), kind="stable")
@@ -155,7 +144,7 @@ def model_shares(runs: Runs) -> Figure:
             used[k].work.sum(axis=2) / top,
         ]
         for i, part in enumerate(layers):
-            axes = axes_at(figure, 1.6 + i * wide, floor, wide - 0.12, 0.7)
+            axes = plots.axes_at(figure, 1.6 + i * wide, floor, wide - 0.12, 0.7)
             _paint_layers(axes, used[k].times, part[:, order])
             axes.set(xlim=(0, last), ylim=(0, 1.02), xticks=[], yticks=[])
             if k == 0:
@@ -165,17 +154,18 @@ def model_shares(runs: Runs) -> Figure:
                 _name_row(axes, name, (0, 0.5), -10)
     style = {"size": 8, "color": MUTED, "va": "top"}
     for ha, x, text in (("left", 0, "0"), ("right", 1, duration(last))):
-        note(figure.axes[-len(titles)], text, (x, 0), (0, -4), ha=ha, **style)
+        plots.note(figure.axes[-len(titles)], text, (x, 0), (0, -4), ha=ha, **style)
     _user_legend(figure, next(iter(runs.values())), order.tolist())
-    headline(figure, "Share of each GPU model held by user over time, and work in GPUs at speed 1")
+    text = "Share of each GPU model held by user over time, and work in GPUs at speed 1"
+    plots.headline(figure, text)
     return figure
 
 
 def deadlines(runs: Runs, *, bound: float | None = None) -> Figure:
     """Draw the reward that each run won for met deadlines, by kind of job, and its miss rate."""
     _check(runs)
-    figure = new_figure(0.42 + 0.34 * len(runs) + 1.05)
-    axes = axes_at(figure, 1.6, 0.9, WIDTH - 1.6 - 1.9, 0.34 * len(runs))
+    figure = plots.new_figure(0.42 + 0.34 * len(runs) + 1.05)
+    axes = plots.axes_at(figure, 1.6, 0.9, WIDTH - 1.6 - 1.9, 0.34 * len(runs))
     jobs: Sequence[DeadlineJob] = next(iter(runs.values())).require_instance().jobs
     top = sum(job.top_reward for job in jobs)
     axes.set_xlim(0, top or 1)
@@ -185,7 +175,7 @@ def deadlines(runs: Runs, *, bound: float | None = None) -> Figure:
         _paint_rewards(axes, k, name, metrics.rewards(run), strict, top)
         missed, rate = metrics.weighted_miss(run), column("weighted_miss")
         text = "nothing was due" if missed is None else f"{rate.title} {rate.write(missed)}"
-        note(axes, text, (1, k), (8, 0), xycoords=ROW, va="center", size=8.5, color=MUTED)
+        plots.note(axes, text, (1, k), (8, 0), xycoords=ROW, va="center", size=8.5, color=MUTED)
     _reward_axis(axes, top)
     handles: list[Any] = [
         Patch(facecolor=ACCENT, label="strict deadlines"),
@@ -194,8 +184,8 @@ def deadlines(runs: Runs, *, bound: float | None = None) -> Figure:
     if bound is not None:
         axes.axvline(bound, color=BOUND, linewidth=1.4)
         handles.append(Line2D([], [], color=BOUND, linewidth=1.4, label="at most, any policy"))
-    legend_at(figure, handles, 1.5, 0.04, **LEGEND)
-    headline(figure, "Reward for met deadlines, of what all jobs together could win")
+    plots.legend_at(figure, handles, 1.5, 0.04, **LEGEND)
+    plots.headline(figure, "Reward for met deadlines, of what all jobs together could win")
     return figure
 
 
@@ -216,17 +206,18 @@ def overview(runs: Runs, *, measures: Mapping[str, Mapping[str, Any]] | None = N
     _check(runs)
     known = measures or {name: metrics.summary(run) for name, run in runs.items()}
     table = 0.75 + 0.27 * len(runs) + 0.25
-    figure = new_figure(3.3 + table)
+    figure = plots.new_figure(3.3 + table)
     for left, paint, title in (
         (0.75, _paint_completions, "completion time"),
         (5.05, _paint_slowdowns, "slowdown"),
     ):
-        axes = axes_at(figure, left, table + 0.4, 3.75, 2.4)
+        axes = plots.axes_at(figure, left, table + 0.4, 3.75, 2.4)
         paint(axes, runs)
         axes.set_xlabel(title)
     figure.axes[0].set_ylabel("share of jobs")
     _paint_table(figure, runs, table, known)
-    headline(figure, "Completion times, slowdowns and fairness of the same jobs under each policy")
+    text = "Completion times, slowdowns and fairness of the same jobs under each policy"
+    plots.headline(figure, text)
     return figure
 
 
@@ -267,7 +258,7 @@ def _name_row(
     """Write a name left of a row."""
     style = _named(name)
     text = style.pop("text")
-    note(axes, text, at, (shift, 0), xycoords=coordinates, ha="right", va="center", **style)
+    plots.note(axes, text, at, (shift, 0), xycoords=coordinates, ha="right", va="center", **style)
 
 
 def _folded(text: str) -> str:
@@ -305,8 +296,8 @@ def _time_axis(axes: Axes, last: int, *, shown: bool) -> None:
 
 def _cdf(runs: Runs, paint: Callable[[Axes, Runs], Any], title: str) -> Figure:
     _check(runs)
-    figure = new_figure(3.9)
-    axes = axes_at(figure, 0.8, 0.6, 6.2, 2.85)
+    figure = plots.new_figure(3.9)
+    axes = plots.axes_at(figure, 0.8, 0.6, 6.2, 2.85)
     medians = paint(axes, runs)
     axes.set_ylabel("share of jobs")
     axes.set_xlabel("time from submission to completion" if "within" in title else "slowdown")
@@ -322,7 +313,7 @@ def _cdf(runs: Runs, paint: Callable[[Axes, Runs], Any], title: str) -> Figure:
     legend.get_title().set(color=MUTED, size=8.5)
     for line in legend.get_texts():
         line.set_parse_math(False)
-    headline(figure, title)
+    plots.headline(figure, title)
     return figure
 
 
@@ -457,7 +448,7 @@ def _paint_fairness(
     if share is not None:
         text += ": " if len(name) <= 24 else "\n"
         text += f"{100 * share:.0f} % of the windows below 1"
-    note(axes, text, (0, 1), (0, 3), va="bottom", size=9, color=INK)
+    plots.note(axes, text, (0, 1), (0, 3), va="bottom", size=9, color=INK)
     return image
 
 
@@ -469,7 +460,7 @@ def _rho_colours() -> Colormap:
 
 def _fairness_scale(figure: Figure, image: Any) -> None:
     """What the colours mean, at the foot of the figure."""
-    axes = axes_at(figure, 1.25, 0.3, 2.4, 0.1)
+    axes = plots.axes_at(figure, 1.25, 0.3, 2.4, 0.1)
     if image is None:
         axes.set_axis_off()
         return
@@ -479,7 +470,7 @@ def _fairness_scale(figure: Figure, image: Any) -> None:
     axes.set_xticks([0, 0.5, 1, 1.5, 2], ["0", "½", "1", "1½", "2 or more"])
     axes.tick_params(labelsize=8, pad=2)
     handles = [Patch(facecolor=NOTHING, label="wants nothing")]
-    legend_at(figure, handles, 4.1, 0.12, **LEGEND)
+    plots.legend_at(figure, handles, 4.1, 0.12, **LEGEND)
 
 
 # --- use of the cluster --------------------------------------------------------------------------
@@ -502,7 +493,7 @@ def _paint_use(axes: Axes, name: str, run: Run, last: int) -> None:
     end = [max(run.now, 0)]
     held, want = float(metrics.busy_time(run, end)[0]), float(metrics.wanted_time(run, end)[0])
     text = f"{100 * held / want:.0f} % of what\nwas demanded" if want else "no demand"
-    note(axes, text, (1, 0.5), (8, 0), va="center", size=8.5, color=MUTED)
+    plots.note(axes, text, (1, 0.5), (8, 0), va="center", size=8.5, color=MUTED)
 
 
 # --- GPU models ----------------------------------------------------------------------------------
@@ -541,7 +532,7 @@ def _user_legend(figure: Figure, run: Run, order: Sequence[int]) -> None:
     ]
     if len(names) > len(COLOURS):
         handles.append(Patch(facecolor=OTHERS, label=f"{len(names) - len(COLOURS)} others"))
-    legend_at(figure, handles, 1.5, 0.04, ncols=4, fontsize=8.5)
+    plots.legend_at(figure, handles, 1.5, 0.04, ncols=4, fontsize=8.5)
 
 
 # --- deadlines -----------------------------------------------------------------------------------
@@ -587,7 +578,7 @@ def _paint_table(
     stopped = [name for name, values in found.items() if values["unfinished"]]
     left, step = 1.85, (WIDTH - 1.85 - 0.1) / len(COLUMNS)
     tall = 0.27 * len(runs)
-    names = axes_at(figure, 0.15, height - 0.7 - tall, left - 0.15, tall)
+    names = plots.axes_at(figure, 0.15, height - 0.7 - tall, left - 0.15, tall)
     _rows(names, len(runs))
     for k, name in enumerate(runs):
         names.plot([0.0, 0.17], [k, k], **_style(k))
@@ -596,16 +587,16 @@ def _paint_table(
         names.text(0.21, k, shown, va="center", linespacing=1.05, **style)
     names.set_xlim(0, 1)
     for k, (key, log) in enumerate(COLUMNS.items()):
-        axes = axes_at(figure, left + k * step, height - 0.7 - tall, step - 0.12, tall)
+        axes = plots.axes_at(figure, left + k * step, height - 0.7 - tall, step - 0.12, tall)
         _rows(axes, len(runs))
         values = [found[name][key] for name in runs]
         done = [value for name, value in zip(runs, values, strict=True) if name not in stopped]
         _paint_column(axes, column(key), values, done, log)
-    note = "Bold: best of its column."
+    text = "Bold: best of its column."
     if stopped:
-        note += " * Stopped before all jobs were complete: times are of those that were."
+        text += " * Stopped before all jobs were complete: times are of those that were."
     floor = 0.1 / figure.get_figheight()
-    figure.text(MARGIN / WIDTH, floor, note, size=8.5, color=MUTED, parse_math=False)
+    figure.text(MARGIN / WIDTH, floor, text, size=8.5, color=MUTED, parse_math=False)
 
 
 def _rows(axes: Axes, count: int) -> None:
@@ -628,7 +619,7 @@ def _paint_column(
     rated = [float(v) for v in done if v is not None]
     best = None if not rated else write(max(rated) if more else min(rated))
     style = {"size": 8, "color": MUTED, "va": "bottom", "linespacing": 1.05}
-    note(axes, column.lines, (0, 1), (0, 4), **style)
+    plots.note(axes, column.lines, (0, 1), (0, 4), **style)
     scale = np.log10 if log else np.asarray
     low = float(scale(min(known))) if log and known else 0.0
     high = float(scale(max(known))) if log and known else 1.0

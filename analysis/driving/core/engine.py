@@ -14,25 +14,13 @@ from numpy.typing import NDArray
 
 from ....solvers.policy import Decision, Policy, Preempts, Rule, RuleKind, Start, State
 from ..decisions import MOST_FRUITLESS, check_decision, check_nodes, give_ps, left_out
-from ..ledger import Ledger, of_rows, to_rows
+from ..ledger import Ints, Ledger, of_rows, to_rows
 from ..simulation import Simulation
-from . import const
+from . import const, ordered
 from .grouped import advance_by_groups
 from .keyed import advance_by_key
 from .machine import larger, new_machine
-from .ordered import (
-    advance_to_decision,
-    follow,
-    give_gpus,
-    job_fair,
-    renew_job,
-    start_job,
-    stop_job,
-    take_gpus,
-    user_fair,
-)
 
-Ints = NDArray[np.int64]
 #: arrays of a machine that double when they are full, and all that a run changes
 GROWING = ("segments", "parts", "events")
 SAVED = (
@@ -102,7 +90,7 @@ class Compiled(Simulation):
     @property
     def _advance(self) -> Any:
         if self.kind is RuleKind.PYTHON:
-            return advance_to_decision
+            return ordered.advance_to_decision
         return advance_by_groups if self.kind.grouped else advance_by_key
 
     def _advance_core(self, until: int | None, most: int) -> int:
@@ -163,7 +151,7 @@ class Compiled(Simulation):
         machine = self.machine
         if len(decision.order):
             machine.params[const.BLOCKING] = decision.blocking
-            follow(machine, np.asarray(decision.order, dtype=np.int64))
+            ordered.follow(machine, np.asarray(decision.order, dtype=np.int64))
         self._set_timer()
 
     def _stop_and_start(self, decision: Decision, state: State) -> None:
@@ -171,7 +159,7 @@ class Compiled(Simulation):
         machine = self.machine
         suspended, killed = ([int(j) for j in jobs] for jobs in (decision.suspend, decision.kill))
         for j in [*suspended, *killed]:
-            give_gpus(machine, j)
+            ordered.give_gpus(machine, j)
         begun: dict[int, tuple[int, int, int]] = {}
         for start in decision.starts:
             numbers = self._take(start, state)
@@ -181,13 +169,13 @@ class Compiled(Simulation):
         for j in suspended:
             if j in begun and not begun[j][2] and self._new_nodes(j) == self._nodes(j):
                 del begun[j]
-                renew_job(machine, j)
+                ordered.renew_job(machine, j)
             else:
-                stop_job(machine, j, const.SUSPEND)
+                ordered.stop_job(machine, j, const.SUSPEND)
         for j in killed:
-            stop_job(machine, j, const.KILL)
+            ordered.stop_job(machine, j, const.KILL)
         for j, (gpus, speed, profile) in begun.items():
-            start_job(machine, j, gpus, speed, profile)
+            ordered.start_job(machine, j, gpus, speed, profile)
 
     def _take(self, start: Start, state: State) -> tuple[int, int, int] | None:
         """Take GPUs: how many, speed there (0 if the core knows), seconds of profiling."""
@@ -197,7 +185,7 @@ class Compiled(Simulation):
             speed = check_nodes(start, state, self.policy.name)
         at = np.array([] if nodes is None else list(nodes), dtype=np.int64)
         parts = np.array([] if nodes is None else list(nodes.values()), dtype=np.int64)
-        taken = take_gpus(self.machine, j, gpus, at, parts)
+        taken = ordered.take_gpus(self.machine, j, gpus, at, parts)
         return (gpus, speed, int(start.profile)) if taken else None
 
     def _set_timer(self) -> None:
@@ -225,8 +213,8 @@ class Compiled(Simulation):
             waiting=lambda: self._list(const.WAITERS, const.WAITS),
             running=lambda: self._list(const.RUNNERS, const.RUNS),
             held_nodes=self._nodes,
-            job_fair=lambda jobs, t: job_fair(m, np.asarray(jobs, dtype=np.int64), t),
-            user_fair=lambda t: user_fair(m, t),
+            job_fair=lambda jobs, t: ordered.job_fair(m, np.asarray(jobs, dtype=np.int64), t),
+            user_fair=lambda t: ordered.user_fair(m, t),
             user_share=lambda: m.users["slope"].copy(),
             mean_active=self._mean_active,
             fair_rate=lambda jobs: m.kinds["slope"][m.jobs["kind_of"][jobs]],
@@ -278,7 +266,7 @@ class Compiled(Simulation):
         fair: NDArray[np.float64] = self.machine.jobs["fair"].copy()
         phase = self.book.phase
         active = np.flatnonzero((phase == const.WAITING) | (phase == const.RUNNING))
-        fair[active] = job_fair(self.machine, active, time)
+        fair[active] = ordered.job_fair(self.machine, active, time)
         return fair
 
     def segment_columns(self, time: int) -> tuple[Ints, ...]:

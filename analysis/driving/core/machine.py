@@ -17,10 +17,8 @@ from ....solvers.compiled import inlined, inner
 from ....solvers.placement import reaches
 from ....solvers.policy import Rule, RuleKind
 from ..decisions import MOST_FRUITLESS
-from ..ledger import Ledger
+from ..ledger import Ints, Ledger
 from . import const
-
-Ints = NDArray[np.int64]
 
 KIND_OF_JOB = np.dtype(
     [

@@ -5,20 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....solvers.compiled import compiled
-from . import const
-from .machine import (
-    begin_profile,
-    begin_run,
-    give_old,
-    interrupt,
-    job_fair_at,
-    new_lease,
-    open_round,
-    put,
-    speed_on_new,
-    take_new,
-    user_at,
-)
+from . import const, machine
 from .place import backfill, place_gang, place_selected, settle
 
 
@@ -43,15 +30,15 @@ def follow(m, order):
             room -= gpus
             m.jobs[j].mark = const.CHOSEN
             if runs:
-                kept = put(m, const.KEPT, kept, j)
+                kept = machine.put(m, const.KEPT, kept, j)
             else:
-                selected = put(m, const.PICKED, selected, j)
+                selected = machine.put(m, const.PICKED, selected, j)
         else:
             if m.params[const.BLOCKING]:
                 walking = False
             if runs:
                 m.jobs[j].mark = const.LOSER
-                losers = put(m, const.LOSERS, losers, j)
+                losers = machine.put(m, const.LOSERS, losers, j)
     own = losers
     started, failed, kept, losers = place_selected(m, selected, kept, losers, expired > 0)
     for i in range(failed):
@@ -62,7 +49,7 @@ def follow(m, order):
     for i in range(order.size):
         j = order[i]
         if m.jobs[j].mark == const.LOSER:
-            losers = put(m, const.LOSERS, losers, j)
+            losers = machine.put(m, const.LOSERS, losers, j)
         other = m.jobs[j].mark == const.CANDIDATE or m.jobs[j].mark == const.LOSER
         if other and not m.params[const.BLOCKING]:
             started = backfill(m, j, started)
@@ -73,7 +60,7 @@ def follow(m, order):
 def advance_to_decision(m, until, most):
     """Visit rounds until a policy in Python has to decide, or as :func:`advance_by_key`."""
     for _ in range(most):
-        why = open_round(m, until)
+        why = machine.open_round(m, until)
         if why < const.QUIET:
             return why
         if why == const.READY:
@@ -84,13 +71,13 @@ def advance_to_decision(m, until, most):
 @compiled
 def give_gpus(m, j):
     """Take the GPUs from j, which is about to stop."""
-    give_old(m, j)
+    machine.give_old(m, j)
 
 
 @compiled
 def stop_job(m, j, kind):
     """What a policy in Python orders: suspend or kill j, which gave its GPUs."""
-    interrupt(m, j, kind, False, True)
+    machine.interrupt(m, j, kind, False, True)
 
 
 @compiled
@@ -98,7 +85,7 @@ def renew_job(m, j):
     """Let j have the GPUs that it gave and took again."""
     m.jobs[j].blocked = -1
     if m.params[const.PREEMPTS] == const.LEASE and m.jobs[j].lease_end <= m.count[const.NOW]:
-        m.jobs[j].lease_end = new_lease(m, m.count[const.NOW])
+        m.jobs[j].lease_end = machine.new_lease(m, m.count[const.NOW])
 
 
 @compiled
@@ -112,7 +99,7 @@ def take_gpus(m, j, gpus, nodes, parts):
         for k in range(nodes.size):
             entry = m.jobs[j].offset + k
             m.entries[entry].new_node, m.entries[entry].new_part = nodes[k], parts[k]
-    take_new(m, j)
+    machine.take_new(m, j)
     return True
 
 
@@ -120,9 +107,9 @@ def take_gpus(m, j, gpus, nodes, parts):
 def start_job(m, j, gpus, speed, profile):
     """Start j on the GPUs that it took; without `speed` with its gang, or to be profiled."""
     if profile > 0:
-        begin_profile(m, j, gpus, profile)
+        machine.begin_profile(m, j, gpus, profile)
     else:
-        begin_run(m, j, gpus, speed if speed > 0 else speed_on_new(m, j))
+        machine.begin_run(m, j, gpus, speed if speed > 0 else machine.speed_on_new(m, j))
 
 
 @compiled
@@ -130,7 +117,7 @@ def job_fair(m, jobs, t):
     """F_i at t of each of `jobs`."""
     out = np.empty(jobs.size)
     for i in range(jobs.size):
-        out[i] = job_fair_at(m, jobs[i], t)
+        out[i] = machine.job_fair_at(m, jobs[i], t)
     return out
 
 
@@ -139,5 +126,5 @@ def user_fair(m, t):
     """F_j at t of every user."""
     out = np.empty(m.users.size)
     for u in range(out.size):
-        out[u] = user_at(m, u, t)
+        out[u] = machine.user_at(m, u, t)
     return out

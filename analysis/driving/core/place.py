@@ -3,21 +3,7 @@
 from __future__ import annotations
 
 from ....solvers.compiled import inlined, inner
-from . import const
-from .machine import (
-    begin_run,
-    give_new,
-    give_old,
-    interrupt,
-    keep_old,
-    new_is_old,
-    new_lease,
-    old_is_free,
-    put,
-    speed_on_new,
-    take_new,
-    take_old,
-)
+from . import const, machine
 
 # --- placement, as solvers.placement.place_by_speed -----------------------------------------------
 
@@ -146,7 +132,7 @@ def _displace(m, j, kept, losers):
         k = m.lists[const.KEPT, i]
         if m.jobs[k].turn < m.jobs[j].turn:
             break
-        give_old(m, k)
+        machine.give_old(m, k)
         gone += 1
         if place(m, j):
             found = True
@@ -154,19 +140,19 @@ def _displace(m, j, kept, losers):
     first = kept - gone
     if not found:
         for i in range(first, kept):
-            take_old(m, m.lists[const.KEPT, i])
+            machine.take_old(m, m.lists[const.KEPT, i])
         return kept, losers, False
-    take_new(m, j)
+    machine.take_new(m, j)
     stay = first
     for i in range(first, kept):
         k = m.lists[const.KEPT, i]
-        if old_is_free(m, k):
-            take_old(m, k)
-            stay = put(m, const.KEPT, stay, k)
+        if machine.old_is_free(m, k):
+            machine.take_old(m, k)
+            stay = machine.put(m, const.KEPT, stay, k)
         else:
-            losers = put(m, const.LOSERS, losers, k)
+            losers = machine.put(m, const.LOSERS, losers, k)
             m.jobs[k].blocked = m.count[const.NOW]  # it is selected, and finds no place
-    give_new(m, j)
+    machine.give_new(m, j)
     return stay, losers, True
 
 
@@ -177,7 +163,7 @@ def place_selected(m, selected, kept, losers, expired):
     displacing = m.params[const.PATIENCE] >= 0 and expired
     own = losers
     for i in range(own):
-        give_old(m, m.lists[const.LOSERS, i])
+        machine.give_old(m, m.lists[const.LOSERS, i])
         m.jobs[m.lists[const.LOSERS, i]].new_length = 0
     forget_refusals(m)
     for i in range(selected):
@@ -190,21 +176,21 @@ def place_selected(m, selected, kept, losers, expired):
                 m.jobs[m.lists[const.LOSERS, k]].new_length = 0
             forget_refusals(m)
         if found:
-            take_new(m, j)
-            started = put(m, const.STARTED, started, j)
+            machine.take_new(m, j)
+            started = machine.put(m, const.STARTED, started, j)
             if displaced:  # it may have left room for those before it
                 before, failed = failed, 0
                 for k in range(before):
                     i_before = m.lists[const.FAILED, k]
                     if may_fit(m, i_before) and place(m, i_before):
-                        take_new(m, i_before)
-                        started = put(m, const.STARTED, started, i_before)
+                        machine.take_new(m, i_before)
+                        started = machine.put(m, const.STARTED, started, i_before)
                     else:
                         note_refusal(m, i_before)
-                        failed = put(m, const.FAILED, failed, i_before)
+                        failed = machine.put(m, const.FAILED, failed, i_before)
             continue
         note_refusal(m, j)
-        failed = put(m, const.FAILED, failed, j)
+        failed = machine.put(m, const.FAILED, failed, j)
         if expired and m.jobs[j].blocked < 0:
             m.jobs[j].blocked = m.count[const.NOW]
         if m.params[const.BLOCKING]:
@@ -215,10 +201,10 @@ def place_selected(m, selected, kept, losers, expired):
 @inner
 def backfill(m, j, started):
     """Backfill: its old nodes first, then any place; returns how many have started."""
-    if m.jobs[j].phase == const.RUNNING and old_is_free(m, j):
-        keep_old(m, j)
+    if m.jobs[j].phase == const.RUNNING and machine.old_is_free(m, j):
+        machine.keep_old(m, j)
     elif place(m, j):
-        take_new(m, j)
+        machine.take_new(m, j)
     else:
         m.jobs[j].new_length = 0
         return started
@@ -232,17 +218,17 @@ def settle(m, started, kept, losers):
     now = m.count[const.NOW]
     for i in range(losers):
         j = m.lists[const.LOSERS, i]
-        if m.jobs[j].new_length == 0 or not new_is_old(m, j):
-            interrupt(m, j, const.SUSPEND, False, m.jobs[j].new_length == 0)
+        if m.jobs[j].new_length == 0 or not machine.new_is_old(m, j):
+            machine.interrupt(m, j, const.SUSPEND, False, m.jobs[j].new_length == 0)
         else:
-            m.jobs[j].lease_end = new_lease(m, now)
+            m.jobs[j].lease_end = machine.new_lease(m, now)
             m.jobs[j].blocked = -1
     for i in range(started):
         j = m.lists[const.STARTED, i]
         if m.jobs[j].phase == const.WAITING:
-            begin_run(m, j, m.jobs[j].gpus, speed_on_new(m, j))
+            machine.begin_run(m, j, m.jobs[j].gpus, machine.speed_on_new(m, j))
     if m.params[const.PREEMPTS] == const.LEASE:
         for i in range(m.count[const.RUNS]):
             j = m.lists[const.RUNNERS, i]
             if m.jobs[j].lease_end <= now:
-                m.jobs[j].lease_end = new_lease(m, now)
+                m.jobs[j].lease_end = machine.new_lease(m, now)

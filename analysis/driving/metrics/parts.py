@@ -10,10 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..run import Run
+from ..run import Floats, Ints, Run
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 DAY, HOUR = 86_400, 3_600
 LOSS = 0.95  # a job below has a sharing loss, Section 6.3
 BELOW = 0.999  # a user's window below has one: 1, less what rounding may do
