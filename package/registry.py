@@ -141,10 +141,6 @@ class ProblemEntry:
         Solvers that a comparison runs when none are named; the first is the one that `solve` runs.
     settings : mapping of name to callable (jobs=, nodes=, seed=)
         Seeded generators of whole problems; some take utility= too.
-    measure : str
-        What the objective is, in one word.
-    unit : str
-        Of times; also of the objective where that is a time. Empty where there are none.
     tiny : callable
         A problem that every solver solves at once.
     extras : Extras
@@ -157,8 +153,6 @@ class ProblemEntry:
     solvers: Mapping[str, SolverRow]
     compared: tuple[str, ...]
     settings: Mapping[str, Callable[..., Any]]
-    measure: str
-    unit: str
     tiny: Callable[[], Any]
     extras: Extras = field(default_factory=Extras)
 
@@ -217,8 +211,6 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
             "paper-b": partial(settings.rar_ddls, "B"),
             "heavy": partial(settings.rar_ddls, "B", extra=(0.30, 0.60), xi2=3e-4),
         },
-        measure="makespan",
-        unit="slots",
         tiny=settings.tiny_rar_ddls,
     ),
     "unisched": ProblemEntry(
@@ -234,8 +226,6 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
             "queue-helios": partial(settings.queue, "helios"),
             "queue-philly": partial(settings.queue, "philly"),
         },
-        measure="reward",
-        unit="seconds",
         tiny=settings.tiny_queue,
     ),
     "irmp": ProblemEntry(
@@ -266,8 +256,6 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
             "paper": partial(settings.revenue, paper_problem),
             "reduced": partial(settings.revenue, reduced_problem),
         },
-        measure="true revenue",
-        unit="slots",
         tiny=settings.tiny_revenue,
         extras=Extras(
             measures=revenue_measures,
@@ -292,8 +280,6 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
             "table3": partial(settings.gpu_market, "table3"),
             "random": partial(settings.gpu_market, "random"),
         },
-        measure="value",
-        unit="",
         tiny=settings.tiny_market,
         extras=Extras(measures=market_measures, legend=MARKET_LEGEND),
     ),
@@ -305,8 +291,6 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         },
         compared=("least-fair-first",),
         settings={"lives": settings.lives},
-        measure="least fairness",
-        unit="slots",
         tiny=settings.tiny_lives,
     ),
     "ltgf-round": ProblemEntry(
@@ -315,8 +299,6 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         solvers={"one-round": _row("ltgf.round.one_round"), "exact": EXACT},
         compared=("one-round",),
         settings={"lease": settings.one_lease},
-        measure="least fairness",
-        unit="",
         tiny=settings.tiny_round,
     ),
     "ltgf-fluid": ProblemEntry(
@@ -325,8 +307,6 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         solvers={"exact": _row("ltgf.packings.packing_shares")},
         compared=("exact",),
         settings={"moment": settings.one_moment},
-        measure="least fairness",
-        unit="",
         tiny=settings.tiny_moment,
     ),
     "completion-time": ProblemEntry(
@@ -339,8 +319,6 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         },
         compared=("shortest-remaining", "smallest-area", "arrival"),
         settings={measure: partial(settings.completion, measure) for measure in get_args(Measure)},
-        measure="completion time",
-        unit="seconds",
         tiny=settings.tiny_completion,
     ),
     "deadline-rewards": ProblemEntry(
@@ -351,8 +329,6 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
             "run-helios": partial(settings.deadline_run, "helios"),
             "run-philly": partial(settings.deadline_run, "philly"),
         },
-        measure="reward",
-        unit="seconds",
         tiny=settings.tiny_deadlines,
     ),
 }
@@ -480,8 +456,8 @@ def entry(name: str) -> ProblemEntry:
 
     Examples
     --------
-    >>> entry("rar_ddls").measure
-    'makespan'
+    >>> entry("rar_ddls").compared[0]
+    'sjf-bco'
     """
     return PROBLEMS[lookup("problem", PROBLEMS, name)]
 
@@ -527,16 +503,8 @@ def solver(problem: str, name: str) -> tuple[str, Solver]:
     'first-fit'
     """
     own = PROBLEMS[problem].solvers
-    key = name.replace("_", "-")
-    if key in own:
-        return key, own[key].load()
-    if name in plugins():
-        return name, _foreign(name, plugins()[name].load)
-    module, colon, attribute = name.rpartition(":")
-    if colon and attribute and module.replace("_", "-") not in own:
-        return name, _foreign(name, lambda: getattr(_module(module), attribute))
-    names = ", ".join((*own, *plugins()))
-    raise ValueError(f"solver {name!r} is not one of {names}, nor {FOREIGN}")
+    key, load = _found("solver", name, own, "gangsched.solvers")
+    return key, own[key].load() if key in own else _foreign(key, load)
 
 
 def policy(name: str, *, seed: int = 0) -> tuple[str, Policy]:
@@ -554,18 +522,26 @@ def policy(name: str, *, seed: int = 0) -> tuple[str, Policy]:
     >>> policy("ltgf:quota")[1].fair_share
     'quota'
     """
+    wanted = ALIASES.get(name.replace("_", "-"), name)
+    key, load = _found("policy", wanted, POLICIES, "gangsched.policies")
+    return key, _new(key, load, seed)
+
+
+def _found(
+    kind: str, name: str, own: Mapping[str, Any], group: str
+) -> tuple[str, Callable[[], Any]]:
+    """What a name means, in full, and how it is loaded."""
     key = name.replace("_", "-")
-    key = ALIASES.get(key, key)
-    if key in POLICIES:
-        return key, _new(key, lambda: POLICIES[key], seed)
-    offered = plugins("gangsched.policies")
+    if key in own:
+        return key, lambda: own[key]
+    offered = plugins(group)
     if name in offered:
-        return name, _new(name, offered[name].load, seed)
+        return name, offered[name].load
     module, colon, attribute = name.rpartition(":")
-    if colon and attribute and module.replace("_", "-") not in POLICIES:
-        return name, _new(name, lambda: getattr(_module(module), attribute), seed)
-    names = ", ".join((*POLICIES, *offered))
-    raise ValueError(f"policy {name!r} is not one of {names}, nor {FOREIGN}")
+    if colon and attribute and module.replace("_", "-") not in own:
+        return name, lambda: getattr(_module(module), attribute)
+    names = ", ".join((*own, *offered))
+    raise ValueError(f"{kind} {name!r} is not one of {names}, nor {FOREIGN}")
 
 
 def plugins(group: str = "gangsched.solvers") -> dict[str, EntryPoint]:

@@ -17,7 +17,8 @@ from ...instances.model import FULL_SPEED
 Ints = NDArray[np.int64]
 
 
-def _record(ints: str, floats: str) -> np.dtype[Any]:
+def record(ints: str, floats: str = "") -> np.dtype[Any]:
+    """Return the type of a record of these fields."""
     return np.dtype(
         [*((name, np.int64) for name in ints.split()), *((n, np.float64) for n in floats.split())]
     )
@@ -29,14 +30,14 @@ def _record(ints: str, floats: str) -> np.dtype[Any]:
 #: service left when its segment began; since when it runs or waits; overhead at the head of its
 #: segment; GPU seconds of earlier segments; GPUs and speed of this one; since when it is passed
 #: over; profiling runs that have ended. Others are the compiled driver's own.
-JOB = _record(
+JOB = record(
     "finish lease_end gpus rank key phase user mark since delay left held work kind_of turn tier "
     "blocked starts place_in offset length new_length gang_class urgency release visible first end "
     "active_start held_gpus speed overhead migration split_speed profiled reach",
     "score weight fair_start fair_before fair",
 )
-NODE = _record("size free kind model", "")
-USER = _record(
+NODE = record("size free kind model")
+USER = record(
     "rate base demand time first_kind last_kind picked passed group_at group_length",
     "quota total value slope key",
 )

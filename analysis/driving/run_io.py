@@ -303,19 +303,19 @@ HEAD: dict[str, tuple[Callable[[Any], bool], str]] = {
     "versions": (lambda v: isinstance(v, dict) and all(map(_text, v.values())), "names to strings"),
 }
 FIELDS = {*header(""), *HEAD, "rules", "timing", "tables"}
-OPTIONAL = {"log", CHECKPOINT, "information", "clairvoyant"}
+#: fields that may be missing: test, its name, and what stands for them
+MORE: dict[str, tuple[Callable[[Any], bool], str, Any]] = {
+    "log": (_list_of(lambda entry: isinstance(entry, dict)), "a list of objects", []),
+    "information": (lambda value: value is None or _text(value), "a string", None),
+    "clairvoyant": (lambda value: type(value) is bool, "true or false", False),
+}
+OPTIONAL = {CHECKPOINT, *MORE}
 
 
 def _run(head: Mapping[str, Any], tables: Mapping[str, Table], checkpoint: Any) -> Run:
     check_fields("run", head, required=FIELDS, optional=OPTIONAL)
-    log = head.get("log", [])
-    if not _list_of(lambda entry: isinstance(entry, dict))(log):
-        raise ValueError(f"run: log={_shown(log)} is not a list of objects")
-    if not _text(head.get("information", "")):
-        raise ValueError(f"run: information={_shown(head['information'])} is not a string")
-    if type(head.get("clairvoyant", False)) is not bool:
-        raise ValueError(f"run: clairvoyant={_shown(head['clairvoyant'])} is not true or false")
-    for name, (test, rule) in HEAD.items():
+    head = {**{name: default for name, (_, _, default) in MORE.items()}, **head}
+    for name, (test, rule, *_) in (HEAD | MORE).items():
         if not test(head[name]):
             raise ValueError(f"run: {name}={_shown(head[name])} is not {rule}")
     check_fields("timing", head["timing"], required={"runtime"})
@@ -323,7 +323,7 @@ def _run(head: Mapping[str, Any], tables: Mapping[str, Table], checkpoint: Any) 
         raise ValueError(
             f"timing: runtime={_shown(head['timing']['runtime'])} is not a number >= 0"
         )
-    plain = {name: head[name] for name in HEAD}
+    plain = {name: head[name] for name in (*HEAD, *MORE)}
     plain["instance_name"] = plain.pop("instance")
     run = Run(
         **{
@@ -332,15 +332,13 @@ def _run(head: Mapping[str, Any], tables: Mapping[str, Table], checkpoint: Any) 
             "sizes": tuple(head["sizes"]),
             "users": tuple(head["users"]),
             "rejected": tuple((job, reason) for job, reason in head["rejected"]),
-            "log": tuple(log),
+            "log": tuple(head["log"]),
         },
         rules=_rules(head["rules"]),
         records=Records(**tables["records"]),  # type: ignore[arg-type]
         events=_events(tables["events"]),
         schedule=schedule_of(tables),
         runtime=head["timing"]["runtime"],
-        information=head.get("information"),
-        clairvoyant=head.get("clairvoyant", False),
         checkpoint=checkpoint,
     )
     _check_numbers(run)

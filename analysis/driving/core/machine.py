@@ -17,7 +17,7 @@ from ....solvers.compiled import inlined, inner
 from ....solvers.placement import reaches
 from ....solvers.policy import Rule, RuleKind
 from ..decisions import MOST_FRUITLESS
-from ..ledger import Ints, Ledger
+from ..ledger import Ints, Ledger, record
 from . import const
 
 KIND_OF_JOB = np.dtype(
@@ -28,12 +28,10 @@ KIND_OF_JOB = np.dtype(
         *((name, np.float64) for name in ("value", "slope")),
     ]
 )
-GANG = np.dtype(
-    [(name, np.int64) for name in ("size", "reach", "heap_at", "heap_length", "waiting")]
-)
-ENTRY = np.dtype([(name, np.int64) for name in ("node", "part", "new_node", "new_part")])
-SEGMENT = np.dtype([(name, np.int64) for name in ("job", "start", "end", "ptr")])
-PART = np.dtype([(name, np.int64) for name in ("node", "gpus")])
+GANG = record("size reach heap_at heap_length waiting")
+ENTRY = record("node part new_node new_part")
+SEGMENT = record("job start end ptr")
+PART = record("node gpus")
 EVENT = np.dtype([("time", np.int64), ("job", np.int64), ("kind", np.int8)])
 
 
