@@ -153,7 +153,7 @@ class Replayed:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; wall time apart in ``timing``, all else is reproducible."""
-        more = [computed(section.every, self) for section in SECTIONS]
+        won, more = self.deadlines, [computed(section.every, self) for section in SECTIONS]
         return {
             "name": self.name,
             "policy": self.run.policy,
@@ -162,16 +162,11 @@ class Replayed:
             "digest": self.run.digest(),
             "measures": {k: v for part in (self.measures, *more) for k, v in part.items()},
             "ratios": dict(self.ratios),
-            **self._of_deadlines(),
+            **({"deadlines": dict(won), "elastic": self.elastic} if won is not None else {}),
             **({"log": [dict(entry) for entry in self.run.log]} if self.run.log else {}),
             **({"users": dict(self.users)} if self.users else {}),
             "timing": {"runtime": self.run.runtime},
         }
-
-    def _of_deadlines(self) -> dict[str, Any]:
-        if self.deadlines is None:
-            return {}
-        return {"deadlines": dict(self.deadlines), "elastic": self.elastic}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -471,11 +466,8 @@ class _Replay:
     def _reward_bound(self, *, elastic: bool) -> Bound | None:
         """Return the bound of rewards for gangs or for elastic jobs, computed when first asked."""
         name = REWARDS[elastic]
-        if (
-            self.instance.kind.has_deadlines
-            and name not in self.bounds
-            and name not in self.refused
-        ):
+        known = name in self.bounds or name in self.refused
+        if self.instance.kind.has_deadlines and not known:
             problem = rewards_problem(self.instance, self.rejected, elastic=elastic)
             bound = reward_bound(problem)
             if _holds(name, problem, bound):
@@ -651,14 +643,15 @@ def _fairness(instance: Instance[Any], rules: Rules) -> list[Fairness]:
     """
     if _uneven(instance):
         return []
-    visible = [
-        replace(job, release=rules.round_up(job.release)) for job in instance.jobs
-    ]  # where rho is counted from
+    # where rho is counted from
+    visible = [replace(job, release=rules.round_up(job.release)) for job in instance.jobs]
     lives = Ltgf(replace(instance, jobs=tuple(visible)))
     text = "rho of all jobs over their lives, of service alone"
     found: list[Fairness] = [(text, lives, life_bound(lives))]
     for time in _peaks(instance):
-        active = [j for j, job in enumerate(instance.jobs) if _runs(job, time)]
+        active = [
+            j for j, job in enumerate(instance.jobs) if job.release <= time < job.release + job.work
+        ]
         text = (
             f"rho of the {len(active):,} jobs that nobody can have finished "
             f"at the peak of day {time // DAY + 1}, were they to stay"
@@ -668,16 +661,10 @@ def _fairness(instance: Instance[Any], rules: Rules) -> list[Fairness]:
     return found
 
 
-def _runs(job: Any, time: int) -> bool:
-    return bool(job.release <= time < job.release + job.work)
-
-
 def _peaks(instance: Instance[Any]) -> list[int]:
     """When most GPUs are wanted if no job waits, on the busiest days with more than there are."""
-    columns = (
-        [getattr(job, name) for job in instance.jobs] for name in ("release", "work", "gpus")
-    )
-    release, work, gpus = (np.array(column, dtype=np.int64) for column in columns)
+    jobs = [(job.release, job.work, job.gpus) for job in instance.jobs]
+    release, work, gpus = np.array(jobs, dtype=np.int64).reshape(-1, 3).T
     times, where = np.unique(np.concatenate([release, release + work]), return_inverse=True)
     wanted = np.cumsum(np.bincount(where, np.concatenate([gpus, -gpus]), times.size))
     found: dict[int, int] = {}

@@ -200,28 +200,23 @@ class Reference(Simulation):
             self._stop(j, time, EventKind.FINISH)
             self.fruitless = 0
             book.left[j], book.end[j], book.phase[j] = 0, time, Phase.FINISHED
-            self.shares.depart(
-                self.now, int(book.user[j]), int(book.gpus[j]), float(book.weight[j])
-            )
+            self.shares.depart(self.now, *self._kind(j))
             self._count_active(-1)
 
     def _arrive(self) -> None:
-        book = self.book
-        new = []
+        book, new = self.book, []
         while self.coming and book.visible[self.coming[0]] <= self.now:
             new.append(self.coming.pop(0))
         self.seen.arrive(np.array(new, dtype=np.int64))
         for j in new:
-            self.shares.arrive(
-                self.now, int(book.user[j]), int(book.gpus[j]), float(book.weight[j])
-            )
+            self.shares.arrive(self.now, *self._kind(j))
             self._count_active(1)
             self._log(EventKind.VISIBLE, j, self.now)
             self._wait(j, fruitful=True)
         for j in new:  # after all of them count
             self.active_start[j] = self.active[1]
-            book.fair_start[j] = self._class_time(j, self.now)
-            share = self._class_share(j)
+            book.fair_start[j] = self.shares.job_time(*self._kind(j), self.now)
+            share = self.shares.job_share(*self._kind(j))
             book.fair_before[j] = share * float(self.now - book.release[j])
         self._sort()
 
@@ -410,14 +405,8 @@ class Reference(Simulation):
     def _place(self, j: int, gpus: int | None = None) -> Nodes | None:
         book = self.book
         number = int(book.gpus[j]) if gpus is None else gpus
-        return place_by_speed(
-            number,
-            book.free.tolist(),
-            book.sizes.tolist(),
-            book.node_model.tolist(),
-            book.speeds[j].tolist(),
-            spread=self.rules.spread,
-        )
+        columns = (c.tolist() for c in (book.free, book.sizes, book.node_model, book.speeds[j]))
+        return place_by_speed(number, *columns, spread=self.rules.spread)
 
     def _fits(self, nodes: Nodes) -> bool:
         return all(self.book.free[n] >= g for n, g in nodes.items())
@@ -512,6 +501,7 @@ class Reference(Simulation):
     # --- what a policy sees ---
 
     def _state(self) -> State:
+        users = range(len(self.book.quota))
         return State(
             self.now,
             self.rules,
@@ -520,29 +510,20 @@ class Reference(Simulation):
             running=lambda: np.array(self.running, dtype=np.int64),
             held_nodes=lambda j: dict(self.held.get(j, {})),
             job_fair=lambda jobs, t: np.array([self._job_fair(int(j), t) for j in jobs]),
-            user_fair=lambda t: np.array(
-                [self.shares.user_time(u, t) for u in range(len(self.book.quota))]
-            ),
-            user_share=lambda: np.array(
-                [self.shares.share(u) for u in range(len(self.book.quota))]
-            ),
-            fair_rate=lambda jobs: np.array([self._class_share(int(j)) for j in jobs]),
+            user_fair=lambda t: np.array([self.shares.user_time(u, t) for u in users]),
+            user_share=lambda: np.array([self.shares.share(u) for u in users]),
+            fair_rate=lambda jobs: np.array([self.shares.job_share(*self._kind(j)) for j in jobs]),
             mean_active=lambda jobs, t: np.array([self._mean_active(int(j), t) for j in jobs]),
             preempts=Preempts(self.policy.preempts),
         )
 
-    def _class_time(self, j: int, time: int) -> float:
+    def _kind(self, j: int) -> tuple[int, int, float]:
+        """What a job's share depends on: its user, its gang and its weight."""
         book = self.book
-        return self.shares.job_time(
-            int(book.user[j]), int(book.gpus[j]), float(book.weight[j]), time
-        )
-
-    def _class_share(self, j: int) -> float:
-        book = self.book
-        return self.shares.job_share(int(book.user[j]), int(book.gpus[j]), float(book.weight[j]))
+        return int(book.user[j]), int(book.gpus[j]), float(book.weight[j])
 
     def _job_fair(self, j: int, time: int) -> float:
-        return self._class_time(j, time) - float(self.book.fair_start[j])
+        return self.shares.job_time(*self._kind(j), time) - float(self.book.fair_start[j])
 
     def _sort(self) -> None:
         self.waiting.sort(key=lambda j: int(self.book.rank[j]))
