@@ -35,7 +35,7 @@ class EventKind(IntEnum):
     PROFILED = 6  #: that is over; it waits
 
 
-class Columns:
+class _Columns:
     """Arrays of equal length, compared by what they hold."""
 
     def __eq__(self, other: object) -> bool:
@@ -45,7 +45,7 @@ class Columns:
 
 
 @dataclass(frozen=True, eq=False)
-class Events(Columns):
+class Events(_Columns):
     """The event log as columns, in the order in which the driver processed the events.
 
     Parameters
@@ -70,7 +70,7 @@ class Events(Columns):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Records(Columns):
+class Records(_Columns):
     """One row a job of the instance, as columns.
 
     Parameters

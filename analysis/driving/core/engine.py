@@ -167,7 +167,7 @@ class Compiled(Simulation):
                 begun[int(start.job)] = numbers
         give_ps(decision.starts, state)
         for j in suspended:
-            if j in begun and not begun[j][2] and self._new_nodes(j) == self._nodes(j):
+            if j in begun and not begun[j][2] and self._nodes(j, "new_") == self._nodes(j):
                 del begun[j]
                 ordered.renew_job(machine, j)
             else:
@@ -228,21 +228,18 @@ class Compiled(Simulation):
         mean: NDArray[np.float64] = np.where(life > 0, seen / np.maximum(life, 1), float(count))
         return mean
 
-    def _held(self, j: int) -> NDArray[Any]:
+    def _held(self, j: int, kind: str = "") -> NDArray[Any]:
+        """The entries of what j has, or was chosen for it."""
         job = self.machine.jobs[j]
-        held: NDArray[Any] = self.machine.entries[job["offset"] : job["offset"] + job["length"]]
+        held: NDArray[Any] = self.machine.entries[job["offset"] :][: job[f"{kind}length"]]
         return held
 
-    def _nodes(self, j: int) -> dict[int, int]:
+    def _nodes(self, j: int, kind: str = "") -> dict[int, int]:
         if self.book.phase[j] != const.RUNNING:
             return {}
-        held = self._held(j)
-        return dict(zip(held["node"].tolist(), held["part"].tolist(), strict=True))
-
-    def _new_nodes(self, j: int) -> dict[int, int]:
-        job = self.machine.jobs[j]
-        new = self.machine.entries[job["offset"] : job["offset"] + job["new_length"]]
-        return dict(zip(new["new_node"].tolist(), new["new_part"].tolist(), strict=True))
+        held = self._held(j, kind)
+        nodes, parts = held[f"{kind}node"].tolist(), held[f"{kind}part"].tolist()
+        return dict(zip(nodes, parts, strict=True))
 
     # --- what the driver reads ---
 
