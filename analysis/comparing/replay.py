@@ -42,8 +42,6 @@ from ..show.columns import SECTIONS, ColumnTable, computed
 from ..show.replay_tables import failures, tables, whole_table
 from .comparison import SideBySide, bound_to_dict, ratio
 
-__all__ = ["REWARDS", "Failure", "Replay", "Replayed", "replay", "rewards_problem"]
-
 logger = logging.getLogger("gangsched")
 
 Fairness = tuple[str, Any, Bound]

@@ -18,8 +18,6 @@ import numpy as np
 
 from ...instances.io import write_file
 
-__all__ = ["FORMAT", "Checkpoint", "pack", "unpack"]
-
 #: of what is in a checkpoint; others are refused
 FORMAT = 1
 #: by which an array is named in JSON

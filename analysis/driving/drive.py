@@ -38,8 +38,6 @@ from .ledger import JOB, NODE, USER, Ledger
 from .reference import Reference
 from .run import Events, Records, Run, plain
 
-__all__ = ["Checkpoint", "PolicyError", "drive"]
-
 Engine = Compiled | Reference
 logger = logging.getLogger("gangsched")
 LAST = 2**62  # seconds, beyond all rounds
@@ -170,7 +168,7 @@ def drive(
 
     def run_until(now: int, stop: Stop) -> Run:
         runtime = time.perf_counter() - began
-        return _run(instance, machine, rejected, key, stop, now, runtime)
+        return _run(machine, rejected, key, stop, now, runtime)
 
     alone = isinstance(machine, Compiled) and machine.kind is not RuleKind.PYTHON
     chunk = MANY if alone else FEW
@@ -487,15 +485,9 @@ RECORDED = (
 
 
 def _run(
-    instance: Instance[Any],
-    machine: Engine,
-    rejected: Mapping[int, str],
-    key: str,
-    stop: Stop,
-    now: int,
-    runtime: float,
+    machine: Engine, rejected: Mapping[int, str], key: str, stop: Stop, now: int, runtime: float
 ) -> Run:
-    book, policy = machine.book, machine.policy
+    instance, book, policy = machine.instance, machine.book, machine.policy
     current = book.held_gpus * (now - book.since)
     segments = Schedule(*(np.asarray(c, np.int64) for c in machine.segment_columns(now)))
     time_, job_, kind_ = machine.event_columns()

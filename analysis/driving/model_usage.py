@@ -12,8 +12,6 @@ from .drive import models_of
 from .run import Floats, Ints, Run
 from .segments import Segments
 
-__all__ = ["ModelUsage", "model_usage"]
-
 MOST_PIECES = 10**8
 
 

@@ -192,6 +192,7 @@ class Reference(Simulation):
         for time, j in done:  # before anyone's share changes
             self.fair[j] = self._job_fair(j, time)
         for time, j in done:
+            self._give(self.held[j])
             if not book.speed[j]:
                 self._stop(j, time, EventKind.PROFILED)
                 self._wait(j, fruitful=False)
@@ -272,9 +273,9 @@ class Reference(Simulation):
                 if self.policy.preempts is Preempts.LEASE:
                     self.book.lease_end[j] = self.rules.lease_end(self.now)
             else:
-                self._suspend(j, EventKind.SUSPEND, give=False)
+                self._suspend(j, EventKind.SUSPEND)
         for j in killed:
-            self._suspend(j, EventKind.KILL, give=False)
+            self._suspend(j, EventKind.KILL)
         for j, (nodes, profile) in begun.items():
             if profile:
                 self._profile(j, nodes, profile)
@@ -390,7 +391,7 @@ class Reference(Simulation):
         """Suspension is decided only now: the same nodes as before are a renewal."""
         for j in step.order:
             if j in step.old and step.placed.get(j) != step.old[j]:
-                self._suspend(j, EventKind.SUSPEND, give=False)
+                self._suspend(j, EventKind.SUSPEND)
         for j, nodes in step.placed.items():
             if nodes != step.old.get(j):
                 self._start(j, nodes)
@@ -464,11 +465,9 @@ class Reference(Simulation):
         self.running.append(j)
         self._log(kind, j, self.now)
 
-    def _stop(self, j: int, time: int, kind: EventKind, *, give: bool = True) -> None:
+    def _stop(self, j: int, time: int, kind: EventKind) -> None:
         book = self.book
         nodes = self.last[j] = self.held.pop(j)
-        if give:
-            self._give(nodes)
         self.segments.append((j, int(book.since[j]), time, nodes))
         gpus = int(book.held_gpus[j])
         book.held[j] += gpus * (time - book.since[j])
@@ -478,12 +477,12 @@ class Reference(Simulation):
         self.running.remove(j)
         self._log(kind, j, time)
 
-    def _suspend(self, j: int, kind: EventKind, *, give: bool = True) -> None:
-        """Stop j at this round; what it did in its overhead is lost."""
+    def _suspend(self, j: int, kind: EventKind) -> None:
+        """Stop j, which gave its GPUs, at this round; what it did in its overhead is lost."""
         until = self.now if kind is EventKind.SUSPEND else self._lease_start(j)
         done = self._done(j, until)
         self.book.left[j] -= done
-        self._stop(j, self.now, kind, give=give)
+        self._stop(j, self.now, kind)
         self._wait(j, fruitful=done > 0)
 
     def _wait(self, j: int, *, fruitful: bool) -> None:

@@ -36,6 +36,7 @@ from ...instances.tables import (
 )
 from ...solvers.policy import Rules
 from ...solvers.result import Stop
+from .checkpoint import Checkpoint
 from .run import EventKind, Events, Records, Run
 
 logger = logging.getLogger("gangsched")
@@ -139,8 +140,6 @@ def load_run(path: str | Path) -> Run:
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
         return attach_instance(path, run)
-    from .drive import Checkpoint  # numba takes a second to import
-
     head, tables = load_folder(path, "run", TABLES, optional={"devices"})
     checkpoint = Path(path) / CHECKPOINT
     try:

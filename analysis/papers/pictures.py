@@ -16,8 +16,6 @@ from ..show.plots import INK, MUTED, STYLE, WIDTH, axes_at, headline, new_figure
 from .study import Study
 from .verdicts import values
 
-__all__ = ["DASHED", "DOTTED", "Looks", "Panel", "axes_in_rows", "draw", "legend", "named"]
-
 GRID = "#dfe3e8"
 DASHED: Any = (0, (4, 1.6))
 DOTTED: Any = (0, (1, 1.2))

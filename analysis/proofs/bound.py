@@ -44,8 +44,6 @@ from ...formulations.rar_ddls.problem import RarDdls
 from ...formulations.unisched.problem import UniSched
 from ...solvers.result import Bound
 
-__all__ = ["LATE", "MAKERS", "Effort", "bound"]
-
 Effort = Literal["quick", "standard", "full"]
 #: of a problem and the seconds that are left (None for no limit)
 Maker = Callable[..., Bound]

@@ -30,9 +30,6 @@ from ...solvers.result import Bound
 from .configurations import SMOOTHING, TOLERANCE, Floats, Ints, Master, best_packing
 from .rounding import float_above
 
-__all__ = ["contended_bound", "fluid_bound", "life_bound"]
-
-
 #: duals are rounded down to multiples of 1 / SCALE of the best packing's worth
 SCALE = 10**12
 

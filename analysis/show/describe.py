@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ...instances.traces import Trace
     from ..driving.run import Run
 
-__all__ = ["Description", "GangClass", "Size", "UserDemand", "describe"]
-
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Quantiles = tuple[float, ...]

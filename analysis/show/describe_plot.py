@@ -14,8 +14,6 @@ from matplotlib.ticker import NullFormatter, NullLocator, PercentFormatter
 from .describe import LEVELS, LIMITS, Description, GangClass
 from .plots import ACCENT, BOUND, INK, MUTED, PAPER, STYLE, WIDTH, headline, plain
 
-__all__ = ["draw"]
-
 GRID = "#dfe3e8"
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 CLOCK = {1: "1 s", 60: "1 min", 3_600: "1 h", 86_400: "1 d"}

@@ -21,8 +21,6 @@ from . import page, run_plots
 from .columns import DEADLINES, FAIRNESS, JOBS, TIME, USERS, duration, floored, shown_ratio
 from .replay_tables import failures, who_profiles
 
-__all__ = ["write_replay_report"]
-
 
 def write_replay_report(
     path: str | Path,

@@ -27,11 +27,6 @@ from . import plots
 from .columns import UNITS, Column, column, duration
 from .plots import ACCENT, BOUND, INK, MUTED, TRACK, WIDTH
 
-__all__ = [
-    "cluster_use", "completion_cdf", "deadlines", "model_shares", "overview", "slowdown_cdf",
-    "user_fairness",
-]  # fmt: skip
-
 Runs = Mapping[str, Run]
 Measured = Sequence[float | None]
 
@@ -605,13 +600,7 @@ def _rows(axes: Axes, count: int) -> None:
     axes.set_yticks([])
 
 
-def _paint_column(
-    axes: Axes,
-    column: Column,
-    values: Sequence[float | None],
-    done: Sequence[float | None],
-    log: bool,
-) -> None:
+def _paint_column(axes: Axes, column: Column, values: Measured, done: Measured, log: bool) -> None:
     """The number in the left half, the dot in the right half; bold is the best of `done`."""
     write, more = column.write, column.better > 0
     known = [float(v) for v in values if v is not None]

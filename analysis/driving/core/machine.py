@@ -419,9 +419,7 @@ def _hold(m, j, gpus, kind):
 
 
 @inner
-def _end_segment(m, j, time, kind, give):
-    if give:
-        give_old(m, j)
+def _end_segment(m, j, time, kind):
     s, e = m.count[const.SEGMENTS], m.count[const.ENTRIES]
     m.segments[s].job, m.segments[s].ptr = j, e
     m.segments[s].start, m.segments[s].end = m.jobs[j].since, time
@@ -439,8 +437,8 @@ def _end_segment(m, j, time, kind, give):
 
 
 @inner
-def interrupt(m, j, kind, give, stays):
-    """Stop j at this round; what it did in its overhead is lost."""
+def interrupt(m, j, kind, stays):
+    """Stop j, which gave its GPUs, at this round; what it did in its overhead is lost."""
     now = m.count[const.NOW]
     until = now
     if kind == const.KILL:
@@ -452,7 +450,7 @@ def interrupt(m, j, kind, give, stays):
     done = done_by(m, j, until)
     m.jobs[j].left -= done
     m.count[const.FRUITLESS] = 0 if done > 0 else m.count[const.FRUITLESS] + 1
-    _end_segment(m, j, now, kind, give)
+    _end_segment(m, j, now, kind)
     _to_wait(m, j, now, stays)
 
 
@@ -527,14 +525,15 @@ def _complete(m):
         m.jobs[j].fair = job_fair_at(m, j, m.jobs[j].finish)
     for i in range(found):
         j = m.lists[const.PICKED, i]
+        give_old(m, j)
         if m.jobs[j].speed == 0:
-            _end_segment(m, j, m.jobs[j].finish, const.PROFILED, True)
+            _end_segment(m, j, m.jobs[j].finish, const.PROFILED)
             _to_wait(m, j, now, True)
             m.jobs[j].profiled += 1
             m.count[const.FRUITLESS] += 1
             continue
         m.count[const.FRUITLESS] = 0
-        _end_segment(m, j, m.jobs[j].finish, const.FINISH, True)
+        _end_segment(m, j, m.jobs[j].finish, const.FINISH)
         m.jobs[j].left, m.jobs[j].end, m.jobs[j].phase = 0, m.jobs[j].finish, const.FINISHED
         u = m.jobs[j].user
         m.users[u].demand -= m.jobs[j].gpus

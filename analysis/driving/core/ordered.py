@@ -77,7 +77,7 @@ def give_gpus(m, j):
 @compiled
 def stop_job(m, j, kind):
     """What a policy in Python orders: suspend or kill j, which gave its GPUs."""
-    machine.interrupt(m, j, kind, False, True)
+    machine.interrupt(m, j, kind, True)
 
 
 @compiled

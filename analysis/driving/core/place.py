@@ -219,7 +219,7 @@ def settle(m, started, kept, losers):
     for i in range(losers):
         j = m.lists[const.LOSERS, i]
         if m.jobs[j].new_length == 0 or not machine.new_is_old(m, j):
-            machine.interrupt(m, j, const.SUSPEND, False, m.jobs[j].new_length == 0)
+            machine.interrupt(m, j, const.SUSPEND, m.jobs[j].new_length == 0)
         else:
             m.jobs[j].lease_end = machine.new_lease(m, now)
             m.jobs[j].blocked = -1
