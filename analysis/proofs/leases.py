@@ -22,8 +22,6 @@ from ...solvers.result import Bound
 from ...solvers.unisched.selector import Selector, floor_to_step, one_price, price_bound
 from ...solvers.unisched.selectors import _Case as Case
 
-__all__ = ["lease_price_bound", "one_price_bound"]
-
 #: a price is a multiple of 1 / SCALE
 SCALE = 2**20
 #: steps of the golden section
