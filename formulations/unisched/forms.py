@@ -82,8 +82,7 @@ def build(problem: UniSched, form: str) -> Model[Schedule]:
             f"UniSched: {size} options x leases are more than {MODEL_LIMIT}, "
             f"too many for form {form!r}: use lp_selector"
         )
-    make: type[_Repaired | _Slots] = _Repaired if form == "repaired" else _Slots
-    made = make(problem, options, windows)
+    made = (_Repaired if form == "repaired" else _Slots)(problem, options, windows)
     return Model(made.native, "pyomo", form, exact=True, extract=made.extract, embed=made.embed)
 
 
@@ -111,25 +110,15 @@ def _add_capacity(m: Any, problem: UniSched, held: Mapping[int, list[tuple[Any, 
         return
     levels = range(problem.node_gpus.bit_length())
 
+    @m.Constraint(sorted(held), levels, doc="(11), (14) cells of level h and above")
     def level(m: Any, k: int, h: int) -> Any:
-        room = sum(free >> h for free in _free(problem, k))
-        return _at_most(((_cells(a, h), held_) for a, held_ in held[k]), room)
-
-    m.level = pyo.Constraint(
-        sorted(held), levels, rule=level, doc="(11), (14) cells of level h and above"
-    )
-
-
-def _cells(allocation: CellAllocation, level: int) -> int:
-    """Cells of this level that the pieces of it and larger ones are worth."""
-    return sum(piece >> level for piece in allocation.pieces)
+        cells = ((sum(piece >> h for piece in way.pieces), run) for way, run in held[k])
+        return _at_most(cells, sum(free >> h for free in _free(problem, k)))
 
 
 def _at_most(terms: Iterable[tuple[int, Any]], room: int) -> Any:
-    kept = [(factor, what) for factor, what in terms if factor]
-    if not kept:
-        return pyo.Constraint.Skip
-    return pyo.quicksum(factor * what for factor, what in kept) <= room
+    kept = [factor * what for factor, what in terms if factor]
+    return pyo.quicksum(kept) <= room if kept else pyo.Constraint.Skip
 
 
 def _add_rows(m: Any, problem: UniSched, held: Mapping[int, list[tuple[Any, Any]]]) -> None:
@@ -139,28 +128,26 @@ def _add_rows(m: Any, problem: UniSched, held: Mapping[int, list[tuple[Any, Any]
     m.n_pieces = pyo.Var(
         keys, domain=pyo.NonNegativeIntegers, doc="pieces of s GPUs on nodes with c free ones"
     )
+
     sizes = range(1, problem.node_gpus + 1)
 
+    @m.Constraint(sorted(held), sizes, doc="(11) every piece is on a node")
     def pieces(m: Any, k: int, s: int) -> Any:
-        needed = [(a.pieces.count(s), held_) for a, held_ in held[k] if s in a.pieces]
+        needed = [(way.pieces.count(s), run) for way, run in held[k] if s in way.pieces]
         places = [m.n_pieces[k, s, c] for c in nodes[k] if c >= s]
         if not needed and not places:
             return pyo.Constraint.Skip
-        return pyo.quicksum(factor * what for factor, what in needed) == pyo.quicksum(places)
+        return pyo.quicksum(factor * run for factor, run in needed) == pyo.quicksum(places)
 
-    m.pieces = pyo.Constraint(sorted(held), sizes, rule=pieces, doc="(11) every piece is on a node")
-    rows = [
+    numbers = [
         (k, c, r) for k in sorted(held) for c in nodes[k] for r in range(len(CONSOLIDATION_ROWS[c]))
     ]
 
-    def row(m: Any, k: int, c: int, r: int) -> Any:
+    @m.Constraint(numbers, doc="(14) for gangs of all sizes")
+    def rows(m: Any, k: int, c: int, r: int) -> Any:
         factors, side = CONSOLIDATION_ROWS[c][r]
-        return _at_most(
-            ((factor, m.n_pieces[k, s, c]) for s, factor in enumerate(factors, 1)),
-            side * nodes[k][c],
-        )
-
-    m.rows = pyo.Constraint(rows, rule=row, doc="(14) for gangs of all sizes")
+        counts = ((factor, m.n_pieces[k, s, c]) for s, factor in enumerate(factors, 1))
+        return _at_most(counts, side * nodes[k][c])
 
 
 def _embed_pieces(
@@ -169,8 +156,6 @@ def _embed_pieces(
     """Count the pieces of a schedule; those of split jobs are single GPUs."""
     if problem.allocations != "exact":
         return
-    for key in m.n_pieces:
-        m.n_pieces[key].set_value(0)
     for row in schedule:
         if row.job not in chosen:
             continue
@@ -184,6 +169,11 @@ def _embed_pieces(
 
 
 # -- models and schedules -------------------------------------------------------------------------
+
+
+def _to_zero(m: Any) -> None:
+    for variable in m.component_data_objects(pyo.Var):
+        variable.set_value(0)
 
 
 def _held(problem: UniSched, schedule: Schedule) -> dict[int, set[int]]:
@@ -322,49 +312,51 @@ class _Repaired:
             sense=pyo.maximize,
             doc="(4)",
         )
-        m.deadline = pyo.Constraint(
-            sorted(windows),
-            rule=lambda m, i: pyo.quicksum(m.s_hit[h] for h in hits if h[0] == i) <= 1,
-            doc="(6)",
-        )
-        m.allocation = pyo.Constraint(
-            sorted(windows),
-            rule=lambda m, i: (
-                pyo.quicksum(m.y_way[w] for w in ways if w[0] == i)
-                == pyo.quicksum(m.s_hit[h] for h in hits if h[0] == i)
-            ),
-            doc="(13) and the missing link",
-        )
+
+        @m.Constraint(sorted(windows), doc="(6)")
+        def deadline(m: Any, i: int) -> Any:
+            return pyo.quicksum(m.s_hit[h] for h in hits if h[0] == i) <= 1
+
+        @m.Constraint(sorted(windows), doc="(13) and the missing link")
+        def allocation(m: Any, i: int) -> Any:
+            met = pyo.quicksum(m.s_hit[h] for h in hits if h[0] == i)
+            return pyo.quicksum(m.y_way[w] for w in ways if w[0] == i) == met
+
         self._add_products(m, hits, ways)
-        m.service = pyo.Constraint(list(options), rule=self._service, doc="(12) L leases in time")
-        _add_capacity(m, self.problem, self._held_by_lease(m, ways))
+
+        @m.Constraint(list(options), doc="(12) L leases in time")
+        def service(m: Any, i: int, f: int, p: int) -> Any:
+            option, first = options[i, f, p], windows[i].start
+            got = pyo.quicksum(m.x_lease[k, i] for k in range(first, first + option.within))
+            return got >= option.needed * m.w_option[i, f, p]
+
+        held: dict[int, list[tuple[Any, Any]]] = {}
+        for k, i, p in m.u_held:
+            way = self.problem.allocations_of(i)[p]
+            held.setdefault(k, []).append((way, m.u_held[k, i, p]))
+        _add_capacity(m, self.problem, held)
         return m
 
     def _add_products(self, m: Any, hits: Sequence[Any], ways: Sequence[Any]) -> None:
         pairs = [(i, f, p) for i, f in hits for j, p in ways if i == j]
-        m.both = pyo.Constraint(
-            pairs,
-            rule=lambda m, i, f, p: (
-                m.s_hit[i, f] + m.y_way[i, p] - 1
-                <= (m.w_option[i, f, p] if (i, f, p) in self.options else 0)
-            ),
-            doc="w >= s + y - 1; nothing where L > Q",
-        )
-        m.option_hit = pyo.Constraint(
-            list(self.options),
-            rule=lambda m, i, f, p: m.w_option[i, f, p] <= m.s_hit[i, f],
-            doc="w <= s",
-        )
-        m.option_way = pyo.Constraint(
-            list(self.options),
-            rule=lambda m, i, f, p: m.w_option[i, f, p] <= m.y_way[i, p],
-            doc="w <= y",
-        )
-        m.held = pyo.Constraint(
-            list(m.u_held),
-            rule=lambda m, k, i, p: m.u_held[k, i, p] >= m.x_lease[k, i] + m.y_way[i, p] - 1,
-            doc="u >= x + y - 1",
-        )
+
+        @m.Constraint(pairs, doc="w >= s + y - 1; nothing where L > Q")
+        def both(m: Any, i: int, f: int, p: int) -> Any:
+            option = m.w_option[i, f, p] if (i, f, p) in self.options else 0
+            return m.s_hit[i, f] + m.y_way[i, p] - 1 <= option
+
+        @m.Constraint(list(self.options), doc="w <= s")
+        def option_hit(m: Any, i: int, f: int, p: int) -> Any:
+            return m.w_option[i, f, p] <= m.s_hit[i, f]
+
+        @m.Constraint(list(self.options), doc="w <= y")
+        def option_way(m: Any, i: int, f: int, p: int) -> Any:
+            return m.w_option[i, f, p] <= m.y_way[i, p]
+
+        @m.Constraint(list(m.u_held), doc="u >= x + y - 1")
+        def held(m: Any, k: int, i: int, p: int) -> Any:
+            return m.u_held[k, i, p] >= m.x_lease[k, i] + m.y_way[i, p] - 1
+
         if self.problem.allocations == "exact":  # where pieces are counted with equality
             m.held_lease = pyo.Constraint(
                 list(m.u_held), rule=lambda m, k, i, p: m.u_held[k, i, p] <= m.x_lease[k, i]
@@ -372,19 +364,6 @@ class _Repaired:
             m.held_way = pyo.Constraint(
                 list(m.u_held), rule=lambda m, k, i, p: m.u_held[k, i, p] <= m.y_way[i, p]
             )
-
-    def _service(self, m: Any, i: int, f: int, p: int) -> Any:
-        option, first = self.options[i, f, p], self.windows[i].start
-        got = pyo.quicksum(m.x_lease[k, i] for k in range(first, first + option.within))
-        return got >= option.needed * m.w_option[i, f, p]
-
-    def _held_by_lease(self, m: Any, ways: Sequence[Any]) -> dict[int, list[tuple[Any, Any]]]:
-        held: dict[int, list[tuple[Any, Any]]] = {}
-        for i, p in ways:
-            allocation = self.problem.allocations_of(i)[p]
-            for k in self.windows[i]:
-                held.setdefault(k, []).append((allocation, m.u_held[k, i, p]))
-        return held
 
     def extract(self) -> Schedule:
         """The leases of x, for the jobs that meet a deadline."""
@@ -400,18 +379,16 @@ class _Repaired:
     def embed(self, schedule: Schedule) -> None:
         """Write a schedule; leases after a job's last deadline are lost."""
         m = self.native
-        for variable in (m.s_hit, m.y_way, m.x_lease, m.w_option, m.u_held):
-            for key in variable:
-                variable[key].set_value(0)
+        _to_zero(m)
         for i, leases in _held(self.problem, schedule).items():
             for k in leases & set(self.windows.get(i, ())):
                 m.x_lease[k, i].set_value(1)
         chosen = _chosen(self.problem, list(self.options.values()), schedule)
         for i, option in chosen.items():
             p = self._number(option)
-            for part in (m.s_hit[i, option.deadline], m.y_way[i, p]):
+            f = option.deadline
+            for part in (m.s_hit[i, f], m.y_way[i, p], m.w_option[i, f, p]):
                 part.set_value(1)
-            m.w_option[i, option.deadline, p].set_value(1)
             for k in self.windows[i]:
                 m.u_held[k, i, p].set_value(m.x_lease[k, i].value)
         _embed_pieces(m, self.problem, chosen, schedule)
@@ -448,27 +425,21 @@ class _Slots:
             sense=pyo.maximize,
             doc="(4)",
         )
-        m.one = pyo.Constraint(
-            sorted(self.windows),
-            rule=lambda m, i: (
-                pyo.quicksum(m.z_option[o] for o, option in enumerate(options) if option.job == i)
-                <= 1
-            ),
-            doc="(6), (13)",
-        )
-        m.service = pyo.Constraint(
-            m.options,
-            rule=lambda m, o: (
-                pyo.quicksum(m.u_lease[o, k] for k in self._leases(options[o]))
-                == options[o].needed * m.z_option[o]
-            ),
-            doc="(12) L leases in time",
-        )
-        m.tight = pyo.Constraint(
-            list(m.u_lease),
-            rule=lambda m, o, k: m.u_lease[o, k] <= m.z_option[o],
-            doc="implied for integers; tightens the LP",
-        )
+
+        @m.Constraint(sorted(self.windows), doc="(6), (13)")
+        def one(m: Any, i: int) -> Any:
+            own = (m.z_option[o] for o, option in enumerate(options) if option.job == i)
+            return pyo.quicksum(own) <= 1
+
+        @m.Constraint(m.options, doc="(12) L leases in time")
+        def service(m: Any, o: int) -> Any:
+            got = pyo.quicksum(m.u_lease[o, k] for k in self._leases(options[o]))
+            return got == options[o].needed * m.z_option[o]
+
+        @m.Constraint(list(m.u_lease), doc="implied for integers; tightens the LP")
+        def tight(m: Any, o: int, k: int) -> Any:
+            return m.u_lease[o, k] <= m.z_option[o]
+
         held: dict[int, list[tuple[Any, Any]]] = {}
         for o, k in m.u_lease:
             held.setdefault(k, []).append((options[o].allocation, m.u_lease[o, k]))
@@ -487,9 +458,7 @@ class _Slots:
     def embed(self, schedule: Schedule) -> None:
         """Write a schedule; leases that a job does not need are lost."""
         m = self.native
-        for variable in (m.z_option, m.u_lease):
-            for key in variable:
-                variable[key].set_value(0)
+        _to_zero(m)
         held = _held(self.problem, schedule)
         chosen = _chosen(self.problem, self.options, schedule)
         kept = []
@@ -586,9 +555,7 @@ def _literal(problem: UniSched) -> Model[Schedule]:
         raise ValueError("UniSched: a solution of form 'literal' says nothing about who runs")
 
     def embed(schedule: Schedule) -> None:
-        for variable in m.component_objects(pyo.Var):
-            for key in variable:
-                variable[key].set_value(0)
+        _to_zero(m)
         for g in m.N_cell:
             m.N_cell[g].set_value(m.N_cell[g].lb)
         for i, value in problem.values(schedule).items():
@@ -621,7 +588,7 @@ def _literal_model(problem: UniSched, printed: Mapping[int, _Printed], last: int
         doc="(4)",
     )
     _add_literal_selection(m, printed, hits, ways)
-    _add_literal_cells(m, printed, levels, sum(free))
+    _add_literal_cells(m, printed, ways, levels, sum(free))
     return m
 
 
@@ -630,88 +597,63 @@ def _add_literal_selection(
 ) -> None:
     """(6), (7), (12), (13)."""
     leases = {(f, i): range(printed[i].steps[f][2]) for f, i in hits}
-    some = list(printed)
-    m.eq6 = pyo.Constraint(
-        some,
-        rule=lambda m, i: pyo.quicksum(m.s[f, i] for f in range(len(printed[i].steps))) <= 1,
-        doc="(6) one deadline",
-    )
-    sx = _product(
-        m,
-        "sx",
-        {(k, f, i): (m.s[f, i], m.x[k, i]) for f, i in hits for k in leases[f, i]},
-    )
-    m.eq7 = pyo.Constraint(
-        hits,
-        rule=lambda m, f, i: (
-            pyo.quicksum(sx[k, f, i] for k in leases[f, i]) <= printed[i].steps[f][1] * m.s[f, i]
-        ),
-        doc="(7) at most L leases in time",
-    )
+
+    @m.Constraint(list(printed), doc="(6) one deadline")
+    def eq6(m: Any, i: int) -> Any:
+        return pyo.quicksum(m.s[f, i] for f in range(len(printed[i].steps))) <= 1
+
+    pairs = {(k, f, i): (m.s[f, i], m.x[k, i]) for f, i in hits for k in leases[f, i]}
+    sx = _product(m, "sx", pairs)
+
+    @m.Constraint(hits, doc="(7) at most L leases in time")
+    def eq7(m: Any, f: int, i: int) -> Any:
+        got = pyo.quicksum(sx[k, f, i] for k in leases[f, i])
+        return got <= printed[i].steps[f][1] * m.s[f, i]
+
     triples = [(f, i, p) for f, i in hits for j, p in ways if i == j]
     ys = _product(m, "ys", {(f, i, p): (m.y[i, p], m.s[f, i]) for f, i, p in triples})
-    ysx = _product(
-        m,
-        "ysx",
-        {
-            (k, f, i, p): (m.y[i, p], m.s[f, i], m.x[k, i])
-            for f, i, p in triples
-            for k in leases[f, i]
-        },
-    )
-    m.eq12 = pyo.Constraint(
-        triples,
-        rule=lambda m, f, i, p: (
-            pyo.quicksum(printed[i].ways[p][1] * ysx[k, f, i, p] for k in leases[f, i])
-            >= printed[i].steps[f][1] * ys[f, i, p]
-        ),
-        doc="(12) leases times speed are enough",
-    )
-    m.eq13 = pyo.Constraint(
-        some,
-        rule=lambda m, i: pyo.quicksum(m.y[i, p] for p in range(len(printed[i].ways))) <= 1,
-        doc="(13) one allocation",
-    )
+    held = {(k, f, i, p): (m.y[i, p], *pairs[k, f, i]) for f, i, p in triples for k in leases[f, i]}
+    ysx = _product(m, "ysx", held)
+
+    @m.Constraint(triples, doc="(12) leases times speed are enough")
+    def eq12(m: Any, f: int, i: int, p: int) -> Any:
+        served = pyo.quicksum(printed[i].ways[p][1] * ysx[k, f, i, p] for k in leases[f, i])
+        return served >= printed[i].steps[f][1] * ys[f, i, p]
+
+    @m.Constraint(list(printed), doc="(13) one allocation")
+    def eq13(m: Any, i: int) -> Any:
+        return pyo.quicksum(m.y[i, p] for p in range(len(printed[i].ways))) <= 1
 
 
 def _add_literal_cells(
-    m: Any, printed: Mapping[int, _Printed], levels: Sequence[int], gpus: int
+    m: Any, printed: Mapping[int, _Printed], ways: Sequence[Any], levels: range, gpus: int
 ) -> None:
     """(10), (11), (14), for one lease: the paper's have no other."""
-    m.eq10 = pyo.Constraint(
-        expr=pyo.quicksum(2**g * m.N_cell[g] for g in levels) <= gpus, doc="(10) M available GPUs"
-    )
-    m.eq11 = pyo.Constraint(
-        levels,
-        rule=lambda m, g: (
-            m.N_con[g]
-            == pyo.quicksum(
-                cells[g] * m.y[i, p]
-                for i, one in printed.items()
-                for p, (cells, _) in enumerate(one.ways)
-            )
-        ),
-        doc="(11) cells requested",
-    )
-    m.eq14 = pyo.Constraint(
-        levels,
-        rule=lambda m, h: (
-            pyo.quicksum(2 ** (g - h) * m.N_con[g] for g in levels if g >= h)
-            <= pyo.quicksum(2 ** (g - h) * m.N_cell[g] for g in levels if g >= h)
-        ),
-        doc="(14) consolidated placement",
-    )
+
+    def worth(cells: Any, h: int) -> Any:
+        return pyo.quicksum(2 ** (g - h) * cells[g] for g in levels if g >= h)
+
+    m.eq10 = pyo.Constraint(expr=worth(m.N_cell, 0) <= gpus, doc="(10) M available GPUs")
+
+    @m.Constraint(levels, doc="(11) cells requested")
+    def eq11(m: Any, g: int) -> Any:
+        asked = (printed[i].ways[p][0][g] * m.y[i, p] for i, p in ways)
+        return m.N_con[g] == pyo.quicksum(asked)
+
+    @m.Constraint(levels, doc="(14) consolidated placement")
+    def eq14(m: Any, h: int) -> Any:
+        return worth(m.N_con, h) <= worth(m.N_cell, h)
 
 
 def _product(m: Any, name: str, factors: Mapping[Any, tuple[Any, ...]]) -> Any:
     """Variables equal to products of binaries, as (name) and its rows (name)_most, (name)_least."""
     product = pyo.Var(list(factors), bounds=(0, 1), doc=f"product {' '.join(name)}")
     setattr(m, name, product)
-    each = [(n, key) for key, parts in factors.items() for n in range(len(parts))]
+    each = [(key, factor) for key, parts in factors.items() for factor in parts]
 
     def most(_: Any, at: int) -> Any:
-        n, key = each[at]
-        return product[key] <= factors[key][n]
+        key, factor = each[at]
+        return product[key] <= factor
 
     def least(_: Any, *key: int) -> Any:
         return product[key] >= pyo.quicksum(factors[key]) - (len(factors[key]) - 1)
