@@ -38,7 +38,7 @@ from ...instances.schedule import Schedule, Segment
 from ..problem import Model
 from . import compact
 from .leases import mean_interruptions
-from .problem import CONSOLIDATION_ROWS, CellAllocation, Option, UniSched
+from .problem import CONSOLIDATION_ROWS, CellAllocation, Option, UniSched, covers
 
 __all__ = ["build"]
 
@@ -176,26 +176,14 @@ def _to_zero(m: Any) -> None:
         variable.set_value(0)
 
 
-def _held(problem: UniSched, schedule: Schedule) -> dict[int, set[int]]:
-    """Leases that each job holds."""
-    held: dict[int, set[int]] = {}
-    for row in schedule:
-        leases = range(row.start // problem.lease, row.end // problem.lease)
-        held.setdefault(row.job, set()).update(leases)
-    return held
-
-
 def _chosen(problem: UniSched, options: Sequence[Option], schedule: Schedule) -> dict[int, Option]:
     """The best option that each job's leases are enough for, if any."""
     slowest: dict[int, int] = {}
     for row in schedule:
-        held = tuple(sorted(row.gpus.values(), reverse=True))
-        ways = problem.allocations_of(row.job)
-        for p, way in enumerate(ways):
-            if held == way.pieces or (way.anywhere and sum(held) == way.gpus):
-                slowest[row.job] = max(p, slowest.get(row.job, 0))
-                break
-    held_leases = _held(problem, schedule)
+        way = problem.way_of(row)
+        if way is not None:
+            slowest[row.job] = max(way, slowest.get(row.job, 0))
+    held_leases = problem.leases(schedule)
     chosen: dict[int, Option] = {}
     for o in options:
         ways = problem.allocations_of(o.job)
@@ -380,7 +368,7 @@ class _Repaired:
         """Write a schedule; leases after a job's last deadline are lost."""
         m = self.native
         _to_zero(m)
-        for i, leases in _held(self.problem, schedule).items():
+        for i, leases in self.problem.leases(schedule).items():
             for k in leases & set(self.windows.get(i, ())):
                 m.x_lease[k, i].set_value(1)
         chosen = _chosen(self.problem, list(self.options.values()), schedule)
@@ -459,7 +447,7 @@ class _Slots:
         """Write a schedule; leases that a job does not need are lost."""
         m = self.native
         _to_zero(m)
-        held = _held(self.problem, schedule)
+        held = self.problem.leases(schedule)
         chosen = _chosen(self.problem, self.options, schedule)
         kept = []
         for o, option in enumerate(self.options):
@@ -526,18 +514,9 @@ def _quadruples(problem: UniSched, job: int) -> Iterator[tuple[tuple[int, ...], 
     up = tuple(int(g == one_cell) if whole == 1 else whole * (g == top) for g in range(top + 1))
     split = problem.jobs[job].speed(problem.jobs[job].gpus, 2, size) / FULL_SPEED
     yield up, 1.0
-    for cover in _covers(gang, top) if gang <= 16 else ():
+    for cover in covers(gang, top) if gang <= 16 else ():
         if cover != up:
             yield cover, 1.0 if whole > 1 else split
-
-
-def _covers(gpus: int, level: int) -> Iterator[tuple[int, ...]]:
-    if level == 0:
-        yield (gpus,)
-        return
-    for count in range(gpus // 2**level + 1):
-        for lower in _covers(gpus - count * 2**level, level - 1):
-            yield (*lower, count)
 
 
 def _literal(problem: UniSched) -> Model[Schedule]:
