@@ -649,16 +649,9 @@ def _ints(values: Any) -> Ints:
 
 def options_of_problem(problem: UniSched) -> Options:
     """Return the options of all jobs of a problem."""
-    return options_of(
-        Queue.of(problem),
-        sizes=problem.instance.cluster.sizes,
-        lease=problem.lease,
-        be_lease=problem.be_lease,
-        allocations=problem.allocations,
-        rounding=problem.rounding,
-        sr_aware=problem.sr_aware,
-        lexicographic=problem.lexicographic,
-    )
+    names = ("lease", "be_lease", "allocations", "rounding", "sr_aware", "lexicographic")
+    own: Any = {name: getattr(problem, name) for name in names}
+    return options_of(Queue.of(problem), sizes=problem.instance.cluster.sizes, **own)
 
 
 def capacity_of_problem(problem: UniSched, slots: int) -> Ints:
@@ -695,15 +688,8 @@ def build(problem: UniSched, form: str) -> Model[Schedule]:
             for variable in native.variables():
                 variable.value = values[variable.name()]
 
-    return Model(
-        native=native,
-        kind="arrays" if form == "compact" else "cvxpy",
-        form=form,
-        exact=False,
-        relaxation=True,
-        extract=extract,
-        embed=embed,
-    )
+    kind: Any = "arrays" if form == "compact" else "cvxpy"
+    return Model(native, kind, form, exact=False, extract=extract, embed=embed, relaxation=True)
 
 
 def as_cvxpy(blocks: Blocks) -> Any:
@@ -722,10 +708,8 @@ def as_cvxpy(blocks: Blocks) -> Any:
 def _chosen(problem: UniSched, options: Options, schedule: Schedule) -> Floats:
     """An option for every job that a schedule serves: its own, or one that dominates it."""
     slots = problem.leases(schedule)
-    least: dict[int, int] = {}
-    for row in schedule:
-        held = sum(row.gpus.values())
-        least[row.job] = min(held, least.get(row.job, held))
+    held = [(row.job, sum(row.gpus.values())) for row in schedule]
+    least = dict(sorted(held, reverse=True))
     z = np.zeros(len(options))
     for job, value in problem.values(schedule).items():
         own = np.flatnonzero((options.job == job) & (options.value >= value))

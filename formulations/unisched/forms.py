@@ -77,13 +77,15 @@ def build(problem: UniSched, form: str) -> Model[Schedule]:
     options = problem.options()
     windows = _windows(problem, options)
     size = len(options) * max((window.stop for window in windows.values()), default=0)
-    if size > MODEL_LIMIT:
-        raise ValueError(
-            f"UniSched: {size} options x leases are more than {MODEL_LIMIT}, "
-            f"too many for form {form!r}: use lp_selector"
-        )
+    _check_size(size, f"{form!r}: use lp_selector")
     made = (_Repaired if form == "repaired" else _Slots)(problem, options, windows)
     return Model(made.native, "pyomo", form, exact=True, extract=made.extract, embed=made.embed)
+
+
+def _check_size(size: int, form: str) -> None:
+    if size > MODEL_LIMIT:
+        too_many = f"{size} options x leases are more than {MODEL_LIMIT}, too many"
+        raise ValueError(f"UniSched: {too_many} for form {form}")
 
 
 def _windows(problem: UniSched, options: Sequence[Option]) -> dict[int, range]:
@@ -103,8 +105,11 @@ def _free(problem: UniSched, slot: int) -> Sequence[int]:
     return problem.free if problem.free and slot == 0 else problem.instance.cluster.sizes
 
 
-def _add_capacity(m: Any, problem: UniSched, held: Mapping[int, list[tuple[Any, Any]]]) -> None:
-    """Rows for each lease; `held` has the pairs (allocation, expression in [0, 1]) by lease."""
+def _add_capacity(m: Any, problem: UniSched, runs: Iterable[tuple[int, Any, Any]]) -> None:
+    """Rows for each lease; `runs` are a lease, an allocation and an expression in [0, 1] each."""
+    held: dict[int, list[tuple[Any, Any]]] = {}
+    for k, allocation, run in runs:
+        held.setdefault(k, []).append((allocation, run))
     if problem.allocations == "exact":
         _add_rows(m, problem, held)
         return
@@ -196,8 +201,11 @@ def _chosen(problem: UniSched, options: Sequence[Option], schedule: Schedule) ->
     return chosen
 
 
-def _schedule(problem: UniSched, running: Mapping[int, Running]) -> Schedule:
-    """Place what runs in each lease; who goes on keeps its nodes where it can."""
+def _schedule(problem: UniSched, runs: Iterable[tuple[int, int, CellAllocation]]) -> Schedule:
+    """Place what runs, as (lease, job, allocation); who goes on keeps its nodes where it can."""
+    running: dict[int, dict[int, CellAllocation]] = {}
+    for k, i, allocation in runs:
+        running.setdefault(k, {})[i] = allocation
     last: dict[int, list[int]] = {}
     rows: list[tuple[int, int, dict[int, int]]] = []
     for k in sorted(running):
@@ -318,11 +326,9 @@ class _Repaired:
             got = pyo.quicksum(m.x_lease[k, i] for k in range(first, first + option.within))
             return got >= option.needed * m.w_option[i, f, p]
 
-        held: dict[int, list[tuple[Any, Any]]] = {}
-        for k, i, p in m.u_held:
-            way = self.problem.allocations_of(i)[p]
-            held.setdefault(k, []).append((way, m.u_held[k, i, p]))
-        _add_capacity(m, self.problem, held)
+        runs = m.u_held.items()
+        allocations = ((k, self.problem.allocations_of(i)[p], run) for (k, i, p), run in runs)
+        _add_capacity(m, self.problem, allocations)
         return m
 
     def _add_products(self, m: Any, hits: Sequence[Any], ways: Sequence[Any]) -> None:
@@ -356,13 +362,14 @@ class _Repaired:
     def extract(self) -> Schedule:
         """The leases of x, for the jobs that meet a deadline."""
         m = self.native
-        running: dict[int, dict[int, CellAllocation]] = {}
-        for (i, _, p), option in self.options.items():
-            if m.w_option[i, option.deadline, p].value > 0.5:
-                for k in self.windows[i]:
-                    if m.x_lease[k, i].value > 0.5:
-                        running.setdefault(k, {})[i] = option.allocation
-        return _schedule(self.problem, running)
+        chosen = [key for key in self.options if m.w_option[key].value > 0.5]
+        runs = (
+            (k, i, self.options[i, f, p].allocation)
+            for i, f, p in chosen
+            for k in self.windows[i]
+            if m.x_lease[k, i].value > 0.5
+        )
+        return _schedule(self.problem, runs)
 
     def embed(self, schedule: Schedule) -> None:
         """Write a schedule; leases after a job's last deadline are lost."""
@@ -428,20 +435,15 @@ class _Slots:
         def tight(m: Any, o: int, k: int) -> Any:
             return m.u_lease[o, k] <= m.z_option[o]
 
-        held: dict[int, list[tuple[Any, Any]]] = {}
-        for o, k in m.u_lease:
-            held.setdefault(k, []).append((options[o].allocation, m.u_lease[o, k]))
-        _add_capacity(m, self.problem, held)
+        runs = m.u_lease.items()
+        _add_capacity(m, self.problem, ((k, options[o].allocation, run) for (o, k), run in runs))
         return m
 
     def extract(self) -> Schedule:
         """The leases of u."""
-        running: dict[int, dict[int, CellAllocation]] = {}
-        for o, k in self.native.u_lease:
-            if self.native.u_lease[o, k].value > 0.5:
-                option = self.options[o]
-                running.setdefault(k, {})[option.job] = option.allocation
-        return _schedule(self.problem, running)
+        held = [key for key, lease in self.native.u_lease.items() if lease.value > 0.5]
+        runs = ((k, self.options[o].job, self.options[o].allocation) for o, k in held)
+        return _schedule(self.problem, runs)
 
     def embed(self, schedule: Schedule) -> None:
         """Write a schedule; leases that a job does not need are lost."""
@@ -523,11 +525,7 @@ def _literal(problem: UniSched) -> Model[Schedule]:
     printed = {i: _printed(problem, i) for i in range(len(problem.jobs))}
     last = max((q for one in printed.values() for _, _, q in one.steps), default=0)
     size = last * sum(len(one.steps) * len(one.ways) for one in printed.values())
-    if size > MODEL_LIMIT:
-        raise ValueError(
-            f"UniSched: {size} options x leases are more than {MODEL_LIMIT}, "
-            "too many for form 'literal'"
-        )
+    _check_size(size, "'literal'")
     m = _literal_model(problem, printed, last)
 
     def extract() -> Schedule:

@@ -106,7 +106,7 @@ from itertools import groupby
 from math import fsum, gcd, lcm
 from numbers import Integral
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 from ...instances.model import FULL_SPEED, DeadlineJob, Instance
 from ...instances.schedule import Schedule, Segment
@@ -128,22 +128,13 @@ CONSOLIDATION_ROWS: Mapping[int, tuple[tuple[tuple[int, ...], int], ...]] = Mapp
         4: (((0, 1, 2, 2), 2), ((1, 2, 3, 4), 4)),
         5: (((0, 0, 1, 1, 1), 1), ((0, 1, 1, 2, 2), 2), ((1, 2, 3, 4, 5), 5)),
         6: (((0, 0, 1, 2, 2, 2), 2), ((0, 2, 3, 4, 6, 6), 6), ((1, 2, 3, 4, 5, 6), 6)),
-        7: (
-            ((0, 0, 0, 1, 1, 1, 1), 1),
-            ((0, 0, 1, 1, 2, 2, 2), 2),
-            ((0, 1, 1, 2, 2, 3, 3), 3),
-            ((0, 1, 2, 2, 3, 4, 4), 4),
-            ((1, 2, 3, 4, 5, 6, 7), 7),
-        ),
-        8: (
-            ((0, 0, 0, 1, 2, 2, 2, 2), 2),
-            ((0, 0, 1, 1, 1, 2, 2, 2), 2),
-            ((0, 1, 1, 2, 3, 3, 4, 4), 4),
-            ((0, 2, 3, 4, 5, 6, 8, 8), 8),
-            ((1, 2, 3, 4, 5, 6, 7, 8), 8),
-        ),
+        7: (((0, 0, 0, 1, 1, 1, 1), 1), ((0, 0, 1, 1, 2, 2, 2), 2), ((0, 1, 1, 2, 2, 3, 3), 3),
+            ((0, 1, 2, 2, 3, 4, 4), 4), ((1, 2, 3, 4, 5, 6, 7), 7)),
+        8: (((0, 0, 0, 1, 2, 2, 2, 2), 2), ((0, 0, 1, 1, 1, 2, 2, 2), 2),
+            ((0, 1, 1, 2, 3, 3, 4, 4), 4), ((0, 2, 3, 4, 5, 6, 8, 8), 8),
+            ((1, 2, 3, 4, 5, 6, 7, 8), 8)),
     }
-)
+)  # fmt: skip
 
 
 class CellAllocation(NamedTuple):
@@ -295,12 +286,9 @@ class UniSched(Described):
             raise ValueError(
                 f"UniSched: be_lease={self.be_lease} does not divide lease={self.lease}"
             )
-        for name, known in (
-            ("allocations", ("cells", "exact", "consolidated")),
-            ("rounding", ("lossless", "paper")),
-        ):
-            if getattr(self, name) not in known:
-                names = ", ".join(map(repr, known))
+        for name, kind in (("allocations", Allocations), ("rounding", Rounding)):
+            if getattr(self, name) not in get_args(kind):
+                names = ", ".join(map(repr, get_args(kind)))
                 raise ValueError(f"UniSched: {name}={getattr(self, name)!r} is not one of {names}")
         for name in ("sr_aware", "lexicographic"):
             if not isinstance(getattr(self, name), bool):
@@ -313,16 +301,12 @@ class UniSched(Described):
         sizes = sorted(set(self.instance.cluster.sizes))
         if len(sizes) > 1:
             raise ValueError(f"cluster: node sizes {sizes} differ, UniSched needs equal nodes")
-        size = self.node_gpus
-        if self.allocations == "exact":
-            if size > 8:
-                raise ValueError(
-                    f"cluster: nodes of {size} GPUs exceed the 8 of 'exact' allocations"
-                )
-        elif size & (size - 1):
-            raise ValueError(
-                f"cluster: nodes of {size} GPUs, which is no power of two, have no cells"
-            )
+        size, exact = self.node_gpus, self.allocations == "exact"
+        nodes = f"cluster: nodes of {size} GPUs"
+        if exact and size > 8:
+            raise ValueError(f"{nodes} exceed the 8 of 'exact' allocations")
+        if not exact and size & (size - 1):
+            raise ValueError(f"{nodes}, which is no power of two, have no cells")
         if self.free is not None:
             self._check_free()
 

@@ -64,8 +64,7 @@ def fits_consolidated(counts: Sequence[int], free: Iterable[int]) -> bool:
 
     Notes
     -----
-    Exact up to 16 GPUs a node. O(1) where all nodes with free GPUs have equally many, at most 8;
-    else as :func:`pack`.
+    Exact up to 16 GPUs a node, as :func:`pack`.
 
     Examples
     --------
@@ -74,11 +73,8 @@ def fits_consolidated(counts: Sequence[int], free: Iterable[int]) -> bool:
     >>> fits_consolidated([0, 0, 0, 0, 0, 4], [8, 8, 8])
     False
     """
-    nodes = Counter(f for f in free if f)
     gangs = {size: n for size, n in enumerate(counts, start=1) if n}
-    if len(nodes) == 1 and max(nodes) in CONSOLIDATION_ROWS:
-        return _within_rows(gangs, *next(iter(nodes.items())))
-    return pack_counts(gangs, nodes) is not None
+    return pack_counts(gangs, Counter(f for f in free if f)) is not None
 
 
 def _within_rows(gangs: Mapping[int, int], gpus: int, nodes: int) -> bool:

@@ -347,9 +347,8 @@ class _Slot:
                 open_[position[kind]] = 0
             at = end + 1
         chosen = {r.job for k, r in enumerate(others) if k < refused[r[1:]]}
-        return [
-            r for r in self.order if r.job in chosen or (not self.repack and r.job in self.kept)
-        ]
+        chosen |= set() if self.repack else self.kept.keys()
+        return [r for r in self.order if r.job in chosen]
 
     def fit(
         self, kinds: Sequence[tuple[int, bool]], numbers: Ints, room: Mapping[int, int]

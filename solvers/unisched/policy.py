@@ -356,15 +356,14 @@ class Cycles:
         count = np.where(kind == Kind.SLO, known.number[jobs], 0)
         ptr = np.concatenate([[0], np.cumsum(count)])
         theirs = np.arange(known.due.shape[1]) < count[:, None]
-        started, runs = state.starts[jobs] > 0, state.phase[jobs] == Phase.RUNNING
+        phase = np.where(state.starts[jobs] > 0, LeasePhase.SUSPENDED, LeasePhase.FRESH)
+        phase[state.phase[jobs] == Phase.RUNNING] = LeasePhase.RUNNING
         return Queue(
             gpus=state.gpus[jobs],
             work=work,
             split_speed=self.split[jobs],
             cost=state.overhead[jobs],
-            phase=np.where(
-                runs, LeasePhase.RUNNING, np.where(started, LeasePhase.SUSPENDED, LeasePhase.FRESH)
-            ),
+            phase=phase,
             kind=kind,
             ptr=ptr,
             deadline=known.due[jobs][theirs] - state.now,
@@ -372,15 +371,10 @@ class Cycles:
         )
 
     def _options(self, state: State, queue: Queue) -> Options:
-        options = options_of(
-            queue,
-            sizes=self._sizes(state),
-            lease=self.policy.lease if self._is_slo_cycle(state) else self.policy.be_lease,
-            be_lease=self.policy.be_lease,
-            allocations=self.policy.allocations,
-            rounding=self.policy.rounding,
-            sr_aware=self.policy.sr_aware,
-        )
+        lease = self.policy.lease if self._is_slo_cycle(state) else self.policy.be_lease
+        names = ("be_lease", "allocations", "rounding", "sr_aware")
+        own: Any = {name: getattr(self.policy, name) for name in names}
+        options = options_of(queue, sizes=self._sizes(state), lease=lease, **own)
         new = queue.kind[options.job] == Kind.PROFILER
         return replace(options, value=np.where(new, self.policy.profiler_reward, options.value))
 

@@ -31,11 +31,7 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 _STATUS = [highspy.HighsBasisStatus(i) for i in range(5)]
-_LOWER, _BASIC, _UPPER = (
-    int(highspy.HighsBasisStatus.kLower),
-    int(highspy.HighsBasisStatus.kBasic),
-    int(highspy.HighsBasisStatus.kUpper),
-)
+_LOWER, _BASIC, _UPPER = map(int, _STATUS[:3])
 #: first slots after which the capacity is looked at grow by this factor
 GROWTH = 1.15
 #: linear programs a cycle, at most; what is then still broken is cut off by rounding
@@ -103,17 +99,9 @@ class Basis:
     def moved(self, slots: int) -> Basis:
         """The basis as the slots are counted later."""
         stay = self.ends > slots
-        return replace(
-            self,
-            ends=self.ends[stay] - slots,
-            of_left=self.of_left[:, stay],
-            of_periods=self.of_periods[:, stay],
-            prices=self.prices[:, slots:],
-        )
-
-    def priced(self, unit: float) -> Basis:
-        """The basis where all rewards are so many times as large."""
-        return replace(self, prices=self.prices * unit)
+        left, periods = self.of_left[:, stay], self.of_periods[:, stay]
+        ends, prices = self.ends[stay] - slots, self.prices[:, slots:]
+        return replace(self, ends=ends, of_left=left, of_periods=periods, prices=prices)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -135,15 +123,15 @@ class _Names:
 
     def statuses(self, basis: Basis) -> tuple[Ints, Ints]:
         """Statuses of columns and rows; what is new is not in the basis but by its slack."""
-        left = np.full((self.rows, self.ends.size), _BASIC)
-        periods = np.full((self.rows, self.ends.size), _LOWER)
-        if basis.of_left.shape[0] == self.rows:
-            for now, then in ((left, basis.of_left), (periods, basis.of_periods)):
-                for r in range(self.rows):
-                    now[r] = _looked_up(self.ends, basis.ends, then[r], now[r])
+        left, periods = (
+            np.concatenate([_looked_up(self.ends, basis.ends, row, missing) for row in of_rows])
+            if len(of_rows) == self.rows
+            else np.full(self.rows * self.ends.size, missing)
+            for of_rows, missing in ((basis.of_left, _BASIC), (basis.of_periods, _LOWER))
+        )
         columns = _looked_up(self.options, basis.options, basis.of_options, _LOWER)
         rows = _looked_up(self.jobs, basis.jobs, basis.of_jobs, _BASIC)
-        return np.concatenate([columns, left.ravel()]), np.concatenate([rows, periods.ravel()])
+        return np.concatenate([columns, left]), np.concatenate([rows, periods])
 
     def basic(self, variables: Ints) -> tuple[Ints, Ints]:
         """Statuses where these variables are basic, as HiGHS counts them; the others are not."""
@@ -170,10 +158,10 @@ class _Names:
         )
 
 
-def _looked_up(wanted: Ints, known: Ints, values: Ints, missing: Any) -> Ints:
+def _looked_up(wanted: Ints, known: Ints, values: Ints, missing: int) -> Ints:
     """Values of what is known (rising), and what is missing otherwise."""
     if not known.size:
-        return np.broadcast_to(np.asarray(missing), wanted.shape).astype(np.int64)
+        return np.full(wanted.shape, missing)
     at = np.minimum(np.searchsorted(known, wanted), known.size - 1)
     found: Ints = np.where(known[at] == wanted, values[at], missing)
     return found
@@ -204,12 +192,8 @@ class Relaxed:
     @classmethod
     def nothing(cls, options: Options, room: Ints) -> Relaxed:
         """Nothing yet."""
-        empty = np.zeros(len(options)), np.zeros(room.shape)
-        return cls(z=empty[0], prices=empty[1], iterations=0, rounds=0, solved=not len(options))
-
-    def priced(self, unit: float) -> Relaxed:
-        """The same where all rewards are so many times as large."""
-        return replace(self, prices=self.prices * unit)
+        z, prices = np.zeros(len(options)), np.zeros(room.shape)
+        return cls(z=z, prices=prices, iterations=0, rounds=0, solved=not len(options))
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -322,10 +306,8 @@ def limits_of(blocks: Blocks) -> tuple[Floats, Floats]:
     """What the rows are worth at least and at most."""
     supply = blocks.C.astype(float)
     jobs = blocks.J.shape[0]
-    return (
-        np.concatenate([np.full(jobs, -np.inf), supply]),
-        np.concatenate([np.ones(jobs), supply]),
-    )
+    least, most = np.full(jobs, -np.inf), np.ones(jobs)
+    return np.concatenate([least, supply]), np.concatenate([most, supply])
 
 
 def _pass(highs: Any, blocks: Blocks) -> None:
@@ -354,11 +336,8 @@ def columns_of(blocks: Blocks) -> tuple[Ints, Ints, Floats]:
     rows[own], rows[others] = blocks.J.tocsc().indices, blocks.D.indices + jobs
     values[others] = blocks.D.data
     start = np.concatenate([blocks.D.indptr[:-1] + np.arange(n), last.indptr + entries])
-    return (
-        start,
-        np.concatenate([rows, last.indices + jobs]),
-        np.concatenate([values, last.data]),
-    )
+    index = np.concatenate([rows, last.indices + jobs])
+    return start, index, np.concatenate([values, last.data])
 
 
 def _broken_ends(over: Floats, ends: Ints) -> Ints:

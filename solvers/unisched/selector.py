@@ -174,12 +174,13 @@ class Selector:
         options = replace(options, value=options.value / unit)
         basis = None
         if self._warm and keys is not None and self._basis is not None:
-            basis = self._basis.moved(shift).priced(1 / unit)
+            basis = self._basis.moved(shift)
+            basis = replace(basis, prices=basis.prices * (1 / unit))
         own = np.arange(options.jobs) if keys is None else keys
         found, basis = relaxed(options, room, own, basis, end)
         if keys is not None and basis is not None:
-            self._basis = basis.priced(unit)
-        return found.priced(unit)
+            self._basis = replace(basis, prices=basis.prices * unit)
+        return replace(found, prices=found.prices * unit)
 
     def _finish(
         self, options: Options, room: Ints, chosen: Ints, prices: Prices, bound: Bound, end: float

@@ -449,9 +449,8 @@ def _iterated(case: _Work) -> Sides:
 def _draw_suspended(rng: Rng) -> _Work:
     lease = int(rng.integers(2, 13))
     work = int(rng.integers(1, 6 * lease))
-    return _Work(
-        work, work + int(rng.integers(0, 4 * lease)), lease, cost=int(rng.integers(1, lease))
-    )
+    deadline = work + int(rng.integers(0, 4 * lease))
+    return _Work(work, deadline, lease, cost=int(rng.integers(1, lease)))
 
 
 def _enough(case: _Work) -> Sides | None:

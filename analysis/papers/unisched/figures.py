@@ -49,24 +49,9 @@ from ....solvers.unisched.selector import Selector
 from ..experiment import Experiment, FigureCell, Finished, given
 from ..study import Values, short
 from . import pictures as pictures
+from . import runs as runs
 from . import statements as said
-from .runs import (  # fmt: skip
-    BE_LEASE,
-    LEASE,
-    LOAD,
-    POLICIES,
-    PROFILERS,
-    ROUND,
-    SIZES,
-    DeadlineWorkload,
-    Make,
-    Sizes,
-    and_bounds,
-    cell_of,
-    facts_of,
-    normalised,
-    with_ratios,
-)
+from .runs import POLICIES, SIZES, DeadlineWorkload, Make, Sizes, cell_of
 
 __all__ = [
     "fig5", "fig6", "fig7", "fig8", "fig9", "fig10", "fig10d", "fig11", "fig12", "table3",
@@ -137,7 +122,7 @@ def _testbeds(
         for name, m in names
         for label, values in said.PRINTED_TESTBED.get(m, {}).items()
     ]
-    return and_bounds(cells) + printed
+    return runs.and_bounds(cells) + printed
 
 
 def _rewards() -> Iterator[FigureCell]:
@@ -148,16 +133,13 @@ def _curves(cell: FigureCell) -> dict[str, Any]:
     """What the four kinds of job are worth by their completion, by the code the model uses."""
     hour = 3600
     later = [(hour * k // 10, value) for k, value in ((10, 100), (11, 80), (12, 50), (15, 20))]
-    rewards = {"strict SLO": later[:1], "soft SLO": later}
-    curves: dict[str, list[float]] = {
-        kind: [
-            DeadlineJob(id="j", gpus=1, work=60, rewards=steps).reward(int(60 * minute))
-            for minute in MINUTES
-        ]
-        for kind, steps in rewards.items()
-    }
+    ends = [int(60 * minute) for minute in MINUTES]
+    curves: dict[str, list[float]] = {}
+    for kind, steps in (("strict SLO", later[:1]), ("soft SLO", later)):
+        job = DeadlineJob(id="j", gpus=1, work=60, rewards=steps)
+        curves[kind] = [job.reward(end) for end in ends]
     for kind, profiled in (("profiler", True), ("best effort", False)):
-        curves[kind] = [_worth(int(60 * minute), profiled=profiled) for minute in MINUTES]
+        curves[kind] = [_worth(end, profiled=profiled) for end in ends]
     rows = [
         [cell.instance, kind, None, {"reward": curve[0], "last": curve[-1]}, curve]
         for kind, curve in curves.items()
@@ -177,15 +159,13 @@ def _worth(seconds: int, *, profiled: bool) -> float:
 
 
 def _schedulers(
-    sizes: Sizes = SIZES,
-    seeds: Sequence[int] = SEEDS,
-    policies: Mapping[str, Make] = POLICIES,
+    sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS, policies: Mapping[str, Make] = POLICIES
 ) -> list[FigureCell]:
     """By workload; and by job density on H_MIX2."""
     dense = {name: make for name, make in policies.items() if name not in (said.PROMPT, "FIFO")}
     place = said.DENSITY, "H_MIX2"
     by_density = _along(place, dense, DENSITIES, sizes, seeds, said.density_of)
-    return and_bounds([*_on(WORKLOADS, policies, sizes, seeds), *by_density])
+    return runs.and_bounds([*_on(WORKLOADS, policies, sizes, seeds), *by_density])
 
 
 def _errors(
@@ -227,7 +207,7 @@ def _parts(sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS) -> Iterator[Figur
     """UniSched without parts of its estimator; by preemption costs; and with noise."""
     parts: Mapping[str, Make] = {
         said.UNISCHED: UniSchedPolicy,
-        said.STATIC: partial(UniSchedPolicy, profiling="static", profiler_nodes=PROFILERS),
+        said.STATIC: partial(UniSchedPolicy, profiling="static", profiler_nodes=runs.PROFILERS),
         said.MAXIMUM: partial(UniSchedPolicy, iterations="maximum"),
         said.CAREFUL: partial(UniSchedPolicy, quantile=0.9),
         said.TRUE: partial(UniSchedPolicy, iterations="true"),
@@ -305,6 +285,10 @@ def _program(cell: FigureCell) -> dict[str, Any]:
         "iterations": found.iterations,
         "gap": short(100 * (found.bound.value / found.value - 1)) if found.value else None,
     }
+    return _of_queue(problem, values)
+
+
+def _of_queue(problem: UniSched, values: Values) -> dict[str, Any]:
     return {"rows": [[said.QUEUE, said.UNISCHED, problem.instance.cluster.gpus, values]]}
 
 
@@ -312,8 +296,7 @@ def _seconds(cell: FigureCell) -> dict[str, Any]:
     """What the selector takes, the least of three."""
     problem = UniSched(queue_snapshot(cell.workload))
     times = [_timed(problem) for _ in range(3)]
-    values: Values = {name: short(min(own[name] for own in times)) for name in times[0]}
-    return {"rows": [[said.QUEUE, said.UNISCHED, problem.instance.cluster.gpus, values]]}
+    return _of_queue(problem, {name: short(min(own[name] for own in times)) for name in times[0]})
 
 
 def _timed(problem: UniSched) -> dict[str, float]:
@@ -354,7 +337,7 @@ def _between(sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS) -> Iterator[Fig
 def _facts(cells: list[FigureCell]) -> dict[str, Any]:
     loads = [cell.workload for cell in cells if isinstance(cell.workload, DeadlineWorkload)]
     if loads:
-        return facts_of(list(dict.fromkeys(loads)))
+        return runs.facts_of(list(dict.fromkeys(loads)))
     return {"jobs": [cell.workload for cell in cells]}  # of each queue
 
 
@@ -374,16 +357,16 @@ HEADINGS = {
     "warm_seconds": "the same again (s)",
 }  # fmt: skip
 _SETTINGS: Mapping[str, Any] = {
-    "round (s)": ROUND,
-    "SLO lease (s)": LEASE,
-    "BE lease (s)": BE_LEASE,
-    "offered load": LOAD,
+    "round (s)": runs.ROUND,
+    "SLO lease (s)": runs.LEASE,
+    "BE lease (s)": runs.BE_LEASE,
+    "offered load": runs.LOAD,
     "generators": "gangsched.instances.deadlines; nodes of 8 GPUs, as many as come closest to the "
     "load and hold every gang; lists are by seed",
     "run times": "UniSched profiles; the others know what users state, Themis the truth",
     "Optimus and EDF": "gangs; epochs by UniSched's estimator",
     "Themis": "Gavel's program for finish-time fairness",
-    "static profiler": f"{PROFILERS} node",
+    "static profiler": f"{runs.PROFILERS} node",
     said.WITH_ESTIMATOR: "learning curves and the mean cost of suspensions",
     said.WITH_SELECTOR: "UniSched that believes the users' epochs, without the cost of suspensions",
     "not in the paper": list(said.OWN),
@@ -409,7 +392,7 @@ def _figure(
 
 table3 = _figure(
     "table3", "Table III: T[m], m jobs in 8 hours on 64 GPUs", ("miss", "jct", "ratio"),
-    _testbeds, pictures.testbed, steps=(with_ratios,),
+    _testbeds, pictures.testbed, steps=(runs.with_ratios,),
     settings={
         **_SETTINGS, "offered load": "as it comes",
         "generators": "gangsched.instances.deadlines.testbed_workload, and with grace=0; lists are "
@@ -421,13 +404,13 @@ fig5 = _figure(
     levels=MINUTES,
     settings={
         "curves": "reward in the cycle at time 0 of a job that ends at so many minutes",
-        "first deadline (min)": 60, "BE lease (s)": BE_LEASE,
+        "first deadline (min)": 60, "BE lease (s)": runs.BE_LEASE,
     },
 )  # fmt: skip
 fig6 = _figure(
     "fig6", "Fig. 6: schedulers by workload and by job density",
     ("miss", "latency_ratio", "latency", "ratio"), _schedulers, pictures.schedulers,
-    axis="job density (%)", steps=(with_ratios, normalised),
+    axis="job density (%)", steps=(runs.with_ratios, runs.normalised),
 )  # fmt: skip
 fig7 = _figure(
     "fig7", "Fig. 7(c), (d): errors of the estimator", ("mean", "median", "slo_error", "be_error"),
@@ -458,10 +441,10 @@ fig10d = _figure(
 )  # fmt: skip
 fig11 = _figure(
     "fig11", "Fig. 11: consolidation-hostile jobs", ("miss", "latency_ratio", "latency"),
-    _allocations, pictures.hostile, axis="hostile jobs (%)", steps=(normalised,),
+    _allocations, pictures.hostile, axis="hostile jobs (%)", steps=(runs.normalised,),
 )  # fmt: skip
 fig12 = _figure(
     "fig12", "Fig. 12: Chronus, with UniSched's parts, and UniSched",
     ("miss", "metric_miss", "latency_ratio", "latency"), _between, pictures.chronus,
-    steps=(normalised,),
+    steps=(runs.normalised,),
 )  # fmt: skip
