@@ -18,7 +18,7 @@ import numpy as np
 
 from ...formulations.unisched.problem import UniSched
 from ...solvers.result import Bound
-from ...solvers.unisched.prices import Case, floor_to_step, least_of_convex
+from ...solvers.unisched.prices import LeaseCase, floor_to_step, least_of_convex
 from ...solvers.unisched.selector import Selector
 
 __all__ = ["lease_price_bound", "one_price_bound"]
@@ -41,7 +41,7 @@ def one_price_bound(problem: UniSched) -> Bound:
     200
     """
     if not any(job.release for job in problem.jobs):
-        return Case.of(problem).one_price_bound()
+        return LeaseCase.of(problem).one_price_bound()
     options = problem.options()
     slots = max((problem.first_slot(o.job) + o.within for o in options), default=0)
     sizes = problem.instance.cluster.sizes
@@ -82,6 +82,6 @@ def lease_price_bound(problem: UniSched, *, time_limit: float | None = None) -> 
     """
     if any(job.release for job in problem.jobs):
         return one_price_bound(problem)
-    case = Case.of(problem)
+    case = LeaseCase.of(problem)
     selection = Selector().select(case.options, case.room, time_limit=time_limit)
     return case.bound(selection.prices)

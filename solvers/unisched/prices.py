@@ -31,7 +31,7 @@ from ...formulations.unisched.compact import (
 from ...formulations.unisched.problem import UniSched
 from ..result import Bound
 
-__all__ = ["Case", "Prices", "floor_to_step", "least_of_convex", "one_price", "price_bound"]
+__all__ = ["LeaseCase", "Prices", "floor_to_step", "least_of_convex", "one_price", "price_bound"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -141,7 +141,7 @@ def plain_number(value: float) -> float:
     return int(value) if value == int(value) else value
 
 
-class Case(NamedTuple):
+class LeaseCase(NamedTuple):
     """A problem in columns.
 
     Parameters
@@ -161,7 +161,7 @@ class Case(NamedTuple):
     rows: Ints | None
 
     @classmethod
-    def of(cls, problem: UniSched) -> Case:
+    def of(cls, problem: UniSched) -> LeaseCase:
         """Read a problem whose jobs are all there."""
         check_class("selector", problem, UniSched)
         options = options_of_problem(problem)

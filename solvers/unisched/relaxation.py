@@ -24,7 +24,7 @@ from ...instances.model import FULL_SPEED
 from .density import by_falling_density, held_by_density
 from .prices import best_by_job, costs
 
-__all__ = ["Basis", "Relaxed", "relaxed"]
+__all__ = ["Basis", "Relaxation", "relaxed"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -44,7 +44,7 @@ TOLERANCE = 1e-9
 
 def relaxed(
     options: Options, room: Ints, keys: Ints, basis: Basis | None, end: float
-) -> tuple[Relaxed, Basis | None]:
+) -> tuple[Relaxation, Basis | None]:
     """Solve the linear program with few slots and few jobs first; no basis where time was over.
 
     Notes
@@ -55,7 +55,7 @@ def relaxed(
     supply = room.cumsum(axis=1)
     guess = None if basis is None else basis.prices_of(room.shape)
     clear = _Clear.none(options) if guess is None else _Clear.of(options, supply, guess)
-    found, program = Relaxed.nothing(options, room), _Program(options, supply, keys, end)
+    found, program = Relaxation.nothing(options, room), _Program(options, supply, keys, end)
     for _ in range(ROUNDS):
         found, basis = program.solved(clear, ends, basis, found)
         if basis is None:
@@ -180,7 +180,7 @@ def _chosen_basis(names: _Names, options: Options, chosen: Ints) -> tuple[Ints, 
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Relaxed:
+class Relaxation:
     """What came out of the linear program, as far as it came."""
 
     z: Floats
@@ -190,7 +190,7 @@ class Relaxed:
     solved: bool
 
     @classmethod
-    def nothing(cls, options: Options, room: Ints) -> Relaxed:
+    def nothing(cls, options: Options, room: Ints) -> Relaxation:
         """Nothing yet."""
         z, prices = np.zeros(len(options)), np.zeros(room.shape)
         return cls(z=z, prices=prices, iterations=0, rounds=0, solved=not len(options))
@@ -263,8 +263,8 @@ class _Program:
         self.highs = highs
 
     def solved(
-        self, clear: _Clear, ends: Ints, basis: Basis | None, before: Relaxed
-    ) -> tuple[Relaxed, Basis | None]:
+        self, clear: _Clear, ends: Ints, basis: Basis | None, before: Relaxation
+    ) -> tuple[Relaxation, Basis | None]:
         """One linear program; no basis where the time was over before it was solved."""
         limit = self.end - time.perf_counter()
         if limit <= 0:
@@ -289,7 +289,7 @@ class _Program:
         z[few] = np.array(solution.col_value)[: few.size]
         prices = np.repeat(duals, np.diff(ends, prepend=0), axis=1)
         keeps = not solved and before.rounds > 0
-        found = Relaxed(
+        found = Relaxation(
             z=z if solved else before.z,
             prices=before.prices if keeps else prices,
             iterations=before.iterations + max(int(info.simplex_iteration_count), 0),

@@ -39,7 +39,7 @@ from ..mip_worker import Program, own_worker
 from ..result import Bound, Stop
 from .density import by_density, by_value
 from .prices import Prices, best_by_job, best_prices, floor_to_step, plain_number, price_bound
-from .relaxation import Basis, Relaxed, columns_of, limits_of, relaxed
+from .relaxation import Basis, Relaxation, columns_of, limits_of, relaxed
 
 __all__ = ["Selection", "Selector"]
 
@@ -166,10 +166,10 @@ class Selector:
 
     def _relaxed(
         self, options: Options, room: Ints, keys: Ints | None, shift: int, end: float
-    ) -> Relaxed:
+    ) -> Relaxation:
         """Solve the linear program, from the basis of the last cycle on."""
         if not len(options):
-            return Relaxed.nothing(options, room)
+            return Relaxation.nothing(options, room)
         unit = _unit(options)
         options = replace(options, value=options.value / unit)
         basis = None

@@ -22,7 +22,7 @@ from ..result import Bound, Result, Stop
 from ..signature import NoParams, solver
 from .density import by_density
 from .lease_schedule import Realised, realise
-from .prices import Case, Prices
+from .prices import LeaseCase, Prices
 from .selector import Selection, Selector
 
 __all__ = [
@@ -81,7 +81,7 @@ class _Attempt:
         if time_limit is not None and not time_limit > 0:
             raise ValueError(f"{solver}: time_limit={time_limit} is not positive")
         self.started, self.limit = time.perf_counter(), time_limit
-        self.solver, self.problem, self.case = solver, problem, Case.of(problem)
+        self.solver, self.problem, self.case = solver, problem, LeaseCase.of(problem)
 
     def share(self, part: float) -> float | None:
         """Return a part of the time limit."""
