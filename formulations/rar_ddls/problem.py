@@ -70,6 +70,7 @@ Deviations from the paper
 
 from __future__ import annotations
 
+import heapq
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
@@ -744,3 +745,30 @@ def _speeds(
         p = max(crossing[s] for s in placement[j]) if len(placement[j]) > 1 else 0
         speeds.append(int(problem.rates[j, len(placement[j]) - 1, min(p, most)]))
     return speeds
+
+
+def complete_schedule(
+    problem: RarDdls, start: Sequence[int], placement: Sequence[Mapping[int, int]]
+) -> Schedule | None:
+    """Return the schedule of starts and placements, each job on the first GPUs that are free.
+
+    None where a job never ends; without GPU identities where a server is too small. Costs
+    O(jobs log jobs + gpus log gpus) after the evaluation.
+    """
+    plain = evaluate(problem, start, placement)
+    if plain is None:
+        return None
+    free = [list(range(node.gpus)) for node in problem.instance.cluster.nodes]
+    held: list[tuple[int, int, int]] = []  # (end, node, device)
+    devices: list[dict[int, tuple[int, ...]]] = [{} for _ in problem.jobs]
+    for row in sorted(plain, key=lambda row: (row.start, row.job)):
+        while held and held[0][0] <= row.start:
+            _, s, device = heapq.heappop(held)
+            heapq.heappush(free[s], device)
+        for s, count in row.gpus.items():
+            if count > len(free[s]):
+                return plain
+            devices[row.job][s] = tuple(heapq.heappop(free[s]) for _ in range(count))
+            for device in devices[row.job][s]:
+                heapq.heappush(held, (row.end, s, device))
+    return evaluate(problem, start, placement, devices)
