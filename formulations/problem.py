@@ -8,6 +8,8 @@ from enum import Enum
 from importlib import import_module
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
+from ..instances.model import Instance
+
 __all__ = [
     "Described",
     "Goal",
@@ -210,6 +212,13 @@ def build(problem: Any, form: str = "", **options: Any) -> Model[Any]:
     opened = import_module(f"{package}.{'' if stem == 'problem' else stem + '_'}forms")
     model: Model[Any] = opened.build(problem, form, **options)
     return model
+
+
+def check_instance(problem: Any) -> None:
+    """Refuse a problem whose instance is none."""
+    if not isinstance(problem.instance, Instance):
+        owner = type(problem).__name__
+        raise TypeError(f"{owner}: instance={problem.instance!r} is not an Instance")
 
 
 def check_class(owner: str, problem: object, expected: type[Any]) -> None:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 import numpy as np
 
-from .generate import ITERATION_TIME, ITERATIONS, at_least, ring_job, short, stream
+from .check import at_least, one_of
+from .generate import ITERATION_TIME, ITERATIONS, ring_job, short, stream
 from .model import Cluster, Instance, Job, ParameterServerJob, RingJob, User
 from .revenue import HOUR, LARGE_SHARE, Law, Parameters, bandwidths, owned_cluster, revenue_jobs
 
@@ -347,8 +348,7 @@ def to_rar_instance(
     [('a', 2), ('b', 1)]
     """
     _check_service(service)
-    if pick not in ("first", "sample"):
-        raise ValueError(f"pick={pick!r} is not one of 'first', 'sample'")
+    one_of("pick", pick, ("first", "sample"))
     fitting = [job for job in trace.jobs if job.gpus <= cluster.gpus]
     rejected = tuple(
         (job.id, _too_large(job, cluster.gpus)) for job in trace.jobs if job.gpus > cluster.gpus
@@ -477,8 +477,7 @@ def to_revenue_instance(
     >>> [(job.gpus, job.release) for job in made.instance.jobs], parameters["owners"]
     ([(2, 1), (8, 3)], ('vc0', 'vc1', 'vc1'))
     """
-    if chunks not in ("requested", "drawn"):
-        raise ValueError(f"chunks={chunks!r} is not one of 'requested', 'drawn'")
+    one_of("chunks", chunks, ("requested", "drawn"))
     inside = _inside(trace, window)
     count = len(inside) if jobs is None else jobs
     at_least("jobs", count, 1)

@@ -20,7 +20,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .generate import at_least, invert, philly_workload, shapes, stream, venus_workload
+from .check import at_least, one_of
+from .generate import invert, philly_workload, shapes, stream, venus_workload
 from .model import Cluster, DeadlineJob, Instance, Iterations, Job, Stopping, TargetMetric
 
 __all__ = [
@@ -111,8 +112,7 @@ def split_speed(model: str, gpus: int) -> float:
     >>> split_speed("vgg19", 1), split_speed("vgg19", 8), split_speed("mobilenet_v2", 8)
     (1.0, 0.618515, 0.942217)
     """
-    if model not in MODELS:
-        raise ValueError(f"model={model!r} is not one of {', '.join(map(repr, MODELS))}")
+    one_of("model", model, MODELS)
     at_least("gpus", gpus, 1)
     parameters, compute = MODELS[model]
     one, several = ((gpus - 1) * parameters / rate for rate in (WITHIN, BETWEEN))
@@ -604,8 +604,7 @@ def _share(name: str, value: float) -> None:
 
 
 def _shares(family: str, shares: Shares | None) -> Shares:
-    if family not in FAMILIES:
-        raise ValueError(f"family={family!r} is not one of {', '.join(map(repr, FAMILIES))}")
+    one_of("family", family, FAMILIES)
     found = FAMILIES[family] if shares is None else shares
     for kind, share in found.items():
         if kind not in KINDS:

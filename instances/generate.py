@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from .check import at_least, one_of
 from .model import Cluster, Instance, Job, RingJob, User
 
 if TYPE_CHECKING:
@@ -143,8 +144,7 @@ def rar_workload(
     [80, 14, 26, 30, 8, 2]
     """
     _check_extra(extra)
-    if variant not in ("A", "B"):
-        raise ValueError(f"variant={variant!r} is not one of 'A', 'B'")
+    one_of("variant", variant, ("A", "B"))
     at_least("jobs", jobs, 1)
     sizes = [w for w, count in _largest_remainder(RAR_MIX, jobs).items() for _ in range(count)]
     if sizes[-1] > cluster.gpus:
@@ -686,20 +686,6 @@ def short(value: float) -> float:
     0.3
     """
     return float(f"{value:.12g}")
-
-
-def at_least(name: str, value: int, least: int) -> None:
-    """Refuse a parameter that is no integer or is below `least`.
-
-    >>> at_least("jobs", 0, 1)
-    Traceback (most recent call last):
-        ...
-    ValueError: jobs=0 is below 1
-    """
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name}={value!r} is not an integer")
-    if value < least:
-        raise ValueError(f"{name}={value} is below {least}")
 
 
 def _check_extra(extra: Sequence[float]) -> None:

@@ -20,7 +20,8 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .generate import at_least, short, stream
+from .check import at_least, one_of
+from .generate import short, stream
 from .model import Cluster, Instance, Job, Node, User
 
 __all__ = [
@@ -129,8 +130,7 @@ def with_speeds(
     >>> [dict(job.speeds) for job in with_speeds(Instance(cluster, jobs), seed=0).jobs]
     [{'v100': 4.81, 'k80': 1.0}, {'v100': 4.81, 'k80': 1.0}, {'v100': 1.87, 'k80': 1.0}]
     """
-    if by not in ("user", "job"):
-        raise ValueError(f"by={by!r} is not one of 'user', 'job'")
+    one_of("by", by, ("user", "job"))
     models = list(_gpus_by_model(instance.cluster))
     for family, speeds in table.items():
         for model in models:

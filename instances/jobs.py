@@ -11,7 +11,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from .check import check_real, finite, integer, real, set_field, text
+from .check import check_real, finite, integer, real, sequence, set_field, text
 
 NO_SPEEDS: Mapping[str, float] = MappingProxyType({})
 
@@ -92,12 +92,12 @@ class Job:
     def __post_init__(self) -> None:
         owner = f"job {self.id!r}"
         text(self, owner, "id", empty=False)
-        integer(self, owner, "gpus", at_least=1)
+        integer(self, owner, "gpus", least=1)
         for name in ("user", "group", "pin"):
             text(self, owner, name)
-        integer(self, owner, "release", at_least=0)
+        integer(self, owner, "release", least=0)
         if self.work is not None:
-            integer(self, owner, "work", at_least=1)
+            integer(self, owner, "work", least=1)
         real(self, owner, "weight", positive=True)
         self._check_speeds(owner)
 
@@ -258,7 +258,7 @@ class RingJob(Job):
     def __post_init__(self) -> None:
         Job.__post_init__(self)
         owner = f"job {self.id!r}"
-        integer(self, owner, "iterations", at_least=1)
+        integer(self, owner, "iterations", least=1)
         real(self, owner, "gradient")
         real(self, owner, "base_time", positive=True)
 
@@ -311,10 +311,9 @@ class TargetMetric:
     def __post_init__(self) -> None:
         owner = "target metric"
         set_field(self, "target", finite(owner, "target", self.target))
-        integer(self, owner, "max_epochs", at_least=1)
-        if isinstance(self.curve, (str, bytes)) or not isinstance(self.curve, Iterable):
-            raise TypeError(f"{owner}: curve={self.curve!r} is not a sequence of numbers")
-        curve = tuple(finite(owner, f"curve[{i}]", y) for i, y in enumerate(self.curve))
+        integer(self, owner, "max_epochs", least=1)
+        numbers = sequence(f"{owner}: curve", self.curve, "numbers")
+        curve = tuple(finite(owner, f"curve[{i}]", y) for i, y in enumerate(numbers))
         set_field(self, "curve", curve)
         if not 1 <= len(curve) <= self.max_epochs:
             raise ValueError(
@@ -407,7 +406,7 @@ class DeadlineJob(Job):
             raise ValueError(f"{owner}: split_speed={self.split_speed} is not within 1e-6 and 1")
         real(self, owner, "scaling")
         if self.preemption_cost is not None:
-            integer(self, owner, "preemption_cost", at_least=0)
+            integer(self, owner, "preemption_cost", least=0)
 
     @property
     def best_effort(self) -> bool:
@@ -635,9 +634,8 @@ class Table:
     values: Sequence[float]
 
     def __post_init__(self) -> None:
-        if isinstance(self.values, (str, bytes)) or not isinstance(self.values, Iterable):
-            raise TypeError(f"utility: values={self.values!r} is not a sequence of numbers")
-        values = tuple(_worth(f"values[{i}]", v) for i, v in enumerate(self.values))
+        numbers = sequence("utility: values", self.values, "numbers")
+        values = tuple(_worth(f"values[{i}]", v) for i, v in enumerate(numbers))
         if not values:
             raise ValueError("utility: values are empty, at least one is needed")
         for i, (before, after) in enumerate(pairwise(values), 1):
@@ -693,8 +691,8 @@ class ParameterServerJob(Job):
     def __post_init__(self) -> None:
         Job.__post_init__(self)
         owner = f"job {self.id!r}"
-        integer(self, owner, "epochs", at_least=1)
-        integer(self, owner, "minibatches", at_least=1)
+        integer(self, owner, "epochs", least=1)
+        integer(self, owner, "minibatches", least=1)
         set_field(self, "rates", _rates(owner, self.rates))
         if not isinstance(self.utility, Utility):
             raise TypeError(f"{owner}: utility={self.utility!r} is not Linear, Power or Table")

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..instances import Cluster, Instance, Job, User
+from ..instances.check import flag, integer, set_field
 from ..instances.model import MOST_TIME
 
 __all__ = [
@@ -111,24 +112,16 @@ class Rules:
     migration: int | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (
-            *(("round_length", 1), ("lease", 1), ("overhead", 0)),
-            *(("patience", 0), ("migration", 0)),
-        ):
-            value = getattr(self, name)
-            if value is None and name in ("patience", "migration"):
+        for name in ("round_length", "lease", "overhead", "patience", "migration"):
+            if getattr(self, name) is None and name in ("patience", "migration"):
                 continue
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-                raise TypeError(f"rules: {name}={value!r} is not an integer")
-            if value < least:
-                raise ValueError(f"rules: {name}={value} is below {least}")
-            if value > MOST_TIME:
-                raise ValueError(f"rules: {name}={value} is above {MOST_TIME}")
-            object.__setattr__(self, name, int(value))
+            integer(self, "rules", name, least=1 if name in ("round_length", "lease") else 0)
+            if getattr(self, name) > MOST_TIME:
+                raise ValueError(f"rules: {name}={getattr(self, name)} is above {MOST_TIME}")
         for name in ("synchronous", "spread"):
-            if not isinstance(getattr(self, name), (bool, np.bool_)):
-                raise TypeError(f"rules: {name}={getattr(self, name)!r} is not True or False")
-            object.__setattr__(self, name, bool(getattr(self, name)))
+            if isinstance(getattr(self, name), np.bool_):
+                set_field(self, name, bool(getattr(self, name)))
+            flag(self, "rules", name)
         for name in ("overhead", "migration"):
             value = getattr(self, name)
             if value is not None and value >= self.lease_length:

@@ -83,9 +83,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...instances.model import Instance, RingJob, check_real
+from ...instances.check import at_least, integer, real
+from ...instances.model import Instance, RingJob
 from ...instances.schedule import Schedule, Segment
-from ..problem import Described, Goal, Model, Sense, build
+from ..problem import Described, Goal, Model, Sense, build, check_instance
 
 __all__ = ["DEGRADATIONS", "Estimates", "RarDdls", "estimated_times", "estimates", "evaluate"]
 
@@ -206,13 +207,11 @@ class RarDdls(Described):
 
     def _check_parameters(self) -> None:
         owner = "RarDdls"
-        if not isinstance(self.instance, Instance):
-            raise TypeError(f"{owner}: instance={self.instance!r} is not an Instance")
+        check_instance(self)
         for name in ("bandwidth_between", "bandwidth_within", "compute_speed", "xi1"):
-            value = check_real(owner, name, getattr(self, name), positive=True)
-            object.__setattr__(self, name, value)
+            real(self, owner, name, positive=True)
         for name in ("xi2", "alpha"):
-            object.__setattr__(self, name, check_real(owner, name, getattr(self, name)))
+            real(self, owner, name)
         if self.xi1 > 1:
             raise ValueError(f"{owner}: xi1={self.xi1} is not in (0, 1]")
         if self.contention not in ("clipped", "shifted"):
@@ -227,7 +226,7 @@ class RarDdls(Described):
                 f"{owner}: degradation={self.degradation!r} is not callable nor one of {names}"
             )
         if self.horizon is not None:
-            object.__setattr__(self, "horizon", _slots("RarDdls", "horizon", self.horizon, 1))
+            integer(self, owner, "horizon", least=1)
 
     def _check_jobs(self) -> None:
         models = sorted({node.model for node in self.instance.cluster.nodes})
@@ -507,14 +506,6 @@ def _remade(instance: Instance[RingJob], parameters: Mapping[str, Any]) -> RarDd
     return RarDdls(instance, **parameters)
 
 
-def _slots(owner: str, name: str, value: Any, at_least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"{owner}: {name}={value!r} is not an integer")
-    if value < at_least:
-        raise ValueError(f"{owner}: {name}={value} is below {at_least}")
-    return int(value)
-
-
 def _step_function(starts: Any, ends: Any, heights: Any) -> tuple[Ints, Ints]:
     """Times at which a sum of boxes [start, end) x height changes, and its value from each on."""
     times = np.concatenate([starts, ends])
@@ -720,11 +711,11 @@ def _check_runs(
     nodes = range(len(problem.instance.cluster.nodes))
     for job, first, held in zip(problem.jobs, start, placement, strict=True):
         owner = f"job {job.id!r}"
-        _slots(owner, "start", first, 0)
+        at_least(f"{owner}: start", first, 0)
         for s, count in held.items():
             if s not in nodes:
                 raise ValueError(f"{owner}: placement={dict(held)} names node {s} of {len(nodes)}")
-            _slots(owner, f"placement[{s}]", count, 1)
+            at_least(f"{owner}: placement[{s}]", count, 1)
         if sum(held.values()) != job.gpus:
             raise ValueError(
                 f"{owner}: placement={dict(held)} holds {sum(held.values())} of its {job.gpus} GPUs"

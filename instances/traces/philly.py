@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
+from ..check import one_of
 from ..io import read_json
 from .table import TextTable
 from .trace import Reading, Trace
@@ -109,8 +110,7 @@ def read_philly_json(path: str | Path, *, work: Work = "attempts") -> Trace:
       missing, null or the text ``None``: a logging error, or still running at the end of the log);
       end before start; zero duration.
     """
-    if work not in ("attempts", "span"):
-        raise ValueError(f"work={work!r} is not one of 'attempts', 'span'")
+    one_of("work", work, ("attempts", "span"))
     reading = Reading(path)
     data = read_json(path)
     if not isinstance(data, list):

@@ -12,6 +12,7 @@ import re
 from datetime import datetime
 from pathlib import Path
 
+from ..check import one_of
 from .table import TextRow, TextTable
 from .trace import UNKNOWN, Reading, Trace
 
@@ -71,8 +72,8 @@ def read_sacct(path: str | Path, *, user: str | None = None) -> Trace:
       (``End`` is ``Unknown``, or the state RUNNING or SUSPENDED), end before start, no GPUs,
       unknown submission, unknown duration, zero duration.
     """
-    if user is not None and user not in USERS:
-        raise ValueError(f"user={user!r} is not one of {', '.join(map(repr, USERS))}")
+    if user is not None:
+        one_of("user", user, USERS)
     reading = Reading(path)
     table = TextTable(reading, "Submit", "Start", "End", "State", delimiter="|", quoted=False)
     id = table.need(*IDS)
