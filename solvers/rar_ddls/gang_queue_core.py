@@ -52,13 +52,13 @@ class Core:
         queue = self._queue()
         return self._plan(queue, _backfill(queue, self._sizes, order))
 
-    def _queue(self) -> Queue:
+    def _queue(self) -> QueueArrays:
         """All GPUs idle."""
         jobs, places, sizes = self._gang.size, int(self._gang.sum()), self._sizes
         node = np.repeat(np.arange(sizes.size), sizes)
         empty = [np.zeros(jobs, dtype=np.int64) for _ in range(5)]
         start, end, span_len, run, speed = empty
-        return Queue(
+        return QueueArrays(
             gang=self._gang, rates=self._rates, rho=self._rho, node=node,
             at=np.cumsum(self._gang) - self._gang, idle=np.ones(node.size, dtype=np.bool_),
             free=sizes.copy(), load=np.zeros(node.size, dtype=np.int64),
@@ -68,14 +68,14 @@ class Core:
             clock=np.zeros(2, dtype=np.int64),
         )  # fmt: skip
 
-    def _plan(self, queue: Queue, done: bool) -> Plan | None:
+    def _plan(self, queue: QueueArrays, done: bool) -> Plan | None:
         if not done:
             return None
         gpus = [queue.chosen[a:b] for a, b in pairwise([*queue.at.tolist(), queue.chosen.size])]
         return Plan(queue.start, queue.end, gpus, int(queue.load.max(initial=0)))
 
 
-class Queue(NamedTuple):
+class QueueArrays(NamedTuple):
     """State of the cluster while jobs run; places are those of a job's GPUs among all jobs'."""
 
     gang: Ints
