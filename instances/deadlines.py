@@ -40,6 +40,7 @@ __all__ = [
 
 Family = Literal["slo", "mix1", "mix2"]
 Shares = Mapping[str, float]
+Keep = Callable[[Job], bool]
 
 #: Shares of the kinds of job. MIX2's are those of Chronus' published file (59.9, 30.0, 10.1 %).
 #: Nothing is printed of MIX1: here its soft jobs are strict, so that best effort stays at 10 %.
@@ -264,12 +265,11 @@ def helios_like_workload(
     >>> len(instance.jobs), instance.cluster.gpus, instance.name
     (100, 960, 'helios-like-100-mix2-seed1')
     """
-    cluster = Cluster.uniform(nodes=120, gpus_per_node=8) if cluster is None else cluster
-    at_least("jobs", jobs, 0)
-    raw = _enough(
-        lambda count: venus_workload(cluster, jobs=count, days=days, seed=seed), _usual, jobs
-    )
-    plain = _sample(raw, jobs, seed, name=f"helios-like-{jobs}")
+    able = _large(cluster)
+    plain = _sampled(
+        lambda count: venus_workload(able, jobs=count, days=days, seed=seed),
+        _usual, jobs, seed, f"helios-like-{jobs}",
+    )  # fmt: skip
     return with_density(deadline_instance(plain, family=family, seed=seed), density, seed=seed)
 
 
@@ -295,15 +295,12 @@ def philly_like_workload(
     >>> {len(job.rewards) for job in instance.jobs}, instance.name
     ({1}, 'philly-like-100-slo-seed0')
     """
-    cluster = Cluster.uniform(nodes=120, gpus_per_node=8) if cluster is None else cluster
-    at_least("jobs", jobs, 0)
+    able = _large(cluster)
     at_least("days", days, 1)
-    raw = _enough(
-        lambda count: philly_workload(cluster, jobs=count, seed=seed, per_day=count / days),
-        _usual,
-        jobs,
-    )
-    plain = _sample(raw, jobs, seed, name=f"philly-like-{jobs}")
+    plain = _sampled(
+        lambda count: philly_workload(able, jobs=count, seed=seed, per_day=count / days),
+        _usual, jobs, seed, f"philly-like-{jobs}",
+    )  # fmt: skip
     return with_density(deadline_instance(plain, family=family, seed=seed), density, seed=seed)
 
 
@@ -328,11 +325,14 @@ def testbed_workload(
     >>> len(instance.jobs), instance.cluster.sizes == (4,) * 16, instance.name
     (360, True, 'testbed-360-mix2-seed0')
     """
-    at_least("jobs", jobs, 0)
     cluster = Cluster.uniform(nodes=16, gpus_per_node=4)
-    raw = _enough(lambda count: venus_workload(cluster, jobs=count, seed=seed), _short, jobs)
-    day = [replace(job, release=job.release % 86_400) for job in raw.jobs]
-    plain = _sample(replace(raw, jobs=day), jobs, seed, name=f"testbed-{jobs}")
+
+    def draw(count: int) -> Instance[Job]:
+        raw = venus_workload(cluster, jobs=count, seed=seed)
+        day = [replace(job, release=job.release % 86_400) for job in raw.jobs]
+        return replace(raw, jobs=day)
+
+    plain = _sampled(draw, _short, jobs, seed, f"testbed-{jobs}")
     return deadline_instance(plain, seed=seed, grace=grace)
 
 
@@ -347,23 +347,30 @@ def _short(job: Job) -> bool:
     return job.gpus < 16 and 300 <= (job.work or 0) <= 10_800 and job.release % 86_400 < 28_800
 
 
-def _enough(
-    draw: Callable[[int], Instance[Job]], keep: Callable[[Job], bool], jobs: int
+def _large(cluster: Cluster | None) -> Cluster:
+    return Cluster.uniform(nodes=120, gpus_per_node=8) if cluster is None else cluster
+
+
+def _sampled(
+    draw: Callable[[int], Instance[Job]],
+    keep: Callable[[Job], bool],
+    jobs: int,
+    seed: int,
+    name: str,
 ) -> Instance[Job]:
-    """The jobs to keep of the first workload, among ever larger ones, that has enough of them."""
-    count = 4 * jobs + 100
+    """A sample of the jobs to keep of the first workload, among ever larger ones, that has enough.
+
+    Jobs are sorted by release and named anew.
+    """
+    count = 4 * at_least("jobs", jobs, 0) + 100
     while True:
         raw = draw(count)
         kept = tuple(filter(keep, raw.jobs))
         if len(kept) >= jobs:
-            return replace(raw, jobs=kept)
+            break
         count *= 2
-
-
-def _sample(raw: Instance[Job], jobs: int, seed: int, *, name: str) -> Instance[Job]:
-    """A sample of the jobs, sorted by release and named anew."""
-    chosen = np.sort(stream(seed, 7).choice(len(raw.jobs), jobs, replace=False))
-    ordered = sorted((raw.jobs[i] for i in chosen), key=lambda job: job.release)
+    chosen = np.sort(stream(seed, 7).choice(len(kept), jobs, replace=False))
+    ordered = sorted((kept[i] for i in chosen), key=lambda job: job.release)
     named = (replace(job, id=f"j{i}") for i, job in enumerate(ordered))
     return replace(raw, jobs=tuple(named), name=name)
 

@@ -7,6 +7,7 @@ import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -223,11 +224,7 @@ class Job:
     def __reduce__(self) -> tuple[Any, ...]:
         # mapping proxies do not pickle; go through the constructor, which validates again
         values = {part.name: getattr(self, part.name) for part in fields(self)}
-        return _rebuild, (type(self), {**values, "speeds": dict(self.speeds)})
-
-
-def _rebuild(kind: type[Job], values: dict[str, Any]) -> Job:
-    return kind(**values)
+        return partial(type(self), **{**values, "speeds": dict(self.speeds)}), ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,23 +32,6 @@ from .jobs import Table as Table
 from .jobs import TargetMetric as TargetMetric
 from .jobs import Utility as Utility
 
-__all__ = [
-    "Cluster",
-    "DeadlineJob",
-    "Instance",
-    "Iterations",
-    "Job",
-    "Linear",
-    "Node",
-    "ParameterServerJob",
-    "Power",
-    "RingJob",
-    "Table",
-    "TargetMetric",
-    "User",
-    "Utility",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -135,6 +118,14 @@ class Cluster:
     def sizes(self) -> tuple[int, ...]:
         """GPUs of each node, in the order of `nodes`."""
         return tuple(node.gpus for node in self.nodes)
+
+
+def gpus_by_model(cluster: Cluster) -> Counter[str]:
+    """GPUs of each model, in the order of their first nodes."""
+    gpus: Counter[str] = Counter()
+    for node in cluster.nodes:
+        gpus[node.model] += node.gpus
+    return gpus
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,10 +104,7 @@ def schedule_tables(schedule: Schedule) -> dict[str, Table]:
     segment = np.repeat(np.arange(len(schedule)), np.diff(schedule.ptr))
     tables: dict[str, Table] = {
         "segments": {name: getattr(schedule, name) for name in SCHEDULE_TABLES["segments"]},
-        "entries": {
-            "segment": segment,
-            **{name: getattr(schedule, name) for name in ("node", "gpus", "ps")},
-        },
+        "entries": {"segment": segment} | {n: getattr(schedule, n) for n in ("node", "gpus", "ps")},
     }
     if schedule.device.size:
         tables["devices"] = {"device": schedule.device}
@@ -280,10 +277,7 @@ def _same_length(place: str, columns: Table) -> None:
 
 
 def _plain(column: Column) -> list[Any]:
-    if not isinstance(column, np.ndarray):
-        return list(column)
-    values: list[Any] = column.tolist()
-    return values
+    return column.tolist() if isinstance(column, np.ndarray) else list(column)
 
 
 # --- CSV -----------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
@@ -205,7 +205,7 @@ class Result(Generic[S]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return _rebuild, ({**fields, "info": dict(self.info)},)
+        return partial(Result, **{**fields, "info": dict(self.info)}), ()
 
     @property
     def gap(self) -> float | None:
@@ -329,10 +329,6 @@ class Result(Generic[S]):
 def _shown(value: float) -> str:
     """Integers in full (a makespan of 1234567 slots is no 1.23457e+06), others to six digits."""
     return str(int(value)) if value == int(value) else f"{value:g}"
-
-
-def _rebuild(fields: dict[str, Any]) -> Result[Any]:
-    return Result(**fields)
 
 
 def versions() -> dict[str, str]:

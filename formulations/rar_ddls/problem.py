@@ -76,6 +76,7 @@ import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from math import ceil
 from typing import Any, ClassVar, Literal
@@ -83,10 +84,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...instances.check import at_least, integer, real
+from ...instances.check import at_least, integer, real, set_field
 from ...instances.model import Instance, RingJob
 from ...instances.schedule import Schedule, Segment
-from ..problem import Described, Goal, Model, Sense, build, check_instance
+from ..problem import Described, Goal, Model, Sense, build, check_instance, reference_violations
 
 __all__ = ["DEGRADATIONS", "Estimates", "RarDdls", "estimated_times", "estimates", "evaluate"]
 
@@ -190,8 +191,8 @@ class RarDdls(Described):
     def __post_init__(self) -> None:
         self._check_parameters()
         self._check_jobs()
-        object.__setattr__(self, "fewest", _fewest_servers(self.instance))
-        object.__setattr__(self, "rates", _rate_table(self))
+        set_field(self, "fewest", _fewest_servers(self.instance))
+        set_field(self, "rates", _rate_table(self))
         never = np.flatnonzero(self.rates.max(axis=(1, 2), initial=0) == 0)
         for j in never[:1]:
             raise ValueError(
@@ -203,7 +204,7 @@ class RarDdls(Described):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # arrays come out of a pickle writable: make them anew
-        return _remade, (self.instance, self.parameters())
+        return partial(RarDdls, self.instance, **self.parameters()), ()
 
     def _check_parameters(self) -> None:
         owner = "RarDdls"
@@ -214,12 +215,10 @@ class RarDdls(Described):
             real(self, owner, name)
         if self.xi1 > 1:
             raise ValueError(f"{owner}: xi1={self.xi1} is not in (0, 1]")
-        if self.contention not in ("clipped", "shifted"):
-            raise ValueError(
-                f"{owner}: contention={self.contention!r} is not 'clipped' or 'shifted'"
-            )
-        if self.rate not in ("floor", "exact"):
-            raise ValueError(f"{owner}: rate={self.rate!r} is not 'floor' or 'exact'")
+        for name, known in (("contention", ("clipped", "shifted")), ("rate", ("floor", "exact"))):
+            if getattr(self, name) not in known:
+                rule = " or ".join(map(repr, known))
+                raise ValueError(f"{owner}: {name}={getattr(self, name)!r} is not {rule}")
         if not callable(self.degradation) and self.degradation not in tuple(DEGRADATIONS):
             names = ", ".join(map(repr, DEGRADATIONS))
             raise ValueError(
@@ -293,8 +292,8 @@ class RarDdls(Described):
         ValueError, TypeError
             Where a user's degradation is not 1 at k = 1, or no finite number.
         """
-        if self._degraded(Fraction(1)) != 1:
-            one = self._degraded(Fraction(1))
+        one = self._degraded(Fraction(1))
+        if one != 1:
             raise ValueError(f"RarDdls: degradation f(alpha, 1)={float(one)} is not 1")
         return self._degraded(self.contention_level(contenders))
 
@@ -376,7 +375,7 @@ class RarDdls(Described):
         Messages start with the constraint's name and equation. Costs O(segments log segments) per
         node in use.
         """
-        broken = self._reference_violations(solution)
+        broken = reference_violations(self, solution, "ring-all-reduce jobs")
         if broken:
             return broken
         broken = self._gang_violations(solution)
@@ -389,14 +388,6 @@ class RarDdls(Described):
                 for row in solution
                 if row.end > self.horizon
             ]
-        return broken
-
-    def _reference_violations(self, solution: Schedule) -> list[str]:
-        jobs, nodes = len(self.jobs), len(self.instance.cluster.nodes)
-        broken = [f"reference: job number {j} of {jobs}" for j in solution.job if j >= jobs]
-        broken += [f"reference: node number {s} of {nodes}" for s in solution.node if s >= nodes]
-        if solution.ps.any():
-            broken.append("reference: ring-all-reduce jobs use no parameter servers")
         return broken
 
     def _gang_violations(self, solution: Schedule) -> list[str]:
@@ -500,10 +491,6 @@ class RarDdls(Described):
             Where `form` is unknown.
         """
         return build(self, form, **options)
-
-
-def _remade(instance: Instance[RingJob], parameters: Mapping[str, Any]) -> RarDdls:
-    return RarDdls(instance, **parameters)
 
 
 def _step_function(starts: Any, ends: Any, heights: Any) -> tuple[Ints, Ints]:
@@ -629,10 +616,8 @@ def _time_bounds(problem: RarDdls, j: int, largest: int) -> tuple[Fraction, Frac
     ring, fixed = problem._ring_times(job)
     overhead = _rational(problem.xi2)
     slowest_link = problem.slowdown(largest) / _rational(problem.bandwidth_between)
-    within, between = (
-        1 / _rational(problem.bandwidth_within),
-        1 / _rational(problem.bandwidth_between),
-    )
+    widths = problem.bandwidth_within, problem.bandwidth_between
+    within, between = (1 / _rational(width) for width in widths)
     low = 2 * ring * min(within, between) + fixed + overhead
     high = 2 * ring * max(within, slowest_link) + fixed + overhead * job.gpus
     return low, high
@@ -683,9 +668,7 @@ def evaluate(
     while pending or active:
         while pending and start[pending[-1]] <= now:
             active.append(pending.pop())
-        speed = {
-            j: int(r) for j, r in zip(active, _speeds(problem, active, placement), strict=True)
-        }
+        speed = dict(zip(active, _speeds(problem, active, placement), strict=True))
         steps = [-(-remaining[j] // r) for j, r in speed.items() if r]
         if pending:
             steps.append(start[pending[-1]] - now)

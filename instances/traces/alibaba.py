@@ -86,7 +86,7 @@ def _read_pod(reading: Reading, row: TextRow) -> bool:
         return False
     duration = None if deleted is None else deleted - scheduled
     phase = row.text("pod_phase", "every pod has one")
-    return reading.offer(row.place, id, time=created, duration=duration, gpus=gpus, tag=phase)
+    return reading.offer(row.place, id, created, duration, gpus, tag=phase)
 
 
 def read_alibaba_nodes(path: str | Path) -> Cluster:

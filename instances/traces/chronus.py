@@ -86,14 +86,13 @@ def read_chronus(
     for row in TextTable(reading, *COLUMNS):
         submitted, duration = row.number("submit_time"), row.number("duration")
         gpus, model = row.count("num_gpu"), row["model_name"]
-        if model not in known:
-            raise row.error(f"model_name={model!r} is not one of {', '.join(map(repr, known))}")
+        row.one_of("model_name", known)
         reading.offer(
             row.place,
             row.id("job_id"),
-            time=None if submitted is None else 60 * submitted,
-            duration=None if duration is None else 60 * duration,
-            gpus=gpus,
+            None if submitted is None else 60 * submitted,
+            None if duration is None else 60 * duration,
+            gpus,
             user=row.text("user", "every job has one"),
             tag=row.text("job_type", "every job has one"),
             rewards=_rewards(row, scale),
@@ -116,8 +115,7 @@ def _top(value: float | str) -> float:
 def _rewards(row: TextRow, scale: float) -> tuple[tuple[int, float], ...]:
     """The steps of a job's reward function; none for a best-effort job."""
     kind, flag = row["job_type"], row["best_effort"]
-    if kind not in JOB_TYPES:
-        raise row.error(f"job_type={kind!r} is not one of {', '.join(map(repr, JOB_TYPES))}")
+    row.one_of("job_type", JOB_TYPES)
     if flag != ("1" if kind == "best" else "0"):
         raise row.error(f"best_effort={flag!r} contradicts job_type={kind!r}, it is 1 for 'best'")
     if kind == "best":

@@ -96,15 +96,8 @@ def _read_job(reading: Reading, row: TextRow, id: str, owner: str) -> None:
     if reason:
         reading.skip(row.place, reason)
         return
-    reading.offer(
-        row.place,
-        name,
-        time=submitted,
-        duration=duration,
-        gpus=gpus,
-        user=row.text(owner, "every job has one"),
-        tag=state,
-    )
+    user = row.text(owner, "every job has one")
+    reading.offer(row.place, name, submitted, duration, gpus, user=user, tag=state)
 
 
 def _unusable(start: datetime | None, end: datetime | None, state: str) -> str:

@@ -53,6 +53,11 @@ class TextRow:
             raise self.error(f"{name}='' is empty, {rule}")
         return self[name]
 
+    def one_of(self, name: str, known: Sequence[str]) -> None:
+        """Refuse a field that is not one of these."""
+        if self[name] not in known:
+            raise self.error(f"{name}={self[name]!r} is not one of {', '.join(map(repr, known))}")
+
     def id(self, name: str) -> str:
         """Return a field that identifies the row."""
         return self._reading.unique(self.place, name, self.text(name, "every row has one"))
@@ -139,10 +144,8 @@ def lines(
 ) -> Iterator[tuple[str, Sequence[str]]]:
     """Yield place and fields of every line that is not empty; refuse a file without any."""
     text = read_text(reading.path).splitlines()
-    if quoted:
-        found = csv.reader(text, delimiter=delimiter, strict=True)
-    else:
-        found = csv.reader(text, delimiter=delimiter, quoting=csv.QUOTE_NONE, strict=True)
+    quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+    found = csv.reader(text, delimiter=delimiter, quoting=quoting, strict=True)  # type: ignore[arg-type]
     empty = True
     try:
         for fields in found:
