@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -346,10 +347,6 @@ class State:
     ) -> None:
         self.now, self.rules, self._seen, self._book = now, rules, seen, seen.book
         self._list_waiting, self._list_running = waiting, running
-        self._waiting: Ints | None = None
-        self._running: Ints | None = None
-        self._preemptible: Ints | None = None
-        self._candidates: Ints | None = None
         self._preempts = preempts
         self._held_nodes = held_nodes
         self._job_fair, self._user_fair, self._user_share = job_fair, user_fair, user_share
@@ -430,26 +427,20 @@ class State:
         """Return a job that has come, as far as the policy may know it."""
         return self._seen.job(int(number))
 
-    @property
+    @cached_property
     def waiting(self) -> Ints:
         """Visible jobs that hold nothing, by (release, number)."""
-        if self._waiting is None:
-            self._waiting = _view(self._list_waiting())
-        return self._waiting
+        return _view(self._list_waiting())
 
-    @property
+    @cached_property
     def running(self) -> Ints:
         """Jobs that hold GPUs, by (release, number)."""
-        if self._running is None:
-            self._running = _view(self._list_running())
-        return self._running
+        return _view(self._list_running())
 
-    @property
+    @cached_property
     def preemptible(self) -> Ints:
         """Running jobs whose GPUs the policy may give to others now, by (release, number)."""
-        if self._preemptible is None:
-            self._preemptible = self.running[self._may_stop(self.running)]
-        return self._preemptible
+        return self.running[self._may_stop(self.running)]
 
     def _may_stop(self, running: Ints) -> NDArray[np.bool_]:
         """Which of these running jobs are preemptible."""
@@ -461,13 +452,11 @@ class State:
             return progressing
         return np.zeros(running.size, dtype=np.bool_)
 
-    @property
+    @cached_property
     def candidates(self) -> Ints:
         """Waiting and preemptible jobs, by (release, number)."""
-        if self._candidates is None:
-            jobs = np.concatenate([self.waiting, self.preemptible])
-            self._candidates = _view(jobs[np.argsort(self._book.rank[jobs], kind="stable")])
-        return self._candidates
+        jobs = np.concatenate([self.waiting, self.preemptible])
+        return _view(jobs[np.argsort(self._book.rank[jobs], kind="stable")])
 
     @property
     def free_ps(self) -> Ints:

@@ -14,7 +14,6 @@ from typing import Any, Literal, get_args
 
 from ..formulations.completion_time.problem import CompletionTime
 from ..formulations.deadline_rewards import DeadlineRewards
-from ..formulations.problem import check_class
 from ..instances.model import FULL_SPEED
 from ..instances.schedule import Schedule, Segment
 from .result import Result, Stop
@@ -150,7 +149,7 @@ class CompletionListParams:
             raise ValueError(f"CompletionListParams: order={self.order!r} is not {names}")
 
 
-@solver(CompletionListParams)
+@solver(CompletionListParams, of=CompletionTime)
 def completion_list(
     problem: CompletionTime,
     *,
@@ -189,7 +188,6 @@ def completion_list(
     >>> completion_list(problem).objective
     6
     """
-    check_class("completion_list", problem, CompletionTime)
     started = time.perf_counter()
     end = None if time_limit is None else time.monotonic() + time_limit
     jobs, kinds = problem.jobs, problem._kinds().tolist()
@@ -232,7 +230,7 @@ def completion_list(
 # --- deadlines -----------------------------------------------------------------------------------
 
 
-@solver()
+@solver(of=DeadlineRewards)
 def reward_list(
     problem: DeadlineRewards,
     *,
@@ -271,7 +269,6 @@ def reward_list(
     >>> reward_list(DeadlineRewards(Instance(Cluster.of_sizes([1]), [strict, soft]))).objective
     180
     """
-    check_class("reward_list", problem, DeadlineRewards)
     started = time.perf_counter()
     end = None if time_limit is None else time.monotonic() + time_limit
     jobs, nodes = problem.jobs, problem.instance.cluster.nodes

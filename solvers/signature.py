@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 from functools import wraps
 from typing import Any, TypeVar, cast
 
+from ..formulations.problem import check_class
 from ..instances.check import at_least, check_real
 
 __all__ = ["NoParams", "solver"]
@@ -20,8 +21,8 @@ class NoParams:
     """Parameters of a solver that has none."""
 
 
-def solver(params: type[Any] = NoParams) -> Callable[[F], F]:
-    """Return a decorator that checks seed, time limit and parameters before a solver runs.
+def solver(params: type[Any] = NoParams, *, of: type[Any] = object) -> Callable[[F], F]:
+    """Return a decorator that checks seed, limit, parameters and problem before a solver runs.
 
     Examples
     --------
@@ -58,6 +59,7 @@ def solver(params: type[Any] = NoParams) -> Callable[[F], F]:
                 raise TypeError(f"{owner}: params={params!r} is not {article} {kind.__name__}")
             if by_name:
                 params = replace(params, **_taken(owner, by_name))
+            check_class(owner, problem, of)
             return function(problem, seed=seed, time_limit=time_limit, params=params)
 
         checked.params = kind  # type: ignore[attr-defined]

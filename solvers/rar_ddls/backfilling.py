@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...formulations.problem import check_class
 from ...formulations.rar_ddls.problem import RarDdls, estimated_times
 from ...instances.schedule import Schedule
 from ..result import Result
@@ -72,7 +71,7 @@ def pack(queue: GangQueue, job: int) -> list[int] | None:
     return [g for gpus in largest_first for g in gpus][:wanted]
 
 
-@solver(BackfillingParams)
+@solver(BackfillingParams, of=RarDdls)
 def backfilling(
     problem: RarDdls,
     *,
@@ -116,7 +115,6 @@ def backfilling(
     >>> backfilling(problem).objective, backfilling(problem, params=by_area).objective
     (2, 3)
     """
-    check_class("backfilling", problem, RarDdls)
     started = time.perf_counter()
     rho = estimated_times(problem)
     durations = problem.shortest_durations().tolist()

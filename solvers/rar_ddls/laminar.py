@@ -29,7 +29,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...formulations.problem import check_class
 from ...formulations.rar_ddls.problem import RarDdls
 from ...instances.schedule import Schedule
 from ..facts import MakespanFacts
@@ -223,7 +222,7 @@ def _plan(problem: RarDdls, data: _Assignment, block: Ints) -> Plan:
     return Plan(start, end, gpus, int(busy.max(initial=0)))
 
 
-@solver(LaminarParams)
+@solver(LaminarParams, of=RarDdls)
 def laminar(
     problem: RarDdls,
     *,
@@ -272,7 +271,6 @@ def laminar(
     >>> result.objective >= result.bound.value
     True
     """
-    check_class("laminar", problem, RarDdls)
     started = time.perf_counter()
     history = History(started)
     deadline = float("inf") if time_limit is None else started + time_limit

@@ -46,7 +46,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...formulations.problem import check_class
 from ...formulations.rar_ddls.problem import RarDdls, estimated_times
 from ...instances.schedule import Schedule
 from ..facts import MakespanFacts
@@ -269,7 +268,7 @@ class LimitSearch:
         )
 
 
-@solver(SjfBcoParams)
+@solver(SjfBcoParams, of=RarDdls)
 def sjf_bco(
     problem: RarDdls,
     *,
@@ -326,7 +325,6 @@ def sjf_bco(
     >>> result.objective, result.bound.value
     (3, 2)
     """
-    check_class("sjf_bco", problem, RarDdls)
     started = time.perf_counter()
     rho = estimated_times(problem)
     order = sorted(range(len(rho)), key=lambda j: (problem.jobs[j].gpus, j))  # line 3

@@ -31,6 +31,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import pairwise
 from statistics import fmean
+from types import MappingProxyType
 from typing import Any, Literal
 
 from ....formulations.rar_ddls.problem import RarDdls
@@ -307,7 +308,7 @@ def _settings(
     *,
     servers: Sequence[int] = (SERVERS,),
     horizon: int = T,
-    **swept: Any,
+    swept: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
     return {
         "jobs": JOBS,
