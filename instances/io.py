@@ -26,21 +26,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .model import (
-    Cluster,
-    DeadlineJob,
-    Instance,
-    Iterations,
-    Job,
-    Linear,
-    Node,
-    ParameterServerJob,
-    Power,
-    RingJob,
-    Table,
-    TargetMetric,
-    User,
-)
+from . import jobs
+from .jobs import Job
+from .model import Cluster, Instance, Node, User
 from .schedule import Allocation, Schedule
 
 __all__ = [
@@ -69,16 +57,15 @@ FORMAT, VERSION = "gangsched", 1
 MAX_SEGMENTS = 10_000
 JOB_KINDS: dict[str, type[Job]] = {
     "job": Job,
-    "ring": RingJob,
-    "deadline": DeadlineJob,
-    "parameter-server": ParameterServerJob,
+    "ring": jobs.RingJob,
+    "deadline": jobs.DeadlineJob,
+    "parameter-server": jobs.ParameterServerJob,
 }
 #: fields of a job that hold a record, which says of what kind it is
 TAGGED: dict[str, dict[str, type[Any]]] = {
-    "stopping": {"iterations": Iterations, "target": TargetMetric},
-    "utility": {"linear": Linear, "power": Power, "table": Table},
+    "stopping": {"iterations": jobs.Iterations, "target": jobs.TargetMetric},
+    "utility": {"linear": jobs.Linear, "power": jobs.Power, "table": jobs.Table},
 }
-
 T = TypeVar("T")
 Thing = Instance[Any] | Schedule | Allocation
 Dict = dict[str, Any]
@@ -270,10 +257,10 @@ def instance_from_dict(data: Any) -> Instance[Any]:
     check_fields("instance", _body(data), required=names[0], optional=names[1])
     check_fields("cluster", data["cluster"], required={"nodes"})
     nodes = _records("cluster.nodes", data["cluster"]["nodes"], lambda _place, _item: Node)
-    jobs = _records("jobs", data["jobs"], _job_kind)
+    made = _records("jobs", data["jobs"], _job_kind)
     users = _records("users", data.get("users", []), lambda _place, _item: User)
     rest = {name: data[name] for name in ("slot", "name") if name in data}
-    return _valid("", lambda: Instance(Cluster(tuple(nodes)), tuple(jobs), tuple(users), **rest))
+    return _valid("", lambda: Instance(Cluster(tuple(nodes)), tuple(made), tuple(users), **rest))
 
 
 def instance_hash(instance: Instance[Any]) -> str:

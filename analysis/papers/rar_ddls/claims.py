@@ -33,19 +33,8 @@ from ....solvers.rar_ddls.sjf_bco import LimitSearch, SjfBcoParams
 from ....solvers.rar_ddls.start import ORDERS
 from ....solvers.result import Result
 from ..claim import Claim, Sides, Verdict
-from .tiny import (
-    Case,
-    Pinned,
-    Queued,
-    chooser,
-    constant_times,
-    least_load,
-    one_run,
-    queue_limit,
-    queue_load,
-    shortest,
-    two_jobs,
-)
+from . import tiny
+from .tiny import Case, Pinned, Queued, constant_times, one_run, shortest
 
 __all__ = ["RAR_DDLS", "coloring_jobs"]
 
@@ -367,13 +356,13 @@ def _lemma_4(case: Case) -> Sides | None:
     theta = MakespanFacts.of(case.solve()).theta
     if theta is None:
         return None
-    return Sides(theta, least_load(case.gpus, case.gangs, case.times))
+    return Sides(theta, tiny.least_load(case.gpus, case.gangs, case.times))
 
 
 def _lemma_4_repaired(case: Queued) -> Sides:
-    best = least_load(case.gpus, case.gangs, case.elsewhere)
+    best = tiny.least_load(case.gpus, case.gangs, case.elsewhere)
     limit = (2 - Fraction(1, case.gpus)) * case.spread * best
-    return Sides(queue_limit(case.gpus, case.gangs, case.times), ceil(limit))
+    return Sides(tiny.queue_limit(case.gpus, case.gangs, case.times), ceil(limit))
 
 
 def _theorem_5(case: Case) -> Sides | None:
@@ -411,7 +400,7 @@ def _theorem_6(case: Case) -> Sides:
     sorts = 0
 
     def run(kappa: int, limit: float) -> Plan | None:
-        choose = chooser(kappa, limit)
+        choose = tiny.chooser(kappa, limit)
 
         def counted(queue: GangQueue, job: int) -> list[int] | None:
             nonlocal sorts
@@ -455,7 +444,7 @@ def _p1_arrival(case: Case) -> Sides | None:
 
 
 def _p2(case: Case) -> Sides:
-    best, without_delay = two_jobs(case.problem)
+    best, without_delay = tiny.two_jobs(case.problem)
     return Sides(without_delay, best)
 
 
@@ -477,10 +466,10 @@ def _monotone(case: Case) -> Sides:
 def _monotone_queues(case: Queued) -> Sides:
     """Theta at which feasibility is not theta >= W_hat (without limit), against none."""
     data = (case.gpus, case.gangs, case.times)
-    load = queue_load(*data)
+    load = tiny.queue_load(*data)
     assert load is not None
     wrong = (
-        (queue_load(*data, theta) is not None) != (theta >= load)
+        (tiny.queue_load(*data, theta) is not None) != (theta >= load)
         for theta in range(sum(case.times) + 1)
     )
     return Sides(sum(wrong), 0)

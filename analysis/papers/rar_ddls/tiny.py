@@ -17,20 +17,6 @@ from ....solvers.rar_ddls.gang_queue import Choose, GangQueue, Plan, backfill, h
 from ....solvers.rar_ddls.sjf_bco import SjfBcoParams, fa_ffp, lbsgf, sjf_bco
 from ....solvers.result import Result
 
-__all__ = [
-    "Case",
-    "Pinned",
-    "Queued",
-    "chooser",
-    "constant_times",
-    "least_load",
-    "one_run",
-    "queue_limit",
-    "queue_load",
-    "shortest",
-    "two_jobs",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Case:
