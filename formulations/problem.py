@@ -11,18 +11,6 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 from ..instances.model import Instance
 from ..instances.schedule import Schedule
 
-__all__ = [
-    "Described",
-    "Goal",
-    "Model",
-    "Problem",
-    "Sense",
-    "build",
-    "facts_of",
-    "goal_of",
-    "summary_of",
-]
-
 S = TypeVar("S")
 
 

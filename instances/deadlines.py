@@ -24,22 +24,9 @@ from .check import at_least, one_of
 from .generate import invert, philly_workload, shapes, stream, venus_workload
 from .model import Cluster, DeadlineJob, Instance, Iterations, Job, Stopping, TargetMetric
 
-__all__ = [
-    "FAMILIES",
-    "MODELS",
-    "deadline_instance",
-    "helios_like_workload",
-    "philly_like_workload",
-    "queue_load",
-    "queue_snapshot",
-    "split_speed",
-    "testbed_workload",
-    "with_density",
-    "with_hostile",
-]
-
 Family = Literal["slo", "mix1", "mix2"]
 Shares = Mapping[str, float]
+Workload = Instance[DeadlineJob]
 Keep = Callable[[Job], bool]
 
 #: Shares of the kinds of job. MIX2's are those of Chronus' published file (59.9, 30.0, 10.1 %).
@@ -131,7 +118,7 @@ def deadline_instance(
     shares: Shares | None = None,
     performance: float = PERFORMANCE,
     grace: int = 0,
-) -> Instance[DeadlineJob]:
+) -> Workload:
     """Return the same jobs with deadlines, stopping criteria, split speeds and preemption costs.
 
     Notes
@@ -175,7 +162,7 @@ def deadline_instance(
     later = (grace * stream(seed, 11).random(len(instance.jobs))).astype(int).tolist()
     made = tuple(
         DeadlineJob(
-            **_plain(job),
+            **{part.name: getattr(job, part.name) for part in fields(Job)},
             rewards=_rewards(own.kind, int(own.slack * job.work) + more),
             stopping=_curve(rng) if own.target else Iterations(),
             split_speed=split_speed(own.model, job.gpus) if job.gpus <= largest else 1.0,
@@ -208,10 +195,6 @@ def _terms(
     target = rng.random(count) < performance
     columns = kind, slack.tolist(), model, cost.tolist(), target.tolist()
     return map(_Terms, *columns)
-
-
-def _plain(job: Job) -> dict[str, Any]:
-    return {part.name: getattr(job, part.name) for part in fields(Job)}
 
 
 def _rewards(kind: str, first: int) -> tuple[tuple[int, float], ...]:
@@ -250,7 +233,7 @@ def helios_like_workload(
     family: Family = "mix2",
     seed: int = 0,
     density: float = 1.0,
-) -> Instance[DeadlineJob]:
+) -> Workload:
     """Return a synthetic workload H_SLO, H_MIX1 or H_MIX2, from published statistics of Helios.
 
     Notes
@@ -281,7 +264,7 @@ def philly_like_workload(
     family: Family = "mix2",
     seed: int = 0,
     density: float = 1.0,
-) -> Instance[DeadlineJob]:
+) -> Workload:
     """Return a synthetic workload P_SLO, P_MIX1 or P_MIX2, shaped like Microsoft's Philly trace.
 
     Notes
@@ -309,7 +292,7 @@ def testbed_workload(
     *,
     seed: int = 0,  # noqa: PT028
     grace: int = GRACE,  # noqa: PT028
-) -> Instance[DeadlineJob]:
+) -> Workload:
     """Return T[m] of Table III of Gao et al. (2024): m jobs in 8 hours for 64 GPUs.
 
     Notes
@@ -378,9 +361,7 @@ def _sampled(
 # --- changes of a workload -----------------------------------------------------------------------
 
 
-def with_density(
-    instance: Instance[DeadlineJob], density: float, *, seed: int = 0
-) -> Instance[DeadlineJob]:
+def with_density(instance: Workload, density: float, *, seed: int = 0) -> Workload:
     """Return the workload with jobs removed or injected.
 
     Notes
@@ -414,9 +395,7 @@ def with_density(
     return replace(instance, jobs=tuple(ordered), name=f"{instance.name}-density{density:g}")
 
 
-def with_hostile(
-    instance: Instance[DeadlineJob], share: float, *, seed: int = 0
-) -> Instance[DeadlineJob]:
+def with_hostile(instance: Workload, share: float, *, seed: int = 0) -> Workload:
     """Return the workload with gang sizes changed until a share of them is hostile.
 
     Consolidation-hostile gangs are those that are neither a power of two within a node nor a
@@ -442,7 +421,7 @@ def with_hostile(
     """
     _share("share", share)
     size = _node_size(instance.cluster)
-    wanted = _hostile_sizes(size)
+    wanted = [gpus for gpus in range(1, size) if _hostile(gpus, size)]
     rng, jobs = stream(seed, 9), list(instance.jobs)
     order = rng.permutation(len(jobs)).tolist()
     which, model = rng.random(len(jobs)), _pick(TESTBED_MODELS, rng.random(len(jobs)))
@@ -474,10 +453,6 @@ def _hostile(gpus: int, size: int) -> bool:
     return bool(gpus & (gpus - 1)) if gpus < size else gpus % size != 0
 
 
-def _hostile_sizes(size: int) -> list[int]:
-    return [gpus for gpus in range(1, size) if _hostile(gpus, size)]
-
-
 # --- queues --------------------------------------------------------------------------------------
 
 
@@ -490,7 +465,7 @@ def queue_snapshot(
     seed: int = 0,
     aged: float = 0.6,
     gpus_per_node: int = 8,
-) -> Instance[DeadlineJob]:
+) -> Workload:
     """Return a queue at one moment: what a scheduler selects from in one cycle.
 
     Notes
@@ -558,7 +533,7 @@ def _queued(
     )
 
 
-def queue_load(instance: Instance[DeadlineJob]) -> float:
+def queue_load(instance: Workload) -> float:
     """Return the largest share of the cluster that work without delay takes before any time.
 
     Notes

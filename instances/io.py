@@ -31,28 +31,6 @@ from .jobs import Job
 from .model import Cluster, Instance, Node, User
 from .schedule import Allocation, Schedule
 
-__all__ = [
-    "JOB_KINDS",
-    "allocation_from_dict",
-    "allocation_to_dict",
-    "check_fields",
-    "check_header",
-    "draft_of",
-    "header",
-    "instance_from_dict",
-    "instance_hash",
-    "instance_to_dict",
-    "load",
-    "naming",
-    "read_json",
-    "read_text",
-    "save",
-    "schedule_from_dict",
-    "schedule_to_dict",
-    "write_file",
-    "write_json",
-]
-
 FORMAT, VERSION = "gangsched", 1
 MAX_SEGMENTS = 10_000
 JOB_KINDS: dict[str, type[Job]] = {

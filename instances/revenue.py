@@ -20,17 +20,6 @@ from .check import at_least, one_of
 from .generate import invert, short, stream
 from .model import Cluster, Instance, Linear, Node, ParameterServerJob, Power, User
 
-__all__ = [
-    "HOUR",
-    "Law",
-    "OwnedCluster",
-    "Parameters",
-    "bandwidths",
-    "owned_cluster",
-    "revenue_instance",
-    "revenue_jobs",
-]
-
 Floats = NDArray[np.float64]
 Law = Literal["linear", "convex"]
 Parameters = dict[str, Any]

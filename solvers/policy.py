@@ -25,18 +25,6 @@ from ..instances import Cluster, Instance, Job, User
 from ..instances.check import flag, integer, set_field
 from ..instances.model import MOST_TIME
 
-__all__ = [
-    "Decision",
-    "Phase",
-    "Policy",
-    "Preempts",
-    "Rules",
-    "Session",
-    "Start",
-    "State",
-    "begin",
-]
-
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 

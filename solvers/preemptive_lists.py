@@ -22,6 +22,8 @@ from .signature import NoParams, solver
 __all__ = ["CompletionListParams", "PreemptiveList", "completion_list", "reward_list", "spread"]
 
 Where = Mapping[int, int]  # GPUs by node
+Place = Callable[[int, list[int], Where], Where | None]
+Progress = Callable[[int, Where, int], int]
 Order = Literal["remaining", "area", "arrival"]
 
 
@@ -43,6 +45,11 @@ class PreemptiveList:
         self.held: dict[int, tuple[int, Where]] = {}  # since when, and where
         self.segments: list[Segment] = []
 
+    @classmethod
+    def of(cls, problem: Any, works: Sequence[int]) -> PreemptiveList:
+        """Return a run of a problem's jobs that has yet to begin."""
+        return cls(works, [job.release for job in problem.jobs], problem.instance.cluster.sizes)
+
     @property
     def active(self) -> list[int]:
         """Jobs that are released and not complete."""
@@ -51,9 +58,9 @@ class PreemptiveList:
     def run(
         self,
         order: Callable[[], Sequence[int]],
-        place: Callable[[int, list[int], Where], Where | None],
+        place: Place,
         lasts: Callable[[int, Where], int],
-        progress: Callable[[int, Where, int], int],
+        progress: Progress,
         step: int | None = None,
         end: float | None = None,
     ) -> list[Segment]:
@@ -71,9 +78,7 @@ class PreemptiveList:
             self._advance(running, min(until), progress)
         return []
 
-    def _chosen(
-        self, order: Sequence[int], place: Callable[[int, list[int], Where], Where | None]
-    ) -> dict[int, Where]:
+    def _chosen(self, order: Sequence[int], place: Place) -> dict[int, Where]:
         free, chosen = list(self.sizes), dict[int, Where]()
         for j in order:
             where = place(j, free, self.held[j][1] if j in self.held else {})
@@ -83,12 +88,7 @@ class PreemptiveList:
                     free[node] -= gpus
         return chosen
 
-    def _advance(
-        self,
-        running: Mapping[int, Where],
-        until: int,
-        progress: Callable[[int, Where, int], int],
-    ) -> None:
+    def _advance(self, running: Mapping[int, Where], until: int, progress: Progress) -> None:
         for j, where in running.items():
             if j in self.held and self.held[j][1] != where:
                 self._close(j)
@@ -196,11 +196,7 @@ def completion_list(
         for g in range(len(problem.models))
     ]
     fastest = problem.speeds.max(axis=1, initial=1).tolist()
-    state = PreemptiveList(
-        [job.work or 0 for job in jobs],
-        [job.release for job in jobs],
-        problem.instance.cluster.sizes,
-    )
+    state = PreemptiveList.of(problem, [job.work or 0 for job in jobs])
 
     def key(j: int) -> Any:
         if params.order == "arrival":
@@ -272,11 +268,7 @@ def reward_list(
     started = time.perf_counter()
     end = None if time_limit is None else time.monotonic() + time_limit
     jobs, nodes = problem.jobs, problem.instance.cluster.nodes
-    state = PreemptiveList(
-        [FULL_SPEED * (job.work or 0) for job in jobs],
-        [job.release for job in jobs],
-        problem.instance.cluster.sizes,
-    )
+    state = PreemptiveList.of(problem, [FULL_SPEED * (job.work or 0) for job in jobs])
 
     def speed(j: int, where: Where) -> int:
         size = max(nodes[n].gpus for n in where)

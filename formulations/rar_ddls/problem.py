@@ -93,6 +93,8 @@ __all__ = ["DEGRADATIONS", "Estimates", "RarDdls", "estimated_times", "estimates
 
 Ints = NDArray[np.int64]
 
+#: GPUs of each job by server
+Placements = Sequence[Mapping[int, int]]
 #: bandwidth sharing degradation f(alpha, k) of Section 4.1 by name; increasing in k, f(., 1) = 1
 DEGRADATIONS: Mapping[str, Callable[[Fraction, Fraction], Any]] = {
     "linear": lambda alpha, k: k + alpha * (k - 1),
@@ -626,7 +628,7 @@ def _time_bounds(problem: RarDdls, j: int, largest: int) -> tuple[Fraction, Frac
 def evaluate(
     problem: RarDdls,
     start: Sequence[int],
-    placement: Sequence[Mapping[int, int]],
+    placement: Placements,
     devices: Sequence[Mapping[int, tuple[int, ...]]] | None = None,
 ) -> Schedule | None:
     """Return the schedule that starts and placements of all jobs lead to, (6)-(9).
@@ -685,9 +687,7 @@ def evaluate(
     )
 
 
-def _check_runs(
-    problem: RarDdls, start: Sequence[int], placement: Sequence[Mapping[int, int]]
-) -> None:
+def _check_runs(problem: RarDdls, start: Sequence[int], placement: Placements) -> None:
     for name, column in (("start", start), ("placement", placement)):
         if len(column) != len(problem.jobs):
             raise ValueError(f"evaluate: {len(column)} entries of {name}, {len(problem.jobs)} jobs")
@@ -705,9 +705,7 @@ def _check_runs(
             )
 
 
-def _speeds(
-    problem: RarDdls, active: Sequence[int], placement: Sequence[Mapping[int, int]]
-) -> list[int]:
+def _speeds(problem: RarDdls, active: Sequence[int], placement: Placements) -> list[int]:
     """phi_j of the active jobs: (6) counts spanning jobs a server, the table does the rest."""
     crossing: dict[int, int] = {}
     for j in active:
@@ -722,7 +720,7 @@ def _speeds(
 
 
 def complete_schedule(
-    problem: RarDdls, start: Sequence[int], placement: Sequence[Mapping[int, int]]
+    problem: RarDdls, start: Sequence[int], placement: Placements
 ) -> Schedule | None:
     """Return the schedule of starts and placements, each job on the first GPUs that are free.
 

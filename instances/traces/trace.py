@@ -245,7 +245,7 @@ class Reading:
         elif duration == 0:
             self.skip(place, "zero duration")
         else:
-            since = _seconds(time) if isinstance(time, datetime) else time
+            since = (time - EPOCH).total_seconds() if isinstance(time, datetime) else time
             start, work = math.floor(round(since, 6)), max(1, math.ceil(round(duration, 6)))
             self._found.append(_Found(start, place, id, gpus, work, user, weight, tag, more))
             return True
@@ -350,7 +350,3 @@ def clock(text: str) -> datetime | None:
     except ValueError:  # such as a month 13
         pass
     raise ValueError("is not a time of the form 2017-10-07 01:12:09")
-
-
-def _seconds(time: datetime) -> float:
-    return (time - EPOCH).total_seconds()

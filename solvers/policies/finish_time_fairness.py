@@ -13,13 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from ..policy import Decision, Information, Preempts, State
 from .time_fractions import Sharing, TimeFractions, by_deficit
 
-__all__ = [
-    "FinishTimeFairness",
-    "finish_time_fairness",
-    "isolated_fractions",
-    "one_model_fractions",
-]
-
 Floats = NDArray[np.float64]
 
 #: steps of Newton's method at most; it needs a few

@@ -114,13 +114,11 @@ class Forest:
         self.gpu = np.array([g for block in blocks for g in block], dtype=np.int64)
         self.server = np.searchsorted(offsets, self.gpu, side="right") - 1
         starts = np.cumsum([0, *map(len, blocks)])[:-1]
-        self.first = [
-            np.array(
-                [a + i for a, b in zip(starts, blocks, strict=True) for i in _steps(b, 1 << level)],
-                dtype=np.int64,
-            )
-            for level in range(levels)
-        ]
+        self.first = []
+        for size in (1 << level for level in range(levels)):
+            inside = [range(0, len(block) - size + 1, size) for block in blocks]
+            firsts = [a + i for a, own in zip(starts, inside, strict=True) for i in own]
+            self.first.append(np.array(firsts, dtype=np.int64))
 
     def spans(self, level: int, gpus: int) -> Ints:
         """Servers that a gang spans on the first `gpus` places of each block of `level`."""
@@ -135,10 +133,6 @@ def _powers_of_two(gpus: list[int], most: int) -> list[list[int]]:
         runs.append(gpus[:size])
         gpus = gpus[size:]
     return runs
-
-
-def _steps(block: list[int], size: int) -> range:
-    return range(0, len(block), size) if len(block) >= size else range(0)
 
 
 @dataclass(frozen=True, slots=True)
