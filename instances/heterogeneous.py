@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .arrays import Floats
 from .check import at_least, one_of
 from .generate import short, stream
 from .model import Cluster, Instance, Job, Node, User, gpus_by_model
@@ -42,7 +43,6 @@ __all__ = [
     "with_speeds",
 ]
 
-Floats = NDArray[np.float64]
 J = TypeVar("J", bound=Job)
 
 #: GPU models of Table 1, slow to fast

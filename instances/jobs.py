@@ -260,7 +260,6 @@ class RingJob(Job):
         real(self, owner, "base_time", positive=True)
 
     __hash__ = Job.__hash__
-    __reduce__ = Job.__reduce__
 
 
 @dataclass(frozen=True, slots=True)
@@ -497,7 +496,6 @@ class DeadlineJob(Job):
             )
 
     __hash__ = Job.__hash__
-    __reduce__ = Job.__reduce__
 
 
 def _scaled(gpus: int, scaling: float) -> float:
@@ -754,7 +752,6 @@ class ParameterServerJob(Job):
             )
 
     __hash__ = Job.__hash__
-    __reduce__ = Job.__reduce__
 
 
 def _decimal(number: float) -> Fraction:

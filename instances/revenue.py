@@ -14,13 +14,12 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .arrays import Floats
 from .check import at_least, one_of
 from .generate import invert, short, stream
 from .model import Cluster, Instance, Linear, Node, ParameterServerJob, Power, User
 
-Floats = NDArray[np.float64]
 Law = Literal["linear", "convex"]
 Parameters = dict[str, Any]
 

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .arrays import Ints
 from .display import frame, table_html
 
 __all__ = ["Allocation", "Schedule", "Segment"]
 
-Ints = NDArray[np.int64]
 MOST_SHOWN = 20  # segments in a notebook
 
 

@@ -7,12 +7,10 @@ from typing import Any
 
 import highspy
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
+from ..instances.arrays import Bools
 from .policy import Floats, Ints
-
-Bools = NDArray[np.bool_]
 
 #: nodes of branch and bound; the same on a slow machine as on a fast one
 NODES = 200

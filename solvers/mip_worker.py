@@ -26,9 +26,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MipAnswer", "MipWorker", "Program", "own_worker"]
+from ..instances.arrays import Floats
 
-Floats = NDArray[np.float64]
+__all__ = ["MipAnswer", "MipWorker", "Program", "own_worker"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

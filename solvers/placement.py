@@ -43,13 +43,7 @@ def place(gpus: int, free: Counts, sizes: Counts, *, spread: bool = False) -> Ta
 
 
 def place_by_speed(
-    gpus: int,
-    free: Counts,
-    sizes: Counts,
-    models: Counts,
-    speeds: Counts,
-    *,
-    spread: bool = False,
+    gpus: int, free: Counts, sizes: Counts, models: Counts, speeds: Counts, *, spread: bool = False
 ) -> Taken:
     """Return the GPUs to take on each node: of the model that is fastest for the job and has room.
 

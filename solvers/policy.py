@@ -22,11 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..instances import Cluster, Instance, Job, User
+from ..instances.arrays import Floats as Floats
+from ..instances.arrays import Ints as Ints
 from ..instances.check import flag, integer, set_field
 from ..instances.model import MOST_TIME
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 class Phase(IntEnum):

@@ -145,9 +145,7 @@ def _numbers(row: TextRow, name: str) -> list[float]:
 # --- speeds --------------------------------------------------------------------------------------
 
 
-def _speeds(
-    info: str | Path | ModelInfo | None,
-) -> tuple[list[str], Callable[[str, int], float]]:
+def _speeds(info: str | Path | ModelInfo | None) -> tuple[list[str], Callable[[str, int], float]]:
     """Known models, and the split speed of a model at a gang size."""
     if info is None:
         return sorted(MODELS), lambda model, gpus: split_speed(model, max(1, gpus))

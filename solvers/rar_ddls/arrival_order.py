@@ -222,12 +222,7 @@ def random_placement(
 
     rho = estimated_times(problem)
     order = list(range(len(problem.jobs)))
-    search = LimitSearch(
-        run=lambda kappa, limit: head_of_line(problem, rho, order, choose),
-        kappas=[0],
-        horizon=problem.horizon,
-    )
-    search.unlimited()  # a single run: there is no theta to search
+    search = LimitSearch.single(problem, head_of_line(problem, rho, order, choose))
     info = {"seed": seed, "ties": "jobs by position; servers and GPUs are drawn"}
     return search.result(problem, solver="random-placement", started=started, info=info)
 

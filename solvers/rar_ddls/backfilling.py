@@ -129,12 +129,7 @@ def backfilling(
         plan = core.Core(problem, rho).backfill(np.array(sequence, dtype=np.int64))
     else:
         plan = backfill(problem, rho, sequence, pack)
-    search = LimitSearch(run=lambda kappa, limit: plan, kappas=[0], horizon=problem.horizon)
-    search.unlimited()  # a single run: there is no theta to search
-    info = {
-        "seed": seed,
-        "order": params.order,
-        "ties": "jobs by position; servers by (idle GPUs, server)",
-    }
-    name = f"backfill-{params.order}"
-    return search.result(problem, solver=name, started=started, info=info)
+    ties = "jobs by position; servers by (idle GPUs, server)"
+    info = {"seed": seed, "order": params.order, "ties": ties}
+    search = LimitSearch.single(problem, plan)
+    return search.result(problem, solver=f"backfill-{params.order}", started=started, info=info)

@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...formulations.rar_ddls.problem import RarDdls
+from ...instances.arrays import Ints
 from ..compiled import compiled
 from .gang_queue import Plan
-
-Ints = NDArray[np.int64]
 
 #: placement rules of :func:`head_of_line`: which of the admissible idle GPUs a job takes
 LEAST_LOADED, FIRST, LEAST_BUSY_SERVERS = 0, 1, 2

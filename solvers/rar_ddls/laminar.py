@@ -27,9 +27,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...formulations.rar_ddls.problem import RarDdls
+from ...instances.arrays import Ints
 from ...instances.schedule import Schedule
 from ..facts import MakespanFacts
 from ..history import History
@@ -40,8 +40,6 @@ from .bounds import area_bound
 from .gang_queue import Plan
 
 __all__ = ["Forest", "LaminarParams", "laminar"]
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

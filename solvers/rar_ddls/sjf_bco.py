@@ -44,9 +44,9 @@ from math import ceil, floor
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...formulations.rar_ddls.problem import RarDdls, estimated_times
+from ...instances.arrays import Ints
 from ...instances.schedule import Schedule
 from ..facts import MakespanFacts
 from ..history import History
@@ -57,7 +57,6 @@ from .gang_queue import GangQueue, Plan, head_of_line
 
 __all__ = ["LimitSearch", "SjfBcoParams", "fa_ffp", "lbsgf", "sjf_bco"]
 
-Ints = NDArray[np.int64]
 TIES = "jobs by (gang, position); GPUs by (load, server, GPU); servers by (mean load, server)"
 
 
@@ -175,6 +174,13 @@ class LimitSearch:
     runs: int = 0
     history: History = field(default_factory=lambda: History(time.perf_counter()))
     _unlimited: dict[int, Plan | None] = field(default_factory=dict)
+
+    @classmethod
+    def single(cls, problem: RarDdls, plan: Plan | None) -> LimitSearch:
+        """Return a search that is over after one run: there is no theta to search."""
+        search = cls(run=lambda kappa, limit: plan, kappas=[0], horizon=problem.horizon)
+        search.unlimited()
+        return search
 
     def unlimited(self) -> list[Plan]:
         """Run every kappa without a limit and return the plans."""

@@ -40,26 +40,28 @@ __all__ = ["RAR_DDLS", "coloring_jobs"]
 
 PAPER = "Yu et al. 2022"
 Rng = np.random.Generator
+Ints = list[int]
+Floats = list[float]
+Search = Literal["feasibility", "printed"]
+FULL: Search = "feasibility"
 
 
 # --- cases ---------------------------------------------------------------------------------------
 
 
 def _constant(
-    sizes: list[int],
-    gangs: list[int],
-    times: list[int],
-    horizon: int | None = None,
-    search: Literal["feasibility", "printed"] = "feasibility",
-    u: float = 1.0,
+    sizes: Ints,
+    gangs: Ints,
+    times: Ints,
+    most: int | None = None,
+    search: Search = FULL,
+    u: float = 1,
 ) -> Case:
-    problem = constant_times(sizes, gangs, times, horizon=horizon)
+    problem = constant_times(sizes, gangs, times, horizon=most)
     return Case(problem, SjfBcoParams(search=search, u=u, compiled=False))
 
 
-def _draw_constant(
-    rng: Rng, *, search: Literal["feasibility", "printed"] = "feasibility", single: bool = False
-) -> Case:
+def _draw_constant(rng: Rng, *, search: Search = FULL, single: bool = False) -> Case:
     """At most 6 GPUs on 3 servers, 5 jobs of 1 to 6 slots; the horizon never binds."""
     sizes = rng.integers(1, 3, size=rng.integers(1, 4)).tolist()
     jobs = int(rng.integers(1, 6))
@@ -89,12 +91,7 @@ def _draw_contended(rng: Rng, *, heavy: bool = False) -> Case:
 
 
 def _draw_jobs(
-    rng: Rng,
-    count: int,
-    gang: Callable[[], Any],
-    most: int,
-    gradients: list[float],
-    base_times: list[float],
+    rng: Rng, count: int, gang: Callable[[], Any], most: int, gradients: Floats, base_times: Floats
 ) -> list[RingJob]:
     """Jobs of drawn gangs and of at most so many iterations."""
     return [
@@ -680,10 +677,7 @@ RAR_DDLS: tuple[Claim[Any], ...] = (
         evidence="step (b) takes greedy list scheduling to be optimal",
         check=_lemma_4,
         draw=PRINTED,
-        counterexamples={
-            "CE-1": partial(_constant, [1], [1], [1], 10, "printed"),
-            **CE_4,
-        },
+        counterexamples={"CE-1": partial(_constant, [1], [1], [1], 10, "printed"), **CE_4},
     ),
     proved(
         id="lemma-4-repaired",
