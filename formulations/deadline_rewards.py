@@ -48,8 +48,6 @@ from ..instances.schedule import Schedule
 from .completion_time.problem import CompletionTime
 from .problem import Described, Goal, Model, Sense, build, check_instance
 
-__all__ = ["DeadlineRewards"]
-
 Ints = NDArray[np.int64]
 
 

@@ -18,8 +18,6 @@ from .deadline_rewards import DeadlineRewards
 from .problem import Model
 from .rows import constraint, write
 
-__all__ = ["build"]
-
 #: jobs x seconds x numbers of GPUs that the model may have
 MODEL_LIMIT = 200_000
 

@@ -22,8 +22,6 @@ from typing import Any, Literal
 from ..instances.check import at_least
 from ..instances.model import check_real
 
-__all__ = ["FairShares"]
-
 
 @dataclass(slots=True)
 class _Integral:

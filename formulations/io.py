@@ -46,8 +46,6 @@ from .rar_ddls.problem import RarDdls
 from .unisched.leases import LeasePhase
 from .unisched.problem import UniSched
 
-__all__ = ["PROBLEMS", "problem_from_dict", "problem_to_dict"]
-
 Dict = dict[str, Any]
 
 

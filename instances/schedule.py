@@ -18,8 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 from .arrays import Ints
 from .display import frame, table_html
 
-__all__ = ["Allocation", "Schedule", "Segment"]
-
 MOST_SHOWN = 20  # segments in a notebook
 
 

@@ -21,8 +21,6 @@ from .history import History
 from .result import Bound, Result, Stop
 from .signature import solver as declared
 
-__all__ = ["ExactParams", "solve_exact"]
-
 log = logging.getLogger("gangsched")
 
 #: what HiGHS is run with; no gap is left, and one run is like the other

@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
-__all__ = ["FACTS", "Facts", "MakespanFacts", "RevenueFacts", "facts_of_info"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:

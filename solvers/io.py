@@ -31,8 +31,6 @@ from ..instances.schedule import Allocation, Schedule
 from .facts import facts_from_dict, facts_of_info, facts_to_dict
 from .result import Bound, Result, Status, Stop
 
-__all__ = ["load_result", "result_from_dict", "result_to_dict", "save_result"]
-
 FIELDS = {
     "solver", "sense", "status", "stop", "solution", "objective", "bound", "iterations", "info",
 }  # fmt: skip

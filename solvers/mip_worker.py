@@ -28,8 +28,6 @@ from numpy.typing import NDArray
 
 from ..instances.arrays import Floats
 
-__all__ = ["MipAnswer", "MipWorker", "Program", "own_worker"]
-
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Program:

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["place", "place_by_speed"]
-
 Counts = Sequence[int]
 #: GPUs by node; None where there is no room
 Taken = dict[int, int] | None

@@ -19,8 +19,6 @@ from ..instances.schedule import Schedule, Segment
 from .result import Result, Stop
 from .signature import NoParams, solver
 
-__all__ = ["CompletionListParams", "PreemptiveList", "completion_list", "reward_list", "spread"]
-
 Where = Mapping[int, int]  # GPUs by node
 Place = Callable[[int, list[int], Where], Where | None]
 Progress = Callable[[int, Where, int], int]

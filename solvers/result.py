@@ -24,8 +24,6 @@ from ..instances.display import facts_html, frame
 from .facts import Facts
 from .history import Entry, settled
 
-__all__ = ["Bound", "Refuted", "Result", "Status", "Stop"]
-
 S = TypeVar("S")
 
 

@@ -11,8 +11,6 @@ from typing import Any, TypeVar, cast
 from ..formulations.problem import check_class
 from ..instances.check import at_least, check_real
 
-__all__ = ["NoParams", "solver"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 

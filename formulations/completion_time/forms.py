@@ -19,8 +19,6 @@ from ..problem import Model
 from ..rows import constraint, write
 from .problem import CompletionTime
 
-__all__ = ["build"]
-
 #: jobs x seconds that the model may have: about a minute to build
 MODEL_LIMIT = 200_000
 

@@ -51,8 +51,6 @@ from ...instances.model import FULL_SPEED, Instance, Job
 from ...instances.schedule import Schedule
 from ..problem import Described, Goal, Model, Sense, build, check_instance
 
-__all__ = ["CompletionTime"]
-
 Ints = NDArray[np.int64]
 Measure = Literal["makespan", "completion", "flow", "slowdown"]
 

@@ -43,9 +43,6 @@ from ..problem import Model
 from ..rows import constraint, write, write_arrays
 from .problem import RarDdls, complete_schedule, estimates
 
-__all__ = ["build"]
-
-
 #: jobs x servers x slots that "compact" and "literal" may have: about a minute and 2 GB to build
 MODEL_LIMIT = 200_000
 

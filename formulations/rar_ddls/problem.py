@@ -89,8 +89,6 @@ from ...instances.model import Instance, RingJob
 from ...instances.schedule import Schedule, Segment
 from ..problem import Described, Goal, Model, Sense, build, check_instance, reference_violations
 
-__all__ = ["DEGRADATIONS", "Estimates", "RarDdls", "estimated_times", "estimates", "evaluate"]
-
 Ints = NDArray[np.int64]
 
 #: GPUs of each job by server

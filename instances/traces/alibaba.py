@@ -13,8 +13,6 @@ from ..model import Cluster, Node
 from .table import TextRow, TextTable
 from .trace import Reading, Trace
 
-__all__ = ["read_alibaba", "read_alibaba_nodes"]
-
 COLUMNS = (
     "name", "num_gpu", "gpu_milli", "gpu_spec", "pod_phase", "creation_time", "deletion_time",
     "scheduled_time",

@@ -18,8 +18,6 @@ from ..model import DeadlineJob, check_real
 from .table import TextRow, TextTable
 from .trace import Reading, Trace
 
-__all__ = ["read_chronus"]
-
 COLUMNS = (
     "job_id", "user", "num_gpu", "submit_time", "duration", "model_name", "expect_time_list",
     "expect_value_list", "best_effort", "job_type",

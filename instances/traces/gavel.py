@@ -15,8 +15,6 @@ from ..model import check_real
 from .table import TextRow, TextTable, lines
 from .trace import Reading, Trace
 
-__all__ = ["read_gavel"]
-
 # The columns, in order; the lines of a trace have no names.
 SEVEN = ("job_type", "command", "steps_option", "needs_data", "total_steps", "arrival", "gpus")
 TEN = (

@@ -15,8 +15,6 @@ from ..model import User
 from .table import TextRow, TextTable
 from .trace import Reading, Trace
 
-__all__ = ["read_helios", "read_vc_sizes"]
-
 COLUMNS = ("job_id", "vc", "gpu_num", "state", "submit_time", "duration")
 
 

@@ -11,8 +11,6 @@ from pathlib import Path
 from .table import TextTable
 from .trace import Reading, Trace
 
-__all__ = ["read_itp"]
-
 
 def read_itp(path: str | Path) -> Trace:
     """Read an ITP CSV with the columns job_id, submission_time, duration and num_gpu.

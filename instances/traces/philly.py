@@ -19,8 +19,6 @@ from ..io import read_json
 from .table import TextTable
 from .trace import Reading, Trace
 
-__all__ = ["read_philly_csv", "read_philly_json"]
-
 Record = dict[str, Any]
 Work = Literal["attempts", "span"]
 

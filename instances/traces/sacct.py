@@ -16,8 +16,6 @@ from ..check import one_of
 from .table import TextRow, TextTable
 from .trace import UNKNOWN, Reading, Trace
 
-__all__ = ["read_sacct"]
-
 IDS = ("JobID", "JobIDRaw")
 USERS = ("User", "Account", "Partition")
 RESOURCES = ("AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES")

@@ -14,8 +14,6 @@ from pathlib import Path
 from ..io import read_text
 from .trace import Reading, Trace
 
-__all__ = ["read_swf"]
-
 # The 18 fields of a line, in order.
 FIELDS = (
     "job", "submit", "wait", "run", "allocated", "cpu", "memory", "requested", "requested_time",

@@ -9,8 +9,6 @@ from datetime import datetime
 from ..io import read_text
 from .trace import UNKNOWN, Reading, plain
 
-__all__ = ["TextRow", "TextTable", "lines"]
-
 
 class TextRow:
     """One row of a table: its fields by column name, and where it stands.

@@ -15,8 +15,6 @@ from typing import Any, NamedTuple
 
 from ..model import Job, User
 
-__all__ = ["ReadReport", "Trace"]
-
 SHOWN = 3  # places that a report names for each reason
 
 

@@ -16,8 +16,6 @@ from ..policy import Decision, Ints, Preempts, Rules, State
 from .buddy_cells import Buddies, Cell, cell_sizes, quota_cells
 from .yarn_cs import quotas_of
 
-__all__ = ["Hived"]
-
 
 @dataclass(slots=True)
 class Holding:

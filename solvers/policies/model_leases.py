@@ -13,8 +13,6 @@ from ..growing import longer
 from ..placement import place
 from ..policy import Decision, Floats, Ints, State
 
-__all__ = ["Received", "lease_out"]
-
 Nodes = dict[int, int]  # GPUs by node
 Places = dict[int, Nodes]  # GPUs by node, by job
 

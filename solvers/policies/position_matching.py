@@ -28,9 +28,6 @@ from numpy.typing import ArrayLike
 from ...instances.arrays import Ints
 from .position_matching_core import match
 
-__all__ = ["FORBIDDEN", "Matching", "optimality_violations", "position_matching"]
-
-
 #: the time of a job on a model that it cannot run on
 FORBIDDEN = -1
 #: times are refused when (jobs + 1) times the longest could take distances beyond 64 bits

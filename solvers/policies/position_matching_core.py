@@ -12,9 +12,6 @@ import numpy as np
 from ...instances.arrays import Bools, Ints
 from ..compiled import compiled, inner
 
-__all__ = ["match"]
-
-
 #: the distance of what has not been reached
 FAR = 2**62
 

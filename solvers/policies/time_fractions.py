@@ -26,8 +26,6 @@ from scipy.sparse import csr_array
 from ...instances.arrays import Floats
 from ..policy import Ints, State, ranked
 
-__all__ = ["Sharing", "TimeFractions", "by_deficit", "rounded_up"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TimeFractions:

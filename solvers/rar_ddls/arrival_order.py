@@ -15,8 +15,6 @@ from ..signature import NoParams, solver
 from .gang_queue import GangQueue, Plan, head_of_line
 from .sjf_bco import LimitSearch, fa_ffp
 
-__all__ = ["ArrivalOrderParams", "first_fit", "list_scheduling", "random_placement"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrivalOrderParams:

@@ -16,8 +16,6 @@ from ..signature import solver
 from .gang_queue import GangQueue, backfill
 from .sjf_bco import LimitSearch
 
-__all__ = ["BackfillingParams", "backfilling"]
-
 Order = Literal["arrival", "gpus", "area", "longest"]
 
 #: priority of a job from (gang size, shortest duration); smaller goes first, ties by position

@@ -39,8 +39,6 @@ from .backfilling import backfilling
 from .bounds import area_bound
 from .gang_queue import Plan
 
-__all__ = ["Forest", "LaminarParams", "laminar"]
-
 
 @dataclass(frozen=True, slots=True)
 class LaminarParams:

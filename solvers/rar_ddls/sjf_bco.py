@@ -55,8 +55,6 @@ from ..signature import solver
 from .bounds import area_bound
 from .gang_queue import GangQueue, Plan, head_of_line
 
-__all__ = ["LimitSearch", "SjfBcoParams", "fa_ffp", "lbsgf", "sjf_bco"]
-
 TIES = "jobs by (gang, position); GPUs by (load, server, GPU); servers by (mean load, server)"
 
 

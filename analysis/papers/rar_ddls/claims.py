@@ -36,8 +36,6 @@ from ..claim import Claim, Sides, Verdict
 from . import tiny
 from .tiny import Case, Pinned, Queued, constant_times, one_run, shortest
 
-__all__ = ["RAR_DDLS", "coloring_jobs"]
-
 PAPER = "Yu et al. 2022"
 Rng = np.random.Generator
 Ints = list[int]

@@ -48,8 +48,6 @@ from ..verdicts import judged
 from .pictures import bars, lines
 from .points import Point, Reproduction, by_seed, mean_makespan, means
 
-__all__ = ["fig4", "fig5", "fig6", "fig7", "from_points"]
-
 Variant = Literal["A", "B"]
 Solve = Callable[[RarDdls], Result[Schedule]]
 

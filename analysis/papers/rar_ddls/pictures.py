@@ -12,8 +12,6 @@ from matplotlib.figure import Figure
 from ...show.plots import BOUND, INK, MUTED, PAPER, STYLE, WIDTH, headline, plain
 from .points import Reproduction, by_seed, means
 
-__all__ = ["bars", "lines"]
-
 # Okabe and Ito's palette for the paper's policies; what the paper does not have is grey
 COLOURS = ("#0072b2", "#d98c00", "#00946b", "#c0649a")
 GREYS = ("#7a838d", "#3d444d", "#9aa3ad", "#5b6570", "#22272e")

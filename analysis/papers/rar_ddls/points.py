@@ -13,8 +13,6 @@ from typing import Any
 from ...show.columns import shown_ratio
 from ..study import Agreement, FigureRow, Study, markdown_table
 
-__all__ = ["Check", "Point", "Reproduction", "by_seed", "mean_makespan", "means"]
-
 FORMAT = 1
 OWN_POLICIES = (
     "LS in SJF order", "FF in SJF order", "backfilling, longest first",
