@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..instances.arrays import Floats
+Floats = NDArray[np.float64]  # no import of the package: this is a script too
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
