@@ -192,9 +192,9 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         solvers={
             "sjf-bco": _row("rar_ddls.sjf_bco.sjf_bco"),
             "sjf-bco:printed": _row("rar_ddls.sjf_bco.sjf_bco", search="printed"),
-            "first-fit": _row("rar_ddls.first_fit.first_fit"),
-            "list-scheduling": _row("rar_ddls.list_scheduling.list_scheduling"),
-            "random-placement": _row("rar_ddls.random_placement.random_placement"),
+            "first-fit": _row("rar_ddls.arrival_order.first_fit"),
+            "list-scheduling": _row("rar_ddls.arrival_order.list_scheduling"),
+            "random-placement": _row("rar_ddls.arrival_order.random_placement"),
             "backfill-longest": _row("rar_ddls.backfilling.backfilling", order="longest"),
             "backfill-area": _row("rar_ddls.backfilling.backfilling", order="area"),
             "backfill-gpus": _row("rar_ddls.backfilling.backfilling", order="gpus"),

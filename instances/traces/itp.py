@@ -11,8 +11,6 @@ from pathlib import Path
 from .table import TextTable
 from .trace import Reading, Trace
 
-__all__ = ["read_itp"]
-
 
 def read_itp(path: str | Path) -> Trace:
     """Read an ITP CSV with the columns job_id, submission_time, duration and num_gpu.
@@ -46,11 +44,6 @@ def read_itp(path: str | Path) -> Trace:
     """
     reading = Reading(path)
     for row in TextTable(reading, "job_id", "submission_time", "duration", "num_gpu"):
-        reading.offer(
-            row.place,
-            row.id("job_id"),
-            time=row.number("submission_time"),
-            duration=row.number("duration"),
-            gpus=row.count("num_gpu"),
-        )
+        id, times = row.id("job_id"), (row.number("submission_time"), row.number("duration"))
+        reading.offer(row.place, id, *times, row.count("num_gpu"))
     return reading.trace()
