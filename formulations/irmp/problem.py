@@ -277,7 +277,7 @@ class Irmp(Described):
             raise TypeError(f"Irmp: instance={self.instance!r} is not an Instance")
         limits = ("worker_bandwidth", "ps_bandwidth", "horizon")
         for name in limits if self.horizon is not None else limits[:2]:
-            integer(self, "Irmp", name, at_least=1)
+            integer(self, "Irmp", name, least=1)
             if getattr(self, name) > LATEST:
                 raise ValueError(f"Irmp: {name} exceeds {LATEST}")
         if self.clock not in CLOCKS:

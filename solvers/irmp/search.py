@@ -49,7 +49,7 @@ class RevenueSearchParams:
 
     def __post_init__(self) -> None:
         for name, least in (("iterations", 0), ("most", 1)):
-            integer(self, "RevenueSearchParams", name, at_least=least)
+            integer(self, "RevenueSearchParams", name, least=least)
 
 
 @solver(RevenueSearchParams)
