@@ -94,7 +94,7 @@ class Queue:
     work : (jobs,) ints
         Seconds of service left at full speed, at least 1.
     split_speed : (jobs,) ints
-        Speed on several nodes, in millionths.
+        Speed on several nodes, in millionths; 0 where the gang must not be on more than it needs.
     cost : (jobs,) ints
         t^sr, seconds.
     phase, kind : (jobs,) ints
@@ -354,8 +354,9 @@ def _candidates(
     gang = np.where(profiler, np.minimum(queue.gpus, 2), queue.gpus)
     whole, rest = gang // largest * largest, gang % largest
     rounded = whole + np.where(rest, np.minimum(_powers(rest), largest), 0)
-    may = np.full(gang.size, allocations != "consolidated")
-    anywhere = profiler | (may & (gang > largest))
+    splits = queue.split_speed > 0
+    may = splits & (allocations != "consolidated")
+    anywhere = (splits & profiler) | (may & (gang > largest))
     twice = may & ~anywhere & (_powers(gang) != gang)
     count = np.where(slo, np.diff(queue.ptr), 1)
     job = np.repeat(np.arange(gang.size), count)
