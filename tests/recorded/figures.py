@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from inspect import signature
@@ -13,8 +15,8 @@ import numpy as np
 
 import gangsched as gs
 
-from .plain import contents, pictures
-from .table import ENTRIES, entry
+from .plain import contents, pictures, plain
+from .table import ENTRIES, entry, named
 
 
 @entry
@@ -115,6 +117,48 @@ def figure(name: str, folder: Path) -> Any:
             for row in data["rows"]
         ]
     return {**data, "csv": found[".csv"], "tables": len(study.to_markdown()), "pictures": shown}
+
+
+DATA = Path(__file__).resolve().parents[2] / "docs" / "papers" / "data"
+
+
+@entry
+def pages_of_figures(folder: Path) -> Any:
+    """The figures of the documentation, judged and drawn again from their data."""
+    return {name: page_of(name, folder) for name in gs.reproduce.TARGETS}
+
+
+def page_of(name: str, folder: Path) -> Any:
+    """Whether the file comes out again; check sums of tables and of each part of the picture."""
+    known = json.loads((DATA / f"{name.replace(':', '-')}.json").read_text("utf-8"))
+    study = restored(name, known)
+    again = json.loads(study.to_json())
+    shown: list[Any] = []
+    with pictures(shown):
+        study.write(folder)
+    (picture,) = shown
+    return {
+        "differs in": [key for key in known if again[key] != known[key]],
+        "tables": summary(study.to_markdown()), "csv": summary(study.to_csv()),
+        "picture": summary({**picture, "axes": []}), "axes": [summary(a) for a in picture["axes"]],
+    }  # fmt: skip
+
+
+def restored(name: str, known: Any) -> Any:
+    """The figure with the rows of its file, by the functions of today or of 2e519fe."""
+    if "points" in known:
+        points = [gs.reproduce.Point(*row) for row in known["points"]]
+        return named("from_points")(name, points)
+    today = getattr(gs.reproduce, "from_rows", None)
+    row_of = gs.reproduce.FigureRow if today else gs.reproduce.Row
+    rows = [row_of(*row[:4], tuple(row[4])) for row in known["rows"]]
+    old: Any = sys.modules[gs.reproduce.TARGETS[name].__module__]
+    return (today or old.from_rows)(name, known["instances"], rows)
+
+
+def summary(data: Any) -> str:
+    """A check sum of plain data."""
+    return f"{crc32(json.dumps(plain(data), sort_keys=True).encode()):08x}"
 
 
 def timed(name: str, options: dict[str, Any], folder: Path) -> Any:
