@@ -15,7 +15,7 @@ from gangsched.registry import policy, solver
 
 from .bounds import gangs, small_round
 from .instances import market, paper_ring, queue, revenue, ring_problem
-from .plain import pictures
+from .plain import drawing, pictures
 from .policies import crowd
 from .table import attempt, entry, solvers_of
 
@@ -322,12 +322,12 @@ def results(folder: Path) -> Any:
 
 
 @entry
-def drawings(folder: Path) -> Any:
+def drawings(folder: Path, describe: Any = None) -> Any:
     """Gantt charts and overviews of each kind of schedule."""
     shown: list[Any] = []
     makes = {"rar-ddls": ring_problem(), "unisched": queue(), "irmp": revenue(),
              "gandiva-fair": market()}  # fmt: skip
-    with pictures(shown):
+    with pictures(shown, describe):
         for stem, problem in makes.items():
             names = [n for n in solvers_of(stem) if n not in ("exact", "search")][:3]
             compared = gs.compare(problem, {name: solver(stem, name)[1] for name in names})
@@ -344,6 +344,12 @@ def drawings(folder: Path) -> Any:
         gs.plots.to_svg(gs.plots.gantt(gs.Schedule.of([]), cluster))
     wrong = attempt(gs.plots.save, gs.plots.gantt(gs.Schedule.of([]), cluster), folder / "a.gif")
     return {"shown": shown, "refused": wrong}
+
+
+@entry
+def looks_of_drawings(folder: Path) -> Any:
+    """The same as they look: lines, sizes, places."""
+    return drawings(folder, drawing)["shown"]
 
 
 @entry

@@ -11,7 +11,7 @@ import gangsched as gs
 from gangsched.registry import solver
 
 from .instances import log, market, paper_ring, queue, revenue, ring_problem
-from .plain import cli, process
+from .plain import cli, drawing, pictures, process
 from .table import ENTRIES, attempt, command, entry, solvers_of
 
 
@@ -116,6 +116,34 @@ def describe(folder: Path) -> Any:
     path = log(folder / "log.csv", jobs=300, span=9 * 3600)
     files = "--json", folder / "found.json", "--plot", folder / "found.png"
     return command(folder, "describe", path, "--reader", "philly-csv", *files)
+
+
+@entry
+def looks_of_reports(folder: Path) -> Any:
+    """The pictures of reports as they look: lines, sizes, places."""
+    problem, path, few = folder / "problem.json", folder / "log.csv", folder / "few.csv"
+    log(path, jobs=30)
+    log(few, jobs=9, seed=1)
+    gs.io.save(problem, market())
+    report, nodes = ("--report", folder / "a.html"), ("--nodes", "v100:1x4,p40:1x4,k80:2x4")
+    found = {}
+    for name, args in {
+        "replay": ("replay", path, "--nodes", 3, "--gpus-per-node", 4, "--policies", SHOWN),
+        "models": ("replay", path, *nodes, "--speeds", "table1", "--policies", SHOWN),
+        "few": ("replay", few, "--nodes", 1, "--gpus-per-node", 8, "--policies", "fifo,ltgf"),
+        "deadlines": ("replay", "T24", "--nodes", 3, "--gpus-per-node", 4, "--policies", SHOWN),
+        "market": ("compare", problem),
+        "ring": ("compare", "rar-b-0"),
+        "queue": ("compare", "--problem", "unisched", "--setting", "queue-philly", "--jobs", 40),
+        "log": ("describe", path, "--plot", folder / "a.png"),
+        "small log": ("describe", few, "--plot", folder / "a.png"),
+    }.items():
+        reader = "scenario" if "T24" in args else "philly-csv"
+        given = [*args, *(("--reader", reader) if args[0] != "compare" else ())]
+        found[name] = shown = list[Any]()
+        with pictures(shown, drawing):
+            cli(*given, *(report if args[0] != "describe" else ()))
+    return found
 
 
 @entry
