@@ -11,7 +11,7 @@ import gangsched as gs
 from gangsched.registry import solver
 
 from .instances import log, market, paper_ring, queue, revenue, ring_problem
-from .plain import cli, drawing, pictures, process
+from .plain import cli, drawing, page, pictures, process
 from .table import ENTRIES, attempt, command, entry, solvers_of
 
 
@@ -109,6 +109,30 @@ def replay_models(folder: Path) -> Any:
 def replay_deadlines(folder: Path) -> Any:
     where = "T24", "--reader", "scenario", "--nodes", 3, "--gpus-per-node", 4
     return replayed(folder, *where)
+
+
+@entry
+def replays_with_few_users(folder: Path) -> Any:
+    """Replays of one user, of nobody, of one job and of jobs that come at once."""
+    found: dict[str, Any] = {}
+    head, *rows = log(folder / "log.csv", jobs=9).read_text("utf-8").splitlines()
+    cells = [row.split(",") for row in rows]
+    for name, jobs in {
+        "one user": [[*row[:3], "a"] for row in cells],
+        "nobody": [[*row[:3], ""] for row in cells],
+        "one job": cells[:1],
+        "at once": [[cells[0][0], *row[1:]] for row in cells],
+    }.items():
+        path = folder / f"{name.replace(' ', '-')}.csv"
+        path.write_text("\n".join([head, *map(",".join, jobs)]) + "\n", "utf-8")
+        where = path, "--reader", "philly-csv", "--nodes", 2, "--gpus-per-node", 8
+        files = "--report", folder / "a.html", "--json", folder / "a.json"
+        found[name] = cli("replay", *where, "--policies", "fifo,ltgf,gandiva-fair", *files)
+        found[f"{name}, described"] = cli("describe", *where[:3])
+        if (folder / "a.html").exists():
+            found[f"{name}, page"] = page((folder / "a.html").read_text("utf-8"))["lines"]
+            (folder / "a.html").unlink()
+    return found
 
 
 @entry
