@@ -53,7 +53,7 @@ def _constant(
     times: Ints,
     most: int | None = None,
     search: Search = FULL,
-    u: float = 1,
+    u: float = 1.0,
 ) -> Case:
     problem = constant_times(sizes, gangs, times, horizon=most)
     return Case(problem, SjfBcoParams(search=search, u=u, compiled=False))
