@@ -42,12 +42,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..instances.check import flag
 from ..instances.model import FULL_SPEED, DeadlineJob, Instance
 from ..instances.schedule import Schedule
 from .completion_time.problem import CompletionTime
-from .problem import Described, Goal, Model, Sense, build
-
-__all__ = ["DeadlineRewards"]
+from .problem import Described, Goal, Model, Sense, build, check_instance
 
 Ints = NDArray[np.int64]
 
@@ -91,10 +90,8 @@ class DeadlineRewards(Described):
 
     def __post_init__(self) -> None:
         owner = "DeadlineRewards"
-        if not isinstance(self.elastic, bool):
-            raise TypeError(f"{owner}: elastic={self.elastic!r} is not True or False")
-        if not isinstance(self.instance, Instance):
-            raise TypeError(f"{owner}: instance={self.instance!r} is not an Instance")
+        flag(self, owner, "elastic")
+        check_instance(self)
         for job in self.jobs[:1]:  # jobs of an instance are of one kind
             if not isinstance(job, DeadlineJob):
                 raise TypeError(

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pyomo.environ as pyo
+from pyomo.environ import quicksum
 
 from ..instances.model import FULL_SPEED
 from ..instances.schedule import Schedule, Segment
 from .deadline_rewards import DeadlineRewards
 from .problem import Model
-
-__all__ = ["build"]
+from .rows import constraint, write
 
 #: jobs x seconds x numbers of GPUs that the model may have
 MODEL_LIMIT = 200_000
@@ -60,27 +60,33 @@ def build(problem: DeadlineRewards, form: str = "time-indexed") -> Model[Schedul
     m.nothing = pyo.Var(bounds=(0, 0), doc="keeps rows without variables in the model")
     jobs = problem.jobs
     m.objective = pyo.Objective(
-        expr=pyo.quicksum(jobs[j].rewards[f][1] * m.z_meet[j, f] for j, f in met) + m.nothing,
+        expr=quicksum(jobs[j].rewards[f][1] * m.z_meet[j, f] for j, f in met) + m.nothing,
         sense=pyo.maximize,
     )
-    m.choice = pyo.Constraint(
-        sorted({j for j, _ in met}),
-        rule=lambda m, j: pyo.quicksum(m.z_meet[j, f] for i, f in met if i == j) <= 1,
-        doc="one deadline a job",
-    )
-    m.once = pyo.Constraint(
-        seconds,
-        rule=lambda m, j, t: pyo.quicksum(m.x_run[j, t, n] for n in _counts(problem, j)) <= 1,
-        doc="one number of GPUs at a time",
-    )
-    m.service = pyo.Constraint(met, rule=lambda m, j, f: _service(problem, m, j, f))
-    m.capacity = pyo.Constraint(
-        sorted({t for _, t in seconds}),
-        rule=lambda m, t: (
-            pyo.quicksum(n * m.x_run[j, s, n] for j, s, n in cells if s == t) <= nodes[0].gpus
-        ),
-        doc="gangs hold at most M GPUs",
-    )
+
+    @constraint(m, sorted({j for j, _ in met}), doc="one deadline a job")
+    def choice(m: Any, j: int) -> Any:
+        return quicksum(m.z_meet[j, f] for i, f in met if i == j) <= 1
+
+    @constraint(m, seconds, doc="one number of GPUs at a time")
+    def once(m: Any, j: int, t: int) -> Any:
+        return quicksum(m.x_run[j, t, n] for n in _counts(problem, j)) <= 1
+
+    @constraint(m, met)
+    def service(m: Any, j: int, f: int) -> Any:
+        """All work before the deadline, in units of the gang's seconds."""
+        release, last = jobs[j].release, jobs[j].release + jobs[j].rewards[f][0]
+        done = quicksum(
+            jobs[j].speed(n, 1, nodes[0].gpus) / FULL_SPEED * m.x_run[j, t, n]
+            for t in range(release, last)
+            for n in _counts(problem, j)
+        )
+        return done + m.nothing >= (jobs[j].work or 0) * m.z_meet[j, f]
+
+    @constraint(m, sorted({t for _, t in seconds}), doc="gangs hold at most M GPUs")
+    def capacity(m: Any, t: int) -> Any:
+        return quicksum(n * m.x_run[j, s, n] for j, s, n in cells if s == t) <= nodes[0].gpus
+
     return Model(
         m, "pyomo", form, True, lambda: _extract(problem, m), lambda s: _embed(problem, m, s)
     )
@@ -101,21 +107,6 @@ def _cells(problem: DeadlineRewards) -> Iterator[tuple[int, int, int]]:
                 yield j, t, n
 
 
-def _speed(problem: DeadlineRewards, job: int, gpus: int) -> int:
-    return problem.jobs[job].speed(gpus, 1, problem.instance.cluster.gpus)
-
-
-def _service(problem: DeadlineRewards, m: Any, j: int, f: int) -> Any:
-    """All work before the deadline, in units of the gang's seconds."""
-    job = problem.jobs[j]
-    done = pyo.quicksum(
-        _speed(problem, j, n) / FULL_SPEED * m.x_run[j, t, n]
-        for t in range(job.release, job.release + job.rewards[f][0])
-        for n in _counts(problem, j)
-    )
-    return done + m.nothing >= (job.work or 0) * m.z_meet[j, f]
-
-
 def _extract(problem: DeadlineRewards, m: Any) -> Schedule:
     """Seconds before the chosen deadlines; neighbours on as many GPUs are one segment."""
     rows: list[Segment] = []
@@ -134,16 +125,12 @@ def _extract(problem: DeadlineRewards, m: Any) -> Schedule:
 
 def _embed(problem: DeadlineRewards, m: Any, schedule: Schedule) -> None:
     """Write a schedule's seconds and the deadlines that it meets."""
-    for variable in (m.x_run, m.z_meet):
-        for index in variable:
-            variable[index].set_value(0)
     m.nothing.set_value(0)
-    for row in schedule:
-        for t in range(row.start, row.end):
-            if (row.job, t, sum(row.gpus.values())) in m.x_run:
-                m.x_run[row.job, t, sum(row.gpus.values())].set_value(1)
+    rows = [(row.job, sum(row.gpus.values()), row) for row in schedule]
+    write(m.x_run, {(j, t, n): 1 for j, n, row in rows for t in range(row.start, row.end)})
+    met = {}
     for j, won in enumerate(problem.rewards(schedule)):
-        for f, (_, value) in enumerate(problem.jobs[j].rewards):
-            if won and value == won:
-                m.z_meet[j, f].set_value(1)
-                break
+        values = [value for _, value in problem.jobs[j].rewards]
+        if won in values:
+            met[j, values.index(won)] = 1
+    write(m.z_meet, met)

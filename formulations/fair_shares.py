@@ -15,14 +15,12 @@ all jobs of its user with its gang size and weight: one accumulator for all of t
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from ..instances.check import at_least
 from ..instances.model import check_real
-
-__all__ = ["FairShares"]
 
 
 @dataclass(slots=True)
@@ -104,7 +102,7 @@ class FairShares:
     def __init__(
         self, gpus: int, weights: Sequence[float], *, by: Literal["demand", "quota"]
     ) -> None:
-        self.gpus = _whole("fair shares", "gpus", gpus, 1)
+        self.gpus = at_least("fair shares: gpus", gpus, 1)
         if by not in ("demand", "quota"):
             raise ValueError(f"fair shares: by={by!r} is not 'demand' or 'quota'")
         self.by = by
@@ -265,18 +263,10 @@ class FairShares:
 
     def _kind(self, user: int, gangs: int, weight: float) -> tuple[_User, tuple[int, float]]:
         owner = f"job of user {user}"
-        size = _whole(owner, "gpus", gangs, 1)
+        size = at_least(f"{owner}: gpus", gangs, 1)
         return self._user(user), (size, check_real(owner, "weight", weight, positive=True))
 
     @staticmethod
     def _check_time(owner: _User, user: int, t: int) -> None:
         if t < owner.time.t0:
             raise ValueError(f"user {user}: t={t} is before its last change at {owner.time.t0}")
-
-
-def _whole(owner: str, name: str, value: Any, at_least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"{owner}: {name}={value!r} is not an integer")
-    if value < at_least:
-        raise ValueError(f"{owner}: {name}={value} is below {at_least}")
-    return int(value)

@@ -19,12 +19,22 @@ Every file is one object: ``"format"`` and ``"version"`` as of :mod:`gangsched.i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
-from ..instances.io import check_fields, check_header, header, instance_from_dict, instance_to_dict
+import numpy as np
+
+from ..instances.io import (
+    check_fields,
+    check_header,
+    default_of,
+    header,
+    instance_from_dict,
+    instance_to_dict,
+)
 from .completion_time.problem import CompletionTime
 from .deadline_rewards import DeadlineRewards
 from .gandiva_fair.problem import GpuMarket
@@ -35,8 +45,6 @@ from .ltgf.round import LtgfRound
 from .rar_ddls.problem import RarDdls
 from .unisched.leases import LeasePhase
 from .unisched.problem import UniSched
-
-__all__ = ["PROBLEMS", "problem_from_dict", "problem_to_dict"]
 
 Dict = dict[str, Any]
 
@@ -118,23 +126,36 @@ def _instance_from_body(kind: type[Any], data: Dict) -> Any:
 
 # --- problems of their own fields -----------------------------------------------------------------
 
-Coder = tuple[Callable[[Any], Any], Callable[[str, Any], Any]]
+Reader = Callable[[str, Any], Any]
 
 
-def _with_fields(kind: type[Any], place: str, **coders: Coder) -> _Codec:
-    """Return the codec of a class without an instance; each field's writer, and reader by name."""
+def _with_fields(kind: type[Any], place: str, **readers: Reader) -> _Codec:
+    """Return the codec of a class without an instance; each field with its reader."""
 
     def write(problem: Any) -> Dict:
-        return {place: {name: put(getattr(problem, name)) for name, (put, _) in coders.items()}}
+        values = {name: _plain(getattr(problem, name)) for name in readers}
+        reals = {name: [*map(float, values[name])] for name in readers if readers[name] is _reals}
+        return {place: values | reals}
 
     def read(kind: type[Any], data: Dict) -> Any:
-        check_fields(place, data[place], required=set(coders))
+        check_fields(place, data[place], required=set(readers))
         try:
-            return kind(**{name: get(name, data[place][name]) for name, (_, get) in coders.items()})
+            return kind(**{name: get(name, data[place][name]) for name, get in readers.items()})
         except (OverflowError, TypeError, ValueError) as error:
             raise ValueError(f"{place}: {error}") from None
 
     return _Codec(kind, frozenset({place}), write, read)
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it: lists, rationals as text, null for infinity."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    if isinstance(value, Fraction):
+        return str(value)
+    return None if value == math.inf else value
 
 
 def _as_it_is(name: str, value: Any) -> Any:
@@ -153,64 +174,38 @@ def _whole(name: str, value: Any) -> int:
     return value
 
 
-def _wholes(name: str, value: Any) -> list[int]:
-    return [_whole(f"{name}[{i}]", entry) for i, entry in enumerate(_listed(name, value))]
-
-
 def _real(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ValueError(f"{name}={value!r} is not a number")
     return value
 
 
-def _reals(name: str, value: Any) -> list[float]:
-    return [_real(f"{name}[{i}]", entry) for i, entry in enumerate(_listed(name, value))]
+def _pair(name: str, value: Any) -> tuple[int, int]:
+    found = _wholes(name, value)
+    if len(found) != 2:
+        raise ValueError(f"{name}={found} is not a pair (user, gang)")
+    return found[0], found[1]
 
 
-def _pairs(name: str, value: Any) -> list[tuple[int, int]]:
-    found = [_wholes(f"{name}[{i}]", entry) for i, entry in enumerate(_listed(name, value))]
-    for i, entry in enumerate(found):
-        if len(entry) != 2:
-            raise ValueError(f"{name}[{i}]={entry} is not a pair (user, gang)")
-    return [(entry[0], entry[1]) for entry in found]
+def _rational(name: str, text: Any) -> Fraction:
+    try:
+        return Fraction(text if isinstance(text, str) else "")
+    except (ValueError, ZeroDivisionError):
+        raise ValueError(f"{name}={text!r} is not a rational such as '3/2'") from None
 
 
-def _rationals(name: str, value: Any) -> list[Fraction]:
-    found = []
-    for i, text in enumerate(_listed(name, value)):
-        try:
-            found.append(Fraction(text if isinstance(text, str) else ""))
-        except (ValueError, ZeroDivisionError):
-            raise ValueError(f"{name}[{i}]={text!r} is not a rational such as '3/2'") from None
-    return found
+def _unlimited(name: str, value: Any) -> Any:
+    return math.inf if value is None else value
 
 
-def _limited(demand: Any) -> list[float | None]:
-    return [None if gpus == math.inf else gpus for gpus in demand.tolist()]
+def _each(read: Reader) -> Reader:
+    """Read a list of what `read` reads."""
+    return lambda name, value: [
+        read(f"{name}[{i}]", one) for i, one in enumerate(_listed(name, value))
+    ]
 
 
-def _unlimited(name: str, value: Any) -> list[Any]:
-    return [math.inf if gpus is None else gpus for gpus in _listed(name, value)]
-
-
-def _rows(array: Any) -> Any:
-    return array.tolist()
-
-
-def _strings(values: Sequence[Any]) -> list[str]:
-    return [str(value) for value in values]
-
-
-def _ints(values: Sequence[Any]) -> list[int]:
-    return [int(value) for value in values]
-
-
-def _lists(rows: Sequence[Any]) -> list[list[Any]]:
-    return [list(row) for row in rows]
-
-
-def _floats(values: Sequence[Any]) -> list[float]:
-    return [float(value) for value in values]
+_wholes, _reals = _each(_whole), _each(_real)
 
 
 # --- parameters ----------------------------------------------------------------------------------
@@ -220,9 +215,7 @@ def _parameters_to_dict(problem: Any) -> Dict:
     parameters = {}
     for field in fields(problem):
         name, value = field.name, getattr(problem, field.name)
-        factory: Any = field.default_factory
-        default = field.default if factory is MISSING else factory()
-        if name == "instance" or not field.init or value == default:
+        if name == "instance" or not field.init or value == default_of(field):
             continue
         if callable(value):
             raise TypeError(
@@ -255,9 +248,7 @@ def _phases_from_dict(data: Any) -> dict[int, LeasePhase]:
 
 
 def _profilers_from_list(data: Any) -> frozenset[int]:
-    if not isinstance(data, list):
-        raise ValueError(f"parameters: profilers={data!r} is not a list")
-    for i, number in enumerate(data):
+    for i, number in enumerate(_listed("parameters: profilers", data)):
         if type(number) is not int:
             raise ValueError(f"parameters: profilers[{i}]={number!r} is not an integer")
     return frozenset(data)
@@ -269,56 +260,33 @@ def _free_from_list(data: Any) -> Any:
     return data
 
 
-def _owners_from_list(data: Any) -> Any:
-    if not isinstance(data, list):
-        raise ValueError(f"parameters: owners={data!r} is not a list")
-    return data
-
-
 #: parameters that JSON does not have as they are: writer, reader
 CODED: Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "phases": (_phases_to_dict, _phases_from_dict),
     "profilers": (sorted, _profilers_from_list),
     "free": (list, _free_from_list),
-    "owners": (list, _owners_from_list),
+    "owners": (list, partial(_listed, "parameters: owners")),
     "alone": (dict, lambda data: data),
 }
-
-
+MARKET = _with_fields(
+    GpuMarket, "market", aim=_as_it_is, gpus=_listed, speeds=_listed, tickets=_listed,
+    demand=_each(_unlimited), users=_listed, models=_listed,
+)  # fmt: skip
+ROUND = _with_fields(
+    LtgfRound, "round", gpus=_whole, lease=_whole, attained=_wholes, fair=_reals, share=_reals,
+    jobs=_each(_pair),
+)  # fmt: skip
 #: how each problem is written, by its name in files and on the command line
 CODECS: Mapping[str, _Codec] = {
     "rar-ddls": _with_instance(RarDdls),
     "unisched": _with_instance(UniSched),
     "deadline-rewards": _with_instance(DeadlineRewards),
     "irmp": _with_instance(Irmp),
-    "gandiva-fair": _with_fields(
-        GpuMarket,
-        "market",
-        aim=(str, _as_it_is),
-        gpus=(_rows, _listed),
-        speeds=(_rows, _listed),
-        tickets=(_rows, _listed),
-        demand=(_limited, _unlimited),
-        users=(list, _listed),
-        models=(list, _listed),
-    ),
+    "gandiva-fair": MARKET,
     "ltgf": _with_instance(Ltgf),
-    "ltgf-round": _with_fields(
-        LtgfRound,
-        "round",
-        gpus=(int, _whole),
-        lease=(int, _whole),
-        attained=(_ints, _wholes),
-        fair=(_floats, _reals),
-        share=(_floats, _reals),
-        jobs=(_lists, _pairs),
-    ),
+    "ltgf-round": ROUND,
     "ltgf-fluid": _with_fields(
-        LtgfFluid,
-        "fluid",
-        gpus=(int, _whole),
-        gangs=(_ints, _wholes),
-        shares=(_strings, _rationals),
+        LtgfFluid, "fluid", gpus=_whole, gangs=_wholes, shares=_each(_rational)
     ),
     "completion-time": _with_instance(CompletionTime),
 }

@@ -8,17 +8,8 @@ from enum import Enum
 from importlib import import_module
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
-__all__ = [
-    "Described",
-    "Goal",
-    "Model",
-    "Problem",
-    "Sense",
-    "build",
-    "facts_of",
-    "goal_of",
-    "summary_of",
-]
+from ..instances.model import Instance
+from ..instances.schedule import Schedule
 
 S = TypeVar("S")
 
@@ -210,6 +201,23 @@ def build(problem: Any, form: str = "", **options: Any) -> Model[Any]:
     opened = import_module(f"{package}.{'' if stem == 'problem' else stem + '_'}forms")
     model: Model[Any] = opened.build(problem, form, **options)
     return model
+
+
+def check_instance(problem: Any) -> None:
+    """Refuse a problem whose instance is none."""
+    if not isinstance(problem.instance, Instance):
+        owner = type(problem).__name__
+        raise TypeError(f"{owner}: instance={problem.instance!r} is not an Instance")
+
+
+def reference_violations(problem: Any, solution: Schedule, jobs: str) -> list[str]:
+    """Return what a schedule names that an instance does not have, or that its jobs do not use."""
+    count, nodes = len(problem.jobs), len(problem.instance.cluster.nodes)
+    broken = [f"reference: job number {j} of {count}" for j in solution.job if j >= count]
+    broken += [f"reference: node number {s} of {nodes}" for s in solution.node if s >= nodes]
+    if solution.ps.any():
+        broken.append(f"reference: {jobs} use no parameter servers")
+    return broken
 
 
 def check_class(owner: str, problem: object, expected: type[Any]) -> None:

@@ -23,26 +23,56 @@ def text(record: object, owner: str, name: str, *, empty: bool = True) -> None:
         raise ValueError(f"{owner}: {name}={value!r} is empty")
 
 
-def integer(record: object, owner: str, name: str, *, at_least: int) -> None:
+def at_least(name: str, value: Any, least: int) -> int:
+    """Return an integer as an int; refuse what is none, or is below `least`.
+
+    >>> at_least("jobs", 0, 1)
+    Traceback (most recent call last):
+    ValueError: jobs=0 is below 1
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name}={value!r} is not an integer")
+    if value < least:
+        raise ValueError(f"{name}={value} is below {least}")
+    return int(value)
+
+
+def integer(record: object, owner: str, name: str, *, least: int) -> None:
     """Make a field an int; refuse what is none, or too small."""
     value = getattr(record, name)
-    if type(value) is not int:  # the long way takes long for the jobs of a large trace
-        if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-            raise TypeError(f"{owner}: {name}={value!r} is not an integer")
-        value = int(value)
-        set_field(record, name, value)
-    if value < at_least:
-        raise ValueError(f"{owner}: {name}={value} is below {at_least}")
+    if type(value) is not int or value < least:  # the long way takes long for a large trace
+        set_field(record, name, at_least(f"{owner}: {name}", value, least))
 
 
-def check_finite(owner: str, name: str, value: Any) -> None:
-    """Refuse infinite numbers, nan, and integers that no float holds."""
+def flag(record: object, owner: str, name: str) -> None:
+    """Refuse a field that is neither True nor False."""
+    if not isinstance(getattr(record, name), bool):
+        raise TypeError(f"{owner}: {name}={getattr(record, name)!r} is not True or False")
+
+
+def one_of(name: str, value: object, known: Iterable[str]) -> None:
+    """Refuse what is not among the values that are known.
+
+    >>> one_of("variant", "C", ("A", "B"))
+    Traceback (most recent call last):
+    ValueError: variant='C' is not one of 'A', 'B'
+    """
+    if value not in tuple(known):
+        raise ValueError(f"{name}={value!r} is not one of {', '.join(map(repr, known))}")
+
+
+def finite(owner: str, name: str, value: Any) -> float:
+    """Return a number as a float; refuse what is none, not finite, or no float can hold."""
+    if type(value) is not float and (
+        isinstance(value, bool) or not isinstance(value, numbers.Real)
+    ):
+        raise TypeError(f"{owner}: {name}={value!r} is not a number")
     try:
-        bounded = math.isfinite(value)
+        if math.isfinite(value):
+            return float(value)
     except OverflowError:
         raise ValueError(f"{owner}: {name} is an integer too large for a float") from None
-    if not bounded:
-        raise ValueError(f"{owner}: {name}={value} is not finite")
+    raise ValueError(f"{owner}: {name}={value} is not finite")
 
 
 def check_real(owner: str, name: str, value: Any, *, positive: bool = False) -> float:
@@ -51,14 +81,10 @@ def check_real(owner: str, name: str, value: Any, *, positive: bool = False) -> 
     >>> check_real("job 'a'", "weight", 2)
     2.0
     """
-    if type(value) is not float and (
-        isinstance(value, bool) or not isinstance(value, numbers.Real)
-    ):
-        raise TypeError(f"{owner}: {name}={value!r} is not a number")
-    check_finite(owner, name, value)
+    number = finite(owner, name, value)
     if value < 0 or (positive and value == 0):
         raise ValueError(f"{owner}: {name}={value} is not {'positive' if positive else '>= 0'}")
-    return float(value)
+    return number
 
 
 def real(record: object, owner: str, name: str, *, positive: bool = False) -> None:
@@ -73,21 +99,17 @@ def unique(owner: str, kind: str, ids: Iterable[str]) -> None:
             raise ValueError(f"{owner}: {kind} id {key!r} occurs {count} times, ids are unique")
 
 
+def sequence(name: str, values: Any, of: str) -> tuple[Any, ...]:
+    """Return a sequence as a tuple; refuse a string, and what is none."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise TypeError(f"{name}={values!r} is not a sequence of {of}")
+    return tuple(values)
+
+
 def tuple_of(record: object, owner: str, name: str, kind: type) -> None:
     """Make a field a tuple of records of one class."""
-    items = getattr(record, name)
-    if isinstance(items, (str, bytes)) or not isinstance(items, Iterable):
-        raise TypeError(f"{owner}: {name}={items!r} is not a sequence of {kind.__name__}")
-    items = tuple(items)
+    items = sequence(f"{owner}: {name}", getattr(record, name), kind.__name__)
     for i, item in enumerate(items):
         if not isinstance(item, kind):
             raise TypeError(f"{owner}: {name}[{i}]={item!r} is not a {kind.__name__}")
     set_field(record, name, items)
-
-
-def finite(owner: str, name: str, value: Any) -> float:
-    """Return a number of any sign as a float; refuse what is none, or not finite."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{owner}: {name}={value!r} is not a number")
-    check_finite(owner, name, value)
-    return float(value)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 import numpy as np
 
-from .generate import ITERATION_TIME, ITERATIONS, at_least, ring_job, short, stream
-from .model import Cluster, Instance, Job, ParameterServerJob, RingJob, User
+from .check import at_least, one_of
+from .generate import ITERATION_TIME, ITERATIONS, ring_job, short, stream
+from .model import Cluster, Instance, Job, ParameterServerJob, RingJob, User, gpus_by_model
 from .revenue import HOUR, LARGE_SHARE, Law, Parameters, bandwidths, owned_cluster, revenue_jobs
 
 if TYPE_CHECKING:
@@ -123,12 +124,7 @@ def to_instance(
     start, end = window
     inside = _inside(trace, window)
     able, rejected = _able(inside, cluster)
-    count = len(able) if jobs is None else jobs
-    at_least("jobs", count, 0)
-    if count > len(able):
-        raise ValueError(
-            f"jobs={count} exceeds the {len(able)} jobs of {trace.name!r} that can run"
-        )
+    count = _count(trace, jobs, able, " that can run")
     taken = able[:count]
     users = _weighted(taken, weights)
     if start:
@@ -221,18 +217,22 @@ def _check_window(window: Window) -> Window:
     return window
 
 
+def _count(
+    trace: Trace, jobs: int | None, among: Sequence[Job], which: str = "", least: int = 0
+) -> int:
+    """How many jobs to take: all of them where nothing is said."""
+    count = at_least("jobs", len(among) if jobs is None else jobs, least)
+    if count > len(among):
+        raise ValueError(f"jobs={count} exceeds the {len(among)} jobs of {trace.name!r}{which}")
+    return count
+
+
 def _able(jobs: Sequence[Job], cluster: Cluster) -> tuple[list[Job], tuple[tuple[str, str], ...]]:
     """Divide jobs into those that can run on the cluster and those that cannot, with the reason."""
-    gpus: Counter[str] = Counter()
-    for node in cluster.nodes:
-        gpus[node.model] += node.gpus
-    able, rejected, total = [], [], cluster.gpus
-    for job in jobs:
-        reason = _unable(job, total, gpus)
-        if reason:
-            rejected.append((job.id, reason))
-        else:
-            able.append(job)
+    gpus, total = gpus_by_model(cluster), cluster.gpus
+    reasons = [_unable(job, total, gpus) for job in jobs]
+    able = [job for job, reason in zip(jobs, reasons, strict=True) if not reason]
+    rejected = [(job.id, why) for job, why in zip(jobs, reasons, strict=True) if why]
     return able, tuple(rejected)
 
 
@@ -347,14 +347,15 @@ def to_rar_instance(
     [('a', 2), ('b', 1)]
     """
     _check_service(service)
-    if pick not in ("first", "sample"):
-        raise ValueError(f"pick={pick!r} is not one of 'first', 'sample'")
+    one_of("pick", pick, ("first", "sample"))
     fitting = [job for job in trace.jobs if job.gpus <= cluster.gpus]
     rejected = tuple(
         (job.id, _too_large(job, cluster.gpus)) for job in trace.jobs if job.gpus > cluster.gpus
     )
-    count = len(fitting) if jobs is None else jobs
-    _check_count(trace, count, len(fitting))
+    count = _count(trace, jobs, fitting, " that fit")
+    for job in trace.jobs:
+        if job.work is None:
+            raise ValueError(f"job {job.id!r}: work=None, a conversion by run time needs one")
     rng = stream(seed, 4)
     chosen = fitting[:count]
     if pick == "sample" and count < len(fitting):
@@ -382,15 +383,6 @@ def _check_service(service: tuple[float, float]) -> None:
         raise ValueError(
             f"service={service!r} is not a range (low, high) within [{least:g}, {most:g}] slots"
         )
-
-
-def _check_count(trace: Trace, count: int, fitting: int) -> None:
-    at_least("jobs", count, 0)
-    if count > fitting:
-        raise ValueError(f"jobs={count} exceeds the {fitting} jobs of {trace.name!r} that fit")
-    for job in trace.jobs:
-        if job.work is None:
-            raise ValueError(f"job {job.id!r}: work=None, a conversion by run time needs one")
 
 
 def _by_rank(jobs: list[Job], service: tuple[float, float]) -> list[float]:
@@ -477,13 +469,9 @@ def to_revenue_instance(
     >>> [(job.gpus, job.release) for job in made.instance.jobs], parameters["owners"]
     ([(2, 1), (8, 3)], ('vc0', 'vc1', 'vc1'))
     """
-    if chunks not in ("requested", "drawn"):
-        raise ValueError(f"chunks={chunks!r} is not one of 'requested', 'drawn'")
+    one_of("chunks", chunks, ("requested", "drawn"))
     inside = _inside(trace, window)
-    count = len(inside) if jobs is None else jobs
-    at_least("jobs", count, 1)
-    if count > len(inside):
-        raise ValueError(f"jobs={count} exceeds the {len(inside)} jobs of {trace.name!r}")
+    count = _count(trace, jobs, inside, least=1)
     taken, start = inside[:count], window[0] or 0
     owned = owned_cluster(servers, users=_owners(taken), large=large, ps=ps, seed=seed)
     parameters = {**bandwidths(seed), "owners": owned.owners}

@@ -20,25 +20,14 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .generate import at_least, invert, philly_workload, shapes, stream, venus_workload
+from .check import at_least, one_of
+from .generate import invert, philly_workload, shapes, stream, venus_workload
 from .model import Cluster, DeadlineJob, Instance, Iterations, Job, Stopping, TargetMetric
-
-__all__ = [
-    "FAMILIES",
-    "MODELS",
-    "deadline_instance",
-    "helios_like_workload",
-    "philly_like_workload",
-    "queue_load",
-    "queue_snapshot",
-    "split_speed",
-    "testbed_workload",
-    "with_density",
-    "with_hostile",
-]
 
 Family = Literal["slo", "mix1", "mix2"]
 Shares = Mapping[str, float]
+Workload = Instance[DeadlineJob]
+Keep = Callable[[Job], bool]
 
 #: Shares of the kinds of job. MIX2's are those of Chronus' published file (59.9, 30.0, 10.1 %).
 #: Nothing is printed of MIX1: here its soft jobs are strict, so that best effort stays at 10 %.
@@ -111,8 +100,7 @@ def split_speed(model: str, gpus: int) -> float:
     >>> split_speed("vgg19", 1), split_speed("vgg19", 8), split_speed("mobilenet_v2", 8)
     (1.0, 0.618515, 0.942217)
     """
-    if model not in MODELS:
-        raise ValueError(f"model={model!r} is not one of {', '.join(map(repr, MODELS))}")
+    one_of("model", model, MODELS)
     at_least("gpus", gpus, 1)
     parameters, compute = MODELS[model]
     one, several = ((gpus - 1) * parameters / rate for rate in (WITHIN, BETWEEN))
@@ -130,7 +118,7 @@ def deadline_instance(
     shares: Shares | None = None,
     performance: float = PERFORMANCE,
     grace: int = 0,
-) -> Instance[DeadlineJob]:
+) -> Workload:
     """Return the same jobs with deadlines, stopping criteria, split speeds and preemption costs.
 
     Notes
@@ -174,7 +162,7 @@ def deadline_instance(
     later = (grace * stream(seed, 11).random(len(instance.jobs))).astype(int).tolist()
     made = tuple(
         DeadlineJob(
-            **_plain(job),
+            **{part.name: getattr(job, part.name) for part in fields(Job)},
             rewards=_rewards(own.kind, int(own.slack * job.work) + more),
             stopping=_curve(rng) if own.target else Iterations(),
             split_speed=split_speed(own.model, job.gpus) if job.gpus <= largest else 1.0,
@@ -207,10 +195,6 @@ def _terms(
     target = rng.random(count) < performance
     columns = kind, slack.tolist(), model, cost.tolist(), target.tolist()
     return map(_Terms, *columns)
-
-
-def _plain(job: Job) -> dict[str, Any]:
-    return {part.name: getattr(job, part.name) for part in fields(Job)}
 
 
 def _rewards(kind: str, first: int) -> tuple[tuple[int, float], ...]:
@@ -249,7 +233,7 @@ def helios_like_workload(
     family: Family = "mix2",
     seed: int = 0,
     density: float = 1.0,
-) -> Instance[DeadlineJob]:
+) -> Workload:
     """Return a synthetic workload H_SLO, H_MIX1 or H_MIX2, from published statistics of Helios.
 
     Notes
@@ -264,12 +248,11 @@ def helios_like_workload(
     >>> len(instance.jobs), instance.cluster.gpus, instance.name
     (100, 960, 'helios-like-100-mix2-seed1')
     """
-    cluster = Cluster.uniform(nodes=120, gpus_per_node=8) if cluster is None else cluster
-    at_least("jobs", jobs, 0)
-    raw = _enough(
-        lambda count: venus_workload(cluster, jobs=count, days=days, seed=seed), _usual, jobs
-    )
-    plain = _sample(raw, jobs, seed, name=f"helios-like-{jobs}")
+    able = _large(cluster)
+    plain = _sampled(
+        lambda count: venus_workload(able, jobs=count, days=days, seed=seed),
+        _usual, jobs, seed, f"helios-like-{jobs}",
+    )  # fmt: skip
     return with_density(deadline_instance(plain, family=family, seed=seed), density, seed=seed)
 
 
@@ -281,7 +264,7 @@ def philly_like_workload(
     family: Family = "mix2",
     seed: int = 0,
     density: float = 1.0,
-) -> Instance[DeadlineJob]:
+) -> Workload:
     """Return a synthetic workload P_SLO, P_MIX1 or P_MIX2, shaped like Microsoft's Philly trace.
 
     Notes
@@ -295,15 +278,12 @@ def philly_like_workload(
     >>> {len(job.rewards) for job in instance.jobs}, instance.name
     ({1}, 'philly-like-100-slo-seed0')
     """
-    cluster = Cluster.uniform(nodes=120, gpus_per_node=8) if cluster is None else cluster
-    at_least("jobs", jobs, 0)
+    able = _large(cluster)
     at_least("days", days, 1)
-    raw = _enough(
-        lambda count: philly_workload(cluster, jobs=count, seed=seed, per_day=count / days),
-        _usual,
-        jobs,
-    )
-    plain = _sample(raw, jobs, seed, name=f"philly-like-{jobs}")
+    plain = _sampled(
+        lambda count: philly_workload(able, jobs=count, seed=seed, per_day=count / days),
+        _usual, jobs, seed, f"philly-like-{jobs}",
+    )  # fmt: skip
     return with_density(deadline_instance(plain, family=family, seed=seed), density, seed=seed)
 
 
@@ -312,7 +292,7 @@ def testbed_workload(
     *,
     seed: int = 0,  # noqa: PT028
     grace: int = GRACE,  # noqa: PT028
-) -> Instance[DeadlineJob]:
+) -> Workload:
     """Return T[m] of Table III of Gao et al. (2024): m jobs in 8 hours for 64 GPUs.
 
     Notes
@@ -328,11 +308,14 @@ def testbed_workload(
     >>> len(instance.jobs), instance.cluster.sizes == (4,) * 16, instance.name
     (360, True, 'testbed-360-mix2-seed0')
     """
-    at_least("jobs", jobs, 0)
     cluster = Cluster.uniform(nodes=16, gpus_per_node=4)
-    raw = _enough(lambda count: venus_workload(cluster, jobs=count, seed=seed), _short, jobs)
-    day = [replace(job, release=job.release % 86_400) for job in raw.jobs]
-    plain = _sample(replace(raw, jobs=day), jobs, seed, name=f"testbed-{jobs}")
+
+    def draw(count: int) -> Instance[Job]:
+        raw = venus_workload(cluster, jobs=count, seed=seed)
+        day = [replace(job, release=job.release % 86_400) for job in raw.jobs]
+        return replace(raw, jobs=day)
+
+    plain = _sampled(draw, _short, jobs, seed, f"testbed-{jobs}")
     return deadline_instance(plain, seed=seed, grace=grace)
 
 
@@ -347,23 +330,30 @@ def _short(job: Job) -> bool:
     return job.gpus < 16 and 300 <= (job.work or 0) <= 10_800 and job.release % 86_400 < 28_800
 
 
-def _enough(
-    draw: Callable[[int], Instance[Job]], keep: Callable[[Job], bool], jobs: int
+def _large(cluster: Cluster | None) -> Cluster:
+    return Cluster.uniform(nodes=120, gpus_per_node=8) if cluster is None else cluster
+
+
+def _sampled(
+    draw: Callable[[int], Instance[Job]],
+    keep: Callable[[Job], bool],
+    jobs: int,
+    seed: int,
+    name: str,
 ) -> Instance[Job]:
-    """The jobs to keep of the first workload, among ever larger ones, that has enough of them."""
-    count = 4 * jobs + 100
+    """A sample of the jobs to keep of the first workload, among ever larger ones, that has enough.
+
+    Jobs are sorted by release and named anew.
+    """
+    count = 4 * at_least("jobs", jobs, 0) + 100
     while True:
         raw = draw(count)
         kept = tuple(filter(keep, raw.jobs))
         if len(kept) >= jobs:
-            return replace(raw, jobs=kept)
+            break
         count *= 2
-
-
-def _sample(raw: Instance[Job], jobs: int, seed: int, *, name: str) -> Instance[Job]:
-    """A sample of the jobs, sorted by release and named anew."""
-    chosen = np.sort(stream(seed, 7).choice(len(raw.jobs), jobs, replace=False))
-    ordered = sorted((raw.jobs[i] for i in chosen), key=lambda job: job.release)
+    chosen = np.sort(stream(seed, 7).choice(len(kept), jobs, replace=False))
+    ordered = sorted((kept[i] for i in chosen), key=lambda job: job.release)
     named = (replace(job, id=f"j{i}") for i, job in enumerate(ordered))
     return replace(raw, jobs=tuple(named), name=name)
 
@@ -371,9 +361,7 @@ def _sample(raw: Instance[Job], jobs: int, seed: int, *, name: str) -> Instance[
 # --- changes of a workload -----------------------------------------------------------------------
 
 
-def with_density(
-    instance: Instance[DeadlineJob], density: float, *, seed: int = 0
-) -> Instance[DeadlineJob]:
+def with_density(instance: Workload, density: float, *, seed: int = 0) -> Workload:
     """Return the workload with jobs removed or injected.
 
     Notes
@@ -407,9 +395,7 @@ def with_density(
     return replace(instance, jobs=tuple(ordered), name=f"{instance.name}-density{density:g}")
 
 
-def with_hostile(
-    instance: Instance[DeadlineJob], share: float, *, seed: int = 0
-) -> Instance[DeadlineJob]:
+def with_hostile(instance: Workload, share: float, *, seed: int = 0) -> Workload:
     """Return the workload with gang sizes changed until a share of them is hostile.
 
     Consolidation-hostile gangs are those that are neither a power of two within a node nor a
@@ -435,7 +421,7 @@ def with_hostile(
     """
     _share("share", share)
     size = _node_size(instance.cluster)
-    wanted = _hostile_sizes(size)
+    wanted = [gpus for gpus in range(1, size) if _hostile(gpus, size)]
     rng, jobs = stream(seed, 9), list(instance.jobs)
     order = rng.permutation(len(jobs)).tolist()
     which, model = rng.random(len(jobs)), _pick(TESTBED_MODELS, rng.random(len(jobs)))
@@ -467,10 +453,6 @@ def _hostile(gpus: int, size: int) -> bool:
     return bool(gpus & (gpus - 1)) if gpus < size else gpus % size != 0
 
 
-def _hostile_sizes(size: int) -> list[int]:
-    return [gpus for gpus in range(1, size) if _hostile(gpus, size)]
-
-
 # --- queues --------------------------------------------------------------------------------------
 
 
@@ -483,7 +465,7 @@ def queue_snapshot(
     seed: int = 0,
     aged: float = 0.6,
     gpus_per_node: int = 8,
-) -> Instance[DeadlineJob]:
+) -> Workload:
     """Return a queue at one moment: what a scheduler selects from in one cycle.
 
     Notes
@@ -551,7 +533,7 @@ def _queued(
     )
 
 
-def queue_load(instance: Instance[DeadlineJob]) -> float:
+def queue_load(instance: Workload) -> float:
     """Return the largest share of the cluster that work without delay takes before any time.
 
     Notes
@@ -604,8 +586,7 @@ def _share(name: str, value: float) -> None:
 
 
 def _shares(family: str, shares: Shares | None) -> Shares:
-    if family not in FAMILIES:
-        raise ValueError(f"family={family!r} is not one of {', '.join(map(repr, FAMILIES))}")
+    one_of("family", family, FAMILIES)
     found = FAMILIES[family] if shares is None else shares
     for kind, share in found.items():
         if kind not in KINDS:

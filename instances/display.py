@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-__all__ = ["counted", "facts_html", "frame", "one_line", "shortened", "table_html"]
-
 MOST_SHOWN = 300  # characters of somebody else's error message
 
 

@@ -11,18 +11,21 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .model import Cluster, Instance, Job, RingJob, User
+from .check import at_least, one_of
+from .model import Cluster, Instance, Job, RingJob, User, gpus_by_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
 
 __all__ = ["offered_load", "paper_cluster", "philly_workload", "rar_workload", "venus_workload"]
 
@@ -143,8 +146,7 @@ def rar_workload(
     [80, 14, 26, 30, 8, 2]
     """
     _check_extra(extra)
-    if variant not in ("A", "B"):
-        raise ValueError(f"variant={variant!r} is not one of 'A', 'B'")
+    one_of("variant", variant, ("A", "B"))
     at_least("jobs", jobs, 1)
     sizes = [w for w, count in _largest_remainder(RAR_MIX, jobs).items() for _ in range(count)]
     if sizes[-1] > cluster.gpus:
@@ -170,13 +172,8 @@ def ring_job(id: str, gpus: int, iterations: int, tau: float, extra: float) -> R
     slowdown = (k + ALPHA * (k - 1)) / BETWEEN - 1 / WITHIN
     gradient = short(extra * tau / (2 * exchanged * slowdown)) if gpus > 1 else 0.0
     inside = 2 * gradient * exchanged / WITHIN + gradient * exchanged / COMPUTE + XI2
-    return RingJob(
-        id=id,
-        gpus=gpus,
-        iterations=iterations,
-        gradient=gradient,
-        base_time=short(tau - inside),
-    )
+    base = short(tau - inside)
+    return RingJob(id=id, gpus=gpus, iterations=iterations, gradient=gradient, base_time=base)
 
 
 def _draw_a(rng: np.random.Generator) -> tuple[int, float]:
@@ -314,8 +311,7 @@ def philly_workload(
     _check_rates(per_day, load)
     rng = stream(seed, 3)
     bursts = _Bursts.draw(rng, jobs, PHILLY_ARRIVALS)
-    sizes = _sizes(PHILLY_SIZES, cluster, rng.random(jobs))
-    times = _run_times(sizes, rng.random(jobs), rng.standard_normal(jobs))
+    sizes, times = shapes("philly", cluster, jobs, rng)
     if load is None:
         release, user = bursts.at_rate(PHILLY_PER_DAY if per_day is None else per_day)
     else:
@@ -325,9 +321,7 @@ def philly_workload(
     return Instance(cluster, made, users, name=f"philly-{jobs}-seed{seed}")
 
 
-def _run_times(
-    sizes: NDArray[np.int64], uniform: NDArray[np.float64], normal: NDArray[np.float64]
-) -> NDArray[np.int64]:
+def _run_times(sizes: Ints, uniform: Floats, normal: Floats) -> Ints:
     work = np.zeros(sizes.size)
     laws = np.minimum(sizes, 32)
     laws[(sizes > 16) & (sizes < 32)] = 32
@@ -445,15 +439,14 @@ def venus_workload(
     cluster = Cluster.uniform(nodes=133, gpus_per_node=8) if cluster is None else cluster
     rng = stream(seed, 5)
     release, user = _Bursts.draw(rng, jobs, VENUS_ARRIVALS).within(86_400.0 * days)
-    sizes = _sizes(VENUS_SIZES, cluster, rng.random(jobs))
-    times = _venus_times(sizes, rng.random(jobs))
+    sizes, times = shapes("helios", cluster, jobs, rng)
     user = _large_enough(sizes, user, rng.random(jobs))
     users = tuple(User(f"vc{i}", weight=gpus) for i, gpus in enumerate(VENUS_USERS))
     made = _jobs(sizes, release, times, user)
     return Instance(cluster, made, users, name=f"venus-{jobs}-seed{seed}")
 
 
-def _venus_times(sizes: NDArray[np.int64], uniform: NDArray[np.float64]) -> NDArray[np.int64]:
+def _venus_times(sizes: Ints, uniform: Floats) -> Ints:
     logs = np.log(VENUS_TIMES)
     law = np.searchsorted(list(VENUS_RUN_TIMES), sizes, side="right") - 1
     exact = np.zeros(sizes.size)
@@ -463,9 +456,7 @@ def _venus_times(sizes: NDArray[np.int64], uniform: NDArray[np.float64]) -> NDAr
     return np.ceil(exact).astype(np.int64)
 
 
-def _large_enough(
-    sizes: NDArray[np.int64], user: NDArray[np.int64], uniform: NDArray[np.float64]
-) -> NDArray[np.int64]:
+def _large_enough(sizes: Ints, user: Ints, uniform: Floats) -> Ints:
     """Return the user of each job, another one where the gang exceeds the user's GPUs."""
     gpus = np.array(VENUS_USERS)
     found = user.copy()
@@ -477,7 +468,7 @@ def _large_enough(
 
 def shapes(
     mix: Literal["philly", "helios"], cluster: Cluster, jobs: int, rng: np.random.Generator
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[Ints, Ints]:
     """Return gang sizes and run times of jobs like Philly's or those of Helios' cluster Venus.
 
     The same laws as those of :func:`philly_workload` and :func:`venus_workload`, without arrivals.
@@ -486,13 +477,12 @@ def shapes(
     >>> bool(sizes.max() <= 8), bool(times.min() >= 1)
     (True, True)
     """
+    one_of("mix", mix, ("philly", "helios"))
     if mix == "philly":
         sizes = _sizes(PHILLY_SIZES, cluster, rng.random(jobs))
         return sizes, _run_times(sizes, rng.random(jobs), rng.standard_normal(jobs))
-    if mix == "helios":
-        sizes = _sizes(VENUS_SIZES, cluster, rng.random(jobs))
-        return sizes, _venus_times(sizes, rng.random(jobs))
-    raise ValueError(f"mix={mix!r} is not one of 'philly', 'helios'")
+    sizes = _sizes(VENUS_SIZES, cluster, rng.random(jobs))
+    return sizes, _venus_times(sizes, rng.random(jobs))
 
 
 # --- arrivals in bursts --------------------------------------------------------------------------
@@ -508,13 +498,13 @@ class _Arrivals:
     days: tuple[float, ...]  # relative rates, Monday first
     hours: tuple[float, ...]  # relative rates of equal parts of the day
 
-    def profile(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def profile(self) -> tuple[Floats, Floats]:
         """Return seconds of a week, and the mean days of arrivals offered up to each."""
         rates = np.outer(self.days, self.hours).ravel()
         offered = np.concatenate([np.zeros(1), np.cumsum(rates) / rates.sum()])
         return np.linspace(0.0, WEEK, rates.size + 1), 7 * offered
 
-    def wall_clock(self, day: NDArray[np.float64]) -> NDArray[np.float64]:
+    def wall_clock(self, day: Floats) -> Floats:
         """Return the seconds by which `day` mean days of arrivals have been offered."""
         seconds, offered = self.profile()
         weeks, rest = np.divmod(day, 7)
@@ -541,16 +531,16 @@ class _Bursts:
 
     law: _Arrivals
     jobs: int
-    waits: NDArray[np.float64]  # times to the bursts, in units of their mean
-    sizes: NDArray[np.int64]
-    users: NDArray[np.int64]
-    delays: NDArray[np.float64]  # s of each job after the start of its burst
+    waits: Floats  # times to the bursts, in units of their mean
+    sizes: Ints
+    users: Ints
+    delays: Floats  # s of each job after the start of its burst
 
     @classmethod
     def draw(cls, rng: np.random.Generator, jobs: int, law: _Arrivals) -> _Bursts:
         kinds, users = _steps(p for p, _ in law.bursts).tolist(), _steps(law.users).tolist()
         rows: list[tuple[float, int, int]] = []
-        delays: list[NDArray[np.float64]] = [np.zeros(0)]
+        delays: list[Floats] = [np.zeros(0)]
         count = 0
         while count < jobs:
             wait = rng.exponential()
@@ -564,52 +554,46 @@ class _Bursts:
             users=owners.astype(np.int64), delays=np.concatenate(delays),
         )  # fmt: skip
 
-    def at_rate(self, per_day: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def at_rate(self, per_day: float) -> tuple[Ints, Ints]:
         """Return second and user of the first jobs at a mean rate of `per_day` jobs."""
         law = self.law.bursts
         bursts = per_day * sum(p for p, _ in law) / sum(p * m for p, m in law)
         return self._place(np.cumsum(self.waits / bursts))
 
-    def within(self, seconds: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def within(self, seconds: float) -> tuple[Ints, Ints]:
         """Return second and user of the first jobs, the last burst starting after `seconds`."""
         marks = np.cumsum(self.waits)
         return self._place(marks * (self.law.mean_days(seconds) / marks[-1:]))
 
-    def _place(self, day: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _place(self, day: Floats) -> tuple[Ints, Ints]:
         start = np.repeat(self.law.wall_clock(day), self.sizes)
         release = (start + self.delays).astype(np.int64)
         first = np.argsort(release, kind="stable")[: self.jobs]
         return release[first], np.repeat(self.users, self.sizes)[first]
 
 
-def _sizes(
-    shares: Mapping[int, float], cluster: Cluster, uniform: NDArray[np.float64]
-) -> NDArray[np.int64]:
+def _sizes(shares: Mapping[int, float], cluster: Cluster, uniform: Floats) -> Ints:
     """Return a gang size for each uniform number, among those that fit the cluster."""
     fitting = {size: share for size, share in shares.items() if size <= cluster.gpus}
     return np.array(list(fitting))[invert(fitting.values(), uniform)]
 
 
-def _jobs(
-    sizes: NDArray[np.int64],
-    release: NDArray[np.int64],
-    times: NDArray[np.int64],
-    user: NDArray[np.int64],
-) -> tuple[Job, ...]:
-    columns = zip(sizes.tolist(), release.tolist(), times.tolist(), user.tolist(), strict=True)
+def _jobs(*columns: Ints) -> tuple[Job, ...]:
+    """Jobs of these sizes, releases, run times and users."""
+    rows = zip(*(column.tolist() for column in columns), strict=True)
     return tuple(
         Job(id=f"j{i}", gpus=gpus, release=time, work=work, user=f"vc{owner}")
-        for i, (gpus, time, work, owner) in enumerate(columns)
+        for i, (gpus, time, work, owner) in enumerate(rows)
     )
 
 
-def _steps(shares: Iterable[float]) -> NDArray[np.float64]:
+def _steps(shares: Iterable[float]) -> Floats:
     """Return the cumulative shares without the last one, which is 1."""
     total = np.cumsum(list(shares))
     return np.asarray(total[:-1] / total[-1])
 
 
-def invert(shares: Iterable[float], uniform: NDArray[np.float64]) -> NDArray[np.int64]:
+def invert(shares: Iterable[float], uniform: Floats) -> Ints:
     """Return the number of the share in which each uniform number falls.
 
     >>> invert([1, 3], np.array([0.2, 0.25, 0.9])).tolist()
@@ -644,7 +628,7 @@ def offered_load(instance: Instance[Any]) -> float:
     >>> offered_load(Instance(Cluster.of_sizes([4]), jobs))
     2.0
     """
-    models = Counter(node.model for node in instance.cluster.nodes for _ in range(node.gpus))
+    models = gpus_by_model(instance.cluster)
     service: float = 0
     last = 0
     for job in instance.jobs:
@@ -686,20 +670,6 @@ def short(value: float) -> float:
     0.3
     """
     return float(f"{value:.12g}")
-
-
-def at_least(name: str, value: int, least: int) -> None:
-    """Refuse a parameter that is no integer or is below `least`.
-
-    >>> at_least("jobs", 0, 1)
-    Traceback (most recent call last):
-        ...
-    ValueError: jobs=0 is below 1
-    """
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name}={value!r} is not an integer")
-    if value < least:
-        raise ValueError(f"{name}={value} is below {least}")
 
 
 def _check_extra(extra: Sequence[float]) -> None:

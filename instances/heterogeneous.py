@@ -11,17 +11,18 @@ to fast. Generators draw from ``np.random.default_rng([seed, stream])``; streams
 from __future__ import annotations
 
 import zlib
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .generate import at_least, short, stream
-from .model import Cluster, Instance, Job, Node, User
+from .arrays import Floats
+from .check import at_least, one_of
+from .generate import short, stream
+from .model import Cluster, Instance, Job, Node, User, gpus_by_model
 
 __all__ = [
     "MINIBATCH",
@@ -42,7 +43,6 @@ __all__ = [
     "with_speeds",
 ]
 
-Floats = NDArray[np.float64]
 J = TypeVar("J", bound=Job)
 
 #: GPU models of Table 1, slow to fast
@@ -61,15 +61,9 @@ TABLE1: Mapping[str, Mapping[str, float]] = {
     )
 }  # fmt: skip
 #: Table 1: milliseconds of a mini-batch on a K80
-MINIBATCH: Mapping[str, float] = {
-    "vae": 11.5,
-    "super-resolution": 207.5,
-    "dcgan": 183.4,
-    "gru": 48.4,
-    "lstm": 48.9,
-    "resnet-50": 134.0,
-    "resnext-50": 2005.7,
-}
+MINIBATCH: Mapping[str, float] = dict(
+    zip(TABLE1, (11.5, 207.5, 183.4, 48.4, 48.9, 134.0, 2005.7), strict=True)
+)
 #: GPUs of each model of the markets that :func:`random_market` draws
 MARKET_GPUS: Mapping[str, int] = {"k80": 128, "p40": 48, "p100": 48, "v100": 24}
 MARKET_TICKETS = (1, 2, 4)
@@ -98,13 +92,6 @@ def mixed_cluster(parts: Iterable[tuple[str, int, int]]) -> Cluster:
     return Cluster([Node(f"n{i}", gpus, model) for i, (model, gpus) in enumerate(models)])
 
 
-def _gpus_by_model(cluster: Cluster) -> Counter[str]:
-    gpus: Counter[str] = Counter()
-    for node in cluster.nodes:
-        gpus[node.model] += node.gpus
-    return gpus
-
-
 # --- speeds ---------------------------------------------------------------------------------------
 
 
@@ -129,9 +116,8 @@ def with_speeds(
     >>> [dict(job.speeds) for job in with_speeds(Instance(cluster, jobs), seed=0).jobs]
     [{'v100': 4.81, 'k80': 1.0}, {'v100': 4.81, 'k80': 1.0}, {'v100': 1.87, 'k80': 1.0}]
     """
-    if by not in ("user", "job"):
-        raise ValueError(f"by={by!r} is not one of 'user', 'job'")
-    models = list(_gpus_by_model(instance.cluster))
+    one_of("by", by, ("user", "job"))
+    models = list(gpus_by_model(instance.cluster))
     for family, speeds in table.items():
         for model in models:
             if model not in speeds:
@@ -289,15 +275,14 @@ def gang_mix(work: int = 3600) -> Instance[Job]:
 # --- the paper's workloads ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Group:
+class _Group(NamedTuple):
     """Equal jobs of one user, and when they are to end."""
 
-    user: str
     family: str
     gpus: int
     until: float  # hours
-    release: Sequence[int] = (0,)  # of each job
+    release: Sequence[int]  # of each job
+    tickets: int
 
 
 def one_server() -> Instance[Job]:
@@ -313,16 +298,8 @@ def one_server() -> Instance[Job]:
     >>> [(job.user, job.gpus, job.work) for job in jobs[::4]]
     [('User1', 1, 6000), ('User2', 2, 38520), ('User3', 4, 6168)]
     """
-    return _lasting(
-        "one-server",
-        mixed_cluster([("v100", 1, 4)]),
-        _equal_tickets(3),
-        [
-            _Group(user="User1", family="vae", gpus=1, until=4, release=(0,) * 4),
-            _Group(user="User2", family="dcgan", gpus=2, until=6, release=(0,) * 4),
-            _Group(user="User3", family="resnet-50", gpus=4, until=4, release=(0,) * 4),
-        ],
-    )
+    groups = [("vae", 1, 4, 4), ("dcgan", 2, 6, 4), ("resnet-50", 4, 4, 4)]
+    return _lasting("one-server", [("v100", 1, 4)], _waiting(groups))
 
 
 def large_and_small_jobs() -> Instance[Job]:
@@ -333,16 +310,8 @@ def large_and_small_jobs() -> Instance[Job]:
     >>> [(job.user, job.gpus, job.work) for job in large_and_small_jobs().jobs[:2]]
     [('User1', 8, 6012), ('User2', 2, 30060)]
     """
-    return _lasting(
-        "large-and-small-jobs",
-        mixed_cluster([("p100", 2, 4)]),
-        _equal_tickets(3),
-        [
-            _Group(user="User1", family="resnet-50", gpus=8, until=1.5),
-            _Group(user="User2", family="resnet-50", gpus=2, until=3, release=(0,) * 2),
-            _Group(user="User3", family="vae", gpus=1, until=3, release=(0,) * 4),
-        ],
-    )
+    groups = [("resnet-50", 8, 1.5, 1), ("resnet-50", 2, 3, 2), ("vae", 1, 3, 4)]
+    return _lasting("large-and-small-jobs", [("p100", 2, 4)], _waiting(groups))
 
 
 def single_job_users(*, seed: int = 0) -> Instance[Job]:
@@ -362,18 +331,11 @@ def single_job_users(*, seed: int = 0) -> Instance[Job]:
     sizes = [1] * 62 + [2] * 3 + [4] * 3 + [8] * 2
     arrivals = stream(seed, 16).integers(HOUR // 2, size=len(sizes)).tolist()
     small = ("vae", "super-resolution")
-    groups = [
-        _Group(
-            user=f"User{i + 1}",
-            family=small[i % 2] if gpus == 1 else "resnet-50",
-            gpus=gpus,
-            until=3 if gpus == 8 else 6,
-            release=(release,),
-        )
-        for i, (gpus, release) in enumerate(zip(sizes, arrivals, strict=True))
-    ]
-    users = [User(f"User{i + 1}", weight=gpus) for i, gpus in enumerate(sizes)]
-    return _lasting(f"single-job-users-seed{seed}", mixed_cluster([("p100", 12, 4)]), users, groups)
+    groups = []
+    for i, (gpus, release) in enumerate(zip(sizes, arrivals, strict=True)):
+        family = small[i % 2] if gpus == 1 else "resnet-50"
+        groups.append(_Group(family, gpus, 3 if gpus == 8 else 6, [release], tickets=gpus))
+    return _lasting(f"single-job-users-seed{seed}", [("p100", 12, 4)], groups)
 
 
 def group_sharing() -> Instance[Job]:
@@ -384,16 +346,8 @@ def group_sharing() -> Instance[Job]:
     >>> [(job.user, job.gpus, job.work) for job in group_sharing().jobs[::128]]
     [('User1', 1, 3300), ('User2', 4, 1725), ('User3', 2, 300)]
     """
-    return _lasting(
-        "group-sharing",
-        mixed_cluster([("k80", 16, 4)]),
-        _equal_tickets(3),
-        [
-            _Group(user="User1", family="super-resolution", gpus=1, until=4, release=(0,) * 128),
-            _Group(user="User2", family="resnet-50", gpus=4, until=6, release=(0,) * 128),
-            _Group(user="User3", family="dcgan", gpus=2, until=1, release=(0,) * 128),
-        ],
-    )
+    groups = [("super-resolution", 1, 4, 128), ("resnet-50", 4, 6, 128), ("dcgan", 2, 1, 128)]
+    return _lasting("group-sharing", [("k80", 16, 4)], _waiting(groups))
 
 
 def trading_groups() -> Instance[Job]:
@@ -412,41 +366,34 @@ def trading_groups() -> Instance[Job]:
     >>> [(job.user, job.gpus, job.work) for job in trading_groups().jobs[::150]]
     [('User1', 1, 4940), ('User2', 2, 4117), ('User3', 4, 2058), ('User4', 1, 5118)]
     """
-    families = ("resnet-50", "resnet-50", "resnet-50", "super-resolution")
-    return _lasting(
-        "trading-groups",
-        mixed_cluster([("v100", 3, 4), ("p100", 6, 4), ("k80", 16, 4)]),
-        _equal_tickets(4),
-        [
-            _Group(
-                user=f"User{i}",
-                family=family,
-                gpus=gpus,
-                until=4 if i == 1 else 6,
-                release=(0,) * 150,
-            )
-            for i, (family, gpus) in enumerate(zip(families, (1, 2, 4, 1), strict=True), start=1)
-        ],
-    )
+    groups = [
+        *(("resnet-50", 1, 4, 150), ("resnet-50", 2, 6, 150), ("resnet-50", 4, 6, 150)),
+        ("super-resolution", 1, 6, 150),
+    ]
+    parts = [("v100", 3, 4), ("p100", 6, 4), ("k80", 16, 4)]
+    return _lasting("trading-groups", parts, _waiting(groups))
 
 
-def _equal_tickets(users: int) -> list[User]:
-    return [User(f"User{i}", weight=100) for i in range(1, users + 1)]
+def _waiting(rows: Iterable[tuple[str, int, float, int]]) -> list[_Group]:
+    """Groups of users with equal tickets, by family, gang, end and number of jobs: all at 0."""
+    return [_Group(family, gpus, until, [0] * jobs, 100) for family, gpus, until, jobs in rows]
 
 
 def _lasting(
-    name: str, cluster: Cluster, users: Sequence[User], groups: Sequence[_Group]
+    name: str, parts: Iterable[tuple[str, int, int]], groups: Sequence[_Group]
 ) -> Instance[Job]:
     """Jobs whose work is what a fluid gives them until they are to end; one group for each user."""
-    gpus = _gpus_by_model(cluster)
-    served = _fluid_service(cluster.gpus, users, groups)
+    cluster = mixed_cluster(parts)
+    gpus = gpus_by_model(cluster)
+    users = [User(f"User{i}", weight=own.tickets) for i, own in enumerate(groups, start=1)]
     jobs = []
-    for group, seconds in zip(groups, served, strict=True):
+    served = _fluid_service(cluster.gpus, groups)
+    for user, group, seconds in zip(users, groups, served, strict=True):
         speeds = {model: TABLE1[group.family][model] for model in gpus}
         mean = sum(count * speeds[model] for model, count in gpus.items()) / cluster.gpus
         jobs += [
             Job(
-                id=f"{group.user}-{k}", user=group.user, gpus=group.gpus, release=release,
+                id=f"{user.id}-{k}", user=user.id, gpus=group.gpus, release=release,
                 work=max(1, round(mean * time)), speeds=speeds, group=group.family,
             )
             for k, (release, time) in enumerate(zip(group.release, seconds, strict=True), start=1)
@@ -454,11 +401,11 @@ def _lasting(
     return Instance(cluster, jobs, users, name=name)
 
 
-def _fluid_service(gpus: int, users: Sequence[User], groups: Sequence[_Group]) -> list[list[float]]:
+def _fluid_service(gpus: int, groups: Sequence[_Group]) -> list[list[float]]:
     """Seconds on its GPUs that each job of each group gets."""
     ends = [group.until * HOUR for group in groups]
     times = sorted({*ends, *(float(r) for group in groups for r in group.release)})
-    tickets = {user.id: user.weight for user in users}
+    tickets = np.array([float(group.tickets) for group in groups])
     served = [[0.0] * len(group.release) for group in groups]
     for begin, end in pairwise(times):
         there = [
@@ -466,7 +413,7 @@ def _fluid_service(gpus: int, users: Sequence[User], groups: Sequence[_Group]) -
             for group, stop in zip(groups, ends, strict=True)
         ]
         demand = np.array([g.gpus * len(jobs) for g, jobs in zip(groups, there, strict=True)])
-        share = _water_filling(np.array([tickets[g.user] for g in groups]), demand, gpus)
+        share = _water_filling(tickets, demand, gpus)
         for i, jobs in enumerate(there):
             for k in jobs:
                 served[i][k] += (end - begin) * share[i] / demand[i]

@@ -18,7 +18,7 @@ import shutil
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, Field, fields
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -26,59 +26,24 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .model import (
-    Cluster,
-    DeadlineJob,
-    Instance,
-    Iterations,
-    Job,
-    Linear,
-    Node,
-    ParameterServerJob,
-    Power,
-    RingJob,
-    Table,
-    TargetMetric,
-    User,
-)
+from . import jobs
+from .jobs import Job
+from .model import Cluster, Instance, Node, User
 from .schedule import Allocation, Schedule
-
-__all__ = [
-    "JOB_KINDS",
-    "allocation_from_dict",
-    "allocation_to_dict",
-    "check_fields",
-    "check_header",
-    "draft_of",
-    "header",
-    "instance_from_dict",
-    "instance_hash",
-    "instance_to_dict",
-    "load",
-    "naming",
-    "read_json",
-    "read_text",
-    "save",
-    "schedule_from_dict",
-    "schedule_to_dict",
-    "write_file",
-    "write_json",
-]
 
 FORMAT, VERSION = "gangsched", 1
 MAX_SEGMENTS = 10_000
 JOB_KINDS: dict[str, type[Job]] = {
     "job": Job,
-    "ring": RingJob,
-    "deadline": DeadlineJob,
-    "parameter-server": ParameterServerJob,
+    "ring": jobs.RingJob,
+    "deadline": jobs.DeadlineJob,
+    "parameter-server": jobs.ParameterServerJob,
 }
 #: fields of a job that hold a record, which says of what kind it is
 TAGGED: dict[str, dict[str, type[Any]]] = {
-    "stopping": {"iterations": Iterations, "target": TargetMetric},
-    "utility": {"linear": Linear, "power": Power, "table": Table},
+    "stopping": {"iterations": jobs.Iterations, "target": jobs.TargetMetric},
+    "utility": {"linear": jobs.Linear, "power": jobs.Power, "table": jobs.Table},
 }
-
 T = TypeVar("T")
 Thing = Instance[Any] | Schedule | Allocation
 Dict = dict[str, Any]
@@ -283,10 +248,10 @@ def instance_from_dict(data: Any) -> Instance[Any]:
     check_fields("instance", _body(data), required=names[0], optional=names[1])
     check_fields("cluster", data["cluster"], required={"nodes"})
     nodes = _records("cluster.nodes", data["cluster"]["nodes"], lambda _place, _item: Node)
-    jobs = _records("jobs", data["jobs"], _job_kind)
+    made = _records("jobs", data["jobs"], _job_kind)
     users = _records("users", data.get("users", []), lambda _place, _item: User)
     rest = {name: data[name] for name in ("slot", "name") if name in data}
-    return _valid("", lambda: Instance(Cluster(tuple(nodes)), tuple(jobs), tuple(users), **rest))
+    return _valid("", lambda: Instance(Cluster(tuple(nodes)), tuple(made), tuple(users), **rest))
 
 
 def instance_hash(instance: Instance[Any]) -> str:
@@ -311,21 +276,29 @@ def instance_hash(instance: Instance[Any]) -> str:
     return total.hexdigest()
 
 
-def _job_kind(place: str, item: Dict) -> type[Job]:
+def _kind_of(place: str, item: Dict) -> Any:
     if "kind" not in item:
         raise ValueError(f"{place}: field 'kind' is missing")
-    return JOB_KINDS[_one_of(place, "kind", item["kind"], JOB_KINDS)]
+    return item["kind"]
+
+
+def _job_kind(place: str, item: Dict) -> type[Job]:
+    return JOB_KINDS[_one_of(f"{place}: kind=", _kind_of(place, item), JOB_KINDS)]
 
 
 def _record_to_dict(record: Any) -> Dict:
     data = {}
     for field in fields(record):
-        value = getattr(record, field.name)
-        factory: Any = field.default_factory
-        default = field.default if factory is MISSING else factory()
+        value, default = getattr(record, field.name), default_of(field)
         if default is MISSING or value != default:
             data[field.name] = _plain(value)
     return data
+
+
+def default_of(field: Field[Any]) -> Any:
+    """Return the default of a record's field, MISSING where there is none."""
+    factory: Any = field.default_factory
+    return field.default if factory is MISSING else factory()
 
 
 def _plain(value: Any) -> Any:
@@ -357,26 +330,16 @@ def _records(place: str, items: Any, kind_of: Callable[[str, Dict], type[Any]]) 
 
 def _tagged(place: str, data: Any, kinds: Mapping[str, type[Any]]) -> Any:
     _object(place, data)
-    if "kind" not in data:
-        raise ValueError(f"{place}: field 'kind' is missing")
-    name = data["kind"]
-    if not isinstance(name, str) or name not in kinds:
-        known = ", ".join(map(repr, kinds))
-        raise ValueError(f"{place} kind {_shown(name)} is not one of {known}")
+    kind: Any = kinds[_one_of(f"{place} kind ", _kind_of(place, data), kinds)]
     values = {name: value for name, value in data.items() if name != "kind"}
-    kind: Any = kinds[name]
     check_fields(place, values, **_names(kind))
     return _valid(place, partial(kind, **values))
 
 
 def _names(kind: type[Any]) -> dict[str, set[str]]:
     every = {field.name: field for field in fields(kind)}
-    required = {
-        name
-        for name, field in every.items()
-        if field.default is MISSING and field.default_factory is MISSING
-    }
-    return {"required": required, "optional": set(every) - required}
+    optional = {name for name, field in every.items() if default_of(field) is not MISSING}
+    return {"required": set(every) - optional, "optional": optional}
 
 
 # --- schedules and allocations -------------------------------------------------------------------
@@ -389,11 +352,9 @@ def schedule_to_dict(schedule: Schedule) -> Dict:
             f"schedule: {len(schedule)} segments, a file holds at most {MAX_SEGMENTS}: "
             "save it in a folder that ends in .parquet or .csv"
         )
-    data = {**header("schedule"), **{name: getattr(schedule, name).tolist() for name in COLUMNS}}
-    for name in OPTIONAL_COLUMNS:
-        if getattr(schedule, name).any() or (name == "device" and schedule.device.size):
-            data[name] = getattr(schedule, name).tolist()
-    return data
+    used = {"ps": schedule.ps.any(), "device": schedule.device.size}
+    names = [*COLUMNS, *(name for name in OPTIONAL_COLUMNS if used[name])]
+    return {**header("schedule"), **{name: getattr(schedule, name).tolist() for name in names}}
 
 
 def schedule_from_dict(data: Any) -> Schedule:
@@ -497,7 +458,7 @@ def check_header(data: Any, *kinds: str) -> str:
         raise ValueError(f"format={_shown(data['format'])} is not {FORMAT!r}")
     if type(data["version"]) is not int or data["version"] != VERSION:
         raise ValueError(f"version={_shown(data['version'])} is not supported, only {VERSION} is")
-    return _one_of("", "kind", data["kind"], list(kinds) or sorted(_KINDS))
+    return _one_of("kind=", data["kind"], list(kinds) or sorted(_KINDS))
 
 
 def check_fields(
@@ -529,10 +490,9 @@ def _object(place: str, data: Any) -> None:
         raise ValueError(f"{place}: {_shown(data)} is not an object")
 
 
-def _one_of(place: str, name: str, value: Any, known: Sequence[str] | Mapping[str, Any]) -> str:
+def _one_of(what: str, value: Any, known: Sequence[str] | Mapping[str, Any]) -> str:
     if not isinstance(value, str) or value not in known:
-        rule = f"is not one of {', '.join(map(repr, known))}"
-        raise ValueError(f"{place}: {name}={_shown(value)} {rule}".removeprefix(": "))
+        raise ValueError(f"{what}{_shown(value)} is not one of {', '.join(map(repr, known))}")
     return value
 
 

@@ -7,11 +7,12 @@ import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from .check import check_real, finite, integer, real, set_field, text
+from .check import check_real, finite, integer, real, sequence, set_field, text
 
 NO_SPEEDS: Mapping[str, float] = MappingProxyType({})
 
@@ -92,12 +93,12 @@ class Job:
     def __post_init__(self) -> None:
         owner = f"job {self.id!r}"
         text(self, owner, "id", empty=False)
-        integer(self, owner, "gpus", at_least=1)
+        integer(self, owner, "gpus", least=1)
         for name in ("user", "group", "pin"):
             text(self, owner, name)
-        integer(self, owner, "release", at_least=0)
+        integer(self, owner, "release", least=0)
         if self.work is not None:
-            integer(self, owner, "work", at_least=1)
+            integer(self, owner, "work", least=1)
         real(self, owner, "weight", positive=True)
         self._check_speeds(owner)
 
@@ -223,11 +224,7 @@ class Job:
     def __reduce__(self) -> tuple[Any, ...]:
         # mapping proxies do not pickle; go through the constructor, which validates again
         values = {part.name: getattr(self, part.name) for part in fields(self)}
-        return _rebuild, (type(self), {**values, "speeds": dict(self.speeds)})
-
-
-def _rebuild(kind: type[Job], values: dict[str, Any]) -> Job:
-    return kind(**values)
+        return partial(type(self), **{**values, "speeds": dict(self.speeds)}), ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,12 +255,11 @@ class RingJob(Job):
     def __post_init__(self) -> None:
         Job.__post_init__(self)
         owner = f"job {self.id!r}"
-        integer(self, owner, "iterations", at_least=1)
+        integer(self, owner, "iterations", least=1)
         real(self, owner, "gradient")
         real(self, owner, "base_time", positive=True)
 
     __hash__ = Job.__hash__
-    __reduce__ = Job.__reduce__
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,10 +307,9 @@ class TargetMetric:
     def __post_init__(self) -> None:
         owner = "target metric"
         set_field(self, "target", finite(owner, "target", self.target))
-        integer(self, owner, "max_epochs", at_least=1)
-        if isinstance(self.curve, (str, bytes)) or not isinstance(self.curve, Iterable):
-            raise TypeError(f"{owner}: curve={self.curve!r} is not a sequence of numbers")
-        curve = tuple(finite(owner, f"curve[{i}]", y) for i, y in enumerate(self.curve))
+        integer(self, owner, "max_epochs", least=1)
+        numbers = sequence(f"{owner}: curve", self.curve, "numbers")
+        curve = tuple(finite(owner, f"curve[{i}]", y) for i, y in enumerate(numbers))
         set_field(self, "curve", curve)
         if not 1 <= len(curve) <= self.max_epochs:
             raise ValueError(
@@ -407,7 +402,7 @@ class DeadlineJob(Job):
             raise ValueError(f"{owner}: split_speed={self.split_speed} is not within 1e-6 and 1")
         real(self, owner, "scaling")
         if self.preemption_cost is not None:
-            integer(self, owner, "preemption_cost", at_least=0)
+            integer(self, owner, "preemption_cost", least=0)
 
     @property
     def best_effort(self) -> bool:
@@ -501,7 +496,6 @@ class DeadlineJob(Job):
             )
 
     __hash__ = Job.__hash__
-    __reduce__ = Job.__reduce__
 
 
 def _scaled(gpus: int, scaling: float) -> float:
@@ -635,9 +629,8 @@ class Table:
     values: Sequence[float]
 
     def __post_init__(self) -> None:
-        if isinstance(self.values, (str, bytes)) or not isinstance(self.values, Iterable):
-            raise TypeError(f"utility: values={self.values!r} is not a sequence of numbers")
-        values = tuple(_worth(f"values[{i}]", v) for i, v in enumerate(self.values))
+        numbers = sequence("utility: values", self.values, "numbers")
+        values = tuple(_worth(f"values[{i}]", v) for i, v in enumerate(numbers))
         if not values:
             raise ValueError("utility: values are empty, at least one is needed")
         for i, (before, after) in enumerate(pairwise(values), 1):
@@ -693,8 +686,8 @@ class ParameterServerJob(Job):
     def __post_init__(self) -> None:
         Job.__post_init__(self)
         owner = f"job {self.id!r}"
-        integer(self, owner, "epochs", at_least=1)
-        integer(self, owner, "minibatches", at_least=1)
+        integer(self, owner, "epochs", least=1)
+        integer(self, owner, "minibatches", least=1)
         set_field(self, "rates", _rates(owner, self.rates))
         if not isinstance(self.utility, Utility):
             raise TypeError(f"{owner}: utility={self.utility!r} is not Linear, Power or Table")
@@ -759,7 +752,6 @@ class ParameterServerJob(Job):
             )
 
     __hash__ = Job.__hash__
-    __reduce__ = Job.__reduce__
 
 
 def _decimal(number: float) -> Fraction:

@@ -8,7 +8,7 @@ replays all of them. ``tests/build_library.py`` made the files from seeded gener
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib.resources import files
 from typing import Any
 
@@ -80,12 +80,6 @@ def entry(name: str) -> Entry:
         raise KeyError(f"named instance {name!r} is not one of {', '.join(names())}")
     data = read_json(str(files(__package__).joinpath("data", f"{name}.json")))
     check_header(data, "library entry")
-    return Entry(
-        name=name,
-        description=data["description"],
-        problem=data["problem"],
-        objective=data["objective"],
-        solver=data["solver"],
-        schedule=schedule_from_dict(data["schedule"]),
-        bound=data["bound"],
-    )
+    known = {part.name: data[part.name] for part in fields(Entry) if part.name != "name"}
+    schedule = schedule_from_dict(data["schedule"])
+    return Entry(name=name, **{**known, "schedule": schedule})

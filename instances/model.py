@@ -32,23 +32,6 @@ from .jobs import Table as Table
 from .jobs import TargetMetric as TargetMetric
 from .jobs import Utility as Utility
 
-__all__ = [
-    "Cluster",
-    "DeadlineJob",
-    "Instance",
-    "Iterations",
-    "Job",
-    "Linear",
-    "Node",
-    "ParameterServerJob",
-    "Power",
-    "RingJob",
-    "Table",
-    "TargetMetric",
-    "User",
-    "Utility",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -79,9 +62,9 @@ class Node:
     def __post_init__(self) -> None:
         owner = f"node {self.id!r}"
         text(self, owner, "id", empty=False)
-        integer(self, owner, "gpus", at_least=1)
+        integer(self, owner, "gpus", least=1)
         text(self, owner, "model")
-        integer(self, owner, "ps", at_least=0)
+        integer(self, owner, "ps", least=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +120,14 @@ class Cluster:
         return tuple(node.gpus for node in self.nodes)
 
 
+def gpus_by_model(cluster: Cluster) -> Counter[str]:
+    """GPUs of each model, in the order of their first nodes."""
+    gpus: Counter[str] = Counter()
+    for node in cluster.nodes:
+        gpus[node.model] += node.gpus
+    return gpus
+
+
 @dataclass(frozen=True, slots=True)
 class User:
     """A tenant of the cluster (a virtual cluster counts as one).
@@ -167,7 +158,7 @@ class User:
         real(self, owner, "weight", positive=True)
         for quota in ("gpus", "ps"):
             if getattr(self, quota) is not None:
-                integer(self, owner, quota, at_least=0)
+                integer(self, owner, quota, least=0)
 
 
 J = TypeVar("J", bound=Job)
@@ -210,7 +201,7 @@ class Instance(Generic[J]):
             raise TypeError(f"instance: cluster={self.cluster!r} is not a Cluster")
         tuple_of(self, "instance", "jobs", Job)
         tuple_of(self, "instance", "users", User)
-        integer(self, "instance", "slot", at_least=1)
+        integer(self, "instance", "slot", least=1)
         text(self, "instance", "name")
         unique("instance", "job", (job.id for job in self.jobs))
         unique("instance", "user", (user.id for user in self.users))

@@ -14,23 +14,12 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .generate import at_least, invert, short, stream
+from .arrays import Floats
+from .check import at_least, one_of
+from .generate import invert, short, stream
 from .model import Cluster, Instance, Linear, Node, ParameterServerJob, Power, User
 
-__all__ = [
-    "HOUR",
-    "Law",
-    "OwnedCluster",
-    "Parameters",
-    "bandwidths",
-    "owned_cluster",
-    "revenue_instance",
-    "revenue_jobs",
-]
-
-Floats = NDArray[np.float64]
 Law = Literal["linear", "convex"]
 Parameters = dict[str, Any]
 
@@ -123,8 +112,7 @@ def owned_cluster(
 
 def _ids(users: int | Sequence[str]) -> list[str]:
     if isinstance(users, str) or not isinstance(users, Sequence):
-        at_least("users", users, 1)  # type: ignore[arg-type]
-        return [f"u{i}" for i in range(users)]  # type: ignore[arg-type]
+        return [f"u{i}" for i in range(at_least("users", users, 1))]
     at_least("users", len(users), 1)
     return list(users)
 
@@ -208,8 +196,7 @@ def bandwidths(seed: int) -> Parameters:
 
 def revenue_jobs(drawn: Floats, bandwidth: int, utility: Law) -> list[dict[str, Any]]:
     """Return what is drawn for jobs, but release and user, as fields of `ParameterServerJob`."""
-    if utility not in LAWS:
-        raise ValueError(f"utility={utility!r} is not one of {', '.join(map(repr, LAWS))}")
+    one_of("utility", utility, LAWS)
     columns = drawn.T
     time = _real(columns[5], TRAINING) + _real(columns[6], UPDATE) / MS
     exchange = 2 * MBIT * _real(columns[7], GRADIENT) / (HOUR * bandwidth)

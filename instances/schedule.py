@@ -9,16 +9,15 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .arrays import Ints
 from .display import frame, table_html
 
-__all__ = ["Allocation", "Schedule", "Segment"]
-
-Ints = NDArray[np.int64]
 MOST_SHOWN = 20  # segments in a notebook
 
 
@@ -101,7 +100,7 @@ class Schedule:
     device: Ints = ()  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        for name in ("job", "start", "end", "ptr", "node", "gpus", "ps", "device"):
+        for name in self.__dataclass_fields__:
             object.__setattr__(self, name, _integers("schedule", name, getattr(self, name)))
         if not self.ps.size:
             object.__setattr__(self, "ps", _frozen(np.zeros(self.node.size, dtype=np.int64)))
@@ -182,24 +181,16 @@ class Schedule:
             raise IndexError(f"segment {i} of a schedule of {len(self)}")
         i %= len(self)
         first, last = int(self.ptr[i]), int(self.ptr[i + 1])
-        nodes = [int(n) for n in self.node[first:last]]
-        counts = [int(c) for c in self.gpus[first:last]]
+        columns = (self.node, self.gpus, self.ps)
+        nodes, counts, slots = (column[first:last].tolist() for column in columns)
         devices = None
         if self.device.size:
             at = np.cumsum([int(self.gpus[:first].sum()), *counts])
-            devices = {
-                n: tuple(int(d) for d in self.device[at[k] : at[k + 1]])
-                for k, n in enumerate(nodes)
-            }
-        slots = [int(c) for c in self.ps[first:last]]
-        return Segment(
-            int(self.job[i]),
-            int(self.start[i]),
-            int(self.end[i]),
-            dict(zip(nodes, counts, strict=True)),
-            devices,
-            dict(zip(nodes, slots, strict=True)) if any(slots) else None,
-        )
+            own = (tuple(self.device[a:b].tolist()) for a, b in pairwise(at))
+            devices = dict(zip(nodes, own, strict=True))
+        job, start, end = int(self.job[i]), int(self.start[i]), int(self.end[i])
+        ps = dict(zip(nodes, slots, strict=True)) if any(slots) else None
+        return Segment(job, start, end, dict(zip(nodes, counts, strict=True)), devices, ps)
 
     def __iter__(self) -> Iterator[Segment]:
         return (self[i] for i in range(len(self)))

@@ -27,21 +27,6 @@ from numpy.typing import NDArray
 from .io import check_fields, check_header, draft_of, header, naming, read_json, write_json
 from .schedule import Schedule
 
-__all__ = [
-    "FOLDERS",
-    "SCHEDULE_TABLES",
-    "columns_of",
-    "head_of",
-    "is_folder",
-    "load_folder",
-    "load_schedule",
-    "parquet_columns",
-    "save_folder",
-    "save_schedule",
-    "schedule_of",
-    "schedule_tables",
-]
-
 Column = NDArray[Any] | Sequence[Any]
 Table = Mapping[str, Column]
 #: columns of a table with the type of their entries: int, float, bool or str
@@ -105,10 +90,7 @@ def schedule_tables(schedule: Schedule) -> dict[str, Table]:
     segment = np.repeat(np.arange(len(schedule)), np.diff(schedule.ptr))
     tables: dict[str, Table] = {
         "segments": {name: getattr(schedule, name) for name in SCHEDULE_TABLES["segments"]},
-        "entries": {
-            "segment": segment,
-            **{name: getattr(schedule, name) for name in ("node", "gpus", "ps")},
-        },
+        "entries": {"segment": segment} | {n: getattr(schedule, n) for n in ("node", "gpus", "ps")},
     }
     if schedule.device.size:
         tables["devices"] = {"device": schedule.device}
@@ -281,10 +263,7 @@ def _same_length(place: str, columns: Table) -> None:
 
 
 def _plain(column: Column) -> list[Any]:
-    if not isinstance(column, np.ndarray):
-        return list(column)
-    values: list[Any] = column.tolist()
-    return values
+    return column.tolist() if isinstance(column, np.ndarray) else list(column)
 
 
 # --- CSV -----------------------------------------------------------------------------------------
@@ -294,13 +273,10 @@ def _csv_bytes(table: Table) -> bytes:
     text = io.StringIO(newline="")
     write = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     write.writerow(table)
-    columns = (map(int, c) if _is_bool(c) else c for c in map(_plain, table.values()))
-    write.writerows(zip(*columns, strict=True))
+    columns = map(_plain, table.values())
+    rows = zip(*(map(int, c) if c and isinstance(c[0], bool) else c for c in columns), strict=True)
+    write.writerows(rows)
     return text.getvalue().encode()
-
-
-def _is_bool(values: list[Any]) -> bool:
-    return bool(values) and isinstance(values[0], bool)
 
 
 def _read_csv(raw: bytes, kinds: Kinds) -> Table:

@@ -186,16 +186,14 @@ def compare(
     known = registry.find(problem)
     if solvers is None:
         solvers = registry.entry_of(problem)[1].compared
-    calls: dict[str, Solver] = {}
-    for shown, wanted in _named("compare", solvers):
-        name, function = shown, wanted
-        if isinstance(wanted, str):
-            stem, _ = registry.entry_of(problem)
-            found, function = registry.solver(stem, wanted)
-            name = found if shown == wanted else shown
-            function = partial(function, seed=seed, time_limit=time_limit)
-            registry.warm_up(stem, found)
-        _add("compare", calls, name, function)
+
+    def find(wanted: str) -> tuple[str, Solver]:
+        stem, _ = registry.entry_of(problem)
+        name, function = registry.solver(stem, wanted)
+        registry.warm_up(stem, name)
+        return name, partial(function, seed=seed, time_limit=time_limit)
+
+    calls = _chosen("compare", solvers, find)
     if "extras" not in options:
         options["extras"] = Extras() if known is None else registry.PROBLEMS[known].extras
     return run(problem, calls, time_limit=time_limit, **options)
@@ -278,24 +276,33 @@ def replay(
     """
     from .analysis.comparing.replay import replay as run
 
-    made: dict[str, Policy] = {}
-    for shown, wanted in _named("replay", registry.REPLAYED if policies is None else policies):
-        name, found = shown, wanted
-        if isinstance(wanted, str):
-            full, found = registry.policy(wanted, seed=seed)
-            name = full if shown == wanted else shown
-            registry.warm_up_policy(full)
-        _add("replay", made, name, found)
+    def find(wanted: str) -> tuple[str, Policy]:
+        name, found = registry.policy(wanted, seed=seed)
+        registry.warm_up_policy(name)
+        return name, found
+
+    made = _chosen("replay", registry.REPLAYED if policies is None else policies, find)
     return run(instance, made, **options)
 
 
-def _named(owner: str, given: Any) -> list[tuple[str, Any]]:
-    """Pairs of the name to show and what was given."""
+def _chosen(owner: str, given: Any, find: Callable[[str], tuple[str, Any]]) -> dict[str, Any]:
+    """What was given, by the name to show; what is given by its name alone is found."""
     if isinstance(given, str):
         raise TypeError(f"{owner}: {given!r} is one name, give a list of names")
-    if isinstance(given, Mapping):
-        return list(given.items())
-    return [(one if isinstance(one, str) else _name_of(one), one) for one in given]
+    if not isinstance(given, Mapping):
+        pairs = [(one if isinstance(one, str) else _name_of(one), one) for one in given]
+    else:
+        pairs = list(given.items())
+    chosen: dict[str, Any] = {}
+    for shown, wanted in pairs:
+        name, thing = shown, wanted
+        if isinstance(wanted, str):
+            full, thing = find(wanted)
+            name = full if shown == wanted else shown
+        if name in chosen:
+            raise ValueError(f"{owner}: {name!r} occurs twice")
+        chosen[name] = thing
+    return chosen
 
 
 def _name_of(given: Any) -> str:
@@ -305,9 +312,3 @@ def _name_of(given: Any) -> str:
         if isinstance(found, str):
             return found
     return type(given).__name__
-
-
-def _add(owner: str, calls: dict[str, Any], name: str, given: Any) -> None:
-    if name in calls:
-        raise ValueError(f"{owner}: {name!r} occurs twice")
-    calls[name] = given

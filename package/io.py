@@ -12,15 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from .analysis.driving import run_io
 from .analysis.driving.run import Run
-from .analysis.driving.run_io import (
-    attach_instance,
-    load_run,
-    run_from_dict,
-    run_to_dict,
-    save_instance,
-    save_run,
-)
 from .formulations.io import PROBLEMS, problem_from_dict, problem_to_dict
 from .instances import Allocation, Instance, Schedule
 from .instances import io as plain
@@ -36,12 +29,12 @@ KINDS: dict[str, tuple[tuple[type[Any], ...], Callable[[Any], Any], Callable[[An
     "instance": ((Instance,), plain.instance_to_dict, plain.instance_from_dict),
     "problem": (tuple(PROBLEMS.values()), problem_to_dict, problem_from_dict),
     "result": ((Result,), result_to_dict, result_from_dict),
-    "run": ((Run,), run_to_dict, run_from_dict),
+    "run": ((Run,), run_io.run_to_dict, run_io.run_from_dict),
     "schedule": ((Schedule,), plain.schedule_to_dict, plain.schedule_from_dict),
 }
 #: what a folder of tables may hold: type, writer, reader
 FOLDERS: dict[str, tuple[type[Any], Callable[[Path, Any], None], Callable[[Path], Any]]] = {
-    "run": (Run, save_run, load_run),
+    "run": (Run, run_io.save_run, run_io.load_run),
     "schedule": (Schedule, save_schedule, load_schedule),
 }
 
@@ -79,7 +72,7 @@ def save(path: str | Path, thing: Any) -> None:
     for types, to_dict, _ in KINDS.values():
         if isinstance(thing, types):
             plain.write_json(path, to_dict(thing))
-            return save_instance(path, thing) if isinstance(thing, Run) else None
+            return run_io.save_instance(path, thing) if isinstance(thing, Run) else None
     kinds = ", ".join(type_.__name__ for types, _, _ in KINDS.values() for type_ in types)
     raise TypeError(f"{path}: a file holds one of {kinds}, not a {type(thing).__name__}")
 
@@ -120,4 +113,4 @@ def load(path: str | Path) -> Any:
         thing = KINDS[kind][2](data)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
-    return attach_instance(path, thing) if isinstance(thing, Run) else thing
+    return run_io.attach_instance(path, thing) if isinstance(thing, Run) else thing

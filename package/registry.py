@@ -40,30 +40,9 @@ from .formulations.rar_ddls.problem import RarDdls
 from .formulations.unisched.problem import UniSched
 from .instances import Cluster, Instance, Job
 from .instances.convert import Conversion
-from .instances.traces import READERS
+from .instances.traces import READERS as READERS
 from .solvers.policy import Policy, is_policy
 from .solvers.result import Refuted, Result
-
-__all__ = [
-    "ALIASES",
-    "POLICIES",
-    "PROBLEMS",
-    "READERS",
-    "REPLAYED",
-    "VARIANTS",
-    "PolicyRow",
-    "ProblemEntry",
-    "SolverRow",
-    "entry",
-    "entry_of",
-    "find",
-    "lookup",
-    "plugins",
-    "policy",
-    "solver",
-    "warm_up",
-    "warm_up_policy",
-]
 
 Solver = Callable[..., Result[Any] | Refuted[Any]]
 FOREIGN = "module:object or file.py:object"
@@ -135,6 +114,10 @@ def _row(place: str, *, quick: Mapping[str, Any] | None = None, **params: Any) -
     return SolverRow(place, params, quick or {})
 
 
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
 def _policy(place: str, note: str = "", **options: Any) -> PolicyRow:
     return PolicyRow(place, options, note)
 
@@ -158,10 +141,6 @@ class ProblemEntry:
         Solvers that a comparison runs when none are named; the first is the one that `solve` runs.
     settings : mapping of name to callable (jobs=, nodes=, seed=)
         Seeded generators of whole problems; some take utility= too.
-    measure : str
-        What the objective is, in one word.
-    unit : str
-        Of times; also of the objective where that is a time. Empty where there are none.
     tiny : callable
         A problem that every solver solves at once.
     extras : Extras
@@ -174,8 +153,6 @@ class ProblemEntry:
     solvers: Mapping[str, SolverRow]
     compared: tuple[str, ...]
     settings: Mapping[str, Callable[..., Any]]
-    measure: str
-    unit: str
     tiny: Callable[[], Any]
     extras: Extras = field(default_factory=Extras)
 
@@ -215,9 +192,9 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         solvers={
             "sjf-bco": _row("rar_ddls.sjf_bco.sjf_bco"),
             "sjf-bco:printed": _row("rar_ddls.sjf_bco.sjf_bco", search="printed"),
-            "first-fit": _row("rar_ddls.first_fit.first_fit"),
-            "list-scheduling": _row("rar_ddls.list_scheduling.list_scheduling"),
-            "random-placement": _row("rar_ddls.random_placement.random_placement"),
+            "first-fit": _row("rar_ddls.arrival_order.first_fit"),
+            "list-scheduling": _row("rar_ddls.arrival_order.list_scheduling"),
+            "random-placement": _row("rar_ddls.arrival_order.random_placement"),
             "backfill-longest": _row("rar_ddls.backfilling.backfilling", order="longest"),
             "backfill-area": _row("rar_ddls.backfilling.backfilling", order="area"),
             "backfill-gpus": _row("rar_ddls.backfilling.backfilling", order="gpus"),
@@ -225,22 +202,15 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
             "laminar": _row("rar_ddls.laminar.laminar", quick={"rounds": 1, "steps": 1}),
             "exact": EXACT,
         },
-        compared=(
-            "sjf-bco",
-            "first-fit",
-            "list-scheduling",
-            "random-placement",
-            "backfill-area",
-            "backfill-longest",
-            "laminar",
+        compared=_names(
+            "sjf-bco first-fit list-scheduling random-placement backfill-area backfill-longest "
+            "laminar"
         ),
         settings={
             "paper-a": partial(settings.rar_ddls, "A"),
             "paper-b": partial(settings.rar_ddls, "B"),
             "heavy": partial(settings.rar_ddls, "B", extra=(0.30, 0.60), xi2=3e-4),
         },
-        measure="makespan",
-        unit="slots",
         tiny=settings.tiny_rar_ddls,
     ),
     "unisched": ProblemEntry(
@@ -256,8 +226,6 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
             "queue-helios": partial(settings.queue, "helios"),
             "queue-philly": partial(settings.queue, "philly"),
         },
-        measure="reward",
-        unit="seconds",
         tiny=settings.tiny_queue,
     ),
     "irmp": ProblemEntry(
@@ -280,22 +248,14 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
             "search": _row("irmp.search.revenue_search"),
             "exact": _row("irmp.chain.irmp_exact"),
         },
-        compared=(
-            "lp-list",
-            "astraea",
-            "astraea:reject-negative",
-            "batch-sche",
-            "gandiva-like",
-            "hived-like",
-            "online-fifo",
-            "online-density",
+        compared=_names(
+            "lp-list astraea astraea:reject-negative batch-sche gandiva-like hived-like "
+            "online-fifo online-density"
         ),
         settings={
             "paper": partial(settings.revenue, paper_problem),
             "reduced": partial(settings.revenue, reduced_problem),
         },
-        measure="true revenue",
-        unit="slots",
         tiny=settings.tiny_revenue,
         extras=Extras(
             measures=revenue_measures,
@@ -320,8 +280,6 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
             "table3": partial(settings.gpu_market, "table3"),
             "random": partial(settings.gpu_market, "random"),
         },
-        measure="value",
-        unit="",
         tiny=settings.tiny_market,
         extras=Extras(measures=market_measures, legend=MARKET_LEGEND),
     ),
@@ -333,8 +291,6 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         },
         compared=("least-fair-first",),
         settings={"lives": settings.lives},
-        measure="least fairness",
-        unit="slots",
         tiny=settings.tiny_lives,
     ),
     "ltgf-round": ProblemEntry(
@@ -343,8 +299,6 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         solvers={"one-round": _row("ltgf.round.one_round"), "exact": EXACT},
         compared=("one-round",),
         settings={"lease": settings.one_lease},
-        measure="least fairness",
-        unit="",
         tiny=settings.tiny_round,
     ),
     "ltgf-fluid": ProblemEntry(
@@ -353,8 +307,6 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         solvers={"exact": _row("ltgf.packings.packing_shares")},
         compared=("exact",),
         settings={"moment": settings.one_moment},
-        measure="least fairness",
-        unit="",
         tiny=settings.tiny_moment,
     ),
     "completion-time": ProblemEntry(
@@ -367,8 +319,6 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         },
         compared=("shortest-remaining", "smallest-area", "arrival"),
         settings={measure: partial(settings.completion, measure) for measure in get_args(Measure)},
-        measure="completion time",
-        unit="seconds",
         tiny=settings.tiny_completion,
     ),
     "deadline-rewards": ProblemEntry(
@@ -379,8 +329,6 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
             "run-helios": partial(settings.deadline_run, "helios"),
             "run-philly": partial(settings.deadline_run, "philly"),
         },
-        measure="reward",
-        unit="seconds",
         tiny=settings.tiny_deadlines,
     ),
 }
@@ -389,6 +337,14 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
 
 UNISCHED = "solvers.unisched.policy.UniSchedPolicy"
 LTGF = "solvers.ltgf.policy.LtgfPolicy"
+CHRONUS = "solvers.unisched.chronus.Chronus"
+YARN_CS = "solvers.policies.yarn_cs.YarnCs"
+HIVED = "solvers.policies.hived.Hived"
+GANDIVA_FAIR = "solvers.gandiva_fair.policy.GandivaFair"
+GENIE = "solvers.unisched.genie.Genie"
+HYDRA = "solvers.unisched.hydra.Hydra"
+OPTIMUS = "solvers.unisched.optimus.Optimus"
+HORIZON = "analysis.driving.rolling_horizon"
 _PASS = "later jobs may fill the gap before one that finds no room"
 
 #: policies by name; ``name:variant`` is one with other options than the default
@@ -399,108 +355,72 @@ POLICIES: Mapping[str, PolicyRow] = {
     "sjf:backfill": _policy("solvers.policies.sjf.Sjf", _PASS, blocking=False),
     "srtf": _policy("solvers.policies.srtf.Srtf"),
     "las": _policy("solvers.policies.las.Las"),
-    "yarn-cs": _policy("solvers.policies.yarn_cs.YarnCs"),
-    "yarn-cs:backfill": _policy(
-        "solvers.policies.yarn_cs.YarnCs", f"{_PASS}, within a user", backfill=True
-    ),
-    "hived": _policy("solvers.policies.hived.Hived"),
-    "hived:backfill": _policy(
-        "solvers.policies.hived.Hived", f"{_PASS}, within a user", backfill=True
-    ),
+    "yarn-cs": _policy(YARN_CS),
+    "yarn-cs:backfill": _policy(YARN_CS, f"{_PASS}, within a user", backfill=True),
+    "hived": _policy(HIVED),
+    "hived:backfill": _policy(HIVED, f"{_PASS}, within a user", backfill=True),
     "allox": _policy("solvers.policies.allox.Allox"),
     "tiresias-l": _policy("solvers.policies.tiresias_l.TiresiasL"),
     "themis": _policy("solvers.policies.themis.Themis"),
     "themis-greedy": _policy("solvers.policies.themis.ThemisGreedy"),
-    "gandiva-fair": _policy("solvers.gandiva_fair.policy.GandivaFair"),
+    "gandiva-fair": _policy(GANDIVA_FAIR),
     "gandiva-fair:no-trade": _policy(
-        "solvers.gandiva_fair.policy.GandivaFair",
-        "users keep their fair share of each GPU model",
-        trading=False,
-    ),
+        GANDIVA_FAIR, "users keep their fair share of each GPU model", trading=False),
     "max-min-fairness": _policy("solvers.policies.max_min_fairness.MaxMinFairness"),
     "finish-time-fairness": _policy("solvers.policies.finish_time_fairness.FinishTimeFairness"),
     "three-sigma": _policy("solvers.unisched.three_sigma.ThreeSigma"),
-    "genie": _policy("solvers.unisched.genie.Genie"),
+    "genie": _policy(GENIE),
     "genie:elastic": _policy(
-        "solvers.unisched.genie.Genie",
-        "jobs with deadlines may run on half or twice their gang",
-        elastic=True,
-    ),
-    "hydra": _policy("solvers.unisched.hydra.Hydra"),
+        GENIE, "jobs with deadlines may run on half or twice their gang", elastic=True),
+    "hydra": _policy(HYDRA),
     "hydra:cost": _policy(
-        "solvers.unisched.hydra.Hydra",
-        "the first eight jobs in the order of least completion times and tardiness",
-        cost=True,
-    ),
-    "optimus": _policy("solvers.unisched.optimus.Optimus"),
+        HYDRA, "the first eight jobs in the order of least completion times and tardiness",
+        cost=True),
+    "optimus": _policy(OPTIMUS),
     "optimus:elastic": _policy(
-        "solvers.unisched.optimus.Optimus",
-        "jobs may run on other numbers of GPUs than their gangs",
-        elastic=True,
-    ),
-    "chronus": _policy("solvers.unisched.chronus.Chronus"),
+        OPTIMUS, "jobs may run on other numbers of GPUs than their gangs", elastic=True),
+    "chronus": _policy(CHRONUS),
     "chronus:estimator": _policy(
-        "solvers.unisched.chronus.Chronus",
-        "run times and costs of suspension as UniSched estimates them",
-        sr_aware=True,
-        estimates=_policy("solvers.unisched.estimator.DurationEstimates"),
-    ),
+        CHRONUS, "run times and costs of suspension as UniSched estimates them",
+        sr_aware=True, estimates=_policy("solvers.unisched.estimator.DurationEstimates")),
     "chronus:selector": _policy(
-        UNISCHED,
-        "selects as UniSched does, without its estimator",
-        sr_aware=False,
-        iterations="maximum",
-    ),
+        UNISCHED, "selects as UniSched does, without its estimator",
+        sr_aware=False, iterations="maximum"),
     "unisched": _policy(UNISCHED),
     "unisched:profile-first": _policy(
-        UNISCHED, "to profile a job is worth 100, not 1", profiler_reward=100.0
-    ),
+        UNISCHED, "to profile a job is worth 100, not 1", profiler_reward=100.0),
     "unisched:static-profiler": _policy(
-        UNISCHED, "profiles on two nodes that do nothing else", profiling="static"
-    ),
+        UNISCHED, "profiles on two nodes that do nothing else", profiling="static"),
     "unisched:known": _policy(UNISCHED, "does not profile, run times are told", profiling="none"),
     "unisched:no-suspensions": _policy(
-        UNISCHED, "estimates leave the costs of suspension out", sr_aware=False
-    ),
+        UNISCHED, "estimates leave the costs of suspension out", sr_aware=False),
     "unisched:most-epochs": _policy(
-        UNISCHED,
-        "jobs with a target metric count with the most epochs they may take",
-        iterations="maximum",
-    ),
+        UNISCHED, "jobs with a target metric count with the most epochs they may take",
+        iterations="maximum"),
     "unisched:feasible": _policy(
-        UNISCHED, "selects jobs by release, as long as all fit", selector="feasible"
-    ),
+        UNISCHED, "selects jobs by release, as long as all fit", selector="feasible"),
     "unisched:density": _policy(
-        UNISCHED, "selects greedily, by reward per GPU lease", selector="density"
-    ),
+        UNISCHED, "selects greedily, by reward per GPU lease", selector="density"),
     "unisched:price": _policy(
-        UNISCHED, "selects by reward less a price of its GPU leases", selector="price"
-    ),
+        UNISCHED, "selects by reward less a price of its GPU leases", selector="price"),
     "unisched:consolidated": _policy(
-        UNISCHED,
-        "gangs on as few nodes as they can have, as Chronus has them",
-        allocations="consolidated",
-    ),
+        UNISCHED, "gangs on as few nodes as they can have, as Chronus has them",
+        allocations="consolidated"),
     "unisched:exact": _policy(
-        UNISCHED, "counts gangs by their GPUs, not by powers of two", allocations="exact"
-    ),
+        UNISCHED, "counts gangs by their GPUs, not by powers of two", allocations="exact"),
     "ltgf": _policy(LTGF),
     "ltgf:quota": _policy(
-        LTGF, "a user's fair share is its quota at all times", fair_share="quota"
-    ),
+        LTGF, "a user's fair share is its quota at all times", fair_share="quota"),
     "ltgf:rho-minus": _policy(
-        LTGF, "a user's jobs by their rho at the end of a lease without GPUs", job_key="rho-minus"
-    ),
+        LTGF, "a user's jobs by their rho at the end of a lease without GPUs", job_key="rho-minus"),
     "ltgf:renewal-first": _policy(
-        LTGF, "a user's jobs that run come before those that wait", renewal_first=True
-    ),
+        LTGF, "a user's jobs that run come before those that wait", renewal_first=True),
     "ltgf:printed": _policy("solvers.ltgf.policy.PrintedLtgf", "Algorithm 1 as printed"),
-    "rolling-horizon": _policy("analysis.driving.rolling_horizon.plan_completion_times"),
+    "rolling-horizon": _policy(f"{HORIZON}.plan_completion_times"),
     "rolling-horizon:ltgf": _policy(
-        "analysis.driving.rolling_horizon.plan_ltgf_rounds",
-        "LTGF's rounds, solved exactly; without :ltgf, completion times",
-    ),
-}
+        f"{HORIZON}.plan_ltgf_rounds",
+        "LTGF's rounds, solved exactly; without :ltgf, completion times"),
+}  # fmt: skip
 #: other names of policies
 ALIASES: Mapping[str, str] = {"max-min": "max-min-fairness"}
 #: how each ``name:variant`` differs from the policy of that name
@@ -536,8 +456,8 @@ def entry(name: str) -> ProblemEntry:
 
     Examples
     --------
-    >>> entry("rar_ddls").measure
-    'makespan'
+    >>> entry("rar_ddls").compared[0]
+    'sjf-bco'
     """
     return PROBLEMS[lookup("problem", PROBLEMS, name)]
 
@@ -583,16 +503,8 @@ def solver(problem: str, name: str) -> tuple[str, Solver]:
     'first-fit'
     """
     own = PROBLEMS[problem].solvers
-    key = name.replace("_", "-")
-    if key in own:
-        return key, own[key].load()
-    if name in plugins():
-        return name, _foreign(name, plugins()[name].load)
-    module, colon, attribute = name.rpartition(":")
-    if colon and attribute and module.replace("_", "-") not in own:
-        return name, _foreign(name, lambda: getattr(_module(module), attribute))
-    names = ", ".join((*own, *plugins()))
-    raise ValueError(f"solver {name!r} is not one of {names}, nor {FOREIGN}")
+    key, load = _found("solver", name, own, "gangsched.solvers")
+    return key, own[key].load() if key in own else _foreign(key, load)
 
 
 def policy(name: str, *, seed: int = 0) -> tuple[str, Policy]:
@@ -610,18 +522,26 @@ def policy(name: str, *, seed: int = 0) -> tuple[str, Policy]:
     >>> policy("ltgf:quota")[1].fair_share
     'quota'
     """
+    wanted = ALIASES.get(name.replace("_", "-"), name)
+    key, load = _found("policy", wanted, POLICIES, "gangsched.policies")
+    return key, _new(key, load, seed)
+
+
+def _found(
+    kind: str, name: str, own: Mapping[str, Any], group: str
+) -> tuple[str, Callable[[], Any]]:
+    """What a name means, in full, and how it is loaded."""
     key = name.replace("_", "-")
-    key = ALIASES.get(key, key)
-    if key in POLICIES:
-        return key, _new(key, lambda: POLICIES[key], seed)
-    offered = plugins("gangsched.policies")
+    if key in own:
+        return key, lambda: own[key]
+    offered = plugins(group)
     if name in offered:
-        return name, _new(name, offered[name].load, seed)
+        return name, offered[name].load
     module, colon, attribute = name.rpartition(":")
-    if colon and attribute and module.replace("_", "-") not in POLICIES:
-        return name, _new(name, lambda: getattr(_module(module), attribute), seed)
-    names = ", ".join((*POLICIES, *offered))
-    raise ValueError(f"policy {name!r} is not one of {names}, nor {FOREIGN}")
+    if colon and attribute and module.replace("_", "-") not in own:
+        return name, lambda: getattr(_module(module), attribute)
+    names = ", ".join((*own, *offered))
+    raise ValueError(f"{kind} {name!r} is not one of {names}, nor {FOREIGN}")
 
 
 def plugins(group: str = "gangsched.solvers") -> dict[str, EntryPoint]:

@@ -67,21 +67,14 @@ def say(console: Console, text: str, style: str | None = None) -> None:
 
 def new_table(*names: str, right: Sequence[str] = ()) -> Table:
     """Return a table with these headings; numbers stand on the right."""
-    table = _empty()
-    for name in names:
-        _add_column(table, name, right=name in right)
-    return table
+    return _table((name, name in right) for name in names)
 
 
-def _empty() -> Table:
-    return Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
-
-
-def _add_column(table: Table, name: str, *, right: bool) -> None:
-    if right:
-        table.add_column(name, justify="right", no_wrap=True)
-    else:
-        table.add_column(name, overflow="fold")
+def _table(heads: Iterable[tuple[str, bool]]) -> Table:
+    """An empty table: each heading, and whether numbers stand below it."""
+    number: dict[str, Any] = {"justify": "right", "no_wrap": True}
+    columns = (Column(name, **number if right else {"overflow": "fold"}) for name, right in heads)
+    return Table(*columns, box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
 
 
 def show_table(console: Console, table: Table) -> None:
@@ -155,9 +148,7 @@ def shown(value: float | None, form: str = ".10g") -> str:
 
 def rich_table(shown: ColumnTable) -> Table:
     """Return a table of columns for the screen; their headings stand on several lines."""
-    table = _empty()
-    for column in shown.columns:
-        _add_column(table, column.lines, right=column.number)
+    table = _table((column.lines, column.number) for column in shown.columns)
     failed, limits = shown.below()
     for cells in (*shown.texts(), *failed):
         table.add_row(*cells)
@@ -296,6 +287,19 @@ def reader_of(reader: str, options: Sequence[str] | None) -> Callable[[str], Any
             raise ValueError(f"--reader-option: {option!r} occurs twice")
         given[option] = value
     return partial(READERS[name], **given)
+
+
+def each_of(option: str, names: str, make: Callable[[str], tuple[str, Any]]) -> dict[str, Any]:
+    """Return by its name what each of the names that an option lists means."""
+    found: dict[str, Any] = {}
+    for wish in names.split(","):
+        if not wish.strip():
+            raise ValueError(f"{option}: {names!r} has an empty name")
+        name, made = make(wish.strip())
+        if name in found:
+            raise ValueError(f"{option}: {name!r} occurs twice")
+        found[name] = made
+    return found
 
 
 def check_output(source: str | None, *paths: Path | None) -> None:

@@ -32,31 +32,6 @@ from .instances import (
 from .instances.convert import Conversion, to_rar_instance, to_revenue_instance
 from .instances.deadlines import helios_like_workload, philly_like_workload, queue_snapshot
 
-__all__ = [
-    "completion",
-    "deadline_run",
-    "gpu_market",
-    "lives",
-    "no_market",
-    "no_round",
-    "one_lease",
-    "one_moment",
-    "queue",
-    "rar_ddls",
-    "rar_ddls_of_trace",
-    "revenue",
-    "revenue_of_trace",
-    "tiny_completion",
-    "tiny_deadlines",
-    "tiny_lives",
-    "tiny_market",
-    "tiny_moment",
-    "tiny_queue",
-    "tiny_rar_ddls",
-    "tiny_revenue",
-    "tiny_round",
-]
-
 
 def rar_ddls(
     variant: Any, *, jobs: int | None, nodes: int | None, seed: int, **changes: Any

@@ -21,8 +21,6 @@ from .history import History
 from .result import Bound, Result, Stop
 from .signature import solver as declared
 
-__all__ = ["ExactParams", "solve_exact"]
-
 log = logging.getLogger("gangsched")
 
 #: what HiGHS is run with; no gap is left, and one run is like the other
@@ -153,10 +151,9 @@ def solve_exact(
     """
     started = time.perf_counter()
     form, work_limit, solver = params.form, params.work_limit, params.solver
-    if time_limit is not None and not time_limit > 0:
-        raise ValueError(f"solve_exact: time_limit={time_limit} is not positive")
-    if work_limit is not None and not work_limit > 0:
-        raise ValueError(f"solve_exact: work_limit={work_limit} is not positive")
+    for name, most in (("time_limit", time_limit), ("work_limit", work_limit)):
+        if most is not None and not most > 0:
+            raise ValueError(f"solve_exact: {name}={most} is not positive")
     if work_limit is not None and solver != "highs":
         raise ValueError(f"solve_exact: work_limit={work_limit} is for 'highs', not {solver!r}")
     if not hasattr(problem, "forms"):
@@ -179,9 +176,8 @@ def solve_exact(
     if work_limit is not None:
         info["work_limit"] = work_limit
     if incumbent is not None and elementary and problem.objective(incumbent) == elementary.value:
-        answer = Answer(
-            stop=Stop.PROVEN, info={"note": "the warm start meets the elementary bound"}
-        )
+        note = {"note": "the warm start meets the elementary bound"}
+        answer = Answer(stop=Stop.PROVEN, info=note)
         return _result(problem, incumbent, elementary, answer, known, **info)
     model = _build(problem, form, options)
     if incumbent is not None:

@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
-__all__ = ["FACTS", "Facts", "MakespanFacts", "RevenueFacts", "facts_of_info"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
@@ -177,18 +175,12 @@ def facts_of_info(info: Mapping[str, Any]) -> Facts | None:
     return Facts(relaxation=relaxation) if relaxation else None
 
 
-def kind_of(facts: Facts) -> str:
-    """Return the kind of facts in files."""
-    for kind, made in FACTS.items():
-        if type(facts) is made:
-            return kind
-    raise TypeError(f"result: facts={facts!r} are none of {', '.join(FACTS)}")
-
-
 def facts_to_dict(facts: Facts) -> dict[str, Any]:
     """Return facts as plain data."""
-    kind = kind_of(facts)
-    return {"kind": kind} | {one.name: getattr(facts, one.name) for one in fields(facts)}
+    for kind, made in FACTS.items():
+        if type(facts) is made:
+            return {"kind": kind} | {one.name: getattr(facts, one.name) for one in fields(facts)}
+    raise TypeError(f"result: facts={facts!r} are none of {', '.join(FACTS)}")
 
 
 def facts_from_dict(data: Any) -> Facts:

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["longer"]
-
 
 def longer(column: NDArray[Any], size: int, fill: Any = 0) -> NDArray[Any]:
     """Return a column with at least so many rows, of which new ones are filled.

@@ -7,12 +7,10 @@ from typing import Any
 
 import highspy
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
+from ..instances.arrays import Bools
 from .policy import Floats, Ints
-
-Bools = NDArray[np.bool_]
 
 #: nodes of branch and bound; the same on a slow machine as on a fast one
 NODES = 200
@@ -47,7 +45,7 @@ def best_subset(
     """
     if not values.size:
         return np.zeros(0, dtype=bool)
-    program = _program(values, rows, limits)
+    program = _program(rows, values, np.full(limits.size, -highspy.kHighsInf), limits, 1.0)
     relaxed = _answer(program, gap)
     assert relaxed is not None, "z = 0 is allowed"
     rounded = round_down(values, rows, limits, owner, relaxed)
@@ -85,13 +83,13 @@ def round_down(
     return chosen
 
 
-def _program(values: Floats, rows: csc_array, limits: Floats) -> Any:
+def _program(rows: csc_array, costs: Floats, lower: Floats, upper: Floats, most: float) -> Any:
+    """The largest c x with lower <= A x <= upper and 0 <= x <= most."""
     program = highspy.HighsLp()
-    program.num_col_, program.num_row_ = values.size, limits.size
-    program.col_cost_, program.sense_ = values, highspy.ObjSense.kMaximize
-    program.col_lower_, program.col_upper_ = np.zeros(values.size), np.ones(values.size)
-    program.row_lower_ = np.full(limits.size, -highspy.kHighsInf)
-    program.row_upper_ = limits
+    program.num_row_, program.num_col_ = rows.shape
+    program.sense_, program.col_cost_ = highspy.ObjSense.kMaximize, costs
+    program.col_lower_, program.col_upper_ = np.zeros(costs.size), np.full(costs.size, most)
+    program.row_lower_, program.row_upper_ = lower, upper
     program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     program.a_matrix_.start_, program.a_matrix_.index_ = rows.indptr, rows.indices
     program.a_matrix_.value_ = rows.data
@@ -122,20 +120,12 @@ class Maximum:
     """
 
     def __init__(self, rows: csc_array, lower: Floats, upper: Floats) -> None:
-        program = highspy.HighsLp()
-        program.num_row_, program.num_col_ = rows.shape
-        program.sense_ = highspy.ObjSense.kMaximize
-        program.col_cost_ = program.col_lower_ = np.zeros(rows.shape[1])
-        program.col_upper_ = np.full(rows.shape[1], highspy.kHighsInf)
-        program.row_lower_, program.row_upper_ = lower, upper
-        program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        program.a_matrix_.start_, program.a_matrix_.index_ = rows.indptr, rows.indices
-        program.a_matrix_.value_ = rows.data
+        costs = np.zeros(rows.shape[1])
         self.columns = np.arange(rows.shape[1], dtype=np.int32)
         self.solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         for name, value in {**OPTIONS, "solver": "simplex"}.items():
             self.solver.setOptionValue(name, value)
-        self.solver.passModel(program)
+        self.solver.passModel(_program(rows, costs, lower, upper, highspy.kHighsInf))
 
     def at_least(self, column: int, value: float) -> None:
         """Demand x >= value of one column."""

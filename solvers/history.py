@@ -10,8 +10,6 @@ import numpy as np
 
 from ..formulations.problem import Sense
 
-__all__ = ["Entry", "History", "settled"]
-
 #: seconds since the run began, best objective and best bound until then; None where there is none
 Entry = tuple[float, float | None, float | None]
 

@@ -12,9 +12,10 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from ..formulations.problem import Sense
+from ..instances.check import one_of
 from ..instances.io import (
     allocation_from_dict,
     allocation_to_dict,
@@ -30,9 +31,6 @@ from ..instances.schedule import Allocation, Schedule
 from .facts import facts_from_dict, facts_of_info, facts_to_dict
 from .result import Bound, Result, Status, Stop
 
-__all__ = ["load_result", "result_from_dict", "result_to_dict", "save_result"]
-
-E = TypeVar("E", bound=Enum)
 FIELDS = {
     "solver", "sense", "status", "stop", "solution", "objective", "bound", "iterations", "info",
 }  # fmt: skip
@@ -41,13 +39,9 @@ FIELDS = {
 class GangSelection(tuple[int, ...]):
     """What runs in a round of LTGF, as a file has it; in results a plain tuple."""
 
-    __slots__ = ()
-
 
 class TimeShares(tuple[Any, ...]):
     """Packings of jobs and their fractions of the time, likewise."""
-
-    __slots__ = ()
 
 
 def _selection_to_dict(solution: GangSelection) -> dict[str, Any]:
@@ -197,28 +191,15 @@ def result_from_dict(data: Any) -> Result[Any]:
     """
     check_header(data, "result")
     check_fields("result", data, required={*header(""), *FIELDS}, optional={"facts", "timing"})
-    if not isinstance(data["solver"], str):
-        raise ValueError(f"result: solver={data['solver']!r} is not a string")
-    if not isinstance(data["info"], dict):
-        raise ValueError(f"result: info={data['info']!r} is not an object")
-    if type(data["iterations"]) is not int:
-        raise ValueError(f"result: iterations={data['iterations']!r} is not an integer")
+    _check_type("result", data, "solver", str, "a string")
+    _check_type("result", data, "info", dict, "an object")
+    _check_type("result", data, "iterations", int, "an integer")
     try:
-        return Result(
-            solver=data["solver"],
-            sense=_member("sense", data["sense"], Sense),
-            status=_member("status", data["status"], Status),
-            stop=_member("stop", data["stop"], Stop),
-            solution=_solution_from_dict(data["solution"]),
-            objective=data["objective"],
-            bound=_bound_from_dict(data["bound"]),
-            iterations=data["iterations"],
-            info=data["info"],
-            facts=facts_from_dict(data["facts"])
-            if "facts" in data
-            else facts_of_info(data["info"]),
-            **(_timing_from_dict(data["timing"]) if "timing" in data else {}),
-        )
+        read = {name: of(data[name]) for name, of in READERS.items() if name in data}
+        facts = read.get("facts", facts_of_info(data["info"]))
+        timing = _timing_from_dict(data["timing"]) if "timing" in data else {}
+        plain = {name: data[name] for name in FIELDS - READERS.keys()}
+        return Result(**{**plain, **read, "facts": facts, **timing})
     except TypeError as error:
         raise ValueError(str(error)) from None
 
@@ -259,15 +240,13 @@ def _bound_from_dict(data: Any) -> Bound | None:
     if data is None:
         return None
     check_fields("bound", data, required={"value", "method", "certificate"})
-    if not isinstance(data["method"], str):
-        raise ValueError(f"bound: method={data['method']!r} is not a string")
+    _check_type("bound", data, "method", str, "a string")
     return Bound(**data)
 
 
 def _timing_from_dict(data: Any) -> dict[str, Any]:
     check_fields("timing", data, required={"runtime", "history"})
-    if not isinstance(data["history"], list):
-        raise ValueError(f"timing: history={data['history']!r} is not a list")
+    _check_type("timing", data, "history", list, "a list")
     for i, entry in enumerate(data["history"]):
         if not _is_history(entry):
             raise ValueError(
@@ -285,12 +264,29 @@ def _is_history(entry: Any) -> bool:
     )
 
 
-def _member(name: str, value: Any, kind: type[E]) -> E:
-    for member in kind:
-        if member.value == value:
-            return member
-    known = ", ".join(repr(member.value) for member in kind)
-    raise ValueError(f"result: {name}={value!r} is not one of {known}")
+def _check_type(place: str, data: Any, name: str, kind: type[Any], text: str) -> None:
+    if type(data[name]) is not kind:
+        raise ValueError(f"{place}: {name}={data[name]!r} is not {text}")
+
+
+def _member(name: str, kind: type[Enum]) -> Callable[[Any], Enum]:
+    def read(value: Any) -> Enum:
+        members = {member.value: member for member in kind}
+        one_of(f"result: {name}", value, members)
+        return members[value]
+
+    return read
+
+
+#: fields that JSON does not have as they are
+READERS: Mapping[str, Callable[[Any], Any]] = {
+    "sense": _member("sense", Sense),
+    "status": _member("status", Status),
+    "stop": _member("stop", Stop),
+    "solution": _solution_from_dict,
+    "bound": _bound_from_dict,
+    "facts": facts_from_dict,
+}
 
 
 def _plain(place: str, data: Any) -> Any:

@@ -26,9 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MipAnswer", "MipWorker", "Program", "own_worker"]
-
-Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]  # no import of the package: this is a script too
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -104,7 +102,9 @@ class MipWorker:
         """Return the best that is known when the program is solved or the time is over."""
         end = time.perf_counter() + time_limit
         found = MipAnswer(None, np.inf, False)
-        self._send(_plain(program, time_limit))
+        # plain data: the script has no classes of the toolkit
+        fields = {name: getattr(program, name) for name in program.__slots__}
+        self._send({**fields, "limit": time_limit})
         while True:
             try:
                 told = self._told.get(timeout=max(end - time.perf_counter(), 0.0))
@@ -139,21 +139,11 @@ class MipWorker:
 
     def _start(self) -> None:
         self._told = queue.SimpleQueue()
-        self._process = subprocess.Popen(
-            self._command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
-        threading.Thread(
-            target=_listen, args=(self._process.stdout, self._told), daemon=True
-        ).start()
+        pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
+        self._process = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, stderr=nowhere)
+        heard = self._process.stdout, self._told
+        threading.Thread(target=_listen, args=heard, daemon=True).start()
         weakref.finalize(self, _stop, self._process)
-
-
-def _plain(program: Program, limit: float) -> dict[str, Any]:
-    """What the script knows: it has no classes of the toolkit."""
-    return {**{name: getattr(program, name) for name in program.__slots__}, "limit": limit}
 
 
 def _write(stream: Any, message: Any) -> None:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["place", "place_by_speed"]
+Counts = Sequence[int]
+#: GPUs by node; None where there is no room
+Taken = dict[int, int] | None
 
 
-def place(
-    gpus: int, free: Sequence[int], sizes: Sequence[int], *, spread: bool = False
-) -> dict[int, int] | None:
+def place(gpus: int, free: Counts, sizes: Counts, *, spread: bool = False) -> Taken:
     """Return the GPUs to take on each node, or None where there is no room.
 
     A gang of D GPUs on nodes of g takes floor(D/g) nodes that are completely free, lowest numbers
@@ -41,14 +41,8 @@ def place(
 
 
 def place_by_speed(
-    gpus: int,
-    free: Sequence[int],
-    sizes: Sequence[int],
-    models: Sequence[int],
-    speeds: Sequence[int],
-    *,
-    spread: bool = False,
-) -> dict[int, int] | None:
+    gpus: int, free: Counts, sizes: Counts, models: Counts, speeds: Counts, *, spread: bool = False
+) -> Taken:
     """Return the GPUs to take on each node: of the model that is fastest for the job and has room.
 
     Notes
@@ -90,9 +84,7 @@ def reaches(speeds: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.in
     return sets, which.ravel().astype(np.int64)
 
 
-def _on_one_size(
-    gpus: int, free: Sequence[int], sizes: Sequence[int], size: int
-) -> dict[int, int] | None:
+def _on_one_size(gpus: int, free: Counts, sizes: Counts, size: int) -> Taken:
     full, rest = divmod(gpus, size)
     nodes = [n for n in range(len(sizes)) if sizes[n] == size]
     empty = [n for n in nodes if free[n] == size][:full]
@@ -107,7 +99,7 @@ def _on_one_size(
     return taken
 
 
-def _anywhere(gpus: int, free: Sequence[int]) -> dict[int, int]:
+def _anywhere(gpus: int, free: Counts) -> dict[int, int]:
     taken = {}
     for n in sorted(range(len(free)), key=lambda n: (-free[n], n)):
         taken[n] = min(gpus, int(free[n]))

@@ -15,28 +15,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..instances import Cluster, Instance, Job, User
+from ..instances.arrays import Floats as Floats
+from ..instances.arrays import Ints as Ints
+from ..instances.check import flag, integer, set_field
 from ..instances.model import MOST_TIME
-
-__all__ = [
-    "Decision",
-    "Phase",
-    "Policy",
-    "Preempts",
-    "Rules",
-    "Session",
-    "Start",
-    "State",
-    "begin",
-]
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 class Phase(IntEnum):
@@ -111,24 +100,16 @@ class Rules:
     migration: int | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (
-            *(("round_length", 1), ("lease", 1), ("overhead", 0)),
-            *(("patience", 0), ("migration", 0)),
-        ):
-            value = getattr(self, name)
-            if value is None and name in ("patience", "migration"):
+        for name in ("round_length", "lease", "overhead", "patience", "migration"):
+            if getattr(self, name) is None and name in ("patience", "migration"):
                 continue
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-                raise TypeError(f"rules: {name}={value!r} is not an integer")
-            if value < least:
-                raise ValueError(f"rules: {name}={value} is below {least}")
-            if value > MOST_TIME:
-                raise ValueError(f"rules: {name}={value} is above {MOST_TIME}")
-            object.__setattr__(self, name, int(value))
+            integer(self, "rules", name, least=1 if name in ("round_length", "lease") else 0)
+            if getattr(self, name) > MOST_TIME:
+                raise ValueError(f"rules: {name}={getattr(self, name)} is above {MOST_TIME}")
         for name in ("synchronous", "spread"):
-            if not isinstance(getattr(self, name), (bool, np.bool_)):
-                raise TypeError(f"rules: {name}={getattr(self, name)!r} is not True or False")
-            object.__setattr__(self, name, bool(getattr(self, name)))
+            if isinstance(getattr(self, name), np.bool_):
+                set_field(self, name, bool(getattr(self, name)))
+            flag(self, "rules", name)
         for name in ("overhead", "migration"):
             value = getattr(self, name)
             if value is not None and value >= self.lease_length:
@@ -353,10 +334,6 @@ class State:
     ) -> None:
         self.now, self.rules, self._seen, self._book = now, rules, seen, seen.book
         self._list_waiting, self._list_running = waiting, running
-        self._waiting: Ints | None = None
-        self._running: Ints | None = None
-        self._preemptible: Ints | None = None
-        self._candidates: Ints | None = None
         self._preempts = preempts
         self._held_nodes = held_nodes
         self._job_fair, self._user_fair, self._user_share = job_fair, user_fair, user_share
@@ -437,26 +414,20 @@ class State:
         """Return a job that has come, as far as the policy may know it."""
         return self._seen.job(int(number))
 
-    @property
+    @cached_property
     def waiting(self) -> Ints:
         """Visible jobs that hold nothing, by (release, number)."""
-        if self._waiting is None:
-            self._waiting = _view(self._list_waiting())
-        return self._waiting
+        return _view(self._list_waiting())
 
-    @property
+    @cached_property
     def running(self) -> Ints:
         """Jobs that hold GPUs, by (release, number)."""
-        if self._running is None:
-            self._running = _view(self._list_running())
-        return self._running
+        return _view(self._list_running())
 
-    @property
+    @cached_property
     def preemptible(self) -> Ints:
         """Running jobs whose GPUs the policy may give to others now, by (release, number)."""
-        if self._preemptible is None:
-            self._preemptible = self.running[self._may_stop(self.running)]
-        return self._preemptible
+        return self.running[self._may_stop(self.running)]
 
     def _may_stop(self, running: Ints) -> NDArray[np.bool_]:
         """Which of these running jobs are preemptible."""
@@ -468,13 +439,11 @@ class State:
             return progressing
         return np.zeros(running.size, dtype=np.bool_)
 
-    @property
+    @cached_property
     def candidates(self) -> Ints:
         """Waiting and preemptible jobs, by (release, number)."""
-        if self._candidates is None:
-            jobs = np.concatenate([self.waiting, self.preemptible])
-            self._candidates = _view(jobs[np.argsort(self._book.rank[jobs], kind="stable")])
-        return self._candidates
+        jobs = np.concatenate([self.waiting, self.preemptible])
+        return _view(jobs[np.argsort(self._book.rank[jobs], kind="stable")])
 
     @property
     def free_ps(self) -> Ints:

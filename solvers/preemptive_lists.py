@@ -14,15 +14,14 @@ from typing import Any, Literal, get_args
 
 from ..formulations.completion_time.problem import CompletionTime
 from ..formulations.deadline_rewards import DeadlineRewards
-from ..formulations.problem import check_class
 from ..instances.model import FULL_SPEED
 from ..instances.schedule import Schedule, Segment
 from .result import Result, Stop
 from .signature import NoParams, solver
 
-__all__ = ["CompletionListParams", "PreemptiveList", "completion_list", "reward_list", "spread"]
-
 Where = Mapping[int, int]  # GPUs by node
+Place = Callable[[int, list[int], Where], Where | None]
+Progress = Callable[[int, Where, int], int]
 Order = Literal["remaining", "area", "arrival"]
 
 
@@ -44,6 +43,11 @@ class PreemptiveList:
         self.held: dict[int, tuple[int, Where]] = {}  # since when, and where
         self.segments: list[Segment] = []
 
+    @classmethod
+    def of(cls, problem: Any, works: Sequence[int]) -> PreemptiveList:
+        """Return a run of a problem's jobs that has yet to begin."""
+        return cls(works, [job.release for job in problem.jobs], problem.instance.cluster.sizes)
+
     @property
     def active(self) -> list[int]:
         """Jobs that are released and not complete."""
@@ -52,9 +56,9 @@ class PreemptiveList:
     def run(
         self,
         order: Callable[[], Sequence[int]],
-        place: Callable[[int, list[int], Where], Where | None],
+        place: Place,
         lasts: Callable[[int, Where], int],
-        progress: Callable[[int, Where, int], int],
+        progress: Progress,
         step: int | None = None,
         end: float | None = None,
     ) -> list[Segment]:
@@ -72,9 +76,7 @@ class PreemptiveList:
             self._advance(running, min(until), progress)
         return []
 
-    def _chosen(
-        self, order: Sequence[int], place: Callable[[int, list[int], Where], Where | None]
-    ) -> dict[int, Where]:
+    def _chosen(self, order: Sequence[int], place: Place) -> dict[int, Where]:
         free, chosen = list(self.sizes), dict[int, Where]()
         for j in order:
             where = place(j, free, self.held[j][1] if j in self.held else {})
@@ -84,12 +86,7 @@ class PreemptiveList:
                     free[node] -= gpus
         return chosen
 
-    def _advance(
-        self,
-        running: Mapping[int, Where],
-        until: int,
-        progress: Callable[[int, Where, int], int],
-    ) -> None:
+    def _advance(self, running: Mapping[int, Where], until: int, progress: Progress) -> None:
         for j, where in running.items():
             if j in self.held and self.held[j][1] != where:
                 self._close(j)
@@ -150,7 +147,7 @@ class CompletionListParams:
             raise ValueError(f"CompletionListParams: order={self.order!r} is not {names}")
 
 
-@solver(CompletionListParams)
+@solver(CompletionListParams, of=CompletionTime)
 def completion_list(
     problem: CompletionTime,
     *,
@@ -189,7 +186,6 @@ def completion_list(
     >>> completion_list(problem).objective
     6
     """
-    check_class("completion_list", problem, CompletionTime)
     started = time.perf_counter()
     end = None if time_limit is None else time.monotonic() + time_limit
     jobs, kinds = problem.jobs, problem._kinds().tolist()
@@ -198,11 +194,7 @@ def completion_list(
         for g in range(len(problem.models))
     ]
     fastest = problem.speeds.max(axis=1, initial=1).tolist()
-    state = PreemptiveList(
-        [job.work or 0 for job in jobs],
-        [job.release for job in jobs],
-        problem.instance.cluster.sizes,
-    )
+    state = PreemptiveList.of(problem, [job.work or 0 for job in jobs])
 
     def key(j: int) -> Any:
         if params.order == "arrival":
@@ -232,7 +224,7 @@ def completion_list(
 # --- deadlines -----------------------------------------------------------------------------------
 
 
-@solver()
+@solver(of=DeadlineRewards)
 def reward_list(
     problem: DeadlineRewards,
     *,
@@ -271,15 +263,10 @@ def reward_list(
     >>> reward_list(DeadlineRewards(Instance(Cluster.of_sizes([1]), [strict, soft]))).objective
     180
     """
-    check_class("reward_list", problem, DeadlineRewards)
     started = time.perf_counter()
     end = None if time_limit is None else time.monotonic() + time_limit
     jobs, nodes = problem.jobs, problem.instance.cluster.nodes
-    state = PreemptiveList(
-        [FULL_SPEED * (job.work or 0) for job in jobs],
-        [job.release for job in jobs],
-        problem.instance.cluster.sizes,
-    )
+    state = PreemptiveList.of(problem, [FULL_SPEED * (job.work or 0) for job in jobs])
 
     def speed(j: int, where: Where) -> int:
         size = max(nodes[n].gpus for n in where)

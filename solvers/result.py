@@ -12,7 +12,7 @@ import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
@@ -23,8 +23,6 @@ from ..formulations.problem import Problem, Sense
 from ..instances.display import facts_html, frame
 from .facts import Facts
 from .history import Entry, settled
-
-__all__ = ["Bound", "Refuted", "Result", "Status", "Stop"]
 
 S = TypeVar("S")
 
@@ -182,30 +180,28 @@ class Result(Generic[S]):
         if self.objective is not None and self.bound is not None:
             excess = self.bound.value - self.objective
             if (excess if self.sense is Sense.MIN else -excess) > 0:
-                raise ValueError(
-                    f"result of {self.solver}: bound={self.bound.value} ({self.bound.method}) "
-                    f"is on the wrong side of objective={self.objective} ({self.sense.value})"
+                raise self._wrong(
+                    f"bound={self.bound.value} ({self.bound.method}) is on the wrong side of "
+                    f"objective={self.objective} ({self.sense.value})"
                 )
 
     def _check_status(self) -> None:
-        has = self.solution is not None
+        has, status = self.solution is not None, self.status
         if has != (self.objective is not None):
-            raise ValueError(f"result of {self.solver}: objective and solution go together")
-        if has != (self.status in (Status.OPTIMAL, Status.FEASIBLE)):
-            raise ValueError(
-                f"result of {self.solver}: status={self.status.value} "
-                f"{'with' if has else 'without'} a solution"
-            )
-        if self.stop is Stop.PROVEN and self.status in (Status.FEASIBLE, Status.UNKNOWN):
-            raise ValueError(
-                f"result of {self.solver}: stop=proven with status={self.status.value}"
-            )
-        if self.status is Status.OPTIMAL and self.gap != 0:
-            raise ValueError(f"result of {self.solver}: status=optimal with gap={self.gap}")
+            raise self._wrong("objective and solution go together")
+        if has != (status in (Status.OPTIMAL, Status.FEASIBLE)):
+            raise self._wrong(f"status={status.value} {'with' if has else 'without'} a solution")
+        if self.stop is Stop.PROVEN and status in (Status.FEASIBLE, Status.UNKNOWN):
+            raise self._wrong(f"stop=proven with status={status.value}")
+        if status is Status.OPTIMAL and self.gap != 0:
+            raise self._wrong(f"status=optimal with gap={self.gap}")
+
+    def _wrong(self, text: str) -> ValueError:
+        return ValueError(f"result of {self.solver}: {text}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return _rebuild, ({**fields, "info": dict(self.info)},)
+        return partial(Result, **{**fields, "info": dict(self.info)}), ()
 
     @property
     def gap(self) -> float | None:
@@ -329,10 +325,6 @@ class Result(Generic[S]):
 def _shown(value: float) -> str:
     """Integers in full (a makespan of 1234567 slots is no 1.23457e+06), others to six digits."""
     return str(int(value)) if value == int(value) else f"{value:g}"
-
-
-def _rebuild(fields: dict[str, Any]) -> Result[Any]:
-    return Result(**fields)
 
 
 def versions() -> dict[str, str]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import wraps
 from typing import Any, TypeVar, cast
 
-from ..instances.model import check_real
-
-__all__ = ["NoParams", "solver"]
+from ..formulations.problem import check_class
+from ..instances.check import at_least, check_real
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -21,8 +19,8 @@ class NoParams:
     """Parameters of a solver that has none."""
 
 
-def solver(params: type[Any] = NoParams) -> Callable[[F], F]:
-    """Return a decorator that checks seed, time limit and parameters before a solver runs.
+def solver(params: type[Any] = NoParams, *, of: type[Any] = object) -> Callable[[F], F]:
+    """Return a decorator that checks seed, limit, parameters and problem before a solver runs.
 
     Examples
     --------
@@ -49,7 +47,7 @@ def solver(params: type[Any] = NoParams) -> Callable[[F], F]:
             params: Any = None,
             **by_name: Any,
         ) -> Any:
-            _check_seed(owner, seed)
+            seed = at_least(f"{owner}: seed", seed, 0)
             if time_limit is not None:
                 check_real(owner, "time_limit", time_limit)
             if params is None:
@@ -59,7 +57,8 @@ def solver(params: type[Any] = NoParams) -> Callable[[F], F]:
                 raise TypeError(f"{owner}: params={params!r} is not {article} {kind.__name__}")
             if by_name:
                 params = replace(params, **_taken(owner, by_name))
-            return function(problem, seed=int(seed), time_limit=time_limit, params=params)
+            check_class(owner, problem, of)
+            return function(problem, seed=seed, time_limit=time_limit, params=params)
 
         checked.params = kind  # type: ignore[attr-defined]
         return cast("F", checked)
@@ -78,10 +77,3 @@ def solver(params: type[Any] = NoParams) -> Callable[[F], F]:
 
     kind = params
     return decorate
-
-
-def _check_seed(owner: str, seed: Any) -> None:
-    if isinstance(seed, bool) or not isinstance(seed, numbers.Integral):
-        raise TypeError(f"{owner}: seed={seed!r} is not an integer")
-    if seed < 0:
-        raise ValueError(f"{owner}: seed={seed} is below 0")

@@ -218,20 +218,29 @@ class Copy:
 
     def killed(self, mutant: Mutant, command: Sequence[str], limit: float) -> bool:
         """Say whether the command notices a mutant."""
-        source = (self.tree / mutant.path).read_bytes()
-        # Machine code of a caller in another file would be that of the unchanged function.
-        folder = "changed" if b"_compiled" in source else "unchanged"
-        self._write(mutant.path, mutant.apply(source))
-        code = self.run(command, limit, folder)
-        self._write(mutant.path, source)
+        path = self.tree / mutant.path
+        source, before = path.read_bytes(), path.stat()
+        kept = self.folder / "unchanged"
+        if kept.exists() and not self._is_part_of_machine_code_elsewhere(path):
+            shutil.copytree(kept, self.folder / "changed")
+        self.writes += 1
+        path.write_bytes(mutant.apply(source))
+        # Python takes files of equal size and second for unchanged: each write has its own.
+        os.utime(path, times=(self.began + 2 * self.writes,) * 2)
+        code = self.run(command, limit, "changed")
+        path.write_bytes(source)
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
         shutil.rmtree(self.folder / "changed", ignore_errors=True)
         return code != 0
 
-    def _write(self, path: str, source: bytes) -> None:
-        """Python takes files of equal size and second for unchanged: each write has its own."""
-        (self.tree / path).write_bytes(source)
-        self.writes += 1
-        os.utime(self.tree / path, times=(self.began + 2 * self.writes,) * 2)
+    def _is_part_of_machine_code_elsewhere(self, path: Path) -> bool:
+        """Whether compiled files of other folders take something from a file; of its own: stale."""
+        named = f"{path.stem} import".encode()
+        others = (file for layer in LAYERS for file in (self.tree / layer).rglob("*.py"))
+        return any(
+            file.parent != path.parent and b"compiled import" in source and named in source
+            for file, source in ((file, file.read_bytes()) for file in others)
+        )
 
 
 def judged(

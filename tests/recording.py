@@ -3,10 +3,12 @@
     python tests/recording.py record FILE [ENTRY ...]   writes FILE, or these entries of it
     python tests/recording.py compare OLD NEW
     python tests/recording.py check [--first] [ENTRY ...]
+    python tests/recording.py keep [ENTRY ...]
 
 `check` records now and compares with golden/recording.json, which was recorded before the house
-was rebuilt. What is meant to differ stands in golden/differences.md, one line with its reason: it
-is left out of the comparison, and fails it where it no longer differs.
+was rebuilt. What is meant to differ stands in golden/differences.md, one line with its reason. How
+it is meant to be stands in golden/differing.json, which `keep` writes: `check` fails where it is
+not so, and where a line no longer differs.
 
 The entries are the functions of the folder recorded. Numbers are compared with a relative tolerance
 of 1e-9, all else exactly; run times, versions and paths are not recorded.
@@ -30,6 +32,8 @@ from typing import Any, NamedTuple
 
 GOLDEN = Path(__file__).resolve().parent / "golden"
 RECORDING, DIFFERENCES = GOLDEN / "recording.json", GOLDEN / "differences.md"
+DIFFERING = GOLDEN / "differing.json"  #: what is meant to be in places that differ
+RECORDED = "as recorded"
 TOLERANCE = 1e-9
 MOST_SHOWN = 25  #: differences of one entry
 WIDTH, DEEPEST = 100, 1  #: of a line of the file, and the most that it is indented
@@ -113,6 +117,19 @@ def judge(
     return open_, [f"left out {counts[p]} x {p}: {named[p]}" for p in named if counts[p]]
 
 
+def not_as_meant(found: Sequence[Difference], meant: Mapping[str, Any]) -> list[Difference]:
+    """Return the places that are neither as they were recorded nor as they are meant to be."""
+    now = {difference.place: stored(difference.new) for difference in found}
+    places = dict.fromkeys([*now, *meant])
+    both = [(p, meant.get(p, RECORDED), now.get(p, RECORDED)) for p in places]
+    return [Difference(*row) for row in both if any(differences(*row[1:]))]
+
+
+def stored(value: Any) -> Any:
+    """What stands in differing.json for a value, also for one that is not there."""
+    return repr(value) if value is MISSING else value
+
+
 def stale(found: Sequence[Difference], named: Mapping[str, str]) -> list[str]:
     """Return the named patterns that no difference has."""
     return [p for p in named if not any(fnmatchcase(d.place, p) for d in found)]
@@ -194,10 +211,13 @@ def chosen(names: Sequence[str]) -> Entries:
     return {name: ENTRIES[name] for name in names or ENTRIES}
 
 
-def report(found: Sequence[Difference], *, whole: bool = True) -> int:
+def report(
+    found: Sequence[Difference], wrong: Sequence[Difference] = (), *, whole: bool = True
+) -> int:
     """Print what differs and return the exit code."""
     named = named_differences(DIFFERENCES.read_text("utf-8"))
     left, lines = judge(found, named)
+    left += wrong
     for line in lines:
         print(line)
     counts: dict[str, int] = {}
@@ -219,15 +239,33 @@ def report(found: Sequence[Difference], *, whole: bool = True) -> int:
 def check(names: Sequence[str], first: bool) -> int:
     """Record now and compare with the committed recording."""
     entries, known = chosen(names), json.loads(RECORDING.read_text("utf-8"))
+    meant = json.loads(DIFFERING.read_text("utf-8"))
+    named = named_differences(DIFFERENCES.read_text("utf-8"))
     found: list[Difference] = []
+    wrong: list[Difference] = []
     for name, entry in entries.items():
-        new = record_one(name, entry)
-        found += differences(known.get(name, MISSING), new, name)
-        if first and judge(found, named_differences(DIFFERENCES.read_text("utf-8")))[0]:
-            return report(found, whole=False)
+        new = list(differences(known.get(name, MISSING), record_one(name, entry), name))
+        of_entry = {place: meant[place] for place in meant if place.partition("/")[0] == name}
+        wrong += not_as_meant([d for d in new if not judge([d], named)[0]], of_entry)
+        found += new
+        if first and (wrong or judge(new, named)[0]):
+            return report(found, wrong, whole=False)
     if not names:
         found += [Difference(name, "an entry", MISSING) for name in known if name not in entries]
-    return report(found, whole=not names)
+    return report(found, wrong, whole=not names)
+
+
+def keep(names: Sequence[str]) -> int:
+    """Record now and write how named differences are, which `check` then expects."""
+    entries, known = chosen(names), json.loads(RECORDING.read_text("utf-8"))
+    named = named_differences(DIFFERENCES.read_text("utf-8"))
+    before = json.loads(DIFFERING.read_text("utf-8")) if DIFFERING.exists() else {}
+    meant = {p: value for p, value in before.items() if p.partition("/")[0] not in entries}
+    for name, new in record(entries).items():
+        found = differences(known.get(name, MISSING), new, name)
+        meant |= {d.place: stored(d.new) for d in found if not judge([d], named)[0]}
+    DIFFERING.write_text(written(dict(sorted(meant.items()))) + "\n", "utf-8")
+    return 0
 
 
 def main(args: Sequence[str]) -> int:
@@ -245,6 +283,8 @@ def main(args: Sequence[str]) -> int:
             return check(names, True)
         case ["check", *names]:
             return check(names, False)
+        case ["keep", *names]:
+            return keep(names)
     print(__doc__, file=sys.stderr)
     return 2
 

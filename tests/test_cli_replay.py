@@ -877,7 +877,7 @@ def test_no_number_is_cut_on_a_narrow_screen(
     args = (*SMALL, "--policies", "fifo,finish-time-fairness", "--seed", 3)
     wide = replay(*args)[1]
     screen = Console(width=60, force_terminal=True, color_system=None, highlight=False)
-    monkeypatch.setattr("gangsched.cli.replay.open_console", lambda: screen)
+    monkeypatch.setattr("gangsched.cli.replay.screen.open_console", lambda: screen)
     code, narrow, _ = replay(*args)
     assert code == 0
     assert max(map(len, narrow.splitlines())) <= 60

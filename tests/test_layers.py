@@ -12,8 +12,6 @@ from layout import sources
 LAYERS = ["instances", "formulations", "solvers", "analysis"]
 STEMS = ["unisched", "rar_ddls", "irmp", "gandiva_fair", "ltgf"]
 SOURCES = sources()
-#: what shared files still know of one paper: how long jobs with parameter servers run
-LEFT = {("gangsched.solvers.policy", "gangsched.formulations.irmp.problem.run_slots")}
 
 
 def layer(module: str) -> int:
@@ -61,7 +59,7 @@ def faults(module: str, source: str, *, package: bool = False) -> list[str]:
             found.append(f"{module} imports {name}, which belongs to another paper")
         if wing(module) == "solvers.policies" and wing(name).startswith("solvers") and stem(name):
             found.append(f"{module} imports {name}, which belongs to a paper")
-        if shared(module) and stem(name) and (module, name) not in LEFT:
+        if shared(module) and stem(name):
             found.append(f"{module} imports {name}, which belongs to a paper")
         if (
             wing(name) == "analysis.papers"

@@ -13,7 +13,15 @@ import pytest
 
 import recording
 from recorded.plain import columns, page, plain, tidy
-from recording import MISSING, Difference, differences, judge, named_differences, stale
+from recording import (
+    MISSING,
+    Difference,
+    differences,
+    judge,
+    named_differences,
+    not_as_meant,
+    stale,
+)
 
 OLD = {"run": {"end": [1, 2, 3.0], "ok": True, "text": "a 5", "none": None}, "more": {"x": 1}}
 
@@ -58,6 +66,39 @@ def test_named_differences_are_left_out_and_have_to_occur() -> None:
     assert [difference.place for difference in left] == ["more/x"]
     assert lines == ["left out 2 x run/*: the run has changed"]
     assert stale(found, named) == ["gone/*"]
+
+
+def test_what_differs_has_to_be_as_it_is_meant() -> None:
+    found = list(differences({"a": [1, 2.0], "b": 1, "c": 0}, {"a": [1, 3.0], "b": 2}))
+    meant = {"a/1": 3.0 + 1e-10, "b": 2, "c": "nothing"}
+    assert not_as_meant(found, meant) == []
+    assert [str(d) for d in not_as_meant(found, {**meant, "b": 3})] == ["b: 3 -> 2"]
+    assert [str(d) for d in not_as_meant(found, {**meant, "d": 4})] == ["d: 4 -> 'as recorded'"]
+    del meant["a/1"]
+    assert [str(d) for d in not_as_meant(found, meant)] == ["a/1: 'as recorded' -> 3.0"]
+
+
+def test_check_expects_what_was_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [tmp_path / name for name in ("old.json", "differences.md", "differing.json")]
+    for name, path in zip(("RECORDING", "DIFFERENCES", "DIFFERING"), files, strict=True):
+        monkeypatch.setattr(recording, name, path)
+    now = {"one": {"x": 2, "y": [1]}, "other": 5}
+    entries = {name: lambda folder, name=name: now[name] for name in now}
+    monkeypatch.setattr(recording, "chosen", lambda names: {n: entries[n] for n in names or now})
+    files[0].write_text('{"one": {"x": 1, "y": [1]}, "other": 5}')
+    files[1].write_text("| `*/x` | x is two now |\n")
+    assert recording.main(["keep"]) == 0
+    assert json.loads(files[2].read_text()) == {"one/x": 2}
+    assert recording.main(["check"]) == 0
+    now["one"]["x"] = 3
+    assert recording.main(["check", "other"]) == 0
+    assert recording.main(["check", "--first"]) == 1
+    assert "one/x: 2 -> 3\n1 differences" in capsys.readouterr().out
+    now["one"]["x"] = 1
+    assert recording.main(["check"]) == 1
+    assert "one/x: 2 -> 'as recorded'" in capsys.readouterr().out
 
 
 def test_the_table_of_differences_gives_patterns_and_reasons() -> None:

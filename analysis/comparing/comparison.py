@@ -198,14 +198,39 @@ class Row:
             "mean_completion": self.mean_completion,
             "relaxation": self.relaxation,
             "measures": {**self.measures, **computed(COMPARED, self)},
-            "claimed_bound": _bound_to_dict(self.result.bound if self.result else None),
+            "claimed_bound": bound_to_dict(self.result.bound if self.result else None),
             "error": self.error,
             "timing": {"runtime": self.runtime},
         }
 
 
+class SideBySide:
+    """What comparisons offer, be they of solvers or of policies: their tables, and notes below."""
+
+    unfinished: tuple[str, ...]
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether some of those that are compared did not finish."""
+        return bool(self.unfinished)
+
+    def _tables(self) -> Sequence[ColumnTable]:
+        raise NotImplementedError
+
+    def _notes(self) -> list[str]:
+        raise NotImplementedError
+
+    def _cut(self) -> list[str]:
+        """What an interrupt has cut off."""
+        return [f"interrupted, not finished: {', '.join(self.unfinished)}"] * self.interrupted
+
+    def _repr_html_(self) -> str:
+        notes = (f"<p>{html.escape(note)}</p>" for note in self._notes())
+        return "".join([*(table._repr_html_() for table in self._tables()), *notes])
+
+
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class Comparison(SideBySide):
     """Several solvers on one problem, measured against one verified bound; made by `compare`.
 
     Parameters
@@ -281,19 +306,14 @@ class Comparison:
         """Names of the rows' measures, in order."""
         return tuple(dict.fromkeys(name for row in self.rows for name in row.measures))
 
-    @property
-    def interrupted(self) -> bool:
-        """Whether some solvers did not finish."""
-        return bool(self.unfinished)
-
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-able data, equal for equal runs but for the ``timing`` of each row."""
         return {
             "problem": type(self.problem).__name__,
             "instance": self.instance,
             "sense": self.sense.value,
-            "bound": _bound_to_dict(self.bound),
-            "relaxed": {one.name: _bound_to_dict(one.bound) for one in self.relaxed},
+            "bound": bound_to_dict(self.bound),
+            "relaxed": {one.name: bound_to_dict(one.bound) for one in self.relaxed},
             "rows": [row.to_dict() for row in self.rows],
             "refuted": [
                 {"solver": r.solver, "violations": list(r.violations)} for r in self.refuted
@@ -308,9 +328,8 @@ class Comparison:
     def __str__(self) -> str:
         return "\n".join([str(self.table), *self._notes()])
 
-    def _repr_html_(self) -> str:
-        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self._notes())
-        return f"{self.table._repr_html_()}{notes}"
+    def _tables(self) -> Sequence[ColumnTable]:
+        return [self.table]
 
     def _notes(self) -> list[str]:
         bounds = [("bound", self.bound), *((f"bound, {r.name}", r.bound) for r in self.relaxed)]
@@ -326,12 +345,11 @@ class Comparison:
             more = len(r.violations) - 1
             tail = f" (and {more} more)" if more > 0 else ""
             notes.append(f"{r.solver}: refuted: {''.join(r.violations[:1])}{tail}")
-        if self.unfinished:
-            notes.append(f"interrupted, not finished: {', '.join(self.unfinished)}")
-        return notes
+        return notes + self._cut()
 
 
-def _bound_to_dict(bound: Bound | None) -> dict[str, Any] | None:
+def bound_to_dict(bound: Bound | None) -> dict[str, Any] | None:
+    """Return value, method and certificate as plain data."""
     if bound is None:
         return None
     certificate = None if bound.certificate is None else dict(bound.certificate)

@@ -8,8 +8,6 @@ from ...formulations.gandiva_fair.problem import GpuMarket
 from ...instances.schedule import Allocation
 from ...solvers.result import Result
 
-__all__ = ["market_measures"]
-
 
 def market_measures(problem: GpuMarket, result: Result[Allocation]) -> dict[str, float | None]:
     """Return the least gain of a user over its fair share, and the mean by tickets.

@@ -8,7 +8,6 @@ bound is a certified ratio on this instance. Only bounds that were verified are 
 
 from __future__ import annotations
 
-import html
 import inspect
 import logging
 import traceback
@@ -33,23 +32,15 @@ from ...solvers.policy import Policy, Rules
 from ...solvers.result import Bound, Stop
 from ..driving import check as check_run
 from ..driving import metrics
-from ..driving.drive import (
-    PolicyError,
-    drive,
-    models_of,
-    parameters_of,
-    rejected_jobs,
-)
+from ..driving.drive import PolicyError, drive, models_of, parameters_of, rejected_jobs
 from ..driving.run import EventKind, Run, plain
 from ..proofs.completion_time import online_bound
 from ..proofs.deadline_rewards import reward_bound
 from ..proofs.fluid_fairness import contended_bound, life_bound
 from ..proofs.verify import InvalidCertificate, NoCertificate, verify_bound
-from ..show.columns import SECTIONS, computed
+from ..show.columns import SECTIONS, ColumnTable, computed
 from ..show.replay_tables import failures, tables, whole_table
-from .comparison import ratio
-
-__all__ = ["REWARDS", "Failure", "Replay", "Replayed", "replay", "rewards_problem"]
+from .comparison import SideBySide, bound_to_dict, ratio
 
 logger = logging.getLogger("gangsched")
 
@@ -160,7 +151,7 @@ class Replayed:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; wall time apart in ``timing``, all else is reproducible."""
-        more = [computed(section.every, self) for section in SECTIONS]
+        won, more = self.deadlines, [computed(section.every, self) for section in SECTIONS]
         return {
             "name": self.name,
             "policy": self.run.policy,
@@ -169,16 +160,11 @@ class Replayed:
             "digest": self.run.digest(),
             "measures": {k: v for part in (self.measures, *more) for k, v in part.items()},
             "ratios": dict(self.ratios),
-            **self._of_deadlines(),
+            **({"deadlines": dict(won), "elastic": self.elastic} if won is not None else {}),
             **({"log": [dict(entry) for entry in self.run.log]} if self.run.log else {}),
             **({"users": dict(self.users)} if self.users else {}),
             "timing": {"runtime": self.run.runtime},
         }
-
-    def _of_deadlines(self) -> dict[str, Any]:
-        if self.deadlines is None:
-            return {}
-        return {"deadlines": dict(self.deadlines), "elastic": self.elastic}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,7 +187,7 @@ class Failure:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Replay:
+class Replay(SideBySide):
     """Several policies on one instance; made by :func:`replay`.
 
     Parameters
@@ -284,11 +270,6 @@ class Replay:
         return {row.name: row.run for row in self.rows}
 
     @property
-    def interrupted(self) -> bool:
-        """Whether some policies did not finish."""
-        return bool(self.unfinished)
-
-    @property
     def remarks(self) -> tuple[str, ...]:
         """What to know about a cluster of several GPU models, and how many trades were made."""
         found = [MODELS] if _uneven(self.instance) and not self.fairness else []
@@ -301,9 +282,9 @@ class Replay:
             "instance_hash": instance_hash(self.instance),
             "rules": self.rules.named(),
             "rejected": [[self.instance.jobs[j].id, why] for j, why in self.rejected.items()],
-            "bounds": {name: _bound_to_dict(bound) for name, bound in self.bounds.items()},
+            "bounds": {name: bound_to_dict(bound) for name, bound in self.bounds.items()},
             "fairness": [
-                {"what": what, **_bound_to_dict(bound)} for what, _, bound in self.fairness
+                {"what": what, **(bound_to_dict(bound) or {})} for what, _, bound in self.fairness
             ],
             "rows": [row.to_dict() for row in self.rows],
             "failed": [asdict(failure) for failure in self.failed],
@@ -323,18 +304,12 @@ class Replay:
         head = f"Replay: {self.instance.summary()}"
         return "\n\n".join([head, *map(str, tables(self)), *self._notes()])
 
-    def _repr_html_(self) -> str:
-        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self._notes())
-        return "".join(table._repr_html_() for table in tables(self)) + notes
+    def _tables(self) -> Sequence[ColumnTable]:
+        return tables(self)
 
     def _notes(self) -> list[str]:
-        cut = [f"interrupted, not finished: {', '.join(self.unfinished)}"] * self.interrupted
-        return ["\n".join([*failures(self), *cut])] if self.failed or cut else []
-
-
-def _bound_to_dict(bound: Bound) -> dict[str, Any]:
-    certificate = None if bound.certificate is None else dict(bound.certificate)
-    return {"value": bound.value, "method": bound.method, "certificate": certificate}
+        lines = [*failures(self), *self._cut()]
+        return ["\n".join(lines)] if lines else []
 
 
 def replay(
@@ -468,14 +443,14 @@ class _Replay:
 
     def bound(self) -> None:
         """Compute the bounds, and keep those that can be verified."""
-        able = [job for j, job in enumerate(self.instance.jobs) if j not in self.rejected]
-        if not able:
+        instance = _without(self.instance, self.rejected)
+        if not instance.jobs:
             return
-        instance = replace(self.instance, jobs=tuple(able))
         for name, problem in _problems(instance).items():
             flow = self.bounds.get("flow")
             if problem.measure == "completion" and flow is not None:
-                shift = sum(job.release for job in able)  # the same proof, counted from time 0
+                # the same proof, counted from time 0
+                shift = sum(job.release for job in instance.jobs)
                 bound = Bound(flow.value + shift, flow.method, flow.certificate)
             else:
                 bound = online_bound(problem)
@@ -489,11 +464,8 @@ class _Replay:
     def _reward_bound(self, *, elastic: bool) -> Bound | None:
         """Return the bound of rewards for gangs or for elastic jobs, computed when first asked."""
         name = REWARDS[elastic]
-        if (
-            self.instance.kind.has_deadlines
-            and name not in self.bounds
-            and name not in self.refused
-        ):
+        known = name in self.bounds or name in self.refused
+        if self.instance.kind.has_deadlines and not known:
             problem = rewards_problem(self.instance, self.rejected, elastic=elastic)
             bound = reward_bound(problem)
             if _holds(name, problem, bound):
@@ -550,16 +522,10 @@ class _Replay:
 
     def replay(self, stopped: Run | None, unfinished: tuple[str, ...]) -> Replay:
         return Replay(
-            instance=self.instance,
-            rules=self.rules,
-            rejected=self.rejected,
-            bounds=self.bounds,
-            fairness=tuple(self.fairness),
-            rows=tuple(self.rows),
-            failed=tuple(self.failed),
-            stopped=stopped,
-            unfinished=unfinished,
-        )
+            instance=self.instance, rules=self.rules, rejected=self.rejected, bounds=self.bounds,
+            fairness=tuple(self.fairness), rows=tuple(self.rows), failed=tuple(self.failed),
+            stopped=stopped, unfinished=unfinished,
+        )  # fmt: skip
 
 
 def _place(error: BaseException, policy: type) -> str:
@@ -634,14 +600,18 @@ def rewards_problem(
     instance: Instance[DeadlineJob], rejected: Container[int], *, elastic: bool
 ) -> DeadlineRewards:
     """Return the problem that a bound of rewards is of: the jobs that were not rejected."""
-    able = [job for j, job in enumerate(instance.jobs) if j not in rejected]
-    return DeadlineRewards(replace(instance, jobs=tuple(able)), elastic)
+    return DeadlineRewards(_without(instance, rejected), elastic)
+
+
+def _without(instance: Instance[Any], rejected: Container[int]) -> Instance[Any]:
+    """The instance without the jobs of these numbers."""
+    able = (job for j, job in enumerate(instance.jobs) if j not in rejected)
+    return replace(instance, jobs=tuple(able))
 
 
 def _bounded(instance: Instance[Any], rejected: Container[int]) -> dict[str, Any]:
     """By name, the problems that bounds may be of."""
-    able = [job for j, job in enumerate(instance.jobs) if j not in rejected]
-    times = _problems(replace(instance, jobs=tuple(able)))
+    times = _problems(_without(instance, rejected))
     found: dict[str, Any] = {name: times.pop(name) for name in get_args(Measure)} | times
     if instance.kind.has_deadlines:
         for elastic, name in enumerate(REWARDS):
@@ -671,14 +641,15 @@ def _fairness(instance: Instance[Any], rules: Rules) -> list[Fairness]:
     """
     if _uneven(instance):
         return []
-    visible = [
-        replace(job, release=rules.round_up(job.release)) for job in instance.jobs
-    ]  # where rho is counted from
+    # where rho is counted from
+    visible = [replace(job, release=rules.round_up(job.release)) for job in instance.jobs]
     lives = Ltgf(replace(instance, jobs=tuple(visible)))
     text = "rho of all jobs over their lives, of service alone"
     found: list[Fairness] = [(text, lives, life_bound(lives))]
     for time in _peaks(instance):
-        active = [j for j, job in enumerate(instance.jobs) if _runs(job, time)]
+        active = [
+            j for j, job in enumerate(instance.jobs) if job.release <= time < job.release + job.work
+        ]
         text = (
             f"rho of the {len(active):,} jobs that nobody can have finished "
             f"at the peak of day {time // DAY + 1}, were they to stay"
@@ -688,16 +659,10 @@ def _fairness(instance: Instance[Any], rules: Rules) -> list[Fairness]:
     return found
 
 
-def _runs(job: Any, time: int) -> bool:
-    return bool(job.release <= time < job.release + job.work)
-
-
 def _peaks(instance: Instance[Any]) -> list[int]:
     """When most GPUs are wanted if no job waits, on the busiest days with more than there are."""
-    columns = (
-        [getattr(job, name) for job in instance.jobs] for name in ("release", "work", "gpus")
-    )
-    release, work, gpus = (np.array(column, dtype=np.int64) for column in columns)
+    jobs = [(job.release, job.work, job.gpus) for job in instance.jobs]
+    release, work, gpus = np.array(jobs, dtype=np.int64).reshape(-1, 3).T
     times, where = np.unique(np.concatenate([release, release + work]), return_inverse=True)
     wanted = np.cumsum(np.bincount(where, np.concatenate([gpus, -gpus]), times.size))
     found: dict[int, int] = {}

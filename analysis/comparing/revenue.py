@@ -27,18 +27,9 @@ from ...solvers.facts import RevenueFacts
 from ...solvers.result import Result
 
 __all__ = [
-    "Money",
-    "fairness_variance",
-    "gains",
-    "makespan",
-    "money_of",
-    "money_violations",
-    "revenue_fairness",
-    "revenue_measures",
-    "revenue_without_losses",
-    "settle",
-    "utilisation",
-]
+    "Money", "fairness_variance", "gains", "makespan", "money_of", "money_violations",
+    "revenue_fairness", "revenue_measures", "revenue_without_losses", "settle", "utilisation",
+]  # fmt: skip
 
 Floats = NDArray[np.float64]
 
@@ -156,10 +147,7 @@ def revenue_without_losses(problem: Irmp, schedule: Schedule) -> float:
     >>> revenue_without_losses(reduced_problem(5), Schedule.of([]))
     0.0
     """
-    ends: dict[int, int] = {}
-    for job, end in zip(schedule.job.tolist(), schedule.end.tolist(), strict=True):
-        ends[job] = max(end, ends.get(job, 0))
-    return math.fsum(max(problem.value(job, end), 0.0) for job, end in ends.items())
+    return math.fsum(max(worth, 0.0) for worth in problem.worths(schedule).values())
 
 
 # --- use of the cluster ---------------------------------------------------------------------------
@@ -201,13 +189,9 @@ def utilisation(problem: Irmp, schedule: Schedule) -> Floats:
 
 
 def settle(
-    problem: Irmp,
-    schedule: Schedule,
-    shared: Collection[str],
-    *,
-    theta: ArrayLike,
+    problem: Irmp, schedule: Schedule, shared: Collection[str], *, theta: ArrayLike,
     scale: float = 1.0,
-) -> Money:
+) -> Money:  # fmt: skip
     """Return payments and incomes of a schedule, of which the jobs of stage 2 are known.
 
     Notes
@@ -337,15 +321,11 @@ def _unsettled(problem: Irmp, schedule: Schedule, money: Money, facts: RevenueFa
     except ValueError as error:
         return [str(error)]
     paid, broken = math.fsum(own.payments.values()), []
-    for kind, said, found in (
-        ("payment", money.payments, own.payments),
-        ("income", money.incomes, own.incomes),
-    ):
+    for kind, found in (("payments", own.payments), ("incomes", own.incomes)):
         for who, amount in found.items():
-            if not _equal(said.get(who, 0.0), amount, paid):
-                broken.append(
-                    f"{kind}: {who!r} has {said.get(who, 0.0):.12g}, but {amount:.12g} by (2)"
-                )
+            said = getattr(money, kind).get(who, 0.0)
+            if not _equal(said, amount, paid):
+                broken.append(f"{kind[:-1]}: {who!r} has {said:.12g}, but {amount:.12g} by (2)")
     return broken
 
 

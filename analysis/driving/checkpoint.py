@@ -18,8 +18,6 @@ import numpy as np
 
 from ...instances.io import write_file
 
-__all__ = ["FORMAT", "Checkpoint", "pack", "unpack"]
-
 #: of what is in a checkpoint; others are refused
 FORMAT = 1
 #: by which an array is named in JSON
@@ -113,21 +111,11 @@ def unpack(data: bytes) -> dict[str, Any]:
         raise ValueError("it is no archive")
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            head = json.loads(file["head"].tobytes())
-            content = _restored(head, file)
+            hook = lambda part: file[part[ARRAY]] if list(part) == [ARRAY] else part  # noqa: E731
+            content = json.loads(file["head"].tobytes(), object_hook=hook)
     except Exception as error:  # whatever damaged bytes raise
         raise ValueError(f"it cannot be read: {type(error).__name__}: {error}") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         found = content.get("format") if isinstance(content, dict) else None
         raise ValueError(f"it has format {found!r}, this version reads {FORMAT}")
     return content
-
-
-def _restored(value: Any, arrays: Any) -> Any:
-    if isinstance(value, dict):
-        if list(value) == [ARRAY]:
-            return arrays[value[ARRAY]]
-        return {key: _restored(part, arrays) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_restored(part, arrays) for part in value]
-    return value

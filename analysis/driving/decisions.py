@@ -6,12 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...instances.model import MOST_TIME
-from ...solvers.policy import Decision, Phase, Session, Start, State
-
-Ints = NDArray[np.int64]
+from ...solvers.policy import Decision, Ints, Phase, Session, Start, State
 
 #: so many segments in a row that end without progress are taken for a policy that never ends
 MOST_FRUITLESS = 100_000

@@ -13,7 +13,6 @@ from operator import attrgetter
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...formulations.fair_shares import FairShares
 from ...instances import Instance, Job, Schedule
@@ -21,6 +20,7 @@ from ...instances.io import instance_hash as instance_hash
 from ...instances.model import FULL_SPEED
 from ...solvers.placement import place_by_speed, reaches
 from ...solvers.policy import (
+    Ints,
     Phase,
     Policy,
     Preempts,
@@ -38,9 +38,6 @@ from .ledger import JOB, NODE, USER, Ledger
 from .reference import Reference
 from .run import Events, Records, Run, plain
 
-__all__ = ["Checkpoint", "PolicyError", "drive"]
-
-Ints = NDArray[np.int64]
 Engine = Compiled | Reference
 logger = logging.getLogger("gangsched")
 LAST = 2**62  # seconds, beyond all rounds
@@ -151,14 +148,9 @@ def drive(
     ([0, 120], [100, 170])
     """
     rules = Rules(
-        round_length=round_length,
-        lease=lease,
-        overhead=overhead,
-        synchronous=synchronous,
-        spread=spread,
-        patience=patience,
-        migration=migration,
-    )
+        round_length=round_length, lease=lease, overhead=overhead, synchronous=synchronous,
+        spread=spread, patience=patience, migration=migration,
+    )  # fmt: skip
     _check(instance, policy)
     if instance.kind.needs_ps:
         _check_ps(policy, rules)
@@ -170,16 +162,13 @@ def drive(
     if resume is not None:
         machine = _restore(resume, key, instance, policy, rules, rejected)
     else:
-        session = begin(policy, instance.cluster, instance.users, rules)
-        made = ENGINES[engine]
-        ledger = new_ledger(instance, rules, rejected)
-        machine = made(instance, policy, session, rules, ledger, skip=skip)
+        machine = _begun(engine, instance, policy, rules, rejected, skip)
     able = len(instance.jobs) - len(rejected)
     stop, failure, kept = Stop.COMPLETED, None, began
 
     def run_until(now: int, stop: Stop) -> Run:
         runtime = time.perf_counter() - began
-        return _run(instance, machine, rejected, key, stop, now, runtime)
+        return _run(machine, rejected, key, stop, now, runtime)
 
     alone = isinstance(machine, Compiled) and machine.kind is not RuleKind.PYTHON
     chunk = MANY if alone else FEW
@@ -307,14 +296,11 @@ def rejected_jobs(
 ) -> dict[int, str]:
     """Return the jobs that never run here, by number, with the reason."""
     found = {} if instance.kind.needs_ps else _without_place(instance, rules)
-    more: list[Mapping[int, str]] = [unable_jobs(policy, instance, rules)]
-    if isinstance(reject, Mapping):
-        more.append(reject)
-    else:
-        more.append(
-            {j: f"job {instance.jobs[j].id!r}: left out" for j in _numbers(instance, reject)}
-        )
-    for reasons in more:
+    unable = unable_jobs(policy, instance, rules)
+    if not isinstance(reject, Mapping):
+        numbers = _numbers(instance, reject)
+        reject = {j: f"job {instance.jobs[j].id!r}: left out" for j in numbers}
+    for reasons in (unable, reject):
         for j in _numbers(instance, reasons):
             found.setdefault(j, reasons[j])
     return dict(sorted(found.items()))
@@ -419,6 +405,20 @@ def _column(things: Sequence[Any], name: str) -> list[Any]:
     return list(map(attrgetter(name), things))
 
 
+def _begun(
+    engine: str,
+    instance: Instance[Any],
+    policy: Policy,
+    rules: Rules,
+    rejected: Collection[int],
+    skip: bool,
+) -> Engine:
+    """The engine before the first round, with a new session."""
+    session = begin(policy, instance.cluster, instance.users, rules)
+    ledger = new_ledger(instance, rules, rejected)
+    return ENGINES[engine](instance, policy, session, rules, ledger, skip=skip)
+
+
 def _restore(
     resume: Checkpoint,
     key: str,
@@ -448,16 +448,13 @@ def _restore(
             f"drive: resume is a checkpoint with {len(data['rejected'])} rejected jobs, other than "
             f"the {len(rejected)} of now"
         )
-    session = begin(policy, instance.cluster, instance.users, rules)
-    made = ENGINES[data["engine"]]
-    ledger = new_ledger(instance, rules, rejected)
-    machine = made(instance, policy, session, rules, ledger, skip=data["skip"])
+    machine = _begun(data["engine"], instance, policy, rules, rejected, data["skip"])
     try:
         machine.load(data["machine"])
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"drive: resume cannot be read: {error}") from None
     if data["session"] is not None:
-        session.load(data["session"])  # type: ignore[attr-defined]
+        machine.session.load(data["session"])  # type: ignore[attr-defined]
     return machine
 
 
@@ -480,16 +477,17 @@ def _reached(machine: Engine, until: int | None, stop: Stop) -> int:
     return max(0, machine.now)
 
 
+#: columns of the ledger that a run keeps as they are
+RECORDED = (
+    *("user", "gpus", "release", "work", "weight", "visible", "first", "end", "starts"),
+    "fair_before",
+)
+
+
 def _run(
-    instance: Instance[Any],
-    machine: Engine,
-    rejected: Mapping[int, str],
-    key: str,
-    stop: Stop,
-    now: int,
-    runtime: float,
+    machine: Engine, rejected: Mapping[int, str], key: str, stop: Stop, now: int, runtime: float
 ) -> Run:
-    book, policy = machine.book, machine.policy
+    instance, book, policy = machine.instance, machine.book, machine.policy
     current = book.held_gpus * (now - book.since)
     segments = Schedule(*(np.asarray(c, np.int64) for c in machine.segment_columns(now)))
     time_, job_, kind_ = machine.event_columns()
@@ -510,20 +508,11 @@ def _run(
         user_weight=np.array([user.weight for user in instance.users] or [1.0]),
         records=Records(
             id=tuple(_column(instance.jobs, "id")),
-            user=book.user,
-            gpus=book.gpus,
-            release=book.release,
-            work=book.work,
-            weight=book.weight,
-            visible=book.visible,
+            **{name: getattr(book, name) for name in RECORDED},
             rejected=book.phase == Phase.REJECTED,
-            first=book.first,
-            end=book.end,
-            starts=book.starts,
             left=book.left - book.done(slice(None), now),
             held=book.held + current,
             fair=machine.fair_at(now),
-            fair_before=book.fair_before,
         ),
         events=Events(time_, job_, kind_),
         schedule=_with_ps(segments, book.ps) if book.ps else segments,

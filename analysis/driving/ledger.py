@@ -6,6 +6,7 @@ A policy sees what a :class:`~gangsched.solvers.policy.State` shows of them, and
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,11 @@ from numpy.typing import NDArray
 
 from ...instances.model import FULL_SPEED
 
-__all__ = ["JOB", "NODE", "USER", "Ledger"]
-
 Ints = NDArray[np.int64]
 
 
-def _record(ints: str, floats: str) -> np.dtype[Any]:
+def record(ints: str, floats: str = "") -> np.dtype[Any]:
+    """Return the type of a record of these fields."""
     return np.dtype(
         [*((name, np.int64) for name in ints.split()), *((n, np.float64) for n in floats.split())]
     )
@@ -30,19 +30,20 @@ def _record(ints: str, floats: str) -> np.dtype[Any]:
 #: service left when its segment began; since when it runs or waits; overhead at the head of its
 #: segment; GPU seconds of earlier segments; GPUs and speed of this one; since when it is passed
 #: over; profiling runs that have ended. Others are the compiled driver's own.
-JOB = _record(
+JOB = record(
     "finish lease_end gpus rank key phase user mark since delay left held work kind_of turn tier "
     "blocked starts place_in offset length new_length gang_class urgency release visible first end "
     "active_start held_gpus speed overhead migration split_speed profiled reach",
     "score weight fair_start fair_before fair",
 )
-NODE = _record("size free kind model", "")
-USER = _record(
+NODE = record("size free kind model")
+USER = record(
     "rate base demand time first_kind last_kind picked passed group_at group_length",
     "quota total value slope key",
 )
 
 
+@dataclass(slots=True, eq=False)
 class Ledger:
     """The driver's own records of jobs, nodes and users.
 
@@ -63,20 +64,12 @@ class Ledger:
     ps : dict of int to dict of int to int, optional
     """
 
-    __slots__ = ("jobs", "models", "nodes", "ps", "speeds", "users")
-
-    def __init__(
-        self,
-        jobs: NDArray[Any],
-        nodes: NDArray[Any],
-        users: NDArray[Any],
-        models: tuple[str, ...],
-        speeds: Ints,
-        ps: dict[int, dict[int, int]] | None = None,
-    ) -> None:
-        self.jobs, self.nodes, self.users = jobs, nodes, users
-        self.models, self.speeds = models, speeds
-        self.ps: dict[int, dict[int, int]] = ps or {}
+    jobs: NDArray[Any]
+    nodes: NDArray[Any]
+    users: NDArray[Any]
+    models: tuple[str, ...]
+    speeds: Ints
+    ps: dict[int, dict[int, int]] = field(default_factory=dict)
 
     def __getattr__(self, name: str) -> NDArray[Any]:
         if name in JOB.names:  # type: ignore[operator]
@@ -87,9 +80,6 @@ class Ledger:
             other: NDArray[Any] = getattr(self, table)[own]
             return other
         raise AttributeError(f"ledger has no column {name!r}")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Ledger, (self.jobs, self.nodes, self.users, self.models, self.speeds, self.ps)
 
     def done(self, jobs: Ints | slice, time: int) -> Ints:
         """Seconds of service that these jobs got until `time` in their segments; 0 if none."""
@@ -110,11 +100,11 @@ OTHER_COLUMNS = {
 }
 
 
-def ps_to_rows(ps: Mapping[int, Mapping[int, int]]) -> list[list[Any]]:
-    """Return parameter servers by job and node as lists."""
-    return [[job, [[node, count] for node, count in own.items()]] for job, own in ps.items()]
+def to_rows(held: Mapping[int, Mapping[int, int]]) -> list[list[Any]]:
+    """Return what jobs hold by node as lists."""
+    return [[job, [[node, count] for node, count in own.items()]] for job, own in held.items()]
 
 
-def ps_of_rows(rows: Sequence[Sequence[Any]]) -> dict[int, dict[int, int]]:
-    """Return parameter servers from lists."""
+def of_rows(rows: Sequence[Sequence[Any]]) -> dict[int, dict[int, int]]:
+    """Return what jobs hold by node from lists."""
     return {job: dict(own) for job, own in rows}

@@ -9,13 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .drive import models_of
-from .run import Run
+from .run import Floats, Ints, Run
 from .segments import Segments
 
-__all__ = ["ModelUsage", "model_usage"]
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 MOST_PIECES = 10**8
 
 

@@ -14,23 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...formulations.fair_shares import FairShares
-from ...instances import Instance
 from ...instances.model import FULL_SPEED
 from ...solvers.placement import place_by_speed
-from ...solvers.policy import (
-    Decision,
-    Phase,
-    Policy,
-    Preempts,
-    Rules,
-    Seen,
-    Session,
-    Start,
-    State,
-)
+from ...solvers.policy import Decision, Phase, Preempts, Start, State
 from .decisions import MOST_FRUITLESS, check_decision, check_nodes, give_ps, left_out
-from .ledger import Ledger, ps_of_rows, ps_to_rows
+from .ledger import of_rows, to_rows
 from .run import EventKind
+from .simulation import Simulation
 
 Nodes = dict[int, int]
 
@@ -54,36 +44,12 @@ class _Selection:
     failed: set[int] = field(default_factory=set)  # selected, but without a place
 
 
-class Reference:
-    """A cluster in the middle of a run.
+class Reference(Simulation):
+    """The engine in plain Python."""
 
-    Parameters
-    ----------
-    instance : Instance
-    policy : Policy
-    session : Session
-        Of the policy, at its begin.
-    rules : Rules
-    ledger : Ledger
-        As :func:`gangsched.analysis.driving.drive.new_ledger` makes it.
-    skip : bool
-        False to visit every round.
-    """
-
-    def __init__(
-        self,
-        instance: Instance[Any],
-        policy: Policy,
-        session: Session,
-        rules: Rules,
-        ledger: Ledger,
-        *,
-        skip: bool,
-    ) -> None:
-        self.instance, self.policy, self.session, self.rules = instance, policy, session, rules
-        self.book, self.skip = ledger, skip
-        self.seen = Seen(instance, ledger, policy)
-        self.asked = bool(getattr(session, "always_asked", False))
+    def begin(self) -> None:
+        """Stand before the first round."""
+        instance, ledger = self.instance, self.book
         weights = [user.weight for user in instance.users] or [1.0]
         self.shares = FairShares(instance.cluster.gpus, weights, by="demand")
         able = np.flatnonzero(ledger.phase != Phase.REJECTED)
@@ -97,9 +63,8 @@ class Reference:
         self.segments: list[tuple[int, int, int, Nodes]] = []
         self.active = [0, 0, 0]  # time, job seconds until then, jobs active now
         self.active_start = np.zeros(len(instance.jobs), dtype=np.int64)
-        self.now, self.rounds, self.decisions, self.idle = -1, 0, 0, 0
+        self.now, self.rounds, self.decisions = -1, 0, 0
         self.fruitless = 0  # segments that ended without progress since something went on
-        self.deciding = False  # True while the policy does: a run that stops then decides anew
 
     # --- checkpoints ---
 
@@ -109,10 +74,10 @@ class Reference:
         return {
             **{name: getattr(self, name) for name in PLAIN},
             "book": [book.jobs, book.nodes, book.users],
-            "held": [[j, [[n, g] for n, g in nodes.items()]] for j, nodes in self.held.items()],
-            "last": [[j, [[n, g] for n, g in nodes.items()]] for j, nodes in self.last.items()],
+            "held": to_rows(self.held),
+            "last": to_rows(self.last),
             "segments": [[*row[:3], [[n, g] for n, g in row[3].items()]] for row in self.segments],
-            "ps": ps_to_rows(book.ps),
+            "ps": to_rows(book.ps),
             "shares": self.shares.save(),
         }
 
@@ -126,9 +91,9 @@ class Reference:
         for name in PLAIN:
             setattr(self, name, data[name])
         self.events = [(time, job, kind) for time, job, kind in data["events"]]
-        self.held, self.last = ({j: dict(nodes) for j, nodes in data[k]} for k in ("held", "last"))
+        self.held, self.last = of_rows(data["held"]), of_rows(data["last"])
         self.segments = [(j, start, end, dict(nodes)) for j, start, end, nodes in data["segments"]]
-        book.ps = ps_of_rows(data["ps"])
+        book.ps = of_rows(data["ps"])
         self.shares.load(data["shares"])
         come = np.flatnonzero((book.phase != Phase.UNSEEN) & (book.phase != Phase.REJECTED))
         self.seen.arrive(come[np.lexsort((book.rank[come], book.visible[come]))])
@@ -227,6 +192,7 @@ class Reference:
         for time, j in done:  # before anyone's share changes
             self.fair[j] = self._job_fair(j, time)
         for time, j in done:
+            self._give(self.held[j])
             if not book.speed[j]:
                 self._stop(j, time, EventKind.PROFILED)
                 self._wait(j, fruitful=False)
@@ -235,28 +201,23 @@ class Reference:
             self._stop(j, time, EventKind.FINISH)
             self.fruitless = 0
             book.left[j], book.end[j], book.phase[j] = 0, time, Phase.FINISHED
-            self.shares.depart(
-                self.now, int(book.user[j]), int(book.gpus[j]), float(book.weight[j])
-            )
+            self.shares.depart(self.now, *self._kind(j))
             self._count_active(-1)
 
     def _arrive(self) -> None:
-        book = self.book
-        new = []
+        book, new = self.book, []
         while self.coming and book.visible[self.coming[0]] <= self.now:
             new.append(self.coming.pop(0))
         self.seen.arrive(np.array(new, dtype=np.int64))
         for j in new:
-            self.shares.arrive(
-                self.now, int(book.user[j]), int(book.gpus[j]), float(book.weight[j])
-            )
+            self.shares.arrive(self.now, *self._kind(j))
             self._count_active(1)
             self._log(EventKind.VISIBLE, j, self.now)
             self._wait(j, fruitful=True)
         for j in new:  # after all of them count
             self.active_start[j] = self.active[1]
-            book.fair_start[j] = self._class_time(j, self.now)
-            share = self._class_share(j)
+            book.fair_start[j] = self.shares.job_time(*self._kind(j), self.now)
+            share = self.shares.job_share(*self._kind(j))
             book.fair_before[j] = share * float(self.now - book.release[j])
         self._sort()
 
@@ -312,9 +273,9 @@ class Reference:
                 if self.policy.preempts is Preempts.LEASE:
                     self.book.lease_end[j] = self.rules.lease_end(self.now)
             else:
-                self._suspend(j, EventKind.SUSPEND, give=False)
+                self._suspend(j, EventKind.SUSPEND)
         for j in killed:
-            self._suspend(j, EventKind.KILL, give=False)
+            self._suspend(j, EventKind.KILL)
         for j, (nodes, profile) in begun.items():
             if profile:
                 self._profile(j, nodes, profile)
@@ -430,7 +391,7 @@ class Reference:
         """Suspension is decided only now: the same nodes as before are a renewal."""
         for j in step.order:
             if j in step.old and step.placed.get(j) != step.old[j]:
-                self._suspend(j, EventKind.SUSPEND, give=False)
+                self._suspend(j, EventKind.SUSPEND)
         for j, nodes in step.placed.items():
             if nodes != step.old.get(j):
                 self._start(j, nodes)
@@ -445,14 +406,8 @@ class Reference:
     def _place(self, j: int, gpus: int | None = None) -> Nodes | None:
         book = self.book
         number = int(book.gpus[j]) if gpus is None else gpus
-        return place_by_speed(
-            number,
-            book.free.tolist(),
-            book.sizes.tolist(),
-            book.node_model.tolist(),
-            book.speeds[j].tolist(),
-            spread=self.rules.spread,
-        )
+        columns = (c.tolist() for c in (book.free, book.sizes, book.node_model, book.speeds[j]))
+        return place_by_speed(number, *columns, spread=self.rules.spread)
 
     def _fits(self, nodes: Nodes) -> bool:
         return all(self.book.free[n] >= g for n, g in nodes.items())
@@ -510,11 +465,9 @@ class Reference:
         self.running.append(j)
         self._log(kind, j, self.now)
 
-    def _stop(self, j: int, time: int, kind: EventKind, *, give: bool = True) -> None:
+    def _stop(self, j: int, time: int, kind: EventKind) -> None:
         book = self.book
         nodes = self.last[j] = self.held.pop(j)
-        if give:
-            self._give(nodes)
         self.segments.append((j, int(book.since[j]), time, nodes))
         gpus = int(book.held_gpus[j])
         book.held[j] += gpus * (time - book.since[j])
@@ -524,12 +477,12 @@ class Reference:
         self.running.remove(j)
         self._log(kind, j, time)
 
-    def _suspend(self, j: int, kind: EventKind, *, give: bool = True) -> None:
-        """Stop j at this round; what it did in its overhead is lost."""
+    def _suspend(self, j: int, kind: EventKind) -> None:
+        """Stop j, which gave its GPUs, at this round; what it did in its overhead is lost."""
         until = self.now if kind is EventKind.SUSPEND else self._lease_start(j)
         done = self._done(j, until)
         self.book.left[j] -= done
-        self._stop(j, self.now, kind, give=give)
+        self._stop(j, self.now, kind)
         self._wait(j, fruitful=done > 0)
 
     def _wait(self, j: int, *, fruitful: bool) -> None:
@@ -547,6 +500,7 @@ class Reference:
     # --- what a policy sees ---
 
     def _state(self) -> State:
+        users = range(len(self.book.quota))
         return State(
             self.now,
             self.rules,
@@ -555,29 +509,20 @@ class Reference:
             running=lambda: np.array(self.running, dtype=np.int64),
             held_nodes=lambda j: dict(self.held.get(j, {})),
             job_fair=lambda jobs, t: np.array([self._job_fair(int(j), t) for j in jobs]),
-            user_fair=lambda t: np.array(
-                [self.shares.user_time(u, t) for u in range(len(self.book.quota))]
-            ),
-            user_share=lambda: np.array(
-                [self.shares.share(u) for u in range(len(self.book.quota))]
-            ),
-            fair_rate=lambda jobs: np.array([self._class_share(int(j)) for j in jobs]),
+            user_fair=lambda t: np.array([self.shares.user_time(u, t) for u in users]),
+            user_share=lambda: np.array([self.shares.share(u) for u in users]),
+            fair_rate=lambda jobs: np.array([self.shares.job_share(*self._kind(j)) for j in jobs]),
             mean_active=lambda jobs, t: np.array([self._mean_active(int(j), t) for j in jobs]),
             preempts=Preempts(self.policy.preempts),
         )
 
-    def _class_time(self, j: int, time: int) -> float:
+    def _kind(self, j: int) -> tuple[int, int, float]:
+        """What a job's share depends on: its user, its gang and its weight."""
         book = self.book
-        return self.shares.job_time(
-            int(book.user[j]), int(book.gpus[j]), float(book.weight[j]), time
-        )
-
-    def _class_share(self, j: int) -> float:
-        book = self.book
-        return self.shares.job_share(int(book.user[j]), int(book.gpus[j]), float(book.weight[j]))
+        return int(book.user[j]), int(book.gpus[j]), float(book.weight[j])
 
     def _job_fair(self, j: int, time: int) -> float:
-        return self._class_time(j, time) - float(self.book.fair_start[j])
+        return self.shares.job_time(*self._kind(j), time) - float(self.book.fair_start[j])
 
     def _sort(self) -> None:
         self.waiting.sort(key=lambda j: int(self.book.rank[j]))

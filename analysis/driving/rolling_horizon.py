@@ -31,17 +31,6 @@ from ...solvers.ltgf.round import one_round
 from ...solvers.policy import Decision, Information, Ints, Phase, Preempts, Rules, State
 from ...solvers.result import Result, Status, Stop
 
-__all__ = [
-    "CompletionTimeWindow",
-    "HorizonPlan",
-    "LtgfRoundWindow",
-    "RollingHorizon",
-    "Step",
-    "Window",
-    "plan_completion_times",
-    "plan_ltgf_rounds",
-]
-
 log = logging.getLogger("gangsched")
 
 Times = tuple[tuple[int, int], ...]

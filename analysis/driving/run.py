@@ -19,8 +19,6 @@ from ...instances.io import instance_hash
 from ...solvers.policy import Rules
 from ...solvers.result import Stop
 
-__all__ = ["EventKind", "Events", "Records", "Run"]
-
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -37,8 +35,17 @@ class EventKind(IntEnum):
     PROFILED = 6  #: that is over; it waits
 
 
+class _Columns:
+    """Arrays of equal length, compared by what they hold."""
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and _equal(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 @dataclass(frozen=True, eq=False)
-class Events:
+class Events(_Columns):
     """The event log as columns, in the order in which the driver processed the events.
 
     Parameters
@@ -61,14 +68,9 @@ class Events:
     def __len__(self) -> int:
         return int(self.time.size)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Events) and _equal(self, other)
-
-    __hash__ = None  # type: ignore[assignment]
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Records:
+class Records(_Columns):
     """One row a job of the instance, as columns.
 
     Parameters
@@ -128,11 +130,6 @@ class Records:
 
     def __len__(self) -> int:
         return len(self.id)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Records) and _equal(self, other)
-
-    __hash__ = None  # type: ignore[assignment]
 
     @property
     def finished(self) -> NDArray[np.bool_]:

@@ -22,18 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ...instances import Instance
-from ...instances.io import (
-    MAX_SEGMENTS,
-    check_fields,
-    check_header,
-    header,
-    instance_from_dict,
-    instance_hash,
-    instance_to_dict,
-    read_json,
-    write_json,
-)
+from ...instances import Instance, io
 from ...instances.tables import (
     FOLDERS,
     SCHEDULE_TABLES,
@@ -47,16 +36,8 @@ from ...instances.tables import (
 )
 from ...solvers.policy import Rules
 from ...solvers.result import Stop
+from .checkpoint import Checkpoint
 from .run import EventKind, Events, Records, Run
-
-__all__ = [
-    "attach_instance",
-    "load_run",
-    "run_from_dict",
-    "run_to_dict",
-    "save_instance",
-    "save_run",
-]
 
 logger = logging.getLogger("gangsched")
 
@@ -91,7 +72,7 @@ def save_run(path: str | Path, run: Run) -> None:
         _check_file(path)
     try:
         if not is_folder(path):
-            write_json(path, run_to_dict(run))
+            io.write_json(path, run_to_dict(run))
             return save_instance(path, run)
         head, tables = _head(run), _tables(run)
     except ValueError as error:
@@ -109,14 +90,14 @@ def save_instance(path: str | Path, run: Run) -> None:
     if run.instance is None or place.exists():
         return
     try:
-        data = instance_to_dict(run.instance)
-        same = instance_hash(instance_from_dict(data)) == run.instance_hash
+        data = io.instance_to_dict(run.instance)
+        same = io.instance_hash(io.instance_from_dict(data)) == run.instance_hash
         if not same:
             raise TypeError("a file does not give it back as it is")
     except TypeError as error:
         logger.warning("the instance of %s is not saved: %s", path, error)
     else:
-        write_json(place, data)
+        io.write_json(place, data)
 
 
 def attach_instance(path: str | Path, run: Run) -> Run:
@@ -142,25 +123,23 @@ def _place_of_instance(path: str | Path, run: Run) -> Path:
 def _read_instance(place: Path, changed: int, size: int) -> tuple[Instance[Any], str]:
     """An instance and its hash; read once for all runs beside it, while the file stays the same."""
     try:
-        instance = instance_from_dict(read_json(place))
+        instance = io.instance_from_dict(io.read_json(place))
     except ValueError as error:
         text = str(error).removeprefix(f"{place}: ")
         raise ValueError(f"{place}: {text}") from None
-    return instance, instance_hash(instance)
+    return instance, io.instance_hash(instance)
 
 
 def load_run(path: str | Path) -> Run:
     """Read what :func:`save_run` wrote."""
     if not is_folder(path):
         _check_file(path)
-        data = read_json(path)
+        data = io.read_json(path)
         try:
             run = run_from_dict(data)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
         return attach_instance(path, run)
-    from .drive import Checkpoint  # numba takes a second to import
-
     head, tables = load_folder(path, "run", TABLES, optional={"devices"})
     checkpoint = Path(path) / CHECKPOINT
     try:
@@ -183,9 +162,9 @@ def _check_checkpoint(place: Path, digest: Any) -> None:
 
 def run_to_dict(run: Run) -> dict[str, Any]:
     """Return a run, but for its checkpoint, as plain JSON data."""
-    if len(run.schedule) > MAX_SEGMENTS:
+    if len(run.schedule) > io.MAX_SEGMENTS:
         raise ValueError(
-            f"run: {len(run.schedule):,} segments, a JSON file holds at most {MAX_SEGMENTS:,}: "
+            f"run: {len(run.schedule):,} segments, a JSON file holds at most {io.MAX_SEGMENTS:,}: "
             f"save it in a folder that ends in {' or '.join(FOLDERS)}"
         )
     tables = {
@@ -197,10 +176,10 @@ def run_to_dict(run: Run) -> dict[str, Any]:
 
 def run_from_dict(data: Any) -> Run:
     """Return the run that :func:`run_to_dict` wrote."""
-    check_header(data, "run")
-    check_fields("run", data, required=FIELDS, optional=OPTIONAL)
+    io.check_header(data, "run")
+    io.check_fields("run", data, required=FIELDS, optional=OPTIONAL)
     optional = {"devices"}
-    check_fields("tables", data["tables"], required=set(TABLES) - optional, optional=optional)
+    io.check_fields("tables", data["tables"], required=set(TABLES) - optional, optional=optional)
     tables: dict[str, Table] = {
         name: columns_of(f"tables.{name}", table, TABLES[name])
         for name, table in data["tables"].items()
@@ -220,7 +199,7 @@ def _check_file(path: str | Path) -> None:
 
 def _head(run: Run) -> dict[str, Any]:
     return {
-        **header("run"),
+        **io.header("run"),
         "policy": run.policy,
         "parameters": _plain("parameters", run.parameters),
         "rules": run.rules.named(),
@@ -311,28 +290,28 @@ HEAD: dict[str, tuple[Callable[[Any], bool], str]] = {
     "decisions": (_count, "a count"),
     "versions": (lambda v: isinstance(v, dict) and all(map(_text, v.values())), "names to strings"),
 }
-FIELDS = {*header(""), *HEAD, "rules", "timing", "tables"}
-OPTIONAL = {"log", CHECKPOINT, "information", "clairvoyant"}
+FIELDS = {*io.header(""), *HEAD, "rules", "timing", "tables"}
+#: fields that may be missing: test, its name, and what stands for them
+MORE: dict[str, tuple[Callable[[Any], bool], str, Any]] = {
+    "log": (_list_of(lambda entry: isinstance(entry, dict)), "a list of objects", []),
+    "information": (lambda value: value is None or _text(value), "a string", None),
+    "clairvoyant": (lambda value: type(value) is bool, "true or false", False),
+}
+OPTIONAL = {CHECKPOINT, *MORE}
 
 
 def _run(head: Mapping[str, Any], tables: Mapping[str, Table], checkpoint: Any) -> Run:
-    check_fields("run", head, required=FIELDS, optional=OPTIONAL)
-    log = head.get("log", [])
-    if not _list_of(lambda entry: isinstance(entry, dict))(log):
-        raise ValueError(f"run: log={_shown(log)} is not a list of objects")
-    if not _text(head.get("information", "")):
-        raise ValueError(f"run: information={_shown(head['information'])} is not a string")
-    if type(head.get("clairvoyant", False)) is not bool:
-        raise ValueError(f"run: clairvoyant={_shown(head['clairvoyant'])} is not true or false")
-    for name, (test, rule) in HEAD.items():
+    io.check_fields("run", head, required=FIELDS, optional=OPTIONAL)
+    head = {**{name: default for name, (_, _, default) in MORE.items()}, **head}
+    for name, (test, rule, *_) in (HEAD | MORE).items():
         if not test(head[name]):
             raise ValueError(f"run: {name}={_shown(head[name])} is not {rule}")
-    check_fields("timing", head["timing"], required={"runtime"})
+    io.check_fields("timing", head["timing"], required={"runtime"})
     if not _real(head["timing"]["runtime"]):
         raise ValueError(
             f"timing: runtime={_shown(head['timing']['runtime'])} is not a number >= 0"
         )
-    plain = {name: head[name] for name in HEAD}
+    plain = {name: head[name] for name in (*HEAD, *MORE)}
     plain["instance_name"] = plain.pop("instance")
     run = Run(
         **{
@@ -341,15 +320,13 @@ def _run(head: Mapping[str, Any], tables: Mapping[str, Table], checkpoint: Any) 
             "sizes": tuple(head["sizes"]),
             "users": tuple(head["users"]),
             "rejected": tuple((job, reason) for job, reason in head["rejected"]),
-            "log": tuple(log),
+            "log": tuple(head["log"]),
         },
         rules=_rules(head["rules"]),
         records=Records(**tables["records"]),  # type: ignore[arg-type]
         events=_events(tables["events"]),
         schedule=schedule_of(tables),
         runtime=head["timing"]["runtime"],
-        information=head.get("information"),
-        clairvoyant=head.get("clairvoyant", False),
         checkpoint=checkpoint,
     )
     _check_numbers(run)
@@ -359,7 +336,7 @@ def _run(head: Mapping[str, Any], tables: Mapping[str, Table], checkpoint: Any) 
 def _rules(data: Any) -> Rules:
     optional = {"migration"}
     required = {part.name for part in fields(Rules)} - optional
-    check_fields("rules", data, required=required, optional=optional)
+    io.check_fields("rules", data, required=required, optional=optional)
     for name in ("synchronous", "spread"):
         if type(data[name]) is not bool:
             raise ValueError(f"rules: {name}={_shown(data[name])} is not true or false")

@@ -11,8 +11,6 @@ from zlib import crc32
 
 import numpy as np
 
-__all__ = ["Claim", "ClaimRun", "Sides", "Verdict", "run"]
-
 C = TypeVar("C")
 Number = int | float | Fraction
 

@@ -30,17 +30,6 @@ from .study import FigureRow, Statement, Study, Values, per_seed, short
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "KNOWN",
-    "Experiment",
-    "FigureCell",
-    "Finished",
-    "Progress",
-    "given",
-    "run_cells",
-    "seed_means",
-]
-
 Progress = Callable[[str], None]
 #: plain data: measures by name, or rows and facts, or what the experiment's `rows` reads
 Outcome = dict[str, Any]

@@ -12,11 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from ..show.plots import INK, MUTED, PAPER, STYLE, WIDTH, headline, plain
+from ..show.plots import INK, MUTED, STYLE, WIDTH, axes_at, headline, new_figure
 from .study import Study
 from .verdicts import values
-
-__all__ = ["DASHED", "DOTTED", "Looks", "Panel", "axes_in_rows", "draw", "legend", "named"]
 
 GRID = "#dfe3e8"
 DASHED: Any = (0, (4, 1.6))
@@ -69,17 +67,15 @@ def axes_in_rows(
 ) -> tuple[Figure, list[list[Axes]]]:
     """Return empty axes under the study's headline, so many in each row; lengths in inches."""
     height = top + len(columns) * tall + (len(columns) - 1) * apart + below
+    figure = new_figure(height)
+    rows: list[list[Axes]] = []
+    for r, n in enumerate(columns):
+        wide = (WIDTH - left - right - beside * (n - 1)) / n
+        floor = below + (len(columns) - 1 - r) * (tall + apart)
+        lefts = (left + c * (wide + beside) for c in range(n))
+        rows.append([axes_at(figure, x, floor, wide, tall) for x in lefts])
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(WIDTH, height), facecolor=PAPER)
-        rows: list[list[Axes]] = []
-        for r, n in enumerate(columns):
-            wide = (WIDTH - left - right - beside * (n - 1)) / n
-            floor = below + (len(columns) - 1 - r) * (tall + apart)
-            lefts = [left + c * (wide + beside) for c in range(n)]
-            places = [(x / WIDTH, floor / height, wide / WIDTH, tall / height) for x in lefts]
-            rows.append([figure.add_axes(place, facecolor="none") for place in places])
-        for axes in (axes for row in rows for axes in row):
-            plain(axes)
+        for axes in figure.axes:
             axes.tick_params(labelsize=8)
             axes.grid(color=GRID, linewidth=0.7)
             axes.set_axisbelow(True)
@@ -104,11 +100,7 @@ def legend(figure: Figure, handles: Iterable[Any], columns: int, length: float =
 
 
 def draw(
-    study: Study,
-    panels: Sequence[Sequence[Panel]],
-    *,
-    tall: float = 1.75,
-    looks: Looks,
+    study: Study, panels: Sequence[Sequence[Panel]], *, tall: float = 1.75, looks: Looks
 ) -> Figure:
     """Draw panels in rows, each `tall` inches, and one legend of all policies."""
     policies = dict.fromkeys(p for row in panels for panel in row for p in _policies(study, panel))

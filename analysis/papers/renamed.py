@@ -7,8 +7,6 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["former_names"]
-
 
 def former_names(module: str, today: Mapping[str, str]) -> Callable[[str], Any]:
     """Return the `__getattr__` of a module that knows its former names."""

@@ -18,10 +18,6 @@ from ..show.plots import save
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "Agreement", "FigureRow", "Statement", "Study", "Values", "markdown_table", "per_seed", "short",
-]  # fmt: skip
-
 FORMAT = 1
 Values = dict[str, float | None]
 

@@ -21,15 +21,8 @@ from .renamed import former_names
 from .unisched.claims import UNISCHED
 
 __all__ = [
-    "CLAIMS",
-    "Claim",
-    "ClaimRun",
-    "Sides",
-    "Verdict",
-    "price_of_manipulation",
-    "run",
-    "verdicts",
-]
+    "CLAIMS", "Claim", "ClaimRun", "Sides", "Verdict", "price_of_manipulation", "run", "verdicts",
+]  # fmt: skip
 
 #: claims by the paper that they are about
 PAPERS: Mapping[str, tuple[Claim[Any], ...]] = {
@@ -49,10 +42,7 @@ __getattr__ = former_names(__name__, {"Comparison": "Sides", "Row": "ClaimRun"})
 
 
 def verdicts(
-    *,
-    samples: int | None = None,
-    seed: int = 0,
-    progress: Callable[[str], object] | None = None,
+    *, samples: int | None = None, seed: int = 0, progress: Callable[[str], object] | None = None
 ) -> list[ClaimRun]:
     """Run every claim on its counterexamples and on seeded random cases.
 

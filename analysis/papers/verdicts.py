@@ -7,8 +7,6 @@ from statistics import fmean
 
 from .study import Agreement, Statement, Study
 
-__all__ = ["EQUAL", "OTHER_JOBS", "SEEDS_DISAGREE", "compared", "judged", "mean", "values"]
-
 OTHER_JOBS = "these are not the paper's jobs"
 SEEDS_DISAGREE = "the seeds disagree"
 EQUAL = "they are equal: these jobs cannot tell them apart"

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any, Literal, get_args
 
 from ...formulations.completion_time.problem import CompletionTime
@@ -43,44 +44,22 @@ from ...formulations.rar_ddls.problem import RarDdls
 from ...formulations.unisched.problem import UniSched
 from ...solvers.result import Bound
 
-__all__ = ["LATE", "MAKERS", "Effort", "bound"]
-
 Effort = Literal["quick", "standard", "full"]
 #: of a problem and the seconds that are left (None for no limit)
-Maker = Callable[[Any, float | None], Bound]
-
-# Modules are imported when a bound is asked for: HiGHS, numba and scipy take long.
+Maker = Callable[..., Bound]
 
 
-def _dff(problem: RarDdls, _: float | None) -> Bound:
-    from .makespan import dff_bound
+def _maker(place: str, *, timed: bool = True, **options: Any) -> Maker:
+    """The function of a module here, imported when a bound is asked for: HiGHS and scipy take long.
 
-    return dff_bound(problem)
+    One that is not `timed` is always soon done, and takes no time limit.
+    """
+    module, _, name = place.rpartition(".")
 
-
-def _configuration(problem: RarDdls, seconds: float | None) -> Bound:
-    from .makespan import configuration_bound
-
-    return configuration_bound(problem, time_limit=seconds)
-
-
-def _one_price(problem: UniSched, _: float | None) -> Bound:
-    from .leases import one_price_bound
-
-    return one_price_bound(problem)
-
-
-def _lease_prices(problem: UniSched, seconds: float | None) -> Bound:
-    from .leases import lease_price_bound
-
-    return lease_price_bound(problem, time_limit=seconds)
-
-
-def _revenue(tolerance: float) -> Maker:
-    def make(problem: Irmp, seconds: float | None) -> Bound:
-        from ...solvers.irmp.columns import revenue_bound
-
-        return revenue_bound(problem, tolerance=tolerance, time_limit=seconds)
+    def make(problem: Any, seconds: float | None) -> Bound:
+        limit = {"time_limit": seconds} if timed else {}
+        function: Maker = getattr(import_module(module, __package__), name)
+        return function(problem, **limit, **options)
 
     return make
 
@@ -93,60 +72,34 @@ def _market(problem: GpuMarket, _: float | None) -> Bound:
     return found
 
 
-def _life(problem: Ltgf, _: float | None) -> Bound:
-    from .fluid_fairness import life_bound
-
-    return life_bound(problem)
-
-
-def _gang_sums(problem: LtgfRound, _: float | None) -> Bound:
-    from .round_fairness import gang_sums_bound
-
-    return gang_sums_bound(problem)
-
-
-def _first_duals(problem: LtgfFluid, _: float | None) -> Bound:
-    return _packings(problem, 0)
-
-
-def _packings(problem: LtgfFluid, seconds: float | None) -> Bound:
-    from .fluid_fairness import fluid_bound
-
-    return fluid_bound(problem, time_limit=seconds)
-
-
-def _completion(rounds: int) -> Maker:
-    def make(problem: CompletionTime, seconds: float | None) -> Bound:
-        from .completion_time import online_bound
-
-        return online_bound(problem, rounds=rounds, time_limit=seconds)
-
-    return make
-
-
-def _rewards(rounds: int, intervals: int | None = None) -> Maker:
-    def make(problem: DeadlineRewards, seconds: float | None) -> Bound:
-        from .deadline_rewards import reward_bound
-
-        return reward_bound(problem, intervals=intervals, rounds=rounds, time_limit=seconds)
-
-    return make
-
-
+REVENUE = "...solvers.irmp.columns.revenue_bound"
+PACKINGS = ".fluid_fairness.fluid_bound"
+COMPLETION = ".completion_time.online_bound"
+REWARDS = ".deadline_rewards.reward_bound"
 #: what each effort adds to those before it, by problem
 MAKERS: Mapping[type, Mapping[Effort, Maker]] = {
-    RarDdls: {"quick": _dff, "standard": _configuration},
-    UniSched: {"quick": _one_price, "standard": _lease_prices},
-    Irmp: {"quick": _revenue(1e-3), "full": _revenue(1e-5)},
+    RarDdls: {
+        "quick": _maker(".makespan.dff_bound", timed=False),
+        "standard": _maker(".makespan.configuration_bound"),
+    },
+    UniSched: {
+        "quick": _maker(".leases.one_price_bound", timed=False),
+        "standard": _maker(".leases.lease_price_bound"),
+    },
+    Irmp: {"quick": _maker(REVENUE, tolerance=1e-3), "full": _maker(REVENUE, tolerance=1e-5)},
     GpuMarket: {"quick": _market},
-    Ltgf: {"quick": _life},
-    LtgfRound: {"quick": _gang_sums},
-    LtgfFluid: {"quick": _first_duals, "standard": _packings},
-    CompletionTime: {"quick": _completion(1), "standard": _completion(16), "full": _completion(64)},
+    Ltgf: {"quick": _maker(".fluid_fairness.life_bound", timed=False)},
+    LtgfRound: {"quick": _maker(".round_fairness.gang_sums_bound", timed=False)},
+    LtgfFluid: {"quick": _maker(PACKINGS, timed=False, time_limit=0), "standard": _maker(PACKINGS)},
+    CompletionTime: {
+        "quick": _maker(COMPLETION, rounds=1),
+        "standard": _maker(COMPLETION, rounds=16),
+        "full": _maker(COMPLETION, rounds=64),
+    },
     DeadlineRewards: {
-        "quick": _rewards(0),
-        "standard": _rewards(400),
-        "full": _rewards(1_000, intervals=512),
+        "quick": _maker(REWARDS, rounds=0),
+        "standard": _maker(REWARDS, rounds=400),
+        "full": _maker(REWARDS, rounds=1_000, intervals=512),
     },
 }
 

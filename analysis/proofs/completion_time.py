@@ -124,8 +124,6 @@ from ...instances.model import FULL_SPEED
 from ...solvers.result import Bound
 from .fast_machine import run
 
-__all__ = ["busy_time_bound", "online_bound", "release_bound", "srpt_bound"]
-
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Configurations", "Master", "best_packing"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from ...solvers.compiled import compiled
 
-__all__ = ["Pieces", "run"]
-
 Ints = NDArray[np.int64]
 Pieces = tuple[Ints, Ints, Ints]
 

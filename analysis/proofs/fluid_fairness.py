@@ -22,19 +22,13 @@ from time import monotonic
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...formulations.ltgf.fluid import LtgfFluid
 from ...formulations.ltgf.problem import Ltgf, quota_of
 from ...instances.model import Instance
 from ...solvers.result import Bound
-from .configurations import SMOOTHING, TOLERANCE, Master, best_packing
+from .configurations import SMOOTHING, TOLERANCE, Floats, Ints, Master, best_packing
 from .rounding import float_above
-
-__all__ = ["contended_bound", "fluid_bound", "life_bound"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: duals are rounded down to multiples of 1 / SCALE of the best packing's worth
 SCALE = 10**12

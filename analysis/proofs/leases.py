@@ -12,22 +12,17 @@ What prices prove is in :func:`gangsched.analysis.proofs.verify_unisched.lease_p
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 import numpy as np
 
 from ...formulations.unisched.problem import UniSched
 from ...solvers.result import Bound
-from ...solvers.unisched.selector import Selector, floor_to_step, one_price, price_bound
-from ...solvers.unisched.selectors import _Case as Case
-
-__all__ = ["lease_price_bound", "one_price_bound"]
+from ...solvers.unisched.prices import LeaseCase, floor_to_step, least_of_convex
+from ...solvers.unisched.selector import Selector
 
 #: a price is a multiple of 1 / SCALE
 SCALE = 2**20
-#: steps of the golden section
-STEPS = 60
 
 
 def one_price_bound(problem: UniSched) -> Bound:
@@ -44,9 +39,7 @@ def one_price_bound(problem: UniSched) -> Bound:
     200
     """
     if not any(job.release for job in problem.jobs):
-        case = Case.of(problem)
-        prices = one_price(case.options, case.room)
-        return price_bound(case.options, case.room[:1], prices, case.values)
+        return LeaseCase.of(problem).one_price_bound()
     options = problem.options()
     slots = max((problem.first_slot(o.job) + o.within for o in options), default=0)
     sizes = problem.instance.cluster.sizes
@@ -61,7 +54,7 @@ def one_price_bound(problem: UniSched) -> Bound:
         np.maximum.at(best, job, value - price * leases)
         return price * room + float(best.sum())
 
-    price = round(_least(proven, float((value / leases).max(initial=0.0))) * SCALE)
+    price = round(least_of_convex(proven, float((value / leases).max(initial=0.0))) * SCALE)
     gains: dict[int, Fraction] = {}
     for option, held in zip(options, leases.tolist(), strict=True):
         gain = Fraction(option.value) * SCALE - price * held
@@ -70,16 +63,6 @@ def one_price_bound(problem: UniSched) -> Bound:
     worth = float(floor_to_step(total, value))
     certificate = {"kind": "lease prices", "prices": [[price] * slots], "scale": SCALE}
     return Bound(int(worth) if worth == int(worth) else worth, "lp dual", certificate)
-
-
-def _least(function: object, high: float) -> float:
-    """Where a convex function of 0 .. high is least, by golden section."""
-    assert callable(function)
-    low, ratio = 0.0, (math.sqrt(5) - 1) / 2
-    for _ in range(STEPS):
-        left, right = high - ratio * (high - low), low + ratio * (high - low)
-        low, high = (low, right) if function(left) <= function(right) else (left, high)
-    return (low + high) / 2
 
 
 def lease_price_bound(problem: UniSched, *, time_limit: float | None = None) -> Bound:
@@ -97,6 +80,6 @@ def lease_price_bound(problem: UniSched, *, time_limit: float | None = None) -> 
     """
     if any(job.release for job in problem.jobs):
         return one_price_bound(problem)
-    case = Case.of(problem)
+    case = LeaseCase.of(problem)
     selection = Selector().select(case.options, case.room, time_limit=time_limit)
     return case.bound(selection.prices)

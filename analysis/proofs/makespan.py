@@ -29,23 +29,16 @@ from numpy.typing import NDArray
 from ...formulations.irmp.problem import Irmp
 from ...formulations.problem import check_class
 from ...formulations.rar_ddls.problem import RarDdls
-from ...solvers.rar_ddls.bounds import area_bound as area_bound
+from ...solvers.rar_ddls.bounds import area_bound
 from ...solvers.result import Bound
 from .bound import bound
 from .configurations import Configurations
-from .verify import InvalidCertificate as InvalidCertificate
-from .verify import NoCertificate as NoCertificate
-from .verify import verify_bound as verify_bound
+from .verify import InvalidCertificate, NoCertificate, verify_bound
 
 __all__ = [
-    "InvalidCertificate",
-    "NoCertificate",
-    "area_bound",
-    "best_bound",
-    "configuration_bound",
-    "dff_bound",
-    "verify_bound",
-]
+    "InvalidCertificate", "NoCertificate", "area_bound", "best_bound", "configuration_bound",
+    "dff_bound", "verify_bound",
+]  # fmt: skip
 
 Ints = NDArray[Any]  # int64, or Python integers where int64 could overflow
 

@@ -12,8 +12,6 @@ from fractions import Fraction
 from ...formulations.ltgf.round import LtgfRound
 from ...solvers.result import Bound
 
-__all__ = ["gang_sums_bound"]
-
 
 def gang_sums_bound(problem: LtgfRound) -> Bound:
     """Return the largest least rho that sums of the users' gangs allow, which is the optimum.

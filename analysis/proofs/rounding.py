@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-__all__ = ["float_above"]
-
 
 def float_above(value: Fraction) -> float:
     """Return the least float that is not below the value."""

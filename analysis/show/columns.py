@@ -18,25 +18,6 @@ from typing import Any
 from ...formulations.problem import Goal, Sense
 from ...instances.display import frame, table_html
 
-__all__ = [
-    "COMPARED",
-    "DEADLINES",
-    "FAIRNESS",
-    "JOBS",
-    "TIME",
-    "USERS",
-    "Column",
-    "ColumnTable",
-    "Section",
-    "column",
-    "compared",
-    "duration",
-    "floored",
-    "rounded_up",
-    "shown_bound",
-    "shown_ratio",
-]
-
 UNITS = {"s": 1, "min": 60, "h": 3_600, "d": 86_400}
 
 
@@ -103,50 +84,12 @@ def ratio(value: float) -> str:
     return f"{rounded_up(value):.4f}"
 
 
-def ten(value: float) -> str:
-    """Write ten digits at most."""
-    return f"{value:.10g}"
-
-
-def six(value: float) -> str:
-    """Write six digits at most."""
-    return f"{value:.6g}"
-
-
-def tenth(value: float) -> str:
-    """Write one decimal."""
-    return f"{value:.1f}"
-
-
-def hundredth(value: float) -> str:
-    """Write two decimals."""
-    return f"{value:,.2f}"
-
-
-def thousandth(value: float) -> str:
-    """Write three decimals."""
-    return f"{value:.3f}"
-
-
-def percent(value: float) -> str:
-    """Write a share in percent."""
-    return f"{value:.1%}"
-
-
-def whole(value: float) -> str:
-    """Write a count or a sum, without decimals where it has none."""
-    return f"{value:,.10g}"
-
-
-def milliseconds(value: float) -> str:
-    """Write the run time of a solver."""
-    return f"{value:.3f} s"
-
-
-def centiseconds(value: float) -> str:
-    """Write the run time of a policy."""
-    return f"{value:.2f} s"
-
+ten, six = "{:.10g}".format, "{:.6g}".format  #: so many digits at most
+tenth, thousandth = "{:.1f}".format, "{:.3f}".format
+hundredth = "{:,.2f}".format
+percent = "{:.1%}".format
+whole = "{:,.10g}".format  #: a count or a sum, without decimals where it has none
+milliseconds, centiseconds = "{:.3f} s".format, "{:.2f} s".format  #: of solvers, of policies
 
 #: whose texts have the unit in them
 WITH_UNIT = (duration, milliseconds, centiseconds, percent)

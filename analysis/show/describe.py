@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...instances.model import Instance, Job
+from ..driving.metrics.parts import held_by
 
 if TYPE_CHECKING:
     from ...instances.traces import Trace
     from ..driving.run import Run
-
-__all__ = ["Description", "GangClass", "Size", "UserDemand", "describe"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -322,8 +321,8 @@ def _usage(
     place[shown] = np.arange(shown.size)
     row = place[owner[job]]
     own = row >= 0
-    used = _integral(end[own], row[own], gpus[job][own], shown.size, bin, bins)
-    used -= _integral(start[own], row[own], gpus[job][own], shown.size, bin, bins)
+    times = bin * np.arange(bins + 1)
+    used = held_by(start[own], end[own], gpus[job][own], times, row[own], shown.size)
     quota = _quotas(source, run)
     return UserDemand(
         users=tuple(users[u] for u in shown),
@@ -331,19 +330,6 @@ def _usage(
         gpus=np.diff(used, axis=1) / bin,
         quota=None if quota is None else np.array([quota[users[u]] for u in shown]),
     )
-
-
-def _integral(time: Ints, row: Ints, gpus: Ints, rows: int, bin: int, bins: int) -> Floats:
-    """Return sum gpus min(time, T) for every row, at T = 0, bin, ...; times up to bins * bin."""
-    column = row * (bins + 1) + time // bin
-    count = rows * (bins + 1)
-    before = np.bincount(column, gpus * time.astype(float), minlength=count).reshape(rows, -1)
-    later = np.bincount(column, gpus.astype(float), minlength=count).reshape(rows, -1)
-    # what lies in bin k is below every T from (k + 1) bin on
-    below = np.zeros((2, rows, bins + 1))
-    below[:, :, 1:] = np.cumsum([before, later], axis=2)[:, :, :-1]
-    marks = np.arange(bins + 1) * float(bin)
-    return np.asarray(below[0] + marks * (later.sum(1, keepdims=True) - below[1]))
 
 
 def _quotas(source: Trace | Instance[Any], run: Run | None) -> dict[str, float] | None:

@@ -14,8 +14,6 @@ from matplotlib.ticker import NullFormatter, NullLocator, PercentFormatter
 from .describe import LEVELS, LIMITS, Description, GangClass
 from .plots import ACCENT, BOUND, INK, MUTED, PAPER, STYLE, WIDTH, headline, plain
 
-__all__ = ["draw"]
-
 GRID = "#dfe3e8"
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 CLOCK = {1: "1 s", 60: "1 min", 3_600: "1 h", 86_400: "1 d"}
@@ -75,10 +73,7 @@ def _paint_sizes(axes: Axes, description: Description) -> None:
     """Figs. 1 and 2 beside each other: bars of jobs and of GPU service time by gang size."""
     bars = _bars(description)
     places = np.arange(len(bars))
-    for shift, column, colour, label in (
-        (-0.2, 1, ACCENT, "jobs"),
-        (0.2, 2, BOUND, "GPU time"),
-    ):
+    for shift, column, colour, label in ((-0.2, 1, ACCENT, "jobs"), (0.2, 2, BOUND, "GPU time")):
         shares = [bar[column] for bar in bars]
         hatch = "" if column == 1 else "////"
         axes.bar(

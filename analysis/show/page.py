@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,6 @@ from matplotlib.figure import Figure
 from ...instances.io import write_file
 from . import plots
 from .columns import Column, ColumnTable, Section
-
-__all__ = ["across", "escape", "facts", "folded", "picture", "table", "write_page"]
 
 #: longer lists end with "and so many more", so that a file stays small
 MOST_LISTED = 200
@@ -91,7 +89,24 @@ def facts(facts: Mapping[str, object]) -> str:
         f"<tr><th>{escape(key)}</th><td>{escape('–' if value is None else value)}</td></tr>"
         for key, value in facts.items()
     )
+    return framed(rows)
+
+
+def framed(rows: Iterable[str]) -> str:
+    """Return a table of these rows, in a box that scrolls where it is too wide."""
     return f'<div class="wide"><table>{"".join(rows)}</table></div>'
+
+
+def line(tag: str, *texts: object, numbers: Container[int] = ()) -> str:
+    """Return a row of cells, "th" or "td"; what stands at the places of `numbers` is one."""
+    opened = f"<{tag}>", f'<{tag} class="number">'
+    cells = (f"{opened[k in numbers]}{escape(text)}</{tag}>" for k, text in enumerate(texts))
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def muted(text: str) -> str:
+    """Return a paragraph that explains."""
+    return f'<p class="muted">{escape(text)}</p>'
 
 
 def table(table: ColumnTable, *, best: object = None) -> str:
@@ -99,8 +114,7 @@ def table(table: ColumnTable, *, best: object = None) -> str:
     lines = [_cells("th", table.columns, [column.title for column in table.columns])]
     marks = [""] + [' class="best"' if row is best else "" for row in table.rows]
     lines += [_cells("td", table.columns, texts) for texts in table.texts("–")]
-    rows = "".join(f"<tr{mark}>{line}</tr>" for mark, line in zip(marks, lines, strict=True))
-    return f'<div class="wide"><table>{rows}</table></div>'
+    return framed(f"<tr{mark}>{cells}</tr>" for mark, cells in zip(marks, lines, strict=True))
 
 
 def _cells(tag: str, columns: Sequence[Column], texts: Sequence[str]) -> str:
@@ -124,7 +138,7 @@ def across(sections: Sequence[Section], rows: Sequence[Any], name: str) -> str:
     for section in sections:
         lines.append(f"<tr><th>{escape(section.title)}</th>{heads}</tr>")
         lines += [_across(column, rows) for column in section.every if _wanted(column, rows)]
-    return f'<div class="wide"><table>{"".join(lines)}</table></div>'
+    return framed(lines)
 
 
 def _wanted(column: Column, rows: Sequence[Any]) -> bool:

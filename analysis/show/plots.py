@@ -20,6 +20,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 from matplotlib.patches import Patch
 
 from ...formulations.problem import Goal, Sense, goal_of
@@ -143,8 +144,7 @@ def overview(comparison: Comparison, problem: Any = None) -> Figure:
     place = comparison.problem_of(best)
     chart = _Chart.of(best.result and best.result.solution, place, best.bound)
     above, below = _ratio_height(comparison), _gantt_height(chart.cluster)
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(WIDTH, above + below), facecolor=PAPER)
+    figure = new_figure(above + below)
     _paint_ratio(_Panel(figure, below, above), comparison)
     _paint_gantt(_Panel(figure, 0.0, below), chart, best.solver)
     return figure
@@ -213,18 +213,12 @@ class _Panel:
 
     @classmethod
     def alone(cls, height: float) -> _Panel:
-        with mpl.rc_context(STYLE):
-            return cls(Figure(figsize=(WIDTH, height), facecolor=PAPER), 0.0, height)
+        return cls(new_figure(height), 0.0, height)
 
     def axes(self, *, left: float, right: float, top: float, bottom: float) -> Axes:
         """Frameless axes with these margins in inches."""
-        total = self.figure.get_figheight()
         low, high = self.floor + bottom, self.floor + self.height - top
-        with mpl.rc_context(STYLE):
-            box = (left / WIDTH, low / total, 1 - (left + right) / WIDTH, (high - low) / total)
-            axes = self.figure.add_axes(box, facecolor="none")
-        plain(axes)
-        return axes
+        return axes_at(self.figure, left, low, WIDTH - (left + right), high - low)
 
     def text(self, x: float, y: float, text: str, **style: Any) -> None:
         """Text at `x` and `y` inches from the strip's lower left corner."""
@@ -235,6 +229,46 @@ class _Panel:
         """Say what the picture shows, in one line above it."""
         y, size = self.height - 0.12, 10.5 * min(1, LONGEST / max(len(text), 1))
         self.text(0.12, y, text, va="top", size=size, weight="bold", color=INK)
+
+
+def new_figure(height: float) -> Figure:
+    """Return an empty figure of this height in inches."""
+    with mpl.rc_context(STYLE):
+        return Figure(figsize=(WIDTH, height), facecolor=PAPER)
+
+
+def axes_at(figure: Figure, left: float, floor: float, wide: float, tall: float) -> Axes:
+    """Return frameless axes at this place, in inches from the lower left corner."""
+    height = figure.get_figheight()
+    with mpl.rc_context(STYLE):
+        box = (left / WIDTH, floor / height, wide / WIDTH, tall / height)
+        axes = figure.add_axes(box, facecolor="none")
+    plain(axes)
+    return axes
+
+
+def legend_at(
+    figure: Figure, handles: Sequence[Any], left: float, floor: float, **style: Any
+) -> Legend:
+    """Draw a legend on one line, if nothing else is said, at this place in inches."""
+    usual = {"ncols": len(handles), "fontsize": 9, "handlelength": 1.4, "columnspacing": 1.4}
+    place = (left / WIDTH, floor / figure.get_figheight())
+    legend = figure.legend(
+        handles=handles, loc="lower left", bbox_to_anchor=place, frameon=False, labelcolor=INK,
+        **{**usual, **style},
+    )  # fmt: skip
+    legend.get_title().set(color=MUTED, size=9)
+    for text in legend.get_texts():  # names are no formulas, whatever signs they have
+        text.set_parse_math(False)
+    return legend
+
+
+def note(
+    axes: Axes, text: str, at: tuple[float, float], shift: tuple[float, float], **style: Any
+) -> None:
+    """Write a text beside a point of the axes, shifted by so many points."""
+    usual = {"xycoords": "axes fraction", "parse_math": False}
+    axes.annotate(text, at, shift, textcoords="offset points", **{**usual, **style})
 
 
 def plain(axes: Axes) -> None:
@@ -266,8 +300,8 @@ def _paint_ratio(panel: _Panel, comparison: Comparison) -> None:
         alpha = 1.0 if row.ratio == rows[0].ratio else 0.55
         axes.barh(y, value - 1.0, left=1.0, height=0.62, color=ACCENT, alpha=alpha)
         text = row.verdict if row.ratio is None else shown_ratio(value)
-        style: dict[str, Any] = {"va": "center", "color": INK if row.ratio else MUTED, "size": 10}
-        axes.annotate(text, (value, y), (6, 0), textcoords="offset points", **style)
+        colour = INK if row.ratio else MUTED
+        note(axes, text, (value, y), (6, 0), xycoords="data", va="center", color=colour, size=10)
     axes.set_yticks(range(len(rows)), [_named(row) for row in rows], parse_math=False)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlim(1.0, max([1.02, *(row.ratio for row in rows if row.ratio)]))
@@ -486,10 +520,7 @@ def _draw_bars(axes: Axes, bars: Sequence[_Bar], classes: dict[int, tuple[str, A
 
 
 def _name_jobs(
-    axes: Axes,
-    bars: Sequence[_Bar],
-    names: Sequence[str],
-    classes: dict[int, tuple[str, Any]],
+    axes: Axes, bars: Sequence[_Bar], names: Sequence[str], classes: dict[int, tuple[str, Any]]
 ) -> None:
     """Write the name of its job into the largest bar of each segment, where there is room."""
     to_inches = axes.transData + axes.figure.dpi_scale_trans.inverted()
@@ -507,33 +538,20 @@ def _name_jobs(
             shade = classes[bar.gang][1]
             ink = "white" if np.dot(shade[:3], (0.3, 0.59, 0.11)) < 0.5 else INK
             patch = {"facecolor": shade, "linewidth": 0, "pad": 1.0}
-            centre = ((left + right) / 2, (top + bottom) / 2)
             axes.text(
-                *centre,
-                name,
-                ha="center",
-                va="center",
-                size=8,
-                color=ink,
-                bbox=patch,
-                parse_math=False,
-            )
+                (left + right) / 2, (top + bottom) / 2, name, ha="center", va="center", size=8,
+                color=ink, bbox=patch, parse_math=False,
+            )  # fmt: skip
 
 
 def _mark_bound(axes: Axes, end: int, bound: float) -> None:
     axes.axvline(bound, color=PAPER, linewidth=3.4, alpha=0.85)
     axes.axvline(bound, color=BOUND, linewidth=1.6, linestyle=(0, (5, 2)))
     left = bound > 0.5 * end
-    axes.annotate(
-        f"bound {bound:g}",
-        (bound, 1),
-        xycoords=("data", "axes fraction"),
-        xytext=(-3 if left else 3, 3),
-        textcoords="offset points",
-        ha="right" if left else "left",
-        size=9,
-        color=BOUND,
-    )
+    note(
+        axes, f"bound {bound:g}", (bound, 1), (-3 if left else 3, 3), size=9, color=BOUND,
+        xycoords=("data", "axes fraction"), ha="right" if left else "left",
+    )  # fmt: skip
 
 
 def _gang_legend(panel: _Panel, classes: dict[int, tuple[str, Any]], spanning: bool) -> None:
@@ -545,17 +563,6 @@ def _gang_legend(panel: _Panel, classes: dict[int, tuple[str, Any]], spanning: b
         )
     if not handles:
         return
-    legend = panel.figure.legend(
-        handles=handles,
-        title="GPUs of a job:",
-        ncols=len(handles),
-        loc="lower left",
-        bbox_to_anchor=(0.9 / WIDTH, panel.floor / panel.figure.get_figheight()),
-        frameon=False,
-        fontsize=9,
-        labelcolor=INK,
-        handlelength=1.4,
-        columnspacing=1.3,
-    )
-    legend.get_title().set(color=MUTED, size=9)
+    style = {"title": "GPUs of a job:", "columnspacing": 1.3}
+    legend = legend_at(panel.figure, handles, 0.9, panel.floor, **style)
     legend._legend_box.align = "left"  # type: ignore[attr-defined]

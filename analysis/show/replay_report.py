@@ -21,8 +21,6 @@ from . import page, run_plots
 from .columns import DEADLINES, FAIRNESS, JOBS, TIME, USERS, duration, floored, shown_ratio
 from .replay_tables import failures, who_profiles
 
-__all__ = ["write_replay_report"]
-
 
 def write_replay_report(
     path: str | Path,
@@ -159,7 +157,7 @@ MEANING = (
 def _measures(found: Replay) -> list[str]:
     """A line for each measure, a cell for each policy."""
     table = page.across((JOBS, TIME, FAIRNESS), found.rows, "name")
-    return ["<h2>Measures</h2>", table, f'<p class="muted">{page.escape(MEANING)}</p>']
+    return ["<h2>Measures</h2>", table, page.muted(MEANING)]
 
 
 # --- deadlines -----------------------------------------------------------------------------------
@@ -194,7 +192,7 @@ def _deadlines(found: Replay) -> list[str]:
         "<h2>Deadlines</h2>",
         page.picture(figure, "deadlines", "Reward for met deadlines of each policy"),
         page.across((DEADLINES,), found.rows, "name"),
-        f'<p class="muted">{page.escape(" ".join(said))}</p>',
+        page.muted(" ".join(said)),
     ]
 
 
@@ -219,17 +217,15 @@ def _certified(found: Replay) -> list[str]:
     if not bounds:
         return [title, "<p>No bound was computed.</p>"]
     jobs = max(len(found.instance.jobs) - len(found.rejected), 1)
-    heads = "".join(_cell("th", name) for name in ("at least", *found.runs))
-    lines = [f"<tr><th>measure</th>{heads}<th>method of the bound</th></tr>"]
+    numbers = range(1, 2 + len(found.runs))
+    heads = "measure", "at least", *found.runs, "method of the bound"
+    lines = [page.line("th", *heads, numbers=numbers)]
     for measure, bound in bounds.items():
         name, write = MEASURES[measure]
         least = write(bound.value / (1 if measure == "makespan" else jobs))
         ratios = (row.ratios.get(measure) for row in found.rows)
-        cells = [_cell("td", "–" if r is None else shown_ratio(r)) for r in ratios]
-        lines.append(
-            f"<tr><td>{page.escape(name)}</td>{_cell('td', least)}{''.join(cells)}"
-            f"<td>{page.escape(bound.method)}</td></tr>"
-        )
+        times = ("–" if r is None else shown_ratio(r) for r in ratios)
+        lines.append(page.line("td", name, least, *times, bound.method, numbers=numbers))
     text = (
         "Bounds are rounded down. Ratio of what each policy reached to the lower bound, rounded "
         "up: no policy whatever, not "
@@ -239,30 +235,21 @@ def _certified(found: Replay) -> list[str]:
         "its ratios are close to 1. Without a ratio: runs that were "
         "stopped, rejected other jobs than the first one, or changed jobs' numbers of GPUs."
     )
-    table = f'<div class="wide"><table>{"".join(lines)}</table></div>'
-    return [title, table, f'<p class="muted">{text}</p>']
-
-
-def _cell(tag: str, text: str) -> str:
-    return f'<{tag} class="number">{page.escape(text)}</{tag}>'
+    return [title, page.framed(lines), f'<p class="muted">{text}</p>']
 
 
 def _how_fair(found: Replay) -> list[str]:
     if not found.fairness:
         return []
-    lines = ['<tr><th>what is bounded</th><th class="number">at most</th><th>method</th></tr>']
+    lines = [page.line("th", "what is bounded", "at most", "method", numbers=[1])]
     for what, _, bound in found.fairness:
         value = shown_ratio(bound.value)
-        lines.append(
-            f"<tr><td>{page.escape(what)}</td>{_cell('td', value)}"
-            f"<td>{page.escape(bound.method)}</td></tr>"
-        )
+        lines.append(page.line("td", what, value, bound.method, numbers=[1]))
     text = (
         "Upper bounds, rounded up, and verified by gangsched.verify_bound. They say what any "
         "policy could give to everybody at once: rho of 1 for all is not always possible."
     )
-    table = f'<div class="wide"><table>{"".join(lines)}</table></div>'
-    return ["<h2>How fair anyone could be</h2>", table, f'<p class="muted">{text}</p>']
+    return ["<h2>How fair anyone could be</h2>", page.framed(lines), page.muted(text)]
 
 
 # --- GPU models ----------------------------------------------------------------------------------
@@ -286,8 +273,7 @@ def _models(found: Replay) -> list[str]:
         return []
     figure = run_plots.model_shares(found.runs)
     parts = ["<h2>GPU models</h2>", page.picture(figure, "models", "GPUs of each model by user")]
-    parts += [f'<p class="muted">{page.escape(text)}</p>' for text in (MODELS,)]
-    parts += _work(found)
+    parts += [page.muted(MODELS), *_work(found)]
     return parts + [part for row in found.rows for part in _trades(row.name, row.run)]
 
 
@@ -295,14 +281,14 @@ def _work(found: Replay) -> list[str]:
     """What each user held and did, in each run."""
     wide = f'<th colspan="{len(USERS)}" class="number">'
     heads = "".join(f"{wide}{page.escape(row.name)}</th>" for row in found.rows)
-    below = "".join(_cell("th", column.heading) for column in USERS) * len(found.rows)
-    lines = [f"<tr><th>user</th>{heads}</tr>", f"<tr><th></th>{below}</tr>"]
+    below = [column.heading for column in USERS] * len(found.rows)
+    numbers = range(1, 1 + len(below))
+    lines = [f"<tr><th>user</th>{heads}</tr>", page.line("th", "", *below, numbers=numbers)]
     for user in found.rows[0].users:
         rows = (row.users[user] for row in found.rows)
-        cells = (_cell("td", column.text(row, "–")) for row in rows for column in USERS)
-        lines.append(f"<tr><td>{page.escape(user or 'all jobs')}</td>{''.join(cells)}</tr>")
-    table = f'<div class="wide"><table>{"".join(lines)}</table></div>'
-    return [table, f'<p class="muted">{page.escape(WORK)}</p>']
+        cells = (column.text(row, "–") for row in rows for column in USERS)
+        lines.append(page.line("td", user or "all jobs", *cells, numbers=numbers))
+    return [page.framed(lines), page.muted(WORK)]
 
 
 def _trades(name: str, run: Run) -> list[str]:
@@ -310,27 +296,20 @@ def _trades(name: str, run: Run) -> list[str]:
     log = [entry for entry in run.log if "rate" in entry]
     if not log:
         return []
-    lines = ["<tr>" + "".join(f"<th>{head}</th>" for head in TRADE_HEADS) + "</tr>"]
+    lines = [page.line("th", *TRADE_HEADS)]
     for entry in log[:MOST_TRADES]:
         undone = entry["rate"] < 0
-        texts = (
-            f"{entry['time']:,} s",
-            "undone" if undone else "",
-            _user(run, entry["buyer"]),
-            _user(run, entry["seller"]),
-            entry["fast"],
-            entry["slow"],
-            f"{entry['amount']:,.3f}",
-            f"{abs(entry['rate']):,.3f}",
-        )
-        lines.append("<tr>" + "".join(f"<td>{page.escape(t)}</td>" for t in texts) + "</tr>")
+        sides = (_user(run, entry[side]) for side in ("buyer", "seller"))
+        amount, rate = f"{entry['amount']:,.3f}", f"{abs(entry['rate']):,.3f}"
+        when = f"{entry['time']:,} s", "undone" if undone else ""
+        lines.append(page.line("td", *when, *sides, entry["fast"], entry["slow"], amount, rate))
     count = page.escape(" ".join(trades_line({name: run})))
     if len(log) > MOST_TRADES:
         count += f" The first {MOST_TRADES:,} of them:"
     return [
         f"<details><summary>{count}</summary>",
-        f'<div class="wide"><table>{"".join(lines)}</table></div>',
-        f'<p class="muted">{page.escape(TRADES)}</p></details>',
+        page.framed(lines),
+        f"{page.muted(TRADES)}</details>",
     ]
 
 
@@ -395,7 +374,7 @@ def _records(found: Replay) -> list[str]:
     """Everything that is needed to run it again."""
     versions: dict[str, str] = {}
     heads = ("policy", "parameters", "seed", "ended", "digest", "runtime")
-    lines = ["<tr>" + "".join(f"<th>{head}</th>" for head in heads) + "</tr>"]
+    lines = [page.line("th", *heads)]
     rules: dict[str, list[str]] = {}
     for name, run in found.runs.items():
         versions |= run.versions
@@ -408,12 +387,12 @@ def _records(found: Replay) -> list[str]:
             f"{run.stop.value} at {run.now:,} s",
             run.digest()[:16],
         )
-        cells = "".join(f"<td>{page.escape(text)}</td>" for text in texts)
-        lines.append(f'<tr>{cells}<td class="number timing">{run.runtime:.2f} s</td></tr>')
+        cells = page.line("td", *texts).removesuffix("</tr>")
+        lines.append(f'{cells}<td class="number timing">{run.runtime:.2f} s</td></tr>')
     said = {", ".join(n) if len(rules) > 1 else "all policies": text for text, n in rules.items()}
     return [
         "<h2>Parameters</h2>",
-        f'<div class="wide"><table>{"".join(lines)}</table></div>',
+        page.framed(lines),
         "<h2>Rules of the cluster</h2>",
         page.facts(said),
         *([OWN_LEASES] * found.has_deadlines),

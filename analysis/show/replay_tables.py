@@ -21,8 +21,6 @@ from .columns import (
 if TYPE_CHECKING:
     from ..comparing.replay import Replay
 
-__all__ = ["failures", "legend", "tables", "who_profiles", "whole_table"]
-
 Limits = dict[str, str]
 
 

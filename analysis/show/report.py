@@ -134,7 +134,7 @@ def _results(comparison: Comparison) -> list[str]:
         "solution can be more than this factor better. Mean completion: from a job's release to "
         "its end. Runtime: wall time of the solver.</p>"
     )
-    parts += [f'<p class="muted">{page.escape(text)}</p>' for text in comparison.legend]
+    parts += map(page.muted, comparison.legend)
     figure = plots.ratio(comparison)
     return [*parts, page.picture(figure, "ratio", "Certified ratio of each solver")]
 

@@ -7,7 +7,7 @@ Up to twelve runs by name; a run has the same colour and dash in all pictures. L
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -22,22 +22,13 @@ from numpy.typing import NDArray
 from ...instances.model import DeadlineJob
 from ..driving import metrics
 from ..driving.model_usage import model_usage
-from ..driving.run import Run
+from ..driving.run import Floats, Run
+from . import plots
 from .columns import UNITS, Column, column, duration
-from .plots import ACCENT, BOUND, INK, MUTED, PAPER, STYLE, TRACK, WIDTH, headline, plain
-
-__all__ = [
-    "cluster_use",
-    "completion_cdf",
-    "deadlines",
-    "model_shares",
-    "overview",
-    "slowdown_cdf",
-    "user_fairness",
-]
+from .plots import ACCENT, BOUND, INK, MUTED, TRACK, WIDTH
 
 Runs = Mapping[str, Run]
-Floats = NDArray[np.float64]
+Measured = Sequence[float | None]
 
 #: told apart by the colour-blind (after Okabe and Ito), each solid and then dashed
 COLOURS = ("#0072b2", "#d55e00", "#00946b", "#c0649a", "#d98c00", "#4aa3d8")
@@ -51,6 +42,8 @@ STEPS = 60  # of the use of each GPU model
 OTHERS = "#aab2bb"  # users beyond those that have a colour
 MARGIN = 0.12  # inches beside the headline
 LINE = 17  # characters of a name on a line
+ROW = ("axes fraction", "data")  # coordinates of what stands beside a row
+LEGEND = {"handlelength": 1.6, "columnspacing": 1.6}
 #: seconds where an axis has ticks, and where one has them that would have less than three
 TICKS = (1, 10, 60, 600, 3_600, 36_000, 4 * 86_400, 40 * 86_400, 400 * 86_400)
 FINE_TICKS = (
@@ -80,15 +73,14 @@ def user_fairness(runs: Runs) -> Figure:
     columns = 1 if len(runs) < 3 else 2
     rows = -(-len(runs) // columns)
     tall = max(0.12 * len(users), 0.3)
-    figure = _figure(0.42 + rows * (tall + 0.62) + 0.5)
+    figure = plots.new_figure(0.42 + rows * (tall + 0.62) + 0.5)
     left, gap = 1.25, 0.25
     wide = (WIDTH - left - 0.2 - gap * (columns - 1)) / columns
-    last = max(run.now for run in runs.values())
-    image = None
+    last, image = _last(runs), None
     for k, (name, run) in enumerate(runs.items()):
         row, column = divmod(k, columns)
         floor = figure.get_figheight() - 0.42 - (row + 1) * (tall + 0.62) + 0.38
-        axes = _axes(figure, left + column * (wide + gap), floor, wide, tall)
+        axes = plots.axes_at(figure, left + column * (wide + gap), floor, wide, tall)
         below = k + columns >= len(runs)
         image = _paint_fairness(axes, name, run, users, length, last, below=below)
         axes.set_yticks(range(len(users)), [""] * len(users))
@@ -98,34 +90,35 @@ def user_fairness(runs: Runs) -> Figure:
     _fairness_scale(figure, image)
     some = "" if len(users) == _user_count(runs) else f", the {len(users)} largest users"
     window = duration(length).replace("1 d", "a day").replace("1 h", "an hour")
-    headline(figure, f"Fair share of each user in windows of {window}{some}: rho below 1 is unfair")
+    text = f"Fair share of each user in windows of {window}{some}: rho below 1 is unfair"
+    plots.headline(figure, text)
     return figure
 
 
 def cluster_use(runs: Runs) -> Figure:
     """Draw which share of the GPUs was held over time, and which was wanted."""
     _check(runs)
-    figure = _figure(0.42 + 0.72 * len(runs) + 0.85)
-    last = max(max(run.now for run in runs.values()), 1)
+    figure = plots.new_figure(0.42 + 0.72 * len(runs) + 0.85)
+    last = _last(runs)
     for k, (name, run) in enumerate(runs.items()):
         floor = figure.get_figheight() - 0.42 - 0.72 * (k + 1) + 0.12
-        axes = _axes(figure, 1.6, floor, WIDTH - 1.6 - 1.5, 0.56)
+        axes = plots.axes_at(figure, 1.6, floor, WIDTH - 1.6 - 1.5, 0.56)
         _paint_use(axes, name, run, last)
         _time_axis(axes, last, shown=k == len(runs) - 1)
     handles = [
         Patch(facecolor=ACCENT, alpha=0.75, label="held by jobs"),
         Line2D([], [], color=BOUND, linewidth=1.2, label="demanded by active jobs, at most all"),
     ]
-    _legend(figure, handles, 1.5, 0.04)
-    headline(figure, "GPUs held and demanded over time, share of the cluster")
+    plots.legend_at(figure, handles, 1.5, 0.04, **LEGEND)
+    plots.headline(figure, "GPUs held and demanded over time, share of the cluster")
     return figure
 
 
 def model_shares(runs: Runs) -> Figure:
     """Draw who held which share of each GPU model over time, and what work that did."""
     _check(runs)
-    figure = _figure(0.6 + 0.9 * len(runs) + 0.55)
-    last = max(max(run.now for run in runs.values()), 1)
+    figure = plots.new_figure(0.6 + 0.9 * len(runs) + 0.55)
+    last = _last(runs)
     used = [model_usage(run, -(-last // STEPS)) for run in runs.values()]
     order = np.argsort(-sum(u.total("gpus").sum(axis=1) for u in used), kind="stable")
     top = max(float(u.work.sum(axis=(1, 2)).max(initial=0)) for u in used) or 1.0
@@ -146,32 +139,28 @@ def model_shares(runs: Runs) -> Figure:
             used[k].work.sum(axis=2) / top,
         ]
         for i, part in enumerate(layers):
-            axes = _axes(figure, 1.6 + i * wide, floor, wide - 0.12, 0.7)
+            axes = plots.axes_at(figure, 1.6 + i * wide, floor, wide - 0.12, 0.7)
             _paint_layers(axes, used[k].times, part[:, order])
             axes.set(xlim=(0, last), ylim=(0, 1.02), xticks=[], yticks=[])
             if k == 0:
                 style: dict[str, Any] = {"size": 8.5, "color": MUTED, "parse_math": False}
                 axes.set_title(_short(titles[i], 18), pad=4, **style)
             if i == 0:
-                place: dict[str, Any] = {"xycoords": "axes fraction", "va": "center"}
-                place |= {"textcoords": "offset points", "ha": "right"}
-                axes.annotate(xy=(0, 0.5), xytext=(-10, 0), **place, **_named(name))
+                _name_row(axes, name, (0, 0.5), -10)
     style = {"size": 8, "color": MUTED, "va": "top"}
     for ha, x, text in (("left", 0, "0"), ("right", 1, duration(last))):
-        figure.axes[-len(titles)].annotate(
-            text, (x, 0), (0, -4), xycoords="axes fraction", textcoords="offset points", ha=ha,
-            **style,
-        )  # fmt: skip
+        plots.note(figure.axes[-len(titles)], text, (x, 0), (0, -4), ha=ha, **style)
     _user_legend(figure, next(iter(runs.values())), order.tolist())
-    headline(figure, "Share of each GPU model held by user over time, and work in GPUs at speed 1")
+    text = "Share of each GPU model held by user over time, and work in GPUs at speed 1"
+    plots.headline(figure, text)
     return figure
 
 
 def deadlines(runs: Runs, *, bound: float | None = None) -> Figure:
     """Draw the reward that each run won for met deadlines, by kind of job, and its miss rate."""
     _check(runs)
-    figure = _figure(0.42 + 0.34 * len(runs) + 1.05)
-    axes = _axes(figure, 1.6, 0.9, WIDTH - 1.6 - 1.9, 0.34 * len(runs))
+    figure = plots.new_figure(0.42 + 0.34 * len(runs) + 1.05)
+    axes = plots.axes_at(figure, 1.6, 0.9, WIDTH - 1.6 - 1.9, 0.34 * len(runs))
     jobs: Sequence[DeadlineJob] = next(iter(runs.values())).require_instance().jobs
     top = sum(job.top_reward for job in jobs)
     axes.set_xlim(0, top or 1)
@@ -181,10 +170,7 @@ def deadlines(runs: Runs, *, bound: float | None = None) -> Figure:
         _paint_rewards(axes, k, name, metrics.rewards(run), strict, top)
         missed, rate = metrics.weighted_miss(run), column("weighted_miss")
         text = "nothing was due" if missed is None else f"{rate.title} {rate.write(missed)}"
-        style: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "va": "center"}
-        axes.annotate(
-            text, (1, k), (8, 0), textcoords="offset points", size=8.5, color=MUTED, **style
-        )
+        plots.note(axes, text, (1, k), (8, 0), xycoords=ROW, va="center", size=8.5, color=MUTED)
     _reward_axis(axes, top)
     handles: list[Any] = [
         Patch(facecolor=ACCENT, label="strict deadlines"),
@@ -193,8 +179,8 @@ def deadlines(runs: Runs, *, bound: float | None = None) -> Figure:
     if bound is not None:
         axes.axvline(bound, color=BOUND, linewidth=1.4)
         handles.append(Line2D([], [], color=BOUND, linewidth=1.4, label="at most, any policy"))
-    _legend(figure, handles, 1.5, 0.04)
-    headline(figure, "Reward for met deadlines, of what all jobs together could win")
+    plots.legend_at(figure, handles, 1.5, 0.04, **LEGEND)
+    plots.headline(figure, "Reward for met deadlines, of what all jobs together could win")
     return figure
 
 
@@ -215,17 +201,18 @@ def overview(runs: Runs, *, measures: Mapping[str, Mapping[str, Any]] | None = N
     _check(runs)
     known = measures or {name: metrics.summary(run) for name, run in runs.items()}
     table = 0.75 + 0.27 * len(runs) + 0.25
-    figure = _figure(3.3 + table)
+    figure = plots.new_figure(3.3 + table)
     for left, paint, title in (
         (0.75, _paint_completions, "completion time"),
         (5.05, _paint_slowdowns, "slowdown"),
     ):
-        axes = _axes(figure, left, table + 0.4, 3.75, 2.4)
+        axes = plots.axes_at(figure, left, table + 0.4, 3.75, 2.4)
         paint(axes, runs)
         axes.set_xlabel(title)
     figure.axes[0].set_ylabel("share of jobs")
     _paint_table(figure, runs, table, known)
-    headline(figure, "Completion times, slowdowns and fairness of the same jobs under each policy")
+    text = "Completion times, slowdowns and fairness of the same jobs under each policy"
+    plots.headline(figure, text)
     return figure
 
 
@@ -237,19 +224,9 @@ def _check(runs: Runs) -> None:
         raise ValueError(f"picture of {len(runs)} runs: 1 to {MOST_RUNS} can be told apart")
 
 
-def _figure(height: float) -> Figure:
-    with mpl.rc_context(STYLE):
-        return Figure(figsize=(WIDTH, height), facecolor=PAPER)
-
-
-def _axes(figure: Figure, left: float, floor: float, wide: float, tall: float) -> Axes:
-    """Frameless axes at this place, in inches from the lower left corner."""
-    height = figure.get_figheight()
-    with mpl.rc_context(STYLE):
-        box = (left / WIDTH, floor / height, wide / WIDTH, tall / height)
-        axes = figure.add_axes(box, facecolor="none")
-    plain(axes)
-    return axes
+def _last(runs: Runs) -> int:
+    """When the last run ended; at least 1."""
+    return max(1, *(run.now for run in runs.values()))
 
 
 def _style(k: int) -> dict[str, Any]:
@@ -270,6 +247,15 @@ def _named(text: str) -> dict[str, Any]:
     return {"text": text, "size": 7.5 if "\n" in text else 9, "color": INK, "parse_math": False}
 
 
+def _name_row(
+    axes: Axes, name: str, at: tuple[float, float], shift: float, coordinates: Any = "axes fraction"
+) -> None:
+    """Write a name left of a row."""
+    style = _named(name)
+    text = style.pop("text")
+    plots.note(axes, text, at, (shift, 0), xycoords=coordinates, ha="right", va="center", **style)
+
+
 def _folded(text: str) -> str:
     """Break a long name in two, if possible after a sign; of two full lines the rest is left out.
 
@@ -283,21 +269,6 @@ def _folded(text: str) -> str:
     cuts = (text.rfind(sign, 0, LINE) + 1 for sign in ":-._")
     cut = next((cut for cut in cuts if cut and len(text) - cut <= LINE), LINE)
     return f"{text[:cut]}\n{_short(text[cut:], LINE)}"
-
-
-def _legend(figure: Figure, handles: Sequence[Any], left: float, floor: float) -> None:
-    place = (left / WIDTH, floor / figure.get_figheight())
-    figure.legend(
-        handles=handles,
-        ncols=len(handles),
-        loc="lower left",
-        bbox_to_anchor=place,
-        frameon=False,
-        fontsize=9,
-        labelcolor=INK,
-        handlelength=1.6,
-        columnspacing=1.6,
-    )
 
 
 def _time_axis(axes: Axes, last: int, *, shown: bool) -> None:
@@ -320,8 +291,8 @@ def _time_axis(axes: Axes, last: int, *, shown: bool) -> None:
 
 def _cdf(runs: Runs, paint: Callable[[Axes, Runs], Any], title: str) -> Figure:
     _check(runs)
-    figure = _figure(3.9)
-    axes = _axes(figure, 0.8, 0.6, 6.2, 2.85)
+    figure = plots.new_figure(3.9)
+    axes = plots.axes_at(figure, 0.8, 0.6, 6.2, 2.85)
     medians = paint(axes, runs)
     axes.set_ylabel("share of jobs")
     axes.set_xlabel("time from submission to completion" if "within" in title else "slowdown")
@@ -330,26 +301,15 @@ def _cdf(runs: Runs, paint: Callable[[Axes, Runs], Any], title: str) -> Figure:
     small = any(len(name) > LINE for name in names)
     handles = [Line2D([], [], label=_folded(names[k]), **_style(k)) for k in order]
     legend = axes.legend(
-        handles=handles,
-        title="lowest median first",
-        loc="center left",
-        bbox_to_anchor=(1.03, 0.5),
-        frameon=False,
-        labelcolor=INK,
-        fontsize=7.5 if small else 9,
-        labelspacing=0.35 if small else 0.5,
-        handlelength=2.4,
-    )
+        handles=handles, title="lowest median first", loc="center left", labelcolor=INK,
+        bbox_to_anchor=(1.03, 0.5), frameon=False, fontsize=7.5 if small else 9,
+        labelspacing=0.35 if small else 0.5, handlelength=2.4,
+    )  # fmt: skip
     legend.get_title().set(color=MUTED, size=8.5)
-    _plain_text(legend.get_texts())
-    headline(figure, title)
+    for line in legend.get_texts():
+        line.set_parse_math(False)
+    plots.headline(figure, title)
     return figure
-
-
-def _plain_text(texts: Iterable[Any]) -> None:
-    """Names are no formulas, whatever signs they have."""
-    for text in texts:
-        text.set_parse_math(False)
 
 
 def _paint_completions(axes: Axes, runs: Runs) -> list[float]:
@@ -441,7 +401,7 @@ def _ranks(count: int) -> NDArray[np.int64]:
 
 def _window(runs: Runs) -> int:
     """The longest window of which the longest run has at least seven."""
-    last = max(run.now for run in runs.values())
+    last = _last(runs)
     return next((w for w in (86_400, 3_600, 600, 60, 10) if last >= 7 * w), 1)
 
 
@@ -473,25 +433,17 @@ def _paint_fairness(
     image = None
     if degrees.shape[1]:
         image = axes.imshow(
-            np.ma.masked_invalid(degrees[users]),
-            cmap=_rho_colours(),
-            vmin=0,
-            vmax=2,
-            aspect="auto",
-            interpolation="none",
-            extent=(0, wide, len(users) - 0.5, -0.5),
-        )
-    _time_axis(axes, max(last, 1), shown=below)
+            np.ma.masked_invalid(degrees[users]), cmap=_rho_colours(), vmin=0, vmax=2,
+            aspect="auto", interpolation="none", extent=(0, wide, len(users) - 0.5, -0.5),
+        )  # fmt: skip
+    _time_axis(axes, last, shown=below)
     axes.set_ylim(len(users) - 0.5, -0.5)
     share = metrics.share_below(degrees, metrics.BELOW)
     text = _short(name, 48)
     if share is not None:
         text += ": " if len(name) <= 24 else "\n"
         text += f"{100 * share:.0f} % of the windows below 1"
-    style: dict[str, Any] = {"va": "bottom", "size": 9, "color": INK, "parse_math": False}
-    axes.annotate(
-        text, (0, 1), (0, 3), xycoords="axes fraction", textcoords="offset points", **style
-    )
+    plots.note(axes, text, (0, 1), (0, 3), va="bottom", size=9, color=INK)
     return image
 
 
@@ -503,7 +455,7 @@ def _rho_colours() -> Colormap:
 
 def _fairness_scale(figure: Figure, image: Any) -> None:
     """What the colours mean, at the foot of the figure."""
-    axes = _axes(figure, 1.25, 0.3, 2.4, 0.1)
+    axes = plots.axes_at(figure, 1.25, 0.3, 2.4, 0.1)
     if image is None:
         axes.set_axis_off()
         return
@@ -513,7 +465,7 @@ def _fairness_scale(figure: Figure, image: Any) -> None:
     axes.set_xticks([0, 0.5, 1, 1.5, 2], ["0", "½", "1", "1½", "2 or more"])
     axes.tick_params(labelsize=8, pad=2)
     handles = [Patch(facecolor=NOTHING, label="wants nothing")]
-    _legend(figure, handles, 4.1, 0.12)
+    plots.legend_at(figure, handles, 4.1, 0.12, **LEGEND)
 
 
 # --- use of the cluster --------------------------------------------------------------------------
@@ -532,17 +484,11 @@ def _paint_use(axes: Axes, name: str, run: Run, last: int) -> None:
         axes.stairs(wanted, edges, color=BOUND, linewidth=0.9, baseline=None)
     axes.set_yticks([0, 1], ["0", "1"])
     axes.tick_params(axis="y", labelsize=8)
-    place: dict[str, Any] = {
-        "xycoords": "axes fraction", "textcoords": "offset points", "va": "center",
-    }  # fmt: skip
-    axes.annotate(xy=(0, 0.5), xytext=(-24, 0), ha="right", **place, **_named(name))
-    held, want = (float(f(run, [max(run.now, 0)])[0]) for f in (_busy, metrics.wanted_time))
+    _name_row(axes, name, (0, 0.5), -24)
+    end = [max(run.now, 0)]
+    held, want = float(metrics.busy_time(run, end)[0]), float(metrics.wanted_time(run, end)[0])
     text = f"{100 * held / want:.0f} % of what\nwas demanded" if want else "no demand"
-    axes.annotate(text, (1, 0.5), (8, 0), size=8.5, color=MUTED, **place)
-
-
-def _busy(run: Run, times: Sequence[int]) -> Any:
-    return metrics.busy_time(run, times)
+    plots.note(axes, text, (1, 0.5), (8, 0), va="center", size=8.5, color=MUTED)
 
 
 # --- GPU models ----------------------------------------------------------------------------------
@@ -581,18 +527,7 @@ def _user_legend(figure: Figure, run: Run, order: Sequence[int]) -> None:
     ]
     if len(names) > len(COLOURS):
         handles.append(Patch(facecolor=OTHERS, label=f"{len(names) - len(COLOURS)} others"))
-    legend = figure.legend(
-        handles=handles,
-        ncols=4,
-        loc="lower left",
-        bbox_to_anchor=(1.5 / WIDTH, 0.04 / figure.get_figheight()),
-        frameon=False,
-        fontsize=8.5,
-        labelcolor=INK,
-        handlelength=1.4,
-        columnspacing=1.4,
-    )
-    _plain_text(legend.get_texts())
+    plots.legend_at(figure, handles, 1.5, 0.04, ncols=4, fontsize=8.5)
 
 
 # --- deadlines -----------------------------------------------------------------------------------
@@ -607,8 +542,7 @@ def _paint_rewards(
         width = float(np.nansum(won[kind]))
         axes.barh(k, width, left=left, height=0.66, color=ACCENT, alpha=alpha, linewidth=0)
         left += width
-    place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
-    axes.annotate(xy=(0, k), xytext=(-8, 0), ha="right", va="center", **place, **_named(name))
+    _name_row(axes, name, (0, k), -8, ROW)
 
 
 def _reward_axis(axes: Axes, top: float) -> None:
@@ -639,7 +573,7 @@ def _paint_table(
     stopped = [name for name, values in found.items() if values["unfinished"]]
     left, step = 1.85, (WIDTH - 1.85 - 0.1) / len(COLUMNS)
     tall = 0.27 * len(runs)
-    names = _axes(figure, 0.15, height - 0.7 - tall, left - 0.15, tall)
+    names = plots.axes_at(figure, 0.15, height - 0.7 - tall, left - 0.15, tall)
     _rows(names, len(runs))
     for k, name in enumerate(runs):
         names.plot([0.0, 0.17], [k, k], **_style(k))
@@ -648,16 +582,16 @@ def _paint_table(
         names.text(0.21, k, shown, va="center", linespacing=1.05, **style)
     names.set_xlim(0, 1)
     for k, (key, log) in enumerate(COLUMNS.items()):
-        axes = _axes(figure, left + k * step, height - 0.7 - tall, step - 0.12, tall)
+        axes = plots.axes_at(figure, left + k * step, height - 0.7 - tall, step - 0.12, tall)
         _rows(axes, len(runs))
         values = [found[name][key] for name in runs]
         done = [value for name, value in zip(runs, values, strict=True) if name not in stopped]
-        _paint_column(axes, column(key), values, done, log=log)
-    note = "Bold: best of its column."
+        _paint_column(axes, column(key), values, done, log)
+    text = "Bold: best of its column."
     if stopped:
-        note += " * Stopped before all jobs were complete: times are of those that were."
+        text += " * Stopped before all jobs were complete: times are of those that were."
     floor = 0.1 / figure.get_figheight()
-    figure.text(MARGIN / WIDTH, floor, note, size=8.5, color=MUTED, parse_math=False)
+    figure.text(MARGIN / WIDTH, floor, text, size=8.5, color=MUTED, parse_math=False)
 
 
 def _rows(axes: Axes, count: int) -> None:
@@ -666,24 +600,15 @@ def _rows(axes: Axes, count: int) -> None:
     axes.set_yticks([])
 
 
-def _paint_column(
-    axes: Axes,
-    column: Column,
-    values: Sequence[float | int | None],
-    done: Sequence[float | int | None],
-    *,
-    log: bool,
-) -> None:
+def _paint_column(axes: Axes, column: Column, values: Measured, done: Measured, log: bool) -> None:
     """The number in the left half, the dot in the right half; bold is the best of `done`."""
     write, more = column.write, column.better > 0
     known = [float(v) for v in values if v is not None]
     texts = [None if v is None else write(v) for v in values]
     rated = [float(v) for v in done if v is not None]
     best = None if not rated else write(max(rated) if more else min(rated))
-    style: dict[str, Any] = {"size": 8, "color": MUTED, "va": "bottom", "linespacing": 1.05}
-    axes.annotate(
-        column.lines, (0, 1), (0, 4), xycoords="axes fraction", textcoords="offset points", **style
-    )
+    style = {"size": 8, "color": MUTED, "va": "bottom", "linespacing": 1.05}
+    plots.note(axes, column.lines, (0, 1), (0, 4), **style)
     scale = np.log10 if log else np.asarray
     low = float(scale(min(known))) if log and known else 0.0
     high = float(scale(max(known))) if log and known else 1.0

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pyomo.environ as pyo
+from pyomo.environ import quicksum
 
 from ...instances.schedule import Schedule, Segment
 from ..problem import Model
+from ..rows import constraint, write
 from .problem import CompletionTime
-
-__all__ = ["build"]
 
 #: jobs x seconds that the model may have: about a minute to build
 MODEL_LIMIT = 200_000
@@ -78,37 +78,33 @@ def _model(problem: CompletionTime, horizon: int) -> Any:
             m.z_run[j, t].fix(0)
             m.u_open[j, t].fix(1)
 
-    def open_rule(m: Any, j: int, t: int) -> Any:
+    @constraint(m, m.jobs, m.seconds, doc="a job that runs is not complete")
+    def open(m: Any, j: int, t: int) -> Any:
         return m.u_open[j, t] >= m.z_run[j, t]
 
-    def order_rule(m: Any, j: int, t: int) -> Any:
+    @constraint(m, m.jobs, m.seconds, doc="what is complete stays so")
+    def order(m: Any, j: int, t: int) -> Any:
         if t + 1 == horizon:
             return pyo.Constraint.Skip
         return m.u_open[j, t] >= m.u_open[j, t + 1]
 
-    def work_rule(m: Any, j: int) -> Any:
-        return pyo.quicksum(m.z_run[j, t] for t in m.seconds) >= problem.jobs[j].work
+    @constraint(m, m.jobs, doc="p_j seconds or more")
+    def work(m: Any, j: int) -> Any:
+        return quicksum(m.z_run[j, t] for t in m.seconds) >= problem.jobs[j].work
 
-    def capacity_rule(m: Any, t: int) -> Any:
+    @constraint(m, m.seconds, doc="gangs hold at most M GPUs")
+    def capacity(m: Any, t: int) -> Any:
         if not problem.jobs:
             return pyo.Constraint.Skip
-        used = pyo.quicksum(problem.jobs[j].gpus * m.z_run[j, t] for j in m.jobs)
+        used = quicksum(problem.jobs[j].gpus * m.z_run[j, t] for j in m.jobs)
         return used <= problem.instance.cluster.gpus
 
-    rules: list[tuple[str, tuple[Any, ...], Callable[..., Any], str]] = [
-        ("open", (m.jobs, m.seconds), open_rule, "a job that runs is not complete"),
-        ("order", (m.jobs, m.seconds), order_rule, "what is complete stays so"),
-        ("work", (m.jobs,), work_rule, "p_j seconds or more"),
-        ("capacity", (m.seconds,), capacity_rule, "gangs hold at most M GPUs"),
-    ]
-    for name, sets, rule, doc in rules:
-        m.add_component(name, pyo.Constraint(*sets, rule=rule, doc=doc))
     return m
 
 
 def _objective(m: Any, problem: CompletionTime) -> None:
     """C_j is the number of seconds t with u_open[j, t]."""
-    ends = {j: pyo.quicksum(m.u_open[j, t] for t in m.seconds) for j in m.jobs}
+    ends = {j: quicksum(m.u_open[j, t] for t in m.seconds) for j in m.jobs}
     if problem.measure == "makespan":
         m.x_makespan = pyo.Var(domain=pyo.NonNegativeReals, doc="max_j C_j")
         m.makespan = pyo.Constraint(m.jobs, rule=lambda m, j: m.x_makespan >= ends[j])
@@ -118,9 +114,7 @@ def _objective(m: Any, problem: CompletionTime) -> None:
     weights = [
         w / (problem.scale * d) for w, d in zip(problem.weights, problem.divisors(), strict=True)
     ]
-    m.objective = pyo.Objective(
-        expr=pyo.quicksum(weights[j] * (ends[j] - since[j]) for j in m.jobs)
-    )
+    m.objective = pyo.Objective(expr=quicksum(weights[j] * (ends[j] - since[j]) for j in m.jobs))
 
 
 def _extract(m: Any, problem: CompletionTime) -> Callable[[], Schedule]:
@@ -150,12 +144,8 @@ def _placed(free: list[int], gang: int) -> dict[int, int]:
 def _embed(m: Any, problem: CompletionTime) -> Callable[[Schedule], None]:
     def embed(schedule: Schedule) -> None:
         ends = problem.ends(schedule)
-        for j, t in m.z_run:
-            m.z_run[j, t].set_value(0, skip_validation=True)
-            m.u_open[j, t].set_value(int(t < ends[j]), skip_validation=True)
-        for row in schedule:
-            for t in range(row.start, row.end):
-                m.z_run[row.job, t].set_value(1, skip_validation=True)
+        write(m.z_run, {(row.job, t): 1 for row in schedule for t in range(row.start, row.end)})
+        write(m.u_open, {(j, t): int(t < ends[j]) for j, t in m.u_open})
         if problem.measure == "makespan":
             m.x_makespan.set_value(max(ends, default=0))
 

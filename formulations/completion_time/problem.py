@@ -46,11 +46,10 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from ...instances.check import flag, one_of, set_field
 from ...instances.model import FULL_SPEED, Instance, Job
 from ...instances.schedule import Schedule
-from ..problem import Described, Goal, Model, Sense, build
-
-__all__ = ["CompletionTime"]
+from ..problem import Described, Goal, Model, Sense, build, check_instance
 
 Ints = NDArray[np.int64]
 Measure = Literal["makespan", "completion", "flow", "slowdown"]
@@ -133,20 +132,16 @@ class CompletionTime(Described):
 
     def __post_init__(self) -> None:
         owner = "CompletionTime"
-        if not isinstance(self.instance, Instance):
-            raise TypeError(f"{owner}: instance={self.instance!r} is not an Instance")
-        if self.measure not in get_args(Measure):
-            names = ", ".join(map(repr, get_args(Measure)))
-            raise ValueError(f"{owner}: measure={self.measure!r} is not one of {names}")
-        if not isinstance(self.weighted, bool):
-            raise TypeError(f"{owner}: weighted={self.weighted!r} is not True or False")
+        check_instance(self)
+        one_of(f"{owner}: measure", self.measure, get_args(Measure))
+        flag(self, owner, "weighted")
         if self.weighted and self.measure == "makespan":
             raise ValueError(f"{owner}: weighted=True, but a makespan has no weights")
         self._check_jobs()
         ratios = [job.weight.as_integer_ratio() if self.weighted else (1, 1) for job in self.jobs]
         scale = max((below for _, below in ratios), default=1)  # powers of two
-        object.__setattr__(self, "scale", scale)
-        object.__setattr__(self, "weights", tuple(w * (scale // below) for w, below in ratios))
+        set_field(self, "scale", scale)
+        set_field(self, "weights", tuple(w * (scale // below) for w, below in ratios))
 
     def _check_jobs(self) -> None:
         gpus = self.instance.cluster.gpus
@@ -188,9 +183,9 @@ class CompletionTime(Described):
             -(-FULL_SPEED * (job.work or 0) // speed)
             for job, speed in zip(self.jobs, fastest, strict=True)
         )
-        object.__setattr__(self, "models", models)
-        object.__setattr__(self, "speeds", speeds)
-        object.__setattr__(self, "seconds", tuple(seconds))
+        set_field(self, "models", models)
+        set_field(self, "speeds", speeds)
+        set_field(self, "seconds", tuple(seconds))
 
     @property
     def mixed(self) -> bool:

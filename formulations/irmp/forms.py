@@ -42,13 +42,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import pyomo.environ as pyo
 
 from ...instances.schedule import Schedule, Segment
 from ..problem import Model
-from .problem import Irmp, parameter_servers
+from .problem import Irmp, divisions, parameter_servers
 
 __all__ = ["build"]
 
@@ -99,20 +100,17 @@ def _write(variable: Any, values: Mapping[Any, float]) -> None:
         variable[key].set_value(values.get(key, 0), skip_validation=True)
 
 
+def _row(doc: str, rule: Callable[..., Any], *sets: Any) -> Any:
+    return pyo.Constraint(*sets, rule=rule, doc=doc)
+
+
 def _add_sharing(m: Any, problem: Irmp, earned: Mapping[str, Iterable[Any]]) -> None:
     """Rows that let no user earn less than alone; `earned` has the terms of each user."""
-    users = list(problem.alone)
-    m.v_earned = pyo.Var(users, domain=pyo.Reals, doc="utility of a user's jobs")
-    m.earned = pyo.Constraint(
-        users,
-        rule=lambda m, u: m.v_earned[u] == pyo.quicksum(earned.get(u, ())),
-        doc="utility of a user's jobs",
-    )
-    m.sharing = pyo.Constraint(
-        users,
-        rule=lambda m, u: m.v_earned[u] >= problem.alone[u],
-        doc="sharing incentive, which (3) lacks (W5)",
-    )
+    users, doc = list(problem.alone), "utility of a user's jobs"
+    m.v_earned = pyo.Var(users, domain=pyo.Reals, doc=doc)
+    m.earned = _row(doc, lambda m, u: m.v_earned[u] == pyo.quicksum(earned.get(u, ())), users)
+    doc = "sharing incentive, which (3) lacks (W5)"
+    m.sharing = _row(doc, lambda m, u: m.v_earned[u] >= problem.alone[u], users)
 
 
 def _write_sharing(m: Any, problem: Irmp, schedule: Schedule) -> None:
@@ -215,20 +213,8 @@ def _holdings(
         outside = workers - inside
         ps = parameter_servers(outside, problem.worker_bandwidth, problem.ps_bandwidth)
         if ps <= here.ps:
-            for rest in _fills(outside, room):
+            for rest in divisions(outside, room):
                 yield tuple(n + inside * (g == host) for g, n in enumerate(rest)), ps
-
-
-def _fills(count: int, room: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Ways to divide `count` among groups with so much room."""
-    if not room:
-        if count == 0:
-            yield ()
-        return
-    after = sum(room[1:])
-    for first in range(max(0, count - after), min(count, room[0]) + 1):
-        for rest in _fills(count - first, room[1:]):
-            yield (first, *rest)
 
 
 class _Cut:
@@ -269,23 +255,19 @@ def _chosen(problem: Irmp, groups: Sequence[JobGroup], horizon: int, name: str) 
     m.x_run = pyo.Var(range(len(found)), domain=pyo.Binary, doc="(5d) o_j with a schedule")
     m.x_job = pyo.Var(m.jobs, domain=pyo.Binary, doc="(4a) o_j")
     worth = [problem.value(column.job, column.end) for column in found]
-    m.objective = pyo.Objective(
-        expr=pyo.quicksum(worth[i] * m.x_run[i] for i in m.x_run),
-        sense=pyo.maximize,
-        doc="(5)",
-    )
+    earns = pyo.quicksum(worth[i] * m.x_run[i] for i in m.x_run)
+    m.objective = pyo.Objective(expr=earns, sense=pyo.maximize, doc="(5)")
     rows = _capacity_terms(found)
     for kind, label, what in ((0, "workers", "(5a) workers"), (1, "ps", "(5b) PSs")):
         keys = sorted(key[1:] for key in rows if key[0] == kind)
-        row = pyo.Constraint(keys, rule=_capacity(groups, rows, kind), doc=f"{what} of a server")
-        setattr(m, label, row)
+        setattr(m, label, _row(f"{what} of a server", _capacity(groups, rows, kind), keys))
     runs: dict[int, list[int]] = {j: [] for j in m.jobs}
     for i, column in enumerate(found):
         runs[column.job].append(i)
-    m.one = pyo.Constraint(
+    m.one = _row(
+        "(5c) at most one schedule",
+        lambda m, j: m.x_job[j] == pyo.quicksum(m.x_run[i] for i in runs[j]),
         m.jobs,
-        rule=lambda m, j: m.x_job[j] == pyo.quicksum(m.x_run[i] for i in runs[j]),
-        doc="(5c) at most one schedule",
     )
     _add_all_jobs(m, problem)
     earned: dict[str, list[Any]] = defaultdict(list)
@@ -297,9 +279,8 @@ def _chosen(problem: Irmp, groups: Sequence[JobGroup], horizon: int, name: str) 
 
 def _add_all_jobs(m: Any, problem: Irmp) -> None:
     if not problem.optional:
-        m.all_jobs = pyo.Constraint(
-            m.jobs, rule=lambda m, j: m.x_job[j] == 1, doc="(3) has no o_j: every job runs"
-        )
+        doc = "(3) has no o_j: every job runs"
+        m.all_jobs = _row(doc, lambda m, j: m.x_job[j] == 1, m.jobs)
 
 
 def _capacity_terms(
@@ -308,11 +289,17 @@ def _capacity_terms(
     """(count, column) by kind (0 workers, 1 PSs), group and slot."""
     rows: dict[tuple[int, int, int], list[tuple[int, int]]] = defaultdict(list)
     for i, column in enumerate(found):
-        for kind, held in enumerate((column.workers, column.ps)):
-            for g, count in enumerate(held):
-                for t in range(column.start, column.end) if count else ():
-                    rows[kind, g, t].append((count, i))
+        for count, key in _uses(column):
+            rows[key].append((count, i))
     return rows
+
+
+def _uses(column: RunColumn) -> Iterator[tuple[int, tuple[int, int, int]]]:
+    """How much a run takes, by kind (0 workers, 1 PSs), group and slot."""
+    for kind, held in enumerate((column.workers, column.ps)):
+        for g, count in enumerate(held):
+            for t in range(column.start, column.end) if count else ():
+                yield count, (kind, g, t)
 
 
 def _capacity(groups: Sequence[JobGroup], rows: Any, kind: int) -> Callable[..., Any]:
@@ -357,8 +344,7 @@ def _columns(problem: Irmp, horizon: int) -> Model[Schedule]:
     def extract() -> Schedule:
         return Schedule.of(_segment(found[i]) for i in m.x_run if m.x_run[i].value > 0.5)
 
-    embed = _writer(m, problem, groups, found)
-    return Model(m, "pyomo", "columns", exact=True, extract=extract, embed=embed)
+    return Model(m, "pyomo", "columns", True, extract, _writer(m, problem, groups, found))
 
 
 def _segment(column: RunColumn) -> Segment:
@@ -378,9 +364,7 @@ def _aggregated(problem: Irmp, horizon: int) -> Model[Schedule]:
         raise ValueError("Irmp: a solution of form 'aggregated' does not say which servers")
 
     embed = _writer(m, problem, groups, found)
-    return Model(
-        m, "pyomo", "aggregated", exact=False, extract=extract, embed=embed, relaxation=True
-    )
+    return Model(m, "pyomo", "aggregated", False, extract, embed, relaxation=True)
 
 
 # -- (6), prices -----------------------------------------------------------------------------------
@@ -402,7 +386,7 @@ def _dual(problem: Irmp, horizon: int) -> Model[Schedule]:
             worth = problem.value(column.job, column.end)
             m.mu[column.job].set_value(max(m.mu[column.job].value, worth))
 
-    return Model(m, "pyomo", "dual", exact=False, extract=extract, embed=embed, relaxation=True)
+    return Model(m, "pyomo", "dual", False, extract, embed, relaxation=True)
 
 
 def _dual_model(problem: Irmp, groups: Sequence[JobGroup], found: Sequence[RunColumn]) -> Any:
@@ -410,9 +394,8 @@ def _dual_model(problem: Irmp, groups: Sequence[JobGroup], found: Sequence[RunCo
     m.jobs = pyo.RangeSet(0, len(problem.jobs) - 1)
     keys = sorted(_capacity_terms(found))
     prices = pyo.NonNegativeReals
-    m.mu = pyo.Var(
-        m.jobs, domain=prices if problem.optional else pyo.Reals, doc="(6b) what a job earns"
-    )
+    signs = prices if problem.optional else pyo.Reals
+    m.mu = pyo.Var(m.jobs, domain=signs, doc="(6b) what a job earns")
     m.eta = pyo.Var(keys, domain=prices, doc="(6b) price of a worker (0) or PS (1) in a slot")
     m.nu = pyo.Var(list(problem.alone), domain=prices, doc="price of the sharing incentive")
     m.objective = pyo.Objective(
@@ -426,17 +409,11 @@ def _dual_model(problem: Irmp, groups: Sequence[JobGroup], found: Sequence[RunCo
     def earns(m: Any, i: int) -> Any:
         column = found[i]
         worth, user = problem.value(column.job, column.end), problem.user(column.job)
-        cost = pyo.quicksum(
-            count * m.eta[kind, g, t]
-            for kind, held in enumerate((column.workers, column.ps))
-            for g, count in enumerate(held)
-            if count
-            for t in range(column.start, column.end)
-        )
+        cost = pyo.quicksum(count * m.eta[key] for count, key in _uses(column))
         share = worth * m.nu[user] if user in problem.alone else 0
         return m.mu[column.job] + cost - share >= worth
 
-    m.earns = pyo.Constraint(range(len(found)), rule=earns, doc="(6a) no run earns more")
+    m.earns = _row("(6a) no run earns more", earns, range(len(found)))
     return m
 
 
@@ -466,10 +443,8 @@ def _literal(problem: Irmp, horizon: int) -> Model[Schedule]:
     def extract() -> Schedule:
         return Schedule.of(_literal_segment(m, j) for j in m.jobs if m.x_job[j].value > 0.5)
 
-    def embed(schedule: Schedule) -> None:
-        _write_literal(m, problem, schedule)
-
-    return Model(m, "pyomo", "literal", exact=True, extract=extract, embed=embed)
+    embed = partial(_write_literal, m, problem)
+    return Model(m, "pyomo", "literal", True, extract, embed)
 
 
 def _literal_variables(problem: Irmp, horizon: int) -> Any:
@@ -489,20 +464,18 @@ def _literal_variables(problem: Irmp, horizon: int) -> Any:
     m.z_run = pyo.Var(m.jobs, m.slots, domain=pyo.Binary, doc="1 from t^-_j to t^+_j")
     m.z_host = pyo.Var(m.jobs, m.servers, domain=pyo.Binary, doc="1{z_js > 0}")
     m.z_used = pyo.Var(m.jobs, m.servers, domain=pyo.Binary, doc="1{y_js + z_js > 0}")
-    m.v_rate = pyo.Var(
-        m.jobs, m.models, (0, 1), domain=pyo.Binary, doc="n_j: type of the workers, and zeta"
-    )
+    doc = "n_j: type of the workers, and zeta"
+    m.v_rate = pyo.Var(m.jobs, m.models, (0, 1), domain=pyo.Binary, doc=doc)
     m.v_ps_type = pyo.Var(m.jobs, m.models, domain=pyo.Binary, doc="type of the PSs")
-    m.objective = pyo.Objective(
-        expr=pyo.quicksum(problem.value(j, t + 1) * m.x_end[j, t] for j, t in m.x_end),
-        sense=pyo.maximize,
-        doc="(3) with completion times as columns",
-    )
+    earns = pyo.quicksum(problem.value(j, t + 1) * m.x_end[j, t] for j, t in m.x_end)
+    doc = "(3) with completion times as columns"
+    m.objective = pyo.Objective(expr=earns, sense=pyo.maximize, doc=doc)
     return m
 
 
-def _row(doc: str, rule: Callable[..., Any], *sets: Any) -> Any:
-    return pyo.Constraint(*sets, rule=rule, doc=doc)
+def _on_all(m: Any, held: Any, j: int, t: int) -> Any:
+    """Workers or PSs of a job in a slot."""
+    return pyo.quicksum(held[j, s, t] for s in m.servers)
 
 
 def _add_capacity(m: Any, problem: Irmp) -> None:
@@ -526,17 +499,16 @@ def _add_capacity(m: Any, problem: Irmp) -> None:
     m.quota_ps = _row("(3b) a quota, and what others leave", quota(m.z_ps, 1), *sets)
     if not problem.jobs:
         return
+    keys = m.servers, m.slots
     m.workers = _row(
         "(3c) workers of a server",
         lambda m, s, t: pyo.quicksum(m.y_workers[j, s, t] for j in m.jobs) <= nodes[s].gpus,
-        m.servers,
-        m.slots,
+        *keys,
     )
     m.ps = _row(
         "(3d) PSs of a server",
         lambda m, s, t: pyo.quicksum(m.z_ps[j, s, t] for j in m.jobs) <= nodes[s].ps,
-        m.servers,
-        m.slots,
+        *keys,
     )
 
 
@@ -555,22 +527,16 @@ def _add_holding(m: Any, problem: Irmp) -> None:
 
         return rule
 
-    keys = m.jobs, m.servers, m.slots
+    keys, jobs = (m.jobs, m.servers, m.slots), (m.jobs, m.slots)
     m.chunks = _row(
         "(3e) a chunk a worker, at least",
-        lambda m, j, t: (
-            pyo.quicksum(m.y_workers[j, s, t] for s in m.servers) <= problem.jobs[j].gpus
-        ),
-        m.jobs,
-        m.slots,
+        lambda m, j, t: _on_all(m, m.y_workers, j, t) <= problem.jobs[j].gpus,
+        *jobs,
     )
     m.keep_workers_up = _row("(3f) no workers are added", keep(0, 1), *keys)
     m.keep_workers_down = _row("(3f) no workers are dropped", keep(0, -1), *keys)
     m.host = _row(
-        "(3g) a PS while it runs",
-        lambda m, j, t: pyo.quicksum(m.z_ps[j, s, t] for s in m.servers) >= m.z_run[j, t],
-        m.jobs,
-        m.slots,
+        "(3g) a PS while it runs", lambda m, j, t: _on_all(m, m.z_ps, j, t) >= m.z_run[j, t], *jobs
     )
     m.keep_ps_up = _row("(3h) no PSs are added", keep(1, 1), *keys)
     m.keep_ps_down = _row("(3h) no PSs are dropped", keep(1, -1), *keys)
@@ -585,7 +551,7 @@ def _most(problem: Irmp) -> Callable[[int, int], tuple[int, int]]:
 def _add_placement(m: Any, problem: Irmp) -> None:
     """(3i), (3j), and Section 6."""
     nodes, most = problem.instance.cluster.nodes, _most(problem)
-    keys = m.jobs, m.servers, m.slots
+    keys, pairs = (m.jobs, m.servers, m.slots), (m.jobs, m.servers)
 
     def bandwidth(m: Any, j: int, s: int, t: int) -> Any:
         elsewhere = pyo.quicksum(m.y_workers[j, v, t] for v in m.servers if v != s)
@@ -605,10 +571,7 @@ def _add_placement(m: Any, problem: Irmp) -> None:
         *keys,
     )
     m.used_ps = _row(
-        "(3j) servers with PSs",
-        lambda m, j, s: m.z_host[j, s] <= m.z_used[j, s],
-        m.jobs,
-        m.servers,
+        "(3j) servers with PSs", lambda m, j, s: m.z_host[j, s] <= m.z_used[j, s], *pairs
     )
     m.central = _row(
         "(3j) one server only where zeta is 1",
@@ -629,8 +592,7 @@ def _add_placement(m: Any, problem: Irmp) -> None:
     m.ps_type = _row(
         "Section 6: PSs of one type",
         lambda m, j, s: m.z_host[j, s] <= m.v_ps_type[j, nodes[s].model],
-        m.jobs,
-        m.servers,
+        *pairs,
     )
     m.one_ps_type = _row(
         "Section 6: PSs of one type",
@@ -641,45 +603,35 @@ def _add_placement(m: Any, problem: Irmp) -> None:
 
 def _add_times(m: Any, problem: Irmp) -> None:
     """(3l)-(3n)."""
-    most, held = _most(problem), (m.y_workers, m.z_ps)
+    most, held, jobs = _most(problem), (m.y_workers, m.z_ps), (m.jobs, m.slots)
+
+    def once(moments: Any) -> Callable[..., Any]:
+        return lambda m, j: pyo.quicksum(moments[j, t] for t in m.slots) == m.x_job[j]
+
     m.release = _row(
         "(3l) not before the release, W2",
         lambda m, j, t: m.z_run[j, t] == 0 if t < problem.earliest(j) else pyo.Constraint.Skip,
-        m.jobs,
-        m.slots,
+        *jobs,
     )
     m.outside = _row(
         "(3l) nothing outside the run",
         lambda m, j, s, t, kind: held[kind][j, s, t] <= most(j, s)[kind] * m.z_run[j, t],
-        m.jobs,
-        m.servers,
-        m.slots,
-        (0, 1),
+        *(m.jobs, m.servers, m.slots, (0, 1)),
     )
     m.between = _row(
         "(3m), (3n) from the first slot to the last",
         lambda m, j, t: (
             m.z_run[j, t] == m.x_start[j, t] + (m.z_run[j, t - 1] - m.x_end[j, t - 1] if t else 0)
         ),
-        m.jobs,
-        m.slots,
+        *jobs,
     )
     m.occupied = _row(
         "(3m), (3n) workers in all slots of the run",
-        lambda m, j, t: pyo.quicksum(m.y_workers[j, s, t] for s in m.servers) >= m.z_run[j, t],
-        m.jobs,
-        m.slots,
+        lambda m, j, t: _on_all(m, m.y_workers, j, t) >= m.z_run[j, t],
+        *jobs,
     )
-    m.last = _row(
-        "(3m) one last slot",
-        lambda m, j: pyo.quicksum(m.x_end[j, t] for t in m.slots) == m.x_job[j],
-        m.jobs,
-    )
-    m.first = _row(
-        "(3n) one first slot",
-        lambda m, j: pyo.quicksum(m.x_start[j, t] for t in m.slots) == m.x_job[j],
-        m.jobs,
-    )
+    m.last = _row("(3m) one last slot", once(m.x_end), m.jobs)
+    m.first = _row("(3n) one first slot", once(m.x_start), m.jobs)
 
 
 def _add_training(m: Any, problem: Irmp, horizon: int) -> None:
@@ -688,11 +640,15 @@ def _add_training(m: Any, problem: Irmp, horizon: int) -> None:
     def needed(j: int, k: str, zeta: int) -> int:
         return min(problem.duration(j, 1, 2 - zeta, k), problem.jobs[j].gpus * horizon + 1)
 
+    rates = [(k, c) for k in m.models for c in (0, 1)]
+
+    def training(m: Any, j: int) -> Any:
+        least = pyo.quicksum(needed(j, k, c) * m.v_rate[j, k, c] for k, c in rates)
+        return pyo.quicksum(m.y_workers[j, s, t] for s in m.servers for t in m.slots) >= least
+
     m.rate = _row(
         "(1) one of the rates",
-        lambda m, j: (
-            pyo.quicksum(m.v_rate[j, k, c] for k in m.models for c in (0, 1)) == m.x_job[j]
-        ),
+        lambda m, j: pyo.quicksum(m.v_rate[j, k, c] for k, c in rates) == m.x_job[j],
         m.jobs,
     )
     m.rate_central = _row(
@@ -700,14 +656,7 @@ def _add_training(m: Any, problem: Irmp, horizon: int) -> None:
         lambda m, j: pyo.quicksum(m.v_rate[j, k, 1] for k in m.models) == m.zeta[j],
         m.jobs,
     )
-    m.training = _row(
-        "(3k) worker-slots for all mini-batches, W9",
-        lambda m, j: (
-            pyo.quicksum(m.y_workers[j, s, t] for s in m.servers for t in m.slots)
-            >= pyo.quicksum(needed(j, k, c) * m.v_rate[j, k, c] for k in m.models for c in (0, 1))
-        ),
-        m.jobs,
-    )
+    m.training = _row("(3k) worker-slots for all mini-batches, W9", training, m.jobs)
 
 
 def _literal_segment(m: Any, j: int) -> Segment:
@@ -716,43 +665,35 @@ def _literal_segment(m: Any, j: int) -> Segment:
     end = max(m.slots, key=lambda t: float(m.x_end[j, t].value)) + 1
     workers = {s: round(m.y_workers[j, s, start].value) for s in m.servers}
     ps = {s: round(m.z_ps[j, s, start].value) for s in m.servers}
-    used = [s for s in m.servers if workers[s] or ps[s]]
-    return Segment(
-        j, start, end, {s: workers[s] for s in used}, ps={s: ps[s] for s in used if ps[s]}
-    )
+    held = {s: count for s, count in workers.items() if count or ps[s]}
+    return Segment(j, start, end, held, ps={s: count for s, count in ps.items() if count})
 
 
 def _write_literal(m: Any, problem: Irmp, schedule: Schedule) -> None:
     """What a schedule says of every slot up to the horizon; no end where that is later."""
-    counts: dict[Any, dict[Any, int]] = {
-        v: defaultdict(int) for v in ("y", "z", "job", "start", "end")
-    }
-    flags: dict[Any, dict[Any, int]] = {v: {} for v in ("run", "host", "used", "zeta")}
-    rates: dict[Any, int] = {}
-    types: dict[Any, int] = {}
+    found: dict[str, dict[Any, int]] = defaultdict(lambda: defaultdict(int))
+    nodes = problem.instance.cluster.nodes
     for row in schedule:
         j, ps = row.job, {s: count for s, count in (row.ps or {}).items() if count}
-        counts["job"][j] += 1
-        counts["start"][j, row.start] += 1
-        counts["end"][j, row.end - 1] += 1
+        found["x_job"][j] += 1
+        found["x_start"][j, row.start] += 1
+        found["x_end"][j, row.end - 1] += 1
         for t in range(row.start, row.end):
-            flags["run"][j, t] = 1
+            found["z_run"][j, t] = 1
             for s, count in row.gpus.items():
-                counts["y"][j, s, t] += count
-                counts["z"][j, s, t] += ps.get(s, 0)
+                found["y_workers"][j, s, t] += count
+                found["z_ps"][j, s, t] += ps.get(s, 0)
         used = [s for s in row.gpus if row.gpus[s] or ps.get(s)]
-        flags["used"].update(((j, s), 1) for s in used)
-        flags["host"].update(((j, s), 1) for s in ps)
-        flags["zeta"][j] = int(len(used) == 1)
-        for chosen, on in ((rates, [s for s in used if row.gpus[s]]), (types, list(ps))):
-            for s in on[:1]:
-                model = problem.instance.cluster.nodes[s].model
-                chosen[(j, model, flags["zeta"][j]) if chosen is rates else (j, model)] = 1
-    for variable, values in (
-        (m.y_workers, counts["y"]), (m.z_ps, counts["z"]), (m.zeta, flags["zeta"]),
-        (m.x_job, counts["job"]), (m.x_start, counts["start"]), (m.x_end, counts["end"]),
-        (m.z_run, flags["run"]), (m.z_host, flags["host"]), (m.z_used, flags["used"]),
-        (m.v_rate, rates), (m.v_ps_type, types),
+        found["z_used"].update(((j, s), 1) for s in used)
+        found["z_host"].update(((j, s), 1) for s in ps)
+        zeta = found["zeta"][j] = int(len(used) == 1)
+        for s in [s for s in used if row.gpus[s]][:1]:
+            found["v_rate"][j, nodes[s].model, zeta] = 1
+        for s in list(ps)[:1]:
+            found["v_ps_type"][j, nodes[s].model] = 1
+    for name in (
+        "y_workers", "z_ps", "zeta", "x_job", "x_start", "x_end", "z_run", "z_host", "z_used",
+        "v_rate", "v_ps_type",
     ):  # fmt: skip
-        _write(variable, values)
+        _write(m.component(name), found[name])
     _write_sharing(m, problem, schedule)

@@ -79,7 +79,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
@@ -89,6 +89,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ...instances.check import integer, set_field
 from ...instances.model import Instance, ParameterServerJob
 from ...instances.revenue import Law, revenue_instance
 from ...instances.schedule import Schedule, Segment
@@ -148,6 +149,23 @@ def parameter_servers(outside: int, worker_bandwidth: int, ps_bandwidth: int) ->
     (1, 3)
     """
     return max(1, -(-outside * worker_bandwidth // ps_bandwidth))
+
+
+def divisions(count: int, room: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Yield all ways to divide `count` workers among servers, or classes of them, with such room.
+
+    Examples
+    --------
+    >>> list(divisions(2, [1, 5, 1]))
+    [(0, 1, 1), (0, 2, 0), (1, 0, 1), (1, 1, 0)]
+    """
+    if not room:
+        if count == 0:
+            yield ()
+        return
+    for first in range(max(0, count - sum(room[1:])), min(count, room[0]) + 1):
+        for rest in divisions(count - first, room[1:]):
+            yield first, *rest
 
 
 def run_rate(job: ParameterServerJob, nodes: int, model: str = "") -> Fraction:
@@ -257,10 +275,11 @@ class Irmp(Described):
     def __post_init__(self) -> None:
         if not isinstance(self.instance, Instance):
             raise TypeError(f"Irmp: instance={self.instance!r} is not an Instance")
-        for name in ("worker_bandwidth", "ps_bandwidth"):
-            object.__setattr__(self, name, _integer(name, getattr(self, name), 1))
-        if self.horizon is not None:
-            object.__setattr__(self, "horizon", _integer("horizon", self.horizon, 1))
+        limits = ("worker_bandwidth", "ps_bandwidth", "horizon")
+        for name in limits if self.horizon is not None else limits[:2]:
+            integer(self, "Irmp", name, least=1)
+            if getattr(self, name) > LATEST:
+                raise ValueError(f"Irmp: {name} exceeds {LATEST}")
         if self.clock not in CLOCKS:
             raise ValueError(f"Irmp: clock={self.clock!r} is not 'absolute' or 'release'")
         for name in ("optional", "preemptive", "paper_slot_r"):
@@ -270,13 +289,13 @@ class Irmp(Described):
         self._check_jobs()
         users = tuple(user.id for user in self.instance.users) or ("",)
         models = tuple(sorted({node.model for node in self.instance.cluster.nodes}))
-        object.__setattr__(self, "users", users)
-        object.__setattr__(self, "models", models)
-        object.__setattr__(self, "owners", self._owners())
-        object.__setattr__(self, "alone", self._alone())
+        set_field(self, "users", users)
+        set_field(self, "models", models)
+        set_field(self, "owners", self._owners())
+        set_field(self, "alone", self._alone())
         quotas = self._quotas()
         quotas.flags.writeable = False
-        object.__setattr__(self, "quotas", quotas)
+        set_field(self, "quotas", quotas)
 
     def __repr__(self) -> str:
         nodes = len(self.instance.cluster.nodes)
@@ -465,15 +484,15 @@ class Irmp(Described):
 
     def objective(self, solution: Schedule) -> float:
         """Return the sum of f_j over the jobs that run, each at its last segment's end."""
-        return math.fsum(self._worth(solution).values())
+        return math.fsum(self.worths(solution).values())
 
     def earnings(self, solution: Schedule) -> dict[str, float]:
         """Return the sum of f_j over the jobs of each user that run."""
-        worth = self._worth(solution)
+        worth = self.worths(solution)
         return {u: math.fsum(w for j, w in worth.items() if self.user(j) == u) for u in self.users}
 
-    def _worth(self, solution: Schedule) -> dict[int, float]:
-        """Return f_j of each job that runs."""
+    def worths(self, solution: Schedule) -> dict[int, float]:
+        """Return f_j of each job that runs, by number."""
         ends: dict[int, int] = {}
         for job, end in zip(solution.job.tolist(), solution.end.tolist(), strict=True):
             ends[job] = max(end, ends.get(job, 0))
@@ -603,27 +622,11 @@ def _remade(instance: Instance[ParameterServerJob], parameters: Mapping[str, Any
     return Irmp(instance, **parameters)
 
 
-def _integer(name: str, value: Any, at_least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"Irmp: {name}={value!r} is not an integer")
-    number = int(value)
-    if number < at_least:
-        raise ValueError(f"Irmp: {name}={number} is below {at_least}")
-    if number > LATEST:
-        raise ValueError(f"Irmp: {name} exceeds {LATEST}")
-    return number
-
-
 # --- the paper's settings ------------------------------------------------------------------------
 
 
 def paper_problem(
-    jobs: int = 100,
-    *,
-    servers: int = 100,
-    users: int = 14,
-    utility: Law = "linear",
-    seed: int = 0,
+    jobs: int = 100, *, servers: int = 100, users: int = 14, utility: Law = "linear", seed: int = 0
 ) -> Irmp:
     """Return the problem of the paper's default setting, section 5.1, synthetic and without end.
 
@@ -650,12 +653,7 @@ def paper_problem(
 
 
 def reduced_problem(
-    jobs: int = 10,
-    *,
-    servers: int = 25,
-    users: int = 2,
-    utility: Law = "linear",
-    seed: int = 0,
+    jobs: int = 10, *, servers: int = 25, users: int = 2, utility: Law = "linear", seed: int = 0
 ) -> Irmp:
     """Return the reduced input of the paper's Fig. 5: [5, 15] jobs, [5, 45] servers, 2 users.
 

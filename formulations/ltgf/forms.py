@@ -23,6 +23,7 @@ possible share in every slot of its life, so the life is no longer than their qu
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from itertools import groupby, product
 from typing import Any
 
 import pyomo.environ as pyo
+from pyomo.environ import quicksum
 
 from ...instances.schedule import Schedule, Segment
 from ..problem import Model
@@ -82,14 +84,10 @@ def build(problem: Ltgf, form: str) -> Model[Schedule]:
         )
     m = _model(problem, form, windows, states)
     return Model(
-        m,
-        "pyomo",
-        form,
-        exact=True,
-        extract=lambda: _extract(problem, m),
+        m, "pyomo", form, exact=True, extract=lambda: _extract(problem, m),
         embed=lambda schedule: _embed(problem, m, form, states, schedule),
         value=lambda z: 1 / z if z > 0 else float("inf"),
-    )
+    )  # fmt: skip
 
 
 # -- states ---------------------------------------------------------------------------------------
@@ -114,19 +112,13 @@ def _states(problem: Ltgf, jobs: Sequence[int], form: str) -> list[_State]:
     members: dict[Any, list[int]] = {}
     for i in jobs:
         members.setdefault(_class(problem, i, form), []).append(i)
-    if sum(map(len, members.values())) and _size(members) > MODEL_LIMIT:
+    size = math.prod(len(those) + 1 for those in members.values())
+    if size > MODEL_LIMIT:
         raise ValueError(
-            f"Ltgf: {_size(members)} states are more than {MODEL_LIMIT}, too many for form {form!r}"
+            f"Ltgf: {size} states are more than {MODEL_LIMIT}, too many for form {form!r}"
         )
     every = product(*(range(len(those) + 1) for those in members.values()))
     return [_state(problem, members, dict(zip(members, count, strict=True))) for count in every]
-
-
-def _size(members: Mapping[Any, Sequence[int]]) -> int:
-    size = 1
-    for those in members.values():
-        size *= len(those) + 1
-    return size
 
 
 def _state(problem: Ltgf, members: Mapping[Any, Sequence[int]], count: Mapping[Any, int]) -> _State:
@@ -206,25 +198,20 @@ def _round_by_round(problem: Ltgf) -> Schedule:
 # -- the model ------------------------------------------------------------------------------------
 
 
-def _model(
-    problem: Ltgf, form: str, windows: Sequence[range], states: Mapping[str, Sequence[_State]]
+def _variables(
+    problem: Ltgf, windows: Sequence[range], states: Mapping[str, Sequence[_State]]
 ) -> Any:
-    """Sets, variables, objective, and one row or rule per equation."""
-    jobs, users = problem.jobs, list(states)
-    last = max(window.stop for window in windows)
+    """A model with sets, variables and the objective."""
+    jobs, ways = problem.jobs, list(states.values())
     m: Any = pyo.ConcreteModel(name="LTGF")
     m.jobs = pyo.RangeSet(0, len(jobs) - 1)
-    m.slots = pyo.RangeSet(0, last - 1)
-    m.runs = pyo.Set(initialize=[(i, t) for i in m.jobs for t in windows[i]], dimen=2)
-    m.lives = pyo.Set(
-        initialize=[(i, t) for i in m.jobs for t in m.slots if t >= jobs[i].release], dimen=2
-    )
-    m.cases = pyo.Set(
-        initialize=[
-            (j, t, s) for j, u in enumerate(users) for t in m.slots for s in range(len(states[u]))
-        ],
-        dimen=3,
-    )
+    m.slots = pyo.RangeSet(0, max(window.stop for window in windows) - 1)
+    runs = [(i, t) for i in m.jobs for t in windows[i]]
+    lives = [(i, t) for i in m.jobs for t in m.slots if t >= jobs[i].release]
+    cases = [(j, t, s) for j, way in enumerate(ways) for t in m.slots for s in range(len(way))]
+    m.runs = pyo.Set(initialize=runs, dimen=2)
+    m.lives = pyo.Set(initialize=lives, dimen=2)
+    m.cases = pyo.Set(initialize=cases, dimen=3)
     m.x_run = pyo.Var(m.runs, domain=pyo.Binary, doc="(1) 1 where Alloc_i(t) = D_i")
     m.c_complete = pyo.Var(m.runs, domain=pyo.Binary, doc="1 in the last slot of i")
     m.n_state = pyo.Var(m.cases, domain=pyo.Binary, doc="1 for the state of user j in t")
@@ -232,83 +219,72 @@ def _model(
     m.z_worst = pyo.Var(domain=pyo.NonNegativeReals, doc="max F_i / A_i")
     m.nothing = pyo.Var(bounds=(0, 0), doc="keeps rows of empty windows in the model")
     m.objective = pyo.Objective(expr=m.z_worst, sense=pyo.minimize, doc="1 / min rho_i")
+    return m
+
+
+def _model(
+    problem: Ltgf, form: str, windows: Sequence[range], known: Mapping[str, Sequence[_State]]
+) -> Any:
+    """One rule per equation."""
+    m = _variables(problem, windows, known)
+    jobs, users, ways = problem.jobs, list(known), list(known.values())
 
     def done(i: int, t: int) -> Any:
         """1 where job i has completed before slot t."""
-        return pyo.quicksum(m.c_complete[i, s] for s in windows[i] if s < t)
+        return quicksum(m.c_complete[i, s] for s in windows[i] if s < t)
 
-    m.service = pyo.Constraint(
-        m.jobs,
-        rule=lambda m, i: (
-            pyo.quicksum(m.x_run[i, t] for t in windows[i]) + m.nothing == (jobs[i].work or 0)
-        ),
-        doc="(2) A_i = D_i p_i",
-    )
-    m.completion = pyo.Constraint(
-        m.jobs,
-        rule=lambda m, i: pyo.quicksum(m.c_complete[i, t] for t in windows[i]) + m.nothing == 1,
-        doc="every job completes once",
-    )
-    m.completes = pyo.Constraint(
-        m.runs,
-        rule=lambda m, i, t: m.c_complete[i, t] <= m.x_run[i, t],
-        doc="a job completes in a slot in which it runs",
-    )
-    m.after = pyo.Constraint(
-        m.runs,
-        rule=lambda m, i, t: m.x_run[i, t] + done(i, t) <= 1,
-        doc="no job runs after its completion",
-    )
-    m.capacity = pyo.Constraint(
-        m.slots,
-        rule=lambda m, t: (
-            pyo.quicksum(jobs[i].gpus * m.x_run[i, t] for i in m.jobs if t in windows[i])
-            + m.nothing
-            <= problem.instance.cluster.gpus
-        ),
-        doc="GPUs of the cluster",
-    )
-    m.states = pyo.Constraint(
-        range(len(users)),
-        m.slots,
-        rule=lambda m, j, t: (
-            pyo.quicksum(m.n_state[j, t, s] for s in range(len(states[users[j]]))) == 1
-        ),
-        doc="a user is in one state",
-    )
-    kinds = [(j, kind) for j, user in enumerate(users) for kind in states[user][0].count]
+    @m.Constraint(m.jobs, doc="(2) A_i = D_i p_i")
+    def service(m: Any, i: int) -> Any:
+        return quicksum(m.x_run[i, t] for t in windows[i]) + m.nothing == (jobs[i].work or 0)
 
+    @m.Constraint(m.jobs, doc="every job completes once")
+    def completion(m: Any, i: int) -> Any:
+        return quicksum(m.c_complete[i, t] for t in windows[i]) + m.nothing == 1
+
+    @m.Constraint(m.runs, doc="a job completes in a slot in which it runs")
+    def completes(m: Any, i: int, t: int) -> Any:
+        return m.c_complete[i, t] <= m.x_run[i, t]
+
+    @m.Constraint(m.runs, doc="no job runs after its completion")
+    def after(m: Any, i: int, t: int) -> Any:
+        return m.x_run[i, t] + done(i, t) <= 1
+
+    @m.Constraint(m.slots, doc="GPUs of the cluster")
+    def capacity(m: Any, t: int) -> Any:
+        used = quicksum(jobs[i].gpus * m.x_run[i, t] for i in m.jobs if t in windows[i])
+        return used + m.nothing <= problem.instance.cluster.gpus
+
+    @m.Constraint(range(len(users)), m.slots, doc="a user is in one state")
+    def states(m: Any, j: int, t: int) -> Any:
+        return quicksum(m.n_state[j, t, s] for s in range(len(ways[j]))) == 1
+
+    kinds = [(j, kind) for j, way in enumerate(ways) for kind in way[0].count]
+
+    @m.Constraint(range(len(kinds)), m.slots, doc="(3), (7), (13) Active(J_i, t)")
     def count(m: Any, k: int, t: int) -> Any:
         j, kind = kinds[k]
         members = [i for i in m.jobs if _class(problem, i, form) == kind]
         members = [i for i in members if problem._owner(i) == users[j]]
-        return pyo.quicksum(
-            state.count[kind] * m.n_state[j, t, s] for s, state in enumerate(states[users[j]])
-        ) == pyo.quicksum(1 - done(i, t) for i in members if jobs[i].release <= t)
+        return quicksum(
+            state.count[kind] * m.n_state[j, t, s] for s, state in enumerate(ways[j])
+        ) == quicksum(1 - done(i, t) for i in members if jobs[i].release <= t)
 
-    m.count = pyo.Constraint(
-        range(len(kinds)), m.slots, rule=count, doc="(3), (7), (13) Active(J_i, t)"
-    )
-
+    @m.Constraint(m.lives, doc="(4), (14) min(D_i, s_i) while active")
     def fair(m: Any, i: int, t: int) -> Any:
         j = users.index(problem._owner(i))
-        share = pyo.quicksum(
+        share = quicksum(
             float(state.shares[i]) * m.n_state[j, t, s]
-            for s, state in enumerate(states[users[j]])
+            for s, state in enumerate(ways[j])
             if i in state.shares
         )
         # in `literal`, the states in which i is active are those that name its share
         return m.f_share[i, t] >= share - (0 if form == "literal" else jobs[i].gpus * done(i, t))
 
-    m.fair = pyo.Constraint(m.lives, rule=fair, doc="(4), (14) min(D_i, s_i) while active")
-    m.ratio = pyo.Constraint(
-        m.jobs,
-        rule=lambda m, i: (
-            pyo.quicksum(m.f_share[i, t] for t in m.slots if t >= jobs[i].release)
-            <= m.z_worst * problem.service(i)
-        ),
-        doc="(5), (15) 1 / rho_i <= z",
-    )
+    @m.Constraint(m.jobs, doc="(5), (15) 1 / rho_i <= z")
+    def ratio(m: Any, i: int) -> Any:
+        owed = quicksum(m.f_share[i, t] for t in m.slots if t >= jobs[i].release)
+        return owed <= m.z_worst * problem.service(i)
+
     return m
 
 
@@ -358,11 +334,7 @@ def _joined(rows: list[tuple[int, int, dict[int, int]]]) -> Iterator[Segment]:
 
 
 def _embed(
-    problem: Ltgf,
-    m: Any,
-    form: str,
-    states: Mapping[str, Sequence[_State]],
-    schedule: Schedule,
+    problem: Ltgf, m: Any, form: str, states: Mapping[str, Sequence[_State]], schedule: Schedule
 ) -> None:
     """Write a schedule; what lies outside the windows is lost, and the model then not satisfied."""
     for variable in (m.x_run, m.c_complete, m.n_state, m.f_share):

@@ -204,7 +204,7 @@ class Ltgf(Described):
         ----------
         job : int
         """
-        return _rational(self.jobs[job].weight)
+        return rational(self.jobs[job].weight)
 
     def _owner(self, job: int) -> str:
         """Id of the job's user; all jobs are of one where there is one user or none."""
@@ -354,7 +354,7 @@ def shares_of(instance: Instance[Any], active: Iterable[int]) -> dict[int, Fract
     shares = {}
     for user, jobs in members.items():
         fair = _user_share(instance, user, sum(instance.jobs[i].gpus for i in jobs))
-        weights = [_rational(instance.jobs[i].weight) for i in jobs]
+        weights = [rational(instance.jobs[i].weight) for i in jobs]
         rate = fair / sum(weights)
         for i, weight in zip(jobs, weights, strict=True):
             shares[i] = min(Fraction(instance.jobs[i].gpus), rate * weight)
@@ -371,7 +371,7 @@ def quota_of(instance: Instance[Any], user: str) -> Fraction:
     gpus = instance.cluster.gpus
     if len(instance.users) < 2:
         return Fraction(gpus)
-    weights = {one.id: _rational(one.weight) for one in instance.users}
+    weights = {one.id: rational(one.weight) for one in instance.users}
     return gpus * weights[user] / sum(weights.values())
 
 
@@ -379,6 +379,6 @@ def _owner(instance: Instance[Any], job: int) -> str:
     return instance.jobs[job].user if len(instance.users) > 1 else ""
 
 
-def _rational(value: float) -> Fraction:
+def rational(value: float) -> Fraction:
     """Return the rational that the shortest decimal of `value` denotes: 0.1 is 1/10."""
     return Fraction(repr(float(value)))

@@ -36,29 +36,21 @@ def build(problem: LtgfRound, form: str) -> Model[Selection]:
     m: Any = pyo.ConcreteModel(name="LTGF round")
     m.kinds = pyo.RangeSet(0, len(members) - 1)
     m.y_run = pyo.Var(
-        m.kinds,
-        domain=pyo.NonNegativeIntegers,
-        bounds=lambda m, k: (0, len(members[k])),
+        m.kinds, domain=pyo.NonNegativeIntegers, bounds=lambda m, k: (0, len(members[k])),
         doc="candidates of a kind that run",
-    )
+    )  # fmt: skip
     m.z_least = pyo.Var(doc="min rho_j")
     m.nothing = pyo.Var(bounds=(0, 0), doc="keeps rows without candidates in the model")
     m.objective = pyo.Objective(expr=m.z_least, sense=pyo.maximize)
-    m.capacity = pyo.Constraint(
-        expr=pyo.quicksum(problem.jobs[members[k][0]][1] * m.y_run[k] for k in m.kinds) + m.nothing
-        <= problem.gpus,
-        doc="free GPUs",
-    )
-    m.some = pyo.Constraint(
-        expr=m.z_least <= 1 if not problem.users else m.nothing <= 0,
-        doc="1 where no user has a fair share",
-    )
+    used = pyo.quicksum(problem.jobs[members[k][0]][1] * m.y_run[k] for k in m.kinds)
+    m.capacity = pyo.Constraint(expr=used + m.nothing <= problem.gpus, doc="free GPUs")
+    some = m.nothing <= 0 if problem.users else m.z_least <= 1
+    m.some = pyo.Constraint(expr=some, doc="1 where no user has a fair share")
     m.after = pyo.Expression(problem.users, rule=lambda m, j: _after(problem, m, members, j))
-    m.fair = pyo.Constraint(
-        problem.users,
-        rule=lambda m, j: m.after[j] >= m.z_least * float(problem.due(j)),
-        doc="(12) rho_j >= z",
-    )
+
+    @m.Constraint(problem.users, doc="(12) rho_j >= z")
+    def fair(m: Any, j: int) -> Any:
+        return m.after[j] >= m.z_least * float(problem.due(j))
 
     def extract() -> Selection:
         chosen: list[int] = []
@@ -99,14 +91,10 @@ def lexicographic(problem: LtgfRound, model: Model[Selection], sums: Iterable[fl
     def total(k: int) -> Any:
         return k * m.r_level[k] - pyo.quicksum(m.d_below[k, j] for j in users)
 
-    m.below = pyo.Constraint(
-        m.depths,
-        users,
-        rule=lambda m, k, j: (
-            (m.d_below[k, j] - m.r_level[k]) * float(problem.due(j)) + m.after[j] >= 0
-        ),
-        doc="d >= r - rho_j",
-    )
+    @m.Constraint(m.depths, users, doc="d >= r - rho_j")
+    def below(m: Any, k: int, j: int) -> Any:
+        return (m.d_below[k, j] - m.r_level[k]) * float(problem.due(j)) + m.after[j] >= 0
+
     m.held = pyo.Constraint(
         range(1, len(held) + 1), rule=lambda m, k: total(k) >= held[k - 1] - 1e-9
     )

@@ -29,7 +29,6 @@ named ``cut_...``:
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
@@ -37,14 +36,12 @@ from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
+from pyomo.environ import quicksum
 
 from ...instances.schedule import Schedule
 from ..problem import Model
-from .problem import RarDdls, estimates, evaluate
-
-__all__ = ["build"]
-
-Placement = Mapping[int, int]
+from ..rows import constraint, write, write_arrays
+from .problem import RarDdls, complete_schedule, estimates
 
 #: jobs x servers x slots that "compact" and "literal" may have: about a minute and 2 GB to build
 MODEL_LIMIT = 200_000
@@ -83,12 +80,6 @@ def build(problem: RarDdls, form: str, **options: Any) -> Model[Schedule]:
     >>> model.native.capacity.doc
     '(2) GPUs of a server'
     """
-    forms: dict[str, Callable[..., Model[Schedule]]] = {
-        "compact": _compact,
-        "literal": _literal,
-        "schedules": _schedules,
-        "workload": _workload,
-    }
     horizon = options.pop("horizon", None)
     if horizon is None:
         horizon = int(problem.shortest_durations().sum())
@@ -101,55 +92,25 @@ def build(problem: RarDdls, form: str, **options: Any) -> Model[Schedule]:
             f"RarDdls: {size} jobs x servers x slots are more than {MODEL_LIMIT}, "
             f"too many for form {form!r}"
         )
-    return forms[form](problem, horizon, **options)
+    makers = {"compact": _compact, "literal": _literal, "schedules": _schedules}
+    model: Model[Schedule] = makers.get(form, _workload)(problem, horizon, **options)
+    return model
 
 
 # -- from models to schedules and back -------------------------------------------------------------
 
 
-def complete_schedule(
-    problem: RarDdls, start: Sequence[int], placement: Sequence[Placement]
-) -> Schedule | None:
-    """Return the schedule of starts and placements, each job on the first GPUs that are free.
-
-    None where a job never ends; without GPU identities where a server is too small. Costs
-    O(jobs log jobs + gpus log gpus) after the evaluation.
-    """
-    plain = evaluate(problem, start, placement)
-    if plain is None:
-        return None
-    free = [list(range(node.gpus)) for node in problem.instance.cluster.nodes]
-    held: list[tuple[int, int, int]] = []  # (end, node, device)
-    devices: list[dict[int, tuple[int, ...]]] = [{} for _ in problem.jobs]
-    for row in sorted(plain, key=lambda row: (row.start, row.job)):
-        while held and held[0][0] <= row.start:
-            _, s, device = heapq.heappop(held)
-            heapq.heappush(free[s], device)
-        for s, count in row.gpus.items():
-            if count > len(free[s]):
-                return plain
-            devices[row.job][s] = tuple(heapq.heappop(free[s]) for _ in range(count))
-            for device in devices[row.job][s]:
-                heapq.heappush(held, (row.end, s, device))
-    return evaluate(problem, start, placement, devices)
-
-
-def _solved(problem: RarDdls, start: Sequence[int], placement: Sequence[Placement]) -> Schedule:
+def _solved(m: Any, problem: RarDdls, held: Callable[[int, int, int], Any]) -> Schedule:
+    """The schedule of a model's starts, and of the variable of a job's GPUs on a server then."""
+    start = [int(max(m.slots, key=lambda t: float(m.x_start[j, t].value))) for j in m.jobs]
+    placement = [
+        {s: round(count) for s in m.servers if (count := held(j, s, start[j]).value) > 0.5}
+        for j in m.jobs
+    ]
     schedule = complete_schedule(problem, start, placement)
     if schedule is None:
         raise AssertionError("bug in a form of RarDdls: it accepted a job that never completes")
     return schedule
-
-
-def _start(m: Any, j: int) -> int:
-    """The slot whose x_start is set."""
-    return int(max(m.slots, key=lambda t: float(m.x_start[j, t].value)))
-
-
-def _write(variable: Any, values: Mapping[Any, float]) -> None:
-    """Set a whole indexed variable; what is not named is 0."""
-    for key in variable:
-        variable[key].set_value(values.get(key, 0), skip_validation=True)
 
 
 def _held(problem: RarDdls, schedule: Schedule, horizon: int) -> Any:
@@ -162,11 +123,11 @@ def _held(problem: RarDdls, schedule: Schedule, horizon: int) -> Any:
 
 
 def _contenders(problem: RarDdls, held: Any) -> Any:
-    """p_j[t] of eq. (6), and whether j crosses the uplink of s in t, from `_held`'s array."""
+    """p_j[t] of eq. (6), its terms, and whether j crosses the uplink of s in t; `_held`'s array."""
     gang = np.array([job.gpus for job in problem.jobs])[:, None, None]
     cross = (held > 0) & (held < gang)
     shared = cross * cross.sum(axis=0)
-    return shared.max(axis=1, initial=0), cross
+    return shared.max(axis=1, initial=0), shared, cross
 
 
 def _frame(problem: RarDdls, horizon: int) -> Any:
@@ -177,24 +138,22 @@ def _frame(problem: RarDdls, horizon: int) -> Any:
     m.slots = pyo.RangeSet(0, horizon - 1)
     m.x_start = pyo.Var(m.jobs, m.slots, domain=pyo.Binary, doc="1 in slot a_j")
     m.z_run = pyo.Var(m.jobs, m.slots, domain=pyo.Binary, doc="1 where t is in J[t]")
-    m.start = pyo.Constraint(
-        m.jobs,
-        rule=lambda m, j: pyo.quicksum(m.x_start[j, t] for t in m.slots) == 1,
-        doc="every job starts once",
-    )
-    m.contiguous = pyo.Constraint(
-        m.jobs,
-        m.slots,
-        rule=lambda m, j, t: m.z_run[j, t] - (m.z_run[j, t - 1] if t else 0) <= m.x_start[j, t],
-        doc="(3) a job runs on, or starts",
-    )
+
+    @constraint(m, m.jobs, doc="every job starts once")
+    def start(m: Any, j: int) -> Any:
+        return quicksum(m.x_start[j, t] for t in m.slots) == 1
+
+    @constraint(m, m.jobs, m.slots, doc="(3) a job runs on, or starts")
+    def contiguous(m: Any, j: int, t: int) -> Any:
+        return m.z_run[j, t] - (m.z_run[j, t - 1] if t else 0) <= m.x_start[j, t]
+
     return m
 
 
 def _write_frame(m: Any, schedule: Schedule, held: Any) -> None:
     first = {row.job: row.start for row in sorted(schedule, key=lambda row: -row.start)}
-    _write(m.x_start, dict.fromkeys(first.items(), 1))
-    _write(m.z_run, dict(np.ndenumerate(held.any(axis=1).astype(int))))
+    write(m.x_start, dict.fromkeys(first.items(), 1))
+    write_arrays(m, z_run=held.any(axis=1))
 
 
 # -- (1)-(9) as printed ----------------------------------------------------------------------------
@@ -203,7 +162,7 @@ def _write_frame(m: Any, schedule: Schedule, held: Any) -> None:
 def _literal(problem: RarDdls, horizon: int) -> Model[Schedule]:
     """(1)-(9) with a placement in every slot."""
     m = _frame(problem, horizon)
-    sizes, gang = problem.instance.cluster.sizes, [job.gpus for job in problem.jobs]
+    sizes, gangs = problem.instance.cluster.sizes, [job.gpus for job in problem.jobs]
     keys = (m.jobs, m.servers, m.slots)
     most = problem.rates.shape[2] - 1
     spans = range(1, problem.rates.shape[1] + 1)
@@ -218,43 +177,40 @@ def _literal(problem: RarDdls, horizon: int) -> Model[Schedule]:
     m.x_makespan = pyo.Var(domain=pyo.NonNegativeReals)
     m.objective = pyo.Objective(expr=m.x_makespan, sense=pyo.minimize)
 
-    def row(rule: Callable[..., Any], doc: str, *sets: Any) -> Any:
-        return pyo.Constraint(*(sets or keys), rule=rule, doc=doc)
+    @constraint(m, m.jobs, m.slots, doc="(1) all GPUs of the gang while it runs")
+    def gang(m: Any, j: int, t: int) -> Any:
+        return quicksum(m.y_place[j, s, t] for s in m.servers) == gangs[j] * m.z_run[j, t]
 
-    m.gang = row(
-        lambda m, j, t: (
-            pyo.quicksum(m.y_place[j, s, t] for s in m.servers) == gang[j] * m.z_run[j, t]
-        ),
-        "(1) all GPUs of the gang while it runs",
-        m.jobs,
-        m.slots,
-    )
-    m.capacity = row(
-        lambda m, s, t: pyo.quicksum(m.y_place[j, s, t] for j in m.jobs) <= sizes[s],
-        "(2) GPUs of a server",
-        m.servers,
-        m.slots,
-    )
-    m.keep_up = row(_keep(gang, 1), "(3) no GPUs are added during the run")
-    m.keep_down = row(_keep(gang, -1), "(3) no GPUs are dropped during the run")
-    m.idle = row(
-        lambda m, j, s, t: m.y_place[j, s, t] <= gang[j] * m.z_run[j, t],
-        "(4) no GPUs outside the run",
-    )
-    _indicators(m, keys, gang)
-    _contention_as_printed(m, row)
-    _rates_as_printed(m, problem, row, spans, range(most + 1))
-    m.makespan = row(
-        lambda m, j, t: m.x_makespan >= (t + 1) * m.z_run[j, t], "max_j T_j", m.jobs, m.slots
-    )
+    @constraint(m, m.servers, m.slots, doc="(2) GPUs of a server")
+    def capacity(m: Any, s: int, t: int) -> Any:
+        return quicksum(m.y_place[j, s, t] for j in m.jobs) <= sizes[s]
+
+    @constraint(m, *keys, doc="(3) no GPUs are added during the run")
+    def keep_up(m: Any, j: int, s: int, t: int) -> Any:
+        if t == 0:
+            return pyo.Constraint.Skip
+        return m.y_place[j, s, t] - m.y_place[j, s, t - 1] <= gangs[j] * (1 - m.z_run[j, t - 1])
+
+    @constraint(m, *keys, doc="(3) no GPUs are dropped during the run")
+    def keep_down(m: Any, j: int, s: int, t: int) -> Any:
+        if t == 0:
+            return pyo.Constraint.Skip
+        return m.y_place[j, s, t - 1] - m.y_place[j, s, t] <= gangs[j] * (1 - m.z_run[j, t])
+
+    @constraint(m, *keys, doc="(4) no GPUs outside the run")
+    def idle(m: Any, j: int, s: int, t: int) -> Any:
+        return m.y_place[j, s, t] <= gangs[j] * m.z_run[j, t]
+
+    _indicators(m, keys, gangs)
+    _contention_as_printed(m, keys)
+    _rates_as_printed(m, problem, spans, range(most + 1))
+
+    @constraint(m, m.jobs, m.slots, doc="max_j T_j")
+    def makespan(m: Any, j: int, t: int) -> Any:
+        return m.x_makespan >= (t + 1) * m.z_run[j, t]
 
     def extract() -> Schedule:
-        start = [_start(m, j) for j in m.jobs]
-        placement = [
-            {s: round(count) for s in m.servers if (count := m.y_place[j, s, start[j]].value) > 0.5}
-            for j in m.jobs
-        ]
-        return _solved(problem, start, placement)
+        return _solved(m, problem, lambda j, s, t: m.y_place[j, s, t])
 
     def embed(schedule: Schedule) -> None:
         _write_literal(m, problem, schedule, horizon)
@@ -262,45 +218,27 @@ def _literal(problem: RarDdls, horizon: int) -> Model[Schedule]:
     return Model(m, "pyomo", "literal", exact=True, extract=extract, embed=embed)
 
 
-def _keep(gang: Sequence[int], sign: int) -> Callable[..., Any]:
-    """(3) in one direction: y[t] = y[t-1] where j runs in both slots."""
-
-    def rule(m: Any, j: int, s: int, t: int) -> Any:
-        if t == 0:
-            return pyo.Constraint.Skip
-        stopped = 1 - m.z_run[j, t - 1 if sign > 0 else t]
-        return sign * (m.y_place[j, s, t] - m.y_place[j, s, t - 1]) <= gang[j] * stopped
-
-    return rule
-
-
-def _indicators(m: Any, keys: Any, gang: Sequence[int]) -> None:
+def _indicators(m: Any, keys: Any, gangs: Sequence[int]) -> None:
     """1{y > 0} and 1{y = G_j}, in both directions; y as indexed by `keys`."""
-    m.used = pyo.Constraint(
-        *keys,
-        rule=lambda m, j, *key: m.z_used[j, *key] <= m.y_place[j, *key],
-        doc="(6) a used server holds a GPU",
-    )
-    m.whole = pyo.Constraint(
-        *keys,
-        rule=lambda m, j, *key: gang[j] * m.z_whole[j, *key] <= m.y_place[j, *key],
-        doc="(6) a whole gang is whole",
-    )
-    m.part = pyo.Constraint(
-        *keys,
-        rule=lambda m, j, *key: (
-            m.y_place[j, *key] <= (gang[j] - 1) * m.z_used[j, *key] + m.z_whole[j, *key]
-        ),
-        doc="(6) GPUs are on a used server; the whole gang makes it whole",
-    )
-    m.both = pyo.Constraint(
-        *keys,
-        rule=lambda m, j, *key: m.z_whole[j, *key] <= m.z_used[j, *key],
-        doc="(6) the server of a whole gang is used",
-    )
+
+    @constraint(m, *keys, doc="(6) a used server holds a GPU")
+    def used(m: Any, j: int, *key: int) -> Any:
+        return m.z_used[j, *key] <= m.y_place[j, *key]
+
+    @constraint(m, *keys, doc="(6) a whole gang is whole")
+    def whole(m: Any, j: int, *key: int) -> Any:
+        return gangs[j] * m.z_whole[j, *key] <= m.y_place[j, *key]
+
+    @constraint(m, *keys, doc="(6) GPUs are on a used server; the whole gang makes it whole")
+    def part(m: Any, j: int, *key: int) -> Any:
+        return m.y_place[j, *key] <= (gangs[j] - 1) * m.z_used[j, *key] + m.z_whole[j, *key]
+
+    @constraint(m, *keys, doc="(6) the server of a whole gang is used")
+    def both(m: Any, j: int, *key: int) -> Any:
+        return m.z_whole[j, *key] <= m.z_used[j, *key]
 
 
-def _contention_as_printed(m: Any, row: Callable[..., Any]) -> None:
+def _contention_as_printed(m: Any, keys: Any) -> None:
     """(6): the product of an indicator and a sum, and the maximum over servers, linearised."""
     total = len(m.jobs)
 
@@ -308,64 +246,53 @@ def _contention_as_printed(m: Any, row: Callable[..., Any]) -> None:
         return m.z_used[j, s, t] - m.z_whole[j, s, t]
 
     m.crossing = pyo.Expression(
-        m.servers, m.slots, rule=lambda m, s, t: pyo.quicksum(cross(j, s, t) for j in m.jobs)
-    )
-    m.shared_if = row(
-        lambda m, j, s, t: m.h_shared[j, s, t] <= total * cross(j, s, t), "(6) 0 off the uplink"
-    )
-    m.shared_most = row(
-        lambda m, j, s, t: m.h_shared[j, s, t] <= m.crossing[s, t], "(6) at most all spanning jobs"
-    )
-    m.shared_least = row(
-        lambda m, j, s, t: m.h_shared[j, s, t] >= m.crossing[s, t] - total * (1 - cross(j, s, t)),
-        "(6) all spanning jobs on the uplink",
-    )
-    m.contenders_least = row(
-        lambda m, j, s, t: m.p_contend[j, t] >= m.h_shared[j, s, t], "(6) maximum over servers"
-    )
-    m.contenders_most = row(
-        lambda m, j, s, t: (
-            m.p_contend[j, t] <= m.h_shared[j, s, t] + total * (1 - m.z_busiest[j, s, t])
-        ),
-        "(6) the maximum is attained",
-    )
-    m.busiest = row(
-        lambda m, j, t: pyo.quicksum(m.z_busiest[j, s, t] for s in m.servers) == 1,
-        "(6) at one server",
-        m.jobs,
-        m.slots,
+        m.servers, m.slots, rule=lambda m, s, t: quicksum(cross(j, s, t) for j in m.jobs)
     )
 
+    @constraint(m, *keys, doc="(6) 0 off the uplink")
+    def shared_if(m: Any, j: int, s: int, t: int) -> Any:
+        return m.h_shared[j, s, t] <= total * cross(j, s, t)
 
-def _rates_as_printed(
-    m: Any, problem: RarDdls, row: Callable[..., Any], spans: range, levels: range
-) -> None:
+    @constraint(m, *keys, doc="(6) at most all spanning jobs")
+    def shared_most(m: Any, j: int, s: int, t: int) -> Any:
+        return m.h_shared[j, s, t] <= m.crossing[s, t]
+
+    @constraint(m, *keys, doc="(6) all spanning jobs on the uplink")
+    def shared_least(m: Any, j: int, s: int, t: int) -> Any:
+        return m.h_shared[j, s, t] >= m.crossing[s, t] - total * (1 - cross(j, s, t))
+
+    @constraint(m, *keys, doc="(6) maximum over servers")
+    def contenders_least(m: Any, j: int, s: int, t: int) -> Any:
+        return m.p_contend[j, t] >= m.h_shared[j, s, t]
+
+    @constraint(m, *keys, doc="(6) the maximum is attained")
+    def contenders_most(m: Any, j: int, s: int, t: int) -> Any:
+        return m.p_contend[j, t] <= m.h_shared[j, s, t] + total * (1 - m.z_busiest[j, s, t])
+
+    @constraint(m, m.jobs, m.slots, doc="(6) at one server")
+    def busiest(m: Any, j: int, t: int) -> Any:
+        return quicksum(m.z_busiest[j, s, t] for s in m.servers) == 1
+
+
+def _rates_as_printed(m: Any, problem: RarDdls, spans: range, levels: range) -> None:
     """(7)-(9): one entry of the table a slot; a job runs until its iterations are done."""
     entries = list(product(spans, levels))
 
     def total(j: int, t: int, weight: Callable[[int, int], float]) -> Any:
-        return pyo.quicksum(weight(n, p) * m.v_rate[j, n, p, t] for n, p in entries)
+        return quicksum(weight(n, p) * m.v_rate[j, n, p, t] for n, p in entries)
 
-    m.one_rate = row(
-        lambda m, j, t: total(j, t, lambda n, p: 1) == m.z_run[j, t],
-        "(8) one rate while the job runs",
-        m.jobs,
-        m.slots,
-    )
-    m.rate_span = row(
-        lambda m, j, t: (
-            total(j, t, lambda n, p: n) == pyo.quicksum(m.z_used[j, s, t] for s in m.servers)
-        ),
-        "(8) the rate of its number of servers",
-        m.jobs,
-        m.slots,
-    )
-    m.rate_contenders = row(
-        lambda m, j, t: total(j, t, lambda n, p: p) == m.p_contend[j, t],
-        "(7) the rate of its contenders",
-        m.jobs,
-        m.slots,
-    )
+    @constraint(m, m.jobs, m.slots, doc="(8) one rate while the job runs")
+    def one_rate(m: Any, j: int, t: int) -> Any:
+        return total(j, t, lambda n, p: 1) == m.z_run[j, t]
+
+    @constraint(m, m.jobs, m.slots, doc="(8) the rate of its number of servers")
+    def rate_span(m: Any, j: int, t: int) -> Any:
+        return total(j, t, lambda n, p: n) == quicksum(m.z_used[j, s, t] for s in m.servers)
+
+    @constraint(m, m.jobs, m.slots, doc="(7) the rate of its contenders")
+    def rate_contenders(m: Any, j: int, t: int) -> Any:
+        return total(j, t, lambda n, p: p) == m.p_contend[j, t]
+
     top, goal = _scales(problem)
     m.phi = pyo.Expression(
         m.jobs,
@@ -373,23 +300,20 @@ def _rates_as_printed(
         rule=lambda m, j, t: total(j, t, lambda n, p: problem.rates[j, n - 1, p] / top[j]),
         doc="phi_j[t] as a share of the job's best rate",
     )
-    m.complete = row(
-        lambda m, j: pyo.quicksum(m.phi[j, t] for t in m.slots) >= goal[j] / top[j],
-        "(9) all iterations",
-        m.jobs,
-    )
+
+    @constraint(m, m.jobs, doc="(9) all iterations")
+    def complete(m: Any, j: int) -> Any:
+        return quicksum(m.phi[j, t] for t in m.slots) >= goal[j] / top[j]
+
     if problem.rate == "floor":
-        m.prompt = row(
-            lambda m, j, t: (
-                pyo.quicksum(m.phi[j, r] for r in range(t))
-                <= (goal[j] - 1) / top[j] + (t - (goal[j] - 1) / top[j]) * (1 - m.z_run[j, t])
-                if t * top[j] >= goal[j]
-                else pyo.Constraint.Skip
-            ),
-            "(9) and no slot longer",
-            m.jobs,
-            m.slots,
-        )
+
+        @constraint(m, m.jobs, m.slots, doc="(9) and no slot longer")
+        def prompt(m: Any, j: int, t: int) -> Any:
+            if t * top[j] < goal[j]:
+                return pyo.Constraint.Skip
+            short = (goal[j] - 1) / top[j]
+            done = quicksum(m.phi[j, r] for r in range(t))
+            return done <= short + (t - short) * (1 - m.z_run[j, t])
 
 
 def _scales(problem: RarDdls) -> tuple[list[int], list[int]]:
@@ -400,25 +324,15 @@ def _scales(problem: RarDdls) -> tuple[list[int], list[int]]:
 
 def _write_literal(m: Any, problem: RarDdls, schedule: Schedule, horizon: int) -> None:
     held = _held(problem, schedule, horizon)
-    contenders, cross = _contenders(problem, held)
-    shared = cross * cross.sum(axis=0)
+    contenders, shared, _ = _contenders(problem, held)
     gang = np.array([job.gpus for job in problem.jobs])[:, None, None]
     _write_frame(m, schedule, held)
-    for variable, values in (
-        (m.y_place, held),
-        (m.z_used, held > 0),
-        (m.z_whole, held >= gang),
-        (m.h_shared, shared),
-    ):
-        _write(variable, dict(np.ndenumerate(values.astype(int))))
-    _write(m.p_contend, dict(np.ndenumerate(contenders)))
+    write_arrays(m, y_place=held, z_used=held > 0, z_whole=held >= gang)
+    write_arrays(m, h_shared=shared, p_contend=contenders)
     busiest = np.ndenumerate(shared.argmax(axis=1))
-    _write(m.z_busiest, {(j, s, t): 1 for (j, t), s in busiest})
-    spans = (held > 0).sum(axis=1)
-    _write(
-        m.v_rate,
-        {(j, int(n), int(contenders[j, t]), t): 1 for (j, t), n in np.ndenumerate(spans) if n},
-    )
+    write(m.z_busiest, {(j, s, t): 1 for (j, t), s in busiest})
+    spans = np.ndenumerate((held > 0).sum(axis=1))
+    write(m.v_rate, {(j, int(n), int(contenders[j, t]), t): 1 for (j, t), n in spans if n})
     m.x_makespan.set_value(int(schedule.end.max(initial=0)))
 
 
@@ -438,11 +352,7 @@ def _compact(problem: RarDdls, horizon: int) -> Model[Schedule]:
     _cut(m, problem, levels, horizon)
 
     def extract() -> Schedule:
-        placement = [
-            {s: round(count) for s in m.servers if (count := m.y_place[j, s].value) > 0.5}
-            for j in m.jobs
-        ]
-        return _solved(problem, [_start(m, j) for j in m.jobs], placement)
+        return _solved(m, problem, lambda j, s, t: m.y_place[j, s])
 
     def embed(schedule: Schedule) -> None:
         _write_compact(m, problem, schedule, horizon, levels)
@@ -483,7 +393,7 @@ def _spanning(levels: Levels) -> list[int]:
 
 def _rates_of(m: Any, levels: Levels, j: int, t: int, weight: Callable[[int, int], float]) -> Any:
     """Sum of weight(n, p) v over the entries of a job in a slot, p as in `_levels`."""
-    return pyo.quicksum(
+    return quicksum(
         weight(n, p) * m.v_rate[j, n, k, t]
         for n, found in levels[j].items()
         for k, (p, _) in enumerate(found)
@@ -493,83 +403,71 @@ def _rates_of(m: Any, levels: Levels, j: int, t: int, weight: Callable[[int, int
 
 def _place_once(m: Any, problem: RarDdls) -> None:
     """(1), (5): the gang's GPUs on the servers, once for all slots of the run."""
-    sizes, gang = problem.instance.cluster.sizes, [job.gpus for job in problem.jobs]
+    sizes, gangs = problem.instance.cluster.sizes, [job.gpus for job in problem.jobs]
     keys = (m.jobs, m.servers)
 
     def room(m: Any, j: int, s: int) -> tuple[int, int]:
-        return 0, min(gang[j], sizes[s])
+        return 0, min(gangs[j], sizes[s])
 
     m.y_place = pyo.Var(*keys, domain=pyo.NonNegativeIntegers, bounds=room, doc="(5) y_js, E1")
     m.z_used = pyo.Var(*keys, domain=pyo.Binary, doc="1{y_js > 0}")
     m.z_whole = pyo.Var(
         *keys,
         domain=pyo.Binary,
-        bounds=lambda m, j, s: (0, int(gang[j] <= sizes[s])),
+        bounds=lambda m, j, s: (0, int(gangs[j] <= sizes[s])),
         doc="1{y_js = G_j}",
     )
-    m.gang = pyo.Constraint(
-        m.jobs,
-        rule=lambda m, j: pyo.quicksum(m.y_place[j, s] for s in m.servers) == gang[j],
-        doc="(1) all GPUs of the gang",
-    )
-    _indicators(m, keys, gang)
+
+    @constraint(m, m.jobs, doc="(1) all GPUs of the gang")
+    def gang(m: Any, j: int) -> Any:
+        return quicksum(m.y_place[j, s] for s in m.servers) == gangs[j]
+
+    _indicators(m, keys, gangs)
 
 
 def _choose_span(m: Any, problem: RarDdls, levels: Levels) -> None:
     """(8): the number of servers in use, one-hot."""
     m.z_span = pyo.Var(_spans(levels), domain=pyo.Binary, doc="1 where j is on n servers")
-    m.one_span = pyo.Constraint(
-        m.jobs,
-        rule=lambda m, j: pyo.quicksum(m.z_span[j, n] for n in levels[j]) == 1,
-        doc="(8) one span",
-    )
-    m.span = pyo.Constraint(
-        m.jobs,
-        rule=lambda m, j: (
-            pyo.quicksum(n * m.z_span[j, n] for n in levels[j])
-            == pyo.quicksum(m.z_used[j, s] for s in m.servers)
-        ),
-        doc="(8) the number of used servers",
-    )
-    m.single = pyo.Constraint(
-        [j for j, found in enumerate(levels) if 1 in found],
-        rule=lambda m, j: m.z_span[j, 1] == pyo.quicksum(m.z_whole[j, s] for s in m.servers),
-        doc="(6) a job on one server is whole there",
-    )
+
+    @constraint(m, m.jobs, doc="(8) one span")
+    def one_span(m: Any, j: int) -> Any:
+        return quicksum(m.z_span[j, n] for n in levels[j]) == 1
+
+    @constraint(m, m.jobs, doc="(8) the number of used servers")
+    def span(m: Any, j: int) -> Any:
+        servers = quicksum(m.z_used[j, s] for s in m.servers)
+        return quicksum(n * m.z_span[j, n] for n in levels[j]) == servers
+
+    alone = [j for j, found in enumerate(levels) if 1 in found]
+
+    @constraint(m, alone, doc="(6) a job on one server is whole there")
+    def single(m: Any, j: int) -> Any:
+        return m.z_span[j, 1] == quicksum(m.z_whole[j, s] for s in m.servers)
 
 
 def _hold_while_running(m: Any, problem: RarDdls) -> None:
     """(3), (4): y_js[t] is y_js during the run and 0 outside."""
-    gang = [job.gpus for job in problem.jobs]
+    gangs = [job.gpus for job in problem.jobs]
     keys = (m.jobs, m.servers, m.slots)
     m.y_held = pyo.Var(
         *keys, bounds=lambda m, j, s, t: (0, m.y_place[j, s].ub), doc="y_js[t] = y_js z_run"
     )
-    m.keep_down = pyo.Constraint(
-        *keys,
-        rule=lambda m, j, s, t: (
-            m.y_held[j, s, t] >= m.y_place[j, s] - m.y_place[j, s].ub * (1 - m.z_run[j, t])
-        ),
-        doc="(3) no GPUs are dropped during the run",
-    )
-    m.keep_up = pyo.Constraint(
-        *keys,
-        rule=lambda m, j, s, t: m.y_held[j, s, t] <= m.y_place[j, s],
-        doc="(3) no GPUs are added during the run",
-    )
-    m.idle = pyo.Constraint(
-        *keys,
-        rule=lambda m, j, s, t: m.y_held[j, s, t] <= m.y_place[j, s].ub * m.z_run[j, t],
-        doc="(4) no GPUs outside the run",
-    )
-    m.gang_held = pyo.Constraint(
-        m.jobs,
-        m.slots,
-        rule=lambda m, j, t: (
-            pyo.quicksum(m.y_held[j, s, t] for s in m.servers) == gang[j] * m.z_run[j, t]
-        ),
-        doc="(1) all GPUs of the gang while it runs",
-    )
+
+    @constraint(m, *keys, doc="(3) no GPUs are dropped during the run")
+    def keep_down(m: Any, j: int, s: int, t: int) -> Any:
+        return m.y_held[j, s, t] >= m.y_place[j, s] - m.y_place[j, s].ub * (1 - m.z_run[j, t])
+
+    @constraint(m, *keys, doc="(3) no GPUs are added during the run")
+    def keep_up(m: Any, j: int, s: int, t: int) -> Any:
+        return m.y_held[j, s, t] <= m.y_place[j, s]
+
+    @constraint(m, *keys, doc="(4) no GPUs outside the run")
+    def idle(m: Any, j: int, s: int, t: int) -> Any:
+        return m.y_held[j, s, t] <= m.y_place[j, s].ub * m.z_run[j, t]
+
+    @constraint(m, m.jobs, m.slots, doc="(1) all GPUs of the gang while it runs")
+    def gang_held(m: Any, j: int, t: int) -> Any:
+        return quicksum(m.y_held[j, s, t] for s in m.servers) == gangs[j] * m.z_run[j, t]
 
 
 def _makespan_by_slots(m: Any, problem: RarDdls) -> None:
@@ -584,28 +482,21 @@ def _makespan_by_slots(m: Any, problem: RarDdls) -> None:
         bounds=lambda m, t: (int(t < least), 1),
         doc="1 before the makespan; before the area bound in any case",
     )
-    m.objective = pyo.Objective(expr=pyo.quicksum(m.x_busy[t] for t in m.slots), sense=pyo.minimize)
-    m.makespan = pyo.Constraint(
-        m.jobs,
-        m.slots,
-        rule=lambda m, j, t: m.z_run[j, t] <= m.x_busy[t],
-        doc="max_j T_j: jobs run before it",
-    )
-    m.busy = pyo.Constraint(
-        m.slots,
-        rule=lambda m, t: m.x_busy[t] <= m.x_busy[t - 1] if t else pyo.Constraint.Skip,
-        doc="max_j T_j: all slots up to it",
-    )
-    m.capacity = pyo.Constraint(
-        m.servers,
-        m.slots,
-        rule=lambda m, s, t: (
-            (pyo.quicksum(m.y_held[j, s, t] for j in m.jobs) <= sizes[s] * m.x_busy[t])
-            if len(m.jobs)
-            else pyo.Constraint.Skip
-        ),
-        doc="(2) GPUs of a server",
-    )
+    m.objective = pyo.Objective(expr=quicksum(m.x_busy[t] for t in m.slots), sense=pyo.minimize)
+
+    @constraint(m, m.jobs, m.slots, doc="max_j T_j: jobs run before it")
+    def makespan(m: Any, j: int, t: int) -> Any:
+        return m.z_run[j, t] <= m.x_busy[t]
+
+    @constraint(m, m.slots, doc="max_j T_j: all slots up to it")
+    def busy(m: Any, t: int) -> Any:
+        return m.x_busy[t] <= m.x_busy[t - 1] if t else pyo.Constraint.Skip
+
+    @constraint(m, m.servers, m.slots, doc="(2) GPUs of a server")
+    def capacity(m: Any, s: int, t: int) -> Any:
+        if not len(m.jobs):
+            return pyo.Constraint.Skip
+        return quicksum(m.y_held[j, s, t] for j in m.jobs) <= sizes[s] * m.x_busy[t]
 
 
 def _choose_rate(m: Any, problem: RarDdls, levels: Levels) -> None:
@@ -614,22 +505,18 @@ def _choose_rate(m: Any, problem: RarDdls, levels: Levels) -> None:
         (j, n, k, t) for j, n in _spans(levels) for k in range(len(levels[j][n])) for t in m.slots
     ]
     m.v_rate = pyo.Var(entries, domain=pyo.Binary, doc="(7), (8): n servers, k-th level of p")
-    m.one_rate = pyo.Constraint(
-        m.jobs,
-        m.slots,
-        rule=lambda m, j, t: _rates_of(m, levels, j, t, lambda n, p: 1) == m.z_run[j, t],
-        doc="(8) one rate while the job runs",
-    )
-    m.rate_span = pyo.Constraint(
-        _spans(levels),
-        m.slots,
-        rule=lambda m, j, n, t: (
-            pyo.quicksum(m.v_rate[j, n, k, t] for k in range(len(levels[j][n]))) <= m.z_span[j, n]
-        ),
-        doc="(8) the rate of its number of servers",
-    )
+
+    @constraint(m, m.jobs, m.slots, doc="(8) one rate while the job runs")
+    def one_rate(m: Any, j: int, t: int) -> Any:
+        return _rates_of(m, levels, j, t, lambda n, p: 1) == m.z_run[j, t]
+
+    @constraint(m, _spans(levels), m.slots, doc="(8) the rate of its number of servers")
+    def rate_span(m: Any, j: int, n: int, t: int) -> Any:
+        return quicksum(m.v_rate[j, n, k, t] for k in range(len(levels[j][n]))) <= m.z_span[j, n]
+
     _, goal = _scales(problem)
 
+    @constraint(m, _spans(levels), doc="(9) all iterations")
     def complete(m: Any, j: int, n: int) -> Any:
         top = levels[j][n][0][1]
         done = (
@@ -637,9 +524,7 @@ def _choose_rate(m: Any, problem: RarDdls, levels: Levels) -> None:
             for k, (_, rate) in enumerate(levels[j][n])
             for t in m.slots
         )
-        return pyo.quicksum(done) >= goal[j] / top * m.z_span[j, n]
-
-    m.complete = pyo.Constraint(_spans(levels), rule=complete, doc="(9) all iterations")
+        return quicksum(done) >= goal[j] / top * m.z_span[j, n]
 
 
 def _contend(m: Any, problem: RarDdls, levels: Levels) -> None:
@@ -647,32 +532,23 @@ def _contend(m: Any, problem: RarDdls, levels: Levels) -> None:
     spanning, sizes = _spanning(levels), problem.instance.cluster.sizes
     keys = (spanning, m.servers, m.slots)
     m.q_cross = pyo.Var(*keys, bounds=(0, 1), doc="1 where j runs and crosses the uplink of s")
-    m.crossing = pyo.Constraint(
-        *keys,
-        rule=lambda m, j, s, t: (
-            m.q_cross[j, s, t] >= m.z_used[j, s] - m.z_whole[j, s] + m.z_run[j, t] - 1
-        ),
-        doc="(6) the two indicators",
-    )
+
+    @constraint(m, *keys, doc="(6) the two indicators")
+    def crossing(m: Any, j: int, s: int, t: int) -> Any:
+        return m.q_cross[j, s, t] >= m.z_used[j, s] - m.z_whole[j, s] + m.z_run[j, t] - 1
+
     m.q_links = pyo.Var(m.servers, m.slots, bounds=(0, len(spanning)), doc="spanning jobs on s")
-    m.links = pyo.Constraint(
-        m.servers,
-        m.slots,
-        rule=lambda m, s, t: (
-            (m.q_links[s, t] == pyo.quicksum(m.q_cross[j, s, t] for j in spanning))
-            if spanning
-            else pyo.Constraint.Skip
-        ),
-        doc="(6) the sum",
-    )
-    m.contenders = pyo.Constraint(
-        *keys,
-        rule=lambda m, j, s, t: (
-            _rates_of(m, levels, j, t, lambda n, p: p)
-            >= m.q_links[s, t] - min(len(spanning) - 1, sizes[s]) * (1 - m.q_cross[j, s, t])
-        ),
-        doc="(6) spanning jobs on the busiest server",
-    )
+
+    @constraint(m, m.servers, m.slots, doc="(6) the sum")
+    def links(m: Any, s: int, t: int) -> Any:
+        if not spanning:
+            return pyo.Constraint.Skip
+        return m.q_links[s, t] == quicksum(m.q_cross[j, s, t] for j in spanning)
+
+    @constraint(m, *keys, doc="(6) spanning jobs on the busiest server")
+    def contenders(m: Any, j: int, s: int, t: int) -> Any:
+        slack = min(len(spanning) - 1, sizes[s]) * (1 - m.q_cross[j, s, t])
+        return _rates_of(m, levels, j, t, lambda n, p: p) >= m.q_links[s, t] - slack
 
 
 def _cut(m: Any, problem: RarDdls, levels: Levels, horizon: int) -> None:
@@ -683,34 +559,26 @@ def _cut(m: Any, problem: RarDdls, levels: Levels, horizon: int) -> None:
     for j, t in m.x_start:
         if t + durations[j] > horizon:
             m.x_start[j, t].setub(0)
-    m.cut_start = pyo.Constraint(
-        m.jobs,
-        m.slots,
-        rule=lambda m, j, t: (
-            pyo.quicksum(m.x_start[j, r] for r in range(max(0, t - durations[j] + 1), t + 1))
-            <= m.z_run[j, t]
-        ),
-    )
-    m.cut_started = pyo.Constraint(
-        m.jobs,
-        m.slots,
-        rule=lambda m, j, t: pyo.quicksum(m.x_start[j, r] for r in range(t + 1)) >= m.z_run[j, t],
-    )
-    m.cut_span = pyo.Constraint(
-        _spans(levels),
-        rule=lambda m, j, n: (
-            pyo.quicksum(m.v_rate[j, n, k, t] for k in range(len(levels[j][n])) for t in m.slots)
-            >= -(-goal[j] // levels[j][n][0][1]) * m.z_span[j, n]
-        ),
-    )
-    m.cut_crossing = pyo.Constraint(
-        spanning,
-        m.slots,
-        rule=lambda m, j, t: (
-            pyo.quicksum(m.q_cross[j, s, t] for s in m.servers)
-            >= _rates_of(m, levels, j, t, lambda n, p: n if n > 1 else 0)
-        ),
-    )
+
+    @constraint(m, m.jobs, m.slots)
+    def cut_start(m: Any, j: int, t: int) -> Any:
+        recent = range(max(0, t - durations[j] + 1), t + 1)
+        return quicksum(m.x_start[j, r] for r in recent) <= m.z_run[j, t]
+
+    @constraint(m, m.jobs, m.slots)
+    def cut_started(m: Any, j: int, t: int) -> Any:
+        return quicksum(m.x_start[j, r] for r in range(t + 1)) >= m.z_run[j, t]
+
+    @constraint(m, _spans(levels))
+    def cut_span(m: Any, j: int, n: int) -> Any:
+        slots = quicksum(m.v_rate[j, n, k, t] for k in range(len(levels[j][n])) for t in m.slots)
+        return slots >= -(-goal[j] // levels[j][n][0][1]) * m.z_span[j, n]
+
+    @constraint(m, spanning, m.slots)
+    def cut_crossing(m: Any, j: int, t: int) -> Any:
+        crossed = _rates_of(m, levels, j, t, lambda n, p: n if n > 1 else 0)
+        return quicksum(m.q_cross[j, s, t] for s in m.servers) >= crossed
+
     if spanning:
         _cut_links(m, levels, spanning, count)
 
@@ -722,56 +590,40 @@ def _few(levels: Levels) -> int:
 
 def _cut_links(m: Any, levels: Levels, spanning: Sequence[int], count: int) -> None:
     """What the uplinks of the cluster can carry, in rates alone."""
-    few = _few(levels)
-    m.cut_links = pyo.Constraint(
-        m.slots,
-        rule=lambda m, t: (
-            pyo.quicksum(
-                _rates_of(m, levels, j, t, lambda n, p: n / p if n > 1 else 0) for j in spanning
-            )
-            <= count * m.x_busy[t]
-        ),
-    )
-    m.q_few = pyo.Var(m.slots, bounds=(0, few * count // 2), doc="spanning jobs with p_j <= few")
-    m.few = pyo.Constraint(
-        m.slots,
-        rule=lambda m, t: (
-            m.q_few[t]
-            == pyo.quicksum(
-                _rates_of(m, levels, j, t, lambda n, p: float(n > 1 and p <= few)) for j in spanning
-            )
-        ),
-    )
-    m.cut_pairs = pyo.Constraint(
-        spanning,
-        m.slots,
-        rule=lambda m, j, t: (
-            m.q_few[t] + _rates_of(m, levels, j, t, lambda n, p: float(n > 1 and p > few))
-            <= few * count // 2 * m.x_busy[t]
-        ),
-    )
+    least = _few(levels)
+    most = least * count // 2
+
+    def rates(j: int, t: int, weight: Callable[[int, int], float]) -> Any:
+        return _rates_of(m, levels, j, t, lambda n, p: weight(n, p) if n > 1 else 0)
+
+    @constraint(m, m.slots)
+    def cut_links(m: Any, t: int) -> Any:
+        return quicksum(rates(j, t, lambda n, p: n / p) for j in spanning) <= count * m.x_busy[t]
+
+    m.q_few = pyo.Var(m.slots, bounds=(0, most), doc="spanning jobs with p_j <= few")
+
+    @constraint(m, m.slots)
+    def few(m: Any, t: int) -> Any:
+        return m.q_few[t] == quicksum(rates(j, t, lambda n, p: float(p <= least)) for j in spanning)
+
+    @constraint(m, spanning, m.slots)
+    def cut_pairs(m: Any, j: int, t: int) -> Any:
+        return m.q_few[t] + rates(j, t, lambda n, p: float(p > least)) <= most * m.x_busy[t]
 
 
 def _write_compact(
     m: Any, problem: RarDdls, schedule: Schedule, horizon: int, levels: Levels
 ) -> None:
     held = _held(problem, schedule, horizon)
-    contenders, cross = _contenders(problem, held)
+    contenders, _, cross = _contenders(problem, held)
     _write_frame(m, schedule, held)
     place = np.zeros(held.shape[:2], dtype=int)
     for row in sorted(schedule, key=lambda row: row.start, reverse=True):
         place[row.job] = [row.gpus.get(s, 0) for s in m.servers]
     whole = place >= np.array([job.gpus for job in problem.jobs])[:, None]
-    for variable, values in (
-        (m.y_place, place),
-        (m.z_used, place > 0),
-        (m.z_whole, whole),
-        (m.y_held, held),
-        (m.q_cross, cross),
-        (m.q_links, cross.sum(axis=0)),
-    ):
-        _write(variable, dict(np.ndenumerate(values.astype(int))))
-    _write(m.z_span, {(j, int(n)): 1 for j, n in enumerate((place > 0).sum(axis=1))})
+    write_arrays(m, y_place=place, z_used=place > 0, z_whole=whole, y_held=held)
+    write_arrays(m, q_cross=cross, q_links=cross.sum(axis=0))
+    write(m.z_span, {(j, int(n)): 1 for j, n in enumerate((place > 0).sum(axis=1))})
     rates, few = {}, dict.fromkeys(m.slots, 0)
     for (j, t), n in np.ndenumerate((held > 0).sum(axis=1)):
         for k, (p, _) in enumerate(levels[j].get(int(n), [])):
@@ -779,10 +631,10 @@ def _write_compact(
                 rates[j, int(n), k, t] = 1
                 few[t] += n > 1 and p <= _few(levels)
                 break
-    _write(m.v_rate, rates)
+    write(m.v_rate, rates)
     if _spanning(levels):
-        _write(m.q_few, few)
-    _write(m.x_busy, dict.fromkeys(range(int(schedule.end.max(initial=0))), 1))
+        write(m.q_few, few)
+    write(m.x_busy, dict.fromkeys(range(int(schedule.end.max(initial=0))), 1))
 
 
 # -- (10)-(16): lists of schedules -----------------------------------------------------------------
@@ -820,17 +672,14 @@ def _choice(problem: RarDdls, horizon: int, schedules: Sequence[Schedule] | None
     m.choices = pyo.RangeSet(0, len(given) - 1)
     m.x_choose = pyo.Var(m.jobs, m.choices, domain=pyo.Binary, doc="(13) x_j^k")
     m.nothing = pyo.Var(bounds=(0, 0), doc="keeps rows of an empty list in the model")
-    m.choose = pyo.Constraint(
-        m.jobs,
-        rule=lambda m, j: pyo.quicksum(m.x_choose[j, k] for k in m.choices) + m.nothing == 1,
-        doc="(11) one schedule",
-    )
-    m.same = pyo.Constraint(
-        m.jobs,
-        m.choices,
-        rule=lambda m, j, k: m.x_choose[j, k] == m.x_choose[0, k] if j else pyo.Constraint.Skip,
-        doc="(12) of all jobs",
-    )
+
+    @constraint(m, m.jobs, doc="(11) one schedule")
+    def choose(m: Any, j: int) -> Any:
+        return quicksum(m.x_choose[j, k] for k in m.choices) + m.nothing == 1
+
+    @constraint(m, m.jobs, m.choices, doc="(12) of all jobs")
+    def same(m: Any, j: int, k: int) -> Any:
+        return m.x_choose[j, k] == m.x_choose[0, k] if j else pyo.Constraint.Skip
 
     def extract() -> Schedule:
         if not problem.jobs:
@@ -840,7 +689,7 @@ def _choice(problem: RarDdls, horizon: int, schedules: Sequence[Schedule] | None
 
     def embed(schedule: Schedule) -> None:
         runs = [k for k in m.choices if _same_runs(given[k], schedule)]
-        _write(m.x_choose, {(j, k): 1 for j in m.jobs for k in runs[:1]})
+        write(m.x_choose, {(j, k): 1 for j in m.jobs for k in runs[:1]})
         m.nothing.set_value(0)
 
     return m, given, extract, embed
@@ -859,20 +708,17 @@ def _schedules(
     problem: RarDdls, horizon: int, *, schedules: Sequence[Schedule] | None = None
 ) -> Model[Schedule]:
     """(10)-(13), with errata E9: max_j sum_k x_j^k (a_j(y^k) + rho_j(y^k)), as an epigraph."""
-    m, given, extract, write = _choice(problem, horizon, schedules)
+    m, given, extract, choose = _choice(problem, horizon, schedules)
     ends = [{row.job: row.end for row in schedule} for schedule in given]  # a_j + rho_j
     m.x_makespan = pyo.Var(domain=pyo.NonNegativeReals)
     m.objective = pyo.Objective(expr=m.x_makespan, sense=pyo.minimize)
-    m.makespan = pyo.Constraint(
-        m.jobs,
-        rule=lambda m, j: (
-            m.x_makespan >= pyo.quicksum(ends[k][j] * m.x_choose[j, k] for k in m.choices)
-        ),
-        doc="(10) max_j T_j",
-    )
+
+    @constraint(m, m.jobs, doc="(10) max_j T_j")
+    def makespan(m: Any, j: int) -> Any:
+        return m.x_makespan >= quicksum(ends[k][j] * m.x_choose[j, k] for k in m.choices)
 
     def embed(schedule: Schedule) -> None:
-        write(schedule)
+        choose(schedule)
         m.x_makespan.set_value(int(schedule.end.max(initial=0)))
 
     exact = schedules is None
@@ -892,32 +738,25 @@ def _workload(
     The estimate rho_hat_j is that of Section 5.1, the same in all schedules; theta defaults to the
     horizon.
     """
-    m, given, extract, write = _choice(problem, horizon, schedules)
+    m, given, extract, choose = _choice(problem, horizon, schedules)
     held = [_gpus(schedule, k) for k, schedule in enumerate(given)]
     rho = estimates(problem).times.tolist()
     gpus = [(s, d) for s, o in enumerate(problem.instance.cluster.sizes) for d in range(o)]
     m.w_load = pyo.Var(m.jobs, m.choices, gpus, bounds=(0, None), doc="(15) W_jg^k")
     m.objective = pyo.Objective(expr=m.nothing - 1, sense=pyo.minimize, doc="(14)")
-    m.loads = pyo.Constraint(
-        m.jobs,
-        m.choices,
-        gpus,
-        rule=lambda m, j, k, s, d: (
-            m.w_load[j, k, s, d] == (rho[j] / u if (s, d) in held[k][j] else 0) * m.x_choose[j, k]
-        ),
-        doc="(15) load of a GPU by a job",
-    )
-    m.limit = pyo.Constraint(
-        gpus,
-        rule=lambda m, s, d: (
-            pyo.quicksum(m.w_load[j, k, s, d] for j in m.jobs for k in m.choices) + m.nothing
-            <= (horizon if theta is None else theta)
-        ),
-        doc="(16) load of a GPU",
-    )
+
+    @constraint(m, m.jobs, m.choices, gpus, doc="(15) load of a GPU by a job")
+    def loads(m: Any, j: int, k: int, s: int, d: int) -> Any:
+        time = rho[j] / u if (s, d) in held[k][j] else 0
+        return m.w_load[j, k, s, d] == time * m.x_choose[j, k]
+
+    @constraint(m, gpus, doc="(16) load of a GPU")
+    def limit(m: Any, s: int, d: int) -> Any:
+        load = quicksum(m.w_load[j, k, s, d] for j in m.jobs for k in m.choices)
+        return load + m.nothing <= (horizon if theta is None else theta)
 
     def embed(schedule: Schedule) -> None:
-        write(schedule)
+        choose(schedule)
         loads = {
             (j, k, s, d): rho[j] / u
             for j in m.jobs
@@ -925,7 +764,7 @@ def _workload(
             if m.x_choose[j, k].value
             for s, d in held[k][j]
         }
-        _write(m.w_load, loads)
+        write(m.w_load, loads)
 
     return Model(m, "pyomo", "workload", exact=False, extract=extract, embed=embed)
 

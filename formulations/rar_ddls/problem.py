@@ -70,11 +70,13 @@ Deviations from the paper
 
 from __future__ import annotations
 
+import heapq
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from math import ceil
 from typing import Any, ClassVar, Literal
@@ -82,14 +84,15 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...instances.model import Instance, RingJob, check_real
+from ...instances.check import at_least, integer, real, set_field
+from ...instances.model import Instance, RingJob
 from ...instances.schedule import Schedule, Segment
-from ..problem import Described, Goal, Model, Sense, build
-
-__all__ = ["DEGRADATIONS", "Estimates", "RarDdls", "estimated_times", "estimates", "evaluate"]
+from ..problem import Described, Goal, Model, Sense, build, check_instance, reference_violations
 
 Ints = NDArray[np.int64]
 
+#: GPUs of each job by server
+Placements = Sequence[Mapping[int, int]]
 #: bandwidth sharing degradation f(alpha, k) of Section 4.1 by name; increasing in k, f(., 1) = 1
 DEGRADATIONS: Mapping[str, Callable[[Fraction, Fraction], Any]] = {
     "linear": lambda alpha, k: k + alpha * (k - 1),
@@ -188,8 +191,8 @@ class RarDdls(Described):
     def __post_init__(self) -> None:
         self._check_parameters()
         self._check_jobs()
-        object.__setattr__(self, "fewest", _fewest_servers(self.instance))
-        object.__setattr__(self, "rates", _rate_table(self))
+        set_field(self, "fewest", _fewest_servers(self.instance))
+        set_field(self, "rates", _rate_table(self))
         never = np.flatnonzero(self.rates.max(axis=(1, 2), initial=0) == 0)
         for j in never[:1]:
             raise ValueError(
@@ -201,32 +204,28 @@ class RarDdls(Described):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # arrays come out of a pickle writable: make them anew
-        return _remade, (self.instance, self.parameters())
+        return partial(RarDdls, self.instance, **self.parameters()), ()
 
     def _check_parameters(self) -> None:
         owner = "RarDdls"
-        if not isinstance(self.instance, Instance):
-            raise TypeError(f"{owner}: instance={self.instance!r} is not an Instance")
+        check_instance(self)
         for name in ("bandwidth_between", "bandwidth_within", "compute_speed", "xi1"):
-            value = check_real(owner, name, getattr(self, name), positive=True)
-            object.__setattr__(self, name, value)
+            real(self, owner, name, positive=True)
         for name in ("xi2", "alpha"):
-            object.__setattr__(self, name, check_real(owner, name, getattr(self, name)))
+            real(self, owner, name)
         if self.xi1 > 1:
             raise ValueError(f"{owner}: xi1={self.xi1} is not in (0, 1]")
-        if self.contention not in ("clipped", "shifted"):
-            raise ValueError(
-                f"{owner}: contention={self.contention!r} is not 'clipped' or 'shifted'"
-            )
-        if self.rate not in ("floor", "exact"):
-            raise ValueError(f"{owner}: rate={self.rate!r} is not 'floor' or 'exact'")
+        for name, known in (("contention", ("clipped", "shifted")), ("rate", ("floor", "exact"))):
+            if getattr(self, name) not in known:
+                rule = " or ".join(map(repr, known))
+                raise ValueError(f"{owner}: {name}={getattr(self, name)!r} is not {rule}")
         if not callable(self.degradation) and self.degradation not in tuple(DEGRADATIONS):
             names = ", ".join(map(repr, DEGRADATIONS))
             raise ValueError(
                 f"{owner}: degradation={self.degradation!r} is not callable nor one of {names}"
             )
         if self.horizon is not None:
-            object.__setattr__(self, "horizon", _slots("RarDdls", "horizon", self.horizon, 1))
+            integer(self, owner, "horizon", least=1)
 
     def _check_jobs(self) -> None:
         models = sorted({node.model for node in self.instance.cluster.nodes})
@@ -293,8 +292,8 @@ class RarDdls(Described):
         ValueError, TypeError
             Where a user's degradation is not 1 at k = 1, or no finite number.
         """
-        if self._degraded(Fraction(1)) != 1:
-            one = self._degraded(Fraction(1))
+        one = self._degraded(Fraction(1))
+        if one != 1:
             raise ValueError(f"RarDdls: degradation f(alpha, 1)={float(one)} is not 1")
         return self._degraded(self.contention_level(contenders))
 
@@ -376,7 +375,7 @@ class RarDdls(Described):
         Messages start with the constraint's name and equation. Costs O(segments log segments) per
         node in use.
         """
-        broken = self._reference_violations(solution)
+        broken = reference_violations(self, solution, "ring-all-reduce jobs")
         if broken:
             return broken
         broken = self._gang_violations(solution)
@@ -389,14 +388,6 @@ class RarDdls(Described):
                 for row in solution
                 if row.end > self.horizon
             ]
-        return broken
-
-    def _reference_violations(self, solution: Schedule) -> list[str]:
-        jobs, nodes = len(self.jobs), len(self.instance.cluster.nodes)
-        broken = [f"reference: job number {j} of {jobs}" for j in solution.job if j >= jobs]
-        broken += [f"reference: node number {s} of {nodes}" for s in solution.node if s >= nodes]
-        if solution.ps.any():
-            broken.append("reference: ring-all-reduce jobs use no parameter servers")
         return broken
 
     def _gang_violations(self, solution: Schedule) -> list[str]:
@@ -500,18 +491,6 @@ class RarDdls(Described):
             Where `form` is unknown.
         """
         return build(self, form, **options)
-
-
-def _remade(instance: Instance[RingJob], parameters: Mapping[str, Any]) -> RarDdls:
-    return RarDdls(instance, **parameters)
-
-
-def _slots(owner: str, name: str, value: Any, at_least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"{owner}: {name}={value!r} is not an integer")
-    if value < at_least:
-        raise ValueError(f"{owner}: {name}={value} is below {at_least}")
-    return int(value)
 
 
 def _step_function(starts: Any, ends: Any, heights: Any) -> tuple[Ints, Ints]:
@@ -637,10 +616,8 @@ def _time_bounds(problem: RarDdls, j: int, largest: int) -> tuple[Fraction, Frac
     ring, fixed = problem._ring_times(job)
     overhead = _rational(problem.xi2)
     slowest_link = problem.slowdown(largest) / _rational(problem.bandwidth_between)
-    within, between = (
-        1 / _rational(problem.bandwidth_within),
-        1 / _rational(problem.bandwidth_between),
-    )
+    widths = problem.bandwidth_within, problem.bandwidth_between
+    within, between = (1 / _rational(width) for width in widths)
     low = 2 * ring * min(within, between) + fixed + overhead
     high = 2 * ring * max(within, slowest_link) + fixed + overhead * job.gpus
     return low, high
@@ -649,7 +626,7 @@ def _time_bounds(problem: RarDdls, j: int, largest: int) -> tuple[Fraction, Frac
 def evaluate(
     problem: RarDdls,
     start: Sequence[int],
-    placement: Sequence[Mapping[int, int]],
+    placement: Placements,
     devices: Sequence[Mapping[int, tuple[int, ...]]] | None = None,
 ) -> Schedule | None:
     """Return the schedule that starts and placements of all jobs lead to, (6)-(9).
@@ -691,9 +668,7 @@ def evaluate(
     while pending or active:
         while pending and start[pending[-1]] <= now:
             active.append(pending.pop())
-        speed = {
-            j: int(r) for j, r in zip(active, _speeds(problem, active, placement), strict=True)
-        }
+        speed = dict(zip(active, _speeds(problem, active, placement), strict=True))
         steps = [-(-remaining[j] // r) for j, r in speed.items() if r]
         if pending:
             steps.append(start[pending[-1]] - now)
@@ -710,29 +685,25 @@ def evaluate(
     )
 
 
-def _check_runs(
-    problem: RarDdls, start: Sequence[int], placement: Sequence[Mapping[int, int]]
-) -> None:
+def _check_runs(problem: RarDdls, start: Sequence[int], placement: Placements) -> None:
     for name, column in (("start", start), ("placement", placement)):
         if len(column) != len(problem.jobs):
             raise ValueError(f"evaluate: {len(column)} entries of {name}, {len(problem.jobs)} jobs")
     nodes = range(len(problem.instance.cluster.nodes))
     for job, first, held in zip(problem.jobs, start, placement, strict=True):
         owner = f"job {job.id!r}"
-        _slots(owner, "start", first, 0)
+        at_least(f"{owner}: start", first, 0)
         for s, count in held.items():
             if s not in nodes:
                 raise ValueError(f"{owner}: placement={dict(held)} names node {s} of {len(nodes)}")
-            _slots(owner, f"placement[{s}]", count, 1)
+            at_least(f"{owner}: placement[{s}]", count, 1)
         if sum(held.values()) != job.gpus:
             raise ValueError(
                 f"{owner}: placement={dict(held)} holds {sum(held.values())} of its {job.gpus} GPUs"
             )
 
 
-def _speeds(
-    problem: RarDdls, active: Sequence[int], placement: Sequence[Mapping[int, int]]
-) -> list[int]:
+def _speeds(problem: RarDdls, active: Sequence[int], placement: Placements) -> list[int]:
     """phi_j of the active jobs: (6) counts spanning jobs a server, the table does the rest."""
     crossing: dict[int, int] = {}
     for j in active:
@@ -744,3 +715,30 @@ def _speeds(
         p = max(crossing[s] for s in placement[j]) if len(placement[j]) > 1 else 0
         speeds.append(int(problem.rates[j, len(placement[j]) - 1, min(p, most)]))
     return speeds
+
+
+def complete_schedule(
+    problem: RarDdls, start: Sequence[int], placement: Placements
+) -> Schedule | None:
+    """Return the schedule of starts and placements, each job on the first GPUs that are free.
+
+    None where a job never ends; without GPU identities where a server is too small. Costs
+    O(jobs log jobs + gpus log gpus) after the evaluation.
+    """
+    plain = evaluate(problem, start, placement)
+    if plain is None:
+        return None
+    free = [list(range(node.gpus)) for node in problem.instance.cluster.nodes]
+    held: list[tuple[int, int, int]] = []  # (end, node, device)
+    devices: list[dict[int, tuple[int, ...]]] = [{} for _ in problem.jobs]
+    for row in sorted(plain, key=lambda row: (row.start, row.job)):
+        while held and held[0][0] <= row.start:
+            _, s, device = heapq.heappop(held)
+            heapq.heappush(free[s], device)
+        for s, count in row.gpus.items():
+            if count > len(free[s]):
+                return plain
+            devices[row.job][s] = tuple(heapq.heappop(free[s]) for _ in range(count))
+            for device in devices[row.job][s]:
+                heapq.heappush(held, (row.end, s, device))
+    return evaluate(problem, start, placement, devices)

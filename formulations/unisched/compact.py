@@ -46,9 +46,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from fractions import Fraction
 from functools import cache
-from math import gcd, lcm
 from typing import Any
 
 import numpy as np
@@ -59,7 +57,7 @@ from ...instances.model import FULL_SPEED
 from ...instances.schedule import Schedule
 from ..problem import Model
 from .leases import LeasePhase, Rounding
-from .problem import CONSOLIDATION_ROWS, Allocations, UniSched
+from .problem import CONSOLIDATION_ROWS, Allocations, UniSched, lexicographic_factor
 
 __all__ = [
     "Blocks",
@@ -96,7 +94,7 @@ class Queue:
     work : (jobs,) ints
         Seconds of service left at full speed, at least 1.
     split_speed : (jobs,) ints
-        Speed on several nodes, in millionths.
+        Speed on several nodes, in millionths; 0 where the gang must not be on more than it needs.
     cost : (jobs,) ints
         t^sr, seconds.
     phase, kind : (jobs,) ints
@@ -145,6 +143,12 @@ class Queue:
             value=np.array([value for _, value in steps], dtype=np.float64),
         )
 
+    @property
+    def rewards(self) -> Floats:
+        """Those of the SLO jobs' deadlines."""
+        rewards: Floats = self.value[np.repeat(self.kind == Kind.SLO, np.diff(self.ptr))]
+        return rewards
+
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Options:
@@ -184,6 +188,11 @@ class Options:
 
     def __len__(self) -> int:
         return self.job.size
+
+    @property
+    def jobs(self) -> int:
+        """Jobs up to the last one that has an option."""
+        return int(self.job.max(initial=-1)) + 1
 
     @property
     def slots(self) -> int:
@@ -318,7 +327,10 @@ def options_of(
     few = ~slo
     profiler = queue.kind[job[few]] == Kind.PROFILER
     value[few] = _of_one_lease(work[few], cost[few], speed[few], be_lease)
-    value[few] = np.where(profiler, 1.0, value[few]) * _small_factor(queue, lexicographic)
+    value[few] = np.where(profiler, 1.0, value[few])
+    if lexicographic:
+        small = int(np.count_nonzero(queue.kind != Kind.SLO))
+        value[few] *= lexicographic_factor(np.unique(queue.rewards).tolist(), small)
     options = Options(
         job=job,
         gpus=gpus,
@@ -342,8 +354,9 @@ def _candidates(
     gang = np.where(profiler, np.minimum(queue.gpus, 2), queue.gpus)
     whole, rest = gang // largest * largest, gang % largest
     rounded = whole + np.where(rest, np.minimum(_powers(rest), largest), 0)
-    may = np.full(gang.size, allocations != "consolidated")
-    anywhere = profiler | (may & (gang > largest))
+    splits = queue.split_speed > 0
+    may = splits & (allocations != "consolidated")
+    anywhere = (splits & profiler) | (may & (gang > largest))
     twice = may & ~anywhere & (_powers(gang) != gang)
     count = np.where(slo, np.diff(queue.ptr), 1)
     job = np.repeat(np.arange(gang.size), count)
@@ -371,17 +384,6 @@ def _of_one_lease(work: Ints, cost: Ints, speed: Ints, lease: int) -> Floats:
     twice = 2 * left + cost * (-(-left // lease) - 1)
     worth: Floats = 2 * lease / (2 * lease + twice)
     return worth
-
-
-def _small_factor(queue: Queue, lexicographic: bool) -> float:
-    """As :attr:`UniSched.small_factor`."""
-    small = int(np.count_nonzero(queue.kind != Kind.SLO))
-    slo = np.repeat(queue.kind == Kind.SLO, np.diff(queue.ptr))
-    if not (lexicographic and small and slo.any()):
-        return 1.0
-    values = [Fraction(repr(value)) for value in np.unique(queue.value[slo]).tolist()]
-    step = Fraction(gcd(*(v.numerator for v in values)), lcm(*(v.denominator for v in values)))
-    return min(1.0, float(9 * step / (10 * small)))
 
 
 def _loads(gpus: Ints, split: Bools, weights: Ints) -> Ints:
@@ -648,16 +650,9 @@ def _ints(values: Any) -> Ints:
 
 def options_of_problem(problem: UniSched) -> Options:
     """Return the options of all jobs of a problem."""
-    return options_of(
-        Queue.of(problem),
-        sizes=problem.instance.cluster.sizes,
-        lease=problem.lease,
-        be_lease=problem.be_lease,
-        allocations=problem.allocations,
-        rounding=problem.rounding,
-        sr_aware=problem.sr_aware,
-        lexicographic=problem.lexicographic,
-    )
+    names = ("lease", "be_lease", "allocations", "rounding", "sr_aware", "lexicographic")
+    own: Any = {name: getattr(problem, name) for name in names}
+    return options_of(Queue.of(problem), sizes=problem.instance.cluster.sizes, **own)
 
 
 def capacity_of_problem(problem: UniSched, slots: int) -> Ints:
@@ -694,15 +689,8 @@ def build(problem: UniSched, form: str) -> Model[Schedule]:
             for variable in native.variables():
                 variable.value = values[variable.name()]
 
-    return Model(
-        native=native,
-        kind="arrays" if form == "compact" else "cvxpy",
-        form=form,
-        exact=False,
-        relaxation=True,
-        extract=extract,
-        embed=embed,
-    )
+    kind: Any = "arrays" if form == "compact" else "cvxpy"
+    return Model(native, kind, form, exact=False, extract=extract, embed=embed, relaxation=True)
 
 
 def as_cvxpy(blocks: Blocks) -> Any:
@@ -720,14 +708,9 @@ def as_cvxpy(blocks: Blocks) -> Any:
 
 def _chosen(problem: UniSched, options: Options, schedule: Schedule) -> Floats:
     """An option for every job that a schedule serves: its own, or one that dominates it."""
-    slots: dict[int, set[int]] = {}
-    for row in schedule:
-        leases = range(row.start // problem.lease, row.end // problem.lease)
-        slots.setdefault(row.job, set()).update(leases)
-    least: dict[int, int] = {}
-    for row in schedule:
-        held = sum(row.gpus.values())
-        least[row.job] = min(held, least.get(row.job, held))
+    slots = problem.leases(schedule)
+    held = [(row.job, sum(row.gpus.values())) for row in schedule]
+    least = dict(sorted(held, reverse=True))
     z = np.zeros(len(options))
     for job, value in problem.values(schedule).items():
         own = np.flatnonzero((options.job == job) & (options.value >= value))

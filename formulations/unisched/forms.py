@@ -38,7 +38,7 @@ from ...instances.schedule import Schedule, Segment
 from ..problem import Model
 from . import compact
 from .leases import mean_interruptions
-from .problem import CONSOLIDATION_ROWS, CellAllocation, Option, UniSched
+from .problem import CONSOLIDATION_ROWS, CellAllocation, Option, UniSched, covers
 
 __all__ = ["build"]
 
@@ -77,14 +77,15 @@ def build(problem: UniSched, form: str) -> Model[Schedule]:
     options = problem.options()
     windows = _windows(problem, options)
     size = len(options) * max((window.stop for window in windows.values()), default=0)
-    if size > MODEL_LIMIT:
-        raise ValueError(
-            f"UniSched: {size} options x leases are more than {MODEL_LIMIT}, "
-            f"too many for form {form!r}: use lp_selector"
-        )
-    make: type[_Repaired | _Slots] = _Repaired if form == "repaired" else _Slots
-    made = make(problem, options, windows)
+    _check_size(size, f"{form!r}: use lp_selector")
+    made = (_Repaired if form == "repaired" else _Slots)(problem, options, windows)
     return Model(made.native, "pyomo", form, exact=True, extract=made.extract, embed=made.embed)
+
+
+def _check_size(size: int, form: str) -> None:
+    if size > MODEL_LIMIT:
+        too_many = f"{size} options x leases are more than {MODEL_LIMIT}, too many"
+        raise ValueError(f"UniSched: {too_many} for form {form}")
 
 
 def _windows(problem: UniSched, options: Sequence[Option]) -> dict[int, range]:
@@ -104,32 +105,25 @@ def _free(problem: UniSched, slot: int) -> Sequence[int]:
     return problem.free if problem.free and slot == 0 else problem.instance.cluster.sizes
 
 
-def _add_capacity(m: Any, problem: UniSched, held: Mapping[int, list[tuple[Any, Any]]]) -> None:
-    """Rows for each lease; `held` has the pairs (allocation, expression in [0, 1]) by lease."""
+def _add_capacity(m: Any, problem: UniSched, runs: Iterable[tuple[int, Any, Any]]) -> None:
+    """Rows for each lease; `runs` are a lease, an allocation and an expression in [0, 1] each."""
+    held: dict[int, list[tuple[Any, Any]]] = {}
+    for k, allocation, run in runs:
+        held.setdefault(k, []).append((allocation, run))
     if problem.allocations == "exact":
         _add_rows(m, problem, held)
         return
     levels = range(problem.node_gpus.bit_length())
 
+    @m.Constraint(sorted(held), levels, doc="(11), (14) cells of level h and above")
     def level(m: Any, k: int, h: int) -> Any:
-        room = sum(free >> h for free in _free(problem, k))
-        return _at_most(((_cells(a, h), held_) for a, held_ in held[k]), room)
-
-    m.level = pyo.Constraint(
-        sorted(held), levels, rule=level, doc="(11), (14) cells of level h and above"
-    )
-
-
-def _cells(allocation: CellAllocation, level: int) -> int:
-    """Cells of this level that the pieces of it and larger ones are worth."""
-    return sum(piece >> level for piece in allocation.pieces)
+        cells = ((sum(piece >> h for piece in way.pieces), run) for way, run in held[k])
+        return _at_most(cells, sum(free >> h for free in _free(problem, k)))
 
 
 def _at_most(terms: Iterable[tuple[int, Any]], room: int) -> Any:
-    kept = [(factor, what) for factor, what in terms if factor]
-    if not kept:
-        return pyo.Constraint.Skip
-    return pyo.quicksum(factor * what for factor, what in kept) <= room
+    kept = [factor * what for factor, what in terms if factor]
+    return pyo.quicksum(kept) <= room if kept else pyo.Constraint.Skip
 
 
 def _add_rows(m: Any, problem: UniSched, held: Mapping[int, list[tuple[Any, Any]]]) -> None:
@@ -139,28 +133,26 @@ def _add_rows(m: Any, problem: UniSched, held: Mapping[int, list[tuple[Any, Any]
     m.n_pieces = pyo.Var(
         keys, domain=pyo.NonNegativeIntegers, doc="pieces of s GPUs on nodes with c free ones"
     )
+
     sizes = range(1, problem.node_gpus + 1)
 
+    @m.Constraint(sorted(held), sizes, doc="(11) every piece is on a node")
     def pieces(m: Any, k: int, s: int) -> Any:
-        needed = [(a.pieces.count(s), held_) for a, held_ in held[k] if s in a.pieces]
+        needed = [(way.pieces.count(s), run) for way, run in held[k] if s in way.pieces]
         places = [m.n_pieces[k, s, c] for c in nodes[k] if c >= s]
         if not needed and not places:
             return pyo.Constraint.Skip
-        return pyo.quicksum(factor * what for factor, what in needed) == pyo.quicksum(places)
+        return pyo.quicksum(factor * run for factor, run in needed) == pyo.quicksum(places)
 
-    m.pieces = pyo.Constraint(sorted(held), sizes, rule=pieces, doc="(11) every piece is on a node")
-    rows = [
+    numbers = [
         (k, c, r) for k in sorted(held) for c in nodes[k] for r in range(len(CONSOLIDATION_ROWS[c]))
     ]
 
-    def row(m: Any, k: int, c: int, r: int) -> Any:
+    @m.Constraint(numbers, doc="(14) for gangs of all sizes")
+    def rows(m: Any, k: int, c: int, r: int) -> Any:
         factors, side = CONSOLIDATION_ROWS[c][r]
-        return _at_most(
-            ((factor, m.n_pieces[k, s, c]) for s, factor in enumerate(factors, 1)),
-            side * nodes[k][c],
-        )
-
-    m.rows = pyo.Constraint(rows, rule=row, doc="(14) for gangs of all sizes")
+        counts = ((factor, m.n_pieces[k, s, c]) for s, factor in enumerate(factors, 1))
+        return _at_most(counts, side * nodes[k][c])
 
 
 def _embed_pieces(
@@ -169,8 +161,6 @@ def _embed_pieces(
     """Count the pieces of a schedule; those of split jobs are single GPUs."""
     if problem.allocations != "exact":
         return
-    for key in m.n_pieces:
-        m.n_pieces[key].set_value(0)
     for row in schedule:
         if row.job not in chosen:
             continue
@@ -186,26 +176,19 @@ def _embed_pieces(
 # -- models and schedules -------------------------------------------------------------------------
 
 
-def _held(problem: UniSched, schedule: Schedule) -> dict[int, set[int]]:
-    """Leases that each job holds."""
-    held: dict[int, set[int]] = {}
-    for row in schedule:
-        leases = range(row.start // problem.lease, row.end // problem.lease)
-        held.setdefault(row.job, set()).update(leases)
-    return held
+def _to_zero(m: Any) -> None:
+    for variable in m.component_data_objects(pyo.Var):
+        variable.set_value(0)
 
 
 def _chosen(problem: UniSched, options: Sequence[Option], schedule: Schedule) -> dict[int, Option]:
     """The best option that each job's leases are enough for, if any."""
     slowest: dict[int, int] = {}
     for row in schedule:
-        held = tuple(sorted(row.gpus.values(), reverse=True))
-        ways = problem.allocations_of(row.job)
-        for p, way in enumerate(ways):
-            if held == way.pieces or (way.anywhere and sum(held) == way.gpus):
-                slowest[row.job] = max(p, slowest.get(row.job, 0))
-                break
-    held_leases = _held(problem, schedule)
+        way = problem.way_of(row)
+        if way is not None:
+            slowest[row.job] = max(way, slowest.get(row.job, 0))
+    held_leases = problem.leases(schedule)
     chosen: dict[int, Option] = {}
     for o in options:
         ways = problem.allocations_of(o.job)
@@ -218,8 +201,11 @@ def _chosen(problem: UniSched, options: Sequence[Option], schedule: Schedule) ->
     return chosen
 
 
-def _schedule(problem: UniSched, running: Mapping[int, Running]) -> Schedule:
-    """Place what runs in each lease; who goes on keeps its nodes where it can."""
+def _schedule(problem: UniSched, runs: Iterable[tuple[int, int, CellAllocation]]) -> Schedule:
+    """Place what runs, as (lease, job, allocation); who goes on keeps its nodes where it can."""
+    running: dict[int, dict[int, CellAllocation]] = {}
+    for k, i, allocation in runs:
+        running.setdefault(k, {})[i] = allocation
     last: dict[int, list[int]] = {}
     rows: list[tuple[int, int, dict[int, int]]] = []
     for k in sorted(running):
@@ -322,49 +308,49 @@ class _Repaired:
             sense=pyo.maximize,
             doc="(4)",
         )
-        m.deadline = pyo.Constraint(
-            sorted(windows),
-            rule=lambda m, i: pyo.quicksum(m.s_hit[h] for h in hits if h[0] == i) <= 1,
-            doc="(6)",
-        )
-        m.allocation = pyo.Constraint(
-            sorted(windows),
-            rule=lambda m, i: (
-                pyo.quicksum(m.y_way[w] for w in ways if w[0] == i)
-                == pyo.quicksum(m.s_hit[h] for h in hits if h[0] == i)
-            ),
-            doc="(13) and the missing link",
-        )
+
+        @m.Constraint(sorted(windows), doc="(6)")
+        def deadline(m: Any, i: int) -> Any:
+            return pyo.quicksum(m.s_hit[h] for h in hits if h[0] == i) <= 1
+
+        @m.Constraint(sorted(windows), doc="(13) and the missing link")
+        def allocation(m: Any, i: int) -> Any:
+            met = pyo.quicksum(m.s_hit[h] for h in hits if h[0] == i)
+            return pyo.quicksum(m.y_way[w] for w in ways if w[0] == i) == met
+
         self._add_products(m, hits, ways)
-        m.service = pyo.Constraint(list(options), rule=self._service, doc="(12) L leases in time")
-        _add_capacity(m, self.problem, self._held_by_lease(m, ways))
+
+        @m.Constraint(list(options), doc="(12) L leases in time")
+        def service(m: Any, i: int, f: int, p: int) -> Any:
+            option, first = options[i, f, p], windows[i].start
+            got = pyo.quicksum(m.x_lease[k, i] for k in range(first, first + option.within))
+            return got >= option.needed * m.w_option[i, f, p]
+
+        runs = m.u_held.items()
+        allocations = ((k, self.problem.allocations_of(i)[p], run) for (k, i, p), run in runs)
+        _add_capacity(m, self.problem, allocations)
         return m
 
     def _add_products(self, m: Any, hits: Sequence[Any], ways: Sequence[Any]) -> None:
         pairs = [(i, f, p) for i, f in hits for j, p in ways if i == j]
-        m.both = pyo.Constraint(
-            pairs,
-            rule=lambda m, i, f, p: (
-                m.s_hit[i, f] + m.y_way[i, p] - 1
-                <= (m.w_option[i, f, p] if (i, f, p) in self.options else 0)
-            ),
-            doc="w >= s + y - 1; nothing where L > Q",
-        )
-        m.option_hit = pyo.Constraint(
-            list(self.options),
-            rule=lambda m, i, f, p: m.w_option[i, f, p] <= m.s_hit[i, f],
-            doc="w <= s",
-        )
-        m.option_way = pyo.Constraint(
-            list(self.options),
-            rule=lambda m, i, f, p: m.w_option[i, f, p] <= m.y_way[i, p],
-            doc="w <= y",
-        )
-        m.held = pyo.Constraint(
-            list(m.u_held),
-            rule=lambda m, k, i, p: m.u_held[k, i, p] >= m.x_lease[k, i] + m.y_way[i, p] - 1,
-            doc="u >= x + y - 1",
-        )
+
+        @m.Constraint(pairs, doc="w >= s + y - 1; nothing where L > Q")
+        def both(m: Any, i: int, f: int, p: int) -> Any:
+            option = m.w_option[i, f, p] if (i, f, p) in self.options else 0
+            return m.s_hit[i, f] + m.y_way[i, p] - 1 <= option
+
+        @m.Constraint(list(self.options), doc="w <= s")
+        def option_hit(m: Any, i: int, f: int, p: int) -> Any:
+            return m.w_option[i, f, p] <= m.s_hit[i, f]
+
+        @m.Constraint(list(self.options), doc="w <= y")
+        def option_way(m: Any, i: int, f: int, p: int) -> Any:
+            return m.w_option[i, f, p] <= m.y_way[i, p]
+
+        @m.Constraint(list(m.u_held), doc="u >= x + y - 1")
+        def held(m: Any, k: int, i: int, p: int) -> Any:
+            return m.u_held[k, i, p] >= m.x_lease[k, i] + m.y_way[i, p] - 1
+
         if self.problem.allocations == "exact":  # where pieces are counted with equality
             m.held_lease = pyo.Constraint(
                 list(m.u_held), rule=lambda m, k, i, p: m.u_held[k, i, p] <= m.x_lease[k, i]
@@ -373,45 +359,31 @@ class _Repaired:
                 list(m.u_held), rule=lambda m, k, i, p: m.u_held[k, i, p] <= m.y_way[i, p]
             )
 
-    def _service(self, m: Any, i: int, f: int, p: int) -> Any:
-        option, first = self.options[i, f, p], self.windows[i].start
-        got = pyo.quicksum(m.x_lease[k, i] for k in range(first, first + option.within))
-        return got >= option.needed * m.w_option[i, f, p]
-
-    def _held_by_lease(self, m: Any, ways: Sequence[Any]) -> dict[int, list[tuple[Any, Any]]]:
-        held: dict[int, list[tuple[Any, Any]]] = {}
-        for i, p in ways:
-            allocation = self.problem.allocations_of(i)[p]
-            for k in self.windows[i]:
-                held.setdefault(k, []).append((allocation, m.u_held[k, i, p]))
-        return held
-
     def extract(self) -> Schedule:
         """The leases of x, for the jobs that meet a deadline."""
         m = self.native
-        running: dict[int, dict[int, CellAllocation]] = {}
-        for (i, _, p), option in self.options.items():
-            if m.w_option[i, option.deadline, p].value > 0.5:
-                for k in self.windows[i]:
-                    if m.x_lease[k, i].value > 0.5:
-                        running.setdefault(k, {})[i] = option.allocation
-        return _schedule(self.problem, running)
+        chosen = [key for key in self.options if m.w_option[key].value > 0.5]
+        runs = (
+            (k, i, self.options[i, f, p].allocation)
+            for i, f, p in chosen
+            for k in self.windows[i]
+            if m.x_lease[k, i].value > 0.5
+        )
+        return _schedule(self.problem, runs)
 
     def embed(self, schedule: Schedule) -> None:
         """Write a schedule; leases after a job's last deadline are lost."""
         m = self.native
-        for variable in (m.s_hit, m.y_way, m.x_lease, m.w_option, m.u_held):
-            for key in variable:
-                variable[key].set_value(0)
-        for i, leases in _held(self.problem, schedule).items():
+        _to_zero(m)
+        for i, leases in self.problem.leases(schedule).items():
             for k in leases & set(self.windows.get(i, ())):
                 m.x_lease[k, i].set_value(1)
         chosen = _chosen(self.problem, list(self.options.values()), schedule)
         for i, option in chosen.items():
             p = self._number(option)
-            for part in (m.s_hit[i, option.deadline], m.y_way[i, p]):
+            f = option.deadline
+            for part in (m.s_hit[i, f], m.y_way[i, p], m.w_option[i, f, p]):
                 part.set_value(1)
-            m.w_option[i, option.deadline, p].set_value(1)
             for k in self.windows[i]:
                 m.u_held[k, i, p].set_value(m.x_lease[k, i].value)
         _embed_pieces(m, self.problem, chosen, schedule)
@@ -448,49 +420,36 @@ class _Slots:
             sense=pyo.maximize,
             doc="(4)",
         )
-        m.one = pyo.Constraint(
-            sorted(self.windows),
-            rule=lambda m, i: (
-                pyo.quicksum(m.z_option[o] for o, option in enumerate(options) if option.job == i)
-                <= 1
-            ),
-            doc="(6), (13)",
-        )
-        m.service = pyo.Constraint(
-            m.options,
-            rule=lambda m, o: (
-                pyo.quicksum(m.u_lease[o, k] for k in self._leases(options[o]))
-                == options[o].needed * m.z_option[o]
-            ),
-            doc="(12) L leases in time",
-        )
-        m.tight = pyo.Constraint(
-            list(m.u_lease),
-            rule=lambda m, o, k: m.u_lease[o, k] <= m.z_option[o],
-            doc="implied for integers; tightens the LP",
-        )
-        held: dict[int, list[tuple[Any, Any]]] = {}
-        for o, k in m.u_lease:
-            held.setdefault(k, []).append((options[o].allocation, m.u_lease[o, k]))
-        _add_capacity(m, self.problem, held)
+
+        @m.Constraint(sorted(self.windows), doc="(6), (13)")
+        def one(m: Any, i: int) -> Any:
+            own = (m.z_option[o] for o, option in enumerate(options) if option.job == i)
+            return pyo.quicksum(own) <= 1
+
+        @m.Constraint(m.options, doc="(12) L leases in time")
+        def service(m: Any, o: int) -> Any:
+            got = pyo.quicksum(m.u_lease[o, k] for k in self._leases(options[o]))
+            return got == options[o].needed * m.z_option[o]
+
+        @m.Constraint(list(m.u_lease), doc="implied for integers; tightens the LP")
+        def tight(m: Any, o: int, k: int) -> Any:
+            return m.u_lease[o, k] <= m.z_option[o]
+
+        runs = m.u_lease.items()
+        _add_capacity(m, self.problem, ((k, options[o].allocation, run) for (o, k), run in runs))
         return m
 
     def extract(self) -> Schedule:
         """The leases of u."""
-        running: dict[int, dict[int, CellAllocation]] = {}
-        for o, k in self.native.u_lease:
-            if self.native.u_lease[o, k].value > 0.5:
-                option = self.options[o]
-                running.setdefault(k, {})[option.job] = option.allocation
-        return _schedule(self.problem, running)
+        held = [key for key, lease in self.native.u_lease.items() if lease.value > 0.5]
+        runs = ((k, self.options[o].job, self.options[o].allocation) for o, k in held)
+        return _schedule(self.problem, runs)
 
     def embed(self, schedule: Schedule) -> None:
         """Write a schedule; leases that a job does not need are lost."""
         m = self.native
-        for variable in (m.z_option, m.u_lease):
-            for key in variable:
-                variable[key].set_value(0)
-        held = _held(self.problem, schedule)
+        _to_zero(m)
+        held = self.problem.leases(schedule)
         chosen = _chosen(self.problem, self.options, schedule)
         kept = []
         for o, option in enumerate(self.options):
@@ -557,38 +516,23 @@ def _quadruples(problem: UniSched, job: int) -> Iterator[tuple[tuple[int, ...], 
     up = tuple(int(g == one_cell) if whole == 1 else whole * (g == top) for g in range(top + 1))
     split = problem.jobs[job].speed(problem.jobs[job].gpus, 2, size) / FULL_SPEED
     yield up, 1.0
-    for cover in _covers(gang, top) if gang <= 16 else ():
+    for cover in covers(gang, top) if gang <= 16 else ():
         if cover != up:
             yield cover, 1.0 if whole > 1 else split
-
-
-def _covers(gpus: int, level: int) -> Iterator[tuple[int, ...]]:
-    if level == 0:
-        yield (gpus,)
-        return
-    for count in range(gpus // 2**level + 1):
-        for lower in _covers(gpus - count * 2**level, level - 1):
-            yield (*lower, count)
 
 
 def _literal(problem: UniSched) -> Model[Schedule]:
     printed = {i: _printed(problem, i) for i in range(len(problem.jobs))}
     last = max((q for one in printed.values() for _, _, q in one.steps), default=0)
     size = last * sum(len(one.steps) * len(one.ways) for one in printed.values())
-    if size > MODEL_LIMIT:
-        raise ValueError(
-            f"UniSched: {size} options x leases are more than {MODEL_LIMIT}, "
-            "too many for form 'literal'"
-        )
+    _check_size(size, "'literal'")
     m = _literal_model(problem, printed, last)
 
     def extract() -> Schedule:
         raise ValueError("UniSched: a solution of form 'literal' says nothing about who runs")
 
     def embed(schedule: Schedule) -> None:
-        for variable in m.component_objects(pyo.Var):
-            for key in variable:
-                variable[key].set_value(0)
+        _to_zero(m)
         for g in m.N_cell:
             m.N_cell[g].set_value(m.N_cell[g].lb)
         for i, value in problem.values(schedule).items():
@@ -621,7 +565,7 @@ def _literal_model(problem: UniSched, printed: Mapping[int, _Printed], last: int
         doc="(4)",
     )
     _add_literal_selection(m, printed, hits, ways)
-    _add_literal_cells(m, printed, levels, sum(free))
+    _add_literal_cells(m, printed, ways, levels, sum(free))
     return m
 
 
@@ -630,88 +574,63 @@ def _add_literal_selection(
 ) -> None:
     """(6), (7), (12), (13)."""
     leases = {(f, i): range(printed[i].steps[f][2]) for f, i in hits}
-    some = list(printed)
-    m.eq6 = pyo.Constraint(
-        some,
-        rule=lambda m, i: pyo.quicksum(m.s[f, i] for f in range(len(printed[i].steps))) <= 1,
-        doc="(6) one deadline",
-    )
-    sx = _product(
-        m,
-        "sx",
-        {(k, f, i): (m.s[f, i], m.x[k, i]) for f, i in hits for k in leases[f, i]},
-    )
-    m.eq7 = pyo.Constraint(
-        hits,
-        rule=lambda m, f, i: (
-            pyo.quicksum(sx[k, f, i] for k in leases[f, i]) <= printed[i].steps[f][1] * m.s[f, i]
-        ),
-        doc="(7) at most L leases in time",
-    )
+
+    @m.Constraint(list(printed), doc="(6) one deadline")
+    def eq6(m: Any, i: int) -> Any:
+        return pyo.quicksum(m.s[f, i] for f in range(len(printed[i].steps))) <= 1
+
+    pairs = {(k, f, i): (m.s[f, i], m.x[k, i]) for f, i in hits for k in leases[f, i]}
+    sx = _product(m, "sx", pairs)
+
+    @m.Constraint(hits, doc="(7) at most L leases in time")
+    def eq7(m: Any, f: int, i: int) -> Any:
+        got = pyo.quicksum(sx[k, f, i] for k in leases[f, i])
+        return got <= printed[i].steps[f][1] * m.s[f, i]
+
     triples = [(f, i, p) for f, i in hits for j, p in ways if i == j]
     ys = _product(m, "ys", {(f, i, p): (m.y[i, p], m.s[f, i]) for f, i, p in triples})
-    ysx = _product(
-        m,
-        "ysx",
-        {
-            (k, f, i, p): (m.y[i, p], m.s[f, i], m.x[k, i])
-            for f, i, p in triples
-            for k in leases[f, i]
-        },
-    )
-    m.eq12 = pyo.Constraint(
-        triples,
-        rule=lambda m, f, i, p: (
-            pyo.quicksum(printed[i].ways[p][1] * ysx[k, f, i, p] for k in leases[f, i])
-            >= printed[i].steps[f][1] * ys[f, i, p]
-        ),
-        doc="(12) leases times speed are enough",
-    )
-    m.eq13 = pyo.Constraint(
-        some,
-        rule=lambda m, i: pyo.quicksum(m.y[i, p] for p in range(len(printed[i].ways))) <= 1,
-        doc="(13) one allocation",
-    )
+    held = {(k, f, i, p): (m.y[i, p], *pairs[k, f, i]) for f, i, p in triples for k in leases[f, i]}
+    ysx = _product(m, "ysx", held)
+
+    @m.Constraint(triples, doc="(12) leases times speed are enough")
+    def eq12(m: Any, f: int, i: int, p: int) -> Any:
+        served = pyo.quicksum(printed[i].ways[p][1] * ysx[k, f, i, p] for k in leases[f, i])
+        return served >= printed[i].steps[f][1] * ys[f, i, p]
+
+    @m.Constraint(list(printed), doc="(13) one allocation")
+    def eq13(m: Any, i: int) -> Any:
+        return pyo.quicksum(m.y[i, p] for p in range(len(printed[i].ways))) <= 1
 
 
 def _add_literal_cells(
-    m: Any, printed: Mapping[int, _Printed], levels: Sequence[int], gpus: int
+    m: Any, printed: Mapping[int, _Printed], ways: Sequence[Any], levels: range, gpus: int
 ) -> None:
     """(10), (11), (14), for one lease: the paper's have no other."""
-    m.eq10 = pyo.Constraint(
-        expr=pyo.quicksum(2**g * m.N_cell[g] for g in levels) <= gpus, doc="(10) M available GPUs"
-    )
-    m.eq11 = pyo.Constraint(
-        levels,
-        rule=lambda m, g: (
-            m.N_con[g]
-            == pyo.quicksum(
-                cells[g] * m.y[i, p]
-                for i, one in printed.items()
-                for p, (cells, _) in enumerate(one.ways)
-            )
-        ),
-        doc="(11) cells requested",
-    )
-    m.eq14 = pyo.Constraint(
-        levels,
-        rule=lambda m, h: (
-            pyo.quicksum(2 ** (g - h) * m.N_con[g] for g in levels if g >= h)
-            <= pyo.quicksum(2 ** (g - h) * m.N_cell[g] for g in levels if g >= h)
-        ),
-        doc="(14) consolidated placement",
-    )
+
+    def worth(cells: Any, h: int) -> Any:
+        return pyo.quicksum(2 ** (g - h) * cells[g] for g in levels if g >= h)
+
+    m.eq10 = pyo.Constraint(expr=worth(m.N_cell, 0) <= gpus, doc="(10) M available GPUs")
+
+    @m.Constraint(levels, doc="(11) cells requested")
+    def eq11(m: Any, g: int) -> Any:
+        asked = (printed[i].ways[p][0][g] * m.y[i, p] for i, p in ways)
+        return m.N_con[g] == pyo.quicksum(asked)
+
+    @m.Constraint(levels, doc="(14) consolidated placement")
+    def eq14(m: Any, h: int) -> Any:
+        return worth(m.N_con, h) <= worth(m.N_cell, h)
 
 
 def _product(m: Any, name: str, factors: Mapping[Any, tuple[Any, ...]]) -> Any:
     """Variables equal to products of binaries, as (name) and its rows (name)_most, (name)_least."""
     product = pyo.Var(list(factors), bounds=(0, 1), doc=f"product {' '.join(name)}")
     setattr(m, name, product)
-    each = [(n, key) for key, parts in factors.items() for n in range(len(parts))]
+    each = [(key, factor) for key, parts in factors.items() for factor in parts]
 
     def most(_: Any, at: int) -> Any:
-        n, key = each[at]
-        return product[key] <= factors[key][n]
+        key, factor = each[at]
+        return product[key] <= factor
 
     def least(_: Any, *key: int) -> Any:
         return product[key] >= pyo.quicksum(factors[key]) - (len(factors[key]) - 1)

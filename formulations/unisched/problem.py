@@ -106,7 +106,7 @@ from itertools import groupby
 from math import fsum, gcd, lcm
 from numbers import Integral
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 from ...instances.model import FULL_SPEED, DeadlineJob, Instance
 from ...instances.schedule import Schedule, Segment
@@ -128,22 +128,13 @@ CONSOLIDATION_ROWS: Mapping[int, tuple[tuple[tuple[int, ...], int], ...]] = Mapp
         4: (((0, 1, 2, 2), 2), ((1, 2, 3, 4), 4)),
         5: (((0, 0, 1, 1, 1), 1), ((0, 1, 1, 2, 2), 2), ((1, 2, 3, 4, 5), 5)),
         6: (((0, 0, 1, 2, 2, 2), 2), ((0, 2, 3, 4, 6, 6), 6), ((1, 2, 3, 4, 5, 6), 6)),
-        7: (
-            ((0, 0, 0, 1, 1, 1, 1), 1),
-            ((0, 0, 1, 1, 2, 2, 2), 2),
-            ((0, 1, 1, 2, 2, 3, 3), 3),
-            ((0, 1, 2, 2, 3, 4, 4), 4),
-            ((1, 2, 3, 4, 5, 6, 7), 7),
-        ),
-        8: (
-            ((0, 0, 0, 1, 2, 2, 2, 2), 2),
-            ((0, 0, 1, 1, 1, 2, 2, 2), 2),
-            ((0, 1, 1, 2, 3, 3, 4, 4), 4),
-            ((0, 2, 3, 4, 5, 6, 8, 8), 8),
-            ((1, 2, 3, 4, 5, 6, 7, 8), 8),
-        ),
+        7: (((0, 0, 0, 1, 1, 1, 1), 1), ((0, 0, 1, 1, 2, 2, 2), 2), ((0, 1, 1, 2, 2, 3, 3), 3),
+            ((0, 1, 2, 2, 3, 4, 4), 4), ((1, 2, 3, 4, 5, 6, 7), 7)),
+        8: (((0, 0, 0, 1, 2, 2, 2, 2), 2), ((0, 0, 1, 1, 1, 2, 2, 2), 2),
+            ((0, 1, 1, 2, 3, 3, 4, 4), 4), ((0, 2, 3, 4, 5, 6, 8, 8), 8),
+            ((1, 2, 3, 4, 5, 6, 7, 8), 8)),
     }
-)
+)  # fmt: skip
 
 
 class CellAllocation(NamedTuple):
@@ -295,12 +286,9 @@ class UniSched(Described):
             raise ValueError(
                 f"UniSched: be_lease={self.be_lease} does not divide lease={self.lease}"
             )
-        for name, known in (
-            ("allocations", ("cells", "exact", "consolidated")),
-            ("rounding", ("lossless", "paper")),
-        ):
-            if getattr(self, name) not in known:
-                names = ", ".join(map(repr, known))
+        for name, kind in (("allocations", Allocations), ("rounding", Rounding)):
+            if getattr(self, name) not in get_args(kind):
+                names = ", ".join(map(repr, get_args(kind)))
                 raise ValueError(f"UniSched: {name}={getattr(self, name)!r} is not one of {names}")
         for name in ("sr_aware", "lexicographic"):
             if not isinstance(getattr(self, name), bool):
@@ -313,16 +301,12 @@ class UniSched(Described):
         sizes = sorted(set(self.instance.cluster.sizes))
         if len(sizes) > 1:
             raise ValueError(f"cluster: node sizes {sizes} differ, UniSched needs equal nodes")
-        size = self.node_gpus
-        if self.allocations == "exact":
-            if size > 8:
-                raise ValueError(
-                    f"cluster: nodes of {size} GPUs exceed the 8 of 'exact' allocations"
-                )
-        elif size & (size - 1):
-            raise ValueError(
-                f"cluster: nodes of {size} GPUs, which is no power of two, have no cells"
-            )
+        size, exact = self.node_gpus, self.allocations == "exact"
+        nodes = f"cluster: nodes of {size} GPUs"
+        if exact and size > 8:
+            raise ValueError(f"{nodes} exceed the 8 of 'exact' allocations")
+        if not exact and size & (size - 1):
+            raise ValueError(f"{nodes}, which is no power of two, have no cells")
         if self.free is not None:
             self._check_free()
 
@@ -475,17 +459,9 @@ class UniSched(Described):
         """
         if not self.lexicographic:
             return 1.0
-        small = sum(not self.has_deadlines(i) for i in range(len(self.jobs)))
-        values = {
-            Fraction(repr(value))
-            for i, job in enumerate(self.jobs)
-            if self.has_deadlines(i)
-            for _, value in job.rewards
-        }
-        if not (small and values):
-            return 1.0
-        step = Fraction(gcd(*(v.numerator for v in values)), lcm(*(v.denominator for v in values)))
-        return min(1.0, float(9 * step / (10 * small)))
+        slo = [job for i, job in enumerate(self.jobs) if self.has_deadlines(i)]
+        rewards = {value for job in slo for _, value in job.rewards}
+        return lexicographic_factor(rewards, len(self.jobs) - len(slo))
 
     def options(self) -> list[Option]:
         """Return every option of every job; each has L <= Q.
@@ -543,17 +519,30 @@ class UniSched(Described):
         ValueError
             Where a job holds GPUs that are none of its allocations.
         """
-        slots: dict[int, set[int]] = {}
-        speeds: dict[int, int] = {}
+        slowest: dict[int, int] = {}
         for row in solution:
-            speed = self._speed(row)
-            if speed is None:
+            way = self.way_of(row)
+            if way is None:
                 raise ValueError(self._wrong_gang(row))
-            slots.setdefault(row.job, set()).update(
-                range(row.start // self.lease, row.end // self.lease)
-            )
-            speeds[row.job] = min(speed, speeds.get(row.job, speed))
-        return {i: self._value(i, slots[i], speeds[i]) for i in sorted(slots)}
+            slowest[row.job] = max(way, slowest.get(row.job, way))
+        speeds = {i: self.allocations_of(i)[way].speed for i, way in slowest.items()}
+        return {
+            i: self._value(i, slots, speeds[i])
+            for i, slots in sorted(self.leases(solution).items())
+        }
+
+    def leases(self, solution: Schedule) -> dict[int, set[int]]:
+        """Return the leases in which each job runs, by number.
+
+        Parameters
+        ----------
+        solution : Schedule
+        """
+        held: dict[int, set[int]] = {}
+        for row in solution:
+            leases = range(row.start // self.lease, row.end // self.lease)
+            held.setdefault(row.job, set()).update(leases)
+        return held
 
     def _value(self, job: int, slots: set[int], speed: int) -> float:
         if not self.has_deadlines(job):
@@ -566,18 +555,18 @@ class UniSched(Described):
                     return value
         return 0.0
 
-    def _speed(self, row: Segment) -> int | None:
-        """The speed of the fastest allocation that the segment's GPUs are; None if it is none."""
+    def way_of(self, row: Segment) -> int | None:
+        """Return which of its job's allocations a segment has, the fastest; None if it is none.
+
+        Parameters
+        ----------
+        row : Segment
+        """
         held = tuple(sorted(row.gpus.values(), reverse=True))
-        return max(
-            (
-                allocation.speed
-                for allocation in self.allocations_of(row.job)
-                if held == allocation.pieces
-                or (allocation.anywhere and sum(held) == allocation.gpus)
-            ),
-            default=None,
-        )
+        for p, way in enumerate(self.allocations_of(row.job)):
+            if held == way.pieces or (way.anywhere and sum(held) == way.gpus):
+                return p
+        return None
 
     def _wrong_gang(self, row: Segment) -> str:
         ways = [
@@ -614,7 +603,7 @@ class UniSched(Described):
             yield f"release: job {job.id!r} starts at {row.start}, before {job.release}"
         if not self.has_deadlines(row.job) and row.end > self.lease:
             yield f"lease: job {job.id!r} has no deadlines and runs until {row.end}, after lease 0"
-        if self._speed(row) is None:
+        if self.way_of(row) is None:
             yield self._wrong_gang(row)
 
     def _overlaps(self, solution: Schedule) -> Iterator[str]:
@@ -654,6 +643,37 @@ class UniSched(Described):
             Where `form` is unknown, or the model would be too large.
         """
         return build(self, form)
+
+
+def covers(gpus: int, level: int) -> Iterator[tuple[int, ...]]:
+    """Yield numbers of cells of level 0, ..., `level` with so many GPUs in all.
+
+    Examples
+    --------
+    >>> list(covers(4, 1))
+    [(4, 0), (2, 1), (0, 2)]
+    """
+    if level == 0:
+        yield (gpus,)
+        return
+    for number in range(gpus // 2**level + 1):
+        for lower in covers(gpus - number * 2**level, level - 1):
+            yield (*lower, number)
+
+
+def lexicographic_factor(rewards: Iterable[float], small: int) -> float:
+    """What `small` values of at most 1 are multiplied by so as not to count against rewards.
+
+    Examples
+    --------
+    >>> lexicographic_factor([100, 80], 36)
+    0.5
+    """
+    values = [Fraction(repr(value)) for value in rewards]
+    if not (small and values):
+        return 1.0
+    step = Fraction(gcd(*(v.numerator for v in values)), lcm(*(v.denominator for v in values)))
+    return min(1.0, float(9 * step / (10 * small)))
 
 
 def _remade(instance: Instance[DeadlineJob], parameters: dict[str, Any]) -> UniSched:

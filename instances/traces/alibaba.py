@@ -13,8 +13,6 @@ from ..model import Cluster, Node
 from .table import TextRow, TextTable
 from .trace import Reading, Trace
 
-__all__ = ["read_alibaba", "read_alibaba_nodes"]
-
 COLUMNS = (
     "name", "num_gpu", "gpu_milli", "gpu_spec", "pod_phase", "creation_time", "deletion_time",
     "scheduled_time",
@@ -86,7 +84,7 @@ def _read_pod(reading: Reading, row: TextRow) -> bool:
         return False
     duration = None if deleted is None else deleted - scheduled
     phase = row.text("pod_phase", "every pod has one")
-    return reading.offer(row.place, id, time=created, duration=duration, gpus=gpus, tag=phase)
+    return reading.offer(row.place, id, created, duration, gpus, tag=phase)
 
 
 def read_alibaba_nodes(path: str | Path) -> Cluster:

@@ -18,8 +18,6 @@ from ..model import DeadlineJob, check_real
 from .table import TextRow, TextTable
 from .trace import Reading, Trace
 
-__all__ = ["read_chronus"]
-
 COLUMNS = (
     "job_id", "user", "num_gpu", "submit_time", "duration", "model_name", "expect_time_list",
     "expect_value_list", "best_effort", "job_type",
@@ -86,14 +84,13 @@ def read_chronus(
     for row in TextTable(reading, *COLUMNS):
         submitted, duration = row.number("submit_time"), row.number("duration")
         gpus, model = row.count("num_gpu"), row["model_name"]
-        if model not in known:
-            raise row.error(f"model_name={model!r} is not one of {', '.join(map(repr, known))}")
+        row.one_of("model_name", known)
         reading.offer(
             row.place,
             row.id("job_id"),
-            time=None if submitted is None else 60 * submitted,
-            duration=None if duration is None else 60 * duration,
-            gpus=gpus,
+            None if submitted is None else 60 * submitted,
+            None if duration is None else 60 * duration,
+            gpus,
             user=row.text("user", "every job has one"),
             tag=row.text("job_type", "every job has one"),
             rewards=_rewards(row, scale),
@@ -116,8 +113,7 @@ def _top(value: float | str) -> float:
 def _rewards(row: TextRow, scale: float) -> tuple[tuple[int, float], ...]:
     """The steps of a job's reward function; none for a best-effort job."""
     kind, flag = row["job_type"], row["best_effort"]
-    if kind not in JOB_TYPES:
-        raise row.error(f"job_type={kind!r} is not one of {', '.join(map(repr, JOB_TYPES))}")
+    row.one_of("job_type", JOB_TYPES)
     if flag != ("1" if kind == "best" else "0"):
         raise row.error(f"best_effort={flag!r} contradicts job_type={kind!r}, it is 1 for 'best'")
     if kind == "best":
@@ -147,9 +143,7 @@ def _numbers(row: TextRow, name: str) -> list[float]:
 # --- speeds --------------------------------------------------------------------------------------
 
 
-def _speeds(
-    info: str | Path | ModelInfo | None,
-) -> tuple[list[str], Callable[[str, int], float]]:
+def _speeds(info: str | Path | ModelInfo | None) -> tuple[list[str], Callable[[str, int], float]]:
     """Known models, and the split speed of a model at a gang size."""
     if info is None:
         return sorted(MODELS), lambda model, gpus: split_speed(model, max(1, gpus))

@@ -15,8 +15,6 @@ from ..model import check_real
 from .table import TextRow, TextTable, lines
 from .trace import Reading, Trace
 
-__all__ = ["read_gavel"]
-
 # The columns, in order; the lines of a trace have no names.
 SEVEN = ("job_type", "command", "steps_option", "needs_data", "total_steps", "arrival", "gpus")
 TEN = (
@@ -97,14 +95,9 @@ def read_gavel(
 def _read_job(reading: Reading, row: TextRow, speed: Lookup) -> None:
     steps, gpus = row.number("total_steps"), row.count("gpus")
     weight = _positive(row, "priority") if "priority" in row else 1.0
-    reading.offer(
-        row.place,
-        f"row{reading.rows}",
-        time=row.number("arrival"),
-        duration=steps / _speed(row, gpus, speed) if steps and gpus else steps,
-        gpus=gpus,
-        weight=weight,
-    )
+    arrival = row.number("arrival")
+    duration = steps / _speed(row, gpus, speed) if steps and gpus else steps
+    reading.offer(row.place, f"row{reading.rows}", arrival, duration, gpus, weight=weight)
 
 
 def _positive(row: TextRow, name: str) -> float:

@@ -15,8 +15,6 @@ from ..model import User
 from .table import TextRow, TextTable
 from .trace import Reading, Trace
 
-__all__ = ["read_helios", "read_vc_sizes"]
-
 COLUMNS = ("job_id", "vc", "gpu_num", "state", "submit_time", "duration")
 
 
@@ -64,15 +62,10 @@ def read_helios(
         raise ValueError(f"date={date!r} is the day of the sizes, but sizes=None")
     reading = Reading(path)
     for row in TextTable(reading, *COLUMNS):
-        reading.offer(
-            row.place,
-            row.id("job_id"),
-            time=row.time("submit_time"),
-            duration=row.number("duration"),
-            gpus=row.count("gpu_num"),
-            user=row.text("vc", "every job has a virtual cluster"),
-            tag=row.text("state", "every job has one"),
-        )
+        id, times = row.id("job_id"), (row.time("submit_time"), row.number("duration"))
+        gpus, user = row.count("gpu_num"), row.text("vc", "every job has a virtual cluster")
+        tag = row.text("state", "every job has one")
+        reading.offer(row.place, id, *times, gpus, user=user, tag=tag)
     users = None
     first = reading.first_time()
     if sizes is not None and first is not None:

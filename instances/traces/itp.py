@@ -11,8 +11,6 @@ from pathlib import Path
 from .table import TextTable
 from .trace import Reading, Trace
 
-__all__ = ["read_itp"]
-
 COLUMNS = ("job_id", "submission_time", "duration", "num_gpu")
 
 
@@ -48,11 +46,6 @@ def read_itp(path: str | Path) -> Trace:
     """
     reading = Reading(path)
     for row in TextTable(reading, *COLUMNS):
-        reading.offer(
-            row.place,
-            row.id("job_id"),
-            time=row.number("submission_time"),
-            duration=row.number("duration"),
-            gpus=row.count("num_gpu"),
-        )
+        id, times = row.id("job_id"), (row.number("submission_time"), row.number("duration"))
+        reading.offer(row.place, id, *times, row.count("num_gpu"))
     return reading.trace()

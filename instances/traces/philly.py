@@ -14,11 +14,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
+from ..check import one_of
 from ..io import read_json
 from .table import TextTable
 from .trace import Reading, Trace
-
-__all__ = ["read_philly_csv", "read_philly_json"]
 
 COLUMNS = ("timestamp", "duration", "num_gpus", "cluster")
 Record = dict[str, Any]
@@ -61,14 +60,9 @@ def read_philly_csv(path: str | Path) -> Trace:
     """
     reading = Reading(path)
     for row in TextTable(reading, *COLUMNS):
-        reading.offer(
-            row.place,
-            f"row{reading.rows}",
-            time=row.time("timestamp"),
-            duration=row.number("duration"),
-            gpus=row.count("num_gpus"),
-            user=row.text("cluster", "every job has a virtual cluster"),
-        )
+        times, gpus = (row.time("timestamp"), row.number("duration")), row.count("num_gpus")
+        user = row.text("cluster", "every job has a virtual cluster")
+        reading.offer(row.place, f"row{reading.rows}", *times, gpus, user=user)
     return reading.trace(origin=reading.first_time())
 
 
@@ -110,8 +104,7 @@ def read_philly_json(path: str | Path, *, work: Work = "attempts") -> Trace:
       missing, null or the text ``None``: a logging error, or still running at the end of the log);
       end before start; zero duration.
     """
-    if work not in ("attempts", "span"):
-        raise ValueError(f"work={work!r} is not one of 'attempts', 'span'")
+    one_of("work", work, ("attempts", "span"))
     reading = Reading(path)
     data = read_json(path)
     if not isinstance(data, list):
@@ -132,21 +125,12 @@ def _read_job(reading: Reading, place: str, record: Any, work: Work) -> None:
     ]
     gpus = next((count for count, _, _ in attempts if count), 0)
     reason = _unusable(submitted, attempts, gpus)
-    seconds = None if reason else _run_time([(start, end) for _, start, end in attempts], work)
+    seconds = reason or _run_time([(start, end) for _, start, end in attempts], work)
     if isinstance(seconds, str):
-        reason = seconds
-    if reason or isinstance(seconds, str):
-        reading.skip(place, reason)
+        reading.skip(place, seconds)
         return
-    reading.offer(
-        place,
-        id,
-        time=submitted,
-        duration=seconds,
-        gpus=gpus,
-        user=record["vc"],
-        tag=record["status"],
-    )
+    user, tag = record["vc"], record["status"]
+    reading.offer(place, id, submitted, seconds, gpus, user=user, tag=tag)
 
 
 def _check_job(reading: Reading, place: str, record: Any) -> None:
@@ -173,11 +157,8 @@ def _attempt(reading: Reading, place: str, attempt: Any) -> Attempt:
     detail = attempt.get("detail", [])
     if not isinstance(detail, list):
         raise reading.error(place, f"detail={detail!r} is not a list")
-    return (
-        sum(_gpus(reading, f"{place}.detail[{k}]", part) for k, part in enumerate(detail)),
-        start,
-        end,
-    )
+    gpus = sum(_gpus(reading, f"{place}.detail[{k}]", part) for k, part in enumerate(detail))
+    return gpus, start, end
 
 
 def _gpus(reading: Reading, place: str, part: Any) -> int:

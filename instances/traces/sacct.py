@@ -12,10 +12,9 @@ import re
 from datetime import datetime
 from pathlib import Path
 
+from ..check import one_of
 from .table import TextRow, TextTable
 from .trace import UNKNOWN, Reading, Trace
-
-__all__ = ["read_sacct"]
 
 IDS = ("JobID", "JobIDRaw")
 USERS = ("User", "Account", "Partition")
@@ -71,8 +70,8 @@ def read_sacct(path: str | Path, *, user: str | None = None) -> Trace:
       (``End`` is ``Unknown``, or the state RUNNING or SUSPENDED), end before start, no GPUs,
       unknown submission, unknown duration, zero duration.
     """
-    if user is not None and user not in USERS:
-        raise ValueError(f"user={user!r} is not one of {', '.join(map(repr, USERS))}")
+    if user is not None:
+        one_of("user", user, USERS)
     reading = Reading(path)
     table = TextTable(reading, "Submit", "Start", "End", "State", delimiter="|", quoted=False)
     id = table.need(*IDS)
@@ -95,15 +94,8 @@ def _read_job(reading: Reading, row: TextRow, id: str, owner: str) -> None:
     if reason:
         reading.skip(row.place, reason)
         return
-    reading.offer(
-        row.place,
-        name,
-        time=submitted,
-        duration=duration,
-        gpus=gpus,
-        user=row.text(owner, "every job has one"),
-        tag=state,
-    )
+    user = row.text(owner, "every job has one")
+    reading.offer(row.place, name, submitted, duration, gpus, user=user, tag=state)
 
 
 def _unusable(start: datetime | None, end: datetime | None, state: str) -> str:

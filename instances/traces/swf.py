@@ -14,8 +14,6 @@ from pathlib import Path
 from ..io import read_text
 from .trace import Reading, Trace
 
-__all__ = ["read_swf"]
-
 # The 18 fields of a line, in order.
 FIELDS = (
     "job", "submit", "wait", "run", "allocated", "cpu", "memory", "requested", "requested_time",
@@ -88,7 +86,7 @@ def _read_job(reading: Reading, place: str, parts: list[str]) -> None:
         reading.skip(place, reason)
         return
     user = "unknown" if row["user"] < 0 else str(int(row["user"]))
-    reading.offer(place, id, time=row["submit"], duration=row["run"], gpus=int(gpus), user=user)
+    reading.offer(place, id, row["submit"], row["run"], int(gpus), user=user)
 
 
 def _number(reading: Reading, place: str, name: str, text: str) -> float:

@@ -9,8 +9,6 @@ from datetime import datetime
 from ..io import read_text
 from .trace import UNKNOWN, Reading, plain
 
-__all__ = ["TextRow", "TextTable", "lines"]
-
 
 class TextRow:
     """One row of a table: its fields by column name, and where it stands.
@@ -52,6 +50,11 @@ class TextRow:
         if not self[name]:
             raise self.error(f"{name}='' is empty, {rule}")
         return self[name]
+
+    def one_of(self, name: str, known: Sequence[str]) -> None:
+        """Refuse a field that is not one of these."""
+        if self[name] not in known:
+            raise self.error(f"{name}={self[name]!r} is not one of {', '.join(map(repr, known))}")
 
     def id(self, name: str) -> str:
         """Return a field that identifies the row."""
@@ -139,10 +142,8 @@ def lines(
 ) -> Iterator[tuple[str, Sequence[str]]]:
     """Yield place and fields of every line that is not empty; refuse a file without any."""
     text = read_text(reading.path).splitlines()
-    if quoted:
-        found = csv.reader(text, delimiter=delimiter, strict=True)
-    else:
-        found = csv.reader(text, delimiter=delimiter, quoting=csv.QUOTE_NONE, strict=True)
+    quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+    found = csv.reader(text, delimiter=delimiter, quoting=quoting, strict=True)  # type: ignore[arg-type]
     empty = True
     try:
         for fields in found:

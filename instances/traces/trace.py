@@ -8,13 +8,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..model import Job, User
-
-__all__ = ["ReadReport", "Trace"]
 
 SHOWN = 3  # places that a report names for each reason
 
@@ -68,7 +67,9 @@ class ReadReport:
 
     def __reduce__(self) -> tuple[object, ...]:
         # mapping proxies do not pickle
-        return _rebuild, (self.read, dict(self.skipped), dict(self.places), self.notes)
+        skipped, places = dict(self.skipped), dict(self.places)
+        made = partial(ReadReport, read=self.read, skipped=skipped, places=places, notes=self.notes)
+        return made, ()
 
     def __str__(self) -> str:
         line = f"{self.read:,} rows read, {self.kept:,} jobs"
@@ -88,12 +89,6 @@ def _placed(count: int, places: Sequence[str]) -> str:
         return f"{count:,}"
     more = ["..."] if count > len(places) else []
     return f"{count:,} [{', '.join([*places, *more])}]"
-
-
-def _rebuild(
-    read: int, skipped: dict[str, int], places: dict[str, tuple[str, ...]], notes: tuple[str, ...]
-) -> ReadReport:
-    return ReadReport(read=read, skipped=skipped, places=places, notes=notes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,10 +224,10 @@ class Reading:
         self,
         place: str,
         id: str,
-        *,
         time: datetime | float | None,
         duration: float | None,
         gpus: int,
+        *,
         user: str = "",
         weight: float = 1.0,
         tag: str = "",
@@ -248,7 +243,7 @@ class Reading:
         elif duration == 0:
             self.skip(place, "zero duration")
         else:
-            since = _seconds(time) if isinstance(time, datetime) else time
+            since = (time - EPOCH).total_seconds() if isinstance(time, datetime) else time
             start, work = math.floor(round(since, 6)), max(1, math.ceil(round(duration, 6)))
             self._found.append(_Found(start, place, id, gpus, work, user, weight, tag, more))
             return True
@@ -284,20 +279,16 @@ class Reading:
         """Return the trace of the kept rows, from the first submission on."""
         first = self.first() or 0
         ids = sorted({row.user for row in self._found} - {""})
+        made = [
+            self.kind(
+                id=row.id, gpus=row.gpus, release=row.time - first, work=row.work, user=row.user,
+                weight=row.weight, **row.more,
+            )
+            for row in sorted(self._found, key=lambda row: row.time)
+        ]  # fmt: skip
         return Trace(
             name=self.path.name.split(".")[0],
-            jobs=tuple(
-                self.kind(
-                    id=row.id,
-                    gpus=row.gpus,
-                    release=row.time - first,
-                    work=row.work,
-                    user=row.user,
-                    weight=row.weight,
-                    **row.more,
-                )
-                for row in sorted(self._found, key=lambda row: row.time)
-            ),
+            jobs=tuple(made),
             users=tuple(users if users is not None else map(User, ids)),
             origin=None if origin is None else str(origin),
             report=ReadReport(
@@ -357,7 +348,3 @@ def clock(text: str) -> datetime | None:
     except ValueError:  # such as a month 13
         pass
     raise ValueError("is not a time of the form 2017-10-07 01:12:09")
-
-
-def _seconds(time: datetime) -> float:
-    return (time - EPOCH).total_seconds()

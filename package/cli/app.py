@@ -14,20 +14,9 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from .. import __version__
+from .. import __version__, screen
 from ..instances.display import one_line
 from ..registry import ALIASES, POLICIES, PROBLEMS, READERS, VARIANTS, plugins
-from ..screen import (
-    EXIT_BAD_INPUT,
-    EXIT_INTERRUPTED,
-    BadInput,
-    Interrupted,
-    new_table,
-    open_console,
-    say,
-    show_table,
-    shown,
-)
 from .compare import compare, demo, solve
 from .describe import describe
 from .papers import reproduce, theorems
@@ -50,15 +39,15 @@ def main(args: Sequence[str] | None = None) -> None:
     code, text = 0, ""
     try:
         code = app(args, prog_name="gangsched", standalone_mode=False) or 0
-    except BadInput as error:
-        code, text = EXIT_BAD_INPUT, f"error: {error}"
+    except screen.BadInput as error:
+        code, text = screen.EXIT_BAD_INPUT, f"error: {error}"
     except USAGE_ERROR as error:
-        code, text = EXIT_BAD_INPUT, f"error: {cast(Any, error).format_message()}"
-    except Interrupted as error:
-        code, text = EXIT_INTERRUPTED, str(error)
+        code, text = screen.EXIT_BAD_INPUT, f"error: {cast(Any, error).format_message()}"
+    except screen.Interrupted as error:
+        code, text = screen.EXIT_INTERRUPTED, str(error)
     except (KeyboardInterrupt, typer.Abort):
-        code = EXIT_INTERRUPTED
-    if code == EXIT_INTERRUPTED:  # what typer makes of a Ctrl-C
+        code = screen.EXIT_INTERRUPTED
+    if code == screen.EXIT_INTERRUPTED:  # what typer makes of a Ctrl-C
         text = text or "interrupted"
     if text:
         print(f"gangsched: {one_line(text)}", file=sys.stderr)  # noqa: T201
@@ -81,33 +70,35 @@ def list_names() -> None:
     """List problems, solvers, readers, policies, named instances."""
     from ..instances import library
 
-    console = open_console()
+    console = screen.open_console()
     for stem, entry in PROBLEMS.items():
-        say(console, stem, "bold")
-        say(console, f"solvers: {', '.join((*entry.solvers, *plugins()))}")
-        say(console, f"settings: {', '.join(entry.settings)}")
+        screen.say(console, stem, "bold")
+        screen.say(console, f"solvers: {', '.join((*entry.solvers, *plugins()))}")
+        screen.say(console, f"settings: {', '.join(entry.settings)}")
     console.print()
-    say(console, "readers", "bold")
-    say(console, ", ".join(READERS))
+    screen.say(console, "readers", "bold")
+    screen.say(console, ", ".join(READERS))
     console.print()
-    say(console, "scenarios: synthetic jobs with deadlines (Gao et al. 2024)", "bold")
+    screen.say(console, "scenarios: synthetic jobs with deadlines (Gao et al. 2024)", "bold")
     for names, what in SCENARIOS.items():
-        say(console, f"{names}: {what}")
-    say(console, "instead of a trace: gangsched replay T360 --reader scenario", "dim")
+        screen.say(console, f"{names}: {what}")
+    screen.say(console, "instead of a trace: gangsched replay T360 --reader scenario", "dim")
     console.print()
-    say(console, "policies", "bold")
-    say(console, ", ".join((*POLICIES, *plugins("gangsched.policies"))))
+    screen.say(console, "policies", "bold")
+    screen.say(console, ", ".join((*POLICIES, *plugins("gangsched.policies"))))
     for name, policy in ALIASES.items():
-        say(console, f"{name}: another name of {policy}")
+        screen.say(console, f"{name}: another name of {policy}")
     console.print()
-    say(console, "variants: how they differ from the policy", "bold")
+    screen.say(console, "variants: how they differ from the policy", "bold")
     for name, what in VARIANTS.items():
-        say(console, f"{name}: {what}")
+        screen.say(console, f"{name}: {what}")
     console.print()
-    table = new_table("instance", "best", "known", "what", right=("best",))
+    table = screen.new_table("instance", "best", "known", "what", right=("best",))
     for found in map(library.entry, library.names()):
-        table.add_row(found.name, shown(found.objective), best_known(found), found.description)
-    show_table(console, table)
+        table.add_row(
+            found.name, screen.shown(found.objective), best_known(found), found.description
+        )
+    screen.show_table(console, table)
 
 
 for command in (solve, compare, replay, describe, demo, reproduce, theorems):

@@ -11,36 +11,19 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from .. import screen
 from ..analysis.show.columns import ratio, shown_bound
 from ..formulations.problem import Sense, goal_of
 from ..instances.display import shortened
 from ..registry import PROBLEMS, READERS, solver, warm_up
-from ..screen import (
-    EXIT_FAILED,
-    BadInput,
-    ClusterFile,
-    GpusPerNode,
-    Interrupted,
-    Json,
-    Nodes,
-    Seed,
-    check_output,
-    open_console,
-    positive,
-    progress_line,
-    reading,
-    rich_table,
-    say,
-    show_table,
-    shown,
-    whole,
-)
 from .source import Source, from_library, listed, load_problem, select_problem
 
 Problem = Annotated[str | None, typer.Option(help="Problem, e.g. rar-ddls.")]
 TimeLimit = Annotated[
     float | None,
-    typer.Option(callback=positive, help="Wall seconds after which each solver should stop."),
+    typer.Option(
+        callback=screen.positive, help="Wall seconds after which each solver should stop."
+    ),
 ]
 
 
@@ -51,9 +34,9 @@ def solve(
         str | None,
         typer.Option("--solver", help="Solver, or module:object; else the problem's first."),
     ] = None,
-    seed: Seed = 0,
+    seed: screen.Seed = 0,
     time_limit: TimeLimit = None,
-    json: Json = None,
+    json: screen.Json = None,
 ) -> None:
     """Solve an instance: objective, proven bound, certified ratio.
 
@@ -61,27 +44,27 @@ def solve(
     """
     from ..solvers.io import save_result
 
-    with reading():
+    with screen.reading():
         source = load_problem(instance, problem)
         name, function = solver(source.stem, solver_name or PROBLEMS[source.stem].compared[0])
-        check_output(instance, json)
+        screen.check_output(instance, json)
     comparison = _run(source, {name: function}, seed, time_limit)
     if comparison.interrupted:
         raise KeyboardInterrupt
-    console = open_console()
+    console = screen.open_console()
     for refuted in comparison.refuted:
-        say(console, f"{name} is refuted: {shortened('; '.join(refuted.violations))}")
-        raise typer.Exit(EXIT_FAILED)
+        screen.say(console, f"{name} is refuted: {shortened('; '.join(refuted.violations))}")
+        raise typer.Exit(screen.EXIT_FAILED)
     row = comparison.rows[0]
     if row.error:
-        raise BadInput(f"solver {name!r} failed: {shortened(row.error)}")
-    say(console, source.title, "bold")
+        raise screen.BadInput(f"solver {name!r} failed: {shortened(row.error)}")
+    screen.say(console, source.title, "bold")
     for label, value in _summary(row, comparison.problem):
-        say(console, f"{label}: {value}")
+        screen.say(console, f"{label}: {value}")
     if json is not None:
-        with reading():
+        with screen.reading():
             save_result(json, _verified(row))
-        say(console, f"written: {json}")
+        screen.say(console, f"written: {json}")
 
 
 def _summary(row: Any, problem: Any) -> Iterator[tuple[str, str]]:
@@ -89,10 +72,10 @@ def _summary(row: Any, problem: Any) -> Iterator[tuple[str, str]]:
     claim, goal, sense = row.result.bound, goal_of(problem), problem.sense
     yield "solver", f"{row.solver}, {row.runtime:.3f} s, {row.result.stop.value}"
     yield "status", row.standing
-    yield goal.name, "none" if row.objective is None else shown(row.objective)
+    yield goal.name, "none" if row.objective is None else screen.shown(row.objective)
     yield "bound", _bound_line(row.bound, sense, f"{row.relaxation} {goal.solution}".strip())
     if claim is not None and claim.certificate is None:
-        yield "claimed by the solver, not verified", f"{shown(claim.value)} ({claim.method})"
+        yield "claimed by the solver, not verified", f"{screen.shown(claim.value)} ({claim.method})"
     if row.ratio is not None and row.ratio > 1:
         times, low = f"at most {ratio(row.ratio)} times", sense is Sense.MIN
         yield "certified ratio", f"{times} the optimum" if low else f"the optimum is {times} it"
@@ -122,15 +105,16 @@ def compare(
     setting: Annotated[
         str | None, typer.Option(help="Seeded setting instead of a file, e.g. paper-a.")
     ] = None,
-    nodes: Nodes = None,
-    gpus_per_node: GpusPerNode = None,
-    cluster: ClusterFile = None,
+    nodes: screen.Nodes = None,
+    gpus_per_node: screen.GpusPerNode = None,
+    cluster: screen.ClusterFile = None,
     jobs: Annotated[
         int | None,
-        typer.Option(callback=whole, help="How many jobs: a seeded sample of the trace."),
+        typer.Option(callback=screen.whole, help="How many jobs: a seeded sample of the trace."),
     ] = None,
     first: Annotated[
-        int | None, typer.Option(callback=whole, help="How many jobs: the first of the trace.")
+        int | None,
+        typer.Option(callback=screen.whole, help="How many jobs: the first of the trace."),
     ] = None,
     solvers: Annotated[
         str | None, typer.Option(help="Solvers or module:object, separated by commas.")
@@ -138,9 +122,9 @@ def compare(
     utility: Annotated[
         str | None, typer.Option(help="Law of the utilities of IRMP: linear or convex.")
     ] = None,
-    seed: Seed = 0,
+    seed: screen.Seed = 0,
     time_limit: TimeLimit = None,
-    json: Json = None,
+    json: screen.Json = None,
     report: Annotated[Path, typer.Option(help="HTML report to write.")] = Path(
         "gangsched-compare.html"
     ),
@@ -153,24 +137,22 @@ def compare(
         "reader": reader, "nodes": nodes, "gpus-per-node": gpus_per_node, "cluster": cluster,
         "jobs": jobs, "first": first, "utility": utility,
     }  # fmt: skip
-    with reading():
-        check_output(source, json, report)
+    with screen.reading():
+        screen.check_output(source, json, report)
         loaded = select_problem(source, problem, setting, seed, **options)
         chosen = _solvers(loaded.stem, solvers)
     _compare(loaded, _run(loaded, chosen, seed, time_limit), report=report, json=json)
 
 
-def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("out"),
-) -> None:
+def demo(out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("out")) -> None:
     """Compare solvers on a named instance: the first thing to try.
 
     Writes demo.html, demo.json and demo.png.
     """
     report, json, png = (out / f"demo.{kind}" for kind in ("html", "json", "png"))
-    with reading():
+    with screen.reading():
         out.mkdir(parents=True, exist_ok=True)
-        check_output(None, json, report, png)
+        screen.check_output(None, json, report, png)
         loaded = from_library("rar-b-0", None)
     _compare(loaded, _run(loaded, _solvers(loaded.stem, None)), report=report, json=json, png=png)
 
@@ -181,30 +163,22 @@ def _compare(
     """Show and write what a comparison gave, finished or not."""
     if not comparison.rows and not comparison.refuted:
         raise KeyboardInterrupt
-    console = open_console()
+    console = screen.open_console()
     try:
         _show(console, source, comparison)
     finally:  # also where the screen is a pipe that nobody reads to the end
-        with reading(), progress_line("writing the report"):
+        with screen.reading(), screen.progress_line("writing the report"):
             _write(source, comparison, report=report, json=json, png=png)
-    say(console, "written: " + ", ".join(str(path) for path in (report, json, png) if path))
+    screen.say(console, "written: " + ", ".join(str(path) for path in (report, json, png) if path))
     if comparison.interrupted:
-        raise Interrupted(f"interrupted, not finished: {', '.join(comparison.unfinished)}")
+        raise screen.Interrupted(f"interrupted, not finished: {', '.join(comparison.unfinished)}")
     if any(row.error for row in comparison.rows):
-        raise typer.Exit(EXIT_FAILED)
+        raise typer.Exit(screen.EXIT_FAILED)
 
 
 def _solvers(stem: str, names: str | None) -> dict[str, Any]:
-    wanted = PROBLEMS[stem].compared if names is None else names.split(",")
-    found: dict[str, Any] = {}
-    for wish in wanted:
-        if not wish.strip():
-            raise ValueError(f"--solvers: {names!r} has an empty name")
-        name, function = solver(stem, wish.strip())
-        if name in found:
-            raise ValueError(f"--solvers: {name!r} occurs twice")
-        found[name] = function
-    return found
+    wanted = ",".join(PROBLEMS[stem].compared) if names is None else names
+    return screen.each_of("--solvers", wanted, lambda name: solver(stem, name))
 
 
 def _run(
@@ -215,7 +189,7 @@ def _run(
 
     how: dict[str, Any] = {"seed": seed, "time_limit": time_limit}
     places = {name: f" ({i} of {len(solvers)})" for i, name in enumerate(solvers, start=1)}
-    with progress_line("preparing") as show:
+    with screen.progress_line("preparing") as show:
         for name in solvers:
             show(f"preparing {name} (the first run on a machine compiles)")
             warm_up(source.stem, name)
@@ -237,26 +211,28 @@ def _bound_line(bound: Any, sense: Sense, thing: str) -> str:
 
 
 def _show(console: Console, source: Source, comparison: Any) -> None:
-    say(console, source.title, "bold")
+    screen.say(console, source.title, "bold")
     for note in (*source.notes, *listed([reason for _, reason in source.rejected])):
-        say(console, f"- {note}", "dim")
+        screen.say(console, f"- {note}", "dim")
     thing, sense = goal_of(comparison.problem).solution, comparison.sense
     if comparison.bound is not None or not comparison.relaxed:
-        say(console, _bound_line(comparison.bound, sense, thing))
+        screen.say(console, _bound_line(comparison.bound, sense, thing))
     for relaxed in comparison.relaxed:
-        say(console, _bound_line(relaxed.bound, sense, f"{relaxed.name} {thing}"))
+        screen.say(console, _bound_line(relaxed.bound, sense, f"{relaxed.name} {thing}"))
     console.print()
     table = comparison.table
     without = tuple(column for column in table.columns if column.key != "bound")
-    show_table(console, rich_table(replace(table, columns=without)))
+    screen.show_table(console, screen.rich_table(replace(table, columns=without)))
     console.print()
     for text in comparison.legend:
-        say(console, text, "dim")
+        screen.say(console, text, "dim")
     for row in comparison.rows:
         if row.error:
-            say(console, f"{row.solver}: {shortened(row.error)}")
+            screen.say(console, f"{row.solver}: {shortened(row.error)}")
     for refuted in comparison.refuted:
-        say(console, f"{refuted.solver} is refuted: {shortened('; '.join(refuted.violations))}")
+        screen.say(
+            console, f"{refuted.solver} is refuted: {shortened('; '.join(refuted.violations))}"
+        )
 
 
 def _write(

@@ -9,24 +9,14 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from .. import screen
 from ..registry import READERS
-from ..screen import (
-    ReaderOption,
-    check_output,
-    new_table,
-    open_console,
-    progress_line,
-    reader_of,
-    reading,
-    say,
-    show_table,
-)
 
 
 def describe(
     trace: Annotated[str, typer.Argument(help="Trace file.")],
     reader: Annotated[str, typer.Option(help=f"Its reader: {', '.join(READERS)}.")],
-    reader_option: ReaderOption = None,
+    reader_option: screen.ReaderOption = None,
     json: Annotated[Path | None, typer.Option(help="Write the numbers as JSON.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw them into a .png or .svg file.")] = None,
 ) -> None:
@@ -36,12 +26,12 @@ def describe(
     """
     from ..analysis.show import describe as study
 
-    with reading():
-        check_output(trace, json, plot)
+    with screen.reading():
+        screen.check_output(trace, json, plot)
         if plot is not None and plot.suffix.lower() not in (".png", ".svg"):
             raise ValueError(f"picture {str(plot)!r}: the name must end in .png or .svg")
-        read = reader_of(reader, reader_option)
-        with progress_line(f"reading {Path(trace).name}") as show:
+        read = screen.reader_of(reader, reader_option)
+        with screen.progress_line(f"reading {Path(trace).name}") as show:
             loaded = read(trace)
             if not loaded.jobs:
                 raise ValueError(f"{trace}: there are no jobs to describe: {loaded.report}")
@@ -49,30 +39,30 @@ def describe(
             found = study.describe(loaded)
             show("writing")
             _write_description(found, json, plot)
-    console = open_console()
+    console = screen.open_console()
     users = f"{found.users} user{'s' * (found.users != 1)}"
     text = f"{found.all.jobs:,} jobs of {users} in {found.span / 86_400:,.1f} days"
-    say(console, f"{Path(trace).name}: {text}", "bold")
-    say(console, f"- {loaded.report}", "dim")
+    screen.say(console, f"{Path(trace).name}: {text}", "bold")
+    screen.say(console, f"- {loaded.report}", "dim")
     console.print()
-    say(console, "share of jobs and of GPU time by gang size, and run times")
+    screen.say(console, "share of jobs and of GPU time by gang size, and run times")
     console.print()
-    show_table(console, _described(found, study.LIMITS))
+    screen.show_table(console, _described(found, study.LIMITS))
     console.print()
-    show_table(console, _demand(found.usage))
+    screen.show_table(console, _demand(found.usage))
     if found.users > len(found.usage.users):
-        say(console, f"the {len(found.usage.users)} of {users} with most GPU time")
+        screen.say(console, f"the {len(found.usage.users)} of {users} with most GPU time")
     console.print()
-    say(console, "waits and use are not recorded in a trace: a replay gives them", "dim")
+    screen.say(console, "waits and use are not recorded in a trace: a replay gives them", "dim")
     if json is not None or plot is not None:
-        say(console, f"written: {', '.join(str(path) for path in (json, plot) if path)}")
+        screen.say(console, f"written: {', '.join(str(path) for path in (json, plot) if path)}")
 
 
 def _described(found: Any, limits: Mapping[str, int]) -> Table:
     """One row for all jobs and one for each class of gang sizes; times in seconds."""
     below = tuple(f"< {limit}" for limit in limits)
     right = ("jobs", "of jobs", "of GPU time", *below, "median", "99 %")
-    table = new_table("GPUs", *right, right=right)
+    table = screen.new_table("GPUs", *right, right=right)
     for group in (found.all, *found.groups):
         if group.jobs:
             parts = group.jobs / found.all.jobs, group.gpu_seconds / found.all.gpu_seconds
@@ -85,7 +75,7 @@ def _described(found: Any, limits: Mapping[str, int]) -> Table:
 def _demand(usage: Any) -> Table:
     hours = "hour" if usage.bin == 3_600 else f"{usage.bin // 3_600} hours"
     heads = ("GPUs wanted\non average", f"GPUs wanted in\nthe busiest {hours}")
-    table = new_table("user", *heads, right=heads)
+    table = screen.new_table("user", *heads, right=heads)
     for user, gpus in zip(usage.users, usage.gpus, strict=True):
         table.add_row(user or "-", f"{gpus.mean():,.1f}", f"{gpus.max():,.1f}")
     return table

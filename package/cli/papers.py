@@ -12,15 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..registry import READERS, lookup
-from ..screen import (
-    EXIT_FAILED,
-    Interrupted,
-    new_table,
-    open_console,
-    progress_line,
-    reading,
-    say,
-)
+from ..screen import EXIT_FAILED, Interrupted, new_table, open_console, progress_line, reading, say
 
 
 def reproduce(

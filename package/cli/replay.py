@@ -13,27 +13,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from .. import screen
 from ..registry import READERS, REPLAYED, policy, warm_up_policy
-from ..screen import (
-    EXIT_FAILED,
-    BadInput,
-    ClusterFile,
-    GpusPerNode,
-    Interrupted,
-    Json,
-    Nodes,
-    ReaderOption,
-    Seed,
-    check_output,
-    natural,
-    open_console,
-    progress_line,
-    reading,
-    rich_table,
-    say,
-    show_table,
-    whole,
-)
 from .source import Source, listed, select_jobs
 
 Trace = Annotated[
@@ -66,7 +47,7 @@ Until = Annotated[
     str | None, typer.Option(help="Take submissions before: seconds of the trace, or a date.")
 ]
 First = Annotated[
-    int | None, typer.Option(callback=whole, help="How many jobs: the first that can run.")
+    int | None, typer.Option(callback=screen.whole, help="How many jobs: the first that can run.")
 ]
 Speeds = Annotated[
     str | None,
@@ -85,14 +66,18 @@ Weights = Annotated[
     ),
 ]
 RoundLength = Annotated[
-    int, typer.Option(callback=whole, help="Seconds between scheduling rounds.")
+    int, typer.Option(callback=screen.whole, help="Seconds between scheduling rounds.")
 ]
-Lease = Annotated[int, typer.Option(callback=whole, help="Seconds of a lease.")]
+Lease = Annotated[int, typer.Option(callback=screen.whole, help="Seconds of a lease.")]
 Overhead = Annotated[
-    int, typer.Option(callback=natural, help="Seconds before a resumed job makes progress again.")
+    int,
+    typer.Option(
+        callback=screen.natural, help="Seconds before a resumed job makes progress again."
+    ),
 ]
 Migration = Annotated[
-    int | None, typer.Option(callback=natural, help="The same where it is resumed on other GPUs.")
+    int | None,
+    typer.Option(callback=screen.natural, help="The same where it is resumed on other GPUs."),
 ]
 Asynchronous = Annotated[
     bool, typer.Option("--asynchronous", help="Leases start with their jobs, not together.")
@@ -112,10 +97,10 @@ Report = Annotated[Path, typer.Option(help="HTML report to write.")]
 def replay(
     trace: Trace,
     reader: Reader,
-    reader_option: ReaderOption = None,
-    nodes: Nodes = None,
-    gpus_per_node: GpusPerNode = None,
-    cluster: ClusterFile = None,
+    reader_option: screen.ReaderOption = None,
+    nodes: screen.Nodes = None,
+    gpus_per_node: screen.GpusPerNode = None,
+    cluster: screen.ClusterFile = None,
     policies: Policies = COMPARED,
     begin: Begin = None,
     until: Until = None,
@@ -128,10 +113,10 @@ def replay(
     migration: Migration = None,
     asynchronous: Asynchronous = False,
     spread: Spread = False,
-    seed: Seed = 0,
+    seed: screen.Seed = 0,
     save_runs: SaveRuns = None,
     resume: Resume = False,
-    json: Json = None,
+    json: screen.Json = None,
     report: Report = Path("replay.html"),
 ) -> None:
     """Replay a trace or scenario under policies, with proven bounds.
@@ -140,8 +125,8 @@ def replay(
     """
     from ..solvers.policy import Rules
 
-    with reading():
-        check_output(trace, json, report)
+    with screen.reading():
+        screen.check_output(trace, json, report)
         chosen = _policies(policies, seed)
         rules = Rules(
             round_length=round_length,
@@ -167,14 +152,7 @@ def replay(
 def _policies(names: str, seed: int) -> dict[str, Any]:
     from ..analysis.show.run_plots import MOST_RUNS
 
-    found: dict[str, Any] = {}
-    for wish in names.split(","):
-        if not wish.strip():
-            raise ValueError(f"--policies: {names!r} has an empty name")
-        name, made = policy(wish.strip(), seed=seed)
-        if name in found:
-            raise ValueError(f"--policies: {name!r} occurs twice")
-        found[name] = made
+    found = screen.each_of("--policies", names, lambda name: policy(name, seed=seed))
     if len(found) > MOST_RUNS:
         raise ValueError(
             f"--policies: {len(found)} policies, at most {MOST_RUNS} can be told apart"
@@ -204,8 +182,8 @@ class _Kept:
         kind = "csv" if find_spec("pyarrow") is None else "parquet"
         paths = {name: folder / f"{stem}.{kind}" for name, stem in _stems(names).items()}
         old = [(n, p.with_suffix(s)) for n, p in paths.items() for s in (".csv", ".parquet")]
-        whole = [(n, p) for n, p in old if resume and (p / "run.json").exists()]
-        return cls(paths, {n: load_run(p) for n, p in whole}, {})
+        saved = [(n, p) for n, p in old if resume and (p / "run.json").exists()]
+        return cls(paths, {n: load_run(p) for n, p in saved}, {})
 
     def save(self, name: str, run: Any) -> None:
         """Write a run that has ended, was stopped, or goes on; note what went wrong."""
@@ -236,7 +214,7 @@ def _run(source: Source, policies: Mapping[str, Any], rules: Any, kept: _Kept) -
     """Run the policies one after the other; compiling does not count as run time."""
     from ..analysis.comparing.replay import replay as run
 
-    with progress_line("preparing") as show:
+    with screen.progress_line("preparing") as show:
         for name in policies:
             show(f"preparing {name} (the first run on a machine compiles)")
             warm_up_policy(name)
@@ -264,39 +242,39 @@ def _progress(
 
 def _finish(source: Source, found: Any, *, report: Path, json: Path | None, kept: _Kept) -> None:
     """Show and write what a replay gave, finished or not."""
-    console = open_console()
+    console = screen.open_console()
     written = [path for path in (report if found.rows else None, json) if path is not None]
     try:
         _show(console, source, found)
     finally:  # also where the screen is a pipe that nobody reads to the end
-        with reading(), progress_line("writing the report"):
+        with screen.reading(), screen.progress_line("writing the report"):
             _write(source, found, report=report, json=json)
     places = [*map(str, written), *sorted({str(path.parent) for path in kept.paths.values()})]
     if places:
-        say(console, "written: " + ", ".join(places))
+        screen.say(console, "written: " + ", ".join(places))
     if kept.unsaved:
-        raise BadInput("; ".join(kept.unsaved.values()))
+        raise screen.BadInput("; ".join(kept.unsaved.values()))
     if found.interrupted:
-        raise Interrupted(f"interrupted, not finished: {', '.join(found.unfinished)}")
+        raise screen.Interrupted(f"interrupted, not finished: {', '.join(found.unfinished)}")
     if any(not failure.refuted for failure in found.failed):
-        raise typer.Exit(EXIT_FAILED)
+        raise typer.Exit(screen.EXIT_FAILED)
 
 
 def _show(console: Console, source: Source, found: Any) -> None:
     from ..analysis.show.replay_tables import failures, legend, tables
 
-    say(console, source.title, "bold")
+    screen.say(console, source.title, "bold")
     for note in (*source.notes, *_left_out(source, found)):
-        say(console, f"- {note}", "dim")
+        screen.say(console, f"- {note}", "dim")
     for table in tables(found):
         console.print()
-        show_table(console, rich_table(table))
+        screen.show_table(console, screen.rich_table(table))
     if found.rows:
         console.print()
         for line in legend(found):
-            say(console, line, "dim")
+            screen.say(console, line, "dim")
     for line in failures(found):
-        say(console, line)
+        screen.say(console, line)
 
 
 def _left_out(source: Source, found: Any) -> list[str]:

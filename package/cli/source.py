@@ -157,11 +157,7 @@ def _same_problem(name: str, own: str, wanted: str | None) -> str:
 
 
 def select_problem(
-    source: str | None,
-    problem: str | None,
-    setting: str | None,
-    seed: int,
-    **options: Any,
+    source: str | None, problem: str | None, setting: str | None, seed: int, **options: Any
 ) -> Source:
     """The source that the options of `compare` mean; `options` by their name on the screen."""
     if (source is None) == (setting is None):
@@ -225,45 +221,26 @@ def select_jobs(
         only("--reader scenario", part, ())
         given = any(value is not None for value in room.values())
         return _draw(trace, options, cluster_of(*room.values()) if given else None, first, seed)
-    cluster = cluster_of(*room.values())
-    window = part["from"], part["until"]
-    source = _read(trace, reader, options, cluster, window, first, part["weights"])
+    source = _read(trace, reader_of(reader, options), cluster_of(*room.values()), first, part)
     if part["speeds"] is None:
         return source
     return _with_speeds(source, lookup("speeds", SPEEDS, part["speeds"]), seed)
 
 
-def _read(
-    path: str,
-    reader: str,
-    options: Sequence[str],
-    cluster: Any,
-    window: tuple[str | None, str | None],
-    first: int | None,
-    weights: str | None,
-) -> Source:
+def _read(path: str, read: Any, cluster: Any, first: int | None, part: Mapping[str, Any]) -> Source:
+    """The jobs of a trace that the cluster can run."""
     from ..instances.convert import to_instance
 
-    read = reader_of(reader, options)
     with progress_line(f"reading {Path(path).name}"):
         loaded = read(path)
-        made = to_instance(
-            loaded,
-            cluster,
-            window=(_time(loaded, "from", window[0]), _time(loaded, "until", window[1])),
-            jobs=first,
-            weights=_weights(loaded, weights),
-        )
-    instance = made.instance
+        window = _time(loaded, "from", part["from"]), _time(loaded, "until", part["until"])
+        weights = _weights(loaded, part["weights"])
+        made = to_instance(loaded, cluster, window=window, jobs=first, weights=weights)
+    instance, notes = made.instance, (str(loaded.report), *made.notes)
     if not instance.jobs:
         more = [reason for _, reason in made.rejected[:1]]
         raise ValueError(f"{path}: no job can be run: {'; '.join([str(loaded.report), *more])}")
-    return Source(
-        name=Path(path).name,
-        subject=instance,
-        notes=(str(loaded.report), *made.notes),
-        rejected=made.rejected,
-    )
+    return Source(name=Path(path).name, subject=instance, notes=notes, rejected=made.rejected)
 
 
 def _with_speeds(source: Source, table: str, seed: int) -> Source:

@@ -24,15 +24,12 @@ from ...instances.schedule import Allocation
 from ..history import Entry
 from ..result import Bound, Result, Stop
 from ..signature import NoParams, solver
-from .equilibrium import Equilibrium, equilibrium
+from .equilibrium import equilibrium
 
 __all__ = [
-    "efficient_allocation",
-    "exchange_rates",
-    "market_bound",
-    "max_min_allocation",
+    "efficient_allocation", "exchange_rates", "market_bound", "max_min_allocation",
     "nash_allocation",
-]
+]  # fmt: skip
 
 Floats = NDArray[np.float64]
 
@@ -49,6 +46,11 @@ class _Duals(NamedTuple):
     prices: Floats
     floors: Floats
     caps: Floats
+
+    @classmethod
+    def of_equilibrium(cls, prices: Floats, caps: Floats) -> _Duals:
+        """Without floors, which "nash" has not."""
+        return cls(prices, np.zeros(caps.size), caps)
 
 
 @solver()
@@ -265,20 +267,16 @@ def best_allocation(
     """
     check_class("best_allocation", problem, GpuMarket)
     aim = problem.aim if params.aim is None else params.aim
-    name, solve = BY_AIM[aim]
+    solve = BY_AIM[aim]
     result = solve(replace(problem, aim=aim))
     if problem.aim == aim or result.solution is None:
         return result
     return Result.of(
-        problem, result.solution, solver=name, stop=Stop.COMPLETED, runtime=result.runtime
+        problem, result.solution, solver=solve.__name__, stop=Stop.COMPLETED, runtime=result.runtime
     )
 
 
-BY_AIM = {
-    "total": ("efficient_allocation", efficient_allocation),
-    "max-min": ("max_min_allocation", max_min_allocation),
-    "nash": ("nash_allocation", nash_allocation),
-}
+BY_AIM = {"total": efficient_allocation, "max-min": max_min_allocation, "nash": nash_allocation}
 
 
 @solver()
@@ -420,28 +418,20 @@ def _solved(problem: GpuMarket, aim: str, solver: str) -> Result[Allocation]:
             problem.tickets / problem.tickets.sum(), problem.speeds,
             problem.gpus.astype(np.float64), problem.demand,
         )  # fmt: skip
-        none = np.zeros(len(problem.users))
-        shares, duals = found.shares, _Duals(found.prices, none, found.caps)
+        shares, duals = found.shares, _Duals.of_equilibrium(found.prices, found.caps)
         iterations, method = found.iterations, "equilibrium prices"
-        history = _proven_by(problem, found)
+        history = [
+            (at, None, _equilibrium_bound(problem, _Duals.of_equilibrium(prices, caps))[0])
+            for at, prices, caps in found.path
+        ]
     solution = Allocation(problem.users, problem.models, _within(problem, shares))
-    bound = _no_lower(
-        problem, market_bound(problem, *duals, method=method), problem.objective(solution)
-    )
+    objective = problem.objective(solution)
+    bound = _no_lower(market_bound(problem, *duals, method=method), objective)
     return Result.of(
         problem, solution, solver=solver, bound=bound, iterations=iterations,
-        stop=Stop.PROVEN if bound.value == problem.objective(solution) else Stop.COMPLETED,
+        stop=Stop.PROVEN if bound.value == objective else Stop.COMPLETED,
         runtime=time.perf_counter() - started, history=history,
     )  # fmt: skip
-
-
-def _proven_by(problem: GpuMarket, found: Equilibrium) -> list[Entry]:
-    """What the prices on the way to an equilibrium prove."""
-    none = np.zeros(len(problem.users))
-    return [
-        (at, None, _equilibrium_bound(problem, _Duals(prices, none, caps))[0])
-        for at, prices, caps in found.path
-    ]
 
 
 def _within(problem: GpuMarket, shares: Floats) -> Floats:
@@ -453,7 +443,7 @@ def _within(problem: GpuMarket, shares: Floats) -> Floats:
     return np.asarray(shares * np.minimum(1.0, problem.demand / np.maximum(held, DUST))[:, None])
 
 
-def _no_lower(problem: GpuMarket, bound: Bound, objective: float) -> Bound:
+def _no_lower(bound: Bound, objective: float) -> Bound:
     """The bound, or the objective where rounding has left that a little above."""
     if objective <= bound.value:
         return bound
@@ -500,13 +490,9 @@ def _linear(problem: GpuMarket) -> tuple[Floats, _Duals, int]:
 
 
 def _highs(
-    cost: Floats,
-    room: Floats,
-    lower: Floats,
-    upper: Floats,
-    rows: Sequence[NDArray[np.int64]],
-    values: Sequence[Floats],
-) -> Any:
+    cost: Floats, room: Floats, lower: Floats, upper: Floats,
+    rows: Sequence[NDArray[np.int64]], values: Sequence[Floats],
+) -> Any:  # fmt: skip
     """HiGHS after maximising cost z over 0 <= z <= room and lower <= rows z <= upper."""
     program: Any = highspy.HighsLp()
     program.num_col_, program.num_row_ = cost.size, len(rows)
@@ -561,8 +547,7 @@ def _two_models(problem: GpuMarket) -> tuple[Floats, _Duals]:
     if here.any():
         left = np.maximum(problem.gpus - shares.sum(axis=0), 0.0)
         shares[here] = np.outer(tickets[here] / math.fsum(tickets[here]), left)
-    none = np.zeros(len(problem.users))
-    return shares, _Duals(pi, none, none)
+    return shares, _Duals.of_equilibrium(pi, np.zeros(tickets.size))
 
 
 def _price(slow: float, fast: float, tickets: Floats, ratios: Floats) -> tuple[float, float | None]:
@@ -625,7 +610,7 @@ def _equilibrium_bound(problem: GpuMarket, duals: _Duals) -> tuple[float, _Duals
     terms = [*(pi * problem.gpus), *(mu * caps), -1.0, *(weights * np.log(weights * best))]
     # each term is off by a few units in its last place, or of its weight's: weights add up to 1
     error = 16 * np.finfo(np.float64).eps * (math.fsum(map(abs, terms)) + 1)
-    return float(math.fsum(terms) + error), _Duals(pi, np.zeros(mu.size), mu)
+    return float(math.fsum(terms) + error), _Duals.of_equilibrium(pi, mu)
 
 
 def _exact(values: Floats) -> list[Fraction]:

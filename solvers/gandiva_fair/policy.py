@@ -39,7 +39,8 @@ Deviations from the paper, and what it leaves open
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -123,6 +124,16 @@ class Profile:
         return np.asarray(mean).round(DECIMALS)
 
 
+class Known(NamedTuple):
+    """A job that has come: its user, GPUs, place in line, kind, and the models it can run on."""
+
+    user: int
+    gang: int
+    rank: int
+    kind: Kind
+    able: tuple[int, ...]
+
+
 class Alike(NamedTuple):
     """What jobs have in common that gain the same by a move: `able` are models they can run on."""
 
@@ -156,6 +167,8 @@ class Kept:
         GPUs that users own on average.
     active : (users,) bool array
         Who had jobs when shares were traded last.
+    trades : list of Trade
+        In force, between users and models by number.
     log : list of dict
         Trades made and undone.
     """
@@ -174,37 +187,23 @@ class Kept:
         self.shares = np.zeros((users, len(self.pools)))
         self.active = np.zeros(users, dtype=np.bool_)
         self.log: list[dict[str, Any]] = []
-        self._trades: list[Trade] = []
+        self.trades: list[Trade] = []
         self._profile = Profile(len(self.pools))
         self._names = [state.models[m] for m in self._models]
-        self._user: dict[int, int] = {}
-        self._gang: dict[int, int] = {}
-        self._rank: dict[int, int] = {}
-        self._kind: dict[int, Kind] = {}
-        self._can: dict[int, tuple[int, ...]] = {}
-        self._fits: dict[tuple[int, int], bool] = {}
+        self._sizes = [Counter(pool.sizes) for pool in self.pools]
+        self._jobs: dict[int, Known] = {}
 
     # --- jobs ---
 
     def meet(self, state: State) -> None:
         """Take note of jobs that have come."""
         arrived = state.arrived
-        for j in arrived[len(self._user) :].tolist() if arrived.size > len(self._user) else ():
-            self._user[j], self._gang[j] = int(state.user[j]), int(state.gpus[j])
-            self._rank[j] = int(state.rank[j])
-            self._kind[j] = self._user[j], state.job(j).group
-            speeds = state.speeds[j]
-            self._can[j] = tuple(
-                g
-                for g, m in enumerate(self._models)
-                if speeds[m] > 0 and self._is_room(self._gang[j], g)
-            )
-
-    def _is_room(self, gang: int, model: int) -> bool:
-        key = gang, model
-        if key not in self._fits:
-            self._fits[key] = _fits(gang, self.pools[model].sizes)
-        return self._fits[key]
+        for j in arrived[len(self._jobs) :].tolist() if arrived.size > len(self._jobs) else ():
+            user, gang, speeds = int(state.user[j]), int(state.gpus[j]), state.speeds[j]
+            models = zip(self._models, self._sizes, strict=True)
+            able = (g for g, (m, own) in enumerate(models) if speeds[m] > 0 and _fits(gang, own))
+            kind = user, state.job(j).group
+            self._jobs[j] = Known(user, gang, int(state.rank[j]), kind, tuple(able))
 
     def forget(self, state: State) -> None:
         """Take jobs that have ended from their servers."""
@@ -213,7 +212,7 @@ class Kept:
 
     def add(self, state: State, job: int, model: int) -> None:
         """Give a job the servers of least load, the job included (eqs. (1) and (2))."""
-        user, gang, pool = self._user[job], self._gang[job], self.pools[model]
+        (user, gang, *_), pool = self._jobs[job], self.pools[model]
         loads = pool.loads(self.per_gpu(model, user, gang)).tolist()
         servers = least_loaded(gang, loads, pool.left(), pool.sizes)
         assert servers is not None, "others are rejected before the run"
@@ -297,7 +296,7 @@ class Kept:
         if len(self.pools) == 1:
             return
         for j, speed in zip(running.tolist(), state.speed[running].tolist(), strict=True):
-            self._profile.add(self._kind[j], self.at[j], speed / FULL_SPEED)
+            self._profile.add(self._jobs[j].kind, self.at[j], speed / FULL_SPEED)
 
     def user_speeds(self, state: State) -> tuple[Floats, Floats]:
         """Return each user's mean speeds on the models, and its demand in GPUs."""
@@ -305,18 +304,14 @@ class Kept:
         speeds, demand = np.full(self.shares.shape, np.nan), np.zeros(self.worth.size)
         bound = set()
         for j in (*state.waiting.tolist(), *state.running.tolist()):
-            kind, gang = self._kind[j], self._gang[j]
+            user, gang, _, kind, able = self._jobs[j]
             kinds[kind] = kinds.get(kind, 0) + gang
-            demand[kind[0]] += gang
-            if len(self.able(j)) < len(self.pools):
-                bound.add(kind[0])
+            demand[user] += gang
+            if len(able) < len(self.pools):
+                bound.add(user)
         for user in {kind[0] for kind in kinds} - bound:
             speeds[user] = self._profile.of_user(kinds, user)
         return speeds, demand
-
-    def able(self, job: int) -> tuple[int, ...]:
-        """Return the models on which a job can run."""
-        return self._can[job]
 
     def model_for(self, state: State, job: int) -> int:
         """Return the model for a new job (Algorithm 2, lines 4 to 7).
@@ -327,11 +322,11 @@ class Kept:
         If not all speeds are known: the newest model on which it would always run, or else the one
         on which it would run most of the time.
         """
-        user, gang, able = self._user[job], self._gang[job], self.able(job)
+        user, gang, _, kind, able = self._jobs[job]
         if len(able) == 1:
             return able[0]
         part = {g: float(self.per_gpu(g, user, gang)[user]) for g in able}
-        speeds = self._profile.speeds(self._kind[job])[list(able)]
+        speeds = self._profile.speeds(kind)[list(able)]
         if np.isfinite(speeds).all():
             rate = dict(zip(able, speeds.tolist(), strict=True))
             return max(able, key=lambda g: (round(rate[g] * part[g], DECIMALS), g))
@@ -397,34 +392,22 @@ class Kept:
     def _alike(self, state: State) -> dict[Alike, list[int]]:
         """Jobs that gain alike by a move, the latest last."""
         found: dict[Alike, list[int]] = {}
-        for j in sorted(self.at, key=self._rank.__getitem__):
-            key = Alike(self._kind[j], self._gang[j], self.at[j], self.able(j))
-            found.setdefault(key, []).append(j)
+        for j in sorted(self.at, key=lambda j: self._jobs[j].rank):
+            _, gang, _, kind, able = self._jobs[j]
+            found.setdefault(Alike(kind, gang, self.at[j], able), []).append(j)
         return dict(sorted(found.items()))
 
     # --- trades ---
 
     def note_trades(self, now: int, trades: Sequence[Trade]) -> None:
         """Log which trades are new, and which are undone."""
-        made = log_of_changes(self._trades, trades)
-        self._trades = list(trades)
-        for one in made:
-            self.log.append(
-                {
-                    "time": now,
-                    "buyer": one.buyer,
-                    "seller": one.seller,
-                    "fast": self._names[one.fast],
-                    "slow": self._names[one.slow],
-                    "amount": one.amount,
-                    "rate": one.price,
-                }
-            )
-
-    @property
-    def trades(self) -> list[Trade]:
-        """In force, between users and models by number."""
-        return self._trades
+        for one in log_of_changes(self.trades, trades):
+            self.log.append({
+                "time": now, "buyer": one.buyer, "seller": one.seller,
+                "fast": self._names[one.fast], "slow": self._names[one.slow],
+                "amount": one.amount, "rate": one.price,
+            })  # fmt: skip
+        self.trades = list(trades)
 
     # --- checkpoints ---
 
@@ -437,7 +420,7 @@ class Kept:
             "shares": self.shares,
             "active": self.active.astype(np.int64),
             "log": [dict(entry) for entry in self.log],
-            "trades": [list(one) for one in self._trades],
+            "trades": [list(one) for one in self.trades],
             "profile": self._profile.save(),
         }
 
@@ -449,7 +432,7 @@ class Kept:
         self.worth, self.shares = np.array(data["worth"]), np.array(data["shares"])
         self.active = np.array(data["active"]).astype(np.bool_)
         self.log = [dict(entry) for entry in data["log"]]
-        self._trades = [Trade(*one) for one in data["trades"]]
+        self.trades = [Trade(*one) for one in data["trades"]]
         self._profile.load(data["profile"])
 
 
@@ -548,10 +531,9 @@ class TicketSharing:
 
     def __init__(self, policy: GandivaFair, cluster: Cluster) -> None:
         self.policy = policy
-        self._sizes: dict[str, list[int]] = {}  # of the nodes of each model
+        self._sizes: dict[str, Counter[int]] = {}  # of the nodes of each model
         for node in cluster.nodes:
-            self._sizes.setdefault(node.model, []).append(node.gpus)
-        self._fits: dict[tuple[int, str], bool] = {}
+            self._sizes.setdefault(node.model, Counter())[node.gpus] += 1
         self._kept: Kept | None = None
         self._saved: Mapping[str, Any] | None = None
 
@@ -569,15 +551,9 @@ class TicketSharing:
 
     def unable(self, job: Job) -> str:
         """Why no model has enough servers for a job."""
-        if any(self._fit(job.gpus, model) for model in self._sizes if _runs_on(job, model)):
+        if any(_fits(job.gpus, own) for name, own in self._sizes.items() if _runs_on(job, name)):
             return ""
         return f"job {job.id!r}: gpus={job.gpus} exceeds the nodes of any one size"
-
-    def _fit(self, gang: int, model: str) -> bool:
-        key = gang, model
-        if key not in self._fits:
-            self._fits[key] = _fits(gang, self._sizes[model])
-        return self._fits[key]
 
     def save(self) -> dict[str, Any]:
         """Return who is where, what is known of speeds, and who owns what; plain data."""
@@ -648,21 +624,11 @@ class TicketSharing:
         speeds, demand = kept.user_speeds(state)
         users = np.flatnonzero(kept.active & np.isfinite(speeds).any(axis=1))
         row = {user: i for i, user in enumerate(users.tolist())}
-        keep = [
-            one._replace(buyer=row[one.buyer], seller=row[one.seller])
-            for one in kept.trades
-            if one.buyer in row and one.seller in row
-        ]
+        keep = _among(row, (one for one in kept.trades if one.buyer in row and one.seller in row))
         found = trade(
             shares[users], speeds[users], demand=demand[users], price=self.policy.price, keep=keep
         )
-        kept.note_trades(
-            state.now,
-            [
-                one._replace(buyer=int(users[one.buyer]), seller=int(users[one.seller]))
-                for one in found.trades
-            ],
-        )
+        kept.note_trades(state.now, _among(users.tolist(), found.trades))
         shares = shares.copy()
         shares[users] = found.shares
         return shares
@@ -695,9 +661,14 @@ def _place(state: State, kept: Kept) -> None:
         queues = {u: queue for u, queue in queues.items() if queue}
 
 
-def _fits(gang: int, sizes: Sequence[int]) -> bool:
-    """Whether some servers of one size can hold a gang."""
-    return least_loaded(gang, [0] * len(sizes), sizes, sizes) is not None
+def _among(number: Mapping[int, int] | Sequence[int], trades: Iterable[Trade]) -> list[Trade]:
+    """Trades between users that have other numbers."""
+    return [t._replace(buyer=number[t.buyer], seller=number[t.seller]) for t in trades]
+
+
+def _fits(gang: int, sizes: Mapping[int, int]) -> bool:
+    """Whether some servers of one size can hold a gang, by how many there are of each size."""
+    return any(-(-gang // size) <= count for size, count in sizes.items())
 
 
 def _runs_on(job: Job, model: str) -> bool:

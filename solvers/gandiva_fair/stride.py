@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from bisect import insort
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -19,15 +19,9 @@ from numpy.typing import ArrayLike
 from ..policy import Floats, Ints
 
 __all__ = [
-    "GpuClaim",
-    "ReferencePool",
-    "StridePool",
-    "Ties",
-    "effective_tickets",
-    "gang_aware_stride",
-    "least_loaded",
-    "stride_quantum",
-]
+    "GpuClaim", "ReferencePool", "StridePool", "Ties", "effective_tickets", "gang_aware_stride",
+    "least_loaded", "stride_quantum",
+]  # fmt: skip
 
 #: what decides between equal passes first: who came first, or the smaller gang
 Ties = Literal["arrival", "size"]
@@ -187,7 +181,7 @@ class GpuClaim:
 
 
 class _Servers(ABC):
-    """Who shares which servers of a pool."""
+    """Who shares which servers of a pool; parameters as of :class:`StridePool`."""
 
     def __init__(
         self,
@@ -212,12 +206,19 @@ class _Servers(ABC):
         self._nodes: dict[int, dict[int, int]] = {}
         self._last = np.zeros(self._size.size)  # pass of the last job that has gone
         self._last_central = 0.0
+        self._open()
+
+    @abstractmethod
+    def _open(self) -> None:
+        """Make room for passes."""
 
     def add(self, job: int, gang: int, user: int, servers: tuple[int, ...], now: int) -> None:
         """Let a job share these servers."""
-        claim = GpuClaim(gang=gang, user=user, servers=servers, arrival=now)
-        rest, nodes = gang, {}
-        for server in servers:
+        self._add(job, GpuClaim(gang=gang, user=user, servers=servers, arrival=now), now)
+
+    def _add(self, job: int, claim: GpuClaim, now: int) -> None:
+        rest, nodes = claim.gang, {}
+        for server in claim.servers:
             nodes[server] = min(rest, self.sizes[server])
             rest -= nodes[server]
         self.claims[job], self._nodes[job] = claim, nodes
@@ -233,12 +234,9 @@ class _Servers(ABC):
     def move(self, job: int, server: int, now: int) -> None:
         """Let a job share another server than its only one until now."""
         old = self.claims[job]
-        claim = GpuClaim(gang=old.gang, user=old.user, servers=(server,), arrival=old.arrival)
         self._leave(job, old)
         self._count(job, -1)
-        self.claims[job], self._nodes[job] = claim, {server: old.gang}
-        self._count(job, 1)
-        self._enter(job, claim, now)
+        self._add(job, replace(old, servers=(server,)), now)
 
     def _count(self, job: int, sign: int) -> None:
         user, nodes = self.claims[job].user, self._nodes[job]
@@ -404,18 +402,10 @@ class StridePool(_Servers):
     [[0, 1, 2, 3], [4], [0, 1, 2, 3], [4]]
     """
 
-    def __init__(
-        self,
-        sizes: Sequence[int],
-        users: int,
-        *,
-        debt_cap: bool = True,
-        normalised: bool = True,
-        ties: Ties = "arrival",
-    ) -> None:
-        super().__init__(sizes, users, debt_cap=debt_cap, normalised=normalised, ties=ties)
+    def _open(self) -> None:
         core = self._core  # numba takes a second to import
-        self._options = core.StrideOptions(debt_cap, normalised, ties == "size")
+        by_size = self.ties == "size"
+        self._options = core.StrideOptions(self.debt_cap, self.normalised, by_size)
         self._by_server = core.new_servers(self._size, self._small)
         self._by_job = core.new_jobs(16)
         self._runs = np.empty(16, dtype=np.int64)
@@ -578,16 +568,7 @@ class ReferencePool(_Servers):
     [[0], [1], [0], [0], [1], [0]]
     """
 
-    def __init__(
-        self,
-        sizes: Sequence[int],
-        users: int,
-        *,
-        debt_cap: bool = True,
-        normalised: bool = True,
-        ties: Ties = "arrival",
-    ) -> None:
-        super().__init__(sizes, users, debt_cap=debt_cap, normalised=normalised, ties=ties)
+    def _open(self) -> None:
         self._value: dict[int, float] = {}  # of jobs of one server
         self._local: list[set[int]] = [set() for _ in self.sizes]
         self._central: dict[Entry, float] = {}

@@ -136,18 +136,9 @@ def _stride(job: Any, jobs: Any, strides: Any, normalised: Any) -> Any:
 
 @inner
 def _share(
-    order: Any,
-    low: Any,
-    high: Any,
-    spare: Any,
-    room: Any,
-    jobs: Any,
-    strides: Any,
-    part: Any,
-    options: Any,
-    runs: Any,
-    count: Any,
-) -> Any:
+    order: Any, low: Any, high: Any, spare: Any, room: Any, jobs: Any, strides: Any, part: Any,
+    options: Any, runs: Any, count: Any,
+) -> Any:  # fmt: skip
     """A server's own stride among order[low:high]; who runs is appended to `runs`."""
     for i in range(low, high):
         jobs.turn[order[i]] = np.floor(jobs.value[order[i]] * STEPS + 0.5)
@@ -290,16 +281,9 @@ def quantum(
 
 @compiled
 def look(
-    servers: Any,
-    jobs: Any,
-    wide: Any,
-    active: Any,
-    strides: Any,
-    options: Any,
-    runs: Any,
-    free: Any,
-    part: Any,
-) -> Any:
+    servers: Any, jobs: Any, wide: Any, active: Any, strides: Any, options: Any, runs: Any,
+    free: Any, part: Any,
+) -> Any:  # fmt: skip
     """Write the jobs that begin on `free` into `runs`, charge them, and return how many they are.
 
     Jobs that run already are `jobs.busy`.

@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -28,14 +28,9 @@ from ..signature import solver
 from .trading_core import BUYER, MARGIN, MIDPOINT, SECOND, SECOND_OF_ALL, SELLER, run_trades
 
 __all__ = [
-    "PriceRule",
-    "Trade",
-    "Trading",
-    "TradingParams",
-    "log_of_changes",
-    "trade",
+    "PriceRule", "Trade", "Trading", "TradingParams", "log_of_changes", "trade",
     "traded_allocation",
-]
+]  # fmt: skip
 
 Floats = NDArray[np.float64]
 PriceRule = Literal["second", "second-of-all", "midpoint", "seller", "buyer"]
@@ -44,12 +39,9 @@ BATCH = 1024
 #: rounding, in GPUs
 TINY = 1e-9
 RULES: dict[str, int] = {
-    "second": SECOND,
-    "second-of-all": SECOND_OF_ALL,
-    "midpoint": MIDPOINT,
-    "seller": SELLER,
+    "second": SECOND, "second-of-all": SECOND_OF_ALL, "midpoint": MIDPOINT, "seller": SELLER,
     "buyer": BUYER,
-}
+}  # fmt: skip
 
 
 class Trade(NamedTuple):
@@ -253,21 +245,12 @@ def traded_allocation(
     """
     check_class("traded_allocation", problem, GpuMarket)
     begin = time.perf_counter()
-    done = trade(
-        problem.fair_shares,
-        problem.speeds,
-        demand=problem.demand,
-        price=params.price,
-        least=params.least,
-    )
+    done = trade(problem.fair_shares, problem.speeds, demand=problem.demand, **asdict(params))
     return Result.of(
-        problem,
-        Allocation(problem.users, problem.models, np.maximum(done.shares, 0.0)),
-        solver="trading",
-        stop=Stop.COMPLETED,
-        runtime=time.perf_counter() - begin,
+        problem, Allocation(problem.users, problem.models, np.maximum(done.shares, 0.0)),
+        solver="trading", stop=Stop.COMPLETED, runtime=time.perf_counter() - begin,
         info={"trades": done.trades},
-    )
+    )  # fmt: skip
 
 
 def log_of_changes(old: Sequence[Trade], new: Sequence[Trade]) -> list[Trade]:
@@ -290,16 +273,13 @@ def log_of_changes(old: Sequence[Trade], new: Sequence[Trade]) -> list[Trade]:
     [Trade(buyer=0, seller=1, fast=1, slow=0, amount=1.0, price=-1.5)]
     """
     more, less = Counter(new), Counter(old)
-    return [
-        *_grouped(((t, n) for t, n in (less - more).items()), sign=-1),
-        *_grouped(((t, n) for t, n in (more - less).items()), sign=1),
-    ]
+    return [*_grouped(less - more, sign=-1), *_grouped(more - less, sign=1)]
 
 
-def _grouped(trades: Iterable[tuple[Trade, int]], *, sign: int) -> list[Trade]:
+def _grouped(trades: Counter[Trade], *, sign: int) -> list[Trade]:
     """Trades that differ in the amount only, as one."""
     total: dict[Trade, float] = {}
-    for t, n in trades:
+    for t, n in trades.items():
         kind = t._replace(amount=0.0, price=sign * t.price)
         total[kind] = total.get(kind, 0.0) + n * t.amount
     return [kind._replace(amount=amount) for kind, amount in total.items()]

@@ -80,17 +80,9 @@ def _amount(fast: float, slow: float, price: float, room_b: float, room_a: float
 
 @inlined
 def _deal(
-    bidders: Ints,
-    sellers: Ints,
-    first: Ints,
-    ratio: Floats,
-    fast: Floats,
-    slow: Floats,
-    need: Floats,
-    leasts: Floats,
-    room: Floats,
-    rule: int,
-) -> Any:
+    bidders: Ints, sellers: Ints, first: Ints, ratio: Floats, fast: Floats, slow: Floats,
+    need: Floats, leasts: Floats, room: Floats, rule: int,
+) -> Any:  # fmt: skip
     """The trade of a pair of models: buyer, seller, amount and price; a buyer of -1 if none.
 
     `first` are the positions at which the searches begin; whoever comes before has too few GPUs.
@@ -145,13 +137,7 @@ def _look_again(first: Ints, model: int, models: int) -> Any:
 
 @compiled
 def run_trades(
-    shares: Floats,
-    ratios: Floats,
-    room: Floats,
-    rule: int,
-    least: float,
-    who: Ints,
-    what: Floats,
+    shares: Floats, ratios: Floats, room: Floats, rule: int, least: float, who: Ints, what: Floats
 ) -> Any:
     """Trade until nobody gains, or until `who` is full; returns the number of trades."""
     models, users = shares.shape
@@ -177,17 +163,9 @@ def run_trades(
             for s in range(f):
                 k = f * models + s
                 x, y, q, p = _deal(
-                    bidders[k, : known[k]],
-                    sellers[k, : known[k]],
-                    first[k],
-                    ratios[f, s],
-                    shares[f],
-                    shares[s],
-                    need[k],
-                    leasts,
-                    room,
-                    rule,
-                )
+                    bidders[k, : known[k]], sellers[k, : known[k]], first[k], ratios[f, s],
+                    shares[f], shares[s], need[k], leasts, room, rule,
+                )  # fmt: skip
                 if x >= 0 and ratios[f, s, x] - ratios[f, s, y] > gain:
                     gain = ratios[f, s, x] - ratios[f, s, y]
                     b, a, fast, slow, amount, price = x, y, f, s, q, p

@@ -11,9 +11,9 @@ Algorithm 2, A_round    :func:`a_round`
 Algorithm 3, A_maxIrev  :func:`a_max_irev`; its search for one job is
                         :func:`~.irmp_response.best_response`, with Algorithms 4 and 5
 eq. (2), (11)           :func:`accounts`
-eq. (8)                 :func:`prices_at`, :func:`thetas`
+eq. (8)                 :func:`~.prices.prices_at`, :func:`~.prices.thetas`
 Definition 1            :func:`ideal_revenue`
-Lemma 1                 :func:`lemma_1`
+Lemma 1                 :func:`~.prices.lemma_1`
 BatchSche, Section 5    :func:`batch_sche`
 ======================  ============================================================================
 
@@ -47,250 +47,35 @@ from __future__ import annotations
 
 import logging
 import math
-import numbers
 import time
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, NamedTuple
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ...formulations.irmp.problem import Irmp
 from ...formulations.problem import check_class
-from ...instances.model import Cluster, Instance, check_real
+from ...instances.model import Cluster, Instance
 from ...instances.schedule import Schedule, Segment
 from ..facts import RevenueFacts
 from ..result import Refuted, Result, Stop
 from ..signature import solver
-from .response import (
-    MARGIN,
-    MOST_CELLS,
-    PS,
-    WORKERS,
-    Response,
-    best_response,
-    facts_of,
-    run_options,
-)
+from .prices import AstraeaParams, lemma_1, prices_at, thetas
+from .response import MARGIN, MOST_CELLS, Response, best_response, facts_of, longer, run_options
 
 __all__ = [
-    "Accepted",
-    "Accounts",
-    "AstraeaParams",
-    "Round",
-    "a_max_irev",
-    "a_round",
-    "accounts",
-    "astraea",
-    "batch_sche",
-    "ideal_revenue",
-    "lemma_1",
-    "prices_at",
-    "round_of",
-    "thetas",
-]
+    "Accepted", "Accounts", "AstraeaParams", "Round", "a_max_irev", "a_round", "accounts",
+    "astraea", "batch_sche", "ideal_revenue", "lemma_1", "prices_at", "round_of", "thetas",
+]  # fmt: skip
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 log = logging.getLogger("gangsched")
-
-RULES = ("total", "slot")
-#: with these, no interval ends after slot 2**62, whatever the releases
-MOST_ROUNDS, MOST_INTERVALS = 2**20, 40
-#: theta - 1 is at least this or 0: what is less has lost too many digits to the 1
-LEAST_RISE = 1e-10
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AstraeaParams:
-    """Parameters of Astraea.
-
-    Parameters
-    ----------
-    lam : int
-        lambda, rounds of an interval, 1 to 2**20.
-    theta : {"total", "slot"} or float
-        theta of (8): from the largest f / (use over the whole run), as printed, or f / (use of one
-        slot); or the number itself, at least 1, for workers and PSs.
-    scale : float
-        The unit of money: theta is that of utilities multiplied by it, positive.
-    estimate : float
-        What theta - 1, the highest price, is taken for, over what it is by the rule (Fig. 11);
-        positive.
-    order : {"user", "index"}
-        Jobs by (release, user, number) or (release, number).
-    reject_negative : bool
-        Only runs with a true utility above 0.
-    literal : bool
-        Algorithms 4 and 5 as printed: W8, W9, W10.
-    cap : int
-        Intervals at most (as long as jobs arrive, more), 1 to 40.
-    machine : bool
-        False runs the readable reference; both give the same.
-    """
-
-    lam: int = 1
-    theta: str | float = "total"
-    scale: float = 1.0
-    estimate: float = 1.0
-    order: Literal["user", "index"] = "user"
-    reject_negative: bool = False
-    literal: bool = False
-    cap: int = 14
-    machine: bool = True
-
-    @property
-    def prices(self) -> tuple[str | float, float, float]:
-        """What :func:`thetas` takes: theta, scale and estimate."""
-        return self.theta, self.scale, self.estimate
-
-    def __post_init__(self) -> None:
-        owner, set_field = "AstraeaParams", object.__setattr__
-        for name, most in (("lam", MOST_ROUNDS), ("cap", MOST_INTERVALS)):
-            set_field(self, name, _count(owner, name, getattr(self, name), most))
-        if isinstance(self.theta, str):
-            if self.theta not in RULES:
-                raise ValueError(f"{owner}: theta={self.theta!r} is not total or slot")
-        else:
-            set_field(self, "theta", _theta(owner, self.theta))
-        for name in ("scale", "estimate"):
-            set_field(self, name, check_real(owner, name, getattr(self, name), positive=True))
-        if self.order not in ("user", "index"):
-            raise ValueError(f"{owner}: order={self.order!r} is not user or index")
-        for name in ("reject_negative", "literal", "machine"):
-            if not isinstance(getattr(self, name), bool):
-                raise TypeError(f"{owner}: {name}={getattr(self, name)!r} is not True or False")
-
-
-def _count(owner: str, name: str, value: Any, most: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"{owner}: {name}={value!r} is not an integer")
-    count = int(value)
-    if not 1 <= count <= most:
-        raise ValueError(f"{owner}: {name}={count} is not within 1 to {most}")
-    return count
-
-
-def _theta(owner: str, value: Any) -> float:
-    theta = check_real(owner, "theta", value)
-    if theta < 1:
-        raise ValueError(f"{owner}: theta={value} is below 1")
-    return theta
-
-
-# --- prices ---------------------------------------------------------------------------------------
-
-
-def prices_at(theta: float, held: ArrayLike, total: int, *, scale: float = 1.0) -> Floats:
-    """Return eta of (8), (theta^(h / C) - 1) / scale.
-
-    Examples
-    --------
-    >>> prices_at(16, [0, 2, 4, 8], 8)
-    array([ 0.,  1.,  3., 15.])
-    """
-    theta = _theta("prices (8)", theta)
-    scale = check_real("prices (8)", "scale", scale, positive=True)
-    level = np.asarray(held, dtype=np.float64) / total if total else np.zeros(np.shape(held))
-    with np.errstate(over="ignore"):
-        prices: Floats = np.asarray(np.expm1(math.log(theta) * level) / scale)
-    if not np.isfinite(prices).all():
-        raise ValueError(f"prices (8): theta={theta:g} with scale={scale:g} overflows")
-    return prices
-
-
-def thetas(
-    problem: Irmp,
-    jobs: Iterable[int],
-    rule: str | float = "total",
-    scale: float = 1.0,
-    estimate: float = 1.0,
-) -> Floats:
-    """Return theta_w and theta_p of each type of servers, (types, 2).
-
-    Notes
-    -----
-    theta = 1 + estimate scale max f / use, over all runs of the jobs that begin at once on the
-    empty cluster. The paper assumes f / use >= 1 in its unit of money and says nothing of smaller
-    ones; they are taken as they are.
-
-    Examples
-    --------
-    >>> from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob
-    >>> job = ParameterServerJob(id="j", gpus=2, epochs=2, minibatches=1, rates=(1, 0.5),
-    ...                          utility=Linear(-2, 100))
-    >>> problem = Irmp(Instance(Cluster([Node("s1", 2, ps=1)]), [job]))
-    >>> thetas(problem, [0]), thetas(problem, [0], "slot")
-    (array([[25., 49.]]), array([[93., 97.]]))
-    """
-    params = AstraeaParams(theta=rule, scale=scale, estimate=estimate)
-    if not isinstance(params.theta, str):
-        return np.full((len(problem.models), 2), params.theta)
-    best = np.zeros((len(problem.models), 2))
-    of = np.zeros(best.shape, dtype=np.int64)
-    for job in jobs:
-        worth = _worth_of_use(problem, job, params.theta)
-        of[worth > best] = job
-        best = np.maximum(best, worth)
-    with np.errstate(over="ignore", invalid="ignore"):
-        rise = np.where(best > 0, params.estimate * params.scale * best, 0)
-    wrong = (best > 0) & ((rise < LEAST_RISE) | (rise == math.inf))
-    if wrong.any():
-        high = rise[wrong][0] == math.inf
-        raise ValueError(
-            f"theta: 1 + estimate={estimate:g} * scale={scale:g} * {best[wrong][0]:g}, which a use "
-            f"is worth to job {problem.jobs[of[wrong][0]].id!r}, "
-            + ("is too large for a float" if high else "is too close to 1; take a larger scale")
-        )
-    theta: Floats = 1 + rise
-    return theta
-
-
-def _worth_of_use(problem: Irmp, job: int, rule: str) -> Floats:
-    """The largest f / use of a job, (types, 2)."""
-    worth = np.zeros((len(problem.models), 2))
-    options, value = run_options(problem, job), problem.jobs[job].utility.value
-    f = np.array([value(d) for d in options.slots.tolist()])
-    spread = 1 if rule == "slot" else options.slots
-    host = np.where(options.host < 0, options.kind, options.host)
-    np.maximum.at(worth[:, WORKERS], options.kind, f / (options.workers * spread))
-    np.maximum.at(worth[:, PS], host, f / (options.least * spread))
-    return worth
-
-
-def lemma_1(problem: Irmp, jobs: Iterable[int], theta: Floats) -> int | None:
-    """Return lambda of Lemma 1; None where its formula has no value.
-
-    Notes
-    -----
-    floor((log F - log f_min) / (log sigma - log(sigma - 1))) + 1, sigma = 2 (log2 theta_w + log2
-    theta_p) of Lemma 3; F and f_min are the sum and the least of f_j(d_j), d_j the shortest run, of
-    the jobs where it is positive. It has no value where there are none, or sigma <= 1. Neither
-    lemma holds as stated.
-
-    Examples
-    --------
-    >>> from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob
-    >>> jobs = [ParameterServerJob(id=i, gpus=2, epochs=2, minibatches=1, rates=(1, 0.5),
-    ...                            utility=Linear(-2, 100)) for i in "ab"]
-    >>> problem = Irmp(Instance(Cluster([Node("s1", 2, ps=1)]), jobs))
-    >>> lemma_1(problem, [0, 1], thetas(problem, [0, 1], 16.0))
-    11
-    """
-    values = [
-        value
-        for job in jobs
-        if (slots := run_options(problem, job).slots).size
-        and (value := problem.jobs[job].utility.value(int(slots.min()))) > 0
-    ]
-    sigma = 2 * float(np.log2(theta).max(axis=0).sum())
-    if not values or sigma <= 1:
-        return None
-    ratio = math.log(math.fsum(values)) - math.log(min(values))
-    return math.floor(ratio / -math.log1p(-1 / sigma)) + 1
 
 
 # --- one round ------------------------------------------------------------------------------------
@@ -375,26 +160,22 @@ class Round:
                 f"Irmp: a round of runs until slot {slots} on {self.facts.model.size} nodes needs "
                 f"arrays of more than {MOST_CELLS:,} entries, use longer slots"
             )
-        self.free = _longer(self.free, self.facts.capacity, more)
-        self.held = _longer(self.held, 0, more)
-        self.prices = _longer(self.prices, 0.0, more)
-        self.room = _longer(self.room, self.problem.quotas, more)
+        self.free = longer(self.free, self.facts.capacity, more)
+        self.held = longer(self.held, 0, more)
+        self.prices = longer(self.prices, 0.0, more)
+        self.room = longer(self.room, self.problem.quotas, more)
 
     def respond(self, job: int, *, shared: bool) -> Response | None:
         """Return the run that problem (9) gives a job, in slots of the round."""
         end = self._end(job)
         self.reach(end)
-        room: Ints | None = self.room[self.user(job)]
+        room: Ints | None = self.room[_user(self.problem, job)]
         if shared:
             room = self.room.sum(axis=0) if self.params.literal else None  # W13
         return best_response(
             self.problem, job, self.free, self.prices, self._ideal(job, end),
             begin=0, end=end, room=room, machine=self.params.machine, literal=self.params.literal,
         )  # fmt: skip
-
-    def user(self, job: int) -> int:
-        """Return the number of a job's user."""
-        return _user(self.problem, job)
 
     def _end(self, job: int) -> int:
         """Until when a run that is accepted can last."""
@@ -417,29 +198,22 @@ class Round:
         """Hold what a run needs, and renew the prices, W12."""
         self.reach(run.end)
         self.busy = max(self.busy, run.end)
-        time = slice(run.start, run.end)
-        for what, used in ((WORKERS, run.nodes), (PS, run.ps)):
+        time, scale = slice(run.start, run.end), self.params.scale
+        for what, used in enumerate((run.nodes, run.ps)):
             kind, count = self.kind(used), sum(used.values())
             for node, here in used.items():
                 self.free[what, node, time] -= here
             self.held[kind, what, time] += count
             if not shared:
-                self.room[self.user(run.job), kind, what, time] -= count
+                self.room[_user(self.problem, run.job), kind, what, time] -= count
+            held, total = self.held[kind, what, time], int(self.total[kind, what])
             self.prices[kind, what, time] = prices_at(
-                self.theta[kind, what],
-                self.held[kind, what, time],
-                int(self.total[kind, what]),
-                scale=self.params.scale,
+                self.theta[kind, what], held, total, scale=scale
             )
 
     def kind(self, used: dict[int, int]) -> int:
         """Return the type of the servers that are used."""
         return int(self.facts.model[next(node for node, count in used.items() if count)])
-
-
-def _longer(array: Any, fill: Any, more: int) -> Any:
-    added = np.broadcast_to(np.asarray(fill)[..., None], (*array.shape[:-1], more))
-    return np.concatenate([array, added], axis=-1)
 
 
 def _user(problem: Irmp, job: int) -> int:
@@ -467,11 +241,9 @@ def a_max_irev(cluster: Round, jobs: Iterable[int], *, shared: bool = True) -> l
     See :class:`Round`.
     """
     accepted: list[Response] = []
-    try:
+    with suppress(_Late):
         for run in _runs(cluster, jobs, shared=shared):
             accepted.append(run)
-    except _Late:
-        pass
     return accepted
 
 
@@ -562,13 +334,10 @@ def _rounds(
         for stage in (1, 2) if share else (1,):  # lines 3-5
             done = set()
             for run in _runs(cluster, left, shared=stage == 2):
-                yield Accepted(_later(run, begin), stage)
+                later = run._replace(start=run.start + begin, end=run.end + begin)
+                yield Accepted(later, stage)
                 done.add(run.job)
             left = [job for job in left if job not in done]  # line 7
-
-
-def _later(run: Response, slots: int) -> Response:
-    return run._replace(start=run.start + slots, end=run.end + slots)
 
 
 def _in_order(problem: Irmp, jobs: Iterable[int], params: AstraeaParams) -> list[int]:
@@ -579,18 +348,17 @@ def _in_order(problem: Irmp, jobs: Iterable[int], params: AstraeaParams) -> list
     return sorted(jobs, key=key)
 
 
-def _batch(problem: Irmp, job: int) -> int:
-    """L with tau_(l-1) <= r < tau_l; 1 for r = 0, W23."""
-    return max(problem.jobs[job].release.bit_length(), 1)
-
-
 class _Outcome(NamedTuple):
     """What became of the jobs."""
 
     accepted: list[Accepted]
-    left: list[int]
     stop: Stop
     intervals: int
+
+    @property
+    def schedule(self) -> Schedule:
+        """Segments in the order of acceptance."""
+        return Schedule.of([a.run.segment for a in self.accepted])
 
 
 def _algorithm_1(
@@ -598,7 +366,8 @@ def _algorithm_1(
 ) -> _Outcome:
     accepted: list[Accepted] = []
     done: set[int] = set()
-    batch = [_batch(problem, job) for job in range(len(problem.jobs))]
+    #: l with tau_(l-1) <= r < tau_l; 1 for r = 0, W23
+    batch = [max(job.release.bit_length(), 1) for job in problem.jobs]
     last, stop, intervals = max(batch, default=0), Stop.COMPLETED, 0
     try:
         for interval in range(1, max(params.cap, last) + 1):  # line 2
@@ -616,8 +385,7 @@ def _algorithm_1(
     except KeyboardInterrupt:
         log.warning("astraea: interrupted, what was accepted is kept")
         stop = Stop.INTERRUPTED
-    left = [job for job in range(len(problem.jobs)) if job not in done]
-    return _Outcome(accepted, left, stop, intervals)
+    return _Outcome(accepted, stop, intervals)
 
 
 def _hopeful(problem: Irmp, job: int, interval: int, params: AstraeaParams) -> bool:
@@ -690,68 +458,46 @@ def astraea(
     started = time.perf_counter()
     theta = thetas(problem, range(len(problem.jobs)), *params.prices)
     lemma = lemma_1(problem, range(len(problem.jobs)), theta)
-    outcome = _algorithm_1(problem, theta, params, _deadline(started, time_limit))
-    schedule = _schedule(outcome.accepted)
-    info = _info(problem, schedule, outcome, params, seed)
-    info |= {"lemma1": lemma, "theta": theta.tolist()}
+    deadline = math.inf if time_limit is None else started + time_limit
+    outcome = _algorithm_1(problem, theta, params, deadline)
+    more = {"lemma1": lemma, "theta": theta.tolist()}
     if params.literal:
-        broken = problem.violations(schedule)
+        broken = problem.violations(outcome.schedule)
         if broken:
-            return Refuted("astraea-literal", schedule, tuple(broken))
+            return Refuted("astraea-literal", outcome.schedule, tuple(broken))
     else:
-        info |= _money(problem, schedule, params)
-    return _result(problem, "astraea", schedule, outcome, info, started)
-
-
-def _deadline(started: float, time_limit: float | None) -> float:
-    return math.inf if time_limit is None else started + time_limit
-
-
-def _schedule(accepted: Sequence[Accepted]) -> Schedule:
-    return Schedule.of([a.run.segment for a in accepted])
-
-
-def _info(
-    problem: Irmp, schedule: Schedule, outcome: _Outcome, params: AstraeaParams, seed: int
-) -> dict[str, Any]:
-    return {
-        "ideal": ideal_revenue(problem, schedule, params.lam),
-        "lambda": params.lam,
-        "left": [problem.jobs[job].id for job in outcome.left],
-        "intervals": outcome.intervals,
-        "seed": seed,
-        "params": asdict(params),
-    }
+        more |= _money(problem, outcome.schedule, params)
+    return _result(problem, "astraea", outcome, params, seed, started, more)
 
 
 def _result(
     problem: Irmp,
     solver: str,
-    schedule: Schedule,
     outcome: _Outcome,
-    info: dict[str, Any],
+    params: AstraeaParams,
+    seed: int,
     started: float,
+    more: dict[str, Any],
 ) -> Result[Schedule]:
+    """The result, with `more` in its info: theta, and who pays what to whom."""
+    schedule, done = outcome.schedule, {a.run.job for a in outcome.accepted}
+    left = [job.id for j, job in enumerate(problem.jobs) if j not in done]
+    ideal, theta = ideal_revenue(problem, schedule, params.lam), more["theta"]
+    info = {
+        "ideal": ideal, "lambda": params.lam, "left": left, "intervals": outcome.intervals,
+        "seed": seed, "params": asdict(params), **more,
+    }  # fmt: skip
+    facts = RevenueFacts(
+        ideal_revenue=ideal, rounds=params.lam, intervals=outcome.intervals, left=left,
+        payments=more.get("payments", {}), incomes=more.get("incomes", {}),
+        theta=None if isinstance(theta, dict) else theta, scale=params.scale,
+    )  # fmt: skip
     demanding = not problem.optional or problem.alone  # which the algorithm knows nothing of
     return Result.of(
-        problem,
-        None if demanding and problem.violations(schedule) else schedule,
-        solver=solver,
-        stop=outcome.stop,
-        runtime=time.perf_counter() - started,
-        iterations=outcome.intervals,
-        info=info,
-        facts=RevenueFacts(
-            ideal_revenue=info["ideal"],
-            rounds=info["lambda"],
-            intervals=outcome.intervals,
-            payments=info.get("payments", {}),
-            incomes=info.get("incomes", {}),
-            theta=None if isinstance(info["theta"], dict) else info["theta"],
-            scale=info["params"]["scale"],
-            left=info["left"],
-        ),
-    )
+        problem, None if demanding and problem.violations(schedule) else schedule, solver=solver,
+        stop=outcome.stop, runtime=time.perf_counter() - started, iterations=outcome.intervals,
+        info=info, facts=facts,
+    )  # fmt: skip
 
 
 @solver(AstraeaParams)
@@ -806,6 +552,7 @@ def batch_sche(
     if not problem.owners:
         raise ValueError("batch_sche: the nodes of the problem have no owners")
     started = time.perf_counter()
+    deadline = math.inf if time_limit is None else started + time_limit
     accepted, stop, intervals = list[Accepted](), Stop.COMPLETED, 0
     theta: dict[str, Any] = {}
     for user, name in enumerate(problem.users):
@@ -816,38 +563,28 @@ def batch_sche(
         own = _own_problem(problem, jobs, nodes)
         mine = thetas(own, range(len(jobs)), *params.prices)
         theta[name] = mine.tolist()
-        part = _algorithm_1(own, mine, params, _deadline(started, time_limit), share=False)
+        part = _algorithm_1(own, mine, params, deadline, share=False)
         accepted += [_moved(a, jobs, nodes) for a in part.accepted]
-        intervals = max(intervals, part.intervals)
-        stop = part.stop
+        stop, intervals = part.stop, max(intervals, part.intervals)
         if stop is not Stop.COMPLETED:
             break
-    done = {a.run.job for a in accepted}
-    left = [job for job in range(len(problem.jobs)) if job not in done]
-    outcome = _Outcome(accepted, left, stop, intervals)
-    schedule = _schedule(accepted)
-    info = _info(problem, schedule, outcome, params, seed) | {"theta": theta}
-    info |= {"payments": {}, "incomes": dict.fromkeys(problem.users, 0.0)}
-    return _result(problem, "batch-sche", schedule, outcome, info, started)
+    outcome = _Outcome(accepted, stop, intervals)
+    more = {"theta": theta, "payments": {}, "incomes": dict.fromkeys(problem.users, 0.0)}
+    return _result(problem, "batch-sche", outcome, params, seed, started, more)
 
 
 def _own_problem(problem: Irmp, jobs: Sequence[int], nodes: Sequence[int]) -> Irmp:
     """One user's jobs on its own nodes."""
     cluster = Cluster([problem.instance.cluster.nodes[node] for node in nodes])
     instance = Instance(cluster, [problem.jobs[job] for job in jobs], slot=problem.instance.slot)
-    return Irmp(instance, **(problem.parameters() | {"owners": (), "optional": True, "alone": {}}))
+    return replace(problem, instance=instance, owners=(), optional=True, alone={})
 
 
 def _moved(accepted: Accepted, jobs: Sequence[int], nodes: Sequence[int]) -> Accepted:
     """In numbers of the whole problem."""
     run = accepted.run
-    return accepted._replace(
-        run=run._replace(
-            job=jobs[run.job],
-            nodes={nodes[node]: count for node, count in run.nodes.items()},
-            ps={nodes[node]: count for node, count in run.ps.items()},
-        )
-    )
+    held, ps = ({nodes[s]: n for s, n in used.items()} for used in (run.nodes, run.ps))
+    return accepted._replace(run=run._replace(job=jobs[run.job], nodes=held, ps=ps))
 
 
 # --- money ----------------------------------------------------------------------------------------
@@ -990,7 +727,7 @@ def _run(row: Segment, begin: int) -> Response:
 
 
 def _check_free(cluster: Round, run: Response) -> None:
-    for what, used in ((WORKERS, run.nodes), (PS, run.ps)):
+    for what, used in enumerate((run.nodes, run.ps)):
         for node, count in used.items():
             if cluster.free[what, node, run.start : run.end].min() < count:
                 raise ValueError(
@@ -1000,10 +737,10 @@ def _check_free(cluster: Round, run: Response) -> None:
 
 
 def _within_quota(cluster: Round, run: Response) -> bool:
-    room = cluster.room[cluster.user(run.job), :, :, run.start : run.end]
+    room = cluster.room[_user(cluster.problem, run.job), :, :, run.start : run.end]
     return all(
         int(room[cluster.kind(used), what].min()) >= sum(used.values())
-        for what, used in ((WORKERS, run.nodes), (PS, run.ps))
+        for what, used in enumerate((run.nodes, run.ps))
     )
 
 
@@ -1011,7 +748,7 @@ def _division(cluster: Round, run: Response) -> tuple[float, Floats]:
     """What a job of stage 2 pays, and what each user gets of it, eq. (2) and (11)."""
     payment, income = 0.0, np.zeros(cluster.room.shape[0])
     time = slice(run.start, run.end)
-    for what, used in ((WORKERS, run.nodes), (PS, run.ps)):
+    for what, used in enumerate((run.nodes, run.ps)):
         kind = cluster.kind(used)
         costs = cluster.prices[kind, what, time] * sum(used.values())  # W14
         unused = cluster.room[:, kind, what, time]
@@ -1022,11 +759,7 @@ def _division(cluster: Round, run: Response) -> tuple[float, Floats]:
 
 def _money(problem: Irmp, schedule: Schedule, params: AstraeaParams) -> dict[str, Any]:
     money = accounts(problem, schedule, params)
-    return {
-        "payments": {
-            job.id: float(money.payment[j])
-            for j, job in enumerate(problem.jobs)
-            if money.stage[j] == 2
-        },
-        "incomes": dict(zip(problem.users, money.income.sum(axis=1).tolist(), strict=True)),
-    }
+    paying = np.flatnonzero(money.stage == 2).tolist()
+    incomes = dict(zip(problem.users, money.income.sum(axis=1).tolist(), strict=True))
+    payments = {problem.jobs[j].id: float(money.payment[j]) for j in paying}
+    return {"payments": payments, "incomes": incomes}

@@ -26,14 +26,14 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...formulations.irmp.problem import TOLERANCE, Irmp
+from ...formulations.irmp.problem import TOLERANCE, Irmp, divisions
 from ...formulations.problem import check_class
 from ...instances.schedule import Schedule
 from ..history import History
@@ -41,9 +41,9 @@ from ..result import Bound, Result, Stop
 from ..signature import NoParams, solver
 from .columns import Columns, default_slots, floors, generate
 from .placement import Choice, IntegerAnswer, IntegerProgram, place
-from .pricing import Classes, Trials, needs
-from .response import Response
-from .search import improved_runs, schedule_of
+from .pricing import Trials, needs
+from .response import Response, schedule_of
+from .search import improved_runs
 
 __all__ = ["irmp_exact"]
 
@@ -63,11 +63,7 @@ METHOD = "branch and bound"
 
 @solver()
 def irmp_exact(
-    problem: Irmp,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: NoParams = NoParams(),
+    problem: Irmp, *, seed: int = 0, time_limit: float | None = None, params: NoParams = NoParams()
 ) -> Result[Schedule]:
     """Return a schedule that earns most, with a proof.
 
@@ -135,17 +131,12 @@ def irmp_exact(
     found, bound = chain.best, chain.bound()
     infeasible = chain.proven and found is None
     return Result.of(
-        problem,
-        found,
-        solver="irmp_exact",
-        stop=Stop.PROVEN if chain.proven else chain.stop,
-        bound=None if infeasible else bound,
-        infeasible=infeasible,
-        runtime=time.perf_counter() - started,
-        iterations=chain.rounds,
+        problem, found, solver="irmp_exact", stop=Stop.PROVEN if chain.proven else chain.stop,
+        bound=None if infeasible else bound, infeasible=infeasible,
+        runtime=time.perf_counter() - started, iterations=chain.rounds,
         history=chain.history.entries,
         info={"slots": chain.slots, "columns": chain.listed, "cuts": chain.cuts},
-    )
+    )  # fmt: skip
 
 
 @dataclass(slots=True, eq=False)
@@ -184,7 +175,7 @@ class _Chain:
         if self.certified is not None and self.value == self.certified.value:
             self.proven = True
             return True
-        priced = _Priced.of(self.problem, columns)
+        priced = _Priced(self.problem, columns)
         choices = priced.choices(self.value)
         self.listed = len(choices)
         return self._choose(_Master(self.problem, priced, choices))
@@ -201,14 +192,7 @@ class _Chain:
 
     def search(self, columns: Columns, iterations: int) -> None:
         """Look for a schedule from the linear program's; keep it."""
-        runs = improved_runs(
-            self.problem,
-            columns,
-            seed=0,
-            iterations=iterations,
-            deadline=self.deadline,
-            history=self.history,
-        )
+        runs = improved_runs(self.problem, columns, iterations, self.deadline, self.history)
         if runs is not None:
             self.keep(runs)
 
@@ -275,34 +259,23 @@ class _Outline(NamedTuple):
     gains: Floats
 
 
-@dataclass(slots=True, eq=False)
 class _Priced:
-    """All runs, priced."""
+    """All runs at the prices of a linear program."""
 
-    problem: Irmp
-    classes: Classes
-    trials: Trials
-    values: Floats  # (jobs, slots + 1)
-    sums: Floats  # (classes, 2, slots + 1): prices of all slots before
-    floor: Floats  # (jobs,): what a job earns without a run; very little where it must run
-    spent: float
-    need: Ints
-
-    @classmethod
-    def of(cls, problem: Irmp, columns: Columns) -> _Priced:
-        """Prices of a linear program."""
-        prices, classes = columns.slot_prices, columns.classes
+    def __init__(self, problem: Irmp, columns: Columns) -> None:
+        self.problem, self.classes = problem, columns.classes
+        self.trials, self.need = Trials.of(problem, self.classes), needs(problem)
+        prices = columns.slot_prices
         slots = prices.shape[2]
-        sums = np.zeros((*prices.shape[:2], slots + 1))
-        np.cumsum(prices, axis=2, out=sums[:, :, 1:])
+        #: (classes, 2, slots + 1): prices of all slots before
+        self.sums = np.zeros((*prices.shape[:2], slots + 1))
+        np.cumsum(prices, axis=2, out=self.sums[:, :, 1:])
+        self.spent = float((self.classes.room * self.sums[:, :, -1]).sum())
         jobs = range(len(problem.jobs))
-        values = np.array([np.concatenate([[0.0], problem.values(j, slots)]) for j in jobs])
-        trials = Trials.of(problem, classes)
-        return cls(
-            problem, classes, trials, values, sums,
-            floors(problem, classes, trials, slots),
-            float((classes.room * sums[:, :, -1]).sum()), needs(problem),
-        )  # fmt: skip
+        #: (jobs, slots + 1)
+        self.values = np.array([np.concatenate([[0.0], problem.values(j, slots)]) for j in jobs])
+        #: (jobs,): what a job earns without a run; very little where it must run
+        self.floor = floors(problem, self.classes, self.trials, slots)
 
     def choices(self, least: float) -> list[Choice]:
         """Runs that a schedule may have that earns more than `least`, which is no bound."""
@@ -350,23 +323,12 @@ class _Priced:
     def _spread(self, model: int, workers: int) -> Iterator[tuple[int, tuple[int, ...], int]]:
         of = self.classes
         limits = np.where(of.model == model, of.gpus * of.count, 0).tolist()
-        for held in _shares(workers, limits):
+        for held in divisions(workers, limits):
             for host in np.flatnonzero(of.ps >= 1).tolist():
                 own = min(held[host], int(of.gpus[host]), workers - 1)
                 ps = int(self.need[workers - own])
                 if ps <= of.ps[host]:
                     yield host, held, ps
-
-
-def _shares(total: int, limits: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """All ways to write `total` as a sum of one number from 0 to each limit."""
-    if not limits:
-        if total == 0:
-            yield ()
-        return
-    for first in range(max(0, total - sum(limits[1:])), min(total, limits[0]) + 1):
-        for rest in _shares(total - first, limits[1:]):
-            yield first, *rest
 
 
 class _Master:
@@ -394,11 +356,9 @@ class _Master:
 
     def _capacities(self) -> None:
         """Most is in use in a slot in which a run can start."""
-        starts = np.array([choice.start for choice in self.choices])
-        ends = np.array([choice.end for choice in self.choices])
         workers = np.array([choice.workers for choice in self.choices])
-        hosts = np.array([choice.host for choice in self.choices])
-        ps = np.array([choice.ps for choice in self.choices])
+        places = [(choice.start, choice.end, choice.host, choice.ps) for choice in self.choices]
+        starts, ends, hosts, ps = np.array(places).T
         classes = self.priced.classes
         loads = [(workers[:, g], room) for g, room in enumerate(classes.room[:, 0].tolist())]
         loads += [(ps * (hosts == g), room) for g, room in enumerate(classes.room[:, 1].tolist())]

@@ -26,7 +26,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -149,8 +149,6 @@ class Columns:
     classes : Classes
     start : (jobs,) floats
         Mean start of the job's runs in the program's solution; infinite where it has none.
-    share : (jobs,) floats
-        How much of a run it has.
     runs : tuple of (Column, float)
         The program's solution: runs, and how much of each.
     iterations : int
@@ -167,7 +165,6 @@ class Columns:
     ends: Ints
     classes: Classes
     start: Floats
-    share: Floats
     runs: tuple[tuple[PricedRun, float], ...]
     iterations: int
     converged: bool
@@ -278,7 +275,7 @@ def generate(
     most = min(problem.horizon or MAX_SLOTS, MAX_SLOTS)
     slots = min(default_slots(problem) if slots is None else _whole("slots", slots), most)
     block = max(_whole("block", block), -(-slots // BLOCKS))
-    search = _Search.of(problem, slots, time.monotonic() + limit)
+    search = _Search(problem, slots, time.monotonic() + limit)
     for factor in COARSE:
         length = block * factor
         if factor == 1 or slots > 4 * length:
@@ -305,29 +302,18 @@ class Priced(NamedTuple):
     columns: list[PricedRun]
 
 
-@dataclass(slots=True, eq=False)
 class _Runs:
-    """Runs as they are, priced in integers."""
+    """Runs as they are, priced in integers; `values` are (jobs, slots + 1), `floor` (jobs,)."""
 
-    problem: Irmp
-    classes: Classes
-    trials: Trials
-    values: Floats  # (jobs, slots + 1)
-    worth: Ints  # the same in units of 1 / scale, rounded up
-    floor: Ints  # (jobs,), in these units
-    scale: float  # an integer, where it is not below 1
-    hints: Ints
-
-    @classmethod
-    def of(
-        cls, problem: Irmp, classes: Classes, trials: Trials, values: Floats, floor: Floats
-    ) -> _Runs:
-        """Values and prices as integers."""
-        scale = _scale(_largest(values, floor))
-        least = np.where(np.isfinite(floor), floor, 0.0)
-        floors = np.where(np.isfinite(floor), _up(least, scale), NEVER)
-        hints = np.full(floor.size, -1, dtype=np.int64)
-        return cls(problem, classes, trials, values, _up(values, scale), floors, scale, hints)
+    def __init__(
+        self, problem: Irmp, classes: Classes, trials: Trials, values: Floats, floor: Floats
+    ) -> None:
+        self.problem, self.classes, self.trials, self.values = problem, classes, trials, values
+        self.scale = _scale(_largest(values, floor))  # an integer, where it is not below 1
+        self.worth = _up(values, self.scale)  # in units of 1 / scale
+        least = _up(np.where(np.isfinite(floor), floor, 0.0), self.scale)
+        self.floor = np.where(np.isfinite(floor), least, NEVER)
+        self.hints = np.full(floor.size, -1, dtype=np.int64)
 
     def integers(self, prices: Floats) -> Ints:
         """Prices in units of 1 / scale."""
@@ -364,35 +350,24 @@ class _Runs:
         return Bound(float(value), METHOD, record)
 
 
-@dataclass(slots=True, eq=False)
 class _Fluid:
     """Runs that may change from slot to slot, priced in floats."""
 
-    problem: Irmp
-    classes: Classes
-    values: Floats
-    floor: Floats
-    speeds: Speeds
-    begin: Ints
-
-    @classmethod
-    def of(
-        cls, problem: Irmp, classes: Classes, trials: Trials, values: Floats, floor: Floats
-    ) -> _Fluid:
-        """Find how fast jobs can be."""
-        return cls(problem, classes, values, floor, Speeds.of(problem, classes), trials.begin)
+    def __init__(
+        self, problem: Irmp, classes: Classes, trials: Trials, values: Floats, floor: Floats
+    ) -> None:
+        self.problem, self.classes, self.values, self.floor = problem, classes, values, floor
+        self.speeds, self.begin = Speeds.of(problem, classes), trials.begin
 
     def priced(self, prices: Floats, ends: Ints) -> Priced:
         """Cheapest completions at some prices."""
-        gains, times = best_completions(
-            self.speeds, self.values, self.floor, self.begin, prices, ends
-        )
+        speeds, begin, values = self.speeds, self.begin, self.values
+        gains, times = best_completions(speeds, values, self.floor, begin, prices, ends)
         found = [
-            PricedRun(
-                j, float(self.values[j, t]), usage(self.speeds, self.begin, j, t, prices, ends)
-            )
-            for j, t in enumerate(times.tolist()) if t >= 0
-        ]  # fmt: skip
+            PricedRun(j, float(values[j, t]), usage(speeds, begin, j, t, prices, ends))
+            for j, t in enumerate(times.tolist())
+            if t >= 0
+        ]
         lengths = np.diff(ends, prepend=0)
         total = float((prices * self.classes.room[:, :, None] * lengths).sum())
         return Priced(total + float(gains[np.isfinite(gains)].sum()), found)
@@ -425,19 +400,6 @@ def _largest(values: Floats, floor: Floats) -> float:
     """Of the sums of values, in absolute terms; 0 is taken for 1."""
     finite = float(np.abs(floor[np.isfinite(floor)]).sum())
     return finite + float(np.abs(values).max(axis=1).sum()) or 1.0
-
-
-def _use(run: CandidateRun | SlotUsage, ends: Ints) -> tuple[Ints, Floats]:
-    """Worker and PS slots by rows (class, resource, block)."""
-    if isinstance(run, SlotUsage):
-        return run.rows(ends)
-    first, last = np.searchsorted(ends, [run.start, run.end - 1], side="right")
-    blocks = np.arange(first, last + 1)
-    begin = np.where(blocks, ends[blocks - 1], 0)
-    overlap = np.minimum(ends[blocks], run.end) - np.maximum(begin, run.start)
-    held = [(2 * g, n) for g, n in enumerate(run.workers) if n] + [(2 * run.host + 1, run.ps)]
-    rows = np.concatenate([row * ends.size + blocks for row, _ in held])
-    return rows, np.concatenate([n * overlap for _, n in held]).astype(float)
 
 
 def _scale(largest: float) -> float:
@@ -525,13 +487,8 @@ class _Master:
         self.shape = (*room.shape, ends.size)
         lengths = np.diff(ends, prepend=0)
         upper = np.concatenate([np.ones(floor.size), (room[:, :, None] * lengths).ravel()])
-        none = np.zeros(0, dtype=np.int32)
-        self.highs = _highs()
-        self.highs.addRows(
-            upper.size, np.full(upper.size, -np.inf), upper, 0,
-            np.zeros(upper.size, dtype=np.int32), none, np.zeros(0),
-        )  # fmt: skip
-        self.highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
+        self.highs = program_of_rows(upper)
+        self.highs.setOptionValue("simplex_strategy", 4)  # primal
         self.columns: list[PricedRun] = []
         self.seen: set[Any] = set()
 
@@ -543,7 +500,7 @@ class _Master:
         rows, values, starts = [], [], [0]
         jobs = self.floor.size
         for column in new:
-            at, much = _use(column.run, self.ends)
+            at, much = column.run.rows(self.ends)
             rows += [np.array([column.job]), at + jobs]
             values += [np.ones(1), much]
             starts.append(starts[-1] + at.size + 1)
@@ -570,60 +527,42 @@ class _Master:
         value = self.highs.getInfo().objective_function_value / self.unit + self.floor.sum()
         return value, duals.reshape(self.shape) / self.unit, np.array(solution.col_value)
 
-    def useful(self, slack: float) -> list[PricedRun]:
-        """Columns that the solution is not too far from having."""
-        duals = np.array(self.highs.getSolution().col_dual) / self.unit
-        return [c for c, dual in zip(self.columns, duals.tolist(), strict=True) if dual > -slack]
-
 
 def _key(column: PricedRun) -> Any:
     return column.job, column.run if isinstance(column.run, CandidateRun) else column.run.key
 
 
-def _highs() -> Any:
+def program_of_rows(upper: Floats) -> Any:
+    """Return a program of rows <= upper in HiGHS, without columns, to be maximised."""
     highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-    for option, value in (
-        ("output_flag", False), ("presolve", "off"), ("threads", 1), ("simplex_strategy", 4),
-    ):  # fmt: skip
+    for option, value in (("output_flag", False), ("presolve", "off"), ("threads", 1)):
         highs.setOptionValue(option, value)
+    none, no_entries = np.zeros(0, dtype=np.int32), np.zeros(upper.size, dtype=np.int32)
+    lower = np.full(upper.size, -np.inf)
+    highs.addRows(upper.size, lower, upper, 0, no_entries, none, np.zeros(0))
+    highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
     return highs
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
 class _Search:
     """Columns and prices so far."""
 
-    problem: Irmp
-    classes: Classes
-    pricer: _Runs | _Fluid
-    deadline: float
-    floor: Floats  # (jobs,): what a job is worth without a run, very little where it must run
-    largest: float
-    ends: Ints
-    prices: Floats  # (classes, 2, blocks): those of the best bound
-    best: float = math.inf
-    columns: Sequence[PricedRun] = ()
-    x: Floats = field(default_factory=lambda: np.zeros(0))
-    value: float = -math.inf
-    iterations: int = 0
-    converged: bool = False
-    history: History = field(default_factory=lambda: History(time.perf_counter()))
-
-    @classmethod
-    def of(cls, problem: Irmp, slots: int, deadline: float) -> _Search:
-        """Nothing found yet, all prices 0."""
-        classes = Classes.of(problem)
-        trials = Trials.of(problem, classes)
-        values = _values(problem, _soonest(problem, classes, trials), slots)
-        floor = floors(problem, classes, trials, slots)
-        largest = _largest(values, floor)
+    def __init__(self, problem: Irmp, slots: int, deadline: float) -> None:
+        self.deadline, self.classes = deadline, Classes.of(problem)
+        trials = Trials.of(problem, self.classes)
+        values = _values(problem, _soonest(problem, self.classes, trials), slots)
+        floor = floors(problem, self.classes, trials, slots)
         kind = _Fluid if problem.preemptive else _Runs
-        return cls(
-            problem=problem, classes=classes, deadline=deadline, largest=largest,
-            pricer=kind.of(problem, classes, trials, values, floor),
-            floor=np.where(np.isfinite(floor), floor, -FORCED * largest),
-            ends=np.array([slots]), prices=np.zeros((len(classes), 2, 1)),
-        )  # fmt: skip
+        self.pricer = kind(problem, self.classes, trials, values, floor)
+        self.largest = _largest(values, floor)
+        #: (jobs,): what a job is worth without a run, very little where it must run
+        self.floor = np.where(np.isfinite(floor), floor, -FORCED * self.largest)
+        self.ends = np.array([slots])
+        #: (classes, 2, blocks): those of the best bound
+        self.prices, self.best = np.zeros((len(self.classes), 2, 1)), math.inf
+        self.columns: Sequence[PricedRun] = ()
+        self.x, self.value, self.iterations, self.converged = np.zeros(0), -math.inf, 0, False
+        self.history = History(time.perf_counter())
 
     def solve(self, ends: Ints, tolerance: float) -> None:
         """Generate columns over blocks with these ends, from what is known."""
@@ -681,6 +620,6 @@ class _Search:
         mean = np.where(some, start / np.where(some, weight, 1.0), np.inf)
         return Columns(
             bound=self.pricer.bound(self.prices, self.ends), value=self.value, prices=self.prices,
-            ends=self.ends, classes=self.classes, start=mean, share=weight, runs=runs,
+            ends=self.ends, classes=self.classes, start=mean, runs=runs,
             iterations=self.iterations, converged=self.converged, history=self.history,
         )  # fmt: skip

@@ -22,7 +22,7 @@ from ..result import Result, Stop
 from ..signature import solver
 from .columns import Columns, generate
 from .pricing import CandidateRun, Classes
-from .response import Occupancy, Response, best_response
+from .response import Occupancy, Response, best_response, misses, schedule_of
 
 __all__ = ["RevenueProgramParams", "in_order", "in_shape", "lp_list", "posted_prices"]
 
@@ -67,13 +67,12 @@ def in_order(problem: Irmp, order: Iterable[int]) -> list[Response]:
     runs: list[Response] = []
     occupancy = Occupancy(problem)
     for job in order:
-        _accept(problem, occupancy, occupancy.best(job), runs)
+        accept(problem, occupancy, occupancy.best(job), runs)
     return runs
 
 
-def _accept(
-    problem: Irmp, occupancy: Occupancy, run: Response | None, runs: list[Response]
-) -> None:
+def accept(problem: Irmp, occupancy: Occupancy, run: Response | None, runs: list[Response]) -> None:
+    """Add a run to others, if there is one that is worth something, or must be."""
     if run is not None and (run.value > 0 or not problem.optional):
         occupancy.take(run)
         runs.append(run)
@@ -101,7 +100,7 @@ def in_shape(problem: Irmp, columns: Columns) -> list[Response]:
         found = [_first(problem, columns.classes, occupancy, job, s) for s in shapes.get(job, ())]
         fits = [run for run in found if run is not None]
         best = max(fits, key=lambda run: run.value) if fits else occupancy.best(job)
-        _accept(problem, occupancy, best, runs)
+        accept(problem, occupancy, best, runs)
     return runs
 
 
@@ -252,40 +251,24 @@ def _listed(
     check_class(solver, problem, Irmp)
     started = time.perf_counter()
     columns = generate(
-        problem,
-        slots=params.slots,
-        block=params.block,
-        tolerance=params.tolerance,
+        problem, slots=params.slots, block=params.block, tolerance=params.tolerance,
         time_limit=time_limit,
-    )
+    )  # fmt: skip
     history = History(started)
     history.extend(columns.history)
     best: tuple[float, Schedule] | None = None
     for runs in schedules(problem, columns):
-        schedule = Schedule.of(run.segment for run in sorted(runs, key=lambda run: run.job))
+        schedule = schedule_of(runs)
         value = problem.objective(schedule)
-        if (best is None or value > best[0]) and _allowed(problem, schedule):
+        if (best is None or value > best[0]) and not misses(problem, schedule):
             best = value, schedule
             history.note(objective=value)
     return Result.of(
-        problem,
-        None if best is None else best[1],
-        solver=solver,
+        problem, None if best is None else best[1], solver=solver, bound=columns.bound,
         stop=Stop.COMPLETED if columns.converged else Stop.TIME_LIMIT,
-        bound=columns.bound,
-        runtime=time.perf_counter() - started,
-        iterations=columns.iterations,
-        history=history.entries,
-        info={"slots": int(columns.ends[-1]), "blocks": columns.ends.size},
-    )
-
-
-def _allowed(problem: Irmp, schedule: Schedule) -> bool:
-    """Whether all jobs are there that must be, and users earn what they were promised."""
-    if not (problem.alone or not problem.optional):
-        return True
-    said = problem.violations(schedule)
-    return not any(line.startswith(("all jobs", "sharing incentive")) for line in said)
+        runtime=time.perf_counter() - started, iterations=columns.iterations,
+        history=history.entries, info={"slots": int(columns.ends[-1]), "blocks": columns.ends.size},
+    )  # fmt: skip
 
 
 def _by_order(problem: Irmp, columns: Columns) -> Iterator[list[Response]]:
@@ -303,7 +286,7 @@ def _by_price(problem: Irmp, columns: Columns) -> Iterator[list[Response]]:
         run = None if begin >= slots else best_response(
             problem, job, occupancy.free[:, :, :slots], prices, values, begin=begin, end=slots
         )  # fmt: skip
-        _accept(problem, occupancy, run, runs)
+        accept(problem, occupancy, run, runs)
     yield runs
 
 

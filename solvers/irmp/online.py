@@ -29,27 +29,16 @@ from ...instances.schedule import Schedule
 from ..facts import RevenueFacts
 from ..result import Result, Stop
 from ..signature import NoParams, solver
-from .response import MARGIN, Occupancy, Response, keep_facts, run_options
+from .response import MARGIN, Occupancy, Response, keep_facts, misses, run_options, schedule_of
 
-__all__ = [
-    "Planner",
-    "online_density",
-    "online_fifo",
-    "online_slope",
-    "online_spt",
-    "rolling_lp",
-]
+__all__ = ["Planner", "online_density", "online_fifo", "online_slope", "online_spt", "rolling_lp"]
 
 TIES = "jobs by (release, number)"
 
 
 @solver()
 def online_fifo(
-    problem: Irmp,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: NoParams = NoParams(),
+    problem: Irmp, *, seed: int = 0, time_limit: float | None = None, params: NoParams = NoParams()
 ) -> Result[Schedule]:
     """Plan in the order of release; the same as to place each job for good when it arrives.
 
@@ -95,11 +84,7 @@ def online_fifo(
 
 @solver()
 def online_spt(
-    problem: Irmp,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: NoParams = NoParams(),
+    problem: Irmp, *, seed: int = 0, time_limit: float | None = None, params: NoParams = NoParams()
 ) -> Result[Schedule]:
     """Plan in the order of processing times, the shortest first.
 
@@ -139,11 +124,7 @@ def online_spt(
 
 @solver()
 def online_density(
-    problem: Irmp,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: NoParams = NoParams(),
+    problem: Irmp, *, seed: int = 0, time_limit: float | None = None, params: NoParams = NoParams()
 ) -> Result[Schedule]:
     """Plan in the order of f(t + d) / (D_w d), the largest first.
 
@@ -184,11 +165,7 @@ def online_density(
 
 @solver()
 def online_slope(
-    problem: Irmp,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: NoParams = NoParams(),
+    problem: Irmp, *, seed: int = 0, time_limit: float | None = None, params: NoParams = NoParams()
 ) -> Result[Schedule]:
     """Plan in the order of (f(t + d) - f(t + 2 d)) / (D_w d), the largest first.
 
@@ -229,11 +206,7 @@ def online_slope(
 
 @solver()
 def rolling_lp(
-    problem: Irmp,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: NoParams = NoParams(),
+    problem: Irmp, *, seed: int = 0, time_limit: float | None = None, params: NoParams = NoParams()
 ) -> Result[Schedule]:
     """Plan in the order of mean starts in the linear program of what waits and what is left.
 
@@ -318,7 +291,9 @@ class Planner:
         self.waiting = [j for j in waiting if self.hopeful(j)]
         if not self.waiting or self.full:
             return []
-        kept = self._kept(ORDERS[self.by](self))
+        if self.by == "lp":
+            self._solve_program()
+        kept = self._kept(sorted(self.waiting, key=lambda job: ORDERS[self.by](self, job)))
         started = {run.job for run in kept}
         self.waiting = [j for j in self.waiting if j not in started]
         return kept
@@ -345,10 +320,20 @@ class Planner:
         self.occupancy.free, self.occupancy.busy = np.array(data["free"]), data["busy"]
         self.means = dict(data["means"])
         if data["program"] is not None:
+            self._made_program().load(data["program"])
+
+    def _made_program(self) -> Any:
+        if self.program is None:
             from .rolling import RollingProgram  # HiGHS takes a while to import
 
             self.program = RollingProgram(self.problem)
-            self.program.load(data["program"])
+        return self.program
+
+    def _solve_program(self) -> None:
+        """Solve the program anew where it does not know a job that waits."""
+        if not self.means.keys() >= set(self.waiting):
+            found = self._made_program().starts(self.waiting, self.occupancy, self.now)
+            self.means.update(zip(self.waiting, found.tolist(), strict=True))
 
     def _kept(self, order: Sequence[int]) -> list[Response]:
         """Plan, and keep what starts now."""
@@ -398,24 +383,9 @@ class Planner:
         return bool((self.occupancy.free[:, :, self.now].max(axis=1) == 0).any())
 
 
-def _by_arrival(planner: Planner) -> list[int]:
-    return planner.waiting
-
-
-def _by_time(planner: Planner) -> list[int]:
-    return sorted(planner.waiting, key=lambda j: planner.fastest(j)[0])
-
-
-def _by_density(planner: Planner) -> list[int]:
-    def density(job: int) -> float:
-        slots, work = planner.fastest(job)
-        return planner.problem.value(job, planner.now + slots) / work
-
-    return sorted(planner.waiting, key=lambda j: -density(j))
-
-
-def _by_slope(planner: Planner) -> list[int]:
-    return sorted(planner.waiting, key=lambda j: -_slope(planner, j))
+def _density(planner: Planner, job: int) -> float:
+    slots, work = planner.fastest(job)
+    return planner.problem.value(job, planner.now + slots) / work
 
 
 def _slope(planner: Planner, job: int) -> float:
@@ -424,23 +394,13 @@ def _slope(planner: Planner, job: int) -> float:
     return (value(job, end) - value(job, end + slots)) / work
 
 
-def _by_program(planner: Planner) -> list[int]:
-    means = planner.means
-    if not means.keys() >= set(planner.waiting):
-        from .rolling import RollingProgram  # HiGHS takes a while to import
-
-        planner.program = planner.program or RollingProgram(planner.problem)
-        found = planner.program.starts(planner.waiting, planner.occupancy, planner.now)
-        means.update(zip(planner.waiting, found.tolist(), strict=True))
-    return sorted(planner.waiting, key=lambda j: (means[j], -_slope(planner, j)))
-
-
-ORDERS: dict[str, Callable[[Planner], list[int]]] = {
-    "fifo": _by_arrival,
-    "spt": _by_time,
-    "density": _by_density,
-    "slope": _by_slope,
-    "lp": _by_program,
+#: the least first, ties by (release, number)
+ORDERS: dict[str, Callable[[Planner, int], Any]] = {
+    "fifo": lambda planner, job: 0,
+    "spt": lambda planner, job: planner.fastest(job)[0],
+    "density": lambda planner, job: -_density(planner, job),
+    "slope": lambda planner, job: -_slope(planner, job),
+    "lp": lambda planner, job: (planner.means[job], -_slope(planner, job)),
 }
 
 
@@ -451,8 +411,7 @@ def _online(name: str, problem: Irmp, by: str) -> Result[Schedule]:
     check_class(name, problem, Irmp)
     started = time.perf_counter()
     runs = _run(Planner(problem, by))
-    schedule = Schedule.of(run.segment for run in sorted(runs, key=lambda run: run.job))
-    return result_of(problem, schedule, solver=name, started=started, info={"ties": TIES})
+    return result_of(problem, schedule_of(runs), solver=name, started=started, info={"ties": TIES})
 
 
 def _run(planner: Planner) -> list[Response]:
@@ -515,10 +474,8 @@ def result_of(
     """
     present = set(schedule.job.tolist())
     left = [job.id for j, job in enumerate(problem.jobs) if j not in present]
-    aims = "all jobs", "sharing incentive"
-    missed = [broken for broken in problem.violations(schedule) if broken.startswith(aims)]
     return Result.of(
-        problem, None if missed else schedule, solver=solver, stop=Stop.COMPLETED,
-        runtime=time.perf_counter() - started, info={**info, "left": left},
+        problem, None if misses(problem, schedule) else schedule, solver=solver,
+        stop=Stop.COMPLETED, runtime=time.perf_counter() - started, info={**info, "left": left},
         facts=RevenueFacts(relaxation=relaxation, left=left),
     )  # fmt: skip

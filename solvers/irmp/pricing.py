@@ -23,6 +23,7 @@ All numbers are integers, so sums are exact.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -117,20 +118,18 @@ class Trials:
     @classmethod
     def of(cls, problem: Irmp, classes: Classes) -> Trials:
         """Return the trials of a problem; of equally long ones, that of the least D_w."""
-        rows: list[tuple[int, int, int, int]] = []
+        rows: list[tuple[int, ...]] = []
         ptr, caps = [0], worker_caps(problem, classes)
         for j in range(len(problem.jobs)):
             rows += sorted(_trials(problem, j, caps), key=lambda row: (row[LENGTH], row))
             ptr.append(len(rows))
         kinked = problem.paper_slot_r and problem.clock == "release"
+        dense = [kinked or isinstance(job.utility, Table) for job in problem.jobs]
+        begin = [problem.earliest(j) for j in range(len(problem.jobs))]
         return cls(
-            np.array(rows, dtype=np.int64).reshape(-1, 4),
-            np.array(ptr, dtype=np.int64),
-            np.array(
-                [kinked or isinstance(job.utility, Table) for job in problem.jobs], dtype=bool
-            ),
-            np.array([problem.earliest(j) for j in range(len(problem.jobs))], dtype=np.int64),
-        )
+            np.array(rows, dtype=np.int64).reshape(-1, 4), np.array(ptr, dtype=np.int64),
+            np.array(dense, dtype=bool), np.array(begin, dtype=np.int64),
+        )  # fmt: skip
 
 
 def worker_caps(problem: Irmp, classes: Classes) -> list[tuple[int, int]]:
@@ -145,10 +144,8 @@ def worker_caps(problem: Irmp, classes: Classes) -> list[tuple[int, int]]:
     return caps
 
 
-def _trials(
-    problem: Irmp, job: int, caps: list[tuple[int, int]]
-) -> list[tuple[int, int, int, int]]:
-    of, found = problem.jobs[job], []
+def _trials(problem: Irmp, job: int, caps: list[tuple[int, int]]) -> Iterator[tuple[int, ...]]:
+    of = problem.jobs[job]
     for m, model in enumerate(problem.models):
         for central, cap in zip((1, 0), caps[m], strict=True):
             rate = problem.rate(job, 2 - central, model)
@@ -157,9 +154,8 @@ def _trials(
             for workers in range(1, min(of.gpus, cap) + 1):
                 length = -(-work // (speed * workers))
                 if length != before:
-                    found.append((m, central, workers, length))
+                    yield m, central, workers, length
                 before = length
-    return found
 
 
 def needs(problem: Irmp) -> Ints:
@@ -181,6 +177,17 @@ class CandidateRun(NamedTuple):
     central: bool
     own: int  #: workers on the node with the PSs
     gain: int
+
+    def rows(self, ends: Ints) -> tuple[Ints, Floats]:
+        """Return rows (class, resource, block) of the linear program, and how much of each."""
+        first, last = np.searchsorted(ends, [self.start, self.end - 1], side="right")
+        blocks = np.arange(first, last + 1)
+        begin = np.where(blocks, ends[blocks - 1], 0)
+        overlap = np.minimum(ends[blocks], self.end) - np.maximum(begin, self.start)
+        held = [(2 * g, n) for g, n in enumerate(self.workers) if n]
+        held.append((2 * self.host + 1, self.ps))
+        rows = np.concatenate([row * ends.size + blocks for row, _ in held])
+        return rows, np.concatenate([n * overlap for _, n in held]).astype(np.float64)
 
 
 # --- reference -----------------------------------------------------------------------------------
@@ -221,22 +228,17 @@ def reference_best_run(
 
 
 def _placements(
-    problem: Irmp,
-    classes: Classes,
-    model: int,
-    workers: int,
-    central: bool,
+    problem: Irmp, classes: Classes, model: int, workers: int, central: bool,
     window: list[list[int]],
-) -> list[CandidateRun]:
+) -> Iterator[CandidateRun]:  # fmt: skip
     """Ways to place so many workers, with their cost as `gain`."""
-    found = []
     mine = classes.model == model
     for host in np.flatnonzero(classes.ps).tolist():
         most = int(classes.gpus[host]) if mine[host] else 0
         if central and workers <= most:
             held = [workers * (g == host) for g in range(len(classes))]
             cost = workers * window[host][0] + window[host][1]
-            found.append(CandidateRun(0, 0, tuple(held), host, 1, True, workers, cost))
+            yield CandidateRun(0, 0, tuple(held), host, 1, True, workers, cost)
         for own in range(min(most, workers - 1) + 1) if not central else ():
             ps = parameter_servers(workers - own, problem.worker_bandwidth, problem.ps_bandwidth)
             if ps > classes.ps[host]:
@@ -251,25 +253,16 @@ def _placements(
             held[host] += own
             cost = sum(n * of[0] for n, of in zip(held, window, strict=True))
             cost += ps * window[host][1]
-            found.append(CandidateRun(0, 0, tuple(held), host, ps, False, own, cost))
-    return found
+            yield CandidateRun(0, 0, tuple(held), host, ps, False, own, cost)
 
 
 # --- machine code --------------------------------------------------------------------------------
 
 
 def best_runs(
-    problem: Irmp,
-    classes: Classes,
-    trials: Trials,
-    worth: Ints,
-    prices: Ints,
-    floor: Ints,
-    ends: Ints,
-    *,
-    hints: Ints,
-    every: bool = False,
-) -> list[CandidateRun | None]:
+    problem: Irmp, classes: Classes, trials: Trials, worth: Ints, prices: Ints, floor: Ints,
+    ends: Ints, *, hints: Ints, every: bool = False,
+) -> list[CandidateRun | None]:  # fmt: skip
     """Return for every job what :func:`reference_best_run` does, or an equally good run."""
     jobs, slots = len(problem.jobs), int(ends[-1])
     sums = np.zeros((*prices.shape[:2], slots + 1), dtype=np.int64)
@@ -307,13 +300,9 @@ def _price_all(
         out[j, 0] = floor[j]
         out[j, 1] = -1
         hint = hints[j]
-        if hint >= 0:
-            _price_trial(
-                hint, worth[j], begin[j], dense[j], rows, sums, gpus, ps, count, model, need,
-                marks, order, window, hints[j : j + 1], out[j],
-            )  # fmt: skip
-        for row in range(ptr[j], ptr[j + 1]):
-            if row != hint:
+        for at in range(ptr[j] - 1, ptr[j + 1]):
+            row = at if at >= ptr[j] else hint  # the last time's best trial first
+            if row >= 0 and (row != hint or at < ptr[j]):
                 _price_trial(
                     row, worth[j], begin[j], dense[j], rows, sums, gpus, ps, count, model, need,
                     marks, order, window, hints[j : j + 1], out[j],

@@ -23,7 +23,8 @@ Deviations from the paper
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -32,17 +33,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...formulations.irmp.problem import Irmp, parameter_servers
 from ...formulations.problem import check_class
-from ...instances.schedule import Segment
+from ...instances.schedule import Schedule, Segment
 
 __all__ = [
-    "MARGIN",
-    "Occupancy",
-    "Response",
-    "RunOptions",
-    "best_response",
-    "run_options",
+    "MARGIN", "Occupancy", "Response", "RunOptions", "best_response", "run_options", "schedule_of",
     "zero_price_response",
-]
+]  # fmt: skip
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -93,6 +89,19 @@ class Response(NamedTuple):
         return Segment(self.job, self.start, self.end, dict(self.nodes), ps=dict(self.ps))
 
 
+def schedule_of(runs: Iterable[Response]) -> Schedule:
+    """Return runs as a schedule, by job."""
+    return Schedule.of(run.segment for run in sorted(runs, key=lambda run: run.job))
+
+
+def misses(problem: Irmp, schedule: Schedule) -> bool:
+    """Return whether jobs do not run that must, or users earn less than they were promised."""
+    if problem.optional and not problem.alone:
+        return False
+    aims = "all jobs", "sharing incentive"
+    return any(broken.startswith(aims) for broken in problem.violations(schedule))
+
+
 #: start, option, host and PSs
 _Found = tuple[int, int, int, int]
 
@@ -135,7 +144,7 @@ class _Facts:
         #: (2, nodes)
         self.capacity = np.array([[n.gpus for n in nodes], [n.ps for n in nodes]], dtype=np.int64)
         self.options: dict[tuple[int, bool], RunOptions] = {}
-        self.order: dict[tuple[int, bool], Ints] = {}
+        self.order: dict[tuple[int, bool], Ints] = {}  # of options, the shortest first
 
     @cached_property
     def most(self) -> int:
@@ -148,10 +157,8 @@ class _Facts:
     def need(self) -> Ints:
         """(most + 1,) PSs for so many workers away from them, (3i)."""
         bandwidths = self.problem.worker_bandwidth, self.problem.ps_bandwidth
-        return np.array(
-            [parameter_servers(outside, *bandwidths) for outside in range(self.most + 1)],
-            dtype=np.int64,
-        )
+        outside = range(self.most + 1)
+        return np.array([parameter_servers(n, *bandwidths) for n in outside], dtype=np.int64)
 
     @cached_property
     def fitting(self) -> list[tuple[int, int, int, int]]:
@@ -185,14 +192,12 @@ class _Facts:
             rows = [row for row in (self.printed if printed else self.fitting) if row[0] <= widest]
             columns = np.array(rows, dtype=np.int64).reshape(-1, 4).T
             workers, kind, host, least = np.ascontiguousarray(columns)
-            slots = np.array([self._slots(job, *row[:3]) for row in rows], dtype=np.int64)
+            duration, models = self.problem.duration, self.problem.models
+            lengths = [duration(job, w, 1 if at < 0 else 2, models[k]) for w, k, at, _ in rows]
+            slots = np.array(lengths, dtype=np.int64)
             self.options[key] = RunOptions(workers, slots, kind, host, least)
             self.order[key] = np.argsort(slots, kind="stable")
         return self.options[key]
-
-    def _slots(self, job: int, workers: int, kind: int, host: int) -> int:
-        model = self.problem.models[kind]
-        return self.problem.duration(job, workers, 1 if host < 0 else 2, model)
 
 
 _RECENT: dict[int, _Facts] = {}
@@ -200,13 +205,12 @@ _RECENT: dict[int, _Facts] = {}
 
 def facts_of(problem: Irmp) -> _Facts:
     """Return the facts of a problem; those of the last few problems are kept."""
-    facts = _RECENT.get(id(problem))  # it cannot be another one's id: facts hold the problem
-    if facts is None:
-        facts = _Facts(problem)
+    key = id(problem)  # it cannot be another one's id: facts hold the problem
+    if key not in _RECENT:
         while len(_RECENT) >= 8:
             del _RECENT[next(iter(_RECENT))]
-        _RECENT[id(problem)] = facts
-    return facts
+        _RECENT[key] = _Facts(problem)
+    return _RECENT[key]
 
 
 def run_options(problem: Irmp, job: int) -> RunOptions:
@@ -362,7 +366,9 @@ def best_response(
     facts = facts_of(problem)
     _check_call(facts, job, free, begin, end, machine, literal)
     slots = free.shape[2]
-    prices = _prices(facts, prices, slots)
+    priced: Floats = _per_type(facts, prices, slots, "prices", np.float64)
+    if priced.size and not (priced.min() >= 0 and priced.max() < np.inf):
+        raise ValueError("best_response: prices are not all finite numbers >= 0")
     worth: Floats = _numbers(values, "values", np.float64)
     if not 0 <= begin <= end <= slots or worth.ndim != 1 or worth.size <= end:
         raise ValueError(
@@ -373,13 +379,12 @@ def best_response(
         raise ValueError("best_response: values are not all finite numbers")
     sums = np.zeros((facts.types, 2, slots + 1))
     with np.errstate(over="ignore"):
-        np.cumsum(prices, axis=2, out=sums[:, :, 1:])
+        np.cumsum(priced, axis=2, out=sums[:, :, 1:])
     if not np.isfinite(sums[:, :, -1]).all():
         raise ValueError("best_response: prices add up to more than a float can hold")
     rooms = None if room is None else _per_type(facts, room, slots, "room", np.int64)
-    if machine:
-        return _compiled(facts, job, free, sums, worth, begin, end, rooms, printed=literal)
-    return _algorithm_3(_Call(facts, job, free, sums, rooms, end, literal), worth, begin)
+    call = _Call(facts, job, free, sums, rooms, end, literal)
+    return _compiled(call, worth, begin) if machine else _algorithm_3(call, worth, begin)
 
 
 def _check_call(
@@ -404,21 +409,13 @@ def _check_call(
         raise ValueError(f"{owner}: literal=True, Algorithms 3-5 know one type of servers")
 
 
-def _prices(facts: _Facts, prices: ArrayLike, slots: int) -> Floats:
-    array: Floats = _per_type(facts, prices, slots, "prices", np.float64)
-    if array.size and not (array.min() >= 0 and array.max() < np.inf):
-        raise ValueError("best_response: prices are not all finite numbers >= 0")
-    return array
-
-
 def _per_type(facts: _Facts, given: ArrayLike, slots: int, name: str, dtype: Any) -> Any:
     array = _numbers(given, name, dtype)
     if facts.types == 1 and array.ndim == 2:
         array = array[None]
-    if array.shape != (facts.types, 2, slots):
-        raise ValueError(
-            f"best_response: {name} has shape {np.shape(given)}, not {(facts.types, 2, slots)}"
-        )
+    shape = (facts.types, 2, slots)
+    if array.shape != shape:
+        raise ValueError(f"best_response: {name} has shape {np.shape(given)}, not {shape}")
     return array
 
 
@@ -435,17 +432,17 @@ def _numbers(given: ArrayLike, name: str, dtype: Any) -> Any:
 
 def _algorithm_3(call: _Call, values: Floats, begin: int) -> Response | None:
     """Algorithm 3, lines 3-13."""
-    best, gain = None, MARGIN
+    best, gain, job = None, MARGIN, call.job
     for start in range(begin, call.end):  # line 3
-        for workers in range(1, call.problem.jobs[call.job].gpus + 1):
+        for workers in range(1, call.problem.jobs[job].gpus + 1):
             runs = [run for run in _runs(call, start, workers) if run is not None]  # lines 4-5
             for run in runs:
                 value = float(values[run.stop])
-                if value - run.cost > gain:  # lines 6-10, W11
+                if value - run.cost > gain:  # lines 6-11, W11
                     gain = value - run.cost
                     best = Response(
-                        call.job, start, run.stop, workers, run.nodes, run.ps, value, run.cost
-                    )  # line 11
+                        job, start, run.stop, workers, run.nodes, run.ps, value, run.cost
+                    )
     return best
 
 
@@ -476,15 +473,9 @@ def _min_cost_d(call: _Call, start: int, workers: int, kind: int, host: int) -> 
 
 
 def _host(
-    facts: _Facts,
-    least: Ints,
-    workers: int,
-    kind: int,
-    host: int,
-    room: float = float("inf"),
-    *,
+    facts: _Facts, least: Ints, workers: int, kind: int, host: int, room: float = float("inf"), *,
     printed: bool = False,
-) -> tuple[int, int] | None:
+) -> tuple[int, int] | None:  # fmt: skip
     """Lines 7-13 of MINCOSTD: the node for the PSs, and how many."""
     best, total = None, int(least[WORKERS][facts.model == kind].sum())
     for s in np.flatnonzero(facts.model == host).tolist():
@@ -521,38 +512,28 @@ def _min_cost_c(call: _Call, start: int, workers: int, kind: int) -> _Run | None
     if stop > call.end or call.left(WORKERS, kind, start, stop) < workers:  # line 4
         return None
     least = call.free[:, :, start:stop].min(axis=2)
-    fits = (least[WORKERS] >= workers) & (least[PS] >= 1) & (call.facts.model == kind)  # line 7
-    if not fits.any() or call.left(PS, kind, start, stop) < 1:
+    at = _on(call.facts, least, workers, kind, -1)  # lines 7, 11
+    if at is None or call.left(PS, kind, start, stop) < 1:
         return None
-    s = int(np.argmax(fits))  # line 11
     length = start + 1 if call.literal else stop
     cost = workers * call.price(WORKERS, kind, start, length)  # line 12
     cost += call.price(PS, kind, start, length)
     if call.literal:  # W10
         cost *= stop - start
-    return _Run(stop, {s: workers}, {s: 1}, cost)
+    return _Run(stop, {at[0]: workers}, {at[0]: 1}, cost)
 
 
-def _compiled(
-    facts: _Facts,
-    job: int,
-    free: Ints,
-    sums: Floats,
-    values: Floats,
-    begin: int,
-    end: int,
-    room: Ints | None,
-    *,
-    printed: bool,
-) -> Response | None:
+def _compiled(call: _Call, values: Floats, begin: int) -> Response | None:
+    """The same by machine code."""
     from . import response_core as core  # numba takes a second to import
 
-    options = facts.options_of(job, printed=printed)
+    facts, sums, room, printed = call.facts, call.sums, call.room, call.literal
+    options = facts.options_of(call.job, printed=printed)
     if printed and room is not None:
         room = np.repeat(room[:, :1], 2, axis=1)  # W9
     found = core.best(
-        free, room, facts.model, facts.types, options, facts.order[job, printed], facts.need, sums,
-        values, begin, end, MARGIN, printed,
+        call.free, room, facts.model, facts.types, options, facts.order[call.job, printed],
+        facts.need, sums, values, begin, call.end, MARGIN, printed,
     )  # fmt: skip
     if found is None:
         return None
@@ -560,22 +541,17 @@ def _compiled(
     stop, kind = start + int(options.slots[i]), int(options.kind[i])
     at = kind if options.host[i] < 0 else int(options.host[i])
     length = start + 1 if printed and options.host[i] < 0 else stop
-    cost = int(options.workers[i]) * (sums[kind, 0, length] - sums[kind, 0, start])
-    cost += ps * (sums[at, 1, length] - sums[at, 1, start])
+    cost = int(options.workers[i]) * call.price(WORKERS, kind, start, length)
+    cost += ps * call.price(PS, at, start, length)
     if length < stop:  # W10
         cost *= stop - start
-    return _response(facts, job, free, options, found, float(values[stop]), float(cost))
+    return _response(facts, call.job, call.free, options, found, float(values[stop]), cost)
 
 
 def _response(
-    facts: _Facts,
-    job: int,
-    free: Ints,
-    options: RunOptions,
-    found: _Found,
-    value: float,
+    facts: _Facts, job: int, free: Ints, options: RunOptions, found: _Found, value: float,
     cost: float,
-) -> Response:
+) -> Response:  # fmt: skip
     """What the twin has found."""
     start, option, host, ps = found
     workers, stop = int(options.workers[option]), start + int(options.slots[option])
@@ -634,33 +610,20 @@ def zero_price_response(
     Response(job=0, start=0, end=3, workers=2, nodes={0: 2}, ps={0: 1}, value=94.0, cost=0.0)
     """
     facts = facts_of(problem)
-    begin = max(begin, problem.earliest(job))
+    options, begin = facts.options_of(job), max(begin, problem.earliest(job))
     if problem.horizon is not None:
         limit = min(limit, problem.horizon)
     search = _earliest_compiled if machine else _earliest
     found = search(facts, job, free, begin, limit, flat=False)
     if found is None:
         return None
-    end = found[0] + int(facts.options_of(job).slots[found[1]])
-    last = _last_as_good(problem, job, end, limit)
+    end = found[0] + int(options.slots[found[1]])
+    value = problem.value(job, end)
+    times = range(end + 1, limit + 1)  # the last that is as good
+    last = end + bisect_left(times, True, key=lambda t: problem.value(job, t) != value)
     if last > end:
         found = search(facts, job, free, begin, last, flat=True) or found
-    options = facts.options_of(job)
-    end = found[0] + int(options.slots[found[1]])
-    return _response(facts, job, free, options, found, problem.value(job, end), 0.0)
-
-
-def _last_as_good(problem: Irmp, job: int, end: int, limit: int) -> int:
-    """The last time up to `limit` with the value of `end`."""
-    value = problem.value(job, end)
-    low, high = end, limit
-    while low < high:
-        middle = (low + high + 1) // 2
-        if problem.value(job, middle) == value:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    return _response(facts, job, free, options, found, value, 0.0)
 
 
 def _earliest(
@@ -696,12 +659,16 @@ def _earliest_compiled(
 ) -> _Found | None:
     from . import response_core as core  # numba takes a second to import
 
-    options = facts.options_of(job)
-    found: _Found | None = core.earliest(
-        free, facts.model, facts.types, options, facts.order[job, False], facts.need, begin, limit,
-        flat,
+    return core.earliest(
+        free, facts.model, facts.types, facts.options_of(job), facts.order[job, False],
+        facts.need, begin, limit, flat,
     )  # fmt: skip
-    return found
+
+
+def longer(array: Any, fill: ArrayLike, more: int) -> Any:
+    """Return an array with more slots, the last axis, of which new ones are filled."""
+    added = np.broadcast_to(np.asarray(fill)[..., None], (*array.shape[:-1], more))
+    return np.concatenate([array, added], axis=-1)
 
 
 class Occupancy:
@@ -760,10 +727,7 @@ class Occupancy:
                     f"Irmp: runs until slot {slots} on {self.capacity.shape[1]} nodes need arrays "
                     f"of more than {MOST_CELLS:,} entries, use longer slots"
                 )
-            more = max(slots + 1, 2 * there) - there
-            self.free = np.concatenate(
-                [self.free, np.repeat(self.capacity[:, :, None], more, axis=2)], axis=2
-            )
+            self.free = longer(self.free, self.capacity, max(slots + 1, 2 * there) - there)
 
     def take(self, response: Response) -> None:
         """Give a run what it needs.
@@ -786,7 +750,7 @@ class Occupancy:
         self._change(response, 1)
 
     def _change(self, response: Response, sign: int) -> None:
-        for what, held in ((WORKERS, response.nodes), (PS, response.ps)):
+        for what, held in enumerate((response.nodes, response.ps)):
             for node, count in held.items():
                 self.free[what, node, response.start : response.end] += sign * count
 
@@ -819,7 +783,6 @@ class Occupancy:
 
     def copy(self) -> Occupancy:
         """Return an independent copy."""
-        other = Occupancy.__new__(Occupancy)
-        other.problem, other.capacity, other.busy = self.problem, self.capacity, self.busy
-        other.free = self.free.copy()
+        other = Occupancy(self.problem)
+        other.free, other.busy = self.free.copy(), self.busy
         return other

@@ -6,6 +6,8 @@ period, from a start on, for options of rising length.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,20 +25,9 @@ UNLIMITED = 2**31 - 1
 
 
 def best(
-    free: Ints,
-    room: Ints | None,
-    model: Ints,
-    types: int,
-    options: RunOptions,
-    order: Ints,
-    need: Ints,
-    sums: Floats,
-    values: Floats,
-    begin: int,
-    end: int,
-    margin: float,
-    printed: bool,
-) -> tuple[int, int, int, int] | None:
+    free: Ints, room: Ints | None, model: Ints, types: int, options: RunOptions, order: Ints,
+    need: Ints, sums: Floats, values: Floats, begin: int, end: int, margin: float, printed: bool,
+) -> tuple[int, int, int, int] | None:  # fmt: skip
     """Return (start, option, host, PSs) of the run worth most after its cost; None for none."""
     if not order.size or begin + options.slots[order[0]] > end:
         return None
@@ -49,16 +40,9 @@ def best(
 
 
 def earliest(
-    free: Ints,
-    model: Ints,
-    types: int,
-    options: RunOptions,
-    order: Ints,
-    need: Ints,
-    begin: int,
-    limit: int,
-    flat: bool,
-) -> tuple[int, int, int, int] | None:
+    free: Ints, model: Ints, types: int, options: RunOptions, order: Ints, need: Ints, begin: int,
+    limit: int, flat: bool,
+) -> tuple[int, int, int, int] | None:  # fmt: skip
     """Return (start, option, host, PSs) of the run that ends first; None where none fits."""
     if not order.size or begin + options.slots[order[0]] > limit:
         return None
@@ -74,16 +58,18 @@ def _periods(free: Ints, room: Ints, begin: int, end: int) -> Ints:
     changed = np.zeros(end - begin, dtype=np.bool_)
     for what in range(2):
         for s in range(free.shape[1]):
-            row = free[what, s, begin:end]
-            for t in range(1, row.size):
-                changed[t] |= row[t] != row[t - 1]
+            _mark(free[what, s, begin:end], changed)
         if room.shape[2]:
             for kind in range(room.shape[0]):
-                row = room[kind, what, begin:end]
-                for t in range(1, row.size):
-                    changed[t] |= row[t] != row[t - 1]
+                _mark(room[kind, what, begin:end], changed)
     changed[0] = True
     return np.flatnonzero(changed) + begin
+
+
+@inner
+def _mark(row: Ints, changed: Bools) -> None:
+    for t in range(1, row.size):
+        changed[t] |= row[t] != row[t - 1]
 
 
 @compiled
@@ -118,12 +104,12 @@ def _outlines(level: NDArray[np.int32], room: Ints, first: Ints, model: Ints, ty
 
 
 @inner
-def _lower(level: NDArray[np.int32], done: int, last: int, least: NDArray[np.int32]) -> None:
-    """Take periods done + 1 .. last into the minima."""
+def _lower(level: Any, done: int, last: int, least: Any) -> None:
+    """Take rows of periods done + 1 .. last into the minima."""
     for k in range(done + 1, last + 1):
-        for what in range(2):
+        for row in range(level.shape[1]):
             for s in range(level.shape[2]):
-                least[what, s] = min(least[what, s], level[k, what, s])
+                least[row, s] = min(least[row, s], level[k, row, s])
 
 
 @inner
@@ -140,15 +126,9 @@ def _can(outline: Ints, workers: int, kind: int, host: int, ps: int) -> bool:
 
 @inner
 def _node(
-    least: NDArray[np.int32],
-    model: Ints,
-    need: Ints,
-    workers: int,
-    kind: int,
-    host: int,
-    left: int,
-    printed: bool,
-) -> tuple[int, int]:
+    least: NDArray[np.int32], model: Ints, need: Ints, workers: int, kind: int, host: int,
+    left: int, printed: bool,
+) -> tuple[int, int]:  # fmt: skip
     """Return the node for the PSs and how many; -1 where there is none."""
     if host < 0:
         for s in range(model.size):
@@ -188,18 +168,9 @@ def _cost(
 
 @compiled
 def _bounds(
-    workers: Ints,
-    slots: Ints,
-    kind: Ints,
-    ps_kind: Ints,
-    first: Bools,
-    fewest: Ints,
-    order: Ints,
-    sums: Floats,
-    values: Floats,
-    begin: int,
-    end: int,
-) -> Floats:
+    workers: Ints, slots: Ints, kind: Ints, ps_kind: Ints, first: Bools, fewest: Ints,
+    order: Ints, sums: Floats, values: Floats, begin: int, end: int,
+) -> Floats:  # fmt: skip
     """Return what a run from each start of [begin, end) is worth at most."""
     top = np.full(end - begin, -np.inf)
     for start in range(begin, end):
@@ -216,23 +187,10 @@ def _bounds(
 
 @compiled
 def _best(
-    free: Ints,
-    room: Ints,
-    model: Ints,
-    workers: Ints,
-    slots: Ints,
-    kind: Ints,
-    host: Ints,
-    fewest: Ints,
-    order: Ints,
-    need: Ints,
-    sums: Floats,
-    values: Floats,
-    begin: int,
-    end: int,
-    margin: float,
-    printed: bool,
-) -> tuple[int, int, int, int]:
+    free: Ints, room: Ints, model: Ints, workers: Ints, slots: Ints, kind: Ints, host: Ints,
+    fewest: Ints, order: Ints, need: Ints, sums: Floats, values: Floats, begin: int, end: int,
+    margin: float, printed: bool,
+) -> tuple[int, int, int, int]:  # fmt: skip
     types = room.shape[0]
     ps_kind = np.where(host < 0, kind, host)
     once = (host < 0) & printed
@@ -264,11 +222,8 @@ def _best(
             if worth < gain or (worth == gain and (found[1] < 0 or (start, i) > found[:2])):
                 continue
             last = period[stop - 1 - begin]
-            while seen < last:
-                seen += 1
-                for row in range(5):
-                    for column in range(types):
-                        low[row, column] = min(low[row, column], outline[seen, row, column])
+            _lower(outline, seen, last, low)
+            seen = last
             if not _can(low, workers[i], w, host[i], fewest[i]):
                 continue
             _lower(level, done, last, least)
@@ -284,20 +239,9 @@ def _best(
 
 @compiled
 def _earliest(
-    free: Ints,
-    model: Ints,
-    types: int,
-    workers: Ints,
-    slots: Ints,
-    kind: Ints,
-    host: Ints,
-    fewest: Ints,
-    order: Ints,
-    need: Ints,
-    begin: int,
-    limit: int,
-    flat: bool,
-) -> tuple[int, int, int, int]:
+    free: Ints, model: Ints, types: int, workers: Ints, slots: Ints, kind: Ints, host: Ints,
+    fewest: Ints, order: Ints, need: Ints, begin: int, limit: int, flat: bool,
+) -> tuple[int, int, int, int]:  # fmt: skip
     room = np.zeros((types, 2, 0), dtype=np.int64)
     first = _periods(free, room, min(begin, free.shape[2] - 1), free.shape[2])
     level = _levels(free, first)
@@ -322,11 +266,8 @@ def _earliest(
                 continue
             while last + 1 < first.size and first[last + 1] < stop:
                 last += 1
-            while seen < last:
-                seen += 1
-                for row in range(5):
-                    for column in range(types):
-                        low[row, column] = min(low[row, column], outline[seen, row, column])
+            _lower(outline, seen, last, low)
+            seen = last
             if not _can(low, workers[i], kind[i], host[i], fewest[i]):
                 continue
             _lower(level, done, last, least)

@@ -42,11 +42,7 @@ NEVER = 2**62
 
 @solver()
 def gandiva_like(
-    problem: Irmp,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: NoParams = NoParams(),
+    problem: Irmp, *, seed: int = 0, time_limit: float | None = None, params: NoParams = NoParams()
 ) -> Result[Schedule]:
     """Give each slot to users by stride scheduling; gangs go where most is free.
 
@@ -109,11 +105,7 @@ def gandiva_like(
 
 @solver()
 def hived_like(
-    problem: Irmp,
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: NoParams = NoParams(),
+    problem: Irmp, *, seed: int = 0, time_limit: float | None = None, params: NoParams = NoParams()
 ) -> Result[Schedule]:
     """Give users their own servers first, one for a job, then the idle ones of others.
 

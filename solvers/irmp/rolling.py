@@ -13,12 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import highspy
 import numpy as np
 from numpy.typing import NDArray
 
 from ...formulations.irmp.problem import Irmp
-from .columns import default_slots
+from .columns import SMOOTHING, default_slots, program_of_rows
 from .pricing import CandidateRun, Classes, Trials, best_runs
 from .response import Occupancy
 
@@ -33,8 +32,6 @@ BLOCK, BLOCKS = 8, 128
 TOLERANCE = 1e-3
 #: rounds of pricing, at most
 ROUNDS = 60
-#: share of the best prices in those that are tried next
-SMOOTHING = 0.6
 
 
 class RollingProgram:
@@ -71,10 +68,7 @@ class RollingProgram:
     def load(self, rows: Sequence[Sequence[Any]]) -> None:
         """Go on with these columns."""
         self.known = {
-            job: [
-                CandidateRun(start, end, tuple(workers), *rest)
-                for start, end, workers, *rest in runs
-            ]
+            job: [CandidateRun(*run)._replace(workers=tuple(run[2])) for run in runs]
             for job, runs in rows
         }
 
@@ -87,7 +81,7 @@ class RollingProgram:
         slots = min(slots, self.problem.horizon or slots)
         trials = Trials.of(part, self.classes)
         trials = replace(trials, begin=np.maximum(trials.begin, now))
-        search = _Search.of(part, self.classes, trials, self._room(occupancy, now, slots))
+        search = _Search(part, self.classes, trials, self._room(occupancy, now, slots))
         search.add([(i, run) for i, j in enumerate(jobs) for run in self.known.get(j, ())])
         search.solve()
         self.known = {j: [] for j in jobs}
@@ -112,34 +106,21 @@ class _Room:
     units: Ints  # (classes, 2, blocks): slots of workers and PSs that are free in all
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
 class _Search:
     """The program and its columns so far; jobs by position."""
 
-    problem: Irmp
-    classes: Classes
-    trials: Trials
-    room: _Room
-    values: Floats  # (jobs, slots + 1)
-    floor: float  # what a job is worth without a run
-    largest: float
-    highs: Any
-    columns: list[tuple[int, CandidateRun]]
-    seen: set[tuple[Any, ...]]
-
-    @classmethod
-    def of(cls, problem: Irmp, classes: Classes, trials: Trials, room: _Room) -> _Search:
-        """No columns."""
+    def __init__(self, problem: Irmp, classes: Classes, trials: Trials, room: _Room) -> None:
+        self.problem, self.classes, self.trials, self.room = problem, classes, trials, room
         jobs, slots = len(problem.jobs), int(room.ends[-1])
-        values = np.array([[0.0, *problem.values(j, slots)] for j in range(jobs)])
-        values[:, 0] = values[:, 1]
-        largest = float(np.abs(values).max(axis=1).sum()) or 1.0
-        upper = np.concatenate([np.ones(jobs), room.units.ravel()])
-        return cls(
-            problem=problem, classes=classes, trials=trials, room=room, values=values,
-            floor=0.0 if problem.optional else -4 * largest, largest=largest, highs=_highs(upper),
-            columns=[], seen=set(),
-        )  # fmt: skip
+        #: (jobs, slots + 1)
+        self.values = np.array([[0.0, *problem.values(j, slots)] for j in range(jobs)])
+        self.values[:, 0] = self.values[:, 1]
+        self.largest = float(np.abs(self.values).max(axis=1).sum()) or 1.0
+        #: what a job is worth without a run
+        self.floor = 0.0 if problem.optional else -4 * self.largest
+        self.highs = program_of_rows(np.concatenate([np.ones(jobs), room.units.ravel()]))
+        self.columns: list[tuple[int, CandidateRun]] = []
+        self.seen: set[tuple[Any, ...]] = set()
 
     @property
     def unit(self) -> float:
@@ -156,23 +137,12 @@ class _Search:
                 continue
             self.seen.add(key)
             self.columns.append((job, run))
-            rows, units = self._use(run)
+            rows, units = run.rows(self.room.ends)
             worth = float(self.values[job, run.end] - self.floor) / self.unit
             at = np.concatenate([[job], rows + len(self.values)]).astype(np.int32)
             self.highs.addCol(worth, 0.0, np.inf, at.size, at, np.concatenate([[1.0], units]))
             added += 1
         return added
-
-    def _use(self, run: CandidateRun) -> tuple[Ints, Floats]:
-        """Rows of a run, and its slots of workers or PSs in each."""
-        ends = self.room.ends
-        first, last = np.searchsorted(ends, [run.start, run.end - 1], side="right")
-        blocks = np.arange(first, last + 1)
-        begins = np.where(blocks, ends[blocks - 1], 0)
-        lengths = np.minimum(ends[blocks], run.end) - np.maximum(begins, run.start)
-        held = [(2 * g, n) for g, n in enumerate(run.workers) if n] + [(2 * run.host + 1, run.ps)]
-        rows = np.concatenate([row * ends.size + blocks for row, _ in held])
-        return rows, np.concatenate([n * lengths for _, n in held]).astype(np.float64)
 
     def solve(self) -> None:
         """Generate columns until they are nearly all that matter."""
@@ -229,17 +199,3 @@ class _Search:
         some = share > 1e-9
         mean: Floats = np.where(some, start / np.where(some, share, 1.0), np.inf)
         return mean
-
-
-def _highs(upper: Floats) -> Any:
-    """A program of rows <= upper, without columns, to be maximised."""
-    highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-    for option, value in (("output_flag", False), ("presolve", "off"), ("threads", 1)):
-        highs.setOptionValue(option, value)
-    none = np.zeros(0, dtype=np.int32)
-    highs.addRows(
-        upper.size, np.full(upper.size, -np.inf), upper.astype(np.float64), 0,
-        np.zeros(upper.size, dtype=np.int32), none, np.zeros(0),
-    )  # fmt: skip
-    highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
-    return highs

@@ -10,22 +10,23 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ...formulations.irmp.problem import TOLERANCE, Irmp
 from ...formulations.problem import check_class
+from ...instances.check import integer
 from ...instances.schedule import Schedule
 from ..history import History
 from ..result import Bound, Result, Stop
 from ..signature import solver
 from .columns import Columns, generate
-from .lists import in_order, in_shape
-from .response import Occupancy, Response
+from .lists import accept, in_order, in_shape
+from .response import Occupancy, Response, schedule_of
 
-__all__ = ["RevenueSearchParams", "improved_runs", "revenue_search", "schedule_of"]
+__all__ = ["RevenueSearchParams", "improved_runs", "revenue_search"]
 
 #: what is missing of what must be, negated, and what is earned
 Score = tuple[float, float]
@@ -48,11 +49,7 @@ class RevenueSearchParams:
 
     def __post_init__(self) -> None:
         for name, least in (("iterations", 0), ("most", 1)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise TypeError(f"RevenueSearchParams: {name}={value!r} is not an integer")
-            if value < least:
-                raise ValueError(f"RevenueSearchParams: {name}={value} is below {least}")
+            integer(self, "RevenueSearchParams", name, least=least)
 
 
 @solver(RevenueSearchParams)
@@ -121,44 +118,25 @@ def revenue_search(
     done, stop = search.improve(params, end, columns.bound)
     found = schedule_of(search.runs.values()) if search.complete else None
     return Result.of(
-        problem,
-        found,
-        solver="revenue_search",
-        stop=stop,
-        bound=columns.bound,
-        runtime=time.perf_counter() - started,
-        iterations=done,
-        history=history.entries,
+        problem, found, solver="revenue_search", stop=stop, bound=columns.bound,
+        runtime=time.perf_counter() - started, iterations=done, history=history.entries,
         info={"seed": seed, "most": params.most, "start": first[1]},
-    )
+    )  # fmt: skip
 
 
 def improved_runs(
-    problem: Irmp,
-    columns: Columns,
-    *,
-    seed: int,
-    iterations: int,
-    deadline: float,
-    history: History | None = None,
+    problem: Irmp, columns: Columns, iterations: int, deadline: float, history: History
 ) -> list[Response] | None:
     """Return what the search finds from a linear program, None where it misses what must be."""
-    search = _Search(problem, columns, seed, history)
+    search = _Search(problem, columns, 0, history)
     search.improve(RevenueSearchParams(iterations=iterations), deadline, columns.bound)
     return list(search.runs.values()) if search.complete else None
-
-
-def schedule_of(runs: Iterable[Response]) -> Schedule:
-    """Return runs as a schedule, by job."""
-    return Schedule.of(run.segment for run in sorted(runs, key=lambda run: run.job))
 
 
 class _Search:
     """A schedule, and ways to change it."""
 
-    def __init__(
-        self, problem: Irmp, columns: Columns, seed: int, history: History | None = None
-    ) -> None:
+    def __init__(self, problem: Irmp, columns: Columns, seed: int, history: History) -> None:
         self.problem, self.history = problem, history
         self.rng = np.random.default_rng(seed)
         self.rank = {job: place for place, job in enumerate(columns.order)}
@@ -174,7 +152,7 @@ class _Search:
         self._note()
 
     def _note(self) -> None:
-        if self.history is not None and self.complete:
+        if self.complete:
             self.history.note(objective=self.score[1])
 
     @property
@@ -250,11 +228,8 @@ class _Search:
         order = sorted(jobs, key=self.rank.__getitem__)
         if self.rng.random() < 0.5:
             order = [order[i] for i in self.rng.permutation(len(order))]
-        new = []
+        new: list[Response] = []
         for job in order:
-            run = self.occupancy.best(job)
-            if run is not None and (run.value > 0 or not self.problem.optional):
-                self.occupancy.take(run)
-                self.runs[job] = run
-                new.append(run)
+            accept(self.problem, self.occupancy, self.occupancy.best(job), new)
+        self.runs.update((run.job, run) for run in new)
         return new

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from ...formulations.ltgf.problem import rational
 from ...instances.model import Instance
 
 __all__ = ["FluidSharing", "fluid_sharing", "max_min_shares"]
@@ -150,7 +151,7 @@ def fluid_sharing(instance: Instance[Any]) -> FluidSharing:
 def _shares(instance: Instance[Any], active: list[int]) -> dict[int, Fraction]:
     """GPUs of each active job: users first, then the jobs of each."""
     owner = {j: instance.jobs[j].user if len(instance.users) > 1 else "" for j in active}
-    weight = {user.id: _rational(user.weight) for user in instance.users}
+    weight = {user.id: rational(user.weight) for user in instance.users}
     users = sorted(set(owner.values()))
     mine = [[j for j in active if owner[j] == user] for user in users]
     demands = [sum(instance.jobs[j].gpus for j in jobs) for jobs in mine]
@@ -160,11 +161,6 @@ def _shares(instance: Instance[Any], active: list[int]) -> dict[int, Fraction]:
     shares: dict[int, Fraction] = {}
     for part, jobs in zip(parts, mine, strict=True):
         gangs = [instance.jobs[j].gpus for j in jobs]
-        weights = [_rational(instance.jobs[j].weight) for j in jobs]
+        weights = [rational(instance.jobs[j].weight) for j in jobs]
         shares.update(zip(jobs, max_min_shares(part, gangs, weights), strict=True))
     return dict(sorted(shares.items()))
-
-
-def _rational(value: float) -> Fraction:
-    """Return the rational that the shortest decimal of `value` denotes: 0.1 is 1/10."""
-    return Fraction(repr(float(value)))

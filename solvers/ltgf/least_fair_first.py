@@ -99,19 +99,12 @@ def least_fair_first(
         return spread(jobs[j].gpus, free, before, range(len(sizes)))
 
     segments = state.run(
-        order,
-        place,
-        lambda j, where: state.left[j],
-        lambda j, where, length: length,
-        step=params.lease,
-        end=end,
-    )
+        order, place, lambda j, where: state.left[j], lambda j, where, length: length,
+        step=params.lease, end=end,
+    )  # fmt: skip
     late = problem.horizon is not None and any(s.end > problem.horizon for s in segments)
     return Result.of(
-        problem,
-        Schedule.of(segments) if segments and not late else None,
-        solver="least_fair_first",
-        stop=Stop.COMPLETED if segments else Stop.TIME_LIMIT,
-        runtime=time.perf_counter() - started,
-        info={"seed": seed, "lease": params.lease},
-    )
+        problem, Schedule.of(segments) if segments and not late else None,
+        solver="least_fair_first", stop=Stop.COMPLETED if segments else Stop.TIME_LIMIT,
+        runtime=time.perf_counter() - started, info={"seed": seed, "lease": params.lease},
+    )  # fmt: skip

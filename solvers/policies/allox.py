@@ -14,8 +14,6 @@ from ...instances.model import check_real
 from ..policy import Decision, Information, Ints, Preempts, Rule, RuleKind, State, ranked
 from .position_matching import position_matching
 
-__all__ = ["Allox", "allox_starts"]
-
 
 def allox_starts(times: ArrayLike, gangs: ArrayLike, free: ArrayLike) -> list[tuple[int, int]]:
     """Return the jobs that AlloX starts now on free GPUs of several models.

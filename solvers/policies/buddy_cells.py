@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-__all__ = ["Buddies", "Cell", "cell_sizes", "quota_cells"]
-
 
 class Cell(NamedTuple):
     """GPUs `offset` to `offset + size` of a root: of a node, or of a top cell of a quota.

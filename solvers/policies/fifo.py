@@ -7,8 +7,6 @@ from typing import ClassVar
 
 from ..policy import Decision, Preempts, Rule, RuleKind, State
 
-__all__ = ["Fifo"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fifo:

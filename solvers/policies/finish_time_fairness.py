@@ -8,19 +8,11 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ...instances.arrays import Floats
 from ..policy import Decision, Information, Preempts, State
 from .time_fractions import Sharing, TimeFractions, by_deficit
-
-__all__ = [
-    "FinishTimeFairness",
-    "finish_time_fairness",
-    "isolated_fractions",
-    "one_model_fractions",
-]
-
-Floats = NDArray[np.float64]
 
 #: steps of Newton's method at most; it needs a few
 STEPS = 60

@@ -16,27 +16,15 @@ from ..policy import Decision, Ints, Preempts, Rules, State
 from .buddy_cells import Buddies, Cell, cell_sizes, quota_cells
 from .yarn_cs import quotas_of
 
-__all__ = ["Hived"]
 
-
+@dataclass(slots=True)
 class Holding:
-    """What a running job holds.
+    """What a running job holds."""
 
-    Parameters
-    ----------
-    user : int
-    physical : list of Cell
-        Of nodes.
-    virtual : list of Cell
-        Of its user's quota, in the same order; empty for a job that runs on lent cells.
-    since : int
-        Its start, in seconds.
-    """
-
-    __slots__ = ("physical", "since", "user", "virtual")
-
-    def __init__(self, user: int, physical: list[Cell], virtual: list[Cell], since: int) -> None:
-        self.user, self.physical, self.virtual, self.since = user, physical, virtual, since
+    user: int
+    physical: list[Cell]
+    virtual: list[Cell]
+    since: int
 
 
 class Cells:

@@ -9,8 +9,6 @@ from typing import ClassVar
 from ...instances import Cluster, User
 from ..policy import Decision, Preempts, Rule, RuleKind, Rules, State, ranked
 
-__all__ = ["Las"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Las:

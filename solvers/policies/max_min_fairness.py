@@ -20,8 +20,6 @@ from .model_leases import Received, lease_out
 from .time_fractions import Sharing, TimeFractions, by_deficit, rounded_up
 from .water_filling import water_filling
 
-__all__ = ["MaxMinFairness", "class_fractions", "max_min_fairness"]
-
 
 def max_min_fairness(
     throughputs: ArrayLike, gangs: ArrayLike, gpus: ArrayLike, *, weights: ArrayLike | None = None

@@ -13,9 +13,8 @@ from ..growing import longer
 from ..placement import place
 from ..policy import Decision, Floats, Ints, State
 
-__all__ = ["Received", "lease_out"]
-
-Places = dict[int, dict[int, int]]  # GPUs by node, by job
+Nodes = dict[int, int]  # GPUs by node
+Places = dict[int, Nodes]  # GPUs by node, by job
 
 
 class Received:
@@ -147,7 +146,7 @@ class _Room:
     def by_model(self) -> list[int]:
         return [sum(free) for free in self.free]
 
-    def find(self, g: int, gang: int) -> dict[int, int] | None:
+    def find(self, g: int, gang: int) -> Nodes | None:
         """GPUs by node of model g for a gang, taken; None where there is no place."""
         found = place(gang, self.free[g], self.sizes[g], spread=self.spread)
         if found is None:
@@ -186,7 +185,7 @@ def _place(
 
 def _displace(
     room: _Room, g: int, gang: int, turn: int, turns: dict[int, int], placed: Places
-) -> dict[int, int] | None:
+) -> Nodes | None:
     """A place among those of later jobs, which lose theirs; None, and nothing lost, if none is."""
     later = sorted((j for j in placed if turns[j] > turn), key=lambda j: -turns[j])
     for k, loser in enumerate(later):

@@ -23,13 +23,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ...instances.arrays import Ints
 from .position_matching_core import match
-
-__all__ = ["FORBIDDEN", "Matching", "optimality_violations", "position_matching"]
-
-Ints = NDArray[np.int64]
 
 #: the time of a job on a model that it cannot run on
 FORBIDDEN = -1

@@ -8,14 +8,9 @@ model are listed by falling time in ``held[g]``, and position k + 1 has the entr
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...instances.arrays import Bools, Ints
 from ..compiled import compiled, inner
-
-__all__ = ["match"]
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 #: the distance of what has not been reached
 FAR = 2**62

@@ -7,8 +7,6 @@ from typing import ClassVar
 
 from ..policy import Decision, Information, Preempts, Rule, RuleKind, State, ranked
 
-__all__ = ["Sjf"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sjf:

@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from ...instances.model import check_real
 from ..policy import Decision, Floats, Information, Ints, Preempts, Rule, RuleKind, State, ranked
 
-__all__ = ["Themis", "ThemisGreedy", "auction"]
-
 #: logarithms of values are counted in units of 2 ** -40, so that their sums are exact
 UNITS = 2**40
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from ..compiled import compiled
 
-__all__ = ["knapsack"]
-
 
 @compiled
 def knapsack(gain: Any, gang: Any, gpus: Any) -> Any:

@@ -20,14 +20,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
+from ...instances.arrays import Floats
 from ..policy import Ints, State, ranked
-
-__all__ = ["Sharing", "TimeFractions", "by_deficit", "rounded_up"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -10,8 +10,6 @@ import numpy as np
 
 from ..policy import Decision, Ints, Preempts, Rule, RuleKind, State, ranked
 
-__all__ = ["TiresiasL"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TiresiasL:

@@ -7,8 +7,6 @@ from numpy.typing import ArrayLike
 
 from ..policy import Floats
 
-__all__ = ["water_filling"]
-
 
 def water_filling(gangs: ArrayLike, gpus: int, weights: ArrayLike) -> Floats:
     """Return the max-min fair time fractions on one GPU model.

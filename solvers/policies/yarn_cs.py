@@ -14,8 +14,6 @@ from ...instances import Cluster, Job, User
 from ..placement import place
 from ..policy import Decision, Ints, Preempts, Rules, State
 
-__all__ = ["YarnCs", "quotas_of", "whole_quotas"]
-
 
 def whole_quotas(quotas: Sequence[float] | NDArray[np.float64]) -> Ints:
     """Round quotas to whole GPUs by largest remainder; they add up to the cluster.

@@ -9,15 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...formulations.problem import check_class
 from ...formulations.rar_ddls.problem import RarDdls, estimated_times
 from ...instances.schedule import Schedule
 from ..result import Result
 from ..signature import solver
 from .gang_queue import GangQueue, backfill
 from .sjf_bco import LimitSearch
-
-__all__ = ["BackfillingParams", "backfilling"]
 
 Order = Literal["arrival", "gpus", "area", "longest"]
 
@@ -72,7 +69,7 @@ def pack(queue: GangQueue, job: int) -> list[int] | None:
     return [g for gpus in largest_first for g in gpus][:wanted]
 
 
-@solver(BackfillingParams)
+@solver(BackfillingParams, of=RarDdls)
 def backfilling(
     problem: RarDdls,
     *,
@@ -116,7 +113,6 @@ def backfilling(
     >>> backfilling(problem).objective, backfilling(problem, params=by_area).objective
     (2, 3)
     """
-    check_class("backfilling", problem, RarDdls)
     started = time.perf_counter()
     rho = estimated_times(problem)
     durations = problem.shortest_durations().tolist()
@@ -131,12 +127,7 @@ def backfilling(
         plan = core.Core(problem, rho).backfill(np.array(sequence, dtype=np.int64))
     else:
         plan = backfill(problem, rho, sequence, pack)
-    search = LimitSearch(run=lambda kappa, limit: plan, kappas=[0], horizon=problem.horizon)
-    search.unlimited()  # a single run: there is no theta to search
-    info = {
-        "seed": seed,
-        "order": params.order,
-        "ties": "jobs by position; servers by (idle GPUs, server)",
-    }
-    name = f"backfill-{params.order}"
-    return search.result(problem, solver=name, started=started, info=info)
+    ties = "jobs by position; servers by (idle GPUs, server)"
+    info = {"seed": seed, "order": params.order, "ties": ties}
+    search = LimitSearch.single(problem, plan)
+    return search.result(problem, solver=f"backfill-{params.order}", started=started, info=info)

@@ -6,8 +6,6 @@ from ...formulations.problem import check_class
 from ...formulations.rar_ddls.problem import RarDdls
 from ..result import Bound
 
-__all__ = ["area_bound"]
-
 
 def area_bound(problem: RarDdls) -> Bound:
     """Return max(ceil(sum_j G_j d_j / N), max_j d_j), a lower bound of the makespan.

@@ -16,14 +16,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...formulations.rar_ddls.problem import RarDdls
+from ...instances.arrays import Ints
 from ...instances.schedule import Schedule
 
 __all__ = ["GangQueue", "Plan", "backfill", "head_of_line"]
 
-Ints = NDArray[np.int64]
 #: returns the GPUs (numbers over the whole cluster) that a job starts on now, None to wait
 Choose = Callable[["GangQueue", int], list[int] | None]
 

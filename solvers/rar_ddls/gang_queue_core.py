@@ -6,16 +6,15 @@ Same steps on arrays: numbers are integers throughout, so that both give identic
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...formulations.rar_ddls.problem import RarDdls
+from ...instances.arrays import Ints
 from ..compiled import compiled
 from .gang_queue import Plan
-
-Ints = NDArray[np.int64]
 
 #: placement rules of :func:`head_of_line`: which of the admissible idle GPUs a job takes
 LEAST_LOADED, FIRST, LEAST_BUSY_SERVERS = 0, 1, 2
@@ -34,117 +33,140 @@ class Core:
     """
 
     def __init__(self, problem: RarDdls, rho: Ints) -> None:
-        sizes = np.array(problem.instance.cluster.sizes, dtype=np.int64)
-        gang = np.array([job.gpus for job in problem.jobs], dtype=np.int64)
+        self._sizes = np.array(problem.instance.cluster.sizes, dtype=np.int64)
+        self._gang = np.array([job.gpus for job in problem.jobs], dtype=np.int64)
         work = [job.iterations * problem.resolution for job in problem.jobs]
-        self._data = (gang, np.array(work, dtype=np.int64), problem.rates, sizes)
+        self._work, self._rates = np.array(work, dtype=np.int64), problem.rates
         self._rho = rho.astype(np.int64)
-        self._at = np.concatenate([[0], np.cumsum(gang)])
 
     def head_of_line(
         self, order: Ints, rule: Ints, *, limit: int = NO_LIMIT, reach: float = 1.0
     ) -> Plan | None:
         """Serve jobs strictly in `order`; job ``order[i]`` is placed by ``rule[order[i]]``."""
-        return self._plan(_head_of_line(*self._data, self._rho, order, rule, limit, reach))
+        queue = self._queue()
+        return self._plan(queue, _head_of_line(queue, self._sizes, order, rule, limit, reach))
 
     def backfill(self, order: Ints) -> Plan | None:
         """Start at each completion every waiting job that fits, packed on few servers."""
-        return self._plan(_backfill(*self._data, self._rho, order))
+        queue = self._queue()
+        return self._plan(queue, _backfill(queue, self._sizes, order))
 
-    def _plan(self, outcome: tuple[Any, ...]) -> Plan | None:
-        done, start, end, chosen, load = outcome
+    def _queue(self) -> QueueArrays:
+        """All GPUs idle."""
+        jobs, places, sizes = self._gang.size, int(self._gang.sum()), self._sizes
+        node = np.repeat(np.arange(sizes.size), sizes)
+        empty = [np.zeros(jobs, dtype=np.int64) for _ in range(5)]
+        start, end, span_len, run, speed = empty
+        return QueueArrays(
+            gang=self._gang, rates=self._rates, rho=self._rho, node=node,
+            at=np.cumsum(self._gang) - self._gang, idle=np.ones(node.size, dtype=np.bool_),
+            free=sizes.copy(), load=np.zeros(node.size, dtype=np.int64),
+            crossing=np.zeros(sizes.size, dtype=np.int64), start=start, end=end,
+            chosen=np.zeros(places, dtype=np.int64), span=np.zeros(places, dtype=np.int64),
+            span_len=span_len, run=run, left=self._work.copy(), speed=speed,
+            clock=np.zeros(2, dtype=np.int64),
+        )  # fmt: skip
+
+    def _plan(self, queue: QueueArrays, done: bool) -> Plan | None:
         if not done:
             return None
-        gpus = [chosen[a:b] for a, b in pairwise(self._at)]
-        return Plan(start, end, gpus, int(load))
+        gpus = [queue.chosen[a:b] for a, b in pairwise([*queue.at.tolist(), queue.chosen.size])]
+        return Plan(queue.start, queue.end, gpus, int(queue.load.max(initial=0)))
+
+
+class QueueArrays(NamedTuple):
+    """State of the cluster while jobs run; places are those of a job's GPUs among all jobs'."""
+
+    gang: Ints
+    rates: Ints
+    rho: Ints
+    node: Ints  # server of each GPU
+    at: Ints  # first place of each job
+    idle: NDArray[np.bool_]
+    free: Ints  # idle GPUs of each server
+    load: Ints
+    crossing: Ints  # spanning jobs on each server
+    start: Ints
+    end: Ints
+    chosen: Ints  # GPU of each place
+    span: Ints  # servers of each job, from its first place on
+    span_len: Ints
+    run: Ints  # running jobs, as many as the clock says
+    left: Ints
+    speed: Ints
+    clock: Ints  # now, and the number of running jobs
 
 
 @compiled
-def _renew_speeds(run, count, span, span_at, span_len, crossing, rates, speed):
+def _renew_speeds(q):
     """Speeds of the spanning jobs after one of them came or went, (6)-(8)."""
-    most = rates.shape[2] - 1
-    for i in range(count):
-        j = run[i]
-        if span_len[j] > 1:
+    most = q.rates.shape[2] - 1
+    for i in range(q.clock[1]):
+        j = q.run[i]
+        if q.span_len[j] > 1:
             p = 0
-            for k in range(span_at[j], span_at[j] + span_len[j]):
-                p = max(p, crossing[span[k]])
-            speed[j] = rates[j, span_len[j] - 1, min(p, most)]
+            for k in range(q.at[j], q.at[j] + q.span_len[j]):
+                p = max(p, q.crossing[q.span[k]])
+            q.speed[j] = q.rates[j, q.span_len[j] - 1, min(p, most)]
 
 
 @compiled
-def _begin(
-    j, at, gang, picked, node, rho, now, idle, free, load,
-    chosen, span, span_len, crossing, run, count, rates, speed, start,
-):  # fmt: skip
-    """Start job j now on the GPUs `picked` (rising)."""
-    start[j] = now
+def _begin(q, j, picked):
+    """Start job j now on the GPUs `picked` (rising); say whether it spans servers."""
+    at = q.at[j]
+    q.start[j] = q.clock[0]
     spans = 0
-    for k in range(gang):
+    for k in range(q.gang[j]):
         g = picked[k]
-        idle[g] = False
-        free[node[g]] -= 1
-        load[g] += rho
-        chosen[at + k] = g
-        if spans == 0 or span[at + spans - 1] != node[g]:
-            span[at + spans] = node[g]
+        q.idle[g] = False
+        q.free[q.node[g]] -= 1
+        q.load[g] += q.rho[j]
+        q.chosen[at + k] = g
+        if spans == 0 or q.span[at + spans - 1] != q.node[g]:
+            q.span[at + spans] = q.node[g]
             spans += 1
-    span_len[j] = spans
-    run[count] = j
+    q.span_len[j] = spans
+    q.run[q.clock[1]] = j
+    q.clock[1] += 1
     if spans == 1:
-        speed[j] = rates[j, 0, 0]
+        q.speed[j] = q.rates[j, 0, 0]
     else:
         for k in range(at, at + spans):
-            crossing[span[k]] += 1
+            q.crossing[q.span[k]] += 1
+    return spans > 1
 
 
 @compiled
-def _advance(
-    now, run, count, left, speed, at, gang, chosen, node, idle, free,
-    span, span_len, crossing, end, rates,
-):  # fmt: skip
-    """Go to the next completion: (now, running jobs), or (-1, count) where none ever comes."""
+def _advance(q):
+    """Go to the next completion; False where none ever comes."""
     step = NO_LIMIT
-    for i in range(count):
-        j = run[i]
-        if speed[j] > 0:
-            step = min(step, -(-left[j] // speed[j]))
+    for i in range(q.clock[1]):
+        j = q.run[i]
+        if q.speed[j] > 0:
+            step = min(step, -(-q.left[j] // q.speed[j]))
     if step == NO_LIMIT:
-        return -1, count
-    now += step
+        return False
+    q.clock[0] += step
     kept, renew = 0, False
-    for i in range(count):
-        j = run[i]
-        left[j] -= speed[j] * step
-        if left[j] > 0:
-            run[kept] = j
+    for i in range(q.clock[1]):
+        j = q.run[i]
+        q.left[j] -= q.speed[j] * step
+        if q.left[j] > 0:
+            q.run[kept] = j
             kept += 1
             continue
-        end[j] = now
-        for k in range(at[j], at[j] + gang[j]):
-            idle[chosen[k]] = True
-            free[node[chosen[k]]] += 1
-        if span_len[j] > 1:
+        q.end[j] = q.clock[0]
+        for k in range(q.at[j], q.at[j] + q.gang[j]):
+            q.idle[q.chosen[k]] = True
+            q.free[q.node[q.chosen[k]]] += 1
+        if q.span_len[j] > 1:
             renew = True
-            for k in range(at[j], at[j] + span_len[j]):
-                crossing[span[k]] -= 1
+            for k in range(q.at[j], q.at[j] + q.span_len[j]):
+                q.crossing[q.span[k]] -= 1
+    q.clock[1] = kept
     if renew:
-        _renew_speeds(run, kept, span, at, span_len, crossing, rates, speed)
-    return now, kept
-
-
-@compiled
-def _layout(gang, sizes):
-    """First place of each job in the list of chosen GPUs, and server of each GPU."""
-    at = np.zeros(gang.size, dtype=np.int64)
-    for j in range(1, gang.size):
-        at[j] = at[j - 1] + gang[j - 1]
-    node = np.empty(sizes.sum(), dtype=np.int64)
-    g = 0
-    for s in range(sizes.size):
-        node[g : g + sizes[s]] = s
-        g += sizes[s]
-    return at, node
+        _renew_speeds(q)
+    return True
 
 
 @compiled
@@ -204,65 +226,44 @@ def _sort(keys, count):
 
 
 @compiled
-def _head_of_line(gang, work, rates, sizes, rho, order, rule, limit, reach):
-    at, node = _layout(gang, sizes)
-    total, jobs = node.size, gang.size
-    idle, load = np.ones(total, dtype=np.bool_), np.zeros(total, dtype=np.int64)
-    free, crossing = sizes.copy(), np.zeros(sizes.size, dtype=np.int64)
+def _head_of_line(q, sizes, order, rule, limit, reach):
+    total = q.node.size
     selected = np.ones(sizes.size, dtype=np.bool_)
-    start, end = np.zeros(jobs, dtype=np.int64), np.zeros(jobs, dtype=np.int64)
-    chosen, span = np.empty(gang.sum(), dtype=np.int64), np.empty(gang.sum(), dtype=np.int64)
-    span_len, run = np.zeros(jobs, dtype=np.int64), np.empty(jobs, dtype=np.int64)
-    left, speed = work.copy(), np.zeros(jobs, dtype=np.int64)
     admissible, picked = np.empty(total, dtype=np.int64), np.empty(total, dtype=np.int64)
-    now, count = 0, 0
     for j in order:
         selected[:] = True
         if rule[j] == LEAST_BUSY_SERVERS:
-            _select_servers(load, node, sizes, reach * gang[j], selected)
+            _select_servers(q.load, q.node, sizes, reach * q.gang[j], selected)
         fit = 0  # admissible GPUs, idle or not: loads do not change while a job waits
         for g in range(total):
-            if selected[node[g]] and load[g] + rho[j] <= limit:
+            if selected[q.node[g]] and q.load[g] + q.rho[j] <= limit:
                 admissible[fit] = g
                 fit += 1
-        if fit < gang[j]:
-            return False, start, end, chosen, 0
+        if fit < q.gang[j]:
+            return False
         while True:
             found = 0
-            if free.sum() >= gang[j]:
+            if q.free.sum() >= q.gang[j]:
                 for k in range(fit):
                     g = admissible[k]
-                    if idle[g]:
-                        picked[found] = g if rule[j] == FIRST else load[g] * total + g
+                    if q.idle[g]:
+                        picked[found] = g if rule[j] == FIRST else q.load[g] * total + g
                         found += 1
-            if found >= gang[j]:
+            if found >= q.gang[j]:
                 break
-            now, count = _advance(
-                now, run, count, left, speed, at, gang, chosen, node, idle, free,
-                span, span_len, crossing, end, rates,
-            )  # fmt: skip
-            if now < 0:
-                return False, start, end, chosen, 0
+            if not _advance(q):
+                return False
         if rule[j] != FIRST:
-            _smallest_first(picked, found, gang[j])
-            for k in range(gang[j]):
+            _smallest_first(picked, found, q.gang[j])
+            for k in range(q.gang[j]):
                 picked[k] %= total
-        _sort(picked, gang[j])
-        _begin(
-            j, at[j], gang[j], picked, node, rho[j], now, idle, free, load,
-            chosen, span, span_len, crossing, run, count, rates, speed, start,
-        )  # fmt: skip
-        count += 1
-        if span_len[j] > 1:
-            _renew_speeds(run, count, span, at, span_len, crossing, rates, speed)
-    while count:
-        now, count = _advance(
-            now, run, count, left, speed, at, gang, chosen, node, idle, free,
-            span, span_len, crossing, end, rates,
-        )  # fmt: skip
-        if now < 0:
-            return False, start, end, chosen, 0
-    return True, start, end, chosen, load.max()
+        _sort(picked, q.gang[j])
+        if _begin(q, j, picked):
+            _renew_speeds(q)
+    while q.clock[1]:
+        if not _advance(q):
+            return False
+    return True
 
 
 @compiled
@@ -289,41 +290,23 @@ def _pack(wanted, free, idle, sizes, first, picked):
 
 
 @compiled
-def _backfill(gang, work, rates, sizes, rho, order):
-    at, node = _layout(gang, sizes)
-    total, jobs = node.size, gang.size
+def _backfill(q, sizes, order):
     first = np.cumsum(sizes) - sizes
-    idle, load = np.ones(total, dtype=np.bool_), np.zeros(total, dtype=np.int64)
-    free, crossing = sizes.copy(), np.zeros(sizes.size, dtype=np.int64)
-    start, end = np.zeros(jobs, dtype=np.int64), np.zeros(jobs, dtype=np.int64)
-    chosen, span = np.empty(gang.sum(), dtype=np.int64), np.empty(gang.sum(), dtype=np.int64)
-    span_len, run = np.zeros(jobs, dtype=np.int64), np.empty(jobs, dtype=np.int64)
-    left, speed = work.copy(), np.zeros(jobs, dtype=np.int64)
-    picked = np.empty(total, dtype=np.int64)
+    picked = np.empty(q.node.size, dtype=np.int64)
     waiting, n = order.copy(), order.size
-    now, count = 0, 0
-    while n or count:
+    while n or q.clock[1]:
         kept, renew = 0, False
         for i in range(n):
             j = waiting[i]
-            if gang[j] > free.sum():
+            if q.gang[j] > q.free.sum():
                 waiting[kept] = j
                 kept += 1
                 continue
-            _pack(gang[j], free, idle, sizes, first, picked)
-            _begin(
-                j, at[j], gang[j], picked, node, rho[j], now, idle, free, load,
-                chosen, span, span_len, crossing, run, count, rates, speed, start,
-            )  # fmt: skip
-            count += 1
-            renew = renew or span_len[j] > 1
+            _pack(q.gang[j], q.free, q.idle, sizes, first, picked)
+            renew |= _begin(q, j, picked)
         n = kept
         if renew:
-            _renew_speeds(run, count, span, at, span_len, crossing, rates, speed)
-        now, count = _advance(
-            now, run, count, left, speed, at, gang, chosen, node, idle, free,
-            span, span_len, crossing, end, rates,
-        )  # fmt: skip
-        if now < 0:
-            return False, start, end, chosen, 0
-    return True, start, end, chosen, load.max() if total else 0
+            _renew_speeds(q)
+        if not _advance(q):
+            return False
+    return True

@@ -27,10 +27,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...formulations.problem import check_class
 from ...formulations.rar_ddls.problem import RarDdls
+from ...instances.arrays import Ints
 from ...instances.schedule import Schedule
 from ..facts import MakespanFacts
 from ..history import History
@@ -39,10 +38,6 @@ from ..signature import solver
 from .backfilling import backfilling
 from .bounds import area_bound
 from .gang_queue import Plan
-
-__all__ = ["Forest", "LaminarParams", "laminar"]
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +110,11 @@ class Forest:
         self.gpu = np.array([g for block in blocks for g in block], dtype=np.int64)
         self.server = np.searchsorted(offsets, self.gpu, side="right") - 1
         starts = np.cumsum([0, *map(len, blocks)])[:-1]
-        self.first = [
-            np.array(
-                [a + i for a, b in zip(starts, blocks, strict=True) for i in _steps(b, 1 << level)],
-                dtype=np.int64,
-            )
-            for level in range(levels)
-        ]
+        self.first = []
+        for size in (1 << level for level in range(levels)):
+            inside = [range(0, len(block) - size + 1, size) for block in blocks]
+            firsts = [a + i for a, own in zip(starts, inside, strict=True) for i in own]
+            self.first.append(np.array(firsts, dtype=np.int64))
 
     def spans(self, level: int, gpus: int) -> Ints:
         """Servers that a gang spans on the first `gpus` places of each block of `level`."""
@@ -136,10 +129,6 @@ def _powers_of_two(gpus: list[int], most: int) -> list[list[int]]:
         runs.append(gpus[:size])
         gpus = gpus[size:]
     return runs
-
-
-def _steps(block: list[int], size: int) -> range:
-    return range(0, len(block), size) if len(block) >= size else range(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +212,7 @@ def _plan(problem: RarDdls, data: _Assignment, block: Ints) -> Plan:
     return Plan(start, end, gpus, int(busy.max(initial=0)))
 
 
-@solver(LaminarParams)
+@solver(LaminarParams, of=RarDdls)
 def laminar(
     problem: RarDdls,
     *,
@@ -272,7 +261,6 @@ def laminar(
     >>> result.objective >= result.bound.value
     True
     """
-    check_class("laminar", problem, RarDdls)
     started = time.perf_counter()
     history = History(started)
     deadline = float("inf") if time_limit is None else started + time_limit

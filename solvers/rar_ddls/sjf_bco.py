@@ -44,10 +44,9 @@ from math import ceil, floor
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...formulations.problem import check_class
 from ...formulations.rar_ddls.problem import RarDdls, estimated_times
+from ...instances.arrays import Ints
 from ...instances.schedule import Schedule
 from ..facts import MakespanFacts
 from ..history import History
@@ -56,9 +55,6 @@ from ..signature import solver
 from .bounds import area_bound
 from .gang_queue import GangQueue, Plan, head_of_line
 
-__all__ = ["LimitSearch", "SjfBcoParams", "fa_ffp", "lbsgf", "sjf_bco"]
-
-Ints = NDArray[np.int64]
 TIES = "jobs by (gang, position); GPUs by (load, server, GPU); servers by (mean load, server)"
 
 
@@ -177,6 +173,13 @@ class LimitSearch:
     history: History = field(default_factory=lambda: History(time.perf_counter()))
     _unlimited: dict[int, Plan | None] = field(default_factory=dict)
 
+    @classmethod
+    def single(cls, problem: RarDdls, plan: Plan | None) -> LimitSearch:
+        """Return a search that is over after one run: there is no theta to search."""
+        search = cls(run=lambda kappa, limit: plan, kappas=[0], horizon=problem.horizon)
+        search.unlimited()
+        return search
+
     def unlimited(self) -> list[Plan]:
         """Run every kappa without a limit and return the plans."""
         return [plan for kappa in self.kappas if (plan := self._at(kappa, None))]
@@ -269,7 +272,7 @@ class LimitSearch:
         )
 
 
-@solver(SjfBcoParams)
+@solver(SjfBcoParams, of=RarDdls)
 def sjf_bco(
     problem: RarDdls,
     *,
@@ -326,7 +329,6 @@ def sjf_bco(
     >>> result.objective, result.bound.value
     (3, 2)
     """
-    check_class("sjf_bco", problem, RarDdls)
     started = time.perf_counter()
     rho = estimated_times(problem)
     order = sorted(range(len(rho)), key=lambda j: (problem.jobs[j].gpus, j))  # line 3

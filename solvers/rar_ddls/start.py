@@ -9,8 +9,6 @@ from ...instances.schedule import Schedule
 from .backfilling import BackfillingParams, Order, backfilling
 from .bounds import area_bound
 
-__all__ = ["bound", "model_options", "solution"]
-
 #: ties go to the first
 ORDERS: tuple[Order, ...] = ("longest", "area", "gpus", "arrival")
 

@@ -24,14 +24,9 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "Cells",
-    "allocations",
-    "fits_cells",
-    "free_cells",
-    "nondominated",
-    "round_up",
-]
+from ...formulations.unisched.problem import covers
+
+__all__ = ["Cells", "allocations", "fits_cells", "free_cells", "nondominated", "round_up"]
 
 #: numbers of cells of level 0, 1, 2 and 3
 Cells = tuple[int, int, int, int]
@@ -83,19 +78,9 @@ def allocations(gpus: int, node_size: int = 8) -> tuple[Cells, ...]:
     top = _top_level(gpus, node_size)
     if gpus > ENUMERATED:
         return nondominated(gpus, node_size)
-    covers = {_cells(dict(enumerate(found))) for found in _covers(gpus, top)}
+    every = {_cells(dict(enumerate(found))) for found in covers(gpus, top)}
     rounded = {round_up(gpus, node_size)}
-    return tuple(sorted(covers | rounded, key=lambda cells: (sum(cells), cells[::-1])))
-
-
-def _covers(gpus: int, level: int) -> Iterable[tuple[int, ...]]:
-    """Numbers of cells of level 0, ..., `level` with so many GPUs in all."""
-    if level == 0:
-        yield (gpus,)
-        return
-    for number in range(gpus // 2**level + 1):
-        for lower in _covers(gpus - number * 2**level, level - 1):
-            yield (*lower, number)
+    return tuple(sorted(every | rounded, key=lambda cells: (sum(cells), cells[::-1])))
 
 
 def nondominated(gpus: int, node_size: int = 8) -> tuple[Cells, ...]:

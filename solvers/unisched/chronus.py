@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -199,20 +200,16 @@ class Admissions:
         if not at_cycle(state, self.policy.be_lease):
             return Decision()
         board = _Board(state, self.policy.profilers)
-        known = board.known(np.concatenate([state.waiting, state.running]))
-        known = ranked(state, known)
-        now: list[int] = []
+        known = ranked(state, board.known(np.concatenate([state.waiting, state.running])))
+        moving, now = known, list[int]()
         if at_cycle(state, self.policy.lease):
-            admission = self._admission(state, known, board)
-            now = admission.now
-            moving = known
+            now = self._admission(state, known, board).now
         else:
             moving = known[~np.array([self._answers.get(j, False) for j in known.tolist()], bool)]
         board.free_up(moving[state.held_gpus[moving] > 0].tolist())
         for j in board.unknown(state.waiting):
             board.profile(j, state.rules.round_up(self.policy.be_lease))
-        board.place_all([j for j in now if j in board.stopped])
-        board.place_all([j for j in now if j not in board.stopped])
+        board.place_first(now)
         others = known[[self._best_effort(state, j) for j in known.tolist()]]
         seconds = self.policy.estimates.remaining(state, others)
         board.share_out(ranked(state, others, seconds).tolist())
@@ -238,34 +235,23 @@ class Admissions:
         numbers = np.array(jobs, dtype=np.int64)
         deadlines = Deadlines.of(state)
         seconds = self.policy.estimates.remaining(state, numbers).tolist()
-        costs = (
-            state.overhead[numbers] if self.policy.sr_aware else np.zeros_like(numbers)
-        ).tolist()
-        size = int(state.sizes.max())
+        costs = (state.overhead[numbers] * self.policy.sr_aware).tolist()
+        own, size = self.policy, int(state.sizes.max())
+        terms_of = partial(lease_terms, lease=own.lease, rounding=own.rounding)
         found = []
         for j, left, cost in zip(jobs, seconds, costs, strict=True):
             phase = LeasePhase.SUSPENDED if state.starts[j] else LeasePhase.FRESH
             if j in board.holding:
                 phase = LeasePhase.RUNNING
-            steps = [
-                (terms, value)
-                for due, value in deadlines.steps(j)
-                if (terms := self._terms(left, due - state.now, cost, phase)) is not None
-            ]
+            met, values = [], []
+            for due, value in deadlines.steps(j):
+                terms = terms_of(left, due - state.now, cost=cost, phase=phase)
+                if terms is not None:
+                    met.append(terms)
+                    values.append(value)
             gpus = min(rounded_up(int(state.gpus[j]), size), board.capacity)
-            met, values = [terms for terms, _ in steps], [value for _, value in steps]
             found.append(Candidate(j, gpus, met, values, self._answers.get(j, False)))
         return found
-
-    def _terms(self, left: int, deadline: int, cost: int, phase: LeasePhase) -> Terms | None:
-        return lease_terms(
-            left,
-            deadline,
-            lease=self.policy.lease,
-            cost=cost,
-            phase=phase,
-            rounding=self.policy.rounding,
-        )
 
 
 def rounded_up(gpus: int, size: int) -> int:
@@ -412,7 +398,9 @@ class _Board:
         """Let running jobs compete for their GPUs."""
         for j in jobs:
             self.stopped[j] = self.holding[j]
-            self._give(self.holding[j])
+            inside, outside = self._parts(self.holding[j])
+            self.lab.give(inside)
+            self.room.give(outside)
 
     def profile(self, job: int, seconds: int) -> None:
         """Profile a job if there is room."""
@@ -431,6 +419,10 @@ class _Board:
             if nodes is not None:
                 self.placed[j] = nodes
 
+    def place_first(self, jobs: Sequence[int]) -> None:
+        """Place jobs, those that run before others."""
+        self.place_all(sorted(jobs, key=lambda j: j not in self.stopped))
+
     def share_out(self, jobs: Sequence[int]) -> None:
         """Place those that fit by number of GPUs, those that run before others, then any."""
         room, first = sum(self.room.free), []
@@ -438,17 +430,15 @@ class _Board:
             if self.state.gpus[j] <= room:
                 first.append(j)
                 room -= int(self.state.gpus[j])
-        self.place_all([j for j in first if j in self.stopped])
-        self.place_all([j for j in first if j not in self.stopped])
+        self.place_first(first)
         self.place_all([j for j in jobs if j not in self.placed])
 
     def decision(self) -> Decision:
         """Who stops and who starts: not those that go on where they are."""
         stays = {j for j, nodes in self.stopped.items() if self.placed.get(j) == nodes}
         starts = [Start(j, nodes) for j, nodes in self.placed.items() if j not in stays]
-        return Decision(
-            suspend=[j for j in self.stopped if j not in stays], start=[*self.profiles, *starts]
-        )
+        suspend = [j for j in self.stopped if j not in stays]
+        return Decision(suspend=suspend, start=[*self.profiles, *starts])
 
     def _place(self, job: int) -> dict[int, int] | None:
         gpus = int(self.state.gpus[job])
@@ -466,17 +456,11 @@ class _Board:
     def _take(self, nodes: Mapping[int, int]) -> bool:
         """Take GPUs of either part, all or none."""
         inside, outside = self._parts(nodes)
-        if not self.room.take(outside):
-            return False
-        if not self.lab.take(inside):
+        if self.room.take(outside):
+            if self.lab.take(inside):
+                return True
             self.room.give(outside)
-            return False
-        return True
-
-    def _give(self, nodes: Mapping[int, int]) -> None:
-        inside, outside = self._parts(nodes)
-        self.lab.give(inside)
-        self.room.give(outside)
+        return False
 
     def _parts(self, nodes: Mapping[int, int]) -> tuple[dict[int, int], dict[int, int]]:
         inside = {n: gpus for n, gpus in nodes.items() if n in self.aside}

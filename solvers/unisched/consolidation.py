@@ -64,8 +64,7 @@ def fits_consolidated(counts: Sequence[int], free: Iterable[int]) -> bool:
 
     Notes
     -----
-    Exact up to 16 GPUs a node. O(1) where all nodes with free GPUs have equally many, at most 8;
-    else as :func:`pack`.
+    Exact up to 16 GPUs a node, as :func:`pack`.
 
     Examples
     --------
@@ -74,11 +73,8 @@ def fits_consolidated(counts: Sequence[int], free: Iterable[int]) -> bool:
     >>> fits_consolidated([0, 0, 0, 0, 0, 4], [8, 8, 8])
     False
     """
-    nodes = Counter(f for f in free if f)
     gangs = {size: n for size, n in enumerate(counts, start=1) if n}
-    if len(nodes) == 1 and max(nodes) in CONSOLIDATION_ROWS:
-        return _within_rows(gangs, *next(iter(nodes.items())))
-    return pack_counts(gangs, nodes) is not None
+    return pack_counts(gangs, Counter(f for f in free if f)) is not None
 
 
 def _within_rows(gangs: Mapping[int, int], gpus: int, nodes: int) -> bool:
@@ -160,14 +156,8 @@ def best_fit(gangs: Mapping[int, int], nodes: Mapping[int, int]) -> list[Filling
 @cache
 def _contents(gpus: int) -> tuple[tuple[Content, ...], Ints]:
     """All that a node with so many free GPUs can hold, fullest first, and the counts by size."""
-
-    def below(left: int, largest: int) -> Iterable[Content]:
-        yield ()
-        for size in range(min(left, largest), 0, -1):
-            for rest in below(left - size, size):
-                yield (size, *rest)
-
-    contents = tuple(sorted(below(gpus, gpus), key=lambda c: (-sum(c), len(c), c)))[:-1]
+    every = _within(gpus, tuple(range(1, gpus + 1)))
+    contents = tuple(sorted(every, key=lambda c: (-sum(c), len(c), c)))[:-1]
     counts = np.array([[c.count(s) for s in range(1, gpus + 1)] for c in contents], dtype=np.int64)
     return contents, counts
 
@@ -220,16 +210,16 @@ def _integer_program(gangs: Mapping[int, int], nodes: Mapping[int, int]) -> list
 @cache
 def _fillings(gpus: int, sizes: tuple[int, ...]) -> tuple[Content, ...]:
     """All contents of gangs of these sizes to which none can be added."""
+    return tuple(c for c in _within(gpus, sizes) if gpus - sum(c) < sizes[0])
 
-    def filled(left: int, largest: int) -> Iterable[Content]:
-        if left < sizes[0]:
-            yield ()
-        for size in sizes[:largest][::-1]:
-            if size <= left:
-                for rest in filled(left - size, sizes.index(size) + 1):
-                    yield (size, *rest)
 
-    return tuple(filled(gpus, len(sizes)))
+def _within(gpus: int, sizes: tuple[int, ...]) -> Iterable[Content]:
+    """All contents of gangs of these sizes, which rise."""
+    yield ()
+    for k in range(len(sizes) - 1, -1, -1):
+        if sizes[k] <= gpus:
+            for rest in _within(gpus - sizes[k], sizes[: k + 1]):
+                yield (sizes[k], *rest)
 
 
 def _trimmed(

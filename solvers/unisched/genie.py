@@ -104,9 +104,8 @@ class Genie:
         gangs = dict(zip(jobs.tolist(), gang.tolist(), strict=True))
         room = Room(state, state.free.tolist())
         places = [(j, room.place(gangs[j])) for j in ranked(state, jobs, wait).tolist()]
-        return Decision(
-            start=[Start(j, nodes, gangs[j]) for j, nodes in places if nodes is not None]
-        )
+        start = [Start(j, nodes, gangs[j]) for j, nodes in places if nodes is not None]
+        return Decision(start=start)
 
     def _gangs(self, state: State, jobs: Ints) -> list[list[tuple[int, int]]]:
         """Gangs on which each job may run, rising, and for how many seconds on each."""

@@ -89,13 +89,9 @@ class Hydra:
         """Free GPUs, when others become free as (time, GPUs), and now."""
         running = state.running
         seconds = self.estimates.remaining(state, running) * FULL_SPEED
-        ends = state.now + -(-seconds // state.speed[running])
-        held = state.held_gpus[running]
-        return (
-            int(state.free.sum()),
-            list(zip(ends.tolist(), held.tolist(), strict=True)),
-            state.now,
-        )
+        ends = (state.now + -(-seconds // state.speed[running])).tolist()
+        held = state.held_gpus[running].tolist()
+        return int(state.free.sum()), list(zip(ends, held, strict=True)), state.now
 
 
 class Waiting(NamedTuple):

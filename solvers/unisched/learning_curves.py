@@ -320,17 +320,12 @@ def error_table(
     """
     rng = np.random.default_rng(seed)
     errors = np.array([_errors(rng, seen) for _ in range(curves)])
-    own, most = errors[:, :-1], errors[:, -1]
-    return tuple(
-        ErrorRow(
-            part,
-            float(np.median(own[:, k])),
-            float(own[:, k].mean()),
-            float(np.median(most)),
-            float(most.mean()),
-        )
-        for k, part in enumerate(seen)
-    )
+
+    def middle(column: Floats) -> tuple[float, float]:
+        return float(np.median(column)), float(column.mean())
+
+    most = middle(errors[:, -1])
+    return tuple(ErrorRow(part, *middle(errors[:, k]), *most) for k, part in enumerate(seen))
 
 
 def _errors(rng: np.random.Generator, seen: Sequence[float]) -> list[float]:

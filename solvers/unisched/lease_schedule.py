@@ -228,7 +228,7 @@ class _Plan:
         part = self._neighbours(missed)
         if not part:  # the window of one gang alone is too long
             return
-        moves = _moves(self, part)
+        moves = _Moves.of(self, part)
         found = moves.solve(time_limit)
         if found is None:
             return
@@ -270,16 +270,36 @@ class _Moves(NamedTuple):
     value: NDArray[np.float64]  # by gang
     constraints: list[LinearConstraint]
 
+    @classmethod
+    def of(cls, plan: _Plan, part: list[int]) -> _Moves:
+        """The program that moves some gangs, all in the leases that may be changed."""
+        gangs, left = plan.gangs, plan.gangs.needed - plan.run[:, : plan.begin].sum(axis=1)
+        first = np.maximum(gangs.first[part], plan.begin)
+        length = np.maximum(gangs.due[part] - first, 0)
+        at = np.repeat(np.arange(len(part)), length)
+        gang = np.array(part, dtype=np.int64)[at]
+        slot = first[at] + np.arange(at.size) - np.repeat(np.cumsum(length) - length, length)
+        runs, n = at.size, len(part)
+        entries = np.concatenate([np.ones(runs), -left[part].astype(np.float64)])
+        places = np.concatenate([at, np.arange(n)]), np.arange(runs + n)
+        service = sparse.csr_array((entries, places), shape=(n, runs + n))
+        constraints, room = [LinearConstraint(service, 0, 0)], plan._room(part)
+        for row in range(gangs.room.size):
+            loads, places = gangs.loads[gang, row].astype(np.float64), (slot, np.arange(runs))
+            used = sparse.csr_array((loads, places), shape=(plan.slots, runs + n))
+            constraints.append(LinearConstraint(used, ub=room[:, row]))
+        return cls(gang, slot, gangs.value[part], constraints)
+
     def solve(self, time_limit: float | None) -> tuple[float, Bools, bool] | None:
         """Return the value of the complete gangs, which variables are 1, and whether it is best."""
         runs = self.gang.size
+        limit = {} if time_limit is None else {"time_limit": time_limit}
         answer = milp(
             np.concatenate([np.zeros(runs), -self.value]),
             integrality=np.ones(runs + self.value.size),
             bounds=Bounds(0, 1),
             constraints=self.constraints,
-            options={"node_limit": NODES}
-            | ({} if time_limit is None else {"time_limit": time_limit}),
+            options={"node_limit": NODES, **limit},
         )
         if answer.x is None:
             return None
@@ -287,33 +307,22 @@ class _Moves(NamedTuple):
         return float(self.value @ x[runs:]), x[:runs], answer.status == 0
 
 
-def _moves(plan: _Plan, part: list[int]) -> _Moves:
-    gangs, left = plan.gangs, plan.gangs.needed - plan.run[:, : plan.begin].sum(axis=1)
-    first = np.maximum(gangs.first[part], plan.begin)
-    length = np.maximum(gangs.due[part] - first, 0)
-    at = np.repeat(np.arange(len(part)), length)
-    gang = np.array(part, dtype=np.int64)[at]
-    slot = first[at] + np.arange(at.size) - np.repeat(np.cumsum(length) - length, length)
-    runs, gangs_ = at.size, len(part)
-    every = np.arange(runs)
-    service = sparse.coo_array(
-        (
-            np.concatenate([np.ones(runs), -left[part].astype(np.float64)]),
-            (np.concatenate([at, np.arange(gangs_)]), np.arange(runs + gangs_)),
-        ),
-        shape=(gangs_, runs + gangs_),
-    ).tocsr()
-    capacity = [
-        LinearConstraint(
-            sparse.coo_array(
-                (gangs.loads[gang, row].astype(np.float64), (slot, every)),
-                shape=(plan.slots, runs + gangs_),
-            ).tocsr(),
-            ub=plan._room(part)[:, row],
-        )
-        for row in range(gangs.room.size)
-    ]
-    return _Moves(gang, slot, gangs.value[part], [LinearConstraint(service, 0, 0), *capacity])
+@compiled
+def _merge(a: Ints, b: Ints, due: Ints, left: Ints, out: Ints) -> int:
+    """Write gangs of two lists, each rising by laxity and number, into one; return how many."""
+    i, j = 0, 0
+    while i < a.size or j < b.size:
+        take_a = j == b.size
+        if not take_a and i < a.size:
+            key, other = due[a[i]] - left[a[i]], due[b[j]] - left[b[j]]
+            take_a = key < other or (key == other and a[i] < b[j])
+        if take_a:
+            out[i + j] = a[i]
+            i += 1
+        else:
+            out[i + j] = b[j]
+            j += 1
+    return i + j
 
 
 @compiled
@@ -335,24 +344,12 @@ def least_laxity(
     idle = np.empty(size, np.int64)
     merged = np.empty(size, np.int64)
     free = np.empty(room.size, np.int64)
-    number = 0
-    entered = 0
+    number, entered = 0, 0
     for t in range(run.shape[1]):
-        # those that may begin now
-        count, i = 0, 0
-        while i < number or (entered < size and first[order[entered]] <= t):
-            take_new = i == number
-            if not take_new and entered < size and first[order[entered]] <= t:
-                g, h = order[entered], active[i]
-                key, other = due[g] - left[g], due[h] - left[h]
-                take_new = key < other or (key == other and g < h)
-            if take_new:
-                merged[count] = order[entered]
-                entered += 1
-            else:
-                merged[count] = active[i]
-                i += 1
-            count += 1
+        begin = entered  # those that may begin now follow it
+        while entered < size and first[order[entered]] <= t:
+            entered += 1
+        count = _merge(order[begin:entered], active[:number], due, left, merged)
         if count == 0:
             continue
         free[:] = room
@@ -378,61 +375,10 @@ def least_laxity(
             if left[g]:
                 ran[n_ran] = g
                 n_ran += 1
-        number, i, j = 0, 0, 0
-        while i < n_ran or j < n_idle:
-            take_ran = j == n_idle
-            if not take_ran and i < n_ran:
-                g, h = ran[i], idle[j]
-                key, other = due[g] - left[g], due[h] - left[h]
-                take_ran = key < other or (key == other and g < h)
-            if take_ran:
-                active[number] = ran[i]
-                i += 1
-            else:
-                active[number] = idle[j]
-                j += 1
-            number += 1
+        number = _merge(ran[:n_ran], idle[:n_idle], due, left, active)
 
 
 # --- nodes ---------------------------------------------------------------------------------------
-
-
-class _Columns:
-    """Segments while they are written."""
-
-    def __init__(self) -> None:
-        self.job: list[int] = []
-        self.start: list[int] = []
-        self.end: list[int] = []
-        self.length: list[int] = []
-        self.node: list[int] = []
-        self.gpus: list[int] = []
-
-    def add(self, job: int, start: int, end: int, nodes: dict[int, int]) -> None:
-        """Write one segment."""
-        self.job.append(job)
-        self.start.append(start)
-        self.end.append(end)
-        self.length.append(len(nodes))
-        self.node.extend(nodes.keys())
-        self.gpus.extend(nodes.values())
-
-    def schedule(self, lease: int) -> Schedule:
-        """Return the schedule, by start, then job."""
-        start, job = np.array(self.start, dtype=np.int64), np.array(self.job, dtype=np.int64)
-        order = np.lexsort((job, start))
-        length = np.array(self.length, dtype=np.int64)
-        begin = (np.cumsum(length) - length)[order]
-        ptr = np.concatenate([[0], np.cumsum(length[order])]).astype(np.int64)
-        entry = np.repeat(begin - ptr[:-1], length[order]) + np.arange(int(length.sum()))
-        return Schedule(
-            job=job[order],
-            start=start[order] * lease,
-            end=np.array(self.end, dtype=np.int64)[order] * lease,
-            ptr=ptr,
-            node=np.array(self.node, dtype=np.int64)[entry],
-            gpus=np.array(self.gpus, dtype=np.int64)[entry],
-        )
 
 
 def _on_nodes(problem: UniSched, plan: _Plan, first: dict[int, dict[int, int]] | None) -> Schedule:
@@ -442,14 +388,14 @@ def _on_nodes(problem: UniSched, plan: _Plan, first: dict[int, dict[int, int]] |
         Request(g, int(gpus), bool(split))
         for g, (gpus, split) in enumerate(zip(gangs.gpus, gangs.split, strict=True))
     ]
-    nodes, columns = Nodes(sizes), _Columns()
+    nodes, rows = Nodes(sizes), list[tuple[int, int, int, dict[int, int]]]()
     since: dict[int, tuple[int, dict[int, int]]] = {}
     before_and_after = np.diff(plan.run.astype(np.int8), axis=1, prepend=0, append=0)
     changes = np.ascontiguousarray(before_and_after.T)
 
     def close(g: int, at: int) -> None:
         start, where = since.pop(g)
-        columns.add(int(gangs.job[g]), start, at, where)
+        rows.append((start, int(gangs.job[g]), at, where))
 
     for k, change in enumerate(changes):
         for g in np.flatnonzero(change < 0).tolist():
@@ -458,7 +404,7 @@ def _on_nodes(problem: UniSched, plan: _Plan, first: dict[int, dict[int, int]] |
         starting = [requests[g] for g in np.flatnonzero(change > 0).tolist()]
         if k == 0 and first is not None:
             for r in starting:
-                nodes.put(r.job, first[r.job], split=r.split)
+                nodes.put(r, first[r.job])
         elif nodes.place(starting, move=True, all_or_none=True):
             running = [requests[g] for g in np.flatnonzero(plan.run[:, k]).tolist()]
             nodes = _anew(running, sizes, nodes)
@@ -469,7 +415,15 @@ def _on_nodes(problem: UniSched, plan: _Plan, first: dict[int, dict[int, int]] |
                 elif since[g][1] is not where and since[g][1] != where:
                     close(g, k)
                     since[g] = k, where
-    return columns.schedule(problem.lease)
+    rows.sort(key=lambda row: row[:2])
+    return Schedule(
+        job=np.array([job for _, job, _, _ in rows], dtype=np.int64),
+        start=np.array([start for start, *_ in rows], dtype=np.int64) * problem.lease,
+        end=np.array([end for _, _, end, _ in rows], dtype=np.int64) * problem.lease,
+        ptr=np.cumsum([0, *(len(where) for *_, where in rows)]),
+        node=np.array([node for *_, where in rows for node in where], dtype=np.int64),
+        gpus=np.array([gpus for *_, where in rows for gpus in where.values()], dtype=np.int64),
+    )
 
 
 def _anew(running: list[Request], sizes: Sequence[int], before: Nodes) -> Nodes:
@@ -479,5 +433,5 @@ def _anew(running: list[Request], sizes: Sequence[int], before: Nodes) -> Nodes:
         raise AssertionError(f"bug: gangs of one lease do not fit: {found.unplaced}")
     nodes = Nodes(sizes)
     for r in running:
-        nodes.put(r.job, found.nodes[r.job], split=r.split)
+        nodes.put(r, found.nodes[r.job])
     return nodes

@@ -91,15 +91,12 @@ class Nodes:
         self.free[node] += gpus
         heapq.heappush(self._by_free[self.free[node]], node)
 
-    def put(self, job: int, gpus: Mapping[int, int], *, split: bool = False) -> None:
+    def put(self, request: Request, gpus: Mapping[int, int]) -> None:
         """Put a gang on nodes."""
-        self._put(Request(job, sum(gpus.values()), split), dict(gpus))
-
-    def _put(self, request: Request, gpus: dict[int, int]) -> None:
         for node, n in gpus.items():
             self._change(node, -n)
             self._on[node][request.job] = n
-        self.where[request.job] = gpus
+        self.where[request.job] = dict(gpus)
         self._requests[request.job] = request
 
     def remove(self, job: int) -> Request:
@@ -132,7 +129,7 @@ class Nodes:
                     last += 1
                 found = self._find(request)
             if found is not None:
-                self._put(request, found)
+                self.put(request, found)
                 continue
             failed.append(request)
             if all_or_none:
@@ -148,8 +145,26 @@ class Nodes:
         return self._anywhere(request.gpus) if found is None and request.split else found
 
     def _whole_nodes(self, gpus: int) -> dict[int, int] | None:
-        whole, rest = divmod(gpus, self.size)
-        return self._collect([self.size] * whole + [rest] * (rest > 0))
+        """Nodes that are free, and one more for the rest."""
+        taken: dict[int, int] = {}
+        while gpus:
+            part = min(gpus, self.size)
+            node = self.best(part)
+            if node is None:
+                break
+            gpus -= self._take(taken, node, part)
+        return self._given_back(taken, gpus)
+
+    def _take(self, taken: dict[int, int], node: int, gpus: int) -> int:
+        taken[node] = gpus
+        self._change(node, -gpus)
+        return gpus
+
+    def _given_back(self, taken: dict[int, int], missing: int) -> dict[int, int] | None:
+        """What was taken while a place was looked for, if nothing is missing."""
+        for node, n in taken.items():
+            self._change(node, n)
+        return None if missing else taken
 
     def _freest(self) -> int | None:
         found = (self._first(f) for f in range(self.size, 0, -1))
@@ -164,24 +179,8 @@ class Nodes:
                 node = self._freest()
             if node is None:
                 break
-            taken[node] = min(gpus, self.free[node])
-            gpus -= taken[node]
-            self._change(node, -taken[node])
-        for node, n in taken.items():
-            self._change(node, n)
-        return None if gpus else taken
-
-    def _collect(self, parts: Sequence[int]) -> dict[int, int] | None:
-        taken: dict[int, int] = {}
-        for part in parts:
-            node = self.best(part)
-            if node is None:
-                break
-            taken[node] = part
-            self._change(node, -part)
-        for node, n in taken.items():
-            self._change(node, n)
-        return taken if len(taken) == len(parts) else None
+            gpus -= self._take(taken, node, min(gpus, self.free[node]))
+        return self._given_back(taken, gpus)
 
     def _freest_first(self, most: int) -> Iterator[int]:
         """Nodes with at most so many free GPUs."""
@@ -205,6 +204,15 @@ class Nodes:
             if room >= request.gpus:
                 return [self.remove(other.job) for other in leaving]
         return []
+
+
+def beside(free: Sequence[int], places: Iterable[Mapping[int, int]]) -> list[int]:
+    """Return the GPUs of each node that gangs on these places leave."""
+    left = [int(f) for f in free]
+    for place in places:
+        for node, gpus in place.items():
+            left[node] -= gpus
+    return left
 
 
 # --- one slot ------------------------------------------------------------------------------------
@@ -310,11 +318,7 @@ class _Slot:
 
     def _left(self) -> list[int]:
         """Free GPUs beside the jobs that keep their nodes."""
-        free = list(self.free)
-        for nodes in self.kept.values():
-            for node, n in nodes.items():
-                free[node] -= n
-        return free
+        return beside(self.free, self.kept.values())
 
     def accepted(self) -> list[Request]:
         """All that fits, in the order: what was refused once does not fit later either."""
@@ -343,9 +347,8 @@ class _Slot:
                 open_[position[kind]] = 0
             at = end + 1
         chosen = {r.job for k, r in enumerate(others) if k < refused[r[1:]]}
-        return [
-            r for r in self.order if r.job in chosen or (not self.repack and r.job in self.kept)
-        ]
+        chosen |= set() if self.repack else self.kept.keys()
+        return [r for r in self.order if r.job in chosen]
 
     def fit(
         self, kinds: Sequence[tuple[int, bool]], numbers: Ints, room: Mapping[int, int]
@@ -398,7 +401,7 @@ class _Slot:
         nodes = Nodes(self.free, self.size)
         for request in requests:
             if request.job in self.kept:
-                nodes.put(request.job, self.kept[request.job], split=request.split)
+                nodes.put(request, self.kept[request.job])
         return None if nodes.place(others, move=True, all_or_none=True) else nodes.where
 
     def _filled(
@@ -413,11 +416,7 @@ class _Slot:
         split = [r for r in requests if r.split]
         if not split:
             return where
-        left = list(free)
-        for gpus in where.values():
-            for node, n in gpus.items():
-                left[node] -= n
-        nodes = Nodes(left, self.size)
+        nodes = Nodes(beside(free, where.values()), self.size)
         return None if nodes.place(split) else {**where, **nodes.where}
 
     def _seats(
@@ -487,6 +486,6 @@ def place_cells(requested: Cells, free: Sequence[int]) -> list[tuple[int, int]] 
             node = nodes.best(2**level)
             if node is None:
                 return None
-            nodes.put(len(placed), {node: 2**level})
+            nodes.put(Request(len(placed), 2**level), {node: 2**level})
             placed.append((level, node))
     return placed

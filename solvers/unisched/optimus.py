@@ -78,9 +78,9 @@ class Optimus:
             return Decision()
         jobs = state.candidates
         seconds = self.estimates.remaining(state, jobs)
-        if not self.elastic:
-            return Decision(order=ranked(state, jobs, seconds))
         order = ranked(state, jobs, seconds)
+        if not self.elastic:
+            return Decision(order=order)
         left = dict(zip(jobs.tolist(), seconds.tolist(), strict=True))
         return self._resized(state, self._shares(state, order, left))
 
@@ -105,9 +105,8 @@ class Optimus:
 
     def _resized(self, state: State, wanted: Mapping[int, int]) -> Decision:
         """Jobs whose number stays keep their nodes, the others are placed anew, widest first."""
-        held = dict(
-            zip(state.running.tolist(), state.held_gpus[state.running].tolist(), strict=True)
-        )
+        running = state.running
+        held = dict(zip(running.tolist(), state.held_gpus[running].tolist(), strict=True))
         gone = [j for j, gpus in held.items() if wanted.get(j) != gpus]
         room = Room(state, state.free.tolist())
         for j in gone:

@@ -53,18 +53,20 @@ from ..growing import longer
 from ..policy import Decision, Information, Phase, Preempts, Rules, Start, State
 from ..result import Stop
 from .deadlines import Deadlines
+from .density import by_density, by_release
 from .estimator import DurationEstimates, Mode
-from .nodes import Nodes, Request, assign
-from .selector import Selector, by_density, by_release, one_price
+from .nodes import Nodes, Request, assign, beside
+from .prices import one_price
+from .selector import Selector
 
 __all__ = ["UniSchedPolicy"]
 
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 Place = Mapping[int, int]
 
-#: order of kinds among selected jobs of equal laxity, and of those that were not selected
-RANK = {Kind.SLO: 0, Kind.PROFILER: 1, Kind.BEST_EFFORT: 2}
-REST = {Kind.PROFILER: 0, Kind.BEST_EFFORT: 1, Kind.SLO: 2}
+#: order of kinds (SLO, best effort, profilers) among selected jobs of equal laxity, and of the rest
+RANK, REST = np.array([0, 2, 1]), np.array([2, 1, 0])
 
 CHOICES = {
     "allocations": ("cells", "exact", "consolidated"),
@@ -266,13 +268,8 @@ class Cycles:
 
     def save(self) -> dict[str, Any]:
         """Return what was learnt, as plain data."""
-        return {
-            "kind": self.kind,
-            "now": self.now,
-            "shift": self.shift,
-            "selected": self.selected,
-            "basis": self.chooser.save(),
-        }
+        own = {name: getattr(self, name) for name in ("kind", "now", "shift", "selected")}
+        return {**own, "basis": self.chooser.save()}
 
     def load(self, data: Mapping[str, Any]) -> None:
         """Go on from there."""
@@ -324,10 +321,10 @@ class Cycles:
     def _is_slo_cycle(self, state: State) -> bool:
         return state.now % self.policy.lease == 0
 
-    def _unprofiled(self, state: State, jobs: Ints) -> NDArray[np.bool_]:
+    def _unprofiled(self, state: State, jobs: Ints) -> Bools:
         if self.policy.profiling == "none":
             return np.zeros(jobs.size, dtype=bool)
-        new: NDArray[np.bool_] = (state.profiled[jobs] == 0) & (state.starts[jobs] == 0)
+        new: Bools = (state.profiled[jobs] == 0) & (state.starts[jobs] == 0)
         return new
 
     def _candidates(self, state: State) -> Candidates:
@@ -359,15 +356,14 @@ class Cycles:
         count = np.where(kind == Kind.SLO, known.number[jobs], 0)
         ptr = np.concatenate([[0], np.cumsum(count)])
         theirs = np.arange(known.due.shape[1]) < count[:, None]
-        started, runs = state.starts[jobs] > 0, state.phase[jobs] == Phase.RUNNING
+        phase = np.where(state.starts[jobs] > 0, LeasePhase.SUSPENDED, LeasePhase.FRESH)
+        phase[state.phase[jobs] == Phase.RUNNING] = LeasePhase.RUNNING
         return Queue(
             gpus=state.gpus[jobs],
             work=work,
             split_speed=self.split[jobs],
             cost=state.overhead[jobs],
-            phase=np.where(
-                runs, LeasePhase.RUNNING, np.where(started, LeasePhase.SUSPENDED, LeasePhase.FRESH)
-            ),
+            phase=phase,
             kind=kind,
             ptr=ptr,
             deadline=known.due[jobs][theirs] - state.now,
@@ -375,15 +371,10 @@ class Cycles:
         )
 
     def _options(self, state: State, queue: Queue) -> Options:
-        options = options_of(
-            queue,
-            sizes=self._sizes(state),
-            lease=self.policy.lease if self._is_slo_cycle(state) else self.policy.be_lease,
-            be_lease=self.policy.be_lease,
-            allocations=self.policy.allocations,
-            rounding=self.policy.rounding,
-            sr_aware=self.policy.sr_aware,
-        )
+        lease = self.policy.lease if self._is_slo_cycle(state) else self.policy.be_lease
+        names = ("be_lease", "allocations", "rounding", "sr_aware")
+        own: Any = {name: getattr(self.policy, name) for name in names}
+        options = options_of(queue, sizes=self._sizes(state), lease=lease, **own)
         new = queue.kind[options.job] == Kind.PROFILER
         return replace(options, value=np.where(new, self.policy.profiler_reward, options.value))
 
@@ -408,12 +399,9 @@ class Cycles:
         worth = self._worth(found.options, capacity)
         at = np.flatnonzero(worth > 0)
         few = replace(found.options, value=worth).take(at)
+        limit = self.policy.time_limit
         selection = self.chooser.select(
-            few,
-            capacity,
-            keys=found.jobs,
-            shift=self.shift,
-            time_limit=self.policy.time_limit,
+            few, capacity, keys=found.jobs, shift=self.shift, time_limit=limit
         )
         self.shift = 0
         chosen = selection.chosen
@@ -433,7 +421,7 @@ class Cycles:
 
     # --- step 5: who runs in the first slot ---
 
-    def _order(self, found: Candidates, chosen: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+    def _order(self, found: Candidates, chosen: Ints) -> tuple[Ints, Ints, Bools]:
         """Return candidates, the most urgent first; the speed each counts on; who may be split.
 
         Selected jobs that cannot wait, wider ones first; other selected jobs by laxity; then
@@ -446,15 +434,12 @@ class Cycles:
         speed[options.job[chosen]] = options.speed[chosen]
         split[options.job[chosen]] = options.split[chosen]
         selected = laxity >= 0
-        turn = np.array([RANK[Kind(k)] for k in range(len(Kind))])[found.kind]
-        rest = np.array([REST[Kind(k)] for k in range(len(Kind))])[found.kind]
-        group = np.where(selected, 0, 1 + rest)
         by_need = np.where(found.kind == Kind.SLO, found.first_deadline, found.queue.work)
         keys = (
             np.where(selected, -found.queue.gpus, 0),
-            np.where(selected, turn, by_need),
+            np.where(selected, RANK[found.kind], by_need),
             np.where(selected, laxity, 0),
-            group,
+            np.where(selected, 0, 1 + REST[found.kind]),
         )
         return np.lexsort(keys), speed, split  # ties: candidates stand by release
 
@@ -469,13 +454,7 @@ class Cycles:
         return np.where(self._sizes(state) > 0, free, 0)
 
     def _place(
-        self,
-        state: State,
-        found: Candidates,
-        free: Ints,
-        order: Ints,
-        speed: Ints,
-        split: NDArray[np.bool_],
+        self, state: State, found: Candidates, free: Ints, order: Ints, speed: Ints, split: Bools
     ) -> dict[int, Place]:
         """Nodes of those that run from now on, by position.
 
@@ -483,38 +462,23 @@ class Cycles:
         whoever still finds a place, split over nodes if need be.
         """
         room, first = int(free.sum()), []
-        need = self._needs(found)
+        gpus = found.queue.gpus  # in the first slot
+        need = np.where(found.kind == Kind.PROFILER, np.minimum(gpus, 2), gpus)
         for i in order.tolist():
             if need[i] <= room:
                 first.append(i)
                 room -= int(need[i])
         requests = [Request(i, int(need[i]), bool(split[i])) for i in first]
-        done = assign(
-            requests,
-            free.tolist(),
-            state.sizes.tolist(),
-            held=self._held(state, found, speed),
-            repack=self._is_slo_cycle(state),
-        )
-        left = np.array(free)
-        for place in done.nodes.values():
-            for node, gpus in place.items():
-                left[node] -= gpus
-        rest = Nodes(left.tolist(), int(state.sizes.max()))
-        room = int(left.sum())
+        held, repack = self._held(state, found, speed), self._is_slo_cycle(state)
+        done = assign(requests, free.tolist(), state.sizes.tolist(), held=held, repack=repack)
+        left = beside(free.tolist(), done.nodes.values())
+        rest, room = Nodes(left, int(state.sizes.max())), sum(left)
+        may_split = self.policy.allocations != "consolidated"
         for i in order.tolist():
             if 0 < need[i] <= room and i not in done.nodes:
-                anywhere = (
-                    self.policy.allocations != "consolidated" and found.queue.split_speed[i] > 0
-                )
-                request = Request(i, int(need[i]), bool(anywhere))
+                request = Request(i, int(need[i]), bool(may_split and found.queue.split_speed[i]))
                 room -= 0 if rest.place([request]) else int(need[i])
         return {**done.nodes, **rest.where}
-
-    def _needs(self, found: Candidates) -> Ints:
-        """GPUs in the first slot."""
-        gpus = found.queue.gpus
-        return np.where(found.kind == Kind.PROFILER, np.minimum(gpus, 2), gpus)
 
     def _held(self, state: State, found: Candidates, speed: Ints) -> dict[int, Place]:
         """Nodes of running candidates that are as fast there as their option says."""

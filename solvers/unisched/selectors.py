@@ -9,29 +9,21 @@ realised.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...formulations.problem import check_class
-from ...formulations.unisched.compact import (
-    Kind,
-    Options,
-    Queue,
-    capacity_of_problem,
-    options_of_problem,
-    row_weights,
-)
 from ...formulations.unisched.problem import UniSched
 from ...instances.schedule import Schedule
 from ..history import History
 from ..result import Bound, Result, Stop
 from ..signature import NoParams, solver
-from .lease_schedule import realise
-from .selector import Prices, Selection, Selector, by_density, one_price, price_bound
+from .density import by_density
+from .lease_schedule import Realised, realise
+from .prices import LeaseCase, Prices
+from .selector import Selection, Selector
 
 __all__ = [
     "OpportunityPriceParams",
@@ -82,32 +74,42 @@ class OpportunityPriceParams:
             raise ValueError(f"opportunity_price: price={self.price} is negative")
 
 
-class _Case(NamedTuple):
-    """A problem in columns."""
+class _Attempt:
+    """One run of a solver: its problem in columns, and the time it has."""
 
-    options: Options
-    room: Ints
-    values: NDArray[np.float64]  # all that its jobs can be worth
-    rows: Ints | None
+    def __init__(self, solver: str, problem: UniSched, time_limit: float | None) -> None:
+        if time_limit is not None and not time_limit > 0:
+            raise ValueError(f"{solver}: time_limit={time_limit} is not positive")
+        self.started, self.limit = time.perf_counter(), time_limit
+        self.solver, self.problem, self.case = solver, problem, LeaseCase.of(problem)
 
-    @classmethod
-    def of(cls, problem: UniSched) -> _Case:
-        check_class("selector", problem, UniSched)
-        options = options_of_problem(problem)
-        queue = Queue.of(problem)
-        slo = np.repeat(queue.kind == Kind.SLO, np.diff(queue.ptr))
-        small = options.value[options.deadline < 0]
-        rows = row_weights(problem.node_gpus, problem.allocations)
-        return cls(
-            options,
-            capacity_of_problem(problem, options.slots),
-            np.concatenate([queue.value[slo], small]),
-            rows if len(rows) > 1 else None,
-        )
+    def share(self, part: float) -> float | None:
+        """Return a part of the time limit."""
+        return None if self.limit is None else part * self.limit
 
-    def bound(self, prices: Prices) -> Bound:
-        """What prices prove of the problem."""
-        return price_bound(self.options, self.room, prices, self.values, self.rows)
+    def realised(self, chosen: Ints) -> Realised:
+        """Schedule options in the time that is left."""
+        left = {}
+        if self.limit is not None:
+            left["time_limit"] = max(self.limit - time.perf_counter() + self.started, 0.01)
+        return realise(self.problem, self.case.options, chosen, **left)
+
+    def result(
+        self, chosen: Ints, realised: Realised, bound: Bound, *, stop: Stop = Stop.COMPLETED,
+        iterations: int = 0, history: History | None = None, **info: Any,
+    ) -> Result[Schedule]:  # fmt: skip
+        """Report the schedule of what was chosen."""
+        problem, options = self.problem, self.case.options
+        proven = problem.objective(realised.schedule) == bound.value
+        missed = {problem.jobs[j].id: reason for j, reason in sorted(realised.missed.items())}
+        return Result.of(
+            problem, realised.schedule, solver=self.solver, bound=bound, iterations=iterations,
+            stop=Stop.PROVEN if proven else Stop.COMPLETED if stop is Stop.PROVEN else stop,
+            runtime=time.perf_counter() - self.started,
+            history=None if history is None else history.entries,
+            info={**info, "ties": TIES, "options": len(options), "slots": options.slots,
+                  "selected": len(chosen), "missed": missed},
+        )  # fmt: skip
 
 
 @solver(UniSchedParams)
@@ -159,20 +161,25 @@ def lp_selector(
     >>> result.objective, result.bound.value, result.status.value
     (400.0, 400, 'optimal')
     """
-    started = time.perf_counter()
-    limit = _checked("lp_selector", time_limit)
-    case = _Case.of(problem)
+    run = _Attempt("lp_selector", problem, time_limit)
+    case = run.case
     selection = Selector().select(
-        case.options,
-        case.room,
-        time_limit=None if limit is None else SELECTION * limit,
-        exact=params.exact,
+        case.options, case.room, time_limit=run.share(SELECTION), exact=params.exact
     )
-    history, bound = History(started), case.bound(selection.prices)
+    chosen, bound, history = selection.chosen, case.bound(selection.prices), History(run.started)
     history.note(bound=bound.value)
-    return _result(
-        problem, case, selection.chosen, bound, selection, started, limit, history=history,
-        solver="lp_selector", seed=seed, exact=params.exact,
+    realised = run.realised(chosen)
+    history.note(objective=problem.objective(realised.schedule))
+    if realised.missed and time_limit is None:  # then the choice by density may win more
+        greedy = by_density(case.options, case.room)
+        other = run.realised(greedy)
+        if problem.objective(other.schedule) > problem.objective(realised.schedule):
+            chosen, realised = greedy, other
+    if selection.bound.certificate is None and selection.bound.value < bound.value:
+        bound = selection.bound
+    return run.result(
+        chosen, realised, bound, stop=selection.stop, iterations=selection.iterations,
+        history=history, seed=seed, exact=params.exact,
     )  # fmt: skip
 
 
@@ -220,15 +227,9 @@ def density_greedy(
     >>> result.objective, result.bound.value
     (50.0, 90)
     """
-    started = time.perf_counter()
-    limit = _checked("density_greedy", time_limit)
-    case = _Case.of(problem)
-    chosen = by_density(case.options, case.room)
-    prices = one_price(case.options, case.room)
-    bound = price_bound(case.options, case.room[:1], prices, case.values)
-    return _result(
-        problem, case, chosen, bound, None, started, limit, solver="density_greedy", seed=seed
-    )
+    run = _Attempt("density_greedy", problem, time_limit)
+    chosen = by_density(run.case.options, run.case.room)
+    return run.result(chosen, run.realised(chosen), run.case.one_price_bound(), seed=seed)
 
 
 @solver(OpportunityPriceParams)
@@ -279,11 +280,8 @@ def opportunity_price(
     >>> opportunity_price(problem).objective, opportunity_price(problem, params=dear).objective
     (120.0, 100.0)
     """
-    started = time.perf_counter()
-    limit = _checked("opportunity_price", time_limit)
-    case = _Case.of(problem)
-    share = None if limit is None else SELECTION / 2 * limit
-    selector = Selector()
+    run = _Attempt("opportunity_price", problem, time_limit)
+    case, share, selector = run.case, run.share(SELECTION / 2), Selector()
     selection = selector.select(case.options, case.room, time_limit=share)
     price = params.price
     if price is None:
@@ -292,10 +290,8 @@ def opportunity_price(
     at = np.flatnonzero(worth > 0)
     few = replace(case.options, value=worth).take(at)
     chosen = at[selector.select(few, case.room, time_limit=share).chosen]
-    return _result(
-        problem, case, chosen, case.bound(selection.prices), None, started, limit,
-        solver="opportunity_price", seed=seed, price=price,
-    )  # fmt: skip
+    bound = case.bound(selection.prices)
+    return run.result(chosen, run.realised(chosen), bound, seed=seed, price=price)
 
 
 def mean_price(prices: Prices, room: Ints) -> float:
@@ -303,62 +299,3 @@ def mean_price(prices: Prices, room: Ints) -> float:
     gpus = room[0]
     earned = float(prices.numerator[0] @ gpus) / prices.scale
     return earned / float(gpus.sum()) if gpus.any() else 0.0
-
-
-def _checked(name: str, limit: float | None) -> float | None:
-    if limit is not None and not limit > 0:
-        raise ValueError(f"{name}: time_limit={limit} is not positive")
-    return limit
-
-
-def _result(
-    problem: UniSched,
-    case: _Case,
-    chosen: Ints,
-    bound: Bound,
-    selection: Selection | None,
-    started: float,
-    limit: float | None,
-    *,
-    history: History | None = None,
-    **info: Any,
-) -> Result[Schedule]:
-    """Schedule what was chosen; what is reported is the schedule's.
-
-    Where a job of the linear program's choice finds no room, the choice by density may win more.
-    """
-    left = {} if limit is None else {"time_limit": max(limit - time.perf_counter() + started, 0.01)}
-    realised = realise(problem, case.options, chosen, **left)
-    if history is not None:
-        history.note(objective=problem.objective(realised.schedule))
-    if realised.missed and selection is not None and limit is None:
-        greedy = by_density(case.options, case.room)
-        other = realise(problem, case.options, greedy)
-        if problem.objective(other.schedule) > problem.objective(realised.schedule):
-            chosen, realised = greedy, other
-    stop = Stop.COMPLETED if selection is None else selection.stop
-    if selection is not None and selection.bound.certificate is None:
-        bound = selection.bound if selection.bound.value < bound.value else bound
-    proven = problem.objective(realised.schedule) == bound.value
-    return Result.of(
-        problem,
-        realised.schedule,
-        solver=info.pop("solver"),
-        stop=Stop.PROVEN if proven else Stop.COMPLETED if stop is Stop.PROVEN else stop,
-        bound=bound,
-        runtime=time.perf_counter() - started,
-        iterations=0 if selection is None else selection.iterations,
-        history=None if history is None else history.entries,
-        info={
-            **info,
-            "ties": TIES,
-            "options": len(case.options),
-            "slots": case.options.slots,
-            "selected": len(chosen),
-            "missed": _named(problem, realised.missed),
-        },
-    )
-
-
-def _named(problem: UniSched, missed: Mapping[int, str]) -> dict[str, str]:
-    return {problem.jobs[j].id: reason for j, reason in sorted(missed.items())}

@@ -191,13 +191,8 @@ class _RunTimes:
         self.classes: dict[tuple[int, int], Ints] = {}
         self.known: dict[tuple[int, int, int], _Left] = {}
         jobs = np.concatenate([state.waiting, state.running])
-        columns = (
-            jobs,
-            state.user[jobs],
-            state.gpus[jobs],
-            state.work[jobs] - state.remaining(jobs),
-            STATED.remaining(state, jobs),
-        )
+        ran, stated = state.work[jobs] - state.remaining(jobs), STATED.remaining(state, jobs)
+        columns = jobs, state.user[jobs], state.gpus[jobs], ran, stated
         rows = zip(*(column.tolist() for column in columns), strict=True)
         self.jobs = {j: self._left(*row) for j, *row in rows}
 

@@ -13,8 +13,7 @@ import pytest
 
 import brute_force
 from broken import Broken
-from gangsched.formulations.rar_ddls.forms import complete_schedule
-from gangsched.formulations.rar_ddls.problem import RarDdls
+from gangsched.formulations.rar_ddls.problem import RarDdls, complete_schedule
 from gangsched.instances import Cluster, Instance, RingJob, Schedule, Segment
 from gangsched.solvers import ExactParams
 from gangsched.solvers.exact import solve_exact

@@ -18,8 +18,8 @@ from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from broken import Broken
-from gangsched.formulations.unisched.forms import _covers, _placed
-from gangsched.formulations.unisched.problem import CellAllocation, UniSched
+from gangsched.formulations.unisched.forms import _placed
+from gangsched.formulations.unisched.problem import CellAllocation, UniSched, covers
 from gangsched.instances import Cluster, Instance, Schedule, Segment
 from gangsched.instances.model import FULL_SPEED, DeadlineJob
 from gangsched.solvers import ExactParams
@@ -415,7 +415,7 @@ def test_every_equation_of_the_printed_model_is_a_constraint() -> None:
 
 def _cells(problem: UniSched, p: int) -> tuple[int, ...]:
     """The quadruple of a gang of 6 with this number: the round-up first, then the covers."""
-    return [(0, 0, 0, 1), *_covers(6, 3)][p]
+    return [(0, 0, 0, 1), *covers(6, 3)][p]
 
 
 def test_equation_7_forbids_what_is_slower_than_full_speed() -> None:
@@ -432,16 +432,16 @@ def test_equation_7_forbids_what_is_slower_than_full_speed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gpus", "level", "covers"), [(16, 3, 35), (15, 3, 25), (6, 3, 6), (4, 2, 4), (1, 0, 1)]
+    ("gpus", "level", "number"), [(16, 3, 35), (15, 3, 25), (6, 3, 6), (4, 2, 4), (1, 0, 1)]
 )
-def test_covers_are_all_sums_of_cells(gpus: int, level: int, covers: int) -> None:
-    found = list(_covers(gpus, level))
+def test_covers_are_all_sums_of_cells(gpus: int, level: int, number: int) -> None:
+    found = list(covers(gpus, level))
     assert len(set(found)) == len(found)
     assert all(sum(c << g for g, c in enumerate(cover)) == gpus for cover in found)
     every = product(*(range(gpus // 2**g + 1) for g in range(level + 1)))
     assert len(found) == sum(sum(c << g for g, c in enumerate(e)) == gpus for e in every)
     if gpus == 16:
-        assert len(found) == covers
+        assert len(found) == number
 
 
 # -- the paper's example, and the compact form ----------------------------------------------------

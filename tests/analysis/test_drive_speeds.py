@@ -14,7 +14,7 @@ from driven import Case, Shuffle, one_run, split_cases
 from gangsched.analysis.driving import reference as drive_reference
 from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.checkpoint import unpack
-from gangsched.analysis.driving.core.machine import FRUITLESS
+from gangsched.analysis.driving.core.const import FRUITLESS
 from gangsched.analysis.driving.drive import PolicyError, drive
 from gangsched.analysis.driving.run import EventKind, Run
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job

@@ -537,8 +537,8 @@ def test_on_equal_gpus_the_work_of_users_is_their_service() -> None:
 
 def test_a_run_is_summarised_once(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
-    once = together.fair_times
-    monkeypatch.setattr(together, "fair_times", lambda run: calls.append(1) or once(run))
+    once = together.jobs.fair_times
+    monkeypatch.setattr(together.jobs, "fair_times", lambda run: calls.append(1) or once(run))
     run, _ = mixed()
     first = metrics.summary(run)
     first["makespan"] = None  # everybody has a copy

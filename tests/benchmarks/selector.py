@@ -29,8 +29,9 @@ from gangsched.formulations.unisched.leases import LeasePhase
 from gangsched.formulations.unisched.problem import UniSched
 from gangsched.instances.deadlines import queue_snapshot
 from gangsched.instances.schedule import Schedule
+from gangsched.solvers.unisched.density import by_density
 from gangsched.solvers.unisched.lease_schedule import realise
-from gangsched.solvers.unisched.selector import Selection, Selector, by_density
+from gangsched.solvers.unisched.selector import Selection, Selector
 
 try:
     from benchmarks.table import Line, machine, rows, seconds

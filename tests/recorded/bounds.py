@@ -181,6 +181,21 @@ def bounds_of_fairness(folder: Path) -> Any:
 # --- exact ---------------------------------------------------------------------------------------
 
 
+@entry
+def bounds_of_every_problem(folder: Path) -> Any:
+    """A bound of every problem at every effort; there was none of some at 2e519fe."""
+    found: dict[str, Any] = {}
+    forms = gs.formulations
+    more = [("rewards", forms.DeadlineRewards(crowd(0, "deadlines")[0])), ("market", market()),
+            ("two users", forms.Ltgf(gangs(5))), ("round 3", small_round(3))]  # fmt: skip
+    for name, problem in (*exact_problems(), *more):
+        for effort in ("quick", "standard", "full"):
+            bound = attempt(lambda *given: gs.bound(given[0], effort=given[1]), problem, effort)
+            whole = effort == "full" and not isinstance(problem, forms.RarDdls)
+            found[f"{name}, {effort}"] = tampered(problem, bound) if whole else bound
+    return found
+
+
 def gangs(jobs: int = 4) -> Any:
     made = [gs.Job(id=f"j{k}", gpus=1 + k % 3, work=2 + k, release=k, user="ab"[k % 2])
             for k in range(jobs)]  # fmt: skip

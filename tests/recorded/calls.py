@@ -15,7 +15,7 @@ from gangsched.registry import policy, solver
 
 from .bounds import gangs, small_round
 from .instances import market, paper_ring, queue, revenue, ring_problem
-from .plain import pictures
+from .plain import drawing, page, pictures, tidy
 from .policies import crowd
 from .table import attempt, entry, solvers_of
 
@@ -322,12 +322,12 @@ def results(folder: Path) -> Any:
 
 
 @entry
-def drawings(folder: Path) -> Any:
+def drawings(folder: Path, describe: Any = None) -> Any:
     """Gantt charts and overviews of each kind of schedule."""
     shown: list[Any] = []
     makes = {"rar-ddls": ring_problem(), "unisched": queue(), "irmp": revenue(),
              "gandiva-fair": market()}  # fmt: skip
-    with pictures(shown):
+    with pictures(shown, describe):
         for stem, problem in makes.items():
             names = [n for n in solvers_of(stem) if n not in ("exact", "search")][:3]
             compared = gs.compare(problem, {name: solver(stem, name)[1] for name in names})
@@ -344,6 +344,37 @@ def drawings(folder: Path) -> Any:
         gs.plots.to_svg(gs.plots.gantt(gs.Schedule.of([]), cluster))
     wrong = attempt(gs.plots.save, gs.plots.gantt(gs.Schedule.of([]), cluster), folder / "a.gif")
     return {"shown": shown, "refused": wrong}
+
+
+@entry
+def displays(folder: Path) -> Any:
+    """What is shown of a result, comparison, schedule, run and replay in a notebook."""
+    found: dict[str, Any] = {}
+    instance, rules = crowd(1, "models")
+    chosen = {name: policy(name)[1] for name in ("srtf", "ltgf", "gandiva-fair")}
+    shown = gs.replay(instance, chosen, rules=solvers.Rules(**rules))
+    for name, problem in (("ring", ring_problem()), ("queue", queue()), ("market", market()),
+                          ("revenue", revenue())):  # fmt: skip
+        stem = {"ring": "rar-ddls", "queue": "unisched", "market": "gandiva-fair"}.get(name, "irmp")
+        made = {n: solver(stem, n)[1] for n in solvers_of(stem) if n not in ("exact", "search")}
+        compared = gs.compare(problem, made)
+        result = next(iter(made.values()))(problem)
+        for what in (problem, compared, result, result.solution):
+            found[f"{name} {type(what).__name__}"] = displayed(what)
+    for what in (shown, shown.rows[0].run, shown.rows[0].run.schedule, instance, instance.cluster):
+        found[f"jobs {type(what).__name__}"] = displayed(what)
+    return found
+
+
+def displayed(what: Any) -> Any:
+    html = attempt(lambda: what._repr_html_())
+    return {"text": tidy(str(what)), "html": page(html)["lines"]}
+
+
+@entry
+def looks_of_drawings(folder: Path) -> Any:
+    """The same as they look: lines, sizes, places."""
+    return drawings(folder, drawing)["shown"]
 
 
 @entry

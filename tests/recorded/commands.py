@@ -11,7 +11,7 @@ import gangsched as gs
 from gangsched.registry import solver
 
 from .instances import log, market, paper_ring, queue, revenue, ring_problem
-from .plain import cli, process
+from .plain import cli, drawing, page, pictures, process
 from .table import ENTRIES, attempt, command, entry, solvers_of
 
 
@@ -112,10 +112,62 @@ def replay_deadlines(folder: Path) -> Any:
 
 
 @entry
+def replays_with_few_users(folder: Path) -> Any:
+    """Replays of one user, of nobody, of one job and of jobs that come at once."""
+    found: dict[str, Any] = {}
+    head, *rows = log(folder / "log.csv", jobs=9).read_text("utf-8").splitlines()
+    cells = [row.split(",") for row in rows]
+    for name, jobs in {
+        "one user": [[*row[:3], "a"] for row in cells],
+        "nobody": [[*row[:3], ""] for row in cells],
+        "one job": cells[:1],
+        "at once": [[cells[0][0], *row[1:]] for row in cells],
+    }.items():
+        path = folder / f"{name.replace(' ', '-')}.csv"
+        path.write_text("\n".join([head, *map(",".join, jobs)]) + "\n", "utf-8")
+        where = path, "--reader", "philly-csv", "--nodes", 2, "--gpus-per-node", 8
+        files = "--report", folder / "a.html", "--json", folder / "a.json"
+        found[name] = cli("replay", *where, "--policies", "fifo,ltgf,gandiva-fair", *files)
+        found[f"{name}, described"] = cli("describe", *where[:3])
+        if (folder / "a.html").exists():
+            found[f"{name}, page"] = page((folder / "a.html").read_text("utf-8"))["lines"]
+            (folder / "a.html").unlink()
+    return found
+
+
+@entry
 def describe(folder: Path) -> Any:
     path = log(folder / "log.csv", jobs=300, span=9 * 3600)
     files = "--json", folder / "found.json", "--plot", folder / "found.png"
     return command(folder, "describe", path, "--reader", "philly-csv", *files)
+
+
+@entry
+def looks_of_reports(folder: Path) -> Any:
+    """The pictures of reports as they look: lines, sizes, places."""
+    problem, path, few = folder / "problem.json", folder / "log.csv", folder / "few.csv"
+    log(path, jobs=30)
+    log(few, jobs=9, seed=1)
+    gs.io.save(problem, market())
+    report, nodes = ("--report", folder / "a.html"), ("--nodes", "v100:1x4,p40:1x4,k80:2x4")
+    found = {}
+    for name, args in {
+        "replay": ("replay", path, "--nodes", 3, "--gpus-per-node", 4, "--policies", SHOWN),
+        "models": ("replay", path, *nodes, "--speeds", "table1", "--policies", SHOWN),
+        "few": ("replay", few, "--nodes", 1, "--gpus-per-node", 8, "--policies", "fifo,ltgf"),
+        "deadlines": ("replay", "T24", "--nodes", 3, "--gpus-per-node", 4, "--policies", SHOWN),
+        "market": ("compare", problem),
+        "ring": ("compare", "rar-b-0"),
+        "queue": ("compare", "--problem", "unisched", "--setting", "queue-philly", "--jobs", 40),
+        "log": ("describe", path, "--plot", folder / "a.png"),
+        "small log": ("describe", few, "--plot", folder / "a.png"),
+    }.items():
+        reader = "scenario" if "T24" in args else "philly-csv"
+        given = [*args, *(("--reader", reader) if args[0] != "compare" else ())]
+        found[name] = shown = list[Any]()
+        with pictures(shown, drawing):
+            cli(*given, *(report if args[0] != "describe" else ()))
+    return found
 
 
 @entry

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from inspect import signature
@@ -13,8 +15,8 @@ import numpy as np
 
 import gangsched as gs
 
-from .plain import contents, pictures
-from .table import ENTRIES, entry
+from .plain import contents, drawing, pictures, plain
+from .table import ENTRIES, attempt, entry, named
 
 
 @entry
@@ -33,6 +35,21 @@ def theorems(folder: Path) -> Any:
 def sides(compared: Any) -> Any:
     """Both sides of a claim on a case."""
     return compared and [float(compared.left), compared.relation, float(compared.right)]
+
+
+@entry
+def cases_of_claims(folder: Path) -> Any:
+    """Counterexamples of each claim and the first cases drawn, each with its two sides."""
+    found = {}
+    for name, claim in gs.theorems.CLAIMS.items():
+        rng = np.random.default_rng([31, crc32(name.encode())])
+        cases = {**claim.counterexamples, **dict.fromkeys("ab", partial(claim.draw, rng))}
+        found[name] = {}
+        for of, make in cases.items():
+            case = make()
+            what = list(case.edges) if hasattr(case, "edges") else case
+            found[name][of] = [summary(what), sides(claim.check(case))]
+    return found
 
 
 @dataclass(frozen=True)
@@ -115,6 +132,91 @@ def figure(name: str, folder: Path) -> Any:
             for row in data["rows"]
         ]
     return {**data, "csv": found[".csv"], "tables": len(study.to_markdown()), "pictures": shown}
+
+
+DATA = Path(__file__).resolve().parents[2] / "docs" / "papers" / "data"
+
+
+@entry
+def pages_of_figures(folder: Path) -> Any:
+    """The figures of the documentation, judged and drawn again from their data."""
+    return {name: page_of(name, folder) for name in gs.reproduce.TARGETS}
+
+
+def page_of(name: str, folder: Path) -> Any:
+    """Whether the file comes out again; check sums of tables and picture."""
+    known = json.loads((DATA / f"{name.replace(':', '-')}.json").read_text("utf-8"))
+    study = restored(name, known)
+    again = json.loads(study.to_json())
+    shown: list[Any] = []
+    with pictures(shown, drawing):
+        study.write(folder)
+    return {
+        "differs in": [key for key in known if again[key] != known[key]],
+        "tables": summary(study.to_markdown()), "csv": summary(study.to_csv()), "picture": shown,
+    }  # fmt: skip
+
+
+@entry
+def figures_of_other_data(folder: Path) -> Any:
+    """What the figures say of data with gaps, and of values that change their places."""
+    return {name: [judged(name, way) for way in range(5)] for name in gs.reproduce.TARGETS}
+
+
+def judged(name: str, way: int) -> str:
+    """A check sum of the statements and tables of a figure's rows after a change."""
+    known = json.loads((DATA / f"{name.replace(':', '-')}.json").read_text("utf-8"))
+    kind = "points" if "points" in known else "rows"
+    first = 5 if kind == "points" else 3
+    rows, rng = known[kind], np.random.default_rng([37, way])
+    if way == 0:
+        rows = [lessened(row) if k % 3 == 0 else row for k, row in enumerate(rows)]
+    elif way == 1:
+        rows = [row for k, row in enumerate(rows) if k % 3]
+    elif way < 4:
+        order = rng.permutation(len(rows)).tolist()
+        rows = [[*rows[k][:first], *rows[other][first:]] for k, other in enumerate(order)]
+    if way > 2 and kind == "rows":
+        rows = [[*row[:3], exchanged(row[3], rng), row[4]] for row in rows]
+    study = attempt(restored, name, {**known, kind: rows})
+    if isinstance(study, str):
+        return study
+    said = json.loads(study.to_json())
+    return summary([said.get("statements", said.get("checks")), attempt(study.to_markdown)])
+
+
+def lessened(row: list[Any]) -> list[Any]:
+    """A row without what is known of seeds; a point without its end."""
+    if isinstance(row[3], dict):
+        return [*row[:3], {k: v for k, v in row[3].items() if k[-1:] != "]"}, row[4]]
+    return [*row[:6], None, None]
+
+
+def exchanged(values: dict[str, Any], rng: Any) -> dict[str, Any]:
+    """Values whose seeds change their places."""
+    found = dict(values)
+    for measure in dict.fromkeys(name.partition(" [")[0] for name in values):
+        names = [name for name in values if name.startswith(f"{measure} [")]
+        for k, name in zip(rng.permutation(len(names)).tolist(), names, strict=True):
+            found[name] = values[names[k]]
+    return found
+
+
+def restored(name: str, known: Any) -> Any:
+    """The figure with the rows of its file, by the functions of today or of 2e519fe."""
+    if "points" in known:
+        points = [gs.reproduce.Point(*row) for row in known["points"]]
+        return named("from_points")(name, points)
+    today = getattr(gs.reproduce, "from_rows", None)
+    row_of = gs.reproduce.FigureRow if today else gs.reproduce.Row
+    rows = [row_of(*row[:4], tuple(row[4])) for row in known["rows"]]
+    old: Any = sys.modules[gs.reproduce.TARGETS[name].__module__]
+    return (today or old.from_rows)(name, known["instances"], rows)
+
+
+def summary(data: Any) -> str:
+    """A check sum of plain data."""
+    return f"{crc32(json.dumps(plain(data), sort_keys=True).encode()):08x}"
 
 
 def timed(name: str, options: dict[str, Any], folder: Path) -> Any:

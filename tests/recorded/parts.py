@@ -18,7 +18,7 @@ from gangsched.registry import policy, solver
 
 from .bounds import small_revenue
 from .instances import market, queue, revenue, ring_problem
-from .policies import CHANGES, crowd, leaves, put, read_json, short
+from .policies import CHANGES, crowd, is_number, leaves, put, read_json, short
 from .table import attempt, entry, named
 
 
@@ -301,6 +301,48 @@ def parts_of_decisions(folder: Path) -> Any:
     instance, rules = crowd(0, "jobs")
     shown = gs.replay(instance, {"own": Own("own", preempts, made["raises"])})
     found["replayed"] = [one.reason.partition(" at ")[0] for one in shown.failed]
+    return found
+
+
+@entry
+def parts_of_servers(folder: Path) -> Any:
+    """Jobs with parameter servers: decisions that are refused, and runs that break a rule."""
+    found: dict[str, Any] = {}
+    decision, start = gs.solvers.Decision, gs.solvers.Start
+    problem = small_revenue()
+    never = gs.solvers.Preempts.NEVER
+    for name, gpus, ps in (
+        ("none", {0: 2}, None), ("no ps", {0: 2}, {}), ("fits", {0: 2}, {0: 1}),
+        ("far", {0: 2}, {1: 1}), ("zero", {0: 2}, {0: 0}), ("below", {0: 2}, {0: -1}),
+        ("real", {0: 2}, {0: 1.5}), ("bool", {0: 2}, {0: True}), ("text", {0: 2}, {0: "x"}),
+        ("nowhere", {0: 2}, {9: 1}), ("many", {0: 2}, {0: 99}), ("gang", {0: 99}, {0: 1}),
+        ("key", {0: 2}, {"x": 1}), ("true", {0: 2}, {True: 1}), ("two", {0: 1, 1: 1}, {0: 1, 1: 1}),
+    ):  # fmt: skip
+        for order in (False, True):
+
+            def decide(state: Any, gpus: Any = gpus, ps: Any = ps, order: bool = order) -> Any:
+                jobs = state.waiting[:1]
+                starts = [start(int(j), gpus, **({} if ps is None else {"ps": ps})) for j in jobs]
+                return decision(start=starts, order=jobs if order else [])
+
+            run = attempt(gs.drive, problem.instance, Own(name, never, decide), round_length=1,
+                          until=60)  # fmt: skip
+            found[f"{name} {order}"] = run if isinstance(run, str) else short(run)
+    policy_of = named("OnlineRevenue").of(problem)
+    gs.io.save(folder / "run.json", gs.drive(problem.instance, policy_of, round_length=1))
+    data = read_json(folder / "run.json")
+    check = named("violations", "preempts")
+    for place in leaves(data):
+        for change in (lambda old: old + 1, lambda old: 0):
+            if place[0] != "tables" or not is_number(data, place):
+                continue
+            (folder / "changed.json").write_text(json.dumps(put(data, place, change)), "utf-8")
+            run = attempt(gs.io.load, folder / "changed.json")
+            if not isinstance(run, str):
+                whole = (run.attach(problem.instance),) if hasattr(run, "attach") else (
+                    run, problem.instance)  # fmt: skip
+                broken = attempt(check, *whole, preempts=never)
+                found.setdefault(".".join(map(str, place)), []).append(broken[:2])
     return found
 
 

@@ -15,7 +15,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from fractions import Fraction
 from html.parser import HTMLParser
@@ -31,6 +31,7 @@ LONGEST = 16  #: numbers that a list shows one by one
 LONGEST_TEXT = 80  #: characters
 LONG_NUMBER = re.compile(r"\d+\.\d{7,}(e-?\d+)?")
 VERSIONS = re.compile(r"versions=\{[^{}]*(\{[^{}]*\}[^{}]*)?\}")
+HISTORY = re.compile(r"(history\[\d+\])=\[[^,]*")
 SECONDS = re.compile(r"\b\d+\.\d\d\d? s\b")
 
 
@@ -65,7 +66,7 @@ def shortened(text: str) -> str:
     """A long text by its beginning and a check sum; of a hash the beginning."""
     if re.fullmatch("[0-9a-f]{64}", text):
         return text[:10]
-    text = VERSIONS.sub("versions={}", text)
+    text = HISTORY.sub(r"\1=[SECONDS", VERSIONS.sub("versions={}", text))
     text = LONG_NUMBER.sub(lambda found: f"{float(found[0]):.8g}", text)
     if len(text) <= LONGEST_TEXT:
         return text
@@ -185,12 +186,14 @@ def contents(folder: Path) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def pictures(shown: list[Any]) -> Iterator[None]:
+def pictures(shown: list[Any], describe: Callable[[Any], Any] | None = None) -> Iterator[None]:
     """Note what each figure that is saved shows, and write none."""
     from matplotlib.figure import Figure
 
+    describe = describe or described
+
     def note(figure: Figure, file: Any, **options: Any) -> None:
-        shown.append(described(figure))
+        shown.append(describe(figure))
         text = "<svg xmlns='http://www.w3.org/2000/svg'><metadata></metadata></svg>"
         if isinstance(file, str | Path):
             Path(file).write_text(text, "utf-8")
@@ -202,6 +205,17 @@ def pictures(shown: list[Any]) -> Iterator[None]:
         yield
     finally:
         Figure.savefig = true  # type: ignore[method-assign]
+
+
+def drawing(figure: Any) -> str:
+    """A check sum of all that is drawn, and where: the SVG without its names of parts."""
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    file, nothing = io.StringIO(), dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    FigureCanvasSVG(figure).print_svg(file, metadata=nothing)
+    text = re.sub(r"\b[a-z][0-9a-f]{10}\b", "", file.getvalue())
+    text = re.sub(r"-?\d+\.\d+", lambda found: f"{float(found[0]) + 0.0:.3f}", text)
+    return f"{crc32(text.encode()):08x}"
 
 
 def described(figure: Any) -> dict[str, Any]:

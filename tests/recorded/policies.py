@@ -120,6 +120,24 @@ def many(kind: str, seeds: range, folder: Path) -> Any:
 for _kind, _seeds in (("jobs", range(6)), ("models", range(4)), ("deadlines", range(4))):
     ENTRIES[f"many_{_kind}"] = partial(many, _kind, _seeds)
 
+
+@entry
+def many_queues(folder: Path) -> Any:
+    """Leases of many jobs with deadlines, where run times are estimated and jobs compete."""
+    found: dict[str, list[str]] = {}
+    for name in policies():
+        if name.startswith(("unisched", "chronus", "genie", "hydra", "three-sigma", "optimus")):
+            for seed in range(4):
+                one, other = (crowd(20 + 2 * seed + k, "deadlines")[0] for k in range(2))
+                jobs = [replace(job, id=f"{job.id}*", user="") for job in other.jobs]
+                both = [*(replace(job, user="") for job in one.jobs), *jobs]
+                cluster = gs.Cluster.of_sizes([[4, 4], [8], [8, 8], [2, 2, 2]][seed])
+                instance = gs.Instance(cluster, both)
+                run = attempt(gs.drive, instance, policy(name, seed=seed)[1], lease=300)
+                found.setdefault(name, []).append(run if isinstance(run, str) else short(run))
+    return found
+
+
 VARIANTS: dict[str, Any] = {
     "tiresias-l": {"thresholds": (300, 900)}, "hived": {"limit": 1.0}, "themis": {"fairness": 0.3},
     "allox": {"alpha": 2.0}, "fifo": {"blocking": False}, "optimus": {"cycle": 60},

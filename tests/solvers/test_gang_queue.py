@@ -13,8 +13,8 @@ from brute_force import slot_by_slot
 from gangsched.formulations.rar_ddls.problem import RarDdls, estimates
 from gangsched.instances import Cluster, Instance, RingJob
 from gangsched.solvers.rar_ddls import gang_queue_core as core
+from gangsched.solvers.rar_ddls.arrival_order import choose_first
 from gangsched.solvers.rar_ddls.backfilling import pack
-from gangsched.solvers.rar_ddls.first_fit import choose_first
 from gangsched.solvers.rar_ddls.gang_queue import GangQueue, Plan, backfill, head_of_line
 from gangsched.solvers.rar_ddls.sjf_bco import fa_ffp, lbsgf
 from strategies import rar_problems

@@ -72,7 +72,7 @@ def test_no_run_of_an_optimum_is_left_out() -> None:
         problem = random_problem(np.random.default_rng([seed, 9]), nodes=3)
         best = optimum(problem)
         assert best is not None
-        priced = chain._Priced.of(problem, generate(problem, block=1, tolerance=1e-6))
+        priced = chain._Priced(problem, generate(problem, block=1, tolerance=1e-6))
         # a start just below the optimum leaves the fewest runs over
         listed = {(run.job, run.start, run.end) for run in priced.choices(best[0] - 1e-7)}
         for j, run in enumerate(best[1]):

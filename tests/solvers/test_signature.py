@@ -20,9 +20,8 @@ from gangsched.solvers.gandiva_fair.market import (
 from gangsched.solvers.gandiva_fair.trading import TradingParams, traded_allocation
 from gangsched.solvers.irmp.lists import RevenueProgramParams, lp_list
 from gangsched.solvers.ltgf.round import one_round
-from gangsched.solvers.rar_ddls._arrival_order import ArrivalOrderParams
+from gangsched.solvers.rar_ddls.arrival_order import ArrivalOrderParams, first_fit
 from gangsched.solvers.rar_ddls.backfilling import BackfillingParams, backfilling
-from gangsched.solvers.rar_ddls.first_fit import first_fit
 from gangsched.solvers.signature import NoParams
 from gangsched.solvers.unisched.selectors import OpportunityPriceParams, opportunity_price
 

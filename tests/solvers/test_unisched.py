@@ -42,13 +42,9 @@ from gangsched.solvers.exact import solve_exact
 from gangsched.solvers.mip_worker import MipWorker, Program
 from gangsched.solvers.result import Bound, Stop
 from gangsched.solvers.unisched.consolidation import consolidated_rows
-from gangsched.solvers.unisched.selector import (
-    Prices,
-    Selector,
-    _best_prices,
-    by_density,
-    floor_to_step,
-)
+from gangsched.solvers.unisched.density import by_density
+from gangsched.solvers.unisched.prices import Prices, best_prices, floor_to_step
+from gangsched.solvers.unisched.selector import Selector
 from gangsched.solvers.unisched.selectors import (
     UniSchedParams,
     density_greedy,
@@ -650,7 +646,7 @@ def test_prices_of_duals_that_rise_are_counted_without_overflow() -> None:
     room = capacity_of_problem(problem, options.slots)
     duals = np.zeros(room.shape)
     duals[0, -1] = 1e12
-    proven = _best_prices(options, room, duals).bound(options, room)
+    proven = best_prices(options, room, duals).bound(options, room)
     assert proven >= options.value[by_density(options, room)].sum()
 
 

@@ -241,6 +241,18 @@ def test_plain_jobs_are_best_effort() -> None:
     assert run.records.end.tolist() == [1500, 900]
 
 
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("gpus", [3, 6])
+def test_gangs_that_must_not_be_split_stay_on_as_few_nodes_as_they_need(
+    variant: str, gpus: int
+) -> None:
+    """Nor does the profiler split them, which is then two GPUs of one node."""
+    jobs = [Job(id=f"j{i}", gpus=gpus, work=600 + 700 * i, release=MINUTE * i) for i in range(6)]
+    with np.errstate(divide="raise"):
+        run = driven([4, 4, 4], jobs, **VARIANTS[variant])
+    assert (run.records.end > 0).all()
+
+
 # --- bad input ------------------------------------------------------------------------------------
 
 

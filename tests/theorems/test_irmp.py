@@ -17,7 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gangsched.analysis.papers.claim import Sides, Verdict, run
-from gangsched.analysis.papers.irmp.claims import IRMP, Nine, OneRound, Online, paper_example
+from gangsched.analysis.papers.irmp.claims import IRMP
+from gangsched.analysis.papers.irmp.lemmas import Nine, OneRound, Online, paper_example
 from gangsched.analysis.papers.irmp.tiny import PerServer, one_job, optimum, tenants
 from gangsched.formulations.irmp.problem import Irmp
 from gangsched.instances import Linear, Power, Schedule, Segment, Table

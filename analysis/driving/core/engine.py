@@ -12,66 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....instances import Instance
-from ....solvers.policy import (
-    Decision,
-    Policy,
-    Preempts,
-    Rule,
-    RuleKind,
-    Rules,
-    Seen,
-    Session,
-    Start,
-    State,
-)
+from ....solvers.policy import Decision, Policy, Preempts, Rule, RuleKind, Start, State
 from ..decisions import MOST_FRUITLESS, check_decision, check_nodes, give_ps, left_out
-from ..ledger import Ledger, ps_of_rows, ps_to_rows
+from ..ledger import Ints, Ledger, of_rows, to_rows
+from ..simulation import Simulation
+from . import const, ordered
 from .grouped import advance_by_groups
 from .keyed import advance_by_key
-from .machine import (
-    ABLE,
-    BLOCKING,
-    COMERS,
-    COMING,
-    DECIDE,
-    DECISIONS,
-    DONE,
-    ENTRIES,
-    EVENTS,
-    FRUITLESS,
-    KILL,
-    NONE,
-    NOW,
-    ROOM,
-    ROUNDS,
-    RUNNERS,
-    RUNNING,
-    RUNS,
-    SEGMENTS,
-    STUCK,
-    SUSPEND,
-    TIMER,
-    UNTIL,
-    WAITERS,
-    WAITING,
-    WAITS,
-    larger,
-    new_machine,
-)
-from .ordered import (
-    advance_to_decision,
-    follow,
-    give_gpus,
-    job_fair,
-    renew_job,
-    start_job,
-    stop_job,
-    take_gpus,
-    user_fair,
-)
+from .machine import larger, new_machine
 
-Ints = NDArray[np.int64]
 #: arrays of a machine that double when they are full, and all that a run changes
 GROWING = ("segments", "parts", "events")
 SAVED = (
@@ -81,34 +30,12 @@ SAVED = (
 MOST_IDLE = 2 * 86_400  # seconds for which a policy may leave an empty cluster idle
 
 
-class Compiled:
-    """A cluster in the middle of a run; counterpart of :class:`..reference.Reference`.
+class Compiled(Simulation):
+    """The engine in machine code; counterpart of :class:`..reference.Reference`."""
 
-    Parameters
-    ----------
-    instance : Instance
-    policy : Policy
-    session : Session
-        Of the policy, at its begin.
-    rules : Rules
-    ledger : Ledger
-    skip : bool
-        False to visit every round.
-    """
-
-    def __init__(
-        self,
-        instance: Instance[Any],
-        policy: Policy,
-        session: Session,
-        rules: Rules,
-        ledger: Ledger,
-        *,
-        skip: bool,
-    ) -> None:
-        self.instance, self.policy, self.session, self.rules = instance, policy, session, rules
-        self.book, self.skip = ledger, skip
-        self.seen = Seen(instance, ledger, policy)
+    def begin(self) -> None:
+        """Make the machine."""
+        policy, rules, ledger = self.policy, self.rules, self.book
         rule: Rule = getattr(policy, "rule", None) or Rule(RuleKind.PYTHON)
         _check_rule(policy, rule)
         params = [
@@ -117,24 +44,24 @@ class Compiled:
             rules.synchronous,
             rules.spread,
             -1 if rules.patience is None else rules.patience,
-            skip,
+            self.skip,
             rule.kind,
             policy.preempts,
             rule.blocking,
-            bool(getattr(session, "always_asked", False)),
+            self.asked,
         ]
         urgent = frozenset(getattr(policy, "urgent", ()))
-        ledger.jobs["urgency"] = [job.id not in urgent for job in instance.jobs] if urgent else 1
-        self.machine = new_machine(ledger, params, rule, elastic=instance.kind.elastic)
+        ledger.jobs["urgency"] = 1
+        if urgent:
+            ledger.jobs["urgency"] = [job.id not in urgent for job in self.instance.jobs]
+        self.machine = new_machine(ledger, params, rule, elastic=self.instance.kind.elastic)
         self.kind = rule.kind
-        self.idle = 0
-        self.deciding = False  # True while the policy does: a run that stops then decides anew
 
     def save(self) -> dict[str, Any]:
         """Return what has changed since the begin, as plain data."""
         return {
             **{name: getattr(self.machine, name) for name in SAVED},
-            "ps": ps_to_rows(self.book.ps),
+            "ps": to_rows(self.book.ps),
             "idle": self.idle,
             "deciding": self.deciding,
         }
@@ -148,7 +75,7 @@ class Compiled:
             if own.dtype != saved.dtype or own.shape != saved.shape:
                 raise ValueError(f"its {name} are not those of this instance")
             own[:] = saved
-        self.book.ps = ps_of_rows(data["ps"])
+        self.book.ps = of_rows(data["ps"])
         self.idle, self.deciding = data["idle"], data["deciding"]
 
     def advance(self, until: int | None, most: int) -> bool | None:
@@ -157,27 +84,28 @@ class Compiled:
             return self._advance_python(until, most)
         while True:
             why = self._advance_core(until, most)
-            if why != ROOM:
-                return {DONE: True, UNTIL: False}.get(why)
+            if why != const.ROOM:
+                return {const.DONE: True, const.UNTIL: False}.get(why)
 
     @property
     def _advance(self) -> Any:
         if self.kind is RuleKind.PYTHON:
-            return advance_to_decision
+            return ordered.advance_to_decision
         return advance_by_groups if self.kind.grouped else advance_by_key
 
     def _advance_core(self, until: int | None, most: int) -> int:
-        why = self._advance(self.machine, NONE - 1 if until is None else until, most)
-        if why == ROOM:
+        why = self._advance(self.machine, const.NONE - 1 if until is None else until, most)
+        if why == const.ROOM:
             self.machine = larger(self.machine)
-        elif why == STUCK and self.count[FRUITLESS] > MOST_FRUITLESS:
+        elif why == const.STUCK and self.count[const.FRUITLESS] > MOST_FRUITLESS:
             raise RuntimeError(
-                f"policy {self.policy.name!r} lets {self.count[FRUITLESS]:,} segments in a row end "
-                "without progress"
+                f"policy {self.policy.name!r} lets {self.count[const.FRUITLESS]:,} segments in a "
+                "row end without progress"
             )
-        elif why == STUCK:
+        elif why == const.STUCK:
             raise RuntimeError(
-                f"policy {self.policy.name!r} leaves {self.count[WAITS]} jobs waiting for ever"
+                f"policy {self.policy.name!r} leaves {self.count[const.WAITS]} jobs waiting for "
+                "ever"
             )
         return int(why)
 
@@ -196,16 +124,16 @@ class Compiled:
             if self._left_out():
                 return True
             why = self._advance_core(until, most)
-            if why == DECIDE:
+            if why == const.DECIDE:
                 self._decide()
-            elif why != ROOM:
-                return {DONE: True, UNTIL: False}.get(why)
+            elif why != const.ROOM:
+                return {const.DONE: True, const.UNTIL: False}.get(why)
         return None
 
     def _left_out(self) -> bool:
         """Whether nothing is left but jobs that nobody will start."""
         count = self.count
-        if count[RUNS] or not count[WAITS] or count[COMING] < count[ABLE]:
+        if count[const.RUNS] or not count[const.WAITS] or count[const.COMING] < count[const.ABLE]:
             return False
         return left_out(self.session, self._state())
 
@@ -222,8 +150,8 @@ class Compiled:
             self._stop_and_start(decision, state)
         machine = self.machine
         if len(decision.order):
-            machine.params[BLOCKING] = decision.blocking
-            follow(machine, np.asarray(decision.order, dtype=np.int64))
+            machine.params[const.BLOCKING] = decision.blocking
+            ordered.follow(machine, np.asarray(decision.order, dtype=np.int64))
         self._set_timer()
 
     def _stop_and_start(self, decision: Decision, state: State) -> None:
@@ -231,7 +159,7 @@ class Compiled:
         machine = self.machine
         suspended, killed = ([int(j) for j in jobs] for jobs in (decision.suspend, decision.kill))
         for j in [*suspended, *killed]:
-            give_gpus(machine, j)
+            ordered.give_gpus(machine, j)
         begun: dict[int, tuple[int, int, int]] = {}
         for start in decision.starts:
             numbers = self._take(start, state)
@@ -239,15 +167,15 @@ class Compiled:
                 begun[int(start.job)] = numbers
         give_ps(decision.starts, state)
         for j in suspended:
-            if j in begun and not begun[j][2] and self._new_nodes(j) == self._nodes(j):
+            if j in begun and not begun[j][2] and self._nodes(j, "new_") == self._nodes(j):
                 del begun[j]
-                renew_job(machine, j)
+                ordered.renew_job(machine, j)
             else:
-                stop_job(machine, j, SUSPEND)
+                ordered.stop_job(machine, j, const.SUSPEND)
         for j in killed:
-            stop_job(machine, j, KILL)
+            ordered.stop_job(machine, j, const.KILL)
         for j, (gpus, speed, profile) in begun.items():
-            start_job(machine, j, gpus, speed, profile)
+            ordered.start_job(machine, j, gpus, speed, profile)
 
     def _take(self, start: Start, state: State) -> tuple[int, int, int] | None:
         """Take GPUs: how many, speed there (0 if the core knows), seconds of profiling."""
@@ -257,7 +185,7 @@ class Compiled:
             speed = check_nodes(start, state, self.policy.name)
         at = np.array([] if nodes is None else list(nodes), dtype=np.int64)
         parts = np.array([] if nodes is None else list(nodes.values()), dtype=np.int64)
-        taken = take_gpus(self.machine, j, gpus, at, parts)
+        taken = ordered.take_gpus(self.machine, j, gpus, at, parts)
         return (gpus, speed, int(start.profile)) if taken else None
 
     def _set_timer(self) -> None:
@@ -265,28 +193,28 @@ class Compiled:
         ask = getattr(self.session, "next_change", None)
         if ask is None:
             change: int | None = self.now + self.rules.round_length
-            if self.count[RUNS] == 0 and self.count[COMING] == self.count[ABLE]:
+            if self.count[const.RUNS] == 0 and self.count[const.COMING] == self.count[const.ABLE]:
                 self.idle += 1
                 if self.idle * self.rules.round_length > MOST_IDLE:
                     change = None
         else:
             change = ask(self._state())
         if change is not None:
-            self.count[TIMER] = max(change, self.now + 1)
+            self.count[const.TIMER] = max(change, self.now + 1)
 
     def _state(self) -> State:
         m, seen = self.machine, self.seen
-        if self.count[COMING] > seen.count:
-            seen.arrive(m.lists[COMERS, seen.count : self.count[COMING]])
+        if self.count[const.COMING] > seen.count:
+            seen.arrive(m.lists[const.COMERS, seen.count : self.count[const.COMING]])
         return State(
             self.now,
             self.rules,
             seen,
-            waiting=lambda: self._list(WAITERS, WAITS),
-            running=lambda: self._list(RUNNERS, RUNS),
+            waiting=lambda: self._list(const.WAITERS, const.WAITS),
+            running=lambda: self._list(const.RUNNERS, const.RUNS),
             held_nodes=self._nodes,
-            job_fair=lambda jobs, t: job_fair(m, np.asarray(jobs, dtype=np.int64), t),
-            user_fair=lambda t: user_fair(m, t),
+            job_fair=lambda jobs, t: ordered.job_fair(m, np.asarray(jobs, dtype=np.int64), t),
+            user_fair=lambda t: ordered.user_fair(m, t),
             user_share=lambda: m.users["slope"].copy(),
             mean_active=self._mean_active,
             fair_rate=lambda jobs: m.kinds["slope"][m.jobs["kind_of"][jobs]],
@@ -300,52 +228,49 @@ class Compiled:
         mean: NDArray[np.float64] = np.where(life > 0, seen / np.maximum(life, 1), float(count))
         return mean
 
-    def _held(self, j: int) -> NDArray[Any]:
+    def _held(self, j: int, kind: str = "") -> NDArray[Any]:
+        """The entries of what j has, or was chosen for it."""
         job = self.machine.jobs[j]
-        held: NDArray[Any] = self.machine.entries[job["offset"] : job["offset"] + job["length"]]
+        held: NDArray[Any] = self.machine.entries[job["offset"] :][: job[f"{kind}length"]]
         return held
 
-    def _nodes(self, j: int) -> dict[int, int]:
-        if self.book.phase[j] != RUNNING:
+    def _nodes(self, j: int, kind: str = "") -> dict[int, int]:
+        if self.book.phase[j] != const.RUNNING:
             return {}
-        held = self._held(j)
-        return dict(zip(held["node"].tolist(), held["part"].tolist(), strict=True))
-
-    def _new_nodes(self, j: int) -> dict[int, int]:
-        job = self.machine.jobs[j]
-        new = self.machine.entries[job["offset"] : job["offset"] + job["new_length"]]
-        return dict(zip(new["new_node"].tolist(), new["new_part"].tolist(), strict=True))
+        held = self._held(j, kind)
+        nodes, parts = held[f"{kind}node"].tolist(), held[f"{kind}part"].tolist()
+        return dict(zip(nodes, parts, strict=True))
 
     # --- what the driver reads ---
 
     @property
     def now(self) -> int:
         """The last round that was visited."""
-        return int(self.count[NOW])
+        return int(self.count[const.NOW])
 
     @property
     def rounds(self) -> int:
         """Rounds visited."""
-        return int(self.count[ROUNDS])
+        return int(self.count[const.ROUNDS])
 
     @property
     def decisions(self) -> int:
         """Rounds at which the policy decided."""
-        return int(self.count[DECISIONS])
+        return int(self.count[const.DECISIONS])
 
     def fair_at(self, time: int) -> NDArray[np.float64]:
         """F_i of every job: at its completion, or at `time`."""
         fair: NDArray[np.float64] = self.machine.jobs["fair"].copy()
         phase = self.book.phase
-        active = np.flatnonzero((phase == WAITING) | (phase == RUNNING))
-        fair[active] = job_fair(self.machine, active, time)
+        active = np.flatnonzero((phase == const.WAITING) | (phase == const.RUNNING))
+        fair[active] = ordered.job_fair(self.machine, active, time)
         return fair
 
     def segment_columns(self, time: int) -> tuple[Ints, ...]:
         """(job, start, end, ptr, node, gpus); running jobs have a last segment up to `time`."""
-        past = self.machine.segments[: self.count[SEGMENTS]]
-        parts = self.machine.parts[: self.count[ENTRIES]]
-        jobs = self._list(RUNNERS, RUNS)
+        past = self.machine.segments[: self.count[const.SEGMENTS]]
+        parts = self.machine.parts[: self.count[const.ENTRIES]]
+        jobs = self._list(const.RUNNERS, const.RUNS)
         jobs = jobs[self.book.since[jobs] < time]
         held = [self._held(int(j)) for j in jobs]
         lengths = [np.diff(past["ptr"], append=parts.size), [part.size for part in held]]
@@ -360,7 +285,7 @@ class Compiled:
 
     def event_columns(self) -> tuple[Ints, Ints, NDArray[np.int8]]:
         """(time, job, kind)."""
-        past = self.machine.events[: self.count[EVENTS]]
+        past = self.machine.events[: self.count[const.EVENTS]]
         return past["time"], past["job"], past["kind"]
 
 

@@ -9,53 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from ....solvers.compiled import compiled, inlined, inner
-from .machine import (
-    CANDIDATE,
-    CHOSEN,
-    FAILED,
-    FREE,
-    GROUP,
-    KEPT,
-    KIND,
-    LOSERS,
-    LTGF,
-    MORE,
-    NONE,
-    NOT_CANDIDATE,
-    NOW,
-    PATIENCE,
-    PICKED,
-    QUIET,
-    READY,
-    REFUSED,
-    REST,
-    RUNNERS,
-    RUNNING,
-    RUNS,
-    THEMIS,
-    WAITERS,
-    WAITING,
-    WAITS,
-    done_by,
-    job_fair_at,
-    new_lease,
-    open_round,
-    user_at,
-)
-from .place import (
-    backfill,
-    forget_refusals,
-    is_due,
-    may_fit,
-    note_refusal,
-    place_selected,
-    settle,
-)
+from . import const
+from .machine import done_by, job_fair_at, new_lease, open_round, put, user_at
+from .place import backfill, forget_refusals, is_due, may_fit, note_refusal, place_selected, settle
 
 
 @inner
 def _group(m, j):
-    return m.jobs[j].user if m.params[KIND] == LTGF else 0
+    return m.jobs[j].user if m.params[const.KIND] == const.LTGF else 0
 
 
 @inner
@@ -114,9 +75,9 @@ def _pop_first(m, row, base, n):
 @inner
 def _score(m, j, lease):
     """Fairness of a candidate: rho or rho^- of LTGF, minus Themis's rho."""
-    now = m.count[NOW]
-    current = now - m.jobs[j].since if m.jobs[j].phase == RUNNING else 0
-    if m.params[KIND] == THEMIS:
+    now = m.count[const.NOW]
+    current = now - m.jobs[j].since if m.jobs[j].phase == const.RUNNING else 0
+    if m.params[const.KIND] == const.THEMIS:
         left = m.jobs[j].left - (done_by(m, j, now) if current else 0)
         life = now - m.jobs[j].visible
         jobs = float(m.active[2])
@@ -126,7 +87,7 @@ def _score(m, j, lease):
         m.jobs[j].score = -((now - m.jobs[j].release + left) / (m.jobs[j].work * jobs))
         return
     m.jobs[j].tier = 2 * m.jobs[j].urgency
-    if m.numbers[2] > 0 and m.jobs[j].phase != RUNNING:
+    if m.numbers[2] > 0 and m.jobs[j].phase != const.RUNNING:
         m.jobs[j].tier += 1
     attained = m.jobs[j].held + m.jobs[j].gpus * current
     fair = job_fair_at(m, j, now)
@@ -142,8 +103,8 @@ def _score(m, j, lease):
 @inner
 def _set_user_key(m, u, lease):
     """Fairness of a user at the end of the lease, if what was picked ran through it."""
-    now = m.count[NOW]
-    if m.params[KIND] == THEMIS:
+    now = m.count[const.NOW]
+    if m.params[const.KIND] == const.THEMIS:
         m.users[u].key = 0.0
         return
     attained = m.users[u].base + m.users[u].rate * now + m.users[u].picked
@@ -156,51 +117,51 @@ def _set_user_key(m, u, lease):
 
 @inlined
 def _decide_by_groups(m):
-    now = m.count[NOW]
+    now = m.count[const.NOW]
     lease = new_lease(m, now) - now
-    groups = m.users.size if m.params[KIND] == LTGF else 1
-    room, expired, waits = m.count[FREE], 0, m.count[WAITS]
+    groups = m.users.size if m.params[const.KIND] == const.LTGF else 1
+    room, expired, waits = m.count[const.FREE], 0, m.count[const.WAITS]
     for u in range(groups):
         m.users[u].picked = m.users[u].group_length = 0
         m.users[u].passed = -1
-    for i in range(m.count[RUNS]):
-        j = m.lists[RUNNERS, i]
+    for i in range(m.count[const.RUNS]):
+        j = m.lists[const.RUNNERS, i]
         if m.jobs[j].lease_end <= now:
             room += m.jobs[j].gpus
             expired += 1
-        elif m.params[KIND] == LTGF:
+        elif m.params[const.KIND] == const.LTGF:
             m.users[m.jobs[j].user].picked += m.jobs[j].gpus * (m.jobs[j].lease_end - now)
-    smallest = NONE
+    smallest = const.NONE
     for g in range(m.gangs.size):
         if m.gangs[g].waiting:
             smallest = min(smallest, m.gangs[g].size)
     if room < smallest:
         return  # no waiting job fits: whoever runs goes on
-    for i in range(waits + m.count[RUNS]):
-        j = m.lists[WAITERS, i] if i < waits else m.lists[RUNNERS, i - waits]
-        m.jobs[j].mark = NOT_CANDIDATE
+    for i in range(waits + m.count[const.RUNS]):
+        j = m.lists[const.WAITERS, i] if i < waits else m.lists[const.RUNNERS, i - waits]
+        m.jobs[j].mark = const.NOT_CANDIDATE
         if i >= waits and m.jobs[j].lease_end > now:
             continue
         if m.jobs[j].gpus <= room:
-            m.jobs[j].mark = CANDIDATE
+            m.jobs[j].mark = const.CANDIDATE
             m.users[_group(m, j)].group_length += 1
     at = 0
     for u in range(groups):
         m.users[u].group_at = at
         at += m.users[u].group_length
         m.users[u].group_length = 0
-    for i in range(waits + m.count[RUNS]):
-        j = m.lists[WAITERS, i] if i < waits else m.lists[RUNNERS, i - waits]
-        if m.jobs[j].mark == CANDIDATE:
+    for i in range(waits + m.count[const.RUNS]):
+        j = m.lists[const.WAITERS, i] if i < waits else m.lists[const.RUNNERS, i - waits]
+        if m.jobs[j].mark == const.CANDIDATE:
             u = _group(m, j)
-            m.lists[GROUP, m.users[u].group_at + m.users[u].group_length] = j
+            m.lists[const.GROUP, m.users[u].group_at + m.users[u].group_length] = j
             m.users[u].group_length += 1
             _score(m, j, lease)
     for u in range(groups):
         if m.users[u].group_length:
-            _heapify(m, GROUP, m.users[u].group_at, m.users[u].group_length)
+            _heapify(m, const.GROUP, m.users[u].group_at, m.users[u].group_length)
             _set_user_key(m, u, lease)
-    guarded = m.params[KIND] == LTGF and m.params[PATIENCE] >= 0 and expired > 0
+    guarded = m.params[const.KIND] == const.LTGF and m.params[const.PATIENCE] >= 0 and expired > 0
     selected, kept = _pick(m, room, lease, guarded)
     if selected == 0:
         return  # then every expired job has been picked
@@ -219,47 +180,44 @@ def _pick(m, room, lease, guarded):
         if j < 0:
             break
         room -= m.jobs[j].gpus
-        m.jobs[j].mark = CHOSEN
+        m.jobs[j].mark = const.CHOSEN
         m.jobs[j].turn = turn
         turn += 1
-        m.lists[PICKED, selected] = j
-        selected += 1
+        selected = put(m, const.PICKED, selected, j)
         m.users[m.jobs[j].user].picked += lease * m.jobs[j].gpus
         _set_user_key(m, m.jobs[j].user, lease)
     while room > 0:
         best = -1
-        for u in range(m.users.size if m.params[KIND] == LTGF else 1):
+        for u in range(m.users.size if m.params[const.KIND] == const.LTGF else 1):
             while m.users[u].group_length:
-                top = m.lists[GROUP, m.users[u].group_at]
-                if m.jobs[top].mark == CANDIDATE:
+                top = m.lists[const.GROUP, m.users[u].group_at]
+                if m.jobs[top].mark == const.CANDIDATE:
                     if m.jobs[top].gpus <= room:
                         break
                     if m.users[u].passed < 0:
                         m.users[u].passed = top
-                _pop_first(m, GROUP, m.users[u].group_at, m.users[u].group_length)
+                _pop_first(m, const.GROUP, m.users[u].group_at, m.users[u].group_length)
                 m.users[u].group_length -= 1
             if m.users[u].group_length and (best < 0 or m.users[u].key < m.users[best].key):
                 best = u
         if best < 0:
             break
-        j = _pop_first(m, GROUP, m.users[best].group_at, m.users[best].group_length)
+        j = _pop_first(m, const.GROUP, m.users[best].group_at, m.users[best].group_length)
         m.users[best].group_length -= 1
         room -= m.jobs[j].gpus
-        m.jobs[j].mark = CHOSEN
+        m.jobs[j].mark = const.CHOSEN
         m.jobs[j].turn = turn
         turn += 1
-        if m.jobs[j].phase == RUNNING:
-            m.lists[KEPT, kept] = j
-            kept += 1
+        if m.jobs[j].phase == const.RUNNING:
+            kept = put(m, const.KEPT, kept, j)
         else:
-            m.lists[PICKED, selected] = j
-            selected += 1
+            selected = put(m, const.PICKED, selected, j)
         m.users[best].picked += lease * m.jobs[j].gpus
         _set_user_key(m, best, lease)
         passed = m.users[best].passed
-        waits = guarded and passed >= 0 and m.jobs[passed].phase == WAITING
+        waits = guarded and passed >= 0 and m.jobs[passed].phase == const.WAITING
         if waits and m.jobs[passed].blocked < 0:
-            m.jobs[passed].blocked = m.count[NOW]
+            m.jobs[passed].blocked = m.count[const.NOW]
     return selected, kept
 
 
@@ -267,14 +225,12 @@ def _pick(m, room, lease, guarded):
 def _longest_due(m, room):
     """Of the candidates that fit and are due, the one that was passed over first; -1 if none."""
     best = -1
-    for i in range(m.count[WAITS]):
-        j = m.lists[WAITERS, i]
-        if m.jobs[j].mark != CANDIDATE or m.jobs[j].gpus > room or not is_due(m, j):
+    for i in range(m.count[const.WAITS]):
+        j = m.lists[const.WAITERS, i]
+        if m.jobs[j].mark != const.CANDIDATE or m.jobs[j].gpus > room or not is_due(m, j):
             continue
-        if best < 0 or (m.jobs[j].blocked, m.jobs[j].rank) < (
-            m.jobs[best].blocked,
-            m.jobs[best].rank,
-        ):
+        since = m.jobs[j].blocked, m.jobs[j].rank
+        if best < 0 or since < (m.jobs[best].blocked, m.jobs[best].rank):
             best = j
     return best
 
@@ -283,43 +239,43 @@ def _longest_due(m, room):
 def _sort_by_turn(m, first, last):
     """Losers as they were picked."""
     for i in range(first + 1, last):
-        j, k = m.lists[LOSERS, i], i
-        while k > first and m.jobs[m.lists[LOSERS, k - 1]].turn > m.jobs[j].turn:
-            m.lists[LOSERS, k] = m.lists[LOSERS, k - 1]
+        j, k = m.lists[const.LOSERS, i], i
+        while k > first and m.jobs[m.lists[const.LOSERS, k - 1]].turn > m.jobs[j].turn:
+            m.lists[const.LOSERS, k] = m.lists[const.LOSERS, k - 1]
             k -= 1
-        m.lists[LOSERS, k] = j
+        m.lists[const.LOSERS, k] = j
 
 
 @inlined
 def _place_groups(m, selected, kept, expired):
-    now = m.count[NOW]
+    now = m.count[const.NOW]
     losers = 0
-    for i in range(m.count[RUNS]):
-        j = m.lists[RUNNERS, i]
-        if m.jobs[j].lease_end <= now and m.jobs[j].mark != CHOSEN:
-            m.lists[LOSERS, losers] = j
-            losers += 1
+    for i in range(m.count[const.RUNS]):
+        j = m.lists[const.RUNNERS, i]
+        if m.jobs[j].lease_end <= now and m.jobs[j].mark != const.CHOSEN:
+            losers = put(m, const.LOSERS, losers, j)
     own = losers
     for n in range(losers, 1, -1):
         if n == losers:
-            _heapify(m, LOSERS, 0, n)
-        _pop_first(m, LOSERS, 0, n)
+            _heapify(m, const.LOSERS, 0, n)
+        _pop_first(m, const.LOSERS, 0, n)
     for i in range(losers // 2):  # popped to the end: the first one stands last
-        k = losers - 1 - i
-        m.lists[LOSERS, i], m.lists[LOSERS, k] = m.lists[LOSERS, k], m.lists[LOSERS, i]
+        j, k = m.lists[const.LOSERS, i], losers - 1 - i
+        m.lists[const.LOSERS, i] = m.lists[const.LOSERS, k]
+        m.lists[const.LOSERS, k] = j
     started, failed, kept, losers = place_selected(m, selected, kept, losers, expired > 0)
     for i in range(failed):
-        m.jobs[m.lists[FAILED, i]].mark = REFUSED
+        m.jobs[m.lists[const.FAILED, i]].mark = const.REFUSED
     _sort_by_turn(m, own, losers)  # several gangs may have displaced some
     for i in range(own, losers):
-        started = backfill(m, m.lists[LOSERS, i], started)
+        started = backfill(m, m.lists[const.LOSERS, i], started)
     if failed or losers > own:
         started = _backfill_groups(m, started, failed, own)
     for i in range(losers - own):  # displaced ones come before the others
-        j = m.lists[LOSERS, own + i]
+        j = m.lists[const.LOSERS, own + i]
         for k in range(own + i, i, -1):
-            m.lists[LOSERS, k] = m.lists[LOSERS, k - 1]
-        m.lists[LOSERS, i] = j
+            m.lists[const.LOSERS, k] = m.lists[const.LOSERS, k - 1]
+        m.lists[const.LOSERS, i] = j
     settle(m, started, kept, losers)
 
 
@@ -327,25 +283,20 @@ def _place_groups(m, selected, kept, expired):
 def _backfill_groups(m, started, failed, own):
     forget_refusals(m)
     for i in range(failed):
-        note_refusal(m, m.lists[FAILED, i])
-    rest, smallest = 0, NONE
-    for i in range(m.count[WAITS]):
-        j = m.lists[WAITERS, i]
-        if m.jobs[j].mark == CANDIDATE and m.jobs[j].gpus <= m.count[FREE] and may_fit(m, j):
-            m.lists[REST, rest] = j
-            rest += 1
+        note_refusal(m, m.lists[const.FAILED, i])
+    rest, smallest, waits = 0, const.NONE, m.count[const.WAITS]
+    for i in range(waits + own):
+        j = m.lists[const.WAITERS, i] if i < waits else m.lists[const.LOSERS, i - waits]
+        if i < waits and m.jobs[j].mark != const.CANDIDATE:
+            continue
+        if m.jobs[j].gpus <= m.count[const.FREE] and may_fit(m, j):
+            rest = put(m, const.REST, rest, j)
             smallest = min(smallest, m.jobs[j].gpus)
-    for i in range(own):
-        j = m.lists[LOSERS, i]
-        if m.jobs[j].gpus <= m.count[FREE] and may_fit(m, j):
-            m.lists[REST, rest] = j
-            rest += 1
-            smallest = min(smallest, m.jobs[j].gpus)
-    _heapify(m, REST, 0, rest)
-    while rest and smallest < m.least.max() and smallest <= m.count[FREE]:
-        j = _pop_first(m, REST, 0, rest)
+    _heapify(m, const.REST, 0, rest)
+    while rest and smallest < m.least.max() and smallest <= m.count[const.FREE]:
+        j = _pop_first(m, const.REST, 0, rest)
         rest -= 1
-        if may_fit(m, j) and m.jobs[j].gpus <= m.count[FREE]:
+        if may_fit(m, j) and m.jobs[j].gpus <= m.count[const.FREE]:
             more = backfill(m, j, started)
             if more == started:
                 note_refusal(m, j)
@@ -358,8 +309,8 @@ def advance_by_groups(m, until, most):
     """As :func:`advance_by_key`, for LTGF and Themis."""
     for _ in range(most):
         why = open_round(m, until)
-        if why < QUIET:
+        if why < const.QUIET:
             return why
-        if why == READY:
+        if why == const.READY:
             _decide_by_groups(m)
-    return MORE
+    return const.MORE

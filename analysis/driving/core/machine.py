@@ -15,32 +15,10 @@ from numpy.typing import NDArray
 from ....instances.model import FULL_SPEED
 from ....solvers.compiled import inlined, inner
 from ....solvers.placement import reaches
-from ....solvers.policy import Phase, Preempts, Rule, RuleKind
+from ....solvers.policy import Rule, RuleKind
 from ..decisions import MOST_FRUITLESS
-from ..ledger import Ledger
-from ..run import EventKind
-
-Ints = NDArray[np.int64]
-
-#: how a policy decides: by Python, by a key (smallest first), or by users' and jobs' fairness
-PYTHON, FIFO, SJF, SRTF, LAS, TIRESIAS, LTGF, THEMIS = (int(kind) for kind in RuleKind)
-
-UNSEEN, WAITING, RUNNING, FINISHED, REJECTED = (int(phase) for phase in Phase)
-VISIBLE, START, SUSPEND, KILL, FINISH, PROFILE, PROFILED = (int(kind) for kind in EventKind)
-NEVER, LEASE, ALWAYS = (int(kind) for kind in Preempts)
-
-#: counters
-NOW, ROUNDS, DECISIONS, COMING, RUNS, WAITS, SEGMENTS, ENTRIES, EVENTS, TIMER = range(10)
-FREE, TOTAL, ABLE, FRUITLESS = range(10, 14)
-#: why the core returns
-DONE, UNTIL, MORE, ROOM, DECIDE, STUCK = range(6)
-#: parameters: the rules, and how the policy preempts and blocks
-TAU, LEASE_LENGTH, SYNCHRONOUS, SPREAD, PATIENCE, SKIP, KIND, PREEMPTS, BLOCKING, ASKED = range(10)
-NONE = 2**62
-#: rows of `lists`
-COMERS, RUNNERS, WAITERS, HEAP, PICKED, LOSERS, KEPT, FAILED, STARTED, REST, GROUP = range(11)
-#: marks of jobs in a decision
-NOT_CANDIDATE, CANDIDATE, CHOSEN, REFUSED, LOSER = range(5)
+from ..ledger import Ints, Ledger, record
+from . import const
 
 KIND_OF_JOB = np.dtype(
     [
@@ -50,12 +28,10 @@ KIND_OF_JOB = np.dtype(
         *((name, np.float64) for name in ("value", "slope")),
     ]
 )
-GANG = np.dtype(
-    [(name, np.int64) for name in ("size", "reach", "heap_at", "heap_length", "waiting")]
-)
-ENTRY = np.dtype([(name, np.int64) for name in ("node", "part", "new_node", "new_part")])
-SEGMENT = np.dtype([(name, np.int64) for name in ("job", "start", "end", "ptr")])
-PART = np.dtype([(name, np.int64) for name in ("node", "gpus")])
+GANG = record("size reach heap_at heap_length waiting")
+ENTRY = record("node part new_node new_part")
+SEGMENT = record("job start end ptr")
+PART = record("node gpus")
 EVENT = np.dtype([("time", np.int64), ("job", np.int64), ("kind", np.int8)])
 
 
@@ -96,24 +72,30 @@ def round_up(time, tau):
 @inner
 def new_lease(m, now):
     """When a lease that begins now ends."""
-    length = m.params[LEASE_LENGTH]
-    return (now // length + 1) * length if m.params[SYNCHRONOUS] else now + length
+    length = m.params[const.LEASE_LENGTH]
+    return (now // length + 1) * length if m.params[const.SYNCHRONOUS] else now + length
 
 
 @inner
 def note_event(m, kind, j, time):
     """Write an event down."""
-    i = m.count[EVENTS]
+    i = m.count[const.EVENTS]
     m.events[i].time, m.events[i].job, m.events[i].kind = time, j, kind
-    m.count[EVENTS] = i + 1
+    m.count[const.EVENTS] = i + 1
+
+
+@inner
+def put(m, row, n, j):
+    """Put j behind the n jobs of a list; returns how many there are now."""
+    m.lists[row, n] = j
+    return n + 1
 
 
 @inner
 def enter(m, row, counter, j):
     """Put j at the end of a list."""
-    m.lists[row, m.count[counter]] = j
     m.jobs[j].place_in = m.count[counter]
-    m.count[counter] += 1
+    m.count[counter] = put(m, row, m.count[counter], j)
 
 
 @inner
@@ -121,7 +103,11 @@ def leave(m, row, counter, j):
     """Take j out of a list."""
     m.count[counter] -= 1
     i, n = m.jobs[j].place_in, m.count[counter]
-    if row == RUNNERS and m.params[PREEMPTS] == ALWAYS and m.params[KIND] != PYTHON:
+    if (
+        row == const.RUNNERS
+        and m.params[const.PREEMPTS] == const.ALWAYS
+        and m.params[const.KIND] != const.PYTHON
+    ):
         for k in range(i, n):  # the others stay sorted
             m.lists[row, k] = m.lists[row, k + 1]
             m.jobs[m.lists[row, k]].place_in = k
@@ -138,7 +124,7 @@ def change_free(m, n, by):
     m.level[c, m.nodes[n].free] -= 1
     m.nodes[n].free += by
     m.level[c, m.nodes[n].free] += 1
-    m.count[FREE] += by
+    m.count[const.FREE] += by
 
 
 @inner
@@ -215,7 +201,7 @@ def _turn_user(m, u, t):
     fair = 0.0
     if demand > 0:
         alone = m.users.size == 1
-        fair = float(m.count[TOTAL]) if alone else min(float(demand), m.users[u].quota)
+        fair = float(m.count[const.TOTAL]) if alone else min(float(demand), m.users[u].quota)
     m.users[u].value = m.users[u].value + m.users[u].slope * (t - m.users[u].time)
     m.users[u].time = t
     m.users[u].slope = fair
@@ -273,32 +259,34 @@ def push(m, j):
     m.gangs[g].heap_length = i + 1
     while i > 0:
         parent = (i - 1) // 2
-        if not less(m, j, m.lists[HEAP, base + parent]):
+        if not less(m, j, m.lists[const.HEAP, base + parent]):
             break
-        m.lists[HEAP, base + i] = m.lists[HEAP, base + parent]
+        m.lists[const.HEAP, base + i] = m.lists[const.HEAP, base + parent]
         i = parent
-    m.lists[HEAP, base + i] = j
+    m.lists[const.HEAP, base + i] = j
 
 
 @inner
 def pop(m, g):
     """Take the first job out of the heap of a gang class."""
     base = m.gangs[g].heap_at
-    top = m.lists[HEAP, base]
+    top = m.lists[const.HEAP, base]
     m.gangs[g].heap_length -= 1
     n = m.gangs[g].heap_length
-    j, i = m.lists[HEAP, base + n], 0
+    j, i = m.lists[const.HEAP, base + n], 0
     while True:
         child = 2 * i + 1
         if child >= n:
             break
-        if child + 1 < n and less(m, m.lists[HEAP, base + child + 1], m.lists[HEAP, base + child]):
+        if child + 1 < n and less(
+            m, m.lists[const.HEAP, base + child + 1], m.lists[const.HEAP, base + child]
+        ):
             child += 1
-        if not less(m, m.lists[HEAP, base + child], j):
+        if not less(m, m.lists[const.HEAP, base + child], j):
             break
-        m.lists[HEAP, base + i] = m.lists[HEAP, base + child]
+        m.lists[const.HEAP, base + i] = m.lists[const.HEAP, base + child]
         i = child
-    m.lists[HEAP, base + i] = j
+    m.lists[const.HEAP, base + i] = j
     return top
 
 
@@ -312,7 +300,7 @@ def best_waiting(m, room):
         if m.gangs[g].size >= m.least[m.gangs[g].reach]:
             continue
         if best < 0 or less(
-            m, m.lists[HEAP, m.gangs[g].heap_at], m.lists[HEAP, m.gangs[best].heap_at]
+            m, m.lists[const.HEAP, m.gangs[g].heap_at], m.lists[const.HEAP, m.gangs[best].heap_at]
         ):
             best = g
     return best
@@ -321,19 +309,19 @@ def best_waiting(m, room):
 @inner
 def set_key(m, j, t):
     """Note the key of j at t."""
-    kind = m.params[KIND]
-    current = t - m.jobs[j].since if m.jobs[j].phase == RUNNING else 0
-    if kind == FIFO:
+    kind = m.params[const.KIND]
+    current = t - m.jobs[j].since if m.jobs[j].phase == const.RUNNING else 0
+    if kind == const.FIFO:
         m.jobs[j].key = 0
-    elif kind == SJF:
+    elif kind == const.SJF:
         m.jobs[j].key = m.jobs[j].work
-    elif kind == SRTF:
+    elif kind == const.SRTF:
         m.jobs[j].key = m.jobs[j].left
-        if m.jobs[j].phase == RUNNING:
+        if m.jobs[j].phase == const.RUNNING:
             m.jobs[j].key -= done_by(m, j, t)
-    elif kind == LAS:
+    elif kind == const.LAS:
         m.jobs[j].key = m.jobs[j].held + m.jobs[j].gpus * current
-    elif kind == TIRESIAS:
+    elif kind == const.TIRESIAS:
         attained = m.jobs[j].held + m.jobs[j].gpus * current
         queue = 0
         for k in range(m.numbers.size):
@@ -349,7 +337,7 @@ def _next_demotion(m, j):
         missing = np.int64(m.numbers[k]) - m.jobs[j].held
         if m.jobs[j].key == k:
             return m.jobs[j].since + -(-missing // m.jobs[j].gpus)
-    return NONE
+    return const.NONE
 
 
 # --- jobs -----------------------------------------------------------------------------------------
@@ -378,10 +366,10 @@ def speed_on_new(m, j):
 @inner
 def _to_wait(m, j, t, stays):
     """Let j wait; if it `stays`, where policies with a key look for it."""
-    m.jobs[j].phase, m.jobs[j].since = WAITING, t
-    enter(m, WAITERS, WAITS, j)
+    m.jobs[j].phase, m.jobs[j].since = const.WAITING, t
+    enter(m, const.WAITERS, const.WAITS, j)
     m.gangs[m.jobs[j].gang_class].waiting += 1
-    if stays and FIFO <= m.params[KIND] <= TIRESIAS:
+    if stays and const.FIFO <= m.params[const.KIND] <= const.TIRESIAS:
         set_key(m, j, t)
         push(m, j)
 
@@ -389,7 +377,7 @@ def _to_wait(m, j, t, stays):
 @inner
 def begin_run(m, j, gpus, speed):
     """Start j on its new nodes, which are already taken."""
-    now = m.count[NOW]
+    now = m.count[const.NOW]
     delay = m.jobs[j].overhead if m.jobs[j].starts else 0
     if m.jobs[j].migration != m.jobs[j].overhead and m.jobs[j].starts and not new_is_old(m, j):
         delay = m.jobs[j].migration
@@ -400,75 +388,69 @@ def begin_run(m, j, gpus, speed):
     m.jobs[j].lease_end = new_lease(m, now)
     m.jobs[j].starts += 1
     m.jobs[j].finish = now + delay + seconds
-    _hold(m, j, gpus, START)
+    _hold(m, j, gpus, const.START)
 
 
 @inner
 def begin_profile(m, j, gpus, seconds):
     """Start j on its new nodes to be profiled."""
     m.jobs[j].delay = m.jobs[j].speed = 0
-    m.jobs[j].finish = m.jobs[j].lease_end = m.count[NOW] + seconds
-    _hold(m, j, gpus, PROFILE)
+    m.jobs[j].finish = m.jobs[j].lease_end = m.count[const.NOW] + seconds
+    _hold(m, j, gpus, const.PROFILE)
 
 
 @inner
 def _hold(m, j, gpus, kind):
-    now = m.count[NOW]
+    now = m.count[const.NOW]
     for k in range(m.jobs[j].offset, m.jobs[j].offset + m.jobs[j].new_length):
         m.entries[k].node, m.entries[k].part = m.entries[k].new_node, m.entries[k].new_part
     m.jobs[j].length = m.jobs[j].new_length
-    m.jobs[j].phase, m.jobs[j].since, m.jobs[j].held_gpus = RUNNING, now, gpus
+    m.jobs[j].phase, m.jobs[j].since, m.jobs[j].held_gpus = const.RUNNING, now, gpus
     m.jobs[j].blocked = -1
     if m.jobs[j].first < 0:
         m.jobs[j].first = now
     u = m.jobs[j].user
     m.users[u].rate += gpus
     m.users[u].base -= gpus * now
-    leave(m, WAITERS, WAITS, j)
+    leave(m, const.WAITERS, const.WAITS, j)
     m.gangs[m.jobs[j].gang_class].waiting -= 1
-    enter(m, RUNNERS, RUNS, j)
+    enter(m, const.RUNNERS, const.RUNS, j)
     note_event(m, kind, j, now)
 
 
 @inner
-def _end_segment(m, j, time, kind, give):
-    if give:
-        give_old(m, j)
-    s, e = m.count[SEGMENTS], m.count[ENTRIES]
-    m.segments[s].job, m.segments[s].start, m.segments[s].end, m.segments[s].ptr = (
-        j,
-        m.jobs[j].since,
-        time,
-        e,
-    )
+def _end_segment(m, j, time, kind):
+    s, e = m.count[const.SEGMENTS], m.count[const.ENTRIES]
+    m.segments[s].job, m.segments[s].ptr = j, e
+    m.segments[s].start, m.segments[s].end = m.jobs[j].since, time
     for k in range(m.jobs[j].offset, m.jobs[j].offset + m.jobs[j].length):
         m.parts[e].node, m.parts[e].gpus = m.entries[k].node, m.entries[k].part
         e += 1
-    m.count[SEGMENTS], m.count[ENTRIES] = s + 1, e
+    m.count[const.SEGMENTS], m.count[const.ENTRIES] = s + 1, e
     gpus, u = m.jobs[j].held_gpus, m.jobs[j].user
     m.jobs[j].held += gpus * (time - m.jobs[j].since)
     m.users[u].rate -= gpus
     m.users[u].base += gpus * time
     m.jobs[j].held_gpus = m.jobs[j].speed = 0
-    leave(m, RUNNERS, RUNS, j)
+    leave(m, const.RUNNERS, const.RUNS, j)
     note_event(m, kind, j, time)
 
 
 @inner
-def interrupt(m, j, kind, give, stays):
-    """Stop j at this round; what it did in its overhead is lost."""
-    now = m.count[NOW]
+def interrupt(m, j, kind, stays):
+    """Stop j, which gave its GPUs, at this round; what it did in its overhead is lost."""
+    now = m.count[const.NOW]
     until = now
-    if kind == KILL:
-        length = m.params[LEASE_LENGTH]
-        if m.params[SYNCHRONOUS]:
+    if kind == const.KILL:
+        length = m.params[const.LEASE_LENGTH]
+        if m.params[const.SYNCHRONOUS]:
             until = max(m.jobs[j].since, now // length * length)
         else:
             until = m.jobs[j].since + (now - m.jobs[j].since) // length * length
     done = done_by(m, j, until)
     m.jobs[j].left -= done
-    m.count[FRUITLESS] = 0 if done > 0 else m.count[FRUITLESS] + 1
-    _end_segment(m, j, now, kind, give)
+    m.count[const.FRUITLESS] = 0 if done > 0 else m.count[const.FRUITLESS] + 1
+    _end_segment(m, j, now, kind)
     _to_wait(m, j, now, stays)
 
 
@@ -477,21 +459,22 @@ def interrupt(m, j, kind, give, stays):
 
 @inner
 def _next_round(m):
-    now, tau = m.count[NOW], m.params[TAU]
-    coming, runs, waits = m.count[COMING], m.count[RUNS], m.count[WAITS]
-    if coming == m.count[ABLE] and runs == 0 and waits == 0:
-        return NONE
-    first = m.jobs[m.lists[COMERS, coming]].visible if coming < m.count[ABLE] else NONE
-    if not m.params[SKIP]:
+    now, tau = m.count[const.NOW], m.params[const.TAU]
+    coming, runs, waits = m.count[const.COMING], m.count[const.RUNS], m.count[const.WAITS]
+    if coming == m.count[const.ABLE] and runs == 0 and waits == 0:
+        return const.NONE
+    best = const.NONE
+    if coming < m.count[const.ABLE]:
+        best = m.jobs[m.lists[const.COMERS, coming]].visible
+    if not m.params[const.SKIP]:
         return 0 if now < 0 else now + tau
     if now < 0:
-        return first
-    best = first
-    demotions = waits > 0 and m.params[KIND] == TIRESIAS
-    leases = (waits > 0 or m.params[ASKED]) and m.params[PREEMPTS] == LEASE
-    length = m.params[LEASE_LENGTH]
+        return best
+    demotions = waits > 0 and m.params[const.KIND] == const.TIRESIAS
+    leases = (waits > 0 or m.params[const.ASKED]) and m.params[const.PREEMPTS] == const.LEASE
+    length = m.params[const.LEASE_LENGTH]
     for i in range(runs):
-        j = m.lists[RUNNERS, i]
+        j = m.lists[const.RUNNERS, i]
         best = min(best, round_up(m.jobs[j].finish, tau))
         if leases:
             end = m.jobs[j].lease_end
@@ -500,56 +483,58 @@ def _next_round(m):
             best = min(best, end)
         if demotions:
             time = _next_demotion(m, j)
-            if time < NONE:
+            if time < const.NONE:
                 best = min(best, max(now + tau, round_up(time, tau)))
-    if waits > 0 or (runs > 0 and m.params[ASKED]):
-        if m.params[PREEMPTS] == ALWAYS and m.params[PATIENCE] >= 0:
+    if waits > 0 or (runs > 0 and m.params[const.ASKED]):
+        if m.params[const.PREEMPTS] == const.ALWAYS and m.params[const.PATIENCE] >= 0:
             for i in range(waits):
-                blocked = m.jobs[m.lists[WAITERS, i]].blocked
+                blocked = m.jobs[m.lists[const.WAITERS, i]].blocked
                 if blocked >= 0:
-                    time = round_up(blocked + max(1, m.params[PATIENCE]), tau)
+                    time = round_up(blocked + max(1, m.params[const.PATIENCE]), tau)
                     if time > now:
                         best = min(best, time)
-                    if m.params[KIND] == SRTF:  # who is selected can change, though not who runs
+                    # who is selected can change, though not who runs
+                    if m.params[const.KIND] == const.SRTF:
                         best = min(best, now + tau)
-        if m.count[TIMER] > now:
-            best = min(best, round_up(m.count[TIMER], tau))
-        if m.params[KIND] == LAS:
+        if m.count[const.TIMER] > now:
+            best = min(best, round_up(m.count[const.TIMER], tau))
+        if m.params[const.KIND] == const.LAS:
             best = min(best, now + tau)
     return best
 
 
 @inner
 def _complete(m):
-    now, found = m.count[NOW], 0
-    for i in range(m.count[RUNS]):
-        j = m.lists[RUNNERS, i]
+    now, found = m.count[const.NOW], 0
+    for i in range(m.count[const.RUNS]):
+        j = m.lists[const.RUNNERS, i]
         if m.jobs[j].finish <= now:
             k = found
             while k > 0:
-                other = m.lists[PICKED, k - 1]
+                other = m.lists[const.PICKED, k - 1]
                 if m.jobs[other].finish < m.jobs[j].finish or (
                     m.jobs[other].finish == m.jobs[j].finish and other < j
                 ):
                     break
-                m.lists[PICKED, k] = other
+                m.lists[const.PICKED, k] = other
                 k -= 1
-            m.lists[PICKED, k] = j
+            m.lists[const.PICKED, k] = j
             found += 1
     for i in range(found):
-        j = m.lists[PICKED, i]
+        j = m.lists[const.PICKED, i]
         m.jobs[j].fair = job_fair_at(m, j, m.jobs[j].finish)
     for i in range(found):
-        j = m.lists[PICKED, i]
+        j = m.lists[const.PICKED, i]
+        give_old(m, j)
         if m.jobs[j].speed == 0:
-            _end_segment(m, j, m.jobs[j].finish, PROFILED, True)
+            _end_segment(m, j, m.jobs[j].finish, const.PROFILED)
             _to_wait(m, j, now, True)
             m.jobs[j].profiled += 1
-            m.count[FRUITLESS] += 1
+            m.count[const.FRUITLESS] += 1
             continue
-        m.count[FRUITLESS] = 0
-        _end_segment(m, j, m.jobs[j].finish, FINISH, True)
-        m.jobs[j].left, m.jobs[j].end, m.jobs[j].phase = 0, m.jobs[j].finish, FINISHED
+        m.count[const.FRUITLESS] = 0
+        _end_segment(m, j, m.jobs[j].finish, const.FINISH)
+        m.jobs[j].left, m.jobs[j].end, m.jobs[j].phase = 0, m.jobs[j].finish, const.FINISHED
         u = m.jobs[j].user
         m.users[u].demand -= m.jobs[j].gpus
         m.users[u].total = m.users[u].total - m.jobs[j].weight if m.users[u].demand > 0 else 0.0
@@ -559,13 +544,13 @@ def _complete(m):
 
 @inner
 def _arrive(m):
-    now, first = m.count[NOW], m.count[COMING]
-    while m.count[COMING] < m.count[ABLE]:
-        j = m.lists[COMERS, m.count[COMING]]
+    now, first = m.count[const.NOW], m.count[const.COMING]
+    while m.count[const.COMING] < m.count[const.ABLE]:
+        j = m.lists[const.COMERS, m.count[const.COMING]]
         if m.jobs[j].visible > now:
             break
-        m.count[COMING] += 1
-        m.count[FRUITLESS] = 0
+        m.count[const.COMING] += 1
+        m.count[const.FRUITLESS] = 0
         u, k = m.jobs[j].user, m.jobs[j].kind_of
         if not m.kinds[k].seen:
             m.kinds[k].seen, m.kinds[k].time = True, now
@@ -573,10 +558,10 @@ def _arrive(m):
         m.users[u].total = m.users[u].total + m.jobs[j].weight
         _turn_user(m, u, now)
         _count_active(m, 1, now)
-        note_event(m, VISIBLE, j, now)
+        note_event(m, const.VISIBLE, j, now)
         _to_wait(m, j, now, True)
-    for i in range(first, m.count[COMING]):
-        j = m.lists[COMERS, i]
+    for i in range(first, m.count[const.COMING]):
+        j = m.lists[const.COMERS, i]
         k = m.jobs[j].kind_of
         m.jobs[j].fair_start = kind_at(m, k, now)
         m.jobs[j].fair_before = m.kinds[k].slope * (now - m.jobs[j].release)
@@ -585,47 +570,43 @@ def _arrive(m):
 
 @inlined
 def _renew_silently(m):
-    now, length = m.count[NOW], m.params[LEASE_LENGTH]
-    for i in range(m.count[RUNS]):
-        j = m.lists[RUNNERS, i]
+    now, length = m.count[const.NOW], m.params[const.LEASE_LENGTH]
+    for i in range(m.count[const.RUNS]):
+        j = m.lists[const.RUNNERS, i]
         late = now - m.jobs[j].lease_end
         if late > 0:
             m.jobs[j].lease_end += -(-late // length) * length
 
 
-QUIET, READY = 6, 7
-
-
 @inner
 def open_round(m, until):
     """Go to the next round, settle what has happened, and say whether somebody has to decide."""
-    gpus = m.count[TOTAL]
-    if m.count[FRUITLESS] > MOST_FRUITLESS:
-        return STUCK
+    gpus = m.count[const.TOTAL]
+    if m.count[const.FRUITLESS] > MOST_FRUITLESS:
+        return const.STUCK
     time = _next_round(m)
-    if time == NONE:
-        if m.count[COMING] < m.count[ABLE] or m.count[RUNS] or m.count[WAITS]:
-            return STUCK
-        return DONE
+    coming = m.count[const.ABLE] - m.count[const.COMING]
+    if time == const.NONE:
+        return const.STUCK if coming or m.count[const.RUNS] or m.count[const.WAITS] else const.DONE
     if time > until:
-        return UNTIL
+        return const.UNTIL
     if (
-        m.events.size - m.count[EVENTS] < 4 * gpus + m.count[ABLE] - m.count[COMING]
-        or m.segments.size - m.count[SEGMENTS] < 2 * gpus
-        or m.parts.size - m.count[ENTRIES] < 2 * gpus
+        m.events.size - m.count[const.EVENTS] < 4 * gpus + coming
+        or m.segments.size - m.count[const.SEGMENTS] < 2 * gpus
+        or m.parts.size - m.count[const.ENTRIES] < 2 * gpus
     ):
-        return ROOM
-    m.count[NOW] = time
-    m.count[TIMER] = -1
-    m.count[ROUNDS] += 1
+        return const.ROOM
+    m.count[const.NOW] = time
+    m.count[const.TIMER] = -1
+    m.count[const.ROUNDS] += 1
     _complete(m)
     _arrive(m)
-    if m.count[WAITS] == 0 and not (m.params[ASKED] and m.count[RUNS]):
-        return QUIET
-    if m.params[PREEMPTS] == LEASE:
+    if m.count[const.WAITS] == 0 and not (m.params[const.ASKED] and m.count[const.RUNS]):
+        return const.QUIET
+    if m.params[const.PREEMPTS] == const.LEASE:
         _renew_silently(m)
-    m.count[DECISIONS] += 1
-    return READY
+    m.count[const.DECISIONS] += 1
+    return const.READY
 
 
 # --- a new machine --------------------------------------------------------------------------------
@@ -645,7 +626,7 @@ def new_machine(book: Ledger, params: list[int], rule: Rule, *, elastic: bool) -
     """Return the machine of a ledger before the first round."""
     jobs, nodes, users = book.jobs, book.nodes, book.users
     n, total = jobs.size, int(nodes["size"].sum())
-    able = np.flatnonzero(jobs["phase"] != REJECTED)
+    able = np.flatnonzero(jobs["phase"] != const.REJECTED)
     most_size = int(nodes["size"].max())
     codes, nodes["kind"] = np.unique(
         nodes["model"] * (most_size + 1) + nodes["size"], return_inverse=True
@@ -653,17 +634,17 @@ def new_machine(book: Ledger, params: list[int], rule: Rule, *, elastic: bool) -
     model, sizes = np.divmod(codes, most_size + 1)
     level = np.zeros((sizes.size, most_size + 1), dtype=np.int64)
     np.add.at(level, (nodes["kind"], nodes["free"]), 1)
-    anywhere = params[SPREAD] or rule.kind is RuleKind.PYTHON
+    anywhere = params[const.SPREAD] or rule.kind is RuleKind.PYTHON
     widest = jobs["gpus"] * (2 if elastic and rule.kind is RuleKind.PYTHON else 1)
     most = np.minimum(widest, nodes.size) if anywhere else -(-widest // sizes.min())
     jobs["offset"] = np.cumsum(most) - most
     sets, jobs["reach"] = reaches(book.speeds)
     lists = np.zeros((11, max(n, total)), dtype=np.int64)
-    lists[COMERS, : able.size] = able[np.lexsort((jobs["rank"][able], jobs["visible"][able]))]
+    lists[const.COMERS, : able.size] = able[np.lexsort((jobs["rank"][able], jobs["visible"][able]))]
     count = np.zeros(14, dtype=np.int64)
-    count[[NOW, TIMER]] = -1
-    count[[FREE, TOTAL]] = total
-    count[ABLE] = able.size
+    count[[const.NOW, const.TIMER]] = -1
+    count[[const.FREE, const.TOTAL]] = total
+    count[const.ABLE] = able.size
     return Machine(
         count=count,
         params=np.array(params, dtype=np.int64),
@@ -673,7 +654,7 @@ def new_machine(book: Ledger, params: list[int], rule: Rule, *, elastic: bool) -
         users=users,
         kinds=_kinds(jobs, users),
         gangs=_gangs(jobs),
-        least=np.full(len(sets), NONE, dtype=np.int64),
+        least=np.full(len(sets), const.NONE, dtype=np.int64),
         entries=np.zeros(int(most.sum()), dtype=ENTRY),
         speeds=book.speeds,
         fastest=np.argsort(-book.speeds, axis=1, kind="stable"),

@@ -5,52 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from ....solvers.compiled import compiled
-from .machine import (
-    BLOCKING,
-    CANDIDATE,
-    CHOSEN,
-    DECIDE,
-    FAILED,
-    FREE,
-    KEPT,
-    LEASE,
-    LOSER,
-    LOSERS,
-    MORE,
-    NOW,
-    PICKED,
-    PREEMPTS,
-    QUIET,
-    READY,
-    REFUSED,
-    RUNNING,
-    begin_profile,
-    begin_run,
-    give_old,
-    interrupt,
-    job_fair_at,
-    new_lease,
-    open_round,
-    speed_on_new,
-    take_new,
-    user_at,
-)
-from .place import (
-    backfill,
-    place_gang,
-    place_selected,
-    settle,
-)
+from . import const, machine
+from .place import backfill, place_gang, place_selected, settle
 
 
 @compiled
 def follow(m, order):
     """Selection by number of GPUs, then placement, then backfill."""
-    room, expired = m.count[FREE], 0
+    room, expired = m.count[const.FREE], 0
     for i in range(order.size):
         j = order[i]
-        m.jobs[j].mark = CANDIDATE
-        if m.jobs[j].phase == RUNNING:
+        m.jobs[j].mark = const.CANDIDATE
+        if m.jobs[j].phase == const.RUNNING:
             room += m.jobs[j].held_gpus
             expired += 1
     selected = kept = losers = 0
@@ -58,37 +24,34 @@ def follow(m, order):
     for i in range(order.size):
         j = order[i]
         m.jobs[j].turn = i
-        runs = m.jobs[j].phase == RUNNING
+        runs = m.jobs[j].phase == const.RUNNING
         gpus = m.jobs[j].held_gpus if runs else m.jobs[j].gpus
         if walking and gpus <= room:
             room -= gpus
-            m.jobs[j].mark = CHOSEN
+            m.jobs[j].mark = const.CHOSEN
             if runs:
-                m.lists[KEPT, kept] = j
-                kept += 1
+                kept = machine.put(m, const.KEPT, kept, j)
             else:
-                m.lists[PICKED, selected] = j
-                selected += 1
+                selected = machine.put(m, const.PICKED, selected, j)
         else:
-            if m.params[BLOCKING]:
+            if m.params[const.BLOCKING]:
                 walking = False
             if runs:
-                m.jobs[j].mark = LOSER
-                m.lists[LOSERS, losers] = j
-                losers += 1
+                m.jobs[j].mark = const.LOSER
+                losers = machine.put(m, const.LOSERS, losers, j)
     own = losers
     started, failed, kept, losers = place_selected(m, selected, kept, losers, expired > 0)
     for i in range(failed):
-        m.jobs[m.lists[FAILED, i]].mark = REFUSED
+        m.jobs[m.lists[const.FAILED, i]].mark = const.REFUSED
     for i in range(own, losers):
-        m.jobs[m.lists[LOSERS, i]].mark = LOSER
+        m.jobs[m.lists[const.LOSERS, i]].mark = const.LOSER
     losers = 0
     for i in range(order.size):
         j = order[i]
-        if m.jobs[j].mark == LOSER:
-            m.lists[LOSERS, losers] = j
-            losers += 1
-        if not m.params[BLOCKING] and (m.jobs[j].mark == CANDIDATE or m.jobs[j].mark == LOSER):
+        if m.jobs[j].mark == const.LOSER:
+            losers = machine.put(m, const.LOSERS, losers, j)
+        other = m.jobs[j].mark == const.CANDIDATE or m.jobs[j].mark == const.LOSER
+        if other and not m.params[const.BLOCKING]:
             started = backfill(m, j, started)
     settle(m, started, kept, losers)
 
@@ -97,32 +60,32 @@ def follow(m, order):
 def advance_to_decision(m, until, most):
     """Visit rounds until a policy in Python has to decide, or as :func:`advance_by_key`."""
     for _ in range(most):
-        why = open_round(m, until)
-        if why < QUIET:
+        why = machine.open_round(m, until)
+        if why < const.QUIET:
             return why
-        if why == READY:
-            return DECIDE
-    return MORE
+        if why == const.READY:
+            return const.DECIDE
+    return const.MORE
 
 
 @compiled
 def give_gpus(m, j):
     """Take the GPUs from j, which is about to stop."""
-    give_old(m, j)
+    machine.give_old(m, j)
 
 
 @compiled
 def stop_job(m, j, kind):
     """What a policy in Python orders: suspend or kill j, which gave its GPUs."""
-    interrupt(m, j, kind, False, True)
+    machine.interrupt(m, j, kind, True)
 
 
 @compiled
 def renew_job(m, j):
     """Let j have the GPUs that it gave and took again."""
     m.jobs[j].blocked = -1
-    if m.params[PREEMPTS] == LEASE and m.jobs[j].lease_end <= m.count[NOW]:
-        m.jobs[j].lease_end = new_lease(m, m.count[NOW])
+    if m.params[const.PREEMPTS] == const.LEASE and m.jobs[j].lease_end <= m.count[const.NOW]:
+        m.jobs[j].lease_end = machine.new_lease(m, m.count[const.NOW])
 
 
 @compiled
@@ -134,11 +97,9 @@ def take_gpus(m, j, gpus, nodes, parts):
     else:
         m.jobs[j].new_length = nodes.size
         for k in range(nodes.size):
-            m.entries[m.jobs[j].offset + k].new_node, m.entries[m.jobs[j].offset + k].new_part = (
-                nodes[k],
-                parts[k],
-            )
-    take_new(m, j)
+            entry = m.jobs[j].offset + k
+            m.entries[entry].new_node, m.entries[entry].new_part = nodes[k], parts[k]
+    machine.take_new(m, j)
     return True
 
 
@@ -146,9 +107,9 @@ def take_gpus(m, j, gpus, nodes, parts):
 def start_job(m, j, gpus, speed, profile):
     """Start j on the GPUs that it took; without `speed` with its gang, or to be profiled."""
     if profile > 0:
-        begin_profile(m, j, gpus, profile)
+        machine.begin_profile(m, j, gpus, profile)
     else:
-        begin_run(m, j, gpus, speed if speed > 0 else speed_on_new(m, j))
+        machine.begin_run(m, j, gpus, speed if speed > 0 else machine.speed_on_new(m, j))
 
 
 @compiled
@@ -156,7 +117,7 @@ def job_fair(m, jobs, t):
     """F_i at t of each of `jobs`."""
     out = np.empty(jobs.size)
     for i in range(jobs.size):
-        out[i] = job_fair_at(m, jobs[i], t)
+        out[i] = machine.job_fair_at(m, jobs[i], t)
     return out
 
 
@@ -165,5 +126,5 @@ def user_fair(m, t):
     """F_j at t of every user."""
     out = np.empty(m.users.size)
     for u in range(out.size):
-        out[u] = user_at(m, u, t)
+        out[u] = machine.user_at(m, u, t)
     return out

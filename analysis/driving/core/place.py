@@ -3,37 +3,7 @@
 from __future__ import annotations
 
 from ....solvers.compiled import inlined, inner
-from .machine import (
-    BLOCKING,
-    FAILED,
-    FREE,
-    KEPT,
-    LEASE,
-    LOSERS,
-    NONE,
-    NOW,
-    PATIENCE,
-    PICKED,
-    PREEMPTS,
-    RUNNERS,
-    RUNNING,
-    RUNS,
-    SPREAD,
-    STARTED,
-    SUSPEND,
-    WAITING,
-    begin_run,
-    give_new,
-    give_old,
-    interrupt,
-    keep_old,
-    new_is_old,
-    new_lease,
-    old_is_free,
-    speed_on_new,
-    take_new,
-    take_old,
-)
+from . import const, machine
 
 # --- placement, as solvers.placement.place_by_speed -----------------------------------------------
 
@@ -48,7 +18,7 @@ def place(m, j):
 def place_gang(m, j, gang):
     """Choose nodes for so many GPUs of j into its new entries, without taking them."""
     m.jobs[j].new_length = 0
-    if gang > m.count[FREE]:
+    if gang > m.count[const.FREE]:
         return False
     for i in range(m.fastest.shape[1]):
         g = m.fastest[j, i]
@@ -57,7 +27,7 @@ def place_gang(m, j, gang):
         for c in range(m.first_class[g], m.first_class[g + 1]):
             if _place_on_class(m, j, gang, c):
                 return True
-        if m.params[SPREAD] and gang <= _free_of_model(m, g):
+        if m.params[const.SPREAD] and gang <= _free_of_model(m, g):
             _place_anywhere(m, j, gang, g)
             return True
     return False
@@ -88,7 +58,7 @@ def note_refusal(m, j):
 def forget_refusals(m):
     """Forget who has found no place."""
     for r in range(m.least.size):
-        m.least[r] = NONE
+        m.least[r] = const.NONE
 
 
 @inner
@@ -150,7 +120,8 @@ def _place_anywhere(m, j, gang, g):
 @inner
 def is_due(m, j):
     """Whether j has found no place for the patience."""
-    return m.jobs[j].blocked >= 0 and m.count[NOW] - m.jobs[j].blocked >= m.params[PATIENCE]
+    since = m.jobs[j].blocked
+    return since >= 0 and m.count[const.NOW] - since >= m.params[const.PATIENCE]
 
 
 @inlined
@@ -158,10 +129,10 @@ def _displace(m, j, kept, losers):
     """Room for j among GPUs that jobs later in the selection would keep: (kept, losers)."""
     gone, found = 0, False
     for i in range(kept - 1, -1, -1):
-        k = m.lists[KEPT, i]
+        k = m.lists[const.KEPT, i]
         if m.jobs[k].turn < m.jobs[j].turn:
             break
-        give_old(m, k)
+        machine.give_old(m, k)
         gone += 1
         if place(m, j):
             found = True
@@ -169,21 +140,19 @@ def _displace(m, j, kept, losers):
     first = kept - gone
     if not found:
         for i in range(first, kept):
-            take_old(m, m.lists[KEPT, i])
+            machine.take_old(m, m.lists[const.KEPT, i])
         return kept, losers, False
-    take_new(m, j)
+    machine.take_new(m, j)
     stay = first
     for i in range(first, kept):
-        k = m.lists[KEPT, i]
-        if old_is_free(m, k):
-            take_old(m, k)
-            m.lists[KEPT, stay] = k
-            stay += 1
+        k = m.lists[const.KEPT, i]
+        if machine.old_is_free(m, k):
+            machine.take_old(m, k)
+            stay = machine.put(m, const.KEPT, stay, k)
         else:
-            m.lists[LOSERS, losers] = k
-            losers += 1
-            m.jobs[k].blocked = m.count[NOW]  # it is selected, and finds no place
-    give_new(m, j)
+            losers = machine.put(m, const.LOSERS, losers, k)
+            m.jobs[k].blocked = m.count[const.NOW]  # it is selected, and finds no place
+    machine.give_new(m, j)
     return stay, losers, True
 
 
@@ -191,44 +160,40 @@ def _displace(m, j, kept, losers):
 def place_selected(m, selected, kept, losers, expired):
     """Give nodes to the selected waiting jobs: (started, failed, kept, losers)."""
     started = failed = 0
-    displacing = m.params[PATIENCE] >= 0 and expired
+    displacing = m.params[const.PATIENCE] >= 0 and expired
     own = losers
     for i in range(own):
-        give_old(m, m.lists[LOSERS, i])
-        m.jobs[m.lists[LOSERS, i]].new_length = 0
+        machine.give_old(m, m.lists[const.LOSERS, i])
+        m.jobs[m.lists[const.LOSERS, i]].new_length = 0
     forget_refusals(m)
     for i in range(selected):
-        j = m.lists[PICKED, i]
+        j = m.lists[const.PICKED, i]
         found, displaced = may_fit(m, j) and place(m, j), False
         if not found and displacing and is_due(m, j):
             kept, losers, found = _displace(m, j, kept, losers)
             displaced = found
             for k in range(own, losers):
-                m.jobs[m.lists[LOSERS, k]].new_length = 0
+                m.jobs[m.lists[const.LOSERS, k]].new_length = 0
             forget_refusals(m)
         if found:
-            take_new(m, j)
-            m.lists[STARTED, started] = j
-            started += 1
+            machine.take_new(m, j)
+            started = machine.put(m, const.STARTED, started, j)
             if displaced:  # it may have left room for those before it
                 before, failed = failed, 0
                 for k in range(before):
-                    i_before = m.lists[FAILED, k]
+                    i_before = m.lists[const.FAILED, k]
                     if may_fit(m, i_before) and place(m, i_before):
-                        take_new(m, i_before)
-                        m.lists[STARTED, started] = i_before
-                        started += 1
+                        machine.take_new(m, i_before)
+                        started = machine.put(m, const.STARTED, started, i_before)
                     else:
                         note_refusal(m, i_before)
-                        m.lists[FAILED, failed] = i_before
-                        failed += 1
+                        failed = machine.put(m, const.FAILED, failed, i_before)
             continue
         note_refusal(m, j)
-        m.lists[FAILED, failed] = j
-        failed += 1
+        failed = machine.put(m, const.FAILED, failed, j)
         if expired and m.jobs[j].blocked < 0:
-            m.jobs[j].blocked = m.count[NOW]
-        if m.params[BLOCKING]:
+            m.jobs[j].blocked = m.count[const.NOW]
+        if m.params[const.BLOCKING]:
             break
     return started, failed, kept, losers
 
@@ -236,34 +201,34 @@ def place_selected(m, selected, kept, losers, expired):
 @inner
 def backfill(m, j, started):
     """Backfill: its old nodes first, then any place; returns how many have started."""
-    if m.jobs[j].phase == RUNNING and old_is_free(m, j):
-        keep_old(m, j)
+    if m.jobs[j].phase == const.RUNNING and machine.old_is_free(m, j):
+        machine.keep_old(m, j)
     elif place(m, j):
-        take_new(m, j)
+        machine.take_new(m, j)
     else:
         m.jobs[j].new_length = 0
         return started
-    m.lists[STARTED, started] = j
+    m.lists[const.STARTED, started] = j
     return started + 1
 
 
 @inner
 def settle(m, started, kept, losers):
     """Suspension is decided only now: the same nodes as before are a renewal."""
-    now = m.count[NOW]
+    now = m.count[const.NOW]
     for i in range(losers):
-        j = m.lists[LOSERS, i]
-        if m.jobs[j].new_length == 0 or not new_is_old(m, j):
-            interrupt(m, j, SUSPEND, False, m.jobs[j].new_length == 0)
+        j = m.lists[const.LOSERS, i]
+        if m.jobs[j].new_length == 0 or not machine.new_is_old(m, j):
+            machine.interrupt(m, j, const.SUSPEND, m.jobs[j].new_length == 0)
         else:
-            m.jobs[j].lease_end = new_lease(m, now)
+            m.jobs[j].lease_end = machine.new_lease(m, now)
             m.jobs[j].blocked = -1
     for i in range(started):
-        j = m.lists[STARTED, i]
-        if m.jobs[j].phase == WAITING:
-            begin_run(m, j, m.jobs[j].gpus, speed_on_new(m, j))
-    if m.params[PREEMPTS] == LEASE:
-        for i in range(m.count[RUNS]):
-            j = m.lists[RUNNERS, i]
+        j = m.lists[const.STARTED, i]
+        if m.jobs[j].phase == const.WAITING:
+            machine.begin_run(m, j, m.jobs[j].gpus, machine.speed_on_new(m, j))
+    if m.params[const.PREEMPTS] == const.LEASE:
+        for i in range(m.count[const.RUNS]):
+            j = m.lists[const.RUNNERS, i]
             if m.jobs[j].lease_end <= now:
-                m.jobs[j].lease_end = new_lease(m, now)
+                m.jobs[j].lease_end = machine.new_lease(m, now)

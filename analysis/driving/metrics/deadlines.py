@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ....instances.model import DeadlineJob, Instance
-from ..run import Run
+from ..run import Floats, Run
 from .jobs import completion_time, preemptions, profiling_wait
 from .parts import mean, once
 
-Floats = NDArray[np.float64]
 Deadlines = Instance[DeadlineJob]
 
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ....instances.model import FULL_SPEED, Instance
 from ..drive import job_speeds, models_of
-from ..run import EventKind, Run
+from ..run import EventKind, Floats, Ints, Run
 from ..segments import Segments
 from .parts import Line, active_jobs, changes, degree, held_until, segment_gangs, users_with_jobs
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Since = Literal["release", "visible"]
 
 

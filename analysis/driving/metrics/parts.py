@@ -10,10 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..run import Run
+from ..run import Floats, Ints, Run
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 DAY, HOUR = 86_400, 3_600
 LOSS = 0.95  # a job below has a sharing loss, Section 6.3
 BELOW = 0.999  # a user's window below has one: 1, less what rounding may do
@@ -189,21 +187,26 @@ def segment_gangs(run: Run) -> Ints:
 
 
 def held_until(run: Run, times: ArrayLike, group: Ints, groups: int) -> Ints:
-    """GPU seconds held until `times` by each group of segments: (groups, times).
+    """GPU seconds held until `times` by each group of segments: (groups, times)."""
+    plan = run.schedule
+    return held_by(plan.start, plan.end, segment_gangs(run), times, group, groups)
+
+
+def held_by(start: Ints, end: Ints, gpus: Ints, times: ArrayLike, group: Ints, groups: int) -> Ints:
+    """GPU seconds until `times` of all that holds GPUs from start to end, by group.
 
     Between two neighbouring times a group's total grows by its rate at the first of them, times the
     distance, and by what starts and ends in between: no sort of the segments is needed.
     """
-    plan, gangs = run.schedule, segment_gangs(run)
     grid, where = np.unique(np.asarray(times, dtype=np.int64), return_inverse=True)
     size = (groups, grid.size + 1)  # the last column: after all times
     grown, rate = np.zeros(size), np.zeros(size)
-    for moment, sign in ((plan.start, 1), (plan.end, -1)):
+    for moment, sign in ((start, 1), (end, -1)):
         next_time = np.searchsorted(grid, moment)
         cell = group * size[1] + next_time
         rest = np.append(grid, 0)[next_time] - moment
-        grown += sign * np.bincount(cell, gangs * rest, grown.size).reshape(size)
-        rate += sign * np.bincount(cell, gangs, rate.size).reshape(size)
+        grown += sign * np.bincount(cell, gpus * rest, grown.size).reshape(size)
+        rate += sign * np.bincount(cell, gpus, rate.size).reshape(size)
     steps = np.cumsum(rate, axis=1)[:, :-2] * np.diff(grid)
     grown[:, 1:-1] += steps
     total = np.cumsum(grown[:, :-1], axis=1)

@@ -5,17 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..run import Run
-from .jobs import (
-    attained_time,
-    completion_time,
-    fair_times,
-    makespan,
-    preemptions,
-    service_time,
-    slowdown,
-    utilisation,
-    wait_time,
-)
+from . import jobs
 from .parts import BELOW, DAY, HOUR, LOSS, degree, jain, mean, once, quantile, share_below
 from .users import user_attained_time, user_fair_time, user_rho, window_edges
 
@@ -35,8 +25,8 @@ def summary(run: Run) -> dict[str, float | int | None]:
     (130.0, 170, 2.1)
     """
     book = run.records
-    done, slow, held = completion_time(run), slowdown(run), attained_time(run)
-    fair, before = fair_times(run)
+    done, slow, held = jobs.completion_time(run), jobs.slowdown(run), jobs.attained_time(run)
+    fair, before = jobs.fair_times(run)
     degrees, users = degree(held, fair), user_rho(run)
     hours = window_edges(run, HOUR)
     user_held, user_fair = user_attained_time(run, hours), user_fair_time(run, hours)
@@ -54,14 +44,14 @@ def summary(run: Run) -> dict[str, float | int | None]:
         "mean_completion": mean(done),
         "median_completion": quantile(done, 0.5),
         "p99_completion": quantile(done, 0.99),
-        "mean_wait": mean(wait_time(run)),
+        "mean_wait": mean(jobs.wait_time(run)),
         "mean_slowdown": mean(slow),
         "p99_slowdown": quantile(slow, 0.99),
-        "makespan": makespan(run),
-        "utilisation": utilisation(run),
-        "utilisation_end": utilisation(run, "end"),
+        "makespan": jobs.makespan(run),
+        "utilisation": jobs.utilisation(run),
+        "utilisation_end": jobs.utilisation(run, "end"),
         "min_rho": quantile(degrees, 0.0),
-        "min_service_rho": quantile(degree(service_time(run), fair), 0.0),
+        "min_service_rho": quantile(degree(jobs.service_time(run), fair), 0.0),
         "mean_rho": mean(degrees),
         "loss": share_below(degrees, LOSS),
         "loss_release": share_below(degree(held, fair + before), LOSS),
@@ -70,5 +60,5 @@ def summary(run: Run) -> dict[str, float | int | None]:
         "hours_below": share_below(hourly, BELOW) if shared else None,
         "jain_users": jain(users) if shared else None,
         "jain_jobs": jain(degrees),
-        "preemptions": int(preemptions(run).sum()),
+        "preemptions": int(jobs.preemptions(run).sum()),
     }

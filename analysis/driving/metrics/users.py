@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ....instances.model import FULL_SPEED
-from ..run import Run
+from ..run import Floats, Ints, Run
 from .jobs import able_speeds, gpus_by_model
 from .parts import DAY, Line, active_jobs, degree, held_until, users_with_jobs
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 By = Literal["demand", "quota"]
 
 

@@ -27,71 +27,36 @@ Fairness in Heterogeneous GPU Clusters for Deep Learning", EuroSys 2020 (Gandiva
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache, partial
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from ....formulations.gandiva_fair.problem import GpuMarket
+from ....formulations.gandiva_fair.problem import Aim, GpuMarket
 from ....instances import Instance, Job, heterogeneous
 from ....instances.heterogeneous import MINIBATCH, TABLE1, MarketArrays, table3_market
 from ....instances.io import instance_hash
 from ....solvers import GandivaFair
-from ....solvers.gandiva_fair.lottery import (
-    GangLottery,
-    lottery_backfill_quantum,
-    lottery_backfill_shares,
-)
-from ....solvers.gandiva_fair.market import (
-    efficient_allocation,
-    max_min_allocation,
-    nash_allocation,
-)
-from ....solvers.gandiva_fair.stride import gang_aware_stride
-from ....solvers.gandiva_fair.trading import RULES, PriceRule, trade, traded_allocation
+from ....solvers.gandiva_fair import lottery
+from ....solvers.gandiva_fair.market import AllocationParams, best_allocation
+from ....solvers.gandiva_fair.trading import PriceRule, trade, traded_allocation
 from ...driving.model_usage import model_usage
 from ...driving.run import Run
 from ..experiment import Experiment, FigureCell
-from ..study import Values, short
+from ..study import Statement, Study, Values, short
 from . import pictures as pictures
 from . import runs as runs
+from . import statements as said
 from .runs import HOUR, SETTINGS, Floats, StablePhase
-from .statements import (
-    ALL,
-    BACKFILL,
-    BOTH,
-    DRIVEN,
-    FAIR,
-    GAINS,
-    LOTTERY,
-    LP,
-    MAX_MIN,
-    MOMENTS,
-    NASH,
-    PRINTED_SHARES,
-    SAMPLE,
-    STATEMENTS,
-    STRIDE,
-    TRADED,
-    UNDIVIDED,
-    ideal,
-)
+from .statements import ALL, BOTH, LOTTERY, STRIDE, UNDIVIDED, ideal
+from .stride_claims import table_2
 from .surplus import MODEL_SETS, USERS, surplus_table
-
-__all__ = [
-    "fig1", "fig2", "fig4", "fig5", "fig6", "fig7", "fig8", "fig9", "fig10", "fig11", "surplus",
-    "table2", "table3",
-]  # fmt: skip
 
 SERVERS = "two servers of 4 GPUs"
 WIDTH, LONG_BINS = 600, 42  # s of a bin, and how many: 7 hours
 FINE, FINE_BINS = 720, 34  # a multiple of 12 quanta, in which the schedule of section 5.1 repeats
 #: how users are named in the table of classes of section 5.3
-CLASSES: Mapping[int, str] = MappingProxyType(
-    {1: "62 with 1 GPU", 2: "3 with 2 GPUs", 4: "3 with 4 GPUs", 8: "2 with 8 GPUs"}
-)
+CLASSES = {1: "62 with 1 GPU", 2: "3 with 2 GPUs", 4: "3 with 4 GPUs", 8: "2 with 8 GPUs"}
 
 
 def _values(**numbers: float | None) -> Values:
@@ -123,13 +88,9 @@ def _option(cell: FigureCell) -> dict[str, Any]:
     users = {user: sum(gpus for job, gpus in each.items() if job[0] == user) for user in "ABC"}
     values = _values(**users, **each, moves=runs.moves(where))
     facts = {"jobs": len(ids), "printed": {option.name: option.users for option in runs.OPTIONS}}
-    return {
-        "rows": [
-            _row(SERVERS, cell.policy, None, values),
-            *_timelines(SERVERS, cell.policy, instance, where),
-        ],
-        "facts": {SERVERS: facts},
-    }
+    rows = [_row(SERVERS, cell.policy, None, values)]
+    rows += _timelines(SERVERS, cell.policy, instance, where)
+    return {"rows": rows, "facts": {SERVERS: facts}}
 
 
 def _timelines(place: str, policy: str, instance: Instance[Job], where: Any) -> Iterator[list[Any]]:
@@ -164,15 +125,14 @@ def _mix(cell: FigureCell) -> dict[str, Any]:
 
 # --- Table 2 --------------------------------------------------------------------------------------
 
-GANGS = (1, 1, 2, 2, 4, 4)
+GANGS = table_2().gangs
 JOBS = ("A, job 1", "A, job 2", "B, job 1", "B, job 2", "C, job 1", "C, job 2")
-FAIR_TIME = (200 / 3, 200 / 3, 100 / 3, 100 / 3, 50 / 3, 50 / 3)
 SERVER = 4
 
 
 def _schemes(seeds: int = 100, quanta: tuple[int, int] = (100, 1000)) -> Iterator[FigureCell]:
     """Ways to schedule six jobs on a server; lotteries over a short and a long time."""
-    for scheme in (BACKFILL, UNDIVIDED, LOTTERY, STRIDE):
+    for scheme in (said.BACKFILL, UNDIVIDED, LOTTERY, STRIDE):
         yield FigureCell(instance=scheme, policy=ALL, run=_scheme, workload=(scheme, seeds, quanta))
 
 
@@ -184,7 +144,7 @@ def _scheme(cell: FigureCell) -> dict[str, Any]:
         drawn = _values(
             drawn=short_one[:, j].mean(), spread=short_one[:, j].std(), long=long_one[:, j].std()
         ) if scheme != STRIDE else {}  # fmt: skip
-        printed = PRINTED_SHARES.get(scheme, (None,) * 6)[j]
+        printed = said.PRINTED_SHARES.get(scheme, (None,) * 6)[j]
         values = _values(printed=printed, exact=known[j]) | drawn
         rows.append(_row(scheme, job, None, values))
     return {"rows": rows, "facts": {scheme: {"GPUs": SERVER}}}
@@ -193,64 +153,51 @@ def _scheme(cell: FigureCell) -> dict[str, Any]:
 def _exact(scheme: str) -> tuple[float, ...]:
     """Percent of time of each job."""
     if scheme == LOTTERY:
-        return FAIR_TIME
+        return said.FAIR_TIME
     if scheme == STRIDE:
-        return _percent(np.array(_stride_runs(6)) / 6)
-    weights = (1,) * 6 if scheme == UNDIVIDED else (4, 4, 2, 2, 1, 1)
-    return _percent(lottery_backfill_shares(weights, GANGS, SERVER))
-
-
-def _percent(shares: Iterable[Any]) -> tuple[float, ...]:
+        return tuple(100 * (ran / 6) for ran in table_2().counts())
+    shares = lottery.lottery_backfill_shares(_weights(scheme), GANGS, SERVER)
     return tuple(100 * float(share) for share in shares)
 
 
-def _stride_runs(quanta: int) -> list[int]:
-    """How often each job runs, with equal tickets for each user."""
-    passes, ran = [0.0] * 6, [0] * 6
-    for _ in range(quanta):
-        now, passes = gang_aware_stride(passes, [1.5, 1.5, 3, 3, 6, 6], GANGS, SERVER)
-        ran = [n + (i in now) for i, n in enumerate(ran)]
-    return ran
+def _weights(scheme: str) -> tuple[int, ...]:
+    """In a draw: tickets, over GPUs but for one scheme."""
+    return (1,) * 6 if scheme == UNDIVIDED else (4, 4, 2, 2, 1, 1)
 
 
 def _drawn(scheme: str, seeds: int, quanta: int) -> Floats:
     """Percent of quanta in which each job runs: (seeds, jobs)."""
-    found = np.zeros((seeds if scheme != STRIDE else 0, 6))
-    weights = (1,) * 6 if scheme == UNDIVIDED else (4, 4, 2, 2, 1, 1)
+    found, weights = np.zeros((seeds if scheme != STRIDE else 0, 6)), _weights(scheme)
     for seed, row in enumerate(found):
-        rng, lottery = np.random.default_rng(seed), GangLottery(weights, GANGS, SERVER, seed=seed)
+        rng = np.random.default_rng(seed)
+        gangs = lottery.GangLottery(weights, GANGS, SERVER, seed=seed)
         for _ in range(quanta):
             if scheme == LOTTERY:
-                row[lottery.quantum()] += 100 / quanta
+                row[gangs.quantum()] += 100 / quanta
             else:
-                row[lottery_backfill_quantum(weights, GANGS, SERVER, rng)] += 100 / quanta
+                own = lottery.lottery_backfill_quantum(weights, GANGS, SERVER, rng)
+                row[own] += 100 / quanta
     return found
 
 
 # --- Table 3 and random markets -------------------------------------------------------------------
 
-AIMS: Mapping[str, tuple[Callable[..., Any], str]] = MappingProxyType(
-    {
-        LP: (efficient_allocation, "total"),
-        MAX_MIN: (max_min_allocation, "max-min"),
-        NASH: (nash_allocation, "nash"),
-    }
-)
+AIMS: Mapping[str, Aim] = {said.LP: "total", said.MAX_MIN: "max-min", said.NASH: "nash"}
 
 
 def _divisions() -> Iterator[FigureCell]:
-    for name in (FAIR, TRADED, DRIVEN, *AIMS):
+    for name in (said.FAIR, said.TRADED, said.DRIVEN, *AIMS):
         yield FigureCell(instance=name, policy=ALL, run=_division, workload=name)
 
 
 def _division(cell: FigureCell) -> dict[str, Any]:
     """What each user gets, and what it is worth."""
     name, market = cell.instance, table3_market()
-    best = efficient_allocation(_market(market)).objective
+    best = best_allocation(_market(market)).objective
     shares, bound = _divided(name, market)
     values = (shares * market.speeds).sum(axis=1)
-    printed = {FAIR: (25, 40, 45, 110), TRADED: (40, 40, 50, 130)}.get(name, (None,) * 4)
-    rows = []
+    known = {said.FAIR: (25, 40, 45, 110), said.TRADED: (40, 40, 50, 130)}
+    printed, rows = known.get(name, (None,) * 4), []
     for u, user in enumerate(market.users):
         k80, v100 = shares[u].tolist()
         own = _values(k80=k80, v100=v100, value=values[u], printed=printed[u])
@@ -265,14 +212,13 @@ def _division(cell: FigureCell) -> dict[str, Any]:
 
 def _divided(name: str, market: MarketArrays) -> tuple[Floats, float | None]:
     """Each user's GPUs, and the bound that is proven where they are an optimum."""
-    if name == FAIR:
+    if name == said.FAIR:
         return _market(market).fair_shares, None
-    if name == TRADED:
+    if name == said.TRADED:
         return _shares(traded_allocation(_market(market)).solution), None
-    if name == DRIVEN:
+    if name == said.DRIVEN:
         return _on_the_cluster(), None
-    solve, aim = AIMS[name]
-    result = solve(_market(market, aim=aim))
+    result = best_allocation(_market(market, aim=AIMS[name]))
     return _shares(result.solution), result.bound.value if result.bound else None
 
 
@@ -314,17 +260,15 @@ def _kind(cell: FigureCell) -> dict[str, Any]:
 
 # --- Figs. 4 to 7, 10 and 11: GPUs over time ------------------------------------------------------
 
-INSTANCES: Mapping[str, Callable[..., Instance[Job]]] = MappingProxyType(
-    {
-        "fig4": heterogeneous.one_server,
-        "fig5": heterogeneous.large_and_small_jobs,
-        "fig6": heterogeneous.single_job_users,
-        "fig7": heterogeneous.group_sharing,
-        "fig10": heterogeneous.trading_groups,
-        "fig11": heterogeneous.trading_groups,
-    }
-)
-BINS = MappingProxyType({"fig4": (FINE, FINE_BINS), "fig5": (WIDTH, 20)})  # others are long
+INSTANCES: Mapping[str, Callable[..., Instance[Job]]] = {
+    "fig4": heterogeneous.one_server,
+    "fig5": heterogeneous.large_and_small_jobs,
+    "fig6": heterogeneous.single_job_users,
+    "fig7": heterogeneous.group_sharing,
+    "fig10": heterogeneous.trading_groups,
+    "fig11": heterogeneous.trading_groups,
+}
+BINS = {"fig4": (FINE, FINE_BINS), "fig5": (WIDTH, 20)}  # others are long
 
 
 def _gpus(figure: str, until: int | None = None) -> Iterator[FigureCell]:
@@ -353,13 +297,9 @@ def _over_time(cell: FigureCell) -> dict[str, Any]:
     instance = INSTANCES[figure](**options)
     run = _run(instance, GandivaFair(trading=figure != "fig10"), until)
     places = _places(instance, by_model=figure in ("fig10", "fig11"))
+    hours, known = round(run.now / HOUR, 4), instance_hash(instance)
     facts = {
-        name: {
-            "jobs": len(instance.jobs),
-            "GPUs": gpus,
-            "hours": round(run.now / HOUR, 4),
-            "instance hash": instance_hash(instance),
-        }
+        name: {"jobs": len(instance.jobs), "GPUs": gpus, "hours": hours, "instance hash": known}
         for name, (_, gpus) in places.items()
     }
     return {"rows": list(_usage_rows(figure, instance, run, places)), "facts": facts}
@@ -420,11 +360,12 @@ def _usage_rows(
 
 
 def _means(times: Any, held: Floats, share: Floats, span: StablePhase) -> Values:
-    return _values(
-        **{"from": span.begin / HOUR, "until": span.end / HOUR},
-        gpus=float(runs.within(times, held, span)),
-        ideal=float(runs.within(times, share, span)),
-    )
+    gpus, ideal_gpus = (float(runs.within(times, own, span)) for own in (held, share))
+    return _values(**_moments(span), gpus=gpus, ideal=ideal_gpus)
+
+
+def _moments(span: StablePhase) -> dict[str, float]:
+    return {"from": span.begin / HOUR, "until": span.end / HOUR}
 
 
 #: by hash of the instance, policy and end: figures 8 to 11 share runs
@@ -477,11 +418,8 @@ def _both_ways(cell: FigureCell) -> dict[str, Any]:
         for u, user in enumerate(users):
             before, after = (float(means[name][u]) for name in WAYS)
             if before:
-                values = _values(
-                    **{"from": span.begin / HOUR, "until": span.end / HOUR},
-                    **{"no trading": before, "trading": after}, gain=100 * (after / before - 1),
-                )  # fmt: skip
-                rows.append(_row(user, BOTH, k, values))
+                both = {"no trading": before, "trading": after, "gain": 100 * (after / before - 1)}
+                rows.append(_row(user, BOTH, k, _values(**_moments(span), **both)))
     rows += _engine_gains(instance)
     rows += [_row("all users", name, None, {}, curves[name]) for name in WAYS]
     rates = zip(users, _per_second(), strict=True)
@@ -509,20 +447,16 @@ def _engine_gains(instance: Instance[Job]) -> Iterator[list[Any]]:
     family = {job.user: job.group for job in instance.jobs}
     speeds = np.array([[TABLE1[group][model] for model in models] for group in family.values()])
     problem = GpuMarket(np.array([64, 24, 12]), speeds)
-    gains: dict[str, Floats] = {}
-    for rule in ("second", "midpoint", "seller", "buyer"):
-        gains[f"{rule} price"] = trade(problem.fair_shares, speeds, price=_rule(rule)).shares
-    gains["largest total"] = _shares(efficient_allocation(problem).solution)
-    gains["Nash welfare"] = _shares(nash_allocation(replace(problem, aim="nash")).solution)
-    for name, shares in gains.items():
-        more = 100 * ((shares * speeds).sum(axis=1) / problem.fair_values - 1)
-        named = dict(zip(GAINS, more.round(3).tolist(), strict=True))
+    rules: tuple[PriceRule, ...] = ("second", "midpoint", "seller", "buyer")
+    gains: dict[str, Any] = {
+        f"{rule} price": trade(problem.fair_shares, speeds, price=rule) for rule in rules
+    }
+    for name in (said.LP, said.NASH):
+        gains[name] = best_allocation(problem, params=AllocationParams(aim=AIMS[name])).solution
+    for name, own in gains.items():
+        more = 100 * ((_shares(own) * speeds).sum(axis=1) / problem.fair_values - 1)
+        named = dict(zip(said.GAINS, more.round(3).tolist(), strict=True))
         yield _row("shares, by price", name, None, _values(**named))
-
-
-def _rule(name: str) -> PriceRule:
-    assert name in RULES
-    return name  # type: ignore[return-value]
 
 
 def _log(until: int | None = None) -> Iterator[FigureCell]:
@@ -541,14 +475,14 @@ def _trades(cell: FigureCell) -> dict[str, Any]:
         low, high = (speeds[user][pair[0]] / speeds[user][pair[1]] for user in (seller, buyer))
         label = f"{pair[0].upper()} to {buyer}, {pair[1].upper()} to {seller}"
         amount, rate = float(entry["amount"]), float(entry["rate"])
-        own = {"bought": amount, "rate": rate} if k < SAMPLE else {}
+        own = {"bought": amount, "rate": rate} if k < said.SAMPLE else {}
         rest = {"amount": amount, "price": rate, "low": low, "high": high}
         rows.append(_row("log", label, int(entry["time"]), _values(**own, **rest)))
     for user, one in zip(run.users, _by_user(run), strict=True):
         moments = _values(busy=one.since / HOUR, end=one.end / HOUR)
         rows.append(_row("departures", user, None, moments))
     facts = {
-        "log": {"entries": len(run.log), "shown": min(SAMPLE, len(run.log))},
+        "log": {"entries": len(run.log), "shown": min(said.SAMPLE, len(run.log))},
         "departures": {"instance hash": instance_hash(instance)},
     }
     return {"rows": rows, "facts": facts}
@@ -557,161 +491,92 @@ def _trades(cell: FigureCell) -> dict[str, Any]:
 # --- the figures ---------------------------------------------------------------------------------
 
 OVER_TIME = {
-    "busy": "jobs for its share until (h)",
-    "end": "last job ends (h)",
-    "from": "from (h)",
-    "until": "until (h)",
-    "gpus": "GPUs, mean",
+    **said.MOMENTS, "from": "from (h)", "until": "until (h)", "gpus": "GPUs, mean",
     "ideal": "ideal share",
-}
+}  # fmt: skip
+Judge = Callable[[Study], Iterator[Statement]]
 QUANTA = tuple(float(k) for k in range(runs.WINDOW))
-EACH_JOB = {job: job for job in ("A1", "A2", "B1", "B2")}
-_binned = partial(
-    Experiment, axis="phase", measures=OVER_TIME, levels=_levels("fig7"),
-    settings={**SETTINGS, "bin (s)": WIDTH}, drawing=pictures.over_time,
-)  # fmt: skip
-fig1 = Experiment(
-    name="gandiva_fair:fig1",
-    title="Fig. 1: five ways to schedule a fifth job of 2 GPUs on two servers of 4",
+
+
+def _figure(name: str, judge: Judge, title: str, **more: Any) -> Experiment:
+    return Experiment(name=f"gandiva_fair:{name}", title=title, statements=judge, **more)
+
+
+def _over_hours(name: str, judge: Judge, title: str, **more: Any) -> Experiment:
+    """A figure of each user's GPUs over time."""
+    return _figure(
+        name, judge, title, axis="phase", measures=OVER_TIME, levels=_levels(name),
+        settings={**SETTINGS, "bin (s)": _bins(name)[0]}, drawing=pictures.over_time,
+        **{"cells": partial(_gpus, name), **more},
+    )  # fmt: skip
+
+
+fig1 = _figure(
+    "fig1", said.fig1, "Fig. 1: five ways to schedule a fifth job of 2 GPUs on two servers of 4",
     measures={
-        "A": "GPUs of A",
-        "B": "GPUs of B",
-        "C": "GPUs of C",
-        **EACH_JOB,
-        "moves": "migrations in 24 quanta",
+        **{user: f"GPUs of {user}" for user in "ABC"},
+        **{job: job for job in ("A1", "A2", "B1", "B2")}, "moves": "migrations in 24 quanta",
     },
-    levels=QUANTA,
-    cells=_options,
+    levels=QUANTA, cells=_options, drawing=pictures.schedules,
     settings={**SETTINGS, "quanta": runs.WINDOW, "before": runs.BEFORE},
-    statements=STATEMENTS["fig1"],
-    drawing=pictures.schedules,
-)
-fig2 = Experiment(
-    name="gandiva_fair:fig2",
-    title="Fig. 2: jobs of 1, 2, 4 and 8 GPUs of six users on two servers of 4",
+)  # fmt: skip
+fig2 = _figure(
+    "fig2", said.fig2, "Fig. 2: jobs of 1, 2, 4 and 8 GPUs of six users on two servers of 4",
     measures={
-        "gpus": "GPUs, mean",
-        "ideal": "ideal share",
-        "first": "first job: % of time",
+        "gpus": "GPUs, mean", "ideal": "ideal share", "first": "first job: % of time",
         "second": "second job: % of time",
     },
-    levels=QUANTA,
-    cells=_mixes,
+    levels=QUANTA, cells=_mixes, drawing=pictures.schedules,
     settings={**SETTINGS, "quanta": runs.MIX_WINDOW},
-    statements=STATEMENTS["fig2"],
-    drawing=pictures.schedules,
-)
-table2 = Experiment(
-    name="gandiva_fair:table2",
-    title="Table 2: share of time of each of six jobs on a server of 4 GPUs",
+)  # fmt: skip
+table2 = _figure(
+    "table2", said.table2, "Table 2: share of time of each of six jobs on a server of 4 GPUs",
     measures={
-        "printed": "printed (%)",
-        "exact": "exact (%)",
-        "drawn": "drawn, mean (%)",
-        "spread": "standard deviation",
-        "long": "of 1,000 quanta",
+        "printed": "printed (%)", "exact": "exact (%)", "drawn": "drawn, mean (%)",
+        "spread": "standard deviation", "long": "of 1,000 quanta",
     },
-    cells=_schemes,
-    settings={"seeds": 100, "quanta": [100, 1000]},
-    statements=STATEMENTS["table2"],
-    drawing=pictures.shares_of_time,
-)
-table3 = Experiment(
-    name="gandiva_fair:table3",
-    title="Table 3: 60 K80s and 12 V100s shared by three users, with and without trading",
+    cells=_schemes, drawing=pictures.shares_of_time, settings={"seeds": 100, "quanta": [100, 1000]},
+)  # fmt: skip
+table3 = _figure(
+    "table3", said.table3,
+    "Table 3: 60 K80s and 12 V100s shared by three users, with and without trading",
     measures={
-        "k80": "K80",
-        "v100": "V100",
-        "value": "K80 equivalents",
-        "printed": "printed",
-        "captured": "captured surplus",
-        "bound": "proven bound of its aim",
+        "k80": "K80", "v100": "V100", "value": "K80 equivalents", "printed": "printed",
+        "captured": "captured surplus", "bound": "proven bound of its aim",
     },
-    cells=_divisions,
-    settings={**SETTINGS, "quanta": [200, 300]},
-    statements=STATEMENTS["table3"],
-    drawing=pictures.values,
-)
-surplus = Experiment(
-    name="gandiva_fair:surplus",
-    title="What part of the surplus over fair shares is captured, on 200 random markets each",
+    cells=_divisions, drawing=pictures.values, settings={**SETTINGS, "quanta": [200, 300]},
+)  # fmt: skip
+surplus = _figure(
+    "surplus", said.surplus,
+    "What part of the surplus over fair shares is captured, on 200 random markets each",
     axis="users",
     measures={
-        "mean": "captured surplus, mean",
-        "least": "least",
-        "error": "standard error",
-        "total": "part of largest total",
-        "worst": "least gain of a user, mean",
+        "mean": "captured surplus, mean", "least": "least", "error": "standard error",
+        "total": "part of largest total", "worst": "least gain of a user, mean",
     },
-    cells=_kinds,
-    settings={"markets": 200, "seed": 0},
-    statements=STATEMENTS["surplus"],
-    drawing=pictures.captured,
-)
-fig4 = _binned(
-    name="gandiva_fair:fig4",
-    title="Fig. 4: GPUs of three users on a server of 4 V100s",
-    levels=_levels("fig4"),
-    cells=partial(_gpus, "fig4"),
-    settings={**SETTINGS, "bin (s)": FINE},
-    statements=STATEMENTS["fig4"],
-)
-fig5 = _binned(
-    name="gandiva_fair:fig5",
-    title="Fig. 5: GPUs of three users on two servers of 4 P100s",
-    levels=_levels("fig5"),
-    cells=partial(_gpus, "fig5"),
-    statements=STATEMENTS["fig5"],
-)
-fig6 = _binned(
-    name="gandiva_fair:fig6",
-    title="Fig. 6: GPUs of 70 users with a job each, by its size, on 48 P100s",
+    cells=_kinds, drawing=pictures.captured, settings={"markets": 200, "seed": 0},
+)  # fmt: skip
+fig4 = _over_hours("fig4", said.fig4, "Fig. 4: GPUs of three users on a server of 4 V100s")
+fig5 = _over_hours("fig5", said.fig5, "Fig. 5: GPUs of three users on two servers of 4 P100s")
+fig6 = _over_hours(
+    "fig6", said.fig6, "Fig. 6: GPUs of 70 users with a job each, by its size, on 48 P100s",
     cells=_gpus_by_class,
-    statements=STATEMENTS["fig6"],
-)
-fig7 = _binned(
-    name="gandiva_fair:fig7",
-    title="Fig. 7: GPUs of three users with 128 jobs each on 64 K80s",
-    cells=partial(_gpus, "fig7"),
-    statements=STATEMENTS["fig7"],
-)
-fig8 = Experiment(
-    name="gandiva_fair:fig8",
-    title="Fig. 8: mini-batches per second of each user, with and without trading",
+)  # fmt: skip
+fig7 = _over_hours("fig7", said.fig7, "Fig. 7: GPUs of three users with 128 jobs each on 64 K80s")
+fig8 = _figure(
+    "fig8", said.fig8, "Fig. 8: mini-batches per second of each user, with and without trading",
     axis="phase",
     measures={
-        "from": "from (h)",
-        "until": "until (h)",
-        "no trading": "no trading (1/s)",
-        "trading": "trading (1/s)",
-        "gain": "gain (%)",
-        **GAINS,
+        "from": "from (h)", "until": "until (h)", "no trading": "no trading (1/s)",
+        "trading": "trading (1/s)", "gain": "gain (%)", **said.GAINS,
     },
-    levels=_levels("fig8"),
-    cells=_rates,
+    levels=_levels("fig8"), cells=_rates, drawing=pictures.rates,
     settings={**SETTINGS, "bin (s)": WIDTH},
-    statements=STATEMENTS["fig8"],
-    drawing=pictures.rates,
-)
-fig9 = Experiment(
-    name="gandiva_fair:fig9",
-    title="Fig. 9: trades made and undone in the run of Fig. 11",
-    axis="at (s)",
-    measures={"bought": "fast GPUs", "rate": "rate", **MOMENTS},
-    cells=_log,
-    settings=SETTINGS,
-    statements=STATEMENTS["fig9"],
-    drawing=pictures.trades,
-)
-fig10 = _binned(
-    name="gandiva_fair:fig10",
-    title="Fig. 10: GPUs of four users by model, without trading",
-    cells=partial(_gpus, "fig10"),
-    statements=STATEMENTS["fig10"],
-)
-fig11 = _binned(
-    name="gandiva_fair:fig11",
-    title="Fig. 11: GPUs of four users by model, with trading",
-    cells=partial(_gpus, "fig11"),
-    statements=STATEMENTS["fig11"],
-)
+)  # fmt: skip
+fig9 = _figure(
+    "fig9", said.fig9, "Fig. 9: trades made and undone in the run of Fig. 11",
+    axis="at (s)", measures={"bought": "fast GPUs", "rate": "rate", **said.MOMENTS}, cells=_log,
+    drawing=pictures.trades, settings=SETTINGS,
+)  # fmt: skip
+fig10 = _over_hours("fig10", said.fig10, "Fig. 10: GPUs of four users by model, without trading")
+fig11 = _over_hours("fig11", said.fig11, "Fig. 11: GPUs of four users by model, with trading")

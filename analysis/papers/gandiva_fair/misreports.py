@@ -8,22 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations, pairwise, product
-from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ....formulations.gandiva_fair.problem import GpuMarket
-from ....solvers.gandiva_fair.market import (
-    efficient_allocation,
-    max_min_allocation,
-    nash_allocation,
-)
+from ....formulations.gandiva_fair.problem import Aim, GpuMarket
+from ....solvers.gandiva_fair.market import best_allocation
 from ....solvers.gandiva_fair.trading import trade
-
-__all__ = ["KINDS", "MECHANISMS", "Kind", "Misreport", "find_misreport", "price_of_manipulation"]
 
 Floats = NDArray[np.float64]
 Kind = Literal["lie", "slow-down", "collusion"]
@@ -46,26 +40,17 @@ def _traded(market: GpuMarket) -> Floats:
     return trade(market.fair_shares, market.speeds, demand=market.demand).shares
 
 
-def _efficient(market: GpuMarket) -> Floats:
-    return _shares(efficient_allocation(replace(market, aim="total")).solution)
-
-
-def _max_min(market: GpuMarket) -> Floats:
-    return _shares(max_min_allocation(replace(market, aim="max-min")).solution)
-
-
-def _nash(market: GpuMarket) -> Floats:
-    return _shares(nash_allocation(replace(market, aim="nash")).solution)
-
-
-def _shares(solution: object) -> Floats:
-    return np.asarray(getattr(solution, "shares"))  # noqa: B009
+def _best(market: GpuMarket, aim: Aim) -> Floats:
+    solution = best_allocation(replace(market, aim=aim)).solution
+    assert solution is not None, "fair shares are feasible"
+    return np.asarray(solution.shares)
 
 
 #: ways of dividing a market by what its users report: shares of (users, models)
-MECHANISMS: Mapping[str, Mechanism] = MappingProxyType(
-    {"trading": _traded, "nash": _nash, "total": _efficient, "max-min": _max_min}
-)
+MECHANISMS: Mapping[str, Mechanism] = {
+    "trading": _traded, "nash": partial(_best, aim="nash"), "total": partial(_best, aim="total"),
+    "max-min": partial(_best, aim="max-min"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,11 +87,7 @@ class Misreport:
 
 
 def find_misreport(
-    market: GpuMarket,
-    mechanism: str | Mechanism = "trading",
-    *,
-    kind: Kind = "lie",
-    seed: int = 0,
+    market: GpuMarket, mechanism: str | Mechanism = "trading", *, kind: Kind = "lie", seed: int = 0
 ) -> Misreport:
     """Search for the false report that gains its users most.
 
@@ -212,9 +193,8 @@ class _Search:
         if self._market.speeds.shape[1] == 2:
             best = self._best_of(0.0, truth, self._grid(truth))
         else:
-            best = max(
-                (self._by_speed(rows) for rows in self._starts(truth, rng)), key=lambda b: b[0]
-            )
+            found = map(self._by_speed, self._starts(truth, rng))
+            best = max(found, key=lambda b: b[0])
         return self._refined(*best)
 
     def named(self, gain: float, rows: Rows) -> Misreport:
@@ -223,14 +203,11 @@ class _Search:
             return Misreport(mechanism=self._name, kind=self._kind, tried=self._tried)
         values, run = self._outcome(rows)
         return Misreport(
-            mechanism=self._name,
-            kind=self._kind,
-            users=tuple(rows),
+            mechanism=self._name, kind=self._kind, users=tuple(rows),
             told=tuple(tuple(run[u].tolist()) for u in rows),
-            honest=tuple(float(self._honest[u]) for u in rows),
-            gained=tuple(values),
+            honest=tuple(float(self._honest[u]) for u in rows), gained=tuple(values),
             tried=self._tried,
-        )
+        )  # fmt: skip
 
     def _outcome(self, rows: Rows) -> tuple[list[float], Rows]:
         """What each liar gets, and the speeds that it reports or runs at."""
@@ -238,14 +215,11 @@ class _Search:
         for u, row in rows.items():
             told[u] = row
         shares = self._mechanism(replace(self._market, speeds=told))
-        worth = self._market.speeds
+        worth = {u: self._market.speeds[u] for u in rows}
         if self._kind == "slow-down":
-            run = {u: row * (worth[u] / row).min() for u, row in rows.items()}
+            worth = run = {u: row * (worth[u] / row).min() for u, row in rows.items()}
         self._tried += 1
-        return [
-            float(((run if self._kind == "slow-down" else worth)[u] * shares[u]).sum())
-            for u in rows
-        ], run
+        return [float((worth[u] * shares[u]).sum()) for u in rows], run
 
     def _score(self, rows: Rows) -> float:
         """What the liars gain together; the largest loss, where one of them loses."""
@@ -282,13 +256,8 @@ class _Search:
     def _points(self, u: int, row: Floats, g: int) -> list[float]:
         """Speeds on model g about which another user changes places with u."""
         speeds = self._market.speeds
-        meets = {
-            float(row[s] * other[g] / other[s])
-            for other in speeds
-            for s in range(len(row))
-            if s != g
-        }
-        edges = sorted(meets)
+        models = [s for s in range(len(row)) if s != g]
+        edges = sorted({float(row[s] * other[g] / other[s]) for other in speeds for s in models})
         between = [(low + high) / 2 for low, high in pairwise(edges)]
         near = [x * (1 + side * EDGE) for x in edges for side in (-1, 1)]
         return sorted([*near, *between, edges[0] / 2, edges[-1] * 2])

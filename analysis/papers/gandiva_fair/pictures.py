@@ -16,10 +16,6 @@ from ..pictures import DASHED, DOTTED, Looks, Panel, axes_in_rows, draw, legend,
 from ..study import FigureRow, Study
 from .statements import ALL, BOTH, PRINTED_SHARES, ideal
 
-__all__ = [
-    "captured", "over_time", "rates", "schedules", "shares_of_time", "trades", "values",
-]  # fmt: skip
-
 #: after Okabe and Ito: users A to F, and by number
 COLOURS = ("#004f7d", "#d98c00", "#00946b", "#c0649a", "#4aa3d8", "#d55e00")
 GREY = "#7a838d"

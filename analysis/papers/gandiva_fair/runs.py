@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -22,12 +21,6 @@ from ...driving.drive import drive
 from ...driving.model_usage import ModelUsage
 from ...driving.run import Run
 
-__all__ = [
-    "MIXES", "OPTIONS", "QUANTUM", "SETTINGS", "Leaving", "ScheduleOption", "StablePhase", "driven",
-    "held", "ideal_shares", "leavings", "long_jobs", "moves", "on_servers", "phases",
-    "sixty_jobs_each", "slices", "within",
-]  # fmt: skip
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -35,10 +28,8 @@ QUANTUM, MIGRATION = 60, 5  # s
 HOUR = 3600
 #: of the driver in every run
 SETTINGS: Mapping[str, Any] = {
-    "quantum (s)": QUANTUM,
-    "overhead (s)": 0,
-    "migration (s)": MIGRATION,
-}
+    "quantum (s)": QUANTUM, "overhead (s)": 0, "migration (s)": MIGRATION,
+}  # fmt: skip
 #: a phase lasts this long, or it is none (s)
 LEAST_PHASE = 1200
 
@@ -140,11 +131,6 @@ class StablePhase:
 
     begin: int
     end: int
-
-    @property
-    def hours(self) -> str:
-        """As text."""
-        return f"{self.begin / HOUR:.2f} to {self.end / HOUR:.2f} h"
 
 
 def phases(begin: int, found: Sequence[Leaving]) -> list[StablePhase]:
@@ -320,9 +306,9 @@ def _as_drawn(instance: Instance[Job]) -> Ints:
 
 
 #: where the jobs of Fig. 2 run in each quantum: as the policy places them, and as they are drawn
-MIXES: Mapping[str, Callable[[Instance[Job]], Ints]] = MappingProxyType(
-    {"placed by Algorithm 2": _placed, "as drawn": _as_drawn}
-)
+MIXES: Mapping[str, Callable[[Instance[Job]], Ints]] = {
+    "placed by Algorithm 2": _placed, "as drawn": _as_drawn,
+}  # fmt: skip
 
 
 # --- Table 3 --------------------------------------------------------------------------------------

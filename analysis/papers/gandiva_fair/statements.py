@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 
 from ..study import Agreement, FigureRow, Statement, Study
 from ..verdicts import judged
-
-__all__ = [
-    "ALL", "BACKFILL", "BOTH", "DRIVEN", "FAIR", "GAINS", "LOTTERY", "LP", "MAX_MIN", "MOMENTS",
-    "NASH", "PRINTED_LOG", "PRINTED_SHARES", "SAMPLE", "STATEMENTS", "STRIDE", "TRADED",
-    "UNDIVIDED", "ideal",
-]  # fmt: skip
 
 ALL = "all"
 BACKFILL, UNDIVIDED = "lottery plus backfilling", "the same, tickets not divided by GPUs"
@@ -21,21 +14,17 @@ LOTTERY, STRIDE = "gang-aware lottery", "gang-aware stride"
 FAIR, TRADED, DRIVEN = "fair shares", "trading", "trading, on the driver"
 LP, MAX_MIN, NASH = "largest total", "max-min", "Nash welfare"
 #: Table 2 as printed, in % of the time
-PRINTED_SHARES: Mapping[str, tuple[float, ...]] = MappingProxyType(
-    {
-        BACKFILL: (71.8, 71.8, 36.7, 36.7, 12.4, 11.4),
-        LOTTERY: (66, 66.5, 46, 24, 20, 12),
-        STRIDE: (66.7, 66.7, 33.3, 33.3, 16.7, 16.7),
-    }
-)
+PRINTED_SHARES: Mapping[str, tuple[float, ...]] = {
+    BACKFILL: (71.8, 71.8, 36.7, 36.7, 12.4, 11.4),
+    LOTTERY: (66, 66.5, 46, 24, 20, 12),
+    STRIDE: (66.7, 66.7, 33.3, 33.3, 16.7, 16.7),
+}
 #: of Fig. 8: both runs over the same time
 BOTH = "mean"
 GANGS = (1, 1, 2, 2, 4, 4)
+FAIR_TIME = (200 / 3, 200 / 3, 100 / 3, 100 / 3, 50 / 3, 50 / 3)  # % of each job in Table 2
 GAINS: Mapping[str, str] = {f"gain {k}": f"User{k} gains (%)" for k in range(1, 5)}
-MOMENTS: Mapping[str, str] = {
-    "busy": "jobs for its share until (h)",
-    "end": "last job ends (h)",
-}
+MOMENTS: Mapping[str, str] = {"busy": "jobs for its share until (h)", "end": "last job ends (h)"}
 #: entries of the log that the page shows
 SAMPLE = 12
 #: Fig. 9: time, what is bought, by whom, what is sold, by whom, rate
@@ -71,6 +60,11 @@ def close(measured: float, due: float, within: float = CLOSE) -> bool:
     return abs(measured - due) <= within * abs(due)
 
 
+def all_close(found: Sequence[float], due: Sequence[float], within: float = CLOSE) -> bool:
+    """Say whether all numbers are close to others."""
+    return all(close(a, b, within) for a, b in zip(found, due, strict=True))
+
+
 def missing(text: str, instance: str) -> Statement:
     """Return a statement on what was not run."""
     return Statement(text, instance, Agreement.OPEN, "none", SHORT_RUN)
@@ -101,13 +95,13 @@ def fig1(study: Study) -> Iterator[Statement]:
         text: str, option: str, due: Sequence[float], why: str = "", own: bool = False
     ) -> Statement:
         found = gpus(option)
-        agrees = all(close(a, b, EXACT) for a, b in zip(found, due, strict=True))
-        return judged(text, place, agrees, f"A, B, C {_listed(found)}", why, own=own)
+        measured = f"A, B, C {_listed(found)}"
+        return judged(text, place, all_close(found, due, EXACT), measured, why, own=own)
 
     yield holds("(a): C waits; A and B have 4 GPUs each", "(a)", (4, 4, 0))
     yield holds("(b): one user has 4 GPUs, the other two have 2 each", "(b)", (4, 2, 2))
-    yield holds("(c): with equal time slices on a server, C has 4/3 GPUs", "(c)",
-                (10 / 3, 10 / 3, 4 / 3))  # fmt: skip
+    slices = (10 / 3, 10 / 3, 4 / 3)
+    yield holds("(c): with equal time slices on a server, C has 4/3 GPUs", "(c)", slices)
     yield holds("(d): A and B have 3 GPUs each, C has 2: fair to users", "(d)", (3, 3, 2))
     jobs = gpus("(d)", ("A1", "A2", "B1", "B2"))
     yield judged("(d): one job of A has 2 GPUs, another one 1: not fair to jobs", place,
@@ -120,13 +114,12 @@ def fig1(study: Study) -> Iterator[Statement]:
     yield holds(
         "it does if no job migrates", "(d'')", (3, 3, 2),
         "effective tickets, 3, 3 and 2, give C 1.6 to 1.7 GPUs on a server with two other jobs; "
-        "printed tickets give it 2",
-        own=True,
+        "printed tickets give it 2", own=True,
     )  # fmt: skip
     yield holds("(e): A and B have 3 GPUs each, C has 2", "(e)", (3, 3, 2))
     jobs = gpus("(e)", ("A1", "A2", "B1", "B2"))
-    yield judged("(e): each job of A and B has 1.5 GPUs", place,
-                 all(close(x, 1.5, EXACT) for x in jobs), _listed(jobs))  # fmt: skip
+    even = all_close(jobs, [1.5] * 4, EXACT)
+    yield judged("(e): each job of A and B has 1.5 GPUs", place, even, _listed(jobs))
     moves = {option: number(study.value(place, key[option], "moves")) for option in ("(d)", "(e)")}
     yield judged("(e) needs migrations, (d) none", place, moves["(d)"] == 0 < moves["(e)"],
                  f"(d) {moves['(d)']:.0f}, (e) {moves['(e)']:.0f} in 24 quanta")  # fmt: skip
@@ -150,17 +143,14 @@ def fig2(study: Study) -> Iterator[Statement]:
         yield judged("no GPU idles", place, idle <= EXACT, f"{idle:.2f} idle",
                      "gangs of 1, 2, 2, 4 and 4 share a server: 1 and 2 leave a GPU")  # fmt: skip
         same = [number(row.values["gpus"]) for row in users[:3]]
-        yield judged("A, B and C have equal shares", place, max(same) <= min(same) * (1 + CLOSE),
-                     listed)  # fmt: skip
+        equal = max(same) <= min(same) * (1 + CLOSE)
+        yield judged("A, B and C have equal shares", place, equal, listed)
         lines = [row for row in study.rows if row.instance == place and row.curve]
         wide = next(row for row in lines if row.values["gang"] == 8)
         runs = [value for value in wide.curve if value]
-        yield judged(
-            "the 8-GPU job runs on both servers in the same quantum",
-            place,
-            bool(runs) and set(runs) == {3.0},
-            f"{len(runs)} of {len(wide.curve)} quanta",
-        )
+        text = "the 8-GPU job runs on both servers in the same quantum"
+        measured = f"{len(runs)} of {len(wide.curve)} quanta"
+        yield judged(text, place, bool(runs) and set(runs) == {3.0}, measured)
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -177,7 +167,7 @@ def table2(study: Study) -> Iterator[Statement]:
         printed = list(PRINTED_SHARES[BACKFILL])
         yield judged(
             "backfilling gives about 72, 37 and 12 % of the time", scheme,
-            all(close(a, b) for a, b in zip(exact, printed, strict=True)), _listed(exact, " %"),
+            all_close(exact, printed), _listed(exact, " %"),
             "no GPU idles here, but what is printed adds up to "
             f"{sum(p * g for p, g in zip(printed, GANGS, strict=True)) / 4:.1f} % of the server",
         )  # fmt: skip
@@ -188,13 +178,11 @@ def table2(study: Study) -> Iterator[Statement]:
     yield judged("it is fairer than backfilling", LOTTERY,
                  max(abs(a - b) for a, b in zip(exact, column(STRIDE, "exact"), strict=True))
                  < abs(column(BACKFILL, "exact")[-1] - 50 / 3), _listed(exact, " %"))  # fmt: skip
-    yield judged("it is unbalanced over 100 intervals", LOTTERY, max(spread) > 3,
-                 f"standard deviations {_listed(spread, ' points')}")  # fmt: skip
-    yield judged("it is fair over 1,000 intervals", LOTTERY, max(long) < 2,
-                 f"standard deviations {_listed(long, ' points')}")  # fmt: skip
-    exact, due = column(STRIDE, "exact"), (200 / 3, 200 / 3, 100 / 3, 100 / 3, 50 / 3, 50 / 3)
-    yield judged("66.7, 33.3 and 16.7 % in 6 intervals", STRIDE,
-                 all(close(a, b, 1e-5) for a, b in zip(exact, due, strict=True)),
+    short, longer = (f"standard deviations {_listed(own, ' points')}" for own in (spread, long))
+    yield judged("it is unbalanced over 100 intervals", LOTTERY, max(spread) > 3, short)
+    yield judged("it is fair over 1,000 intervals", LOTTERY, max(long) < 2, longer)
+    exact = column(STRIDE, "exact")
+    yield judged("66.7, 33.3 and 16.7 % in 6 intervals", STRIDE, all_close(exact, FAIR_TIME, 1e-5),
                  _listed(exact, " %"))  # fmt: skip
 
 
@@ -211,15 +199,15 @@ def table3(study: Study) -> Iterator[Statement]:
     yield judged(text, FAIR, values(FAIR) == [25, 40, 45], _listed(values(FAIR)))
     text = "after four trades A has 40 K80s, C 8 V100s: worth 40, 40 and 50"
     yield judged(text, TRADED, values(TRADED) == [40, 40, 50], _listed(values(TRADED)))
-    yield judged(text, DRIVEN, all(close(a, b, 0.01) for a, b in zip(
-        values(DRIVEN), (40, 40, 50), strict=True)), _listed(values(DRIVEN)))  # fmt: skip
+    near = all_close(values(DRIVEN), (40, 40, 50), 0.01)
+    yield judged(text, DRIVEN, near, _listed(values(DRIVEN)))
     text = "both users of the trade gain, nobody loses"
     before = values(FAIR)
-    for name in (TRADED, DRIVEN):
-        holds = all(a >= b * (1 - 0.01 * (name == DRIVEN)) for a, b in zip(
-            values(name), before, strict=True))  # fmt: skip
-        gains = [100 * (a / b - 1) for a, b in zip(values(name), before, strict=True)]
-        yield judged(text, name, holds and min(gains[0], gains[2]) > 0, _listed(gains, " %"))
+    for name, least in ((TRADED, 1.0), (DRIVEN, 0.99)):
+        pairs = list(zip(values(name), before, strict=True))
+        gains = [100 * (a / b - 1) for a, b in pairs]
+        holds = all(a >= b * least for a, b in pairs) and min(gains[0], gains[2]) > 0
+        yield judged(text, name, holds, _listed(gains, " %"))
     part = number(study.value(TRADED, ALL, "captured"))
     yield judged(
         "overall efficiency is maximised", TRADED, total(TRADED) >= total(LP) * (1 - EXACT),
@@ -230,12 +218,13 @@ def table3(study: Study) -> Iterator[Statement]:
     yield judged("no division with everybody at its fair share or above has a larger total", LP,
                  close(total(LP), bound, 1e-9), f"{total(LP):.2f}, proven {bound:.2f}",
                  own=True)  # fmt: skip
-    least = [min(a / b for a, b in zip(values(n), before, strict=True)) for n in (MAX_MIN, TRADED)]
-    yield judged("everybody can gain as much as the least does", MAX_MIN, least[0] > least[1],
-                 f"{100 * (least[0] - 1):.1f} % each, {100 * (least[1] - 1):.1f} % by trading",
+    best, got = (min(a / b for a, b in zip(values(n), before, strict=True))
+                 for n in (MAX_MIN, TRADED))  # fmt: skip
+    yield judged("everybody can gain as much as the least does", MAX_MIN, best > got,
+                 f"{100 * (best - 1):.1f} % each, {100 * (got - 1):.1f} % by trading",
                  own=True)  # fmt: skip
-    yield judged("the competitive equilibrium is what trading gives", NASH,
-                 all(close(a, b, 1e-6) for a, b in zip(values(NASH), values(TRADED), strict=True)),
+    same = all_close(values(NASH), values(TRADED), 1e-6)
+    yield judged("the competitive equilibrium is what trading gives", NASH, same,
                  _listed(values(NASH)), own=True)  # fmt: skip
 
 
@@ -269,25 +258,20 @@ def surplus(study: Study) -> Iterator[Statement]:
 # --- GPUs over time -------------------------------------------------------------------------------
 
 
+#: GPUs that users should have; None: the ideal share of the run
+Due = Mapping[str, float | None]
+THREE = ("User1", "User2", "User3")
+
+
 def _rows(study: Study, place: str, name: str) -> dict[int, FigureRow]:
-    return {
-        row.x: row
-        for row in study.rows
-        if (row.instance, row.policy) == (place, name) and row.x is not None
-    }
+    rows = (row for row in study.rows if (row.instance, row.policy) == (place, name))
+    return {row.x: row for row in rows if row.x is not None}
 
 
 def _near(
-    study: Study,
-    text: str,
-    place: str,
-    phase: int,
-    due: Mapping[str, float | None],
-    *,
-    within: float = CLOSE,
-    why: str = "",
+    study: Study, text: str, place: str, phase: int, due: Due, within: float = CLOSE, why: str = ""
 ) -> Statement:
-    """Judge "these users have these GPUs in this phase"; None for the ideal share of the run."""
+    """Judge "these users have these GPUs in this phase"."""
     held, missed = [], False
     for name, printed in due.items():
         row = _rows(study, place, name).get(phase)
@@ -313,57 +297,60 @@ def _ends(
 def fig4(study: Study) -> Iterator[Statement]:
     """Judge section 5.1."""
     (place,) = study.instances
-    each: dict[str, float | None] = dict.fromkeys(("User1", "User2", "User3"), 4 / 3)
+    each = dict.fromkeys(THREE, 4 / 3)
     yield _near(study, "each user has its ideal share of 1.33 GPUs", place, 1, each)
-    yield _ends(study, "jobs of User1 and User3 complete after about four hours", place,
-                ("User1", "User3"), 4)  # fmt: skip
+    text = "jobs of User1 and User3 complete after about four hours"
+    yield _ends(study, text, place, ("User1", "User3"), 4)
     yield _near(study, "then User2 has all 4 GPUs", place, 2, {"User2": 4})
 
 
 def fig5(study: Study) -> Iterator[Statement]:
     """Judge section 5.2."""
     (place,) = study.instances
-    each: dict[str, float | None] = dict.fromkeys(("User1", "User2", "User3"), 8 / 3)
+    each = dict.fromkeys(THREE, 8 / 3)
     yield _near(study, "each user has its ideal share of 2.66 GPUs", place, 1, each)
     text = "the job of User1 completes after about an hour and a half"
     yield _ends(study, text, place, ("User1",), 1.5)
-    yield _near(study, "then User2 and User3 have 4 GPUs each", place, 2,
-                {"User2": 4, "User3": 4})  # fmt: skip
+    both = {"User2": 4, "User3": 4}
+    yield _near(study, "then User2 and User3 have 4 GPUs each", place, 2, both)
 
 
 def fig6(study: Study) -> Iterator[Statement]:
     """Judge section 5.3's first experiment."""
     (place,) = study.instances
     names = [p for p in study.policies if p != ALL and not p.endswith(", ideal")]
-    one = dict.fromkeys(names)
     few = "a job of 4 GPUs and three of 1 on a server take turns, so that each has 1/2 and not 3/5"
-    yield _near(study, "each class of users has close to its fair share", place, 1, one, within=0.1,
-                why=few)  # fmt: skip
-    yield _near(study, "after the 8-GPU jobs the others have their fair share of all", place, 2,
-                dict.fromkeys(names[:-1]), within=0.1, why=few)  # fmt: skip
-    total = [number(row.values["gpus"]) for row in _rows(study, place, ALL).values()][:2]
-    yield judged("in total close to 48 GPUs are used, with momentary dips only", place,
-                 bool(total) and min(total) > 0.95 * 48, _listed(total),
-                 "not all servers have gangs that pack")  # fmt: skip
+    text = "each class of users has close to its fair share"
+    yield _near(study, text, place, 1, dict.fromkeys(names), 0.1, few)
+    text = "after the 8-GPU jobs the others have their fair share of all"
+    yield _near(study, text, place, 2, dict.fromkeys(names[:-1]), 0.1, few)
+    text = "in total close to 48 GPUs are used, with momentary dips only"
+    yield _all_used(study, text, place, 48, slice(2), "not all servers have gangs that pack")
+
+
+def _all_used(
+    study: Study, text: str, place: str, gpus: int, phases: slice = slice(None), why: str = ""
+) -> Statement:
+    """Judge "nearly all GPUs are used"."""
+    total = [number(row.values["gpus"]) for row in _rows(study, place, ALL).values()][phases]
+    return judged(text, place, bool(total) and min(total) > 0.95 * gpus, _listed(total), why)
 
 
 def fig7(study: Study) -> Iterator[Statement]:
     """Judge section 5.3's second experiment."""
     (place,) = study.instances
-    each: dict[str, float | None] = dict.fromkeys(("User1", "User2", "User3"), 64 / 3)
-    yield _near(study, "each user has about 21.3 GPUs", place, 1, each, within=0.1)
+    each = dict.fromkeys(THREE, 64 / 3)
+    yield _near(study, "each user has about 21.3 GPUs", place, 1, each, 0.1)
     yield _any_bin(study, place)
     text = "after about an hour jobs of User3 start finishing"
     yield _ends(study, text, place, ("User3",), 1)
-    yield _near(study, "then User1 and User2 have 32 GPUs each on average", place, 2,
-                {"User1": 32, "User2": 32}, within=0.1)  # fmt: skip
+    both = {"User1": 32, "User2": 32}
+    yield _near(study, "then User1 and User2 have 32 GPUs each on average", place, 2, both, 0.1)
     text = "jobs of User1 are complete after about four hours"
     yield _ends(study, text, place, ("User1",), 4)
-    yield _near(study, "then User3 has all (read: User2, as User3 has gone)", place, 3,
-                {"User2": 64})  # fmt: skip
-    total = [number(row.values["gpus"]) for row in _rows(study, place, ALL).values()]
-    yield judged("in total close to 64 GPUs are used throughout", place,
-                 bool(total) and min(total) > 0.95 * 64, _listed(total))  # fmt: skip
+    text = "then User3 has all (read: User2, as User3 has gone)"
+    yield _near(study, text, place, 3, {"User2": 64})
+    yield _all_used(study, "in total close to 64 GPUs are used throughout", place, 64)
 
 
 def _any_bin(study: Study, place: str) -> Statement:
@@ -376,7 +363,7 @@ def _any_bin(study: Study, place: str) -> Statement:
     found = [
         gpus
         for r in study.rows
-        if r.curve and r.policy in ("User1", "User2", "User3")
+        if r.curve and r.policy in THREE
         for hour, gpus in zip(study.levels, r.curve, strict=True)
         if hour <= until
     ]
@@ -394,19 +381,17 @@ def _by_model(study: Study) -> dict[str, str]:
 def fig10(study: Study) -> Iterator[Statement]:
     """Judge section 5.4."""
     users = [f"User{k}" for k in range(1, 5)]
-    due = {"V100": (3, 4), "P100": (6, 8), "K80": (16, 64 / 3)}
-    printed = {"V100": "3 V100s", "P100": "6 P100s", "K80": "16 K80s"}
-    later = {"V100": "4 V100s", "P100": "8 P100s", "K80": "21.3 K80s"}
+    due = {"V100": (3, 4, "4"), "P100": (6, 8, "8"), "K80": (16, 64 / 3, "21.3")}
     few = "many jobs of one length end in this time, each within a quantum, and its GPUs idle in it"
     for model, place in _by_model(study).items():
-        first, second = due[model]
-        yield _near(study, f"four users have equal shares: {printed[model]}", place, 1,
-                    dict.fromkeys(users, first), within=0.1)  # fmt: skip
-        yield _next_hour(study, f"after User1 three users have equal shares: about {later[model]}",
-                         place, second)  # fmt: skip
-        yield replace(_near(study, "and keep them until one of them has few jobs left", place, 2,
-                            dict.fromkeys(users[1:], second), within=0.1, why=few),
-                      in_paper=False)  # fmt: skip
+        first, second, later = due[model]
+        text = f"four users have equal shares: {first} {model}s"
+        yield _near(study, text, place, 1, dict.fromkeys(users, first), 0.1)
+        text = f"after User1 three users have equal shares: about {later} {model}s"
+        yield _next_hour(study, text, place, second)
+        text = "and keep them until one of them has few jobs left"
+        kept = _near(study, text, place, 2, dict.fromkeys(users[1:], second), 0.1, few)
+        yield replace(kept, in_paper=False)
     place = next(iter(study.instances))
     yield _ends(study, "jobs of User1 finish after four hours", place, ("User1",), 4)
 
@@ -441,18 +426,16 @@ def fig11(study: Study) -> Iterator[Statement]:
             continue
         yield judged(text, place, any(not close(v, due[model], 0.25) for v in gpus.values()),
                      f"{listed}; fair {due[model]:.0f} each")  # fmt: skip
-        starts = [
-            row.curve[0] for row in study.rows
-            if row.instance == place and row.policy in gpus and row.curve
-        ]  # fmt: skip
+        rows = (row for row in study.rows if row.instance == place and row.policy in gpus)
+        curves = [row.curve for row in rows if row.curve]
+        starts = [curve[0] for curve in curves]
         yield judged("users start with roughly their fair share", place,
                      all(close(v, due[model], 0.25) for v in starts),
                      f"{_listed(starts)} in the first ten minutes",
                      "profiles are complete after two quanta, and trades begin then")  # fmt: skip
-        peak = max(max(r.curve) for r in study.rows if r.policy in gpus and r.instance == place
-                   and r.curve)  # fmt: skip
-        yield judged("single users have more GPUs of a model than without trades", place,
-                     peak > 1.25 * due[model] * 4 / 3, f"{peak:.1f} at most")  # fmt: skip
+        peak = max(map(max, curves))
+        text = "single users have more GPUs of a model than without trades"
+        yield judged(text, place, peak > 1.25 * due[model] * 4 / 3, f"{peak:.1f} at most")
 
 
 # --- Figs. 8 and 9 --------------------------------------------------------------------------------
@@ -465,10 +448,10 @@ def fig8(study: Study) -> Iterator[Statement]:
         for row in study.rows
         if row.x == 1 and "gain" in row.values
     }
+    text = "net performance improves or remains the same"
+    why = "its shares are worth as much as before, but gangs do not pack"
     for user, gain in gains.items():
-        yield judged("net performance improves or remains the same", user, gain >= -1,
-                     f"{gain:+.1f} %",
-                     "its shares are worth as much as before, but gangs do not pack")  # fmt: skip
+        yield judged(text, user, gain >= -1, f"{gain:+.1f} %", why)
     text = "User1 and User4 gain about 30 % by trading"
     whys = {
         "User1": "User2 and User3 run the same training, so the second bid is User1's own",
@@ -564,12 +547,9 @@ def fig9(study: Study) -> Iterator[Statement]:
     few = [number(r.values["busy"]) for r in study.rows if r.instance == "departures"]
     if first and few:
         hour = min(first) / 3600
-        yield judged(
-            "trades are undone when jobs or users depart",
-            place,
-            hour >= min(few) - 0.25,
-            f"first at {hour:.2f} h, few jobs of a user are left from {min(few):.2f} h on",
-        )
+        measured = f"first at {hour:.2f} h, few jobs of a user are left from {min(few):.2f} h on"
+        departed = "trades are undone when jobs or users depart"
+        yield judged(departed, place, hour >= min(few) - 0.25, measured)
     wrong = [f"{when} {rate:.2f}" for when, fast, buyer, slow, seller, rate in PRINTED_LOG
              if not _possible(fast, buyer, slow, seller, rate)]  # fmt: skip
     yield judged(f"printed {text}", place, not wrong, f"not at {', '.join(wrong)}",
@@ -583,12 +563,3 @@ def _possible(fast: str, buyer: str, slow: str, seller: str, rate: float) -> boo
         for speeds in (SUPER if user == "User4" else RESNET for user in (buyer, seller))
     )
     return low * (1 - CLOSE) <= abs(rate) <= high * (1 + CLOSE)
-
-
-STATEMENTS: Mapping[str, Callable[[Study], Iterator[Statement]]] = MappingProxyType(
-    {
-        "fig1": fig1, "fig2": fig2, "table2": table2, "table3": table3, "surplus": surplus,
-        "fig4": fig4, "fig5": fig5, "fig6": fig6, "fig7": fig7, "fig8": fig8, "fig9": fig9,
-        "fig10": fig10, "fig11": fig11,
-    }
-)  # fmt: skip

@@ -17,8 +17,6 @@ from ....instances.heterogeneous import random_market
 from ....solvers.gandiva_fair.market import efficient_allocation, nash_allocation
 from ....solvers.gandiva_fair.trading import PriceRule, TradingParams, traded_allocation
 
-__all__ = ["MODEL_SETS", "RULES", "USERS", "Captured", "captured", "surplus_table"]
-
 Floats = NDArray[np.float64]
 
 #: GPU models that a market has, slow to fast
@@ -79,26 +77,20 @@ def captured(market: GpuMarket, rules: Sequence[str] = RULES) -> Floats | None:
     rows = []
     for rule in rules:
         values = _values(market, rule)
-        rows.append(
-            (
-                (values.sum() - due.sum()) / (best - due.sum()),
-                values.sum() / best,
-                (values / due).min(),
-            )
-        )
+        part = (values.sum() - due.sum()) / (best - due.sum())
+        rows.append((part, values.sum() / best, (values / due).min()))
     return np.array(rows)
 
 
 def _values(market: GpuMarket, rule: str) -> Floats:
     if rule == "nash":
-        equal = GpuMarket(market.gpus, market.speeds, tickets=market.tickets, aim="nash")
-        solution = nash_allocation(equal).solution
+        result = nash_allocation(
+            GpuMarket(market.gpus, market.speeds, tickets=market.tickets, aim="nash")
+        )
     else:
-        solution = traded_allocation(
-            market, params=TradingParams(price=cast("PriceRule", rule))
-        ).solution
-    assert solution is not None
-    return np.asarray((market.speeds * solution.shares).sum(axis=1))
+        result = traded_allocation(market, params=TradingParams(price=cast("PriceRule", rule)))
+    assert result.solution is not None
+    return market.values(result.solution)
 
 
 def surplus_table(
@@ -153,13 +145,7 @@ def _sample(
 def _summary(models: tuple[str, ...], users: int, rule: str, found: Floats) -> Captured:
     part, total, worst = found.T
     return Captured(
-        models=models,
-        users=users,
-        rule=rule,
-        mean=float(part.mean()),
-        least=float(part.min()),
-        error=float(part.std() / np.sqrt(len(part))),
-        total=float(total.mean()),
-        worst=float(worst.mean()),
-        markets=len(part),
-    )
+        models=models, users=users, rule=rule, mean=float(part.mean()), least=float(part.min()),
+        error=float(part.std() / np.sqrt(len(part))), total=float(total.mean()),
+        worst=float(worst.mean()), markets=len(part),
+    )  # fmt: skip

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from ....formulations.gandiva_fair.problem import GpuMarket
 from ....solvers.gandiva_fair.trading import PriceRule, Trade, Trading, trade
 
-__all__ = ["Auction", "Lie", "draw_lie", "draw_market", "gains", "two_models", "usable"]
-
 Floats = NDArray[np.float64]
 Rng = np.random.Generator
 #: speeds above the slowest model's that users draw from, before noise
@@ -49,12 +47,8 @@ def draw_market(
     gpus = rng.integers(1, 40, size=m)
     due = gpus.sum() / n
     limits = np.where(rng.integers(2, size=n), np.inf, due * rng.choice([0.2, 0.8, 1, 1.5], size=n))
-    return GpuMarket(
-        gpus,
-        speeds,
-        tickets=rng.choice([1.0, 2.0, 4.0], size=n),
-        demand=limits if demand else np.full(n, np.inf),
-    )
+    tickets = rng.choice([1.0, 2.0, 4.0], size=n)
+    return GpuMarket(gpus, speeds, tickets=tickets, demand=np.where(demand, limits, np.inf))
 
 
 def usable(market: GpuMarket, shares: Floats) -> Floats:

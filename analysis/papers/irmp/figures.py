@@ -34,14 +34,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 from ....instances.revenue import Law
 from ....instances.traces import Trace
 from ....solvers.irmp.astraea import astraea
 from ..experiment import Experiment, FigureCell, Finished, seed_means
 from ..study import FigureRow, Values, short
-from . import pictures as pictures
+from . import pictures, statements
 from .runs import (
     LEVELS,
     SLOTS,
@@ -55,7 +55,7 @@ from .runs import (
     whole,
     with_bounds,
 )
-from .statements import ASTRAEA, COUNTINGS, OWN, PAPER, STATEMENTS
+from .statements import ASTRAEA, COUNTINGS, OWN, PAPER
 
 __all__ = [
     "fig4", "fig5", "fig6", "fig7", "fig8", "fig9", "fig10", "fig11", "fig12", "fig13",
@@ -121,58 +121,69 @@ def _sources(trace: Trace | None, laws: Sequence[Law] = LAWS) -> list[_Source]:
 
 # --- cells ---------------------------------------------------------------------------------------
 
+Counts = Sequence[int]
+Log = Trace | None
 Size = tuple[int, int, int]
 SIZE: Size = (DEFAULT_JOBS, DEFAULT_SERVERS, DEFAULT_USERS)
 
 
+class _Point(NamedTuple):
+    """Where a cell stands in a figure, after the name of its source, and its size."""
+
+    label: str
+    x: int | None
+    jobs: int
+    servers: int
+    users: int
+
+
+def _cells(
+    points: Sequence[_Point],
+    seeds: Counts,
+    trace: Log,
+    policies: Sequence[str] = (ASTRAEA,),
+    laws: Sequence[Law] = LAWS,
+    most: int = max(JOBS),
+) -> Iterator[FigureCell]:
+    """Policies at each point, on synthetic jobs and on those of the trace."""
+    for source in _sources(trace, laws):
+        for point in points:
+            for policy in policies:
+                for seed in seeds:
+                    load = source.load(seed, *point[2:], most)
+                    yield cell_of(f"{source.name}{point.label}", policy, load, x=point.x)
+
+
 def _sweep(
-    jobs: Sequence[int] = JOBS,
-    servers: Sequence[int] = SERVERS,
+    jobs: Counts = JOBS,
+    servers: Counts = SERVERS,
     default: tuple[int, int] = (DEFAULT_JOBS, DEFAULT_SERVERS),
     users: int = DEFAULT_USERS,
-    seeds: Sequence[int] = SEEDS,
-    trace: Trace | None = None,
+    seeds: Counts = SEEDS,
+    trace: Log = None,
 ) -> list[FigureCell]:
     """All policies by jobs, and by servers; with bounds."""
     many, wide = default
-    points = [("jobs", x, x, wide) for x in jobs] + [("servers", x, many, x) for x in servers]
-    users, most = min(users, *servers), max([many, *jobs])
-    return and_bounds(
-        cell_of(
-            f"{source.name}, x = {kind}", policy, source.load(seed, count, size, users, most), x=x
-        )
-        for source in _sources(trace)
-        for kind, x, count, size in points
-        for policy in (*PAPER, *OWN)
-        for seed in seeds
-    )
+    users = min(users, *servers)
+    points = [_Point(", x = jobs", x, x, wide, users) for x in jobs]
+    points += [_Point(", x = servers", x, many, x, users) for x in servers]
+    return and_bounds(_cells(points, seeds, trace, (*PAPER, *OWN), most=max([many, *jobs])))
 
 
 def _few(
-    jobs: Sequence[int] = FEW_JOBS,
-    servers: Sequence[int] = FEW_SERVERS,
-    seeds: Sequence[int] = SEEDS,
-    trace: Trace | None = None,
+    jobs: Counts = FEW_JOBS, servers: Counts = FEW_SERVERS, seeds: Counts = SEEDS, trace: Log = None
 ) -> list[FigureCell]:
     """Astraea with 2 users, and a bound that is at least the optimum that the paper divides by."""
-    return and_bounds(
-        cell_of(
-            f"{source.name}, {count} jobs", ASTRAEA,
-            source.load(seed, count, size, 2, max(jobs)), x=size,
-        )
-        for source in _sources(trace)
-        for count in jobs
-        for size in servers
-        for seed in seeds
-    )  # fmt: skip
+    points = [_Point(f", {count} jobs", x, count, x, 2) for count in jobs for x in servers]
+    return and_bounds(_cells(points, seeds, trace, most=max(jobs)))
 
 
 def _sweep_of_few(
-    jobs: Sequence[int] = FEW_JOBS,
-    servers: Sequence[int] = FEW_SERVERS,
+    jobs: Counts = FEW_JOBS,
+    servers: Counts = FEW_SERVERS,
     default: tuple[int, int] = (10, 25),
-    seeds: Sequence[int] = SEEDS,
-    trace: Trace | None = None,
+    seeds: Counts = SEEDS,
+    trace: Log = None,
 ) -> list[FigureCell]:
     return _sweep(jobs, servers, default, 2, seeds, trace)
 
@@ -182,90 +193,69 @@ def _plain(
     laws: Sequence[Law] = LAWS,
     *,
     size: Size = SIZE,
-    seeds: Sequence[int] = SEEDS,
-    trace: Trace | None = None,
+    seeds: Counts = SEEDS,
+    trace: Log = None,
 ) -> Iterator[FigureCell]:
     """Policies on one instance; `size` has its jobs, servers and users."""
-    jobs, servers, users = size
-    for source in _sources(trace, laws):
-        for policy in policies:
-            for seed in seeds:
-                load = source.load(seed, jobs, servers, users, max(JOBS))
-                yield cell_of(f"{source.name}, {jobs} jobs", policy, load)
+    return _cells([_Point(f", {size[0]} jobs", None, *size)], seeds, trace, policies, laws)
 
 
-def _clocked(
-    kind: str, points: Sequence[Size], seeds: Sequence[int], trace: Trace | None
-) -> Iterator[FigureCell]:
-    """Astraea's seconds by x; `points` has x, jobs and servers."""
-    most = max(jobs for _, jobs, _ in points)
-    for source in _sources(trace, ("linear",)):
-        for x, jobs, servers in points:
-            for seed in seeds:
-                load = source.load(seed, jobs, servers, min(DEFAULT_USERS, servers), most)
-                yield FigureCell(
-                    instance=f"{source.name}, x = {kind}", policy=ASTRAEA, run=_times,
-                    workload=load, x=x, seed=seed,
-                )  # fmt: skip
+def _clocked(points: Sequence[_Point], seeds: Counts, trace: Log) -> Iterator[FigureCell]:
+    """Astraea's seconds by x."""
+    most = max(point.jobs for point in points)
+    for cell in _cells(points, seeds, trace, laws=("linear",), most=most):
+        yield replace(cell, run=_times, make=None)
 
 
 def _clocked_by_jobs(
-    jobs: Sequence[int] = (25, 50, 75, 100),
+    jobs: Counts = (25, 50, 75, 100),
     servers: int = DEFAULT_SERVERS,
-    seeds: Sequence[int] = SEEDS,
-    trace: Trace | None = None,
+    seeds: Counts = SEEDS,
+    trace: Log = None,
 ) -> Iterator[FigureCell]:
-    return _clocked("jobs", [(x, x, servers) for x in jobs], seeds, trace)
+    users = min(DEFAULT_USERS, servers)
+    return _clocked([_Point(", x = jobs", x, x, servers, users) for x in jobs], seeds, trace)
 
 
 def _clocked_by_servers(
-    servers: Sequence[int] = (40, 60, 80, 100),
+    servers: Counts = (40, 60, 80, 100),
     jobs: int = DEFAULT_JOBS,
-    seeds: Sequence[int] = SEEDS,
-    trace: Trace | None = None,
+    seeds: Counts = SEEDS,
+    trace: Log = None,
 ) -> Iterator[FigureCell]:
-    return _clocked("servers", [(x, jobs, x) for x in servers], seeds, trace)
+    points = [_Point(", x = servers", x, jobs, x, min(DEFAULT_USERS, x)) for x in servers]
+    return _clocked(points, seeds, trace)
 
 
 def _estimates(
-    jobs: Sequence[int] = (50, 100),
+    jobs: Counts = (50, 100),
     servers: int = DEFAULT_SERVERS,
-    percent: Sequence[int] = PERCENT,
-    seeds: Sequence[int] = SEEDS,
-    trace: Trace | None = None,
+    percent: Counts = PERCENT,
+    seeds: Counts = SEEDS,
+    trace: Log = None,
 ) -> Iterator[FigureCell]:
     """Astraea by theta - 1, of workers and of PSs, in % of what the rule gives."""
-    for source in _sources(trace):
-        for count in jobs:
-            for x in percent:
-                for seed in seeds:
-                    users = min(DEFAULT_USERS, servers)
-                    load = source.load(seed, count, servers, users, max(JOBS))
-                    solve = None if x == 100 else theta_of(x)
-                    yield cell_of(f"{source.name}, {count} jobs", ASTRAEA, load, solve=solve, x=x)
+    size = servers, min(DEFAULT_USERS, servers)
+    points = [_Point(f", {count} jobs", x, count, *size) for count in jobs for x in percent]
+    for cell in _cells(points, seeds, trace):
+        yield replace(cell, make=theta_of(cell.x or 0)) if cell.x != 100 else cell
 
 
-def _accepted(
-    size: Size = SIZE, seeds: Sequence[int] = (0,), trace: Trace | None = None
-) -> Iterator[FigureCell]:
+def _accepted(size: Size = SIZE, seeds: Counts = (0,), trace: Log = None) -> Iterator[FigureCell]:
     """Each job that Astraea accepts, with the first of the seeds."""
     for cell in _plain([ASTRAEA], size=size, seeds=seeds[:1], trace=trace):
         yield replace(cell, run=_jobs)
 
 
 def _by_users(
-    users: Sequence[int] = USERS,
+    users: Counts = USERS,
     jobs: int = DEFAULT_JOBS,
     servers: int = DEFAULT_SERVERS,
-    seeds: Sequence[int] = SEEDS,
-    trace: Trace | None = None,
+    seeds: Counts = SEEDS,
+    trace: Log = None,
 ) -> Iterator[FigureCell]:
     """Astraea by users; of a trace, those with the most jobs."""
-    for source in _sources(trace):
-        for x in users:
-            for seed in seeds:
-                load = source.load(seed, jobs, servers, x, max(JOBS))
-                yield cell_of(source.name, ASTRAEA, load, x=x)
+    return _cells([_Point("", x, jobs, servers, x) for x in users], seeds, trace)
 
 
 def _times(cell: FigureCell) -> Values:
@@ -332,127 +322,74 @@ _SETTINGS: Mapping[str, Any] = {
     "not in the paper": list(OWN),
 }
 _figure = partial(Experiment, facts=facts_of, settings=_SETTINGS)
+_over_bounds = partial(
+    _figure, measures={**SHARES, "ratio": "certified ratio"}, steps=(with_bounds,)
+)
+_seconds = partial(
+    _figure, axis="x", measures=SECONDS, steps=(_relative,), timed=True,
+    statements=statements.seconds, drawing=pictures.seconds,
+)  # fmt: skip
 fig4 = _figure(
-    name="irmp:fig4",
-    title="Fig. 4: total revenue by jobs and by servers",
-    axis="x",
+    name="irmp:fig4", title="Fig. 4: total revenue by jobs and by servers", axis="x",
     measures={
-        **_counted(),
-        "ratio": "certified ratio",
-        f"share {[*COUNTINGS][-1]}": "ideal over bound",
+        **_counted(), "ratio": "certified ratio", f"share {[*COUNTINGS][-1]}": "ideal over bound",
     },
-    cells=_sweep,
-    steps=(with_bounds,),
-    statements=STATEMENTS["irmp:fig4"],
-    drawing=pictures.revenue,
-)
-fig5 = _figure(
-    name="irmp:fig5",
-    title="Fig. 5: Astraea's performance ratio, reduced setting",
-    axis="servers",
-    measures={**SHARES, "ratio": "certified ratio"},
-    cells=_few,
-    steps=(with_bounds,),
-    statements=STATEMENTS["irmp:fig5"],
-    drawing=pictures.own_shares,
-)
-fig6 = _figure(
-    name="irmp:fig6",
-    title="Fig. 6: performance ratios of all, reduced setting",
-    axis="x",
-    measures={**SHARES, "ratio": "certified ratio"},
-    cells=_sweep_of_few,
-    steps=(with_bounds,),
-    statements=STATEMENTS["irmp:fig6"],
-    drawing=pictures.shares,
-)
+    cells=_sweep, steps=(with_bounds,), statements=statements.fig4, drawing=pictures.revenue,
+)  # fmt: skip
+fig5 = _over_bounds(
+    name="irmp:fig5", title="Fig. 5: Astraea's performance ratio, reduced setting", axis="servers",
+    cells=_few, statements=statements.fig5, drawing=pictures.own_shares,
+)  # fmt: skip
+fig6 = _over_bounds(
+    name="irmp:fig6", title="Fig. 6: performance ratios of all, reduced setting", axis="x",
+    cells=_sweep_of_few, statements=statements.fig6, drawing=pictures.shares,
+)  # fmt: skip
 fig7 = _figure(
-    name="irmp:fig7",
-    title="Fig. 7: revenue fairness ratio of each user",
-    axis="user",
+    name="irmp:fig7", title="Fig. 7: revenue fairness ratio of each user", axis="user",
     measures={
         **_counted("fair ", "users at 1 or more: "),
         **{
             f"{end} {c}": f"{end} ratio: {title}"
-            for c, title in COUNTINGS.items()
-            for end in ("least", "most")
+            for c, title in COUNTINGS.items() for end in ("least", "most")
         },
     },
-    cells=partial(_plain, PAPER),
-    rows=_and_users,
-    statements=STATEMENTS["irmp:fig7"],
+    cells=partial(_plain, PAPER), rows=_and_users, statements=statements.fig7,
     drawing=pictures.fairness,
-)
+)  # fmt: skip
 fig8 = _figure(
-    name="irmp:fig8",
-    title="Fig. 8: variance of revenue fairness",
-    measures=VARIANCES,
-    cells=partial(_plain, (*PAPER, *OWN)),
-    statements=STATEMENTS["irmp:fig8"],
-    drawing=pictures.variances,
-)
-fig9 = _figure(
-    name="irmp:fig9",
+    name="irmp:fig8", title="Fig. 8: variance of revenue fairness", measures=VARIANCES,
+    cells=partial(_plain, (*PAPER, *OWN)), statements=statements.fig8, drawing=pictures.variances,
+)  # fmt: skip
+fig9 = _seconds(
+    name="irmp:fig9", cells=_clocked_by_jobs,
     title="Fig. 9: running time of Astraea by jobs, on the machine that wrote this",
-    axis="x",
-    measures=SECONDS,
-    cells=_clocked_by_jobs,
-    steps=(_relative,),
-    timed=True,
-    statements=STATEMENTS["irmp:fig9"],
-    drawing=pictures.seconds,
-)
-fig10 = _figure(
-    name="irmp:fig10",
+)  # fmt: skip
+fig10 = _seconds(
+    name="irmp:fig10", cells=_clocked_by_servers,
     title="Fig. 10: running time of Astraea by servers, on the machine that wrote this",
-    axis="x",
-    measures=SECONDS,
-    cells=_clocked_by_servers,
-    steps=(_relative,),
-    timed=True,
-    statements=STATEMENTS["irmp:fig10"],
-    drawing=pictures.seconds,
-)
+)  # fmt: skip
 fig11 = _figure(
-    name="irmp:fig11",
-    title="Fig. 11: revenue under wrong highest prices",
-    axis="highest price (%)",
-    measures=_counted(),
-    cells=_estimates,
-    statements=STATEMENTS["irmp:fig11"],
-    drawing=pictures.estimates,
-)
+    name="irmp:fig11", title="Fig. 11: revenue under wrong highest prices",
+    axis="highest price (%)", measures=_counted(), cells=_estimates, statements=statements.fig11,
+    drawing=pictures.revenue,
+)  # fmt: skip
 fig12 = _figure(
-    name="irmp:fig12",
-    title="Fig. 12: ideal revenue and cost of accepted jobs",
+    name="irmp:fig12", title="Fig. 12: ideal revenue and cost of accepted jobs",
     measures={
-        "accepted": "jobs",
-        "median cost": "median cost",
-        "median ideal": "median ideal revenue",
-        "least": "least ideal revenue - cost",
-        "below": "ideal revenue <= cost",
+        "accepted": "jobs", "median cost": "median cost", "median ideal": "median ideal revenue",
+        "least": "least ideal revenue - cost", "below": "ideal revenue <= cost",
         "true below": "true revenue <= cost",
     },
-    cells=_accepted,
-    statements=STATEMENTS["irmp:fig12"],
-    drawing=pictures.costs,
-)
+    cells=_accepted, statements=statements.fig12, drawing=pictures.costs,
+)  # fmt: skip
 fig13 = _figure(
-    name="irmp:fig13",
-    title="Fig. 13: workers in use over time",
+    name="irmp:fig13", title="Fig. 13: workers in use over time",
     measures={"makespan": "makespan", "most use": "most in use (%)", "mean use": "mean in use (%)"},
-    levels=LEVELS,
-    cells=partial(_plain, (*PAPER, *OWN), ("linear",)),
-    rows=_with_use,
-    statements=STATEMENTS["irmp:fig13"],
-    drawing=pictures.use,
-)
+    levels=LEVELS, cells=partial(_plain, (*PAPER, *OWN), ("linear",)), rows=_with_use,
+    statements=statements.fig13, drawing=pictures.use,
+)  # fmt: skip
 table2 = _figure(
-    name="irmp:table2",
-    title="Table 2: Astraea by number of users",
-    axis="users",
-    measures={**_counted("a job ", "a job: "), **VARIANCES},
-    cells=_by_users,
-    statements=STATEMENTS["irmp:table2"],
-    drawing=pictures.users,
-)
+    name="irmp:table2", title="Table 2: Astraea by number of users", axis="users",
+    measures={**_counted("a job ", "a job: "), **VARIANCES}, cells=_by_users,
+    statements=statements.table2, drawing=pictures.users,
+)  # fmt: skip

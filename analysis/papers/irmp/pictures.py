@@ -27,7 +27,7 @@ from .statements import (
 )
 
 __all__ = [
-    "costs", "estimates", "fairness", "own_shares", "revenue", "seconds", "shares", "use", "users",
+    "costs", "fairness", "own_shares", "revenue", "seconds", "shares", "use", "users",
     "variances",
 ]  # fmt: skip
 
@@ -48,19 +48,15 @@ SHADES = ("#8cc4e8", "#2f88bd", "#00304d")
 
 def _by_counting(study: Study, label: str = "", prefix: str = "") -> list[list[Panel]]:
     """A row for each instance, a panel for each way to count."""
-    return [
-        [
-            Panel(
-                f"{prefix}{c}",
-                "" if k else label,
-                [name],
-                varied(name) or study.axis,
-                title=f"{_short(name)}: {title}",
-            )
-            for k, (c, title) in enumerate(COUNTINGS.items())
+    rows = []
+    for name in study.instances:
+        axis = varied(name) or study.axis
+        panels = [
+            Panel(f"{prefix}{c}", "", [name], axis, title=f"{_short(name)}: {title}")
+            for c, title in COUNTINGS.items()
         ]
-        for name in study.instances
-    ]
+        rows.append([replace(panels[0], label=label), *panels[1:]])
+    return rows
 
 
 def _short(name: str) -> str:
@@ -81,7 +77,7 @@ def _drawn(
 
 
 def revenue(study: Study) -> Figure:
-    """Draw Fig. 4."""
+    """Draw Figs. 4 and 11."""
     return _drawn(study, _by_counting(study), tall=1.3)
 
 
@@ -109,12 +105,11 @@ def fairness(study: Study) -> Figure:
     """Draw Fig. 7, the ratio of each user."""
     panels = [
         [
-            Panel(f"alpha {c}", "alpha_u", [name], "user", PAPER,
-                  title=f"{_short(name)}: {COUNTINGS[c]}")
+            Panel(f"alpha {c}", "alpha_u", [name], "user", PAPER, f"{_short(name)}: {COUNTINGS[c]}")
             for c in (CLIPPED, IDEAL)
         ]
         for name in study.instances
-    ]  # fmt: skip
+    ]
     figure = _drawn(study, panels)
     for axes in figure.axes:
         for line in axes.lines:
@@ -135,19 +130,12 @@ def variances(study: Study) -> Figure:
 
 def seconds(study: Study) -> Figure:
     """Draw Figs. 9 and 10."""
+    measures = ("a job ms", "ms a job"), ("seconds", "s in all")
     panels = [
-        [
-            Panel("a job ms", "ms a job", [name], varied(name), title=_short(name)),
-            Panel("seconds", "s in all", [name], varied(name), title=_short(name)),
-        ]
+        [Panel(*measure, [name], varied(name), title=_short(name)) for measure in measures]
         for name in study.instances
     ]
     return _drawn(study, panels)
-
-
-def estimates(study: Study) -> Figure:
-    """Draw Fig. 11."""
-    return _drawn(study, _by_counting(study), tall=1.3)
 
 
 def costs(study: Study) -> Figure:

@@ -91,21 +91,12 @@ class RevenueWorkload:
 
     def problem(self) -> Irmp:
         """Return the problem; of a trace, its releases and users, and the rest drawn."""
+        drawn: Any = {"servers": self.servers, "utility": self.utility, "seed": self.seed}
         if self.trace is None:
-            return paper_problem(
-                self.jobs,
-                servers=self.servers,
-                users=self.users,
-                utility=self.utility,
-                seed=self.seed,
-            )
+            return paper_problem(self.jobs, users=self.users, **drawn)
+        begin = self.trace.jobs[0].release // HOUR * HOUR
         made, parameters = to_revenue_instance(
-            self.trace,
-            window=(self.trace.jobs[0].release // HOUR * HOUR, None),
-            servers=self.servers,
-            utility=self.utility,
-            chunks="drawn",
-            seed=self.seed,
+            self.trace, window=(begin, None), chunks="drawn", **drawn
         )
         return Irmp(replace(made.instance, jobs=made.instance.jobs[: self.jobs]), **parameters)
 
@@ -214,19 +205,13 @@ def with_bounds(finished: Finished) -> Finished:
 
 def counted(problem: Irmp, result: Result[Schedule]) -> dict[str, dict[int, float]]:
     """Return what each job that runs is worth, by the way to count."""
-    schedule = result.solution
-    assert schedule is not None
-    ends, starts = dict[int, int](), dict[int, int]()
-    for row in schedule:
-        ends[row.job] = max(row.end, ends.get(row.job, 0))
-        starts[row.job] = row.start
-    true = {job: problem.value(job, end) for job, end in ends.items()}
-    ideal = true
+    assert result.solution is not None
+    true = ideal = problem.worths(result.solution)
     rounds = RevenueFacts.of(result).rounds
-    if rounds is not None:
+    if rounds is not None:  # then no job is preempted
         ideal = {
-            job: problem.jobs[job].utility.value(end - round_of(starts[job], rounds)[1])
-            for job, end in ends.items()
+            row.job: problem.jobs[row.job].utility.value(row.end - round_of(row.start, rounds)[1])
+            for row in result.solution
         }
     return {TRUE: true, CLIPPED: {job: max(v, 0.0) for job, v in true.items()}, IDEAL: ideal}
 

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from statistics import fmean
 from types import MappingProxyType
 
 from ..study import Agreement, Statement, Study
-from ..verdicts import OTHER_JOBS, SEEDS_DISAGREE, compared, mean, values
+from ..verdicts import OTHER_JOBS, SEEDS_DISAGREE, compared, judged, mean, values
 
-__all__ = ["STATEMENTS"]
+__all__ = [
+    "fig4", "fig5", "fig6", "fig7", "fig8", "fig11", "fig12", "fig13", "seconds", "table2",
+]  # fmt: skip
 
 ASTRAEA, BATCH, GANDIVA, HIVED = "Astraea", "BatchSche", "Gandiva-like", "HiveD-like"
 FIFO, LIST = "FIFO, planned anew", "LP list"
@@ -59,6 +61,13 @@ def varied(instance: str) -> str:
     return instance.partition("x = ")[2]
 
 
+def countings(study: Study) -> Iterator[tuple[str, str, str]]:
+    """Yield each instance with each way to count revenue, and what that is called."""
+    for name in study.instances:
+        for counting, title in COUNTINGS.items():
+            yield name, counting, title
+
+
 def over_x(study: Study, instance: str, policy: str, measure: str) -> list[float]:
     """Return the sum over x for each seed; none where one is not defined."""
     xs = study.xs(instance) or (None,)
@@ -71,8 +80,7 @@ def rises(text: str, instance: str, means: Mapping[int, float], write: str = ",.
     listed = ", ".join(f"{x}: {m:{write}}" for x, m in means.items())
     if len(means) < 2:
         return Statement(text, instance, Agreement.OPEN, listed or "none", "not all were run")
-    holds = all(a < b for a, b in pairwise(means.values()))
-    return Statement(text, instance, Agreement.of(holds), listed)
+    return judged(text, instance, all(a < b for a, b in pairwise(means.values())), listed)
 
 
 def means_of(study: Study, instance: str, policy: str, measure: str) -> dict[int, float]:
@@ -115,8 +123,7 @@ def by_seed(text: str, instance: str, holds: Sequence[bool], measured: str, why:
     """
     if len(set(holds)) > 1:
         return Statement(text, instance, Agreement.OPEN, measured, SEEDS_DISAGREE)
-    verdict = Agreement.of(all(holds))
-    return Statement(text, instance, verdict, measured, "" if all(holds) else why)
+    return judged(text, instance, all(holds), measured, why)
 
 
 def why_waits(counting: str, other: str = "") -> str:
@@ -162,12 +169,10 @@ def fig4(study: Study) -> Iterator[Statement]:
 
 def _beyond(study: Study, name: str) -> Statement:
     """Ideal revenue that no schedule can earn."""
-    shares = list(means_of(study, name, ASTRAEA, f"share {IDEAL}").values())
-    return Statement(
+    shares = list(means_of(study, name, ASTRAEA, f"share {IDEAL}").values()) or [0.0]
+    return judged(
         "Astraea's ideal revenue is more than any schedule can earn (mean, at some x)", name,
-        Agreement.of(max(shares, default=0.0) > 1),
-        f"{min(shares, default=0.0):.2f} to {max(shares, default=0.0):.2f} of the bound",
-        in_paper=False,
+        max(shares) > 1, f"{min(shares):.2f} to {max(shares):.2f} of the bound", own=True,
     )  # fmt: skip
 
 
@@ -178,55 +183,42 @@ def fig5(study: Study) -> Iterator[Statement]:
         for c, title in COUNTINGS.items():
             shares = {name: means_of(study, name, ASTRAEA, f"share {c}") for name in own}
             found = [v for by_x in shares.values() for v in by_x.values()]
-            yield Statement(
-                f"The performance ratio is above 0.6: {title}", law, Agreement.of(min(found) > 0.6),
-                f"{min(found):.2f} to {max(found):.2f}",
-            )  # fmt: skip
+            yield judged(f"The performance ratio is above 0.6: {title}", law, min(found) > 0.6,
+                         f"{min(found):.2f} to {max(found):.2f}")  # fmt: skip
             at = [fmean(by_x.values()) for by_x in shares.values()]
-            yield Statement(
-                f"It falls with the number of jobs (mean over servers): {title}", law,
-                Agreement.of(all(a > b for a, b in pairwise(at))),
-                ", ".join(f"{v:.2f}" for v in at),
-            )  # fmt: skip
+            yield judged(f"It falls with the number of jobs (mean over servers): {title}", law,
+                         all(a > b for a, b in pairwise(at)),
+                         ", ".join(f"{v:.2f}" for v in at))  # fmt: skip
             xs = list(shares[own[0]])
             by_servers = {x: fmean(by_x[x] for by_x in shares.values()) for x in xs}
             yield rises(f"It grows with the number of servers (mean over jobs): {title}", law,
                         by_servers, ".2f")  # fmt: skip
             first, last = shares[own[0]], shares[own[-1]]
             gap = max((last[x] - first[x] for x in xs), key=abs)
-            yield Statement(
-                f"From the fewest to the most jobs it changes by at most 0.22: {title}", law,
-                Agreement.of(abs(gap) <= 0.22), f"most: {gap:+.2f}",
-            )  # fmt: skip
+            yield judged(f"From the fewest to the most jobs it changes by at most 0.22: {title}",
+                         law, abs(gap) <= 0.22, f"most: {gap:+.2f}")  # fmt: skip
 
 
 def fig6(study: Study) -> Iterator[Statement]:
     """Judge performance ratios of all."""
-    for name in study.instances:
-        for c, title in COUNTINGS.items():
-            shares = {p: _by_x(study, name, p, f"share {c}") for p in PAPER}
-            for policy, text, sign, why in (
-                (ASTRAEA, "Astraea has the highest", 1, why_waits(c)),
-                (BATCH, "BatchSche has the lowest", -1, ""),
-            ):
-                others = [p for p in PAPER if p != policy]
-                runs = [zip(*at, strict=True) for at in
-                        zip(shares[policy], *(shares[p] for p in others), strict=True)]  # fmt: skip
-                wins = [[sign * own > max(sign * v for v in rest) for own, *rest in at]
-                        for at in runs]  # fmt: skip
-                yield by_seed(
-                    f"{text} performance ratio in any setting: {title}", name,
-                    [all(seed) for seed in zip(*wins, strict=True)],
-                    f"in {sum(map(sum, wins))} of {sum(map(len, wins))} runs", why,
-                )  # fmt: skip
-            if varied(name) == "jobs":
-                yield _gentle(f"It falls less with the jobs (first to last) than others': {title}",
-                              name, shares)  # fmt: skip
-
-
-def _by_x(study: Study, name: str, policy: str, measure: str) -> list[list[float]]:
-    """Values of the seeds at each x."""
-    return [values(study, name, policy, measure, x) for x in study.xs(name)]
+    for name, c, title in countings(study):
+        xs = study.xs(name)
+        shares = {p: [values(study, name, p, f"share {c}", x) for x in xs] for p in PAPER}
+        for policy, text, sign, why in (
+            (ASTRAEA, "Astraea has the highest", 1, why_waits(c)),
+            (BATCH, "BatchSche has the lowest", -1, ""),
+        ):
+            others = [shares[p] for p in PAPER if p != policy]
+            runs = [zip(*at, strict=True) for at in zip(shares[policy], *others, strict=True)]
+            wins = [[sign * own > max(sign * v for v in rest) for own, *rest in at] for at in runs]
+            yield by_seed(
+                f"{text} performance ratio in any setting: {title}", name,
+                [all(seed) for seed in zip(*wins, strict=True)],
+                f"in {sum(map(sum, wins))} of {sum(map(len, wins))} runs", why,
+            )  # fmt: skip
+        if varied(name) == "jobs":
+            yield _gentle(f"It falls less with the jobs (first to last) than others': {title}",
+                          name, shares)  # fmt: skip
 
 
 def _gentle(text: str, name: str, shares: Mapping[str, Sequence[Sequence[float]]]) -> Statement:
@@ -244,65 +236,52 @@ def _gentle(text: str, name: str, shares: Mapping[str, Sequence[Sequence[float]]
 
 def fig7(study: Study) -> Iterator[Statement]:
     """Judge revenue fairness by user."""
-    for name in study.instances:
-        for c, title in COUNTINGS.items():
-            for policy, text, wide in (
-                (BATCH, "BatchSche: every user's ratio is 1 (here: 0.95 to 1.05)", 0.05),
-                (ASTRAEA, "Astraea: ratios fluctuate around 1 (here: 0.5 to 1.5)", 0.5),
-            ):
-                found = [
-                    v for x in study.xs(name) for v in values(study, name, policy, f"alpha {c}", x)
-                ]
-                if not found:
-                    yield Statement(f"{text}: {title}", name, Agreement.OPEN, "none",
-                                    NOT_POSITIVE)  # fmt: skip
-                    continue
+    for name, c, title in countings(study):
+        for policy, text, wide in (
+            (BATCH, "BatchSche: every user's ratio is 1 (here: 0.95 to 1.05)", 0.05),
+            (ASTRAEA, "Astraea: ratios fluctuate around 1 (here: 0.5 to 1.5)", 0.5),
+        ):
+            by_x = [values(study, name, policy, f"alpha {c}", x) for x in study.xs(name)]
+            found = list(chain.from_iterable(by_x))
+            if found:
                 holds = all(abs(v - 1) <= wide for v in found)
-                yield Statement(
-                    f"{text}: {title}", name, Agreement.of(holds),
-                    f"{min(found):.2f} to {max(found):.2f}",
-                )  # fmt: skip
-            own = values(study, name, ASTRAEA, f"fair {c}")
-            for other in (GANDIVA, HIVED):
-                theirs = values(study, name, other, f"fair {c}")
-                yield ranked(f"Astraea has more users with a ratio of at least 1 than {other}: "
-                             f"{title}", name, (ASTRAEA, own), (other, theirs), mean,
-                             missing=NOT_POSITIVE)  # fmt: skip
+                span = f"{min(found):.2f} to {max(found):.2f}"
+                yield judged(f"{text}: {title}", name, holds, span)
+            else:
+                yield Statement(f"{text}: {title}", name, Agreement.OPEN, "none", NOT_POSITIVE)
+        own = values(study, name, ASTRAEA, f"fair {c}")
+        for other in (GANDIVA, HIVED):
+            theirs = values(study, name, other, f"fair {c}")
+            yield ranked(f"Astraea has more users with a ratio of at least 1 than {other}: {title}",
+                         name, (ASTRAEA, own), (other, theirs), mean,
+                         missing=NOT_POSITIVE)  # fmt: skip
 
 
 def fig8(study: Study) -> Iterator[Statement]:
     """Judge the variance of users' ratios."""
-    for name in study.instances:
-        for c, title in COUNTINGS.items():
-            own = values(study, name, ASTRAEA, f"variance {c}")
-            for other in (GANDIVA, HIVED):
-                theirs = values(study, name, other, f"variance {c}")
-                yield ranked(f"Astraea has a smaller variance than {other}: {title}", name,
-                             (other, theirs), (ASTRAEA, own), mean,
-                             missing=NOT_POSITIVE)  # fmt: skip
-            batch = values(study, name, BATCH, f"variance {c}")
-            yield ranked(f"BatchSche has a smaller variance than Astraea: {title}", name,
-                         (ASTRAEA, own), (BATCH, batch), mean, missing=NOT_POSITIVE)  # fmt: skip
+    for name, c, title in countings(study):
+        for small, large in ((ASTRAEA, GANDIVA), (ASTRAEA, HIVED), (BATCH, ASTRAEA)):
+            less, more = (values(study, name, p, f"variance {c}") for p in (small, large))
+            yield ranked(f"{small} has a smaller variance than {large}: {title}", name,
+                         (large, more), (small, less), mean, missing=NOT_POSITIVE)  # fmt: skip
 
 
 def table2(study: Study) -> Iterator[Statement]:
     """Judge the sensitivity to the number of users."""
-    for name in study.instances:
-        for c, title in COUNTINGS.items():
-            for measure, what, printed in (
-                (f"a job {c}", "Revenue a job", 1.069),
-                (f"variance {c}", "Variance of fairness", 1.131),
-            ):
-                found = means_of(study, name, ASTRAEA, measure)
-                text = f"{what} is not sensitive to the number of users (printed: most over least "
-                text += f"{printed}; here: at most {LIMIT}): {title}"
-                listed = ", ".join(f"{x}: {v:.3g}" for x, v in found.items())
-                if len(found) < len(study.xs(name)) or min(found.values()) <= 0:
-                    yield Statement(text, name, Agreement.OPEN, listed or "none",
-                                    NOT_POSITIVE)  # fmt: skip
-                    continue
+    for name, c, title in countings(study):
+        for measure, what, printed in (
+            (f"a job {c}", "Revenue a job", 1.069),
+            (f"variance {c}", "Variance of fairness", 1.131),
+        ):
+            found = means_of(study, name, ASTRAEA, measure)
+            text = f"{what} is not sensitive to the number of users (printed: most over least "
+            text += f"{printed}; here: at most {LIMIT}): {title}"
+            listed = ", ".join(f"{x}: {v:.3g}" for x, v in found.items())
+            if len(found) < len(study.xs(name)) or min(found.values()) <= 0:
+                yield Statement(text, name, Agreement.OPEN, listed or "none", NOT_POSITIVE)
+            else:
                 most = max(found.values()) / min(found.values())
-                yield Statement(text, name, Agreement.of(most <= LIMIT), f"{most:.2f} ({listed})")
+                yield judged(text, name, most <= LIMIT, f"{most:.2f} ({listed})")
 
 
 # --- Figs. 9 to 13 -------------------------------------------------------------------------------
@@ -320,32 +299,25 @@ def seconds(study: Study) -> Iterator[Statement]:
             yield Statement("A job takes about 1.56 s (on an i5-8250U)", name, Agreement.OPEN,
                             f"{listed} ms", "of another machine and another program")  # fmt: skip
             most = max(each.values()) / min(each.values())
-            yield Statement("... under different settings (here: most over least at most 2)", name,
-                            Agreement.of(most <= 2), f"{most:.2f} times")  # fmt: skip
-            yield Statement("A job takes less than 1.56 s", name,
-                            Agreement.of(max(each.values()) < 1560), f"{listed} ms",
-                            in_paper=False)  # fmt: skip
+            yield judged("... under different settings (here: most over least at most 2)", name,
+                         most <= 2, f"{most:.2f} times")  # fmt: skip
+            yield judged("A job takes less than 1.56 s", name, max(each.values()) < 1560,
+                         f"{listed} ms", own=True)  # fmt: skip
 
 
 def fig11(study: Study) -> Iterator[Statement]:
     """Judge wrong estimates of the highest prices."""
-    for name in study.instances:
-        for c, title in COUNTINGS.items():
-            found = means_of(study, name, ASTRAEA, c)
-            listed = ", ".join(f"{x} %: {v:,.0f}" for x, v in found.items())
-            for x in (120, 140):
-                under, over = (values(study, name, ASTRAEA, c, y) for y in (80, x))
-                yield ranked(f"80 % earns more than {x} %: {title}", name, ("80 %:", under),
-                             (f"{x} %:", over), whole)  # fmt: skip
-            under, exact = (values(study, name, ASTRAEA, c, y) for y in (80, 100))
-            yield ranked(f"80 % earns more than 100 %: {title}", name, ("80 %:", under),
-                         ("100 %:", exact), whole, own=True)  # fmt: skip
-            spread = max(found.values()) - min(found.values()) if found else 0.0
-            largest = max((abs(v) for v in found.values()), default=0.0)
-            yield Statement(
-                f"The estimate changes revenue by less than 5 %: {title}", name,
-                Agreement.of(spread < 0.05 * largest), listed, in_paper=False,
-            )  # fmt: skip
+    for name, c, title in countings(study):
+        found = means_of(study, name, ASTRAEA, c)
+        listed = ", ".join(f"{x} %: {v:,.0f}" for x, v in found.items())
+        for x in (120, 140, 100):
+            under, other = (values(study, name, ASTRAEA, c, y) for y in (80, x))
+            yield ranked(f"80 % earns more than {x} %: {title}", name, ("80 %:", under),
+                         (f"{x} %:", other), whole, own=x == 100)  # fmt: skip
+        spread = max(found.values()) - min(found.values()) if found else 0.0
+        largest = max((abs(v) for v in found.values()), default=0.0)
+        yield judged(f"The estimate changes revenue by less than 5 %: {title}", name,
+                     spread < 0.05 * largest, listed, own=True)  # fmt: skip
 
 
 def fig12(study: Study) -> Iterator[Statement]:
@@ -353,23 +325,20 @@ def fig12(study: Study) -> Iterator[Statement]:
     for name in study.instances:
         get = {m: study.value(name, ASTRAEA, m) or 0.0 for m in ("accepted", "below", "true below")}
         measured = {m: f"not for {get[m]:.0f} of {get['accepted']:.0f} jobs" for m in get}
-        yield Statement("The ideal revenue of each accepted job is larger than its cost", name,
-                        Agreement.of(not get["below"]), measured["below"])  # fmt: skip
-        yield Statement("The true revenue of each accepted job is larger than its cost", name,
-                        Agreement.of(not get["true below"]), measured["true below"],
-                        in_paper=False)  # fmt: skip
+        for counting, m in ((IDEAL, "below"), (TRUE, "true below")):
+            text = f"The {counting} revenue of each accepted job is larger than its cost"
+            yield judged(text, name, not get[m], measured[m], own=counting == TRUE)
 
 
 def fig13(study: Study) -> Iterator[Statement]:
     """Judge use over time and makespans."""
     for name in study.instances:
-        for policy in (ASTRAEA, GANDIVA):
+        for policy in (ASTRAEA, GANDIVA, BATCH, HIVED):
+            all_in_use = policy in (ASTRAEA, GANDIVA)
+            says = "reaches 100 % (here: 99 %)", "rarely reaches 100 % (here: never 99 %)"
+            text = f"{policy} {says[0] if all_in_use else says[1]}"
             top = values(study, name, policy, "most use")
-            yield _threshold(f"{policy} reaches 100 % (here: 99 %)", name, top, lambda v: v >= 99)
-        for policy in (BATCH, HIVED):
-            top = values(study, name, policy, "most use")
-            yield _threshold(f"{policy} rarely reaches 100 % (here: never 99 %)", name, top,
-                             lambda v: v < 99)  # fmt: skip
+            yield _seeds_agree(text, name, [(v >= 99) == all_in_use for v in top], top)
         yield _off_peak(study, name)
         own = values(study, name, ASTRAEA, "makespan")
         waits = "rounds begin twice as far off each time, and hold what did not fit before"
@@ -391,35 +360,14 @@ def _off_peak(study: Study, name: str) -> Statement:
         p: max(x for x, v in zip(study.levels, curves[p], strict=True) if 2 * v >= max(curves[p]))
         for p in (ASTRAEA, GANDIVA)
     }
-    return Statement(
+    return judged(
         "Astraea gets off-peak faster than Gandiva-like (here: below half of the highest mean use)",
-        name, Agreement.of(last[ASTRAEA] < last[GANDIVA]),
+        name, last[ASTRAEA] < last[GANDIVA],
         ", ".join(f"{p} after slot {x:.0f}" for p, x in last.items()),
     )  # fmt: skip
 
 
-def _threshold(
-    text: str, name: str, found: Sequence[float], holds: Callable[[float], bool]
-) -> Statement:
-    judged = {holds(v) for v in found}
-    verdict = Agreement.of(judged == {True}) if len(judged) == 1 else Agreement.OPEN
-    why = "not all were run" if not found else SEEDS_DISAGREE if len(judged) > 1 else ""
-    return Statement(text, name, verdict, mean(found, " %"), why)
-
-
-#: judges by figure
-STATEMENTS: Mapping[str, Callable[[Study], Iterator[Statement]]] = MappingProxyType(
-    {
-        "irmp:fig4": fig4,
-        "irmp:fig5": fig5,
-        "irmp:fig6": fig6,
-        "irmp:fig7": fig7,
-        "irmp:fig8": fig8,
-        "irmp:fig9": seconds,
-        "irmp:fig10": seconds,
-        "irmp:fig11": fig11,
-        "irmp:fig12": fig12,
-        "irmp:fig13": fig13,
-        "irmp:table2": table2,
-    }
-)
+def _seeds_agree(text: str, name: str, holds: Sequence[bool], found: Sequence[float]) -> Statement:
+    if not holds:
+        return Statement(text, name, Agreement.OPEN, "none", "not all were run")
+    return by_seed(text, name, holds, mean(found, " %"), "")

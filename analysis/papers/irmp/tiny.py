@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import NamedTuple
 
@@ -19,19 +19,9 @@ from ....formulations.irmp.problem import Irmp, parameter_servers
 from ....instances.model import Cluster, Instance, Node, ParameterServerJob, User, Utility
 
 __all__ = [
-    "JobRun",
-    "PerServer",
-    "Sizes",
-    "at_once",
-    "fractional",
-    "fullest",
-    "one_job",
-    "optimum",
-    "runs",
-    "schedules",
-    "shapes",
-    "tenants",
-]
+    "JobRun", "PerServer", "Sizes", "at_once", "fractional", "fullest", "one_job", "optimum",
+    "runs", "schedules", "shapes", "tenants",
+]  # fmt: skip
 
 Floats = NDArray[np.float64]
 #: workers and PSs of each server
@@ -61,15 +51,9 @@ def one_job(
     2
     """
     return ParameterServerJob(
-        id=id,
-        user=user,
-        release=release,
-        gpus=workers,
-        epochs=1,
-        minibatches=work,
-        rates=rates,
+        id=id, user=user, release=release, gpus=workers, epochs=1, minibatches=work, rates=rates,
         utility=utility,
-    )
+    )  # fmt: skip
 
 
 def tenants(
@@ -92,12 +76,8 @@ def tenants(
     cluster = Cluster([Node(f"s{s + 1}", gpus, ps=ps) for s, (gpus, ps) in enumerate(sizes)])
     users = [User(id, 1, *quota) for id, quota in (quotas or {}).items()]
     users = users or [User(id) for id in sorted(set(owners))]
-    return Irmp(
-        Instance(cluster, jobs, users),
-        *bandwidths,
-        horizon=horizon,
-        owners=() if quotas else owners,
-    )
+    owners = () if quotas else owners
+    return Irmp(Instance(cluster, jobs, users), *bandwidths, horizon=horizon, owners=owners)
 
 
 def at_once(problem: Irmp, deadline: int) -> Irmp:
@@ -111,29 +91,14 @@ def at_once(problem: Irmp, deadline: int) -> Irmp:
     7.0
     """
     instance = replace(problem.instance, jobs=[replace(job, release=0) for job in problem.jobs])
-    parameters = problem.parameters() | {"clock": "absolute", "horizon": deadline}
-    return Irmp(instance, **parameters)
+    return replace(problem, instance=instance, clock="absolute", horizon=deadline)
 
 
 # --- all runs of a job ---------------------------------------------------------------------------
 
 
-class Shape(NamedTuple):
-    """Workers and PSs on each server, and the slots that the job then takes.
-
-    Parameters
-    ----------
-    workers, ps : tuple of int
-    slots : int
-    """
-
-    workers: tuple[int, ...]
-    ps: tuple[int, ...]
-    slots: int
-
-
 class JobRun(NamedTuple):
-    """A shape in time.
+    """Where a job runs, and when.
 
     Parameters
     ----------
@@ -148,9 +113,14 @@ class JobRun(NamedTuple):
     workers: tuple[int, ...]
     ps: tuple[int, ...]
 
+    @property
+    def held(self) -> NDArray[np.int64]:
+        """(2, servers, 1): workers and PSs."""
+        return np.array([self.workers, self.ps])[:, :, None]
 
-def shapes(problem: Irmp, j: int) -> Iterator[Shape]:
-    """Yield every placement of a job that (3e), (3g) and (3i) allow.
+
+def shapes(problem: Irmp, j: int) -> Iterator[JobRun]:
+    """Yield every placement of a job that (3e), (3g) and (3i) allow, from slot 0 on.
 
     Notes
     -----
@@ -161,8 +131,9 @@ def shapes(problem: Irmp, j: int) -> Iterator[Shape]:
     --------
     >>> from gangsched.instances import Linear
     >>> problem = tenants([(2, 1), (1, 0)], [one_job("a", Linear(-1, 8), workers=2, work=3)])
-    >>> [shape for shape in shapes(problem, 0) if shape.slots < 9]
-    [Shape(workers=(1, 0), ps=(1, 0), slots=6), Shape(workers=(2, 0), ps=(1, 0), slots=3)]
+    >>> [shape for shape in shapes(problem, 0) if shape.end < 9]
+    [JobRun(start=0, end=6, workers=(1, 0), ps=(1, 0)), \
+JobRun(start=0, end=3, workers=(2, 0), ps=(1, 0))]
     """
     job, nodes = problem.jobs[j], problem.instance.cluster.nodes
     model = nodes[0].model if nodes else ""
@@ -175,7 +146,7 @@ def shapes(problem: Irmp, j: int) -> Iterator[Shape]:
             if needed <= node.ps:
                 ps = tuple(needed * (s == host) for s in range(len(nodes)))
                 slots = problem.duration(j, sum(workers), 1 + (outside > 0), model)
-                yield Shape(workers, ps, slots)
+                yield JobRun(0, slots, workers, ps)
 
 
 def runs(problem: Irmp, j: int, begin: int, end: int) -> list[JobRun]:
@@ -189,9 +160,9 @@ def runs(problem: Irmp, j: int, begin: int, end: int) -> list[JobRun]:
     [(0, 2, (1,)), (0, 1, (2,)), (1, 2, (2,))]
     """
     return [
-        JobRun(start, start + shape.slots, shape.workers, shape.ps)
+        shape._replace(start=start, end=start + shape.end)
         for shape in shapes(problem, j)
-        for start in range(begin, end - shape.slots + 1)
+        for start in range(begin, end - shape.end + 1)
     ]
 
 
@@ -211,7 +182,7 @@ def fullest(problem: Irmp, slots: int) -> NDArray[np.int64]:
 def _taken(free: NDArray[np.int64], run: JobRun) -> NDArray[np.int64] | None:
     """What is left beside a run; None where it does not fit."""
     left = free.copy()
-    left[:, :, run.start : run.end] -= np.array([run.workers, run.ps])[:, :, None]
+    left[:, :, run.start : run.end] -= run.held
     return None if (left < 0).any() else left
 
 
@@ -303,7 +274,7 @@ def fractional(problem: Irmp) -> float:
     rows = np.zeros((full.size + len(problem.jobs), len(columns)))
     for column, (j, run) in enumerate(columns):
         held = np.zeros(full.shape)
-        held[:, :, run.start : run.end] = np.array([run.workers, run.ps])[:, :, None]
+        held[:, :, run.start : run.end] = run.held
         rows[: full.size, column] = held.ravel()
         rows[full.size + j, column] = 1
     if not columns:
@@ -345,14 +316,12 @@ class PerServer:
 
     problem: Irmp
     theta: float
-    free: NDArray[np.int64]
-    accepted: dict[int, JobRun]
-    gain: dict[int, float]
+    free: NDArray[np.int64] = field(init=False)
+    accepted: dict[int, JobRun] = field(default_factory=dict, init=False)
+    gain: dict[int, float] = field(default_factory=dict, init=False)
 
-    def __init__(self, problem: Irmp, theta: float) -> None:
-        self.problem, self.theta = problem, theta
-        self.free = fullest(problem, problem.horizon or 0)
-        self.accepted, self.gain = {}, {}
+    def __post_init__(self) -> None:
+        self.free = fullest(self.problem, self.problem.horizon or 0)
 
     def run(self) -> PerServer:
         """Take all jobs, and return this."""
@@ -361,7 +330,7 @@ class PerServer:
             self.gain[j] = max(gain, 0.0)
             if run is not None:
                 self.accepted[j] = run
-                self.free[:, :, run.start : run.end] -= np.array([run.workers, run.ps])[:, :, None]
+                self.free[:, :, run.start : run.end] -= run.held
         return self
 
     @property
@@ -393,9 +362,8 @@ class PerServer:
         """
         best, found, prices = MARGIN, None, self.prices
         for run in self._candidates(j, prices):
-            slots = prices[:, :, run.start : run.end].sum(axis=2)
-            cost = float((slots * np.array([run.workers, run.ps])).sum())
-            gain = self.problem.value(j, run.end) - cost
+            slots = prices[:, :, run.start : run.end].sum(axis=2, keepdims=True)
+            gain = self.problem.value(j, run.end) - float((slots * run.held).sum())
             if gain > best:
                 best, found = gain, run
         return (best, found) if found is not None else (0.0, None)

@@ -43,8 +43,6 @@ from .tiny import (
     two_phase,
 )
 
-__all__ = ["LTGF"]
-
 PAPER = "Ye et al. 2022"
 Rng = np.random.Generator
 #: seconds of work of a job that does not end while somebody looks
@@ -114,14 +112,9 @@ def _draw_users(rng: Rng) -> LtgfRound:
     gpus, users = int(rng.integers(2, 9)), int(rng.integers(2, 5))
     jobs = [(u, int(rng.integers(1, gpus + 1))) for u in range(users) for _ in range(3)]
     demand = [sum(gang for u, gang in jobs if u == j) for j in range(users)]
-    return LtgfRound(
-        gpus=gpus,
-        lease=10,
-        attained=rng.integers(0, 10 * gpus, size=users).tolist(),
-        fair=rng.integers(0, 10 * gpus, size=users).tolist(),
-        share=[min(d, gpus / users) for d in demand],
-        jobs=jobs,
-    )
+    attained, fair = (rng.integers(0, 10 * gpus, size=users).tolist() for _ in range(2))
+    share = [min(d, gpus / users) for d in demand]
+    return LtgfRound(gpus=gpus, lease=10, attained=attained, fair=fair, share=share, jobs=jobs)
 
 
 def _phases(problem: LtgfRound) -> Sides | None:
@@ -143,9 +136,9 @@ def _narrow_first() -> LtgfRound:
 def _draw_lives(rng: Rng) -> Instance[Job]:
     gpus, jobs = int(rng.integers(2, 5)), int(rng.integers(2, 4))
     gangs = rng.integers(1, gpus + 1, size=jobs).tolist()
-    return alone(
-        gpus, gangs, rng.integers(1, 4, size=jobs).tolist(), rng.integers(0, 3, size=jobs).tolist()
-    )
+    works = rng.integers(1, 4, size=jobs).tolist()
+    releases = rng.integers(0, 3, size=jobs).tolist()
+    return alone(gpus, gangs, works, releases)
 
 
 def _lives(instance: Instance[Job]) -> Sides:
@@ -204,14 +197,12 @@ def _line_17(instance: Instance[Job]) -> Sides:
 def _draw_queue(rng: Rng) -> Instance[Job]:
     """Up to 8 jobs of up to 2 users, more than the GPUs hold."""
     gpus, users, jobs = int(rng.integers(2, 5)), int(rng.integers(0, 3)), int(rng.integers(3, 9))
+
+    def below(low: int, high: int) -> int:
+        return int(rng.integers(low, high))
+
     rows = [
-        (
-            int(rng.integers(max(users, 1))),
-            int(rng.integers(1, gpus + 1)),
-            int(rng.integers(1, 5)),
-            int(rng.integers(0, 4)),
-        )
-        for _ in range(jobs)
+        (below(0, max(users, 1)), below(1, gpus + 1), below(1, 5), below(0, 4)) for _ in range(jobs)
     ]
     return shared(gpus, rows, users=users)
 
@@ -385,19 +376,26 @@ def _claimed(case: Owner, *, policy: Policy) -> Sides:
 
 # --- wide gangs ----------------------------------------------------------------------------------
 
+Row = tuple[int, int, int]  # GPUs, work and release
+
+
+def _then_wide(sizes: Sequence[int], rows: Sequence[Row], wide: Row) -> Instance[Job]:
+    """Jobs on nodes of some sizes, and a wide one, which is the last."""
+    named = [*((f"j{k}", *row) for k, row in enumerate(rows)), ("wide", *wide)]
+    jobs = [Job(id=name, gpus=g, work=w, release=r) for name, g, w, r in named]
+    return Instance(Cluster.of_sizes(sizes), jobs)
+
 
 def _wide_gang(gpus: int) -> Instance[Job]:
     """As many 1-GPU jobs of a day as there are GPUs, a minute apart, then a job of all GPUs."""
-    jobs = [Job(id=f"j{k}", gpus=1, work=DAY + 3_600 * k, release=60 * k) for k in range(gpus)]
-    wide = Job(id="wide", gpus=gpus, work=60, release=60 * gpus)
-    return Instance(Cluster.of_sizes([gpus]), (*jobs, wide))
+    rows = [(1, DAY + 3_600 * k, 60 * k) for k in range(gpus)]
+    return _then_wide([gpus], rows, (gpus, 60, 60 * gpus))
 
 
 def _halves() -> Instance[Job]:
     """Two nodes of 2 GPUs; one 1-GPU job on each goes on when its neighbour ends, then 2 GPUs."""
-    jobs = [Job(id=f"j{k}", gpus=1, work=work) for k, work in enumerate([DAY, 600, DAY, 600])]
-    wide = Job(id="wide", gpus=2, work=60, release=600)
-    return Instance(Cluster.of_sizes([2, 2]), (*jobs, wide))
+    rows = [(1, work, 0) for work in (DAY, 600, DAY, 600)]
+    return _then_wide([2, 2], rows, (2, 60, 600))
 
 
 def _two_users() -> Instance[Job]:
@@ -422,12 +420,8 @@ def _draw_wide(rng: Rng) -> Instance[Job]:
     gpus = int(rng.integers(2, 6))
     before = rng.integers(0, 3_000, size=rng.integers(1, 2 * gpus)).tolist()
     last = max(before) + int(rng.integers(900, 3_000))
-    jobs = [
-        Job(id=f"j{k}", gpus=1, work=int(rng.integers(1, 20_000)), release=release)
-        for k, release in enumerate(before)
-    ]
-    wide = Job(id="wide", gpus=int(rng.integers(2, gpus + 1)), work=60, release=last)
-    return Instance(Cluster.of_sizes([gpus]), (*jobs, wide))
+    rows = [(1, int(rng.integers(1, 20_000)), release) for release in before]
+    return _then_wide([gpus], rows, (int(rng.integers(2, gpus + 1)), 60, last))
 
 
 def _no_queue(instance: Instance[Job]) -> Sides | None:
@@ -446,10 +440,8 @@ def _draw_stream(rng: Rng) -> Instance[Job]:
     for _ in range(int(rng.integers(0, 8))):
         gpus, work = int(rng.integers(1, size)), int(rng.integers(600, DAY // 4))
         rows.append((gpus, work, int(rng.integers(600, DAY // 4))))
-    jobs = [Job(id=f"j{k}", gpus=g, work=w, release=r) for k, (g, w, r) in enumerate(rows)]
     gang = int(rng.integers(size, nodes * size + 1))
-    wide = Job(id="wide", gpus=gang, work=60, release=int(rng.integers(600, 7_200)))
-    return Instance(Cluster.of_sizes([size] * nodes), (*jobs, wide))
+    return _then_wide([size] * nodes, rows, (gang, 60, int(rng.integers(600, 7_200))))
 
 
 def _patience(instance: Instance[Job], *, patience: int | None = 3_600) -> Sides:
@@ -504,312 +496,175 @@ def _draw_gang(rng: Rng) -> Instance[Job]:
 # --- the claims ----------------------------------------------------------------------------------
 
 LTGF: tuple[Claim[Any], ...] = (
-    Claim(
-        id="rho-minus",
-        source=f"{PAPER}, Algorithm 2, corrected",
-        statement="Jobs by rising rho^-, passing over those that do not fit, are a leximin "
-        "optimal selection for one lease.",
-        verdict=Verdict.PROVED,
-        assumptions="one user, GPUs by number, distinct rho^-",
-        evidence="the job with the least rho^- that fits is in every leximin optimal selection",
-        check=_distinct,
-        draw=_draw_round,
-    ),
-    Claim(
-        id="rho-minus-ties",
-        source=f"{PAPER}, Algorithm 2, corrected",
-        statement="The same with ties by rising gang: the least rho_i is as large as possible, "
-        "and no selection leaves fewer jobs with it.",
-        verdict=Verdict.PROVED,
-        assumptions="one user, GPUs by number",
-        evidence="of jobs with equal rho^- the narrowest first are the most that fit",
-        check=_fewest,
-        draw=partial(_draw_round, ties=True),
-    ),
-    Claim(
-        id="rho-minus-ties-leximin",
-        source=f"{PAPER}, Algorithm 2, corrected",
-        statement="The same with ties by rising gang is leximin optimal.",
-        verdict=Verdict.REFUTED,
-        evidence="of two jobs that never ran one stays at 0; a wider one gets more above it",
-        check=_leximin,
-        draw=partial(_draw_round, ties=True),
-        counterexamples={"1 or 2 of 2 GPUs": _nothing_yet},
-    ),
-    Claim(
-        id="algorithm-2",
-        source=f"{PAPER}, Section 4.2.3 and Algorithm 2",
-        statement="To take the job with the least rho_i first maximises the least rho_i at the "
-        "end of the lease.",
-        verdict=Verdict.REFUTED,
-        assumptions="one user, GPUs by number",
-        evidence="who is behind now need not be who is behind then: a young job's rho falls fast",
-        check=_by_current,
-        draw=_draw_round,
-        counterexamples={"old and new": _old_and_new},
-    ),
-    Claim(
-        id="two-phase",
-        source=f"{PAPER}, Section 4.2.3 and Algorithm 1",
-        statement="The two-phase algorithm maximises the least rho_j of the users at the end of "
-        "the lease.",
-        verdict=Verdict.REFUTED,
-        assumptions="line 17 repaired, GPUs by number",
-        evidence="a narrow job of the user that is behind takes the room of its wide one",
-        check=_phases,
-        draw=_draw_users,
-        counterexamples={"1, then 2 of 2 GPUs": _narrow_first},
-    ),
-    Claim(
-        id="two-phase-lives",
-        source=f"{PAPER}, Section 4.2.3 and Algorithm 1",
-        statement="The two-phase algorithm maximises the least rho_i over the jobs' lives.",
-        verdict=Verdict.REFUTED,
-        assumptions="one user, line 17 repaired, every round a lease",
-        evidence="rho_i is 0 for all that never ran, whatever they would do to others",
-        check=_lives,
-        draw=_draw_lives,
-        samples=12,
-        counterexamples={
-            "2 + 1 on 2": partial(alone, 2, [2, 1], [1, 1]),
-            "3 + 2 on 3": partial(alone, 3, [3, 2], [1, 2]),
-        },
-    ),
-    Claim(
-        id="sharing-incentive",
-        source=f"{PAPER}, Definition 1 and Section 4.2.1",
-        statement="All jobs of a cluster can have rho_i >= 1 (all users rho_j >= 1).",
-        verdict=Verdict.REFUTED,
-        evidence="gangs that cannot run together cannot both have their shares",
-        check=_attainable,
-        draw=_draw_staying,
-        counterexamples={
-            "1 + 4 on 4, for ever": partial(_stay, 4, [1, 4]),
-            "3 + 3 on 4, for ever": partial(_stay, 4, [3, 3]),
-            "3 + 3 on 4, of two users": partial(_stay, 4, [3, 3], users=True),
-            "3 + 3 on 4, 4 rounds": partial(alone, 4, [3, 3], [4, 4]),
-            "4 + 4 on 4, 4 rounds": partial(alone, 4, [4, 4], [4, 4]),
-        },
-    ),
-    Claim(
-        id="line-17-ends",
-        source=f"{PAPER}, Algorithm 1, lines 4 and 17",
-        statement="Algorithm 1 ends.",
-        verdict=Verdict.REFUTED,
-        evidence="line 4 looks at all pending jobs, line 5 only at users that line 17 has left",
-        check=_loops,
-        draw=_draw_queue,
-        counterexamples={
-            "1, 2, 1 on 2": partial(alone, 2, [1, 2, 1], [1, 1, 1]),
-            "two users": partial(shared, 2, [(0, 1, 1, 0), (1, 2, 1, 0), (1, 1, 1, 0)], users=2),
-        },
-    ),
-    Claim(
-        id="line-17-slowdown",
-        source="beyond the paper",
-        statement="Line 17 costs nothing: where a job does not fit, to skip to the next user gives "
-        "no larger mean slowdown than to pass over the job.",
-        verdict=Verdict.REFUTED,
-        assumptions="a round that would loop ends",
-        evidence="GPUs stay idle for a lease though jobs fit",
-        check=_line_17,
-        draw=_draw_queue,
-        samples=40,
-        counterexamples={"1, 2, 1 on 2": partial(alone, 2, [1, 2, 1], [2, 1, 1])},
-    ),
-    Claim(
-        id="figure-6b",
-        source=f"{PAPER}, Section 4.1.2 and Fig. 6 (b)",
-        statement="To alternate is what least finish-time unfairness prescribes: no schedule is "
-        "better in its largest value, its second largest, and so on.",
-        verdict=Verdict.REFUTED,
-        evidence="(c) has the same largest value, which no schedule can lower, and smaller others",
-        check=_alternating,
-        draw=lambda rng: int(rng.integers(1, 9)),
-        samples=8,
-        counterexamples={"Fig. 6": lambda: 4},
-    ),
-    Claim(
-        id="figure-6c",
-        source=f"{PAPER}, Section 4.1.2 and Fig. 6 (c)",
-        statement="LTGF treats all jobs of Fig. 6 as fairly as anybody can: rho_i = 1.",
-        verdict=Verdict.PROVED,
-        assumptions="2 or 4 rounds a job, as in the figure",
-        evidence="branch and bound; the least rho_i cannot exceed 1 where no GPU can idle",
-        check=_figure_6_c,
-        draw=lambda rng: int(rng.choice([2, 4])),
-        samples=4,
-    ),
-    Claim(
-        id="quota-credit",
-        source=f"{PAPER}, Section 6.1.1, eq. (16)",
-        statement="With (16), a user that worked alone for H rounds gets nothing for the next H "
-        "rounds, however fairly it lent.",
-        verdict=Verdict.PROVED,
-        assumptions="two equal users, each with M jobs of one GPU that do not end",
-        evidence="both are owed the same GPU time from the start, whether they asked for it or not",
-        check=_credit,
-        draw=_draw_burst,
-        samples=20,
-    ),
-    Claim(
-        id="quota-window",
-        source=f"{PAPER}, Section 6.1.1, eq. (16)",
-        statement="(16) achieves the sharing incentive more effectively than (8): over the H "
-        "rounds after the other user's return its rho_j is no smaller.",
-        verdict=Verdict.REFUTED,
-        assumptions="as quota-credit",
-        evidence="it is 0 with (16) and about 2/3 with (8)",
-        check=_window,
-        draw=_draw_burst,
-        samples=20,
-        counterexamples={"M = 8, H = 3": lambda: Burst(8, 3, 3)},
-    ),
-    Claim(
-        id="demand-window",
-        source="beyond the paper",
-        statement="With (8), u rounds after the return the user that worked has got M u^2 / "
-        "(H + 2 u) GPU-rounds of them, to within one GPU-round: its rho_j over them is "
-        "2 u / (H + 2 u), two thirds at u = H.",
-        verdict=Verdict.PROVED,
-        assumptions="as quota-credit",
-        evidence="rho_j of both users are equal to within one pick",
-        check=_memory,
-        draw=_draw_burst,
-        samples=20,
-    ),
-    Claim(
-        id="split-jobs",
-        source=f"{PAPER}, eq. (3) and (13)",
-        statement="Nobody gains a fair share by cutting a job into several.",
-        verdict=Verdict.REFUTED,
-        assumptions="one user",
-        evidence="shares are divided among jobs, not among those who own them",
-        check=_split_jobs,
-        draw=_draw_split,
-        counterexamples={
-            "2 -> 1 + 1 on 2": lambda: Owner(2, 2, (2,), (1, 1)),
-        },
-    ),
-    Claim(
-        id="split-users",
-        source=f"{PAPER}, eq. (8)",
-        statement="A user's fair GPU time is the same whatever jobs its demand is cut into.",
-        verdict=Verdict.PROVED,
-        evidence="(7) adds the gangs up",
-        check=_split_users,
-        draw=_draw_split,
-    ),
-    Claim(
-        id="claim-share",
-        source=f"{PAPER}, Section 4.1.2",
-        statement="A job that claims more GPUs than it needs has no larger fair share for it, and "
-        "the others no smaller one.",
-        verdict=Verdict.PROVED,
-        assumptions="one user, equal weights, the job needs M / N GPUs or more",
-        evidence="min(D, M / N) does not depend on D from M / N on",
-        check=_claimed_share,
-        draw=_draw_claim,
-    ),
-    Claim(
-        id="claim-ltgf",
-        source=f"{PAPER}, Section 4.1.2",
-        statement="Under LTGF such a job gets no more GPU time either.",
-        verdict=Verdict.REFUTED,
-        assumptions="as claim-share; jobs that do not end, first 60 rounds",
-        evidence="a wider gang wastes fewer GPUs where gangs do not fit together",
-        check=partial(_claimed, policy=LtgfPolicy()),
-        draw=_draw_claim,
-        samples=8,
-        counterexamples={"3 -> 4, beside 3 on 4": lambda: Owner(4, 3, (3,), (4,))},
-    ),
-    Claim(
-        id="claim-finish-time",
-        source="beyond the paper",
-        statement="Under finish-time fairness such a job gets no more GPU time.",
-        verdict=Verdict.REFUTED,
-        assumptions="as claim-ltgf; jobs of equal length by largest T_sh / T_id",
-        evidence="time is shared, not GPU time: the paper says so in Section 4.1.2 and is right",
-        check=partial(_claimed, policy=ThemisGreedy()),
-        draw=_draw_claim,
-        samples=8,
-        counterexamples={
-            "1 -> 2, beside 1 and 1 on 2": lambda: Owner(2, 1, (1, 1), (2,)),
-            "Fig. 6": lambda: Owner(6, 3, (3, 3), (6,)),
-        },
-    ),
-    Claim(
-        id="leases-any-time",
-        source=f"{PAPER}, Sections 5.1.2 and 5.2.1",
-        statement="A job that never ran starts when a lease of L has gone by, at the latest.",
-        verdict=Verdict.REFUTED,
-        assumptions="leases begin with the jobs, only leases that have ended are open",
-        evidence="leases never end together, and who renews leaves no room: a gang waits for a job "
-        "to complete, under a stream of jobs for ever",
-        check=partial(_first_lease, synchronous=False),
-        draw=lambda rng: _wide_gang(int(rng.integers(2, 5))),
-        samples=2,
-        counterexamples={"1 + 1, then 2": partial(_wide_gang, 2)},
-    ),
-    Claim(
-        id="leases-together",
-        source=f"{PAPER}, Sections 5.1.2 and 5.2.1, corrected",
-        statement="The same where leases end together, at multiples of L.",
-        verdict=Verdict.PROVED,
-        assumptions="one user, one node, no older job still waits for its first lease",
-        evidence="all GPUs are open then, and of the jobs with rho = 0 the oldest comes first",
-        check=_no_queue,
-        draw=_draw_wide,
-        samples=20,
-    ),
-    Claim(
-        id="many-nodes",
-        source="beyond the paper",
-        statement="The same on any nodes.",
-        verdict=Verdict.REFUTED,
-        assumptions="the job is first in the policy's order; gangs need whole nodes",
-        evidence="GPUs are free, but on different nodes: jobs that renew keep theirs",
-        check=partial(_patience, patience=None),
-        draw=_draw_stream,
-        samples=4,
-        counterexamples={"1 + 1 on 2 + 2, then 2": _halves},
-    ),
-    Claim(
-        id="patience",
-        source="beyond the paper",
-        statement="With a patience of W >= L, a job that is first in the policy's order from its "
-        "release on starts W + L later at the latest, whatever else comes.",
-        verdict=Verdict.PROVED,
-        assumptions="leases end together, or all running jobs are preemptible at all rounds",
-        evidence="at the first end of a lease it is selected; W later others make room for it",
-        check=_patience,
-        draw=_draw_stream,
-        samples=10,
-    ),
-    Claim(
-        id="many-users",
-        source="beyond the paper",
-        statement="A job that never ran and is first in its user's queue starts when a lease of L "
-        "has gone by.",
-        verdict=Verdict.REFUTED,
-        assumptions="several users, one node, leases end together, line 17 repaired, no patience",
-        evidence="when its user's turn comes it does not fit any more, and a narrower job is "
-        "picked; line 17 as printed prevents this, as the paper says",
-        check=_between_users,
-        draw=lambda rng: _two_users(),
-        samples=1,
-        counterexamples={"1; 1 and 2, on 2": _two_users},
-    ),
-    Claim(
-        id="passed-over",
-        source="beyond the paper",
-        statement="With a patience of W LTGF starts a job W after narrower jobs of its user were "
-        "first picked before it, at the latest, whatever else comes.",
-        verdict=Verdict.PROVED,
-        assumptions="leases end together, W is a multiple of them, nobody was passed over before",
-        evidence="all GPUs are open then, it is picked first, and the others make room for it",
-        check=_passed_over,
-        draw=_draw_gang,
-        samples=10,
-    ),
-)
+    Claim(id="rho-minus", source=f"{PAPER}, Algorithm 2, corrected", verdict=Verdict.PROVED,
+          statement="Jobs by rising rho^-, passing over those that do not fit, are a leximin "
+                    "optimal selection for one lease.",
+          assumptions="one user, GPUs by number, distinct rho^-",
+          evidence="the job with the least rho^- that fits is in every leximin optimal selection",
+          check=_distinct, draw=_draw_round),
+    Claim(id="rho-minus-ties", source=f"{PAPER}, Algorithm 2, corrected", verdict=Verdict.PROVED,
+          statement="The same with ties by rising gang: the least rho_i is as large as possible, "
+                    "and no selection leaves fewer jobs with it.",
+          assumptions="one user, GPUs by number",
+          evidence="of jobs with equal rho^- the narrowest first are the most that fit",
+          check=_fewest, draw=partial(_draw_round, ties=True)),
+    Claim(id="rho-minus-ties-leximin", source=f"{PAPER}, Algorithm 2, corrected",
+          verdict=Verdict.REFUTED,
+          statement="The same with ties by rising gang is leximin optimal.",
+          evidence="of two jobs that never ran one stays at 0; a wider one gets more above it",
+          check=_leximin, draw=partial(_draw_round, ties=True),
+          counterexamples={"1 or 2 of 2 GPUs": _nothing_yet}),
+    Claim(id="algorithm-2", source=f"{PAPER}, Section 4.2.3 and Algorithm 2",
+          verdict=Verdict.REFUTED,
+          statement="To take the job with the least rho_i first maximises the least rho_i at the "
+                    "end of the lease.",
+          assumptions="one user, GPUs by number",
+          evidence="who is behind now need not be who is behind then: a young job's rho falls fast",
+          check=_by_current, draw=_draw_round, counterexamples={"old and new": _old_and_new}),
+    Claim(id="two-phase", source=f"{PAPER}, Section 4.2.3 and Algorithm 1", verdict=Verdict.REFUTED,
+          statement="The two-phase algorithm maximises the least rho_j of the users at the end of "
+                    "the lease.",
+          assumptions="line 17 repaired, GPUs by number",
+          evidence="a narrow job of the user that is behind takes the room of its wide one",
+          check=_phases, draw=_draw_users, counterexamples={"1, then 2 of 2 GPUs": _narrow_first}),
+    Claim(id="two-phase-lives", source=f"{PAPER}, Section 4.2.3 and Algorithm 1",
+          verdict=Verdict.REFUTED,
+          statement="The two-phase algorithm maximises the least rho_i over the jobs' lives.",
+          assumptions="one user, line 17 repaired, every round a lease",
+          evidence="rho_i is 0 for all that never ran, whatever they would do to others",
+          check=_lives, draw=_draw_lives, samples=12,
+          counterexamples={
+              "2 + 1 on 2": partial(alone, 2, [2, 1], [1, 1]),
+              "3 + 2 on 3": partial(alone, 3, [3, 2], [1, 2])}),
+    Claim(id="sharing-incentive", source=f"{PAPER}, Definition 1 and Section 4.2.1",
+          verdict=Verdict.REFUTED,
+          statement="All jobs of a cluster can have rho_i >= 1 (all users rho_j >= 1).",
+          evidence="gangs that cannot run together cannot both have their shares",
+          check=_attainable, draw=_draw_staying,
+          counterexamples={
+              "1 + 4 on 4, for ever": partial(_stay, 4, [1, 4]),
+              "3 + 3 on 4, for ever": partial(_stay, 4, [3, 3]),
+              "3 + 3 on 4, of two users": partial(_stay, 4, [3, 3], users=True),
+              "3 + 3 on 4, 4 rounds": partial(alone, 4, [3, 3], [4, 4]),
+              "4 + 4 on 4, 4 rounds": partial(alone, 4, [4, 4], [4, 4])}),
+    Claim(id="line-17-ends", source=f"{PAPER}, Algorithm 1, lines 4 and 17",
+          verdict=Verdict.REFUTED,
+          statement="Algorithm 1 ends.",
+          evidence="line 4 looks at all pending jobs, line 5 only at users that line 17 has left",
+          check=_loops, draw=_draw_queue,
+          counterexamples={
+              "1, 2, 1 on 2": partial(alone, 2, [1, 2, 1], [1, 1, 1]),
+              "two users": partial(
+                  shared, 2, [(0, 1, 1, 0), (1, 2, 1, 0), (1, 1, 1, 0)], users=2)}),
+    Claim(id="line-17-slowdown", source="beyond the paper", verdict=Verdict.REFUTED,
+          statement="Line 17 costs nothing: where a job does not fit, to skip to the next user "
+                    "gives no larger mean slowdown than to pass over the job.",
+          assumptions="a round that would loop ends",
+          evidence="GPUs stay idle for a lease though jobs fit",
+          check=_line_17, draw=_draw_queue, samples=40,
+          counterexamples={"1, 2, 1 on 2": partial(alone, 2, [1, 2, 1], [2, 1, 1])}),
+    Claim(id="figure-6b", source=f"{PAPER}, Section 4.1.2 and Fig. 6 (b)", verdict=Verdict.REFUTED,
+          statement="To alternate is what least finish-time unfairness prescribes: no schedule is "
+                    "better in its largest value, its second largest, and so on.",
+          evidence="(c) has the same largest value, which no schedule can lower, and smaller "
+                   "others",
+          check=_alternating, draw=lambda rng: int(rng.integers(1, 9)), samples=8,
+          counterexamples={"Fig. 6": lambda: 4}),
+    Claim(id="figure-6c", source=f"{PAPER}, Section 4.1.2 and Fig. 6 (c)", verdict=Verdict.PROVED,
+          statement="LTGF treats all jobs of Fig. 6 as fairly as anybody can: rho_i = 1.",
+          assumptions="2 or 4 rounds a job, as in the figure",
+          evidence="branch and bound; the least rho_i cannot exceed 1 where no GPU can idle",
+          check=_figure_6_c, draw=lambda rng: int(rng.choice([2, 4])), samples=4),
+    Claim(id="quota-credit", source=f"{PAPER}, Section 6.1.1, eq. (16)", verdict=Verdict.PROVED,
+          statement="With (16), a user that worked alone for H rounds gets nothing for the next H "
+                    "rounds, however fairly it lent.",
+          assumptions="two equal users, each with M jobs of one GPU that do not end",
+          evidence="both are owed the same GPU time from the start, whether they asked for it or "
+                   "not",
+          check=_credit, draw=_draw_burst, samples=20),
+    Claim(id="quota-window", source=f"{PAPER}, Section 6.1.1, eq. (16)", verdict=Verdict.REFUTED,
+          statement="(16) achieves the sharing incentive more effectively than (8): over the H "
+                    "rounds after the other user's return its rho_j is no smaller.",
+          assumptions="as quota-credit",
+          evidence="it is 0 with (16) and about 2/3 with (8)",
+          check=_window, draw=_draw_burst, samples=20,
+          counterexamples={"M = 8, H = 3": lambda: Burst(8, 3, 3)}),
+    Claim(id="demand-window", source="beyond the paper", verdict=Verdict.PROVED,
+          statement="With (8), u rounds after the return the user that worked has got "
+                    "M u^2 / (H + 2 u) GPU-rounds of them, to within one GPU-round: its rho_j over "
+                    "them is 2 u / (H + 2 u), two thirds at u = H.",
+          assumptions="as quota-credit",
+          evidence="rho_j of both users are equal to within one pick",
+          check=_memory, draw=_draw_burst, samples=20),
+    Claim(id="split-jobs", source=f"{PAPER}, eq. (3) and (13)", verdict=Verdict.REFUTED,
+          statement="Nobody gains a fair share by cutting a job into several.",
+          assumptions="one user",
+          evidence="shares are divided among jobs, not among those who own them",
+          check=_split_jobs, draw=_draw_split,
+          counterexamples={"2 -> 1 + 1 on 2": lambda: Owner(2, 2, (2,), (1, 1))}),
+    Claim(id="split-users", source=f"{PAPER}, eq. (8)", verdict=Verdict.PROVED,
+          statement="A user's fair GPU time is the same whatever jobs its demand is cut into.",
+          evidence="(7) adds the gangs up",
+          check=_split_users, draw=_draw_split),
+    Claim(id="claim-share", source=f"{PAPER}, Section 4.1.2", verdict=Verdict.PROVED,
+          statement="A job that claims more GPUs than it needs has no larger fair share for it, "
+                    "and the others no smaller one.",
+          assumptions="one user, equal weights, the job needs M / N GPUs or more",
+          evidence="min(D, M / N) does not depend on D from M / N on",
+          check=_claimed_share, draw=_draw_claim),
+    Claim(id="claim-ltgf", source=f"{PAPER}, Section 4.1.2", verdict=Verdict.REFUTED,
+          statement="Under LTGF such a job gets no more GPU time either.",
+          assumptions="as claim-share; jobs that do not end, first 60 rounds",
+          evidence="a wider gang wastes fewer GPUs where gangs do not fit together",
+          check=partial(_claimed, policy=LtgfPolicy()), draw=_draw_claim, samples=8,
+          counterexamples={"3 -> 4, beside 3 on 4": lambda: Owner(4, 3, (3,), (4,))}),
+    Claim(id="claim-finish-time", source="beyond the paper", verdict=Verdict.REFUTED,
+          statement="Under finish-time fairness such a job gets no more GPU time.",
+          assumptions="as claim-ltgf; jobs of equal length by largest T_sh / T_id",
+          evidence="time is shared, not GPU time: the paper says so in Section 4.1.2 and is right",
+          check=partial(_claimed, policy=ThemisGreedy()), draw=_draw_claim, samples=8,
+          counterexamples={
+              "1 -> 2, beside 1 and 1 on 2": lambda: Owner(2, 1, (1, 1), (2,)),
+              "Fig. 6": lambda: Owner(6, 3, (3, 3), (6,))}),
+    Claim(id="leases-any-time", source=f"{PAPER}, Sections 5.1.2 and 5.2.1",
+          verdict=Verdict.REFUTED,
+          statement="A job that never ran starts when a lease of L has gone by, at the latest.",
+          assumptions="leases begin with the jobs, only leases that have ended are open",
+          evidence="leases never end together, and who renews leaves no room: a gang waits for a "
+                   "job to complete, under a stream of jobs for ever",
+          check=partial(_first_lease, synchronous=False),
+          draw=lambda rng: _wide_gang(int(rng.integers(2, 5))), samples=2,
+          counterexamples={"1 + 1, then 2": partial(_wide_gang, 2)}),
+    Claim(id="leases-together", source=f"{PAPER}, Sections 5.1.2 and 5.2.1, corrected",
+          verdict=Verdict.PROVED,
+          statement="The same where leases end together, at multiples of L.",
+          assumptions="one user, one node, no older job still waits for its first lease",
+          evidence="all GPUs are open then, and of the jobs with rho = 0 the oldest comes first",
+          check=_no_queue, draw=_draw_wide, samples=20),
+    Claim(id="many-nodes", source="beyond the paper", verdict=Verdict.REFUTED,
+          statement="The same on any nodes.",
+          assumptions="the job is first in the policy's order; gangs need whole nodes",
+          evidence="GPUs are free, but on different nodes: jobs that renew keep theirs",
+          check=partial(_patience, patience=None), draw=_draw_stream, samples=4,
+          counterexamples={"1 + 1 on 2 + 2, then 2": _halves}),
+    Claim(id="patience", source="beyond the paper", verdict=Verdict.PROVED,
+          statement="With a patience of W >= L, a job that is first in the policy's order from "
+                    "its release on starts W + L later at the latest, whatever else comes.",
+          assumptions="leases end together, or all running jobs are preemptible at all rounds",
+          evidence="at the first end of a lease it is selected; W later others make room for it",
+          check=_patience, draw=_draw_stream, samples=10),
+    Claim(id="many-users", source="beyond the paper", verdict=Verdict.REFUTED,
+          statement="A job that never ran and is first in its user's queue starts when a lease of "
+                    "L has gone by.",
+          assumptions="several users, one node, leases end together, line 17 repaired, no patience",
+          evidence="when its user's turn comes it does not fit any more, and a narrower job is "
+                   "picked; line 17 as printed prevents this, as the paper says",
+          check=_between_users, draw=lambda rng: _two_users(), samples=1,
+          counterexamples={"1; 1 and 2, on 2": _two_users}),
+    Claim(id="passed-over", source="beyond the paper", verdict=Verdict.PROVED,
+          statement="With a patience of W LTGF starts a job W after narrower jobs of its user "
+                    "were first picked before it, at the latest, whatever else comes.",
+          assumptions="leases end together, W is a multiple of them, nobody was passed over before",
+          evidence="all GPUs are open then, it is picked first, and the others make room for it",
+          check=_passed_over, draw=_draw_gang, samples=10),
+)  # fmt: skip

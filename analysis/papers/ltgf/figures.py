@@ -30,9 +30,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -54,34 +53,29 @@ from ...driving.run import Run
 from ..experiment import Experiment, FigureCell, Finished, seed_means
 from ..study import FigureRow, short
 from . import pictures as pictures
-from .statements import ALTERNATING, EMPTY, FLUID, LEASED, LONG_TERM, OWN_LEASES, STATEMENTS
+from . import statements as said
+from .statements import ALTERNATING, EMPTY, FLUID, LEASED, LONG_TERM, OWN_LEASES
 
 if TYPE_CHECKING:
     from ....instances.traces import Trace
-
-__all__ = [
-    "Scenario", "cases_of", "fig6", "fig9", "fig10", "fig11", "fig12", "fig13", "fig14",
-]  # fmt: skip
 
 Floats = NDArray[np.float64]
 Policies = Mapping[str, Callable[[], Policy]]
 
 #: label: how it is made; the order of the figures
-POLICIES: Policies = MappingProxyType(
-    {
-        "FIFO": Fifo,
-        "YARN-CS": YarnCs,
-        "HiveD": Hived,
-        "AlloX": Allox,
-        "Tiresias-L": TiresiasL,
-        "Themis": Themis,
-        "Gandiva-fair": GandivaFair,
-        "Themis, greedy": ThemisGreedy,
-        "LTGF (8)": LtgfPolicy,
-        "LTGF (16)": partial(LtgfPolicy, fair_share="quota"),
-        "LTGF rho-": partial(LtgfPolicy, job_key="rho-minus"),
-    }
-)
+POLICIES: Policies = {
+    "FIFO": Fifo,
+    "YARN-CS": YarnCs,
+    "HiveD": Hived,
+    "AlloX": Allox,
+    "Tiresias-L": TiresiasL,
+    "Themis": Themis,
+    "Gandiva-fair": GandivaFair,
+    "Themis, greedy": ThemisGreedy,
+    "LTGF (8)": LtgfPolicy,
+    "LTGF (16)": partial(LtgfPolicy, fair_share="quota"),
+    "LTGF rho-": partial(LtgfPolicy, job_key="rho-minus"),
+}
 #: those that the paper does not have
 OWN = ("FIFO", "Themis, greedy", LEASED, "LTGF rho-")
 
@@ -224,15 +218,7 @@ def _cell(
 
 def _run(cell: FigureCell) -> dict[str, Any]:
     case, rules, reject = cell.workload
-    run = drive(
-        case.instance,
-        cell.make(),
-        round_length=rules.round_length,
-        lease=rules.lease,
-        overhead=rules.overhead,
-        synchronous=rules.synchronous,
-        reject=reject,
-    )
+    run = drive(case.instance, cell.make(), **asdict(rules), reject=reject)
     if run.stop is not Stop.COMPLETED:
         raise KeyboardInterrupt
     return measure(run, case.days)
@@ -359,12 +345,13 @@ def _driven(cell: FigureCell) -> dict[str, Any]:
     for j, start, end in zip(plan.job, plan.start // 600, plan.end // 600, strict=True):
         held[j, start:end] = jobs[j].gpus
     ends = (run.records.end / 60).tolist()
-    return {
-        "rows": [_three_jobs(cell.policy, j + 1, ends[j], float(rho[j]), held[j]) for j in range(3)]
-    }
+    rows = [_three_jobs(cell.policy, j + 1, ends[j], float(rho[j]), held[j]) for j in range(3)]
+    return {"rows": rows}
 
 
 # --- cells ---------------------------------------------------------------------------------------
+
+Cases = Sequence[Scenario] | None
 
 
 def _schedules() -> Iterator[FigureCell]:
@@ -374,10 +361,7 @@ def _schedules() -> Iterator[FigureCell]:
 
 
 def _comparison(
-    trace: Trace | None = None,
-    *,
-    cases: Sequence[Scenario] | None = None,
-    policies: Policies = POLICIES,
+    trace: Trace | None = None, *, cases: Cases = None, policies: Policies = POLICIES
 ) -> list[FigureCell]:
     """Every policy on every instance, without the jobs that some of them can never run."""
     rules = _rules()
@@ -390,10 +374,7 @@ def _comparison(
 
 
 def _and_without_contention(
-    trace: Trace | None = None,
-    *,
-    cases: Sequence[Scenario] | None = None,
-    policies: Policies = POLICIES,
+    trace: Trace | None = None, *, cases: Cases = None, policies: Policies = POLICIES
 ) -> Iterator[FigureCell]:
     """The same, with leases for Tiresias-L, and on clusters where nobody waits."""
     for case in cases_of(trace) if cases is None else cases:
@@ -407,10 +388,7 @@ def _and_without_contention(
 
 
 def _by_lease(
-    trace: Trace | None = None,
-    *,
-    cases: Sequence[Scenario] | None = None,
-    leases: Sequence[int] = LEASES,
+    trace: Trace | None = None, *, cases: Cases = None, leases: Sequence[int] = LEASES
 ) -> Iterator[FigureCell]:
     """LTGF with leases that end together, and with own leases from each start on."""
     makes = {
@@ -424,10 +402,7 @@ def _by_lease(
 
 
 def _by_nodes(
-    trace: Trace | None = None,
-    *,
-    cases: Sequence[Scenario] | None = None,
-    sizes: Sequence[float] = SIZES,
+    trace: Trace | None = None, *, cases: Cases = None, sizes: Sequence[float] = SIZES
 ) -> Iterator[FigureCell]:
     """LTGF and Tiresias-L, by multiples of the nodes of a workload's smallest cluster."""
     cases = cases_of(trace) if cases is None else cases
@@ -468,9 +443,7 @@ LOSSES = {
     "loss_release": "rho < 0.95, from submission",
 }
 _SETTINGS = {
-    "round (s)": ROUND,
-    "lease (s)": LEASE,
-    "overhead (s)": OVERHEAD,
+    "round (s)": ROUND, "lease (s)": LEASE, "overhead (s)": OVERHEAD,
     "leases end together": "but those of a policy with own leases",
     "trace": f"the {DAYS} days with the most submissions, from a whole number of days after "
     "the first; users weighted by requested GPUs",
@@ -478,91 +451,57 @@ _SETTINGS = {
     "generator": "gangsched.instances.generate.venus_workload, seed 0",
     "users' windows": f"those of the first {DAYS} days",
     "not in the paper": list(OWN),
-}
+}  # fmt: skip
 _figure = partial(Experiment, cells=_comparison, rows=_rows, facts=_facts, settings=_SETTINGS)
 fig6 = _figure(
-    name="ltgf:fig6",
-    title="Fig. 6: three ways to share 6 GPUs among jobs of 6, 3 and 3 GPUs",
+    name="ltgf:fig6", title="Fig. 6: three ways to share 6 GPUs among jobs of 6, 3 and 3 GPUs",
     axis="job",
     measures={
-        "end": "end (min)",
-        "rho": "rho",
-        "finish-time fairness": "finish-time fairness, N = 3",
+        "end": "end (min)", "rho": "rho", "finish-time fairness": "finish-time fairness, N = 3",
     },
-    levels=tuple(float(k) for k in range(8)),
-    cells=_schedules,
-    rows=seed_means,
+    levels=tuple(float(k) for k in range(8)), cells=_schedules, rows=seed_means,
     settings={"round (s)": 600, "lease (s)": 600, "overhead (s)": 0, "curves": "GPUs by round"},
-    statements=STATEMENTS["ltgf:fig6"],
-    drawing=pictures.schedules,
-)
+    statements=said.fig6, drawing=pictures.schedules,
+)  # fmt: skip
 fig9 = _figure(
-    name="ltgf:fig9",
-    title="Fig. 9: LTGF with lease terms of different lengths",
-    axis="lease (s)",
+    name="ltgf:fig9", title="Fig. 9: LTGF with lease terms of different lengths", axis="lease (s)",
     measures={
-        "mean_completion": JCT,
-        "overhead": "overhead, share of JCT",
-        "preemptions": "preemptions a job",
-        **LOSSES,
+        "mean_completion": JCT, "overhead": "overhead, share of JCT",
+        "preemptions": "preemptions a job", **LOSSES,
     },
-    cells=_by_lease,
-    settings={**_SETTINGS, "lease (s)": list(LEASES)},
-    statements=STATEMENTS["ltgf:fig9"],
-    drawing=pictures.lease_terms,
-)
+    cells=_by_lease, settings={**_SETTINGS, "lease (s)": list(LEASES)},
+    statements=said.fig9, drawing=pictures.lease_terms,
+)  # fmt: skip
 fig10 = _figure(
-    name="ltgf:fig10",
-    title="Fig. 10: fairness of jobs, rho",
+    name="ltgf:fig10", title="Fig. 10: fairness of jobs, rho",
     measures={**LOSSES, "waited": "jobs that waited beyond their first round"},
-    levels=LEVELS,
-    cells=_and_without_contention,
-    rows=partial(_rows, curve="rho"),
-    statements=STATEMENTS["ltgf:fig10"],
-    drawing=pictures.job_fairness,
-)
+    levels=LEVELS, cells=_and_without_contention, rows=partial(_rows, curve="rho"),
+    statements=said.fig10, drawing=pictures.job_fairness,
+)  # fmt: skip
 fig11 = _figure(
-    name="ltgf:fig11",
-    title="Fig. 11: fairness of users by day, rho by (8)",
-    axis="user",
+    name="ltgf:fig11", title="Fig. 11: fairness of users by day, rho by (8)", axis="user",
     measures={
-        "days_below": "days below 1 by (8)",
-        "days_below_quota": "days below 1 by (16)",
-        "hours_below": "hours below 1 by (8)",
-        "hours_below_quota": "hours below 1 by (16)",
+        "days_below": "days below 1 by (8)", "days_below_quota": "days below 1 by (16)",
+        "hours_below": "hours below 1 by (8)", "hours_below_quota": "hours below 1 by (16)",
     },
-    levels=SPREAD,
-    rows=partial(_rows, users=True),
-    statements=STATEMENTS["ltgf:fig11"],
-    drawing=pictures.user_fairness,
-)
+    levels=SPREAD, rows=partial(_rows, users=True),
+    statements=said.fig11, drawing=pictures.user_fairness,
+)  # fmt: skip
 fig12 = _figure(
-    name="ltgf:fig12",
-    title="Fig. 12: slowdown of jobs",
+    name="ltgf:fig12", title="Fig. 12: slowdown of jobs",
     measures={
-        "mean_slowdown": "mean slowdown",
-        "p99_slowdown": "99th percentile",
-        "slow": "jobs with slowdown > 5",
-        "slow_brief": "of these, run time < 1 min",
+        "mean_slowdown": "mean slowdown", "p99_slowdown": "99th percentile",
+        "slow": "jobs with slowdown > 5", "slow_brief": "of these, run time < 1 min",
     },
-    levels=LEVELS,
-    rows=partial(_rows, curve="slowdown"),
-    statements=STATEMENTS["ltgf:fig12"],
-    drawing=pictures.slowdowns,
-)
+    levels=LEVELS, rows=partial(_rows, curve="slowdown"),
+    statements=said.fig12, drawing=pictures.slowdowns,
+)  # fmt: skip
 fig13 = _figure(
-    name="ltgf:fig13",
-    title="Fig. 13: mean job completion time",
-    measures={"mean_completion": JCT},
-    statements=STATEMENTS["ltgf:fig13"],
-    drawing=pictures.bars,
-)
+    name="ltgf:fig13", title="Fig. 13: mean job completion time", measures={"mean_completion": JCT},
+    statements=said.fig13, drawing=pictures.bars,
+)  # fmt: skip
 fig14 = _figure(
-    name="ltgf:fig14",
-    title="Fig. 14: LTGF and Tiresias-L on clusters of different sizes",
-    axis="nodes",
-    measures={"mean_completion": JCT, **LOSSES},
-    cells=_by_nodes,
-    statements=STATEMENTS["ltgf:fig14"],
-    drawing=pictures.sizes,
-)
+    name="ltgf:fig14", title="Fig. 14: LTGF and Tiresias-L on clusters of different sizes",
+    axis="nodes", measures={"mean_completion": JCT, **LOSSES}, cells=_by_nodes,
+    statements=said.fig14, drawing=pictures.sizes,
+)  # fmt: skip

@@ -15,16 +15,6 @@ from ...show.plots import BOUND, INK, MUTED, PAPER
 from ..pictures import DASHED, DOTTED, axes_in_rows, legend, named
 from ..study import FigureRow, Study
 
-__all__ = [
-    "bars",
-    "job_fairness",
-    "lease_terms",
-    "schedules",
-    "sizes",
-    "slowdowns",
-    "user_fairness",
-]
-
 #: after Okabe and Ito; LTGF's variants share a colour, what the paper does not have is grey
 LOOK: Mapping[str, tuple[str, Any]] = {
     "FIFO": ("#7a838d", "-"),
@@ -53,24 +43,17 @@ def _look(policy: str) -> dict[str, Any]:
 # --- panels --------------------------------------------------------------------------------------
 
 
+#: lengths of a figure in inches, unless it has others
+LENGTHS = {"left": 0.75, "below": 0.55, "apart": 0.25, "beside": 0.3, "right": 0.2}
+
+
 def _panels(
-    study: Study,
-    columns: Sequence[str],
-    *,
-    rows: int,
-    tall: float,
-    left: float = 0.75,
-    below: float = 0.55,
-    apart: float = 0.25,
-    beside: float = 0.3,
-    right: float = 0.2,
+    study: Study, columns: Iterable[str], *, rows: int, **lengths: float
 ) -> tuple[Figure, list[list[Axes]]]:
-    """Rows of axes, the names of the columns above them; lengths in inches."""
-    figure, panels = axes_in_rows(
-        study, [len(columns)] * rows, tall=tall, left=left, beside=beside, right=right, below=below,
-        apart=apart,
-    )  # fmt: skip
-    for axes, name in zip(panels[0], columns, strict=True):
+    """Rows of axes, the names of the columns above them."""
+    names = list(columns)
+    figure, panels = axes_in_rows(study, [len(names)] * rows, **{**LENGTHS, **lengths})
+    for axes, name in zip(panels[0], names, strict=True):
         named(axes, name, 9.5)
     return figure, panels
 
@@ -127,46 +110,30 @@ def schedules(study: Study) -> Figure:
 
 def lease_terms(study: Study) -> Figure:
     """Draw mean JCT, overhead and loss by lease term."""
-    return _series(
-        study,
-        {
-            "mean_completion": "mean JCT (1000 s),\nnot from 0",
-            "overhead": "overhead (% of JCT)",
-            "loss": "rho < 0.95 (% of jobs)",
-        },
-        "lease (minutes)",
-        lambda x: x / 60,
-        zero=False,
-    )
+    measures = {
+        "mean_completion": "mean JCT (1000 s),\nnot from 0",
+        "overhead": "overhead (% of JCT)",
+        "loss": "rho < 0.95 (% of jobs)",
+    }
+    return _series(study, measures, "lease (minutes)", lambda x: x / 60, zero=False)
 
 
 def sizes(study: Study) -> Figure:
     """Draw mean JCT and both countings of the loss by number of nodes."""
-    return _series(
-        study,
-        {
-            "mean_completion": "mean JCT (1000 s)",
-            "loss": "rho < 0.95 from first\nround (% of jobs)",
-            "loss_release": "rho < 0.95 from sub-\nmission (% of jobs)",
-        },
-        "nodes of 8 GPUs",
-        float,
-    )
+    measures = {
+        "mean_completion": "mean JCT (1000 s)",
+        "loss": "rho < 0.95 from first\nround (% of jobs)",
+        "loss_release": "rho < 0.95 from sub-\nmission (% of jobs)",
+    }
+    return _series(study, measures, "nodes of 8 GPUs", float, zero=True)
 
 
 def _series(
-    study: Study,
-    measures: Mapping[str, str],
-    label: str,
-    place: Callable[[int], float],
-    *,
-    zero: bool = True,
+    study: Study, measures: Mapping[str, str], label: str, place: Callable[[int], float], zero: bool
 ) -> Figure:
     """A row a measure; without `zero` the axes of the mean JCT fit what they show."""
-    figure, panels = _panels(
-        study, list(study.instances), rows=len(measures), tall=1.35, below=0.85, left=0.85,
-        beside=0.45,
-    )  # fmt: skip
+    room = {"tall": 1.35, "below": 0.85, "left": 0.85, "beside": 0.45}
+    figure, panels = _panels(study, study.instances, rows=len(measures), **room)
     for row, (measure, text) in zip(panels, measures.items(), strict=True):
         scale = 1e-3 if measure == "mean_completion" else 100.0
         for axes, instance in zip(row, study.instances, strict=True):
@@ -191,22 +158,25 @@ def _series(
 
 def job_fairness(study: Study) -> Figure:
     """Draw the distribution of rho of jobs, and the shares below 0.95 in both countings."""
-    figure, panels = _panels(
-        study, list(study.instances), rows=2, tall=2.4, below=1.3, left=1.35, apart=0.75
-    )
+    room = {"tall": 2.4, "below": 1.3, "left": 1.35, "apart": 0.75}
+    figure, panels = _panels(study, study.instances, rows=2, **room)
     for above, under, instance in zip(*panels, study.instances, strict=True):
         rows = _rows(study, instance)
         _curves(above, study, [row for row in rows if not row.policy.startswith("no ")])
         above.axvline(0.95, color=BOUND, linewidth=1.0)
-        above.set_xscale("log")
-        above.set_xlim(0.05, 20)
-        above.set_xticks([0.1, 0.95, 10], ["0.1", "0.95", "10"])
-        above.minorticks_off()
+        _logarithmic(above, (0.05, 20), ["0.1", "0.95", "10"])
         above.set_xlabel("rho from the first round", labelpad=1)
         _two_bars(under, rows, named=under is panels[1][0])
     panels[0][0].set_ylabel("share of jobs")
     _legend(figure, [p for p in study.policies if not p.startswith("no ")], 6)
     return figure
+
+
+def _logarithmic(axes: Axes, limits: tuple[float, float], ticks: Sequence[str]) -> None:
+    axes.set_xscale("log")
+    axes.set_xlim(*limits)
+    axes.set_xticks([float(tick) for tick in ticks], ticks)
+    axes.minorticks_off()
 
 
 def _two_bars(axes: Axes, rows: Sequence[FigureRow], *, named: bool) -> None:
@@ -227,13 +197,10 @@ def _two_bars(axes: Axes, rows: Sequence[FigureRow], *, named: bool) -> None:
 
 def slowdowns(study: Study) -> Figure:
     """Draw the distribution of the slowdown of jobs."""
-    figure, panels = _panels(study, list(study.instances), rows=1, tall=2.9, below=1.05)
+    figure, panels = _panels(study, study.instances, rows=1, tall=2.9, below=1.05)
     for axes, instance in zip(panels[0], study.instances, strict=True):
         _curves(axes, study, _rows(study, instance))
-        axes.set_xscale("log")
-        axes.set_xlim(1, 1000)
-        axes.set_xticks([1, 10, 100], ["1", "10", "100"])
-        axes.minorticks_off()
+        _logarithmic(axes, (1, 1000), ["1", "10", "100"])
         axes.set_xlabel("slowdown")
     panels[0][0].set_ylabel("share of jobs")
     _legend(figure, study.policies, 6)
@@ -254,9 +221,8 @@ def _curves(axes: Axes, study: Study, rows: Sequence[FigureRow]) -> None:
 def user_fairness(study: Study) -> Figure:
     """Draw how each user's daily rho spreads, a row a policy: median, quartiles, 5th and 95th."""
     names = [p for p in study.policies if not p.startswith("no ")]
-    figure, panels = _panels(
-        study, list(study.instances), rows=len(names), tall=0.66, below=0.5, left=1.45, apart=0.15
-    )
+    room = {"tall": 0.66, "below": 0.5, "left": 1.45, "apart": 0.15}
+    figure, panels = _panels(study, study.instances, rows=len(names), **room)
     for row, policy in zip(panels, names, strict=True):
         for axes, instance in zip(row, study.instances, strict=True):
             _paint_users(axes, [r for r in _rows(study, instance, policy) if r.x is not None])
@@ -297,10 +263,8 @@ def _paint_users(axes: Axes, rows: Sequence[FigureRow]) -> None:
 
 def bars(study: Study) -> Figure:
     """Draw the mean JCT of each policy as a bar with its number."""
-    tall = 0.28 * len(study.policies)
-    figure, panels = _panels(
-        study, list(study.instances), rows=1, tall=tall, below=0.5, left=1.05, right=0.35
-    )
+    room = {"tall": 0.28 * len(study.policies), "below": 0.5, "left": 1.05, "right": 0.35}
+    figure, panels = _panels(study, study.instances, rows=1, **room)
     for axes, instance in zip(panels[0], study.instances, strict=True):
         rows = _rows(study, instance)
         values = [row.values["mean_completion"] or 0.0 for row in rows]

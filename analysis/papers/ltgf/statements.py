@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, pairwise
-from types import MappingProxyType
 
 from ..study import Agreement, Statement, Study
+from ..verdicts import OTHER_JOBS, judged
 
-__all__ = ["STATEMENTS"]
-
+Write = Callable[[float | None], str]
 BASELINES = ("YARN-CS", "HiveD", "AlloX", "Tiresias-L", "Themis", "Gandiva-fair")
 ASTRAEA = ("LTGF (16)", "LTGF (8)")  # as the paper ran it, and as it defines it
 OWN_LEASES = "LTGF (8), own leases"
 LEASED = "Tiresias-L, leases"
 QUOTAS = ("YARN-CS", "HiveD")
 EMPTY = ("no contention, 10 s", "no contention, 60 s")
-OTHER_JOBS = "these are not the paper's jobs"
+WINDOWS = (("days_below", "(8)"), ("days_below_quota", "(16)"))
 #: printed shares of users' windows below 1, Section 6.3
 PRINTED_WINDOWS = {
     "ASTRAEA": 5.2, "AlloX": 6.9, "Gandiva-fair": 8.0, "Tiresias-L": 49.0, "YARN-CS": 44.6,
@@ -69,55 +68,43 @@ def fig6(study: Study) -> Iterator[Statement]:
     def column(policy: str, name: str) -> list[float]:
         return [float(found[policy, j].values[name] or 0.0) for j in (1, 2, 3)]
 
-    def held(policy: str, rounds: slice) -> list[float]:
-        return [
-            sum(found[policy, j].curve[rounds]) / (rounds.stop - rounds.start) for j in (1, 2, 3)
-        ]
+    def held(policy: str, begin: int, rounds: int) -> list[float]:
+        """Mean GPUs of each job in some rounds."""
+        curves = (found[policy, j].curve[begin : begin + rounds] for j in (1, 2, 3))
+        return [sum(curve) / rounds for curve in curves]
 
-    def say(text: str, holds: bool, measured: str, in_paper: bool = True) -> Statement:
-        return Statement(text, cluster, Agreement.of(holds), measured, in_paper=in_paper)
+    def say(text: str, holds: bool, measured: str, why: str = "", **own: bool) -> Statement:
+        return judged(text, cluster, holds, measured, why, **own)
 
-    even = all(held(FLUID, slice(k, k + 1)) == [2.0, 2.0, 2.0] for k in range(6))
+    even = all(held(FLUID, k, 1) == [2.0, 2.0, 2.0] for k in range(6))
     yield say("(a): the GPUs are shared equally at any time, while all three jobs are active", even,
-              _listed(held(FLUID, slice(0, 6)), "GPUs"))  # fmt: skip
-    halves = [held(ALTERNATING, slice(k, k + 2)) for k in range(6)]
-    yield say(
-        "(b): in each 20 minutes Job1 gets 1/2 of the GPU time, Job2 and Job3 1/4 each",
-        all(part == [3.0, 1.5, 1.5] for part in halves),
-        _listed(halves[0], "GPUs"),
-    )
+              _listed(held(FLUID, 0, 6), "GPUs"))  # fmt: skip
+    halves = [held(ALTERNATING, k, 2) for k in range(6)]
+    yield say("(b): in each 20 minutes Job1 gets 1/2 of the GPU time, Job2 and Job3 1/4 each",
+              all(part == [3.0, 1.5, 1.5] for part in halves),
+              _listed(halves[0], "GPUs"))  # fmt: skip
     rho = column(ALTERNATING, "rho")
     yield say("(b): Job2 and Job3 lose the sharing incentive (rho below 1)",
               rho[0] >= 1 > max(rho[1:]), "rho " + _listed(rho))  # fmt: skip
     b, c = (
         sorted(column(p, "finish-time fairness"), reverse=True) for p in (ALTERNATING, LONG_TERM)
     )
-    best = b[0] < c[0] or b <= c
-    yield Statement(
-        "(b) is what min max finish-time fairness prescribes", cluster, Agreement.of(best),
-        f"falling, (b) {_listed(b)}, (c) {_listed(c)}",
-        "" if best else "with the same maximum (c) is smaller after it: (b) is what one gets round "
-        "by round, not the best schedule by this measure",
-    )  # fmt: skip
-    parts = [held(LONG_TERM, slice(k, k + 3)) for k in range(4)]
-    yield say(
-        "(c): each job gets equal GPU time in any half hour, while all three are active",
-        all(part == [2.0, 2.0, 2.0] for part in parts),
-        _listed(parts[0], "GPUs"),
-    )
+    yield say("(b) is what min max finish-time fairness prescribes", b[0] < c[0] or b <= c,
+              f"falling, (b) {_listed(b)}, (c) {_listed(c)}",
+              "with the same maximum (c) is smaller after it: (b) is what one gets round "
+              "by round, not the best schedule by this measure")  # fmt: skip
+    parts = [held(LONG_TERM, k, 3) for k in range(4)]
+    yield say("(c): each job gets equal GPU time in any half hour, while all three are active",
+              all(part == [2.0, 2.0, 2.0] for part in parts),
+              _listed(parts[0], "GPUs"))  # fmt: skip
     rho = column(LONG_TERM, "rho")
-    yield say(
-        "(c): every job has rho of 1", all(abs(r - 1) < 1e-9 for r in rho), "rho " + _listed(rho)
-    )
-    ends = {p: column(p, "end") for p in (FLUID, ALTERNATING, LONG_TERM)}
-    mean = {p: sum(values) / 3 for p, values in ends.items()}
-    yield say(
-        "(c) ends every job when (a) does, and sooner than (b) on average",
-        ends[FLUID] == ends[LONG_TERM] and mean[LONG_TERM] < mean[ALTERNATING],
-        f"(a) {_listed(ends[FLUID], 'min')}, (c) {_listed(ends[LONG_TERM], 'min')}; "
-        f"mean {mean[LONG_TERM]:.1f} and {mean[ALTERNATING]:.1f} min",
-        in_paper=False,
-    )
+    exact = all(abs(r - 1) < 1e-9 for r in rho)
+    yield say("(c): every job has rho of 1", exact, "rho " + _listed(rho))
+    fluid, alternating, ends = (column(p, "end") for p in (FLUID, ALTERNATING, LONG_TERM))
+    yield say("(c) ends every job when (a) does, and sooner than (b) on average",
+              fluid == ends and sum(ends) / 3 < sum(alternating) / 3,
+              f"(a) {_listed(fluid, 'min')}, (c) {_listed(ends, 'min')}; "
+              f"mean {sum(ends) / 3:.1f} and {sum(alternating) / 3:.1f} min", own=True)  # fmt: skip
 
 
 def _listed(values: Sequence[float], unit: str = "") -> str:
@@ -131,51 +118,35 @@ def fig9(study: Study) -> Iterator[Statement]:
     """Judge what lease terms do."""
     for instance in study.instances:
         for policy in study.policies:
-            yield from _lease_terms(study, instance, policy)
+            for text, holds, measured, why in _lease_terms(study, instance, policy):
+                yield judged(f"{policy}: {text}", instance, holds, measured, why)
 
 
-def _lease_terms(study: Study, instance: str, policy: str) -> Iterator[Statement]:
+def _lease_terms(study: Study, instance: str, policy: str) -> Iterator[tuple[str, bool, str, str]]:
+    """Text, whether it holds, what was measured, and why it may not hold."""
     xs = study.xs(instance)
-    column = {
-        name: [float(study.value(instance, policy, name, x) or 0.0) for x in xs]
+    jct, paid, loss = (
+        [float(study.value(instance, policy, name, x) or 0.0) for x in xs]
         for name in ("mean_completion", "overhead", "loss")
-    }
-    jct, paid, loss = column["mean_completion"], column["overhead"], column["loss"]
+    )
     listed = ", ".join(f"{x}: {value:,.0f}" for x, value in zip(xs, jct, strict=True))
-    yield Statement(
-        f"{policy}: with longer terms the mean JCT falls first, then rises (by more than 0.5 %)",
-        instance, Agreement.of(turns(jct, 0.005) == "-+"), f"{listed} s",
-    )  # fmt: skip
+    yield ("with longer terms the mean JCT falls first, then rises (by more than 0.5 %)",
+           turns(jct, 0.005) == "-+", f"{listed} s", "")  # fmt: skip
     least = xs[jct.index(min(jct))]
-    yield Statement(
-        f"{policy}: terms of 1,200 s have the least mean JCT", instance,
-        Agreement.of(least == 1200), f"least with {least} s",
-    )  # fmt: skip
+    yield "terms of 1,200 s have the least mean JCT", least == 1200, f"least with {least} s", ""
     if 900 in xs:
-        yield from _at_900(instance, policy, jct[xs.index(900)] / min(jct), paid[xs.index(900)])
-    yield Statement(
-        f"{policy}: the overhead becomes smaller with longer terms (in nine of ten pairs)",
-        instance, Agreement.of(rising(paid) <= 0.1),
-        ", ".join(f"{100 * value:.2f}" for value in paid) + " % of the mean JCT",
-    )  # fmt: skip
-    yield Statement(
-        f"{policy}: longer terms are less fair: more jobs with rho < 0.95 (in nine of ten pairs)",
-        instance, Agreement.of(rising(loss) >= 0.9), ", ".join(percent(value) for value in loss),
-    )  # fmt: skip
-
-
-def _at_900(instance: str, policy: str, ratio: float, paid: float) -> Iterator[Statement]:
-    yield Statement(
-        f"{policy}: terms of 900 s have a mean JCT similar to the least (here: within 1 %)",
-        instance, Agreement.of(ratio <= 1.01), f"{100 * (ratio - 1):.1f} % above it",
-    )  # fmt: skip
-    near = 0.004 <= paid <= 0.016
-    yield Statement(
-        f"{policy}: about 0.8 % of the mean JCT is overhead with 900 s (here: 0.4 to 1.6 %)",
-        instance, Agreement.of(near), f"{100 * paid:.2f} %",
-        "" if near else "only resumptions cost time here; a checkpoint at the end of each lease "
-        f"would add up to {100 / 900:.2f} % for each of its seconds",
-    )  # fmt: skip
+        ratio, share = jct[xs.index(900)] / min(jct), paid[xs.index(900)]
+        yield ("terms of 900 s have a mean JCT similar to the least (here: within 1 %)",
+               ratio <= 1.01, f"{100 * (ratio - 1):.1f} % above it", "")  # fmt: skip
+        why = "only resumptions cost time here; a checkpoint at the end of each lease would add up "
+        why += f"to {100 / 900:.2f} % for each of its seconds"
+        yield ("about 0.8 % of the mean JCT is overhead with 900 s (here: 0.4 to 1.6 %)",
+               0.004 <= share <= 0.016, f"{100 * share:.2f} %", why)  # fmt: skip
+    costs = ", ".join(f"{100 * value:.2f}" for value in paid)
+    yield ("the overhead becomes smaller with longer terms (in nine of ten pairs)",
+           rising(paid) <= 0.1, f"{costs} % of the mean JCT", "")  # fmt: skip
+    yield ("longer terms are less fair: more jobs with rho < 0.95 (in nine of ten pairs)",
+           rising(loss) >= 0.9, ", ".join(map(percent, loss)), "")  # fmt: skip
 
 
 def turns(values: Sequence[float], tolerance: float = 0.0) -> str:
@@ -223,10 +194,8 @@ def fig10(study: Study) -> Iterator[Statement]:
     for instance in study.instances:
         for measure, since in (("loss", "first round"), ("loss_release", "submission")):
             for own in ASTRAEA:
-                yield _least(
-                    study, instance, own, measure, percent,
-                    f"{own}: fewest jobs with rho < 0.95, counted from {since}",
-                )  # fmt: skip
+                text = f"{own}: fewest jobs with rho < 0.95, counted from {since}"
+                yield _least(study, instance, own, measure, percent, text)
         for own in ASTRAEA:
             yield _in_order(study, instance, (own, "Themis", "YARN-CS"), "loss")
         shares = [study.value(instance, p, "loss") for p in (ASTRAEA[0], "Themis", "YARN-CS")]
@@ -243,15 +212,15 @@ def _metric_trap(study: Study, instance: str) -> Iterator[Statement]:
     names = ("loss", "loss_release", "late", "expected")
     for empty, length in zip(EMPTY, (10, 60), strict=True):
         loss, lost, late, expected = (study.value(instance, empty, name) for name in names)
-        if loss is None or lost is None:
-            continue
-        yield Statement(
-            f"Where no job ever waits for GPUs, rounds of {length} s alone take more jobs below "
-            "0.95, counted from submission, than the 7.1 % printed for ASTRAEA", instance,
-            Agreement.of(lost > 0.071 and loss == 0),
-            f"{percent(lost)}, and run time / JCT < 0.95 for {percent(late)} (submissions spread "
-            f"evenly: {percent(expected)}); from the first round {percent(loss)}", in_paper=False,
-        )  # fmt: skip
+        if loss is not None and lost is not None:
+            yield judged(
+                f"Where no job ever waits for GPUs, rounds of {length} s alone take more jobs "
+                "below 0.95, counted from submission, than the 7.1 % printed for ASTRAEA",
+                instance, lost > 0.071 and loss == 0,
+                f"{percent(lost)}, and run time / JCT < 0.95 for {percent(late)} (submissions "
+                f"spread evenly: {percent(expected)}); from the first round {percent(loss)}",
+                own=True,
+            )  # fmt: skip
 
 
 def fig11(study: Study) -> Iterator[Statement]:
@@ -259,39 +228,37 @@ def fig11(study: Study) -> Iterator[Statement]:
     for instance in study.instances:
         for own in ASTRAEA:
             yield _most_users(study, instance, own)
-            for measure, text in (("days_below", "(8)"), ("days_below_quota", "(16)")):
-                yield _least(
-                    study, instance, own, measure, percent,
-                    f"{own}: fewest of the users' days below 1, by {text}",
-                )  # fmt: skip
+            for measure, by in WINDOWS:
+                text = f"{own}: fewest of the users' days below 1, by {by}"
+                yield _least(study, instance, own, measure, percent, text)
         yield _best_and_worst(study, instance)
-        for measure, text in (("days_below", "(8)"), ("days_below_quota", "(16)")):
+        printed = ", ".join(f"{name} {value} %" for name, value in PRINTED_WINDOWS.items())
+        for measure, by in WINDOWS:
+            names = (ASTRAEA[0], *list(PRINTED_WINDOWS)[1:])
             yield Statement(
-                "Shares of windows below 1: "
-                + ", ".join(f"{name} {value} %" for name, value in PRINTED_WINDOWS.items())
-                + f"; by days and {text}", instance, Agreement.OPEN,
-                ", ".join(
-                    percent(study.value(instance, name, measure))
-                    for name in (ASTRAEA[0], *list(PRINTED_WINDOWS)[1:])
-                ),
+                f"Shares of windows below 1: {printed}; by days and {by}", instance, Agreement.OPEN,
+                ", ".join(percent(study.value(instance, name, measure)) for name in names),
                 f"{OTHER_JOBS}, and the paper names neither the windows nor the fair share",
             )  # fmt: skip
         yield _factors(study, instance)
         yield _told_apart(study, instance)
 
 
+def _known(study: Study, instance: str, policies: Sequence[str], measure: str) -> dict[str, float]:
+    """What was measured, by policy."""
+    found = {p: study.value(instance, p, measure) for p in policies}
+    return {p: value for p, value in found.items() if value is not None}
+
+
 def _told_apart(study: Study, instance: str) -> Statement:
     """By (16) a user that asks for less than its quota is below 1 whoever schedules."""
-    ranges = {}
-    for measure in ("days_below", "days_below_quota"):
-        known = [study.value(instance, p, measure) for p in study.policies if p not in QUOTAS]
-        shares = [value for value in known if value is not None]
-        ranges[measure] = (min(shares), max(shares)) if shares else (0.0, 0.0)
-    (a, b), (c, d) = ranges.values()
-    return Statement(
+    policies = [p for p in study.policies if p not in QUOTAS]
+    shares = [_known(study, instance, policies, measure).values() for measure, _ in WINDOWS]
+    (a, b), (c, d) = ((min(own, default=0.0), max(own, default=0.0)) for own in shares)
+    return judged(
         "By (16) the share of days below 1 tells the policies apart less than by (8) (YARN-CS "
-        "and HiveD with their quotas aside)", instance, Agreement.of(d - c < b - a),
-        f"(16) {percent(c)} to {percent(d)}, (8) {percent(a)} to {percent(b)}", in_paper=False,
+        "and HiveD with their quotas aside)", instance, d - c < b - a,
+        f"(16) {percent(c)} to {percent(d)}, (8) {percent(a)} to {percent(b)}", own=True,
     )  # fmt: skip
 
 
@@ -304,48 +271,42 @@ def _most_users(study: Study, instance: str, own: str) -> Statement:
         if (row.instance, row.policy) == (instance, own) and row.x is not None
     ]
     good = sum(day >= 0.999 for day in days)
-    return Statement(
-        f"{own}: most users have rho of 1 or more (on their median day)", instance,
-        Agreement.of(2 * good > len(days)), f"{good} of {len(days)} users",
-    )  # fmt: skip
+    text = f"{own}: most users have rho of 1 or more (on their median day)"
+    return judged(text, instance, 2 * good > len(days), f"{good} of {len(days)} users")
 
 
 def _best_and_worst(study: Study, instance: str) -> Statement:
     text = "Of the others AlloX and then Gandiva-fair are best, YARN-CS and Tiresias-L worst"
-    known = {p: study.value(instance, p, "days_below") for p in BASELINES}
-    shares = {p: value for p, value in known.items() if value is not None}
-    order = sorted(shares, key=lambda p: shares[p])
+    shares = _known(study, instance, BASELINES, "days_below")
+    order = sorted(shares, key=shares.__getitem__)
     measured = ", ".join(f"{p} {percent(shares[p])}" for p in order)
     if len(order) < len(BASELINES):
         return _missing(text, instance, [p for p in BASELINES if p not in shares], measured)
     holds = order[:2] == ["AlloX", "Gandiva-fair"] and set(order[-2:]) == {"YARN-CS", "Tiresias-L"}
-    return Statement(text, instance, Agreement.of(holds), measured)
+    return judged(text, instance, holds, measured)
 
 
 def _factors(study: Study, instance: str) -> Statement:
     own = study.value(instance, ASTRAEA[0], "days_below")
-    others = [study.value(instance, p, "days_below") for p in BASELINES]
-    factors = sorted(other / own for other in others if other is not None and own)
+    others = _known(study, instance, BASELINES, "days_below").values()
+    factors = sorted(other / own for other in others if own)
     ends = "none" if not factors else f"{times(factors[0])} to {times(factors[-1])}"
-    return Statement(
-        "The other schedulers have 1.3 to 9.42 times as many windows below 1 as ASTRAEA", instance,
-        Agreement.OPEN, ends, OTHER_JOBS,
-    )  # fmt: skip
+    text = "The other schedulers have 1.3 to 9.42 times as many windows below 1 as ASTRAEA"
+    return Statement(text, instance, Agreement.OPEN, ends, OTHER_JOBS)
 
 
 def fig12(study: Study) -> Iterator[Statement]:
     """Judge the slowdowns."""
     for instance in study.instances:
         for own in ASTRAEA:
-            yield _least(
-                study, instance, own, "mean_slowdown", times, f"{own}: the least mean slowdown"
-            )
+            text = f"{own}: the least mean slowdown"
+            yield _least(study, instance, own, "mean_slowdown", times, text)
             yield _above_all(study, instance, own)
             slow, brief = (study.value(instance, own, name) for name in ("slow", "slow_brief"))
-            yield Statement(
+            yield judged(
                 f"{own}: few jobs (here: under 5 %) have a slowdown above 5, most of them with run "
                 "times of a few rounds (here: under a minute)", instance,
-                Agreement.of((slow or 0.0) < 0.05 and (slow == 0 or (brief or 0.0) > 0.5)),
+                (slow or 0.0) < 0.05 and (slow == 0 or (brief or 0.0) > 0.5),
                 f"{percent(slow)} of the jobs, {percent(brief)} of them",
             )  # fmt: skip
 
@@ -365,33 +326,23 @@ def fig13(study: Study) -> Iterator[Statement]:
     """Judge the mean completion times."""
     for instance in study.instances:
         for own in ASTRAEA:
-            yield _least(
-                study, instance, own, "mean_completion", seconds, f"{own}: the least mean JCT"
-            )
+            text = f"{own}: the least mean JCT"
+            yield _least(study, instance, own, "mean_completion", seconds, text)
         others = [p for p in BASELINES if p != "Tiresias-L"]
-        yield _least(
-            study, instance, "Tiresias-L", "mean_completion", seconds,
-            "Tiresias-L: the least mean JCT of the baselines (Section 6.5)", others,
-        )  # fmt: skip
+        text = "Tiresias-L: the least mean JCT of the baselines (Section 6.5)"
+        yield _least(study, instance, "Tiresias-L", "mean_completion", seconds, text, others)
 
 
 def _least(
-    study: Study,
-    instance: str,
-    own: str,
-    measure: str,
-    write: object,
-    text: str,
+    study: Study, instance: str, own: str, measure: str, write: Write, text: str,
     others: Sequence[str] = BASELINES,
-) -> Statement:
+) -> Statement:  # fmt: skip
     """Judge whether a policy has less of a measure than all others of the paper."""
-    assert callable(write)
     mine = study.value(instance, own, measure)
-    known = {p: study.value(instance, p, measure) for p in others}
-    found = {p: value for p, value in known.items() if value is not None}
+    found = _known(study, instance, others, measure)
     if mine is None or not found:
         return _missing(text, instance, [own, *others])
-    order = sorted(found, key=lambda p: found[p])
+    order = sorted(found, key=found.__getitem__)
     best = order[0]
     measured = f"{write(mine)}; {', '.join(f'{p} {write(found[p])}' for p in order[:2])}"
     if mine == found[best]:
@@ -399,7 +350,7 @@ def _least(
         return Statement(text, instance, Agreement.OPEN, measured, why)
     if mine > found[best]:
         why = _unequal_terms(study, instance, best, measure, mine)
-        return Statement(text, instance, Agreement.DIFFERS, measured, why)
+        return judged(text, instance, False, measured, why)
     return _or_missing(study, instance, text, True, measured, others)
 
 
@@ -414,34 +365,27 @@ def _unequal_terms(study: Study, instance: str, best: str, measure: str, mine: f
 
 def _in_order(study: Study, instance: str, policies: Sequence[str], measure: str) -> Statement:
     text = f"{policies[0]}: fewer jobs with rho < 0.95 than Themis, and Themis fewer than YARN-CS"
-    known = [study.value(instance, p, measure) for p in policies]
-    values = [value for value in known if value is not None]
-    if len(values) < len(policies):
-        return _missing(
-            text, instance, [p for p, v in zip(policies, known, strict=True) if v is None]
-        )
-    holds = all(a < b for a, b in pairwise(values))
+    known = _known(study, instance, policies, measure)
+    if len(known) < len(policies):
+        return _missing(text, instance, [p for p in policies if p not in known])
+    values = list(known.values())
     measured = ", ".join(map(percent, values))
     if values[0]:
         measured += f": 1 to {times(values[1] / values[0])} to {times(values[2] / values[0])} "
         measured += "(printed: 1 to 2.8 to 10.3)"
-    return Statement(text, instance, Agreement.of(holds), measured)
+    return judged(text, instance, all(a < b for a, b in pairwise(values)), measured)
 
 
 def _or_missing(
-    study: Study,
-    instance: str,
-    text: str,
-    holds: bool,
-    measured: str,
+    study: Study, instance: str, text: str, holds: bool, measured: str,
     others: Sequence[str] = BASELINES,
-) -> Statement:
+) -> Statement:  # fmt: skip
     """A comparison with some of the paper's policies can refute a claim about all, no more."""
     there = {row.policy for row in study.rows if row.instance == instance}
     missing = [p for p in others if p not in there]
     if holds and missing:
         return Statement(text, instance, Agreement.PARTLY, measured, f"{_listing(missing)} not run")
-    return Statement(text, instance, Agreement.of(holds), measured)
+    return judged(text, instance, holds, measured)
 
 
 def _missing(
@@ -459,36 +403,30 @@ def _listing(policies: Sequence[str]) -> str:
 
 def fig14(study: Study) -> Iterator[Statement]:
     """Judge what the size of the cluster does."""
-    kinds = (
-        ("mean_completion", "a smaller mean JCT"),
-        ("loss", "fewer jobs with rho < 0.95, counted from the first round,"),
-        ("loss_release", "fewer jobs with rho < 0.95, counted from submission,"),
-    )
+    kinds = {
+        "mean_completion": "a smaller mean JCT",
+        "loss": "fewer jobs with rho < 0.95, counted from the first round,",
+        "loss_release": "fewer jobs with rho < 0.95, counted from submission,",
+    }
+    falling = (("mean_completion", "JCT", seconds), ("loss", "share of rho < 0.95", percent))
     for instance in study.instances:
-        xs = study.xs(instance)
-        for measure, text in kinds:
+        for measure, text in kinds.items():
             theirs = _along(study, instance, "Tiresias-L", measure)
             for own in ASTRAEA:
                 mine = _along(study, instance, own, measure)
                 if not mine or not theirs:
                     continue
-                wins = [x for x, a, b in zip(xs, mine, theirs, strict=True) if a < b]
-                yield Statement(
-                    f"{own}: {text} than Tiresias-L at every size", instance,
-                    Agreement.of(len(wins) == len(xs)),
-                    f"at {len(wins)} of {len(xs)} sizes; mean ratio "
-                    + times(_mean_ratio(mine, theirs)),
-                )  # fmt: skip
+                wins = [a < b for a, b in zip(mine, theirs, strict=True)]
+                said = f"{own}: {text} than Tiresias-L at every size"
+                ratio = times(_mean_ratio(mine, theirs))
+                measured = f"at {sum(wins)} of {len(wins)} sizes; mean ratio {ratio}"
+                yield judged(said, instance, all(wins), measured)
         for policy in (*ASTRAEA, "Tiresias-L"):
-            for measure, text in (("mean_completion", "JCT"), ("loss", "share of rho < 0.95")):
-                values = _along(study, instance, policy, measure)
-                if values:
-                    write = seconds if measure == "mean_completion" else percent
-                    yield Statement(
-                        f"{policy}: the {text} falls with every larger cluster", instance,
-                        Agreement.of(all(b <= a for a, b in pairwise(values))),
-                        f"{write(values[0])} to {write(values[-1])}",
-                    )  # fmt: skip
+            for measure, text, write in falling:
+                if values := _along(study, instance, policy, measure):
+                    yield judged(f"{policy}: the {text} falls with every larger cluster", instance,
+                                 all(b <= a for a, b in pairwise(values)),
+                                 f"{write(values[0])} to {write(values[-1])}")  # fmt: skip
 
 
 def _along(study: Study, instance: str, policy: str, measure: str) -> list[float]:
@@ -500,17 +438,3 @@ def _along(study: Study, instance: str, policy: str, measure: str) -> list[float
 def _mean_ratio(mine: Sequence[float], theirs: Sequence[float]) -> float | None:
     ratios = [a / b for a, b in zip(mine, theirs, strict=True) if b]
     return sum(ratios) / len(ratios) if ratios else None
-
-
-#: judges by figure
-STATEMENTS = MappingProxyType(
-    {
-        "ltgf:fig6": fig6,
-        "ltgf:fig9": fig9,
-        "ltgf:fig10": fig10,
-        "ltgf:fig11": fig11,
-        "ltgf:fig12": fig12,
-        "ltgf:fig13": fig13,
-        "ltgf:fig14": fig14,
-    }
-)

@@ -19,18 +19,6 @@ from ....solvers.policy import Policy
 from ...driving.drive import drive
 from ...driving.run import Run
 
-__all__ = [
-    "OneUser",
-    "RoundJob",
-    "alone",
-    "fairest_lives",
-    "in_rounds",
-    "leximin_better",
-    "lives",
-    "shared",
-    "two_phase",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class RoundJob:

@@ -10,7 +10,7 @@ Algorithms 2 and 3: a job takes GPUs that are idle now, or joins the queues of i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache, partial
@@ -30,52 +30,36 @@ from ....solvers.rar_ddls.bounds import area_bound
 from ....solvers.rar_ddls.gang_queue import GangQueue, Plan, head_of_line
 from ....solvers.rar_ddls.laminar import Forest, LaminarParams, laminar
 from ....solvers.rar_ddls.sjf_bco import LimitSearch, SjfBcoParams
+from ....solvers.rar_ddls.start import ORDERS
 from ....solvers.result import Result
 from ..claim import Claim, Sides, Verdict
-from .tiny import (
-    Case,
-    Pinned,
-    Queued,
-    chooser,
-    constant_times,
-    least_load,
-    one_run,
-    queue_limit,
-    queue_load,
-    shortest,
-    two_jobs,
-)
-
-__all__ = ["RAR_DDLS", "coloring_jobs"]
+from . import tiny
+from .tiny import Case, Pinned, Queued, constant_times, one_run, shortest
 
 PAPER = "Yu et al. 2022"
-ORDERS: tuple[Literal["longest", "area", "gpus", "arrival"], ...] = (
-    "longest",
-    "area",
-    "gpus",
-    "arrival",
-)
 Rng = np.random.Generator
+Ints = list[int]
+Floats = list[float]
+Search = Literal["feasibility", "printed"]
+FULL: Search = "feasibility"
 
 
 # --- cases ---------------------------------------------------------------------------------------
 
 
 def _constant(
-    sizes: list[int],
-    gangs: list[int],
-    times: list[int],
-    horizon: int | None = None,
-    search: Literal["feasibility", "printed"] = "feasibility",
+    sizes: Ints,
+    gangs: Ints,
+    times: Ints,
+    most: int | None = None,
+    search: Search = FULL,
     u: float = 1.0,
 ) -> Case:
-    problem = constant_times(sizes, gangs, times, horizon=horizon)
+    problem = constant_times(sizes, gangs, times, horizon=most)
     return Case(problem, SjfBcoParams(search=search, u=u, compiled=False))
 
 
-def _draw_constant(
-    rng: Rng, *, search: Literal["feasibility", "printed"] = "feasibility", single: bool = False
-) -> Case:
+def _draw_constant(rng: Rng, *, search: Search = FULL, single: bool = False) -> Case:
     """At most 6 GPUs on 3 servers, 5 jobs of 1 to 6 slots; the horizon never binds."""
     sizes = rng.integers(1, 3, size=rng.integers(1, 4)).tolist()
     jobs = int(rng.integers(1, 6))
@@ -99,17 +83,25 @@ def _draw_contended(rng: Rng, *, heavy: bool = False) -> Case:
     """
     sizes = rng.integers(1, 4, size=rng.integers(2, 4)).tolist()
     gradients = [0.2, 0.3, 0.4] if heavy else [0.0, 0.05, 0.1, 0.15]
-    jobs = [
+    most, count = min(4, sum(sizes)), int(rng.integers(1, 6))
+    gang = partial(rng.integers, 1, most + 1)
+    return Case(_contention(sizes, _draw_jobs(rng, count, gang, 12, gradients, [0.01, 0.02, 0.04])))
+
+
+def _draw_jobs(
+    rng: Rng, count: int, gang: Callable[[], Any], most: int, gradients: Floats, base_times: Floats
+) -> list[RingJob]:
+    """Jobs of drawn gangs and of at most so many iterations."""
+    return [
         RingJob(
             id=f"j{j}",
-            gpus=int(rng.integers(1, min(4, sum(sizes)) + 1)),
-            iterations=int(rng.integers(1, 13)),
+            gpus=int(gang()),
+            iterations=int(rng.integers(1, most + 1)),
             gradient=float(rng.choice(gradients)),
-            base_time=float(rng.choice([0.01, 0.02, 0.04])),
+            base_time=float(rng.choice(base_times)),
         )
-        for j in range(rng.integers(1, 6))
+        for j in range(count)
     ]
-    return Case(_contention(sizes, jobs))
 
 
 def _contention(sizes: list[int], jobs: list[RingJob]) -> RarDdls:
@@ -137,17 +129,8 @@ def _draw_queued(rng: Rng) -> Queued:
 
 def _draw_pair(rng: Rng) -> Case:
     sizes = rng.integers(1, 3, size=rng.integers(2, 4)).tolist()
-    jobs = [
-        RingJob(
-            id=f"j{j}",
-            gpus=int(rng.integers(1, sum(sizes) + 1)),
-            iterations=int(rng.integers(1, 9)),
-            gradient=float(rng.choice([0.0, 0.05, 0.1, 0.15])),
-            base_time=0.01,
-        )
-        for j in range(2)
-    ]
-    return Case(_contention(sizes, jobs))
+    gang = partial(rng.integers, 1, sum(sizes) + 1)
+    return Case(_contention(sizes, _draw_jobs(rng, 2, gang, 8, [0.0, 0.05, 0.1, 0.15], [0.01])))
 
 
 def _same_pair(gradient: float) -> Case:
@@ -173,16 +156,9 @@ def _draw_blocks(rng: Rng) -> Case:
     sizes = rng.integers(1, 7, size=rng.integers(2, 5)).tolist()
     top = int(rng.integers(0, min(4, sum(sizes).bit_length())))
     least = top if rng.random() < 0.5 else 0
-    jobs = [
-        RingJob(
-            id=f"j{j}",
-            gpus=1 << int(rng.integers(least, top + 1)),
-            iterations=int(rng.integers(1, 21)),
-            gradient=float(rng.choice([0.0, 0.1, 0.2, 0.4])),
-            base_time=float(rng.choice([0.02, 0.1])),
-        )
-        for j in range(rng.integers(1, 13))
-    ]
+    count = int(rng.integers(1, 13))
+    gang = lambda: 1 << int(rng.integers(least, top + 1))  # noqa: E731
+    jobs = _draw_jobs(rng, count, gang, 20, [0.0, 0.1, 0.2, 0.4], [0.02, 0.1])
     return Case(_contention(sizes, jobs))
 
 
@@ -282,39 +258,46 @@ def _paw() -> nx.Graph:
 # --- Lemmas 2-4, Theorems 5 and 6 ----------------------------------------------------------------
 
 
-def _load(result: Result[Any]) -> int:
-    """W_hat."""
-    load = MakespanFacts.of(result).load
-    assert load is not None
-    return load
+def _fact(result: Result[Any], name: str) -> int:
+    """W_hat ("load") or theta~ ("theta") of a result that has a schedule."""
+    value: int = getattr(MakespanFacts.of(result), name)
+    return value
 
 
-def _theta(result: Result[Any]) -> int:
-    """theta~."""
-    theta = MakespanFacts.of(result).theta
-    assert theta is not None
-    return theta
+def _within(result: Result[Any], bound: Callable[[], int | float | Fraction]) -> Sides | None:
+    """Makespan <= bound, where there is a schedule."""
+    return None if result.objective is None else Sides(result.objective, bound())
+
+
+def _runs(case: Case, limit: float = float("inf")) -> list[Plan]:
+    """The runs of Algorithm 1 that are feasible, one for each kappa."""
+    plans = (one_run(case.problem, kappa, limit) for kappa in case.kappas)
+    return [plan for plan in plans if plan is not None]
+
+
+def _backfilled(case: Case) -> Iterator[Schedule | None]:
+    """List schedules with backfilling, in every order."""
+    for order in ORDERS:
+        params = BackfillingParams(order=order, compiled=False)
+        yield backfilling(case.problem, params=params).solution
 
 
 def _lemma_2(case: Case) -> Sides | None:
     result = case.solve()
     if result.solution is None:
         return None
-    return Sides(_load(result) / case.params.u, _theta(result), "==")
+    return Sides(_fact(result, "load") / case.params.u, _fact(result, "theta"), "==")
 
 
 def _lemma_2_repaired(case: Case) -> Sides | None:
-    theta = _theta(case.solve())
-    plans = (one_run(case.problem, kappa, theta) for kappa in case.kappas)
-    return _worst(Sides(plan.load, theta, "==") for plan in plans if plan is not None)
+    theta = _fact(case.solve(), "theta")
+    return _worst(Sides(plan.load, theta, "==") for plan in _runs(case, theta))
 
 
 def _lemma_3(case: Case) -> Sides | None:
     """C <= n_g W_hat."""
     result = case.solve()
-    if result.objective is None:
-        return None
-    return Sides(result.objective, max(case.gangs) * _load(result) / case.params.u)
+    return _within(result, lambda: max(case.gangs) * _fact(result, "load") / case.params.u)
 
 
 def _lemma_3_idle(case: Case) -> Sides | None:
@@ -357,10 +340,10 @@ def _lemma_3_pinned(case: Pinned) -> Sides | None:
 def _lemma_3_output(case: Case) -> Sides | None:
     """C <= n_g W_hat u / l for the repaired search, with the l of the run with kappa = n_g."""
     plan, result = _smallest_first(case.problem), case.solve()
-    if plan is None or result.objective is None:
+    if plan is None:
         return None
     lower = min(map(Fraction, case.times, (plan.end - plan.start).tolist()))
-    return Sides(result.objective, max(case.gangs) * _load(result) / lower)
+    return _within(result, lambda: max(case.gangs) * _fact(result, "load") / lower)
 
 
 def _lemma_4(case: Case) -> Sides | None:
@@ -368,22 +351,19 @@ def _lemma_4(case: Case) -> Sides | None:
     theta = MakespanFacts.of(case.solve()).theta
     if theta is None:
         return None
-    return Sides(theta, least_load(case.gpus, case.gangs, case.times))
+    return Sides(theta, tiny.least_load(case.gpus, case.gangs, case.times))
 
 
 def _lemma_4_repaired(case: Queued) -> Sides:
-    best = least_load(case.gpus, case.gangs, case.elsewhere)
+    best = tiny.least_load(case.gpus, case.gangs, case.elsewhere)
     limit = (2 - Fraction(1, case.gpus)) * case.spread * best
-    return Sides(queue_limit(case.gpus, case.gangs, case.times), ceil(limit))
+    return Sides(tiny.queue_limit(case.gpus, case.gangs, case.times), ceil(limit))
 
 
 def _theorem_5(case: Case) -> Sides | None:
     """C <= n_g T*, as varphi u / l = 1 where times are constant and estimates exact."""
-    result = case.solve()
-    if result.objective is None:
-        return None
-    best = shortest(case.gpus, case.gangs, case.times)
-    return Sides(result.objective, max(case.gangs) * best)
+    best = partial(shortest, case.gpus, case.gangs, case.times)
+    return _within(case.solve(), lambda: max(case.gangs) * best())
 
 
 def _theorem_5_gangs(case: Case) -> Sides | None:
@@ -398,13 +378,13 @@ def _theorem_5_repaired(case: Case) -> Sides | None:
     with kappa = n_g, which is at most varphi.
     """
     plan, result = _smallest_first(case.problem), case.solve()
-    if plan is None or result.objective is None:
+    if plan is None:
         return None
     possible = case.problem.shortest_durations().tolist()
     real: list[int] = (plan.end - plan.start).tolist()
     spread = max(Fraction(t, d) for t, d in zip(real, possible, strict=True))
     factor = min(max([2, *case.gangs]), 3)
-    return Sides(result.objective, factor * spread * int(area_bound(case.problem).value))
+    return _within(result, lambda: factor * spread * int(area_bound(case.problem).value))
 
 
 def _theorem_6(case: Case) -> Sides:
@@ -415,7 +395,7 @@ def _theorem_6(case: Case) -> Sides:
     sorts = 0
 
     def run(kappa: int, limit: float) -> Plan | None:
-        choose = chooser(kappa, limit)
+        choose = tiny.chooser(kappa, limit)
 
         def counted(queue: GangQueue, job: int) -> list[int] | None:
             nonlocal sorts
@@ -433,16 +413,12 @@ def _theorem_6(case: Case) -> Sides:
 
 def _p1_backfilling(case: Case) -> Sides | None:
     """C <= 2 max(A / N, p), the tightest of four orders."""
-    plans = (
-        backfilling(case.problem, params=BackfillingParams(order=o, compiled=False)).solution
-        for o in ORDERS
-    )
     return _worst(
         Sides(
             int(plan.end.max()),
             2 * max(Fraction(_area(case.problem, plan), case.gpus), Fraction(_longest(plan))),
         )
-        for plan in plans
+        for plan in _backfilled(case)
         if plan is not None
     )
 
@@ -459,51 +435,36 @@ def _p1_head_of_line(case: Case) -> Sides | None:
 def _p1_arrival(case: Case) -> Sides | None:
     """C <= 3 T* for first fit where times are constant."""
     result = first_fit(case.problem, params=ArrivalOrderParams(compiled=False))
-    if result.objective is None:
-        return None
-    return Sides(result.objective, 3 * shortest(case.gpus, case.gangs, case.times))
+    return _within(result, lambda: 3 * shortest(case.gpus, case.gangs, case.times))
 
 
 def _p2(case: Case) -> Sides:
-    best, without_delay = two_jobs(case.problem)
+    best, without_delay = tiny.two_jobs(case.problem)
     return Sides(without_delay, best)
 
 
 def _never_ends(case: Case) -> Sides:
     """List schedules that never end, against none."""
-    plans: list[object] = [
-        backfilling(case.problem, params=BackfillingParams(order=o, compiled=False)).solution
-        for o in ORDERS
-    ]
-    plans += [one_run(case.problem, kappa) for kappa in case.kappas]
-    return Sides(sum(plan is None for plan in plans), 0)
+    missing = len(case.kappas) - len(_runs(case))
+    return Sides(sum(plan is None for plan in _backfilled(case)) + missing, 0)
 
 
 # --- the search for theta ------------------------------------------------------------------------
 
 
-def _feasible(case: Case, kappas: Iterable[int]) -> list[bool]:
-    """Feasibility of theta = 0, 1, ... for any of the kappas, up to where all GPUs always pass."""
-    most = sum(case.times)
-    return [
-        any(one_run(case.problem, kappa, theta) is not None for kappa in kappas)
-        for theta in range(most + 1)
-    ]
-
-
 def _monotone(case: Case) -> Sides:
     """Infeasible theta above the smallest feasible one, against none."""
-    feasible = _feasible(case, case.kappas)
+    feasible = [bool(_runs(case, theta)) for theta in range(sum(case.times) + 1)]
     return Sides(feasible[feasible.index(True) :].count(False), 0)
 
 
 def _monotone_queues(case: Queued) -> Sides:
     """Theta at which feasibility is not theta >= W_hat (without limit), against none."""
     data = (case.gpus, case.gangs, case.times)
-    load = queue_load(*data)
+    load = tiny.queue_load(*data)
     assert load is not None
     wrong = (
-        (queue_load(*data, theta) is not None) != (theta >= load)
+        (tiny.queue_load(*data, theta) is not None) != (theta >= load)
         for theta in range(sum(case.times) + 1)
     )
     return Sides(sum(wrong), 0)
@@ -533,16 +494,12 @@ def _move_right(case: Case) -> Sides | None:
     left, right, best = 1, case.problem.horizon or sum(case.times), None
     while left <= right:
         theta = (left + right) // 2
-        runs = [one_run(case.problem, kappa, theta) for kappa in case.kappas]
-        lengths = [run.makespan for run in runs if run is not None]
-        if lengths:
+        if lengths := [run.makespan for run in _runs(case, theta)]:
             best = min(lengths if best is None else [best, *lengths])
             right = theta - 1
         else:
             left = theta + 1
-    free = [one_run(case.problem, kappa) for kappa in case.kappas]
-    lengths = [run.makespan for run in free if run is not None]
-    return None if best is None else Sides(best, min(lengths))
+    return None if best is None else Sides(best, min(run.makespan for run in _runs(case)))
 
 
 # --- laminar schedules ---------------------------------------------------------------------------
@@ -610,58 +567,58 @@ CE_4 = {
     "longest first": partial(_constant, [2], [1] * 5, [3, 3, 2, 2, 2]),
 }
 
+BEYOND = "beyond the paper"  # where nothing else is said
+proved, refuted, observed = (
+    partial(Claim, source=BEYOND, verdict=verdict)
+    for verdict in (Verdict.PROVED, Verdict.REFUTED, Verdict.OBSERVED)
+)
 #: the claims in the paper's order, each followed by its corrections
 RAR_DDLS: tuple[Claim[Any], ...] = (
-    Claim(
+    refuted(
         id="theorem-1",
         source=f"{PAPER}, Theorem 1",
         statement="The jobs made from a graph need as many slots as the graph needs colours, so "
         "that approximating the makespan is as hard as colouring.",
-        verdict=Verdict.REFUTED,
         evidence="the reduction prescribes each job's GPUs, RAR-DDLS chooses them",
         check=_free_placement,
         draw=_draw_graph,
         samples=40,
         counterexamples={"paw": _paw, "K4": partial(nx.complete_graph, 4)},
     ),
-    Claim(
+    proved(
         id="theorem-1-prescribed",
         source=f"{PAPER}, Theorem 1, corrected",
         statement="Where the GPUs of each job are prescribed, the least makespan of the jobs made "
         "from a graph is its chromatic number.",
-        verdict=Verdict.PROVED,
         assumptions="unit times, every node has an edge",
         evidence="jobs in one slot are an independent set, and conversely",
         check=_prescribed,
         draw=_draw_graph,
         samples=20,
     ),
-    Claim(
+    refuted(
         id="lemma-2",
         source=f"{PAPER}, Lemma 2",
         statement="W_hat of the returned schedule = theta~.",
-        verdict=Verdict.REFUTED,
         evidence="the printed search passes over feasible limits that do not shorten the makespan",
         check=_lemma_2,
         draw=PRINTED,
         counterexamples={"CE-1": partial(_constant, [1], [1], [1], 10, "printed")},
     ),
-    Claim(
+    proved(
         id="lemma-2-repaired",
         source=f"{PAPER}, Lemma 2, corrected",
         statement="With a bisection on feasibility, every run that is feasible at theta~ has "
         "W_hat = theta~.",
-        verdict=Verdict.PROVED,
         assumptions="rho_hat_j / u integer",
         evidence="a run with a smaller W_hat would be feasible at theta~ - 1",
         check=_lemma_2_repaired,
         draw=_draw_any,
     ),
-    Claim(
+    refuted(
         id="lemma-3",
         source=f"{PAPER}, Lemma 3",
         statement="Makespan <= n_g W_hat.",
-        verdict=Verdict.REFUTED,
         evidence="busy times are real, W_hat counts rho_hat / u",
         check=_lemma_3,
         draw=PRINTED,
@@ -670,21 +627,19 @@ RAR_DDLS: tuple[Claim[Any], ...] = (
             "CE-2 repaired": partial(_constant, [1], [1], [2], u=2.0),
         },
     ),
-    Claim(
+    observed(
         id="lemma-3-exact",
         source=f"{PAPER}, Lemma 3, restricted",
         statement="Makespan <= n_g W_hat.",
-        verdict=Verdict.OBSERVED,
         assumptions="printed search, exact estimates (rho_hat = rho, u = l = 1), reading A",
         evidence="the horizon T may force a limit on every run; without such a run it is proved",
         check=_lemma_3,
         draw=_draw_tight,
     ),
-    Claim(
+    refuted(
         id="lemma-3-step-a",
         source=f"{PAPER}, Lemma 3, step (a)",
         statement="Before the last job of a GPU starts, one of the job's GPUs is always busy.",
-        verdict=Verdict.REFUTED,
         assumptions="reading A",
         evidence="the job is assigned when it starts, and until then queues behind another job",
         check=_lemma_3_idle,
@@ -693,98 +648,85 @@ RAR_DDLS: tuple[Claim[Any], ...] = (
             "CE-3": partial(_constant, [2, 2], [2, 2, 1, 2], [3, 3, 5, 3], 20, "printed")
         },
     ),
-    Claim(
+    proved(
         id="lemma-3-prescribed",
         source=f"{PAPER}, Lemma 3, corrected",
         statement="C_j <= sum of the busy times of its GPUs - (G_j - 1) rho_j, so that makespan <= "
         "n_g (u / l) W_hat.",
-        verdict=Verdict.PROVED,
         assumptions="GPU sets fixed beforehand; a job starts once its GPUs are idle, overtaking "
         "those that wait",
         evidence="in each slot before the start one of the job's GPUs is busy with another job",
         check=_lemma_3_pinned,
         draw=_draw_pinned,
     ),
-    Claim(
+    proved(
         id="lemma-3-repaired",
         source=f"{PAPER}, Lemma 3, corrected",
         statement="Makespan <= n_g (u / l) W_hat.",
-        verdict=Verdict.PROVED,
         assumptions="reading A; the search begins with theta = infinity",
         evidence="from P1 (ii) for n_g >= 3, from u(t) >= N - 1 for n_g = 2",
         check=_lemma_3_output,
         draw=_draw_any,
     ),
-    Claim(
+    refuted(
         id="lemma-4",
         source=f"{PAPER}, Lemma 4",
         statement="theta~ <= varphi (u / l) theta*.",
-        verdict=Verdict.REFUTED,
         evidence="step (b) takes greedy list scheduling to be optimal",
         check=_lemma_4,
         draw=PRINTED,
-        counterexamples={
-            "CE-1": partial(_constant, [1], [1], [1], 10, "printed"),
-            **CE_4,
-        },
+        counterexamples={"CE-1": partial(_constant, [1], [1], [1], 10, "printed"), **CE_4},
     ),
-    Claim(
+    proved(
         id="lemma-4-repaired",
         source=f"{PAPER}, Lemma 4, corrected",
         statement="theta~ <= ceil((2 - 1/N) varphi (u / l) theta*).",
-        verdict=Verdict.PROVED,
         assumptions="reading B, kappa = n_g, bisection on feasibility",
         evidence="least loaded first keeps the loads within the longest job of each other",
         check=_lemma_4_repaired,
         draw=_draw_queued,
     ),
-    Claim(
+    refuted(
         id="theorem-5",
         source=f"{PAPER}, Theorem 5",
         statement="Makespan <= n_g varphi (u / l) T*.",
-        verdict=Verdict.REFUTED,
         evidence="false for n_g = 1; its proof uses Lemmas 2, 3 and 4",
         check=_theorem_5,
         draw=PRINTED,
         counterexamples=CE_4,
     ),
-    Claim(
+    observed(
         id="theorem-5-gangs",
         source=f"{PAPER}, Theorem 5, restricted",
         statement="Makespan <= n_g varphi (u / l) T*.",
-        verdict=Verdict.OBSERVED,
         assumptions="printed search, n_g >= 2, exact estimates, reading A",
         evidence="the horizon T may force a limit on every run; without such a run it is proved",
         check=_theorem_5_gangs,
         draw=_draw_tight,
     ),
-    Claim(
+    proved(
         id="theorem-5-repaired",
         source=f"{PAPER}, Theorem 5, corrected",
         statement="Makespan <= min(max(n_g, 2), 3) varphi T*.",
-        verdict=Verdict.PROVED,
         assumptions="reading A; the search begins with theta = infinity and tries kappa = n_g; "
         "varphi finite",
         evidence="P1 (ii), Graham's bound for n_g = 1; checked against the area bound",
         check=_theorem_5_repaired,
         draw=_draw_any,
     ),
-    Claim(
+    proved(
         id="theorem-6",
         source=f"{PAPER}, Theorem 6",
         statement="Algorithm 1 sorts O(n_g J log T) times, and so takes O(n_g J N log N log T).",
-        verdict=Verdict.PROVED,
         assumptions="completions are found event by event, not slot by slot",
         evidence="a waiting job is tried again at a completion only: at most 2 J - 1 tries a run",
         check=_theorem_6,
         draw=PRINTED,
     ),
-    Claim(
+    proved(
         id="P1-i",
-        source="beyond the paper",
         statement="Any list schedule with backfilling has makespan <= 2 max(A / N, p) <= "
         "2 varphi T*.",
-        verdict=Verdict.PROVED,
         assumptions="a job may use any idle GPUs and is tried at every completion; varphi finite "
         "for the second part",
         evidence="utilisations at t and at t + makespan / 2 add up to more than N",
@@ -792,43 +734,35 @@ RAR_DDLS: tuple[Claim[Any], ...] = (
         draw=_draw_any,
         samples=50,
     ),
-    Claim(
+    proved(
         id="P1-ii",
-        source="beyond the paper",
         statement="Strictly in order of gang size (SJF-BCO with kappa = n_g, no limit): makespan "
         "<= 2 A / N + p <= 3 varphi T*.",
-        verdict=Verdict.PROVED,
         assumptions="as P1 (i)",
         evidence="more than N / 2 GPUs are busy but for at most p slots",
         check=_p1_head_of_line,
         draw=_draw_any,
     ),
-    Claim(
+    refuted(
         id="P1-ii-arrival",
-        source="beyond the paper",
         statement="P1 (ii) in any other order, such as that of arrival: makespan <= 3 varphi T*.",
-        verdict=Verdict.REFUTED,
         evidence="one GPU's job after another alternates with jobs of all GPUs",
         check=_p1_arrival,
         draw=_draw_constant,
         counterexamples={"alternating": partial(_alternating, 4, 7)},
     ),
-    Claim(
+    refuted(
         id="P2",
-        source="beyond the paper",
         statement="Some optimal schedule leaves no job waiting that the idle GPUs could hold.",
-        verdict=Verdict.REFUTED,
         evidence="side by side two spanning jobs may take longer than one after the other",
         check=_p2,
         draw=_draw_pair,
         samples=10,
         counterexamples={"P2": partial(_same_pair, 0.15)},
     ),
-    Claim(
+    refuted(
         id="progress",
-        source="beyond the paper",
         statement="Every list schedule ends.",
-        verdict=Verdict.REFUTED,
         evidence="phi = floor(1 / tau) may be 0: then varphi is infinite, and P1, Lemma 4 and "
         "Theorem 5 say nothing",
         check=_never_ends,
@@ -836,11 +770,10 @@ RAR_DDLS: tuple[Claim[Any], ...] = (
         samples=40,
         counterexamples={"P2, m = 0.3": partial(_same_pair, 0.3)},
     ),
-    Claim(
+    refuted(
         id="monotone",
         source=f"{PAPER}, Section 5.3 (bisection)",
         statement="If Algorithm 1 succeeds at theta, it succeeds at every larger theta.",
-        verdict=Verdict.REFUTED,
         assumptions="reading A",
         evidence="a larger limit admits a GPU that leads astray",
         check=_monotone,
@@ -850,21 +783,18 @@ RAR_DDLS: tuple[Claim[Any], ...] = (
             "12, 13, 14": partial(_constant, [2, 3], [2, 2, 2, 2, 3, 4], [6, 7, 3, 6, 1, 2])
         },
     ),
-    Claim(
+    proved(
         id="monotone-queues",
         source=f"{PAPER}, Section 5.3 (bisection)",
         statement="Algorithm 1 succeeds exactly at every theta >= W_hat of its run without limit.",
-        verdict=Verdict.PROVED,
         assumptions="reading B, kappa = n_g",
         evidence="a limit either passes the least loaded GPUs or too few",
         check=_monotone_queues,
         draw=_draw_queued,
     ),
-    Claim(
+    refuted(
         id="reuse-upwards",
-        source="beyond the paper",
         statement="The run at theta0 is the run at every theta >= theta0.",
-        verdict=Verdict.REFUTED,
         assumptions="reading A",
         evidence="holds only where theta0 rejected no idle GPU",
         check=partial(_reuse, upwards=True),
@@ -872,22 +802,19 @@ RAR_DDLS: tuple[Claim[Any], ...] = (
         samples=25,
         counterexamples={"6, 8": partial(_constant, [3, 1, 3], [4, 3, 2, 3], [3, 3, 5, 3])},
     ),
-    Claim(
+    proved(
         id="reuse",
-        source="beyond the paper",
         statement="The run at theta0 is the run at every theta from its W_hat to theta0.",
-        verdict=Verdict.PROVED,
         assumptions="reading A",
         evidence="a smaller limit removes GPUs that the run does not use",
         check=partial(_reuse, upwards=False),
         draw=_draw_constant,
         samples=25,
     ),
-    Claim(
+    refuted(
         id="feasibility-only",
         source=f"{PAPER}, Algorithm 1, lines 19-23",
         statement="Bisecting on feasibility alone loses no makespan.",
-        verdict=Verdict.REFUTED,
         evidence="a larger theta may give a shorter schedule: run theta = infinity first",
         check=_move_right,
         draw=_draw_constant,
@@ -896,45 +823,37 @@ RAR_DDLS: tuple[Claim[Any], ...] = (
             "13, 12": partial(_constant, [3, 1], [2, 1, 2, 2], [3, 6, 4, 6], 19),
         },
     ),
-    Claim(
+    proved(
         id="laminar",
-        source="beyond the paper",
         statement="Jobs on nested blocks, in falling order of size, one block of each server "
         "merged with others: no contention, no GPU is idle before its last job, and the makespan "
         "is the largest sum of d_j(n_b) on a GPU.",
-        verdict=Verdict.PROVED,
         assumptions="gang sizes are powers of two and fit blocks",
         evidence="all GPUs of a block have had the same jobs before",
         check=_laminar,
         draw=_draw_blocks,
     ),
-    Claim(
+    proved(
         id="laminar-greedy",
-        source="beyond the paper",
         statement="Largest gangs first, each on the block where it ends first: makespan <= "
         "max_l (sum of G_j rho_j over G_j >= 2^l) / N_l + D.",
-        verdict=Verdict.PROVED,
         assumptions="as laminar; N_l: GPUs in blocks of 2^l, rho_j: times in this schedule, D: "
         "longest time of a job on a block",
         evidence="the least loaded block of a level has at most the mean load",
         check=_laminar_greedy,
         draw=_draw_blocks,
     ),
-    Claim(
+    refuted(
         id="laminar-greedy-all",
-        source="beyond the paper",
         statement="The same with all N GPUs for N_l.",
-        verdict=Verdict.REFUTED,
         evidence="not every GPU is in a block for a large gang",
         check=partial(_laminar_greedy, covered=False),
         draw=_draw_blocks,
         counterexamples={"4 + 8": partial(_constant, [4, 8], [8] * 10, [1] * 10)},
     ),
-    Claim(
+    refuted(
         id="laminar-greedy-shortest",
-        source="beyond the paper",
         statement="The same with the shortest times d_j for rho_j.",
-        verdict=Verdict.REFUTED,
         evidence="a block on several servers may end first and yet take longer",
         check=partial(_laminar_greedy, shortest=True),
         draw=_draw_blocks,

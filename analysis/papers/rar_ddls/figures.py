@@ -31,6 +31,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import pairwise
 from statistics import fmean
+from types import MappingProxyType
 from typing import Any, Literal
 
 from ....formulations.rar_ddls.problem import RarDdls
@@ -42,12 +43,10 @@ from ....solvers.rar_ddls.sjf_bco import SjfBcoParams, sjf_bco
 from ....solvers.result import Result
 from ...proofs.makespan import dff_bound, verify_bound
 from ..experiment import Experiment, FigureCell, Finished
-from ..study import FigureRow, Statement
+from ..study import FigureRow
 from ..verdicts import judged
 from .pictures import bars, lines
-from .points import Point, Reproduction, mean_makespan, means, spans_by_seed
-
-__all__ = ["fig4", "fig5", "fig6", "fig7", "from_points"]
+from .points import Point, Reproduction, by_seed, mean_makespan, means
 
 Variant = Literal["A", "B"]
 Solve = Callable[[RarDdls], Result[Schedule]]
@@ -186,6 +185,10 @@ def _points(finished: Finished, measures: Mapping[str, str]) -> Iterator[FigureR
             yield FigureRow(cell.instance, cell.policy, cell.x, {**names, **own})
 
 
+#: whether the statement is ours, its text, whether it holds, and what was measured
+Judgement = tuple[bool, str, bool, str]
+PAPERS, OURS = False, True
+
 # --- claims --------------------------------------------------------------------------------------
 
 
@@ -199,7 +202,7 @@ def _chain(values: Sequence[float]) -> str:
 
 def _seeds_where(study: Reproduction, variant: str, holds: Callable[[list[float]], bool]) -> str:
     """Say in how many seeds a claim about SJF-BCO's makespans along the axis holds."""
-    columns = [spans_by_seed(study, variant, BCO, x) for x in study.xs(variant)]
+    columns = [by_seed(study, variant, BCO, x) for x in study.xs(variant)]
     count = sum(holds([column[seed] for column in columns]) for seed in columns[0])
     return f"in {count} of {len(columns[0])} seeds"
 
@@ -214,7 +217,7 @@ def _turns(values: Sequence[float]) -> str:
     return "".join(s for k, s in enumerate(signs) if k == 0 or s != signs[k - 1])
 
 
-def _fig4(study: Reproduction, variant: str) -> Iterator[Statement]:
+def _fig4(study: Reproduction, variant: str) -> Iterator[Judgement]:
     x = study.xs(variant)[0]
     span = {p: mean_makespan(study, variant, p, x) for p in study.policies}
     time = {
@@ -225,138 +228,100 @@ def _fig4(study: Reproduction, variant: str) -> Iterator[Statement]:
     others = (FF, LS, RAND)
     for what, value in (("makespan", span), ("completion time", time)):
         best = min(others, key=value.__getitem__)
-        yield judged(
-            f"SJF-BCO has the smallest mean {what} of the paper's four policies",
-            variant,
-            value[BCO] < value[best],
-            f"{value[BCO]:.1f}; next {best} {value[best]:.1f}",
-        )
+        text = f"SJF-BCO has the smallest mean {what} of the paper's four policies"
+        measured = f"{value[BCO]:.1f}; next {best} {value[best]:.1f}"
+        yield PAPERS, text, value[BCO] < value[best], measured
     yield _smallest_in_every_seed(study, variant, others)
-    yield judged(
-        "RAND has the largest mean makespan of the four",
-        variant,
-        all(span[RAND] > span[p] for p in (BCO, FF, LS)),
-        f"{span[RAND]:.1f}; FF {span[FF]:.1f}, LS {span[LS]:.1f}",
-        own=True,
-    )
-    yield judged(
-        "The job order alone gives SJF-BCO's makespan: LS in SJF order is within 1 %",
-        variant,
-        abs(span[LS_SJF] - span[BCO]) <= 0.01 * span[BCO],
-        f"{span[LS_SJF]:.1f} and {span[BCO]:.1f}",
-        own=True,
-    )
+    text = "RAND has the largest mean makespan of the four"
+    measured = f"{span[RAND]:.1f}; FF {span[FF]:.1f}, LS {span[LS]:.1f}"
+    yield OURS, text, all(span[RAND] > span[p] for p in (BCO, FF, LS)), measured
+    text = "The job order alone gives SJF-BCO's makespan: LS in SJF order is within 1 %"
+    measured = f"{span[LS_SJF]:.1f} and {span[BCO]:.1f}"
+    yield OURS, text, abs(span[LS_SJF] - span[BCO]) <= 0.01 * span[BCO], measured
     for policy in (LONGEST, AREA, LAMINAR):
         for what, value in (("makespan", span), ("completion time", time)):
-            yield judged(
-                f"{policy}: a smaller mean {what} than SJF-BCO",
-                variant,
-                value[policy] < value[BCO],
-                f"{value[policy]:.1f} and {value[BCO]:.1f}",
-                own=True,
-            )
+            text = f"{policy}: a smaller mean {what} than SJF-BCO"
+            measured = f"{value[policy]:.1f} and {value[BCO]:.1f}"
+            yield OURS, text, value[policy] < value[BCO], measured
 
 
-def _smallest_in_every_seed(study: Reproduction, variant: str, others: Sequence[str]) -> Statement:
-    spans = {p: spans_by_seed(study, variant, p, study.xs(variant)[0]) for p in (BCO, *others)}
+def _smallest_in_every_seed(study: Reproduction, variant: str, others: Sequence[str]) -> Judgement:
+    spans = {p: by_seed(study, variant, p, study.xs(variant)[0]) for p in (BCO, *others)}
     wins = [all(spans[BCO][seed] < spans[p][seed] for p in others) for seed in spans[BCO]]
-    return judged(
-        "SJF-BCO has the smallest makespan of the four in every seed",
-        variant,
-        all(wins),
-        f"in {sum(wins)} of {len(wins)} seeds",
-        own=True,
-    )
+    text = "SJF-BCO has the smallest makespan of the four in every seed"
+    measured = f"in {sum(wins)} of {len(wins)} seeds"
+    return OURS, text, all(wins), measured
 
 
-def _fig5(study: Reproduction, variant: str) -> Iterator[Statement]:
+def _fig5(study: Reproduction, variant: str) -> Iterator[Judgement]:
     values = _values(study, variant, BCO)
-    yield judged(
-        "As kappa increases, the mean makespan drops, rises and drops again",
-        variant,
-        _turns(values) == "-+-",
-        f"{_chain(values)}; {_seeds_where(study, variant, lambda v: _turns(v) == '-+-')}",
-    )
-    yield judged(
-        "The largest kappa (no LBSGF at all) has the smallest mean makespan",
-        variant,
-        values[-1] == min(values),
-        _seeds_where(study, variant, lambda v: v[-1] == min(v)),
-        own=True,
-    )
+    text = "As kappa increases, the mean makespan drops, rises and drops again"
+    measured = f"{_chain(values)}; {_seeds_where(study, variant, lambda v: _turns(v) == '-+-')}"
+    yield PAPERS, text, _turns(values) == "-+-", measured
+    text = "The largest kappa (no LBSGF at all) has the smallest mean makespan"
+    measured = _seeds_where(study, variant, lambda v: v[-1] == min(v))
+    yield OURS, text, values[-1] == min(values), measured
 
 
-def _fig6(study: Reproduction, variant: str) -> Iterator[Statement]:
+def _fig6(study: Reproduction, variant: str) -> Iterator[Judgement]:
     span = {p: _values(study, variant, p) for p in study.policies}
     xs = study.xs(variant)
     for policy in (BCO, FF, LS):
-        yield judged(
-            f"The mean makespan of {policy} falls with every server added",
-            variant,
-            _falls(span[policy]),
-            f"{span[policy][0]:.1f} to {span[policy][-1]:.1f}, "
-            f"{sum(b > a for a, b in pairwise(span[policy]))} rises",
-        )
+        text = f"The mean makespan of {policy} falls with every server added"
+        rises = sum(b > a for a, b in pairwise(span[policy]))
+        measured = f"{span[policy][0]:.1f} to {span[policy][-1]:.1f}, {rises} rises"
+        yield PAPERS, text, _falls(span[policy]), measured
     best = sum(span[BCO][k] < min(span[p][k] for p in (FF, LS, RAND)) for k in range(len(xs)))
-    yield judged(
-        "SJF-BCO has the smallest mean makespan at every number of servers",
-        variant,
-        best == len(xs),
-        f"at {best} of {len(xs)}",
-    )
+    text = "SJF-BCO has the smallest mean makespan at every number of servers"
+    measured = f"at {best} of {len(xs)}"
+    yield PAPERS, text, best == len(xs), measured
     drop = {p: span[p][0] - span[p][-1] for p in (BCO, FF, LS)}
-    yield judged(
-        "FF's mean makespan falls most of SJF-BCO, FF and LS",
-        variant,
-        drop[FF] > max(drop[BCO], drop[LS]),
-        ", ".join(f"{p} {value:.1f}" for p, value in drop.items()),
-    )
+    text = "FF's mean makespan falls most of SJF-BCO, FF and LS"
+    measured = ", ".join(f"{p} {value:.1f}" for p, value in drop.items())
+    yield PAPERS, text, drop[FF] > max(drop[BCO], drop[LS]), measured
     few, many = (1 - span[BCO][k] / min(span[FF][k], span[LS][k]) for k in (0, -1))
-    yield judged(
-        "SJF-BCO's advantage over FF and LS is larger with few servers",
-        variant,
-        few > many,
-        f"{100 * few:.1f} % with {xs[0]} servers, {100 * many:.1f} % with {xs[-1]}",
-    )
+    text = "SJF-BCO's advantage over FF and LS is larger with few servers"
+    measured = f"{100 * few:.1f} % with {xs[0]} servers, {100 * many:.1f} % with {xs[-1]}"
+    yield PAPERS, text, few > many, measured
 
 
-def _fig7(study: Reproduction, variant: str) -> Iterator[Statement]:
+def _fig7(study: Reproduction, variant: str) -> Iterator[Judgement]:
     values = _values(study, variant, BCO)
-    yield judged(
-        "The mean makespan falls as lambda increases",
-        variant,
-        _falls(values),
-        f"{_chain(values)}; {_seeds_where(study, variant, _falls)}",
-    )
+    text = "The mean makespan falls as lambda increases"
+    measured = f"{_chain(values)}; {_seeds_where(study, variant, _falls)}"
+    yield PAPERS, text, _falls(values), measured
 
 
-def _each(
-    judge: Callable[[Reproduction, str], Iterable[Statement]],
-) -> Callable[[Reproduction], Iterator[Statement]]:
+def _each(judge: Callable[[Reproduction, str], Iterable[Judgement]]) -> Any:
     """Judge on every variant."""
-    return lambda study: (s for variant in study.instances for s in judge(study, variant))
+    return lambda study: (
+        judged(text, variant, holds, measured, own=own)
+        for variant in study.instances
+        for own, text, holds, measured in judge(study, variant)
+    )
 
 
 def _settings(
-    swept: Mapping[str, Any], all_servers: Sequence[int] = (SERVERS,), horizon: int = T
-) -> Callable[[Sequence[FigureRow]], dict[str, Any]]:
-    def settings(rows: Sequence[FigureRow]) -> dict[str, Any]:
-        return {
-            "jobs": JOBS,
-            "servers": list(all_servers),
-            "server_sizes": list(SERVER_SIZES),
-            "T": horizon,
-            "variants": list(dict.fromkeys(row.instance for row in rows)),
-            "seeds": sorted({row.values["seed"] for row in rows}),
-            "generator": "gangsched.instances.generate.paper_cluster and rar_workload",
-            "repeats of RAND": REPEATS,
-            "seed of repeat r of RAND on seed s": f"{REPEATS} s + r",
-            "bound": "gangsched.analysis.bounds.dff_bound, verified",
-            **swept,
-            "parameters": RarWorkload("A", 0, SERVERS, horizon).problem().parameters(),
-        }
-
-    return settings
+    rows: Sequence[FigureRow],
+    *,
+    servers: Sequence[int] = (SERVERS,),
+    horizon: int = T,
+    swept: Mapping[str, Any] = MappingProxyType({}),
+) -> dict[str, Any]:
+    return {
+        "jobs": JOBS,
+        "servers": list(servers),
+        "server_sizes": list(SERVER_SIZES),
+        "T": horizon,
+        "variants": list(dict.fromkeys(row.instance for row in rows)),
+        "seeds": sorted({row.values["seed"] for row in rows}),
+        "generator": "gangsched.instances.generate.paper_cluster and rar_workload",
+        "repeats of RAND": REPEATS,
+        "seed of repeat r of RAND on seed s": f"{REPEATS} s + r",
+        "bound": "gangsched.analysis.bounds.dff_bound, verified",
+        **swept,
+        "parameters": RarWorkload("A", 0, SERVERS, horizon).problem().parameters(),
+    }
 
 
 def from_points(name: str, points: Sequence[Point]) -> Reproduction:
@@ -383,7 +348,7 @@ fig4 = _figure(
     axis="servers",
     cells=partial(_by_policy, MORE_POLICIES, (SERVERS,), T),
     statements=_each(_fig4),
-    settings=_settings({}),
+    settings=_settings,
     drawing=bars,
 )
 fig5 = _figure(
@@ -392,7 +357,7 @@ fig5 = _figure(
     axis="kappa",
     cells=partial(_by_params, {kappa: SjfBcoParams(kappa=kappa) for kappa in KAPPAS}),
     statements=_each(_fig5),
-    settings=_settings({"kappa": list(KAPPAS), "lambda": 1}),
+    settings=partial(_settings, swept={"kappa": list(KAPPAS), "lambda": 1}),
     drawing=lines,
 )
 fig6 = _figure(
@@ -401,7 +366,7 @@ fig6 = _figure(
     axis="servers",
     cells=partial(_by_policy, POLICIES, FEWER_SERVERS, T_FIG6),
     statements=_each(_fig6),
-    settings=_settings({}, FEWER_SERVERS, T_FIG6),
+    settings=partial(_settings, servers=FEWER_SERVERS, horizon=T_FIG6),
     drawing=lines,
 )
 fig7 = _figure(
@@ -410,6 +375,6 @@ fig7 = _figure(
     axis="lambda",
     cells=partial(_by_params, {reach: SjfBcoParams(kappa=1, reach=reach) for reach in REACHES}),
     statements=_each(_fig7),
-    settings=_settings({"kappa": 1, "lambda": list(REACHES)}),
+    settings=partial(_settings, swept={"kappa": 1, "lambda": list(REACHES)}),
     drawing=lines,
 )

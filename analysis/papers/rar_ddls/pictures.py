@@ -10,9 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ...show.plots import BOUND, INK, MUTED, PAPER, STYLE, WIDTH, headline, plain
-from .points import Point, Reproduction, means, spans_by_seed
-
-__all__ = ["bars", "lines"]
+from .points import Reproduction, by_seed, means
 
 # Okabe and Ito's palette for the paper's policies; what the paper does not have is grey
 COLOURS = ("#0072b2", "#d98c00", "#00946b", "#c0649a")
@@ -39,24 +37,13 @@ def _policy_bars(axes: Axes, study: Reproduction, variant: str, metric: str) -> 
     for y, policy in enumerate(study.policies):
         value = known[policy][metric] or 0.0
         axes.barh(y, value, height=0.66, color=styles[policy]["color"], alpha=0.85)
-        single = _by_seed(study, variant, policy, metric)
+        single = list(by_seed(study, variant, policy, metric=metric).values())
         axes.plot(single, [y] * len(single), ".", color=INK, markersize=3, alpha=0.7)
         axes.text(0, y, f" {value:.0f}", va="center", color="white", size=8.5, weight="bold")
     if metric == "makespan":
         axes.axvline(fmean(m["bound"] for m in known.values()), color=BOUND, linestyle="--")
     axes.set_yticks(range(len(styles)), [""] * len(styles))
     axes.set_ylim(len(styles) - 0.5, -0.5)
-
-
-def _by_seed(study: Reproduction, variant: str, policy: str, metric: str) -> list[float]:
-    """One value for each seed, repeats averaged."""
-    if metric == "makespan":
-        return list(spans_by_seed(study, variant, policy, _xs(study)[0]).values())
-    found: dict[int, list[float]] = {}
-    for p in study.points:
-        if (p.variant, p.policy) == (variant, policy) and p.mean_completion is not None:
-            found.setdefault(p.seed, []).append(p.mean_completion)
-    return [fmean(values) for values in found.values()]
 
 
 def lines(study: Reproduction) -> Figure:
@@ -80,7 +67,7 @@ def _policy_lines(axes: Axes, study: Reproduction, variant: str) -> None:
     places = range(len(xs))  # evenly spaced: kappa and lambda are powers of two
     styles = _styles(study)
     for policy, in_paper in study.in_paper.items():
-        columns = [spans_by_seed(study, variant, policy, x) for x in xs]
+        columns = [by_seed(study, variant, policy, x) for x in xs]
         if len(study.policies) == 1:
             for seed in columns[0]:
                 single = [column[seed] for column in columns]
@@ -88,13 +75,10 @@ def _policy_lines(axes: Axes, study: Reproduction, variant: str) -> None:
         mean = [fmean(column.values()) for column in columns]
         label = policy if in_paper else f"{policy} *"
         axes.plot(places, mean, label=label, markersize=4.5, **styles[policy])
-    bounds = [fmean(p.bound for p in _at(study, variant, x)) for x in xs]
+    at = {x: [p.bound for p in study.points if (p.variant, p.x) == (variant, x)] for x in xs}
+    bounds = [fmean(at[x]) for x in xs]
     axes.plot(places, bounds, color=BOUND, linestyle="--", linewidth=1.4, label="lower bound")
     axes.set_xticks(places, [str(x) for x in xs])
-
-
-def _at(study: Reproduction, variant: str, x: int) -> list[Point]:
-    return [p for p in study.points if (p.variant, p.x) == (variant, x)]
 
 
 def _xs(study: Reproduction) -> tuple[int, ...]:
@@ -125,7 +109,8 @@ def _panels(
             rows, len(study.instances), left=left / WIDTH, right=1 - 0.2 / WIDTH,
             top=1 - 0.62 / height, bottom=bottom / height, wspace=0.1, hspace=0.34,
         )  # fmt: skip
-        axes = [[figure.add_subplot(cell) for cell in _row(grid, k)] for k in range(rows)]
+        columns = range(len(study.instances))
+        axes = [[figure.add_subplot(grid[k, column]) for column in columns] for k in range(rows)]
     for panel in (panel for row in axes for panel in row):
         plain(panel)
         panel.grid(axis="both" if rows == 1 else "x", color="#dfe3e8", linewidth=0.7)
@@ -142,7 +127,3 @@ def _note(study: Reproduction, rows: int) -> str:
     seeds = "Thin lines: single seeds." if len(study.policies) == 1 else "Lines: means over seeds."
     starred = "" if all(study.in_paper.values()) else "* not in the paper."
     return " ".join(["Dots: single seeds." if rows > 1 else seeds, BOUND_NOTE, starred]).rstrip()
-
-
-def _row(grid: Any, k: int) -> list[Any]:
-    return [grid[k, column] for column in range(grid.ncols)]

@@ -13,8 +13,6 @@ from typing import Any
 from ...show.columns import shown_ratio
 from ..study import Agreement, FigureRow, Study, markdown_table
 
-__all__ = ["Check", "Point", "Reproduction", "mean_makespan", "means", "spans_by_seed"]
-
 FORMAT = 1
 OWN_POLICIES = (
     "LS in SJF order", "FF in SJF order", "backfilling, longest first",
@@ -171,19 +169,23 @@ class Reproduction(Study):
 # --- means ---------------------------------------------------------------------------------------
 
 
-def spans_by_seed(study: Reproduction, variant: str, policy: str, x: int) -> dict[int, float]:
-    """Makespan by seed: the mean of the repeats, runs beyond the horizon counted as T."""
+def by_seed(
+    study: Reproduction, variant: str, policy: str, x: int | None = None, metric: str = "makespan"
+) -> dict[int, float]:
+    """A metric by seed: the mean of the repeats, makespans beyond the horizon counted as T."""
     found: dict[int, list[float]] = {}
     for p in study.points:
-        if (p.variant, p.policy, p.x) == (variant, policy, x):
-            value = study.settings["T"] if p.makespan is None else p.makespan
+        value = getattr(p, metric)
+        if value is None and metric == "makespan":
+            value = study.settings["T"]
+        if (p.variant, p.policy) == (variant, policy) and x in (None, p.x) and value is not None:
             found.setdefault(p.seed, []).append(value)
     return {seed: fmean(values) for seed, values in found.items()}
 
 
 def mean_makespan(study: Reproduction, variant: str, policy: str, x: int) -> float:
     """Mean makespan over seeds."""
-    return fmean(spans_by_seed(study, variant, policy, x).values())
+    return fmean(by_seed(study, variant, policy, x).values())
 
 
 def means(study: Reproduction) -> list[dict[str, Any]]:

@@ -17,19 +17,7 @@ from ....solvers.rar_ddls.gang_queue import Choose, GangQueue, Plan, backfill, h
 from ....solvers.rar_ddls.sjf_bco import SjfBcoParams, fa_ffp, lbsgf, sjf_bco
 from ....solvers.result import Result
 
-__all__ = [
-    "Case",
-    "Pinned",
-    "Queued",
-    "chooser",
-    "constant_times",
-    "least_load",
-    "one_run",
-    "queue_limit",
-    "queue_load",
-    "shortest",
-    "two_jobs",
-]
+Ints = Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +72,7 @@ class Pinned:
     problem: RarDdls
     gpus: Sequence[Sequence[int]]
 
-    def greedy(self, order: Sequence[int]) -> Plan | None:
+    def greedy(self, order: Ints) -> Plan | None:
         """Start every job, tried in `order`, as soon as all its GPUs are idle."""
 
         def choose(queue: GangQueue, job: int) -> list[int] | None:
@@ -112,9 +100,9 @@ class Queued:
     """
 
     gpus: int
-    gangs: Sequence[int]
-    times: Sequence[int]
-    elsewhere: Sequence[int]
+    gangs: Ints
+    times: Ints
+    elsewhere: Ints
 
     @property
     def spread(self) -> Fraction:
@@ -123,9 +111,7 @@ class Queued:
         return max(Fraction(here, there) for here, there in pairs)
 
 
-def constant_times(
-    sizes: Sequence[int], gangs: Sequence[int], times: Sequence[int], *, horizon: int | None = None
-) -> RarDdls:
+def constant_times(sizes: Ints, gangs: Ints, times: Ints, *, horizon: int | None = None) -> RarDdls:
     """Return a problem whose jobs take the given slots on any placement (no gradients).
 
     Examples
@@ -141,7 +127,7 @@ def constant_times(
     return RarDdls(Instance(Cluster.of_sizes(sizes), jobs), xi2=0.0, horizon=horizon)
 
 
-def shortest(gpus: int, gangs: Sequence[int], times: Sequence[int]) -> int:
+def shortest(gpus: int, gangs: Ints, times: Ints) -> int:
     """Return the optimal makespan of jobs with constant times on `gpus` GPUs.
 
     Some order of the jobs is optimal in which each gets the earliest place that is free for its
@@ -162,9 +148,7 @@ def shortest(gpus: int, gangs: Sequence[int], times: Sequence[int]) -> int:
     return best
 
 
-def _makespan_of(
-    gpus: int, gangs: Sequence[int], times: Sequence[int], order: Sequence[int]
-) -> int:
+def _makespan_of(gpus: int, gangs: Ints, times: Ints, order: Ints) -> int:
     free = [gpus] * sum(times)
     last = 0
     for j in order:
@@ -177,7 +161,7 @@ def _makespan_of(
     return last
 
 
-def least_load(gpus: int, gangs: Sequence[int], times: Sequence[int]) -> int:
+def least_load(gpus: int, gangs: Ints, times: Ints) -> int:
     """Return theta*: the least W_hat over all choices of G_j different GPUs for each job.
 
     Examples
@@ -218,9 +202,7 @@ def chooser(kappa: int, limit: float = float("inf")) -> Choose:
     return choose
 
 
-def queue_load(
-    gpus: int, gangs: Sequence[int], times: Sequence[int], limit: float = float("inf")
-) -> int | None:
+def queue_load(gpus: int, gangs: Ints, times: Ints, limit: float = float("inf")) -> int | None:
     """Return W_hat of Algorithm 1 with kappa = n_g under reading B, None where theta is too small.
 
     Every job is given the G_j least loaded GPUs at once, whether idle or not, smallest gang first.
@@ -240,7 +222,7 @@ def queue_load(
     return max(load)
 
 
-def queue_limit(gpus: int, gangs: Sequence[int], times: Sequence[int]) -> int:
+def queue_limit(gpus: int, gangs: Ints, times: Ints) -> int:
     """Return theta~ of the bisection on feasibility under reading B, kappa = n_g.
 
     Examples
@@ -288,7 +270,7 @@ def _starts(problem: RarDdls, wanted: Callable[[int], bool]) -> Iterator[int]:
                 yield problem.objective(plan)
 
 
-def _placements(gang: int, sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
+def _placements(gang: int, sizes: Ints) -> Iterator[tuple[int, ...]]:
     for counts in product(*(range(min(gang, size) + 1) for size in sizes)):
         if sum(counts) == gang:
             yield counts

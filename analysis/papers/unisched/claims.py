@@ -10,7 +10,7 @@ by the code that a claim is about.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, partial
@@ -99,16 +99,18 @@ def _draw_gangs(
     return Gangs(nodes, tuple(gangs))
 
 
-def _sufficient(case: Gangs) -> Sides | None:
-    """Gangs without room where (14) holds, against none."""
-    if not fits_cells(case.rounded(), free_cells(case.free)):
+def _sufficient(case: Gangs, cells: Cells | None = None) -> Sides | None:
+    """Gangs without room where (14) holds, for the cells that are free or these, against none."""
+    if not fits_cells(case.rounded(), cells or free_cells(case.free)):
         return None
     return Sides(not case.fit(), 0)
 
 
-def _necessary(case: Gangs) -> Sides | None:
+def _necessary(case: Gangs, cells: Cells | None = None) -> Sides | None:
     """Whether (14) refuses what fits, against no."""
-    return Sides(not fits_cells(case.rounded(), free_cells(case.free)), 0) if case.fit() else None
+    if not case.fit():
+        return None
+    return Sides(not fits_cells(case.rounded(), cells or free_cells(case.free)), 0)
 
 
 def _aligned(free: Sequence[bool]) -> Cells:
@@ -140,11 +142,8 @@ def _draw_masks(rng: Rng) -> _Masks:
 
 def _aligned_cells(case: _Masks) -> Sides | None:
     """As :func:`_necessary`, with cells as a buddy allocator counts them."""
-    gangs = Gangs(tuple(sum(node) for node in case.free), case.sizes)
-    if not gangs.fit():
-        return None
     cells = np.sum([_aligned(node) for node in case.free], axis=0).tolist()
-    return Sides(not fits_cells(gangs.rounded(), tuple(cells)), 0)
+    return _necessary(Gangs(tuple(map(sum, case.free)), case.sizes), tuple(cells))
 
 
 def _one_row(case: Gangs) -> Sides | None:
@@ -155,11 +154,8 @@ def _one_row(case: Gangs) -> Sides | None:
 
 
 def _four_gpu_nodes(case: Gangs) -> Sides | None:
-    """Gangs without room on free nodes of 4 where (14) holds with N_3 = M / 8."""
-    cells: Cells = (0, 0, 0, sum(case.free) // 8)
-    if not fits_cells(case.rounded(), cells):
-        return None
-    return Sides(not case.fit(), 0)
+    """As :func:`_sufficient` on free nodes of 4, with N_3 = M / 8."""
+    return _sufficient(case, (0, 0, 0, sum(case.free) // 8))
 
 
 def _larger_first(case: Gangs, *, rng_seed: int = 0) -> Sides | None:
@@ -188,28 +184,17 @@ def _within_rows(case: Gangs) -> Sides:
 
 
 def _draw_alike(rng: Rng, *, gpus: Sequence[int]) -> Gangs:
-    free = int(rng.choice(gpus))
-    nodes = int(rng.integers(1, 4))
-    drawn = _draw_gangs(rng, sizes=range(1, free + 1), free=[free], most=1)
-    more = [
-        _draw_gangs(rng, sizes=range(1, free + 1), free=[free], most=1) for _ in range(nodes - 1)
-    ]
-    sizes = tuple(size for one in (drawn, *more) for size in one.sizes)
-    return Gangs((free,) * nodes, sizes)
+    free, nodes = int(rng.choice(gpus)), int(rng.integers(1, 4))
+    draw = partial(_draw_gangs, rng, sizes=range(1, free + 1), free=[free], most=1)
+    return Gangs((free,) * nodes, tuple(size for _ in range(nodes) for size in draw().sizes))
 
 
-def _example(nodes: int) -> Sides:
-    """Gangs of 6 that are placed on nodes of 8, if each may be split, against 8 m / 6."""
+def _example(nodes: int, *, split: bool) -> Sides:
+    """Gangs of 6 that are placed on nodes of 8, against 8 m / 6 if they may be split, else m."""
     gangs = nodes * 8 // 6
-    placed = assign([Request(j, 6, split=True) for j in range(gangs)], [8] * nodes, [8] * nodes)
-    return Sides(len(placed.nodes), gangs, "==")
-
-
-def _example_rounded(nodes: int) -> Sides:
-    """Gangs of 6 that are placed if none is split, against one a node."""
-    gangs = nodes * 8 // 6
-    placed = assign([Request(j, 6) for j in range(gangs)], [8] * nodes, [8] * nodes)
-    return Sides(len(placed.nodes), nodes, "==")
+    requests = [Request(j, 6, split=split) for j in range(gangs)]
+    placed = assign(requests, [8] * nodes, [8] * nodes)
+    return Sides(len(placed.nodes), gangs if split else nodes, "==")
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,27 +398,15 @@ def _draw_slow(rng: Rng) -> _Work:
     return _Work(int(rng.integers(1, 50)), 100, int(rng.integers(1, 13)), FULL_SPEED * 3 // 5)
 
 
-@dataclass(frozen=True, slots=True)
-class _Spread:
-    """n leases among m."""
-
-    needed: int
-    within: int
-
-    def runs(self) -> Iterator[int]:
-        """Numbers of interruptions of every choice of n among m leases."""
-        for chosen in combinations(range(self.within), self.needed):
-            yield sum(b > a + 1 for a, b in pairwise(chosen))
-
-
-def _draw_spread(rng: Rng) -> _Spread:
+def _draw_spread(rng: Rng) -> tuple[int, int]:
+    """How many leases, among how many."""
     within = int(rng.integers(1, 11))
-    return _Spread(int(rng.integers(1, within + 1)), within)
+    return int(rng.integers(1, within + 1)), within
 
 
-def _mean_interruptions(case: _Spread) -> Sides:
+def _mean_interruptions(case: tuple[int, int]) -> Sides:
     """Eq. (3) as printed, t^sr = 1, against its closed form."""
-    n, m = case.needed, case.within
+    n, m = case
     printed = sum(
         Fraction(k * comb(n - 1, k) * comb(m - n + 1, k + 1), comb(m, n))
         for k in range(min(n - 1, m - n) + 1)
@@ -441,27 +414,23 @@ def _mean_interruptions(case: _Spread) -> Sides:
     return Sides(printed, Fraction(*mean_interruptions(n, m)), "==")
 
 
-def _counted(case: _Spread) -> Sides:
+def _counted(case: tuple[int, int]) -> Sides:
     """The closed form, against the mean over all choices."""
-    every = list(case.runs())
-    return Sides(
-        Fraction(*mean_interruptions(case.needed, case.within)),
-        Fraction(sum(every), len(every)),
-        "==",
-    )
+    n, m = case
+    every = [sum(b > a + 1 for a, b in pairwise(chosen)) for chosen in combinations(range(m), n)]
+    return Sides(Fraction(*mean_interruptions(n, m)), Fraction(sum(every), len(every)), "==")
 
 
-def _half(leases: int) -> Sides:
-    """N / 2 against the mean number of boundaries that interrupt, one in two."""
+def _draw_number(rng: Rng, *, most: int) -> int:
+    return int(rng.integers(1, most + 1))
+
+
+def _half(leases: int, *, repaired: bool = False) -> Sides:
+    """N / 2, or with n - 1, against the mean number of boundaries that interrupt, one in two."""
+    top, bottom = remaining_estimate(leases, 1, 1)  # one second a lease and an interruption
     every = [sum(cut) for cut in product((0, 1), repeat=leases - 1)]
-    return Sides(Fraction(leases, 2), Fraction(sum(every), len(every)), "==")
-
-
-def _half_repaired(leases: int) -> Sides:
-    """As :func:`_half`, with n - 1; one second a lease and an interruption."""
-    top, bottom = remaining_estimate(leases, 1, 1)
-    every = [sum(cut) for cut in product((0, 1), repeat=leases - 1)]
-    return Sides(Fraction(top, bottom) - leases, Fraction(sum(every), len(every)), "==")
+    estimate = Fraction(top, bottom) - leases if repaired else Fraction(leases, 2)
+    return Sides(estimate, Fraction(sum(every), len(every)), "==")
 
 
 def _iterated(case: _Work) -> Sides:
@@ -480,9 +449,8 @@ def _iterated(case: _Work) -> Sides:
 def _draw_suspended(rng: Rng) -> _Work:
     lease = int(rng.integers(2, 13))
     work = int(rng.integers(1, 6 * lease))
-    return _Work(
-        work, work + int(rng.integers(0, 4 * lease)), lease, cost=int(rng.integers(1, lease))
-    )
+    deadline = work + int(rng.integers(0, 4 * lease))
+    return _Work(work, deadline, lease, cost=int(rng.integers(1, lease)))
 
 
 def _enough(case: _Work) -> Sides | None:
@@ -567,348 +535,180 @@ def _displaced(case: _Lease, *, scale: int = 1) -> Sides:
 
 FRIENDLY = (1, 2, 4, 8)
 
+
+def _claim(
+    verdict: Verdict, id: str, place: str, statement: str, evidence: str,
+    check: Callable[[Any], Sides | None], draw: Callable[[Rng], Any], **more: Any,
+) -> Claim[Any]:  # fmt: skip
+    """A claim of the paper, or, without a place, one beyond it."""
+    source = f"{PAPER}, {place}" if place else "beyond the paper"
+    return Claim(
+        id=id, source=source, statement=statement, verdict=verdict, evidence=evidence,
+        check=check, draw=draw, **more,
+    )  # fmt: skip
+
+
+_proved, _refuted = partial(_claim, Verdict.PROVED), partial(_claim, Verdict.REFUTED)
+
+# id, place, statement, evidence, check, draw
 UNISCHED: tuple[Claim[Any], ...] = (
-    Claim(
-        id="proposition-1",
-        source=f"{PAPER}, Proposition 1",
-        statement="Where (14) holds there is a consolidated placement.",
-        verdict=Verdict.PROVED,
-        assumptions="gangs of 1, 2, 4 and 8 GPUs; N_g nodes have bit g in their free GPUs",
-        evidence="largest first, on any node with room",
-        check=_sufficient,
-        draw=partial(_draw_gangs, sizes=FRIENDLY),
-    ),
-    Claim(
-        id="proposition-1-converse",
-        source="beyond the paper",
-        statement="Where there is a consolidated placement, (14) holds.",
-        verdict=Verdict.PROVED,
-        assumptions="as proposition-1",
-        evidence="a node with f free GPUs has room for floor(f / 2^i) cells of level i",
-        check=_necessary,
-        draw=partial(_draw_gangs, sizes=FRIENDLY),
-    ),
-    Claim(
-        id="proposition-1-aligned",
-        source="beyond the paper",
-        statement="The same with cells that are aligned blocks, as a buddy allocator has them.",
-        verdict=Verdict.REFUTED,
-        assumptions="gangs of 1, 2 and 4 GPUs on nodes of 4",
-        evidence="GPUs 0 and 3 are two cells of level 0, yet a gang of 2 fits",
-        check=_aligned_cells,
-        draw=_draw_masks,
-        counterexamples={"2 on 1001": lambda: _Masks(((True, False, False, True),), (2,))},
-    ),
-    Claim(
-        id="proposition-1-one-row",
-        source=f"{PAPER}, (14)",
-        statement="Where all nodes are free, (14) for i = 0 implies it for i = 1, 2, 3.",
-        verdict=Verdict.PROVED,
-        assumptions="as proposition-1",
-        evidence="divide by 2^i and round down",
-        check=_one_row,
-        draw=partial(_draw_gangs, sizes=FRIENDLY, free=[8]),
-    ),
-    Claim(
-        id="proposition-1-4-gpus",
-        source=f"{PAPER}, (14)",
-        statement="With N_3 = M / 8, others 0, the same holds on nodes of 4 GPUs.",
-        verdict=Verdict.REFUTED,
+    _proved("proposition-1", "Proposition 1",
+        "Where (14) holds there is a consolidated placement.",
+        "largest first, on any node with room",
+        _sufficient, partial(_draw_gangs, sizes=FRIENDLY),
+        assumptions="gangs of 1, 2, 4 and 8 GPUs; N_g nodes have bit g in their free GPUs"),
+    _proved("proposition-1-converse", "",
+        "Where there is a consolidated placement, (14) holds.",
+        "a node with f free GPUs has room for floor(f / 2^i) cells of level i",
+        _necessary, partial(_draw_gangs, sizes=FRIENDLY), assumptions="as proposition-1"),
+    _refuted("proposition-1-aligned", "",
+        "The same with cells that are aligned blocks, as a buddy allocator has them.",
+        "GPUs 0 and 3 are two cells of level 0, yet a gang of 2 fits",
+        _aligned_cells, _draw_masks, assumptions="gangs of 1, 2 and 4 GPUs on nodes of 4",
+        counterexamples={"2 on 1001": lambda: _Masks(((True, False, False, True),), (2,))}),
+    _proved("proposition-1-one-row", "(14)",
+        "Where all nodes are free, (14) for i = 0 implies it for i = 1, 2, 3.",
+        "divide by 2^i and round down",
+        _one_row, partial(_draw_gangs, sizes=FRIENDLY, free=[8]), assumptions="as proposition-1"),
+    _refuted("proposition-1-4-gpus", "(14)",
+        "With N_3 = M / 8, others 0, the same holds on nodes of 4 GPUs.",
+        "no node has a cell of level 3",
+        _four_gpu_nodes, partial(_draw_gangs, sizes=FRIENDLY, free=[4], most=4),
         assumptions="all nodes are free; a gang of 8 is to be on one node, as the paper says",
-        evidence="no node has a cell of level 3",
-        check=_four_gpu_nodes,
-        draw=partial(_draw_gangs, sizes=FRIENDLY, free=[4], most=4),
-        counterexamples={"8 on 4 + 4": lambda: Gangs((4, 4), (8,))},
-    ),
-    Claim(
-        id="larger-first",
-        source="beyond the paper",
-        statement="Where (14) holds for gangs that are rounded up, gangs in order of falling size "
-        "all find room, each on any node that has it.",
-        verdict=Verdict.PROVED,
-        assumptions="gangs of 1 to 8 GPUs",
-        evidence="a gang takes no more of floor(f / 2^i) than its cell does",
-        check=_larger_first,
-        draw=partial(_draw_gangs, sizes=range(1, 9)),
-    ),
-    Claim(
-        id="round-up",
-        source=f"{PAPER}, Section III-C4",
-        statement="Where gangs fit consolidated, (14) holds for their round-up.",
-        verdict=Verdict.REFUTED,
-        assumptions="gangs of 1 to 8 GPUs",
-        evidence="3 GPUs are cells of 2 and 1, their gang a cell of 4; on a node of 8 gangs of 3, "
-        "3 and 2 fit, rounded up 4 + 4 + 2 = 10",
-        check=_necessary,
-        draw=partial(_draw_gangs, sizes=range(1, 9)),
+        counterexamples={"8 on 4 + 4": lambda: Gangs((4, 4), (8,))}),
+    _proved("larger-first", "",
+        "Where (14) holds for gangs that are rounded up, gangs in order of falling size all find "
+        "room, each on any node that has it.",
+        "a gang takes no more of floor(f / 2^i) than its cell does",
+        _larger_first, partial(_draw_gangs, sizes=range(1, 9)), assumptions="gangs of 1 to 8 GPUs"),
+    _refuted("round-up", "Section III-C4",
+        "Where gangs fit consolidated, (14) holds for their round-up.",
+        "3 GPUs are cells of 2 and 1, their gang a cell of 4; on a node of 8 gangs of 3, 3 and 2 "
+        "fit, rounded up 4 + 4 + 2 = 10",
+        _necessary, partial(_draw_gangs, sizes=range(1, 9)), assumptions="gangs of 1 to 8 GPUs",
         counterexamples={
-            "3 on 3": lambda: Gangs((3,), (3,)),
-            "on 8": lambda: Gangs((8,), (3, 3, 2)),
-        },
-    ),
-    Claim(
-        id="five-rows",
-        source="beyond the paper",
-        statement="Gangs of 1 to 8 GPUs fit consolidated on m free nodes of 8 if and only if five "
+            "3 on 3": lambda: Gangs((3,), (3,)), "on 8": lambda: Gangs((8,), (3, 3, 2))}),
+    _proved("five-rows", "",
+        "Gangs of 1 to 8 GPUs fit consolidated on m free nodes of 8 if and only if five "
         "inequalities hold.",
-        verdict=Verdict.PROVED,
-        evidence="enumeration for small m, Caratheodory's theorem for the others",
-        check=_within_rows,
-        draw=partial(_draw_alike, gpus=[8]),
-    ),
-    Claim(
-        id="partial-rows",
-        source="beyond the paper",
-        statement="The same on m nodes that have c < 8 free GPUs, with at most five inequalities; "
-        "on nodes of 4 with two.",
-        verdict=Verdict.PROVED,
-        evidence="as five-rows",
-        check=_within_rows,
-        draw=partial(_draw_alike, gpus=range(1, 8)),
-    ),
-    Claim(
-        id="section-2b-round-up",
-        source=f"{PAPER}, Section II-B",
-        statement="Of four gangs of 6 on three nodes of 8, and in general of 8 m / 6 on m, only m "
-        "are placed consolidated.",
-        verdict=Verdict.PROVED,
-        evidence="no node holds two",
-        check=_example_rounded,
-        draw=lambda rng: int(rng.integers(1, 10)),
-        samples=9,
-    ),
-    Claim(
-        id="section-2b-split",
-        source=f"{PAPER}, Section II-B",
-        statement="All of them are placed if they may be split.",
-        verdict=Verdict.PROVED,
-        evidence="GPUs are enough",
-        check=_example,
-        draw=lambda rng: int(rng.integers(1, 10)),
-        samples=9,
-    ),
-    Claim(
-        id="two-allocations",
-        source="beyond the paper",
-        statement="Of the covers of a gang by cells, the round-up and one cell a GPU are enough.",
-        verdict=Verdict.PROVED,
-        assumptions="speed tells one node from several, nothing else (2); all nodes are free",
-        evidence="no other takes fewer GPUs at the same speed",
-        check=_dominated,
-        draw=_draw_gang,
-    ),
-    Claim(
-        id="printed-model",
-        source=f"{PAPER}, (4)-(14)",
-        statement="A selection that satisfies (5)-(14) can be scheduled.",
-        verdict=Verdict.REFUTED,
-        assumptions="one deadline a job, worth 1",
-        evidence="x = 0, y = 0 and s = 1 satisfy everything, on no GPU at all",
-        check=_vacuous,
-        draw=_draw_leases,
-        counterexamples={"1 on 0": lambda: Leases((0,), ((1, 1, 1),))},
-    ),
-    Claim(
-        id="prefixes",
-        source="beyond the paper",
-        statement="Gangs that may run in part get L of their first Q leases if and only if, for "
-        "every t, what must run in the first t leases fits into them.",
-        verdict=Verdict.PROVED,
-        assumptions="C_k does not fall",
-        evidence="minimum cut",
-        check=_prefix,
-        draw=_draw_leases,
-    ),
-    Claim(
-        id="prefixes-falling",
-        source="beyond the paper",
-        statement="The same where C_k falls.",
-        verdict=Verdict.REFUTED,
-        evidence="a later lease can be the narrow one: 1 GPU twice, but lease 1 has none, though "
-        "1 <= 2 and 2 <= 2 + 0",
-        check=_prefix,
-        draw=partial(_draw_leases, rising=False),
-        counterexamples={"C = 2, 0": lambda: Leases((2, 0), ((1, 2, 2),))},
-    ),
-    Claim(
-        id="compact-equal",
-        source="beyond the paper",
-        statement="Whole gangs that satisfy the prefixes have a schedule if all are of one size.",
-        verdict=Verdict.PROVED,
-        assumptions="the size divides every C_k, and C_k does not fall",
-        evidence="flows of integer capacities are integral",
-        check=_integral,
-        draw=_draw_equal,
-    ),
-    Claim(
-        id="compact-mixed",
-        source="beyond the paper",
-        statement="The same for gangs of any sizes.",
-        verdict=Verdict.REFUTED,
-        assumptions="C_k does not fall, and no gang is larger",
-        evidence="a knapsack in every lease",
-        check=_integral,
-        draw=_draw_leases,
-        counterexamples={"1 twice and 2": lambda: Leases((2, 2), ((1, 2, 2), (2, 1, 2)))},
-    ),
-    Claim(
-        id="compact-additive",
-        source="beyond the paper",
-        statement="Gangs that satisfy the prefixes have a schedule with a_max - 1 GPUs more in "
-        "every lease.",
-        verdict=Verdict.PROVED,
-        assumptions="C_k does not fall",
-        evidence="rounding as for unrelated machines: a lease gains less than one gang",
-        check=partial(_integral, additive=True),
-        draw=_draw_passing,
-    ),
-    Claim(
-        id="least-laxity",
-        source="beyond the paper",
-        statement="Lease by lease, least laxity first, larger gangs before smaller ones, completes "
-        "all gangs that can be completed together.",
-        verdict=Verdict.REFUTED,
-        assumptions="equal leases, all gangs there from the start",
-        evidence="two gangs of equal laxity can waste GPUs side by side",
-        check=_laxity,
-        draw=_draw_leases,
-        counterexamples={
-            "1, 2, 2, 4 on 4": lambda: Leases(
-                (4,) * 3, ((4, 1, 3), (2, 1, 1), (2, 1, 2), (1, 2, 3))
-            )
-        },
-    ),
-    Claim(
-        id="least-laxity-equal",
-        source="beyond the paper",
-        statement="It does if all gangs are of one size.",
-        verdict=Verdict.PROVED,
-        assumptions="as least-laxity",
-        evidence="the prefixes go on to hold after each lease",
-        check=_laxity,
-        draw=_draw_equal,
-    ),
-    Claim(
-        id="lossless",
-        source=f"{PAPER}, Section III-C4, corrected",
-        statement="With Q = floor((D - r) / T) + 1, r the work in the last lease, a job is refused "
-        "if and only if D < T^dur.",
-        verdict=Verdict.PROVED,
-        evidence="L T - T + r = T^dur",
-        check=partial(_refused, rounding="lossless"),
-        draw=_draw_work,
-    ),
-    Claim(
-        id="lossless-in-time",
-        source=f"{PAPER}, Section III-C4, corrected",
-        statement="A job that gets any L of these Q leases ends by its deadline.",
-        verdict=Verdict.PROVED,
-        evidence="its last lease begins by (Q - 1) T, and r seconds of it are needed",
-        check=_in_time,
-        draw=_draw_work,
-    ),
-    Claim(
-        id="rounding",
-        source=f"{PAPER}, Section III-C4",
-        statement="With L = ceil(T^dur / T) and Q = floor(D / T) a job is refused if and only if "
-        "D < T^dur.",
-        verdict=Verdict.REFUTED,
-        evidence="a job ends within its last lease",
-        check=partial(_refused, rounding="paper"),
-        draw=_draw_work,
-        counterexamples={"1 s of 2": lambda: _Work(1, 1, 2)},
-    ),
-    Claim(
-        id="rounding-twice",
-        source=f"{PAPER}, (12)",
-        statement="On an allocation of speed phi a job needs ceil(L / phi) leases.",
-        verdict=Verdict.REFUTED,
-        evidence="L is rounded before it is divided",
-        check=_double,
-        draw=_draw_slow,
-        counterexamples={"half a lease at half speed": lambda: _Work(1, 2, 2, FULL_SPEED // 2)},
-    ),
-    Claim(
-        id="eq-3",
-        source=f"{PAPER}, eq. (3)",
-        statement="Eq. (3) is (n - 1) (m - n) / m times t^sr.",
-        verdict=Verdict.PROVED,
-        evidence="hypergeometric mean",
-        check=_mean_interruptions,
-        draw=_draw_spread,
-    ),
-    Claim(
-        id="eq-3-mean",
-        source=f"{PAPER}, eq. (3)",
-        statement="It is the mean number of interruptions if every choice of n among m leases is "
-        "equally likely.",
-        verdict=Verdict.PROVED,
-        evidence="a run begins where a lease is chosen and the one before is not",
-        check=_counted,
-        draw=_draw_spread,
-    ),
-    Claim(
-        id="eq-3-iterated",
-        source="beyond the paper",
-        statement="To put n into (3) and the result into n again comes to an end.",
-        verdict=Verdict.REFUTED,
-        evidence="(n - 1) (m - n) falls for n > (m + 1) / 2: work of 40 s, t^sr of 1 s; n = 4 "
-        "gives 40 + 3 / 5 s, which is 5 leases, n = 5 gives 40 s, which is 4",
-        check=_iterated,
-        draw=_draw_suspended,
-        counterexamples={"T = 10, m = 5": lambda: _Work(40, 50, 10, cost=1)},
-    ),
-    Claim(
-        id="eq-3-least",
-        source=f"{PAPER}, eq. (3), corrected",
-        statement="The least n that is enough for itself exists wherever the work alone is in "
-        "time, and is at most Q.",
-        verdict=Verdict.PROVED,
-        evidence="n = m is always enough",
-        check=_enough,
-        draw=_draw_suspended,
-    ),
-    Claim(
-        id="best-effort-half",
-        source=f"{PAPER}, Section III-B3",
-        statement="A best-effort job of n leases, suspended with probability 1/2, is suspended "
-        "n / 2 times in the mean.",
-        verdict=Verdict.REFUTED,
-        evidence="between n leases there are n - 1 boundaries",
-        check=_half,
-        draw=lambda rng: int(rng.integers(1, 9)),
-        samples=8,
-        counterexamples={"n = 1": lambda: 1},
-    ),
-    Claim(
-        id="best-effort-mean",
-        source=f"{PAPER}, Section III-B3, corrected",
-        statement="It is suspended (n - 1) / 2 times in the mean.",
-        verdict=Verdict.PROVED,
-        evidence="as best-effort-half",
-        check=_half_repaired,
-        draw=lambda rng: int(rng.integers(1, 9)),
-        samples=8,
-    ),
-    Claim(
-        id="weights",
-        source=f"{PAPER}, Section III-C2",
-        statement="Rewards of 1 for profilers and up to 100 for deadlines ensure that profilers do "
-        "not impact deadlines.",
-        verdict=Verdict.REFUTED,
-        evidence="many profilers outweigh a late deadline",
-        check=_displaced,
-        draw=_draw_lease,
-        counterexamples={"21 for 20": lambda: _Lease(21, ((21, 20),), 21)},
-    ),
-    Claim(
-        id="weights-lexicographic",
-        source=f"{PAPER}, Section III-C2, corrected",
-        statement="Rewards of 1 / (n + 1) for n profilers do, where rewards for deadlines are "
-        "integers.",
-        verdict=Verdict.PROVED,
-        evidence="all profilers together are worth less than 1",
-        check=lambda case: _displaced(case, scale=case.profilers + 1),
-        draw=_draw_lease,
-    ),
-)
+        "enumeration for small m, Caratheodory's theorem for the others",
+        _within_rows, partial(_draw_alike, gpus=[8])),
+    _proved("partial-rows", "",
+        "The same on m nodes that have c < 8 free GPUs, with at most five inequalities; on nodes "
+        "of 4 with two.",
+        "as five-rows",
+        _within_rows, partial(_draw_alike, gpus=range(1, 8))),
+    _proved("section-2b-round-up", "Section II-B",
+        "Of four gangs of 6 on three nodes of 8, and in general of 8 m / 6 on m, only m are "
+        "placed consolidated.",
+        "no node holds two",
+        partial(_example, split=False), partial(_draw_number, most=9), samples=9),
+    _proved("section-2b-split", "Section II-B",
+        "All of them are placed if they may be split.",
+        "GPUs are enough",
+        partial(_example, split=True), partial(_draw_number, most=9), samples=9),
+    _proved("two-allocations", "",
+        "Of the covers of a gang by cells, the round-up and one cell a GPU are enough.",
+        "no other takes fewer GPUs at the same speed",
+        _dominated, _draw_gang,
+        assumptions="speed tells one node from several, nothing else (2); all nodes are free"),
+    _refuted("printed-model", "(4)-(14)",
+        "A selection that satisfies (5)-(14) can be scheduled.",
+        "x = 0, y = 0 and s = 1 satisfy everything, on no GPU at all",
+        _vacuous, _draw_leases, assumptions="one deadline a job, worth 1",
+        counterexamples={"1 on 0": lambda: Leases((0,), ((1, 1, 1),))}),
+    _proved("prefixes", "",
+        "Gangs that may run in part get L of their first Q leases if and only if, for every t, "
+        "what must run in the first t leases fits into them.",
+        "minimum cut",
+        _prefix, _draw_leases, assumptions="C_k does not fall"),
+    _refuted("prefixes-falling", "",
+        "The same where C_k falls.",
+        "a later lease can be the narrow one: 1 GPU twice, but lease 1 has none, though 1 <= 2 "
+        "and 2 <= 2 + 0",
+        _prefix, partial(_draw_leases, rising=False),
+        counterexamples={"C = 2, 0": lambda: Leases((2, 0), ((1, 2, 2),))}),
+    _proved("compact-equal", "",
+        "Whole gangs that satisfy the prefixes have a schedule if all are of one size.",
+        "flows of integer capacities are integral",
+        _integral, _draw_equal, assumptions="the size divides every C_k, and C_k does not fall"),
+    _refuted("compact-mixed", "",
+        "The same for gangs of any sizes.",
+        "a knapsack in every lease",
+        _integral, _draw_leases, assumptions="C_k does not fall, and no gang is larger",
+        counterexamples={"1 twice and 2": lambda: Leases((2, 2), ((1, 2, 2), (2, 1, 2)))}),
+    _proved("compact-additive", "",
+        "Gangs that satisfy the prefixes have a schedule with a_max - 1 GPUs more in every lease.",
+        "rounding as for unrelated machines: a lease gains less than one gang",
+        partial(_integral, additive=True), _draw_passing, assumptions="C_k does not fall"),
+    _refuted("least-laxity", "",
+        "Lease by lease, least laxity first, larger gangs before smaller ones, completes all "
+        "gangs that can be completed together.",
+        "two gangs of equal laxity can waste GPUs side by side",
+        _laxity, _draw_leases, assumptions="equal leases, all gangs there from the start",
+        counterexamples={"1, 2, 2, 4 on 4": lambda: Leases(
+            (4,) * 3, ((4, 1, 3), (2, 1, 1), (2, 1, 2), (1, 2, 3)))}),
+    _proved("least-laxity-equal", "",
+        "It does if all gangs are of one size.",
+        "the prefixes go on to hold after each lease",
+        _laxity, _draw_equal, assumptions="as least-laxity"),
+    _proved("lossless", "Section III-C4, corrected",
+        "With Q = floor((D - r) / T) + 1, r the work in the last lease, a job is refused if and "
+        "only if D < T^dur.",
+        "L T - T + r = T^dur",
+        partial(_refused, rounding="lossless"), _draw_work),
+    _proved("lossless-in-time", "Section III-C4, corrected",
+        "A job that gets any L of these Q leases ends by its deadline.",
+        "its last lease begins by (Q - 1) T, and r seconds of it are needed",
+        _in_time, _draw_work),
+    _refuted("rounding", "Section III-C4",
+        "With L = ceil(T^dur / T) and Q = floor(D / T) a job is refused if and only if D < T^dur.",
+        "a job ends within its last lease",
+        partial(_refused, rounding="paper"), _draw_work,
+        counterexamples={"1 s of 2": lambda: _Work(1, 1, 2)}),
+    _refuted("rounding-twice", "(12)",
+        "On an allocation of speed phi a job needs ceil(L / phi) leases.",
+        "L is rounded before it is divided",
+        _double, _draw_slow,
+        counterexamples={"half a lease at half speed": lambda: _Work(1, 2, 2, FULL_SPEED // 2)}),
+    _proved("eq-3", "eq. (3)",
+        "Eq. (3) is (n - 1) (m - n) / m times t^sr.",
+        "hypergeometric mean",
+        _mean_interruptions, _draw_spread),
+    _proved("eq-3-mean", "eq. (3)",
+        "It is the mean number of interruptions if every choice of n among m leases is equally "
+        "likely.",
+        "a run begins where a lease is chosen and the one before is not",
+        _counted, _draw_spread),
+    _refuted("eq-3-iterated", "",
+        "To put n into (3) and the result into n again comes to an end.",
+        "(n - 1) (m - n) falls for n > (m + 1) / 2: work of 40 s, t^sr of 1 s; n = 4 gives 40 + 3 "
+        "/ 5 s, which is 5 leases, n = 5 gives 40 s, which is 4",
+        _iterated, _draw_suspended,
+        counterexamples={"T = 10, m = 5": lambda: _Work(40, 50, 10, cost=1)}),
+    _proved("eq-3-least", "eq. (3), corrected",
+        "The least n that is enough for itself exists wherever the work alone is in time, and is "
+        "at most Q.",
+        "n = m is always enough",
+        _enough, _draw_suspended),
+    _refuted("best-effort-half", "Section III-B3",
+        "A best-effort job of n leases, suspended with probability 1/2, is suspended n / 2 times "
+        "in the mean.",
+        "between n leases there are n - 1 boundaries",
+        _half, partial(_draw_number, most=8), samples=8,
+        counterexamples={"n = 1": lambda: 1}),
+    _proved("best-effort-mean", "Section III-B3, corrected",
+        "It is suspended (n - 1) / 2 times in the mean.",
+        "as best-effort-half",
+        partial(_half, repaired=True), partial(_draw_number, most=8), samples=8),
+    _refuted("weights", "Section III-C2",
+        "Rewards of 1 for profilers and up to 100 for deadlines ensure that profilers do not "
+        "impact deadlines.",
+        "many profilers outweigh a late deadline",
+        _displaced, _draw_lease,
+        counterexamples={"21 for 20": lambda: _Lease(21, ((21, 20),), 21)}),
+    _proved("weights-lexicographic", "Section III-C2, corrected",
+        "Rewards of 1 / (n + 1) for n profilers do, where rewards for deadlines are integers.",
+        "all profilers together are worth less than 1",
+        lambda case: _displaced(case, scale=case.profilers + 1), _draw_lease),
+)  # fmt: skip

@@ -49,52 +49,9 @@ from ....solvers.unisched.selector import Selector
 from ..experiment import Experiment, FigureCell, Finished, given
 from ..study import Values, short
 from . import pictures as pictures
-from .runs import (  # fmt: skip
-    BE_LEASE,
-    LEASE,
-    LOAD,
-    POLICIES,
-    PROFILERS,
-    ROUND,
-    SIZES,
-    DeadlineWorkload,
-    Make,
-    Sizes,
-    and_bounds,
-    cell_of,
-    facts_of,
-    normalised,
-    with_ratios,
-)
-from .statements import (  # fmt: skip
-    BRISK,
-    CAREFUL,
-    CHRONUS,
-    DENSITY,
-    EDF,
-    FEASIBLE,
-    FREE,
-    KNOWN,
-    MAXIMUM,
-    OWN,
-    PRINTED_ROUNDING,
-    PRINTED_TESTBED,
-    PROMPT,
-    QUEUE,
-    STATEMENTS,
-    STATIC,
-    TRUE,
-    UNAWARE,
-    UNISCHED,
-    WITH_ESTIMATOR,
-    WITH_SELECTOR,
-    costs_of,
-    density_of,
-    hostile_of,
-    lease_of,
-    noise_of,
-    testbed_of,
-)
+from . import runs as runs
+from . import statements as said
+from .runs import POLICIES, SIZES, DeadlineWorkload, Make, Sizes, cell_of
 
 __all__ = [
     "fig5", "fig6", "fig7", "fig8", "fig9", "fig10", "fig10d", "fig11", "fig12", "table3",
@@ -151,9 +108,9 @@ def _testbeds(
     jobs: Sequence[int] = (360, 720), seeds: Sequence[int] = TESTBED_SEEDS
 ) -> list[FigureCell]:
     """T[m] for each m, with later deadlines and with those printed; and the printed numbers."""
-    labels = (UNISCHED, PROMPT, KNOWN, BRISK, "Optimus", EDF)
-    policies: Mapping[str, Make] = {**POLICIES, BRISK: BRIEF_LEASES}
-    names = [(testbed_of(m, printed=p), m) for p in (False, True) for m in jobs]
+    labels = (said.UNISCHED, said.PROMPT, said.KNOWN, said.BRISK, "Optimus", said.EDF)
+    policies: Mapping[str, Make] = {**POLICIES, said.BRISK: BRIEF_LEASES}
+    names = [(said.testbed_of(m, printed=p), m) for p in (False, True) for m in jobs]
     cells = [
         cell_of(name, label, DeadlineWorkload(name, None, seed), policies[label])
         for name, _ in names
@@ -163,9 +120,9 @@ def _testbeds(
     printed = [
         FigureCell(instance=name, policy=label, run=given, workload=values)
         for name, m in names
-        for label, values in PRINTED_TESTBED.get(m, {}).items()
+        for label, values in said.PRINTED_TESTBED.get(m, {}).items()
     ]
-    return and_bounds(cells) + printed
+    return runs.and_bounds(cells) + printed
 
 
 def _rewards() -> Iterator[FigureCell]:
@@ -176,16 +133,13 @@ def _curves(cell: FigureCell) -> dict[str, Any]:
     """What the four kinds of job are worth by their completion, by the code the model uses."""
     hour = 3600
     later = [(hour * k // 10, value) for k, value in ((10, 100), (11, 80), (12, 50), (15, 20))]
-    rewards = {"strict SLO": later[:1], "soft SLO": later}
-    curves: dict[str, list[float]] = {
-        kind: [
-            DeadlineJob(id="j", gpus=1, work=60, rewards=steps).reward(int(60 * minute))
-            for minute in MINUTES
-        ]
-        for kind, steps in rewards.items()
-    }
+    ends = [int(60 * minute) for minute in MINUTES]
+    curves: dict[str, list[float]] = {}
+    for kind, steps in (("strict SLO", later[:1]), ("soft SLO", later)):
+        job = DeadlineJob(id="j", gpus=1, work=60, rewards=steps)
+        curves[kind] = [job.reward(end) for end in ends]
     for kind, profiled in (("profiler", True), ("best effort", False)):
-        curves[kind] = [_worth(int(60 * minute), profiled=profiled) for minute in MINUTES]
+        curves[kind] = [_worth(end, profiled=profiled) for end in ends]
     rows = [
         [cell.instance, kind, None, {"reward": curve[0], "last": curve[-1]}, curve]
         for kind, curve in curves.items()
@@ -205,21 +159,20 @@ def _worth(seconds: int, *, profiled: bool) -> float:
 
 
 def _schedulers(
-    sizes: Sizes = SIZES,
-    seeds: Sequence[int] = SEEDS,
-    policies: Mapping[str, Make] = POLICIES,
+    sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS, policies: Mapping[str, Make] = POLICIES
 ) -> list[FigureCell]:
     """By workload; and by job density on H_MIX2."""
-    dense = {label: make for label, make in policies.items() if label not in (PROMPT, "FIFO")}
-    by_density = _along((DENSITY, "H_MIX2"), dense, DENSITIES, sizes, seeds, density_of)
-    return and_bounds([*_on(WORKLOADS, policies, sizes, seeds), *by_density])
+    dense = {name: make for name, make in policies.items() if name not in (said.PROMPT, "FIFO")}
+    place = said.DENSITY, "H_MIX2"
+    by_density = _along(place, dense, DENSITIES, sizes, seeds, said.density_of)
+    return runs.and_bounds([*_on(WORKLOADS, policies, sizes, seeds), *by_density])
 
 
 def _errors(
     sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS, curves: int = 150
 ) -> Iterator[FigureCell]:
     """Of run times at half the work, and of epochs of so many synthetic trainings."""
-    for cell in _on(WORKLOADS[:3], {UNISCHED: UniSchedPolicy}, sizes, seeds):
+    for cell in _on(WORKLOADS[:3], {said.UNISCHED: UniSchedPolicy}, sizes, seeds):
         yield replace(cell, instance=f"(d) {cell.instance}")
     yield FigureCell(instance="(c) synthetic trainings", policy="all", run=_epochs, workload=curves)
 
@@ -227,8 +180,8 @@ def _errors(
 def _epochs(cell: FigureCell) -> dict[str, Any]:
     rows = []
     for point in error_table(0, curves=cell.workload):
-        own = (UNISCHED, point.mean, point.median)
-        most = (MAXIMUM, point.max_mean, point.max_median)
+        own = (said.UNISCHED, point.mean, point.median)
+        most = (said.MAXIMUM, point.max_mean, point.max_median)
         for label, mean, median in (own, most):
             values = {"mean": short(100 * mean), "median": short(100 * median)}
             rows.append((cell.instance, label, round(100 * point.seen), values))
@@ -237,7 +190,7 @@ def _epochs(cell: FigureCell) -> dict[str, Any]:
 
 
 def _plain(sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS) -> Iterator[FigureCell]:
-    return _on(WORKLOADS, {UNISCHED: UniSchedPolicy}, sizes, seeds)
+    return _on(WORKLOADS, {said.UNISCHED: UniSchedPolicy}, sizes, seeds)
 
 
 def _by_kind(finished: Finished) -> Finished:
@@ -253,24 +206,24 @@ def _by_kind(finished: Finished) -> Finished:
 def _parts(sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS) -> Iterator[FigureCell]:
     """UniSched without parts of its estimator; by preemption costs; and with noise."""
     parts: Mapping[str, Make] = {
-        UNISCHED: UniSchedPolicy,
-        STATIC: partial(UniSchedPolicy, profiling="static", profiler_nodes=PROFILERS),
-        MAXIMUM: partial(UniSchedPolicy, iterations="maximum"),
-        CAREFUL: partial(UniSchedPolicy, quantile=0.9),
-        TRUE: partial(UniSchedPolicy, iterations="true"),
+        said.UNISCHED: UniSchedPolicy,
+        said.STATIC: partial(UniSchedPolicy, profiling="static", profiler_nodes=runs.PROFILERS),
+        said.MAXIMUM: partial(UniSchedPolicy, iterations="maximum"),
+        said.CAREFUL: partial(UniSchedPolicy, quantile=0.9),
+        said.TRUE: partial(UniSchedPolicy, iterations="true"),
     }
     yield from _on(MIXED, parts, sizes, seeds)
     aware: Mapping[str, Make] = {
-        UNISCHED: UniSchedPolicy,
-        UNAWARE: partial(UniSchedPolicy, sr_aware=False),
+        said.UNISCHED: UniSchedPolicy,
+        said.UNAWARE: partial(UniSchedPolicy, sr_aware=False),
     }
     yield from _along(
-        (costs_of("H_MIX2"), "H_MIX2"), aware, FACTORS, sizes, seeds,
+        (said.costs_of("H_MIX2"), "H_MIX2"), aware, FACTORS, sizes, seeds,
         lambda load, x: replace(load, cost=x),
     )  # fmt: skip
     for name in ("H_MIX2", "P_MIX2"):
         yield from _along(
-            (noise_of(name), name), {UNISCHED: UniSchedPolicy}, NOISES, sizes, seeds,
+            (said.noise_of(name), name), {said.UNISCHED: UniSchedPolicy}, NOISES, sizes, seeds,
             lambda load, x: load, lambda make, x: partial(make, noise=x / 100),
         )  # fmt: skip
 
@@ -288,20 +241,20 @@ def _selectors(
 ) -> Iterator[FigureCell]:
     """By lease, also with the printed rounding and without costs; the objective; the program."""
     variants: Mapping[str, tuple[int, Callable[..., UniSchedPolicy]]] = {
-        UNISCHED: (1, UniSchedPolicy),
-        PRINTED_ROUNDING: (1, partial(UniSchedPolicy, rounding="paper")),
-        FREE: (0, UniSchedPolicy),
+        said.UNISCHED: (1, UniSchedPolicy),
+        said.PRINTED_ROUNDING: (1, partial(UniSchedPolicy, rounding="paper")),
+        said.FREE: (0, UniSchedPolicy),
     }
     for name in ("H_MIX1", "H_MIX2"):
         for label, (cost, make) in variants.items():
             yield from _along(
-                (lease_of(name), name), {label: make}, LEASES, sizes, seeds,
+                (said.lease_of(name), name), {label: make}, LEASES, sizes, seeds,
                 lambda load, x, cost=cost: replace(load, cost=cost),  # type: ignore[misc]
                 lambda make, x: partial(make, lease=60 * x),
             )  # fmt: skip
     choices: Mapping[str, Make] = {
-        UNISCHED: UniSchedPolicy,
-        FEASIBLE: partial(UniSchedPolicy, selector="feasible"),
+        said.UNISCHED: UniSchedPolicy,
+        said.FEASIBLE: partial(UniSchedPolicy, selector="feasible"),
     }
     yield from _on(WORKLOADS, choices, sizes, seeds)
     yield from _queues(queues, _program)
@@ -311,7 +264,12 @@ def _queues(
     queues: Sequence[int] = QUEUES, run: Callable[[FigureCell], dict[str, Any]] | None = None
 ) -> Iterator[FigureCell]:
     for jobs in queues:
-        yield FigureCell(instance=QUEUE, policy=UNISCHED, run=run or _seconds, workload=jobs)
+        yield FigureCell(
+            instance=said.QUEUE,
+            policy=said.UNISCHED,
+            run=run or _seconds,
+            workload=jobs,
+        )
 
 
 def _program(cell: FigureCell) -> dict[str, Any]:
@@ -327,15 +285,18 @@ def _program(cell: FigureCell) -> dict[str, Any]:
         "iterations": found.iterations,
         "gap": short(100 * (found.bound.value / found.value - 1)) if found.value else None,
     }
-    return {"rows": [[QUEUE, UNISCHED, problem.instance.cluster.gpus, values]]}
+    return _of_queue(problem, values)
+
+
+def _of_queue(problem: UniSched, values: Values) -> dict[str, Any]:
+    return {"rows": [[said.QUEUE, said.UNISCHED, problem.instance.cluster.gpus, values]]}
 
 
 def _seconds(cell: FigureCell) -> dict[str, Any]:
     """What the selector takes, the least of three."""
     problem = UniSched(queue_snapshot(cell.workload))
     times = [_timed(problem) for _ in range(3)]
-    values: Values = {name: short(min(own[name] for own in times)) for name in times[0]}
-    return {"rows": [[QUEUE, UNISCHED, problem.instance.cluster.gpus, values]]}
+    return _of_queue(problem, {name: short(min(own[name] for own in times)) for name in times[0]})
 
 
 def _timed(problem: UniSched) -> dict[str, float]:
@@ -355,20 +316,20 @@ def _timed(problem: UniSched) -> dict[str, float]:
 def _allocations(sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS) -> Iterator[FigureCell]:
     """By share of hostile jobs."""
     allocations: Mapping[str, Make] = {
-        UNISCHED: UniSchedPolicy,
+        said.UNISCHED: UniSchedPolicy,
         "consolidated": partial(UniSchedPolicy, allocations="consolidated"),
         "exact": partial(UniSchedPolicy, allocations="exact"),
     }
-    return _along(("H_MIX2", "H_MIX2"), allocations, SHARES, sizes, seeds, hostile_of)
+    return _along(("H_MIX2", "H_MIX2"), allocations, SHARES, sizes, seeds, said.hostile_of)
 
 
 def _between(sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS) -> Iterator[FigureCell]:
     """Chronus, with parts of UniSched, and UniSched."""
     between: Mapping[str, Make] = {
-        CHRONUS: Chronus,
-        WITH_ESTIMATOR: partial(Chronus, estimates=DurationEstimates(), sr_aware=True),
-        WITH_SELECTOR: partial(UniSchedPolicy, iterations="maximum", sr_aware=False),
-        UNISCHED: UniSchedPolicy,
+        said.CHRONUS: Chronus,
+        said.WITH_ESTIMATOR: partial(Chronus, estimates=DurationEstimates(), sr_aware=True),
+        said.WITH_SELECTOR: partial(UniSchedPolicy, iterations="maximum", sr_aware=False),
+        said.UNISCHED: UniSchedPolicy,
     }
     return _on(MIXED, between, sizes, seeds)
 
@@ -376,175 +337,114 @@ def _between(sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS) -> Iterator[Fig
 def _facts(cells: list[FigureCell]) -> dict[str, Any]:
     loads = [cell.workload for cell in cells if isinstance(cell.workload, DeadlineWorkload)]
     if loads:
-        return facts_of(list(dict.fromkeys(loads)))
+        return runs.facts_of(list(dict.fromkeys(loads)))
     return {"jobs": [cell.workload for cell in cells]}  # of each queue
 
 
 # --- the figures ---------------------------------------------------------------------------------
 
-MISS, LATENCY = "miss rate R^slo (%)", "best-effort latency (min)"
+#: what the tables show, by measure
+HEADINGS = {
+    "miss": "miss rate R^slo (%)", "latency": "best-effort latency (min)",
+    "latency_ratio": "best-effort latency, UniSched = 1", "ratio": "certified ratio",
+    "jct": "mean JCT (min)", "reward": "reward at once", "last": "after the last deadline",
+    "mean": "mean error (%)", "median": "median error (%)",
+    "slo_error": "SLO jobs, mean error (%)", "be_error": "best-effort jobs, mean error (%)",
+    "suspensions": "mean number", "metric_miss": "of jobs with a target metric (%)",
+    "wait": "mean wait for profiling (s)", "longest_wait": "longest wait for profiling (s)",
+    "jobs": "jobs", "columns": "columns", "rows": "rows", "iterations": "simplex iterations",
+    "gap": "certified gap (%)", "options_seconds": "options (s)", "cold_seconds": "selection (s)",
+    "warm_seconds": "the same again (s)",
+}  # fmt: skip
 _SETTINGS: Mapping[str, Any] = {
-    "round (s)": ROUND,
-    "SLO lease (s)": LEASE,
-    "BE lease (s)": BE_LEASE,
-    "offered load": LOAD,
+    "round (s)": runs.ROUND,
+    "SLO lease (s)": runs.LEASE,
+    "BE lease (s)": runs.BE_LEASE,
+    "offered load": runs.LOAD,
     "generators": "gangsched.instances.deadlines; nodes of 8 GPUs, as many as come closest to the "
     "load and hold every gang; lists are by seed",
     "run times": "UniSched profiles; the others know what users state, Themis the truth",
     "Optimus and EDF": "gangs; epochs by UniSched's estimator",
     "Themis": "Gavel's program for finish-time fairness",
-    "static profiler": f"{PROFILERS} node",
-    WITH_ESTIMATOR: "learning curves and the mean cost of suspensions",
-    WITH_SELECTOR: "UniSched that believes the users' epochs, without the cost of suspensions",
-    "not in the paper": list(OWN),
+    "static profiler": f"{runs.PROFILERS} node",
+    said.WITH_ESTIMATOR: "learning curves and the mean cost of suspensions",
+    said.WITH_SELECTOR: "UniSched that believes the users' epochs, without the cost of suspensions",
+    "not in the paper": list(said.OWN),
 }
-_figure = partial(Experiment, facts=_facts, settings=_SETTINGS)
+
+
+def _figure(
+    name: str,
+    title: str,
+    measures: Sequence[str],
+    cells: Callable[..., Iterable[FigureCell]],
+    drawing: Callable[[Any], Any],
+    settings: Mapping[str, Any] = _SETTINGS,
+    **more: Any,
+) -> Experiment:
+    """One figure, judged by the function of `statements` that has its name."""
+    return Experiment(
+        name=f"unisched:{name}", title=title, measures={own: HEADINGS[own] for own in measures},
+        cells=cells, drawing=drawing, facts=_facts, settings=settings,
+        statements=getattr(said, name), **more,
+    )  # fmt: skip
+
+
 table3 = _figure(
-    name="unisched:table3",
-    title="Table III: T[m], m jobs in 8 hours on 64 GPUs",
-    measures={"miss": MISS, "jct": "mean JCT (min)", "ratio": "certified ratio"},
-    cells=_testbeds,
-    steps=(with_ratios,),
+    "table3", "Table III: T[m], m jobs in 8 hours on 64 GPUs", ("miss", "jct", "ratio"),
+    _testbeds, pictures.testbed, steps=(runs.with_ratios,),
     settings={
-        **_SETTINGS,
-        "offered load": "as it comes",
+        **_SETTINGS, "offered load": "as it comes",
         "generators": "gangsched.instances.deadlines.testbed_workload, and with grace=0; lists are "
         "by seed",
     },
-    statements=STATEMENTS["unisched:table3"],
-    drawing=pictures.testbed,
-)
+)  # fmt: skip
 fig5 = _figure(
-    name="unisched:fig5",
-    title="Fig. 5(a): reward by completion time",
-    measures={"reward": "reward at once", "last": "after the last deadline"},
+    "fig5", "Fig. 5(a): reward by completion time", ("reward", "last"), _rewards, pictures.rewards,
     levels=MINUTES,
-    cells=_rewards,
     settings={
         "curves": "reward in the cycle at time 0 of a job that ends at so many minutes",
-        "first deadline (min)": 60,
-        "BE lease (s)": BE_LEASE,
+        "first deadline (min)": 60, "BE lease (s)": runs.BE_LEASE,
     },
-    statements=STATEMENTS["unisched:fig5"],
-    drawing=pictures.rewards,
-)
+)  # fmt: skip
 fig6 = _figure(
-    name="unisched:fig6",
-    title="Fig. 6: schedulers by workload and by job density",
-    axis="job density (%)",
-    measures={
-        "miss": MISS,
-        "latency_ratio": "best-effort latency, UniSched = 1",
-        "latency": LATENCY,
-        "ratio": "certified ratio",
-    },
-    cells=_schedulers,
-    steps=(
-        with_ratios,
-        normalised,
-    ),
-    statements=STATEMENTS["unisched:fig6"],
-    drawing=pictures.schedulers,
-)
+    "fig6", "Fig. 6: schedulers by workload and by job density",
+    ("miss", "latency_ratio", "latency", "ratio"), _schedulers, pictures.schedulers,
+    axis="job density (%)", steps=(runs.with_ratios, runs.normalised),
+)  # fmt: skip
 fig7 = _figure(
-    name="unisched:fig7",
-    title="Fig. 7(c), (d): errors of the estimator",
-    axis="epochs seen (%)",
-    measures={
-        "mean": "mean error (%)",
-        "median": "median error (%)",
-        "slo_error": "SLO jobs, mean error (%)",
-        "be_error": "best-effort jobs, mean error (%)",
-    },
-    cells=_errors,
-    statements=STATEMENTS["unisched:fig7"],
-    drawing=pictures.errors,
-)
+    "fig7", "Fig. 7(c), (d): errors of the estimator", ("mean", "median", "slo_error", "be_error"),
+    _errors, pictures.errors, axis="epochs seen (%)",
+)  # fmt: skip
 fig8 = _figure(
-    name="unisched:fig8",
-    title="Fig. 8: suspensions of a job under UniSched",
-    measures={"suspensions": "mean number"},
-    cells=_plain,
-    steps=(_by_kind,),
-    statements=STATEMENTS["unisched:fig8"],
-    drawing=pictures.suspensions,
-)
+    "fig8", "Fig. 8: suspensions of a job under UniSched", ("suspensions",), _plain,
+    pictures.suspensions, steps=(_by_kind,),
+)  # fmt: skip
 fig9 = _figure(
-    name="unisched:fig9",
-    title="Fig. 9: parts of the estimator",
-    axis="x",
-    measures={
-        "miss": MISS,
-        "metric_miss": "of jobs with a target metric (%)",
-        "latency": LATENCY,
-        "wait": "mean wait for profiling (s)",
-        "longest_wait": "longest wait for profiling (s)",
-    },
-    cells=_parts,
-    steps=(_without_waits,),
-    statements=STATEMENTS["unisched:fig9"],
-    drawing=pictures.estimator,
-)
+    "fig9", "Fig. 9: parts of the estimator",
+    ("miss", "metric_miss", "latency", "wait", "longest_wait"), _parts, pictures.estimator,
+    axis="x", steps=(_without_waits,),
+)  # fmt: skip
 fig10 = _figure(
-    name="unisched:fig10",
-    title="Fig. 10: parts of the selector",
-    axis="x",
-    measures={
-        "miss": MISS,
-        "latency": LATENCY,
-        "jobs": "jobs",
-        "columns": "columns",
-        "rows": "rows",
-        "iterations": "simplex iterations",
-        "gap": "certified gap (%)",
-    },
-    cells=_selectors,
-    statements=STATEMENTS["unisched:fig10"],
-    drawing=pictures.selector,
-)
+    "fig10", "Fig. 10: parts of the selector",
+    ("miss", "latency", "jobs", "columns", "rows", "iterations", "gap"), _selectors,
+    pictures.selector, axis="x",
+)  # fmt: skip
 fig10d = _figure(
-    name="unisched:fig10d",
-    title="Fig. 10(d): seconds of the selector, on the machine that wrote this",
-    axis="GPUs",
-    measures={
-        "options_seconds": "options (s)",
-        "cold_seconds": "selection (s)",
-        "warm_seconds": "the same again (s)",
-    },
-    cells=_queues,
+    "fig10d", "Fig. 10(d): seconds of the selector, on the machine that wrote this",
+    ("options_seconds", "cold_seconds", "warm_seconds"), _queues, pictures.selector_seconds,
+    axis="GPUs", timed=True,
     settings={
         "generator": "gangsched.instances.deadlines.queue_snapshot, seed 0",
         "seconds": "wall clock of this machine, the least of 3",
     },
-    timed=True,
-    statements=STATEMENTS["unisched:fig10d"],
-    drawing=pictures.selector_seconds,
-)
+)  # fmt: skip
 fig11 = _figure(
-    name="unisched:fig11",
-    title="Fig. 11: consolidation-hostile jobs",
-    axis="hostile jobs (%)",
-    measures={
-        "miss": MISS,
-        "latency_ratio": "best-effort latency, UniSched = 1",
-        "latency": LATENCY,
-    },
-    cells=_allocations,
-    steps=(normalised,),
-    statements=STATEMENTS["unisched:fig11"],
-    drawing=pictures.hostile,
-)
+    "fig11", "Fig. 11: consolidation-hostile jobs", ("miss", "latency_ratio", "latency"),
+    _allocations, pictures.hostile, axis="hostile jobs (%)", steps=(runs.normalised,),
+)  # fmt: skip
 fig12 = _figure(
-    name="unisched:fig12",
-    title="Fig. 12: Chronus, with UniSched's parts, and UniSched",
-    measures={
-        "miss": MISS,
-        "metric_miss": "of jobs with a target metric (%)",
-        "latency_ratio": "best-effort latency, UniSched = 1",
-        "latency": LATENCY,
-    },
-    cells=_between,
-    steps=(normalised,),
-    statements=STATEMENTS["unisched:fig12"],
-    drawing=pictures.chronus,
-)
+    "fig12", "Fig. 12: Chronus, with UniSched's parts, and UniSched",
+    ("miss", "metric_miss", "latency_ratio", "latency"), _between, pictures.chronus,
+    steps=(runs.normalised,),
+)  # fmt: skip

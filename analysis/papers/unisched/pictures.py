@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,26 +12,7 @@ from ...show.plots import INK
 from ..pictures import DASHED, DOTTED, Panel
 from ..pictures import draw as draw_panels
 from ..study import Study
-from .statements import (
-    BRISK,
-    CAREFUL,
-    CHRONUS,
-    DENSITY,
-    EDF,
-    FEASIBLE,
-    FREE,
-    KNOWN,
-    MAXIMUM,
-    PRINTED_ROUNDING,
-    PROMPT,
-    QUEUE,
-    STATIC,
-    TRUE,
-    UNAWARE,
-    UNISCHED,
-    WITH_ESTIMATOR,
-    WITH_SELECTOR,
-)
+from . import statements as said
 
 __all__ = [
     "chronus", "errors", "estimator", "hostile", "rewards", "schedulers", "selector",
@@ -43,44 +24,47 @@ BLUE, ORANGE, GREEN, PINK, SKY, RED, GREY, BROWN = (
 )  # fmt: skip
 #: after Okabe and Ito; variants of UniSched share its colour
 LOOK: Mapping[str, tuple[str, Any]] = {
-    UNISCHED: (BLUE, "-"), PROMPT: (BLUE, DOTTED), KNOWN: (BLUE, DASHED), BRISK: (PINK, DASHED),
-    "3Sigma": (ORANGE, "-"), "GENIE": (GREEN, "-"),
-    "Hydra": (PINK, "-"), "Optimus": (SKY, "-"), "Themis": (RED, "-"), EDF: (BROWN, DASHED),
-    STATIC: (ORANGE, "-"), MAXIMUM: (GREEN, "-"), UNAWARE: (RED, "-"),
-    CAREFUL: (PINK, DASHED), TRUE: (BROWN, DASHED),
-    PRINTED_ROUNDING: (ORANGE, "-"), FREE: (GREEN, DASHED),
-    FEASIBLE: (PINK, "-"), CHRONUS: (ORANGE, "-"), WITH_ESTIMATOR: (GREEN, "-"),
-    WITH_SELECTOR: (PINK, "-"), "consolidated": (ORANGE, "-"), "exact": (GREEN, DASHED),
-    "SLO": (BLUE, "-"), "best effort": (ORANGE, "-"), "profiler": (GREEN, "-"),
-    "strict SLO": (BLUE, "-"), "soft SLO": (BLUE, DASHED),
-    "printed, simulator": (GREY, "-"), "printed, Kubernetes": (GREY, DASHED),
+    said.UNISCHED: (BLUE, "-"), said.PROMPT: (BLUE, DOTTED), said.KNOWN: (BLUE, DASHED),
+    said.BRISK: (PINK, DASHED), said.EDF: (BROWN, DASHED), "3Sigma": (ORANGE, "-"),
+    "GENIE": (GREEN, "-"), "Hydra": (PINK, "-"), "Optimus": (SKY, "-"), "Themis": (RED, "-"),
+    said.STATIC: (ORANGE, "-"), said.MAXIMUM: (GREEN, "-"), said.UNAWARE: (RED, "-"),
+    said.CAREFUL: (PINK, DASHED), said.TRUE: (BROWN, DASHED),
+    said.PRINTED_ROUNDING: (ORANGE, "-"), said.FREE: (GREEN, DASHED), said.FEASIBLE: (PINK, "-"),
+    said.CHRONUS: (ORANGE, "-"), said.WITH_ESTIMATOR: (GREEN, "-"), said.WITH_SELECTOR: (PINK, "-"),
+    "consolidated": (ORANGE, "-"), "exact": (GREEN, DASHED), "SLO": (BLUE, "-"),
+    "best effort": (ORANGE, "-"), "profiler": (GREEN, "-"), "strict SLO": (BLUE, "-"),
+    "soft SLO": (BLUE, DASHED), "printed, simulator": (GREY, "-"),
+    "printed, Kubernetes": (GREY, DASHED),
 }  # fmt: skip
 draw = partial(draw_panels, looks=LOOK)
 
 
 # --- figures -------------------------------------------------------------------------------------
 
-MISS, RATIO = "R^slo (%)", "BE latency, UniSched = 1"
+#: what axes are called, by measure, where it is not the measure's name
+AXES = {
+    "miss": "R^slo (%)", "latency_ratio": "BE latency, UniSched = 1", "ratio": "certified ratio",
+    "latency": "BE latency (min)", "jct": "mean JCT (min)", "mean": "mean error (%)",
+    "slo_error": "error, SLO jobs (%)", "be_error": "error, best effort (%)",
+    "metric_miss": "of target metrics (%)", "suspensions": "suspensions a job",
+    "gap": "certified gap (%)", "options_seconds": "options (s)", "cold_seconds": "selection (s)",
+    "warm_seconds": "again (s)",
+}  # fmt: skip
+
+
+def _panel(measure: str, names: Sequence[str], *more: Any, **options: Any) -> Panel:
+    return Panel(measure, AXES.get(measure, measure), names, *more, **options)
 
 
 def testbed(study: Study) -> Figure:
     """Draw Table III."""
     names = list(study.instances)
-    return draw(
-        study,
-        [
-            [
-                Panel("miss", MISS, names),
-                Panel("jct", "mean JCT (min)", names),
-                Panel("ratio", "certified ratio", names),
-            ]
-        ],
-    )
+    return draw(study, [[_panel(measure, names) for measure in ("miss", "jct", "ratio")]])
 
 
 def rewards(study: Study) -> Figure:
     """Draw Fig. 5(a), the small rewards apart."""
-    figure = draw(study, [[Panel("reward", "reward", []), Panel("reward", "reward", [])]])
+    figure = draw(study, [[_panel("reward", []), _panel("reward", [])]])
     for axes, large in zip(figure.axes, (True, False), strict=True):
         for row in study.rows:
             if row.policy.endswith("SLO") == large:
@@ -100,23 +84,19 @@ def rewards(study: Study) -> Figure:
 
 def schedulers(study: Study) -> Figure:
     """Draw Fig. 6: by workload, and by job density. FIFO would leave no room for the others."""
-    names = [name for name in study.instances if name != DENSITY]
+    names = [name for name in study.instances if name != said.DENSITY]
     mixed = [name for name in names if not name.endswith("SLO")]
     shown = [policy for policy in study.policies if policy != "FIFO"]
     what = "what any policy could win, over reward"
     panels = [
-        [Panel("miss", MISS, names, policies=shown, title="(a)")],
-        [Panel("latency_ratio", RATIO, mixed, policies=shown, title="(b)")],
-        [Panel("ratio", "certified ratio", names, policies=shown, title=what)],
+        [_panel("miss", names, policies=shown, title="(a)")],
+        [_panel("latency_ratio", mixed, policies=shown, title="(b)")],
+        [_panel("ratio", names, policies=shown, title=what)],
     ]
-    if DENSITY in study.instances:
-        axis = "H_MIX2, job density (%)"
-        panels.append(
-            [
-                Panel("miss", MISS, [DENSITY], axis, shown, title="(c)"),
-                Panel("latency_ratio", RATIO, [DENSITY], axis, shown, title="(d)"),
-            ]
-        )
+    if said.DENSITY in study.instances:
+        place = [said.DENSITY], "H_MIX2, job density (%)", shown
+        both = _panel("miss", *place, title="(c)"), _panel("latency_ratio", *place, title="(d)")
+        panels.append([*both])
     return draw(study, panels)
 
 
@@ -124,112 +104,80 @@ def errors(study: Study) -> Figure:
     """Draw Fig. 7(c) and (d)."""
     curves = [name for name in study.instances if name.startswith("(c)")]
     runs = [name for name in study.instances if name.startswith("(d)")]
-    return draw(
-        study,
-        [
-            [
-                Panel("mean", "mean error (%)", curves, "epochs seen (%)", title="(c)"),
-                Panel("slo_error", "error, SLO jobs (%)", runs, title="(d)"),
-                Panel("be_error", "error, best effort (%)", runs[1:], title="(d)"),
-            ]
-        ],
-    )
+    estimated = _panel("mean", curves, "epochs seen (%)", title="(c)")
+    both = _panel("slo_error", runs, title="(d)"), _panel("be_error", runs[1:], title="(d)")
+    return draw(study, [[estimated, *both]])
 
 
 def suspensions(study: Study) -> Figure:
     """Draw Fig. 8."""
-    return draw(study, [[Panel("suspensions", "suspensions a job", list(study.instances))]])
+    return draw(study, [[_panel("suspensions", list(study.instances))]])
 
 
 def estimator(study: Study) -> Figure:
     """Draw Fig. 9."""
     names = list(study.instances)
-    plain_names = [name for name in names if "x =" not in name]
+    plain = [name for name in names if "x =" not in name]
     costs = [name for name in names if "costs" in name]
-    noises = [name for name in names if "noise" in name]
-    top = [
-        Panel("miss", MISS, plain_names, policies=(UNISCHED, STATIC), title="(a)"),
-        Panel("metric_miss", "of target metrics (%)", plain_names,
-               policies=(UNISCHED, MAXIMUM, CAREFUL, TRUE), title="(b)"),
-    ]  # fmt: skip
-    middle = [
-        Panel(measure, label, costs, "factor of preemption costs", title="(c) H_MIX2")
-        for measure, label in (("miss", MISS), ("latency", "BE latency (min)"))
-    ]
-    bottom = [
-        Panel("miss", MISS, [name], "noise (%)", title=f"(d) {name.partition(',')[0]}")
-        for name in noises
-    ]
-    return draw(study, [top, middle, bottom])
+    epochs = said.UNISCHED, said.MAXIMUM, said.CAREFUL, said.TRUE
+    axis = "factor of preemption costs"
+    return draw(
+        study,
+        [
+            [
+                _panel("miss", plain, policies=(said.UNISCHED, said.STATIC), title="(a)"),
+                _panel("metric_miss", plain, policies=epochs, title="(b)"),
+            ],
+            [_panel(m, costs, axis, title="(c) H_MIX2") for m in ("miss", "latency")],
+            [_part("miss", name, "noise (%)", "(d)") for name in names if "noise" in name],
+        ],
+    )
+
+
+def _part(measure: str, name: str, axis: str, part: str) -> Panel:
+    """One workload, whose name is in the title."""
+    return _panel(measure, [name], axis, title=f"{part} {name.partition(',')[0]}")
 
 
 def selector(study: Study) -> Figure:
     """Draw Fig. 10."""
     names = list(study.instances)
-    leases = [name for name in names if "lease" in name]
-    plain_names = [name for name in names if "x =" not in name and name != QUEUE]
-    mixed = [name for name in plain_names if not name.endswith("SLO")]
-    both = (UNISCHED, FEASIBLE)
-    return draw(
-        study,
+    plain = [name for name in names if "x =" not in name and name != said.QUEUE]
+    mixed = [name for name in plain if not name.endswith("SLO")]
+    both = said.UNISCHED, said.FEASIBLE
+    panels = [
+        [_part(measure, name, "lease (min)", "(a)") for measure in ("miss", "latency")]
+        for name in names
+        if "lease" in name
+    ]
+    panels.append(
         [
-            *(
-                [
-                    Panel(m, label, [name], "lease (min)", title=f"(a) {name.partition(',')[0]}")
-                    for m, label in (("miss", MISS), ("latency", "BE latency (min)"))
-                ]
-                for name in leases
-            ),
-            [
-                Panel("miss", MISS, plain_names, policies=both, title="(b)"),
-                Panel("latency", "BE latency (min)", mixed, policies=both, title="(c)"),
-            ],
-            [
-                Panel(m, label, [QUEUE], "GPUs", title="(d)")
-                for m, label in (
-                    ("columns", "columns"),
-                    ("iterations", "iterations"),
-                    ("gap", "certified gap (%)"),
-                )
-            ],
-        ],
-        tall=1.5,
+            _panel("miss", plain, policies=both, title="(b)"),
+            _panel("latency", mixed, policies=both, title="(c)"),
+        ]
     )
+    program = ("columns", "iterations", "gap")
+    panels.append([_panel(measure, [said.QUEUE], "GPUs", title="(d)") for measure in program])
+    return draw(study, panels, tall=1.5)
 
 
 def selector_seconds(study: Study) -> Figure:
     """Draw Fig. 10(d)."""
-    kinds = ("options_seconds", "options"), ("cold_seconds", "selection"), ("warm_seconds", "again")
-    return draw(
-        study,
-        [[Panel(name, f"{text} (s)", [QUEUE], "GPUs") for name, text in kinds]],
-    )
+    kinds = ("options_seconds", "cold_seconds", "warm_seconds")
+    return draw(study, [[_panel(measure, [said.QUEUE], "GPUs") for measure in kinds]])
+
+
+def _misses_and_latencies(study: Study, axis: str = "") -> Figure:
+    names = list(study.instances)
+    pairs = ("miss", "(a)"), ("latency_ratio", "(b)")
+    return draw(study, [[_panel(measure, names, axis, title=part) for measure, part in pairs]])
 
 
 def hostile(study: Study) -> Figure:
     """Draw Fig. 11."""
-    axis = "hostile jobs (%)"
-    (name,) = study.instances
-    return draw(
-        study,
-        [
-            [
-                Panel("miss", MISS, [name], axis, title="(a)"),
-                Panel("latency_ratio", RATIO, [name], axis, title="(b)"),
-            ]
-        ],
-    )
+    return _misses_and_latencies(study, "hostile jobs (%)")
 
 
 def chronus(study: Study) -> Figure:
     """Draw Fig. 12."""
-    names = list(study.instances)
-    return draw(
-        study,
-        [
-            [
-                Panel("miss", MISS, names, title="(a)"),
-                Panel("latency_ratio", RATIO, names, title="(b)"),
-            ]
-        ],
-    )
+    return _misses_and_latencies(study)

@@ -13,20 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ....formulations.deadline_rewards import DeadlineRewards
-from ....formulations.unisched.leases import (
-    LeasePhase,
-    lease_terms,
-    mean_interruptions,
-    remaining_estimate,
-)
+from ....formulations.unisched import leases
 from ....instances import Cluster, DeadlineJob, Instance
-from ....instances.deadlines import (
-    helios_like_workload,
-    philly_like_workload,
-    testbed_workload,
-    with_density,
-    with_hostile,
-)
+from ....instances import deadlines as generators
 from ....instances.generate import offered_load
 from ....instances.model import FULL_SPEED, TargetMetric
 from ....solvers import Fifo
@@ -123,9 +112,9 @@ class DeadlineWorkload:
 def _instance(workload: DeadlineWorkload) -> Instance[DeadlineJob]:
     made = _drawn(workload.name, workload.size, workload.seed)
     if workload.density is not None:
-        made = with_density(made, workload.density / 100, seed=workload.seed)
+        made = generators.with_density(made, workload.density / 100, seed=workload.seed)
     if workload.hostile is not None:
-        made = with_hostile(made, workload.hostile / 100, seed=workload.seed)
+        made = generators.with_hostile(made, workload.hostile / 100, seed=workload.seed)
     if workload.cost != 1:
         jobs = [
             replace(job, preemption_cost=workload.cost * (job.preemption_cost or 0))
@@ -139,9 +128,9 @@ def _drawn(name: str, size: WorkloadSize | None, seed: int) -> Instance[Deadline
     """The jobs as the generator makes them, on the nodes that they keep in all variants."""
     if size is None:
         options: Any = {"grace": 0} if "printed" in name else {}
-        return testbed_workload(jobs_of(name), seed=seed, **options)
+        return generators.testbed_workload(jobs_of(name), seed=seed, **options)
     kind, _, family = name.partition("_")
-    draw = {"H": helios_like_workload, "P": philly_like_workload}[kind]
+    draw = {"H": generators.helios_like_workload, "P": generators.philly_like_workload}[kind]
     cluster = Cluster.uniform(nodes=size.nodes, gpus_per_node=8)
     options = {"jobs": size.jobs, "days": size.days, "family": family.lower(), "seed": seed}
     made = draw(cluster, **options)
@@ -321,14 +310,14 @@ def _halfway(
 def _expected(job: DeadlineJob, left: int, now: int, runs: bool) -> float:
     """Eq. (1) for what is left of a job: service, and the mean cost of its suspensions."""
     cost = job.preemption_cost or 0
-    phase = LeasePhase.RUNNING if runs else LeasePhase.SUSPENDED
+    phase = leases.LeasePhase.RUNNING if runs else leases.LeasePhase.SUSPENDED
     for deadline, _ in job.rewards:
         due = job.release + deadline - now
-        terms = lease_terms(left, due, lease=LEASE, cost=cost, phase=phase)
+        terms = leases.lease_terms(left, due, lease=LEASE, cost=cost, phase=phase)
         if terms is not None:
-            times, share = mean_interruptions(*terms, running=runs)
+            times, share = leases.mean_interruptions(*terms, running=runs)
             return left + cost * (times / share + (not runs))
-    seconds, share = remaining_estimate(left, cost, BE_LEASE)
+    seconds, share = leases.remaining_estimate(left, cost, BE_LEASE)
     return seconds / share
 
 
@@ -343,15 +332,14 @@ def _bound(cell: FigureCell) -> Values:
 def with_ratios(finished: Finished) -> Finished:
     """Add the certified ratio: what any policy could win at most over what this one won."""
     bounds = {cell.workload: own["bound"] for cell, own in finished if cell.policy == BOUND}
-    return [
-        (cell, own if "rows" in own else {**own, "ratio": _over(bounds[cell.workload], own)})
-        for cell, own in finished
-        if cell.policy != BOUND
-    ]
-
-
-def _over(bound: float, values: Values) -> float | None:
-    return short(bound / values["reward"]) if values["reward"] else None
+    found: Finished = []
+    for cell, own in finished:
+        if "reward" in own:
+            ratio = bounds[cell.workload] / own["reward"] if own["reward"] else None
+            own = {**own, "ratio": short(ratio)}
+        if cell.policy != BOUND:
+            found.append((cell, own))
+    return found
 
 
 def normalised(finished: Finished) -> Finished:

@@ -1,0 +1,26 @@
+"""The numbers that the compiled driver counts, marks and lists by."""
+
+from __future__ import annotations
+
+from ....solvers.policy import Phase, Preempts, RuleKind
+from ..run import EventKind
+
+#: how a policy decides: by Python, by a key (smallest first), or by users' and jobs' fairness
+PYTHON, FIFO, SJF, SRTF, LAS, TIRESIAS, LTGF, THEMIS = (int(kind) for kind in RuleKind)
+
+UNSEEN, WAITING, RUNNING, FINISHED, REJECTED = (int(phase) for phase in Phase)
+VISIBLE, START, SUSPEND, KILL, FINISH, PROFILE, PROFILED = (int(kind) for kind in EventKind)
+NEVER, LEASE, ALWAYS = (int(kind) for kind in Preempts)
+
+#: counters
+NOW, ROUNDS, DECISIONS, COMING, RUNS, WAITS, SEGMENTS, ENTRIES, EVENTS, TIMER = range(10)
+FREE, TOTAL, ABLE, FRUITLESS = range(10, 14)
+#: why the core returns, and how a round opens where it does not
+DONE, UNTIL, MORE, ROOM, DECIDE, STUCK, QUIET, READY = range(8)
+#: parameters: the rules, and how the policy preempts and blocks
+TAU, LEASE_LENGTH, SYNCHRONOUS, SPREAD, PATIENCE, SKIP, KIND, PREEMPTS, BLOCKING, ASKED = range(10)
+NONE = 2**62
+#: rows of `lists`
+COMERS, RUNNERS, WAITERS, HEAP, PICKED, LOSERS, KEPT, FAILED, STARTED, REST, GROUP = range(11)
+#: marks of jobs in a decision
+NOT_CANDIDATE, CANDIDATE, CHOSEN, REFUSED, LOSER = range(5)
