@@ -111,10 +111,14 @@ def load(path: str | Path) -> Thing:
         raise ValueError(f"{path}: {error}") from None
 
 
+def json_text(data: Any) -> str:
+    """Return `data` as canonical JSON."""
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False) + "\n"
+
+
 def write_json(path: str | Path, data: Any) -> None:
     """Write `data` as canonical JSON: sorted keys, no spaces, a newline at the end, no NaN."""
-    text = json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False) + "\n"
-    raw = text.encode("ascii")
+    raw = json_text(data).encode("ascii")
     write_file(path, gzip.compress(raw, mtime=0) if str(path).endswith(".gz") else raw)
 
 

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -41,6 +42,7 @@ from .formulations.unisched.problem import UniSched
 from .instances import Cluster, Instance, Job
 from .instances.convert import Conversion
 from .instances.traces import READERS as READERS
+from .instances.traces.trace import Reader
 from .solvers.policy import Policy, is_policy
 from .solvers.result import Refuted, Result
 
@@ -432,6 +434,18 @@ REPLAYED = ("fifo", "srtf", "tiresias-l", "themis-greedy", "ltgf")
 # --- looking up ----------------------------------------------------------------------------------
 
 
+def near(name: str, names: Iterable[str]) -> str:
+    """Return the end of a message with the known name that is most like a wrong one.
+
+    Examples
+    --------
+    >>> near("tirsias", ["fifo", "tiresias-l"])
+    "; did you mean 'tiresias-l'?"
+    """
+    found = get_close_matches(name.lower().replace("_", "-"), list(names), n=1, cutoff=0.7)
+    return f"; did you mean {found[0]!r}?" if found else ""
+
+
 def lookup(kind: str, table: Mapping[str, Any], name: str) -> str:
     """Return the key of `table` that `name` means, with ``_`` and ``-`` alike.
 
@@ -442,7 +456,7 @@ def lookup(kind: str, table: Mapping[str, Any], name: str) -> str:
     """
     keys = {key.replace("_", "-"): key for key in table}
     if name.replace("_", "-") not in keys:
-        raise ValueError(f"{kind} {name!r} is not one of {', '.join(table)}")
+        raise ValueError(f"{kind} {name!r} is not one of {', '.join(table)}{near(name, table)}")
     return keys[name.replace("_", "-")]
 
 
@@ -507,6 +521,21 @@ def solver(problem: str, name: str) -> tuple[str, Solver]:
     return key, own[key].load() if key in own else _foreign(key, load)
 
 
+def reader(name: str) -> tuple[str, Reader]:
+    """Return the name and the function of a reader of traces.
+
+    Looks among the project's own readers, then the entry points, then for ``module:object`` or
+    ``file.py:object``; :func:`gangsched.testing.check_reader` says whether one keeps the rules.
+
+    Examples
+    --------
+    >>> reader("philly_csv")[0]
+    'philly-csv'
+    """
+    key, load = _found("reader", name, READERS, "gangsched.readers")
+    return key, load()
+
+
 def policy(name: str, *, seed: int = 0) -> tuple[str, Policy]:
     """Return the name of a policy and a new one of its kind.
 
@@ -540,8 +569,9 @@ def _found(
     module, colon, attribute = name.rpartition(":")
     if colon and attribute and module.replace("_", "-") not in own:
         return name, lambda: getattr(_module(module), attribute)
-    names = ", ".join((*own, *offered))
-    raise ValueError(f"{kind} {name!r} is not one of {names}, nor {FOREIGN}")
+    names = (*own, *offered)
+    known = f"{', '.join(names)}, nor {FOREIGN}{near(name, names)}"
+    raise ValueError(f"{kind} {name!r} is not one of {known}")
 
 
 def plugins(group: str = "gangsched.solvers") -> dict[str, EntryPoint]:

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,13 +21,19 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 
 from .analysis.show.columns import ColumnTable
+from .instances import io
 from .instances.display import one_line
-from .registry import READERS, lookup
+from .instances.io import json_text
+from .registry import reader as find_reader
 
 EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
 MOST = 10**6  # nodes, GPUs of a node, jobs: what memory surely holds
 #: GPU model, nodes of it, GPUs of each
 Parts = tuple[tuple[str, int, int], ...]
+
+
+#: as a path: the output goes to the screen
+STDOUT = Path("-")
 
 
 class BadInput(Exception):
@@ -54,10 +61,11 @@ def reading() -> Iterator[None]:
 # --- screen --------------------------------------------------------------------------------------
 
 
-def open_console() -> Console:
-    """Standard output; wide enough for the tables where it is piped."""
-    width = None if sys.stdout.isatty() else 200
-    return Console(width=width, markup=False, highlight=False, emoji=False)
+def open_console(*outputs: Path | None) -> Console:
+    """Standard output, wide enough for the tables where it is piped; or stderr if it has JSON."""
+    stderr = STDOUT in outputs
+    width = None if (sys.stderr if stderr else sys.stdout).isatty() else 200
+    return Console(width=width, markup=False, highlight=False, emoji=False, stderr=stderr)
 
 
 def say(console: Console, text: str, style: str | None = None) -> None:
@@ -188,7 +196,15 @@ ReaderOption = Annotated[
     list[str] | None,
     typer.Option(help="Option of the reader, such as sizes=vc.csv; may be repeated."),
 ]
-Json = Annotated[Path | None, typer.Option(help="Write the results as JSON.")]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        help="Columns of a table by role, such as submit=queued,gpus=n; roles: submit, start, end, "
+        "duration, gpus, nodes, gpus_per_node, user, id, state, model, priority, deadline."
+    ),
+]
+Json = Annotated[Path | None, typer.Option(help="Write the results as JSON; - for the screen.")]
+NoReport = Annotated[bool, typer.Option("--no-report", help="Write no HTML report.")]
 
 
 def nodes_of(text: str) -> int | Parts:
@@ -270,12 +286,23 @@ def cluster_of(nodes: int | Parts | None, gpus_per_node: int | None, file: Path 
     return Cluster.uniform(nodes=nodes, gpus_per_node=gpus_per_node)
 
 
-def reader_of(reader: str, options: Sequence[str] | None) -> Callable[[str], Any]:
-    """Return the reader with what ``name=value`` texts give it; refuse what it does not take."""
-    name = lookup("reader", READERS, reader)
-    known = list(inspect.signature(READERS[name]).parameters)[1:]
-    given: dict[str, str] = {}
-    for text in options or ():
+@dataclass(frozen=True)
+class ReaderChoice:
+    """The options that say how a trace is read."""
+
+    name: str
+    options: Sequence[str] = ()  #: texts name=value
+    columns: str | None = None  #: roles of columns
+
+
+def reader_of(choice: ReaderChoice) -> Callable[[str], Any]:
+    """Return the reader with what the options give it; refuse what it does not take."""
+    name, read = find_reader(choice.name)
+    known = list(inspect.signature(read).parameters)[1:]
+    given = {} if choice.columns is None else {"columns": choice.columns}
+    if given and "columns" not in known:
+        raise ValueError(f"--columns: reader {name!r} takes none")
+    for text in choice.options:
         option, sign, value = (part.strip() for part in text.partition("="))
         option = option.replace("-", "_")
         if not sign or not option:
@@ -286,7 +313,7 @@ def reader_of(reader: str, options: Sequence[str] | None) -> Callable[[str], Any
         if option in given:
             raise ValueError(f"--reader-option: {option!r} occurs twice")
         given[option] = value
-    return partial(READERS[name], **given)
+    return partial(read, **given)
 
 
 def each_of(option: str, names: str, make: Callable[[str], tuple[str, Any]]) -> dict[str, Any]:
@@ -302,9 +329,23 @@ def each_of(option: str, names: str, make: Callable[[str], tuple[str, Any]]) -> 
     return found
 
 
+def write_json(path: Path, data: Any) -> None:
+    """Write JSON into a file, or to the screen."""
+    if path == STDOUT:
+        typer.echo(json_text(data), nl=False)
+    else:
+        io.write_json(path, data)
+
+
+def written(*paths: Path | None) -> str:
+    """Return the line that says which files were written; nothing where there are none."""
+    files = [str(path) for path in paths if path is not None and path != STDOUT]
+    return f"written: {', '.join(files)}" if files else ""
+
+
 def check_output(source: str | None, *paths: Path | None) -> None:
     """Refuse before the work, not after it, what cannot be written."""
-    wanted = [path for path in paths if path is not None]
+    wanted = [path for path in paths if path is not None and path != STDOUT]
     if len({path.absolute() for path in wanted}) < len(wanted):
         raise ValueError(f"{wanted[0]}: two outputs in one file")
     for path in wanted:

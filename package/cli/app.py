@@ -27,6 +27,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
     help="GPU-cluster scheduling problems, algorithms, and proven bounds on how good they are.",
 )
 #: what typer raises for wrong usage; its module depends on typer's version

@@ -42,7 +42,7 @@ def solve(
 
     The JSON has the schedule, and the certificate of the bound.
     """
-    from ..solvers.io import save_result
+    from ..solvers.io import result_to_dict
 
     with screen.reading():
         source = load_problem(instance, problem)
@@ -51,7 +51,7 @@ def solve(
     comparison = _run(source, {name: function}, seed, time_limit)
     if comparison.interrupted:
         raise KeyboardInterrupt
-    console = screen.open_console()
+    console = screen.open_console(json)
     for refuted in comparison.refuted:
         screen.say(console, f"{name} is refuted: {shortened('; '.join(refuted.violations))}")
         raise typer.Exit(screen.EXIT_FAILED)
@@ -63,8 +63,8 @@ def solve(
         screen.say(console, f"{label}: {value}")
     if json is not None:
         with screen.reading():
-            save_result(json, _verified(row))
-        screen.say(console, f"written: {json}")
+            screen.write_json(json, result_to_dict(_verified(row)))
+        screen.say(console, screen.written(json))
 
 
 def _summary(row: Any, problem: Any) -> Iterator[tuple[str, str]]:
@@ -102,6 +102,7 @@ def compare(
     reader: Annotated[
         str | None, typer.Option(help=f"Reader of a trace file: {', '.join(READERS)}.")
     ] = None,
+    columns: screen.Columns = None,
     setting: Annotated[
         str | None, typer.Option(help="Seeded setting instead of a file, e.g. paper-a.")
     ] = None,
@@ -128,6 +129,7 @@ def compare(
     report: Annotated[Path, typer.Option(help="HTML report to write.")] = Path(
         "gangsched-compare.html"
     ),
+    no_report: screen.NoReport = False,
 ) -> None:
     """Compare solvers on one instance, each against a proven bound.
 
@@ -135,13 +137,14 @@ def compare(
     """
     options = {
         "reader": reader, "nodes": nodes, "gpus-per-node": gpus_per_node, "cluster": cluster,
-        "jobs": jobs, "first": first, "utility": utility,
+        "jobs": jobs, "first": first, "utility": utility, "columns": columns,
     }  # fmt: skip
     with screen.reading():
-        screen.check_output(source, json, report)
+        page = None if no_report else report
+        screen.check_output(source, json, page)
         loaded = select_problem(source, problem, setting, seed, **options)
         chosen = _solvers(loaded.stem, solvers)
-    _compare(loaded, _run(loaded, chosen, seed, time_limit), report=report, json=json)
+    _compare(loaded, _run(loaded, chosen, seed, time_limit), report=page, json=json)
 
 
 def demo(out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("out")) -> None:
@@ -158,18 +161,23 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path
 
 
 def _compare(
-    source: Source, comparison: Any, *, report: Path, json: Path | None, png: Path | None = None
+    source: Source,
+    comparison: Any,
+    *,
+    report: Path | None,
+    json: Path | None,
+    png: Path | None = None,
 ) -> None:
     """Show and write what a comparison gave, finished or not."""
     if not comparison.rows and not comparison.refuted:
         raise KeyboardInterrupt
-    console = screen.open_console()
+    console = screen.open_console(json)
     try:
         _show(console, source, comparison)
     finally:  # also where the screen is a pipe that nobody reads to the end
         with screen.reading(), screen.progress_line("writing the report"):
             _write(source, comparison, report=report, json=json, png=png)
-    screen.say(console, "written: " + ", ".join(str(path) for path in (report, json, png) if path))
+    screen.say(console, screen.written(report, json, png))
     if comparison.interrupted:
         raise screen.Interrupted(f"interrupted, not finished: {', '.join(comparison.unfinished)}")
     if any(row.error for row in comparison.rows):
@@ -236,13 +244,14 @@ def _show(console: Console, source: Source, comparison: Any) -> None:
 
 
 def _write(
-    source: Source, comparison: Any, *, report: Path, json: Path | None, png: Path | None
+    source: Source, comparison: Any, *, report: Path | None, json: Path | None, png: Path | None
 ) -> None:
     from ..analysis.show import plots
     from ..analysis.show.report import write_report
 
     if json is not None:
         source.save(json, "comparison", comparison)
-    write_report(report, comparison, **source.about)
+    if report is not None:
+        write_report(report, comparison, **source.about)
     if png is not None:
         plots.save(plots.overview(comparison), png)

@@ -15,9 +15,10 @@ from ..registry import READERS
 
 def describe(
     trace: Annotated[str, typer.Argument(help="Trace file.")],
-    reader: Annotated[str, typer.Option(help=f"Its reader: {', '.join(READERS)}.")],
+    reader: Annotated[str, typer.Option(help=f"Its reader: {', '.join(READERS)}.")] = "auto",
+    columns: screen.Columns = None,
     reader_option: screen.ReaderOption = None,
-    json: Annotated[Path | None, typer.Option(help="Write the numbers as JSON.")] = None,
+    json: screen.Json = None,
     plot: Annotated[Path | None, typer.Option(help="Draw them into a .png or .svg file.")] = None,
 ) -> None:
     """Describe a trace: run times, GPUs, users over time.
@@ -30,7 +31,7 @@ def describe(
         screen.check_output(trace, json, plot)
         if plot is not None and plot.suffix.lower() not in (".png", ".svg"):
             raise ValueError(f"picture {str(plot)!r}: the name must end in .png or .svg")
-        read = screen.reader_of(reader, reader_option)
+        read = screen.reader_of(screen.ReaderChoice(reader, reader_option or (), columns))
         with screen.progress_line(f"reading {Path(trace).name}") as show:
             loaded = read(trace)
             if not loaded.jobs:
@@ -39,7 +40,7 @@ def describe(
             found = study.describe(loaded)
             show("writing")
             _write_description(found, json, plot)
-    console = screen.open_console()
+    console = screen.open_console(json)
     users = f"{found.users} user{'s' * (found.users != 1)}"
     text = f"{found.all.jobs:,} jobs of {users} in {found.span / 86_400:,.1f} days"
     screen.say(console, f"{Path(trace).name}: {text}", "bold")
@@ -54,8 +55,8 @@ def describe(
         screen.say(console, f"the {len(found.usage.users)} of {users} with most GPU time")
     console.print()
     screen.say(console, "waits and use are not recorded in a trace: a replay gives them", "dim")
-    if json is not None or plot is not None:
-        screen.say(console, f"written: {', '.join(str(path) for path in (json, plot) if path)}")
+    if line := screen.written(json, plot):
+        screen.say(console, line)
 
 
 def _described(found: Any, limits: Mapping[str, int]) -> Table:
@@ -82,10 +83,10 @@ def _demand(usage: Any) -> Table:
 
 
 def _write_description(found: Any, json: Path | None, plot: Path | None) -> None:
-    from ..instances.io import header, write_json
+    from ..instances.io import header
 
     if json is not None:
-        write_json(json, {**header("description"), **found.to_dict()})
+        screen.write_json(json, {**header("description"), **found.to_dict()})
     if plot is not None:
         from ..analysis.show import plots
         from ..analysis.show.describe_plot import draw

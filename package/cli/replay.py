@@ -96,7 +96,8 @@ Report = Annotated[Path, typer.Option(help="HTML report to write.")]
 
 def replay(
     trace: Trace,
-    reader: Reader,
+    reader: Reader = "auto",
+    columns: screen.Columns = None,
     reader_option: screen.ReaderOption = None,
     nodes: screen.Nodes = None,
     gpus_per_node: screen.GpusPerNode = None,
@@ -118,6 +119,7 @@ def replay(
     resume: Resume = False,
     json: screen.Json = None,
     report: Report = Path("replay.html"),
+    no_report: screen.NoReport = False,
 ) -> None:
     """Replay a trace or scenario under policies, with proven bounds.
 
@@ -126,7 +128,8 @@ def replay(
     from ..solvers.policy import Rules
 
     with screen.reading():
-        screen.check_output(trace, json, report)
+        page = None if no_report else report
+        screen.check_output(trace, json, page)
         chosen = _policies(policies, seed)
         rules = Rules(
             round_length=round_length,
@@ -139,11 +142,12 @@ def replay(
         kept = _Kept.of(save_runs, tuple(chosen), resume)
         room = {"nodes": nodes, "gpus-per-node": gpus_per_node, "cluster": cluster}
         part = {"from": begin, "until": until, "speeds": speeds, "weights": weights}
-        source = select_jobs(trace, reader, reader_option or (), seed, first, room, part)
+        how = screen.ReaderChoice(reader, tuple(reader_option or ()), columns)
+        source = select_jobs(trace, how, seed, first, room, part)
         found = _run(source, chosen, rules, kept)
     if not found.rows and not found.failed:
         raise KeyboardInterrupt
-    _finish(source, found, report=report, json=json, kept=kept)
+    _finish(source, found, report=page, json=json, kept=kept)
 
 
 # --- the policies --------------------------------------------------------------------------------
@@ -240,18 +244,19 @@ def _progress(
 # --- what came out -------------------------------------------------------------------------------
 
 
-def _finish(source: Source, found: Any, *, report: Path, json: Path | None, kept: _Kept) -> None:
+def _finish(
+    source: Source, found: Any, *, report: Path | None, json: Path | None, kept: _Kept
+) -> None:
     """Show and write what a replay gave, finished or not."""
-    console = screen.open_console()
-    written = [path for path in (report if found.rows else None, json) if path is not None]
+    console = screen.open_console(json)
     try:
         _show(console, source, found)
     finally:  # also where the screen is a pipe that nobody reads to the end
         with screen.reading(), screen.progress_line("writing the report"):
             _write(source, found, report=report, json=json)
-    places = [*map(str, written), *sorted({str(path.parent) for path in kept.paths.values()})]
-    if places:
-        screen.say(console, "written: " + ", ".join(places))
+    folders = sorted({path.parent for path in kept.paths.values()})
+    if line := screen.written(report if found.rows else None, json, *folders):
+        screen.say(console, line)
     if kept.unsaved:
         raise screen.BadInput("; ".join(kept.unsaved.values()))
     if found.interrupted:
@@ -285,10 +290,10 @@ def _left_out(source: Source, found: Any) -> list[str]:
     return reasons
 
 
-def _write(source: Source, found: Any, *, report: Path, json: Path | None) -> None:
+def _write(source: Source, found: Any, *, report: Path | None, json: Path | None) -> None:
     from ..analysis.show.replay_report import write_replay_report
 
     if json is not None:
         source.save(json, "replay", found)
-    if found.rows:
+    if found.rows and report is not None:
         write_replay_report(report, found, **source.about)

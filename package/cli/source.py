@@ -10,10 +10,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from .. import screen
 from ..formulations.problem import summary_of
-from ..instances.io import header, write_json
-from ..registry import PROBLEMS, READERS, lookup
-from ..screen import cluster_of, count_of, only, progress_line, reader_of, shown
+from ..instances.io import header
+from ..registry import PROBLEMS, lookup
+from ..screen import ReaderChoice, cluster_of, count_of, only, progress_line, reader_of, shown
 
 SCENARIO = "scenario"
 _FAMILIES = "SLO: all deadlines strict; MIX1: a tenth best effort; MIX2: so too, and 60 % soft"
@@ -53,7 +54,7 @@ class Source:
 
     def save(self, path: Path, kind: str, found: Any) -> None:
         """Write what came out as JSON, and where it came from."""
-        write_json(path, {**header(kind), **found.to_dict(), "source": self.about})
+        screen.write_json(path, {**header(kind), **found.to_dict(), "source": self.about})
 
 
 def listed(reasons: Sequence[str]) -> list[str]:
@@ -126,11 +127,11 @@ def best_known(entry: Any) -> str:
     return text if entry.bound["certificate"] is not None else f"{text} (claimed)"
 
 
-def _from_trace(path: str, stem: str, reader: str, **options: Any) -> Source:
+def _from_trace(path: str, stem: str, reader: ReaderChoice, **options: Any) -> Source:
     entry = PROBLEMS[stem]
     if entry.convert is None:
         raise ValueError(f"problem {stem!r} takes no traces: give a file or a --setting")
-    read = READERS[lookup("reader", READERS, reader)]
+    read = reader_of(reader)
     with progress_line(f"reading {Path(path).name}"):
         trace = read(path)
     problem, made = entry.convert(trace, **options)
@@ -176,13 +177,14 @@ def select_problem(
         only("an instance; a trace needs --reader", options, ())
         return load_problem(source, problem)
     stem = _stem(problem)
-    how: dict[str, Any] = {"reader": options["reader"], "seed": seed}
+    choice = ReaderChoice(options["reader"], columns=options["columns"])
+    how: dict[str, Any] = {"reader": choice, "seed": seed}
     convert = PROBLEMS[stem].convert
     if convert is not None and "cluster" not in signature(convert).parameters:
-        only(f"traces of {stem}", options, ("reader", "nodes", "first", "utility"))
+        only(f"traces of {stem}", options, ("reader", "columns", "nodes", "first", "utility"))
         sizes = {"nodes": count_of(options["nodes"]), "jobs": options["first"]}
-        law = _law(convert, f"traces of {stem}", options["utility"])
-        return _from_trace(source, stem, **how, **sizes, **law)
+        more: dict[str, Any] = _law(convert, f"traces of {stem}", options["utility"])
+        return _from_trace(source, stem, **how, **sizes, **more)
     only(f"traces of {stem}", {"utility": options["utility"]}, ())
     room = {name: options[name] for name in ("nodes", "gpus-per-node", "cluster")}
     if room["cluster"] is not None:
@@ -207,8 +209,7 @@ def _law(function: Any, what: str, utility: str | None) -> dict[str, str]:
 
 def select_jobs(
     trace: str,
-    reader: str,
-    options: Sequence[str],
+    reader: ReaderChoice,
     seed: int,
     first: int | None,
     room: Mapping[str, Any],
@@ -217,11 +218,12 @@ def select_jobs(
     """The jobs that the options of `replay` mean; `room` and `part` by their names there."""
     if room["cluster"] is not None:
         only("--cluster", room, ("cluster",))
-    if reader == SCENARIO:
-        only("--reader scenario", part, ())
+    if reader.name == SCENARIO:
+        only("--reader scenario", {**part, "columns": reader.columns}, ())
         given = any(value is not None for value in room.values())
+        options = reader.options
         return _draw(trace, options, cluster_of(*room.values()) if given else None, first, seed)
-    source = _read(trace, reader_of(reader, options), cluster_of(*room.values()), first, part)
+    source = _read(trace, reader_of(reader), cluster_of(*room.values()), first, part)
     if part["speeds"] is None:
         return source
     return _with_speeds(source, lookup("speeds", SPEEDS, part["speeds"]), seed)
