@@ -384,8 +384,8 @@ def _offer(
 
 def _product(*columns: Numbers) -> Numbers:
     """GPUs, or nodes times GPUs per node."""
-    rows = zip(*columns, strict=True)
-    return [None if None in row else math.prod(filter(None, row)) * all(row) for row in rows]
+    rows = ([n for n in row if n is not None] for row in zip(*columns, strict=True))
+    return [math.prod(row) if len(row) == len(columns) else None for row in rows]
 
 
 def _less(later: Numbers, sooner: Numbers) -> Numbers:
