@@ -414,14 +414,14 @@ def _ids(table: Table, column: Column | None, given: bool) -> tuple[list[str], l
     rows = [f"row{i + 1}" for i in range(len(table.places))]
     if column is None:
         return rows, []
-    seen: dict[str, int] = {}
-    for i, text in enumerate(column.texts):
+    seen: dict[str, str] = {}
+    for i, (place, text) in enumerate(zip(table.places, column.texts, strict=True)):
         if not text or text in seen:
-            what = f"is that of {table.places[seen[text]]} too" if text else "is empty"
+            what = f"occurs at {seen[text]} too" if text else "is empty"
             if given:
-                raise column.error(i, f"{what}, ids are unique")
-            return rows, [f"{column.name} is no id: at {table.places[i]} {text!r} {what}"]
-        seen[text] = i
+                raise column.error(i, f"{what}, it is unique")
+            return rows, [f"{column.name} is no id: at {place} {text!r} {what}"]
+        seen[text] = place
     return list(column.texts), []
 
 
