@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -64,3 +65,15 @@ def frame(columns: Mapping[str, Sequence[Any]]) -> Any:
     except ImportError:
         raise ImportError("a DataFrame needs pandas: pip install pandas") from None
     return pandas.DataFrame(dict(columns))
+
+
+def near(name: str, names: Iterable[str]) -> str:
+    """Return the end of a message with the known name that is most like a wrong one.
+
+    Examples
+    --------
+    >>> near("tirsias", ["fifo", "tiresias-l"])
+    "; did you mean 'tiresias-l'?"
+    """
+    found = get_close_matches(name.lower().replace("_", "-"), list(names), n=1, cutoff=0.7)
+    return f"; did you mean {found[0]!r}?" if found else ""

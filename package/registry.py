@@ -15,10 +15,9 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -41,6 +40,7 @@ from .formulations.rar_ddls.problem import RarDdls
 from .formulations.unisched.problem import UniSched
 from .instances import Cluster, Instance, Job
 from .instances.convert import Conversion
+from .instances.display import near
 from .instances.traces import READERS as READERS
 from .instances.traces.trace import Reader
 from .solvers.policy import Policy, is_policy
@@ -432,18 +432,6 @@ REPLAYED = ("fifo", "srtf", "tiresias-l", "themis-greedy", "ltgf")
 
 
 # --- looking up ----------------------------------------------------------------------------------
-
-
-def near(name: str, names: Iterable[str]) -> str:
-    """Return the end of a message with the known name that is most like a wrong one.
-
-    Examples
-    --------
-    >>> near("tirsias", ["fifo", "tiresias-l"])
-    "; did you mean 'tiresias-l'?"
-    """
-    found = get_close_matches(name.lower().replace("_", "-"), list(names), n=1, cutoff=0.7)
-    return f"; did you mean {found[0]!r}?" if found else ""
 
 
 def lookup(kind: str, table: Mapping[str, Any], name: str) -> str:

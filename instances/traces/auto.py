@@ -100,7 +100,7 @@ def _is_number(text: str) -> bool:
 
 
 def read_auto(path: str | Path, *, columns: str | Mapping[str, str] | None = None) -> Trace:
-    """Read a trace in the format that :func:`recognise` finds, and note why.
+    """Read a trace in the format by which it is recognised, and note why.
 
     Parameters
     ----------

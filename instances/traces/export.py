@@ -18,6 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from ..display import near
 from ..io import read_text
 from ..model import DeadlineJob
 from ..tables import parquet_columns
@@ -77,7 +78,7 @@ REWARD = 100
 
 
 def read_csv(path: str | Path, *, columns: str | Mapping[str, str] | None = None) -> Trace:
-    r"""Read an export of jobs in CSV or a relative of it.
+    r"""Read any table of jobs in CSV or a relative of it; columns are guessed or given.
 
     Parameters
     ----------
@@ -134,11 +135,11 @@ def read_csv(path: str | Path, *, columns: str | Mapping[str, str] | None = None
     columns: id=job, user=owner, gpus=n, submit=queued (ISO 8601, in UTC), duration=took_h (h)
     """
     reading = Reading(path)
-    return _trace(reading, _csv_table(reading), columns)
+    return _trace(reading, _csv_table(reading, _given(columns)), _given(columns))
 
 
 def read_parquet(path: str | Path, *, columns: str | Mapping[str, str] | None = None) -> Trace:
-    """Read an export of jobs in Parquet; all else as :func:`read_csv`.
+    """Read any table of jobs in Parquet, all else as for CSV.
 
     Parameters
     ----------
@@ -160,7 +161,7 @@ def read_parquet(path: str | Path, *, columns: str | Mapping[str, str] | None = 
     texts = {name: [_text(value) for value in found] for name, found in parquet_columns(path)}
     count = len(next(iter(texts.values()), ()))
     table = Table(reading, [f"row {i + 1}" for i in range(count)], list(texts), texts)
-    return _trace(reading, table, columns)
+    return _trace(reading, table, _given(columns))
 
 
 def _text(value: Any) -> str:
@@ -191,7 +192,7 @@ class Table:
         return Column(self.reading, role, name, self.places, self.texts[name])
 
 
-def _csv_table(reading: Reading) -> Table:
+def _csv_table(reading: Reading, given: Mapping[str, str]) -> Table:
     lines = read_text(reading.path).splitlines()
     top = next((i for i, line in enumerate(lines) if line.strip()), None)
     if top is None:
@@ -204,6 +205,7 @@ def _csv_table(reading: Reading) -> Table:
     for name in filter(None, names):
         if names.count(name) > 1:
             raise reading.error(first, f"column {name!r} occurs {names.count(name)} times")
+    _roles(reading, names, given)  # what is missing comes before what is wrong in a row
     places, found = [], []
     for place, fields in rows:
         if len(fields) != len(names):
@@ -256,26 +258,25 @@ def _given(columns: str | Mapping[str, str] | None) -> dict[str, str]:
             given[role] = name
     for role in given:
         if role not in NAMES:
-            raise ValueError(f"columns: {role!r} is not one of {', '.join(NAMES)}")
+            known = f"{', '.join(NAMES)}{near(role, NAMES)}"
+            raise ValueError(f"columns: {role!r} is not one of {known}")
     return given
 
 
-def _roles(table: Table, given: Mapping[str, str]) -> dict[str, Column]:
-    """The column of each role that has one."""
+def _roles(reading: Reading, names: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
+    """The name of the column of each role that has one."""
     chosen: dict[str, str] = {}
-    plain = {name: name_and_unit(name)[0] for name in table.names}
+    plain = {name: name_and_unit(name)[0] for name in names}
     for role, name in given.items():
-        same = [own for own in table.names if own.lower() == name.lower()]
-        if name and name not in table.names and len(same) != 1:
-            listed = ", ".join(table.names)
-            raise ValueError(
-                f"{table.reading.path}: no column {name!r} for {role}; found: {listed}"
-            )
+        same = [own for own in names if own.lower() == name.lower()]
+        if name and name not in names and len(same) != 1:
+            found = f"no column {name!r} for {role}; found: {', '.join(names)}"
+            raise ValueError(f"{reading.path}: {found}{near(name, names)}")
         if name:
-            chosen[role] = name if name in table.names else same[0]
-    for role, names in NAMES.items():
-        free = [name for name in table.names if name not in chosen.values()]
-        ranks = {own: names.index(plain[own]) for own in free if plain[own] in names}
+            chosen[role] = name if name in names else same[0]
+    for role, known in NAMES.items():
+        free = [name for name in names if name not in chosen.values()]
+        ranks = {own: known.index(plain[own]) for own in free if plain[own] in known}
         if role not in given and ranks:
             chosen[role] = min(ranks, key=lambda own: ranks[own])
     for role in GPU_ROLES[1:] if "gpus" in chosen else ():
@@ -283,25 +284,25 @@ def _roles(table: Table, given: Mapping[str, str]) -> dict[str, Column]:
     missing = []
     if not {"submit", "start"} & set(chosen):
         missing.append("submit")
-    if "gpus" not in chosen and not {"nodes", "gpus_per_node"} <= set(chosen):
+    if "gpus" not in chosen and not set(GPU_ROLES[1:]) <= set(chosen):
         missing.append("gpus")
     if "duration" not in chosen and not {"start", "end"} <= set(chosen):
         missing.append("duration (or start and end)")
     if missing:
         raise ValueError(
-            f"{table.reading.path}: no column for {', '.join(missing)}; found: "
-            f"{', '.join(table.names)}; name them, such as columns='submit=...,gpus=...'"
+            f"{reading.path}: no column for {', '.join(missing)}; found: {', '.join(names)}; name "
+            "them, such as columns='submit=...,gpus=...'"
         )
-    return {role: table.column(role, chosen[role]) for role in NAMES if role in chosen}
+    return {role: chosen[role] for role in NAMES if role in chosen}
 
 
 # --- rows ----------------------------------------------------------------------------------------
 
 
-def _trace(reading: Reading, table: Table, columns: str | Mapping[str, str] | None) -> Trace:
+def _trace(reading: Reading, table: Table, given: Mapping[str, str]) -> Trace:
     """The trace of a table: its columns in seconds and GPUs, then its rows as jobs."""
-    given = _given(columns)
-    roles = _roles(table, given)
+    chosen = _roles(reading, table.names, given)
+    roles = {role: table.column(role, name) for role, name in chosen.items()}
     notes = {role: f"{role}={column.name}" for role, column in roles.items()}
     clocks = {role: times(roles[role]) for role in CLOCKS if role in roles}
     _check_clocks(reading, clocks.values())

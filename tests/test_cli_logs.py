@@ -1,0 +1,144 @@
+"""The first minute with a log of one's own on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from exports import EXPORTS, entries, write
+from gangsched import registry
+from gangsched.cli import main
+
+ROWS = """id,user,gpus,submit,duration
+a,ann,2,2024-05-01T09:00:00,3600
+b,bob,4,2024-05-01T09:10:00,60
+"""
+READER = '''
+from gangsched.instances import Job, ReadReport, Trace
+
+def read(path, *, gpus="1"):
+    """Read a list of run times."""
+    works = [int(line) for line in open(path)]
+    jobs = [Job(id=f"j{i}", gpus=int(gpus), work=w) for i, w in enumerate(works)]
+    return Trace(name="list", jobs=jobs, report=ReadReport(read=len(jobs)))
+'''
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "log.csv").write_text(ROWS)
+    (tmp_path / "theirs.py").write_text(READER)
+    (tmp_path / "list.txt").write_text("60\n120\n")
+    return tmp_path
+
+
+def called(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as caught:
+        main(args)
+    out, err = capsys.readouterr()
+    code = caught.value.code
+    assert isinstance(code, int)
+    return code, out, err
+
+
+REPLAY = ("--nodes", "1", "--gpus-per-node", "8", "--policies", "fifo,srtf")
+
+
+def test_three_commands_are_enough(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = called(capsys, "describe", "log.csv")
+    assert (code, err) == (0, "")
+    assert "columns: id=id, user=user, gpus=gpus, submit=submit (ISO 8601, no zone)" in out
+    code, out, err = called(capsys, "replay", "log.csv", *REPLAY)
+    assert (code, err) == (0, "")
+    assert "written: replay.html" in out
+    assert (folder / "replay.html").exists()
+
+
+@pytest.mark.parametrize("name", [name for name in EXPORTS if EXPORTS[name].users])
+def test_every_export_is_described(
+    folder: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    path = write(name, folder, entries())
+    more = ("--columns", EXPORTS[name].columns) if EXPORTS[name].columns else ()
+    code, out, err = called(capsys, "describe", path.name, *more)
+    assert (code, err) == (0, "")
+    assert "60 rows read, 60 jobs" in out
+    assert "60 jobs of 4 users" in out
+
+
+def test_json_goes_to_the_screen_and_words_to_stderr(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = called(capsys, "replay", "log.csv", *REPLAY, "--json", "-", "--no-report")
+    assert code == 0
+    assert [row["name"] for row in json.loads(out)["rows"]] == ["fifo", "srtf"]
+    assert "any policy: verified bounds" in err
+    assert "written" not in err
+    assert sorted(path.name for path in folder.iterdir()) == ["list.txt", "log.csv", "theirs.py"]
+
+
+def test_solve_and_compare_print_json_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = called(capsys, "solve", "rar-small-0", "--json", "-")
+    assert code == 0
+    assert json.loads(out)["objective"] == 656
+    some = ("--solvers", "first-fit", "--json", "-", "--no-report")
+    code, out, _ = called(capsys, "compare", "rar-small-0", *some)
+    assert code == 0
+    assert [row["solver"] for row in json.loads(out)["rows"]] == ["first-fit"]
+    assert not (folder / "gangsched-compare.html").exists()
+
+
+def test_readers_of_other_people_take_options(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    how = ("--reader", "theirs.py:read", "--reader-option", "gpus=4")
+    code, out, err = called(capsys, "describe", "list.txt", *how)
+    assert (code, err) == (0, "")
+    assert "2 rows read, 2 jobs" in out
+    code, _, err = called(capsys, "describe", "list.txt", *how[:2], "--columns", "gpus=n")
+    assert (code, err) == (
+        2,
+        "gangsched: error: --columns: reader 'theirs.py:read' takes none\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("describe", "log.csv", "--reader", "philli-csv"), "did you mean 'philly-csv'?"),
+        (("replay", "log.csv", *REPLAY[:-1], "tirsias-l"), "did you mean 'tiresias-l'?"),
+        (("solve", "rar-small-0", "--solver", "sjf-bko"), "did you mean 'sjf-bco'?"),
+        (("list", "polices"), "did you mean 'policies'?"),
+        (("describe", "log.csv", "--columns", "gpus=x"), "no column 'x' for gpus; found: id, us"),
+        (("describe", "log.csv", "--columns", "gpu=x"), "did you mean 'gpus'?"),
+        (("describe", "theirs.py"), "no column for submit, gpus, duration (or start and end)"),
+    ],
+)
+def test_near_misses_get_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], args: tuple[str, ...], message: str
+) -> None:
+    code, out, err = called(capsys, *args)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("kind", ["problems", "solvers", "policies", "readers", "instances"])
+def test_each_kind_of_name_has_a_line_for_each(
+    capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    code, out, _ = called(capsys, "list", kind)
+    assert code == 0
+    lines = out.splitlines()
+    assert all(len(line.partition(": ")[2]) > 10 for line in lines)
+    if kind == "policies":
+        assert [line.partition(": ")[0] for line in lines] == list(registry.POLICIES)
+
+
+def test_h_is_help(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = called(capsys, "replay", "-h")
+    assert code == 0
+    assert out.startswith("Usage: gangsched replay")
