@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
+from unicodedata import category
 
 MOST_SHOWN = 300  # characters of somebody else's error message
 
@@ -21,8 +22,26 @@ def counted(number: int, thing: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a text without line breaks."""
-    return " ".join(text.split())
+    """Return a text without line breaks, and with its control characters spelled out."""
+    return visible(" ".join(text.split()))
+
+
+def visible(text: str) -> str:
+    r"""Return a text whose control characters are spelled out, but for line breaks.
+
+    Names of a log could move the cursor, change the window's title or turn the reading direction.
+
+    >>> visible("a\x1b]0;b\u202e")
+    'a\\x1b]0;b\\u202e'
+    """
+    if text.isprintable():
+        return text
+    return "".join(ascii(c)[1:-1] if _controls(c) else c for c in text)
+
+
+def _controls(character: str) -> bool:
+    """Whether a character controls the screen instead of being shown."""
+    return character != "\n" and category(character) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 
 
 def shortened(text: str) -> str:

@@ -22,7 +22,7 @@ from rich.table import Column, Table
 
 from .analysis.show.columns import ColumnTable
 from .instances import io
-from .instances.display import one_line
+from .instances.display import one_line, visible
 from .instances.io import json_text
 from .registry import reader as find_reader
 
@@ -78,11 +78,21 @@ def new_table(*names: str, right: Sequence[str] = ()) -> Table:
     return _table((name, name in right) for name in names)
 
 
+class VisibleTable(Table):
+    """A table that spells out the control characters of its cells."""
+
+    def add_row(self, *cells: Any, **how: Any) -> None:
+        """Add a row."""
+        super().add_row(
+            *(visible(cell) if isinstance(cell, str) else cell for cell in cells), **how
+        )
+
+
 def _table(heads: Iterable[tuple[str, bool]]) -> Table:
     """An empty table: each heading, and whether numbers stand below it."""
     number: dict[str, Any] = {"justify": "right", "no_wrap": True}
     columns = (Column(name, **number if right else {"overflow": "fold"}) for name, right in heads)
-    return Table(*columns, box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    return VisibleTable(*columns, box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
 
 
 def show_table(console: Console, table: Table) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from unicodedata import category
 
 import pytest
 
@@ -142,3 +143,18 @@ def test_h_is_help(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = called(capsys, "replay", "-h")
     assert code == 0
     assert out.startswith("Usage: gangsched replay")
+
+
+def test_control_characters_of_a_log_are_spelled_out(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evil = "\x1b]0;title\x07\u202eeve"
+    (folder / "evil.csv").write_text(f"user,gpus,submit,duration\n{evil},1,0,60\nbob,2,5,60\n")
+    for args in (("describe", "evil.csv"), ("replay", "evil.csv", *REPLAY)):
+        code, out, err = called(capsys, *args)
+        assert code == 0
+        assert r"\x1b]0;title\x07\u202eeve" in out
+        assert not any(category(c).startswith("C") for c in (out + err).replace("\n", ""))
+    code, _, err = called(capsys, "describe", "evil.csv", "--columns", f"gpus={evil}")
+    assert code == 2
+    assert r"\x1b]0;title" in err
