@@ -20,10 +20,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
+from matplotlib.font_manager import findfont, fontManager, get_font
 from matplotlib.legend import Legend
 from matplotlib.patches import Patch
+from matplotlib.text import Text
 
 from ...formulations.problem import Goal, Sense, goal_of
+from ...instances.display import visible
 from ...instances.io import write_file
 from ...instances.model import Cluster, Instance
 from ...instances.schedule import Schedule, Segment
@@ -42,6 +45,13 @@ EDGE = (1.0, 1.0, 1.0, 0.62)  # of bars, and of the hatching of jobs that span n
 WIDTH = 9.0  # inches of every figure
 NAMED_JOBS = 40  # more jobs than this get no names
 LONGEST = 92  # characters of a line below a picture, or of a headline
+#: fonts that have other scripts than the usual one, where they are installed
+SCRIPTS = (
+    *("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans CJK KR", "Source Han Sans SC"),
+    *("WenQuanYi Micro Hei", "PingFang SC", "Microsoft YaHei", "Hiragino Sans", "Malgun Gothic"),
+    *("Noto Sans Devanagari", "Noto Sans Thai", "Noto Sans Ethiopic", "Noto Color Emoji"),
+    *("Arial Unicode MS", "Unifont"),
+)
 MAKESPAN = Goal("makespan", end=True)  # of a schedule without a problem
 STYLE: Any = {
     "font.size": 9.0,
@@ -195,9 +205,24 @@ def save(figure: Figure, path: str | Path, *, dpi: int = 150) -> None:
 
 def _bytes(figure: Figure, kind: str, dpi: int) -> bytes:
     nothing = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}[kind]
-    with mpl.rc_context(STYLE), io.BytesIO() as file:
+    with mpl.rc_context(STYLE), io.BytesIO() as file, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # shown as boxes
+        for text in figure.findobj(Text):
+            _make_readable(text)
         figure.savefig(file, format=kind, dpi=dpi, metadata=nothing)
         return file.getvalue()
+
+
+def _make_readable(text: Any) -> None:
+    """Spell control characters out, and draw other scripts with whatever font has them."""
+    words = visible(text.get_text())
+    if words.isascii() and words == text.get_text():
+        return
+    text.set_text(words)
+    font = get_font(findfont(text.get_fontproperties()))
+    if not all(font.get_char_index(ord(c)) for c in words if c != "\n"):
+        installed = {entry.name for entry in fontManager.ttflist}
+        text.set_fontfamily([*text.get_fontfamily(), *(f for f in SCRIPTS if f in installed)])
 
 
 # --- shared --------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -319,3 +320,16 @@ def test_other_kinds_of_file_are_refused(small: tuple[RarDdls, Any]) -> None:
     figure = plots.gantt(small[1].solution, small[0])
     with pytest.raises(ValueError, match=r"picture 'a\.gif': the name must end in \.png or \.svg"):
         plots.save(figure, "a.gif")
+
+
+@pytest.mark.parametrize("kind", ["png", "svg"])
+def test_names_of_any_script_are_drawn_without_a_warning(kind: str, tmp_path: Path) -> None:
+    figure = Figure()
+    figure.text(0.1, 0.5, "\u5f20\u4e09 \u0905\u0928\u093f\u0932 \x1b]0;x\x07 \u202eeve")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plots.save(figure, tmp_path / f"names.{kind}")
+    if kind == "svg":
+        text = (tmp_path / "names.svg").read_text("utf-8")
+        assert "\u5f20\u4e09 \u0905\u0928\u093f\u0932 " in text
+        assert r"\x1b]0;x\x07 \u202eeve" in text
