@@ -13,7 +13,9 @@ that makes one.
 
 from __future__ import annotations
 
+import ast
 import inspect
+import re
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -48,6 +50,8 @@ from .solvers.result import Refuted, Result
 
 Solver = Callable[..., Result[Any] | Refuted[Any]]
 FOREIGN = "module:object or file.py:object"
+#: such as file.py:Policy(beta=2)
+FOREIGN_NAME = re.compile(r"(?P<module>.+):(?P<attribute>[^\W\d]\w*)(?P<parameters>\(.*\))?")
 
 
 # --- rows ----------------------------------------------------------------------------------------
@@ -521,7 +525,10 @@ def reader(name: str) -> tuple[str, Reader]:
     'philly-csv'
     """
     key, load = _found("reader", name, READERS, "gangsched.readers")
-    return key, load()
+    read: Reader = _loaded("reader", name, load)
+    if not callable(read):
+        raise ValueError(f"reader {name!r} is of type {type(read).__name__}, which is no function")
+    return key, read
 
 
 def policy(name: str, *, seed: int = 0) -> tuple[str, Policy]:
@@ -554,9 +561,9 @@ def _found(
     offered = plugins(group)
     if name in offered:
         return name, offered[name].load
-    module, colon, attribute = name.rpartition(":")
-    if colon and attribute and module.replace("_", "-") not in own:
-        return name, lambda: getattr(_module(module), attribute)
+    place = FOREIGN_NAME.fullmatch(name)
+    if place is not None and place["module"].replace("_", "-") not in own:
+        return name, lambda: _object(**place.groupdict())
     names = (*own, *offered)
     known = f"{', '.join(names)}, nor {FOREIGN}{near(name, names)}"
     raise ValueError(f"{kind} {name!r} is not one of {known}")
@@ -598,6 +605,19 @@ def warm_up_policy(name: str) -> None:
     jobs = [Job(id=str(j), gpus=1 + j % 2, work=60, release=30 * j) for j in range(4)]
     with suppress(ValueError, PolicyError):
         drive(Instance(Cluster.of_sizes([2]), jobs), POLICIES[name]())
+
+
+def _object(module: str, attribute: str, parameters: str | None) -> Any:
+    """An object of a module or file, with the parameters that stand behind its name."""
+    found = getattr(_module(module), attribute)
+    if parameters is None:
+        return found
+    call = ast.parse(f"f{parameters}", mode="eval").body
+    if not isinstance(call, ast.Call) or call.args or any(k.arg is None for k in call.keywords):
+        raise ValueError(f"{parameters} is not of the form (name=value, ...)")
+    given = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
+    inspect.signature(found).bind_partial(**given)  # says what it does not take
+    return partial(found, **given)
 
 
 def _module(name: str) -> Any:

@@ -329,7 +329,7 @@ def reader_of(choice: ReaderChoice) -> Callable[[str], Any]:
 def each_of(option: str, names: str, make: Callable[[str], tuple[str, Any]]) -> dict[str, Any]:
     """Return by its name what each of the names that an option lists means."""
     found: dict[str, Any] = {}
-    for wish in names.split(","):
+    for wish in re.split(r",(?![^(]*\))", names):
         if not wish.strip():
             raise ValueError(f"{option}: {names!r} has an empty name")
         name, made = make(wish.strip())

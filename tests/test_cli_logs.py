@@ -26,12 +26,30 @@ def read(path, *, gpus="1"):
     return Trace(name="list", jobs=jobs, report=ReadReport(read=len(jobs)))
 '''
 
+POLICY = """
+from dataclasses import dataclass
+from gangsched.solvers import Decision, Preempts
+
+@dataclass(frozen=True)
+class Widest:
+    sign: int = 1
+    preempts = Preempts.NEVER
+
+    @property
+    def name(self):
+        return f"widest-{self.sign}"
+
+    def decide(self, state):
+        return Decision(order=sorted(state.waiting, key=lambda j: -self.sign * state.gpus[j]))
+"""
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "log.csv").write_text(ROWS)
     (tmp_path / "theirs.py").write_text(READER)
+    (tmp_path / "own.py").write_text(POLICY)
     (tmp_path / "list.txt").write_text("60\n120\n")
     return tmp_path
 
@@ -78,7 +96,12 @@ def test_json_goes_to_the_screen_and_words_to_stderr(
     assert [row["name"] for row in json.loads(out)["rows"]] == ["fifo", "srtf"]
     assert "any policy: verified bounds" in err
     assert "written" not in err
-    assert sorted(path.name for path in folder.iterdir()) == ["list.txt", "log.csv", "theirs.py"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "list.txt",
+        "log.csv",
+        "own.py",
+        "theirs.py",
+    ]
 
 
 def test_solve_and_compare_print_json_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -158,3 +181,23 @@ def test_control_characters_of_a_log_are_spelled_out(
     code, _, err = called(capsys, "describe", "evil.csv", "--columns", f"gpus={evil}")
     assert code == 2
     assert r"\x1b]0;title" in err
+
+
+def test_parameters_stand_behind_the_names_of_others(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"j{i},1,{60 * i},{g},{60 * (i + 1)}" for i, g in enumerate((4, 1, 3, 2, 4))]
+    (folder / "more.csv").write_text("\n".join(["id,user,submit,gpus,duration", *rows]))
+    both = "own.py:Widest(sign=1),own.py:Widest(sign=-1),fifo"
+    some = ("--nodes", "1", "--gpus-per-node", "4", "--policies", both, "--json", "-")
+    code, out, _ = called(capsys, "replay", "more.csv", *some, "--no-report")
+    assert code == 0
+    found = {row["name"]: row["measures"]["mean_completion"] for row in json.loads(out)["rows"]}
+    assert list(found) == both.split(",")
+    assert len(set(found.values())) > 1
+    code, _, err = called(capsys, "replay", "more.csv", *some[:-3], "own.py:Widest(2)")
+    assert code == 2
+    assert "(2) is not of the form (name=value, ...)" in err
+    code, _, err = called(capsys, "replay", "more.csv", *some[:-3], "own.py:Widest(weight=2)")
+    assert code == 2
+    assert "unexpected keyword argument 'weight'" in err
