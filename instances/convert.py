@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 import numpy as np
@@ -203,8 +203,23 @@ def _inside(trace: Trace, window: Window) -> list[Job]:
         if (start is None or job.release >= start) and (end is None or job.release < end)
     ]
     if not inside and window != (None, None):
-        raise ValueError(f"trace {trace.name!r}: window={window} has none of its jobs")
+        raise ValueError(
+            f"trace {trace.name!r}: window={window} has none of its jobs{_submissions(trace)}"
+        )
     return inside
+
+
+def _submissions(trace: Trace) -> str:
+    """The times of the first and last submission as the end of a message; dates where known."""
+    if not trace.jobs:
+        return ""
+    seconds = [trace.jobs[0].release, trace.jobs[-1].release]
+    texts = [f"{second:,}" for second in seconds]
+    if trace.origin is not None:
+        origin = _date("origin", trace.origin.removesuffix(" UTC"))
+        dates = [origin + timedelta(seconds=second) for second in seconds]
+        texts = [f"{text} ({date})" for text, date in zip(texts, dates, strict=True)]
+    return f", submitted from second {texts[0]} to {texts[1]}"
 
 
 def _check_window(window: Window) -> Window:

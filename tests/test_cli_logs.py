@@ -138,6 +138,10 @@ def test_readers_of_other_people_take_options(
         (("list", "polices"), "did you mean 'policies'?"),
         (("describe", "log.csv", "--columns", "gpus=x"), "no column 'x' for gpus; found: id, us"),
         (("describe", "log.csv", "--columns", "gpu=x"), "did you mean 'gpus'?"),
+        (
+            ("replay", "log.csv", *REPLAY, "--from", "2024-05-02"),
+            "none of its jobs, submitted from second 0 (2024-05-01 09:00:00) to 600 (2024-05-01 09",
+        ),
         (("describe", "theirs.py"), "no column for submit, gpus, duration (or start and end)"),
     ],
 )
