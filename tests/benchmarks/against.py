@@ -2,11 +2,12 @@
 
     git worktree add ../older 2e519fe
     python tests/benchmarks/against.py ../older                        # all scripts, three rounds
-    python tests/benchmarks/against.py ../older driver -- --runs 3     # more goes to the scripts
+    python tests/benchmarks/against.py ../older driver -- --runs 3     # more goes to the script
 
 In every round each script runs in both checkouts, in turn, with the Python that runs this. Printed
 are the fastest wall times of all rounds, so that what else the machine does counts little, and
-their ratio: above 1, this checkout is slower. Lines that only one of them has are left out.
+their ratio: above 1, this checkout is slower. Lines that only one of them has are left out. At the
+end stands a line for each script.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def main() -> None:
     at = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     options, more = parser.parse_args(sys.argv[1:at]), sys.argv[at + 1 :]
     print("| what | other | this | ratio |\n| --- | ---: | ---: | ---: |", flush=True)
-    ratios = []
+    ratios: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as folder:
         sides = [
             (side, links(side, Path(folder) / str(i)))
@@ -89,11 +90,16 @@ def main() -> None:
                         known[what] = min(seconds, known.get(what, seconds))
             for what, seconds in best[1].items():
                 if what in best[0]:
-                    ratios.append(seconds / best[0][what])
+                    ratio = seconds / best[0][what]
+                    ratios.setdefault(script, []).append(ratio)
                     row = f"{best[0][what] * 1e3:.4g} ms | {seconds * 1e3:.4g} ms"
-                    print(f"| {what} | {row} | {ratios[-1]:.2f} |", flush=True)
-    if ratios:
-        print(f"\n{len(ratios)} lines, median ratio {statistics.median(ratios):.3f}")
+                    print(f"| {what} | {row} | {ratio:.2f} |", flush=True)
+    print(
+        "\n| script | lines | least ratio | median | largest |\n| --- | ---: | ---: | ---: | ---: |"
+    )
+    for script, found in ratios.items():
+        levels = f"{min(found):.2f} | {statistics.median(found):.2f} | {max(found):.2f}"
+        print(f"| {script} | {len(found)} | {levels} |")
 
 
 if __name__ == "__main__":
