@@ -51,7 +51,7 @@ from .solvers.result import Refuted, Result
 Solver = Callable[..., Result[Any] | Refuted[Any]]
 FOREIGN = "module:object or file.py:object"
 #: such as file.py:Policy(beta=2)
-FOREIGN_NAME = re.compile(r"(?P<module>.+):(?P<attribute>[^\W\d]\w*)(?P<parameters>\(.*\))?")
+FOREIGN_NAME = re.compile(r"(?P<module>.*):(?P<attribute>[^\W\d]\w*)(?P<parameters>\(.*\))?")
 
 
 # --- rows ----------------------------------------------------------------------------------------

@@ -81,7 +81,7 @@ def test_the_files_are_written(describe: Describe) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("log.csv",), "Missing option '--reader'"),
+        (("log.csv", "--columns", "x"), "columns: 'x' is not role=column"),
         (("log.csv", "--reader", "xls"), "reader 'xls' is not one of "),
         (("none.csv", "--reader", "philly-csv"), "none.csv: No such file"),
         (("log.csv", "--reader", "helios"), "log.csv: "),

@@ -468,7 +468,7 @@ def test_a_job_id_that_occurs_twice_is_refused(replay: Replay) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("log.csv",), "Missing option '--reader'"),
+        (("log.csv",), "a trace needs a cluster: give --nodes"),
         (("log.csv", "--reader", "xls", *CLUSTER), "reader 'xls' is not one of "),
         (("none.csv", "--reader", "philly-csv", *CLUSTER), "none.csv: No such file"),
         (("empty.csv", "--reader", "philly-csv", *CLUSTER), "empty.csv: line 1: the file is empty"),
@@ -877,7 +877,7 @@ def test_no_number_is_cut_on_a_narrow_screen(
     args = (*SMALL, "--policies", "fifo,finish-time-fairness", "--seed", 3)
     wide = replay(*args)[1]
     screen = Console(width=60, force_terminal=True, color_system=None, highlight=False)
-    monkeypatch.setattr("gangsched.cli.replay.screen.open_console", lambda: screen)
+    monkeypatch.setattr("gangsched.cli.replay.screen.open_console", lambda *_: screen)
     code, narrow, _ = replay(*args)
     assert code == 0
     assert max(map(len, narrow.splitlines())) <= 60

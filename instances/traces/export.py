@@ -23,7 +23,7 @@ from ..io import read_text
 from ..model import DeadlineJob
 from ..tables import parquet_columns
 from .trace import UNKNOWN, Reading, Trace
-from .values import Column, Numbers, Values, durations, gpus, name_and_unit, times
+from .values import NumberColumn, Numbers, TextColumn, durations, gpus, name_and_unit, times
 
 __all__ = ["NAMES", "read_csv", "read_parquet"]
 
@@ -160,7 +160,7 @@ def read_parquet(path: str | Path, *, columns: str | Mapping[str, str] | None = 
     reading = Reading(path)
     texts = {name: [_text(value) for value in found] for name, found in parquet_columns(path)}
     count = len(next(iter(texts.values()), ()))
-    table = Table(reading, [f"row {i + 1}" for i in range(count)], list(texts), texts)
+    table = ExportTable(reading, [f"row {i + 1}" for i in range(count)], list(texts), texts)
     return _trace(reading, table, _given(columns))
 
 
@@ -179,7 +179,7 @@ def _text(value: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Table:
+class ExportTable:
     """Texts by column, and where each row stands."""
 
     reading: Reading
@@ -187,12 +187,12 @@ class Table:
     names: Sequence[str]
     texts: Mapping[str, Sequence[str]]
 
-    def column(self, role: str, name: str) -> Column:
+    def column(self, role: str, name: str) -> TextColumn:
         """Return the column that has a role."""
-        return Column(self.reading, role, name, self.places, self.texts[name])
+        return TextColumn(self.reading, role, name, self.places, self.texts[name])
 
 
-def _csv_table(reading: Reading, given: Mapping[str, str]) -> Table:
+def _csv_table(reading: Reading, given: Mapping[str, str]) -> ExportTable:
     lines = read_text(reading.path).splitlines()
     top = next((i for i, line in enumerate(lines) if line.strip()), None)
     if top is None:
@@ -213,7 +213,7 @@ def _csv_table(reading: Reading, given: Mapping[str, str]) -> Table:
         places.append(place)
         found.append(fields)
     columns = zip(*found, strict=True) if found else [()] * len(names)
-    return Table(reading, places, names, dict(zip(names, columns, strict=True)))
+    return ExportTable(reading, places, names, dict(zip(names, columns, strict=True)))
 
 
 def _delimiter(lines: Sequence[str]) -> str:
@@ -299,7 +299,7 @@ def _roles(reading: Reading, names: Sequence[str], given: Mapping[str, str]) -> 
 # --- rows ----------------------------------------------------------------------------------------
 
 
-def _trace(reading: Reading, table: Table, given: Mapping[str, str]) -> Trace:
+def _trace(reading: Reading, table: ExportTable, given: Mapping[str, str]) -> Trace:
     """The trace of a table: its columns in seconds and GPUs, then its rows as jobs."""
     chosen = _roles(reading, table.names, given)
     roles = {role: table.column(role, name) for role, name in chosen.items()}
@@ -395,14 +395,14 @@ def _less(later: Numbers, sooner: Numbers) -> Numbers:
     return [None if a is None or b is None else a - b for a, b in both]
 
 
-def _check_clocks(reading: Reading, clocks: Iterable[Values]) -> None:
+def _check_clocks(reading: Reading, clocks: Iterable[NumberColumn]) -> None:
     """Refuse columns of times that cannot be compared."""
     known = [values for values in clocks if any(values.column.known)]
     if len({(values.clock, values.utc) for values in known}) > 1:
         raise ValueError(f"{reading.path}: {'; '.join(map(str, known))}: times on different clocks")
 
 
-def _origin(reading: Reading, clock: Values | None) -> str | None:
+def _origin(reading: Reading, clock: NumberColumn | None) -> str | None:
     """The first submission as text, where times are those of a clock."""
     first = reading.first_time()
     if first is None or clock is None or not clock.clock:
@@ -410,7 +410,7 @@ def _origin(reading: Reading, clock: Values | None) -> str | None:
     return f"{first} UTC" if clock.utc else str(first)
 
 
-def _ids(table: Table, column: Column | None, given: bool) -> tuple[list[str], list[str]]:
+def _ids(table: ExportTable, column: TextColumn | None, given: bool) -> tuple[list[str], list[str]]:
     """Names of the jobs, and a remark where those of the file are not unique."""
     rows = [f"row{i + 1}" for i in range(len(table.places))]
     if column is None:
@@ -426,7 +426,7 @@ def _ids(table: Table, column: Column | None, given: bool) -> tuple[list[str], l
     return list(column.texts), []
 
 
-def _deadlines(column: Column, submit: Numbers) -> Values:
+def _deadlines(column: TextColumn, submit: Numbers) -> NumberColumn:
     """Seconds from the submission to the deadline, which is a time or a duration."""
     if column.written_as_duration:
         return replace(read := durations(column, []), form=f"{read.form} after the submission")

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from .trace import EPOCH, UNKNOWN, Reading
 
-__all__ = ["Column", "Numbers", "Values", "durations", "gpus", "name_and_unit", "times"]
+__all__ = ["NumberColumn", "Numbers", "TextColumn", "durations", "gpus", "name_and_unit", "times"]
 
 #: seconds of units, as names of columns and texts of durations have them
 UNITS: Mapping[str, float] = MappingProxyType(
@@ -57,7 +57,7 @@ Numbers = Sequence[float | None]
 
 
 @dataclass(frozen=True)
-class Column:
+class TextColumn:
     """The texts of a column with a role."""
 
     reading: Reading
@@ -116,10 +116,10 @@ def _number(text: str) -> float:
 
 
 @dataclass(frozen=True)
-class Values:
+class NumberColumn:
     """A column as numbers, and in words how they were written."""
 
-    column: Column
+    column: TextColumn
     numbers: Numbers
     form: str = ""
     clock: bool = False  #: since 1970, not since anywhere
@@ -140,7 +140,7 @@ def name_and_unit(name: str) -> tuple[str, float | None]:
 # --- times and durations -------------------------------------------------------------------------
 
 
-def times(column: Column) -> Values:
+def times(column: TextColumn) -> NumberColumn:
     """Read a column of times, all written in one way."""
     if column.numeric and not all(re.fullmatch(r"[12]\d{13}", text) for text in column.known):
         return _numeric_times(column)
@@ -159,10 +159,10 @@ def times(column: Column) -> Values:
     local = [t and (t.astimezone(UTC).replace(tzinfo=None) if utc else t) for t in found]
     seconds = [None if t is None else (t - EPOCH).total_seconds() for t in local]
     words = "ISO 8601" if form is None else f"as {_example(form)}"
-    return Values(column, seconds, f"{words}, {'in UTC' if utc else 'no zone'}", True, utc)
+    return NumberColumn(column, seconds, f"{words}, {'in UTC' if utc else 'no zone'}", True, utc)
 
 
-def _numeric_times(column: Column) -> Values:
+def _numeric_times(column: TextColumn) -> NumberColumn:
     numbers = column.parsed(_number, "is not a finite number")
     middle = median([n for n in numbers if n is not None and n > 0] or [0])
     unit = name_and_unit(column.name)[1]
@@ -171,12 +171,12 @@ def _numeric_times(column: Column) -> Values:
         since = None
     if since is not None:
         seconds = [None if n is None or n <= 0 else n * since for n in numbers]
-        return Values(column, seconds, f"{SPELLED[since]} since 1970", True, True)
+        return NumberColumn(column, seconds, f"{SPELLED[since]} since 1970", True, True)
     for i, n in enumerate(numbers):
         if n is not None and n < 0:
             raise column.error(i, "is below 0")
     unit = unit or 1.0
-    return Values(column, [None if n is None else n * unit for n in numbers], SPELLED[unit])
+    return NumberColumn(column, [None if n is None else n * unit for n in numbers], SPELLED[unit])
 
 
 def _iso(text: str) -> datetime:
@@ -196,7 +196,7 @@ def _tried(parse: Callable[[str], datetime], text: str) -> datetime | None:
         return None
 
 
-def _form(column: Column) -> str | None:
+def _form(column: TextColumn) -> str | None:
     """The form of times that fits most values; None for ISO 8601."""
     known = list(dict.fromkeys(column.known))
     if not known or any(_tried(_iso, text) for text in known[:20]):
@@ -228,14 +228,14 @@ def _parsed(text: str, form: str) -> datetime:
     return time.replace(tzinfo=datetime.strptime(offset, "%z").tzinfo)
 
 
-def durations(column: Column, spans: Numbers) -> Values:
+def durations(column: TextColumn, spans: Numbers) -> NumberColumn:
     """Read a column of durations; `spans`: end - start, which tells the unit of mere numbers."""
     if not column.numeric:
         short = [text for text in column.known if re.fullmatch(r"\d+:\d\d(\.\d+)?", text)]
         if short and len(short) == len(column.known):
             i = column.texts.index(short[0])
             raise column.error(i, "may be minutes and seconds or hours and minutes: write H:M:S")
-        return Values(column, column.parsed(_duration, "is not a duration"), "as written")
+        return NumberColumn(column, column.parsed(_duration, "is not a duration"), "as written")
     numbers = column.numbers()
     unit = name_and_unit(column.name)[1]
     how = ""
@@ -247,7 +247,7 @@ def durations(column: Column, spans: Numbers) -> Values:
         how = how or ", as no unit is told"
     digits = 0 if unit > 1 else 9  # hours and the like were rounded when they were written
     found = [None if n is None else round(n * unit, digits) for n in numbers]
-    return Values(column, found, f"{SPELLED[unit]}{how}")
+    return NumberColumn(column, found, f"{SPELLED[unit]}{how}")
 
 
 def _is_duration(text: str) -> bool:
@@ -271,7 +271,7 @@ def _duration(text: str) -> float:
     return sum(float(number) * UNITS[unit] for number, unit in parts)
 
 
-def gpus(column: Column) -> Numbers:
+def gpus(column: TextColumn) -> Numbers:
     """GPUs of each job: numbers, or resources such as ``gpu:a100:4``."""
 
     def parse(text: str) -> float:

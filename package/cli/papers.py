@@ -44,13 +44,13 @@ def reproduce(
         return
     with reading():
         key = lookup("target", TARGETS, target)
-        if trace is None and reader is not None:
-            raise ValueError("--reader is for a --trace")
+        if (trace is None) != (reader is None):
+            raise ValueError("a trace needs --trace and --reader")
         if trace is not None and not takes_trace(key):
             raise ValueError(f"target {key!r}: takes no trace")
         rows = None
-        if trace is not None:
-            read = screen.reader_of(screen.ReaderChoice(reader or "auto"))
+        if trace is not None and reader is not None:
+            read = screen.reader_of(screen.ReaderChoice(reader))
             with progress_line(f"reading {Path(trace).name}"):
                 rows = read(trace)
         out.mkdir(parents=True, exist_ok=True)
