@@ -765,7 +765,7 @@ BAD = {
     "solve F/queue.json --solver sjf-bco": r"'sjf-bco' is not one of lp-selector, density-greedy",
     "solve F/instance.json --problem unisched": r"instance.json: job 'a': kind RingJob is not D",
     "solve F/rewards.json": r"rewards.json: DeadlineRewards: elastic=1 is not True or False$",
-    "compare --setting paper-a --problem irmp": r"is not one of paper, reduced; did you mean 'paper'.$",
+    "compare --setting paper-a --problem irmp": r"is not one of paper, reduced; did you mean 'pa",
     "compare --setting paper --problem irmp --nodes 5": r"servers=5 are fewer than the 14 u",
     "compare --setting paper --problem irmp --utility cubic": (
         r"utility='cubic' is not one of 'linear', 'convex'$"
