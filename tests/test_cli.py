@@ -854,12 +854,12 @@ def test_a_file_name_may_hold_anything(gangsched_: Gangsched, files: Path) -> No
     """Neither markup nor a line break nor bytes that are no text upset the screen."""
     assert_refused(gangsched_("solve", "two\nlines"), r"'two\\nlines' is neither")
     assert_refused(gangsched_("solve", "no/file\udcff"), r"is neither")
-    for name in ("[bold]x[bad].json", "\udcff.json"):
+    for name, shown in (("[bold]x[bad].json",) * 2, ("\udcff.json", r"\udcff.json")):
         target = files / name
         target.write_bytes((files / "instance.json").read_bytes())
         done = process("solve", target, "--problem", "rar-ddls", "--solver", "first-fit", cwd=files)
         assert (done.code, done.err) == (0, "")
-        assert done.out.startswith(f"{name}: 3 jobs")
+        assert done.out.startswith(f"{shown}: 3 jobs")
 
 
 def test_a_write_that_fails_late_is_one_line(
