@@ -149,6 +149,8 @@ def record_one(name: str, entry: Callable[[Path], Any]) -> Any:
             found = entry(Path(folder))
         except Exception as error:
             found = {"raised": f"{type(error).__name__}: {error}"}
+        finally:
+            logging.disable(logging.NOTSET)
         return json.loads(json.dumps(plain(found, folder)))
 
 
