@@ -20,6 +20,7 @@ from .philly import read_philly_csv as read_philly_csv
 from .philly import read_philly_json as read_philly_json
 from .sacct import read_sacct as read_sacct
 from .swf import read_swf as read_swf
+from .trace import LogRow as LogRow
 from .trace import ReadReport as ReadReport
 from .trace import Trace as Trace
 

@@ -50,7 +50,8 @@ def read_alibaba(path: str | Path) -> Trace:
     - Work: ``deletion_time`` minus ``scheduled_time`` in seconds, a fraction rounded up. A pod that
       outlived the log has the end of the log as its deletion, so its work is cut short.
     - GPUs: ``num_gpu``. A pod that asks for a part of one GPU (``gpu_milli`` below 1000) counts as
-      a gang of one whole GPU; the report says how many do.
+      a gang of one whole GPU; the report says how many do. When it ran is not kept, since it did
+      not have that GPU alone.
     - Models: ``gpu_spec`` may list several GPU models of which any will do, which a job here cannot
       say; it is not heeded, and the report says how many jobs have one.
     - Skipped and counted, in this order: never scheduled, end before start, no GPUs (0), unknown
@@ -60,8 +61,9 @@ def read_alibaba(path: str | Path) -> Trace:
     parts = specs = 0
     for row in TextTable(reading, *COLUMNS):
         share = row.number("gpu_milli")
-        if _read_pod(reading, row):
-            parts += share is not None and share < WHOLE
+        part = share is not None and share < WHOLE
+        if _read_pod(reading, row, part):
+            parts += part
             specs += bool(row["gpu_spec"])
     return reading.trace(
         tally="pod_phase",
@@ -72,7 +74,7 @@ def read_alibaba(path: str | Path) -> Trace:
     )
 
 
-def _read_pod(reading: Reading, row: TextRow) -> bool:
+def _read_pod(reading: Reading, row: TextRow, part: bool) -> bool:
     id, gpus = row.id("name"), row.count("num_gpu")
     created, deleted = row.number("creation_time"), row.number("deletion_time")
     scheduled = row.number("scheduled_time")
@@ -84,7 +86,8 @@ def _read_pod(reading: Reading, row: TextRow) -> bool:
         return False
     duration = None if deleted is None else deleted - scheduled
     phase = row.text("pod_phase", "every pod has one")
-    return reading.offer(row.place, id, created, duration, gpus, tag=phase)
+    ran = (None, None) if part else (scheduled, deleted)
+    return reading.offer(row.place, id, created, duration, gpus, tag=phase, ran=ran)
 
 
 def read_alibaba_nodes(path: str | Path) -> Cluster:

@@ -323,6 +323,8 @@ def _trace(reading: Reading, table: ExportTable, given: Mapping[str, str]) -> Tr
         duration=read["duration"].numbers if "duration" in read else spans,
         weight=roles["priority"].numbers() if "priority" in roles else nothing,
         deadline=read["deadline"].numbers if "deadline" in read else nothing,
+        start=start,
+        end=end,
     )
     for i, id in enumerate(ids):
         reading.rows += 1
@@ -349,13 +351,15 @@ class Numbered(NamedTuple):
     duration: Numbers
     weight: Numbers
     deadline: Numbers
+    start: Numbers
+    end: Numbers
 
 
 def _offer(
     reading: Reading, place: str, id: str, texts: Mapping[str, str], found: Numbered, i: int
 ) -> None:
     """Make a row a job, or count why it is none."""
-    count, _, duration, weight, deadline = (column[i] for column in found)
+    count, _, duration, weight, deadline, start, end = (column[i] for column in found)
     more: dict[str, Any] = {"pin": texts["model"]} if "model" in texts else {}
     if count is None:
         reading.skip(place, "unknown GPUs")
@@ -379,6 +383,7 @@ def _offer(
             gpus=int(count),
             user="unknown" if "user" in texts and user in UNKNOWN else user,
             tag=texts.get("state", ""),
+            ran=(start, end),
             **more,
         )
 

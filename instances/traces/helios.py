@@ -16,6 +16,7 @@ from .table import TextRow, TextTable
 from .trace import Reading, Trace
 
 COLUMNS = ("job_id", "vc", "gpu_num", "state", "submit_time", "duration")
+RAN = ("start_time", "end_time")
 
 
 def read_helios(
@@ -27,8 +28,8 @@ def read_helios(
     ----------
     path : str or Path
         Plain or gzip. The first line names the columns, in any order: job_id, vc, gpu_num, state,
-        submit_time, duration. The other ones (user, cpu_num, node_num, start_time, end_time, queue)
-        are not read.
+        submit_time, duration. Of the other ones start_time and end_time are read where they are
+        there; user, cpu_num, node_num and queue are not.
     sizes : str or Path, optional
         Sizes of the virtual clusters, see :func:`read_vc_sizes`: they become the weights of the
         users. Without it every weight is 1.
@@ -65,7 +66,8 @@ def read_helios(
         id, times = row.id("job_id"), (row.time("submit_time"), row.number("duration"))
         gpus, user = row.count("gpu_num"), row.text("vc", "every job has a virtual cluster")
         tag = row.text("state", "every job has one")
-        reading.offer(row.place, id, *times, gpus, user=user, tag=tag)
+        start, end = (row.time(name) if name in row else None for name in RAN)
+        reading.offer(row.place, id, *times, gpus, user=user, tag=tag, ran=(start, end))
     users = None
     first = reading.first_time()
     if sizes is not None and first is not None:

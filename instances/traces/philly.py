@@ -130,7 +130,8 @@ def _read_job(reading: Reading, place: str, record: Any, work: Work) -> None:
         reading.skip(place, seconds)
         return
     user, tag = record["vc"], record["status"]
-    reading.offer(place, id, submitted, seconds, gpus, user=user, tag=tag)
+    ran = attempts[0][1], attempts[-1][2]
+    reading.offer(place, id, submitted, seconds, gpus, user=user, tag=tag, ran=ran)
 
 
 def _check_job(reading: Reading, place: str, record: Any) -> None:

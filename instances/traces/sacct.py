@@ -95,7 +95,8 @@ def _read_job(reading: Reading, row: TextRow, id: str, owner: str) -> None:
         reading.skip(row.place, reason)
         return
     user = row.text(owner, "every job has one")
-    reading.offer(row.place, name, submitted, duration, gpus, user=user, tag=state)
+    ran = start, end
+    reading.offer(row.place, name, submitted, duration, gpus, user=user, tag=state, ran=ran)
 
 
 def _unusable(start: datetime | None, end: datetime | None, state: str) -> str:

@@ -86,7 +86,10 @@ def _read_job(reading: Reading, place: str, parts: list[str]) -> None:
         reading.skip(place, reason)
         return
     user = "unknown" if row["user"] < 0 else str(int(row["user"]))
-    reading.offer(place, id, row["submit"], row["run"], int(gpus), user=user)
+    start = None if row["wait"] < 0 else row["submit"] + row["wait"]
+    end = None if start is None else start + row["run"]
+    ran = start, end
+    reading.offer(place, id, row["submit"], row["run"], int(gpus), user=user, ran=ran)
 
 
 def _number(reading: Reading, place: str, name: str, text: str) -> float:

@@ -91,6 +91,32 @@ def _placed(count: int, places: Sequence[str]) -> str:
     return f"{count:,} [{', '.join([*places, *more])}]"
 
 
+class LogRow(NamedTuple):
+    """What a log says of a job besides the job: where it stands, and when it ran.
+
+    Parameters
+    ----------
+    place : str
+        Such as ``"line 7"``.
+    number : int
+        Its place in the order of the file.
+    start, end : int or None
+        When it began and ended, in seconds since the origin of the trace, fractions rounded down;
+        None where the log does not tell. They may lie more than the run time apart, for a job that
+        was interrupted; and they are as recorded, be that possible or not.
+
+    Examples
+    --------
+    >>> LogRow("line 7", 6, start=30).end is None
+    True
+    """
+
+    place: str
+    number: int
+    start: int | None = None
+    end: int | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
     """The jobs of a real cluster over some time, as a log recorded them.
@@ -107,6 +133,8 @@ class Trace:
         none, and then every job's user is the empty text.
     origin : str or None
         Wall-clock text of time 0, the first submission; None where the log does not tell.
+    rows : sequence of LogRow
+        Of each job, in the same order; empty where a trace was not read from a file.
     report : ReadReport
 
     Examples
@@ -120,32 +148,39 @@ class Trace:
     jobs: tuple[Job, ...]
     users: tuple[User, ...] = ()
     origin: str | None = None
+    rows: tuple[LogRow, ...] = ()
     report: ReadReport
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "jobs", tuple(self.jobs))
+        object.__setattr__(self, "rows", tuple(self.rows))
         object.__setattr__(self, "users", tuple(self.users))
         owner = f"trace {self.name!r}"
         if len(self.jobs) != self.report.kept:
             raise ValueError(
                 f"{owner}: {len(self.jobs)} jobs, but the report has kept={self.report.kept}"
             )
+        if self.rows and len(self.rows) != len(self.jobs):
+            raise ValueError(f"{owner}: {len(self.rows)} rows for {len(self.jobs)} jobs")
         releases = [job.release for job in self.jobs]
         if releases != sorted(releases):
             raise ValueError(f"{owner}: jobs are not sorted by release")
 
 
 Reader = Callable[[str | Path], Trace]
+Moment = datetime | float | None
 
 
 # --- what every reader shares --------------------------------------------------------------------
 
 
 class _Found(NamedTuple):
-    """A row that becomes a job; `time` in seconds from anywhere."""
+    """A row that becomes a job; `time`, `start` and `end` in seconds from anywhere."""
 
     time: int
     place: str
+    start: int | None
+    end: int | None
     id: str
     gpus: int
     work: int
@@ -231,6 +266,7 @@ class Reading:
         user: str = "",
         weight: float = 1.0,
         tag: str = "",
+        ran: tuple[Moment, Moment] = (None, None),
         **more: Any,
     ) -> bool:
         """Keep a row as a job, or count why it is none; say which."""
@@ -243,9 +279,11 @@ class Reading:
         elif duration == 0:
             self.skip(place, "zero duration")
         else:
-            since = (time - EPOCH).total_seconds() if isinstance(time, datetime) else time
-            start, work = math.floor(round(since, 6)), max(1, math.ceil(round(duration, 6)))
-            self._found.append(_Found(start, place, id, gpus, work, user, weight, tag, more))
+            began, ended = (None if at is None else _second(at) for at in ran)
+            work = max(1, math.ceil(round(duration, 6)))
+            self._found.append(
+                _Found(_second(time), place, began, ended, id, gpus, work, user, weight, tag, more)
+            )
             return True
         return False
 
@@ -279,18 +317,24 @@ class Reading:
         """Return the trace of the kept rows, from the first submission on."""
         first = self.first() or 0
         ids = sorted({row.user for row in self._found} - {""})
+        order = sorted(range(len(self._found)), key=lambda i: self._found[i].time)
+        found = [self._found[i] for i in order]
         made = [
             self.kind(
                 id=row.id, gpus=row.gpus, release=row.time - first, work=row.work, user=row.user,
                 weight=row.weight, **row.more,
             )
-            for row in sorted(self._found, key=lambda row: row.time)
+            for row in found
         ]  # fmt: skip
         return Trace(
             name=self.path.name.split(".")[0],
             jobs=tuple(made),
             users=tuple(users if users is not None else map(User, ids)),
             origin=None if origin is None else str(origin),
+            rows=tuple(
+                LogRow(row.place, i, _since(row.start, first), _since(row.end, first))
+                for i, row in zip(order, found, strict=True)
+            ),
             report=ReadReport(
                 read=self.rows,
                 skipped=self._counts,
@@ -309,6 +353,17 @@ class Reading:
         counts = Counter(row.tag for row in self._found)
         listed = ", ".join(f"{tag}: {count:,}" for tag, count in sorted(counts.items()))
         return [f"{what} of the jobs: {listed}"] if what else []
+
+
+def _second(time: datetime | float) -> int:
+    """Whole seconds from anywhere."""
+    since = (time - EPOCH).total_seconds() if isinstance(time, datetime) else time
+    return math.floor(round(since, 6))
+
+
+def _since(time: int | None, first: int) -> int | None:
+    """Seconds since the first submission."""
+    return None if time is None else time - first
 
 
 # What logs write for a value that they do not know.

@@ -253,7 +253,7 @@ def durations(column: TextColumn, spans: Numbers) -> NumberColumn:
 def _is_duration(text: str) -> bool:
     try:
         return _duration(text) >= 0
-    except (ValueError, KeyError):
+    except ValueError:
         return False
 
 
@@ -266,7 +266,7 @@ def _duration(text: str) -> float:
         return _number(text)
     words = re.sub(r"^p|t", "", text.lower()) if re.match("[pP]", text) else text.lower()
     parts = PART.findall(words)
-    if not parts or PART.sub("", words):
+    if not parts or PART.sub("", words) or not {unit for _, unit in parts} <= set(UNITS):
         raise ValueError
     return sum(float(number) * UNITS[unit] for number, unit in parts)
 
