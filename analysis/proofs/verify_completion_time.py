@@ -11,8 +11,10 @@ it takes alone, is found again from its speeds.
 - ``mean busy time``: integers q_j ("densities") and Q ("scale") with q_j a_j <= Q w_j, which is
   lambda_j <= 1; jobs are put, by falling q_j, into the first idle moments after their releases,
   which is the priority rule's schedule (Theorem 3).
+- ``GPU prices``: integers q_k ("prices") of a GPU second between "times", over "scale"; the least
+  cost of each job is found again (:mod:`gangsched.analysis.proofs.prices`).
 
-O(n log n) for n jobs.
+O(n log n) for n jobs; for prices O(n) times the intervals in which a job waits.
 """
 
 from __future__ import annotations
@@ -20,13 +22,17 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from math import ceil, floor
 from typing import Any
+
+import numpy as np
 
 from ...formulations.completion_time.problem import CompletionTime
 from ...instances.model import FULL_SPEED, Job
 from .packings import stepped, thresholded
 from .readers import integer, integers, item
+from .verify_prices_core import compiled_least_costs, least_costs
 
 __all__ = ["RULES"]
 
@@ -101,6 +107,50 @@ def _mean_busy_time(problem: CompletionTime, certificate: Mapping[str, Any]) -> 
     total += _moments([job.release * units for job in problem.jobs], sizes, densities)
     gain = Fraction(total * problem.scale, 2 * scale * units)
     return _rounded(problem, alone + gain)
+
+
+def _gpu_prices(problem: CompletionTime, certificate: Mapping[str, Any]) -> int | Fraction:
+    if problem.measure == "makespan" or problem.mixed:
+        raise ValueError("it bounds sums over the jobs on equal GPUs")
+    times = integers(certificate.get("times"), "times")
+    prices = integers(certificate.get("prices"), "prices", count=len(times) - 1)
+    scale = integer(certificate, "scale", 1)
+    if len(times) < 2 or any(b <= a for a, b in pairwise(times)):
+        raise ValueError("times do not rise, or are fewer than two")
+    jobs, seconds = problem.jobs, _alone(problem)
+    order = sorted(range(len(jobs)), key=lambda j: jobs[j].release)
+    divisors = seconds if problem.measure == "slowdown" else [1] * len(jobs)
+    columns = [
+        [jobs[j].release for j in order],
+        [seconds[j] for j in order],
+        [scale * problem.weights[j] for j in order],
+        [problem.scale * divisors[j] * jobs[j].gpus for j in order],
+        times,
+        prices,
+    ]
+    total = sum(cost // divisors[j] for j, cost in zip(order, _least_costs(columns), strict=True))
+    gpus = problem.instance.cluster.gpus * problem.scale
+    total -= gpus * sum(q * (b - a) for q, (a, b) in zip(prices, pairwise(times), strict=True))
+    since = 0
+    if problem.measure == "completion":
+        since = sum(w * job.release for w, job in zip(problem.weights, jobs, strict=True))
+    return _rounded(problem, since + Fraction(total, scale))
+
+
+def _least_costs(columns: list[list[int]]) -> list[int]:
+    """Compiled where every product fits 64 bits."""
+    releases, needs, rates, gangs, times, prices = columns
+    if not releases:
+        return []
+    span = max([*releases, times[-1]]) + max(needs)
+    dearest = max(prices) * max(g * p for g, p in zip(gangs, needs, strict=True))
+    costs = [0] * len(releases)
+    if max(rates) * span + dearest < 2**62 and max(times[-1], span) < 2**62:
+        arrays = [np.array(column, dtype=np.int64) for column in (*columns, costs)]
+        compiled_least_costs(*arrays)
+        return [int(cost) for cost in arrays[-1]]
+    least_costs(releases, needs, rates, gangs, times, prices, costs)
+    return costs
 
 
 def _moments(releases: list[int], sizes: list[int], densities: list[int]) -> int:
@@ -210,4 +260,5 @@ RULES = {
     "released work": _released_work,
     "shortest remaining first": _shortest_first,
     "mean busy time": _mean_busy_time,
+    "GPU prices": _gpu_prices,
 }

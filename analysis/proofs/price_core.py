@@ -1,0 +1,140 @@
+"""What jobs cost at prices of GPU time, and which seconds they would buy, as machine code."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...instances.arrays import Floats, Ints
+from ...solvers.compiled import compiled, inner
+
+
+@inner
+def _sift_up(price: Floats, amount: Ints, at_: Ints, size: int) -> None:
+    """Move the last piece up to its place; the dearest piece is on top."""
+    at = size - 1
+    p, a, k = price[at], amount[at], at_[at]
+    while at > 0 and price[(at - 1) // 2] < p:
+        above = (at - 1) // 2
+        price[at], amount[at], at_[at] = price[above], amount[above], at_[above]
+        at = above
+    price[at], amount[at], at_[at] = p, a, k
+
+
+@inner
+def _drop_top(price: Floats, amount: Ints, at_: Ints, size: int) -> None:
+    """Take the dearest of `size` pieces off; the others are the first size - 1."""
+    p, a, k = price[size - 1], amount[size - 1], at_[size - 1]
+    size -= 1
+    at = 0
+    while 2 * at + 1 < size:
+        below = 2 * at + 1
+        if below + 1 < size and price[below + 1] > price[below]:
+            below += 1
+        if price[below] <= p:
+            break
+        price[at], amount[at], at_[at] = price[below], amount[below], at_[below]
+        at = below
+    price[at], amount[at], at_[at] = p, a, k
+
+
+@inner
+def _sweep(
+    release: int, need: int, weight: float, gang: float, first: int, edges: Ints, prices: Floats,
+    stop: int, price: Floats, amount: Ints, place: Ints,
+) -> tuple[float, int, int]:  # fmt: skip
+    """The least cost over completions C up to `stop`, that C, and how many pieces are held there.
+
+    Pieces (price, amount, interval) of the cheapest `need` seconds of [release, C) are a heap.
+    """
+    last = prices.size  # the interval after the last edge, at no price
+    k, t, size, cost = first, release, 0, 0 * gang * prices[0]
+    left = need
+    while left > 0:
+        end = edges[k + 1] if k < last else t + left
+        take = min(end - t, left)
+        if take > 0:
+            p = prices[k] if 0 <= k < last else 0 * prices[0]
+            price[size], amount[size], place[size] = p, take, k
+            size += 1
+            _sift_up(price, amount, place, size)
+            cost += p * take
+            left -= take
+            t += take
+        if k < last and t == end:
+            k += 1
+    best, at = weight * (t - release) + gang * cost, t
+    while t < stop and price[0] > 0 and weight * (t - release) < best:
+        end = edges[k + 1] if k < last else stop
+        p = prices[k] if k < last else 0 * prices[0]
+        bought = 0
+        while t < end and price[0] > p:
+            take = min(end - t, amount[0], stop - t)
+            if take == 0:
+                break
+            cost -= take * (price[0] - p)
+            amount[0] -= take
+            bought += take
+            t += take
+            if amount[0] == 0:
+                _drop_top(price, amount, place, size)
+                size -= 1
+                if size == 0:
+                    price[0] = -1
+            value = weight * (t - release) + gang * cost
+            if value < best:
+                best, at = value, t
+        if bought > 0:
+            price[size], amount[size], place[size] = p, bought, k
+            size += 1
+            _sift_up(price, amount, place, size)
+        if t < end:
+            t = min(end, stop)
+        k = min(k + 1, last)
+    return best, at, size
+
+
+@compiled
+def evaluate(
+    release: Ints, need: Ints, weight: Floats, gang: Floats, first: Ints, edges: Ints,
+    prices: Floats,
+) -> tuple[float, Floats]:  # fmt: skip
+    """The sum of the jobs' least costs, and the GPU seconds that they buy of each interval."""
+    room = prices.size + 4
+    price, amount = np.empty(room), np.empty(room, dtype=np.int64)
+    place = np.empty(room, dtype=np.int64)
+    bought = np.zeros(prices.size + 1)
+    total = 0.0
+    never = np.int64(2**62)
+    for j in range(release.size):
+        best, at, size = _sweep(
+            release[j], need[j], weight[j], gang[j], first[j], edges, prices, never, price, amount,
+            place,
+        )  # fmt: skip
+        total += best
+        if at < never:
+            _, _, size = _sweep(
+                release[j], need[j], weight[j], gang[j], first[j], edges, prices, at, price,
+                amount, place,
+            )  # fmt: skip
+            for i in range(size):
+                bought[place[i]] += gang[j] * amount[i]
+    return total, bought[:-1]
+
+
+@compiled
+def evaluate_exactly(
+    release: Ints, need: Ints, weight: Ints, gang: Ints, first: Ints, edges: Ints, prices: Ints
+) -> tuple[np.int64, np.int64]:
+    """The sum of the jobs' least costs in integers, as a low part and a high one times 2**32."""
+    room = prices.size + 4
+    price, amount = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
+    place = np.empty(room, dtype=np.int64)
+    low, high = np.int64(0), np.int64(0)
+    for j in range(release.size):
+        best, _, _ = _sweep(
+            release[j], need[j], weight[j], gang[j], first[j], edges, prices, np.int64(2**62),
+            price, amount, place,
+        )  # fmt: skip
+        low += best & 0xFFFFFFFF
+        high += best >> 32
+    return low, high

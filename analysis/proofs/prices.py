@@ -1,0 +1,362 @@
+r"""Lower bounds of completion times by prices of GPU time, for every policy on one GPU model.
+
+Theorem. Let pi(t) >= 0 be any price of a GPU second, M the GPUs, and let job j, a gang of g_j GPUs
+for p_j seconds from its release r_j on, cost f_j(C) if it completes at C. With kappa_j(C) the price
+of the cheapest p_j seconds of [r_j, C), every preemptive schedule of the cluster has
+
+    sum_j f_j(C_j)  >=  sum_j min over C of (f_j(C) + g_j kappa_j(C))  -  M * (integral of pi).
+
+    Proof. Job j holds g_j GPUs for p_j seconds of [r_j, C_j) or more, which are worth g_j
+    kappa_j(C_j) or more. All jobs together hold at most M GPUs at any moment, worth at most M times
+    the integral. So the costs are at least the costs plus what the jobs hold less that integral,
+    and each job's sum is at least its least.
+
+Here f_j(C) = w_j (C - r_j), with w_j = 1 (flow), a weight, or 1 / p_j (slowdown); the sum of the
+completions is that of the flows plus the releases. In
+:mod:`gangsched.analysis.proofs.deadline_rewards` f_j is the reward that is lost, and jobs may not
+run at all. The theorem with an integral over rates is the Lagrangian of the linear program in which
+a job runs at any rate up to 1; it is at least as strong as mean busy times
+(:mod:`gangsched.analysis.proofs.completion_time`, Theorem 3) for f(D) = D / M, whose fast machine
+forgets that a gang does at most one second of its work in a second.
+
+Prices
+------
+They are constant between edges, which are half evenly spaced and half quantiles of releases and
+completions. The first ones are those of a schedule in which the smallest p_j g_j / w_j runs, as far
+as jobs fit: delta(t) is the largest w_j / (p_j g_j) of those that wait at t, and
+
+    pi(t) = integral over rho > 0 of (first moment from t on at which delta < rho, less t),
+
+what a moment's delay costs those who wait behind it, times the best of some factors. The bound is
+concave in the prices; its supergradient in the price of an interval is the GPU seconds that the
+jobs buy of it less those that there are. It is climbed by Polyak's steps with momentum, each scaled
+by the length of its interval, towards the best value so far plus a gap, which shrinks where several
+steps in a row find nothing better. Then each interval is halved and the climb goes on.
+
+The certificate is the list of prices in whole parts. The bound is computed from it in integers:
+every breakpoint of kappa_j is one, so nothing is lost but the rounding of prices and weights.
+
+References
+----------
+B. T. Polyak. Minimization of unsmooth functionals. USSR Computational Mathematics and Mathematical
+Physics 9, 1969.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from ...formulations.completion_time.problem import CompletionTime
+from ...instances.arrays import Floats, Ints
+from ...solvers.pool import PoolRun, run_pool
+from ...solvers.result import Bound
+from .price_core import evaluate, evaluate_exactly
+
+__all__ = ["price_bound"]
+
+METHOD = "GPU prices"
+FACTORS = (0.5, 0.7, 0.85, 1.0, 1.2, 1.5)  #: of the first prices
+#: of the climb: first distance of the target, relative; its factor after PATIENCE steps without a
+#: better bound; where the climb ends; momentum
+GAP, CLOSER, PATIENCE, CLOSEST, MOMENTUM = 0.05, 0.6, 6, 2e-5, 0.7
+LATER_GAP = 2e-3  #: after the intervals were halved
+BITS = 61  #: below which every number of the exact sum stays
+
+#: steps so far, and the best bound
+Progress = Callable[[int, float], None]
+
+
+def price_bound(
+    problem: CompletionTime,
+    *,
+    intervals: int = 1_500,
+    rounds: int = 400,
+    halvings: int = 0,
+    time_limit: float | None = None,
+    on_progress: Progress | None = None,
+) -> Bound:
+    """Return the weighted completion, flow or slowdown that prices of GPU time prove.
+
+    Parameters
+    ----------
+    problem : CompletionTime
+        With any measure but the makespan, all of whose GPUs are equal for all jobs.
+    intervals : int
+        How many prices, at most; fewer where fewer can differ.
+    rounds : int
+        Steps of the climb, at most, for each set of intervals; 0 leaves the first prices.
+    halvings : int
+        How often the intervals are halved, and the climb goes on.
+    time_limit : float or None
+        Seconds after which the climb ends; the first prices are found in any case.
+    on_progress : callable, optional
+        Called with the number of steps so far and the best bound, a float.
+
+    Returns
+    -------
+    Bound
+        Certificate ``{"kind": "GPU prices", "times": [t_0 .. t_K], "prices": [q_1 .. q_K], "scale":
+        S}``: a GPU second in [t_(k-1), t_k) costs q_k / S, outside nothing.
+
+    Raises
+    ------
+    ValueError
+        For a makespan, several GPU models or speeds, or numbers out of range.
+
+    Notes
+    -----
+    O(jobs x intervals in which one waits) a step. Theorem and climb are those of
+    :mod:`gangsched.analysis.proofs.prices`.
+
+    Examples
+    --------
+    Two GPUs, and three jobs of two seconds that need both: they end at 2, 4 and 6.
+
+    >>> from gangsched.instances import Cluster, Instance, Job
+    >>> jobs = [Job(id=i, gpus=2, work=2) for i in "abc"]
+    >>> price_bound(CompletionTime(Instance(Cluster.of_sizes([2]), jobs))).value
+    12
+    """
+    if problem.measure == "makespan":
+        raise ValueError("price_bound: measure='makespan' has no weights")
+    if problem.mixed:
+        raise ValueError("price_bound: the GPUs are not equal for all jobs")
+    for name, value, least in (
+        ("intervals", intervals, 1),
+        ("rounds", rounds, 0),
+        ("halvings", halvings, 0),
+    ):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise ValueError(f"price_bound: {name}={value!r} is not a whole number >= {least}")
+    end = math.inf if time_limit is None else time.monotonic() + time_limit
+    if not problem.jobs:
+        return _bound(problem, _certificate([0, 1], [0], 1), Fraction(0))
+    run = run_pool(problem, dynamic=False)
+    dual = _Dual.of(problem, _edges(problem, run, intervals))
+    climb = _Climb(end, rounds, on_progress)
+    prices = climb.up(dual, _first_prices(dual, run), GAP)
+    for _ in range(halvings if rounds else 0):
+        finer = dual.halved()
+        if finer.edges.size == dual.edges.size or time.monotonic() >= end:
+            break
+        at = np.searchsorted(dual.edges, finer.edges[:-1], side="right") - 1
+        dual, prices = finer, climb.up(finer, prices[at], LATER_GAP)
+    return _exact_bound(problem, dual, prices)
+
+
+# --- the bound as a function of the prices --------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Dual:
+    """The theorem's bound of the flow in floats, with its supergradient."""
+
+    gpus: int
+    release: Ints
+    need: Ints
+    weight: Floats
+    gang: Ints
+    edges: Ints
+
+    @classmethod
+    def of(cls, problem: CompletionTime, edges: Ints) -> _Dual:
+        jobs, scale = problem.jobs, problem.scale
+        columns = [[job.release for job in jobs], problem.seconds, [job.gpus for job in jobs]]
+        release, need, gang = (np.array(column, dtype=np.int64) for column in columns)
+        over = zip(problem.weights, problem.divisors(), strict=True)
+        weight = np.array([w / (scale * d) for w, d in over])
+        return cls(problem.instance.cluster.gpus, release, need, weight, gang, edges)
+
+    @property
+    def lengths(self) -> Floats:
+        """Seconds of each interval."""
+        return np.diff(self.edges).astype(np.float64)
+
+    @property
+    def first(self) -> Ints:
+        """The interval in which each job is released."""
+        return np.searchsorted(self.edges, self.release, side="right") - 1
+
+    def at(self, prices: Floats) -> tuple[float, Floats]:
+        """Return the bound, and its change with each price."""
+        columns = self.release, self.need, self.weight, self.gang, self.first
+        total, bought = evaluate(*columns, self.edges, prices)
+        room = self.gpus * self.lengths
+        return float(total - room @ prices), bought - room
+
+    def halved(self) -> _Dual:
+        """The same with each interval cut in two, where it has two seconds."""
+        middle = (self.edges[:-1] + self.edges[1:]) // 2
+        return replace(self, edges=np.unique(np.concatenate([self.edges, middle])))
+
+
+def _edges(problem: CompletionTime, run: PoolRun, intervals: int) -> Ints:
+    """Half evenly spaced, half quantiles of releases and completions."""
+    release = np.array([job.release for job in problem.jobs], dtype=np.int64)
+    points = np.concatenate([release, run.ends])
+    low, high = int(points.min()), int(points.max())
+    if np.unique(points).size <= intervals // 2:
+        even = np.linspace(low, high, intervals - intervals // 2 + 1)
+        return np.unique(np.concatenate([points, even.astype(np.int64)]))
+    even = np.linspace(low, high, intervals - intervals // 2 + 1)
+    often = np.quantile(points, np.linspace(0, 1, intervals // 2 + 1))
+    return np.unique(np.concatenate([even, often]).astype(np.int64))
+
+
+# --- the first prices -----------------------------------------------------------------------------
+
+
+def _first_prices(dual: _Dual, run: PoolRun) -> Floats:
+    """Mean prices of the intervals by the schedule, times the best factor."""
+    points, delta = _densest_waiting(dual, run)
+    whole = _integral(points, delta, dual.edges)
+    prices = np.diff(whole) / dual.lengths
+    found = [(dual.at(factor * prices)[0], factor) for factor in FACTORS]
+    return max(found)[1] * prices
+
+
+def _densest_waiting(dual: _Dual, run: PoolRun) -> tuple[Ints, Floats]:
+    """Moments, and the largest density of the jobs that wait from each on until the next."""
+    order = np.lexsort((run.start, run.job))
+    job, start, end = run.job[order], run.start[order], run.end[order]
+    new = np.append(True, job[1:] != job[:-1])
+    since = np.where(new, dual.release[job], np.append(0, end[:-1]))
+    waits = np.flatnonzero(since < start)
+    density = (dual.weight / (dual.need * dual.gang))[job[waits]]
+    points = np.unique(np.concatenate([since[waits], start[waits]]))
+    first, last = (np.searchsorted(points, at[waits]) for at in (since, start))
+    delta = np.zeros(points.size)
+    then = np.arange(points.size + 1)  # the next moment that has no density yet
+    for i in np.argsort(-density, kind="stable").tolist():
+        at = _root(then, int(first[i]))
+        while at < last[i]:
+            delta[at] = density[i]
+            then[at] = at + 1
+            at = _root(then, at)
+    return points, delta
+
+
+def _root(then: Ints, at: int) -> int:
+    """The first moment from `at` on that has no density yet; paths are halved."""
+    while then[at] != at:
+        then[at] = then[then[at]]
+        at = int(then[at])
+    return at
+
+
+def _integral(points: Ints, delta: Floats, edges: Ints) -> Floats:
+    """The integral of pi up to each edge.
+
+    Going back in time, a stack holds for each rho the first moment at which delta < rho, as pieces
+    (upper end of rho, moment); `area` is the integral of these moments over rho.
+    """
+    if points.size < 2:
+        return np.zeros(edges.size)
+    stack: list[tuple[float, int]] = []
+    area, value = 0.0, np.zeros(points.size)
+    for i in range(points.size - 2, -1, -1):
+        now = float(delta[i])
+        while stack and stack[-1][0] > now:
+            high, moment = stack.pop()
+            low = stack[-1][0] if stack else 0.0
+            area -= (high - max(low, now)) * moment
+            if low < now:
+                stack.append((now, moment))
+        top = stack[-1][0] if stack else 0.0
+        if now > top:
+            stack.append((now, int(points[i + 1])))
+            area += (now - top) * int(points[i + 1])
+        value[i] = area - now * int(points[i])
+    length = np.diff(points).astype(np.float64)
+    whole = np.append(0.0, np.cumsum(length * (value[:-1] - delta[:-1] * length / 2)))
+    at = np.clip(np.searchsorted(points, edges, side="right") - 1, 0, points.size - 2)
+    past = np.clip(edges - points[at], 0, length[at])
+    upto: Floats = whole[at] + past * (value[at] - delta[at] * past / 2)
+    return upto
+
+
+# --- the climb ------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Climb:
+    """Polyak's steps with momentum."""
+
+    end: float
+    rounds: int
+    on_progress: Progress | None
+    steps: int = 0
+
+    def up(self, dual: _Dual, prices: Floats, gap: float) -> Floats:
+        """Return the best prices found from these on."""
+        lengths = dual.lengths
+        value, slope = dual.at(prices)
+        best, highest = prices, value
+        gap *= abs(highest)
+        closest = CLOSEST * abs(highest)
+        momentum = np.zeros_like(prices)
+        failed = 0
+        for _ in range(self.rounds):
+            if gap < closest or time.monotonic() >= self.end:
+                break
+            momentum = slope / lengths + MOMENTUM * momentum
+            size = float(momentum**2 @ lengths)
+            if size == 0:
+                break
+            prices = np.maximum(prices + (highest + gap - value) / size * momentum, 0)
+            value, slope = dual.at(prices)
+            failed = 0 if value > highest + 1e-3 * gap else failed + 1
+            if value > highest:
+                best, highest = prices, value
+            if failed == PATIENCE:
+                gap, failed, prices, momentum = CLOSER * gap, 0, best, np.zeros_like(best)
+                value, slope = dual.at(prices)
+            self.steps += 1
+            if self.on_progress is not None:
+                self.on_progress(self.steps, highest)
+        return best
+
+
+# --- in integers ----------------------------------------------------------------------------------
+
+
+def _exact_bound(problem: CompletionTime, dual: _Dual, prices: Floats) -> Bound:
+    """The bound of the prices in parts, of which those of every job fit 64 bits."""
+    span = int(dual.edges[-1] - dual.release.min() + dual.need.max())
+    most = max(
+        float(dual.weight.max()) * span,
+        float(prices.max(initial=0)) * float((dual.gang * dual.need).max()),
+        2.0**-200,
+    )
+    scale = Fraction(2) ** (BITS - 2 - math.frexp(most)[1])
+    parts = [round(Fraction(price) * scale) for price in prices.tolist()]
+    over = zip(problem.weights, problem.divisors(), strict=True)
+    weights = [w * scale // (problem.scale * d) for w, d in over]
+    low, high = evaluate_exactly(
+        dual.release, dual.need, np.array(weights), dual.gang, dual.first, dual.edges,
+        np.array(parts),
+    )  # fmt: skip
+    room = sum(q * t for q, t in zip(parts, np.diff(dual.edges).tolist(), strict=True))
+    total = (int(high) << 32) + int(low) - dual.gpus * room
+    whole = [q * scale.denominator for q in parts]
+    proof = _certificate(dual.edges.tolist(), whole, scale.numerator)
+    return _bound(problem, proof, Fraction(total) / scale)
+
+
+def _certificate(times: list[int], prices: list[int], scale: int) -> dict[str, object]:
+    return {"kind": METHOD, "times": times, "prices": prices, "scale": scale}
+
+
+def _bound(problem: CompletionTime, certificate: dict[str, object], value: Fraction) -> Bound:
+    """The bound of the measure, from that of the weighted flow."""
+    if problem.measure == "completion":
+        starts = zip(problem.weights, problem.jobs, strict=True)
+        value += Fraction(sum(w * job.release for w, job in starts), problem.scale)
+    number = math.ceil(value) if problem.integral else float(value) * (1 - 2**-50)
+    return Bound(number, METHOD, certificate)

@@ -1,0 +1,141 @@
+"""Preemptive gangs on one pool of equal GPUs, by a priority at every event, as machine code."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..instances.arrays import Floats, Ints
+from .compiled import compiled, inner
+
+
+@inner
+def _push(heap: Ints, key: Floats, first: int, size: int, job: int) -> None:
+    """Put a job into the heap that begins at `first`: the least key is on top, ties by number."""
+    at = size
+    while at > 0:
+        above = (at - 1) // 2
+        other = heap[first + above]
+        if key[other] < key[job] or (key[other] == key[job] and other < job):
+            break
+        heap[first + at] = other
+        at = above
+    heap[first + at] = job
+
+
+@inner
+def _pop(heap: Ints, key: Floats, first: int, size: int) -> np.int64:
+    """Take the top off."""
+    top, job = heap[first], heap[first + size - 1]
+    size -= 1
+    at = 0
+    while 2 * at + 1 < size:
+        below = 2 * at + 1
+        if below + 1 < size:
+            a, b = heap[first + below], heap[first + below + 1]
+            if key[b] < key[a] or (key[b] == key[a] and b < a):
+                below += 1
+        other = heap[first + below]
+        if key[job] < key[other] or (key[job] == key[other] and job < other):
+            break
+        heap[first + at] = other
+        at = below
+    heap[first + at] = job
+    return np.int64(top)
+
+
+@compiled
+def schedule_pool(
+    order: Ints, release: Ints, seconds: Ints, gpus: Ints, kind: Ints, widths: Ints,
+    scale: Floats, capacity: int, dynamic: bool,
+) -> tuple[Ints, Ints, Ints]:  # fmt: skip
+    """Run jobs by the least seconds times scale, those left if `dynamic`: job, start and end."""
+    n, kinds = order.size, widths.size
+    pieces = np.empty((4 * n + 16, 3), dtype=np.int64)
+    count = 0
+    left, key = seconds.copy(), seconds * scale
+    size, first = np.zeros(kinds, dtype=np.int64), np.zeros(kinds, dtype=np.int64)
+    for k in range(1, kinds):
+        first[k] = first[k - 1] + np.sum(kind == k - 1)
+    heap = np.empty(n, dtype=np.int64)
+    since = np.full(n, -1, dtype=np.int64)
+    running, kept = np.empty(capacity, dtype=np.int64), np.empty(capacity, dtype=np.int64)
+    runs, come, now = 0, 0, np.int64(0)
+    while runs > 0 or come < n or size.sum() > 0:
+        if runs == 0 and size.sum() == 0:
+            now = max(now, release[order[come]])
+        while come < n and release[order[come]] <= now:
+            job = order[come]
+            _push(heap, key, first[kind[job]], size[kind[job]], job)
+            size[kind[job]] += 1
+            come += 1
+        for i in range(1, runs):  # insertion: the order has hardly changed
+            job, at = running[i], i
+            while at > 0 and (
+                key[running[at - 1]] > key[job]
+                or (key[running[at - 1]] == key[job] and running[at - 1] > job)
+            ):
+                running[at] = running[at - 1]
+                at -= 1
+            running[at] = job
+        free, stays, i = capacity, 0, 0
+        while True:
+            best = -1
+            for k in range(kinds):
+                if size[k] > 0 and widths[k] <= free:
+                    job = heap[first[k]]
+                    if best < 0 or key[job] < key[best] or (key[job] == key[best] and job < best):
+                        best = job
+            if i < runs:
+                job = running[i]
+                if best < 0 or key[job] < key[best] or (key[job] == key[best] and job < best):
+                    i += 1
+                    if gpus[job] <= free:
+                        free -= gpus[job]
+                        kept[stays] = job
+                        stays += 1
+                    else:
+                        if now > since[job]:
+                            if count == len(pieces):
+                                more = np.empty((2 * count, 3), dtype=np.int64)
+                                more[:count] = pieces
+                                pieces = more
+                            pieces[count] = job, since[job], now
+                            count += 1
+                        since[job] = -1
+                        _push(heap, key, first[kind[job]], size[kind[job]], job)
+                        size[kind[job]] += 1
+                    continue
+            if best < 0:
+                break
+            k = kind[best]
+            _pop(heap, key, first[k], size[k])
+            size[k] -= 1
+            free -= widths[k]
+            since[best] = now
+            kept[stays] = best
+            stays += 1
+        running, kept = kept, running
+        runs = stays
+        upto = release[order[come]] if come < n else np.int64(2**62)
+        for i in range(runs):
+            upto = min(upto, now + left[running[i]])
+        stays = 0
+        for i in range(runs):
+            job = running[i]
+            left[job] -= upto - now
+            if dynamic:
+                key[job] = left[job] * scale[job]
+            if left[job] == 0:
+                if count == len(pieces):
+                    more = np.empty((2 * count, 3), dtype=np.int64)
+                    more[:count] = pieces
+                    pieces = more
+                pieces[count] = job, since[job], upto
+                count += 1
+            else:
+                running[stays] = job
+                stays += 1
+        runs = stays
+        now = upto
+    done = pieces[:count]
+    return done[:, 0].copy(), done[:, 1].copy(), done[:, 2].copy()

@@ -1,0 +1,313 @@
+"""Bounds by prices of GPU time: against every schedule, against a plain evaluation, by hand."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gangsched.analysis.proofs.completion_time import busy_time_bound
+from gangsched.analysis.proofs.price_core import evaluate, evaluate_exactly
+from gangsched.analysis.proofs.prices import price_bound
+from gangsched.analysis.proofs.verify import InvalidCertificate, verify_bound
+from gangsched.analysis.proofs.verify_prices_core import compiled_least_costs, least_costs
+from gangsched.formulations.completion_time.problem import CompletionTime
+from gangsched.instances import Cluster, Instance, Job
+from gangsched.solvers import Bound
+from gangsched.solvers.pool import run_pool
+from preemptive import MEASURES, optimum, problem_of, problems, random_problem
+
+SUMS = [measure for measure in MEASURES if measure != "makespan"]
+
+
+@given(st.sampled_from(SUMS).flatmap(lambda measure: problems(measure=measure)))
+def test_no_bound_exceeds_the_optimum(problem: CompletionTime) -> None:
+    for rounds in (0, 30):
+        bound = price_bound(problem, rounds=rounds, intervals=40)
+        assert bound.value <= optimum(problem)
+        verify_bound(problem, bound)
+
+
+@pytest.mark.parametrize("measure", SUMS)
+def test_it_is_often_the_optimum_and_often_better_than_mean_busy_times(measure: str) -> None:
+    rng = np.random.default_rng(5)
+    gaps, gains = [], []
+    for _ in range(60):
+        problem = random_problem(rng, measure)
+        best = float(optimum(problem))
+        value = price_bound(problem, intervals=40).value
+        gaps.append(best / value - 1)
+        gains.append(value / busy_time_bound(problem).value - 1)
+    assert min(gaps) > -1e-12
+    assert sum(gap < 1e-3 for gap in gaps) >= 10
+    assert sum(gap > 1e-2 for gap in gaps) >= 5
+    assert sum(gain > 1e-3 for gain in gains) >= 20
+    assert min(gains) > -0.2  # where wide gangs decide, which prices of single GPUs do not know
+
+
+# --- the least costs ------------------------------------------------------------------------------
+
+
+def plain_cost(
+    release: int, need: int, rate: int, gang: int, times: list[int], prices: list[int]
+) -> int:
+    """The least over every completion of its cost, with every second's price in a list."""
+
+    def price(t: int) -> int:
+        return next((q for q, a, b in zip(prices, times, times[1:], strict=False) if a <= t < b), 0)
+
+    until = max(times[-1], release) + need + 1
+    bought = [price(t) for t in range(release, until)]
+    return min(
+        rate * length + gang * sum(sorted(bought[:length])[:need])
+        for length in range(need, len(bought) + 1)
+    )
+
+
+@st.composite
+def priced_jobs(draw: st.DrawFn) -> tuple[list[list[int]], list[int], list[int]]:
+    """Rows (release, need, rate, gang) by release; edges and prices."""
+    row = st.tuples(st.integers(0, 30), st.integers(1, 9), st.integers(1, 6), st.integers(1, 4))
+    rows = sorted(draw(st.lists(row, min_size=1, max_size=4)))
+    times = sorted(draw(st.sets(st.integers(0, 30), min_size=2, max_size=9)))
+    count = len(times) - 1
+    prices = draw(st.lists(st.integers(0, 20), min_size=count, max_size=count))
+    return [list(row) for row in rows], times, prices
+
+
+@given(priced_jobs())
+def test_least_costs_are_those_of_every_completion(
+    drawn: tuple[list[list[int]], list[int], list[int]],
+) -> None:
+    rows, times, prices = drawn
+    wanted = [plain_cost(*row, times, prices) for row in rows]
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    found = [0] * len(rows)
+    least_costs(*columns, times, prices, found)  # type: ignore[arg-type]
+    assert found == wanted
+    arrays = [np.array(column, dtype=np.int64) for column in (*columns, times, prices, found)]
+    compiled_least_costs(*arrays)
+    assert arrays[-1].tolist() == wanted
+
+
+@given(priced_jobs())
+def test_the_climb_sees_the_same_costs(
+    drawn: tuple[list[list[int]], list[int], list[int]],
+) -> None:
+    rows, times, prices = drawn
+    times = [min(rows[0][0], times[0] - 1), *times]  # as the edges of a climb begin with a release
+    prices = [0, *prices]
+    wanted = sum(plain_cost(*row, times, prices) for row in rows)
+    release, need, rate, gang = (np.array(c, dtype=np.int64) for c in zip(*rows, strict=True))
+    edges = np.array(times, dtype=np.int64)
+    first = np.searchsorted(edges, release, side="right") - 1
+    first = np.minimum(first, len(prices))
+    low, high = evaluate_exactly(
+        release, need, rate, gang, first, edges, np.array(prices, dtype=np.int64)
+    )
+    assert (int(high) << 32) + int(low) == wanted
+    costs = rate.astype(float)
+    total, bought = evaluate(release, need, costs, gang, first, edges, np.array(prices, float))
+    assert total == wanted
+    room = edges[1:] - edges[:-1]
+    assert (bought >= 0).all()
+    assert (bought <= gang.sum() * room).all()
+
+
+def test_the_slope_is_that_of_the_costs() -> None:
+    """A supergradient: the sum of costs lies below its line, everywhere."""
+    rng = np.random.default_rng(3)
+    release, need = np.sort(rng.integers(0, 50, 30)), rng.integers(1, 20, 30)
+    gang, rate = rng.integers(1, 5, 30), rng.random(30) + 0.1
+    edges = np.arange(0, 200, 7)
+    first = np.searchsorted(edges, release, side="right") - 1
+    columns = release, need, rate, gang, first, edges
+    for _ in range(200):
+        here, there = rng.random((2, edges.size - 1)) * rng.choice([0.1, 1, 5])
+        value, slope = evaluate(*columns, here)
+        assert evaluate(*columns, there)[0] <= value + slope @ (there - here) + 1e-9
+
+
+# --- by hand --------------------------------------------------------------------------------------
+
+
+def test_a_price_list_by_hand() -> None:
+    """Two GPUs, jobs a (2 GPUs, 3 s) and b (2 GPUs, 1 s) at 0, at 1/2 for a GPU second up to 1.
+
+    a costs at least 4: it waits a second, or pays one. b costs 2, either way. What all GPUs are
+    worth is 1: so the flow is 5 or more, which is the optimum, b before a.
+    """
+    problem = problem_of([2], [(2, 0, 3, 1.0), (2, 0, 1, 1.0)])
+    proof = {"kind": "GPU prices", "times": [0, 1], "prices": [1], "scale": 2}
+    verify_bound(problem, Bound(5, "by hand", proof))
+    assert optimum(problem) == 5
+    with pytest.raises(InvalidCertificate):
+        verify_bound(problem, Bound(6, "by hand", proof))
+
+
+def test_completions_count_from_0_on() -> None:
+    rows = [(2, 5, 3, 1.0), (2, 6, 1, 1.0)]
+    flow, completion = (price_bound(problem_of([2], rows, m)).value for m in SUMS[1::-1])
+    assert completion == flow + 11
+
+
+def test_weights_of_any_binary_fraction_and_size() -> None:
+    for weight in (0.1, 1e-30, 1e30, 3.0):
+        rows = [(2, 0, 3, weight), (2, 0, 1, weight), (1, 2, 9, 2 * weight)]
+        problem = problem_of([2], rows, weighted=True)
+        bound = price_bound(problem)
+        verify_bound(problem, bound)
+        assert 0.5 * float(optimum(problem)) < bound.value <= optimum(problem)
+
+
+def test_numbers_beyond_64_bits_are_counted_exactly() -> None:
+    rows = [(2, 0, 2**40, 1.0), (2, 0, 2**39, 1.0), (1, 0, 1, 1.0)]
+    problem = problem_of([2], rows)
+    bound = price_bound(problem)
+    verify_bound(problem, bound)
+    finer = {**bound.certificate, "scale": 2**80}
+    finer["prices"] = [q * 2**80 // bound.certificate["scale"] for q in finer["prices"]]
+    verify_bound(problem, Bound(bound.value, "the same, finer", finer))
+
+
+def test_no_jobs_and_jobs_that_do_not_wait() -> None:
+    empty = CompletionTime(Instance(Cluster.of_sizes([2]), []))
+    assert price_bound(empty).value == 0
+    verify_bound(empty, price_bound(empty))
+    calm = problem_of([9], [(3, 0, 5, 1.0), (3, 2, 7, 1.0)])
+    assert price_bound(calm).value == 12
+
+
+# --- certificates ---------------------------------------------------------------------------------
+
+
+def crowd(seed: int, measure: str = "flow", jobs: int = 40) -> CompletionTime:
+    rng = random.Random(seed)
+    rows = [
+        (
+            rng.choice([1, 1, 2, 4]),
+            rng.randrange(200),
+            rng.randrange(1, 60),
+            float(rng.randrange(1, 9)),
+        )
+        for _ in range(jobs)
+    ]
+    return problem_of([4, 4], rows, measure, weighted=True)
+
+
+@pytest.mark.parametrize("measure", SUMS)
+@pytest.mark.parametrize("seed", range(5))
+def test_what_it_proves_is_what_the_verifier_finds(measure: str, seed: int) -> None:
+    problem = crowd(seed, measure)
+    bound = price_bound(problem, intervals=60)
+    verify_bound(problem, bound)
+    more = bound.value + 1 if problem.integral else bound.value * (1 + 1e-6)
+    with pytest.raises(InvalidCertificate):
+        verify_bound(problem, Bound(more, "too much", bound.certificate))
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_corrupted_certificates_prove_no_more_than_is_true(seed: int) -> None:
+    """A changed list may prove something else; it never proves more than the best schedule has."""
+    rng = random.Random(seed)
+    problem = random_problem(np.random.default_rng(seed), rng.choice(SUMS))
+    bound = price_bound(problem, intervals=20, rounds=50)
+    proof: dict[str, Any] = {**bound.certificate}
+    kind = rng.randrange(5)
+    if kind == 0:
+        at = rng.randrange(len(proof["prices"]))
+        proof["prices"] = [*proof["prices"]]
+        proof["prices"][at] = max(
+            0, proof["prices"][at] + rng.randrange(-9, 9) * proof["scale"] // 8
+        )
+    elif kind == 1:
+        proof["scale"] = rng.choice([1, proof["scale"] // 2 or 1, 2 * proof["scale"], 3])
+    elif kind == 2:
+        proof["times"] = [t + rng.randrange(3) for t in proof["times"]]
+    elif kind == 3:
+        proof[rng.choice(["times", "prices"])] = proof[rng.choice(["times", "prices"])][1:]
+    else:
+        proof[rng.choice(["times", "prices", "scale"])] = rng.choice(
+            [None, "x", [1.5], -1, [], True]
+        )
+    best = optimum(problem)
+    claimed = Fraction(best) * Fraction(10**9 + 1, 10**9)
+    with pytest.raises(InvalidCertificate):
+        verify_bound(problem, Bound(float(claimed) + (0.5 if problem.integral else 0), "no", proof))
+
+
+# --- how it is asked ------------------------------------------------------------------------------
+
+
+def test_more_steps_are_no_worse_and_told() -> None:
+    problem, told = crowd(1), list[tuple[int, float]]()
+    first = price_bound(problem, rounds=0, intervals=50)
+    more = price_bound(problem, rounds=80, intervals=50, on_progress=lambda *now: told.append(now))
+    finer = price_bound(problem, rounds=80, intervals=50, halvings=2)
+    assert first.value < more.value <= finer.value
+    assert [step for step, _ in told] == list(range(1, len(told) + 1))
+    assert [best for _, best in told] == sorted(best for _, best in told)
+    assert price_bound(problem, rounds=80, intervals=50) == more
+    assert price_bound(problem, time_limit=0, intervals=50).value == first.value
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"intervals": 0}, "intervals=0 is not a whole number >= 1"),
+        ({"rounds": -1}, "rounds=-1 is not a whole number >= 0"),
+        ({"halvings": True}, "halvings=True is not a whole number >= 0"),
+    ],
+)
+def test_options_out_of_range(options: dict[str, Any], text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        price_bound(crowd(1), **options)
+
+
+def test_makespans_and_unequal_gpus_have_no_price_bound_here() -> None:
+    with pytest.raises(ValueError, match="measure='makespan' has no weights"):
+        price_bound(problem_of([2], [(1, 0, 1, 1.0)], "makespan"))
+    slow = Job(id="a", gpus=1, work=5, speeds={"": 0.5})
+    with pytest.raises(ValueError, match="the GPUs are not equal"):
+        price_bound(CompletionTime(Instance(Cluster.of_sizes([2]), [slow])))
+
+
+# --- the schedule on a pool -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("seed", range(20))
+def test_a_pool_run_is_a_schedule_in_its_order(seed: int, dynamic: bool) -> None:
+    problem = crowd(seed, SUMS[seed % 3])
+    run = run_pool(problem, dynamic=dynamic)
+    jobs, gpus = problem.jobs, problem.instance.cluster.gpus
+    done = np.bincount(run.job, weights=run.end - run.start, minlength=len(jobs))
+    assert done.tolist() == [job.work for job in jobs]
+    weights = [w / d for w, d in zip(problem.weights, problem.divisors(), strict=True)]
+    events = sorted({*run.start.tolist(), *run.end.tolist()})
+    for now in events:
+        runs = run.job[(run.start <= now) & (run.end > now)].tolist()
+        assert len(set(runs)) == len(runs)
+        assert all(jobs[j].release <= now for j in runs)
+        held = sum(jobs[j].gpus for j in runs)
+        assert held <= gpus
+        past = np.bincount(
+            run.job, weights=np.clip(np.minimum(run.end, now) - run.start, 0, None),
+            minlength=len(jobs),
+        )  # fmt: skip
+        key = [
+            (jobs[j].work - (past[j] if dynamic else 0)) * jobs[j].gpus / weights[j]
+            for j in range(len(jobs))
+        ]
+        waits = [
+            j for j, job in enumerate(jobs)
+            if job.release <= now and past[j] < job.work and j not in runs
+        ]  # fmt: skip
+        for j in waits:  # nobody smaller is passed over for want of anything but GPUs
+            smaller = sum(jobs[i].gpus for i in runs if (key[i], i) < (key[j], j))
+            assert smaller + jobs[j].gpus > gpus
