@@ -42,7 +42,9 @@ from gangsched.solvers import Bound
 from gangsched.solvers.gandiva_fair.trading import traded_allocation
 from gangsched.solvers.io import load_result
 
-COMMANDS = ("solve", "compare", "replay", "describe", "demo", "reproduce", "theorems", "list")
+COMMANDS = (
+    "solve", "compare", "replay", "describe", "convert", "demo", "reproduce", "theorems", "list"
+)  # fmt: skip
 FAST = "first-fit,list_scheduling"  # no annealing
 
 

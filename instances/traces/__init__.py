@@ -27,6 +27,7 @@ from .swf import read_swf as read_swf
 from .trace import LogRow as LogRow
 from .trace import ReadReport as ReadReport
 from .trace import Trace as Trace
+from .write import write_trace as write_trace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -66,9 +66,10 @@ NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("wallclock", "executiontime", "jobduration", "runduration", "timeelapsed"),
         ),
         "state": ("state", "status", "jobstate", "jobstatus", "finalstate"),
-        "model": (),  # the GPU model that the job must have: only where it is given
-        "priority": (),  # the weight of the job: likewise
-        "deadline": (),  # likewise
+        # these three only where they are given, or by the names that write_trace gives them
+        "model": ("requiredmodel",),  # the GPU model that the job must have
+        "priority": ("jobweight",),
+        "deadline": ("deadlineaftersubmission",),
     }
 )
 #: roles of times
@@ -95,8 +96,9 @@ def read_csv(
     columns : str or mapping, optional
         Columns by role, such as ``{"submit": "queued at", "gpus": "n"}`` or the text
         ``"submit=queued at,gpus=n"``. Roles: submit, start, end (times), duration, gpus (or nodes
-        and gpus_per_node), user, id, state, model, priority, deadline. The other roles are guessed,
-        but for the last three; an empty name leaves a role out.
+        and gpus_per_node), user, id, state, model, priority, deadline. The other roles are guessed;
+        the last three only by the names that :func:`write_trace` gives them. An empty name leaves a
+        role out.
     tres : str, optional
         Numbers of the resources that are GPUs, such as ``"1001,1002"``, where GPUs are written as
         Slurm's resources with numbers for names (``1=8,1001=4``).

@@ -1,4 +1,4 @@
-"""The command line: solve, compare, replay, describe, reproduce, theorems, list, demo.
+"""The command line: solve, compare, replay, describe, convert, reproduce, theorems, list, demo.
 
 Bad input and wrong usage end with one line on stderr and exit code 2; a solver, target or claim
 that fails, with 1. Ctrl-C keeps what is finished (130). Progress goes to stderr, and only where
@@ -30,6 +30,7 @@ from ..registry import (
     solver,
 )
 from .compare import compare, demo, solve
+from .convert import convert
 from .describe import describe
 from .papers import reproduce, theorems
 from .replay import replay
@@ -170,6 +171,6 @@ def list_names(
     screen.show_table(console, table)
 
 
-for command in (solve, compare, replay, describe, demo, reproduce, theorems):
+for command in (solve, compare, replay, describe, convert, demo, reproduce, theorems):
     app.command()(command)
 app.command("list")(list_names)
