@@ -1,13 +1,17 @@
-"""The commands that deal with trace files: convert."""
+"""The commands that deal with trace files: convert and traces."""
 
 from __future__ import annotations
 
+import gzip
+import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gangsched.cli import main
-from gangsched.instances.traces import read_auto, read_swf
+from gangsched.instances.traces import catalogue, read_auto, read_swf
+from gangsched.instances.traces.catalogue import TRACES, KnownFile
 
 ROWS = """id,user,gpus,submit,duration
 a,ann,2,2024-05-01T09:00:00,3600
@@ -86,3 +90,49 @@ def test_a_conversion_that_cannot_be_gets_one_line(
     assert err.count("\n") == 1
     assert sorted(path.name for path in folder.iterdir()) == ["empty.csv", "log.csv"]
     assert (folder / "log.csv").read_text() == ROWS
+
+
+# --- traces --------------------------------------------------------------------------------------
+
+
+def test_the_public_traces_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = called(capsys, "traces")
+    assert (code, err) == (0, "")
+    for trace in TRACES:
+        part = next(p for p in out.split("\n\n") if p.startswith(f"{trace.name}: {trace.title}\n"))
+        for label, text in trace.facts:
+            assert f"\n{label}: {text}\n" in f"{part}\n"
+        assert part.count("\n- ") == len(trace.files)
+        assert all(file.sha256 in part for file in trace.files)
+
+
+def test_a_file_is_told_to_be_one_of_them_or_not(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, out, err = called(capsys, "traces", "log.csv")
+    assert (code, err) == (0, "")
+    assert out == (
+        "log.csv: no known file has its hash\n"
+        "read with: --reader csv, as no published format has these columns\n"
+    )
+    own = KnownFile("jobs.csv", 2, hashlib.sha256(ROWS.encode()).hexdigest(), missing="the rest")
+    trace = replace(TRACES[0], name="own", reader="csv", files=(own,))
+    monkeypatch.setattr(catalogue, "TRACES", (trace,))
+    (folder / "packed.gz").write_bytes(gzip.compress(ROWS.encode()))
+    for name in ("log.csv", "packed.gz"):
+        code, out, err = called(capsys, "traces", name)
+        assert (code, err) == (0, "")
+        assert out.startswith(f"{name} is of own (")
+        assert f"jobs.csv: 2 rows, SHA-256 {own.sha256}, without the rest\n" in out
+        assert "read with: --reader csv\n" in out
+
+
+def test_a_file_that_is_not_there_gets_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "empty").write_text("")
+    for name, message in (("none", "none: No such file"), ("empty", "line 1: the file is empty")):
+        code, out, err = called(capsys, "traces", name)
+        assert (code, out) == (2, "")
+        assert message in err
+        assert err.count("\n") == 1
