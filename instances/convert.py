@@ -17,7 +17,7 @@ from .model import Cluster, Instance, Job, ParameterServerJob, RingJob, User, gp
 from .revenue import HOUR, LARGE_SHARE, Law, Parameters, bandwidths, owned_cluster, revenue_jobs
 
 if TYPE_CHECKING:
-    from .traces import Trace
+    from .traces import LogRow, Trace
 
 __all__ = ["Conversion", "between", "to_instance", "to_rar_instance", "to_revenue_instance"]
 
@@ -39,6 +39,9 @@ class Conversion(Generic[J]):
         Id of every job of the trace that cannot run on the cluster, and why.
     notes : sequence of str
         How the jobs were picked and what was done to them, one line each.
+    times : sequence of (int or None, int or None)
+        Of each job of the instance when it began and ended by the log, in seconds of the instance;
+        empty where the trace has no rows.
 
     Examples
     --------
@@ -53,6 +56,7 @@ class Conversion(Generic[J]):
     instance: Instance[J]
     rejected: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
+    times: tuple[tuple[int | None, int | None], ...] = ()
 
     def __str__(self) -> str:
         shown = [reason for _, reason in self.rejected[:5]]
@@ -127,6 +131,7 @@ def to_instance(
     count = _count(trace, jobs, able, " that can run")
     taken = able[:count]
     users = _weighted(taken, weights)
+    rows = {job.id: row for job, row in zip(trace.jobs, trace.rows, strict=False)}
     if start:
         taken = [replace(job, release=job.release - start) for job in taken]
     text = _window_text(window)
@@ -136,8 +141,17 @@ def to_instance(
     )
     name = trace.name if not text else f"{trace.name}-{start or 0}-{'' if end is None else end}"
     return Conversion(
-        instance=Instance(cluster, tuple(taken), users, name=name), rejected=rejected, notes=notes
+        instance=Instance(cluster, tuple(taken), users, name=name),
+        rejected=rejected,
+        notes=notes,
+        times=tuple(_times(rows[job.id], start or 0) for job in taken) if rows else (),
     )
+
+
+def _times(row: LogRow, start: int) -> tuple[int | None, int | None]:
+    """When a job began and ended, from the start of a window on."""
+    began, ended = (None if at is None else at - start for at in (row.start, row.end))
+    return began, ended
 
 
 def between(trace: Trace, start: str | None, end: str | None) -> Window:

@@ -5,6 +5,7 @@ from . import io as io
 from . import registry as registry
 from . import solvers as solvers
 from . import testing as testing
+from .analysis.audit import audit as audit
 from .analysis.comparing.comparison import ratio as ratio
 from .analysis.driving.rolling_horizon import RollingHorizon as RollingHorizon
 from .analysis.papers import reproduce as reproduce

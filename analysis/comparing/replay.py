@@ -28,6 +28,7 @@ from ...formulations.problem import Sense
 from ...instances.io import instance_hash
 from ...instances.model import DeadlineJob, Instance
 from ...solvers.ltgf.policy import NeverEnds
+from ...solvers.policies.recorded import RECORDED_RULES, Recorded, Times, unrecorded
 from ...solvers.policy import Policy, Rules
 from ...solvers.result import Bound, Stop
 from ..driving import check as check_run
@@ -48,6 +49,10 @@ Fairness = tuple[str, Any, Bound]
 DAY = 86_400
 PEAKS = 3  #: busiest days of which lambda* is given
 RULES = Rules()
+RECORDED = (
+    "recorded: what the cluster itself did, by its log: when jobs began and ended, on GPUs of any "
+    "nodes, without rounds and overhead. Jobs of its log that are not here had GPUs too."
+)
 ROUNDING = 1e-12  #: relative error of a sum of floats
 REWARDS = ("reward", "elastic reward")  #: for gangs; for any number of GPUs
 MODELS = (
@@ -136,13 +141,18 @@ class Replayed:
             **{f"{name}_ratio": value for name, value in self.ratios.items()},
             "name": self.name,
             "run_times": "after profiling" if self.profiles else "told",
-            "runtime": self.run.runtime,
+            "runtime": None if self.recorded else self.run.runtime,
         }
 
     @property
     def complete(self) -> bool:
         """Whether all jobs that can run are complete."""
         return not self.measures["unfinished"]
+
+    @property
+    def recorded(self) -> bool:
+        """Whether it is the log's own schedule."""
+        return bool(self.run.policy == Recorded.name)
 
     @property
     def profiles(self) -> bool:
@@ -213,6 +223,8 @@ class Replay(SideBySide):
         The run that an interrupt stopped, with its checkpoint.
     unfinished : tuple of str
         Policies that an interrupt kept from finishing.
+    unrecorded : str
+        Why there is no row of the log's own schedule, where one was wanted.
     """
 
     instance: Instance[Any]
@@ -224,6 +236,7 @@ class Replay(SideBySide):
     failed: tuple[Failure, ...] = ()
     stopped: Run | None = None
     unfinished: tuple[str, ...] = ()
+    unrecorded: str = ""
 
     @classmethod
     def of(
@@ -271,8 +284,12 @@ class Replay(SideBySide):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What to know about a cluster of several GPU models, and how many trades were made."""
+        """What to know about GPU models, about trades and about the log's own schedule."""
         found = [MODELS] if _uneven(self.instance) and not self.fairness else []
+        if self.unrecorded:
+            found.append(f"No row {Recorded.name!r}: {self.unrecorded}.")
+        elif any(row.recorded for row in self.rows):
+            found.append(RECORDED)
         return (*found, *trades_line(self.runs))
 
     def to_dict(self) -> dict[str, Any]:
@@ -318,6 +335,7 @@ def replay(
     *,
     rules: Rules = RULES,
     before: Mapping[str, Run] | None = None,
+    times: Sequence[Times] = (),
     on_progress: Callable[[str, int, int], None] | None = None,
     on_run: Callable[[str, Run], None] | None = None,
     on_checkpoint: Callable[[str, Run], None] | None = None,
@@ -335,6 +353,10 @@ def replay(
     before : mapping of str to Run, optional
         By name, runs of an earlier replay: complete ones are taken as they are, others go on from
         their checkpoints.
+    times : sequence of (int or None, int or None), optional
+        Of each job when it began and ended by the cluster's own log, as a
+        :class:`~gangsched.instances.convert.Conversion` has them: what the cluster did is then the
+        first row, "recorded". Where it cannot be shown, the remarks say why.
     on_progress : callable, optional
         Called now and then with what is done now (a policy's name, or "bounds"), the number of jobs
         that finished and the number of jobs that can.
@@ -368,13 +390,14 @@ def replay(
     >>> [(row.name, row.ratios["flow"]) for row in found.rows]    # 600 + 600, 685 + 60; 660 + 60
     [('fifo', 1.6666666666666667), ('srtf', 1.0347222222222223)]
     """
-    work = _Replay(instance, policies, rules, before or {})
+    work = _Replay(instance, policies, rules, before or {}, times)
     todo = list(policies)
     stopped = None
     try:
         if on_progress is not None:
             on_progress("bounds", 0, 0)
         work.bound()
+        work.record(on_progress)
         for name in policies:
             run = work.call(name, on_progress, on_checkpoint)
             if run is not None and on_run is not None:
@@ -396,7 +419,9 @@ class _Replay:
     policies: Mapping[str, Policy]
     rules: Rules
     before: Mapping[str, Run]
+    times: Sequence[Times] = ()
     rejected: dict[int, str] = field(init=False)
+    unrecorded: str = ""
     rows: list[Replayed] = field(default_factory=list)
     failed: list[Failure] = field(default_factory=list)
     bounds: dict[str, Bound] = field(default_factory=dict)
@@ -404,6 +429,12 @@ class _Replay:
     refused: set[str] = field(default_factory=set)  # rewards without a verified bound
 
     def __post_init__(self) -> None:
+        if self.times and len(self.times) != len(self.instance.jobs):
+            raise ValueError(
+                f"replay: {len(self.times)} times for {len(self.instance.jobs)} jobs, one for each"
+            )
+        if self.times and Recorded.name in self.policies:
+            raise ValueError(f"replay: {Recorded.name!r} is the row of the log, name it otherwise")
         self.rejected = self._rejected()
         for name, run in self.before.items():
             if name in self.policies:
@@ -474,6 +505,27 @@ class _Replay:
                 self.refused.add(name)
         return self.bounds.get(name)
 
+    def record(self, on_progress: Callable[[str, int, int], None] | None) -> None:
+        """Run what the cluster itself did, where its log tells enough."""
+        if not any(start is not None for start, _ in self.times):
+            return
+        able = [j for j in range(len(self.times)) if j not in self.rejected]
+        instance = replace(self.instance, jobs=tuple(self.instance.jobs[j] for j in able))
+        self.unrecorded = unrecorded(instance, [self.times[j] for j in able])
+        if self.unrecorded:
+            return
+        policy = Recorded(self.times)
+        show = None if on_progress is None else partial(on_progress, Recorded.name)
+        how = {**asdict(RECORDED_RULES), "reject": self.rejected, "on_progress": show}
+        try:
+            run = drive(self.instance, policy, **how)
+        except PolicyError as error:
+            self.unrecorded = f"log and cluster contradict each other: {error.__cause__ or error}"
+            return
+        if run.stop is not Stop.COMPLETED:
+            raise KeyboardInterrupt
+        self._keep(Recorded.name, run, policy)
+
     def call(
         self,
         name: str,
@@ -498,14 +550,14 @@ class _Replay:
                     resume=None if old is None else old.checkpoint,
                 )
             if run.stop is Stop.COMPLETED:
-                self._keep(name, run)
+                self._keep(name, run, policy)
         except (Exception, SystemExit) as error:
             self._fail(name, error)
             return None
         return run
 
-    def _keep(self, name: str, run: Run) -> None:
-        broken = check_run.violations(run, preempts=self.policies[name].preempts)
+    def _keep(self, name: str, run: Run, policy: Policy) -> None:
+        broken = check_run.violations(run, preempts=policy.preempts)
         if broken:
             raise ValueError(f"its run breaks the rules of the cluster: {broken[0]}")
         if metrics.is_elastic(run):
@@ -524,7 +576,7 @@ class _Replay:
         return Replay(
             instance=self.instance, rules=self.rules, rejected=self.rejected, bounds=self.bounds,
             fairness=tuple(self.fairness), rows=tuple(self.rows), failed=tuple(self.failed),
-            stopped=stopped, unfinished=unfinished,
+            stopped=stopped, unfinished=unfinished, unrecorded=self.unrecorded,
         )  # fmt: skip
 
 

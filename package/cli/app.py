@@ -1,4 +1,4 @@
-"""The command line: solve, compare, replay, describe, convert, traces and the rest.
+"""The command line: solve, compare, replay, audit, describe, convert, traces and the rest.
 
 Bad input and wrong usage end with one line on stderr and exit code 2; a solver, target or claim
 that fails, with 1. Ctrl-C keeps what is finished (130). Progress goes to stderr, and only where
@@ -29,6 +29,7 @@ from ..registry import (
     policy,
     solver,
 )
+from .audit import audit
 from .compare import compare, demo, solve
 from .convert import convert
 from .describe import describe
@@ -173,7 +174,7 @@ def list_names(
 
 
 for command in (
-    solve, compare, replay, describe, convert, traces, demo, reproduce, theorems,
+    solve, compare, replay, audit, describe, convert, traces, demo, reproduce, theorems,
 ):  # fmt: skip
     app.command()(command)
 app.command("list")(list_names)

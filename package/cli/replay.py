@@ -227,6 +227,7 @@ def _run(source: Source, policies: Mapping[str, Any], rules: Any, kept: _Kept) -
             policies,
             rules=rules,
             before=kept.before,
+            times=source.times,
             on_progress=partial(_progress, show, list(policies)),
             on_run=kept.save,
             on_checkpoint=kept.save if kept.paths else None,

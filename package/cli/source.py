@@ -41,6 +41,7 @@ class Source:
     notes: tuple[str, ...] = ()
     rejected: tuple[tuple[str, str], ...] = ()
     bound: Any = None  #: the best that is known, where the library has one
+    times: tuple[Any, ...] = ()  #: when its jobs began and ended by the log
 
     @property
     def title(self) -> str:
@@ -242,7 +243,13 @@ def _read(path: str, read: Any, cluster: Any, first: int | None, part: Mapping[s
     if not instance.jobs:
         more = [reason for _, reason in made.rejected[:1]]
         raise ValueError(f"{path}: no job can be run: {'; '.join([str(loaded.report), *more])}")
-    return Source(name=Path(path).name, subject=instance, notes=notes, rejected=made.rejected)
+    return Source(
+        name=Path(path).name,
+        subject=instance,
+        notes=notes,
+        rejected=made.rejected,
+        times=made.times,
+    )
 
 
 def _with_speeds(source: Source, table: str, seed: int) -> Source:

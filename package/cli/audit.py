@@ -1,0 +1,91 @@
+"""The command `audit`: what is wrong with a log, or with what is said of its cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .. import screen
+from ..registry import READERS
+
+Quotas = Annotated[
+    Path | None,
+    typer.Option(
+        help="GPUs or nodes of each user or virtual cluster: GPUs by day (date, one column each, "
+        "total), or nodes of --gpus-per-node (vc, num)."
+    ),
+]
+Window = Annotated[
+    int,
+    typer.Option(
+        callback=screen.whole,
+        help="Seconds of the whole cluster by which jobs must fall behind to be reported.",
+    ),
+]
+
+
+def audit(
+    trace: Annotated[str, typer.Argument(help="Trace file.")],
+    reader: Annotated[str, typer.Option(help=f"Its reader: {', '.join(READERS)}.")] = "auto",
+    columns: screen.Columns = None,
+    reader_option: screen.ReaderOption = None,
+    nodes: screen.Nodes = None,
+    gpus_per_node: screen.GpusPerNode = None,
+    cluster: screen.ClusterFile = None,
+    quotas: Quotas = None,
+    window: Window = 86_400,
+    json: screen.Json = None,
+) -> None:
+    """Look for contradictions in a log, and between it and its cluster.
+
+    What is proved wrong comes first, then what is odd, each with the rows; every proof is verified.
+    Exit code 1 where something is proved wrong.
+    """
+    from ..analysis.audit import audit as run
+
+    with screen.reading():
+        screen.check_output(trace, json)
+        if cluster is not None:
+            screen.only("--cluster", {"nodes": nodes}, ())
+        given = nodes is not None or cluster is not None
+        room = screen.cluster_of(nodes, gpus_per_node, cluster) if given else None
+        read = screen.reader_of(screen.ReaderChoice(reader, reader_option or (), columns))
+        with screen.progress_line(f"reading {Path(trace).name}") as show:
+            loaded = read(trace)
+            sizes = None if quotas is None else _quotas(quotas, loaded, gpus_per_node)
+            show("looking")
+            found = run(loaded, room, quotas=sizes, window=window)
+        if json is not None:
+            _write(json, found, loaded)
+    console = screen.open_console(json)
+    size = "" if room is None else f", {room.gpus:,} GPUs on {len(room.nodes):,} nodes"
+    screen.say(console, f"{Path(trace).name}: {found.jobs:,} jobs{size}", "bold")
+    screen.say(console, f"- {loaded.report}", "dim")
+    for line in found.unchecked:
+        screen.say(console, f"- {line}", "dim")
+    for finding in found.findings:
+        screen.say(console, str(finding), None if finding.proof is None else "bold")
+    if not found.findings:
+        screen.say(console, "nothing found")
+    if line := screen.written(json):
+        screen.say(console, line)
+    if found.proved:
+        raise typer.Exit(screen.EXIT_FAILED)
+
+
+def _quotas(path: Path, trace: Any, gpus_per_node: int | None) -> dict[str, int]:
+    """Sizes of virtual clusters on the day on which the log begins."""
+    from ..instances.traces import read_vc_sizes
+
+    day = None if trace.origin is None else trace.origin[:10]
+    each = {} if gpus_per_node is None else {"gpus_per_node": gpus_per_node}
+    return {user.id: int(user.weight) for user in read_vc_sizes(path, date=day, **each)}
+
+
+def _write(path: Path, found: Any, trace: Any) -> None:
+    from ..instances.io import header
+
+    data = {**header("audit"), **found.to_dict(), "report": str(trace.report)}
+    screen.write_json(path, data)

@@ -1,0 +1,419 @@
+"""An audit finds what was planted, nothing where nothing is, and proves what it says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import gangsched as gs
+from clean_logs import FIELDS, CleanLog, clean_log
+from gangsched.analysis.audit import Audit
+from gangsched.analysis.proofs.verify import InvalidCertificate
+from gangsched.analysis.proofs.verify_audit import verify_finding
+from gangsched.cli.app import app, main
+from gangsched.instances import Cluster, DeadlineJob, Instance, Job, Node
+from gangsched.instances.io import save
+from gangsched.instances.traces import LogRow, ReadReport, Trace
+
+HOUR, DAY = 3_600, 86_400
+GROUPS = 20  # of fifty clean logs each
+
+
+def audited(log: CleanLog, folder: Path) -> Audit:
+    return gs.audit(log.read(folder), log.cluster, quotas=log.quotas)
+
+
+@pytest.mark.parametrize("group", range(GROUPS))
+def test_nothing_is_found_in_clean_logs(group: int, tmp_path: Path) -> None:
+    for seed in range(50 * group, 50 * group + 50):
+        found = audited(clean_log(seed), tmp_path)
+        assert found.findings == (), seed
+
+
+# --- planted contradictions ----------------------------------------------------------------------
+
+Plant = Callable[[CleanLog], CleanLog]
+
+
+def more_in_use(log: CleanLog) -> CleanLog:
+    """A node less than there was where most GPUs were in use."""
+    models = {node.model for node in log.cluster.nodes}
+    rows = [{**row, "model": next(iter(models)), "user": "user0"} for row in log.rows]
+    most = max(
+        sum(row["gpus"] for row in rows if row["start"] <= one["start"] < row["end"])
+        for one in rows
+    )
+    wide = max(row["gpus"] for row in rows)
+    assert wide < most
+    size = log.cluster.nodes[0].gpus
+    cluster = Cluster([Node("n", most - 1, next(iter(models)))])
+    assert size <= most - 1
+    return replace(log, rows=rows, cluster=cluster, quotas={"user0": 10**6})
+
+
+def of_one_model(log: CleanLog) -> CleanLog:
+    """Two models, all jobs on one of them, where the others' GPUs would do."""
+    one = more_in_use(log)
+    size = one.cluster.gpus
+    rows = [{**row, "model": "a"} for row in one.rows]
+    return replace(one, rows=rows, cluster=Cluster([Node("a", size, "a"), Node("b", 9, "b")]))
+
+
+def beyond_a_quota(log: CleanLog) -> CleanLog:
+    rows = [{**row, "user": "user0"} for row in log.rows]
+    most = max(
+        sum(row["gpus"] for row in rows if row["start"] <= one["start"] < row["end"])
+        for one in rows
+    )
+    assert max(row["gpus"] for row in rows) < most
+    return replace(log, rows=rows, quotas={"user0": most - 1})
+
+
+def wide(log: CleanLog) -> CleanLog:
+    return replace(
+        log.change(7, gpus=10 * log.cluster.gpus, user="big"), quotas={**log.quotas, "big": 10**6}
+    )
+
+
+def unknown_model(log: CleanLog) -> CleanLog:
+    return log.change(7, model="c")
+
+
+def beyond_own_quota(log: CleanLog) -> CleanLog:
+    return replace(log, quotas={**log.quotas, log.rows[7]["user"]: log.rows[7]["gpus"] - 1})
+
+
+def early(log: CleanLog) -> CleanLog:
+    return log.change(7, start=log.rows[7]["submit"] - 5)
+
+
+def too_short(log: CleanLog) -> CleanLog:
+    return log.change(7, duration=log.rows[7]["duration"] + 50)
+
+
+def summer_time(log: CleanLog) -> CleanLog:
+    return log.change(7, duration=log.rows[7]["duration"] + HOUR, deadline=DAY)
+
+
+def backwards(log: CleanLog) -> CleanLog:
+    row = log.rows[7]
+    return replace(log.change(7, end=row["start"] - 60), fields=[*FIELDS[:6]])
+
+
+def late(log: CleanLog) -> CleanLog:
+    return log.change(7, deadline=int(log.rows[7]["duration"]) - 1)
+
+
+def twin(log: CleanLog) -> CleanLog:
+    """A row twice, with another id, without the times that would overlap."""
+    rows = [*log.rows, {**log.rows[7], "id": "again"}]
+    fields = [name for name in FIELDS if name not in ("start", "end")]
+    return replace(log, rows=sorted(rows, key=lambda row: row["submit"]), fields=fields)
+
+
+def clock_set_back(log: CleanLog) -> CleanLog:
+    """The clock goes back in the middle of the log."""
+    back = log.rows[20]["submit"] - log.rows[19]["submit"] + HOUR
+    rows = [
+        {**row, "submit": row["submit"] - back} if i >= 20 else row
+        for i, row in enumerate(log.rows)
+    ]
+    fields = [name for name in FIELDS if name not in ("start", "end")]
+    return replace(log, rows=rows, fields=fields)
+
+
+def silent(log: CleanLog) -> CleanLog:
+    """Seconds since 1970 that became 0 for one job."""
+    rows = [{**row, "submit": row["submit"] + 10**9} for row in log.rows]
+    rows[0]["submit"] = 10**8 + 1
+    fields = [name for name in FIELDS if name not in ("start", "end")]
+    return replace(log, rows=rows, fields=fields)
+
+
+def overloaded(log: CleanLog) -> CleanLog:
+    """Run times in minutes that were taken for seconds."""
+    rows = [{**row, "duration": 60 * row["duration"], "deadline": 10**7} for row in log.rows]
+    fields = [name for name in FIELDS if name not in ("start", "end")]
+    cluster = Cluster.of_sizes([max(row["gpus"] for row in rows)])
+    return replace(log, rows=[{**row, "model": ""} for row in rows], cluster=cluster, fields=fields)
+
+
+def no_whole_nodes(log: CleanLog) -> CleanLog:
+    nodes = [Node(f"n{i}", 4, "a") for i in range(9)]
+    rows = [{**row, "model": "a", "gpus": 1} for row in log.rows]
+    rows[7]["gpus"] = 6
+    return replace(
+        log, rows=rows, cluster=Cluster(nodes), quotas={f"user{u}": 99 for u in range(3)}
+    )
+
+
+def no_quota(log: CleanLog) -> CleanLog:
+    return log.change(7, user="stranger")
+
+
+PLANTED: dict[str, tuple[Plant, bool]] = {
+    "more GPUs in use than there are": (more_in_use, True),
+    "more GPUs of 'a' in use than there are": (of_one_model, True),
+    "user 'user0' beyond the quota": (beyond_a_quota, True),
+    "a gang wider than the cluster": (wide, True),
+    "a gang wider than the model it needs": (unknown_model, True),
+    "a gang wider than its user's quota": (beyond_own_quota, True),
+    "a start before the submission": (early, True),
+    "an end before the run time is over": (too_short, True),
+    "an end before the start": (backwards, True),
+    "a deadline before the run time is over": (late, True),
+    "demand over capacity": (overloaded, True),
+    "the same job again": (twin, False),
+    "the clock falls back": (clock_set_back, False),
+    "nothing is submitted for very long": (silent, False),
+    "a gang wider than a node that fills no whole nodes": (no_whole_nodes, False),
+    "a job of a user without a quota": (no_quota, False),
+    "start and end that do not go with the run time": (summer_time, False),
+}
+#: what follows from what was planted
+ALSO = {
+    "an end before the start": {"an end before the run time is over"},
+    "start and end that do not go with the run time": {"an end before the run time is over"},
+    "a gang wider than its user's quota": {"user 'user0' beyond the quota"},
+    "a gang wider than the cluster": {"a gang wider than the model it needs"},
+}
+
+
+@pytest.mark.parametrize("kind", PLANTED)
+@pytest.mark.parametrize("seed", [1, 4, 11])
+def test_what_was_planted_is_found(kind: str, seed: int, tmp_path: Path) -> None:
+    plant, proved = PLANTED[kind]
+    found = audited(plant(clean_log(seed, fields=FIELDS)), tmp_path)
+    kinds = {finding.kind: finding for finding in found.findings}
+    allowed = {kind, *ALSO.get(kind, ())}
+    if kind == "a gang wider than its user's quota":
+        allowed |= {one for one in kinds if one.endswith("beyond the quota")}
+    assert kind in kinds
+    assert set(kinds) <= allowed
+    assert (kinds[kind].proof is not None) == proved
+    assert kinds[kind].count >= 1
+    assert kinds[kind].rows[0].startswith("line ")
+
+
+def test_there_are_at_least_ten_of_them() -> None:
+    assert len(PLANTED) >= 10
+    assert sum(proved for _, proved in PLANTED.values()) >= 10
+
+
+@pytest.mark.parametrize("lacking", ["start", "end", "duration"])
+def test_what_is_in_use_follows_from_two_of_three_times(lacking: str, tmp_path: Path) -> None:
+    log = more_in_use(clean_log(4, fields=FIELDS))
+    fields = [name for name in FIELDS if name not in (lacking, "deadline")]
+    found = audited(replace(log, fields=fields), tmp_path)
+    assert [one.kind for one in found.findings] == ["more GPUs in use than there are"]
+    assert found.unchecked == ()
+
+
+def test_clean_logs_use_all_that_there_is(tmp_path: Path) -> None:
+    full = 0
+    for seed in range(40):
+        log = clean_log(seed, fields=FIELDS)
+        less = {user: quota - 1 for user, quota in log.quotas.items()}
+        found = gs.audit(log.read(tmp_path), log.cluster, quotas=less)
+        full += any("beyond the quota" in one.kind for one in found.findings)
+    assert full >= 20
+
+
+# --- proofs --------------------------------------------------------------------------------------
+
+
+def forged(proof: dict[str, Any], ids: list[str]) -> list[dict[str, Any]]:
+    """Proofs that claim something else."""
+    made: list[dict[str, Any]] = [{**proof, "rule": "nothing"}]
+    if "jobs" in proof:
+        others = [id for id in ids if id not in proof["jobs"]]
+        made += [
+            {**proof, "jobs": []},
+            {**proof, "jobs": [*proof["jobs"], proof["jobs"][0]]},
+            {**proof, "jobs": [*proof["jobs"], others[0]]},
+            {**proof, "jobs": [*proof["jobs"], "nobody"]},
+        ]
+    if proof["rule"] == "in use":
+        made += [{**proof, "second": -5}, {**proof, "second": proof["second"] + 10**7}]
+        made += [{**proof, "jobs": proof["jobs"][:-1]}, {**proof, "jobs": proof["jobs"][1:]}]
+        made += [{**proof, "of": "model", "name": "none"}, {**proof, "of": "user", "name": "none"}]
+    if proof["rule"] == "overload":
+        made += [{**proof, "behind": proof["behind"] + 1}, {**proof, "from": proof["from"] - 10**6}]
+        made += [{**proof, "from": proof["to"], "behind": 0}]
+    if proof["rule"] == "skipped":
+        made += [{**proof, "count": proof["count"] + 1}, {**proof, "reason": "other"}]
+    return made
+
+
+@pytest.mark.parametrize("kind", [kind for kind, (_, proved) in PLANTED.items() if proved])
+def test_forged_proofs_are_refused(kind: str, tmp_path: Path) -> None:
+    log = PLANTED[kind][0](clean_log(4, fields=FIELDS))
+    trace = log.read(tmp_path)
+    finding = next(one for one in audited(log, tmp_path).findings if one.kind == kind)
+    assert finding.proof is not None
+    verify_finding(finding.proof, trace, log.cluster, log.quotas)
+    for proof in forged(dict(finding.proof), [job.id for job in trace.jobs]):
+        with pytest.raises(InvalidCertificate, match="audit: "):
+            verify_finding(proof, trace, log.cluster, log.quotas)
+
+
+@pytest.mark.parametrize("kind", ["a gang wider than the cluster", "demand over capacity"])
+def test_a_proof_needs_what_it_is_about(kind: str, tmp_path: Path) -> None:
+    log = PLANTED[kind][0](clean_log(4, fields=FIELDS))
+    proof = next(one for one in audited(log, tmp_path).findings if one.kind == kind).proof
+    with pytest.raises(InvalidCertificate):
+        verify_finding(proof, log.read(tmp_path))
+
+
+def trace_of(*jobs: Job, rows: list[LogRow] | None = None) -> Trace:
+    return Trace(name="log", jobs=jobs, rows=tuple(rows or ()), report=ReadReport(read=len(jobs)))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "overlap"),
+    [
+        (LogRow("a", 0, 0, 60), LogRow("b", 1, 60, 120), False),
+        (LogRow("a", 0, 0, 60), LogRow("b", 1, 59, 119), True),
+        (LogRow("a", 0, 0), LogRow("b", 1, 59), False),  # a may have ended at 59.0
+        (LogRow("a", 0, 0), LogRow("b", 1, 58), True),
+        (LogRow("a", 0, None, 60), LogRow("b", 1, 59, 119), True),
+        (LogRow("a", 0, None, 60), LogRow("b", 1, None, 118), False),  # b may begin at 59.99
+        (LogRow("a", 0, None, 60), LogRow("b", 1, None, 117), True),
+        (LogRow("a", 0, 0, 63), LogRow("b", 1, 59, 119), False),  # interrupted
+        (LogRow("a", 0, 0, 62), LogRow("b", 1, 59, 119), True),
+    ],
+)
+def test_what_fractions_can_explain_is_no_overlap(
+    first: LogRow, second: LogRow, overlap: bool
+) -> None:
+    jobs = Job(id="a", gpus=4, work=60), Job(id="b", gpus=5, work=60)
+    found = gs.audit(trace_of(*jobs, rows=[first, second]), Cluster.of_sizes([8]))
+    assert [one.kind for one in found.findings] == ["more GPUs in use than there are"] * overlap
+
+
+def test_the_text_says_how_many_for_how_long() -> None:
+    jobs = [Job(id=f"j{i}", gpus=4, work=100, release=i) for i in range(4)]
+    rows = [
+        LogRow(f"line {i + 2}", i, start, start + 100) for i, start in enumerate((0, 40, 90, 400))
+    ]
+    found = gs.audit(trace_of(*jobs, rows=rows), Cluster.of_sizes([8]))
+    assert str(found.findings[0]) == (
+        "proved: more GPUs in use than there are: 12 of 8 at second 90, for 10 s in all [line 2, "
+        "line 3, line 4]"
+    )
+    assert "<td>proved</td>" in found._repr_html_()
+
+
+def test_findings_are_a_frame() -> None:
+    pytest.importorskip("pandas")
+    found = gs.audit(trace_of(Job(id="j", gpus=6, work=9)), Cluster.of_sizes([4]))
+    assert found.to_frame()["finding"].tolist() == ["a gang wider than the cluster"]
+    assert len(gs.audit(trace_of()).to_frame()) == 0
+
+
+def test_a_gang_wider_than_any_one_model_is_odd() -> None:
+    cluster = Cluster([Node("a", 4, "a"), Node("b", 4, "b")])
+    found = gs.audit(trace_of(Job(id="j", gpus=6, work=9)), cluster)
+    assert str(found.findings[0]) == (
+        "odd: a gang wider than any one model: 1 job, such as 'j', 6 GPUs, at most 4 are of one "
+        "model [job 'j']"
+    )
+
+
+def test_demand_counts_what_every_schedule_leaves_undone() -> None:
+    """Two GPUs, three jobs on both from 0 on for an hour: two hours are missing then."""
+    jobs = [Job(id=f"j{i}", gpus=2, work=HOUR) for i in range(3)]
+    for window, there in ((2 * HOUR, 0), (2 * HOUR - 1, 1)):
+        found = gs.audit(trace_of(*jobs), Cluster.of_sizes([2]), window=window)
+        proved = [one.proof for one in found.proved]
+        assert len(proved) == there
+    assert proved == [{"rule": "overload", "from": 0, "to": HOUR, "behind": 4 * HOUR}]
+
+
+def test_a_deadline_may_be_as_long_as_the_run_time() -> None:
+    jobs = [
+        DeadlineJob(id=id, gpus=1, work=60, release=5, rewards=[(20, 9), (last, 1)])
+        for id, last in (("kept", 60), ("late", 59))
+    ]
+    found = gs.audit(trace_of(*jobs))
+    assert [one.proof and one.proof["jobs"] for one in found.findings] == [["late"]]
+
+
+def test_without_a_cluster_it_says_what_was_not_checked() -> None:
+    found = gs.audit(trace_of(Job(id="j", gpus=6, work=9)))
+    assert found.findings == ()
+    assert str(found).splitlines() == [
+        "Audit of 'log': 1 job, 0 findings, 0 proved",
+        "not compared with a cluster: none is given",
+        "not compared with quotas: none are given",
+        "GPUs in use: 1 of 1 job do not count, it does not tell when jobs ran",
+    ]
+
+
+@pytest.mark.parametrize("window", [0, -1, 1.5, True])
+def test_a_window_is_whole_seconds(window: Any) -> None:
+    with pytest.raises(ValueError, match="audit: window="):
+        gs.audit(trace_of(), window=window)
+
+
+@pytest.mark.parametrize("quota", [-1, 1.5, True])
+def test_quotas_are_whole_gpus(quota: Any) -> None:
+    with pytest.raises(ValueError, match="is not a number of GPUs"):
+        gs.audit(trace_of(), quotas={"a": quota})
+
+
+# --- the command ---------------------------------------------------------------------------------
+
+
+def called(*args: str) -> Any:
+    return CliRunner().invoke(app, ["audit", *args])
+
+
+def test_the_command_ends_with_1_where_something_is_proved_wrong(tmp_path: Path) -> None:
+    log = clean_log(4, fields=FIELDS)
+    log.read(tmp_path)
+    path = str(tmp_path / "log.csv")
+    save(tmp_path / "cluster.json", Instance(log.cluster, []))
+    (tmp_path / "vc.csv").write_text("vc,num\n" + "".join(f"{u},1\n" for u in log.quotas))
+    fine = called(path, "--cluster", str(tmp_path / "cluster.json"))
+    assert fine.exit_code == 0, fine.output
+    assert fine.stdout.endswith("nothing found\n")
+    broken = called(path, "--nodes", "1", "--gpus-per-node", "1", "--json", "-")
+    assert broken.exit_code == 1
+    found = json.loads(broken.stdout)
+    assert found["findings"][0]["kind"] == "a gang wider than the cluster"
+    assert found["findings"][0]["proof"]["rule"] == "cluster"
+    quotas = called(path, "--quotas", str(tmp_path / "vc.csv"), "--gpus-per-node", "1")
+    assert quotas.exit_code == 1
+    assert "beyond the quota" in quotas.stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "text"),
+    [
+        (("none.csv",), "none.csv: No such file or directory"),
+        (("log.csv", "--nodes", "3"), "give --nodes and --gpus-per-node"),
+        (("log.csv", "--nodes", "a"), "is neither a number"),
+        (("log.csv", "--window", "0"), "0 is not within 1 to"),
+        (("log.csv", "--quotas", "none.csv"), "none.csv: No such file"),
+        (("log.csv", "--cluster", "log.csv", "--nodes", "3"), "--nodes does not go with --cluster"),
+    ],
+)
+def test_bad_input_is_one_line(
+    args: tuple[str, ...], text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    clean_log(4).read(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main(["audit", *args])
+    err = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert text in err
+    assert err.count("\n") == 1
