@@ -34,6 +34,8 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 }
 #: states of Alibaba's tasks, whose table does not name its columns
 PAI_STATES = ("Running", "Terminated", "Failed", "Waiting")
+#: a comment at the head of the Standard Workload Format, which may be longer than what is looked at
+SWF = re.compile(r";\s*(Version|Computer|UnixStartTime|MaxJobs|MaxNodes|MaxProcs):")
 #: of sacct, whose lines are divided by bars
 SACCT = {"Submit", "Start", "End", "State"}
 
@@ -88,6 +90,8 @@ def _reasons(lines: list[str]) -> Iterator[Recognised]:
         yield Recognised("philly-json", "it is JSON")
     if jobs and all(len(job) == len(FIELDS) and all(map(_is_number, job)) for job in jobs):
         yield Recognised("swf", f"lines of {len(FIELDS)} numbers")
+    if not jobs and any(map(SWF.match, lines)):
+        yield Recognised("swf", "comments of the Standard Workload Format")
     columns = first.split("\t")
     if len(columns) in FORMS and _is_number(columns[-1]):
         yield Recognised("gavel", f"{len(columns)} columns without names, divided by tabs")

@@ -137,6 +137,14 @@ def test_an_export_survives(tmp_path: Path, name: str, form: str) -> None:
     assert ran(back) == ran(trace)
 
 
+def test_swf_of_many_names_is_recognised(tmp_path: Path) -> None:
+    """Its first fifty lines are comments."""
+    trace = read_csv(write("plain", tmp_path, entries()))
+    write_trace(tmp_path / "t.swf", trace)
+    assert (tmp_path / "t.swf").read_text().split("\n")[49].startswith(";")
+    assert len(read_auto(tmp_path / "t.swf").jobs) == 60
+
+
 JOBS = [
     Job(id="a", gpus=2, user="ann", work=60),
     Job(id="b", gpus=8, user="bob", release=5, work=7),
