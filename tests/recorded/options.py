@@ -77,12 +77,9 @@ def options_of_solvers(folder: Path) -> Any:
     for name, things in sorted(places().items()):
         for function in things:
             params = attempt(lambda: signature(function).parameters["params"].default)  # noqa: B023
-            if (
-                name in SLOW
-                or name[0] == "_"
-                or isinstance(params, type)
-                or not is_dataclass(params)
-            ):
+            if name in SLOW or name[0] == "_" or isinstance(function, type):
+                continue
+            if isinstance(params, type) or not is_dataclass(params):
                 continue
             for field, value in changed(type(params)):
                 made = attempt(type(params), **{field: value})
