@@ -346,8 +346,17 @@ def _parquet_bytes(arrow: Any, table: Table) -> bytes:
         else arrow.array(column, type=arrow.string())
         for name, column in table.items()
     }
+    return _written(arrow, arrays)
+
+
+def parquet_bytes(path: str | Path, columns: Mapping[str, Sequence[Any]]) -> bytes:
+    """Return columns as a Parquet file; their types are those of the values."""
+    return _written(_pyarrow(Path(path)), columns)
+
+
+def _written(arrow: Any, columns: Mapping[str, Any]) -> bytes:
     sink = arrow.BufferOutputStream()
-    arrow.parquet.write_table(arrow.table(arrays), sink, compression="zstd")
+    arrow.parquet.write_table(arrow.table(dict(columns)), sink, compression="zstd")
     raw: bytes = sink.getvalue().to_pybytes()
     return raw
 

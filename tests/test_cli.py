@@ -43,16 +43,9 @@ from gangsched.solvers.gandiva_fair.trading import traded_allocation
 from gangsched.solvers.io import load_result
 
 COMMANDS = (
-    "solve",
-    "compare",
-    "replay",
-    "audit",
-    "describe",
-    "demo",
-    "reproduce",
-    "theorems",
-    "list",
-)
+    "solve", "compare", "replay", "audit", "describe", "convert", "traces", "demo",
+    "reproduce", "theorems", "list",
+)  # fmt: skip
 FAST = "first-fit,list_scheduling"  # no annealing
 
 

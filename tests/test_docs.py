@@ -89,11 +89,12 @@ def test_the_readme_gives_the_two_commands() -> None:
     assert "python3 run.py test --all" in (ROOT / ".ci" / "run").read_text("utf-8").splitlines()
 
 
-def test_the_reference_is_generated_from_the_docstrings() -> None:
+@pytest.mark.parametrize("name", ["api", "traces"])
+def test_the_reference_is_generated(name: str) -> None:
     folder = ROOT / "docs" / "reference"
-    page = runpy.run_path(str(folder / "update_api.py"))["page"]()
-    wrong = page != (folder / "api.md").read_text("utf-8")
-    assert not wrong, "run: python docs/reference/update_api.py"
+    page = runpy.run_path(str(folder / f"update_{name}.py"))["page"]()
+    wrong = page != (folder / f"{name}.md").read_text("utf-8")
+    assert not wrong, f"run: python docs/reference/update_{name}.py"
 
 
 PAGE = """

@@ -18,11 +18,16 @@ from .helios import read_vc_sizes as read_vc_sizes
 from .itp import read_itp as read_itp
 from .philly import read_philly_csv as read_philly_csv
 from .philly import read_philly_json as read_philly_json
+from .presets import read_acme as read_acme
+from .presets import read_alibaba_pai as read_alibaba_pai
+from .presets import read_alibaba_spot as read_alibaba_spot
+from .presets import read_supercloud as read_supercloud
 from .sacct import read_sacct as read_sacct
 from .swf import read_swf as read_swf
 from .trace import LogRow as LogRow
 from .trace import ReadReport as ReadReport
 from .trace import Trace as Trace
+from .write import write_trace as write_trace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +39,10 @@ READERS: Mapping[str, Reader] = MappingProxyType(
         "auto": read_auto,
         "csv": read_csv,
         "parquet": read_parquet,
+        "acme": read_acme,
         "alibaba": read_alibaba,
+        "alibaba-pai": read_alibaba_pai,
+        "alibaba-spot": read_alibaba_spot,
         "chronus": read_chronus,
         "gavel": read_gavel,
         "helios": read_helios,
@@ -42,6 +50,7 @@ READERS: Mapping[str, Reader] = MappingProxyType(
         "philly-csv": read_philly_csv,
         "philly-json": read_philly_json,
         "sacct": read_sacct,
+        "supercloud": read_supercloud,
         "swf": read_swf,
     }
 )

@@ -16,6 +16,8 @@ from .gavel import FORMS
 from .helios import COLUMNS as HELIOS
 from .itp import COLUMNS as ITP
 from .philly import COLUMNS as PHILLY
+from .presets import ALIBABA_PAI, PRESETS
+from .sacct import read_sacct
 from .swf import FIELDS
 from .trace import Trace
 
@@ -28,7 +30,12 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "helios": HELIOS,
     "itp": ITP,
     "philly-csv": PHILLY,
+    **{name: preset.names for name, preset in PRESETS.items()},
 }
+#: states of Alibaba's tasks, whose table does not name its columns
+PAI_STATES = ("Running", "Terminated", "Failed", "Waiting")
+#: a comment at the head of the Standard Workload Format, which may be longer than what is looked at
+SWF = re.compile(r";\s*(Version|Computer|UnixStartTime|MaxJobs|MaxNodes|MaxProcs):")
 #: of sacct, whose lines are divided by bars
 SACCT = {"Submit", "Start", "End", "State"}
 
@@ -83,12 +90,17 @@ def _reasons(lines: list[str]) -> Iterator[Recognised]:
         yield Recognised("philly-json", "it is JSON")
     if jobs and all(len(job) == len(FIELDS) and all(map(_is_number, job)) for job in jobs):
         yield Recognised("swf", f"lines of {len(FIELDS)} numbers")
+    if not jobs and any(map(SWF.match, lines)):
+        yield Recognised("swf", "comments of the Standard Workload Format")
     columns = first.split("\t")
     if len(columns) in FORMS and _is_number(columns[-1]):
         yield Recognised("gavel", f"{len(columns)} columns without names, divided by tabs")
     if (names := set(first.split("|"))) >= SACCT and names & {"JobID", "JobIDRaw"}:
         yield Recognised("sacct", f"columns {', '.join(sorted(SACCT))}, divided by bars")
-    names = {name.strip().strip('"') for name in first.split(",")}
+    fields = [name.strip().strip('"') for name in first.split(",")]
+    if len(fields) == len(ALIBABA_PAI.header) and fields[3] in PAI_STATES:
+        yield Recognised("alibaba-pai", f"{len(fields)} columns without names, the 4th a state")
+    names = set(fields)
     for reader, known in COLUMNS.items():
         if names >= set(known):
             yield Recognised(reader, f"columns {', '.join(known)}")
@@ -99,7 +111,12 @@ def _is_number(text: str) -> bool:
     return re.fullmatch(r"-?\d+(\.\d+)?([eE][+-]?\d+)?", text) is not None
 
 
-def read_auto(path: str | Path, *, columns: str | Mapping[str, str] | None = None) -> Trace:
+def read_auto(
+    path: str | Path,
+    *,
+    columns: str | Mapping[str, str] | None = None,
+    tres: str | None = None,
+) -> Trace:
     """Read a trace in the format by which it is recognised, and note why.
 
     Parameters
@@ -107,6 +124,8 @@ def read_auto(path: str | Path, *, columns: str | Mapping[str, str] | None = Non
     path : str or Path
     columns : str or mapping, optional
         Roles of columns, which only the formats csv and parquet take; see :func:`read_csv`.
+    tres : str, optional
+        Numbers of the resources that are GPUs, which these and sacct take.
 
     Returns
     -------
@@ -123,8 +142,11 @@ def read_auto(path: str | Path, *, columns: str | Mapping[str, str] | None = Non
     if columns is not None and reader != "parquet":
         reader, reason = "csv", "columns are given"
     if reader in ("csv", "parquet"):
-        trace = (read_parquet if reader == "parquet" else read_csv)(path, columns=columns)
+        read = read_parquet if reader == "parquet" else read_csv
+        trace = read(path, columns=columns, tres=tres)
+    elif tres is not None and reader != "sacct":
+        raise ValueError(f"{path}: tres={tres!r} does not go with its format, {reader}")
     else:
-        trace = READERS[reader](path)
+        trace = READERS[reader](path) if tres is None else read_sacct(path, tres=tres)
     notes = (f"format: {reader}, as {reason}", *trace.report.notes)
     return replace(trace, report=replace(trace.report, notes=notes))

@@ -11,9 +11,10 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ from ..io import read_text
 from ..model import DeadlineJob
 from ..tables import parquet_columns
 from .trace import UNKNOWN, Reading, Trace
+from .tres import tres_ids
 from .values import NumberColumn, Numbers, TextColumn, durations, gpus, name_and_unit, times
 
 __all__ = ["NAMES", "read_csv", "read_parquet"]
@@ -64,9 +66,10 @@ NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("wallclock", "executiontime", "jobduration", "runduration", "timeelapsed"),
         ),
         "state": ("state", "status", "jobstate", "jobstatus", "finalstate"),
-        "model": (),  # the GPU model that the job must have: only where it is given
-        "priority": (),  # the weight of the job: likewise
-        "deadline": (),  # likewise
+        # these three only where they are given, or by the names that write_trace gives them
+        "model": ("requiredmodel",),  # the GPU model that the job must have
+        "priority": ("jobweight",),
+        "deadline": ("deadlineaftersubmission",),
     }
 )
 #: roles of times
@@ -77,7 +80,12 @@ GPU_ROLES = ("gpus", "nodes", "gpus_per_node")
 REWARD = 100
 
 
-def read_csv(path: str | Path, *, columns: str | Mapping[str, str] | None = None) -> Trace:
+def read_csv(
+    path: str | Path,
+    *,
+    columns: str | Mapping[str, str] | None = None,
+    tres: str | None = None,
+) -> Trace:
     r"""Read any table of jobs in CSV or a relative of it; columns are guessed or given.
 
     Parameters
@@ -88,8 +96,12 @@ def read_csv(path: str | Path, *, columns: str | Mapping[str, str] | None = None
     columns : str or mapping, optional
         Columns by role, such as ``{"submit": "queued at", "gpus": "n"}`` or the text
         ``"submit=queued at,gpus=n"``. Roles: submit, start, end (times), duration, gpus (or nodes
-        and gpus_per_node), user, id, state, model, priority, deadline. The other roles are guessed,
-        but for the last three; an empty name leaves a role out.
+        and gpus_per_node), user, id, state, model, priority, deadline. The other roles are guessed;
+        the last three only by the names that :func:`write_trace` gives them. An empty name leaves a
+        role out.
+    tres : str, optional
+        Numbers of the resources that are GPUs, such as ``"1001,1002"``, where GPUs are written as
+        Slurm's resources with numbers for names (``1=8,1001=4``).
 
     Returns
     -------
@@ -120,6 +132,7 @@ def read_csv(path: str | Path, *, columns: str | Mapping[str, str] | None = None
       ``1 day, 2:03:04``, ``1h 30m``, ``PT90S``. Where there are both, the duration counts.
     - Skipped and counted: no GPUs, a fraction of a GPU, unknown submission, unknown duration, zero
       duration, an end before the start, a deadline that is not after the submission.
+    - GPUs: numbers, or Slurm's resources as :func:`read_sacct` understands them.
     - The weight of a job is its priority, its pin the model; a deadline, a time or a duration after
       the submission, is worth 100.
 
@@ -134,17 +147,23 @@ def read_csv(path: str | Path, *, columns: str | Mapping[str, str] | None = None
     >>> print(trace.report.notes[0])
     columns: id=job, user=owner, gpus=n, submit=queued (ISO 8601, in UTC), duration=took_h (h)
     """
-    reading = Reading(path)
-    return _trace(reading, _csv_table(reading, _given(columns)), _given(columns))
+    reading, given = Reading(path), _given(columns)
+    return trace_of(csv_table(reading, given), given, tres=tres_ids(tres))
 
 
-def read_parquet(path: str | Path, *, columns: str | Mapping[str, str] | None = None) -> Trace:
+def read_parquet(
+    path: str | Path,
+    *,
+    columns: str | Mapping[str, str] | None = None,
+    tres: str | None = None,
+) -> Trace:
     """Read any table of jobs in Parquet, all else as for CSV.
 
     Parameters
     ----------
     path : str or Path
     columns : str or mapping, optional
+    tres : str, optional
 
     Returns
     -------
@@ -161,7 +180,7 @@ def read_parquet(path: str | Path, *, columns: str | Mapping[str, str] | None = 
     texts = {name: [_text(value) for value in found] for name, found in parquet_columns(path)}
     count = len(next(iter(texts.values()), ()))
     table = ExportTable(reading, [f"row {i + 1}" for i in range(count)], list(texts), texts)
-    return _trace(reading, table, _given(columns))
+    return trace_of(table, _given(columns), tres=tres_ids(tres))
 
 
 def _text(value: Any) -> str:
@@ -192,7 +211,8 @@ class ExportTable:
         return TextColumn(self.reading, role, name, self.places, self.texts[name])
 
 
-def _csv_table(reading: Reading, given: Mapping[str, str]) -> ExportTable:
+def csv_table(reading: Reading, given: Mapping[str, str], names: Sequence[str] = ()) -> ExportTable:
+    """Read a table of CSV; `names`: its columns where no line of the file names them."""
     lines = read_text(reading.path).splitlines()
     top = next((i for i, line in enumerate(lines) if line.strip()), None)
     if top is None:
@@ -201,7 +221,11 @@ def _csv_table(reading: Reading, given: Mapping[str, str]) -> ExportTable:
     top += told is not None
     delimiter = told[1] if told else _delimiter(lines[top:])
     rows = _rows(reading, lines[top:], delimiter, top)
-    first, names = next(rows, ("line 1", []))
+    first, head = next(rows, ("line 1", []))
+    if names and not set(names) & set(head):
+        rows = chain([(first, head)], rows)
+    else:
+        names = head
     for name in filter(None, names):
         if names.count(name) > 1:
             raise reading.error(first, f"column {name!r} occurs {names.count(name)} times")
@@ -299,8 +323,29 @@ def _roles(reading: Reading, names: Sequence[str], given: Mapping[str, str]) -> 
 # --- rows ----------------------------------------------------------------------------------------
 
 
-def _trace(reading: Reading, table: ExportTable, given: Mapping[str, str]) -> Trace:
-    """The trace of a table: its columns in seconds and GPUs, then its rows as jobs."""
+def trace_of(
+    table: ExportTable,
+    given: Mapping[str, str],
+    *,
+    tres: Collection[str] = (),
+    whole: int = 1,
+    strict: bool = True,
+) -> Trace:
+    """Return the trace of a table: its columns in seconds and GPUs, then its rows as jobs.
+
+    Parameters
+    ----------
+    table : ExportTable
+    given : mapping
+        Columns by role.
+    tres : collection of str
+        Numbers of Slurm's resources that are GPUs.
+    whole : int
+        How the table writes a whole GPU, such as 100 for percent.
+    strict : bool
+        Whether ids that were given have to be unique.
+    """
+    reading = table.reading
     chosen = _roles(reading, table.names, given)
     roles = {role: table.column(role, name) for role, name in chosen.items()}
     notes = {role: f"{role}={column.name}" for role, column in roles.items()}
@@ -316,9 +361,9 @@ def _trace(reading: Reading, table: ExportTable, given: Mapping[str, str]) -> Tr
     if "deadline" in roles:
         reading.kind, read["deadline"] = DeadlineJob, _deadlines(roles["deadline"], submit)
     notes |= {role: str(values) for role, values in read.items()}
-    ids, remark = _ids(table, roles.get("id"), "id" in given)
+    ids, remark = _ids(table, roles.get("id"), strict and "id" in given)
     found = Numbered(
-        gpus=_product(*(gpus(roles[role]) for role in GPU_ROLES if role in roles)),
+        gpus=_product(whole, *(gpus(roles[role], tres) for role in GPU_ROLES if role in roles)),
         submit=submit,
         duration=read["duration"].numbers if "duration" in read else spans,
         weight=roles["priority"].numbers() if "priority" in roles else nothing,
@@ -388,10 +433,10 @@ def _offer(
         )
 
 
-def _product(*columns: Numbers) -> Numbers:
-    """GPUs, or nodes times GPUs per node."""
+def _product(whole: int, *columns: Numbers) -> Numbers:
+    """GPUs, or nodes times GPUs per node, in units of which so many are one."""
     rows = ([n for n in row if n is not None] for row in zip(*columns, strict=True))
-    return [math.prod(row) if len(row) == len(columns) else None for row in rows]
+    return [math.prod(row) / whole if len(row) == len(columns) else None for row in rows]
 
 
 def _less(later: Numbers, sooner: Numbers) -> Numbers:

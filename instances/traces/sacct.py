@@ -9,24 +9,23 @@ Slurm documentation, "sacct", https://slurm.schedmd.com/sacct.html. A fitting ex
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from datetime import datetime
 from pathlib import Path
 
 from ..check import one_of
 from .table import TextRow, TextTable
 from .trace import UNKNOWN, Reading, Trace
+from .tres import gpu_count, tres_ids
 
 IDS = ("JobID", "JobIDRaw")
 USERS = ("User", "Account", "Partition")
 RESOURCES = ("AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES")
 UNFINISHED = ("RUNNING", "SUSPENDED")
 ELAPSED = re.compile(r"(?:(?:(\d+)-)?(\d+):)?(\d+):(\d+)", re.ASCII)  # [[D-]HH:]MM:SS
-# One resource: gres/gpu=4 or gres/gpu:a100=4; in older columns gpu, gpu:4 or gpu:a100:4.
-TRES = re.compile(r"gres/gpu(?P<model>:[^=]+)?=(?P<count>.*)")
-GRES = re.compile(r"(?:gres:)?gpu(?P<model>:[^:]*[^:\d][^:]*)?(?::(?P<count>.*))?")
 
 
-def read_sacct(path: str | Path, *, user: str | None = None) -> Trace:
+def read_sacct(path: str | Path, *, user: str | None = None, tres: str | None = None) -> Trace:
     """Read what ``sacct --parsable2`` printed.
 
     Parameters
@@ -38,6 +37,9 @@ def read_sacct(path: str | Path, *, user: str | None = None) -> Trace:
         there is one. Other columns are not read; leave out JobName, which may hold a ``|``.
     user : {"User", "Account", "Partition"}, optional
         Column whose values are the users; by default the first of these that the file has.
+    tres : str, optional
+        Numbers of the resources that are GPUs, such as ``"1001,1002"``, where the file has numbers
+        for names, as Slurm's database has; ``sacctmgr show tres`` lists them.
 
     Returns
     -------
@@ -63,8 +65,9 @@ def read_sacct(path: str | Path, *, user: str | None = None) -> Trace:
     - GPUs: from the first of AllocTRES, ReqTRES, AllocGRES, ReqGRES that names GPUs. The total
       ``gres/gpu=4`` counts, and only without it the sum over models (``gres/gpu:a100=4``). The GRES
       columns of older versions read ``gpu:4`` or ``gpu:a100:4``, and ``gpu`` is one; ReqGRES
-      repeats what was asked for on each node, so AllocTRES is to be preferred. GPU models are not
-      kept.
+      repeats what was asked for on each node, so AllocTRES is to be preferred. Numbers for names
+      (``1=8,2=64G,1001=4``) need `tres`. Other resources (``gres/shard``, ``license/...``) are not
+      heeded, and GPU models are not kept.
     - Skipped and counted, in this order: job step (``123.batch``, ``123.0``; use
       ``--allocations``), never started (``Start`` is ``Unknown`` or ``None``), still running
       (``End`` is ``Unknown``, or the state RUNNING or SUSPENDED), end before start, no GPUs,
@@ -72,17 +75,18 @@ def read_sacct(path: str | Path, *, user: str | None = None) -> Trace:
     """
     if user is not None:
         one_of("user", user, USERS)
+    ids = tres_ids(tres)
     reading = Reading(path)
     table = TextTable(reading, "Submit", "Start", "End", "State", delimiter="|", quoted=False)
     id = table.need(*IDS)
     owner = table.need(*([user] if user else USERS))
     table.need(*RESOURCES)
     for row in table:
-        _read_job(reading, row, id, owner)
+        _read_job(reading, row, id, owner, ids)
     return reading.trace(origin=reading.first_time(), tally="State")
 
 
-def _read_job(reading: Reading, row: TextRow, id: str, owner: str) -> None:
+def _read_job(reading: Reading, row: TextRow, id: str, owner: str, ids: Collection[str]) -> None:
     name = row.id(id)
     if "." in name:
         reading.skip(row.place, "job step")
@@ -90,7 +94,7 @@ def _read_job(reading: Reading, row: TextRow, id: str, owner: str) -> None:
     state = row.text("State", "every job has one").split()[0].rstrip("+")  # CANCELLED by 1000
     start, end = row.time("Start"), row.time("End")
     reason = _unusable(start, end, state)
-    submitted, duration, gpus = row.time("Submit"), _duration(row, start, end), _gpus(row)
+    submitted, duration, gpus = row.time("Submit"), _duration(row, start, end), _gpus(row, ids)
     if reason:
         reading.skip(row.place, reason)
         return
@@ -126,29 +130,13 @@ def _elapsed(row: TextRow) -> float | None:
     return ((24 * days + hours) * 60 + minutes) * 60 + seconds
 
 
-def _gpus(row: TextRow) -> int:
+def _gpus(row: TextRow, ids: Collection[str]) -> int:
+    """GPUs by the first column of resources that names any."""
     for column in RESOURCES:
-        if column in row:
-            gpus = _named(row, column)
-            if gpus is not None:
-                return gpus
+        try:
+            gpus = gpu_count(row[column], ids) if column in row else None
+        except ValueError as error:
+            raise row.error(f"{column}={row[column]!r} {error}") from None
+        if gpus is not None:
+            return gpus
     return 0
-
-
-def _named(row: TextRow, column: str) -> int | None:
-    """Return the GPUs that a column names; None where it names none."""
-    text = re.sub(r"\(.*?\)", "", row[column])  # gpu:2(IDX:0-1)
-    parts = [part.strip() for part in text.split(",")]
-    found = [match for part in parts if (match := TRES.fullmatch(part) or GRES.fullmatch(part))]
-    if not found:
-        return None
-    total = [match for match in found if match["model"] is None]
-    return sum(_count(row, column, match["count"]) for match in total or found)
-
-
-def _count(row: TextRow, column: str, text: str | None) -> int:
-    if text is None:  # gpu alone is one
-        return 1
-    if not re.fullmatch(r"\d+", text, re.ASCII):
-        raise row.error(f"{column}={row[column]!r} has GPUs that are not an integer")
-    return int(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -11,6 +11,7 @@ from statistics import median
 from types import MappingProxyType
 
 from .trace import EPOCH, UNKNOWN, Reading
+from .tres import gpu_count
 
 __all__ = ["NumberColumn", "Numbers", "TextColumn", "durations", "gpus", "name_and_unit", "times"]
 
@@ -46,7 +47,6 @@ CLOCK = re.compile(
     r"(?:(\d+)(?:-| days?,? ))?(?:(\d+):)?(\d+):(\d\d(?:\.\d+)?)", re.ASCII | re.IGNORECASE
 )
 PART = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)[\s,]*", re.ASCII)
-GPUS = re.compile(r"(?:gres[/:])?gpu(?::([^:=,\d][^:=,]*))?[:=](\d+)", re.ASCII | re.IGNORECASE)
 
 
 # --- columns -------------------------------------------------------------------------------------
@@ -271,16 +271,21 @@ def _duration(text: str) -> float:
     return sum(float(number) * UNITS[unit] for number, unit in parts)
 
 
-def gpus(column: TextColumn) -> Numbers:
-    """GPUs of each job: numbers, or resources such as ``gpu:a100:4``."""
-
-    def parse(text: str) -> float:
-        by_model = {model: float(count) for model, count in GPUS.findall(text)}
-        total = sum(by_model.values()) if by_model else _number(text)
-        return by_model.get("", total)  # a total may stand beside those of each model
-
-    values = column.parsed(parse, "is not a number of GPUs")
-    for i, value in enumerate(values):
-        if value is not None and value < 0:
-            raise column.error(i, "is below 0")
+def gpus(column: TextColumn, ids: Collection[str] = ()) -> Numbers:
+    """GPUs of each job: numbers, or resources, of which those numbered `ids` are GPUs."""
+    values: list[float | None] = []
+    for i, text in enumerate(column.texts):
+        try:
+            values.append(None if text in UNKNOWN else _gpus(text, ids))
+        except ValueError as error:
+            raise column.error(i, str(error)) from None
     return values
+
+
+def _gpus(text: str, ids: Collection[str]) -> float:
+    if not NUMBER.fullmatch(_point(text)):
+        return gpu_count(text, ids) or 0
+    value = float(_point(text))
+    if not 0 <= value < float("inf"):
+        raise ValueError("is below 0" if value < 0 else "is not a finite number")
+    return value

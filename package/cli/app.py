@@ -1,4 +1,4 @@
-"""The command line: solve, compare, replay, audit, describe, reproduce, theorems, list, demo.
+"""The command line: solve, compare, replay, audit, describe, convert, traces and the rest.
 
 Bad input and wrong usage end with one line on stderr and exit code 2; a solver, target or claim
 that fails, with 1. Ctrl-C keeps what is finished (130). Progress goes to stderr, and only where
@@ -31,10 +31,12 @@ from ..registry import (
 )
 from .audit import audit
 from .compare import compare, demo, solve
+from .convert import convert
 from .describe import describe
 from .papers import reproduce, theorems
 from .replay import replay
 from .source import SCENARIOS, best_known
+from .traces import traces
 
 app = typer.Typer(
     add_completion=False,
@@ -171,6 +173,8 @@ def list_names(
     screen.show_table(console, table)
 
 
-for command in (solve, compare, replay, audit, describe, demo, reproduce, theorems):
+for command in (
+    solve, compare, replay, audit, describe, convert, traces, demo, reproduce, theorems,
+):  # fmt: skip
     app.command()(command)
 app.command("list")(list_names)

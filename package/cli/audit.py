@@ -38,7 +38,7 @@ def audit(
     window: Window = 86_400,
     json: screen.Json = None,
 ) -> None:
-    """Look for contradictions in a log, and between it and its cluster.
+    """Look for contradictions in a log and with its cluster.
 
     What is proved wrong comes first, then what is odd, each with the rows; every proof is verified.
     Exit code 1 where something is proved wrong.

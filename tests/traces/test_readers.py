@@ -1,4 +1,4 @@
-"""What holds of every reader, on files written here in the nine formats from the same rows."""
+"""What holds of every reader, on files written here in every format from the same rows."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gangsched import testing
 from gangsched.instances import Trace
-from gangsched.instances.traces import READERS, read_gavel
+from gangsched.instances.traces import READERS, read_auto, read_gavel, recognise, write_trace
 
 START = datetime(2020, 6, 9, 18, 0, 0)
 
@@ -50,6 +51,49 @@ def alibaba(rows: list[Line]) -> str:
         [
             f"{i},1,1,{r.gpus},1000,,LS,Failed,{60 * r.submit},{60 * (r.submit + r.duration) + 7},"
             f"{60 * r.submit + 7}"
+            for i, r in enumerate(rows, 1)
+        ],
+    )
+
+
+def acme(rows: list[Line]) -> str:
+    return table(
+        "job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,end_time,duration,"
+        "queue,gpu_time",
+        [
+            f"{i},{r.user},1,{r.gpus},16,Other,FAILED,{when(r.submit)}+08:00,"
+            f"{when(r.submit + 3)}+08:00,{when(r.submit + 3 + r.duration)}+08:00,9,180,9.0"
+            for i, r in enumerate(rows, 1)
+        ],
+    )
+
+
+def alibaba_pai(rows: list[Line]) -> str:
+    return "".join(
+        f"j,{i},{r.gpus}.0,Terminated,{60 * r.submit}.0,{60 * (r.submit + r.duration)}.0,600.0,"
+        "29.3,100.0,MISC\n"
+        for i, r in enumerate(rows, 1)
+    )
+
+
+def alibaba_spot(rows: list[Line]) -> str:
+    return table(
+        "job_name,organization,gpu_model,cpu_request,gpu_request,worker_num,submit_time,duration,"
+        "job_type",
+        [
+            f"{i},{r.user},A10,8,{r.gpus},1,{60 * r.submit},{60 * r.duration},HP"
+            for i, r in enumerate(rows, 1)
+        ],
+    )
+
+
+def supercloud(rows: list[Line]) -> str:
+    first = 1609459200
+    return table(
+        "id_job,id_user,time_submit,time_start,time_end,tres_alloc,tres_req,state,nodes_alloc",
+        [
+            f"{i},{r.user},{first + 60 * r.submit},{first + 60 * r.submit + 5},"
+            f'{first + 60 * (r.submit + r.duration) + 5},"1=40,2=85000,1002={r.gpus}",1=40,3,1'
             for i, r in enumerate(rows, 1)
         ],
     )
@@ -158,11 +202,14 @@ class Format:
     users: bool = True
     no_gpus: str = "no GPUs"
     zero: str = "zero duration"
-    ids: bool = True
+    ids: bool = True  #: that have to be unique
 
 
 FORMATS = {
+    "acme": Format(acme, READERS["acme"], ids=False),
     "alibaba": Format(alibaba, READERS["alibaba"], users=False),
+    "alibaba-pai": Format(alibaba_pai, READERS["alibaba-pai"], prefix="j/", users=False, ids=False),
+    "alibaba-spot": Format(alibaba_spot, READERS["alibaba-spot"], ids=False),
     "chronus": Format(chronus, READERS["chronus"]),
     "csv": Format(export, partial(READERS["csv"], columns="id=job")),
     "gavel": Format(gavel, read_seven, prefix="row", users=False, ids=False),
@@ -171,6 +218,7 @@ FORMATS = {
     "philly-csv": Format(philly_csv, READERS["philly-csv"], prefix="row", ids=False),
     "philly-json": Format(philly_json, READERS["philly-json"], no_gpus="no GPUs in any attempt"),
     "sacct": Format(sacct, READERS["sacct"]),
+    "supercloud": Format(supercloud, READERS["supercloud"], ids=False),
     "swf": Format(swf, READERS["swf"], no_gpus="no processors", zero="zero run time"),
 }
 LINES = st.builds(
@@ -230,7 +278,7 @@ def test_every_row_is_a_job_or_is_counted(
 @ANY
 def test_the_report_names_the_rows(tmp_path: Path, name: str) -> None:
     report = read(tmp_path, name, FORMATS[name].write(SEVERAL)).report
-    offset = {"gavel": 1, "philly-json": 0}.get(name, 2)
+    offset = {"alibaba-pai": 1, "gavel": 1, "philly-json": 0}.get(name, 2)
     rows = [f"job[{i}]" if name == "philly-json" else f"line {i + offset}" for i in range(4)]
     assert report.places == {
         FORMATS[name].zero: (rows[1],),
@@ -244,6 +292,35 @@ def test_logs_may_be_compressed(tmp_path: Path, name: str) -> None:
     text = FORMATS[name].write(SEVERAL)
     (tmp_path / "packed").write_bytes(gzip.compress(text.encode()))
     assert FORMATS[name].read(tmp_path / "packed").jobs == read(tmp_path, name, text).jobs
+
+
+@ANY
+def test_every_reader_conforms(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "log"
+    path.write_text(FORMATS[name].write(SEVERAL), encoding="utf-8")
+    testing.check_reader(FORMATS[name].read, path)
+
+
+@ANY
+def test_auto_recognises_it(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "log"
+    path.write_text(FORMATS[name].write(SEVERAL), encoding="utf-8")
+    assert recognise(path).reader == name
+
+
+@ANY
+@pytest.mark.parametrize("form", [".csv", ".parquet", ".swf"])
+def test_its_jobs_survive_a_conversion(tmp_path: Path, name: str, form: str) -> None:
+    trace = read(tmp_path, name, FORMATS[name].write(SEVERAL))
+    write_trace(tmp_path / f"log{form}", trace)
+    back = read_auto(tmp_path / f"log{form}")
+    kept = [(j.id, j.user, j.release, j.work, j.gpus, j.weight, j.pin) for j in trace.jobs]
+    if form == ".swf":
+        assert [(j.release, j.work, j.gpus) for j in back.jobs] == [job[2:5] for job in kept]
+        return
+    found = [(j.id, j.user, j.release, j.work, j.gpus, j.weight, j.pin) for j in back.jobs]
+    assert (found, back.users, back.origin) == (kept, trace.users, trace.origin)
+    assert [row[2:] for row in back.rows] == [row[2:] for row in trace.rows]
 
 
 @ANY
@@ -339,5 +416,6 @@ def test_an_error_of_the_arithmetic_costs_no_second(tmp_path: Path) -> None:
 def test_numbers_are_plain_digits(tmp_path: Path, name: str, number: str) -> None:
     """Python reads both; a log that has them is damaged."""
     text = FORMATS[name].write([Line(5, 1, 7777, "1")])
-    with pytest.raises(ValueError, match=f"'[^']*{number}'.*an integer|'{number}' is not a number"):
+    rule = f"'[^']*{number}[^']*'.*(an integer|resources)|'{number}' is not a number"
+    with pytest.raises(ValueError, match=rule):
         read(tmp_path, name, text.replace("7777", number))

@@ -127,7 +127,7 @@ def excerpt(trace: Trace, jobs: int, seed: int, users: int | None = None) -> Tra
         raise ValueError(f"trace {trace.name!r} has {len(whole)} windows of {jobs} jobs in a day")
     names = {job.user for job in whole[seed]}
     kept = tuple(user for user in trace.users if user.id in names)
-    return replace(trace, jobs=whole[seed], users=kept, report=ReadReport(read=jobs))
+    return replace(trace, jobs=whole[seed], users=kept, rows=(), report=ReadReport(read=jobs))
 
 
 # --- runs ----------------------------------------------------------------------------------------

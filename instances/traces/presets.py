@@ -1,0 +1,269 @@
+"""Readers of published tables that the reader of any table understands once their columns are told.
+
+They follow the documentation of the tables and were not tried on their rows, which the report says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+from .export import NAMES, ExportTable, csv_table, trace_of
+from .trace import Reading, Trace
+
+__all__ = [
+    "PRESETS",
+    "UNTRIED",
+    "Preset",
+    "read_acme",
+    "read_alibaba_pai",
+    "read_alibaba_spot",
+    "read_supercloud",
+]
+
+#: note of every report
+UNTRIED = "documented format, not tried on real rows"
+
+
+class Preset(NamedTuple):
+    """What a published table has in its columns.
+
+    Parameters
+    ----------
+    columns : mapping of str to str
+        Columns by role, as :func:`read_csv` takes them.
+    id : tuple of str
+        Columns that together name a job.
+    header : tuple of str
+        All columns, in order, where the file does not name them.
+    tres : tuple of str
+        Numbers of Slurm's resources that are GPUs.
+    whole : int
+        How a whole GPU is written.
+    more : tuple of str
+        Columns that are not read but have to be there, as they tell the table from others.
+    """
+
+    columns: Mapping[str, str]
+    id: tuple[str, ...]
+    header: tuple[str, ...] = ()
+    tres: tuple[str, ...] = ()
+    whole: int = 1
+    more: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Columns that the table has to have, and by which it is recognised."""
+        return (*self.id, *self.columns.values(), *self.more)
+
+
+ACME = Preset(
+    {
+        "user": "user", "gpus": "gpu_num", "submit": "submit_time", "start": "start_time",
+        "end": "end_time", "state": "state",
+    },
+    id=("job_id",),
+    more=("node_num", "cpu_num", "type", "queue"),
+)  # fmt: skip
+ALIBABA_PAI = Preset(
+    {
+        "nodes": "inst_num", "gpus_per_node": "plan_gpu", "start": "start_time", "end": "end_time",
+        "state": "status",
+    },
+    id=("job_name", "task_name"),
+    header=(
+        *("job_name", "task_name", "inst_num", "status", "start_time", "end_time"),
+        *("plan_cpu", "plan_mem", "plan_gpu", "gpu_type"),
+    ),
+    whole=100,
+)  # fmt: skip
+ALIBABA_SPOT = Preset(
+    {
+        "user": "organization", "nodes": "worker_num", "gpus_per_node": "gpu_request",
+        "submit": "submit_time", "duration": "duration", "model": "gpu_model", "state": "job_type",
+    },
+    id=("job_name",),
+)  # fmt: skip
+SUPERCLOUD = Preset(
+    {
+        "user": "id_user", "gpus": "tres_alloc", "submit": "time_submit", "start": "time_start",
+        "end": "time_end", "state": "state",
+    },
+    id=("id_job",),
+    tres=("1001", "1002"),
+)  # fmt: skip
+PRESETS: Mapping[str, Preset] = MappingProxyType(
+    {
+        "acme": ACME,
+        "alibaba-pai": ALIBABA_PAI,
+        "alibaba-spot": ALIBABA_SPOT,
+        "supercloud": SUPERCLOUD,
+    }
+)
+
+
+def read_acme(path: str | Path) -> Trace:
+    r"""Read job logs of Acme, Seren or Kalos (documented format, not tried on real rows).
+
+    Q. Hu et al., "Characterization of Large Language Model Development in the Datacenter", NSDI
+    2024; columns as in https://github.com/InternLM/AcmeTrace (``README.md``).
+
+    Parameters
+    ----------
+    path : str or Path
+        ``trace_seren.csv`` or ``trace_kalos.csv``, plain or gzip.
+
+    Returns
+    -------
+    Trace
+
+    Raises
+    ------
+    OSError, ValueError
+        As :func:`read_csv`.
+
+    Notes
+    -----
+    - GPUs: ``gpu_num``; jobs for processors only are skipped and counted, and so are those that
+      never started.
+    - Work: ``end_time`` minus ``start_time``. ``duration`` is documented as just that, but in both
+      documented rows of Kalos it is ``end_time`` minus ``submit_time``, so it is not read.
+    - Times have a zone and are turned into UTC.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "trace_seren.csv"
+    >>> _ = path.write_text(
+    ...     "job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,end_time,"
+    ...     "duration,queue,gpu_time\n7,u1,1,8,128,Other,FAILED,2023-03-01 08:00:00+08:00,"
+    ...     "2023-03-01 08:00:30+08:00,2023-03-01 08:02:00+08:00,90,30,720.0\n"
+    ... )
+    >>> trace = read_acme(path)
+    >>> trace.jobs[0].gpus, trace.jobs[0].work, trace.origin
+    (8, 90, '2023-03-01 00:00:00 UTC')
+    """
+    return _read(path, ACME)
+
+
+def read_alibaba_pai(path: str | Path) -> Trace:
+    """Read Alibaba's PAI tasks of 2020 (documented format, not tried on real rows).
+
+    Q. Weng et al., "MLaaS in the Wild: Workload Analysis and Scheduling in Large-Scale
+    Heterogeneous GPU Clusters", NSDI 2022; columns as in https://github.com/alibaba/clusterdata
+    (``cluster-trace-gpu-v2020/README.md`` and ``data/pai_task_table.header``).
+
+    Parameters
+    ----------
+    path : str or Path
+        ``pai_task_table.csv``, plain or gzip; it names no columns, but may.
+
+    Returns
+    -------
+    Trace
+        Its jobs are tasks, ``job_name/task_name``: those of one PAI job are jobs of their own. The
+        table has no users.
+
+    Raises
+    ------
+    OSError, ValueError
+        As :func:`read_csv`.
+
+    Notes
+    -----
+    - GPUs: ``inst_num`` times ``plan_gpu``, which is percent of a GPU. Where that is a fraction the
+      row is skipped and counted, and so it is without GPUs; two instances of half a GPU are one.
+    - Submission: ``start_time``, the launch of the task; when it was submitted is in another table.
+      Dates are not the true ones, so the trace has no origin.
+    - Work: ``end_time`` minus ``start_time``.
+    - ``gpu_type`` is what a task got, not what it asked for, and is not read.
+    """
+    return _read(path, ALIBABA_PAI)
+
+
+def read_alibaba_spot(path: str | Path) -> Trace:
+    """Read Alibaba's spot GPU jobs, v2026 (documented format, not tried on real rows).
+
+    J. Duan et al., "GFS: A Preemptive Scheduling Framework for GPU Clusters with Predictive Spot
+    Management", ASPLOS 2026; columns as in https://github.com/alibaba/clusterdata
+    (``cluster-trace-v2026-spot-gpu/README.md``).
+
+    Parameters
+    ----------
+    path : str or Path
+        ``job_info_df.csv``, plain or gzip.
+
+    Returns
+    -------
+    Trace
+        Users are organizations; the report counts jobs of high priority (HP) and Spot.
+
+    Raises
+    ------
+    OSError, ValueError
+        As :func:`read_csv`.
+
+    Notes
+    -----
+    - GPUs: ``worker_num`` times ``gpu_request``; fractions are skipped and counted.
+    - Models: ``gpu_model`` was asked for, so jobs are pinned to it and need a cluster that has it.
+    - Times are seconds since the first submission, durations seconds.
+    """
+    return _read(path, ALIBABA_SPOT)
+
+
+def read_supercloud(path: str | Path) -> Trace:
+    """Read MIT Supercloud's Slurm log (documented format, not tried on real rows).
+
+    S. Samsi et al., "The MIT Supercloud Dataset", HPEC 2021, https://dcc.mit.edu; numbers of
+    resources as in the archive's ``README.md`` and ``tres-mapping.txt``. The columns are those of
+    Slurm's job table, https://github.com/SchedMD/slurm.
+
+    Parameters
+    ----------
+    path : str or Path
+        ``slurm-log.csv``, plain or gzip.
+
+    Returns
+    -------
+    Trace
+
+    Raises
+    ------
+    OSError, ValueError
+        As :func:`read_csv`.
+
+    Notes
+    -----
+    - GPUs: resources 1001 (Tesla) and 1002 (Volta) in ``tres_alloc``; jobs for processors only are
+      skipped and counted.
+    - Times: seconds since 1970, 0 where there is none. Work: ``time_end`` minus ``time_start``.
+    - ``state`` is Slurm's number, such as 3 for completed.
+    """
+    return _read(path, SUPERCLOUD)
+
+
+def _read(path: str | Path, preset: Preset) -> Trace:
+    """The trace of a table by its preset."""
+    reading, id = Reading(path), "/".join(preset.id)
+    given = {**dict.fromkeys(NAMES, ""), **preset.columns, "id": preset.id[0]}
+    table = csv_table(reading, given, preset.header)
+    if missing := [name for name in preset.names if name not in table.names]:
+        found = f"no column {', '.join(missing)}; found: {', '.join(table.names)}"
+        raise ValueError(f"{path}: {found}")
+    table = _joined(table, preset.id)
+    trace = trace_of(table, {**given, "id": id}, tres=preset.tres, whole=preset.whole, strict=False)
+    notes = (UNTRIED, *trace.report.notes)
+    return replace(trace, report=replace(trace.report, notes=notes))
+
+
+def _joined(table: ExportTable, parts: tuple[str, ...]) -> ExportTable:
+    """The table with one column for those that together name a job."""
+    if len(parts) == 1:
+        return table
+    joined = ["/".join(row) for row in zip(*(table.texts[name] for name in parts), strict=True)]
+    names = ["/".join(parts), *(name for name in table.names if name not in parts)]
+    return replace(table, names=names, texts={**table.texts, names[0]: joined})

@@ -1,0 +1,43 @@
+"""The command `convert`: a trace in another format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .. import screen
+from ..registry import READERS
+
+
+def convert(
+    trace: Annotated[str, typer.Argument(help="Trace file.")],
+    out: Annotated[
+        Path, typer.Argument(help="File to write: .csv, .csv.gz, .parquet, .swf or .swf.gz.")
+    ],
+    reader: Annotated[str, typer.Option(help=f"Its reader: {', '.join(READERS)}.")] = "auto",
+    columns: screen.Columns = None,
+    reader_option: screen.ReaderOption = None,
+) -> None:
+    """Convert a trace to CSV, Parquet or SWF.
+
+    Says what the format cannot hold.
+    """
+    from ..instances.traces.write import format_of, write_trace
+
+    with screen.reading():
+        format_of(out)
+        screen.check_output(trace, out)
+        read = screen.reader_of(screen.ReaderChoice(reader, reader_option or (), columns))
+        with screen.progress_line(f"reading {Path(trace).name}") as show:
+            loaded = read(trace)
+            if not loaded.jobs:
+                raise ValueError(f"{trace}: there are no jobs to write: {loaded.report}")
+            show("writing")
+            lost = write_trace(out, loaded)
+    console = screen.open_console()
+    screen.say(console, f"{Path(trace).name}: {loaded.report}")
+    for note in lost:
+        screen.say(console, f"- {note}")
+    screen.say(console, screen.written(out))

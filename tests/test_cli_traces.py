@@ -1,0 +1,138 @@
+"""The commands that deal with trace files: convert and traces."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gangsched.cli import main
+from gangsched.instances.traces import catalogue, read_auto, read_swf
+from gangsched.instances.traces.catalogue import TRACES, KnownFile
+
+ROWS = """id,user,gpus,submit,duration
+a,ann,2,2024-05-01T09:00:00,3600
+b,bob,4,2024-05-01T09:10:00,60
+c,bob,0,2024-05-01T09:10:00,60
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "log.csv").write_text(ROWS)
+    return tmp_path
+
+
+def called(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as caught:
+        main(args)
+    out, err = capsys.readouterr()
+    code = caught.value.code
+    assert isinstance(code, int)
+    return code, out, err
+
+
+# --- convert -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["new.csv", "new.csv.gz", "new.parquet"])
+def test_a_trace_is_converted(folder: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    code, out, err = called(capsys, "convert", "log.csv", name)
+    assert (code, err) == (0, "")
+    first, *notes, last = out.splitlines()
+    assert first.startswith("log.csv: 3 rows read, 2 jobs, 1 skipped (no GPUs: 1 [line 4])")
+    assert (notes, last) == ([], f"written: {name}")
+    assert read_auto(folder / name).jobs == read_auto(folder / "log.csv").jobs
+
+
+def test_what_swf_does_not_hold_is_printed(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "out.swf").write_text("an older one")
+    some = ("--columns", "priority=level")
+    code, _, err = called(capsys, "convert", "log.csv", "out.swf", *some)
+    assert (code, err.count("\n")) == (2, 1)
+    assert (folder / "out.swf").read_text() == "an older one"
+    rows = ROWS.replace("duration", "duration,level").replace("0\n", "0,3\n")
+    (folder / "log.csv").write_text(rows)
+    code, out, err = called(capsys, "convert", "log.csv", "out.swf", *some)
+    assert (code, err) == (0, "")
+    assert "- not kept: weight of 2 jobs\n" in out
+    assert [job.gpus for job in read_swf(folder / "out.swf").jobs] == [2, 4]
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("log.csv", "out.txt"), "out.txt: the name must end in one of .csv, .csv.gz, .parquet,"),
+        (("log.csv", "log.csv"), "log.csv: would replace the input"),
+        (("log.csv", "no/out.csv"), "no/out.csv: folder no does not exist"),
+        (("none.csv", "out.csv"), "none.csv: No such file or directory"),
+        (("log.csv", "out.csv", "--reader", "swf"), "log.csv: line 1: 1 fields, not 18"),
+        (("log.csv", "out.csv", "--reader", "philli-csv"), "did you mean 'philly-csv'?"),
+        (("log.csv", "out.csv", "--columns", "gpus=x"), "no column 'x' for gpus"),
+        (("log.csv", "out.csv", "--reader-option", "tres=gpu"), "tres='gpu' does not list numbers"),
+        (("empty.csv", "out.csv"), "empty.csv: there are no jobs to write: 0 rows read, 0 jobs"),
+        (("log.csv",), "Missing argument"),
+    ],
+)
+def test_a_conversion_that_cannot_be_gets_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], args: tuple[str, ...], message: str
+) -> None:
+    (folder / "empty.csv").write_text(ROWS.splitlines()[0])
+    code, out, err = called(capsys, "convert", *args)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+    assert sorted(path.name for path in folder.iterdir()) == ["empty.csv", "log.csv"]
+    assert (folder / "log.csv").read_text() == ROWS
+
+
+# --- traces --------------------------------------------------------------------------------------
+
+
+def test_the_public_traces_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = called(capsys, "traces")
+    assert (code, err) == (0, "")
+    for trace in TRACES:
+        part = next(p for p in out.split("\n\n") if p.startswith(f"{trace.name}: {trace.title}\n"))
+        for label, text in trace.facts:
+            assert f"\n{label}: {text}\n" in f"{part}\n"
+        assert part.count("\n- ") == len(trace.files)
+        assert all(file.sha256 in part for file in trace.files)
+
+
+def test_a_file_is_told_to_be_one_of_them_or_not(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, out, err = called(capsys, "traces", "log.csv")
+    assert (code, err) == (0, "")
+    assert out == (
+        "log.csv: no known file has its hash\n"
+        "read with: --reader csv, as no published format has these columns\n"
+    )
+    own = KnownFile("jobs.csv", 2, hashlib.sha256(ROWS.encode()).hexdigest(), missing="the rest")
+    trace = replace(TRACES[0], name="own", reader="csv", files=(own,))
+    monkeypatch.setattr(catalogue, "TRACES", (trace,))
+    (folder / "packed.gz").write_bytes(gzip.compress(ROWS.encode()))
+    for name in ("log.csv", "packed.gz"):
+        code, out, err = called(capsys, "traces", name)
+        assert (code, err) == (0, "")
+        assert out.startswith(f"{name} is of own (")
+        assert f"jobs.csv: 2 rows, SHA-256 {own.sha256}, without the rest\n" in out
+        assert "read with: --reader csv\n" in out
+
+
+def test_a_file_that_is_not_there_gets_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "empty").write_text("")
+    for name, message in (("none", "none: No such file"), ("empty", "line 1: the file is empty")):
+        code, out, err = called(capsys, "traces", name)
+        assert (code, out) == (2, "")
+        assert message in err
+        assert err.count("\n") == 1
