@@ -254,7 +254,7 @@ def replay(
     seed : int
         Of policies that are given by name and draw.
     **options
-        `rules`, `before`, `times`, `on_progress`, `on_run` and `on_checkpoint` of
+        `rules`, `before`, `times`, `effort`, `on_progress`, `on_run` and `on_checkpoint` of
         :func:`gangsched.analysis.comparing.replay.replay`.
 
     Returns

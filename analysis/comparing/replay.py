@@ -35,6 +35,7 @@ from ..driving import check as check_run
 from ..driving import metrics
 from ..driving.drive import PolicyError, drive, models_of, parameters_of, rejected_jobs
 from ..driving.run import EventKind, Run, plain
+from ..proofs.bound import STEPS, Effort
 from ..proofs.completion_time import online_bound
 from ..proofs.deadline_rewards import reward_bound
 from ..proofs.fluid_fairness import contended_bound, life_bound
@@ -49,6 +50,12 @@ Fairness = tuple[str, Any, Bound]
 DAY = 86_400
 PEAKS = 3  #: busiest days of which lambda* is given
 RULES = Rules()
+#: of the bounds of completion times; mean busy times always have 16 rounds
+EFFORTS: Mapping[Effort, Mapping[str, int]] = {
+    "quick": {},
+    "standard": {"steps": STEPS},
+    "full": {"steps": STEPS, "halvings": 2},
+}
 RECORDED = (
     "recorded: what the cluster itself did, by its log: when jobs began and ended, on GPUs of any "
     "nodes, without rounds and overhead. Jobs of its log that are not here had GPUs too."
@@ -223,6 +230,8 @@ class Replay(SideBySide):
         The run that an interrupt stopped, with its checkpoint.
     unfinished : tuple of str
         Policies that an interrupt kept from finishing.
+    effort : {"quick", "standard", "full"}
+        Of the bounds of completion times.
     unrecorded : str
         Why there is no row of the log's own schedule, where one was wanted.
     """
@@ -236,6 +245,7 @@ class Replay(SideBySide):
     failed: tuple[Failure, ...] = ()
     stopped: Run | None = None
     unfinished: tuple[str, ...] = ()
+    effort: Effort = "quick"
     unrecorded: str = ""
 
     @classmethod
@@ -298,6 +308,7 @@ class Replay(SideBySide):
             "instance": self.instance.name,
             "instance_hash": instance_hash(self.instance),
             "rules": self.rules.named(),
+            "effort": self.effort,
             "rejected": [[self.instance.jobs[j].id, why] for j, why in self.rejected.items()],
             "bounds": {name: bound_to_dict(bound) for name, bound in self.bounds.items()},
             "fairness": [
@@ -336,6 +347,7 @@ def replay(
     rules: Rules = RULES,
     before: Mapping[str, Run] | None = None,
     times: Sequence[Times] = (),
+    effort: Effort = "quick",
     on_progress: Callable[[str, int, int], None] | None = None,
     on_run: Callable[[str, Run], None] | None = None,
     on_checkpoint: Callable[[str, Run], None] | None = None,
@@ -357,6 +369,8 @@ def replay(
         Of each job when it began and ended by the cluster's own log, as a
         :class:`~gangsched.instances.convert.Conversion` has them: what the cluster did is then the
         first row, "recorded". Where it cannot be shown, the remarks say why.
+    effort : {"quick", "standard", "full"}
+        How much to try for the bounds of completion times, as of :func:`gangsched.bound`.
     on_progress : callable, optional
         Called now and then with what is done now (a policy's name, or "bounds"), the number of jobs
         that finished and the number of jobs that can.
@@ -390,13 +404,16 @@ def replay(
     >>> [(row.name, row.ratios["flow"]) for row in found.rows]    # 600 + 600, 685 + 60; 660 + 60
     [('fifo', 1.6666666666666667), ('srtf', 1.0347222222222223)]
     """
-    work = _Replay(instance, policies, rules, before or {}, times)
+    if effort not in EFFORTS:
+        known = ", ".join(map(repr, EFFORTS))
+        raise ValueError(f"replay: effort={effort!r} is not one of {known}")
+    work = _Replay(instance, policies, rules, before or {}, times, effort)
     todo = list(policies)
     stopped = None
     try:
         if on_progress is not None:
             on_progress("bounds", 0, 0)
-        work.bound()
+        work.bound(on_progress)
         work.record(on_progress)
         for name in policies:
             run = work.call(name, on_progress, on_checkpoint)
@@ -420,6 +437,7 @@ class _Replay:
     rules: Rules
     before: Mapping[str, Run]
     times: Sequence[Times] = ()
+    effort: Effort = "quick"
     rejected: dict[int, str] = field(init=False)
     unrecorded: str = ""
     rows: list[Replayed] = field(default_factory=list)
@@ -472,7 +490,7 @@ class _Replay:
             if old != new:
                 raise ValueError(f"replay: the earlier run of {name!r} is of other {what}")
 
-    def bound(self) -> None:
+    def bound(self, on_progress: Callable[[str, int, int], None] | None) -> None:
         """Compute the bounds, and keep those that can be verified."""
         instance = _without(self.instance, self.rejected)
         if not instance.jobs:
@@ -484,7 +502,8 @@ class _Replay:
                 shift = sum(job.release for job in instance.jobs)
                 bound = Bound(flow.value + shift, flow.method, flow.certificate)
             else:
-                bound = online_bound(problem)
+                show = None if on_progress is None else partial(_tell, on_progress, name)
+                bound = online_bound(problem, **EFFORTS[self.effort], on_progress=show)
             if _holds(name, problem, bound):
                 self.bounds[name] = bound
         for what, fair, bound in _fairness(instance, self.rules):
@@ -576,7 +595,7 @@ class _Replay:
         return Replay(
             instance=self.instance, rules=self.rules, rejected=self.rejected, bounds=self.bounds,
             fairness=tuple(self.fairness), rows=tuple(self.rows), failed=tuple(self.failed),
-            stopped=stopped, unfinished=unfinished, unrecorded=self.unrecorded,
+            stopped=stopped, unfinished=unfinished, unrecorded=self.unrecorded, effort=self.effort,
         )  # fmt: skip
 
 
@@ -636,6 +655,12 @@ def _ratio(value: float | None, bound: Bound) -> float | None:
 
 
 # --- bounds --------------------------------------------------------------------------------------
+
+
+def _tell(show: Callable[[str, int, int], None], name: str, step: int, best: float) -> None:
+    """Say now and then how far the climb of a bound is."""
+    if step % 10 == 0:
+        show(f"bound of {name}, step {step}", 0, 0)
 
 
 def _holds(name: str, problem: Any, bound: Bound) -> bool:

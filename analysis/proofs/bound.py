@@ -16,8 +16,9 @@ Ltgf              least share of a life        the same                      the
 LtgfRound         sums of gangs: the optimum   the same                      the same
 LtgfFluid         first duals                  column generation: the        the same
                                                optimum up to rounding
-CompletionTime    mean busy times, 1 round;    16 rounds                     64 rounds
-                  SRPT; released work
+CompletionTime    mean busy times, 1 round;    16 rounds; prices climb       64 rounds; prices
+                  SRPT; released work; first                                 climb, intervals
+                  prices of GPU time                                         halved twice
 DeadlineRewards   prices of a small LP         400 steps from them           1,000 steps, more
                                                                              prices
 ================  ===========================  ============================  ======================
@@ -75,6 +76,7 @@ def _market(problem: GpuMarket, _: float | None) -> Bound:
 REVENUE = "...solvers.irmp.columns.revenue_bound"
 PACKINGS = ".fluid_fairness.fluid_bound"
 COMPLETION = ".completion_time.online_bound"
+STEPS = 400
 REWARDS = ".deadline_rewards.reward_bound"
 #: what each effort adds to those before it, by problem
 MAKERS: Mapping[type, Mapping[Effort, Maker]] = {
@@ -93,8 +95,8 @@ MAKERS: Mapping[type, Mapping[Effort, Maker]] = {
     LtgfFluid: {"quick": _maker(PACKINGS, timed=False, time_limit=0), "standard": _maker(PACKINGS)},
     CompletionTime: {
         "quick": _maker(COMPLETION, rounds=1),
-        "standard": _maker(COMPLETION, rounds=16),
-        "full": _maker(COMPLETION, rounds=64),
+        "standard": _maker(COMPLETION, rounds=16, steps=STEPS),
+        "full": _maker(COMPLETION, rounds=64, steps=STEPS, halvings=2),
     },
     DeadlineRewards: {
         "quick": _maker(REWARDS, rounds=0),

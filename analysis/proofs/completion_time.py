@@ -10,6 +10,7 @@ bound                        measure                                     cost fo
 :func:`release_bound`        makespan                                    O(n log n)
 :func:`srpt_bound`           completion, flow; equal weights             O(n log n)
 :func:`busy_time_bound`      completion, flow, slowdown                  O(n log n) a round
+:func:`.prices.price_bound`  the same, on equal GPUs                     O(n intervals) a step
 :func:`online_bound`         best of those that fit                      their sum
 ===========================  ==========================================  =====================
 
@@ -123,6 +124,7 @@ from ...formulations.completion_time.problem import CompletionTime
 from ...instances.model import FULL_SPEED
 from ...solvers.result import Bound
 from .fast_machine import run
+from .prices import Progress, price_bound
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -138,7 +140,13 @@ ROWS = 1_000
 
 
 def online_bound(
-    problem: CompletionTime, *, rounds: int = 16, time_limit: float | None = None
+    problem: CompletionTime,
+    *,
+    rounds: int = 16,
+    steps: int = 0,
+    halvings: int = 0,
+    time_limit: float | None = None,
+    on_progress: Progress | None = None,
 ) -> Bound:
     """Return the best lower bound of the problem's measure, with a certificate.
 
@@ -147,6 +155,9 @@ def online_bound(
     problem : CompletionTime
     rounds, time_limit
         As of :func:`busy_time_bound`.
+    steps, halvings, on_progress
+        As `rounds`, `halvings` and `on_progress` of
+        :func:`~gangsched.analysis.proofs.prices.price_bound`.
 
     Returns
     -------
@@ -172,9 +183,20 @@ def online_bound(
     """
     if problem.measure == "makespan":
         return release_bound(problem)
+    end = math.inf if time_limit is None else time.monotonic() + time_limit
     found = [busy_time_bound(problem, rounds=rounds, time_limit=time_limit)]
     if _equal_weights(problem):
         found.insert(0, srpt_bound(problem))
+    if not problem.mixed:
+        found.append(
+            price_bound(
+                problem,
+                rounds=steps,
+                halvings=halvings,
+                time_limit=None if time_limit is None else max(end - time.monotonic(), 0.0),
+                on_progress=on_progress,
+            )
+        )
     return max(found, key=lambda bound: bound.value)  # the first of equal ones
 
 

@@ -96,7 +96,8 @@ def legend(found: Replay) -> list[str]:
     methods = ", ".join(dict.fromkeys(bound.method for bound in bounds if bound is not None))
     known = (
         "any policy: verified bounds. Not even one that knew all jobs in advance and could suspend "
-        f"and move them for free gets beyond ({methods}); ratios are to these bounds."
+        f"and move them for free gets beyond ({methods}; effort {found.effort}); ratios are to "
+        "these bounds."
     )
     if not methods:
         known = "any policy: nothing is proven about completion times, so no ratio is certified."
