@@ -383,9 +383,10 @@ def test_compare_takes_a_market(gangsched_: Gangsched) -> None:
     assert "table3, seed 0: 3 users of 72 GPUs of 2 models" in done.out
     assert "no allocation beats 133.75 (" in done.out
     rows = table(done.out)
-    assert rows["trading"][:2] == rows["nash"][:2] == ["130", "1.0289"]
-    assert rows["efficient"][:3] == ["133.75", "1.0000", "1"]
-    assert rows["fair-share"][:4] == ["110", "1.2160", "1", "1"]
+    assert rows["trading"][:2] == rows["nash"][:2] == ["130.0000000", "1.0289"]
+    assert rows["max-min"][0] == "130.6930693"  # all have as many decimals
+    assert rows["efficient"][:3] == ["133.7500000", "1.0000", "1.00000"]
+    assert rows["fair-share"][:4] == ["110.0000000", "1.2160", "1.00000", "1.00000"]
     assert float(rows["max-min"][2]) == pytest.approx(1.188, abs=5e-4)
     assert_self_contained(Path("gangsched-compare.html"))
     page = Path("gangsched-compare.html").read_text("utf-8")

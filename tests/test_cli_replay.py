@@ -265,7 +265,7 @@ def test_the_tables_show_each_policy_and_any_policy(replay: Replay) -> None:
     times, fair = table(out, "certified"), table(out, "least rho")
     assert list(times) == list(fair) == ["fifo", "srtf", "any policy"]
     wait = (run.records.end - run.records.release).mean()
-    assert times["fifo"][0] == f"{wait / 3_600:.2f} h"
+    assert times["fifo"][0] == f"{wait / 60:.1f} min"  # as the bound, of less than an hour
     assert times["fifo"][4] == f"{run.records.end.max() / 3_600:.2f} h"
     # 97,130 GPU seconds on 8 GPUs, but the last job comes at 7,490 and takes 400 s
     assert float(times["fifo"][1]) > float(times["srtf"][1]) >= 1

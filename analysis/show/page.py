@@ -149,7 +149,7 @@ def _wanted(column: Column, rows: Sequence[Any]) -> bool:
 
 
 def _across(column: Column, rows: Sequence[Any]) -> str:
-    texts = [column.text(row, "–") for row in rows]
+    texts, _ = column.texts(rows, "–")
     rated = {
         k: column.better * value
         for k, row in enumerate(rows)

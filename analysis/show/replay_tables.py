@@ -14,14 +14,14 @@ from .columns import (
     STARRED,
     TIME,
     ColumnTable,
-    duration,
+    Limit,
     floored,
 )
 
 if TYPE_CHECKING:
     from ..comparing.replay import Replay
 
-Limits = dict[str, str]
+Limits = dict[str, Limit | str]
 
 
 def tables(found: Replay) -> list[ColumnTable]:
@@ -50,12 +50,12 @@ def _soonest(found: Replay) -> Limits:
     jobs = len(found.instance.jobs) - len(found.rejected)
     least = {name: bound.value / jobs for name, bound in found.bounds.items()}
     last = found.bounds.get("makespan")
-    texts = {
-        "mean_completion": duration(least["flow"], down=True) if "flow" in least else None,
-        "mean_slowdown": f"{floored(least['slowdown'], 2):,.2f}" if "slowdown" in least else None,
-        "makespan": None if last is None else duration(last.value, down=True),
+    return {
+        "name": "any policy",
+        "mean_completion": Limit("≥", least["flow"]) if "flow" in least else "-",
+        "mean_slowdown": f"≥ {floored(least['slowdown'], 2):,.2f}" if "slowdown" in least else "-",
+        "makespan": "-" if last is None else Limit("≥", last.value),
     }
-    return {"name": "any policy", **{k: f"≥ {t}" if t else "-" for k, t in texts.items()}}
 
 
 def _fairest(found: Replay) -> tuple[Limits, ...]:
@@ -66,13 +66,13 @@ def _fairest(found: Replay) -> tuple[Limits, ...]:
 
 
 def _richest(found: Replay) -> tuple[Limits, ...]:
-    most = [
-        {STARRED.key: f"any policy{star}", "reward": f"≤ {found.bounds[name].value:,.10g}"}
+    most: list[Limits] = [
+        {STARRED.key: f"any policy{star}", "reward": Limit("≤", found.bounds[name].value)}
         for name, star in (("reward", ""), ("elastic reward", " *"))
         if name in found.bounds
     ]
     top = (found.rows[0].deadlines or {})["top_reward"]
-    return (*most, {STARRED.key: "all in time", "reward": f"{top:,.10g}"})
+    return (*most, {STARRED.key: "all in time", "reward": Limit("", top or 0)})
 
 
 def _up(value: float) -> str:
