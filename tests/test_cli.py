@@ -490,6 +490,8 @@ def test_compare_reads_traces(
     assert "3 of 4 jobs that fit (the first)" in some.out
     sample = gangsched_(*args, "--jobs", 3, "--seed", 5)
     assert "3 of 4 jobs that fit (seed 5)" in sample.out
+    less = gangsched_(*args, "--without", "0..1")
+    assert "5 rows read, 4 jobs, 1 skipped (left out, submitted 0..1: 1)" in less.out
 
 
 def test_equal_runs_give_equal_files(gangsched_: Gangsched, files: Path) -> None:
@@ -801,6 +803,10 @@ BAD = {
     "compare F/trace.csv TRACE ROOM --cluster F/instance.json": (
         r"--nodes does not go with --cluster$"
     ),
+    "compare F/trace.csv TRACE ROOM --without 1": r"--without: '1' is not of the form FROM..UNTIL",
+    "compare F/trace.csv REVENUE --without-users z": r"user 'z' has none of its jobs$",
+    "compare rar-b-0 --without 0..1": r"--without does not go with an instance; a trace needs --r",
+    "compare --setting paper-a RAR --without-users a": r"--without-users does not go with --set",
     "compare rar-b-0 --jobs 3": r"--jobs does not go with an instance; a trace needs --reader$",
     "compare --setting paper-a RAR --reader swf": r"--reader does not go with --setting$",
     "compare --setting paper-a RAR --first 3": r"--first does not go with --setting$",

@@ -344,6 +344,39 @@ def test_a_part_of_a_trace(replay: Replay, args: tuple[str, ...], jobs: list[str
 
 
 @pytest.mark.parametrize(
+    ("args", "stay"),
+    [
+        (("--without", "2017-10-07 01:01:00..2017-10-07 01:10:00"), [0, 3, 4, 5, 6]),
+        (("--without", "0..1, 7190..7191"), [1, 2, 3, 6]),  # time 0 is another one
+        (("--without", "0..1", "--without", "140 .. 141"), [1, 3, 4, 5, 6]),
+        (("--without-users", "b"), [0, 3, 4, 5]),
+        (("--without-users", "b, c", "--without", "0..1"), [3, 4]),
+        (("--without-users", "a", "--from", "2017-10-07 03:00:00"), [1, 2, 5, 6]),
+        (("--without-users", "a", "--weights", "equal"), [1, 2, 5, 6]),
+    ],
+)
+def test_what_is_left_out_might_as_well_not_be_in_the_file(
+    replay: Replay, args: tuple[str, ...], stay: list[int]
+) -> None:
+    Path("less").mkdir()
+    Path("less/log.csv").write_text("\n".join(lines([ROWS[i] for i in stay])) + "\n")
+    found = []
+    rest = args[-2:] * args[-2].startswith(("--from", "--weights"))
+    for log, more in (("log.csv", args), ("less/log.csv", rest)):
+        code, out, err = replay(log, *TRACE[1:], "--policies", "fifo", "--json", "r.json", *more)
+        assert (code, err) == (0, "")
+        data = json.loads(Path("r.json").read_text())
+        data["rows"][0].pop("timing")
+        notes = data.pop("source")["notes"]
+        found.append((data, notes[1:], out.splitlines()[1]))
+    (full, notes, read), (less, fewer, _) = found
+    assert full == less
+    assert notes == fewer
+    gone = len(ROWS) - len(stay)
+    assert read.startswith(f"- 7 rows read, {7 - gone} jobs, {gone} skipped (left out, ")
+
+
+@pytest.mark.parametrize(
     ("args", "weights"),
     [
         ((), [17, 12, 2]),
@@ -512,6 +545,15 @@ def test_a_job_id_that_occurs_twice_is_refused(replay: Replay) -> None:
         ((*TRACE, "--from", "soon"), "--from: start='soon' is not a date of the form"),
         ((*TRACE, "--from", "9", "--until", "3"), "ends before it starts"),
         ((*TRACE, "--from", "999999999"), "has none of its jobs"),
+        ((*TRACE, "--without", "2017-10-08"), "--without: '2017-10-08' is not of the form FROM..U"),
+        ((*TRACE, "--without", "0..1,"), "--without: '' is not of the form FROM..UNTIL (2017-11"),
+        ((*TRACE, "--without", "0..1..2"), "--without: '0..1..2' is not of the form FROM..UNTIL"),
+        ((*TRACE, "--without", "0..soon"), "window 0..soon: end='soon' is not a date of the form"),
+        ((*TRACE, "--without", "9..3"), "window 9..3 ends before it starts"),
+        ((*TRACE, "--without", "1..9"), "window 1..9 has none of its jobs, submitted from"),
+        ((*TRACE, "--without-users", "aa"), "trace 'log': user 'aa' has none of its jobs"),
+        ((*TRACE, "--without-users", "a,"), "--without-users: 'a,' has an empty name"),
+        ((*TRACE, "--without-users", "a,b,c"), "no job can be run: 7 rows read, 0 jobs, 7 skipped"),
         ((*TRACE, "--first", 8), "jobs=8 exceeds the 7 jobs of 'log' that can run"),
         ((*TRACE, "--weights", "sizes.csv"), "sizes.csv: 3 jobs of users without a size: 'row2'"),
         ((*TRACE, "--weights", "fair"), "fair: No such file"),
@@ -933,6 +975,8 @@ def test_a_scenario_brings_its_cluster(replay: Replay) -> None:
         (("X1",), "scenario 'X1' is not one of T<jobs>, H_SLO"),
         (("T0",), "scenario T0: it has no jobs"),
         (("T9", "--from", "0"), "--from does not go with --reader scenario"),
+        (("T9", "--without", "0..9"), "--without does not go with --reader scenario"),
+        (("T9", "--without-users", "a"), "--without-users does not go with --reader scenario"),
         (("T9", "--weights", "equal"), "--weights does not go with --reader scenario"),
         (("T9", "--speeds", "table1"), "--speeds does not go with --reader scenario"),
         (("T9", "--nodes", "2"), "give --nodes and --gpus-per-node"),

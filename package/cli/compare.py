@@ -103,6 +103,8 @@ def compare(
         str | None, typer.Option(help=f"Reader of a trace file: {', '.join(READERS)}.")
     ] = None,
     columns: screen.Columns = None,
+    without: screen.Without = None,
+    without_users: screen.WithoutUsers = None,
     setting: Annotated[
         str | None, typer.Option(help="Seeded setting instead of a file, e.g. paper-a.")
     ] = None,
@@ -138,6 +140,7 @@ def compare(
     options = {
         "reader": reader, "nodes": nodes, "gpus-per-node": gpus_per_node, "cluster": cluster,
         "jobs": jobs, "first": first, "utility": utility, "columns": columns,
+        "without": without or None, "without-users": without_users,
     }  # fmt: skip
     with screen.reading():
         page = None if no_report else report

@@ -103,6 +103,8 @@ def replay(
     gpus_per_node: screen.GpusPerNode = None,
     cluster: screen.ClusterFile = None,
     policies: Policies = COMPARED,
+    without: screen.Without = None,
+    without_users: screen.WithoutUsers = None,
     begin: Begin = None,
     until: Until = None,
     first: First = None,
@@ -142,7 +144,9 @@ def replay(
         kept = _Kept.of(save_runs, tuple(chosen), resume)
         room = {"nodes": nodes, "gpus-per-node": gpus_per_node, "cluster": cluster}
         part = {"from": begin, "until": until, "speeds": speeds, "weights": weights}
-        how = screen.ReaderChoice(reader, tuple(reader_option or ()), columns)
+        how = screen.ReaderChoice(
+            reader, tuple(reader_option or ()), columns, tuple(without or ()), without_users
+        )
         source = select_jobs(trace, how, seed, first, room, part)
         found = _run(source, chosen, rules, kept)
     if not found.rows and not found.failed:
