@@ -226,6 +226,9 @@ WithoutUsers = Annotated[
     str | None, typer.Option(help="Leave out the jobs of these users, separated by commas.")
 ]
 Json = Annotated[Path | None, typer.Option(help="Write the results as JSON; - for the screen.")]
+Explain = Annotated[
+    bool, typer.Option("--explain", help="Say below the tables what all columns and words mean.")
+]
 NoReport = Annotated[bool, typer.Option("--no-report", help="Write no HTML report.")]
 
 

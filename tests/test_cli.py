@@ -388,8 +388,19 @@ def test_compare_takes_a_market(gangsched_: Gangsched) -> None:
     assert rows["efficient"][:3] == ["133.7500000", "1.0000", "1.00000"]
     assert rows["fair-share"][:4] == ["110.0000000", "1.2160", "1.00000", "1.00000"]
     assert float(rows["max-min"][2]) == pytest.approx(1.188, abs=5e-4)
+    words = (
+        "value: GPUs times their speeds, of all users\nleast gain: of a user, over its fair share"
+    )
+    assert words in done.out
+    assert "wall time" not in done.out
     assert_self_contained(Path("gangsched-compare.html"))
     page = Path("gangsched-compare.html").read_text("utf-8")
+    assert "runtime (s, less is better): wall time of the solver" in page
+    explained = gangsched_(
+        "compare", "--problem", "gandiva_fair", "--setting", "table3", "--explain"
+    )
+    assert "\nruntime (s, less is better): wall time of the solver\n" in explained.out
+    assert "\nvalue: GPUs times their speeds, of all users\n" in explained.out
     assert "5 solvers on one problem: 3 users of 72 GPUs of 2 models." in page
     assert "No allocation is better than <strong>133.75</strong>" in page
     assert "schedule" not in page.split("<h2>")[0]

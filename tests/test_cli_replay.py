@@ -294,7 +294,9 @@ def test_a_single_user_has_no_fair_share(drawn: Replay) -> None:
     Path("log.csv").write_text("\n".join(lines([(*row[:3], "a") for row in ROWS])) + "\n")
     _, out, _ = drawn(*TRACE, *TWO, "--report", "night.html")
     assert table(out, "least rho")["fifo"][:2] == ["-", "-"]
-    assert "One user, or none, shares with nobody" in out
+    assert "least rho of users: one user, or none, shares with nobody\n" in out
+    assert "user-days:" not in out  # there is no such number
+    assert "\nrho: GPU time" in out  # which jobs have
     page = Path("night.html").read_text()
     assert "Fairness to users over time" not in page
     assert "Users get less" not in page
@@ -835,6 +837,55 @@ def test_progress_names_policy_and_jobs() -> None:
     assert told == ["srtf (2 of 2): 1,200 of 5,000 jobs complete", "bounds"]
 
 
+# --- what words mean -----------------------------------------------------------------------------
+
+
+def below(out: str) -> list[str]:
+    """The lines below the last table, without the files that were written."""
+    return [line for line in out.rpartition("\n\n")[2].splitlines() if "written" not in line]
+
+
+def test_only_what_matters_is_explained_unless_asked(replay: Replay) -> None:
+    for nodes in (2, 9):  # on nine, nobody is in another's way
+        args = (*LOG, "--nodes", nodes, "--gpus-per-node", 4, *TWO, "--json", "r.json")
+        short, full = (below(replay(*args, *more)[1]) for more in ((), ("--explain",)))
+        peaks = [one["value"] for one in json.loads(Path("r.json").read_text())["fairness"][1:]]
+        words = [line.partition(":")[0] for line in short]
+        peak = "How fair anyone could have been at a peak"
+        assert words == ["any policy", "rho", "user-days", *([peak] * (nodes == 2))]
+        assert {*short} < {*full}
+        assert [line.startswith(peak) for line in full].count(True) == bool(peaks)
+        heads = ("mean completion (s, less is better)", "certified ratio (less is better)")
+        for heading in (
+            *heads,
+            "least rho of users (more is better)",
+            "preemptions",
+            "runtime (s)",
+        ):
+            assert [line for line in full if line.startswith(f"{heading}: ")], heading
+        assert not any("deadline" in line for line in full)
+
+
+def test_deadlines_are_explained_where_there_are_some(replay: Replay) -> None:
+    given = (*SMALL, "--policies", "fifo", "--seed", 3)
+    short, full = (below(replay(*given, *more)[1]) for more in ((), ("--explain",)))
+    assert [line.partition(":")[0] for line in short] == [
+        "any policy that keeps gangs", "weighted miss rate", "rho", "user-days",
+    ]  # fmt: skip
+    assert "reward (more is better): won by completions before deadlines" in full
+    assert "No policy profiled new jobs: all are told what they use of run times." in full
+
+
+def test_the_hash_of_the_instance_stands_wherever_results_do(replay: Replay) -> None:
+    """On the screen its beginning, as in names of saved instances; in files as a whole."""
+    _, out, _ = replay(*TRACE, *TWO, "--json", "r.json", "--save-runs", "runs")
+    own = instance_hash(expected())
+    assert out.splitlines()[4] == f"- hash of the instance: {own[:16]}"
+    assert json.loads(Path("r.json").read_text())["instance_hash"] == own
+    assert own in Path("replay.html").read_text()
+    assert Path(f"runs/instance-{own[:16]}.json.gz").exists()
+
+
 # --- what the pages show -------------------------------------------------------------------------
 
 UPDATE = runpy.run_path(str(ROOT / "docs" / "update_replays.py"))
@@ -887,7 +938,7 @@ SMALL = ("T40", "--reader", "scenario", "--nodes", 2, "--gpus-per-node", 4)
 
 
 def test_deadlines_have_a_table(replay: Replay) -> None:
-    code, out, _ = replay(*SMALL, *TWO, "--json", "out.json", "--seed", 3)
+    code, out, _ = replay(*SMALL, *TWO, "--json", "out.json", "--seed", 3, "--explain")
     assert code == 0
     instance = Instance(
         Cluster.uniform(nodes=2, gpus_per_node=4), testbed_workload(40, seed=3).jobs
@@ -935,7 +986,8 @@ def test_deadlines_say_who_profiles_and_who_changes_gangs(replay: Replay) -> Non
     code, out, _ = replay(*SMALL, "--policies", names, "--json", "out.json", "--seed", 3)
     assert code == 0
     assert "Profile new jobs first, and pay for it: chronus; others are told" in out
-    assert "any policy that keeps gangs can win" in out
+    assert "\nany policy that keeps gangs: verified bounds" in out
+    assert "\n* ran jobs on other numbers of GPUs than their gangs." in out
     assert "suspensions per" in out
     assert "per SLO job" in out
     report = Page(Path("replay.html").read_text("utf-8")).text

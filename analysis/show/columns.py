@@ -220,6 +220,11 @@ class Column:
         1 where more is better, -1 where less is, 0 where neither is.
     write : callable
         Number to text; what has a method `of`, as :class:`Decimals`, writes a column together.
+    meaning : str
+        What is measured.
+    word : str
+        The word of the heading that has a footnote where it first occurs: that of :data:`WORDS`,
+        or the meaning.
 
     Examples
     --------
@@ -233,21 +238,24 @@ class Column:
     unit: str = ""
     better: int = 0
     write: Callable[[Any], str] = str
+    meaning: str = ""
+    word: str = ""
 
     @property
     def key(self) -> str:
         """Name in files and DataFrames."""
         if isinstance(self.measure, str):
             return self.measure
-        return self._plain.replace(" ", "_")
+        return self.plain.replace(" ", "_")
 
     @property
     def title(self) -> str:
         """Heading on one line, with the unit where the cells do not have it."""
-        return f"{self._plain} ({self.unit})" if self._bare else self._plain
+        return f"{self.plain} ({self.unit})" if self._bare else self.plain
 
     @property
-    def _plain(self) -> str:
+    def plain(self) -> str:
+        """Heading on one line."""
         return self.heading.replace("-\n", "").replace("\n", " ")
 
     @property
@@ -405,29 +413,101 @@ def computed(columns: Iterable[Column], row: Any) -> dict[str, Any]:
     return {c.key: c.value(row) for c in columns if not isinstance(c.measure, str)}
 
 
+# --- words ---------------------------------------------------------------------------------------
+
+#: words of several headings, in short
+WORDS: Mapping[str, str] = {
+    "weighted miss rate": "1 less the mean reward of a job with deadlines (SLO job) over the "
+    "largest of all jobs (Gao et al. 2024)",
+    "rho": "GPU time that was got over the fair share (Ye et al. 2022)",
+    "user-days": "days on which a user had jobs; below 1: it got under 99.9 % of its fair share, "
+    "as users of short jobs do on an empty cluster too",
+}
+WAYS = {-1: "less is better", 1: "more is better"}
+
+
+def footnotes(tables: Iterable[ColumnTable]) -> list[str]:
+    """Explain each word where it first stands above a number.
+
+    >>> table = ColumnTable((Column("x", "least rho", word="rho"),), ({"x": 0.9},))
+    >>> footnotes([table, table])
+    ['rho: GPU time that was got over the fair share (Ye et al. 2022)']
+    """
+    found = {
+        c.word: WORDS.get(c.word, c.meaning)
+        for table in tables
+        for c in table.columns
+        if c.word and any(c.value(row) is not None for row in table.rows)
+    }
+    return [f"{word}: {text}" for word, text in found.items()]
+
+
+def explained(columns: Iterable[Column]) -> list[str]:
+    r"""Say of each column what is measured, in which unit, and which way is better.
+
+    >>> explained([Column("wait", "mean\nwait", "s", -1, lasting, "without GPUs")])
+    ['mean wait (s, less is better): without GPUs']
+    """
+    known = [c for c in columns if c.meaning]
+    facts = [", ".join(filter(None, (c.unit, WAYS.get(c.better, "")))) for c in known]
+    lines = [
+        f"{c.plain}{f' ({fact})' * bool(fact)}: {c.meaning}"
+        for c, fact in zip(known, facts, strict=True)
+    ]
+    words = dict.fromkeys(c.word for c in known if c.word in WORDS)
+    return list(dict.fromkeys([*lines, *(f"{word}: {WORDS[word]}" for word in words)]))
+
+
 # --- solvers on one problem ----------------------------------------------------------------------
 
 #: {goal}, {unit} and {time} are those of the problem; its own measures stand before the last three
 COMPARED: tuple[Column, ...] = (
     Column("solver", "solver"),
-    Column("objective", "{goal}", "{unit}", 0, ten),
-    Column("bound", "bound", "{unit}", 0, ten),
-    Column("ratio", "certified\nratio", "", -1, ratio),
-    Column("mean_completion", "mean\ncompletion", "{time}", -1, tenth),
-    Column("runtime", "runtime", "s", -1, milliseconds),
-    Column("standing", "status"),
-)
+    Column("objective", "{goal}", "{unit}", 0, ten, "the problem's own objective"),
+    Column("bound", "bound", "{unit}", 0, ten, "what nobody can beat, verified"),
+    Column(
+        "ratio", "certified\nratio", "", -1, ratio,
+        "the optimum is at most this factor better, by the verified bound; rounded up",
+    ),
+    Column(
+        "mean_completion", "mean\ncompletion", "{time}", -1, tenth,
+        "from a job's release to its end",
+    ),
+    Column("runtime", "runtime", "s", -1, milliseconds, "wall time of the solver"),
+    Column(
+        "standing", "status", meaning="proven optimal: as good as the verified bound; optimal "
+        "(claimed): the solver says so, and nothing verified does",
+    ),
+)  # fmt: skip
 LAST = ("mean_completion", "runtime", "standing")
+
+
+def _measured(name: str, unit: str, better: int, meaning: str, footnote: bool = True) -> Column:
+    return Column(name, name, unit, better, six, meaning, name if footnote else "")
+
+
 #: measures of problems by name: of markets, and of revenue
 MEASURED: tuple[Column, ...] = (
-    Column("least gain", "least gain", "", 1, six),
-    Column("mean gain", "mean gain", "", 1, six),
-    Column("without losses", "without losses", "", 1, six),
-    Column("ideal revenue", "ideal revenue", "", 1, six),
-    Column("fairness variance", "fairness variance", "", -1, six),
-    Column("workers in use", "workers in use", "", 1, six),
-    Column("makespan", "makespan", "{time}", -1, six),
-)
+    _measured("least gain", "", 1, "of a user, over its fair share of each GPU model"),
+    _measured(
+        "mean gain", "", 1,
+        "the geometric mean by tickets; largest in the competitive equilibrium (nash)",
+    ),
+    _measured(
+        "without losses", "", 1,
+        "true revenue, less jobs worth less than nothing, which could be left out",
+    ),
+    _measured(
+        "ideal revenue", "", 1,
+        "what jobs would be worth, counted from the beginning of their rounds; nobody earns it",
+    ),
+    _measured(
+        "fairness variance", "", -1,
+        "of alpha, share of a positive revenue over that of the servers, by user",
+    ),
+    _measured("workers in use", "", 1, "share of all workers, to the last completion", False),
+    _measured("makespan", "{time}", -1, "time of the last completion", False),
+)  # fmt: skip
 
 
 def compared(
@@ -440,11 +520,13 @@ def compared(
     late = [column for column in COMPARED if column.key in LAST]
     words = {"goal": goal.name, "unit": goal.unit, "time": goal.time}
     proven = {"bound": replace(ten, way=-1 if sense is Sense.MIN else 1)}
+    better = {"objective": -1 if sense is Sense.MIN else 1}
     return tuple(
         replace(
             column,
             heading=column.heading.format(**words),
             unit=column.unit.format(**words),
+            better=better.get(column.key, column.better),
             write=proven.get(column.key, column.write),
         )
         for column in (*early, *own, *late)
@@ -456,6 +538,8 @@ def compared(
 
 POLICY = Column("name", "policy")
 STARRED = Column(lambda row: f"{row.name} *" if row.elastic else row.name, "policy")
+LEAST = "over the least that is proven for any policy; rounded up"
+QUANTILE = "99 % of the jobs do not exceed it"
 
 JOBS = Section(
     "Jobs",
@@ -469,58 +553,134 @@ JOBS = Section(
 TIME = Section(
     "Time",
     (
-        Column("mean_completion", "mean\ncompletion", "s", -1, lasting),
-        Column("flow_ratio", "certified\nratio", "", -1, ratio),
-        Column("p99_completion", "99 %\ncompletion", "s", -1, lasting),
-        Column("mean_slowdown", "mean\nslowdown", "", -1, hundredth),
-        Column("makespan", "makespan", "s", -1, lasting),
-        Column("makespan_ratio", "certified\nratio", "", -1, ratio),
+        Column(
+            "mean_completion", "mean\ncompletion", "s", -1, lasting,
+            "from submission to completion",
+        ),
+        Column("flow_ratio", "certified\nratio", "", -1, ratio, f"mean completion {LEAST}"),
+        Column("p99_completion", "99 %\ncompletion", "s", -1, lasting, QUANTILE),
+        Column(
+            "mean_slowdown", "mean\nslowdown", "", -1, hundredth,
+            "completion over the run time without any wait",
+        ),
+        Column("makespan", "makespan", "s", -1, lasting, "time of the last completion"),
+        Column("makespan_ratio", "certified\nratio", "", -1, ratio, f"makespan {LEAST}"),
     ),
     (
-        Column("median_completion", "median completion", "s", -1, lasting),
-        Column("mean_wait", "mean wait", "s", -1, lasting),
-        Column("p99_slowdown", "99 %\nslowdown", "", -1, hundredth),
+        Column(
+            "median_completion", "median completion", "s", -1, lasting,
+            "half of the jobs do not exceed it",
+        ),
+        Column(
+            "mean_wait", "mean wait", "s", -1, lasting,
+            "the part of the completion in which a job held no GPUs",
+        ),
+        Column("p99_slowdown", "99 %\nslowdown", "", -1, hundredth, QUANTILE),
     ),
-)
+)  # fmt: skip
 FAIRNESS = Section(
     "Fairness and use",
     (
-        Column("min_user_rho", "least rho\nof users", "", 1, thousandth),
-        Column("days_below", "user-days\nbelow 1", "", -1, percent),
-        Column("min_service_rho", "least rho\nof jobs", "", 1, thousandth),
-        Column("loss", "jobs with\nrho < 0.95", "", -1, percent),
-        Column("utilisation", "GPUs\nin use", "", 1, percent),
-        Column("preemptions", "preemp-\ntions", "", 0, whole),
-        Column("runtime", "runtime", "s", 0, centiseconds),
+        Column("min_user_rho", "least rho\nof users", "", 1, thousandth, "over the run", "rho"),
+        Column(
+            "days_below", "user-days\nbelow 1", "", -1, percent,
+            "of the days on which a user has a fair share above 0; a job counts in that up to the "
+            "round after its end: do not compare across round lengths", "user-days",
+        ),
+        Column(
+            "min_service_rho", "least rho\nof jobs", "", 1, thousandth,
+            "from a job's first round, of service alone, as in the bound", "rho",
+        ),
+        Column(
+            "loss", "jobs with\nrho < 0.95", "", -1, percent, "from a job's first round", "rho"
+        ),
+        Column(
+            "utilisation", "GPUs\nin use", "", 1, percent,
+            "share of the GPU time that jobs held, to the last arrival",
+        ),
+        Column(
+            "preemptions", "preemp-\ntions", "", 0, whole,
+            "times that a job lost its GPUs before it was complete",
+        ),
+        Column("runtime", "runtime", "s", 0, centiseconds, "wall time of the simulation"),
     ),
     (
-        Column("hours_below", "user-hours below 1", "", -1, percent),
-        Column("jain_users", "Jain's index of users", "", 1, thousandth),
-        Column("min_rho", "least rho of jobs, with overhead", "", 1, thousandth),
-        Column("mean_rho", "mean rho of jobs", "", 0, thousandth),
-        Column("loss_release", "jobs with rho < 0.95, from submission", "", -1, percent),
-        Column("jain_jobs", "Jain's index of jobs", "", 1, thousandth),
-        Column("utilisation_end", "GPUs in use to the end", "", 1, percent),
+        Column(
+            "hours_below", "user-hours below 1", "", -1, percent, "as user-days below 1, of hours"
+        ),
+        Column(
+            "jain_users", "Jain's index of users", "", 1, thousandth,
+            "of their rho, 1 where all are equal",
+        ),
+        Column(
+            "min_rho", "least rho of jobs, with overhead", "", 1, thousandth,
+            "from a job's first round, of all GPU time that it held", "rho",
+        ),
+        Column(
+            "mean_rho", "mean rho of jobs", "", 0, thousandth, "from a job's first round", "rho"
+        ),
+        Column(
+            "loss_release", "jobs with rho < 0.95, from submission", "", -1, percent,
+            "the wait for the next round alone takes many short jobs there, on an empty cluster "
+            "too", "rho",
+        ),
+        Column(
+            "jain_jobs", "Jain's index of jobs", "", 1, thousandth,
+            "of their rho, 1 where all are equal",
+        ),
+        Column(
+            "utilisation_end", "GPUs in use to the end", "", 1, percent,
+            "share of the GPU time that jobs held",
+        ),
     ),
-)
+)  # fmt: skip
 DEADLINES = Section(
     "Deadlines",
     (
-        Column("weighted_miss", "weighted\nmiss rate", "", -1, percent),
-        Column("reward", "reward", "", 1, whole),
-        Column("reward_ratio", "certified\nratio", "", -1, ratio),
-        Column("in_time", "complete by\nlast deadline", "", 1, percent),
-        Column("best_effort_latency", "best-effort\nlatency", "s", -1, lasting),
-        Column("slo_suspensions", "suspensions\nper SLO job", "", 0, hundredth),
-        Column("best_effort_suspensions", "suspensions per\nbest-effort job", "", 0, hundredth),
+        Column(
+            "weighted_miss", "weighted\nmiss rate", "", -1, percent,
+            "of all jobs with deadlines (SLO jobs)", "weighted miss rate",
+        ),
+        Column("reward", "reward", "", 1, whole, "won by completions before deadlines"),
+        Column(
+            "reward_ratio", "certified\nratio", "", -1, ratio,
+            "the most that any policy that keeps gangs can win, over the reward; rounded up",
+        ),
+        Column(
+            "in_time", "complete by\nlast deadline", "", 1, percent, "of the jobs with deadlines"
+        ),
+        Column(
+            "best_effort_latency", "best-effort\nlatency", "s", -1, lasting,
+            "mean completion of the jobs without deadlines",
+        ),
+        Column(
+            "slo_suspensions", "suspensions\nper SLO job", "", 0, hundredth,
+            "times that a job with deadlines lost its GPUs, on average",
+        ),
+        Column(
+            "best_effort_suspensions", "suspensions per\nbest-effort job", "", 0, hundredth,
+            "times that a job without deadlines lost its GPUs, on average",
+        ),
     ),
     (
-        Column("weighted_miss_own", "weighted miss rate, all jobs alike", "", -1, percent),
-        Column("strict_miss", "strict deadlines missed", "", -1, percent),
-        Column("profiling_wait", "submission to the end of profiling", "s", 0, lasting),
-        Column("run_times", "run times, if used"),
+        Column(
+            "weighted_miss_own", "weighted miss rate, all jobs alike", "", -1, percent,
+            "each job's reward is taken over its own largest one",
+        ),
+        Column(
+            "strict_miss", "strict deadlines missed", "", -1, percent,
+            "of the jobs with a single deadline",
+        ),
+        Column(
+            "profiling_wait", "submission to the end of profiling", "s", 0, lasting,
+            "on average, of the jobs that were profiled",
+        ),
+        Column(
+            "run_times", "run times, if used",
+            meaning="whether the policy finds out or is told",
+        ),
     ),
-)
+)  # fmt: skip
 #: of each user, where there are several GPU models
 USERS: tuple[Column, ...] = (
     Column("gpus", "held", "GPUs", 0, hundredth),

@@ -122,6 +122,7 @@ def replay(
     json: screen.Json = None,
     report: Report = Path("replay.html"),
     no_report: screen.NoReport = False,
+    explain: screen.Explain = False,
 ) -> None:
     """Replay a trace or scenario under policies, with proven bounds.
 
@@ -151,7 +152,7 @@ def replay(
         found = _run(source, chosen, rules, kept)
     if not found.rows and not found.failed:
         raise KeyboardInterrupt
-    _finish(source, found, report=page, json=json, kept=kept)
+    _finish(source, found, report=page, json=json, kept=kept, explain=explain)
 
 
 # --- the policies --------------------------------------------------------------------------------
@@ -249,12 +250,18 @@ def _progress(
 
 
 def _finish(
-    source: Source, found: Any, *, report: Path | None, json: Path | None, kept: _Kept
+    source: Source,
+    found: Any,
+    *,
+    report: Path | None,
+    json: Path | None,
+    kept: _Kept,
+    explain: bool,
 ) -> None:
     """Show and write what a replay gave, finished or not."""
     console = screen.open_console(json)
     try:
-        _show(console, source, found)
+        _show(console, source, found, explain)
     finally:  # also where the screen is a pipe that nobody reads to the end
         with screen.reading(), screen.progress_line("writing the report"):
             _write(source, found, report=report, json=json)
@@ -269,18 +276,19 @@ def _finish(
         raise typer.Exit(screen.EXIT_FAILED)
 
 
-def _show(console: Console, source: Source, found: Any) -> None:
+def _show(console: Console, source: Source, found: Any, explain: bool) -> None:
     from ..analysis.show.replay_tables import failures, legend, tables
 
     screen.say(console, source.title, "bold")
-    for note in (*source.notes, *_left_out(source, found)):
+    own = [f"hash of the instance: {row.run.instance_hash[:16]}" for row in found.rows[:1]]
+    for note in (*source.notes, *own, *_left_out(source, found)):
         screen.say(console, f"- {note}", "dim")
     for table in tables(found):
         console.print()
         screen.show_table(console, screen.rich_table(table))
     if found.rows:
         console.print()
-        for line in legend(found):
+        for line in legend(found, explain):
             screen.say(console, line, "dim")
     for line in failures(found):
         screen.say(console, line)

@@ -275,6 +275,51 @@ def test_pages_align_the_same(tmp_path: Path, replayed: Replay) -> None:
     assert all(f"{text}<" in line[: line.index("</tr>")] for text in texts)
 
 
+# --- words ---------------------------------------------------------------------------------------
+
+
+def test_every_measure_is_explained_once(solved: Comparison, replayed: Replay) -> None:
+    sections = (columns.TIME, columns.FAIRNESS, columns.DEADLINES)
+    every = [c for section in sections for c in section.every]
+    for column in (*every, *columns.COMPARED[1:], *columns.MEASURED):
+        assert column.meaning, column.key
+        assert not column.word or column.word in columns.WORDS or column.word == column.plain
+        assert column.word in column.plain, column.key
+    text = "\n".join(columns.explained(every))
+    for line in text.splitlines():
+        assert text.count(line) == 1
+    assert all(f"\n{word}: " in text for word in columns.WORDS)
+
+
+def test_a_word_has_a_footnote_where_it_first_has_a_number() -> None:
+    rho = Column("x", "least rho", "", 1, columns.thousandth, "of all", "rho")
+    gain = Column("y", "gain", "", 1, columns.six, "over a fair share", "gain")
+    head = Column("name", "name")
+    empty = ColumnTable((head, rho, gain), ({"name": "a"},))
+    some = ColumnTable((head, gain, rho), ({"name": "a", "x": 0.5}, {"name": "b", "y": 1.5}))
+    assert columns.footnotes([empty]) == []
+    words = [f"rho: {columns.WORDS['rho']}", "gain: over a fair share"]
+    assert columns.footnotes([empty, some, some]) == words[::-1]
+    assert columns.explained(empty.columns) == [
+        "least rho (more is better): of all", "gain (more is better): over a fair share", words[0]
+    ]  # fmt: skip
+
+
+def test_notes_of_a_comparison_are_of_words_that_occur() -> None:
+    legend = ("value: of all", "true revenue: of some", "other: a relaxation")
+    row = Row(solver="s", status="feasible", objective=1, runtime=0, measures={"least gain": 1.25})
+    found = Comparison(
+        problem=GpuMarket([2, 1], [[1.0, 2.0]]), bound=BOUND, rows=(row,), legend=legend
+    )
+    gain = "of a user, over its fair share of each GPU model"
+    assert found.footnotes() == ["value: of all", f"least gain: {gain}"]
+    assert str(found).splitlines()[-2:] == found.footnotes()
+    assert found.footnotes(explain=True)[:3] == list(legend)
+    assert f"least gain (more is better): {gain}" in found.footnotes(explain=True)
+    other = replace(row, relaxation="other", measures={"least gain": None})
+    assert replace(found, rows=(other,)).footnotes() == [legend[0], legend[2]]
+
+
 # --- what else is printed ------------------------------------------------------------------------
 
 
