@@ -922,6 +922,33 @@ def test_the_results_are_what_their_commands_print(replay: Replay, traces: Path)
     shows_what_is_printed(UPDATE["RESULTS"], replay, tables=2)
 
 
+def test_notes_on_a_page_are_written_without_its_policies() -> None:
+    page = """
+```console
+gangsched replay x --policies ltgf,themis --seed 0
+```
+
+```text
+x: 4 jobs
+- old
+
+table: old
+
+words: old
+```
+
+below: old
+"""
+    asked: list[str] = []
+
+    def run(command: list[str]) -> str:
+        asked.append(" ".join(command))
+        return "x: 5 jobs\n- new\n\ntable: new\n\nwords: new\n"
+
+    assert UPDATE["noted"](page, run) == page.replace("x: 4 jobs\n- old", "x: 5 jobs\n- new")
+    assert asked == ["replay x --policies fifo --seed 0"]
+
+
 def test_a_wrong_number_on_a_page_is_seen() -> None:
     page = "```console\ngangsched replay x\n```\n\n```text\nfifo  1.25   0.10 s\n```\n"
     same, other = (
