@@ -153,16 +153,17 @@ MEANING = (
 )
 
 
-def _said(*sections: Section) -> str:
-    """What the columns mean, to unfold."""
-    columns = [column for section in sections for column in section.every]
-    return page.folded("What the measures mean", explained(columns))
+def _said(found: Replay, *sections: Section) -> str:
+    """What the columns that are shown mean, to unfold."""
+    every = (column for section in sections for column in section.every)
+    shown = [column for column in every if page.wanted(column, found.rows)]
+    return page.folded("What the measures mean", explained(shown))
 
 
 def _measures(found: Replay) -> list[str]:
     """A line for each measure, a cell for each policy."""
     table = page.across((JOBS, TIME, FAIRNESS), found.rows, "name")
-    return ["<h2>Measures</h2>", table, _said(JOBS, TIME, FAIRNESS), page.muted(MEANING)]
+    return ["<h2>Measures</h2>", table, _said(found, JOBS, TIME, FAIRNESS), page.muted(MEANING)]
 
 
 # --- deadlines -----------------------------------------------------------------------------------
@@ -196,7 +197,7 @@ def _deadlines(found: Replay) -> list[str]:
         "<h2>Deadlines</h2>",
         page.picture(figure, "deadlines", "Reward for met deadlines of each policy"),
         page.across((DEADLINES,), found.rows, "name"),
-        _said(DEADLINES),
+        _said(found, DEADLINES),
         page.muted(" ".join(said)),
     ]
 
