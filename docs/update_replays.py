@@ -1,7 +1,8 @@
 """Run the `gangsched replay` commands of the pages, and put what they print below them.
 
 Run ``python docs/update_replays.py`` in a folder with the traces that the pages name; other pages
-stay as they are. Runtimes differ each time.
+stay as they are. Runtimes differ each time. With ``--notes`` only the lines above the tables are
+written, which come from the jobs and not from the policies, so that one policy will do.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TUTORIAL = "docs/tutorial/replay-your-own-trace.md"  # makes jobs.csv
 POLICY = "docs/how-to/add-a-policy.md"  # makes smallest_area.py and needs jobs.csv
 README, RESULTS = "README.md", "docs/results.md"  # need philly.csv.gz
+QUICKEST = "fifo"
 
 PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SHOWN = re.compile(
@@ -42,6 +44,17 @@ def filled(page: str, run: Callable[[list[str]], str]) -> str:
     return SHOWN.sub(fresh, page)
 
 
+def noted(page: str, run: Callable[[list[str]], str]) -> str:
+    """Return a page with the lines above the tables that its commands print with one policy."""
+
+    def fresh(block: re.Match[str]) -> str:
+        command = re.sub(r"(?<=--policies )\S+", QUICKEST, block["command"])
+        notes, old = run(command.split()).partition("\n\n")[0], block["out"].partition("\n\n")[0]
+        return block[0].replace(old, notes, 1)
+
+    return SHOWN.sub(fresh, page)
+
+
 def timeless(page: str) -> list[str]:
     """Return the lines of a page without runtimes, and without the width that they need."""
     lines = (re.sub(r" +\d+\.\d\d s$", " 0 s", line) for line in page.splitlines())
@@ -55,7 +68,8 @@ def _run(command: list[str]) -> str:
 
 if __name__ == "__main__":
     prepare(Path())
+    update = noted if sys.argv[1:] == ["--notes"] else filled
     for name in (TUTORIAL, POLICY, README, RESULTS):
         path = ROOT / name
         if name in (TUTORIAL, POLICY) or Path("philly.csv.gz").exists():
-            path.write_text(filled(path.read_text("utf-8"), _run), "utf-8")
+            path.write_text(update(path.read_text("utf-8"), _run), "utf-8")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 import numpy as np
 
 from .check import at_least, one_of
+from .display import near
 from .generate import ITERATION_TIME, ITERATIONS, ring_job, short, stream
 from .model import Cluster, Instance, Job, ParameterServerJob, RingJob, User, gpus_by_model
 from .revenue import HOUR, LARGE_SHARE, Law, Parameters, bandwidths, owned_cluster, revenue_jobs
@@ -19,7 +22,9 @@ from .revenue import HOUR, LARGE_SHARE, Law, Parameters, bandwidths, owned_clust
 if TYPE_CHECKING:
     from .traces import LogRow, Trace
 
-__all__ = ["Conversion", "between", "to_instance", "to_rar_instance", "to_revenue_instance"]
+__all__ = [
+    "Conversion", "between", "to_instance", "to_rar_instance", "to_revenue_instance", "without",
+]  # fmt: skip
 
 EXTRA = (0.05, 0.10)  # range of the extra share, as in generate.rar_workload
 
@@ -182,18 +187,148 @@ def between(trace: Trace, start: str | None, end: str | None) -> Window:
     >>> between(trace, "2017-10-08", None)
     (60, None)
     """
-    if start is None and end is None:
-        return None, None
+    return _second(trace, "start", start), _second(trace, "end", end)
+
+
+def _second(trace: Trace, name: str, text: str | None) -> int | None:
+    """Second of the trace at a date; None where there is none."""
+    if text is None:
+        return None
     if trace.origin is None:
         raise ValueError(
             f"trace {trace.name!r}: origin=None, dates need a log that tells when it begins"
         )
-    origin = _date("origin", trace.origin.removesuffix(" UTC"))
-    found = [
-        None if text is None else math.ceil((_date(name, text) - origin).total_seconds())
-        for name, text in (("start", start), ("end", end))
+    return math.ceil((_date(name, text) - _origin(trace.origin)).total_seconds())
+
+
+def without(
+    trace: Trace,
+    *,
+    windows: Iterable[tuple[int | str, int | str]] = (),
+    users: Iterable[str] = (),
+) -> Trace:
+    """Return a trace without some of its jobs, as its reader would have read a log without them.
+
+    Parameters
+    ----------
+    trace : Trace
+    windows : sequence of (int or str, int or str)
+        Jobs with start <= submission < end go: seconds of the trace, or dates as of
+        :func:`between`.
+    users : sequence of str
+        Jobs of these users go.
+
+    Returns
+    -------
+    Trace
+        Time 0 is the first submission that is kept, and ids that are numbers of rows count those
+        without the jobs that are gone. Users that only their jobs named go with the last of them;
+        users with sizes stay. The report counts who went by reason, windows first.
+
+    Raises
+    ------
+    ValueError
+        If a window ends before it starts or has no job, a text is no date, or there is no such
+        user.
+
+    Examples
+    --------
+    >>> from gangsched.instances.traces import ReadReport, Trace
+    >>> owners = enumerate(("eve", "eve", "bob", "ann"), start=1)
+    >>> rows = [Job(id=f"row{i}", gpus=1, release=9 * i - 9, work=5, user=u) for i, u in owners]
+    >>> users = [User("ann"), User("bob"), User("eve")]
+    >>> trace = Trace(name="t", jobs=rows, users=users, report=ReadReport(read=4))
+    >>> kept = without(trace, windows=[(0, 9)], users=["bob"])
+    >>> print(kept.report)
+    4 rows read, 2 jobs, 2 skipped (left out, submitted 0..9: 1, left out, user bob: 1)
+    >>> [(job.id, job.release, job.user) for job in kept.jobs], [user.id for user in kept.users]
+    ([('row1', 0, 'eve'), ('row2', 18, 'ann')], ['ann', 'eve'])
+    """
+    spans = {f"{start}..{end}": _span(trace, start, end) for start, end in windows}
+    owners = dict.fromkeys(users)
+    _check_users(trace, owners)
+    reasons = [_left_out(job, spans, owners) for job in trace.jobs]
+    kept = [job for job, reason in zip(trace.jobs, reasons, strict=True) if not reason]
+    shift = kept[0].release - trace.jobs[0].release if kept else 0
+    moved = [
+        replace(job, id=id, release=job.release - shift)
+        for job, id in zip(kept, _ids_without(trace.jobs, reasons), strict=True)
     ]
-    return found[0], found[1]
+    skipped = Counter(trace.report.skipped) + Counter(filter(None, reasons))
+    return replace(
+        trace,
+        jobs=tuple(moved),
+        users=_users_of(kept) if trace.users == _users_of(trace.jobs) else trace.users,
+        origin=_later(trace.origin, shift),
+        report=replace(trace.report, skipped=skipped),
+    )
+
+
+def _span(trace: Trace, start: int | str, end: int | str) -> tuple[int, int]:
+    """Seconds of a window that is left out; refuse one without jobs."""
+    text = f"window {start}..{end}"
+    try:
+        first, last = (_given(trace, *part) for part in (("start", start), ("end", end)))
+    except ValueError as error:
+        raise ValueError(f"{text}: {error}") from None
+    if last <= first:
+        raise ValueError(f"{text} ends before it starts")
+    if not any(first <= job.release < last for job in trace.jobs):
+        raise ValueError(f"trace {trace.name!r}: {text} has none of its jobs{_submissions(trace)}")
+    return first, last
+
+
+def _given(trace: Trace, name: str, time: int | str) -> int:
+    """Second of the trace, given as such or as a date."""
+    second = _second(trace, name, time) if isinstance(time, str) else time
+    if isinstance(second, bool) or not isinstance(second, int):
+        raise TypeError(f"window: {name}={time!r} is neither an integer nor a date")
+    return second
+
+
+def _check_users(trace: Trace, names: Iterable[str]) -> None:
+    known = sorted({job.user for job in trace.jobs} | {user.id for user in trace.users})
+    for name in names:
+        if name not in known:
+            raise ValueError(
+                f"trace {trace.name!r}: user {name!r} has none of its jobs{near(name, known)}"
+            )
+
+
+def _left_out(job: Job, spans: Mapping[str, tuple[int, int]], users: Container[str]) -> str:
+    """Why a job goes; empty where it stays."""
+    for text, (start, end) in spans.items():
+        if start <= job.release < end:
+            return f"left out, submitted {text}"
+    return f"left out, user {job.user}" if job.user in users else ""
+
+
+def _ids_without(jobs: Sequence[Job], gone: Sequence[object]) -> list[str]:
+    """Ids of the jobs that stay; where all are numbers of rows, those that go do not count."""
+    numbers = [re.fullmatch(r"row([1-9]\d*)", job.id, re.ASCII) for job in jobs]
+    pairs = list(zip(jobs, numbers, gone, strict=True))
+    if not all(numbers):
+        return [job.id for job, _, left in pairs if not left]
+    rows = sorted(int(number[1]) for _, number, left in pairs if left and number)
+    stay = [int(number[1]) for _, number, left in pairs if number and not left]
+    return [f"row{row - bisect_left(rows, row)}" for row in stay]
+
+
+def _users_of(jobs: Iterable[Job]) -> tuple[User, ...]:
+    """Users that are known by their jobs alone."""
+    return tuple(map(User, sorted({job.user for job in jobs} - {""})))
+
+
+def _later(origin: str | None, seconds: int) -> str | None:
+    """The text of an origin that is so many seconds later."""
+    if origin is None or not seconds:
+        return origin
+    return f"{_origin(origin) + timedelta(seconds=seconds)}{' UTC' * origin.endswith(' UTC')}"
+
+
+def _origin(text: str) -> datetime:
+    """Time 0 of a trace."""
+    return _date("origin", text.removesuffix(" UTC"))
 
 
 def _date(name: str, text: str) -> datetime:
@@ -230,7 +365,7 @@ def _submissions(trace: Trace) -> str:
     seconds = [trace.jobs[0].release, trace.jobs[-1].release]
     texts = [f"{second:,}" for second in seconds]
     if trace.origin is not None:
-        origin = _date("origin", trace.origin.removesuffix(" UTC"))
+        origin = _origin(trace.origin)
         dates = [origin + timedelta(seconds=second) for second in seconds]
         texts = [f"{text} ({date})" for text, date in zip(texts, dates, strict=True)]
     return f", submitted from second {texts[0]} to {texts[1]}"

@@ -175,20 +175,13 @@ MARKET = "gandiva_fair.market"
 TRADING = "gandiva_fair.trading.traded_allocation"
 LISTS = "preemptive_lists"
 
-#: what the columns of a comparison of IRMP mean
+#: words of a comparison of IRMP, beside its measures
 REVENUE_LEGEND = (
     "true revenue: what jobs are worth when they are complete",
-    "without losses: the same, less jobs worth less than nothing, which could be left out",
-    "ideal revenue: the same, counted from the beginning of a job's round; nobody earns it",
-    "fairness variance: of alpha, share of a positive revenue over that of the servers, by user",
     "preemptive: preempts for free, so it has the bound of a problem that allows this",
 )
-#: what the columns of a comparison of markets mean
-MARKET_LEGEND = (
-    "value: GPUs times their speeds, of all users",
-    "least gain: of a user, over its fair share of each GPU model",
-    "mean gain: the geometric mean by tickets; largest in the competitive equilibrium (nash)",
-)
+#: words of a comparison of markets, beside its measures
+MARKET_LEGEND = ("value: GPUs times their speeds, of all users",)
 
 #: problems, and the solvers of each, by name
 PROBLEMS: Mapping[str, ProblemEntry] = {

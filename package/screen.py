@@ -213,7 +213,22 @@ Columns = Annotated[
         "duration, gpus, nodes, gpus_per_node, user, id, state, model, priority, deadline."
     ),
 ]
+Without = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="FROM..UNTIL,...",
+        help="Leave out what was submitted in these windows, such as 2017-11-06..2017-11-20 (or "
+        "seconds of the trace), without the end; before anything else, so that time 0 is the "
+        "first submission that is kept. May be repeated.",
+    ),
+]
+WithoutUsers = Annotated[
+    str | None, typer.Option(help="Leave out the jobs of these users, separated by commas.")
+]
 Json = Annotated[Path | None, typer.Option(help="Write the results as JSON; - for the screen.")]
+Explain = Annotated[
+    bool, typer.Option("--explain", help="Say below the tables what all columns and words mean.")
+]
 NoReport = Annotated[bool, typer.Option("--no-report", help="Write no HTML report.")]
 
 
@@ -303,10 +318,45 @@ class ReaderChoice:
     name: str
     options: Sequence[str] = ()  #: texts name=value
     columns: str | None = None  #: roles of columns
+    without: Sequence[str] = ()  #: windows that are left out
+    without_users: str | None = None
+
+    @property
+    def left_out(self) -> dict[str, Any]:
+        """The options that leave jobs out, where they are given."""
+        return {"without": self.without or None, "without-users": self.without_users}
 
 
 def reader_of(choice: ReaderChoice) -> Callable[[str], Any]:
-    """Return the reader with what the options give it; refuse what it does not take."""
+    """Return what reads a trace as the options say; refuse what the reader does not take."""
+    windows = [_window(text) for texts in choice.without for text in texts.split(",")]
+    names = choice.without_users
+    users = [] if names is None else [name.strip() for name in names.split(",")]
+    if "" in users:
+        raise ValueError(f"--without-users: {names!r} has an empty name")
+    read = _reader(choice)
+
+    def kept(path: str) -> Any:
+        from .instances.convert import without
+
+        return without(read(path), windows=windows, users=users)
+
+    return kept if windows or users else read
+
+
+def _window(text: str) -> tuple[int | str, int | str]:
+    """What one of the windows of --without means."""
+    ends = [end.strip() for end in text.split("..")]
+    if len(ends) != 2 or not all(ends):
+        raise ValueError(
+            f"--without: {text.strip()!r} is not of the form FROM..UNTIL (2017-11-06..2017-11-20)"
+        )
+    start, end = (int(end) if re.fullmatch(r"\d{1,15}", end, re.ASCII) else end for end in ends)
+    return start, end
+
+
+def _reader(choice: ReaderChoice) -> Callable[[str], Any]:
+    """The reader with what the options give it."""
     name, read = find_reader(choice.name)
     known = list(inspect.signature(read).parameters)[1:]
     given = {} if choice.columns is None else {"columns": choice.columns}

@@ -386,12 +386,24 @@ def test_compare_takes_a_market(gangsched_: Gangsched) -> None:
     assert "table3, seed 0: 3 users of 72 GPUs of 2 models" in done.out
     assert "no allocation beats 133.75 (" in done.out
     rows = table(done.out)
-    assert rows["trading"][:2] == rows["nash"][:2] == ["130", "1.0289"]
-    assert rows["efficient"][:3] == ["133.75", "1.0000", "1"]
-    assert rows["fair-share"][:4] == ["110", "1.2160", "1", "1"]
+    assert rows["trading"][:2] == rows["nash"][:2] == ["130.0000000", "1.0289"]
+    assert rows["max-min"][0] == "130.6930693"  # all have as many decimals
+    assert rows["efficient"][:3] == ["133.7500000", "1.0000", "1.00000"]
+    assert rows["fair-share"][:4] == ["110.0000000", "1.2160", "1.00000", "1.00000"]
     assert float(rows["max-min"][2]) == pytest.approx(1.188, abs=5e-4)
+    words = (
+        "value: GPUs times their speeds, of all users\nleast gain: of a user, over its fair share"
+    )
+    assert words in done.out
+    assert "wall time" not in done.out
     assert_self_contained(Path("gangsched-compare.html"))
     page = Path("gangsched-compare.html").read_text("utf-8")
+    assert "runtime (s, less is better): wall time of the solver" in page
+    explained = gangsched_(
+        "compare", "--problem", "gandiva_fair", "--setting", "table3", "--explain"
+    )
+    assert "\nruntime (s, less is better): wall time of the solver\n" in explained.out
+    assert "\nvalue: GPUs times their speeds, of all users\n" in explained.out
     assert "5 solvers on one problem: 3 users of 72 GPUs of 2 models." in page
     assert "No allocation is better than <strong>133.75</strong>" in page
     assert "schedule" not in page.split("<h2>")[0]
@@ -492,6 +504,8 @@ def test_compare_reads_traces(
     assert "3 of 4 jobs that fit (the first)" in some.out
     sample = gangsched_(*args, "--jobs", 3, "--seed", 5)
     assert "3 of 4 jobs that fit (seed 5)" in sample.out
+    less = gangsched_(*args, "--without", "0..1")
+    assert "5 rows read, 4 jobs, 1 skipped (left out, submitted 0..1: 1)" in less.out
 
 
 def test_equal_runs_give_equal_files(gangsched_: Gangsched, files: Path) -> None:
@@ -803,6 +817,10 @@ BAD = {
     "compare F/trace.csv TRACE ROOM --cluster F/instance.json": (
         r"--nodes does not go with --cluster$"
     ),
+    "compare F/trace.csv TRACE ROOM --without 1": r"--without: '1' is not of the form FROM..UNTIL",
+    "compare F/trace.csv REVENUE --without-users z": r"user 'z' has none of its jobs$",
+    "compare rar-b-0 --without 0..1": r"--without does not go with an instance; a trace needs --r",
+    "compare --setting paper-a RAR --without-users a": r"--without-users does not go with --set",
     "compare rar-b-0 --jobs 3": r"--jobs does not go with an instance; a trace needs --reader$",
     "compare --setting paper-a RAR --reader swf": r"--reader does not go with --setting$",
     "compare --setting paper-a RAR --first 3": r"--first does not go with --setting$",

@@ -53,6 +53,17 @@ def test_the_tables_are_shown(describe: Describe) -> None:
     assert lines[-1] == "waits and use are not recorded in a trace: a replay gives them"
 
 
+def test_jobs_can_be_left_out(describe: Describe) -> None:
+    code, out, err = describe(*TRACE, "--without", "7200..7201", "--without-users", "vc2")
+    assert (code, err) == (0, "")
+    heads = out.splitlines()
+    assert heads[0] == "log.csv: 2 jobs of 1 user in 0.1 days"
+    assert heads[1].startswith(
+        "- 5 rows read, 2 jobs, 3 skipped (left out, submitted 7200..7201: 1,"
+    )
+    assert "left out, user vc2: 1, " in out
+
+
 def test_a_reader_gets_its_options(describe: Describe) -> None:
     job = ["a", "python3 main.py", "--steps", "1", "6600", "0.0", "2"]
     Path("a.trace").write_text("\t".join(job) + "\n")

@@ -265,7 +265,7 @@ def test_the_tables_show_each_policy_and_any_policy(replay: Replay) -> None:
     times, fair = table(out, "certified"), table(out, "least rho")
     assert list(times) == list(fair) == ["fifo", "srtf", "any policy"]
     wait = (run.records.end - run.records.release).mean()
-    assert times["fifo"][0] == f"{wait / 3_600:.2f} h"
+    assert times["fifo"][0] == f"{wait / 60:.1f} min"  # as the bound, of less than an hour
     assert times["fifo"][4] == f"{run.records.end.max() / 3_600:.2f} h"
     # 97,130 GPU seconds on 8 GPUs, but the last job comes at 7,490 and takes 400 s
     assert float(times["fifo"][1]) > float(times["srtf"][1]) >= 1
@@ -294,7 +294,9 @@ def test_a_single_user_has_no_fair_share(drawn: Replay) -> None:
     Path("log.csv").write_text("\n".join(lines([(*row[:3], "a") for row in ROWS])) + "\n")
     _, out, _ = drawn(*TRACE, *TWO, "--report", "night.html")
     assert table(out, "least rho")["fifo"][:2] == ["-", "-"]
-    assert "One user, or none, shares with nobody" in out
+    assert "least rho of users: one user, or none, shares with nobody\n" in out
+    assert "user-days:" not in out  # there is no such number
+    assert "\nrho: GPU time" in out  # which jobs have
     page = Path("night.html").read_text()
     assert "Fairness to users over time" not in page
     assert "Users get less" not in page
@@ -341,6 +343,39 @@ def test_a_part_of_a_trace(replay: Replay, args: tuple[str, ...], jobs: list[str
     assert replay(*hours(*args), *runs)[0] == 0
     (folder,) = (path for path in Path("runs").iterdir() if path.is_dir())
     assert list(load_run(folder).records.id) == jobs
+
+
+@pytest.mark.parametrize(
+    ("args", "stay"),
+    [
+        (("--without", "2017-10-07 01:01:00..2017-10-07 01:10:00"), [0, 3, 4, 5, 6]),
+        (("--without", "0..1, 7190..7191"), [1, 2, 3, 6]),  # time 0 is another one
+        (("--without", "0..1", "--without", "140 .. 141"), [1, 3, 4, 5, 6]),
+        (("--without-users", "b"), [0, 3, 4, 5]),
+        (("--without-users", "b, c", "--without", "0..1"), [3, 4]),
+        (("--without-users", "a", "--from", "2017-10-07 03:00:00"), [1, 2, 5, 6]),
+        (("--without-users", "a", "--weights", "equal"), [1, 2, 5, 6]),
+    ],
+)
+def test_what_is_left_out_might_as_well_not_be_in_the_file(
+    replay: Replay, args: tuple[str, ...], stay: list[int]
+) -> None:
+    Path("less").mkdir()
+    Path("less/log.csv").write_text("\n".join(lines([ROWS[i] for i in stay])) + "\n")
+    found = []
+    rest = args[-2:] * args[-2].startswith(("--from", "--weights"))
+    for log, more in (("log.csv", args), ("less/log.csv", rest)):
+        code, out, err = replay(log, *TRACE[1:], "--policies", "fifo", "--json", "r.json", *more)
+        assert (code, err) == (0, "")
+        data = json.loads(Path("r.json").read_text())
+        data["rows"][0].pop("timing")
+        notes = data.pop("source")["notes"]
+        found.append((data, notes[1:], out.splitlines()[1]))
+    (full, notes, read), (less, fewer, _) = found
+    assert full == less
+    assert notes == fewer
+    gone = len(ROWS) - len(stay)
+    assert read.startswith(f"- 7 rows read, {7 - gone} jobs, {gone} skipped (left out, ")
 
 
 @pytest.mark.parametrize(
@@ -512,6 +547,15 @@ def test_a_job_id_that_occurs_twice_is_refused(replay: Replay) -> None:
         ((*TRACE, "--from", "soon"), "--from: start='soon' is not a date of the form"),
         ((*TRACE, "--from", "9", "--until", "3"), "ends before it starts"),
         ((*TRACE, "--from", "999999999"), "has none of its jobs"),
+        ((*TRACE, "--without", "2017-10-08"), "--without: '2017-10-08' is not of the form FROM..U"),
+        ((*TRACE, "--without", "0..1,"), "--without: '' is not of the form FROM..UNTIL (2017-11"),
+        ((*TRACE, "--without", "0..1..2"), "--without: '0..1..2' is not of the form FROM..UNTIL"),
+        ((*TRACE, "--without", "0..soon"), "window 0..soon: end='soon' is not a date of the form"),
+        ((*TRACE, "--without", "9..3"), "window 9..3 ends before it starts"),
+        ((*TRACE, "--without", "1..9"), "window 1..9 has none of its jobs, submitted from"),
+        ((*TRACE, "--without-users", "aa"), "trace 'log': user 'aa' has none of its jobs"),
+        ((*TRACE, "--without-users", "a,"), "--without-users: 'a,' has an empty name"),
+        ((*TRACE, "--without-users", "a,b,c"), "no job can be run: 7 rows read, 0 jobs, 7 skipped"),
         ((*TRACE, "--first", 8), "jobs=8 exceeds the 7 jobs of 'log' that can run"),
         ((*TRACE, "--weights", "sizes.csv"), "sizes.csv: 3 jobs of users without a size: 'row2'"),
         ((*TRACE, "--weights", "fair"), "fair: No such file"),
@@ -793,6 +837,55 @@ def test_progress_names_policy_and_jobs() -> None:
     assert told == ["srtf (2 of 2): 1,200 of 5,000 jobs complete", "bounds"]
 
 
+# --- what words mean -----------------------------------------------------------------------------
+
+
+def below(out: str) -> list[str]:
+    """The lines below the last table, without the files that were written."""
+    return [line for line in out.rpartition("\n\n")[2].splitlines() if "written" not in line]
+
+
+def test_only_what_matters_is_explained_unless_asked(replay: Replay) -> None:
+    for nodes in (2, 9):  # on nine, nobody is in another's way
+        args = (*LOG, "--nodes", nodes, "--gpus-per-node", 4, *TWO, "--json", "r.json")
+        short, full = (below(replay(*args, *more)[1]) for more in ((), ("--explain",)))
+        peaks = [one["value"] for one in json.loads(Path("r.json").read_text())["fairness"][1:]]
+        words = [line.partition(":")[0] for line in short]
+        peak = "How fair anyone could have been at a peak"
+        assert words == ["any policy", "rho", "user-days", *([peak] * (nodes == 2))]
+        assert {*short} < {*full}
+        assert [line.startswith(peak) for line in full].count(True) == bool(peaks)
+        heads = ("mean completion (s, less is better)", "certified ratio (less is better)")
+        for heading in (
+            *heads,
+            "least rho of users (more is better)",
+            "preemptions",
+            "runtime (s)",
+        ):
+            assert [line for line in full if line.startswith(f"{heading}: ")], heading
+        assert not any("deadline" in line for line in full)
+
+
+def test_deadlines_are_explained_where_there_are_some(replay: Replay) -> None:
+    given = (*SMALL, "--policies", "fifo", "--seed", 3)
+    short, full = (below(replay(*given, *more)[1]) for more in ((), ("--explain",)))
+    assert [line.partition(":")[0] for line in short] == [
+        "any policy that keeps gangs", "weighted miss rate", "rho", "user-days",
+    ]  # fmt: skip
+    assert "reward (more is better): won by completions before deadlines" in full
+    assert "No policy profiled new jobs: all are told what they use of run times." in full
+
+
+def test_the_hash_of_the_instance_stands_wherever_results_do(replay: Replay) -> None:
+    """On the screen its beginning, as in names of saved instances; in files as a whole."""
+    _, out, _ = replay(*TRACE, *TWO, "--json", "r.json", "--save-runs", "runs")
+    own = instance_hash(expected())
+    assert out.splitlines()[4] == f"- hash of the instance: {own[:16]}"
+    assert json.loads(Path("r.json").read_text())["instance_hash"] == own
+    assert own in Path("replay.html").read_text()
+    assert Path(f"runs/instance-{own[:16]}.json.gz").exists()
+
+
 # --- what the pages show -------------------------------------------------------------------------
 
 UPDATE = runpy.run_path(str(ROOT / "docs" / "update_replays.py"))
@@ -829,6 +922,33 @@ def test_the_results_are_what_their_commands_print(replay: Replay, traces: Path)
     shows_what_is_printed(UPDATE["RESULTS"], replay, tables=2)
 
 
+def test_notes_on_a_page_are_written_without_its_policies() -> None:
+    page = """
+```console
+gangsched replay x --policies ltgf,themis --seed 0
+```
+
+```text
+x: 4 jobs
+- old
+
+table: old
+
+words: old
+```
+
+below: old
+"""
+    asked: list[str] = []
+
+    def run(command: list[str]) -> str:
+        asked.append(" ".join(command))
+        return "x: 5 jobs\n- new\n\ntable: new\n\nwords: new\n"
+
+    assert UPDATE["noted"](page, run) == page.replace("x: 4 jobs\n- old", "x: 5 jobs\n- new")
+    assert asked == ["replay x --policies fifo --seed 0"]
+
+
 def test_a_wrong_number_on_a_page_is_seen() -> None:
     page = "```console\ngangsched replay x\n```\n\n```text\nfifo  1.25   0.10 s\n```\n"
     same, other = (
@@ -845,7 +965,7 @@ SMALL = ("T40", "--reader", "scenario", "--nodes", 2, "--gpus-per-node", 4)
 
 
 def test_deadlines_have_a_table(replay: Replay) -> None:
-    code, out, _ = replay(*SMALL, *TWO, "--json", "out.json", "--seed", 3)
+    code, out, _ = replay(*SMALL, *TWO, "--json", "out.json", "--seed", 3, "--explain")
     assert code == 0
     instance = Instance(
         Cluster.uniform(nodes=2, gpus_per_node=4), testbed_workload(40, seed=3).jobs
@@ -893,7 +1013,8 @@ def test_deadlines_say_who_profiles_and_who_changes_gangs(replay: Replay) -> Non
     code, out, _ = replay(*SMALL, "--policies", names, "--json", "out.json", "--seed", 3)
     assert code == 0
     assert "Profile new jobs first, and pay for it: chronus; others are told" in out
-    assert "any policy that keeps gangs can win" in out
+    assert "\nany policy that keeps gangs: verified bounds" in out
+    assert "\n* ran jobs on other numbers of GPUs than their gangs." in out
     assert "suspensions per" in out
     assert "per SLO job" in out
     report = Page(Path("replay.html").read_text("utf-8")).text
@@ -933,6 +1054,8 @@ def test_a_scenario_brings_its_cluster(replay: Replay) -> None:
         (("X1",), "scenario 'X1' is not one of T<jobs>, H_SLO"),
         (("T0",), "scenario T0: it has no jobs"),
         (("T9", "--from", "0"), "--from does not go with --reader scenario"),
+        (("T9", "--without", "0..9"), "--without does not go with --reader scenario"),
+        (("T9", "--without-users", "a"), "--without-users does not go with --reader scenario"),
         (("T9", "--weights", "equal"), "--weights does not go with --reader scenario"),
         (("T9", "--speeds", "table1"), "--speeds does not go with --reader scenario"),
         (("T9", "--nodes", "2"), "give --nodes and --gpus-per-node"),

@@ -18,7 +18,15 @@ from ...solvers.result import Bound, Refuted, Result
 from ..proofs.bound import LATE, MAKERS
 from ..proofs.bound import bound as bound_of
 from ..proofs.verify import NoCertificate, verify_bound
-from ..show.columns import COMPARED, ColumnTable, compared, computed, shown_bound
+from ..show.columns import (
+    COMPARED,
+    ColumnTable,
+    compared,
+    computed,
+    explained,
+    footnotes,
+    shown_bound,
+)
 
 __all__ = ["Comparison", "Extras", "Relaxed", "Row", "compare", "ratio"]
 
@@ -92,7 +100,7 @@ class Extras:
         By name, problem to a relaxation of it. A solver whose ``result.facts.relaxation`` is the
         name has solved that one, and is measured against bounds of it.
     legend : sequence of str
-        What the columns mean, and the names of relaxations.
+        What words mean, of the objective and of relaxations: ``word: meaning``.
 
     Examples
     --------
@@ -245,7 +253,7 @@ class Comparison(SideBySide):
     relaxed : tuple of Relaxed
         Relaxations that rows are measured against instead.
     legend : tuple of str
-        What the columns of the rows' measures mean.
+        What words mean, of the objective and of relaxations: ``word: meaning``.
     unfinished : tuple of str
         Solvers, or "bound", that an interrupt kept from finishing.
 
@@ -306,6 +314,17 @@ class Comparison(SideBySide):
         """Names of the rows' measures, in order."""
         return tuple(dict.fromkeys(name for row in self.rows for name in row.measures))
 
+    def footnotes(self, explain: bool = False) -> list[str]:
+        """Return what explains the words that occur; with `explain`, all words and columns."""
+        table = self.table
+        if explain:
+            return [*self.legend, *explained(table.columns)]
+        words = {*(c.plain for c in table.columns), *(row.relaxation for row in self.rows)}
+        return [
+            *(line for line in self.legend if line.partition(":")[0] in words),
+            *footnotes([table]),
+        ]
+
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-able data, equal for equal runs but for the ``timing`` of each row."""
         return {
@@ -339,7 +358,7 @@ class Comparison(SideBySide):
             else f"{name}: {shown_bound(bound.value, self.sense)} ({bound.method}, verified)"
             for name, bound in bounds
         ]
-        notes += self.legend
+        notes += self.footnotes()
         notes += [f"{row.solver}: {row.error}" for row in self.rows if row.error]
         for r in self.refuted:
             more = len(r.violations) - 1

@@ -10,15 +10,16 @@ import csv
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from functools import partial
-from math import ceil, floor
-from typing import Any
+from math import ceil, floor, isfinite, log10
+from typing import Any, NamedTuple
 
 from ...formulations.problem import Goal, Sense
 from ...instances.display import frame, table_html
 
 UNITS = {"s": 1, "min": 60, "h": 3_600, "d": 86_400}
+LONG = 10_000  #: more of a unit is no longer read with ease
 
 
 # --- how numbers are written ---------------------------------------------------------------------
@@ -84,18 +85,123 @@ def ratio(value: float) -> str:
     return f"{rounded_up(value):.4f}"
 
 
-ten, six = "{:.10g}".format, "{:.6g}".format  #: so many digits at most
+def fixed(
+    value: float, way: int = 0, *, places: int, comma: str = "", size: int = 1, unit: str = ""
+) -> str:
+    """Write a number with so many decimals; rounded up where `way` is 1, down where it is -1.
+
+    >>> fixed(2 / 3, places=2), fixed(2 / 3, -1, places=2), fixed(5430, places=1, size=60, unit="m")
+    ('0.67', '0.66', '90.5m')
+    """
+    number = value / size
+    if way:
+        number = -floored(-number, places) if way > 0 else floored(number, places)
+    return f"{number:{comma}.{places}f}{unit}"
+
+
+@dataclass(frozen=True, slots=True)
+class Decimals:
+    """Writes the numbers of a column with equally many decimals: as many as they need.
+
+    Parameters
+    ----------
+    digits : int
+        That the largest number has at most, unless there are more before the point.
+    comma : str
+        Between thousands.
+    way : int
+        1 rounds up, -1 down, 0 to the nearest.
+
+    Examples
+    --------
+    >>> values = 130, 133.75, 130.6930693
+    >>> list(map(Decimals(6).of(values), values)), Decimals(6)(133.75)
+    (['130.000', '133.750', '130.693'], '133.75')
+    """
+
+    digits: int
+    comma: str = ""
+    way: int = 0
+
+    def of(self, values: Iterable[float]) -> Callable[..., str]:
+        """Return what writes each of these numbers, and may be told the way to round."""
+        known = [value for value in values if isfinite(value)]
+        largest = max(map(abs, known), default=0)
+        room = self.digits - (1 + floor(log10(largest)) if largest else 1)
+        places = max(0, min(room, max(map(self._needed, known), default=0)))
+        return lambda value, way=self.way: fixed(value, way, places=places, comma=self.comma)
+
+    def _needed(self, value: float) -> int:
+        """Decimals of a number in so many digits."""
+        rounding = {1: ROUND_CEILING, -1: ROUND_FLOOR}.get(self.way, ROUND_HALF_EVEN)
+        way = Context(prec=self.digits, rounding=rounding)
+        number = way.create_decimal(Decimal(repr(value))).normalize(way)
+        return 0 if value == int(value) else -int(number.as_tuple().exponent)
+
+    def __call__(self, value: float) -> str:
+        """Write a number by itself."""
+        return self.of([value])(value)
+
+
+class Durations:
+    """Writes the seconds of a column in one unit: the one that suits the shortest.
+
+    In a longer one where the longest would have five digits before the point. That has three digits
+    or more, and no rounding changes the shortest by more than 1 %.
+
+    Examples
+    --------
+    >>> values = 1_461_050, 88_000, 45_200
+    >>> write = Durations().of(values)
+    >>> list(map(write, values)), write(45_200, -1), Durations()(90)
+    (['405.8 h', '24.4 h', '12.6 h'], '12.5 h', '1.50 min')
+    """
+
+    def of(self, values: Iterable[float]) -> Callable[..., str]:
+        """Return what writes each of these durations, and may be told the way to round."""
+        known = [value for value in values if value > 0]
+        low, high = min(known, default=0), max(known, default=0)
+        unit, size = "s", 1
+        for name, length in UNITS.items():
+            if low >= length or high >= LONG * size:
+                unit, size = name, length
+        longest = 2 if high < 10 * size else 1 if high < 100 * size else 0
+        shortest = 2 if low < 5 * size else 1 if low < 50 * size else 0
+        places = max(longest, shortest)
+        if size == 1 or all(value % size == 0 for value in known):
+            places = 0
+        return partial(fixed, places=places, comma=",", size=size, unit=f" {unit}")
+
+    def __call__(self, seconds: float) -> str:
+        """Write a duration by itself."""
+        return self.of([seconds])(seconds)
+
+
+ten, six = Decimals(10), Decimals(6)
+whole = Decimals(10, ",")  #: a count or a sum
+lasting = Durations()
 tenth, thousandth = "{:.1f}".format, "{:.3f}".format
 hundredth = "{:,.2f}".format
 percent = "{:.1%}".format
-whole = "{:,.10g}".format  #: a count or a sum, without decimals where it has none
 milliseconds, centiseconds = "{:.3f} s".format, "{:.2f} s".format  #: of solvers, of policies
 
 #: whose texts have the unit in them
-WITH_UNIT = (duration, milliseconds, centiseconds, percent)
+WITH_UNIT = (lasting, milliseconds, centiseconds, percent)
 
 
 # --- columns and tables --------------------------------------------------------------------------
+
+
+class Limit(NamedTuple):
+    """What bounds all rows of a column that is written together; rounded so that it holds."""
+
+    sign: str  #: "≥", "≤", or none
+    value: float
+
+    def text(self, write: Callable[..., str]) -> str:
+        """Return it as the column writes it."""
+        way = {"≥": -1, "≤": 1}.get(self.sign, 0)
+        return f"{self.sign} {write(self.value, way)}".strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +219,16 @@ class Column:
     better : int
         1 where more is better, -1 where less is, 0 where neither is.
     write : callable
-        Number to text.
+        Number to text; what has a method `of`, as :class:`Decimals`, writes a column together.
+    meaning : str
+        What is measured.
+    word : str
+        The word of the heading that has a footnote where it first occurs: that of :data:`WORDS`,
+        or the meaning.
 
     Examples
     --------
-    >>> column = Column("wait", "mean\nwait", "s", -1, duration)
+    >>> column = Column("wait", "mean\nwait", "s", -1, lasting)
     >>> column.text({"wait": 90}), column.text({}), column.title
     ('1.50 min', '-', 'mean wait')
     """
@@ -127,21 +238,24 @@ class Column:
     unit: str = ""
     better: int = 0
     write: Callable[[Any], str] = str
+    meaning: str = ""
+    word: str = ""
 
     @property
     def key(self) -> str:
         """Name in files and DataFrames."""
         if isinstance(self.measure, str):
             return self.measure
-        return self._plain.replace(" ", "_")
+        return self.plain.replace(" ", "_")
 
     @property
     def title(self) -> str:
         """Heading on one line, with the unit where the cells do not have it."""
-        return f"{self._plain} ({self.unit})" if self._bare else self._plain
+        return f"{self.plain} ({self.unit})" if self._bare else self.plain
 
     @property
-    def _plain(self) -> str:
+    def plain(self) -> str:
+        """Heading on one line."""
         return self.heading.replace("-\n", "").replace("\n", " ")
 
     @property
@@ -167,9 +281,23 @@ class Column:
         return values.get(self.measure)
 
     def text(self, row: Any, dash: str = "-") -> str:
-        """Return what a row has, as it is written."""
-        value = self.value(row)
-        return dash if value is None else self.write(value)
+        """Return what a row has, as it is written by itself."""
+        return self.texts([row], dash)[0][0]
+
+    def texts(
+        self, rows: Iterable[Any], dash: str = "-", limits: Sequence[Limit | str] = ()
+    ) -> tuple[list[str], list[str]]:
+        """Return what rows have, and what bounds them, with equally many decimals."""
+        values = [self.value(row) for row in rows]
+        together = getattr(self.write, "of", None)
+        write = self.write
+        if together is not None:
+            known = [value for value in values if value is not None]
+            write = together([*known, *(one.value for one in limits if isinstance(one, Limit))])
+        return (
+            [dash if value is None else write(value) for value in values],
+            [one if isinstance(one, str) else one.text(write) for one in limits],
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,12 +335,12 @@ class ColumnTable:
         Objects with `values`, or mappings.
     failed : tuple of (name, text)
         What stands below them without numbers.
-    limits : tuple of mapping of str to str
-        Texts by column, of what bounds all rows; below those.
+    limits : tuple of mapping of str to Limit or str
+        By column, what bounds all rows; below those.
 
     Examples
     --------
-    >>> columns = Column("name", "job"), Column("wait", "wait", "s", -1, duration)
+    >>> columns = Column("name", "job"), Column("wait", "wait", "s", -1, lasting)
     >>> table = ColumnTable(columns, ({"name": "a", "wait": 90}, {"name": "long", "wait": None}))
     >>> print(table)
     job       wait
@@ -225,17 +353,25 @@ class ColumnTable:
     columns: tuple[Column, ...]
     rows: tuple[Any, ...]
     failed: tuple[tuple[str, str], ...] = ()
-    limits: tuple[Mapping[str, str], ...] = ()
+    limits: tuple[Mapping[str, Limit | str], ...] = ()
 
     def texts(self, dash: str = "-") -> list[list[str]]:
         """Return the cells of the rows."""
-        return [[column.text(row, dash) for column in self.columns] for row in self.rows]
+        return self._cells(dash)[0]
 
     def below(self) -> tuple[list[list[str]], list[list[str]]]:
         """Return the cells of what failed, and of the limits; as many as there are columns."""
         rest = [""] * (len(self.columns) - 2)
-        failed = [[name, text, *rest] for name, text in self.failed]
-        return failed, [[limit.get(c.key, "") for c in self.columns] for limit in self.limits]
+        return [[name, text, *rest] for name, text in self.failed], self._cells()[1]
+
+    def _cells(self, dash: str = "-") -> tuple[list[list[str]], list[list[str]]]:
+        """The cells of the rows, and of the limits."""
+        found = [
+            column.texts(self.rows, dash, [limit.get(column.key, "") for limit in self.limits])
+            for column in self.columns
+        ]
+        rows, limits = (zip(*part, strict=True) for part in zip(*found, strict=True))
+        return list(map(list, rows)), list(map(list, limits))
 
     def records(self) -> list[dict[str, Any]]:
         """Return the rows by key, for JSON."""
@@ -277,29 +413,101 @@ def computed(columns: Iterable[Column], row: Any) -> dict[str, Any]:
     return {c.key: c.value(row) for c in columns if not isinstance(c.measure, str)}
 
 
+# --- words ---------------------------------------------------------------------------------------
+
+#: words of several headings, in short
+WORDS: Mapping[str, str] = {
+    "weighted miss rate": "1 less the mean reward of a job with deadlines (SLO job) over the "
+    "largest of all jobs (Gao et al. 2024)",
+    "rho": "GPU time that was got over the fair share (Ye et al. 2022)",
+    "user-days": "days on which a user had jobs; below 1: it got under 99.9 % of its fair share, "
+    "as users of short jobs do on an empty cluster too",
+}
+WAYS = {-1: "less is better", 1: "more is better"}
+
+
+def footnotes(tables: Iterable[ColumnTable]) -> list[str]:
+    """Explain each word where it first stands above a number.
+
+    >>> table = ColumnTable((Column("x", "least rho", word="rho"),), ({"x": 0.9},))
+    >>> footnotes([table, table])
+    ['rho: GPU time that was got over the fair share (Ye et al. 2022)']
+    """
+    found = {
+        c.word: WORDS.get(c.word, c.meaning)
+        for table in tables
+        for c in table.columns
+        if c.word and any(c.value(row) is not None for row in table.rows)
+    }
+    return [f"{word}: {text}" for word, text in found.items()]
+
+
+def explained(columns: Iterable[Column]) -> list[str]:
+    r"""Say of each column what is measured, in which unit, and which way is better.
+
+    >>> explained([Column("wait", "mean\nwait", "s", -1, lasting, "without GPUs")])
+    ['mean wait (s, less is better): without GPUs']
+    """
+    known = [c for c in columns if c.meaning]
+    facts = [", ".join(filter(None, (c.unit, WAYS.get(c.better, "")))) for c in known]
+    lines = [
+        f"{c.plain}{f' ({fact})' * bool(fact)}: {c.meaning}"
+        for c, fact in zip(known, facts, strict=True)
+    ]
+    words = dict.fromkeys(c.word for c in known if c.word in WORDS)
+    return list(dict.fromkeys([*lines, *(f"{word}: {WORDS[word]}" for word in words)]))
+
+
 # --- solvers on one problem ----------------------------------------------------------------------
 
 #: {goal}, {unit} and {time} are those of the problem; its own measures stand before the last three
 COMPARED: tuple[Column, ...] = (
     Column("solver", "solver"),
-    Column("objective", "{goal}", "{unit}", 0, ten),
-    Column("bound", "bound", "{unit}", 0, ten),
-    Column("ratio", "certified\nratio", "", -1, ratio),
-    Column("mean_completion", "mean\ncompletion", "{time}", -1, tenth),
-    Column("runtime", "runtime", "s", -1, milliseconds),
-    Column("standing", "status"),
-)
+    Column("objective", "{goal}", "{unit}", 0, ten, "the problem's own objective"),
+    Column("bound", "bound", "{unit}", 0, ten, "what nobody can beat, verified"),
+    Column(
+        "ratio", "certified\nratio", "", -1, ratio,
+        "the optimum is at most this factor better, by the verified bound; rounded up",
+    ),
+    Column(
+        "mean_completion", "mean\ncompletion", "{time}", -1, tenth,
+        "from a job's release to its end",
+    ),
+    Column("runtime", "runtime", "s", -1, milliseconds, "wall time of the solver"),
+    Column(
+        "standing", "status", meaning="proven optimal: as good as the verified bound; optimal "
+        "(claimed): the solver says so, and nothing verified does",
+    ),
+)  # fmt: skip
 LAST = ("mean_completion", "runtime", "standing")
+
+
+def _measured(name: str, unit: str, better: int, meaning: str, footnote: bool = True) -> Column:
+    return Column(name, name, unit, better, six, meaning, name if footnote else "")
+
+
 #: measures of problems by name: of markets, and of revenue
 MEASURED: tuple[Column, ...] = (
-    Column("least gain", "least gain", "", 1, six),
-    Column("mean gain", "mean gain", "", 1, six),
-    Column("without losses", "without losses", "", 1, six),
-    Column("ideal revenue", "ideal revenue", "", 1, six),
-    Column("fairness variance", "fairness variance", "", -1, six),
-    Column("workers in use", "workers in use", "", 1, six),
-    Column("makespan", "makespan", "{time}", -1, six),
-)
+    _measured("least gain", "", 1, "of a user, over its fair share of each GPU model"),
+    _measured(
+        "mean gain", "", 1,
+        "the geometric mean by tickets; largest in the competitive equilibrium (nash)",
+    ),
+    _measured(
+        "without losses", "", 1,
+        "true revenue, less jobs worth less than nothing, which could be left out",
+    ),
+    _measured(
+        "ideal revenue", "", 1,
+        "what jobs would be worth, counted from the beginning of their rounds; nobody earns it",
+    ),
+    _measured(
+        "fairness variance", "", -1,
+        "of alpha, share of a positive revenue over that of the servers, by user",
+    ),
+    _measured("workers in use", "", 1, "share of all workers, to the last completion", False),
+    _measured("makespan", "{time}", -1, "time of the last completion", False),
+)  # fmt: skip
 
 
 def compared(
@@ -311,12 +519,14 @@ def compared(
     early = [column for column in COMPARED if column.key not in LAST]
     late = [column for column in COMPARED if column.key in LAST]
     words = {"goal": goal.name, "unit": goal.unit, "time": goal.time}
-    proven = {"bound": partial(shown_bound, sense=sense)}
+    proven = {"bound": replace(ten, way=-1 if sense is Sense.MIN else 1)}
+    better = {"objective": -1 if sense is Sense.MIN else 1}
     return tuple(
         replace(
             column,
             heading=column.heading.format(**words),
             unit=column.unit.format(**words),
+            better=better.get(column.key, column.better),
             write=proven.get(column.key, column.write),
         )
         for column in (*early, *own, *late)
@@ -328,6 +538,8 @@ def compared(
 
 POLICY = Column("name", "policy")
 STARRED = Column(lambda row: f"{row.name} *" if row.elastic else row.name, "policy")
+LEAST = "over the least that is proven for any policy; rounded up"
+QUANTILE = "99 % of the jobs do not exceed it"
 
 JOBS = Section(
     "Jobs",
@@ -341,58 +553,134 @@ JOBS = Section(
 TIME = Section(
     "Time",
     (
-        Column("mean_completion", "mean\ncompletion", "s", -1, duration),
-        Column("flow_ratio", "certified\nratio", "", -1, ratio),
-        Column("p99_completion", "99 %\ncompletion", "s", -1, duration),
-        Column("mean_slowdown", "mean\nslowdown", "", -1, hundredth),
-        Column("makespan", "makespan", "s", -1, duration),
-        Column("makespan_ratio", "certified\nratio", "", -1, ratio),
+        Column(
+            "mean_completion", "mean\ncompletion", "s", -1, lasting,
+            "from submission to completion",
+        ),
+        Column("flow_ratio", "certified\nratio", "", -1, ratio, f"mean completion {LEAST}"),
+        Column("p99_completion", "99 %\ncompletion", "s", -1, lasting, QUANTILE),
+        Column(
+            "mean_slowdown", "mean\nslowdown", "", -1, hundredth,
+            "completion over the run time without any wait",
+        ),
+        Column("makespan", "makespan", "s", -1, lasting, "time of the last completion"),
+        Column("makespan_ratio", "certified\nratio", "", -1, ratio, f"makespan {LEAST}"),
     ),
     (
-        Column("median_completion", "median completion", "s", -1, duration),
-        Column("mean_wait", "mean wait", "s", -1, duration),
-        Column("p99_slowdown", "99 %\nslowdown", "", -1, hundredth),
+        Column(
+            "median_completion", "median completion", "s", -1, lasting,
+            "half of the jobs do not exceed it",
+        ),
+        Column(
+            "mean_wait", "mean wait", "s", -1, lasting,
+            "the part of the completion in which a job held no GPUs",
+        ),
+        Column("p99_slowdown", "99 %\nslowdown", "", -1, hundredth, QUANTILE),
     ),
-)
+)  # fmt: skip
 FAIRNESS = Section(
     "Fairness and use",
     (
-        Column("min_user_rho", "least rho\nof users", "", 1, thousandth),
-        Column("days_below", "user-days\nbelow 1", "", -1, percent),
-        Column("min_service_rho", "least rho\nof jobs", "", 1, thousandth),
-        Column("loss", "jobs with\nrho < 0.95", "", -1, percent),
-        Column("utilisation", "GPUs\nin use", "", 1, percent),
-        Column("preemptions", "preemp-\ntions", "", 0, whole),
-        Column("runtime", "runtime", "s", 0, centiseconds),
+        Column("min_user_rho", "least rho\nof users", "", 1, thousandth, "over the run", "rho"),
+        Column(
+            "days_below", "user-days\nbelow 1", "", -1, percent,
+            "of the days on which a user has a fair share above 0; a job counts in that up to the "
+            "round after its end: do not compare across round lengths", "user-days",
+        ),
+        Column(
+            "min_service_rho", "least rho\nof jobs", "", 1, thousandth,
+            "from a job's first round, of service alone, as in the bound", "rho",
+        ),
+        Column(
+            "loss", "jobs with\nrho < 0.95", "", -1, percent, "from a job's first round", "rho"
+        ),
+        Column(
+            "utilisation", "GPUs\nin use", "", 1, percent,
+            "share of the GPU time that jobs held, to the last arrival",
+        ),
+        Column(
+            "preemptions", "preemp-\ntions", "", 0, whole,
+            "times that a job lost its GPUs before it was complete",
+        ),
+        Column("runtime", "runtime", "s", 0, centiseconds, "wall time of the simulation"),
     ),
     (
-        Column("hours_below", "user-hours below 1", "", -1, percent),
-        Column("jain_users", "Jain's index of users", "", 1, thousandth),
-        Column("min_rho", "least rho of jobs, with overhead", "", 1, thousandth),
-        Column("mean_rho", "mean rho of jobs", "", 0, thousandth),
-        Column("loss_release", "jobs with rho < 0.95, from submission", "", -1, percent),
-        Column("jain_jobs", "Jain's index of jobs", "", 1, thousandth),
-        Column("utilisation_end", "GPUs in use to the end", "", 1, percent),
+        Column(
+            "hours_below", "user-hours below 1", "", -1, percent, "as user-days below 1, of hours"
+        ),
+        Column(
+            "jain_users", "Jain's index of users", "", 1, thousandth,
+            "of their rho, 1 where all are equal",
+        ),
+        Column(
+            "min_rho", "least rho of jobs, with overhead", "", 1, thousandth,
+            "from a job's first round, of all GPU time that it held", "rho",
+        ),
+        Column(
+            "mean_rho", "mean rho of jobs", "", 0, thousandth, "from a job's first round", "rho"
+        ),
+        Column(
+            "loss_release", "jobs with rho < 0.95, from submission", "", -1, percent,
+            "the wait for the next round alone takes many short jobs there, on an empty cluster "
+            "too", "rho",
+        ),
+        Column(
+            "jain_jobs", "Jain's index of jobs", "", 1, thousandth,
+            "of their rho, 1 where all are equal",
+        ),
+        Column(
+            "utilisation_end", "GPUs in use to the end", "", 1, percent,
+            "share of the GPU time that jobs held",
+        ),
     ),
-)
+)  # fmt: skip
 DEADLINES = Section(
     "Deadlines",
     (
-        Column("weighted_miss", "weighted\nmiss rate", "", -1, percent),
-        Column("reward", "reward", "", 1, whole),
-        Column("reward_ratio", "certified\nratio", "", -1, ratio),
-        Column("in_time", "complete by\nlast deadline", "", 1, percent),
-        Column("best_effort_latency", "best-effort\nlatency", "s", -1, duration),
-        Column("slo_suspensions", "suspensions\nper SLO job", "", 0, hundredth),
-        Column("best_effort_suspensions", "suspensions per\nbest-effort job", "", 0, hundredth),
+        Column(
+            "weighted_miss", "weighted\nmiss rate", "", -1, percent,
+            "of all jobs with deadlines (SLO jobs)", "weighted miss rate",
+        ),
+        Column("reward", "reward", "", 1, whole, "won by completions before deadlines"),
+        Column(
+            "reward_ratio", "certified\nratio", "", -1, ratio,
+            "the most that any policy that keeps gangs can win, over the reward; rounded up",
+        ),
+        Column(
+            "in_time", "complete by\nlast deadline", "", 1, percent, "of the jobs with deadlines"
+        ),
+        Column(
+            "best_effort_latency", "best-effort\nlatency", "s", -1, lasting,
+            "mean completion of the jobs without deadlines",
+        ),
+        Column(
+            "slo_suspensions", "suspensions\nper SLO job", "", 0, hundredth,
+            "times that a job with deadlines lost its GPUs, on average",
+        ),
+        Column(
+            "best_effort_suspensions", "suspensions per\nbest-effort job", "", 0, hundredth,
+            "times that a job without deadlines lost its GPUs, on average",
+        ),
     ),
     (
-        Column("weighted_miss_own", "weighted miss rate, all jobs alike", "", -1, percent),
-        Column("strict_miss", "strict deadlines missed", "", -1, percent),
-        Column("profiling_wait", "submission to the end of profiling", "s", 0, duration),
-        Column("run_times", "run times, if used"),
+        Column(
+            "weighted_miss_own", "weighted miss rate, all jobs alike", "", -1, percent,
+            "each job's reward is taken over its own largest one",
+        ),
+        Column(
+            "strict_miss", "strict deadlines missed", "", -1, percent,
+            "of the jobs with a single deadline",
+        ),
+        Column(
+            "profiling_wait", "submission to the end of profiling", "s", 0, lasting,
+            "on average, of the jobs that were profiled",
+        ),
+        Column(
+            "run_times", "run times, if used",
+            meaning="whether the policy finds out or is told",
+        ),
     ),
-)
+)  # fmt: skip
 #: of each user, where there are several GPU models
 USERS: tuple[Column, ...] = (
     Column("gpus", "held", "GPUs", 0, hundredth),

@@ -137,11 +137,11 @@ def across(sections: Sequence[Section], rows: Sequence[Any], name: str) -> str:
     lines = []
     for section in sections:
         lines.append(f"<tr><th>{escape(section.title)}</th>{heads}</tr>")
-        lines += [_across(column, rows) for column in section.every if _wanted(column, rows)]
+        lines += [_across(column, rows) for column in section.every if wanted(column, rows)]
     return framed(lines)
 
 
-def _wanted(column: Column, rows: Sequence[Any]) -> bool:
+def wanted(column: Column, rows: Sequence[Any]) -> bool:
     """Whether there is something to see; of jobs that are not complete, whether there are any."""
     values = [column.value(row) for row in rows]
     optional = column.key in ("unfinished", "rejected")
@@ -149,7 +149,7 @@ def _wanted(column: Column, rows: Sequence[Any]) -> bool:
 
 
 def _across(column: Column, rows: Sequence[Any]) -> str:
-    texts = [column.text(row, "–") for row in rows]
+    texts, _ = column.texts(rows, "–")
     rated = {
         k: column.better * value
         for k, row in enumerate(rows)

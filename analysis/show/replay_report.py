@@ -18,7 +18,18 @@ from ..comparing.replay import MODELS, REWARDS, Replay, Replayed, trades_line
 from ..driving.drive import models_of
 from ..driving.run import Run
 from . import page, run_plots
-from .columns import DEADLINES, FAIRNESS, JOBS, TIME, USERS, duration, floored, shown_ratio
+from .columns import (
+    DEADLINES,
+    FAIRNESS,
+    JOBS,
+    TIME,
+    USERS,
+    Section,
+    duration,
+    explained,
+    floored,
+    shown_ratio,
+)
 from .replay_tables import failures, who_profiles
 
 
@@ -136,38 +147,32 @@ def _least(rows: Sequence[Replayed], measure: str) -> Replayed | None:
 # --- measures ------------------------------------------------------------------------------------
 
 MEANING = (
-    "Completion: from submission to completion. Wait: the part of it in which the job held no "
-    "GPUs. Slowdown: completion time over the run time without any wait. 99 %: what so many of the "
-    "jobs do not exceed. Preemption: a job lost "
-    "its GPUs before it was complete. rho: GPU time that a job or user got, over the fair share of "
-    "Ye et al. (2022), eq. (8), (12) and (15); of a job from its first round unless said "
-    "otherwise. Least rho of jobs: of service alone, as in the bounds below, unless overhead "
-    "counts. From "
-    "submission, the wait for the next round alone takes many short jobs below 0.95, on an empty "
-    "cluster too. So it is with users: a job that completes between two rounds counts in its "
-    "user's fair share up to the later one, so that users of short jobs are below 1 on an empty "
-    "cluster too. Do not compare such shares across round lengths. User-days and "
-    "user-hours: those in which the user has a fair share above 0; below 1: less than 99.9 % of it "
-    "was got. Jain's index: of rho, 1 when all are equal. GPUs in use: to the last arrival, unless "
-    "to the end. Certified ratio: of the line above it. Bold: best of its row; runs that were "
-    "stopped have their means over complete jobs and take no part in that."
+    "rho is of eq. (8), (12) and (15) of Ye et al. (2022). Certified ratio: of the line above it. "
+    "Bold: best of its row; runs that were stopped have their means over complete jobs and take no "
+    "part in that."
 )
+
+
+def _said(found: Replay, *sections: Section) -> str:
+    """What the columns that are shown mean, to unfold."""
+    every = (column for section in sections for column in section.every)
+    shown = [column for column in every if page.wanted(column, found.rows)]
+    return page.folded("What the measures mean", explained(shown))
 
 
 def _measures(found: Replay) -> list[str]:
     """A line for each measure, a cell for each policy."""
     table = page.across((JOBS, TIME, FAIRNESS), found.rows, "name")
-    return ["<h2>Measures</h2>", table, page.muted(MEANING)]
+    return ["<h2>Measures</h2>", table, _said(found, JOBS, TIME, FAIRNESS), page.muted(MEANING)]
 
 
 # --- deadlines -----------------------------------------------------------------------------------
 
 REWARDED = (
-    "Weighted miss rate: 1 less the mean reward of a job with deadlines (SLO job) over "
-    "the largest of all jobs (Gao et al. 2024, Section IV-C); all jobs alike: over its own largest "
-    "one. Certified ratio of reward: no policy that keeps gangs could have won more than this "
-    "factor more (for a policy that changed numbers of GPUs: none that may do so, with up to twice "
-    "the gang), verified by gangsched.verify_bound, and rounded up."
+    "Weighted miss rate: of Section IV-C. Certified ratio of reward: no policy that keeps gangs "
+    "could have won more than this factor more (for a policy that changed numbers of GPUs: none "
+    "that may do so, with up to twice the gang), verified by gangsched.verify_bound, and rounded "
+    "up."
 )
 ELASTIC = (
     "{} ran jobs on other numbers of GPUs than their gangs: the ratio is to the most that policies "
@@ -192,6 +197,7 @@ def _deadlines(found: Replay) -> list[str]:
         "<h2>Deadlines</h2>",
         page.picture(figure, "deadlines", "Reward for met deadlines of each policy"),
         page.across((DEADLINES,), found.rows, "name"),
+        _said(found, DEADLINES),
         page.muted(" ".join(said)),
     ]
 

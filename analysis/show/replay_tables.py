@@ -14,14 +14,16 @@ from .columns import (
     STARRED,
     TIME,
     ColumnTable,
-    duration,
+    Limit,
+    explained,
     floored,
+    footnotes,
 )
 
 if TYPE_CHECKING:
     from ..comparing.replay import Replay
 
-Limits = dict[str, str]
+Limits = dict[str, Limit | str]
 
 
 def tables(found: Replay) -> list[ColumnTable]:
@@ -50,12 +52,12 @@ def _soonest(found: Replay) -> Limits:
     jobs = len(found.instance.jobs) - len(found.rejected)
     least = {name: bound.value / jobs for name, bound in found.bounds.items()}
     last = found.bounds.get("makespan")
-    texts = {
-        "mean_completion": duration(least["flow"], down=True) if "flow" in least else None,
-        "mean_slowdown": f"{floored(least['slowdown'], 2):,.2f}" if "slowdown" in least else None,
-        "makespan": None if last is None else duration(last.value, down=True),
+    return {
+        "name": "any policy",
+        "mean_completion": Limit("≥", least["flow"]) if "flow" in least else "-",
+        "mean_slowdown": f"≥ {floored(least['slowdown'], 2):,.2f}" if "slowdown" in least else "-",
+        "makespan": "-" if last is None else Limit("≥", last.value),
     }
-    return {"name": "any policy", **{k: f"≥ {t}" if t else "-" for k, t in texts.items()}}
 
 
 def _fairest(found: Replay) -> tuple[Limits, ...]:
@@ -66,13 +68,13 @@ def _fairest(found: Replay) -> tuple[Limits, ...]:
 
 
 def _richest(found: Replay) -> tuple[Limits, ...]:
-    most = [
-        {STARRED.key: f"any policy{star}", "reward": f"≤ {found.bounds[name].value:,.10g}"}
+    most: list[Limits] = [
+        {STARRED.key: f"any policy{star}", "reward": Limit("≤", found.bounds[name].value)}
         for name, star in (("reward", ""), ("elastic reward", " *"))
         if name in found.bounds
     ]
     top = (found.rows[0].deadlines or {})["top_reward"]
-    return (*most, {STARRED.key: "all in time", "reward": f"{top:,.10g}"})
+    return (*most, {STARRED.key: "all in time", "reward": Limit("", top or 0)})
 
 
 def _up(value: float) -> str:
@@ -90,50 +92,45 @@ def failures(found: Replay) -> list[str]:
     ]
 
 
-def legend(found: Replay) -> list[str]:
-    """Say what the last rows and the less usual columns are."""
+def legend(found: Replay, explain: bool = False) -> list[str]:
+    """Say what the words of the tables mean, where they matter; with `explain`, of all columns."""
+    shown = tables(found)
+    words = footnotes(shown)
+    if explain:
+        words = explained(column for table in shown for column in table.columns)
+    if all(row.measures["min_user_rho"] is None for row in found.rows):
+        words.append("least rho of users: one user, or none, shares with nobody")
+    said = [_any_policy(found), *words]
+    if found.has_deadlines:
+        profiles = any(row.profiles for row in found.rows)
+        said += [who_profiles(found)] * (explain or profiles)
+        said += [ELASTIC] * any(row.elastic for row in found.rows)
+    peaks = sorted(found.fairness[1:], key=lambda peak: peak[2].value)
+    for what, _, bound in peaks[:1]:
+        if explain or ceil(1000 * bound.value) < 1000:
+            most = f"at most {_up(bound.value)}, {what}"
+            said.append(f"How fair anyone could have been at a peak: {most}.")
+    return [*said, *found.remarks]
+
+
+ELASTIC = (
+    "* ran jobs on other numbers of GPUs than their gangs. Its rewards are compared with the most "
+    "for any policy that may do so, with up to twice the gang; the bounds of completion times and "
+    "of rho are those of gangs, and hold for the others."
+)
+
+
+def _any_policy(found: Replay) -> str:
+    """Say what the last rows are, and by which methods."""
     bounds = [found.bounds.get(name) for name in ("flow", "slowdown", "makespan")]
     methods = ", ".join(dict.fromkeys(bound.method for bound in bounds if bound is not None))
-    known = (
-        "any policy: verified bounds. Not even one that knew all jobs in advance and could suspend "
-        f"and move them for free gets beyond ({methods}; effort {found.effort}); ratios are to "
-        "these bounds."
-    )
     if not methods:
-        known = "any policy: nothing is proven about completion times, so no ratio is certified."
-    rho = (
-        "rho: GPU time that was got over the fair share (Ye et al. 2022), of jobs from their first "
-        "rounds, the least without overhead. User-days: of the days on which a user had jobs, "
-        "those with less than 99.9 % of its fair share; a job counts in that up to the round after "
-        "its end, so that users of short jobs are below 1 on an empty cluster too. GPUs in use: to "
-        "the last arrival."
+        return "any policy: nothing is proven about completion times, so no ratio is certified"
+    keeps = " that keeps gangs" * found.has_deadlines
+    return (
+        f"any policy{keeps}: verified bounds, also for one that knows all jobs in advance and "
+        f"moves them for free ({methods}; effort {found.effort}); certified ratios are to these"
     )
-    if all(row.measures["min_user_rho"] is None for row in found.rows):
-        rho += " One user, or none, shares with nobody."
-    peaks = sorted(found.fairness[1:], key=lambda peak: peak[2].value)
-    peak = [
-        f"How fair anyone could have been at a peak: at most {_up(bound.value)}, {what}."
-        for what, _, bound in peaks[:1]
-    ]
-    return [*_rewards_legend(found), known, rho, *peak, *found.remarks]
-
-
-def _rewards_legend(found: Replay) -> list[str]:
-    if not found.has_deadlines:
-        return []
-    missed = (
-        "weighted miss rate: 1 less the mean reward of a job with deadlines (SLO job) over the "
-        "largest of all jobs (Gao et al. 2024). Certified ratio of reward: the most that any "
-        "policy that keeps gangs can win over what was won."
-    )
-    lines = [missed, who_profiles(found)]
-    if any(row.elastic for row in found.rows):
-        lines.append(
-            "* ran jobs on other numbers of GPUs than their gangs. Its rewards are compared with "
-            "the most for any policy that may do so, with up to twice the gang; the bounds of "
-            "completion times and of rho are those of gangs, and hold for the others."
-        )
-    return lines
 
 
 def who_profiles(found: Replay) -> str:

@@ -131,10 +131,10 @@ def _results(comparison: Comparison) -> list[str]:
     sides = "objective over the verified bound" if low else "the verified bound over the objective"
     parts.append(
         f'<p class="muted">Certified ratio: {sides}, rounded up. No '
-        "solution can be more than this factor better. Mean completion: from a job's release to "
-        "its end. Runtime: wall time of the solver.</p>"
+        "solution can be more than this factor better.</p>"
     )
-    parts += map(page.muted, comparison.legend)
+    parts += map(page.muted, comparison.footnotes())
+    parts.append(page.folded("What the columns mean", comparison.footnotes(explain=True)))
     figure = plots.ratio(comparison)
     return [*parts, page.picture(figure, "ratio", "Certified ratio of each solver")]
 

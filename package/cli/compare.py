@@ -103,6 +103,8 @@ def compare(
         str | None, typer.Option(help=f"Reader of a trace file: {', '.join(READERS)}.")
     ] = None,
     columns: screen.Columns = None,
+    without: screen.Without = None,
+    without_users: screen.WithoutUsers = None,
     setting: Annotated[
         str | None, typer.Option(help="Seeded setting instead of a file, e.g. paper-a.")
     ] = None,
@@ -130,6 +132,7 @@ def compare(
         "gangsched-compare.html"
     ),
     no_report: screen.NoReport = False,
+    explain: screen.Explain = False,
 ) -> None:
     """Compare solvers on one instance, each against a proven bound.
 
@@ -138,13 +141,15 @@ def compare(
     options = {
         "reader": reader, "nodes": nodes, "gpus-per-node": gpus_per_node, "cluster": cluster,
         "jobs": jobs, "first": first, "utility": utility, "columns": columns,
+        "without": without or None, "without-users": without_users,
     }  # fmt: skip
     with screen.reading():
         page = None if no_report else report
         screen.check_output(source, json, page)
         loaded = select_problem(source, problem, setting, seed, **options)
         chosen = _solvers(loaded.stem, solvers)
-    _compare(loaded, _run(loaded, chosen, seed, time_limit), report=page, json=json)
+    found = _run(loaded, chosen, seed, time_limit)
+    _compare(loaded, found, report=page, json=json, explain=explain)
 
 
 def demo(out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("out")) -> None:
@@ -167,13 +172,14 @@ def _compare(
     report: Path | None,
     json: Path | None,
     png: Path | None = None,
+    explain: bool = False,
 ) -> None:
     """Show and write what a comparison gave, finished or not."""
     if not comparison.rows and not comparison.refuted:
         raise KeyboardInterrupt
     console = screen.open_console(json)
     try:
-        _show(console, source, comparison)
+        _show(console, source, comparison, explain)
     finally:  # also where the screen is a pipe that nobody reads to the end
         with screen.reading(), screen.progress_line("writing the report"):
             _write(source, comparison, report=report, json=json, png=png)
@@ -218,7 +224,7 @@ def _bound_line(bound: Any, sense: Sense, thing: str) -> str:
     return f"no {thing} beats {shown_bound(bound.value, sense)} ({bound.method}, verified)"
 
 
-def _show(console: Console, source: Source, comparison: Any) -> None:
+def _show(console: Console, source: Source, comparison: Any, explain: bool) -> None:
     screen.say(console, source.title, "bold")
     for note in (*source.notes, *listed([reason for _, reason in source.rejected])):
         screen.say(console, f"- {note}", "dim")
@@ -232,7 +238,7 @@ def _show(console: Console, source: Source, comparison: Any) -> None:
     without = tuple(column for column in table.columns if column.key != "bound")
     screen.show_table(console, screen.rich_table(replace(table, columns=without)))
     console.print()
-    for text in comparison.legend:
+    for text in comparison.footnotes(explain):
         screen.say(console, text, "dim")
     for row in comparison.rows:
         if row.error:

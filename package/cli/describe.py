@@ -18,6 +18,8 @@ def describe(
     reader: Annotated[str, typer.Option(help=f"Its reader: {', '.join(READERS)}.")] = "auto",
     columns: screen.Columns = None,
     reader_option: screen.ReaderOption = None,
+    without: screen.Without = None,
+    without_users: screen.WithoutUsers = None,
     json: screen.Json = None,
     plot: Annotated[Path | None, typer.Option(help="Draw them into a .png or .svg file.")] = None,
 ) -> None:
@@ -31,7 +33,10 @@ def describe(
         screen.check_output(trace, json, plot)
         if plot is not None and plot.suffix.lower() not in (".png", ".svg"):
             raise ValueError(f"picture {str(plot)!r}: the name must end in .png or .svg")
-        read = screen.reader_of(screen.ReaderChoice(reader, reader_option or (), columns))
+        how = screen.ReaderChoice(
+            reader, reader_option or (), columns, without or (), without_users
+        )
+        read = screen.reader_of(how)
         with screen.progress_line(f"reading {Path(trace).name}") as show:
             loaded = read(trace)
             if not loaded.jobs:

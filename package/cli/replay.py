@@ -110,6 +110,8 @@ def replay(
     gpus_per_node: screen.GpusPerNode = None,
     cluster: screen.ClusterFile = None,
     policies: Policies = COMPARED,
+    without: screen.Without = None,
+    without_users: screen.WithoutUsers = None,
     begin: Begin = None,
     until: Until = None,
     first: First = None,
@@ -128,6 +130,7 @@ def replay(
     json: screen.Json = None,
     report: Report = Path("replay.html"),
     no_report: screen.NoReport = False,
+    explain: screen.Explain = False,
 ) -> None:
     """Replay a trace or scenario under policies, with proven bounds.
 
@@ -150,12 +153,14 @@ def replay(
         kept = _Kept.of(save_runs, tuple(chosen), resume)
         room = {"nodes": nodes, "gpus-per-node": gpus_per_node, "cluster": cluster}
         part = {"from": begin, "until": until, "speeds": speeds, "weights": weights}
-        how = screen.ReaderChoice(reader, tuple(reader_option or ()), columns)
+        how = screen.ReaderChoice(
+            reader, tuple(reader_option or ()), columns, tuple(without or ()), without_users
+        )
         source = select_jobs(trace, how, seed, first, room, part)
         found = _run(source, chosen, rules, kept, effort)
     if not found.rows and not found.failed:
         raise KeyboardInterrupt
-    _finish(source, found, report=page, json=json, kept=kept)
+    _finish(source, found, report=page, json=json, kept=kept, explain=explain)
 
 
 # --- the policies --------------------------------------------------------------------------------
@@ -255,12 +260,18 @@ def _progress(
 
 
 def _finish(
-    source: Source, found: Any, *, report: Path | None, json: Path | None, kept: _Kept
+    source: Source,
+    found: Any,
+    *,
+    report: Path | None,
+    json: Path | None,
+    kept: _Kept,
+    explain: bool,
 ) -> None:
     """Show and write what a replay gave, finished or not."""
     console = screen.open_console(json)
     try:
-        _show(console, source, found)
+        _show(console, source, found, explain)
     finally:  # also where the screen is a pipe that nobody reads to the end
         with screen.reading(), screen.progress_line("writing the report"):
             _write(source, found, report=report, json=json)
@@ -275,18 +286,19 @@ def _finish(
         raise typer.Exit(screen.EXIT_FAILED)
 
 
-def _show(console: Console, source: Source, found: Any) -> None:
+def _show(console: Console, source: Source, found: Any, explain: bool) -> None:
     from ..analysis.show.replay_tables import failures, legend, tables
 
     screen.say(console, source.title, "bold")
-    for note in (*source.notes, *_left_out(source, found)):
+    own = [f"hash of the instance: {row.run.instance_hash[:16]}" for row in found.rows[:1]]
+    for note in (*source.notes, *own, *_left_out(source, found)):
         screen.say(console, f"- {note}", "dim")
     for table in tables(found):
         console.print()
         screen.show_table(console, screen.rich_table(table))
     if found.rows:
         console.print()
-        for line in legend(found):
+        for line in legend(found, explain):
             screen.say(console, line, "dim")
     for line in failures(found):
         screen.say(console, line)

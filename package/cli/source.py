@@ -178,11 +178,13 @@ def select_problem(
         only("an instance; a trace needs --reader", options, ())
         return load_problem(source, problem)
     stem = _stem(problem)
-    choice = ReaderChoice(options["reader"], columns=options["columns"])
+    left_out = {"without": options["without"] or (), "without_users": options["without-users"]}
+    choice = ReaderChoice(options["reader"], columns=options["columns"], **left_out)
     how: dict[str, Any] = {"reader": choice, "seed": seed}
     convert = PROBLEMS[stem].convert
     if convert is not None and "cluster" not in signature(convert).parameters:
-        only(f"traces of {stem}", options, ("reader", "columns", "nodes", "first", "utility"))
+        allowed = "reader", "columns", "without", "without-users", "nodes", "first", "utility"
+        only(f"traces of {stem}", options, allowed)
         sizes = {"nodes": count_of(options["nodes"]), "jobs": options["first"]}
         more: dict[str, Any] = _law(convert, f"traces of {stem}", options["utility"])
         return _from_trace(source, stem, **how, **sizes, **more)
@@ -220,7 +222,7 @@ def select_jobs(
     if room["cluster"] is not None:
         only("--cluster", room, ("cluster",))
     if reader.name == SCENARIO:
-        only("--reader scenario", {**part, "columns": reader.columns}, ())
+        only("--reader scenario", {**part, "columns": reader.columns, **reader.left_out}, ())
         given = any(value is not None for value in room.values())
         options = reader.options
         return _draw(trace, options, cluster_of(*room.values()) if given else None, first, seed)

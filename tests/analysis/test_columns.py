@@ -5,13 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 
 from gangsched.analysis.comparing import comparison as comparing
@@ -19,7 +24,7 @@ from gangsched.analysis.comparing import replay as replaying
 from gangsched.analysis.comparing.comparison import Comparison, Row, compare
 from gangsched.analysis.comparing.replay import Replay, replay
 from gangsched.analysis.show import columns, replay_report, replay_tables
-from gangsched.analysis.show.columns import Column, ColumnTable, Section, duration
+from gangsched.analysis.show.columns import Column, ColumnTable, Limit, Section, duration
 from gangsched.analysis.show.replay_report import write_replay_report
 from gangsched.analysis.show.report import write_report
 from gangsched.formulations import CompletionTime, GpuMarket, LtgfFluid, LtgfRound, RarDdls
@@ -184,6 +189,135 @@ def test_without_pandas_there_is_one_line(
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match=r"a DataFrame needs pandas: pip install pandas$"):
         solved.to_frame()
+
+
+# --- decimals ------------------------------------------------------------------------------------
+
+
+def shape(text: str) -> str:
+    """What stands behind the digits before the point: its decimals as zeros, and its unit."""
+    return re.sub(r"\d", "0", re.sub(r"^[≥≤ -]*[\d,]*", "", text))
+
+
+def number(text: str) -> float:
+    """The value of a text, in seconds where it is a time."""
+    found = re.fullmatch(r"[≥≤ ]*(-?[\d,.]+) ?(\w*)", text)
+    assert found is not None
+    return float(found[1].replace(",", "")) * columns.UNITS.get(found[2], 1)
+
+
+def column_of(values: Sequence[float], write: Any, *limits: Limit) -> tuple[list[str], list[str]]:
+    """The cells of one column below each other."""
+    head = Column("name", "name"), Column("x", "x", "", 0, write)
+    rows = tuple({"name": "a", "x": value} for value in values)
+    below = tuple({"name": "any", "x": limit} for limit in limits)
+    lines = str(ColumnTable(head, rows, (), below)).splitlines()[1:]
+    texts = [line.partition("  ")[2].strip() for line in lines]
+    assert len({len(line) for line in lines}) == 1  # so that the points stand below each other
+    return texts[: len(values)], texts[len(values) :]
+
+
+@pytest.mark.parametrize(
+    ("write", "values", "texts"),
+    [
+        (columns.ten, [130, 133.75, 130.6930693], ["130.0000000", "133.7500000", "130.6930693"]),
+        (columns.ten, [646, 702, 650.0], ["646", "702", "650"]),
+        (columns.ten, [1e12, 0.5], ["1000000000000", "0"]),  # no more than ten digits
+        (columns.six, [1, 1.2114096], ["1.00000", "1.21141"]),
+        (columns.six, [0.0], ["0"]),
+        (columns.six, [1.5, inf], ["1.5", "inf"]),
+        (columns.whole, [34_540, 120.25], ["34,540.00", "120.25"]),
+        (columns.lasting, [1_461_050, 88_000, 45_200], ["405.8 h", "24.4 h", "12.6 h"]),
+        (columns.lasting, [64_440, 31_536], ["17.9 h", "8.8 h"]),
+        (columns.lasting, [31_536, 18_000], ["8.76 h", "5.00 h"]),
+        (columns.lasting, [64_440, 17_999], ["17.90 h", "5.00 h"]),
+        (columns.lasting, [12_001, 3_001], ["200 min", "50 min"]),
+        (columns.lasting, [45, 9_000], ["45 s", "9,000 s"]),
+        (columns.lasting, [45, 20_000], ["0.75 min", "333.33 min"]),
+        (columns.lasting, [3_600, 7_200], ["1 h", "2 h"]),
+        (columns.lasting, [0, 90], ["0.00 min", "1.50 min"]),
+        (columns.lasting, [0], ["0 s"]),
+    ],
+)
+def test_a_column_has_one_unit_and_equally_many_decimals(
+    write: Any, values: list[float], texts: list[str]
+) -> None:
+    assert column_of(values, write)[0] == texts
+
+
+numbers = st.lists(st.floats(1e-3, 1e8), min_size=1, max_size=6)
+
+
+@given(numbers, st.floats(0, 1), st.sampled_from([columns.ten, columns.whole, columns.lasting]))
+def test_points_stand_below_each_other_and_limits_hold(
+    values: list[float], part: float, write: Any
+) -> None:
+    least, most = part * min(values), max(values) / max(part, 0.01)
+    texts, (low, high) = column_of(values, write, Limit("≥", least), Limit("≤", most))
+    assert len({*map(shape, texts), shape(low), shape(high)}) == 1
+    places, _, unit = shape(low).partition(" ")
+    last = 10.0 ** -len(places.strip(".")) * columns.UNITS.get(unit, 1)
+    for value, text in zip(values, texts, strict=True):
+        assert abs(number(text) - value) <= 0.5 * last + 1e-9 * value
+    tolerance = 1e-8 * last
+    assert least - last - tolerance <= number(low) <= least + tolerance
+    assert most - tolerance <= number(high) <= most + last + tolerance
+
+
+def test_pages_align_the_same(tmp_path: Path, replayed: Replay) -> None:
+    """Across policies too, where a column is a line."""
+    (mean, *_), measure = columns.TIME.columns, columns.TIME.columns[0]
+    texts, _ = measure.texts(replayed.rows)
+    assert len(set(map(shape, texts))) == 1
+    write_replay_report(tmp_path / "r.html", replayed, title="T")
+    page = (tmp_path / "r.html").read_text("utf-8")
+    line = page[page.index(f"<td>{mean.title}</td>") :]
+    assert all(f"{text}<" in line[: line.index("</tr>")] for text in texts)
+
+
+# --- words ---------------------------------------------------------------------------------------
+
+
+def test_every_measure_is_explained_once(solved: Comparison, replayed: Replay) -> None:
+    sections = (columns.TIME, columns.FAIRNESS, columns.DEADLINES)
+    every = [c for section in sections for c in section.every]
+    for column in (*every, *columns.COMPARED[1:], *columns.MEASURED):
+        assert column.meaning, column.key
+        assert not column.word or column.word in columns.WORDS or column.word == column.plain
+        assert column.word in column.plain, column.key
+    text = "\n".join(columns.explained(every))
+    for line in text.splitlines():
+        assert text.count(line) == 1
+    assert all(f"\n{word}: " in text for word in columns.WORDS)
+
+
+def test_a_word_has_a_footnote_where_it_first_has_a_number() -> None:
+    rho = Column("x", "least rho", "", 1, columns.thousandth, "of all", "rho")
+    gain = Column("y", "gain", "", 1, columns.six, "over a fair share", "gain")
+    head = Column("name", "name")
+    empty = ColumnTable((head, rho, gain), ({"name": "a"},))
+    some = ColumnTable((head, gain, rho), ({"name": "a", "x": 0.5}, {"name": "b", "y": 1.5}))
+    assert columns.footnotes([empty]) == []
+    words = [f"rho: {columns.WORDS['rho']}", "gain: over a fair share"]
+    assert columns.footnotes([empty, some, some]) == words[::-1]
+    assert columns.explained(empty.columns) == [
+        "least rho (more is better): of all", "gain (more is better): over a fair share", words[0]
+    ]  # fmt: skip
+
+
+def test_notes_of_a_comparison_are_of_words_that_occur() -> None:
+    legend = ("value: of all", "true revenue: of some", "other: a relaxation")
+    row = Row(solver="s", status="feasible", objective=1, runtime=0, measures={"least gain": 1.25})
+    found = Comparison(
+        problem=GpuMarket([2, 1], [[1.0, 2.0]]), bound=BOUND, rows=(row,), legend=legend
+    )
+    gain = "of a user, over its fair share of each GPU model"
+    assert found.footnotes() == ["value: of all", f"least gain: {gain}"]
+    assert str(found).splitlines()[-2:] == found.footnotes()
+    assert found.footnotes(explain=True)[:3] == list(legend)
+    assert f"least gain (more is better): {gain}" in found.footnotes(explain=True)
+    other = replace(row, relaxation="other", measures={"least gain": None})
+    assert replace(found, rows=(other,)).footnotes() == [legend[0], legend[2]]
 
 
 # --- what else is printed ------------------------------------------------------------------------

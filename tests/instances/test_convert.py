@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,10 +15,17 @@ from hypothesis import strategies as st
 
 from gangsched.formulations.irmp.problem import Irmp
 from gangsched.instances import Cluster, Job, Node, ReadReport, RingJob, Trace, User
-from gangsched.instances.convert import between, to_instance, to_rar_instance, to_revenue_instance
+from gangsched.instances.convert import (
+    between,
+    to_instance,
+    to_rar_instance,
+    to_revenue_instance,
+    without,
+)
 from gangsched.instances.generate import offered_load
+from gangsched.instances.io import instance_hash
 from gangsched.instances.revenue import revenue_instance
-from gangsched.instances.traces import read_philly_csv
+from gangsched.instances.traces import read_csv, read_helios, read_philly_csv
 
 CLUSTER = Cluster.of_sizes([4, 4])
 
@@ -380,3 +390,169 @@ def test_a_day_of_philly_makes_a_revenue_instance(traces: Path) -> None:
     assert 1 <= jobs[0].release <= jobs[-1].release <= 24
     assert {user.id for user in made.instance.users} == {job.user for job in jobs}
     assert Irmp(made.instance, **parameters).owners == parameters["owners"]
+
+
+# --- jobs that are left out ----------------------------------------------------------------------
+
+START = datetime(2017, 11, 4)
+#: hours since START, seconds of run time (0: a row that is no job), GPUs, user
+Row = tuple[float, int, int, str]
+PHILLY = "timestamp,duration,num_gpus,cluster", "{time},{work},{gpus},{user}"
+HELIOS = "job_id,vc,gpu_num,state,submit_time,duration", "j{k},{user},{gpus},DONE,{time},{work}"
+EXPORT = "job,user,GPUs,submit,duration", "{k},{user},{gpus},{time}Z,{work}"
+
+
+def written(path: Path, form: tuple[str, str], rows: list[tuple[int, Row]]) -> Path:
+    lines = [form[0]]
+    for k, (hour, work, gpus, user) in rows:
+        time = START + timedelta(seconds=round(3600 * hour))
+        lines.append(form[1].format(k=k, time=time, work=work, gpus=gpus, user=user))
+    path.write_text("\n".join([*lines, ""]))
+    return path
+
+
+def gone(row: Row, users: tuple[str, ...]) -> bool:
+    """Submitted on 6 or 7 November, or of one of the users."""
+    return 48 <= row[0] < 96 or row[3] in users
+
+
+def same(one: Trace, other: Trace) -> None:
+    """They are the same but for the report, and so are instances of them."""
+    assert one.jobs == other.jobs
+    assert (one.users, one.origin, one.report.kept) == (other.users, other.origin, len(other.jobs))
+    for how in ("requested", "equal"):
+        instances = [to_instance(log, CLUSTER, weights=how).instance for log in (one, other)]  # type: ignore[arg-type]
+        assert len({instance_hash(instance) for instance in instances}) == 1
+
+
+WINDOW = ("2017-11-06", "2017-11-08")
+ROWS: list[Row] = [
+    (47.99, 60, 1, "a"), (96, 70, 2, "b"), (48, 80, 3, "a"), (1.5, 90, 4, "b"), (0, 10, 1, "c"),
+    (200, 50, 9, "a"), (95.99, 5, 1, "b"), (1.5, 91, 2, "d"), (3, 0, 2, "b"), (60, 7, 1, "c"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("form", "read"),
+    [
+        (PHILLY, read_philly_csv),
+        (EXPORT, read_csv),
+        (HELIOS, read_helios),
+        (HELIOS, partial(read_helios, sizes="sizes.csv")),
+    ],
+)
+def test_what_is_left_out_might_as_well_not_be_in_the_log(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    form: tuple[str, str],
+    read: Callable[[Any], Trace],
+) -> None:
+    """Jobs, ids, time 0, users and their weights; c, who is first, goes, and nobody else of d."""
+    monkeypatch.chdir(tmp_path)
+    Path("sizes.csv").write_text("vc,num\na,3\nb,1\nc,1\nd,2\n")
+    rows = list(enumerate(ROWS))
+    users = ("c", "d")
+    full = read(written(Path("log.csv"), form, rows))
+    Path("less").mkdir()
+    less = read(written(Path("less/log.csv"), form, [r for r in rows if not gone(r[1], users)]))
+    same(without(full, windows=[WINDOW], users=users), less)
+    first = full.jobs[0].release
+    assert first == 0
+    assert (full.origin or "")[:19] == "2017-11-04 00:00:00"
+    assert (less.origin or "")[:19] == "2017-11-04 01:30:00"
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 576).map(lambda k: k / 4),
+            st.integers(1, 9_999),
+            st.integers(1, 9),
+            st.sampled_from("abcd"),
+        ),
+        min_size=1,
+        max_size=30,
+    ),
+    st.sets(st.sampled_from("abcd"), max_size=3),
+)
+def test_any_rows_can_be_left_out(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[Row], users: set[str]
+) -> None:
+    folder = tmp_path_factory.mktemp("logs")
+    some = [(150.0, 1, 1, "e"), (48.0, 1, 1, "e"), *((0.0, 1, 1, user) for user in users)]
+    numbered = list(enumerate([*rows, *some]))
+    full = read_philly_csv(written(folder / "log.csv", PHILLY, numbered))
+    kept = [row for row in numbered if not gone(row[1], tuple(users))]
+    less = read_philly_csv(written(folder / "less.csv", PHILLY, kept))
+    found = without(full, windows=[WINDOW], users=users)
+    assert found.jobs == less.jobs
+    assert (found.users, found.origin) == (less.users, less.origin)
+    inside = sum(48 <= row[0] < 96 for _, row in numbered)
+    assert found.report.skipped["left out, submitted 2017-11-06..2017-11-08"] == inside
+    assert found.report.read == len(numbered)
+    assert sum(found.report.skipped.values()) == len(numbered) - len(kept)
+
+
+def test_seconds_and_dates_mean_the_same(tmp_path: Path) -> None:
+    full = read_philly_csv(written(tmp_path / "log.csv", PHILLY, list(enumerate(ROWS))))
+    dates = without(full, windows=[WINDOW, ("2017-11-12 08:00", "2017-12-01")])
+    seconds = without(full, windows=[(48 * 3600, 96 * 3600), (200 * 3600, 10**9)])
+    assert dates.jobs == seconds.jobs
+    assert dates.origin == seconds.origin == full.origin
+    assert dates.report != seconds.report  # each in the words that were given
+    assert str(seconds.report) == (
+        "10 rows read, 5 jobs, 5 skipped (left out, submitted 172800..345600: 3, "
+        "left out, submitted 720000..1000000000: 1, zero duration: 1 [line 10]); "
+        "out of order: 5 [line 4, line 5, line 6, ...], sorted"
+    )
+    assert without(full) == full
+
+
+def test_ids_of_the_log_are_kept() -> None:
+    """Only where all are numbers of rows these count those without what is left out."""
+    for ids, left in (
+        (("row1", "row4", "row7"), ("row3", "row6")),  # rows between them were no jobs
+        (("row1", "row2", "x"), ("row2", "x")),
+        (("row1", "row02", "row3"), ("row02", "row3")),
+    ):
+        jobs = [Job(id=id, gpus=1, release=k, work=1) for k, id in enumerate(ids)]
+        assert tuple(job.id for job in without(trace(*jobs), windows=[(0, 1)]).jobs) == left
+
+
+def test_everything_can_be_left_out() -> None:
+    log = trace(*rows((1, 5), (2, 7)))
+    empty = without(log, users=["u0", "u1"])
+    assert (empty.jobs, empty.users, empty.report.kept) == ((), (), 0)
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ({"windows": [(0, 0)]}, r"window 0\.\.0 ends before it starts$"),
+        (
+            {"windows": [(5, 9)]},
+            r"window 5\.\.9 has none of its jobs, submitted from second 0 to 10",
+        ),
+        (
+            {"windows": [(0, "soon")]},
+            r"window 0\.\.soon: trace 'log': origin=None, dates need a log",
+        ),
+        ({"users": ["u0", "7fo4ca"]}, r"user '7fo4ca' has none of its jobs; did you mean '7f04ca'"),
+        ({"users": ["ann"]}, r"trace 'log': user 'ann' has none of its jobs$"),
+    ],
+)
+def test_what_cannot_be_left_out_is_told(what: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        without(
+            trace(*rows((1, 5), (2, 7)), Job(id="c", gpus=1, work=1, release=10, user="7f04ca")),
+            **what,
+        )
+
+
+def test_a_window_is_of_integers_or_dates() -> None:
+    log = dated("2017-10-08 23:00:00")
+    with pytest.raises(ValueError, match=r"window 0\.\.soon: end='soon' is not a date of the form"):
+        without(log, windows=[(0, "soon")])
+    for end in (2.5, True, None):
+        with pytest.raises(TypeError, match=rf"window: end={end} is neither an integer nor a date"):
+            without(log, windows=[(0, end)])  # type: ignore[list-item]
