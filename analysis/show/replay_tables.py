@@ -30,7 +30,7 @@ def tables(found: Replay) -> list[ColumnTable]:
         return []
     failed = tuple((one.name, "refuted" if one.refuted else "failed") for one in found.failed)
     shown = [
-        ColumnTable((POLICY, *TIME.columns), found.rows, failed, (_soonest(found),)),
+        ColumnTable((POLICY, *TIME.columns), found.rows, failed, _soonest(found)),
         ColumnTable((POLICY, *FAIRNESS.columns), found.rows, (), _fairest(found)),
     ]
     if found.has_deadlines:
@@ -45,17 +45,28 @@ def whole_table(found: Replay) -> ColumnTable:
     return ColumnTable((POLICY, *(c for section in sections for c in section.every)), found.rows)
 
 
-def _soonest(found: Replay) -> Limits:
-    """How soon jobs could be complete under any policy; rounded down."""
+def _soonest(found: Replay) -> tuple[Limits, ...]:
+    """The best schedule known, rounded up, and how soon anyone could be complete, rounded down."""
     jobs = len(found.instance.jobs) - len(found.rejected)
     least = {name: bound.value / jobs for name, bound in found.bounds.items()}
+    best = {name: (result.objective or 0) / jobs for name, result in found.known.items()}
     last = found.bounds.get("makespan")
+    known = {
+        "mean_completion": duration(best["flow"]) if "flow" in best else None,
+        "flow_ratio": f"{best['flow'] / least['flow']:.4f}"
+        if {"flow"} <= {*best, *least}
+        else None,
+        "mean_slowdown": f"{best['slowdown']:,.2f}" if "slowdown" in best else None,
+    }
     texts = {
         "mean_completion": duration(least["flow"], down=True) if "flow" in least else None,
         "mean_slowdown": f"{floored(least['slowdown'], 2):,.2f}" if "slowdown" in least else None,
         "makespan": None if last is None else duration(last.value, down=True),
     }
-    return {"name": "any policy", **{k: f"≥ {t}" if t else "-" for k, t in texts.items()}}
+    bound = {"name": "any policy", **{k: f"≥ {t}" if t else "-" for k, t in texts.items()}}
+    if not best:
+        return (bound,)
+    return {"name": "best known", **{k: t for k, t in known.items() if t}}, bound
 
 
 def _fairest(found: Replay) -> tuple[Limits, ...]:
@@ -99,6 +110,11 @@ def legend(found: Replay) -> list[str]:
         f"and move them for free gets beyond ({methods}; effort {found.effort}); ratios are to "
         "these bounds."
     )
+    if found.known:
+        known += (
+            " best known: schedules of the smallest remaining areas, one for each column, on any "
+            "free GPUs, paused and moved for free: between them and the bound lies the optimum."
+        )
     if not methods:
         known = "any policy: nothing is proven about completion times, so no ratio is certified."
     rho = (
