@@ -314,6 +314,7 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
             "shortest-remaining": _row(f"{LISTS}.completion_list"),
             "smallest-area": _row(f"{LISTS}.completion_list", order="area"),
             "arrival": _row(f"{LISTS}.completion_list", order="arrival"),
+            "area-order": _row("pool.area_order"),
             "exact": EXACT,
         },
         compared=("shortest-remaining", "smallest-area", "arrival"),

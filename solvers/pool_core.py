@@ -139,3 +139,41 @@ def schedule_pool(
         now = upto
     done = pieces[:count]
     return done[:, 0].copy(), done[:, 1].copy(), done[:, 2].copy()
+
+
+@compiled
+def place_pieces(
+    by_start: Ints, by_end: Ints, start: Ints, end: Ints, gpus: Ints, sizes: Ints
+) -> tuple[Ints, Ints, Ints]:
+    """Put pieces on any free GPUs: on the fullest node with room, else on the emptiest ones.
+
+    Returns the first entry of each piece in the order of `by_start`, and the nodes and GPUs of all.
+    """
+    n = start.size
+    free, ptr = sizes.copy(), np.zeros(n + 1, dtype=np.int64)
+    rank = np.empty(n, dtype=np.int64)
+    node, held = np.empty(2 * n + 16, dtype=np.int64), np.empty(2 * n + 16, dtype=np.int64)
+    ended, count = 0, 0
+    for i in range(n):
+        piece = by_start[i]
+        rank[piece] = i
+        while end[by_end[ended]] <= start[piece]:
+            for e in range(ptr[rank[by_end[ended]]], ptr[rank[by_end[ended]] + 1]):
+                free[node[e]] += held[e]
+            ended += 1
+        need = gpus[piece]
+        while need > 0:
+            best = -1
+            for k in range(free.size):
+                if free[k] >= need and (best < 0 or free[k] < free[best]):
+                    best = k
+            if best < 0:
+                best = int(np.argmax(free))
+            if count == node.size:
+                node, held = np.append(node, node), np.append(held, held)
+            node[count], held[count] = best, min(need, free[best])
+            free[best] -= held[count]
+            need -= held[count]
+            count += 1
+        ptr[i + 1] = count
+    return ptr, node[:count].copy(), held[:count].copy()

@@ -27,10 +27,12 @@ from ...formulations.ltgf.problem import Ltgf
 from ...formulations.problem import Sense
 from ...instances.io import instance_hash
 from ...instances.model import DeadlineJob, Instance
+from ...instances.schedule import Schedule
 from ...solvers.ltgf.policy import NeverEnds
 from ...solvers.policies.recorded import RECORDED_RULES, Recorded, Times, unrecorded
 from ...solvers.policy import Policy, Rules
-from ...solvers.result import Bound, Stop
+from ...solvers.pool import area_order
+from ...solvers.result import Bound, Result, Stop
 from ..driving import check as check_run
 from ..driving import metrics
 from ..driving.drive import PolicyError, drive, models_of, parameters_of, rejected_jobs
@@ -56,6 +58,7 @@ EFFORTS: Mapping[Effort, Mapping[str, int]] = {
     "standard": {"steps": STEPS},
     "full": {"steps": STEPS, "halvings": 2},
 }
+KNOWN = ("flow", "slowdown")  #: measures of which the best known schedule is shown
 RECORDED = (
     "recorded: what the cluster itself did, by its log: when jobs began and ended, on GPUs of any "
     "nodes, without rounds and overhead. Jobs of its log that are not here had GPUs too."
@@ -220,6 +223,9 @@ class Replay(SideBySide):
         also verified upper bounds "reward" of the rewards of gangs, and "elastic reward", if a run
         was elastic, of jobs that may change their number of GPUs, as in
         :class:`~gangsched.formulations.deadline_rewards.DeadlineRewards`.
+    known : mapping of str to Result
+        By measure the best schedule known on equal GPUs: the smallest remaining areas run, gangs
+        spread over any nodes, and pauses and moves are free. Checked by the problem.
     fairness : tuple of (str, Problem, Bound)
         Verified upper bounds of how fair anyone could have been: what is bounded, in words, the
         problem for which the bound can be verified, and the bound.
@@ -247,6 +253,7 @@ class Replay(SideBySide):
     unfinished: tuple[str, ...] = ()
     effort: Effort = "quick"
     unrecorded: str = ""
+    known: Mapping[str, Result[Schedule]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -311,6 +318,7 @@ class Replay(SideBySide):
             "effort": self.effort,
             "rejected": [[self.instance.jobs[j].id, why] for j, why in self.rejected.items()],
             "bounds": {name: bound_to_dict(bound) for name, bound in self.bounds.items()},
+            "known": {name: result.objective for name, result in self.known.items()},
             "fairness": [
                 {"what": what, **(bound_to_dict(bound) or {})} for what, _, bound in self.fairness
             ],
@@ -443,6 +451,7 @@ class _Replay:
     rows: list[Replayed] = field(default_factory=list)
     failed: list[Failure] = field(default_factory=list)
     bounds: dict[str, Bound] = field(default_factory=dict)
+    known: dict[str, Result[Schedule]] = field(default_factory=dict)
     fairness: list[Fairness] = field(default_factory=list)
     refused: set[str] = field(default_factory=set)  # rewards without a verified bound
 
@@ -506,10 +515,22 @@ class _Replay:
                 bound = online_bound(problem, **EFFORTS[self.effort], on_progress=show)
             if _holds(name, problem, bound):
                 self.bounds[name] = bound
+            if name in KNOWN and not problem.mixed:
+                self._know(name, problem)
         for what, fair, bound in _fairness(instance, self.rules):
             if _holds(what, fair, bound):
                 self.fairness.append((what, fair, bound))
         self._reward_bound(elastic=False)
+
+    def _know(self, name: str, problem: CompletionTime) -> None:
+        """Keep the best schedule known, if the problem finds nothing wrong with it."""
+        result = area_order(problem)
+        assert result.solution is not None
+        broken = problem.violations(result.solution)
+        if broken:
+            logger.error("best known schedule of %s is left out: %s", name, broken[0])
+        else:
+            self.known[name] = result
 
     def _reward_bound(self, *, elastic: bool) -> Bound | None:
         """Return the bound of rewards for gangs or for elastic jobs, computed when first asked."""
@@ -596,6 +617,7 @@ class _Replay:
             instance=self.instance, rules=self.rules, rejected=self.rejected, bounds=self.bounds,
             fairness=tuple(self.fairness), rows=tuple(self.rows), failed=tuple(self.failed),
             stopped=stopped, unfinished=unfinished, unrecorded=self.unrecorded, effort=self.effort,
+            known=self.known,
         )  # fmt: skip
 
 

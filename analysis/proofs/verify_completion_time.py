@@ -32,7 +32,6 @@ from ...formulations.completion_time.problem import CompletionTime
 from ...instances.model import FULL_SPEED, Job
 from .packings import stepped, thresholded
 from .readers import integer, integers, item
-from .verify_prices_core import compiled_least_costs, least_costs
 
 __all__ = ["RULES"]
 
@@ -139,6 +138,8 @@ def _gpu_prices(problem: CompletionTime, certificate: Mapping[str, Any]) -> int 
 
 def _least_costs(columns: list[list[int]]) -> list[int]:
     """Compiled where every product fits 64 bits."""
+    from .verify_prices_core import compiled_least_costs, least_costs  # numba loads slowly
+
     releases, needs, rates, gangs, times, prices = columns
     if not releases:
         return []

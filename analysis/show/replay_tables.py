@@ -32,7 +32,7 @@ def tables(found: Replay) -> list[ColumnTable]:
         return []
     failed = tuple((one.name, "refuted" if one.refuted else "failed") for one in found.failed)
     shown = [
-        ColumnTable((POLICY, *TIME.columns), found.rows, failed, (_soonest(found),)),
+        ColumnTable((POLICY, *TIME.columns), found.rows, failed, _soonest(found)),
         ColumnTable((POLICY, *FAIRNESS.columns), found.rows, (), _fairest(found)),
     ]
     if found.has_deadlines:
@@ -47,17 +47,26 @@ def whole_table(found: Replay) -> ColumnTable:
     return ColumnTable((POLICY, *(c for section in sections for c in section.every)), found.rows)
 
 
-def _soonest(found: Replay) -> Limits:
-    """How soon jobs could be complete under any policy; rounded down."""
+def _soonest(found: Replay) -> tuple[Limits, ...]:
+    """The best schedule known, and how soon anyone could be complete, rounded down."""
     jobs = len(found.instance.jobs) - len(found.rejected)
     least = {name: bound.value / jobs for name, bound in found.bounds.items()}
+    best = {name: (result.objective or 0) / jobs for name, result in found.known.items()}
     last = found.bounds.get("makespan")
-    return {
+    bound: Limits = {
         "name": "any policy",
         "mean_completion": Limit("≥", least["flow"]) if "flow" in least else "-",
         "mean_slowdown": f"≥ {floored(least['slowdown'], 2):,.2f}" if "slowdown" in least else "-",
         "makespan": "-" if last is None else Limit("≥", last.value),
     }
+    known: Limits = {"name": "best known"}
+    if "flow" in best:
+        known["mean_completion"] = Limit("", best["flow"])
+    if "flow" in best and "flow" in least:
+        known["flow_ratio"] = f"{best['flow'] / least['flow']:.4f}"
+    if "slowdown" in best:
+        known["mean_slowdown"] = f"{best['slowdown']:,.2f}"
+    return (known, bound) if best else (bound,)
 
 
 def _fairest(found: Replay) -> tuple[Limits, ...]:
@@ -100,7 +109,7 @@ def legend(found: Replay, explain: bool = False) -> list[str]:
         words = explained(column for table in shown for column in table.columns)
     if all(row.measures["min_user_rho"] is None for row in found.rows):
         words.append("least rho of users: one user, or none, shares with nobody")
-    said = [_any_policy(found), *words]
+    said = [_any_policy(found), *[BEST_KNOWN] * bool(found.known), *words]
     if found.has_deadlines:
         profiles = any(row.profiles for row in found.rows)
         said += [who_profiles(found)] * (explain or profiles)
@@ -113,6 +122,10 @@ def legend(found: Replay, explain: bool = False) -> list[str]:
     return [*said, *found.remarks]
 
 
+BEST_KNOWN = (
+    "best known: the smallest remaining areas on any free GPUs, one schedule for each column, "
+    "paused and moved for free: the optimum lies between it and the bound"
+)
 ELASTIC = (
     "* ran jobs on other numbers of GPUs than their gangs. Its rewards are compared with the most "
     "for any policy that may do so, with up to twice the gang; the bounds of completion times and "

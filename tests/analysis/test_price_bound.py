@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gangsched.analysis.proofs.completion_time import busy_time_bound
+import gangsched as gs
+from gangsched.analysis.proofs.completion_time import busy_time_bound, online_bound
 from gangsched.analysis.proofs.price_core import evaluate, evaluate_exactly
 from gangsched.analysis.proofs.prices import price_bound
 from gangsched.analysis.proofs.verify import InvalidCertificate, verify_bound
@@ -19,7 +20,7 @@ from gangsched.analysis.proofs.verify_prices_core import compiled_least_costs, l
 from gangsched.formulations.completion_time.problem import CompletionTime
 from gangsched.instances import Cluster, Instance, Job
 from gangsched.solvers import Bound
-from gangsched.solvers.pool import run_pool
+from gangsched.solvers.pool import area_order, run_pool
 from preemptive import MEASURES, optimum, problem_of, problems, random_problem
 
 SUMS = [measure for measure in MEASURES if measure != "makespan"]
@@ -275,6 +276,46 @@ def test_makespans_and_unequal_gpus_have_no_price_bound_here() -> None:
     slow = Job(id="a", gpus=1, work=5, speeds={"": 0.5})
     with pytest.raises(ValueError, match="the GPUs are not equal"):
         price_bound(CompletionTime(Instance(Cluster.of_sizes([2]), [slow])))
+
+
+# --- the best known schedule ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_area_order_is_a_schedule_on_the_nodes(seed: int) -> None:
+    problem = crowd(seed, SUMS[seed % 3])
+    result = area_order(problem)
+    assert result.solution is not None
+    assert problem.violations(result.solution) == []
+    ends = run_pool(problem).ends.tolist()
+    assert problem.ends(result.solution) == ends
+    bound = price_bound(problem, intervals=60)
+    assert bound.value <= result.objective * (1 + 1e-12)
+    moved = np.diff(result.solution.ptr).max()
+    assert moved >= 1
+
+
+def test_power_0_is_shortest_remaining_first() -> None:
+    rows = [(4, 0, 4, 1.0), (1, 0, 5, 1.0)]
+    problem = problem_of([2, 2], rows)
+    assert area_order(problem).objective == 5 + 9
+    assert area_order(problem, power=0.0).objective == 4 + 9
+    with pytest.raises(ValueError, match="AreaOrderParams: power=9"):
+        area_order(problem, power=9.0)
+
+
+def test_a_replay_shows_the_bracket() -> None:
+    instance = crowd(3).instance
+    found = gs.replay(instance, ["srtf"], effort="standard")
+    flow = CompletionTime(instance, "flow")
+    assert found.known["flow"].objective == area_order(flow).objective
+    assert found.bounds["flow"].value == online_bound(flow, steps=400).value
+    text = str(found)
+    assert "best known" in text
+    assert found.to_dict()["effort"] == "standard"
+    assert found.to_dict()["known"]["flow"] == found.known["flow"].objective
+    with pytest.raises(ValueError, match="effort='most' is not one of 'quick', 'standard', 'full'"):
+        gs.replay(instance, ["srtf"], effort="most")
 
 
 # --- the schedule on a pool -----------------------------------------------------------------------
