@@ -145,7 +145,7 @@ def area_order(
         solver="area_order",
         stop=Stop.COMPLETED,
         runtime=time.perf_counter() - started,
-        info={"seed": seed},
+        info={"seed": seed, "order": f"least time left x gang^{params.power:g}"},
     )
 
 

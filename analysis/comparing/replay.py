@@ -31,7 +31,7 @@ from ...instances.schedule import Schedule
 from ...solvers.ltgf.policy import NeverEnds
 from ...solvers.policies.recorded import RECORDED_RULES, Recorded, Times, unrecorded
 from ...solvers.policy import Policy, Rules
-from ...solvers.pool import area_order
+from ...solvers.pool import AreaOrderParams, area_order
 from ...solvers.result import Bound, Result, Stop
 from ..driving import check as check_run
 from ..driving import metrics
@@ -57,6 +57,12 @@ EFFORTS: Mapping[Effort, Mapping[str, int]] = {
     "quick": {},
     "standard": {"steps": STEPS},
     "full": {"steps": STEPS, "halvings": 2},
+}
+#: of gangs in the orders of best known schedules
+POWERS: Mapping[Effort, tuple[float, ...]] = {
+    "quick": (1.0, 0.0),
+    "standard": (1.0, 0.75, 0.5, 0.25, 0.0),
+    "full": (1.25, 1.0, 0.9, 0.75, 0.6, 0.5, 0.25, 0.0),
 }
 KNOWN = ("flow", "slowdown")  #: measures of which the best known schedule is shown
 RECORDED = (
@@ -224,8 +230,9 @@ class Replay(SideBySide):
         was elastic, of jobs that may change their number of GPUs, as in
         :class:`~gangsched.formulations.deadline_rewards.DeadlineRewards`.
     known : mapping of str to Result
-        By measure the best schedule known on equal GPUs: the smallest remaining areas run, gangs
-        spread over any nodes, and pauses and moves are free. Checked by the problem.
+        By measure a schedule on equal GPUs in which gangs spread over any nodes, and pauses and
+        moves are free: the best of some orders of :func:`~gangsched.solvers.pool.area_order`,
+        checked by the problem.
     fairness : tuple of (str, Problem, Bound)
         Verified upper bounds of how fair anyone could have been: what is bounded, in words, the
         problem for which the bound can be verified, and the bound.
@@ -300,6 +307,21 @@ class Replay(SideBySide):
         return {row.name: row.run for row in self.rows}
 
     @property
+    def best_known(self) -> dict[str, tuple[float, str]]:
+        """By measure the least objective of known schedules and of rows, and whose it is."""
+        found = {}
+        for name, result in self.known.items():
+            values = [(float(result.objective or 0), str(result.info["order"]))]
+            values += [
+                (float(attained), row.name)
+                for row in self.rows
+                if row.ratios.get(name) is not None
+                and (attained := metrics.objectives(row.run)[name]) is not None
+            ]
+            found[name] = min(values)
+        return found
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """What to know about GPU models, about trades and about the log's own schedule."""
         found = [MODELS] if _uneven(self.instance) and not self.fairness else []
@@ -318,7 +340,7 @@ class Replay(SideBySide):
             "effort": self.effort,
             "rejected": [[self.instance.jobs[j].id, why] for j, why in self.rejected.items()],
             "bounds": {name: bound_to_dict(bound) for name, bound in self.bounds.items()},
-            "known": {name: result.objective for name, result in self.known.items()},
+            "best_known": {name: list(best) for name, best in self.best_known.items()},
             "fairness": [
                 {"what": what, **(bound_to_dict(bound) or {})} for what, _, bound in self.fairness
             ],
@@ -523,8 +545,10 @@ class _Replay:
         self._reward_bound(elastic=False)
 
     def _know(self, name: str, problem: CompletionTime) -> None:
-        """Keep the best schedule known, if the problem finds nothing wrong with it."""
-        result = area_order(problem)
+        """Keep the best schedule of some orders, if the problem finds nothing wrong with it."""
+        orders = (AreaOrderParams(power=power) for power in POWERS[self.effort])
+        made = [area_order(problem, params=params) for params in orders]
+        result = min(made, key=lambda result: result.objective or 0)
         assert result.solution is not None
         broken = problem.violations(result.solution)
         if broken:

@@ -51,7 +51,7 @@ def _soonest(found: Replay) -> tuple[Limits, ...]:
     """The best schedule known, and how soon anyone could be complete, rounded down."""
     jobs = len(found.instance.jobs) - len(found.rejected)
     least = {name: bound.value / jobs for name, bound in found.bounds.items()}
-    best = {name: (result.objective or 0) / jobs for name, result in found.known.items()}
+    best = {name: value / jobs for name, (value, _) in found.best_known.items()}
     last = found.bounds.get("makespan")
     bound: Limits = {
         "name": "any policy",
@@ -109,7 +109,7 @@ def legend(found: Replay, explain: bool = False) -> list[str]:
         words = explained(column for table in shown for column in table.columns)
     if all(row.measures["min_user_rho"] is None for row in found.rows):
         words.append("least rho of users: one user, or none, shares with nobody")
-    said = [_any_policy(found), *[BEST_KNOWN] * bool(found.known), *words]
+    said = [_any_policy(found), *_best_known(found), *words]
     if found.has_deadlines:
         profiles = any(row.profiles for row in found.rows)
         said += [who_profiles(found)] * (explain or profiles)
@@ -122,15 +122,23 @@ def legend(found: Replay, explain: bool = False) -> list[str]:
     return [*said, *found.remarks]
 
 
-BEST_KNOWN = (
-    "best known: the smallest remaining areas on any free GPUs, one schedule for each column, "
-    "paused and moved for free: the optimum lies between it and the bound"
-)
 ELASTIC = (
     "* ran jobs on other numbers of GPUs than their gangs. Its rewards are compared with the most "
     "for any policy that may do so, with up to twice the gang; the bounds of completion times and "
     "of rho are those of gangs, and hold for the others."
 )
+
+
+def _best_known(found: Replay) -> list[str]:
+    """Say whose schedules are the best ones."""
+    whose = dict.fromkeys(how for _, how in found.best_known.values())
+    if not whose:
+        return []
+    text = (
+        f"best known ({', '.join(whose)}): where it is no policy, on any free GPUs, paused and "
+        "moved for free; the optimum lies between it and the bound"
+    )
+    return [text]
 
 
 def _any_policy(found: Replay) -> str:
