@@ -322,7 +322,7 @@ def test_a_replay_shows_the_bracket() -> None:
 
 
 def test_a_policy_may_be_the_best_that_is_known() -> None:
-    """Six jobs for which neither order of the quick bracket is as good as first come first served."""
+    """Six jobs for which neither order of the quick bracket is as good as backfilling."""
     for seed in range(200):
         instance = crowd(seed, jobs=6).instance
         rules = gs.solvers.Rules(round_length=1, overhead=0, spread=True)
