@@ -63,7 +63,7 @@ def _soonest(found: Replay) -> tuple[Limits, ...]:
     if "flow" in best:
         known["mean_completion"] = Limit("", best["flow"])
     if "flow" in best and "flow" in least:
-        known["flow_ratio"] = f"{best['flow'] / least['flow']:.4f}"
+        known["flow_ratio"] = ratio(best["flow"] / least["flow"])
     if "slowdown" in best:
         known["mean_slowdown"] = f"{best['slowdown']:,.2f}"
     return (known, bound) if best else (bound,)
