@@ -154,7 +154,7 @@ def to_instance(
 
 
 def _times(row: LogRow, start: int) -> tuple[int | None, int | None]:
-    """When a job began and ended, from the start of a window on."""
+    """When a job began and ended, from another time 0 on."""
     began, ended = (None if at is None else at - start for at in (row.start, row.end))
     return began, ended
 
@@ -222,8 +222,9 @@ def without(
     -------
     Trace
         Time 0 is the first submission that is kept, and ids that are numbers of rows count those
-        without the jobs that are gone. Users that only their jobs named go with the last of them;
-        users with sizes stay. The report counts who went by reason, windows first.
+        without the jobs that are gone; places of rows are those of the file. Users that only their
+        jobs named go with the last of them; users with sizes stay. The report counts who went by
+        reason, windows first.
 
     Raises
     ------
@@ -254,14 +255,23 @@ def without(
         replace(job, id=id, release=job.release - shift)
         for job, id in zip(kept, _ids_without(trace.jobs, reasons), strict=True)
     ]
+    rows = [row for row, reason in zip(trace.rows, reasons, strict=False) if not reason]
+    order = {number: k for k, number in enumerate(sorted(row.number for row in rows))}
     skipped = Counter(trace.report.skipped) + Counter(filter(None, reasons))
     return replace(
         trace,
         jobs=tuple(moved),
         users=_users_of(kept) if trace.users == _users_of(trace.jobs) else trace.users,
         origin=_later(trace.origin, shift),
+        rows=tuple(_moved(row, order[row.number], shift) for row in rows),
         report=replace(trace.report, skipped=skipped),
     )
+
+
+def _moved(row: LogRow, number: int, start: int) -> LogRow:
+    """A row that has another number, from another time 0 on."""
+    began, ended = _times(row, start)
+    return row._replace(number=number, start=began, end=ended)
 
 
 def _span(trace: Trace, start: int | str, end: int | str) -> tuple[int, int]:

@@ -17,6 +17,7 @@ from .columns import (
     Limit,
     explained,
     floored,
+    ratio,
     footnotes,
 )
 
