@@ -17,8 +17,8 @@ from .columns import (
     Limit,
     explained,
     floored,
-    ratio,
     footnotes,
+    ratio,
 )
 
 if TYPE_CHECKING:
