@@ -212,7 +212,7 @@ class UniSched(Described):
         Lengthen the work by the expected suspensions, (3).
     lexicographic : bool
         No best-effort or profiler job counts against a deadline.
-    phases : mapping of int to Phase
+    phases : mapping of int to LeasePhase
         Where jobs stand, by number; FRESH where it says nothing.
     profilers : set of int
         Jobs that are to be profiled: min(2, gpus) GPUs for one lease, worth 1, whatever their
@@ -330,7 +330,7 @@ class UniSched(Described):
         phases = {_integer("phases", i, 0): phase for i, phase in self.phases.items()}
         for i, phase in phases.items():
             if phase not in tuple(LeasePhase):
-                raise ValueError(f"UniSched: phases: {phase!r} is not a Phase, of job number {i}")
+                raise ValueError(f"UniSched: phases[{i}]={phase!r} is not a LeasePhase")
             phases[i] = LeasePhase(phase)
         profilers = frozenset(_integer("profilers", i, 0) for i in self.profilers)
         object.__setattr__(self, "phases", MappingProxyType(phases))
