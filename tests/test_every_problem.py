@@ -314,6 +314,35 @@ def test_whatever_can_be_made_comes_back_from_its_file(case: Case, tmp_path: Pat
     assert made
 
 
+# --- certificates ---------------------------------------------------------------------------------
+
+
+def absurd_ones(value: Any) -> Iterator[Any]:
+    """A part of a certificate with too large a number somewhere, or one of many digits."""
+    yield from (10**5000, 10**400, -(10**5000), 1e308, 5e-324)
+    if isinstance(value, (Sequence, np.ndarray)) and len(value) and not isinstance(value, str):
+        yield [10**400] * len(value)
+        yield from ([one, *value[1:]] for one in absurd_ones(value[0]))
+
+
+@every_case
+def test_a_certificate_of_absurd_numbers_is_refused_in_a_line(case: Case) -> None:
+    problem = case.make(1)
+    bound = gs.bound(problem)
+    held = dict(bound.certificate or {})
+    absurd = [held | {name: one} for name in held for one in absurd_ones(held[name])]
+    assert absurd
+    messages = []
+    for certificate in absurd:
+        try:
+            gs.verify_bound(problem, replace(bound, certificate=certificate))
+        except InvalidCertificate as error:
+            messages.append(str(error))
+    assert messages
+    assert max(map(len, messages)) < 600
+    assert not [message for message in messages if "Exceeds the limit" in message]
+
+
 # --- solutions -----------------------------------------------------------------------------------
 
 
