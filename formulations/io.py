@@ -133,9 +133,7 @@ def _with_fields(kind: type[Any], place: str, **readers: Reader) -> _Codec:
     """Return the codec of a class without an instance; each field with its reader."""
 
     def write(problem: Any) -> Dict:
-        values = {name: _plain(getattr(problem, name)) for name in readers}
-        reals = {name: [*map(float, values[name])] for name in readers if readers[name] is _reals}
-        return {place: values | reals}
+        return {place: {name: _plain(getattr(problem, name)) for name in readers}}
 
     def read(kind: type[Any], data: Dict) -> Any:
         check_fields(place, data[place], required=set(readers))

@@ -8,6 +8,10 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+#: integers have at most so many digits: Python refuses to write and to read much longer ones
+MOST_DIGITS = 4000
+_TOO_LONG = 10**MOST_DIGITS
+
 
 def set_field(record: object, name: str, value: object) -> None:
     """Set a field of a frozen record."""
@@ -24,7 +28,7 @@ def text(record: object, owner: str, name: str, *, empty: bool = True) -> None:
 
 
 def at_least(name: str, value: Any, least: int) -> int:
-    """Return an integer as an int; refuse what is none, or is below `least`.
+    """Return an integer as an int; refuse what is none, is below `least`, or is too long to write.
 
     >>> at_least("jobs", 0, 1)
     Traceback (most recent call last):
@@ -32,15 +36,23 @@ def at_least(name: str, value: Any, least: int) -> int:
     """
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name}={value!r} is not an integer")
-    if value < least:
-        raise ValueError(f"{name}={value} is below {least}")
-    return int(value)
+    number = written(name, int(value))
+    if number < least:
+        raise ValueError(f"{name}={number} is below {least}")
+    return number
+
+
+def written(name: str, number: int) -> int:
+    """Return an integer; refuse one that has more digits than messages and files can hold."""
+    if abs(number) >= _TOO_LONG:
+        raise ValueError(f"{name} has more than {MOST_DIGITS} digits")
+    return number
 
 
 def integer(record: object, owner: str, name: str, *, least: int) -> None:
     """Make a field an int; refuse what is none, or too small."""
     value = getattr(record, name)
-    if type(value) is not int or value < least:  # the long way takes long for a large trace
+    if type(value) is not int or not least <= value < _TOO_LONG:  # a large trace has many
         set_field(record, name, at_least(f"{owner}: {name}", value, least))
 
 
@@ -82,7 +94,7 @@ def check_real(owner: str, name: str, value: Any, *, positive: bool = False) -> 
     2.0
     """
     number = finite(owner, name, value)
-    if value < 0 or (positive and value == 0):
+    if number < 0 or (positive and number == 0):
         raise ValueError(f"{owner}: {name}={value} is not {'positive' if positive else '>= 0'}")
     return number
 

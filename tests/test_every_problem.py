@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 from itertools import combinations
@@ -278,6 +280,67 @@ def test_problems_come_back_from_files(case: Case, tmp_path: Path) -> None:
             if field.compare:
                 assert np.array_equal(getattr(again, field.name), getattr(problem, field.name))
         gs.verify_bound(again, gs.bound(problem))
+
+
+#: numbers of many types, some of which are no numbers at all
+ODD: Sequence[Any] = (
+    0, 2, True, None, 4.0, 2.5, -1, np.float64(2), np.float32(1.1), np.int64(2), np.uint8(1),
+    np.bool_(True), Fraction(1, 3), Fraction(2), Decimal("0.1"), math.nan, math.inf, 2**53 + 1,
+    10**30, 10**400, 10**5000, Fraction(1, 10**5000), "2", "1/3", (), [], np.array([2]),
+)  # fmt: skip
+
+
+def odd_ones(value: Any) -> Iterator[Any]:
+    """A parameter that is odd, and a list in which the first number is."""
+    yield from ODD
+    if isinstance(value, (Sequence, np.ndarray)) and len(value) and not isinstance(value, str):
+        yield from ([one, *value[1:]] for one in odd_ones(value[0]))
+
+
+@every_case
+def test_whatever_can_be_made_comes_back_from_its_file(case: Case, tmp_path: Path) -> None:
+    problem, made = case.make(1), 0
+    for name in (field.name for field in fields(problem) if field.init):
+        for odd in odd_ones(getattr(problem, name)) if name != "instance" else ():
+            try:
+                one = replace(problem, **{name: odd})
+            except (KeyError, OverflowError, TypeError, ValueError):
+                continue
+            made += 1
+            gs.io.save(tmp_path / "problem.json", one)
+            again = gs.io.load(tmp_path / "problem.json")
+            for field in (field.name for field in fields(one) if field.compare):
+                assert np.array_equal(getattr(again, field), getattr(one, field)), name
+    assert made
+
+
+# --- certificates ---------------------------------------------------------------------------------
+
+
+def absurd_ones(value: Any) -> Iterator[Any]:
+    """A part of a certificate with too large a number somewhere, or one of many digits."""
+    yield from (10**5000, 10**400, -(10**5000), 1e308, 5e-324)
+    if isinstance(value, (Sequence, np.ndarray)) and len(value) and not isinstance(value, str):
+        yield [10**400] * len(value)
+        yield from ([one, *value[1:]] for one in absurd_ones(value[0]))
+
+
+@every_case
+def test_a_certificate_of_absurd_numbers_is_refused_in_a_line(case: Case) -> None:
+    problem = case.make(1)
+    bound = gs.bound(problem)
+    held = dict(bound.certificate or {})
+    absurd = [held | {name: one} for name in held for one in absurd_ones(held[name])]
+    assert absurd
+    messages = []
+    for certificate in absurd:
+        try:
+            gs.verify_bound(problem, replace(bound, certificate=certificate))
+        except InvalidCertificate as error:
+            messages.append(str(error))
+    assert messages
+    assert max(map(len, messages)) < 600
+    assert not [message for message in messages if "Exceeds the limit" in message]
 
 
 # --- solutions -----------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -52,6 +52,6 @@ def numbers(values: Any, name: str, *, count: int) -> list[Fraction]:
         raise ValueError(f"{name} has {len(values)} entries, not {count}")
     for k, value in enumerate(values):
         good = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not good or not math.isfinite(value) or value < 0:
+        if not good or not 0 <= value <= sys.float_info.max:
             raise ValueError(f"{name}[{k}]={value!r} is not a finite number >= 0")
     return [Fraction(value) for value in values]

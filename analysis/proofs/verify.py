@@ -22,6 +22,7 @@ DeadlineRewards      :mod:`.verify_deadline_rewards`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -34,6 +35,8 @@ from ...formulations.ltgf.problem import Ltgf
 from ...formulations.ltgf.round import LtgfRound
 from ...formulations.rar_ddls.problem import RarDdls
 from ...formulations.unisched.problem import UniSched
+from ...instances.check import written
+from ...instances.display import shortened
 from ...solvers.result import Bound
 from . import verify_completion_time, verify_deadline_rewards, verify_ltgf, verify_rar_ddls
 from .verify_irmp import revenue_prices
@@ -42,6 +45,8 @@ from .verify_unisched import lease_prices
 
 __all__ = ["InvalidCertificate", "NoCertificate", "verify_bound"]
 
+#: numbers from here on are shown to six digits
+LONG = 10**60
 Rule = Callable[[Any, Mapping[str, Any]], int | Fraction]
 #: what each kind of certificate proves, by problem: a bound of the objective
 RULES: Mapping[type, Mapping[str, Rule]] = {
@@ -98,15 +103,44 @@ def verify_bound(problem: Any, bound: Bound) -> None:
     name = f"bound {bound.value} ({bound.method})"
     if bound.certificate is None:
         raise NoCertificate(f"{name}: no certificate, so it is a claim that nobody can check")
+    try:
+        _check_digits("certificate", bound.certificate)
+    except ValueError as error:
+        raise InvalidCertificate(f"{name}: {error}") from None
     kind, kinds = bound.certificate.get("kind"), RULES.get(type(problem), {})
     if not isinstance(kind, str) or kind not in kinds:
-        known = ", ".join(kinds) or "none"
+        known, what = ", ".join(kinds) or "none", shortened(repr(kind))
         raise InvalidCertificate(
-            f"{name}: kind={kind!r} is not a kind for {type(problem).__name__} (known: {known})"
+            f"{name}: kind={what} is not a kind for {type(problem).__name__} (known: {known})"
         )
     try:
         proven = kinds[kind](problem, bound.certificate)
-    except ValueError as error:
-        raise InvalidCertificate(f"{name}: {error}") from None
+    except (ArithmeticError, ValueError) as error:
+        raise InvalidCertificate(f"{name}: {shortened(str(error))}") from None
     if bound.value > proven if problem.sense.value == "minimise" else bound.value < proven:
-        raise InvalidCertificate(f"{name}: the certificate proves {proven}")
+        raise InvalidCertificate(f"{name}: the certificate proves {_shown(proven)}")
+
+
+def _check_digits(place: str, value: Any) -> None:
+    """Refuse integers with more digits than a message can hold."""
+    if isinstance(value, int):
+        written(place, value)
+    elif isinstance(value, Mapping):
+        for key, one in value.items():
+            _check_digits(str(key), one)
+    elif isinstance(value, (list, tuple)):
+        for i, one in enumerate(value):
+            _check_digits(f"{place}[{i}]", one)
+
+
+def _shown(number: int | Fraction) -> str:
+    """A number as it is, or to six digits where it has many.
+
+    >>> _shown(Fraction(12, 5)), _shown(Fraction(10**5000, 3))
+    ('12/5', 'about 3.33333E+4999')
+    """
+    over, under = number.as_integer_ratio()
+    if max(abs(over), under) < LONG:
+        return str(number)
+    context = Context(prec=6, Emax=MAX_EMAX, Emin=MIN_EMIN)
+    return f"about {context.divide(Decimal(over), Decimal(under))}"

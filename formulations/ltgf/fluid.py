@@ -31,6 +31,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from ...instances.check import at_least, integer, sequence, set_field, written
 from ...instances.display import counted
 from ...instances.model import Instance
 from ..problem import Described, Goal, Model, Sense, build
@@ -99,8 +100,11 @@ class LtgfFluid(Described):
         return {"jobs": f"{len(self.gangs):,}", "GPUs": f"{self.gpus:,}"}
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "gangs", tuple(self.gangs))
-        object.__setattr__(self, "shares", tuple(Fraction(share) for share in self.shares))
+        integer(self, "LtgfFluid", "gpus", least=1)
+        gangs = enumerate(sequence("LtgfFluid: gangs", self.gangs, "integers"))
+        set_field(self, "gangs", tuple(at_least(f"job {i}: gpus", gang, 1) for i, gang in gangs))
+        shares = enumerate(sequence("LtgfFluid: shares", self.shares, "rationals"))
+        set_field(self, "shares", tuple(_rational(i, share) for i, share in shares))
         if len(self.gangs) != len(self.shares):
             raise ValueError(
                 f"LtgfFluid: {len(self.shares)} shares for {len(self.gangs)} gangs, one a job"
@@ -108,7 +112,7 @@ class LtgfFluid(Described):
         if not self.gangs:
             raise ValueError("LtgfFluid: gangs=() is empty, there is at least one job")
         for i, (gang, share) in enumerate(zip(self.gangs, self.shares, strict=True)):
-            if not 1 <= gang <= self.gpus:
+            if gang > self.gpus:
                 raise ValueError(f"job {i}: gpus={gang} is not in 1 .. {self.gpus}, the cluster's")
             if not 0 < share <= gang:
                 raise ValueError(f"job {i}: share={share} is not in (0, {gang}], its gang")
@@ -174,3 +178,14 @@ class LtgfFluid(Described):
             Where `form` is unknown, or there are more than 20,000 packings.
         """
         return build(self, form)
+
+
+def _rational(job: int, share: Any) -> Fraction:
+    """A share, which files must be able to hold."""
+    try:
+        exact = Fraction(share)
+    except (OverflowError, TypeError, ValueError, ZeroDivisionError):
+        raise ValueError(f"job {job}: share={share!r} is not a rational number") from None
+    for part in exact.as_integer_ratio():
+        written(f"job {job}: share", part)
+    return exact

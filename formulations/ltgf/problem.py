@@ -90,6 +90,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ...instances.check import integer
 from ...instances.model import Instance, Job
 from ...instances.schedule import Schedule
 from ..problem import Described, Goal, Model, Sense, build
@@ -159,10 +160,7 @@ class Ltgf(Described):
             if job.gpus > total:
                 raise ValueError(f"job {job.id!r}: gpus={job.gpus} exceeds the cluster's {total}")
         if self.horizon is not None:
-            if isinstance(self.horizon, bool) or not isinstance(self.horizon, int):
-                raise TypeError(f"Ltgf: horizon={self.horizon!r} is not an integer")
-            if self.horizon < 1:
-                raise ValueError(f"Ltgf: horizon={self.horizon} is below 1")
+            integer(self, "Ltgf", "horizon", least=1)
 
     @property
     def jobs(self) -> Sequence[Job]:

@@ -38,14 +38,13 @@ Deviations
 
 from __future__ import annotations
 
-import math
-import numbers
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from ...instances.check import at_least, check_real, integer, sequence, set_field
 from ...instances.display import counted
 from ..problem import Described, Goal, Model, Sense, build
 
@@ -117,31 +116,27 @@ class LtgfRound(Described):
         }
 
     def __post_init__(self) -> None:
-        for name in ("attained", "fair", "share"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
-        object.__setattr__(self, "jobs", tuple((int(j), int(gang)) for j, gang in self.jobs))
+        owner = "LtgfRound"
+        for name, least in (("gpus", 0), ("lease", 1)):
+            integer(self, owner, name, least=least)
+        given = sequence(f"{owner}: attained", self.attained, "integers")
+        attained = [at_least(f"user {j}: attained", value, 0) for j, value in enumerate(given)]
+        set_field(self, "attained", tuple(attained))
+        for name in ("fair", "share"):
+            given = sequence(f"{owner}: {name}", getattr(self, name), "numbers")
+            reals = [check_real(f"user {j}", name, value) for j, value in enumerate(given)]
+            set_field(self, name, tuple(reals))
+        jobs = enumerate(sequence(f"{owner}: jobs", self.jobs, "pairs"))
+        set_field(self, "jobs", tuple(_checked_pair(i, pair) for i, pair in jobs))
         users = len(self.attained)
         for name in ("fair", "share"):
             if len(getattr(self, name)) != users:
                 raise ValueError(
                     f"LtgfRound: {name} has {len(getattr(self, name))} entries for {users} users"
                 )
-        attained: Sequence[Any] = self.attained
-        for j, value in enumerate(attained):
-            if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-                raise TypeError(f"user {j}: attained={value!r} is not an integer")
-        for name, least in (("gpus", 0), ("lease", 1)):
-            if getattr(self, name) < least:
-                raise ValueError(f"LtgfRound: {name}={getattr(self, name)} is below {least}")
-        for name in ("attained", "fair", "share"):
-            for j, value in enumerate(getattr(self, name)):
-                if not (math.isfinite(value) and value >= 0):
-                    raise ValueError(f"user {j}: {name}={value} is not a finite number >= 0")
-        for i, (user, gang) in enumerate(self.jobs):
-            if not 0 <= user < users:
+        for i, (user, _) in enumerate(self.jobs):
+            if user >= users:
                 raise ValueError(f"job {i}: user={user} is not one of the {users} users")
-            if gang < 1:
-                raise ValueError(f"job {i}: gpus={gang} is below 1")
 
     @property
     def users(self) -> list[int]:
@@ -202,3 +197,11 @@ class LtgfRound(Described):
             Where `form` is unknown.
         """
         return build(self, form)
+
+
+def _checked_pair(job: int, pair: Any) -> tuple[int, int]:
+    """User and gang of a candidate."""
+    both = sequence(f"LtgfRound: jobs[{job}]", pair, "two integers")
+    if len(both) != 2:
+        raise ValueError(f"LtgfRound: jobs[{job}]={pair!r} is not a pair (user, gang)")
+    return at_least(f"job {job}: user", both[0], 0), at_least(f"job {job}: gpus", both[1], 1)

@@ -98,7 +98,7 @@ class Queue:
     cost : (jobs,) ints
         t^sr, seconds.
     phase, kind : (jobs,) ints
-        :class:`~gangsched.formulations.unisched.leases.Phase` and :class:`Kind`.
+        :class:`~gangsched.formulations.unisched.leases.LeasePhase` and :class:`Kind`.
     ptr : (jobs + 1,) ints
         Deadlines of job i are ``ptr[i]:ptr[i + 1]``; those of other kinds than SLO are not read.
     deadline : (deadlines,) ints

@@ -104,10 +104,10 @@ from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from itertools import groupby
 from math import fsum, gcd, lcm
-from numbers import Integral
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
+from ...instances.check import at_least, integer
 from ...instances.model import FULL_SPEED, DeadlineJob, Instance
 from ...instances.schedule import Schedule, Segment
 from ..problem import Described, Goal, Model, Sense, build
@@ -212,7 +212,7 @@ class UniSched(Described):
         Lengthen the work by the expected suspensions, (3).
     lexicographic : bool
         No best-effort or profiler job counts against a deadline.
-    phases : mapping of int to Phase
+    phases : mapping of int to LeasePhase
         Where jobs stand, by number; FRESH where it says nothing.
     profilers : set of int
         Jobs that are to be profiled: min(2, gpus) GPUs for one lease, worth 1, whatever their
@@ -281,7 +281,7 @@ class UniSched(Described):
 
     def _check_parameters(self) -> None:
         for name, least in (("lease", 1), ("be_lease", 1), ("overhead", 0)):
-            object.__setattr__(self, name, _integer(name, getattr(self, name), least))
+            integer(self, "UniSched", name, least=least)
         if self.lease % self.be_lease:
             raise ValueError(
                 f"UniSched: be_lease={self.be_lease} does not divide lease={self.lease}"
@@ -316,7 +316,7 @@ class UniSched(Described):
         free, nodes = tuple(self.free), self.instance.cluster.nodes
         if len(free) != len(nodes):
             raise ValueError(f"UniSched: free has {len(free)} entries for {len(nodes)} nodes")
-        free = tuple(_integer(f"free[{n}]", count, 0) for n, count in enumerate(free))
+        free = tuple(at_least(f"UniSched: free[{n}]", count, 0) for n, count in enumerate(free))
         for node, count in zip(nodes, free, strict=True):
             if count > node.gpus:
                 raise ValueError(f"node {node.id!r}: free={count} exceeds its {node.gpus} GPUs")
@@ -327,12 +327,12 @@ class UniSched(Described):
             raise TypeError(f"UniSched: phases={self.phases!r} is not a mapping")
         if not isinstance(self.profilers, Collection):
             raise TypeError(f"UniSched: profilers={self.profilers!r} is not a set")
-        phases = {_integer("phases", i, 0): phase for i, phase in self.phases.items()}
+        phases = {at_least("UniSched: phases", i, 0): phase for i, phase in self.phases.items()}
         for i, phase in phases.items():
             if phase not in tuple(LeasePhase):
-                raise ValueError(f"UniSched: phases: {phase!r} is not a Phase, of job number {i}")
+                raise ValueError(f"UniSched: phases[{i}]={phase!r} is not a LeasePhase")
             phases[i] = LeasePhase(phase)
-        profilers = frozenset(_integer("profilers", i, 0) for i in self.profilers)
+        profilers = frozenset(at_least("UniSched: profilers", i, 0) for i in self.profilers)
         object.__setattr__(self, "phases", MappingProxyType(phases))
         object.__setattr__(self, "profilers", profilers)
         for name, numbers in (("phases", phases), ("profilers", profilers)):
@@ -678,14 +678,6 @@ def lexicographic_factor(rewards: Iterable[float], small: int) -> float:
 
 def _remade(instance: Instance[DeadlineJob], parameters: dict[str, Any]) -> UniSched:
     return UniSched(instance, **parameters)
-
-
-def _integer(name: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"UniSched: {name}={value!r} is not an integer")
-    if value < least:
-        raise ValueError(f"UniSched: {name}={value} is below {least}")
-    return int(value)
 
 
 def _power(gpus: int) -> int:

@@ -242,7 +242,7 @@ class Cycles:
     kind : (jobs,) int array
         SLO or BEST_EFFORT, as of the last SLO cycle.
     split : (jobs,) int array
-        Speed on several nodes, in millionths.
+        Speed on several nodes, in millionths; 0 where neither job nor rules allow that.
     now, shift : int
         The last cycle, and SLO leases since the last linear program.
     selected : int array
@@ -286,7 +286,8 @@ class Cycles:
                 self.split = longer(self.split, j + 1)
             if j >= self.kind.size:
                 self.kind = longer(self.kind, j + 1, UNKNOWN)
-            self.split[j] = job.speed_on(job.gpus, 2, job.gpus) if job.spreads else 0
+            may = job.spreads or state.rules.spread
+            self.split[j] = job.speed_on(job.gpus, 2, job.gpus) if may else 0
             if self.kind[j] == UNKNOWN:  # not of a checkpoint
                 self.kind[j] = Kind.BEST_EFFORT if job.best_effort else Kind.SLO
         self.count = state.arrived.size

@@ -392,6 +392,8 @@ def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyP
         "formulations.ltgf.round",
         "formulations.rar_ddls.problem",
         "formulations.unisched.problem",
+        "instances.check",
+        "instances.display",
         "instances.model",
         "instances.schedule",
         "solvers.result",

@@ -56,6 +56,15 @@ def test_prices_prove_the_fairest_gain() -> None:
         verify(1.188, MAX_MIN, prices=[5.0, 25.0], floors=[5.0, 5.0, 4.0])
 
 
+def test_a_number_of_many_digits_is_shown_in_six() -> None:
+    """One user gains log 1 = 0, which is proven to a million digits."""
+    market = GpuMarket([1], [[1.0]], [5.0], demand=[1.0], aim="nash")
+    prices = {"prices": [0.75], "floors": [0.0], "caps": [0.25]}
+    verify(1e-300, market, **prices)
+    with pytest.raises(InvalidCertificate, match=r"the certificate proves about \dE-\d+$"):
+        verify(-1e-3, market, **prices)
+
+
 def test_prices_prove_the_largest_welfare() -> None:
     """All spend a third: 40 at 1 / 120, 40 at 1 / 120, 8 at 1 / 24 of a speed of 6.25."""
     welfare = (2 * math.log(40) + math.log(50)) / 3

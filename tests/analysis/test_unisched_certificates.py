@@ -32,7 +32,8 @@ def test_the_prices_of_two_leases_prove_two_rewards() -> None:
         ({"prices": [[]]}, "the certificate proves 300"),
         ({"prices": [[50]]}, "the certificate proves 400"),
         ({"rows": [[1, 1]]}, "the certificate proves 300"),
-        ({"prices": [[10**400] * 2]}, "the certificate proves 4000000"),
+        ({"prices": [[10**400] * 2]}, r"the certificate proves about 4\.00000E\+400$"),
+        ({"prices": [[10**5000] * 2]}, r"prices\[0\]\[0\] has more than 4000 digits$"),
     ],
 )
 def test_prices_that_prove_too_little_are_refused(changed: Any, why: str) -> None:

@@ -46,7 +46,7 @@ def of(*jobs: DeadlineJob, sizes: Sequence[int] = (8, 8), **parameters: Any) -> 
         ({"free": [8, 9]}, "node 'n1': free=9 exceeds its 8 GPUs"),
         ({"free": [8, -1]}, r"UniSched: free\[1\]=-1 is below 0"),
         ({"phases": {1: LeasePhase.RUNNING}}, "UniSched: phases has job number 1 of 1"),
-        ({"phases": {0: 7}}, "phases: 7 is not a Phase, of job number 0"),
+        ({"phases": {0: 7}}, r"UniSched: phases\[0\]=7 is not a LeasePhase"),
         ({"profilers": {3}}, "UniSched: profilers has job number 3 of 1"),
         ({"sizes": [4, 8]}, r"cluster: node sizes \[4, 8\] differ, UniSched needs equal nodes"),
         ({"sizes": [6]}, "cluster: nodes of 6 GPUs, which is no power of two, have no cells"),

@@ -253,6 +253,28 @@ def test_gangs_that_must_not_be_split_stay_on_as_few_nodes_as_they_need(
     assert (run.records.end > 0).all()
 
 
+@pytest.mark.parametrize("variant", [v for v in VARIANTS if v != "consolidated"])
+def test_gangs_of_plain_jobs_are_split_where_the_rules_let_gangs_spread(variant: str) -> None:
+    """Three gangs of 3 leave a GPU on each node, which the fourth one takes."""
+    jobs = [Job(id=f"j{i}", gpus=3, work=3600) for i in range(4)]
+    policy, spread = VARIANTS[variant] | {"profiling": "none"}, {"lease": 600, "spread": True}
+    with np.errstate(divide="raise"):
+        run = driven([4, 4, 4], jobs, spread, **policy)
+    assert run.records.end.tolist() == [3600] * 4
+    assert sorted(map(len, (row.gpus for row in run.schedule))) == [1, 1, 1, 3]
+
+
+def test_profilers_and_what_is_not_selected_are_split_where_the_rules_let_gangs_spread() -> None:
+    """The last one is profiled on the GPUs that two gangs of 3 leave; consolidated ones are not."""
+    jobs = [Job(id="a", gpus=3, work=3600), Job(id="b", gpus=3, work=3600)]
+    jobs.append(Job(id="c", gpus=2, work=600, release=600))
+    spread = {"lease": 600, "spread": True}
+    run = driven([4, 4], jobs, spread)
+    assert dict(next(row.gpus for row in run.schedule if row.job == 2)) == {0: 1, 1: 1}
+    assert run.records.end[2] == 600 + 300 + 600
+    assert driven([4, 4], jobs, spread, allocations="consolidated").records.end[2] > 1500
+
+
 # --- bad input ------------------------------------------------------------------------------------
 
 
