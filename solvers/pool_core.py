@@ -78,13 +78,17 @@ def schedule_pool(
                 at -= 1
             running[at] = job
         free, stays, i = capacity, 0, 0
+        best, known = -1, False  # the first of those that wait and fit
         while True:
-            best = -1
-            for k in range(kinds):
-                if size[k] > 0 and widths[k] <= free:
-                    job = heap[first[k]]
-                    if best < 0 or key[job] < key[best] or (key[job] == key[best] and job < best):
-                        best = job
+            if not known or (best >= 0 and gpus[best] > free):
+                best, known = -1, True
+                for k in range(kinds):
+                    if size[k] > 0 and widths[k] <= free:
+                        job = heap[first[k]]
+                        if best < 0 or key[job] < key[best]:
+                            best = job
+                        elif key[job] == key[best] and job < best:
+                            best = job
             if i < runs:
                 job = running[i]
                 if best < 0 or key[job] < key[best] or (key[job] == key[best] and job < best):
@@ -104,10 +108,11 @@ def schedule_pool(
                         since[job] = -1
                         _push(heap, key, first[kind[job]], size[kind[job]], job)
                         size[kind[job]] += 1
+                        known = False
                     continue
             if best < 0:
                 break
-            k = kind[best]
+            k, known = kind[best], False
             _pop(heap, key, first[k], size[k])
             size[k] -= 1
             free -= widths[k]

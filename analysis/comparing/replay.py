@@ -60,7 +60,7 @@ EFFORTS: Mapping[Effort, Mapping[str, int]] = {
 }
 #: of gangs in the orders of best known schedules
 POWERS: Mapping[Effort, tuple[float, ...]] = {
-    "quick": (1.0, 0.0),
+    "quick": (1.0,),
     "standard": (1.0, 0.75, 0.5, 0.25, 0.0),
     "full": (1.25, 1.0, 0.9, 0.75, 0.6, 0.5, 0.25, 0.0),
 }
