@@ -13,9 +13,11 @@ from .trace import UNKNOWN
 
 __all__ = ["gpu_count", "tres_ids"]
 
-#: one resource that is GPUs: gres/gpu=4, gres/gpu:a100=4, gpu:4, gpu:a100:4, gpu
+#: one resource that is GPUs: gres/gpu=4, gres/gpu:a100=4, gpu:4, gpu:3090:4, gpu; a number alone
+#: is the count, as Slurm has it
 GPUS = re.compile(
-    r"(?:gres[/:])?gpu(?::(?P<model>[^:=]*[^:=\d][^:=]*))?(?:[:=](?P<count>.*))?", re.IGNORECASE
+    r"(?:gres[/:])?gpu(?::(?P<model>[^:=]+(?=[:=])|[^:=]*[^:=\d][^:=]*))?(?:[:=](?P<count>.*))?",
+    re.IGNORECASE,
 )
 #: one resource by its number in Slurm's database
 NUMBERED = re.compile(r"(?P<id>\d+)=\d[^\s=:]*", re.ASCII)
