@@ -29,8 +29,8 @@ from .values import NumberColumn, Numbers, TextColumn, durations, gpus, name_and
 
 __all__ = ["NAMES", "read_csv", "read_parquet"]
 
-#: names of columns by role, the best first; compared in small letters without other signs, and
-#: without a unit at the end
+#: names of columns by role, the best first; compared in small letters without other signs; those of
+#: times and durations without a unit at the end, which no other role has: gpu_hours are no GPUs
 NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "id": ("id", "jobid", "jobidraw", "jobuuid", "uuid", "taskid", "runid", "job", "jobname"),
@@ -74,6 +74,8 @@ NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 #: roles of times
 CLOCKS: tuple[str, ...] = ("submit", "start", "end")
+#: roles whose columns may have a unit
+TIMED = (*CLOCKS, "duration", "deadline")
 #: roles that give the GPUs: the first alone, or the other two
 GPU_ROLES = ("gpus", "nodes", "gpus_per_node")
 #: value of keeping a deadline, as in Gao et al. (2024)
@@ -290,7 +292,7 @@ def _given(columns: str | Mapping[str, str] | None) -> dict[str, str]:
 def _roles(reading: Reading, names: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
     """The name of the column of each role that has one."""
     chosen: dict[str, str] = {}
-    plain = {name: name_and_unit(name)[0] for name in names}
+    plain = {name: name_and_unit(name) for name in names}
     for role, name in given.items():
         same = [own for own in names if own.lower() == name.lower()]
         if name and name not in names and len(same) != 1:
@@ -299,8 +301,12 @@ def _roles(reading: Reading, names: Sequence[str], given: Mapping[str, str]) -> 
         if name:
             chosen[role] = name if name in names else same[0]
     for role, known in NAMES.items():
-        free = [name for name in names if name not in chosen.values()]
-        ranks = {own: known.index(plain[own]) for own in free if plain[own] in known}
+        free = {own: plain[own] for own in names if own not in chosen.values()}
+        ranks = {
+            own: known.index(name)
+            for own, (name, unit) in free.items()
+            if name in known and (unit is None or role in TIMED)
+        }
         if role not in given and ranks:
             chosen[role] = min(ranks, key=lambda own: ranks[own])
     for role in GPU_ROLES[1:] if "gpus" in chosen else ():
