@@ -78,6 +78,9 @@ CLOCKS: tuple[str, ...] = ("submit", "start", "end")
 TIMED = (*CLOCKS, "duration", "deadline")
 #: roles that give the GPUs: the first alone, or the other two
 GPU_ROLES = ("gpus", "nodes", "gpus_per_node")
+#: days from 1990 to 2100 as spreadsheets count them, and where they begin
+SHEETS_BEGIN = datetime(1899, 12, 30)
+SHEET_DAYS = range(*((datetime(year, 1, 1) - SHEETS_BEGIN).days for year in (1990, 2101)))
 #: value of keeping a deadline, as in Gao et al. (2024)
 REWARD = 100
 
@@ -124,10 +127,11 @@ def read_csv(
     -----
     - Needed: gpus; submit or start; duration, or start and end. Jobs without a submission are
       submitted when they start.
-    - Times: ISO 8601 with or without fractions and zone, other forms where one fits all values, or
-      numbers. Numbers above 10^8 are times since 1970 in seconds, above 10^11 in milliseconds,
-      above 10^14 in microseconds; smaller ones are seconds since anywhere. Times with a zone are
-      turned into UTC.
+    - Times: ISO 8601 with or without fractions and zone, ``202401311345`` or other forms where one
+      fits all values, or numbers. Numbers are times since 1970 in seconds or parts of them where
+      that is from 1990 to 2100; below 631,152,000 they are seconds since anywhere. Times with a
+      zone are turned into UTC. The year 1, which stands for no time in Go, is unknown.
+    - Numbers may have a comma as their point or between thousands, where the column shows which.
     - Durations: numbers in the unit that the column's name ends in (``_ms``, ``(h)``), else the
       unit in which they agree with end - start, else seconds (those of minutes, hours and days
       rounded to the nearest second); ``H:M:S``, ``D-H:M:S``,
@@ -452,10 +456,16 @@ def _less(later: Numbers, sooner: Numbers) -> Numbers:
 
 
 def _check_clocks(reading: Reading, clocks: Iterable[NumberColumn]) -> None:
-    """Refuse columns of times that cannot be compared."""
-    known = [values for values in clocks if any(values.column.known)]
+    """Refuse columns of times that cannot be compared, or that spreadsheets may have written."""
+    known = [values for values in clocks if any(n is not None for n in values.numbers)]
     if len({(values.clock, values.utc) for values in known}) > 1:
         raise ValueError(f"{reading.path}: {'; '.join(map(str, known))}: times on different clocks")
+    numbers = [n for values in known for n in values.numbers if n is not None]
+    unsaid = not any(values.clock or name_and_unit(values.column.name)[1] for values in known)
+    if numbers and unsaid and all(int(n) in SHEET_DAYS for n in numbers):
+        column, day = known[0].column, SHEETS_BEGIN + timedelta(days=numbers[0])
+        rule = f"may be days of a spreadsheet ({day:%Y-%m-%d}) or seconds: write ISO 8601, or name"
+        raise column.error(known[0].numbers.index(numbers[0]), f"{rule} it {column.name}_s")
 
 
 def _origin(reading: Reading, clock: NumberColumn | None) -> str | None:

@@ -28,7 +28,7 @@ FORMATS = (".csv", ".csv.gz", ".parquet", ".swf", ".swf.gz")
 WRITTEN = {"id", "user", "gpus", "release", "work", "weight", "pin", "rewards"}
 #: fields of a job that a line of SWF has a place for
 NUMBERED = WRITTEN - {"weight", "pin", "rewards"}
-#: from here on the readers take numbers for seconds since 1970
+#: from here on numbers may be taken for seconds since 1970
 MOST_SECONDS = 10**8
 DAY = 86_400
 

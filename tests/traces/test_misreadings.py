@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gangsched.instances import Trace
-from gangsched.instances.traces import read_auto, read_csv
+from gangsched.instances.traces import read_csv
 
 
 def read(folder: Path, header: str, *rows: str) -> Trace:
@@ -39,3 +39,131 @@ def test_gpu_hours_are_no_gpus(tmp_path: Path, hours: str) -> None:
 def test_seconds_in_a_queue_are_no_user(tmp_path: Path) -> None:
     trace = read(tmp_path, "id,submit_s,runtime_h,gpus,queue_s", "a,0,2,2,24")
     assert (trace.jobs[0].user, trace.jobs[0].work) == ("", 7200)
+
+
+# --- numbers -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("texts", "works"),
+    [
+        (["1,5", "0,25"], [5400, 900]),
+        (["0,250", "1,500"], [900, 5400]),  # no thousands begin with 0
+        (["12345,125", "1,125"], [44442450, 4050]),
+        (["1,234,567", "1,234"], [4444441200, 4442400]),
+        (["1,234", "1.5"], [4442400, 5400]),  # a point is there already
+        (["1,234.5", "2"], [4444200, 7200]),
+    ],
+)
+def test_a_comma_is_what_it_can_be(tmp_path: Path, texts: list[str], works: list[int]) -> None:
+    rows = [f'{i};{i};1;"{text}"' for i, text in enumerate(texts)]
+    trace = read(tmp_path, "id;submit;gpus;runtime_h", *rows)
+    assert [job.work for job in trace.jobs] == works
+
+
+@pytest.mark.parametrize("texts", [["1,234"], ["86,400", "600"], ["1,234", "86,400"]])
+def test_a_comma_that_may_be_both_is_refused(tmp_path: Path, texts: list[str]) -> None:
+    rows = [f'{i},0,1,"{text}"' for i, text in enumerate(texts)]
+    plain, point = texts[0].replace(",", ""), texts[0].replace(",", ".")
+    rule = f"line 2: duration={texts[0]!r} may be {plain} or {point}: write it without a comma"
+    refused(tmp_path, rule, "id,submit,gpus,duration", *rows)
+
+
+def test_gpus_have_thousands_too(tmp_path: Path) -> None:
+    header, rows = "id,submit,gpus,duration", ['a,0,"1,024",60', 'b,0,"1,024.0",60']
+    assert [job.gpus for job in read(tmp_path, header, *rows).jobs] == [1024, 1024]
+    refused(tmp_path, "line 2: gpus='1,024' may be 1024 or 1.024", header, rows[0])
+
+
+# --- times ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("texts", "origin", "last"),
+    [
+        (["20240501", "20240502", "20240601"], "2024-05-01 00:00:00", 31 * 86400),
+        (["20240501.0", "20240502.0"], "2024-05-01 00:00:00", 86400),
+        (["2024050112", "2024050113"], "2024-05-01 12:00:00", 3600),
+        (["202405011230", "202405011231"], "2024-05-01 12:30:00", 60),
+        (["20240501123000", "20240501123001"], "2024-05-01 12:30:00", 1),
+        (["20240501123000.5", "20240501123001.5"], "2024-05-01 12:30:00", 1),
+        (["20240501T123000Z", "20240501T123001Z"], "2024-05-01 12:30:00 UTC", 1),
+    ],
+)
+def test_dates_without_signs_are_dates(
+    tmp_path: Path, texts: list[str], origin: str, last: int
+) -> None:
+    rows = [f"{i},{text},1,60" for i, text in enumerate(texts)]
+    for name in ("submit", "start", "submitted_day"):
+        trace = read(tmp_path, f"id,{name},gpus,duration", *rows)
+        assert (trace.origin, trace.jobs[-1].release) == (origin, last)
+
+
+@pytest.mark.parametrize(
+    "text", ["202413011230", "99999999999", "5000000000", "20240230", "1e14", "1e19"]
+)
+def test_numbers_that_are_no_times_of_ours_are_refused(tmp_path: Path, text: str) -> None:
+    refused(tmp_path, f"line 2: submit={text!r} is ", "id,submit,gpus,duration", f"a,{text},1,60")
+
+
+def test_an_outlier_is_no_time_since_1970(tmp_path: Path) -> None:
+    rows = ["a,1714550000,1,60", "b,1714550060,1,60", "c,1714550,1,60"]
+    rule = "line 4: submit='1714550' is no time of 1990 to 2100 in s since 1970, as others there"
+    refused(tmp_path, rule, "id,submit,gpus,duration", *rows)
+
+
+def test_twenty_years_of_seconds_are_no_dates(tmp_path: Path) -> None:
+    trace = read(tmp_path, "id,submit,gpus,duration", "a,100000000,1,60", "b,600000000,1,60")
+    assert (trace.origin, trace.jobs[1].release) == (None, 500_000_000)
+    trace = read(tmp_path, "id,submit_ms,gpus,duration", "a,0,1,60", "b,5000000000,1,60")
+    assert (trace.origin, trace.jobs[1].release) == (None, 5_000_000)
+
+
+def test_days_of_a_spreadsheet_are_refused(tmp_path: Path) -> None:
+    header = "id,submit,gpus,duration"
+    for texts in (["45413.5", "45414.5"], ["45413", "45500"]):
+        rows = [f"{i},{text},1,60" for i, text in enumerate(texts)]
+        rule = f"line 2: submit={texts[0]!r} may be days of a spreadsheet (2024-05-01) or seconds"
+        refused(tmp_path, rule, header, *rows)
+        assert read(tmp_path, header.replace("submit", "submit_s"), *rows).jobs[1].release < 90
+    assert read(tmp_path, header, "a,0,1,60", "b,45413,1,60").jobs[1].release == 45413
+    both = "id,submit,start,gpus,duration"
+    assert read(tmp_path, both, "a,0,45413,1,60").rows[0].start == 45413
+
+
+@pytest.mark.parametrize("zero", ["0001-01-01T00:00:00Z", "0001-01-01T00:00:00+08:00"])
+def test_the_zero_time_of_go_is_unknown(tmp_path: Path, zero: str) -> None:
+    first, last = "2024-05-01T00:00:00Z", "2024-05-01T00:02:00Z"
+    rows = [f"a,{first},{last},1,60", f"b,{zero},{zero},1,60", f"c,{first},{zero},1,60"]
+    trace = read(tmp_path, "id,submit,end,gpus,duration", *rows)
+    assert [(job.id, job.release) for job in trace.jobs] == [("a", 0), ("c", 0)]
+    assert dict(trace.report.skipped) == {"unknown submission": 1}
+    assert [row.end for row in trace.rows] == [120, None]
+
+
+@pytest.mark.parametrize("text", ["9999-12-31T23:59:59-08:00", "9999-12-31", "1816-03-30"])
+def test_times_of_other_millennia_are_refused(tmp_path: Path, text: str) -> None:
+    rule = f"line 2: end={text!r} is not of the years 1900 to 2999"
+    some = "2024-05-01T00:00:00" + text[19:] if len(text) > 19 else "2024-05-01"
+    refused(tmp_path, rule, "id,submit,end,gpus,duration", f"a,{some},{text},1,60")
+
+
+# --- durations -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("PT90S", 90), ("pt1h30m", 5400), ("P1DT2H", 93600), ("P2D", 172800), ("PT0.5H", 1800),
+        ("P1DT1H1M1.5S", 90062),
+    ],
+)  # fmt: skip
+def test_durations_of_iso_8601(tmp_path: Path, text: str, seconds: int) -> None:
+    trace = read(tmp_path, "id,submit,gpus,duration", f"a,0,1,{text}", "b,0,1,1h 30m")
+    assert [job.work for job in trace.jobs] == [seconds, 5400]
+
+
+@pytest.mark.parametrize("text", ["P2M", "P1Y", "P", "PT", "P1DT", "P1H", "PT1D", "2 months"])
+def test_months_are_no_minutes(tmp_path: Path, text: str) -> None:
+    rule = f"line 2: duration={text!r} is not a duration such as 90, 1:30:00, 1h 30m or PT90S"
+    refused(tmp_path, rule, "id,submit,gpus,duration", f"a,0,1,{text}")
