@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from gangsched.instances import Trace
-from gangsched.instances.traces import read_csv
+from gangsched.instances.traces import read_auto, read_csv, recognise
+from gangsched.instances.traces.presets import PRESETS
 
 
 def read(folder: Path, header: str, *rows: str) -> Trace:
@@ -167,3 +168,51 @@ def test_durations_of_iso_8601(tmp_path: Path, text: str, seconds: int) -> None:
 def test_months_are_no_minutes(tmp_path: Path, text: str) -> None:
     rule = f"line 2: duration={text!r} is not a duration such as 90, 1:30:00, 1h 30m or PT90S"
     refused(tmp_path, rule, "id,submit,gpus,duration", f"a,0,1,{text}")
+
+
+# --- recognised formats --------------------------------------------------------------------------
+
+OWN = {
+    "itp": (
+        "job_id,submission_time,duration,num_gpu,user",
+        ["1,1714550000000,60,2,ann", "2,1714550060000,60,2,bob"],
+    ),
+    "itp with dates": (
+        "job_id,submission_time,duration,num_gpu,user",
+        ["1,2024-05-01T08:00:00Z,60,2,ann", "2,2024-05-01T08:01:00Z,60,2,bob"],
+    ),
+    "philly-csv": (
+        "job_id,timestamp,duration,num_gpus,cluster,user",
+        ["1,2024-05-01T08:00:00Z,60,2,x,ann", "2,2024-05-01T08:01:00Z,60,2,y,bob"],
+    ),
+    "helios": (
+        "job_id,vc,gpu_num,state,submit_time,duration,user",
+        ["1,x,2,ok,2024-05-01T08:00:00Z,60,ann", "2,y,2,ok,2024-05-01T08:01:00Z,60,bob"],
+    ),
+    "alibaba-spot": (
+        f"{','.join(PRESETS['alibaba-spot'].names)},cpu_request,user",
+        ["1,x,1,2,1714550000,60,A10,HP,8,ann", "2,y,1,2,1714550060,60,A10,HP,8,bob"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_table_with_columns_of_its_own_is_of_no_published_format(
+    tmp_path: Path, name: str
+) -> None:
+    header, rows = OWN[name]
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join([header, *rows]))
+    assert recognise(path).reader == "csv"
+    trace = read_auto(path)
+    assert [job.release for job in trace.jobs] == [0, 60]
+    assert [job.user for job in trace.jobs] == ["ann", "bob"]
+
+
+@pytest.mark.parametrize("columns", [(), ("num_iteration", "model_name", "deadline", "batch_size")])
+def test_what_a_format_may_have_does_not_matter(tmp_path: Path, columns: tuple[str, ...]) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(",".join(["num_gpu", "job_id", "submission_time", "duration", *columns]))
+    assert recognise(path).reader == "itp"
+    path.write_text(path.read_text() + ",duration")
+    assert recognise(path).reader == "csv"
