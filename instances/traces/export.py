@@ -367,14 +367,14 @@ def trace_of(
     read = dict(clocks)
     if "duration" in roles:
         read["duration"] = durations(roles["duration"], spans)
-    submit = clocks["submit"].numbers if "submit" in clocks else start
+    submit = clocks.get("submit") or clocks["start"]
     if "deadline" in roles:
         reading.kind, read["deadline"] = DeadlineJob, _deadlines(roles["deadline"], submit)
     notes |= {role: str(values) for role, values in read.items()}
     ids, remark = _ids(table, roles.get("id"), strict and "id" in given)
     found = Numbered(
         gpus=_product(whole, *(gpus(roles[role], tres) for role in GPU_ROLES if role in roles)),
-        submit=submit,
+        submit=submit.numbers,
         duration=read["duration"].numbers if "duration" in read else spans,
         weight=roles["priority"].numbers() if "priority" in roles else nothing,
         deadline=read["deadline"].numbers if "deadline" in read else nothing,
@@ -387,7 +387,7 @@ def trace_of(
     used = {column.name for column in roles.values()}
     unread = ", ".join(name for name in table.names if name not in used)
     return reading.trace(
-        origin=_origin(reading, clocks.get("submit", clocks.get("start"))),
+        origin=_origin(reading, submit),
         tally="state" if "state" in roles else "",
         notes=[
             f"columns: {', '.join(notes.values())}",
@@ -468,10 +468,10 @@ def _check_clocks(reading: Reading, clocks: Iterable[NumberColumn]) -> None:
         raise column.error(known[0].numbers.index(numbers[0]), f"{rule} it {column.name}_s")
 
 
-def _origin(reading: Reading, clock: NumberColumn | None) -> str | None:
+def _origin(reading: Reading, clock: NumberColumn) -> str | None:
     """The first submission as text, where times are those of a clock."""
-    first = reading.first_time()
-    if first is None or clock is None or not clock.clock:
+    first = reading.first_time() if clock.clock else None
+    if first is None:
         return None
     return f"{first} UTC" if clock.utc else str(first)
 
@@ -492,11 +492,12 @@ def _ids(table: ExportTable, column: TextColumn | None, given: bool) -> tuple[li
     return list(column.texts), []
 
 
-def _deadlines(column: TextColumn, submit: Numbers) -> NumberColumn:
+def _deadlines(column: TextColumn, submit: NumberColumn) -> NumberColumn:
     """Seconds from the submission to the deadline, which is a time or a duration."""
     if column.written_as_duration:
         return replace(read := durations(column, []), form=f"{read.form} after the submission")
     read = times(column)
     if not read.clock:
         return replace(read, form=f"{read.form} after the submission")
-    return replace(read, numbers=_less(read.numbers, submit))
+    _check_clocks(column.reading, [submit, read])
+    return replace(read, numbers=_less(read.numbers, submit.numbers))

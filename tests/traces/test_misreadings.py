@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gangsched.instances import Trace
+from gangsched.instances import DeadlineJob, Trace
 from gangsched.instances.traces import read_auto, read_csv, recognise
 from gangsched.instances.traces.presets import PRESETS
 
@@ -216,3 +216,44 @@ def test_what_a_format_may_have_does_not_matter(tmp_path: Path, columns: tuple[s
     assert recognise(path).reader == "itp"
     path.write_text(path.read_text() + ",duration")
     assert recognise(path).reader == "csv"
+
+
+# --- deadlines -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("submit", "deadline"),
+    [
+        ("2024-05-01T09:30:00+08:00", "2024-05-01 12:00:00"),
+        ("2024-05-01 09:30:00", "2024-05-01T12:00:00Z"),
+        ("10", "1714550000"),
+        ("10", "2024-05-01 12:00:00"),
+        ("2024-05-01 09:30:00", "1714550000"),
+    ],
+)
+def test_deadlines_are_of_the_clock_of_submissions(
+    tmp_path: Path, submit: str, deadline: str
+) -> None:
+    header, row = "id,submit,gpus,duration,due", f"a,{submit},1,60,{deadline}"
+    path = tmp_path / "log.csv"
+    path.write_text(f"{header}\n{row}\n")
+    with pytest.raises(ValueError, match=f"^{path}: submit=submit .*; deadline=due .*: times on"):
+        read_csv(path, columns="deadline=due")
+
+
+@pytest.mark.parametrize(
+    ("submit", "deadline"),
+    [
+        ("2024-05-01T09:30:00+08:00", "2024-05-01 01:40:00Z"),
+        ("1714527000", "1714527600"),
+        ("10", "10min"),
+        ("1714527000", "600"),
+        ("2024-05-01 09:30:00", "600"),
+    ],
+)
+def test_deadlines_that_can_be_compared(tmp_path: Path, submit: str, deadline: str) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(f"id,submit,gpus,duration,due\na,{submit},1,60,{deadline}\n")
+    (job,) = read_csv(path, columns="deadline=due").jobs
+    assert isinstance(job, DeadlineJob)
+    assert job.rewards == ((600, 100),)
