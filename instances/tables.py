@@ -326,14 +326,25 @@ def _pyarrow(path: Path) -> Any:
         ) from None
 
 
-def parquet_columns(path: str | Path) -> Iterator[tuple[str, list[Any]]]:
-    """Yield names and values of the columns of any Parquet file; dates and the like as Python's."""
+def parquet_names(path: str | Path) -> list[str]:
+    """Return the names of the columns of any Parquet file."""
+    with _parquet_file(path) as file:
+        return [str(name) for name in file.schema_arrow.names]
+
+
+def parquet_columns(path: str | Path, names: Sequence[str]) -> dict[str, list[Any]]:
+    """Return the values of some columns of any Parquet file; dates and the like as Python's."""
+    with _parquet_file(path) as file:
+        table = file.read(columns=list(names))
+        return {name: table.column(name).to_pylist() for name in names}
+
+
+@contextmanager
+def _parquet_file(path: str | Path) -> Iterator[Any]:
     arrow = _pyarrow(Path(path))
     try:
         with Path(path).open("rb") as file:
-            table = arrow.parquet.ParquetFile(file).read()
-            for name in table.column_names:
-                yield name, table.column(name).to_pylist()
+            yield arrow.parquet.ParquetFile(file)
     except (arrow.ArrowException, ValueError) as error:
         raise ValueError(f"{path}: not Parquet: {str(error).splitlines()[0]}") from None
 

@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 from ..display import near
 from ..io import read_text
 from ..model import DeadlineJob
-from ..tables import parquet_columns
-from .trace import UNKNOWN, Reading, Trace
+from ..tables import parquet_columns, parquet_names
+from .trace import MOST_GPUS, MOST_SECONDS, UNKNOWN, Reading, Trace
 from .tres import tres_ids
 from .values import NumberColumn, Numbers, TextColumn, durations, gpus, name_and_unit, times
 
@@ -182,11 +182,12 @@ def read_parquet(
     OSError, ValueError
         As :func:`read_csv`.
     """
-    reading = Reading(path)
-    texts = {name: [_text(value) for value in found] for name, found in parquet_columns(path)}
-    count = len(next(iter(texts.values()), ()))
-    table = ExportTable(reading, [f"row {i + 1}" for i in range(count)], list(texts), texts)
-    return trace_of(table, _given(columns), tres=tres_ids(tres))
+    reading, given, names = Reading(path), _given(columns), parquet_names(path)
+    wanted = dict.fromkeys(_roles(reading, names, given).values())
+    found = parquet_columns(path, list(wanted))
+    texts = {name: [_text(value) for value in values] for name, values in found.items()}
+    places = [f"row {i + 1}" for i in range(len(next(iter(texts.values()))))]
+    return trace_of(ExportTable(reading, places, names, texts), given, tres=tres_ids(tres))
 
 
 def _text(value: Any) -> str:
@@ -232,9 +233,6 @@ def csv_table(reading: Reading, given: Mapping[str, str], names: Sequence[str] =
         rows = chain([(first, head)], rows)
     else:
         names = head
-    for name in filter(None, names):
-        if names.count(name) > 1:
-            raise reading.error(first, f"column {name!r} occurs {names.count(name)} times")
     _roles(reading, names, given)  # what is missing comes before what is wrong in a row
     places, found = [], []
     for place, fields in rows:
@@ -295,6 +293,9 @@ def _given(columns: str | Mapping[str, str] | None) -> dict[str, str]:
 
 def _roles(reading: Reading, names: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
     """The name of the column of each role that has one."""
+    for name in filter(None, names):
+        if names.count(name) > 1:
+            raise ValueError(f"{reading.path}: column {name!r} occurs {names.count(name)} times")
     chosen: dict[str, str] = {}
     plain = {name: name_and_unit(name) for name in names}
     for role, name in given.items():
@@ -415,6 +416,8 @@ def _offer(
 ) -> None:
     """Make a row a job, or count why it is none."""
     count, _, duration, weight, deadline, start, end = (column[i] for column in found)
+    reading.limit(place, "GPUs", count, MOST_GPUS)
+    reading.limit(place, "seconds to the deadline", deadline, MOST_SECONDS)
     more: dict[str, Any] = {"pin": texts["model"]} if "model" in texts else {}
     if count is None:
         reading.skip(place, "unknown GPUs")

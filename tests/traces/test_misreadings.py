@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gangsched.instances import DeadlineJob, Trace
-from gangsched.instances.traces import read_auto, read_csv, recognise
+from gangsched.instances.traces import read_auto, read_csv, read_parquet, recognise
 from gangsched.instances.traces.presets import PRESETS
 
 
@@ -257,3 +257,44 @@ def test_deadlines_that_can_be_compared(tmp_path: Path, submit: str, deadline: s
     (job,) = read_csv(path, columns="deadline=due").jobs
     assert isinstance(job, DeadlineJob)
     assert job.rewards == ((600, 100),)
+
+
+# --- numbers beyond all limits -------------------------------------------------------------------
+
+PLAIN = {"submit": "0", "start": "0", "end": "60", "duration": "60", "gpus": "1", "deadline": "90"}
+
+
+@pytest.mark.parametrize("role", [*PLAIN, "submit_d", "duration_h"])
+@pytest.mark.parametrize("number", ["1e300", "1e308", "2e12", "9" * 400 + "h"])
+def test_what_nothing_can_hold_is_refused(tmp_path: Path, role: str, number: str) -> None:
+    name = role.partition("_")[0]
+    header = ["id", *(role if name == own else own for own in PLAIN)]
+    row = ["a", *(number if name == own else text for own, text in PLAIN.items())]
+    path = tmp_path / "log.csv"
+    path.write_text(",".join(header) + "\n" + ",".join(row) + "\n")
+    with pytest.raises(ValueError, match=f"^{path}: (line 2|submit=|start=)") as caught:
+        read_csv(path, columns="deadline=deadline")
+    assert "\n" not in str(caught.value)
+
+
+def test_nodes_and_their_gpus_have_a_product(tmp_path: Path) -> None:
+    rule = "line 2: GPUs: 1e+06 is above 1,000,000"
+    header = "id,submit,duration,nodes,gpus_per_node"
+    refused(tmp_path, "line 2: GPUs: inf is above 1,000,000", header, "a,0,60,1e200,1e200")
+    refused(tmp_path, rule.replace("1e+06", "1.024e+06"), header, "a,0,60,1024,1000")
+
+
+def test_a_job_that_cannot_be_has_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("id,submit,duration,gpus,job_weight\na,0,60,1,1\nb,0,60,1,0\n")
+    with pytest.raises(ValueError, match=f"^{path}: line 3: job 'b': weight=0"):
+        read_csv(path)
+
+
+def test_a_column_of_parquet_that_occurs_twice_is_refused(tmp_path: Path) -> None:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    names = ["id", "submit", "gpus", "duration", "gpus"]
+    table = arrow.Table.from_arrays([arrow.array([1])] * len(names), names=names)
+    parquet.write_table(table, tmp_path / "log.parquet")
+    with pytest.raises(ValueError, match=r"log.parquet: column 'gpus' occurs 2 times"):
+        read_parquet(tmp_path / "log.parquet")
