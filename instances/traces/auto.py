@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from io import StringIO
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,6 +43,8 @@ COLUMNS: Mapping[str, str] = {
     "(nodes_alloc) (partition) (priority) (time_eligible) (time_suspended) (timelimit) "
     "(track_steps) (tres_req)",
 }
+#: bytes that are looked at
+HEAD = 100_000
 #: states of Alibaba's tasks, whose table does not name its columns
 PAI_STATES = ("Running", "Terminated", "Failed", "Waiting")
 #: a comment at the head of the Standard Workload Format, which may be longer than what is looked at
@@ -81,11 +85,11 @@ def recognise(path: str | Path) -> Recognised:
     >>> recognise(path)
     Recognised(reader='itp', reason='columns job_id, submission_time, duration, num_gpu')
     """
-    raw = read_bytes(path)
+    raw = read_bytes(path, HEAD)
     if raw[:4] == b"PAR1":
         return Recognised("parquet", "it begins with PAR1")
     text = raw.decode("utf-8-sig", errors="replace")
-    lines = [line for line in text[:100_000].splitlines()[:50] if line.strip()]
+    lines = [line for line in islice(StringIO(text, newline=None), 50) if line.strip()]
     if not lines:
         raise ValueError(f"{path}: line 1: the file is empty")
     return next(_reasons(lines))

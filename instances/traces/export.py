@@ -14,15 +14,15 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..display import near
-from ..io import read_text
+from ..io import text_lines
 from ..model import DeadlineJob
-from ..tables import parquet_columns, parquet_names
+from ..tables import parquet_columns, parquet_head
 from .trace import MOST_GPUS, MOST_SECONDS, UNKNOWN, Reading, Trace
 from .tres import tres_ids
 from .values import NumberColumn, Numbers, TextColumn, durations, gpus, name_and_unit, times
@@ -81,6 +81,8 @@ GPU_ROLES = ("gpus", "nodes", "gpus_per_node")
 #: days from 1990 to 2100 as spreadsheets count them, and where they begin
 SHEETS_BEGIN = datetime(1899, 12, 30)
 SHEET_DAYS = range(*((datetime(year, 1, 1) - SHEETS_BEGIN).days for year in (1990, 2101)))
+#: of a table; each takes about a kilobyte of memory, however small the file is
+MOST_ROWS = 5 * 10**6
 #: value of keeping a deadline, as in Gao et al. (2024)
 REWARD = 100
 
@@ -182,11 +184,15 @@ def read_parquet(
     OSError, ValueError
         As :func:`read_csv`.
     """
-    reading, given, names = Reading(path), _given(columns), parquet_names(path)
+    reading, given = Reading(path), _given(columns)
+    names, count = parquet_head(path)
+    if count > MOST_ROWS:
+        raise ValueError(f"{path}: {count:,} rows, more than {MOST_ROWS:,}")
     wanted = dict.fromkeys(_roles(reading, names, given).values())
-    found = parquet_columns(path, list(wanted))
-    texts = {name: [_text(value) for value in values] for name, values in found.items()}
-    places = [f"row {i + 1}" for i in range(len(next(iter(texts.values()))))]
+    texts: dict[str, list[str]] = {name: [] for name in wanted}
+    for name, values in parquet_columns(path, list(wanted)):
+        texts[name] += map(_text, values)
+    places = [f"row {i + 1}" for i in range(count)]
     return trace_of(ExportTable(reading, places, names, texts), given, tres=tres_ids(tres))
 
 
@@ -218,30 +224,53 @@ class ExportTable:
         return TextColumn(self.reading, role, name, self.places, self.texts[name])
 
 
-def csv_table(reading: Reading, given: Mapping[str, str], names: Sequence[str] = ()) -> ExportTable:
-    """Read a table of CSV; `names`: its columns where no line of the file names them."""
-    lines = read_text(reading.path).splitlines()
-    top = next((i for i, line in enumerate(lines) if line.strip()), None)
-    if top is None:
+def csv_table(
+    reading: Reading,
+    given: Mapping[str, str],
+    names: Sequence[str] = (),
+    more: Collection[str] = (),
+) -> ExportTable:
+    """Read a table of CSV.
+
+    Parameters
+    ----------
+    reading : Reading
+    given : mapping
+        Columns by role.
+    names : sequence of str
+        Its columns where no line of the file names them.
+    more : collection of str
+        Columns to be kept besides those that have a role.
+    """
+    lines = enumerate(text_lines(reading.path))
+    before, top = next(((i, line) for i, line in lines if line.strip()), (0, ""))
+    if not top:
         raise reading.error("line 1", "the file is empty")
-    told = re.fullmatch(r"sep=(.)", lines[top].strip())
-    top += told is not None
-    delimiter = told[1] if told else _delimiter(lines[top:])
-    rows = _rows(reading, lines[top:], delimiter, top)
-    first, head = next(rows, ("line 1", []))
-    if names and not set(names) & set(head):
-        rows = chain([(first, head)], rows)
+    told = re.fullmatch(r"sep=(.)", top.strip())
+    head = [] if told else [top]
+    head += (line for _, line in islice(lines, 49))
+    delimiter = told[1] if told else _delimiter(head)
+    rest = chain(head, (line for _, line in lines))
+    rows = _rows(reading, rest, delimiter, before + (told is not None))
+    first, found = next(rows, ("line 1", []))
+    if names and not set(names) & set(found):
+        rows = chain([(first, found)], rows)
     else:
-        names = head
-    _roles(reading, names, given)  # what is missing comes before what is wrong in a row
-    places, found = [], []
+        names = [re.sub(r"[\r\n]+", " ", name) for name in found]
+    roles = _roles(reading, names, given)  # what is missing comes before what is wrong in a row
+    kept = [name for name in names if name in {*roles.values(), *more}]
+    places: list[str] = []
+    texts: dict[str, list[str]] = {name: [] for name in kept}
+    columns = [(names.index(name), texts[name].append) for name in kept]
     for place, fields in rows:
         if len(fields) != len(names):
             raise reading.error(place, f"{len(fields)} fields, not the {len(names)} of the header")
+        if len(places) == MOST_ROWS:
+            raise reading.error(place, f"more than {MOST_ROWS:,} rows")
         places.append(place)
-        found.append(fields)
-    columns = zip(*found, strict=True) if found else [()] * len(names)
-    return ExportTable(reading, places, names, dict(zip(names, columns, strict=True)))
+        for i, keep in columns:
+            keep(fields[i])
+    return ExportTable(reading, places, names, texts)
 
 
 def _delimiter(lines: Sequence[str]) -> str:
@@ -249,7 +278,7 @@ def _delimiter(lines: Sequence[str]) -> str:
 
     def fields(sign: str) -> tuple[bool, int]:
         try:
-            counts = {len(row) for row in csv.reader(lines[:50], delimiter=sign) if row}
+            counts = {len(row) for row in csv.reader(lines, delimiter=sign) if row}
         except csv.Error:
             return False, 0
         return len(counts) == 1, max(counts)
@@ -259,7 +288,7 @@ def _delimiter(lines: Sequence[str]) -> str:
 
 
 def _rows(
-    reading: Reading, lines: Sequence[str], delimiter: str, before: int
+    reading: Reading, lines: Iterable[str], delimiter: str, before: int
 ) -> Iterator[tuple[str, list[str]]]:
     found = csv.reader(lines, delimiter=delimiter, strict=True)
     try:

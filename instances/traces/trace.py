@@ -380,7 +380,7 @@ def _since(time: int | None, first: int) -> int | None:
 
 
 # What logs write for a value that they do not know.
-UNKNOWN = ("", "None", "null", "NA", "NULL", "Unknown")
+UNKNOWN = ("", "None", "null", "NA", "N/A", "NULL", "Unknown")
 EPOCH = datetime(1970, 1, 1)
 TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d", re.ASCII)
 

@@ -71,7 +71,7 @@ def gpu_count(text: str, ids: Collection[str] = ()) -> int | None:
     totals: list[int] = []
     parts: list[int] = []
     for part in map(str.strip, re.sub(r"\(.*?\)", "", text).split(",")):  # gpu:2(IDX:0-1)
-        if part in (*UNKNOWN, "N/A"):
+        if part in UNKNOWN:
             continue
         if numbered := NUMBERED.fullmatch(part):
             id = str(int(numbered["id"]))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import re
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
-from gangsched.instances import DeadlineJob, Trace
-from gangsched.instances.traces import read_auto, read_csv, read_parquet, recognise
+from gangsched.instances import DeadlineJob, Trace, tables
+from gangsched.instances.traces import export, read_auto, read_csv, read_parquet, recognise
 from gangsched.instances.traces.presets import PRESETS
 
 
@@ -298,3 +300,125 @@ def test_a_column_of_parquet_that_occurs_twice_is_refused(tmp_path: Path) -> Non
     parquet.write_table(table, tmp_path / "log.parquet")
     with pytest.raises(ValueError, match=r"log.parquet: column 'gpus' occurs 2 times"):
         read_parquet(tmp_path / "log.parquet")
+
+
+# --- lines ---------------------------------------------------------------------------------------
+
+BREAKS = ["\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
+
+
+@pytest.mark.parametrize("sign", BREAKS)
+def test_other_signs_end_no_line(tmp_path: Path, sign: str) -> None:
+    trace = read(tmp_path, "id,user,submit,gpus,duration", f"a,x{sign}y,0,1,60", "b,z,1,1,60")
+    assert [job.user for job in trace.jobs] == [f"x{sign}y", "z"]
+    path = tmp_path / "log.csv"
+    header = "timestamp,duration,num_gpus,gpu_time,cluster"
+    path.write_text(f"{header}\n2017-10-07 01:12:09,60,1,0,x{sign}y\n", encoding="utf-8")
+    assert read_auto(path).jobs[0].user == f"x{sign}y"
+    path.write_text(f"; x{sign}y\n1 0 -1 60 1{' -1' * 13}\n", encoding="utf-8")
+    assert len(read_auto(path).jobs) == 1
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_line_ends_as_it_does_anywhere(tmp_path: Path, end: str) -> None:
+    path = tmp_path / "log.csv"
+    rows = ["id,user,submit,gpus,duration", "", 'a,"x\ny",0,1,60', "b,z,1,1,60", "b,z,1,1"]
+    path.write_bytes(end.join(rows[:-1]).encode())
+    trace = read_auto(path)
+    assert [job.user for job in trace.jobs] == ["x\ny", "z"]
+    assert [row.place for row in trace.rows] == ["line 4", "line 5"]
+    path.write_bytes(end.join(rows).encode())
+    with pytest.raises(ValueError, match="line 6: 4 fields, not the 5 of the header"):
+        read_auto(path)
+
+
+def test_a_name_of_two_lines_is_one_of_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text('id;submit;"Num\nGPUs";"Run\r\nTime (h)";"a\nb"\na;0;2;1;x\n')
+    trace = read_csv(path)
+    assert (trace.jobs[0].gpus, trace.jobs[0].work) == (2, 3600)
+    assert "not read: a b" in trace.report.notes
+    refused(tmp_path, "found: id, a b", 'id,"a\nb"')
+
+
+def test_columns_before_the_first_line_that_says_something(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("\n \nsep=;\nid;submit;gpus;duration\na;0;1;1,5 h\nb;0;1;60\n")
+    with pytest.raises(ValueError, match="line 5: duration='1,5 h' is not a duration"):
+        read_csv(path)
+
+
+# --- values --------------------------------------------------------------------------------------
+
+
+def test_not_available_is_unknown(tmp_path: Path) -> None:
+    header = "id,user,submit,start,gpus,duration"
+    trace = read(tmp_path, header, "a,N/A,0,N/A,1,60", "b,x,N/A,1,1,60", "c,x,0,1,N/A,60")
+    assert [(job.id, job.user) for job in trace.jobs] == [("a", "unknown")]
+    assert dict(trace.report.skipped) == {"unknown submission": 1, "unknown GPUs": 1}
+
+
+def test_jobs_for_processors_only_are_skipped(tmp_path: Path) -> None:
+    header, texts = "id,submit,duration,AllocTRES", ["billing=8,cpu=8,mem=64G,node=1", "gres/gpu=2"]
+    rows = [f'{i},0,60,"{text}"' for i, text in enumerate(texts)]
+    trace = read(tmp_path, header, *rows)
+    assert [job.gpus for job in trace.jobs] == [2]
+    assert dict(trace.report.skipped) == {"no GPUs": 1}
+
+
+def test_nanoseconds_of_parquet_are_cut_off(tmp_path: Path) -> None:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    first, second = 1_714_550_000 * 10**9 + 1, 10**9
+    columns = {
+        "id": ["a", "b"],
+        "submit": arrow.array([first, first + 61 * second], arrow.timestamp("ns", "UTC")),
+        "end": arrow.array([None, first + 99 * second], arrow.timestamp("ns", "UTC")),
+        "duration": arrow.array([60 * second + 1, None], arrow.duration("ns")),
+        "gpus": [1, 1],
+    }
+    parquet.write_table(arrow.table(columns), tmp_path / "log.parquet", version="2.6")
+    trace = read_auto(tmp_path / "log.parquet")
+    assert [(job.id, job.release, job.work) for job in trace.jobs] == [("a", 0, 60)]
+    assert dict(trace.report.skipped) == {"unknown duration": 1}
+
+
+# --- size ----------------------------------------------------------------------------------------
+
+
+def test_a_table_has_so_many_rows_at_most(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(export, "MOST_ROWS", 2)
+    header, rows = "id,submit,gpus,duration", ["a,0,1,60", "b,0,1,60", "c,0,1,60"]
+    assert len(read(tmp_path, header, *rows[:2]).jobs) == 2
+    refused(tmp_path, "line 4: more than 2 rows", header, *rows)
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "log.parquet"
+    parquet.write_table(arrow.table({name: [1] * 3 for name in header.split(",")}), path)
+    with pytest.raises(ValueError, match=f"^{path}: 3 rows, more than 2"):
+        read_parquet(path)
+
+
+def test_parquet_unpacks_to_a_gibibyte_at_most(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = {"id": list(range(9)), "submit": [0] * 9, "duration": [60] * 9, "gpus": [1] * 9}
+    path = tmp_path / "log.parquet"
+    parquet.write_table(arrow.table({**columns, "log": ["x" * 10**6] * 9}), path)
+    monkeypatch.setattr(tables, "MOST_BYTES", 10**4)  # the log is not read
+    assert len(read_parquet(path).jobs) == 9
+    monkeypatch.setattr(tables, "MOST_BYTES", 9 * 4 * 8 - 1)
+    with pytest.raises(ValueError, match=f"^{path}: .*unpacks to more than 287 bytes"):
+        read_parquet(path)
+
+
+@pytest.mark.parametrize("names", ["id,submit,gpus", "job_id,submission_time,num_gpu"])
+def test_empty_lines_take_little_memory(tmp_path: Path, names: str) -> None:
+    path = tmp_path / "log.csv"
+    lines = [f"{names},duration", *[""] * 2**20, "a,0,1,60"]
+    path.write_bytes(gzip.compress("\n".join(lines).encode()))
+    tracemalloc.start()
+    try:
+        assert len(read_auto(path).jobs) == 1
+        assert tracemalloc.get_traced_memory()[1] < 4 * 2**20  # bytes and text are half of it
+    finally:
+        tracemalloc.stop()

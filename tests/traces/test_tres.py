@@ -36,7 +36,7 @@ TEXTS = {
     "gres/mps=50,gres/shard:2,license/matlab@x=3,fs/disk=9,gres/gpumem=80G": None,
     "billing=8,gres/shard=1,gres/gpu=1,license/x=4": 1,
     ",cpu=8,": None,
-    "N/A": None,
+    "N/A,cpu=8": None,
     "(null)": None,
     "1=8,2=64G,3=0,4=1,5=8,6=0,7=0,8=0": None,
 }
