@@ -351,9 +351,11 @@ def parquet_columns(path: str | Path, names: Sequence[str]) -> Iterator[tuple[st
         for batch in file.iter_batches(4096, columns=list(names)):
             size += batch.nbytes
             if size > MOST_BYTES:
-                raise ValueError(f"unpacks to more than {MOST_BYTES:,} bytes")
+                break
             for name in names:
                 yield name, _micro(batch.column(name)).to_pylist()
+    if size > MOST_BYTES:
+        raise ValueError(f"{path}: unpacks to more than {MOST_BYTES:,} bytes")
 
 
 def _micro(column: Any) -> Any:

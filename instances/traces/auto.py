@@ -36,7 +36,7 @@ COLUMNS: Mapping[str, str] = {
     "itp": "job_id submission_time duration num_gpu (num_iteration) (model_name) (deadline) "
     "(batch_size)",
     "philly-csv": "timestamp duration num_gpus gpu_time cluster",
-    # of Slurm's table of jobs, whose columns with names of the site were not published
+    # of Slurm's table of jobs, but none that holds names of a site, such as account
     "supercloud": f"{' '.join(SUPERCLOUD.names)} (id_array_job) (id_array_task) (id_group) "
     "(array_max_tasks) (array_task_pending) (constraints) (cpus_req) (derived_ec) (exit_code) "
     "(flags) (gres_alloc) (gres_req) (gres_used) (job_type) (kill_requid) (mem_req) (nodelist) "

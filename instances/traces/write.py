@@ -29,7 +29,7 @@ WRITTEN = {"id", "user", "gpus", "release", "work", "weight", "pin", "rewards"}
 #: fields of a job that a line of SWF has a place for
 NUMBERED = WRITTEN - {"weight", "pin", "rewards"}
 #: from here on numbers may be taken for seconds since 1970
-MOST_SECONDS = 10**8
+MOST_RELATIVE = 10**8
 DAY = 86_400
 
 
@@ -160,7 +160,7 @@ def _moments(
         }
     every = [t for column in times.values() for t in column if t is not None]
     least = min([0, *every])  # a job may have started before the first one was submitted
-    if max([0, *every]) - least < MOST_SECONDS:
+    if max([0, *every]) - least < MOST_RELATIVE:
         shifted = {n: [t if t is None else t - least for t in c] for n, c in times.items()}
         return {name: list(column) for name, column in shifted.items()}
     return {
