@@ -14,12 +14,14 @@ import hashlib
 import json
 import math
 import os
+import re
 import shutil
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, Field, fields
 from functools import partial
+from io import BytesIO
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
@@ -193,18 +195,21 @@ def read_json(path: str | Path) -> Any:
         raise ValueError(f"{path}: {error}") from None
 
 
-def read_bytes(path: str | Path) -> bytes:
-    """Return the content of a file; gzip is recognised by content, not by name."""
+def read_bytes(path: str | Path, first: int = -1) -> bytes:
+    """Return the content of a file, or its first bytes; gzip is recognised by content, not name."""
     with Path(path).open("rb") as file:
         if file.peek(2)[:2] != b"\x1f\x8b":
-            return file.read()
+            return file.read(first)
+        most = MOST_BYTES + 1 if first < 0 else first
+        store, packed = BytesIO(), gzip.GzipFile(fileobj=file)
         try:
-            raw = gzip.GzipFile(fileobj=file).read(MOST_BYTES + 1)
+            while piece := packed.read(min(2**16, most - store.tell())):
+                store.write(piece)
         except (OSError, EOFError, zlib.error) as error:
             raise ValueError(f"{path}: damaged gzip data: {error}") from None
-    if len(raw) > MOST_BYTES:
+    if store.tell() > MOST_BYTES:
         raise ValueError(f"{path}: unpacks to more than {MOST_BYTES:,} bytes: unpack it yourself")
-    return raw
+    return store.getvalue()
 
 
 def read_text(path: str | Path) -> str:
@@ -213,6 +218,15 @@ def read_text(path: str | Path) -> str:
         return read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: byte {error.start} is not UTF-8 text") from None
+
+
+def text_lines(path: str | Path) -> Iterator[str]:
+    """Yield the lines of a UTF-8 file with their ends, compressed or not.
+
+    Other signs than those of Unix, Windows and old Macs end no line, where Python knows more.
+    """
+    for line in re.finditer(r"[^\r\n]*(?:\r\n|[\r\n])|[^\r\n]+", read_text(path)):
+        yield line[0]
 
 
 # --- instances -----------------------------------------------------------------------------------

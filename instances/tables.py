@@ -24,7 +24,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .io import check_fields, check_header, draft_of, header, naming, read_json, write_json
+from .io import (
+    MOST_BYTES,
+    check_fields,
+    check_header,
+    draft_of,
+    header,
+    naming,
+    read_json,
+    write_json,
+)
 from .schedule import Schedule
 
 Column = NDArray[Any] | Sequence[Any]
@@ -326,14 +335,45 @@ def _pyarrow(path: Path) -> Any:
         ) from None
 
 
-def parquet_columns(path: str | Path) -> Iterator[tuple[str, list[Any]]]:
-    """Yield names and values of the columns of any Parquet file; dates and the like as Python's."""
+def parquet_head(path: str | Path) -> tuple[list[str], int]:
+    """Return the names of the columns of any Parquet file, and how many rows it has."""
+    with _parquet_file(path) as file:
+        return [str(name) for name in file.schema_arrow.names], int(file.metadata.num_rows)
+
+
+def parquet_columns(path: str | Path, names: Sequence[str]) -> Iterator[tuple[str, list[Any]]]:
+    """Yield names and values of parts of some columns of any Parquet file, part by part.
+
+    Dates and the like are Python's, without nanoseconds.
+    """
+    size = 0
+    with _parquet_file(path) as file:
+        for batch in file.iter_batches(4096, columns=list(names)):
+            size += batch.nbytes
+            if size > MOST_BYTES:
+                break
+            for name in names:
+                yield name, _micro(batch.column(name)).to_pylist()
+    if size > MOST_BYTES:
+        raise ValueError(f"{path}: unpacks to more than {MOST_BYTES:,} bytes")
+
+
+def _micro(column: Any) -> Any:
+    """Times without nanoseconds, which Python's do not have."""
+    kind, arrow = column.type, importlib.import_module("pyarrow")
+    if arrow.types.is_timestamp(kind) and kind.unit == "ns":
+        return column.cast(arrow.timestamp("us", kind.tz), safe=False)
+    if arrow.types.is_duration(kind) and kind.unit == "ns":
+        return column.cast(arrow.duration("us"), safe=False)
+    return column
+
+
+@contextmanager
+def _parquet_file(path: str | Path) -> Iterator[Any]:
     arrow = _pyarrow(Path(path))
     try:
         with Path(path).open("rb") as file:
-            table = arrow.parquet.ParquetFile(file).read()
-            for name in table.column_names:
-                yield name, table.column(name).to_pylist()
+            yield arrow.parquet.ParquetFile(file)
     except (arrow.ArrowException, ValueError) as error:
         raise ValueError(f"{path}: not Parquet: {str(error).splitlines()[0]}") from None
 

@@ -24,6 +24,8 @@ from .analysis.show.columns import ColumnTable
 from .instances import io
 from .instances.display import one_line, visible
 from .instances.io import json_text
+from .instances.traces import Trace
+from .registry import READERS
 from .registry import reader as find_reader
 
 EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
@@ -373,7 +375,22 @@ def _reader(choice: ReaderChoice) -> Callable[[str], Any]:
         if option in given:
             raise ValueError(f"--reader-option: {option!r} occurs twice")
         given[option] = value
-    return partial(read, **given)
+    return partial(read if name in READERS else partial(_read_foreign, name, read), **given)
+
+
+def _read_foreign(name: str, read: Callable[..., Any], path: str, **given: Any) -> Any:
+    """What somebody else's reader returns, which may raise anything."""
+    try:
+        trace = read(path, **given)
+    except OSError:
+        raise
+    except (Exception, SystemExit) as error:
+        failed = f"failed: {type(error).__name__}: {error}"
+    else:
+        if isinstance(trace, Trace):
+            return trace
+        failed = f"returned a value of type {type(trace).__name__}, not a Trace"
+    raise ValueError(f"{path}: reader {name!r} {failed}")
 
 
 def each_of(option: str, names: str, make: Callable[[str], tuple[str, Any]]) -> dict[str, Any]:

@@ -85,9 +85,8 @@ def schedule_pool(
                 for k in range(kinds):
                     if size[k] > 0 and widths[k] <= free:
                         job = heap[first[k]]
-                        if best < 0 or key[job] < key[best]:
-                            best = job
-                        elif key[job] == key[best] and job < best:
+                        lower = best < 0 or key[job] < key[best]
+                        if lower or (key[job] == key[best] and job < best):
                             best = job
             if i < runs:
                 job = running[i]

@@ -129,6 +129,45 @@ def test_readers_of_other_people_take_options(
     )
 
 
+BROKEN = """
+def pair(path): return [1, 2]
+def nothing(path): return None
+def stops(path): raise RuntimeError("out of\\nluck")
+def divides(path): return 1 / 0
+def leaves(path): raise SystemExit("bye")
+def refuses(path): raise ValueError("line 1: x")
+"""
+#: readers that do not work, and what is said of them
+FAILING = {
+    "broken.py:pair": "returned a value of type list, not a Trace",
+    "broken.py:nothing": "returned a value of type NoneType, not a Trace",
+    "builtins:len": "returned a value of type int, not a Trace",
+    "broken.py:stops": "failed: RuntimeError: out of luck",
+    "broken.py:divides": "failed: ZeroDivisionError: division by zero",
+    "broken.py:leaves": "failed: SystemExit: bye",
+    "broken.py:refuses": "failed: ValueError: line 1: x",
+}
+COMMANDS = {
+    "describe": ("describe", "list.txt"),
+    "audit": ("audit", "list.txt"),
+    "convert": ("convert", "list.txt", "out.csv"),
+    "replay": ("replay", "list.txt", *REPLAY),
+    "compare": ("compare", "list.txt", "--problem", "rar-ddls", *REPLAY[:4]),
+    "reproduce": ("reproduce", "ltgf:fig9", "--trace", "list.txt"),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("reader", FAILING)
+def test_a_reader_that_fails_is_named_in_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], command: str, reader: str
+) -> None:
+    (folder / "broken.py").write_text(BROKEN)
+    code, out, err = called(capsys, *COMMANDS[command], "--reader", reader)
+    assert (code, out) == (2, "")
+    assert err == f"gangsched: error: list.txt: reader {reader!r} {FAILING[reader]}\n"
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [

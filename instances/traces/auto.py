@@ -1,37 +1,50 @@
-"""Recognise the format of a trace by its first bytes and the names of its columns."""
+"""Recognise the format of a trace by its first bytes and by exactly the columns that it has."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from io import StringIO
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from ..io import read_bytes
-from .alibaba import COLUMNS as ALIBABA
-from .chronus import COLUMNS as CHRONUS
 from .export import read_csv, read_parquet
 from .gavel import FORMS
-from .helios import COLUMNS as HELIOS
-from .itp import COLUMNS as ITP
-from .philly import COLUMNS as PHILLY
-from .presets import ALIBABA_PAI, PRESETS
+from .presets import ALIBABA_PAI, SUPERCLOUD
 from .sacct import read_sacct
 from .swf import FIELDS
 from .trace import Trace
 
 __all__ = ["Recognised", "read_auto", "recognise"]
 
-#: columns by which published formats are known, the most telling ones first
-COLUMNS: Mapping[str, tuple[str, ...]] = {
-    "chronus": CHRONUS,
-    "alibaba": ALIBABA,
-    "helios": HELIOS,
-    "itp": ITP,
-    "philly-csv": PHILLY,
-    **{name: preset.names for name, preset in PRESETS.items()},
+#: columns of published formats, in full; those in parentheses are not in every file
+COLUMNS: Mapping[str, str] = {
+    "acme": "job_id user node_num gpu_num cpu_num type state submit_time start_time end_time "
+    "duration queue gpu_time (mem_per_pod_GB) (shared_mem_per_pod) (fail_time) (stop_time)",
+    "alibaba": "name cpu_milli memory_mib num_gpu gpu_milli gpu_spec qos pod_phase creation_time "
+    "deletion_time scheduled_time",
+    "alibaba-pai": " ".join(ALIBABA_PAI.header),
+    "alibaba-spot": "job_name organization gpu_model cpu_request gpu_request worker_num "
+    "submit_time duration job_type",
+    "chronus": "job_id user num_gpu submit_time iterations model_name duration interval "
+    "expect_time_list expect_value_list best_effort job_type",
+    "helios": "job_id user vc gpu_num cpu_num node_num state submit_time start_time end_time "
+    "duration queue",
+    "itp": "job_id submission_time duration num_gpu (num_iteration) (model_name) (deadline) "
+    "(batch_size)",
+    "philly-csv": "timestamp duration num_gpus gpu_time cluster",
+    # of Slurm's table of jobs, but none that holds names of a site, such as account
+    "supercloud": f"{' '.join(SUPERCLOUD.names)} (id_array_job) (id_array_task) (id_group) "
+    "(array_max_tasks) (array_task_pending) (constraints) (cpus_req) (derived_ec) (exit_code) "
+    "(flags) (gres_alloc) (gres_req) (gres_used) (job_type) (kill_requid) (mem_req) (nodelist) "
+    "(nodes_alloc) (partition) (priority) (time_eligible) (time_suspended) (timelimit) "
+    "(track_steps) (tres_req)",
 }
+#: bytes that are looked at
+HEAD = 100_000
 #: states of Alibaba's tasks, whose table does not name its columns
 PAI_STATES = ("Running", "Terminated", "Failed", "Waiting")
 #: a comment at the head of the Standard Workload Format, which may be longer than what is looked at
@@ -72,11 +85,11 @@ def recognise(path: str | Path) -> Recognised:
     >>> recognise(path)
     Recognised(reader='itp', reason='columns job_id, submission_time, duration, num_gpu')
     """
-    raw = read_bytes(path)
+    raw = read_bytes(path, HEAD)
     if raw[:4] == b"PAR1":
         return Recognised("parquet", "it begins with PAR1")
     text = raw.decode("utf-8-sig", errors="replace")
-    lines = [line for line in text[:100_000].splitlines()[:50] if line.strip()]
+    lines = [line for line in islice(StringIO(text, newline=None), 50) if line.strip()]
     if not lines:
         raise ValueError(f"{path}: line 1: the file is empty")
     return next(_reasons(lines))
@@ -100,10 +113,11 @@ def _reasons(lines: list[str]) -> Iterator[Recognised]:
     fields = [name.strip().strip('"') for name in first.split(",")]
     if len(fields) == len(ALIBABA_PAI.header) and fields[3] in PAI_STATES:
         yield Recognised("alibaba-pai", f"{len(fields)} columns without names, the 4th a state")
-    names = set(fields)
     for reader, known in COLUMNS.items():
-        if names >= set(known):
-            yield Recognised(reader, f"columns {', '.join(known)}")
+        wanted = [name for name in known.split() if name[0] != "("]
+        maybe = [name[1:-1] for name in known.split() if name[0] == "("]
+        if {*fields} - {*maybe} == {*wanted} and len({*fields}) == len(fields):
+            yield Recognised(reader, f"columns {', '.join(wanted)}")
     yield Recognised("csv", "no published format has these columns")
 
 

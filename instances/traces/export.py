@@ -14,23 +14,23 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..display import near
-from ..io import read_text
+from ..io import text_lines
 from ..model import DeadlineJob
-from ..tables import parquet_columns
-from .trace import UNKNOWN, Reading, Trace
+from ..tables import parquet_columns, parquet_head
+from .trace import MOST_GPUS, MOST_SECONDS, UNKNOWN, Reading, Trace
 from .tres import tres_ids
 from .values import NumberColumn, Numbers, TextColumn, durations, gpus, name_and_unit, times
 
 __all__ = ["NAMES", "read_csv", "read_parquet"]
 
-#: names of columns by role, the best first; compared in small letters without other signs, and
-#: without a unit at the end
+#: names of columns by role, the best first; compared in small letters without other signs; those of
+#: times and durations without a unit at the end, which no other role has: gpu_hours are no GPUs
 NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "id": ("id", "jobid", "jobidraw", "jobuuid", "uuid", "taskid", "runid", "job", "jobname"),
@@ -74,8 +74,15 @@ NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 #: roles of times
 CLOCKS: tuple[str, ...] = ("submit", "start", "end")
+#: roles whose columns may have a unit
+TIMED = (*CLOCKS, "duration", "deadline")
 #: roles that give the GPUs: the first alone, or the other two
 GPU_ROLES = ("gpus", "nodes", "gpus_per_node")
+#: days from 1990 to 2100 as spreadsheets count them, and where they begin
+SHEETS_BEGIN = datetime(1899, 12, 30)
+SHEET_DAYS = range(*((datetime(year, 1, 1) - SHEETS_BEGIN).days for year in (1990, 2101)))
+#: of a table; each takes about a kilobyte of memory, however small the file is
+MOST_ROWS = 5 * 10**6
 #: value of keeping a deadline, as in Gao et al. (2024)
 REWARD = 100
 
@@ -122,10 +129,11 @@ def read_csv(
     -----
     - Needed: gpus; submit or start; duration, or start and end. Jobs without a submission are
       submitted when they start.
-    - Times: ISO 8601 with or without fractions and zone, other forms where one fits all values, or
-      numbers. Numbers above 10^8 are times since 1970 in seconds, above 10^11 in milliseconds,
-      above 10^14 in microseconds; smaller ones are seconds since anywhere. Times with a zone are
-      turned into UTC.
+    - Times: ISO 8601 with or without fractions and zone, ``202401311345`` or other forms where one
+      fits all values, or numbers. Numbers are times since 1970 in seconds or parts of them where
+      that is from 1990 to 2100; below 631,152,000 they are seconds since anywhere. Times with a
+      zone are turned into UTC. The year 1, which stands for no time in Go, is unknown.
+    - Numbers may have a comma as their point or between thousands, where the column shows which.
     - Durations: numbers in the unit that the column's name ends in (``_ms``, ``(h)``), else the
       unit in which they agree with end - start, else seconds (those of minutes, hours and days
       rounded to the nearest second); ``H:M:S``, ``D-H:M:S``,
@@ -176,11 +184,16 @@ def read_parquet(
     OSError, ValueError
         As :func:`read_csv`.
     """
-    reading = Reading(path)
-    texts = {name: [_text(value) for value in found] for name, found in parquet_columns(path)}
-    count = len(next(iter(texts.values()), ()))
-    table = ExportTable(reading, [f"row {i + 1}" for i in range(count)], list(texts), texts)
-    return trace_of(table, _given(columns), tres=tres_ids(tres))
+    reading, given = Reading(path), _given(columns)
+    names, count = parquet_head(path)
+    if count > MOST_ROWS:
+        raise ValueError(f"{path}: {count:,} rows, more than {MOST_ROWS:,}")
+    wanted = dict.fromkeys(_roles(reading, names, given).values())
+    texts: dict[str, list[str]] = {name: [] for name in wanted}
+    for name, values in parquet_columns(path, list(wanted)):
+        texts[name] += map(_text, values)
+    places = [f"row {i + 1}" for i in range(count)]
+    return trace_of(ExportTable(reading, places, names, texts), given, tres=tres_ids(tres))
 
 
 def _text(value: Any) -> str:
@@ -211,33 +224,53 @@ class ExportTable:
         return TextColumn(self.reading, role, name, self.places, self.texts[name])
 
 
-def csv_table(reading: Reading, given: Mapping[str, str], names: Sequence[str] = ()) -> ExportTable:
-    """Read a table of CSV; `names`: its columns where no line of the file names them."""
-    lines = read_text(reading.path).splitlines()
-    top = next((i for i, line in enumerate(lines) if line.strip()), None)
-    if top is None:
+def csv_table(
+    reading: Reading,
+    given: Mapping[str, str],
+    names: Sequence[str] = (),
+    more: Collection[str] = (),
+) -> ExportTable:
+    """Read a table of CSV.
+
+    Parameters
+    ----------
+    reading : Reading
+    given : mapping
+        Columns by role.
+    names : sequence of str
+        Its columns where no line of the file names them.
+    more : collection of str
+        Columns to be kept besides those that have a role.
+    """
+    lines = enumerate(text_lines(reading.path))
+    before, top = next(((i, line) for i, line in lines if line.strip()), (0, ""))
+    if not top:
         raise reading.error("line 1", "the file is empty")
-    told = re.fullmatch(r"sep=(.)", lines[top].strip())
-    top += told is not None
-    delimiter = told[1] if told else _delimiter(lines[top:])
-    rows = _rows(reading, lines[top:], delimiter, top)
-    first, head = next(rows, ("line 1", []))
-    if names and not set(names) & set(head):
-        rows = chain([(first, head)], rows)
+    told = re.fullmatch(r"sep=(.)", top.strip())
+    head = [] if told else [top]
+    head += (line for _, line in islice(lines, 49))
+    delimiter = told[1] if told else _delimiter(head)
+    rest = chain(head, (line for _, line in lines))
+    rows = _rows(reading, rest, delimiter, before + (told is not None))
+    first, found = next(rows, ("line 1", []))
+    if names and not set(names) & set(found):
+        rows = chain([(first, found)], rows)
     else:
-        names = head
-    for name in filter(None, names):
-        if names.count(name) > 1:
-            raise reading.error(first, f"column {name!r} occurs {names.count(name)} times")
-    _roles(reading, names, given)  # what is missing comes before what is wrong in a row
-    places, found = [], []
+        names = [re.sub(r"[\r\n]+", " ", name) for name in found]
+    roles = _roles(reading, names, given)  # what is missing comes before what is wrong in a row
+    kept = [name for name in names if name in {*roles.values(), *more}]
+    places: list[str] = []
+    texts: dict[str, list[str]] = {name: [] for name in kept}
+    columns = [(names.index(name), texts[name].append) for name in kept]
     for place, fields in rows:
         if len(fields) != len(names):
             raise reading.error(place, f"{len(fields)} fields, not the {len(names)} of the header")
+        if len(places) == MOST_ROWS:
+            raise reading.error(place, f"more than {MOST_ROWS:,} rows")
         places.append(place)
-        found.append(fields)
-    columns = zip(*found, strict=True) if found else [()] * len(names)
-    return ExportTable(reading, places, names, dict(zip(names, columns, strict=True)))
+        for i, keep in columns:
+            keep(fields[i])
+    return ExportTable(reading, places, names, texts)
 
 
 def _delimiter(lines: Sequence[str]) -> str:
@@ -245,7 +278,7 @@ def _delimiter(lines: Sequence[str]) -> str:
 
     def fields(sign: str) -> tuple[bool, int]:
         try:
-            counts = {len(row) for row in csv.reader(lines[:50], delimiter=sign) if row}
+            counts = {len(row) for row in csv.reader(lines, delimiter=sign) if row}
         except csv.Error:
             return False, 0
         return len(counts) == 1, max(counts)
@@ -255,7 +288,7 @@ def _delimiter(lines: Sequence[str]) -> str:
 
 
 def _rows(
-    reading: Reading, lines: Sequence[str], delimiter: str, before: int
+    reading: Reading, lines: Iterable[str], delimiter: str, before: int
 ) -> Iterator[tuple[str, list[str]]]:
     found = csv.reader(lines, delimiter=delimiter, strict=True)
     try:
@@ -289,8 +322,11 @@ def _given(columns: str | Mapping[str, str] | None) -> dict[str, str]:
 
 def _roles(reading: Reading, names: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
     """The name of the column of each role that has one."""
+    for name in filter(None, names):
+        if names.count(name) > 1:
+            raise ValueError(f"{reading.path}: column {name!r} occurs {names.count(name)} times")
     chosen: dict[str, str] = {}
-    plain = {name: name_and_unit(name)[0] for name in names}
+    plain = {name: name_and_unit(name) for name in names}
     for role, name in given.items():
         same = [own for own in names if own.lower() == name.lower()]
         if name and name not in names and len(same) != 1:
@@ -299,8 +335,12 @@ def _roles(reading: Reading, names: Sequence[str], given: Mapping[str, str]) -> 
         if name:
             chosen[role] = name if name in names else same[0]
     for role, known in NAMES.items():
-        free = [name for name in names if name not in chosen.values()]
-        ranks = {own: known.index(plain[own]) for own in free if plain[own] in known}
+        free = {own: plain[own] for own in names if own not in chosen.values()}
+        ranks = {
+            own: known.index(name)
+            for own, (name, unit) in free.items()
+            if name in known and (unit is None or role in TIMED)
+        }
         if role not in given and ranks:
             chosen[role] = min(ranks, key=lambda own: ranks[own])
     for role in GPU_ROLES[1:] if "gpus" in chosen else ():
@@ -357,14 +397,14 @@ def trace_of(
     read = dict(clocks)
     if "duration" in roles:
         read["duration"] = durations(roles["duration"], spans)
-    submit = clocks["submit"].numbers if "submit" in clocks else start
+    submit = clocks.get("submit") or clocks["start"]
     if "deadline" in roles:
         reading.kind, read["deadline"] = DeadlineJob, _deadlines(roles["deadline"], submit)
     notes |= {role: str(values) for role, values in read.items()}
     ids, remark = _ids(table, roles.get("id"), strict and "id" in given)
     found = Numbered(
         gpus=_product(whole, *(gpus(roles[role], tres) for role in GPU_ROLES if role in roles)),
-        submit=submit,
+        submit=submit.numbers,
         duration=read["duration"].numbers if "duration" in read else spans,
         weight=roles["priority"].numbers() if "priority" in roles else nothing,
         deadline=read["deadline"].numbers if "deadline" in read else nothing,
@@ -377,7 +417,7 @@ def trace_of(
     used = {column.name for column in roles.values()}
     unread = ", ".join(name for name in table.names if name not in used)
     return reading.trace(
-        origin=_origin(reading, clocks.get("submit", clocks.get("start"))),
+        origin=_origin(reading, submit),
         tally="state" if "state" in roles else "",
         notes=[
             f"columns: {', '.join(notes.values())}",
@@ -405,6 +445,8 @@ def _offer(
 ) -> None:
     """Make a row a job, or count why it is none."""
     count, _, duration, weight, deadline, start, end = (column[i] for column in found)
+    reading.limit(place, "GPUs", count, MOST_GPUS)
+    reading.limit(place, "seconds to the deadline", deadline, MOST_SECONDS)
     more: dict[str, Any] = {"pin": texts["model"]} if "model" in texts else {}
     if count is None:
         reading.skip(place, "unknown GPUs")
@@ -446,16 +488,22 @@ def _less(later: Numbers, sooner: Numbers) -> Numbers:
 
 
 def _check_clocks(reading: Reading, clocks: Iterable[NumberColumn]) -> None:
-    """Refuse columns of times that cannot be compared."""
-    known = [values for values in clocks if any(values.column.known)]
+    """Refuse columns of times that cannot be compared, or that spreadsheets may have written."""
+    known = [values for values in clocks if any(n is not None for n in values.numbers)]
     if len({(values.clock, values.utc) for values in known}) > 1:
         raise ValueError(f"{reading.path}: {'; '.join(map(str, known))}: times on different clocks")
+    numbers = [n for values in known for n in values.numbers if n is not None]
+    unsaid = not any(values.clock or name_and_unit(values.column.name)[1] for values in known)
+    if numbers and unsaid and all(int(n) in SHEET_DAYS for n in numbers):
+        column, day = known[0].column, SHEETS_BEGIN + timedelta(days=numbers[0])
+        rule = f"may be days of a spreadsheet ({day:%Y-%m-%d}) or seconds: write ISO 8601, or name"
+        raise column.error(known[0].numbers.index(numbers[0]), f"{rule} it {column.name}_s")
 
 
-def _origin(reading: Reading, clock: NumberColumn | None) -> str | None:
+def _origin(reading: Reading, clock: NumberColumn) -> str | None:
     """The first submission as text, where times are those of a clock."""
-    first = reading.first_time()
-    if first is None or clock is None or not clock.clock:
+    first = reading.first_time() if clock.clock else None
+    if first is None:
         return None
     return f"{first} UTC" if clock.utc else str(first)
 
@@ -476,11 +524,12 @@ def _ids(table: ExportTable, column: TextColumn | None, given: bool) -> tuple[li
     return list(column.texts), []
 
 
-def _deadlines(column: TextColumn, submit: Numbers) -> NumberColumn:
+def _deadlines(column: TextColumn, submit: NumberColumn) -> NumberColumn:
     """Seconds from the submission to the deadline, which is a time or a duration."""
     if column.written_as_duration:
         return replace(read := durations(column, []), form=f"{read.form} after the submission")
     read = times(column)
     if not read.clock:
         return replace(read, form=f"{read.form} after the submission")
-    return replace(read, numbers=_less(read.numbers, submit))
+    _check_clocks(column.reading, [submit, read])
+    return replace(read, numbers=_less(read.numbers, submit.numbers))

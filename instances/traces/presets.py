@@ -250,7 +250,7 @@ def _read(path: str | Path, preset: Preset) -> Trace:
     """The trace of a table by its preset."""
     reading, id = Reading(path), "/".join(preset.id)
     given = {**dict.fromkeys(NAMES, ""), **preset.columns, "id": preset.id[0]}
-    table = csv_table(reading, given, preset.header)
+    table = csv_table(reading, given, preset.header, preset.id)
     if missing := [name for name in preset.names if name not in table.names]:
         found = f"no column {', '.join(missing)}; found: {', '.join(table.names)}"
         raise ValueError(f"{path}: {found}")

@@ -11,7 +11,7 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ..io import read_text
+from ..io import text_lines
 from .trace import Reading, Trace
 
 # The 18 fields of a line, in order.
@@ -58,15 +58,16 @@ def read_swf(path: str | Path) -> Trace:
     """
     reading = Reading(path)
     start: int | None = None
-    content = read_text(path)
-    if not content.strip():
-        raise reading.error("line 1", "the file is empty")
-    for number, line in enumerate(content.splitlines(), start=1):
+    empty = True
+    for number, line in enumerate(text_lines(path), start=1):
         text = line.strip()
+        empty = empty and not text
         if text.startswith(";"):
             start = _start_time(text) if start is None else start
         elif text:
             _read_job(reading, f"line {number}", text.split())
+    if empty:
+        raise reading.error("line 1", "the file is empty")
     return reading.trace(origin=_origin(reading, start))
 
 

@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from ..io import read_text
+from ..io import text_lines
 from .trace import UNKNOWN, Reading, plain
 
 
@@ -141,7 +141,7 @@ def lines(
     reading: Reading, *, delimiter: str = ",", quoted: bool = True
 ) -> Iterator[tuple[str, Sequence[str]]]:
     """Yield place and fields of every line that is not empty; refuse a file without any."""
-    text = read_text(reading.path).splitlines()
+    text = text_lines(reading.path)
     quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
     found = csv.reader(text, delimiter=delimiter, quoting=quoting, strict=True)  # type: ignore[arg-type]
     empty = True

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 from ..model import Job, User
 
 SHOWN = 3  # places that a report names for each reason
+#: of times from anywhere and durations, 3,000 years; and of the GPUs of a job
+MOST_SECONDS, MOST_GPUS = 10**11, 10**6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,6 +249,11 @@ class Reading:
         except ValueError as error:
             raise self.error(place, f"{name}={value!r} {error}") from None
 
+    def limit(self, place: str, what: str, value: float | None, most: int) -> None:
+        """Refuse a number that no job can have."""
+        if value is not None and abs(value) > most:
+            raise self.error(place, f"{what}: {value:g} is above {most:,}")
+
     # rows
 
     def skip(self, place: str, reason: str) -> None:
@@ -279,13 +286,22 @@ class Reading:
         elif duration == 0:
             self.skip(place, "zero duration")
         else:
-            began, ended = (None if at is None else _second(at) for at in ran)
+            self.limit(place, "GPUs", gpus, MOST_GPUS)
+            self.limit(place, "seconds of the run time", duration, MOST_SECONDS)
             work = max(1, math.ceil(round(duration, 6)))
+            began, ended = (None if at is None else self._second(place, at) for at in ran)
+            submitted = self._second(place, time)
             self._found.append(
-                _Found(_second(time), place, began, ended, id, gpus, work, user, weight, tag, more)
+                _Found(submitted, place, began, ended, id, gpus, work, user, weight, tag, more)
             )
             return True
         return False
+
+    def _second(self, place: str, time: datetime | float) -> int:
+        """Whole seconds from anywhere."""
+        since = (time - EPOCH).total_seconds() if isinstance(time, datetime) else time
+        self.limit(place, "seconds of a time", since, MOST_SECONDS)
+        return math.floor(round(since, 6))
 
     def only(self, users: Iterable[User], reason: str) -> None:
         """Skip the rows kept so far whose user is not among `users`."""
@@ -319,13 +335,7 @@ class Reading:
         ids = sorted({row.user for row in self._found} - {""})
         order = sorted(range(len(self._found)), key=lambda i: self._found[i].time)
         found = [self._found[i] for i in order]
-        made = [
-            self.kind(
-                id=row.id, gpus=row.gpus, release=row.time - first, work=row.work, user=row.user,
-                weight=row.weight, **row.more,
-            )
-            for row in found
-        ]  # fmt: skip
+        made = [self._job(row, first) for row in found]
         return Trace(
             name=self.path.name.split(".")[0],
             jobs=tuple(made),
@@ -343,6 +353,15 @@ class Reading:
             ),
         )
 
+    def _job(self, row: _Found, first: int) -> Job:
+        try:
+            return self.kind(
+                id=row.id, gpus=row.gpus, release=row.time - first, work=row.work, user=row.user,
+                weight=row.weight, **row.more,
+            )  # fmt: skip
+        except ValueError as error:
+            raise self.error(row.place, str(error)) from None
+
     def _order(self) -> list[str]:
         """Return a note of the jobs that stand below a later one."""
         pairs = zip(self._found, self._found[1:], strict=False)
@@ -355,19 +374,13 @@ class Reading:
         return [f"{what} of the jobs: {listed}"] if what else []
 
 
-def _second(time: datetime | float) -> int:
-    """Whole seconds from anywhere."""
-    since = (time - EPOCH).total_seconds() if isinstance(time, datetime) else time
-    return math.floor(round(since, 6))
-
-
 def _since(time: int | None, first: int) -> int | None:
     """Seconds since the first submission."""
     return None if time is None else time - first
 
 
 # What logs write for a value that they do not know.
-UNKNOWN = ("", "None", "null", "NA", "NULL", "Unknown")
+UNKNOWN = ("", "None", "null", "NA", "N/A", "NULL", "Unknown")
 EPOCH = datetime(1970, 1, 1)
 TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d", re.ASCII)
 

@@ -13,9 +13,11 @@ from .trace import UNKNOWN
 
 __all__ = ["gpu_count", "tres_ids"]
 
-#: one resource that is GPUs: gres/gpu=4, gres/gpu:a100=4, gpu:4, gpu:a100:4, gpu
+#: one resource that is GPUs: gres/gpu=4, gres/gpu:a100=4, gpu:4, gpu:3090:4, gpu; a number alone
+#: is the count, as Slurm has it
 GPUS = re.compile(
-    r"(?:gres[/:])?gpu(?::(?P<model>[^:=]*[^:=\d][^:=]*))?(?:[:=](?P<count>.*))?", re.IGNORECASE
+    r"(?:gres[/:])?gpu(?::(?P<model>[^:=]+(?=[:=])|[^:=]*[^:=\d][^:=]*))?(?:[:=](?P<count>.*))?",
+    re.IGNORECASE,
 )
 #: one resource by its number in Slurm's database
 NUMBERED = re.compile(r"(?P<id>\d+)=\d[^\s=:]*", re.ASCII)
@@ -69,7 +71,7 @@ def gpu_count(text: str, ids: Collection[str] = ()) -> int | None:
     totals: list[int] = []
     parts: list[int] = []
     for part in map(str.strip, re.sub(r"\(.*?\)", "", text).split(",")):  # gpu:2(IDX:0-1)
-        if part in (*UNKNOWN, "N/A"):
+        if part in UNKNOWN:
             continue
         if numbered := NUMBERED.fullmatch(part):
             id = str(int(numbered["id"]))

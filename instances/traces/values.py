@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from statistics import median
 from types import MappingProxyType
 
@@ -32,21 +32,37 @@ UNITS: Mapping[str, float] = MappingProxyType(
     }
 )
 SPELLED = {1e-9: "ns", 1e-6: "us", 1e-3: "ms", 1.0: "s", 60.0: "min", 3600.0: "h", 86400.0: "days"}
-#: numbers above these are times since 1970 in units of so many seconds
-SINCE_1970 = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3), (1e8, 1.0))
+#: units of numbers that are times since 1970, in seconds
+SINCE_1970 = (1.0, 1e-3, 1e-6, 1e-9)
+#: such times lie from 1990 to 2100, in seconds since 1970; what is below counts from anywhere
+FIRST, LAST = (datetime(year, 1, 1).replace(tzinfo=UTC).timestamp() for year in (1990, 2101))
+DAY = 86400.0
 #: forms of times besides ISO 8601; one has to fit all values of a column, and only one
 FORMS = (
-    "%Y/%m/%d %H:%M:%S", "%Y/%m/%d %H:%M", "%Y%m%d%H%M%S", "%Y%m%d %H:%M:%S",
+    "%Y/%m/%d %H:%M:%S", "%Y/%m/%d %H:%M", "%Y%m%d %H:%M:%S",
     "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M",
     "%m/%d/%Y %I:%M:%S %p", "%m/%d/%Y %I:%M %p", "%m/%d/%y %H:%M", "%d/%m/%y %H:%M",
     "%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%d-%b-%Y %H:%M:%S", "%d %b %Y %H:%M:%S",
     "%b %d %Y %H:%M:%S", "%b %d, %Y %H:%M:%S", "%a %b %d %H:%M:%S %Y", "%a, %d %b %Y %H:%M:%S",
 )  # fmt: skip
+#: dates of 1990 to 2100 without signs between their parts: 20240131, 202401311345
+COMPACT = re.compile(
+    r"(199\d|20\d\d|2100)(0[1-9]|1[0-2])([0-2]\d|3[01])(\d\d){0,3}(\.\d+)?", re.ASCII
+)
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+#: numbers whose comma may be a point, and those whose commas may stand between thousands
+DECIMAL = re.compile(r"[+-]?\d+,\d+", re.ASCII)
+GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?", re.ASCII)
+#: days, hours, minutes, seconds
 CLOCK = re.compile(
     r"(?:(\d+)(?:-| days?,? ))?(?:(\d+):)?(\d+):(\d\d(?:\.\d+)?)", re.ASCII | re.IGNORECASE
 )
+ISO = re.compile(
+    r"P(?=.)(?:(N)D)?(?:T(?=.)(?:(N)H)?(?:(N)M)?(?:(N)S)?)?".replace("N", r"\d+(?:\.\d+)?"),
+    re.ASCII | re.IGNORECASE,
+)
 PART = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)[\s,]*", re.ASCII)
+NO_DURATION = "is not a duration such as 90, 1:30:00, 1h 30m or PT90S"
 
 
 # --- columns -------------------------------------------------------------------------------------
@@ -71,10 +87,27 @@ class TextColumn:
         """The texts that say something."""
         return [text for text in self.texts if text not in UNKNOWN]
 
+    @cached_property
+    def plain(self) -> Sequence[str]:
+        """The texts, the numbers among them without commas."""
+        commas = {text for text in self.texts if DECIMAL.fullmatch(text) or GROUPED.fullmatch(text)}
+        if not commas:
+            return self.texts
+        point = not all(map(GROUPED.fullmatch, commas))
+        thousands = not all(map(DECIMAL.fullmatch, commas)) or any(
+            "." in text and NUMBER.fullmatch(text) for text in self.texts
+        )
+        if not point and not thousands:
+            i = next(i for i, text in enumerate(self.texts) if text in commas)
+            both = f"{self.texts[i].replace(',', '')} or {self.texts[i].replace(',', '.')}"
+            raise self.error(i, f"may be {both}: write it without a comma")
+        sign = "." if point else ""
+        return [text.replace(",", sign) if text in commas else text for text in self.texts]
+
     @property
     def numeric(self) -> bool:
         """Whether all known texts are numbers."""
-        return all(map(NUMBER.fullmatch, map(_point, self.known)))
+        return all(text in UNKNOWN or NUMBER.fullmatch(text) for text in self.plain)
 
     @property
     def written_as_duration(self) -> bool:
@@ -88,7 +121,7 @@ class TextColumn:
     def parsed(self, parse: Callable[[str], float], rule: str) -> list[float | None]:
         """Return what a function makes of the texts, None for unknown ones."""
         values: list[float | None] = []
-        for i, text in enumerate(self.texts):
+        for i, text in enumerate(self.plain):
             try:
                 values.append(None if text in UNKNOWN else parse(text))
             except (ValueError, OverflowError):
@@ -104,13 +137,8 @@ class TextColumn:
         return values
 
 
-def _point(text: str) -> str:
-    """A decimal comma as a point."""
-    return re.sub(r"^([+-]?\d+),(\d+)$", r"\1.\2", text)
-
-
 def _number(text: str) -> float:
-    if not NUMBER.fullmatch(_point(text)) or abs(value := float(_point(text))) == float("inf"):
+    if not NUMBER.fullmatch(text) or abs(value := float(text)) == float("inf"):
         raise ValueError
     return value
 
@@ -142,8 +170,10 @@ def name_and_unit(name: str) -> tuple[str, float | None]:
 
 def times(column: TextColumn) -> NumberColumn:
     """Read a column of times, all written in one way."""
-    if column.numeric and not all(re.fullmatch(r"[12]\d{13}", text) for text in column.known):
-        return _numeric_times(column)
+    unit = name_and_unit(column.name)[1]
+    dates = unit in (None, DAY) and column.known and all(map(COMPACT.fullmatch, column.known))
+    if column.numeric and not dates:
+        return _numeric_times(column, unit)
     form = _form(column)
     parse: Callable[[str], datetime] = _iso if form is None else partial(_parsed, form=form)
     found = [None if text in UNKNOWN else _tried(parse, text) for text in column.texts]
@@ -151,36 +181,44 @@ def times(column: TextColumn) -> NumberColumn:
         if time is None and text not in UNKNOWN:
             like = f"of the form {_example(form)}" if form else "in ISO 8601"
             raise column.error(i, f"is not a time {like}, as others there are")
+        if time is not None and time.year != 1 and not 1900 <= time.year < 3000:
+            raise column.error(i, "is not of the years 1900 to 2999")
     zones = {time.tzinfo is not None for time in found if time is not None}
     if len(zones) > 1:
         i = next(i for i, time in enumerate(found) if time is not None and time.tzinfo is None)
         raise column.error(i, "has no time zone, others there have one")
     utc = True in zones
-    local = [t and (t.astimezone(UTC).replace(tzinfo=None) if utc else t) for t in found]
+    known = [None if t is None or t.year == 1 else t for t in found]  # the zero time of Go
+    local = [t and (t.astimezone(UTC).replace(tzinfo=None) if utc else t) for t in known]
     seconds = [None if t is None else (t - EPOCH).total_seconds() for t in local]
     words = "ISO 8601" if form is None else f"as {_example(form)}"
     return NumberColumn(column, seconds, f"{words}, {'in UTC' if utc else 'no zone'}", True, utc)
 
 
-def _numeric_times(column: TextColumn) -> NumberColumn:
+def _numeric_times(column: TextColumn, unit: float | None) -> NumberColumn:
     numbers = column.parsed(_number, "is not a finite number")
     middle = median([n for n in numbers if n is not None and n > 0] or [0])
-    unit = name_and_unit(column.name)[1]
-    since = next((unit for least, unit in SINCE_1970 if middle >= least), None)
-    if unit and since and middle * unit < 1e8:  # as hours since the log began
-        since = None
-    if since is not None:
+    since = next((unit for unit in SINCE_1970 if FIRST <= middle * unit < LAST), None)
+    if since is not None and (unit is None or middle * unit >= FIRST):
         seconds = [None if n is None or n <= 0 else n * since for n in numbers]
+        for i, time in enumerate(seconds):
+            if time is not None and not FIRST <= time < LAST:
+                rule = f"is no time of 1990 to 2100 in {SPELLED[since]} since 1970, as others there"
+                raise column.error(i, rule)
         return NumberColumn(column, seconds, f"{SPELLED[since]} since 1970", True, True)
     for i, n in enumerate(numbers):
         if n is not None and n < 0:
             raise column.error(i, "is below 0")
+        if n is not None and unit is None and n >= FIRST:
+            rule = f"is neither below {FIRST:,.0f} s nor a time of 1990 to 2100 since 1970"
+            raise column.error(i, rule)
     unit = unit or 1.0
     return NumberColumn(column, [None if n is None else n * unit for n in numbers], SPELLED[unit])
 
 
 def _iso(text: str) -> datetime:
     text = re.sub(r"\s*(UTC|GMT)$", "+00:00", text)
+    text = re.sub(r"^(\d{8})(?=\d)", r"\1T", text.removesuffix(".0"))
     return datetime.fromisoformat(re.sub(r"\s+(?=[+-]\d\d:?\d\d$)", "", text))
 
 
@@ -235,7 +273,7 @@ def durations(column: TextColumn, spans: Numbers) -> NumberColumn:
         if short and len(short) == len(column.known):
             i = column.texts.index(short[0])
             raise column.error(i, "may be minutes and seconds or hours and minutes: write H:M:S")
-        return NumberColumn(column, column.parsed(_duration, "is not a duration"), "as written")
+        return NumberColumn(column, column.parsed(_duration, NO_DURATION), "as written")
     numbers = column.numbers()
     unit = name_and_unit(column.name)[1]
     how = ""
@@ -259,14 +297,13 @@ def _is_duration(text: str) -> bool:
 
 def _duration(text: str) -> float:
     """Seconds of a duration in words or with colons."""
-    if found := CLOCK.fullmatch(text):
+    if found := CLOCK.fullmatch(text) or ISO.fullmatch(text):
         days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
         return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
     if NUMBER.fullmatch(text):
         return _number(text)
-    words = re.sub(r"^p|t", "", text.lower()) if re.match("[pP]", text) else text.lower()
-    parts = PART.findall(words)
-    if not parts or PART.sub("", words) or not {unit for _, unit in parts} <= set(UNITS):
+    parts = PART.findall(text.lower())
+    if not parts or PART.sub("", text.lower()) or not {unit for _, unit in parts} <= set(UNITS):
         raise ValueError
     return sum(float(number) * UNITS[unit] for number, unit in parts)
 
@@ -274,7 +311,7 @@ def _duration(text: str) -> float:
 def gpus(column: TextColumn, ids: Collection[str] = ()) -> Numbers:
     """GPUs of each job: numbers, or resources, of which those numbered `ids` are GPUs."""
     values: list[float | None] = []
-    for i, text in enumerate(column.texts):
+    for i, text in enumerate(column.plain):
         try:
             values.append(None if text in UNKNOWN else _gpus(text, ids))
         except ValueError as error:
@@ -283,9 +320,9 @@ def gpus(column: TextColumn, ids: Collection[str] = ()) -> Numbers:
 
 
 def _gpus(text: str, ids: Collection[str]) -> float:
-    if not NUMBER.fullmatch(_point(text)):
+    if not NUMBER.fullmatch(text):
         return gpu_count(text, ids) or 0
-    value = float(_point(text))
+    value = float(text)
     if not 0 <= value < float("inf"):
         raise ValueError("is below 0" if value < 0 else "is not a finite number")
     return value

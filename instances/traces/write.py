@@ -28,8 +28,8 @@ FORMATS = (".csv", ".csv.gz", ".parquet", ".swf", ".swf.gz")
 WRITTEN = {"id", "user", "gpus", "release", "work", "weight", "pin", "rewards"}
 #: fields of a job that a line of SWF has a place for
 NUMBERED = WRITTEN - {"weight", "pin", "rewards"}
-#: from here on the readers take numbers for seconds since 1970
-MOST_SECONDS = 10**8
+#: from here on numbers may be taken for seconds since 1970
+MOST_RELATIVE = 10**8
 DAY = 86_400
 
 
@@ -67,7 +67,7 @@ def write_trace(path: str | Path, trace: Trace) -> tuple[str, ...]:
         If the file cannot be written; one that was there stays as it was.
     ValueError
         If the name has another ending, a job has no run time, or CSV cannot hold a name: one with
-        a line break, or with blanks at an end.
+        a carriage return, or with blanks at an end.
 
     Notes
     -----
@@ -160,7 +160,7 @@ def _moments(
         }
     every = [t for column in times.values() for t in column if t is not None]
     least = min([0, *every])  # a job may have started before the first one was submitted
-    if max([0, *every]) - least < MOST_SECONDS:
+    if max([0, *every]) - least < MOST_RELATIVE:
         shifted = {n: [t if t is None else t - least for t in c] for n, c in times.items()}
         return {name: list(column) for name, column in shifted.items()}
     return {
@@ -173,7 +173,7 @@ def _csv(trace: Trace) -> str:
     columns = {name: [*map(_text, column)] for name, column in _columns(trace).items()}
     for name in columns.keys() & {"id", "user", "required_model"}:
         for text in columns[name]:
-            if text != text.strip() or len(text.splitlines()) > 1:
+            if text != text.strip() or "\r" in text:  # which the writer does not quote
                 raise ValueError(f"trace {trace.name!r}: {name}={text!r}: CSV would not keep it")
     file = io.StringIO(newline="")
     writer = csv.writer(file, lineterminator="\n")

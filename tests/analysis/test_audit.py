@@ -131,7 +131,7 @@ def clock_set_back(log: CleanLog) -> CleanLog:
 def silent(log: CleanLog) -> CleanLog:
     """Seconds since 1970 that became 0 for one job."""
     rows = [{**row, "submit": row["submit"] + 10**9} for row in log.rows]
-    rows[0]["submit"] = 10**8 + 1
+    rows[0]["submit"] = 7 * 10**8
     fields = [name for name in FIELDS if name not in ("start", "end")]
     return replace(log, rows=rows, fields=fields)
 

@@ -419,3 +419,21 @@ def test_numbers_are_plain_digits(tmp_path: Path, name: str, number: str) -> Non
     rule = f"'[^']*{number}[^']*'.*(an integer|resources)|'{number}' is not a number"
     with pytest.raises(ValueError, match=rule):
         read(tmp_path, name, text.replace("7777", number))
+
+
+@pytest.mark.parametrize("number", ["1e300", "1e308", "9" * 30])
+@ANY
+@given(data=st.data())
+def test_no_number_is_too_large_for_a_refusal(
+    tmp_path_factory: pytest.TempPathFactory, name: str, number: str, data: st.DataObject
+) -> None:
+    text = FORMATS[name].write([Line(5, 1, 2, "1")])
+    spans = [found.span() for found in re.finditer(r"(?<![\w.:-])\d+(\.\d+)?(?![\w.:-])", text)]
+    at, to = data.draw(st.sampled_from(spans))
+    folder = tmp_path_factory.mktemp("x")
+    try:
+        trace = read(folder, name, text[:at] + number + text[to:])
+    except ValueError as error:
+        assert str(error).startswith(str(folder / "log"))  # noqa: PT017
+    else:
+        assert all(job.gpus <= 10**6 and (job.work or 0) <= 10**11 for job in trace.jobs)
