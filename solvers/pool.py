@@ -36,6 +36,11 @@ class PoolRun:
     end: Ints
     ends: Ints
 
+    def later(self, seconds: int) -> PoolRun:
+        """Return the same so many seconds later."""
+        moved = (times + seconds for times in (self.start, self.end, self.ends))
+        return PoolRun(self.job, *moved)
+
 
 def run_pool(problem: CompletionTime, *, dynamic: bool = True, power: float = 1.0) -> PoolRun:
     """Run at every event the jobs with the smallest seconds times gang ** power over weight.
@@ -145,7 +150,7 @@ def area_order(
         solver="area_order",
         stop=Stop.COMPLETED,
         runtime=time.perf_counter() - started,
-        info={"seed": seed, "order": f"least time left x gang^{params.power:g}"},
+        info={"seed": seed},
     )
 
 

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -27,12 +27,11 @@ from ...formulations.ltgf.problem import Ltgf
 from ...formulations.problem import Sense
 from ...instances.io import instance_hash
 from ...instances.model import DeadlineJob, Instance
-from ...instances.schedule import Schedule
 from ...solvers.ltgf.policy import NeverEnds
 from ...solvers.policies.recorded import RECORDED_RULES, Recorded, Times, unrecorded
 from ...solvers.policy import Policy, Rules
 from ...solvers.pool import AreaOrderParams, area_order
-from ...solvers.result import Bound, Result, Stop
+from ...solvers.result import Bound, Stop
 from ..driving import check as check_run
 from ..driving import metrics
 from ..driving.drive import PolicyError, drive, models_of, parameters_of, rejected_jobs
@@ -75,6 +74,13 @@ MODELS = (
     "Speeds differ by GPU model: slowdown is over the time on a job's fastest model. GPU time "
     "counts alike on all, though a job on slow ones needs more of it: so no bound of rho is given."
 )
+
+
+class Known(NamedTuple):
+    """What a schedule attains, and in which order its jobs run."""
+
+    objective: float
+    order: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,7 +235,7 @@ class Replay(SideBySide):
         also verified upper bounds "reward" of the rewards of gangs, and "elastic reward", if a run
         was elastic, of jobs that may change their number of GPUs, as in
         :class:`~gangsched.formulations.deadline_rewards.DeadlineRewards`.
-    known : mapping of str to Result
+    known : mapping of str to Known
         By measure a schedule on equal GPUs in which gangs spread over any nodes, and pauses and
         moves are free: the best of some orders of :func:`~gangsched.solvers.pool.area_order`,
         checked by the problem.
@@ -260,7 +266,7 @@ class Replay(SideBySide):
     unfinished: tuple[str, ...] = ()
     effort: Effort = "quick"
     unrecorded: str = ""
-    known: Mapping[str, Result[Schedule]] = field(default_factory=dict)
+    known: Mapping[str, Known] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -270,6 +276,7 @@ class Replay(SideBySide):
         *,
         bounds: Mapping[str, Bound] | None = None,
         fairness: Sequence[Fairness] = (),
+        known: Mapping[str, Known] | None = None,
     ) -> Replay:
         """Return what compares runs that there are already, of the same instance."""
         if not runs:
@@ -280,11 +287,11 @@ class Replay(SideBySide):
         runs = {name: run.attach(instance) for name, run in runs.items()}
         first = next(iter(runs.values()))
         rejected, given = dict(first.rejected), dict(bounds or {})
-        known = _bounded(instance, rejected)
+        problems = _bounded(instance, rejected)
         for name, bound in given.items():
-            if name not in known:
-                raise KeyError(f"replay: bounds[{name!r}] is none of {', '.join(known)}")
-            verify_bound(known[name], bound)
+            if name not in problems:
+                raise KeyError(f"replay: bounds[{name!r}] is none of {', '.join(problems)}")
+            verify_bound(problems[name], bound)
         for _, problem, bound in fairness:
             verify_bound(problem, bound)
         return cls(
@@ -293,6 +300,7 @@ class Replay(SideBySide):
             rejected=rejected,
             bounds=given,
             fairness=tuple(fairness),
+            known=known or {},
             rows=tuple(Replayed.of(n, run, instance, given, rejected) for n, run in runs.items()),
         )
 
@@ -310,8 +318,8 @@ class Replay(SideBySide):
     def best_known(self) -> dict[str, tuple[float, str]]:
         """By measure the least objective of known schedules and of rows, and whose it is."""
         found = {}
-        for name, result in self.known.items():
-            values = [(float(result.objective or 0), str(result.info["order"]))]
+        for name, known in self.known.items():
+            values: list[tuple[float, str]] = [known]
             values += [
                 (float(attained), row.name)
                 for row in self.rows
@@ -473,7 +481,7 @@ class _Replay:
     rows: list[Replayed] = field(default_factory=list)
     failed: list[Failure] = field(default_factory=list)
     bounds: dict[str, Bound] = field(default_factory=dict)
-    known: dict[str, Result[Schedule]] = field(default_factory=dict)
+    known: dict[str, Known] = field(default_factory=dict)
     fairness: list[Fairness] = field(default_factory=list)
     refused: set[str] = field(default_factory=set)  # rewards without a verified bound
 
@@ -546,15 +554,18 @@ class _Replay:
 
     def _know(self, name: str, problem: CompletionTime) -> None:
         """Keep the best schedule of some orders, if the problem finds nothing wrong with it."""
-        orders = (AreaOrderParams(power=power) for power in POWERS[self.effort])
-        made = [area_order(problem, params=params) for params in orders]
-        result = min(made, key=lambda result: result.objective or 0)
+        made = {
+            power: area_order(problem, params=AreaOrderParams(power=power))
+            for power in POWERS[self.effort]
+        }
+        power, result = min(made.items(), key=lambda item: item[1].objective or 0)
         assert result.solution is not None
+        assert result.objective is not None
         broken = problem.violations(result.solution)
         if broken:
             logger.error("best known schedule of %s is left out: %s", name, broken[0])
         else:
-            self.known[name] = result
+            self.known[name] = Known(float(result.objective), f"least time left x gang^{power:g}")
 
     def _reward_bound(self, *, elastic: bool) -> Bound | None:
         """Return the bound of rewards for gangs or for elastic jobs, computed when first asked."""

@@ -137,8 +137,9 @@ def price_bound(
     end = math.inf if time_limit is None else time.monotonic() + time_limit
     if not problem.jobs:
         return _bound(problem, _certificate([0, 1], [0], 1), Fraction(0))
-    run = run_pool(problem, dynamic=False)
-    dual = _Dual.of(problem, _edges(problem, run, intervals))
+    since = min(job.release for job in problem.jobs)
+    run = run_pool(problem, dynamic=False).later(-since)  # so that it does not matter when
+    dual = _Dual.of(problem, _edges(problem, run, since, intervals), since)
     climb = _Climb(end, rounds, on_progress)
     prices = climb.up(dual, _first_prices(dual, run), GAP)
     for _ in range(halvings if rounds else 0):
@@ -147,7 +148,7 @@ def price_bound(
             break
         at = np.searchsorted(dual.edges, finer.edges[:-1], side="right") - 1
         dual, prices = finer, climb.up(finer, prices[at], LATER_GAP)
-    return _exact_bound(problem, dual, prices)
+    return _exact_bound(problem, dual, prices, since)
 
 
 # --- the bound as a function of the prices --------------------------------------------------------
@@ -165,9 +166,13 @@ class _Dual:
     edges: Ints
 
     @classmethod
-    def of(cls, problem: CompletionTime, edges: Ints) -> _Dual:
+    def of(cls, problem: CompletionTime, edges: Ints, since: int) -> _Dual:
         jobs, scale = problem.jobs, problem.scale
-        columns = [[job.release for job in jobs], problem.seconds, [job.gpus for job in jobs]]
+        columns = [
+            [job.release - since for job in jobs],
+            problem.seconds,
+            [job.gpus for job in jobs],
+        ]
         release, need, gang = (np.array(column, dtype=np.int64) for column in columns)
         over = zip(problem.weights, problem.divisors(), strict=True)
         weight = np.array([w / (scale * d) for w, d in over])
@@ -196,9 +201,9 @@ class _Dual:
         return replace(self, edges=np.unique(np.concatenate([self.edges, middle])))
 
 
-def _edges(problem: CompletionTime, run: PoolRun, intervals: int) -> Ints:
+def _edges(problem: CompletionTime, run: PoolRun, since: int, intervals: int) -> Ints:
     """Half evenly spaced, half quantiles of releases and completions."""
-    release = np.array([job.release for job in problem.jobs], dtype=np.int64)
+    release = np.array([job.release - since for job in problem.jobs], dtype=np.int64)
     points = np.concatenate([release, run.ends])
     low, high = int(points.min()), int(points.max())
     if np.unique(points).size <= intervals // 2:
@@ -326,7 +331,7 @@ class _Climb:
 # --- in integers ----------------------------------------------------------------------------------
 
 
-def _exact_bound(problem: CompletionTime, dual: _Dual, prices: Floats) -> Bound:
+def _exact_bound(problem: CompletionTime, dual: _Dual, prices: Floats, since: int) -> Bound:
     """The bound of the prices in parts, of which those of every job fit 64 bits."""
     span = int(dual.edges[-1] - dual.release.min() + dual.need.max())
     most = max(
@@ -345,7 +350,7 @@ def _exact_bound(problem: CompletionTime, dual: _Dual, prices: Floats) -> Bound:
     room = sum(q * t for q, t in zip(parts, np.diff(dual.edges).tolist(), strict=True))
     total = (int(high) << 32) + int(low) - dual.gpus * room
     whole = [q * scale.denominator for q in parts]
-    proof = _certificate(dual.edges.tolist(), whole, scale.numerator)
+    proof = _certificate((dual.edges + since).tolist(), whole, scale.numerator)
     return _bound(problem, proof, Fraction(total) / scale)
 
 

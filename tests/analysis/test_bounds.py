@@ -27,6 +27,7 @@ from gangsched.analysis.proofs import (
     verify_irmp,
     verify_ltgf,
     verify_market,
+    verify_prices_core,
     verify_rar_ddls,
     verify_unisched,
 )
@@ -365,6 +366,7 @@ def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyP
         verify_irmp,
         verify_ltgf,
         verify_market,
+        verify_prices_core,
         verify_rar_ddls,
         verify_unisched,
     ):
@@ -379,6 +381,7 @@ def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyP
         "decimal",
         "fractions",
         "functools",
+        "heapq",
         "itertools",
         "math",
         "numpy.typing",
@@ -396,11 +399,13 @@ def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyP
         "instances.display",
         "instances.model",
         "instances.schedule",
+        "solvers.compiled",
         "solvers.result",
         "packings",
         "readers",
         "verify_irmp",
         "verify_market",
+        "verify_prices_core",
         "verify_unisched",
     }
     problem = packing([7, 7, 4, 4, 3])

@@ -149,7 +149,8 @@ def test_the_report_refuses_what_does_not_hold(found: Replay) -> None:
     plain = Instance(Cluster.of_sizes([2]), [Job(id="a", gpus=1, work=9)])
     with pytest.raises(KeyError, match=r"bounds\['reward'\] is none of makespan"):
         Replay.of(plain, replay(plain, {"fifo": Fifo()}).runs, bounds={"reward": wrong})
-    again = Replay.of(INSTANCE, found.runs, bounds=found.bounds, fairness=found.fairness)
+    more = {"fairness": found.fairness, "known": found.known}
+    again = Replay.of(INSTANCE, found.runs, bounds=found.bounds, **more)  # type: ignore[arg-type]
     assert again.to_dict() == found.to_dict()
 
 
