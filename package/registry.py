@@ -426,6 +426,7 @@ POLICIES: Mapping[str, PolicyRow] = {
     "rolling-horizon:ltgf": _policy(
         f"{HORIZON}.plan_ltgf_rounds",
         "LTGF's rounds, solved exactly; without :ltgf, completion times"),
+    "smallest-area": _policy("solvers.policies.smallest_area.SmallestArea"),
 }  # fmt: skip
 #: other names of policies
 ALIASES: Mapping[str, str] = {"max-min": "max-min-fairness"}

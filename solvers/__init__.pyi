@@ -53,6 +53,7 @@ from .policies.hived import Hived as Hived
 from .policies.las import Las as Las
 from .policies.max_min_fairness import MaxMinFairness as MaxMinFairness
 from .policies.sjf import Sjf as Sjf
+from .policies.smallest_area import SmallestArea as SmallestArea
 from .policies.srtf import Srtf as Srtf
 from .policies.themis import Themis as Themis
 from .policies.themis import ThemisGreedy as ThemisGreedy

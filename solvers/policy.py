@@ -593,6 +593,11 @@ class Decision:
         (:class:`~gangsched.instances.DeadlineJob`, jobs with parameter servers).
         A job that is suspended and started in one decision moves, which costs the overhead; on the
         very GPUs that it has, it goes on as if it had not been named.
+    repacking : bool
+        True when the selected jobs are given nodes anew, the widest gang first: the nodes that it
+        has, or those where the fewest GPUs are taken that others of them have. Whoever gets
+        others than it has moves. Nobody moves where a running job would be left without a place,
+        or one that waits and has lost patience: then nodes are kept and given as without this.
     passed : sequence of int
         Waiting jobs that should have come before some in the order and did not fit by number of
         GPUs. Where running jobs can lose theirs, patience counts from now (`State.blocked`).
@@ -609,6 +614,7 @@ class Decision:
 
     order: Sequence[int] | Ints = ()
     blocking: bool = False
+    repacking: bool = False
     suspend: Sequence[int] = ()
     kill: Sequence[int] = ()
     start: Sequence[Start | tuple[int, Mapping[int, int] | None]] = ()
@@ -734,6 +740,7 @@ class RuleKind(IntEnum):
     LEVEL = 5  #: how many thresholds the attained GPU time has reached
     USERS = 6  #: users by fairness, in each its jobs by fairness
     FINISH_TIME = 7  #: jobs by finish-time fairness
+    AREA = 8  #: GPU time that is left, by key; with repacking
 
     @property
     def grouped(self) -> bool:

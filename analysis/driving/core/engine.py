@@ -151,7 +151,8 @@ class Compiled(Simulation):
         machine = self.machine
         if len(decision.order):
             machine.params[const.BLOCKING] = decision.blocking
-            ordered.follow(machine, np.asarray(decision.order, dtype=np.int64))
+            order = np.asarray(decision.order, dtype=np.int64)
+            ordered.follow(machine, order, bool(decision.repacking))
         self._set_timer()
 
     def _stop_and_start(self, decision: Decision, state: State) -> None:
