@@ -47,6 +47,8 @@ from .ltgf.policy import LtgfPolicy as LtgfPolicy
 from .ltgf.policy import PrintedLtgf as PrintedLtgf
 from .ltgf.round import one_round as one_round
 from .policies.allox import Allox as Allox
+from .policies.backfilling import Conservative as Conservative
+from .policies.backfilling import Easy as Easy
 from .policies.fifo import Fifo as Fifo
 from .policies.finish_time_fairness import FinishTimeFairness as FinishTimeFairness
 from .policies.hived import Hived as Hived

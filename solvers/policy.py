@@ -325,6 +325,7 @@ class State:
         waiting: Callable[[], Ints],
         running: Callable[[], Ints],
         held_nodes: Callable[[int], dict[int, int]],
+        places: Callable[[Ints], tuple[Ints, Ints, Ints]],
         job_fair: Callable[[Ints, int], Floats],
         user_fair: Callable[[int], Floats],
         user_share: Callable[[], Floats],
@@ -335,7 +336,7 @@ class State:
         self.now, self.rules, self._seen, self._book = now, rules, seen, seen.book
         self._list_waiting, self._list_running = waiting, running
         self._preempts = preempts
-        self._held_nodes = held_nodes
+        self._held_nodes, self._places = held_nodes, places
         self._job_fair, self._user_fair, self._user_share = job_fair, user_fair, user_share
         self._mean_active, self._fair_rate = mean_active, fair_rate
 
@@ -496,6 +497,10 @@ class State:
     def nodes(self, job: int) -> dict[int, int]:
         """Return the GPUs that a running job holds, by node; empty for others."""
         return self._held_nodes(int(job))
+
+    def places(self, jobs: Ints) -> tuple[Ints, Ints, Ints]:
+        """Return (ptr, node, gpus): what running `jobs` hold, job k at ptr[k] to ptr[k + 1]."""
+        return self._places(jobs)
 
     # --- users ---
 

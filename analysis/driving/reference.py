@@ -18,7 +18,7 @@ from ...instances.model import FULL_SPEED
 from ...solvers.placement import place_by_speed
 from ...solvers.policy import Decision, Phase, Preempts, Start, State
 from .decisions import MOST_FRUITLESS, check_decision, check_nodes, give_ps, left_out
-from .ledger import of_rows, to_rows
+from .ledger import Ints, of_rows, to_rows
 from .run import EventKind
 from .simulation import Simulation
 
@@ -576,12 +576,21 @@ class Reference(Simulation):
             waiting=lambda: np.array(self.waiting, dtype=np.int64),
             running=lambda: np.array(self.running, dtype=np.int64),
             held_nodes=lambda j: dict(self.held.get(j, {})),
+            places=self._places,
             job_fair=lambda jobs, t: np.array([self._job_fair(int(j), t) for j in jobs]),
             user_fair=lambda t: np.array([self.shares.user_time(u, t) for u in users]),
             user_share=lambda: np.array([self.shares.share(u) for u in users]),
             fair_rate=lambda jobs: np.array([self.shares.job_share(*self._kind(j)) for j in jobs]),
             mean_active=lambda jobs, t: np.array([self._mean_active(int(j), t) for j in jobs]),
             preempts=Preempts(self.policy.preempts),
+        )
+
+    def _places(self, jobs: Ints) -> tuple[Ints, Ints, Ints]:
+        held = [self.held[int(j)] for j in jobs]
+        return (
+            np.cumsum([0, *map(len, held)], dtype=np.int64),
+            np.array([n for own in held for n in own], dtype=np.int64),
+            np.array([g for own in held for g in own.values()], dtype=np.int64),
         )
 
     def _kind(self, j: int) -> tuple[int, int, float]:

@@ -16,6 +16,8 @@ from gangsched.analysis.driving.run import Run
 from gangsched.instances import Cluster, Instance, Job, User
 from gangsched.instances.generate import philly_workload
 from gangsched.solvers import (
+    Conservative,
+    Easy,
     Fifo,
     GandivaFair,
     Hived,
@@ -77,6 +79,10 @@ POLICIES: dict[str, Policy] = {
     "tiresias-l": TiresiasL(thresholds=(60, 500)),
     "themis": Themis(),
     "themis-greedy": ThemisGreedy(),
+    "easy": Easy(),
+    "easy by estimates": Easy(overestimate=2.0),
+    "conservative": Conservative(),
+    "conservative by estimates": Conservative(overestimate=2.0, seed=1),
     "yarn-cs": YarnCs(backfill=True),
     "hived": Hived(limit=2),
     "gandiva-fair": GandivaFair(threshold=0.1),
