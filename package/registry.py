@@ -434,6 +434,7 @@ POLICIES: Mapping[str, PolicyRow] = {
     "conservative": _policy(f"{BACKFILLING}.Conservative"),
     "conservative:estimates": _policy(
         f"{BACKFILLING}.Conservative", _ESTIMATES, overestimate=3.0),
+    "serverfilling-srpt": _policy("solvers.policies.serverfilling.ServerFillingSrpt"),
 }  # fmt: skip
 #: other names of policies
 ALIASES: Mapping[str, str] = {"max-min": "max-min-fairness"}

@@ -54,6 +54,7 @@ from .policies.finish_time_fairness import FinishTimeFairness as FinishTimeFairn
 from .policies.hived import Hived as Hived
 from .policies.las import Las as Las
 from .policies.max_min_fairness import MaxMinFairness as MaxMinFairness
+from .policies.serverfilling import ServerFillingSrpt as ServerFillingSrpt
 from .policies.sjf import Sjf as Sjf
 from .policies.smallest_area import SmallestArea as SmallestArea
 from .policies.srtf import Srtf as Srtf
