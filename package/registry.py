@@ -345,6 +345,8 @@ GENIE = "solvers.unisched.genie.Genie"
 HYDRA = "solvers.unisched.hydra.Hydra"
 OPTIMUS = "solvers.unisched.optimus.Optimus"
 HORIZON = "analysis.driving.rolling_horizon"
+BACKFILLING = "solvers.policies.backfilling"
+_ESTIMATES = "run times as users might estimate them, up to four times too long"
 _PASS = "later jobs may fill the gap before one that finds no room"
 
 #: policies by name; ``name:variant`` is one with other options than the default
@@ -420,6 +422,13 @@ POLICIES: Mapping[str, PolicyRow] = {
     "rolling-horizon:ltgf": _policy(
         f"{HORIZON}.plan_ltgf_rounds",
         "LTGF's rounds, solved exactly; without :ltgf, completion times"),
+    "smallest-area": _policy("solvers.policies.smallest_area.SmallestArea"),
+    "easy": _policy(f"{BACKFILLING}.Easy"),
+    "easy:estimates": _policy(f"{BACKFILLING}.Easy", _ESTIMATES, overestimate=3.0),
+    "conservative": _policy(f"{BACKFILLING}.Conservative"),
+    "conservative:estimates": _policy(
+        f"{BACKFILLING}.Conservative", _ESTIMATES, overestimate=3.0),
+    "serverfilling-srpt": _policy("solvers.policies.serverfilling.ServerFillingSrpt"),
 }  # fmt: skip
 #: other names of policies
 ALIASES: Mapping[str, str] = {"max-min": "max-min-fairness"}

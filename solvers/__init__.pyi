@@ -47,12 +47,16 @@ from .ltgf.policy import LtgfPolicy as LtgfPolicy
 from .ltgf.policy import PrintedLtgf as PrintedLtgf
 from .ltgf.round import one_round as one_round
 from .policies.allox import Allox as Allox
+from .policies.backfilling import Conservative as Conservative
+from .policies.backfilling import Easy as Easy
 from .policies.fifo import Fifo as Fifo
 from .policies.finish_time_fairness import FinishTimeFairness as FinishTimeFairness
 from .policies.hived import Hived as Hived
 from .policies.las import Las as Las
 from .policies.max_min_fairness import MaxMinFairness as MaxMinFairness
+from .policies.serverfilling import ServerFillingSrpt as ServerFillingSrpt
 from .policies.sjf import Sjf as Sjf
+from .policies.smallest_area import SmallestArea as SmallestArea
 from .policies.srtf import Srtf as Srtf
 from .policies.themis import Themis as Themis
 from .policies.themis import ThemisGreedy as ThemisGreedy

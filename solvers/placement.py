@@ -12,13 +12,23 @@ Counts = Sequence[int]
 Taken = dict[int, int] | None
 
 
-def place(gpus: int, free: Counts, sizes: Counts, *, spread: bool = False) -> Taken:
+def place(
+    gpus: int,
+    free: Counts,
+    sizes: Counts,
+    *,
+    spread: bool = False,
+    wanted: Counts | None = None,
+) -> Taken:
     """Return the GPUs to take on each node, or None where there is no room.
 
     A gang of D GPUs on nodes of g takes floor(D/g) nodes that are completely free, lowest numbers
     first, and the remainder on one more node, the one with the least sufficient free GPUs, ties to
     the lowest number. Where nodes differ in size a gang stays on nodes of one size, the smallest on
     which it finds room.
+
+    `wanted` has the GPUs of each node that others would like to have of the free ones. Nodes are
+    chosen then so that the fewest of them are taken; ties as above, without those that are wanted.
 
     Notes
     -----
@@ -30,9 +40,12 @@ def place(gpus: int, free: Counts, sizes: Counts, *, spread: bool = False) -> Ta
     {0: 4, 3: 1}
     >>> place(3, [2, 2], [4, 4]), place(3, [2, 2], [4, 4], spread=True)
     (None, {0: 2, 1: 1})
+    >>> place(2, [4, 4], [4, 4], wanted=[3, 2])
+    {1: 2}
     """
+    others = [0] * len(sizes) if wanted is None else wanted
     for size in sorted(set(sizes)):
-        found = _on_one_size(gpus, free, sizes, size)
+        found = _on_one_size(gpus, free, sizes, size, others)
         if found is not None:
             return found
     if spread and sum(free) >= gpus:
@@ -41,7 +54,14 @@ def place(gpus: int, free: Counts, sizes: Counts, *, spread: bool = False) -> Ta
 
 
 def place_by_speed(
-    gpus: int, free: Counts, sizes: Counts, models: Counts, speeds: Counts, *, spread: bool = False
+    gpus: int,
+    free: Counts,
+    sizes: Counts,
+    models: Counts,
+    speeds: Counts,
+    *,
+    spread: bool = False,
+    wanted: Counts | None = None,
 ) -> Taken:
     """Return the GPUs to take on each node: of the model that is fastest for the job and has room.
 
@@ -57,12 +77,14 @@ def place_by_speed(
     {0: 2}
     """
     if len(speeds) == 1:
-        return place(gpus, free, sizes, spread=spread) if speeds[0] else None
+        return place(gpus, free, sizes, spread=spread, wanted=wanted) if speeds[0] else None
+    others = [0] * len(sizes) if wanted is None else wanted
     for g in sorted(range(len(speeds)), key=lambda g: (-speeds[g], g)):
         if not speeds[g]:
             return None
         nodes = [n for n, model in enumerate(models) if model == g]
-        found = place(gpus, [free[n] for n in nodes], [sizes[n] for n in nodes], spread=spread)
+        own = [[column[n] for n in nodes] for column in (free, sizes, others)]
+        found = place(gpus, own[0], own[1], spread=spread, wanted=own[2])
         if found is not None:
             return {nodes[i]: taken for i, taken in found.items()}
     return None
@@ -84,10 +106,10 @@ def reaches(speeds: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.in
     return sets, which.ravel().astype(np.int64)
 
 
-def _on_one_size(gpus: int, free: Counts, sizes: Counts, size: int) -> Taken:
+def _on_one_size(gpus: int, free: Counts, sizes: Counts, size: int, wanted: Counts) -> Taken:
     full, rest = divmod(gpus, size)
     nodes = [n for n in range(len(sizes)) if sizes[n] == size]
-    empty = [n for n in nodes if free[n] == size][:full]
+    empty = sorted((n for n in nodes if free[n] == size), key=lambda n: (wanted[n], n))[:full]
     if len(empty) < full:
         return None
     taken = dict.fromkeys(empty, size)
@@ -95,7 +117,8 @@ def _on_one_size(gpus: int, free: Counts, sizes: Counts, size: int) -> Taken:
         fitting = [n for n in nodes if n not in taken and free[n] >= rest]
         if not fitting:
             return None
-        taken[min(fitting, key=lambda n: (free[n], n))] = rest
+        spare = [free[n] - wanted[n] for n in range(len(sizes))]
+        taken[min(fitting, key=lambda n: (max(0, rest - spare[n]), spare[n], n))] = rest
     return taken
 
 

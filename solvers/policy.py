@@ -325,6 +325,7 @@ class State:
         waiting: Callable[[], Ints],
         running: Callable[[], Ints],
         held_nodes: Callable[[int], dict[int, int]],
+        places: Callable[[Ints], tuple[Ints, Ints, Ints]],
         job_fair: Callable[[Ints, int], Floats],
         user_fair: Callable[[int], Floats],
         user_share: Callable[[], Floats],
@@ -335,7 +336,7 @@ class State:
         self.now, self.rules, self._seen, self._book = now, rules, seen, seen.book
         self._list_waiting, self._list_running = waiting, running
         self._preempts = preempts
-        self._held_nodes = held_nodes
+        self._held_nodes, self._places = held_nodes, places
         self._job_fair, self._user_fair, self._user_share = job_fair, user_fair, user_share
         self._mean_active, self._fair_rate = mean_active, fair_rate
 
@@ -497,6 +498,10 @@ class State:
         """Return the GPUs that a running job holds, by node; empty for others."""
         return self._held_nodes(int(job))
 
+    def places(self, jobs: Ints) -> tuple[Ints, Ints, Ints]:
+        """Return (ptr, node, gpus): what running `jobs` hold, job k at ptr[k] to ptr[k + 1]."""
+        return self._places(jobs)
+
     # --- users ---
 
     @property
@@ -593,6 +598,11 @@ class Decision:
         (:class:`~gangsched.instances.DeadlineJob`, jobs with parameter servers).
         A job that is suspended and started in one decision moves, which costs the overhead; on the
         very GPUs that it has, it goes on as if it had not been named.
+    repacking : bool
+        True when the selected jobs are given nodes anew, the widest gang first: the nodes that it
+        has, or those where the fewest GPUs are taken that others of them have. Whoever gets
+        others than it has moves. Nobody moves where a running job would be left without a place,
+        or one that waits and has lost patience: then nodes are kept and given as without this.
     passed : sequence of int
         Waiting jobs that should have come before some in the order and did not fit by number of
         GPUs. Where running jobs can lose theirs, patience counts from now (`State.blocked`).
@@ -609,6 +619,7 @@ class Decision:
 
     order: Sequence[int] | Ints = ()
     blocking: bool = False
+    repacking: bool = False
     suspend: Sequence[int] = ()
     kill: Sequence[int] = ()
     start: Sequence[Start | tuple[int, Mapping[int, int] | None]] = ()
@@ -734,6 +745,7 @@ class RuleKind(IntEnum):
     LEVEL = 5  #: how many thresholds the attained GPU time has reached
     USERS = 6  #: users by fairness, in each its jobs by fairness
     FINISH_TIME = 7  #: jobs by finish-time fairness
+    AREA = 8  #: GPU time that is left, by key; with repacking
 
     @property
     def grouped(self) -> bool:

@@ -18,7 +18,7 @@ from ...instances.model import FULL_SPEED
 from ...solvers.placement import place_by_speed
 from ...solvers.policy import Decision, Phase, Preempts, Start, State
 from .decisions import MOST_FRUITLESS, check_decision, check_nodes, give_ps, left_out
-from .ledger import of_rows, to_rows
+from .ledger import Ints, of_rows, to_rows
 from .run import EventKind
 from .simulation import Simulation
 
@@ -251,7 +251,7 @@ class Reference(Simulation):
         self._stop_and_start(decision, state)
         self._sort()
         if len(decision.order):
-            self._follow([int(j) for j in decision.order], decision.blocking)
+            self._follow([int(j) for j in decision.order], decision)
         self._sort()
 
     def _stop_and_start(self, decision: Decision, state: State) -> None:
@@ -289,13 +289,14 @@ class Reference(Simulation):
         check_nodes(start._replace(nodes=nodes), state, self.policy.name)
         return nodes
 
-    def _follow(self, order: list[int], blocking: bool) -> None:
+    def _follow(self, order: list[int], decision: Decision) -> None:
         """From an order of jobs to their next segments."""
-        step = self._select(order, blocking)
+        step = self._select(order, decision.blocking)
         for nodes in step.old.values():
             self._give(nodes)
-        self._place_selected(step, blocking)
-        if not blocking:
+        if not (decision.repacking and self._repack(step)):
+            self._place_selected(step, decision.blocking)
+        if not decision.blocking:
             self._backfill(step)
         self._settle(step)
 
@@ -334,6 +335,65 @@ class Reference(Simulation):
                 self.book.blocked[j] = self.now
             if blocking:
                 break
+
+    def _repack(self, step: _Selection) -> bool:
+        """Give nodes to all selected jobs, the widest first; False, and nothing, if that fails."""
+        step.opened = True  # whoever finds no place is passed over, also where nobody runs
+        for j in step.keep:
+            self._give(self.held[j])
+        placed, failed = self._packed(step)
+        nobody_lost = not failed.intersection(step.keep)
+        done = nobody_lost and not any(self._due(j) for j in failed)
+        for j in step.keep:
+            if not done or placed[j] == self.held[j]:
+                self._take(self.held[j])
+        if not done:
+            return False
+        for j, nodes in placed.items():
+            if nodes == self.held.get(j):
+                continue
+            self._take(nodes)
+            step.placed[j] = nodes
+            if j in step.keep:
+                step.keep.remove(j)
+                step.old[j] = self.held[j]
+        for j in failed:
+            step.failed.add(j)
+            if self.book.blocked[j] < 0:
+                self.book.blocked[j] = self.now
+        return True
+
+    def _packed(self, step: _Selection) -> tuple[dict[int, Nodes], set[int]]:
+        """Nodes for all selected jobs, the widest first, and who finds none.
+
+        In each width first those whose nodes are free, then others that run, then those that wait.
+        """
+        free, book = self.book.free.tolist(), self.book
+        wanted = [0] * len(free)  # by running jobs that have no nodes yet
+        for j in step.keep:
+            for n, g in self.held[j].items():
+                wanted[n] += g
+        width = {j: int(book.held_gpus[j] or book.gpus[j]) for j in step.keep + step.waiting}
+        placed: dict[int, Nodes] = {}
+
+        def change(counts: list[int], nodes: Nodes) -> None:
+            for n, g in nodes.items():
+                counts[n] -= g
+
+        for gang in sorted(set(width.values()), reverse=True):
+            for j in step.keep:
+                if width[j] == gang and all(free[n] >= g for n, g in self.held[j].items()):
+                    placed[j] = self.held[j]
+                    change(wanted, placed[j])
+                    change(free, placed[j])
+            for j in step.keep + step.waiting:
+                if width[j] == gang and j not in placed:
+                    change(wanted, self.held.get(j, {}))
+                    nodes = self._place(j, free=free, wanted=wanted)
+                    if nodes is not None:
+                        placed[j] = nodes
+                        change(free, nodes)
+        return placed, width.keys() - placed.keys()
 
     def _place_failed(self, step: _Selection) -> None:
         """Give nodes to those before: who was displaced may have left room."""
@@ -403,11 +463,19 @@ class Reference(Simulation):
 
     # --- jobs and nodes ---
 
-    def _place(self, j: int, gpus: int | None = None) -> Nodes | None:
+    def _place(
+        self,
+        j: int,
+        gpus: int | None = None,
+        *,
+        free: list[int] | None = None,
+        wanted: list[int] | None = None,
+    ) -> Nodes | None:
         book = self.book
         number = int(book.gpus[j]) if gpus is None else gpus
-        columns = (c.tolist() for c in (book.free, book.sizes, book.node_model, book.speeds[j]))
-        return place_by_speed(number, *columns, spread=self.rules.spread)
+        columns = (c.tolist() for c in (book.sizes, book.node_model, book.speeds[j]))
+        room = book.free.tolist() if free is None else free
+        return place_by_speed(number, room, *columns, spread=self.rules.spread, wanted=wanted)
 
     def _fits(self, nodes: Nodes) -> bool:
         return all(self.book.free[n] >= g for n, g in nodes.items())
@@ -508,12 +576,21 @@ class Reference(Simulation):
             waiting=lambda: np.array(self.waiting, dtype=np.int64),
             running=lambda: np.array(self.running, dtype=np.int64),
             held_nodes=lambda j: dict(self.held.get(j, {})),
+            places=self._places,
             job_fair=lambda jobs, t: np.array([self._job_fair(int(j), t) for j in jobs]),
             user_fair=lambda t: np.array([self.shares.user_time(u, t) for u in users]),
             user_share=lambda: np.array([self.shares.share(u) for u in users]),
             fair_rate=lambda jobs: np.array([self.shares.job_share(*self._kind(j)) for j in jobs]),
             mean_active=lambda jobs, t: np.array([self._mean_active(int(j), t) for j in jobs]),
             preempts=Preempts(self.policy.preempts),
+        )
+
+    def _places(self, jobs: Ints) -> tuple[Ints, Ints, Ints]:
+        held = [self.held[int(j)] for j in jobs]
+        return (
+            np.cumsum([0, *map(len, held)], dtype=np.int64),
+            np.array([n for own in held for n in own], dtype=np.int64),
+            np.array([g for own in held for g in own.values()], dtype=np.int64),
         )
 
     def _kind(self, j: int) -> tuple[int, int, float]:

@@ -6,7 +6,7 @@ from ....solvers.policy import Phase, Preempts, RuleKind
 from ..run import EventKind
 
 #: how a policy decides: by Python, by a key (smallest first), or by users' and jobs' fairness
-PYTHON, FIFO, SJF, SRTF, LAS, TIRESIAS, LTGF, THEMIS = (int(kind) for kind in RuleKind)
+PYTHON, FIFO, SJF, SRTF, LAS, TIRESIAS, LTGF, THEMIS, AREA = (int(kind) for kind in RuleKind)
 
 UNSEEN, WAITING, RUNNING, FINISHED, REJECTED = (int(phase) for phase in Phase)
 VISIBLE, START, SUSPEND, KILL, FINISH, PROFILE, PROFILED = (int(kind) for kind in EventKind)
@@ -22,5 +22,7 @@ TAU, LEASE_LENGTH, SYNCHRONOUS, SPREAD, PATIENCE, SKIP, KIND, PREEMPTS, BLOCKING
 NONE = 2**62
 #: rows of `lists`
 COMERS, RUNNERS, WAITERS, HEAP, PICKED, LOSERS, KEPT, FAILED, STARTED, REST, GROUP = range(11)
+#: of REST, where jobs get nodes anew: GPUs of each node that selected jobs have and are yet to take
+WANTED = REST
 #: marks of jobs in a decision
 NOT_CANDIDATE, CANDIDATE, CHOSEN, REFUSED, LOSER = range(5)

@@ -151,7 +151,8 @@ class Compiled(Simulation):
         machine = self.machine
         if len(decision.order):
             machine.params[const.BLOCKING] = decision.blocking
-            ordered.follow(machine, np.asarray(decision.order, dtype=np.int64))
+            order = np.asarray(decision.order, dtype=np.int64)
+            ordered.follow(machine, order, bool(decision.repacking))
         self._set_timer()
 
     def _stop_and_start(self, decision: Decision, state: State) -> None:
@@ -213,6 +214,7 @@ class Compiled(Simulation):
             waiting=lambda: self._list(const.WAITERS, const.WAITS),
             running=lambda: self._list(const.RUNNERS, const.RUNS),
             held_nodes=self._nodes,
+            places=self._places,
             job_fair=lambda jobs, t: ordered.job_fair(m, np.asarray(jobs, dtype=np.int64), t),
             user_fair=lambda t: ordered.user_fair(m, t),
             user_share=lambda: m.users["slope"].copy(),
@@ -240,6 +242,12 @@ class Compiled(Simulation):
         held = self._held(j, kind)
         nodes, parts = held[f"{kind}node"].tolist(), held[f"{kind}part"].tolist()
         return dict(zip(nodes, parts, strict=True))
+
+    def _places(self, jobs: Ints) -> tuple[Ints, Ints, Ints]:
+        held, m = self.machine.jobs[jobs], self.machine
+        ptr = np.concatenate([[0], np.cumsum(held["length"])])
+        at = np.repeat(held["offset"] - ptr[:-1], held["length"]) + np.arange(ptr[-1])
+        return ptr, m.entries["node"][at], m.entries["part"][at]
 
     # --- what the driver reads ---
 

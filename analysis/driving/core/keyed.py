@@ -5,7 +5,7 @@ from __future__ import annotations
 from ....solvers.compiled import compiled, inlined, inner
 from . import const
 from .machine import best_waiting, less, open_round, pop, push, put, set_key
-from .place import backfill, forget_refusals, note_refusal, place_selected, settle
+from .place import backfill, forget_refusals, note_refusal, place_selected, repack, settle
 
 
 @inner
@@ -71,8 +71,12 @@ def _decide_by_key(m):
             i += 1
     if selected == 0 and losers == 0:
         return
-    before = losers
-    started, failed, kept, losers = place_selected(m, selected, kept, losers, always and runs > 0)
+    before, done, started, failed = losers, False, 0, 0
+    if m.params[const.KIND] == const.AREA:
+        started, failed, losers, done = repack(m, selected, kept, losers)
+    if not done:
+        expired = (always and runs > 0) or m.params[const.KIND] == const.AREA
+        started, failed, kept, losers = place_selected(m, selected, kept, losers, expired)
     if losers > before:
         _sort_by_key(m, const.LOSERS, losers)
     placed = started

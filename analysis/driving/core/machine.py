@@ -307,6 +307,13 @@ def best_waiting(m, room):
 
 
 @inner
+def _has_key(m):
+    """Whether jobs have a key."""
+    kind = m.params[const.KIND]
+    return const.FIFO <= kind <= const.TIRESIAS or kind == const.AREA
+
+
+@inner
 def set_key(m, j, t):
     """Note the key of j at t."""
     kind = m.params[const.KIND]
@@ -315,10 +322,12 @@ def set_key(m, j, t):
         m.jobs[j].key = 0
     elif kind == const.SJF:
         m.jobs[j].key = m.jobs[j].work
-    elif kind == const.SRTF:
+    elif kind == const.SRTF or kind == const.AREA:
         m.jobs[j].key = m.jobs[j].left
         if m.jobs[j].phase == const.RUNNING:
             m.jobs[j].key -= done_by(m, j, t)
+        if kind == const.AREA:
+            m.jobs[j].key *= m.jobs[j].gpus
     elif kind == const.LAS:
         m.jobs[j].key = m.jobs[j].held + m.jobs[j].gpus * current
     elif kind == const.TIRESIAS:
@@ -369,7 +378,7 @@ def _to_wait(m, j, t, stays):
     m.jobs[j].phase, m.jobs[j].since = const.WAITING, t
     enter(m, const.WAITERS, const.WAITS, j)
     m.gangs[m.jobs[j].gang_class].waiting += 1
-    if stays and const.FIFO <= m.params[const.KIND] <= const.TIRESIAS:
+    if stays and _has_key(m):
         set_key(m, j, t)
         push(m, j)
 
@@ -496,6 +505,11 @@ def _next_round(m):
                     # who is selected can change, though not who runs
                     if m.params[const.KIND] == const.SRTF:
                         best = min(best, now + tau)
+        if m.params[const.KIND] == const.AREA:
+            for i in range(waits):
+                if m.jobs[m.lists[const.WAITERS, i]].blocked >= 0:
+                    best = min(best, now + tau)
+                    break
         if m.count[const.TIMER] > now:
             best = min(best, round_up(m.count[const.TIMER], tau))
         if m.params[const.KIND] == const.LAS:

@@ -6,11 +6,11 @@ import numpy as np
 
 from ....solvers.compiled import compiled
 from . import const, machine
-from .place import backfill, place_gang, place_selected, settle
+from .place import backfill, place_gang, place_selected, repack, settle
 
 
 @compiled
-def follow(m, order):
+def follow(m, order, repacking):
     """Selection by number of GPUs, then placement, then backfill."""
     room, expired = m.count[const.FREE], 0
     for i in range(order.size):
@@ -39,8 +39,12 @@ def follow(m, order):
             if runs:
                 m.jobs[j].mark = const.LOSER
                 losers = machine.put(m, const.LOSERS, losers, j)
-    own = losers
-    started, failed, kept, losers = place_selected(m, selected, kept, losers, expired > 0)
+    own, done, started, failed = losers, False, 0, 0
+    if repacking:
+        started, failed, losers, done = repack(m, selected, kept, losers)
+    if not done:
+        blocks = expired > 0 or repacking
+        started, failed, kept, losers = place_selected(m, selected, kept, losers, blocks)
     for i in range(failed):
         m.jobs[m.lists[const.FAILED, i]].mark = const.REFUSED
     for i in range(own, losers):
@@ -50,7 +54,9 @@ def follow(m, order):
         j = order[i]
         if m.jobs[j].mark == const.LOSER:
             losers = machine.put(m, const.LOSERS, losers, j)
-        other = m.jobs[j].mark == const.CANDIDATE or m.jobs[j].mark == const.LOSER
+            other = m.jobs[j].new_length == 0
+        else:
+            other = m.jobs[j].mark == const.CANDIDATE
         if other and not m.params[const.BLOCKING]:
             started = backfill(m, j, started)
     settle(m, started, kept, losers)

@@ -156,6 +156,188 @@ def _displace(m, j, kept, losers):
     return stay, losers, True
 
 
+# --- nodes anew for all that are selected ---------------------------------------------------------
+
+
+@inner
+def _displaced(m, n, part):
+    """GPUs of node n that others want and would not find there, and those that would be spare."""
+    spare = m.nodes[n].free - m.lists[const.WANTED, n]
+    return max(0, part - spare), spare
+
+
+@inner
+def _is_chosen(m, j, found, n):
+    """Whether node n is among the first so many that were chosen for j."""
+    for k in range(m.jobs[j].offset, m.jobs[j].offset + found):
+        if m.entries[k].new_node == n:
+            return True
+    return False
+
+
+@inner
+def _place_beside(m, j, gang, c):
+    """Choose nodes of class c on which others want the fewest GPUs."""
+    size = m.class_size[c]
+    full, rest = gang // size, gang % size
+    if m.level[c, size] < full:
+        return False
+    at, found = m.jobs[j].offset, 0
+    while found < full:
+        best = -1
+        for n in range(m.nodes.size):
+            if m.nodes[n].kind != c or m.nodes[n].free < size or _is_chosen(m, j, found, n):
+                continue
+            if best < 0 or m.lists[const.WANTED, n] < m.lists[const.WANTED, best]:
+                best = n
+        m.entries[at + found].new_node, m.entries[at + found].new_part = best, size
+        found += 1
+    if rest:
+        best = -1
+        least, most_fit = const.NONE, const.NONE
+        for n in range(m.nodes.size):
+            if m.nodes[n].kind != c or m.nodes[n].free < rest or _is_chosen(m, j, found, n):
+                continue
+            displaced, spare = _displaced(m, n, rest)
+            if displaced < least or (displaced == least and spare < most_fit):
+                best, least, most_fit = n, displaced, spare
+        if best < 0:
+            return False
+        m.entries[at + found].new_node, m.entries[at + found].new_part = best, rest
+        found += 1
+    m.jobs[j].new_length = found
+    return True
+
+
+@inner
+def _place_gang_beside(m, j):
+    """As :func:`place`, on nodes of which others want the fewest GPUs."""
+    gang = m.jobs[j].gpus
+    m.jobs[j].new_length = 0
+    if gang > m.count[const.FREE]:
+        return False
+    for i in range(m.fastest.shape[1]):
+        g = m.fastest[j, i]
+        if m.speeds[j, g] == 0:
+            return False
+        for c in range(m.first_class[g], m.first_class[g + 1]):
+            if _place_beside(m, j, gang, c):
+                return True
+        if m.params[const.SPREAD] and gang <= _free_of_model(m, g):
+            _place_anywhere(m, j, gang, g)
+            return True
+    return False
+
+
+@inner
+def _want_old(m, j, sign):
+    """Count the GPUs that j has as wanted, or no longer."""
+    for k in range(m.jobs[j].offset, m.jobs[j].offset + m.jobs[j].length):
+        m.lists[const.WANTED, m.entries[k].node] += sign * m.entries[k].part
+
+
+@inner
+def _width(m, j):
+    return m.jobs[j].held_gpus if m.jobs[j].phase == const.RUNNING else m.jobs[j].gpus
+
+
+@inner
+def _next_width(m, selected, kept, width):
+    """The widest selected gang below a width; 0 if there is none."""
+    widest = 0
+    for i in range(kept):
+        own = _width(m, m.lists[const.KEPT, i])
+        if own < width:
+            widest = max(widest, own)
+    for i in range(selected):
+        own = _width(m, m.lists[const.PICKED, i])
+        if own < width:
+            widest = max(widest, own)
+    return widest
+
+
+@inlined
+def _pack(m, selected, kept):
+    """Nodes for all selected jobs, the widest first: (started, failed, whether to go on with it).
+
+    Those that have other nodes than before stand among the started ones.
+    """
+    for n in range(m.nodes.size):
+        m.lists[const.WANTED, n] = 0
+    for i in range(kept):
+        _want_old(m, m.lists[const.KEPT, i], 1)
+        m.jobs[m.lists[const.KEPT, i]].new_length = 0
+    started = failed = 0
+    fine = True
+    width = _next_width(m, selected, kept, const.NONE)
+    while width > 0:
+        for i in range(kept):
+            j = m.lists[const.KEPT, i]
+            if _width(m, j) == width and machine.old_is_free(m, j):
+                machine.keep_old(m, j)
+                _want_old(m, j, -1)
+        for i in range(kept):
+            j = m.lists[const.KEPT, i]
+            if _width(m, j) == width and m.jobs[j].new_length == 0:
+                _want_old(m, j, -1)
+                if not _place_gang_beside(m, j):
+                    return started, failed, False
+                machine.take_new(m, j)
+                started = machine.put(m, const.STARTED, started, j)
+        for i in range(selected):
+            j = m.lists[const.PICKED, i]
+            if _width(m, j) != width:
+                continue
+            if _place_gang_beside(m, j):
+                machine.take_new(m, j)
+                started = machine.put(m, const.STARTED, started, j)
+            else:
+                failed = machine.put(m, const.FAILED, failed, j)
+                fine = fine and not (m.params[const.PATIENCE] >= 0 and is_due(m, j))
+        width = _next_width(m, selected, kept, width)
+    return started, failed, fine
+
+
+@inner
+def repack(m, selected, kept, losers):
+    """Give nodes to all selected jobs anew: (started, failed, losers, done).
+
+    Losers are then also those that move. Not done where somebody that runs, or is due, would be
+    left without nodes: then nothing has changed.
+    """
+    for i in range(losers):
+        machine.give_old(m, m.lists[const.LOSERS, i])
+        m.jobs[m.lists[const.LOSERS, i]].new_length = 0
+    for i in range(kept):
+        machine.give_old(m, m.lists[const.KEPT, i])
+    for i in range(selected):
+        m.jobs[m.lists[const.PICKED, i]].new_length = 0
+    started, failed, done = _pack(m, selected, kept)
+    if not done:
+        for i in range(kept):
+            j = m.lists[const.KEPT, i]
+            if m.jobs[j].new_length > 0:
+                machine.give_new(m, j)
+        for i in range(selected):
+            j = m.lists[const.PICKED, i]
+            if m.jobs[j].new_length > 0:
+                machine.give_new(m, j)
+        for i in range(kept):
+            machine.take_old(m, m.lists[const.KEPT, i])
+        for i in range(losers):
+            machine.take_old(m, m.lists[const.LOSERS, i])
+        return 0, 0, losers, False
+    for i in range(kept):
+        j = m.lists[const.KEPT, i]
+        if not machine.new_is_old(m, j):
+            losers = machine.put(m, const.LOSERS, losers, j)
+    for i in range(failed):
+        j = m.lists[const.FAILED, i]
+        if m.jobs[j].blocked < 0:
+            m.jobs[j].blocked = m.count[const.NOW]
+    return started, failed, losers, True
+
+
 @inner
 def place_selected(m, selected, kept, losers, expired):
     """Give nodes to the selected waiting jobs: (started, failed, kept, losers)."""

@@ -1,0 +1,263 @@
+"""Backfilling: in the order of arrival, but past jobs that wait for a reserved place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...instances import Cluster, User
+from ...instances.check import check_real, integer
+from ...instances.model import FULL_SPEED
+from ..policy import Decision, Information, Ints, Phase, Preempts, Rules, State
+from .backfilling_core import easy_starts, new_calendar, reserve, take, turn
+
+Columns = tuple[Ints, Ints, Ints, Ints, Ints]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Backfilling:
+    """What both kinds have: run times, as users estimate them."""
+
+    preempts: ClassVar[Preempts] = Preempts.NEVER
+    information: ClassVar[Information] = "told"
+    one_model: ClassVar[bool] = True
+    overestimate: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__.lower()
+        if check_real(name, "overestimate", self.overestimate) > 1e6:
+            raise ValueError(f"{name}: overestimate={self.overestimate} is above 1e6")
+        integer(self, name, "seed", least=0)
+
+    def seconds(self, state: State, jobs: Ints, speed: Ints) -> Ints:
+        """Return the estimated run times of jobs at speeds in millionths, up to whole rounds."""
+        exact = -(-state.work[jobs] * FULL_SPEED // speed)
+        if self.overestimate:
+            factors = 1 + self.overestimate * self._drawn(state)[jobs]
+            exact = np.ceil(exact * factors).astype(np.int64)
+        return -(-exact // state.rules.round_length) * state.rules.round_length
+
+    def _drawn(self, state: State) -> Any:
+        """A uniform number in [0, 1) for each job, the same at all times."""
+        drawn = state.derived.get("drawn", np.zeros(0))
+        if drawn.size < state.gpus.size:
+            drawn = np.random.default_rng(self.seed).random(2 * state.gpus.size)
+            state.derived["drawn"] = drawn
+        return drawn
+
+    def running(self, state: State) -> Columns:
+        """Return begin, expected end and (ptr, node, gpus) of all that run."""
+        jobs = state.running
+        ends = state.since[jobs] + self.seconds(state, jobs, state.speed[jobs])
+        return state.since[jobs], ends, *state.places(jobs)
+
+
+def _starts(jobs: Ints, ptr: Ints, node: Ints, part: Ints) -> list[tuple[int, dict[int, int]]]:
+    nodes, parts = node.tolist(), part.tolist()
+    return [
+        (int(j), dict(zip(nodes[ptr[k] : ptr[k + 1]], parts[ptr[k] : ptr[k + 1]], strict=True)))
+        for k, j in enumerate(jobs.tolist())
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Easy(_Backfilling):
+    """Start jobs in the order of their release, others past the first that has no place.
+
+    The first that has none, the head, gets a reservation: the earliest time at which it has a
+    consolidated place if only those end that run (its shadow time), and nodes there. A later job
+    starts where it ends by then, or on GPUs that are then left beside the head. Never stop one.
+
+    Parameters
+    ----------
+    overestimate : float
+        The run time of a job is taken for this many times too long at most: p (1 + overestimate x)
+        for p seconds, x drawn uniformly from [0, 1) for each job. With 0 run times are told.
+    seed : int
+        Of these draws; job k always gets draw k.
+
+    Notes
+    -----
+    Source: D. A. Lifka, "The ANL/IBM SP scheduling system", JSSPP 1995; the model of estimates is
+    that of D. G. Feitelson, A. Mu'alem Weil, "Utilization and predictability in scheduling the IBM
+    SP2 with backfilling", IPPS 1998, in the notation of A. W. Mu'alem, D. G. Feitelson, IEEE TPDS
+    12 (2001). There GPUs are one pool, and those left are their number. Here a gang needs a
+    consolidated place, and the reservation is on nodes: a later job that ends after the shadow time
+    gets nodes such that the reserved ones stay. On one node that is the same.
+
+    Guarantee: the head starts by its first shadow time, as no estimate is below the run time, where
+    gangs that are spread are no slower. Thus nobody starves: every job becomes the head. None on
+    completion times; a job that is not the head can be delayed by jobs behind it.
+
+    Complexity: O((n + r) nodes) a decision with n jobs that wait and r that run.
+
+    Examples
+    --------
+    `c` ends before `b` can start, `d` does not.
+
+    >>> from gangsched import Cluster, Instance, Job, drive
+    >>> jobs = [Job(id="a", gpus=2, work=120), Job(id="b", gpus=3, work=60)]
+    >>> jobs += [Job(id="c", gpus=1, work=120), Job(id="d", gpus=1, work=180)]
+    >>> instance = Instance(Cluster.of_sizes([3]), jobs)
+    >>> drive(instance, Easy()).records.first.tolist()
+    [0, 120, 0, 180]
+    """
+
+    name: ClassVar[str] = "easy"
+
+    def decide(self, state: State) -> Decision:
+        """Return the jobs that start, each with its nodes."""
+        if not state.free.any():
+            return Decision()
+        jobs = state.waiting
+        ends = state.now + self.seconds(state, jobs, state.speeds[jobs, 0])
+        running = self.running(state)
+        chosen, *places = easy_starts(
+            state.gpus[jobs], ends, state.free, state.sizes, state.rules.spread, *running[1:]
+        )
+        return Decision(start=_starts(jobs[chosen], *places))
+
+    def next_change(self, state: State) -> None:
+        """Nothing changes between arrivals and completions."""
+
+
+class _Reservations:
+    """A session: the reservations of the jobs that wait, in the order of their release.
+
+    The calendar follows from them and from those that run. It is kept from one decision to the
+    next where run times are as expected, or shorter.
+    """
+
+    def __init__(self, policy: Conservative) -> None:
+        self.policy = policy
+        self.held: dict[int, tuple[int, Ints, Ints]] = {}  # until when, of those that run
+        self._forget()
+
+    def _forget(self) -> None:
+        none = np.zeros(0, dtype=np.int64)
+        self.jobs, self.table = none, (none, none, np.zeros(1, dtype=np.int64), none, none)
+        self.calendar: tuple[Any, Any, int] | None = None
+
+    def decide(self, state: State) -> Decision:
+        """Return the jobs whose time has come, each with its nodes."""
+        jobs, policy = state.waiting, self.policy
+        early = policy.overestimate > 0
+        if jobs.size > self.jobs.size or early or not self._fits(state):
+            seconds = policy.seconds(state, jobs, state.speeds[jobs, 0])
+            calendar, times, count = self._calendar(state, jobs.size)
+            count, starts, *places = reserve(
+                state.now, state.sizes, state.rules.spread, calendar, times, count, self.table,
+                state.gpus[jobs], seconds, early,
+            )  # fmt: skip
+            self.calendar = calendar, times, count
+            self.jobs, self.table = jobs, (starts, starts + seconds, *places)
+        due = self.table[0] <= state.now
+        _, ends, *places = self._keep(due)
+        started = _starts(self.jobs[due], *places)
+        for k, j in enumerate(self.jobs[due].tolist()):
+            own = slice(places[0][k], places[0][k + 1])
+            self.held[j] = int(ends[k]), places[1][own], places[2][own]
+        self.table, self.jobs = self._keep(~due), self.jobs[~due]
+        return Decision(start=started)
+
+    def _calendar(self, state: State, more: int) -> tuple[Any, Any, int]:
+        """Return the calendar from now on, with room for more times."""
+        if self.calendar is None or state.rules.spread:
+            running = self.policy.running(state)
+            fine, *made = new_calendar(state.now, state.sizes, running, self.table)
+            if not fine:  # a job takes longer than was expected: reservations are renewed
+                self._forget()
+                _, *made = new_calendar(state.now, state.sizes, running, self.table)
+            calendar, times, count = made
+            ends = running[1].tolist()
+            places = [np.split(column, running[2][1:-1]) for column in running[3:]]
+            self.held = dict(zip(state.running.tolist(), zip(ends, *places)))  # noqa: B905
+        else:
+            calendar, times, count = self.calendar
+            count = turn(calendar, times, count, state.now)
+            for j in [j for j in self.held if state.phase[j] != Phase.RUNNING]:
+                end, nodes, parts = self.held.pop(j)
+                if end > state.now:
+                    count = take(calendar, times, count, state.now, end, nodes, -parts)
+        if count + more > times.size:
+            room = 2 * (count + more)
+            calendar = np.hstack([calendar, np.zeros((state.sizes.size, room), dtype=np.int64)])
+            times = np.concatenate([times, np.zeros(room, dtype=np.int64)])
+        return calendar, times, count
+
+    def _fits(self, state: State) -> bool:
+        """Whether the GPUs of those whose time has come are free."""
+        node, part = self._keep(self.table[0] <= state.now)[3:]
+        taken = np.bincount(node, part, minlength=state.free.size)
+        return bool((taken <= state.free).all())
+
+    def _keep(self, some: Any) -> Columns:
+        starts, ends, ptr, node, part = self.table
+        length = np.diff(ptr)
+        rows = np.repeat(some, length)
+        new = np.concatenate([[0], np.cumsum(length[some])])
+        return starts[some], ends[some], new, node[rows], part[rows]
+
+    def next_change(self, state: State) -> int | None:
+        """Return when the next job starts."""
+        starts = self.table[0]
+        return int(starts.min()) if starts.size else None
+
+    def save(self) -> dict[str, Any]:
+        """Return the reservations."""
+        return {"jobs": self.jobs, "table": list(self.table)}
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Go on from there."""
+        self.jobs = np.array(data["jobs"])
+        starts, ends, ptr, node, part = map(np.array, data["table"])
+        self.table = starts, ends, ptr, node, part
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conservative(_Backfilling):
+    """Give each job that comes the earliest reservation that is in nobody's way; never stop one.
+
+    A reservation is a time and nodes, from a calendar of those that run and of all reservations
+    before; a job starts when its time has come. Where run times are overestimated, each job, in the
+    order of release, also starts as soon as it can without being in the way of a reservation.
+
+    Parameters
+    ----------
+    overestimate, seed
+        As of :class:`Easy`.
+
+    Notes
+    -----
+    Source: D. G. Feitelson, A. Mu'alem Weil, IPPS 1998; A. W. Mu'alem, D. G. Feitelson, IEEE TPDS
+    12 (2001). There GPUs are one pool, and when a job ends early all reservations are moved forward
+    as far as they go, in the order of release. Here they are on nodes, and only those move that can
+    begin at once, as the calendar is long.
+
+    Guarantee: no job starts later than its reservation when it came, as no estimate is below the
+    run time. Where gangs may be spread and are slower then, one may take longer than was expected;
+    then all reservations are renewed, in the order of release. None on completion times.
+
+    Complexity: O(nodes (n + r)) for each job that comes, with n reservations and r running jobs.
+
+    Examples
+    --------
+    `c` ends before `b` can start; `d` starts after it, though there is room now.
+
+    >>> from gangsched import Cluster, Instance, Job, drive
+    >>> jobs = [Job(id="a", gpus=2, work=120), Job(id="b", gpus=3, work=60)]
+    >>> jobs += [Job(id="c", gpus=1, work=120), Job(id="d", gpus=1, work=180)]
+    >>> instance = Instance(Cluster.of_sizes([3]), jobs)
+    >>> drive(instance, Conservative()).records.first.tolist()
+    [0, 120, 0, 180]
+    """
+
+    name: ClassVar[str] = "conservative"
+
+    def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> _Reservations:
+        """Begin a session without reservations."""
+        return _Reservations(self)

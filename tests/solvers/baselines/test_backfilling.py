@@ -1,0 +1,237 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gangsched.analysis.driving.check import violations
+from gangsched.analysis.driving.drive import drive
+from gangsched.analysis.driving.run import Run
+from gangsched.instances import Cluster, DeadlineJob, Instance, Job
+from gangsched.solvers import Conservative, Easy
+from gangsched.solvers.placement import place
+from gangsched.solvers.policy import Decision, Preempts, State
+
+TAU = 60
+
+
+def crowd(seed: int, sizes: Sequence[int], jobs: int = 14) -> Instance[Job]:
+    rng = np.random.default_rng([3, seed])
+    most = sum(sizes) if len(set(sizes)) == 1 else max(sizes)
+    return Instance(
+        Cluster.of_sizes(sizes),
+        [
+            Job(
+                id=f"j{k}",
+                gpus=min(int(rng.choice([1, 1, 2, 2, 3, 4, 8])), most),
+                work=int(rng.integers(1, 1200)),
+                release=int(rng.integers(0, 900)),
+            )
+            for k in range(jobs)
+        ],
+    )
+
+
+def by_release(instance: Instance[Job]) -> list[int]:
+    return sorted(range(len(instance.jobs)), key=lambda j: (instance.jobs[j].release, j))
+
+
+def estimates(instance: Instance[Job], overestimate: float, seed: int) -> list[int]:
+    """Estimated run times in rounds."""
+    drawn = np.random.default_rng(seed).random(len(instance.jobs))
+    return [
+        int(-(-np.ceil(job.work * (1 + overestimate * x)) // TAU))
+        for job, x in zip(instance.jobs, drawn, strict=True)
+    ]
+
+
+def rounds(seconds: int) -> int:
+    return -(-seconds // TAU)
+
+
+def easy_on_a_pool(instance: Instance[Job], wanted: list[int]) -> list[int]:
+    """The textbook, by number of GPUs and round by round; first rounds of the jobs."""
+    jobs, free = instance.jobs, instance.cluster.gpus
+    first = [-1] * len(jobs)
+    runs: dict[int, int] = {}  # when they are expected to end
+    now = 0
+    while -1 in first:
+        for j in [j for j in runs if first[j] + rounds(jobs[j].work) <= now]:
+            del runs[j]
+            free += jobs[j].gpus
+        shadow = extra = None
+        for j in by_release(instance):
+            gang = jobs[j].gpus
+            if first[j] >= 0 or rounds(jobs[j].release) > now:
+                continue
+            if shadow is None or extra is None or now + wanted[j] <= shadow:
+                starts = gang <= free
+            else:
+                starts = gang <= min(free, extra)
+                extra -= gang if starts else 0
+            if starts:
+                first[j], runs[j] = now, now + wanted[j]
+                free -= gang
+            elif shadow is None:
+                for shadow in sorted(set(runs.values())):
+                    there = free + sum(jobs[k].gpus for k in runs if runs[k] <= shadow)
+                    extra = there - gang
+                    if extra >= 0:
+                        break
+        now += 1
+    return first
+
+
+def conservative_on_nodes(instance: Instance[Job], wanted: list[int]) -> tuple[list[int], Any]:
+    """First rounds, and those of the first reservations, from a table of free GPUs by round."""
+    jobs, sizes = instance.jobs, instance.cluster.sizes
+    first, reserved = [-1] * len(jobs), [-1] * len(jobs)
+    free = np.tile(sizes, (30 + sum(wanted) + max(rounds(job.release) for job in jobs), 1))
+    planned: dict[int, tuple[int, dict[int, int]]] = {}
+    runs: dict[int, tuple[int, dict[int, int]]] = {}
+
+    def change(start: int, end: int, nodes: dict[int, int], sign: int) -> None:
+        for n, gpus in nodes.items():
+            free[start:end, n] += sign * gpus
+
+    now = 0
+    while -1 in first:
+        for j in [j for j in runs if first[j] + rounds(jobs[j].work) <= now]:
+            end, nodes = runs.pop(j)
+            change(now, end, nodes, 1)
+        for j in by_release(instance):
+            if first[j] >= 0 or rounds(jobs[j].release) > now:
+                continue
+            if j in planned:
+                change(planned[j][0], planned[j][0] + wanted[j], planned[j][1], 1)
+            for start in [now] if j in planned else range(now, len(free)):
+                low = free[start : start + wanted[j]].min(axis=0).tolist()
+                nodes_there = place(jobs[j].gpus, low, sizes)
+                if nodes_there is not None:
+                    # a reservation for now is kept as it is
+                    if j not in planned or planned[j][0] > now:
+                        planned[j] = start, nodes_there
+                    break
+            change(planned[j][0], planned[j][0] + wanted[j], planned[j][1], -1)
+            reserved[j] = planned[j][0] if reserved[j] < 0 else reserved[j]
+        for j in [j for j in planned if planned[j][0] == now]:
+            first[j] = now
+            runs[j] = now + wanted[j], planned.pop(j)[1]
+        now += 1
+    return first, reserved
+
+
+def driven(instance: Instance[Any], policy: Any, **rules: Any) -> Run:
+    run = drive(instance, policy, round_length=TAU, **rules)
+    assert violations(run, preempts=Preempts.NEVER) == []
+    assert run == drive(instance, policy, round_length=TAU, skip=False, **rules)
+    assert run == drive(instance, policy, round_length=TAU, engine="reference", **rules)
+    return run
+
+
+@pytest.mark.parametrize("overestimate", [0.0, 2.0])
+@pytest.mark.parametrize("seed", range(15))
+def test_easy_is_the_textbook_on_one_node(seed: int, overestimate: float) -> None:
+    instance = crowd(seed, [[4], [8], [3]][seed % 3])
+    run = driven(instance, Easy(overestimate=overestimate, seed=seed))
+    expected = easy_on_a_pool(instance, estimates(instance, overestimate, seed))
+    assert (run.records.first // TAU).tolist() == expected
+
+
+@pytest.mark.parametrize("overestimate", [0.0, 2.0])
+@pytest.mark.parametrize("seed", range(15))
+def test_conservative_is_a_table_of_rounds(seed: int, overestimate: float) -> None:
+    instance = crowd(seed, [[4], [4, 4], [2, 4, 3], [4, 4, 4, 4]][seed % 4])
+    run = driven(instance, Conservative(overestimate=overestimate, seed=seed))
+    first, reserved = conservative_on_nodes(instance, estimates(instance, overestimate, seed))
+    assert (run.records.first // TAU).tolist() == first
+    assert all(came <= at for came, at in zip(first, reserved, strict=True))
+    if overestimate == 0:
+        assert first == reserved
+
+
+@dataclass(frozen=True)
+class Noting(Easy):
+    """Notes the first shadow time of each head, by number of GPUs in consolidated places."""
+
+    name = "easy"  # type: ignore[misc]
+    shadow: dict[int, int] = field(default_factory=dict)
+
+    def decide(self, state: State) -> Decision:
+        found = super().decide(state)
+        started = dict(found.start)  # type: ignore[arg-type]
+        left = [int(j) for j in state.waiting if int(j) not in started]
+        if left and left[0] not in self.shadow:
+            ends = {int(j): dict(state.nodes(int(j))) for j in state.running}
+            free = state.free.copy()
+            later = []
+            for j, nodes in {**ends, **started}.items():
+                speed = state.speeds[[j], 0]
+                begin = state.now if j in started else int(state.since[j])
+                later.append((begin + int(self.seconds(state, np.array([j]), speed)[0]), nodes))
+                if j in started:
+                    for n, gpus in nodes.items():
+                        free[n] -= gpus
+            for at in sorted({end for end, _ in later}):
+                there = free.copy()
+                for end, nodes in later:
+                    for n, gpus in nodes.items() if end <= at else ():
+                        there[n] += gpus
+                if place(int(state.gpus[left[0]]), there.tolist(), state.sizes.tolist()):
+                    self.shadow[left[0]] = at
+                    break
+        return found
+
+
+@pytest.mark.parametrize("overestimate", [0.0, 2.0])
+@pytest.mark.parametrize("seed", range(12))
+def test_the_head_starts_by_its_first_shadow_time(seed: int, overestimate: float) -> None:
+    sizes = [[8, 8], [4, 4, 4, 4], [2, 4, 8], [8]][seed % 4]
+    instance, policy = crowd(seed, sizes, 30), Noting(overestimate=overestimate, seed=seed)
+    run = drive(instance, policy, round_length=TAU)
+    assert policy.shadow
+    for j, at in policy.shadow.items():
+        assert run.records.first[j] <= at
+
+
+def test_jobs_that_take_longer_than_expected_renew_the_reservations() -> None:
+    """`a` is spread, and then takes twice as long as its gang on one node."""
+    jobs = [
+        DeadlineJob(id="x", gpus=1, work=600),
+        DeadlineJob(id="y", gpus=1, work=600),
+        DeadlineJob(id="a", gpus=2, work=60, split_speed=0.5),
+        DeadlineJob(id="b", gpus=2, work=60, release=1),
+    ]
+    cluster = Cluster.of_sizes([2, 2])
+    policies = (Conservative(), Easy(), Conservative(overestimate=1.0))
+    for policy in policies:
+        driven(Instance(cluster, jobs), policy, spread=True)
+    jobs[1] = DeadlineJob(id="y", gpus=2, work=600)
+    jobs[2] = DeadlineJob(id="a", gpus=1, work=600)
+    jobs.append(DeadlineJob(id="z", gpus=2, work=90, release=10, split_speed=0.3))
+    for policy in policies:
+        driven(Instance(cluster, jobs), policy, spread=True)
+
+
+def test_a_conservative_run_that_is_stopped_goes_on_with_its_reservations() -> None:
+    instance = crowd(4, [4, 4])
+    for policy in (Conservative(), Conservative(overestimate=2.0, seed=1)):
+        whole = drive(instance, policy)
+        for until in range(0, whole.now, 300):
+            part = drive(instance, policy, until=until)
+            if part.checkpoint is not None:
+                assert drive(instance, policy, resume=part.checkpoint) == whole
+
+
+@pytest.mark.parametrize("kind", [Easy, Conservative])
+def test_wrong_options_are_refused(kind: Any) -> None:
+    name = kind.__name__.lower()
+    with pytest.raises(ValueError, match=f"^{name}: overestimate=-1 is not >= 0$"):
+        kind(overestimate=-1)
+    with pytest.raises(ValueError, match=f"^{name}: overestimate=1e\\+20 is above 1e6$"):
+        kind(overestimate=1e20)
+    with pytest.raises(ValueError, match=f"^{name}: seed=-1 is below 0$"):
+        kind(seed=-1)

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gangsched.analysis.driving.check import violations
+from gangsched.analysis.driving.drive import drive
+from gangsched.instances import Cluster, Instance, Job
+from gangsched.solvers import ServerFillingSrpt
+from gangsched.solvers.policy import Decision, Preempts, State
+
+
+def crowd(seed: int, sizes: tuple[int, ...], gangs: tuple[int, ...]) -> Instance[Job]:
+    rng = np.random.default_rng([5, seed])
+    return Instance(
+        Cluster.of_sizes(sizes),
+        [
+            Job(
+                id=f"j{k}",
+                gpus=int(rng.choice(gangs)),
+                work=int(rng.integers(20, 1500)),
+                release=int(rng.integers(0, 1500)),
+            )
+            for k in range(25)
+        ],
+    )
+
+
+def as_published(instance: Instance[Job], tau: int) -> list[int]:
+    """Completion times on a pool, round by round, where a resumption costs nothing."""
+    jobs, left = instance.jobs, [job.work for job in instance.jobs]
+    end, now = [-1] * len(jobs), 0
+    while -1 in end:
+        present = [j for j in range(len(jobs)) if jobs[j].release <= now and left[j]]
+        present.sort(key=lambda j: (left[j] * jobs[j].gpus, jobs[j].release, j))
+        total, prefix = 0, []
+        for j in present:
+            if total < instance.cluster.gpus:
+                prefix.append(j)
+                total += jobs[j].gpus
+        prefix.sort(key=lambda j: -jobs[j].gpus)
+        room = instance.cluster.gpus
+        for j in prefix:
+            if jobs[j].gpus <= room:
+                room -= jobs[j].gpus
+                done = min(tau, left[j])
+                left[j] -= done
+                if not left[j]:
+                    end[j] = now + done
+        now += tau
+    return end
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_it_is_the_published_one_on_powers_of_two(seed: int) -> None:
+    instance = crowd(seed, [(8,), (4, 4), (2, 2, 2, 2)][seed % 3], (1, 1, 2, 4, 8))
+    run = drive(instance, ServerFillingSrpt(), round_length=20, overhead=0)
+    assert violations(run, preempts=Preempts.ALWAYS) == []
+    assert run.records.end.tolist() == as_published(instance, 20)
+
+
+class Watched(ServerFillingSrpt):
+    """Fails where GPUs idle, a round after somebody came or went, though jobs could fill them."""
+
+    def decide(self, state: State) -> Decision:
+        jobs = state.candidates
+        held = state.held_gpus[jobs].sum()
+        arrived = (state.visible[jobs] == state.now).any()
+        if not arrived and state.gpus[jobs].sum() >= 8 and not self.ended(state):
+            assert held == 8
+        return super().decide(state)
+
+    @staticmethod
+    def ended(state: State) -> bool:
+        return bool((state.end > state.now - state.rules.round_length).any())
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_gpu_idles_where_gangs_are_powers_of_two(seed: int) -> None:
+    instance = crowd(seed, [(8,), (4, 4), (2, 2, 2, 2)][seed % 3], (1, 1, 2, 4, 8))
+    drive(instance, Watched(), skip=False)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_all_ways_give_the_same_run(seed: int) -> None:
+    instance = crowd(
+        seed,
+        [(8, 8), (2, 4, 8), (4, 4, 4)][seed % 3],
+        (1, 2, 3, 4, 5, 7)[: 4 + 2 * (seed % 3 == 0)],
+    )
+    rules = {"overhead": [0, 25][seed % 2], "patience": [None, 0, 120][seed % 3]}
+    run = drive(instance, ServerFillingSrpt(), **rules)
+    assert violations(run, preempts=Preempts.ALWAYS) == []
+    assert drive(instance, ServerFillingSrpt(), engine="reference", **rules) == run
+    assert drive(instance, ServerFillingSrpt(), skip=False, **rules) == run

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from gangsched.analysis.driving.check import violations
+from gangsched.analysis.driving.drive import drive
+from gangsched.instances import Cluster, Instance, Job
+from gangsched.solvers import SmallestArea
+from gangsched.solvers.placement import place
+from gangsched.solvers.policy import Decision, Information, Preempts, State
+
+ODD, EVEN = (1, 2, 3, 4, 5, 6, 7), (1, 1, 2, 2, 4, 8)
+
+
+@dataclass(frozen=True)
+class InPython:
+    """The same decisions, without a compiled rule."""
+
+    name: ClassVar[str] = "smallest-area"
+    preempts: ClassVar[Preempts] = Preempts.ALWAYS
+    information: ClassVar[Information] = "told"
+
+    def decide(self, state: State) -> Decision:
+        return SmallestArea().decide(state)
+
+    def next_change(self, state: State) -> int | None:
+        return SmallestArea().next_change(state)
+
+
+class AllPlaced(InPython):
+    """Fails where somebody who is selected has found no place."""
+
+    def decide(self, state: State) -> Decision:
+        assert (state.blocked[state.waiting] < 0).all()
+        jobs = state.candidates
+        area = state.remaining(jobs) * state.gpus[jobs]
+        order = jobs[np.lexsort((state.rank[jobs], area))]
+        room = int(state.sizes.sum())
+        if state.now == self.decided + state.rules.round_length:  # nobody has come or gone since
+            selected = []
+            for j in order.tolist():
+                if state.gpus[j] <= room:
+                    selected.append(j)
+                    room -= int(state.gpus[j])
+            if self.jobs == set(order.tolist()):
+                assert sorted(selected) == sorted(state.running.tolist())
+        object.__setattr__(self, "jobs", set(order.tolist()))
+        object.__setattr__(self, "decided", state.now)
+        return super().decide(state)
+
+    decided = -1
+    jobs: frozenset[int] = frozenset()
+
+
+def crowd(seed: int, sizes: tuple[int, ...], gangs: tuple[int, ...]) -> Instance[Job]:
+    rng = np.random.default_rng(seed)
+    most = max(max(sizes), min(sizes) * len(sizes))
+    return Instance(
+        Cluster.of_sizes(sizes),
+        [
+            Job(
+                id=f"j{k}",
+                gpus=min(int(rng.choice(gangs)), most),
+                work=int(rng.integers(20, 1500)),
+                release=int(rng.integers(0, 1500)),
+            )
+            for k in range(25)
+        ],
+    )
+
+
+def ways(seed: int) -> None:
+    """One instance by every way to its run."""
+    sizes = [(4, 4), (8, 8, 8), (3, 3, 3), (2, 4, 8), (4,) * 6][seed % 5]
+    instance = crowd(seed, sizes, [EVEN, ODD, (1, 3, 5, 8)][seed % 3])
+    rules: dict[str, Any] = {
+        "round_length": [60, 10, 30][seed // 2 % 3],
+        "overhead": [0, 25, 5, 70][seed % 4],
+        "lease": 180,
+        "patience": [None, 0, 120, 600][seed // 4 % 4],
+        "spread": seed % 7 == 0,
+        "migration": [None, 40][seed % 2],
+    }
+    run = drive(instance, SmallestArea(), **rules)
+    assert violations(run, preempts=Preempts.ALWAYS) == []
+    assert drive(instance, InPython(), **rules).events == run.events
+    assert drive(instance, SmallestArea(), engine="reference", **rules) == run
+    assert drive(instance, SmallestArea(), skip=False, **rules) == run
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_all_ways_give_the_same_run(seed: int) -> None:
+    ways(seed)
+
+
+@pytest.mark.slow
+def test_all_ways_give_the_same_run_often() -> None:
+    for seed in range(8, 308):
+        ways(seed)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_powers_of_two_always_find_their_nodes(seed: int) -> None:
+    instance = crowd(seed, [(8, 8, 8), (4,) * 6, (2, 2, 2, 2)][seed % 3], EVEN)
+    drive(instance, AllPlaced(), skip=False, overhead=[0, 25][seed % 2])
+
+
+def test_a_running_job_is_not_moved_out_of_the_cluster() -> None:
+    """6 and 5 fill both nodes; the smaller area of 4 fits by count only, and waits."""
+    jobs = [Job(id="a", gpus=6, work=600), Job(id="b", gpus=5, work=600)]
+    jobs += [Job(id="c", gpus=4, work=60, release=60), Job(id="d", gpus=2, work=2000, release=60)]
+    run = drive(Instance(Cluster.of_sizes([8, 8]), jobs), SmallestArea(), overhead=0)
+    assert run.records.first.tolist() == [0, 0, 600, 60]
+    assert run.records.starts.tolist() == [1, 1, 1, 1]
+
+
+def test_after_the_patience_it_takes_the_place_of_those_behind_it() -> None:
+    jobs = [Job(id="a", gpus=6, work=600), Job(id="b", gpus=5, work=600)]
+    jobs += [Job(id="c", gpus=4, work=60, release=60)]
+    cluster = Cluster.of_sizes([8, 8])
+    run = drive(Instance(cluster, jobs), SmallestArea(), overhead=0, patience=120)
+    assert run.records.first.tolist() == [0, 0, 180]
+    assert run.records.end.tolist() == [660, 600, 240]
+
+
+def test_a_gang_takes_the_node_where_the_fewest_gpus_are_wanted() -> None:
+    free, sizes = [8, 8, 8], [8, 8, 8]
+    assert place(8, free, sizes, wanted=[4, 2, 3]) == {1: 8}
+    assert place(16, free, sizes, wanted=[4, 2, 3]) == {1: 8, 2: 8}
+    assert place(4, free, sizes, wanted=[5, 3, 4]) == {2: 4}  # nothing is left of it
+    assert place(4, free, sizes, wanted=[7, 6, 5]) == {2: 4}
+    assert place(4, [8, 3, 8], sizes, wanted=[7, 0, 5]) == {2: 4}
+    assert place(12, free, sizes, wanted=[1, 0, 4]) == {1: 8, 2: 4}
