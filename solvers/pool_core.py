@@ -43,6 +43,48 @@ def _pop(heap: Ints, key: Floats, first: int, size: int) -> np.int64:
     return np.int64(top)
 
 
+@inner
+def _before(key: Floats, one: int, other: int) -> bool:
+    """Whether a job comes before another; ties by number."""
+    return key[one] < key[other] or (key[one] == key[other] and one < other)
+
+
+@inner
+def _sort(running: Ints, runs: int, key: Floats) -> None:
+    """Sort by insertion, as the order has hardly changed."""
+    for i in range(1, runs):
+        job, at = running[i], i
+        while at > 0 and _before(key, job, running[at - 1]):
+            running[at] = running[at - 1]
+            at -= 1
+        running[at] = job
+
+
+@inner
+def _first_waiting(
+    heap: Ints, first: Ints, size: Ints, widths: Ints, key: Floats, free: int
+) -> np.int64:
+    """The first of the jobs that wait and fit; -1 where there is none."""
+    best = np.int64(-1)
+    for k in range(widths.size):
+        if size[k] > 0 and widths[k] <= free:
+            job = heap[first[k]]
+            if best < 0 or _before(key, job, best):
+                best = job
+    return best
+
+
+@compiled
+def _with_piece(pieces: Ints, count: int, job: int, start: int, end: int) -> Ints:
+    """The pieces with one more, in twice the room where they are full."""
+    if count == len(pieces):
+        more = np.empty((2 * count, 3), dtype=np.int64)
+        more[:count] = pieces
+        pieces = more
+    pieces[count] = job, start, end
+    return pieces
+
+
 @compiled
 def schedule_pool(
     order: Ints, release: Ints, seconds: Ints, gpus: Ints, kind: Ints, widths: Ints,
@@ -50,14 +92,12 @@ def schedule_pool(
 ) -> tuple[Ints, Ints, Ints]:  # fmt: skip
     """Run jobs by the least seconds times scale, those left if `dynamic`: job, start and end."""
     n, kinds = order.size, widths.size
-    pieces = np.empty((4 * n + 16, 3), dtype=np.int64)
-    count = 0
+    pieces, count = np.empty((4 * n + 16, 3), dtype=np.int64), 0
     left, key = seconds.copy(), seconds * scale
     size, first = np.zeros(kinds, dtype=np.int64), np.zeros(kinds, dtype=np.int64)
     for k in range(1, kinds):
         first[k] = first[k - 1] + np.sum(kind == k - 1)
-    heap = np.empty(n, dtype=np.int64)
-    since = np.full(n, -1, dtype=np.int64)
+    heap, since = np.empty(n, dtype=np.int64), np.full(n, -1, dtype=np.int64)
     running, kept = np.empty(capacity, dtype=np.int64), np.empty(capacity, dtype=np.int64)
     runs, come, now = 0, 0, np.int64(0)
     while runs > 0 or come < n or size.sum() > 0:
@@ -68,58 +108,33 @@ def schedule_pool(
             _push(heap, key, first[kind[job]], size[kind[job]], job)
             size[kind[job]] += 1
             come += 1
-        for i in range(1, runs):  # insertion: the order has hardly changed
-            job, at = running[i], i
-            while at > 0 and (
-                key[running[at - 1]] > key[job]
-                or (key[running[at - 1]] == key[job] and running[at - 1] > job)
-            ):
-                running[at] = running[at - 1]
-                at -= 1
-            running[at] = job
+        _sort(running, runs, key)
         free, stays, i = capacity, 0, 0
-        best, known = -1, False  # the first of those that wait and fit
-        while True:
-            if not known or (best >= 0 and gpus[best] > free):
-                best, known = -1, True
-                for k in range(kinds):
-                    if size[k] > 0 and widths[k] <= free:
-                        job = heap[first[k]]
-                        lower = best < 0 or key[job] < key[best]
-                        if lower or (key[job] == key[best] and job < best):
-                            best = job
-            if i < runs:
-                job = running[i]
-                if best < 0 or key[job] < key[best] or (key[job] == key[best] and job < best):
-                    i += 1
-                    if gpus[job] <= free:
-                        free -= gpus[job]
-                        kept[stays] = job
-                        stays += 1
-                    else:
-                        if now > since[job]:
-                            if count == len(pieces):
-                                more = np.empty((2 * count, 3), dtype=np.int64)
-                                more[:count] = pieces
-                                pieces = more
-                            pieces[count] = job, since[job], now
-                            count += 1
-                        since[job] = -1
-                        _push(heap, key, first[kind[job]], size[kind[job]], job)
-                        size[kind[job]] += 1
-                        known = False
-                    continue
-            if best < 0:
-                break
-            k, known = kind[best], False
-            _pop(heap, key, first[k], size[k])
-            size[k] -= 1
-            free -= widths[k]
-            since[best] = now
-            kept[stays] = best
-            stays += 1
-        running, kept = kept, running
-        runs = stays
+        best = _first_waiting(heap, first, size, widths, key, free)
+        while i < runs or best >= 0:
+            job = running[i] if i < runs else best
+            if best >= 0 and (i == runs or _before(key, best, job)):
+                job, k = best, kind[best]
+                _pop(heap, key, first[k], size[k])
+                size[k] -= 1
+                since[job] = now
+                stay = True
+            else:
+                i += 1
+                stay = gpus[job] <= free
+                if not stay:
+                    if now > since[job]:
+                        pieces = _with_piece(pieces, count, job, since[job], now)
+                        count += 1
+                    _push(heap, key, first[kind[job]], size[kind[job]], job)
+                    size[kind[job]] += 1
+            if stay:
+                free -= gpus[job]
+                kept[stays] = job
+                stays += 1
+            if not stay or job == best or (best >= 0 and gpus[best] > free):
+                best = _first_waiting(heap, first, size, widths, key, free)
+        running, kept, runs = kept, running, stays
         upto = release[order[come]] if come < n else np.int64(2**62)
         for i in range(runs):
             upto = min(upto, now + left[running[i]])
@@ -130,17 +145,12 @@ def schedule_pool(
             if dynamic:
                 key[job] = left[job] * scale[job]
             if left[job] == 0:
-                if count == len(pieces):
-                    more = np.empty((2 * count, 3), dtype=np.int64)
-                    more[:count] = pieces
-                    pieces = more
-                pieces[count] = job, since[job], upto
+                pieces = _with_piece(pieces, count, job, since[job], upto)
                 count += 1
             else:
                 running[stays] = job
                 stays += 1
-        runs = stays
-        now = upto
+        runs, now = stays, upto
     done = pieces[:count]
     return done[:, 0].copy(), done[:, 1].copy(), done[:, 2].copy()
 

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -30,19 +30,19 @@ from ...instances.model import DeadlineJob, Instance
 from ...solvers.ltgf.policy import NeverEnds
 from ...solvers.policies.recorded import RECORDED_RULES, Recorded, Times, unrecorded
 from ...solvers.policy import Policy, Rules
-from ...solvers.pool import AreaOrderParams, area_order
 from ...solvers.result import Bound, Stop
 from ..driving import check as check_run
 from ..driving import metrics
 from ..driving.drive import PolicyError, drive, models_of, parameters_of, rejected_jobs
 from ..driving.run import EventKind, Run, plain
-from ..proofs.bound import STEPS, Effort
+from ..proofs.bound import Effort
 from ..proofs.completion_time import online_bound
 from ..proofs.deadline_rewards import reward_bound
 from ..proofs.fluid_fairness import contended_bound, life_bound
 from ..proofs.verify import InvalidCertificate, NoCertificate, verify_bound
 from ..show.columns import SECTIONS, ColumnTable, computed
 from ..show.replay_tables import failures, tables, whole_table
+from .best_known import EFFORTS, KNOWN, KnownSchedule, best_known
 from .comparison import SideBySide, bound_to_dict, ratio
 
 logger = logging.getLogger("gangsched")
@@ -51,19 +51,6 @@ Fairness = tuple[str, Any, Bound]
 DAY = 86_400
 PEAKS = 3  #: busiest days of which lambda* is given
 RULES = Rules()
-#: of the bounds of completion times; mean busy times always have 16 rounds
-EFFORTS: Mapping[Effort, Mapping[str, int]] = {
-    "quick": {},
-    "standard": {"steps": STEPS},
-    "full": {"steps": STEPS, "halvings": 2},
-}
-#: of gangs in the orders of best known schedules
-POWERS: Mapping[Effort, tuple[float, ...]] = {
-    "quick": (1.0,),
-    "standard": (1.0, 0.75, 0.5, 0.25, 0.0),
-    "full": (1.25, 1.0, 0.9, 0.75, 0.6, 0.5, 0.25, 0.0),
-}
-KNOWN = ("flow", "slowdown")  #: measures of which the best known schedule is shown
 RECORDED = (
     "recorded: what the cluster itself did, by its log: when jobs began and ended, on GPUs of any "
     "nodes, without rounds and overhead. Jobs of its log that are not here had GPUs too."
@@ -74,13 +61,6 @@ MODELS = (
     "Speeds differ by GPU model: slowdown is over the time on a job's fastest model. GPU time "
     "counts alike on all, though a job on slow ones needs more of it: so no bound of rho is given."
 )
-
-
-class Known(NamedTuple):
-    """What a schedule attains, and in which order its jobs run."""
-
-    objective: float
-    order: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,7 +215,7 @@ class Replay(SideBySide):
         also verified upper bounds "reward" of the rewards of gangs, and "elastic reward", if a run
         was elastic, of jobs that may change their number of GPUs, as in
         :class:`~gangsched.formulations.deadline_rewards.DeadlineRewards`.
-    known : mapping of str to Known
+    known : mapping of str to KnownSchedule
         By measure a schedule on equal GPUs in which gangs spread over any nodes, and pauses and
         moves are free: the best of some orders of :func:`~gangsched.solvers.pool.area_order`,
         checked by the problem.
@@ -266,7 +246,7 @@ class Replay(SideBySide):
     unfinished: tuple[str, ...] = ()
     effort: Effort = "quick"
     unrecorded: str = ""
-    known: Mapping[str, Known] = field(default_factory=dict)
+    known: Mapping[str, KnownSchedule] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -276,7 +256,7 @@ class Replay(SideBySide):
         *,
         bounds: Mapping[str, Bound] | None = None,
         fairness: Sequence[Fairness] = (),
-        known: Mapping[str, Known] | None = None,
+        known: Mapping[str, KnownSchedule] | None = None,
     ) -> Replay:
         """Return what compares runs that there are already, of the same instance."""
         if not runs:
@@ -481,7 +461,7 @@ class _Replay:
     rows: list[Replayed] = field(default_factory=list)
     failed: list[Failure] = field(default_factory=list)
     bounds: dict[str, Bound] = field(default_factory=dict)
-    known: dict[str, Known] = field(default_factory=dict)
+    known: dict[str, KnownSchedule] = field(default_factory=dict)
     fairness: list[Fairness] = field(default_factory=list)
     refused: set[str] = field(default_factory=set)  # rewards without a verified bound
 
@@ -545,27 +525,13 @@ class _Replay:
                 bound = online_bound(problem, **EFFORTS[self.effort], on_progress=show)
             if _holds(name, problem, bound):
                 self.bounds[name] = bound
-            if name in KNOWN and not problem.mixed:
-                self._know(name, problem)
+            known = best_known(problem, self.effort) if name in KNOWN else None
+            if known is not None:
+                self.known[name] = known
         for what, fair, bound in _fairness(instance, self.rules):
             if _holds(what, fair, bound):
                 self.fairness.append((what, fair, bound))
         self._reward_bound(elastic=False)
-
-    def _know(self, name: str, problem: CompletionTime) -> None:
-        """Keep the best schedule of some orders, if the problem finds nothing wrong with it."""
-        made = {
-            power: area_order(problem, params=AreaOrderParams(power=power))
-            for power in POWERS[self.effort]
-        }
-        power, result = min(made.items(), key=lambda item: item[1].objective or 0)
-        assert result.solution is not None
-        assert result.objective is not None
-        broken = problem.violations(result.solution)
-        if broken:
-            logger.error("best known schedule of %s is left out: %s", name, broken[0])
-        else:
-            self.known[name] = Known(float(result.objective), f"least time left x gang^{power:g}")
 
     def _reward_bound(self, *, elastic: bool) -> Bound | None:
         """Return the bound of rewards for gangs or for elastic jobs, computed when first asked."""

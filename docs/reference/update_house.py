@@ -42,6 +42,16 @@ NEW = (
     "analysis/papers/renamed.py", "analysis/proofs/bound.py", "analysis/proofs/leases.py",
     "analysis/proofs/round_fairness.py", "analysis/proofs/verify_ltgf.py",
     "analysis/proofs/verify_deadline_rewards.py",
+    # after 0.2.0
+    "analysis/audit.py", "analysis/proofs/price_core.py", "analysis/proofs/prices.py",
+    "analysis/proofs/verify_audit.py", "analysis/proofs/verify_prices_core.py",
+    "instances/traces/auto.py", "instances/traces/catalogue.py", "instances/traces/export.py",
+    "instances/traces/presets.py", "instances/traces/tres.py", "instances/traces/values.py",
+    "instances/traces/write.py", "package/cli/audit.py", "package/cli/convert.py",
+    "package/cli/traces.py", "solvers/policies/backfilling.py",
+    "solvers/policies/backfilling_core.py", "solvers/policies/recorded.py",
+    "solvers/policies/serverfilling.py", "solvers/policies/smallest_area.py", "solvers/pool.py",
+    "solvers/pool_core.py",
 )  # fmt: skip
 HEAD = """# The house in numbers
 

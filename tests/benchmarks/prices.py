@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import gangsched as gs
-from gangsched.analysis.comparing.replay import EFFORTS, KNOWN, POWERS
+from gangsched.analysis.comparing.best_known import EFFORTS, KNOWN, POWERS
 from gangsched.analysis.proofs.completion_time import online_bound
 from gangsched.formulations import CompletionTime
 from gangsched.solvers.pool import AreaOrderParams, area_order
