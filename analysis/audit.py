@@ -251,8 +251,9 @@ class _Log:
         """A second, and its date where that is known."""
         if self.trace.origin is None:
             return f"second {second:,}"
-        origin = datetime.fromisoformat(self.trace.origin.removesuffix(" UTC"))
-        return f"second {second:,} ({origin + timedelta(seconds=second)})"
+        text, utc, _ = self.trace.origin.partition(" UTC")
+        moment = datetime.fromisoformat(text) + timedelta(seconds=second)
+        return f"second {second:,} ({moment}{utc})"
 
     def finding(
         self, kind: str, text: str, jobs: Sequence[int], proof: Mapping[str, Any] | None = None

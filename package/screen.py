@@ -56,7 +56,7 @@ def reading() -> Iterator[None]:
         raise BadInput(f"{place}: {error.strerror or error}") from error
     except KeyError as error:
         raise BadInput(str(error.args[0])) from error
-    except (ValueError, TypeError, OverflowError) as error:
+    except (ValueError, TypeError, OverflowError, ModuleNotFoundError) as error:
         raise BadInput(str(error)) from error
 
 

@@ -561,7 +561,8 @@ class _Replay:
         try:
             run = drive(self.instance, policy, **how)
         except PolicyError as error:
-            self.unrecorded = f"log and cluster contradict each other: {error.__cause__ or error}"
+            why = error.__cause__ or error
+            self.unrecorded = f"log and cluster contradict each other, see an audit: {why}"
             return
         if run.stop is not Stop.COMPLETED:
             raise KeyboardInterrupt

@@ -241,6 +241,8 @@ def _untold(trace: Trace, written: set[str] = WRITTEN) -> Iterator[str]:
         yield f"not kept: the beginning, {trace.origin}"
     if any(user.weight != 1 or user.gpus is not None for user in trace.users):
         yield "not kept: weights and quotas of users"
+    if any(" of the jobs: " in note for note in trace.report.notes):
+        yield "not kept: final states"
     lost: Counter[str] = Counter()
     for job in trace.jobs:
         for part in fields(job):

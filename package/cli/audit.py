@@ -50,6 +50,7 @@ def audit(
         if cluster is not None:
             screen.only("--cluster", {"nodes": nodes}, ())
         given = nodes is not None or cluster is not None
+        given = given or (gpus_per_node is not None and quotas is None)
         room = screen.cluster_of(nodes, gpus_per_node, cluster) if given else None
         read = screen.reader_of(screen.ReaderChoice(reader, reader_option or (), columns))
         with screen.progress_line(f"reading {Path(trace).name}") as show:

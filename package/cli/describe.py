@@ -59,7 +59,10 @@ def describe(
     if found.users > len(found.usage.users):
         screen.say(console, f"the {len(found.usage.users)} of {users} with most GPU time")
     console.print()
-    screen.say(console, "waits and use are not recorded in a trace: a replay gives them", "dim")
+    text = "waits and use are not recorded in a trace: a replay gives them"
+    if any(row.start is not None for row in loaded.rows):
+        text = "when jobs began is recorded: a replay has the waits in its row recorded"
+    screen.say(console, text, "dim")
     if line := screen.written(json, plot):
         screen.say(console, line)
 

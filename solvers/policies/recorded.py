@@ -86,9 +86,10 @@ class _Session:
                 free[list(nodes)] -= list(nodes.values())
                 starts.append(Start(job, nodes))
             elif state.now >= self._wanted(state, np.array([job]))[0] + ROUNDED:
+                used, total = int((state.sizes - free).sum()), int(state.sizes.sum())
                 raise ValueError(
-                    f"job {state.id(job)!r} began at {self._start[job]} by the log, and there is "
-                    f"no room for its {state.gpus[job]} GPUs until {state.now}"
+                    f"job {state.id(job)!r} began at {self._start[job]} by the log, with no room "
+                    f"for its {state.gpus[job]} GPUs: {used} of {total} were in use"
                 )
         return Decision(suspend=pausing.tolist(), start=starts)
 

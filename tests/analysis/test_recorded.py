@@ -130,8 +130,8 @@ def test_jobs_with_speeds_have_no_recorded_run_times() -> None:
         (
             [("a", "u", 4, 0, 0, 99, 99), ("b", "u", 8, 1, 50, 99, 49)],
             (
-                "log and cluster contradict each other: job 'b' began at 50 by the log, and there "
-                "is no room for its 8 GPUs until 52"
+                "log and cluster contradict each other, see an audit: job 'b' began at 50 by the "
+                "log, with no room for its 8 GPUs: 4 of 8 were in use"
             ),
         ),
         (
@@ -183,7 +183,7 @@ def test_a_gang_has_gpus_of_one_model() -> None:
     places = [run.schedule[i].gpus for i in np.argsort(run.schedule.job)]
     assert places == [{1: 2}, {0: 4}, {2: 2}]
     four = replace_gang(instance)
-    with pytest.raises(PolicyError, match="no room for its 4 GPUs until 22"):
+    with pytest.raises(PolicyError, match="no room for its 4 GPUs: 6 of 8 were in use"):
         drive(four, Recorded([(0, 60), (5, 65), (20, 80)]), **asdict(RECORDED_RULES))
 
 

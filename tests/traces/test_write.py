@@ -131,7 +131,8 @@ def test_an_export_survives(tmp_path: Path, name: str, form: str) -> None:
     source = write(name, tmp_path, entries())
     read = read_parquet if source.suffix == ".parquet" else read_csv
     trace = read(source, columns=EXPORTS[name].columns or None)
-    assert write_trace(tmp_path / form, trace) == ()
+    states = any(" of the jobs: " in note for note in trace.report.notes)
+    assert write_trace(tmp_path / form, trace) == ("not kept: final states",) * states
     back = read_auto(tmp_path / form)
     assert (back.jobs, back.users, back.origin) == (trace.jobs, trace.users, trace.origin)
     assert ran(back) == ran(trace)
