@@ -10,10 +10,10 @@ infinite where d_f < p. Every schedule of M GPUs wins at most
 
     M * (integral of pi) + sum over the jobs of max(0, max_f (V_f - D c_f)).
 
-    Proof. A job that wins V_f holds D GPUs for p seconds or more of that window, as no allocation
-    is faster than a gang on one node: GPU time worth D c_f or more. Over all jobs this is at most
-    what all GPUs are worth. So the rewards are at most the rewards less the price of what their
-    jobs hold, plus M times the integral; each job's difference is at most its maximum above.
+    Proof. It is the theorem of :mod:`gangsched.analysis.proofs.prices`, where a job costs -V_f if
+    it completes by d_f, the first deadline that it meets, and nothing, at no GPU time, if it does
+    not run: as no allocation is faster than a gang on one node, a job that wins V_f holds D GPUs
+    for p seconds or more of [r, r + d_f), worth D c_f or more.
 
 Where jobs may run on any number n of GPUs from 1 to 2 D, at speed s(n), GPUs are worth most where
 n / s(n) is least, and work is done soonest at S = max s(n): in a second a job gets at most S of
