@@ -213,39 +213,60 @@ def _least(calendar, times, count, first, end):
 
 
 @compiled
-def _stays(calendar, times, count, n, need, end, at):
-    """The first place from `at` on that is not before `end`, or where node n has less than that."""
-    while at < count and times[at] < end and calendar[n, at] >= need:
-        at += 1
-    return at
+def _count_starts(row, times, first, last, count, need, seconds, changes):
+    """Add the times at which one node has enough for so long, as changes of a count; the first.
+
+    Only those from place `first` to before `last` are looked for; `last` where there is none.
+    """
+    k, found = first, last
+    while k < last:
+        if row[k] < need:
+            k += 1
+            continue
+        end = k
+        while end < count and row[end] >= need:
+            end += 1
+        after = end
+        if end < count:
+            while after > k and times[after - 1] + seconds > times[end]:
+                after -= 1
+        if after > k:
+            changes[k] += 1
+            changes[after] -= 1
+            found = min(found, k)
+        k = end
+    return found
 
 
 @compiled
 def _first_time(calendar, times, count, first, gang, seconds, sizes):
     """Place of the first time from which on a gang has a consolidated place for so long."""
-    whole, rests = np.zeros(sizes.size, dtype=np.int64), np.zeros(sizes.size, dtype=np.int64)
-    for k in range(first, count):
-        end = times[k] + seconds
-        for s in range(sizes.size):
-            size = sizes[s]
-            if s > 0 and (sizes[:s] == size).any():
-                continue  # one of this size has been looked at
-            full, rest = gang // size, gang % size
-            enough, fitting = 0, 0
-            for n in range(s, sizes.size):
-                if sizes[n] != size:
-                    continue
-                if full > 0:
-                    at = _stays(calendar, times, count, n, size, end, max(k, whole[n]))
-                    whole[n] = at
-                    enough += at == count or times[at] >= end
-                if rest > 0:
-                    at = _stays(calendar, times, count, n, rest, end, max(k, rests[n]))
-                    rests[n] = at
-                    fitting += at == count or times[at] >= end
+    best = count
+    for s in range(sizes.size):
+        size, seen = sizes[s], False
+        for n in range(s):
+            seen = seen or sizes[n] == size
+        if seen:
+            continue
+        full, rest = gang // size, gang % size
+        whole, rests = np.zeros(count + 1, dtype=np.int64), np.zeros(count + 1, dtype=np.int64)
+        for n in range(s, sizes.size):
+            if sizes[n] != size:
+                continue
+            row = calendar[n]
+            if full > 0:
+                _count_starts(row, times, first, best, count, size, seconds, whole)
+            if rest > 0:
+                found = _count_starts(row, times, first, best, count, rest, seconds, rests)
+                best = found if full == 0 else best
+        enough = fitting = 0
+        for k in range(first, best if full > 0 else first):
+            enough += whole[k]
+            fitting += rests[k]
             if enough >= full and (rest == 0 or fitting > full):
-                return k
-    return -1
+                best = k
+                break
+    return best
 
 
 @compiled
