@@ -29,6 +29,7 @@ from gangsched.analysis.proofs import (
     verify_market,
     verify_prices_core,
     verify_rar_ddls,
+    verify_rewards_core,
     verify_unisched,
 )
 from gangsched.analysis.proofs.bound import bound as bound_of
@@ -368,6 +369,7 @@ def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyP
         verify_market,
         verify_prices_core,
         verify_rar_ddls,
+        verify_rewards_core,
         verify_unisched,
     ):
         tree = ast.parse(Path(module.__file__).read_text("utf-8"))
@@ -375,7 +377,6 @@ def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyP
     assert modules == {
         None,  # from . import the rules
         "__future__",
-        "bisect",
         "collections.abc",
         "dataclasses",
         "decimal",
@@ -406,6 +407,7 @@ def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyP
         "verify_irmp",
         "verify_market",
         "verify_prices_core",
+        "verify_rewards_core",
         "verify_unisched",
     }
     problem = packing([7, 7, 4, 4, 3])
