@@ -22,6 +22,7 @@ from gangsched.analysis.proofs.verify_rewards_core import compiled_most_gains, m
 from gangsched.formulations.deadline_rewards import DeadlineRewards
 from gangsched.instances import Cluster, DeadlineJob, Instance, TargetMetric
 from gangsched.instances.convert import to_instance
+from gangsched.instances.deadlines import testbed_workload
 from gangsched.instances.traces import read_chronus
 from gangsched.solvers import Bound, Fifo, Srtf
 
@@ -386,14 +387,9 @@ def test_one_price_for_all_the_time_and_a_better_one_for_each_part() -> None:
     assert constant.value > 110 == reward_bound(problem_of(1, rows)).value
 
 
-def test_halved_intervals_are_no_worse() -> None:
-    rng = np.random.default_rng(3)
-    rows = [
-        (1, int(rng.integers(0, 30) ** 2), int(p := rng.integers(20, 90)), [(int(2 * p), float(p))])
-        for _ in range(40)
-    ]
-    values = [
-        reward_bound(problem_of(1, rows), intervals=4, halvings=halvings).value
-        for halvings in (0, 1, 3)
-    ]
-    assert values[0] >= values[1] >= values[2] < values[0]
+def test_halved_intervals_are_better() -> None:
+    problem = DeadlineRewards(testbed_workload(360))
+    few, more = (reward_bound(problem, intervals=8, halvings=halvings) for halvings in (0, 3))
+    assert len(few.certificate["prices"]) == 8 < len(more.certificate["prices"]) == 64
+    assert more.value < few.value < problem.top
+    verify_bound(problem, more)
