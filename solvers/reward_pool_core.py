@@ -40,7 +40,7 @@ def _split(at: int, moment: int, chain: Ints, used: Ints) -> int:
     """Let a segment begin at a moment within another."""
     if chain[at, 0] == moment:
         return at
-    new = used[0]
+    new: int = used[0]
     used[0] += 1
     chain[new, 0], chain[new, 1], chain[new, 2] = moment, chain[at, 1], chain[at, 2]
     chain[new, 3] = chain[at, 3]

@@ -13,7 +13,7 @@ from gangsched.solvers.reward_pool_core import AROUND, MOST
 
 @dataclass
 class Pool:
-    """Jobs (start, need, gang) with rows (stop, worth), by release, and the price of each second."""
+    """Jobs (start, need, gang) with rows (stop, worth), by release; the price of each second."""
 
     gpus: int
     jobs: Sequence[tuple[int, int, int]]

@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ...formulations.completion_time.problem import CompletionTime
+from ...formulations.deadline_rewards import DeadlineRewards
 from ...solvers.pool import AreaOrderParams, area_order
+from ...solvers.result import Bound
+from ...solvers.reward_pool import priced_schedule
 from ..proofs.bound import STEPS, Effort
 
 logger = logging.getLogger("gangsched")
@@ -24,11 +27,13 @@ POWERS: Mapping[Effort, tuple[float, ...]] = {
     "standard": (1.0, 0.75, 0.5, 0.25, 0.0),
     "full": (1.25, 1.0, 0.9, 0.75, 0.6, 0.5, 0.25, 0.0),
 }
+#: of ruin and recreate
+MOVES: Mapping[Effort, int] = {"quick": 5_000, "standard": 50_000, "full": 500_000}
 KNOWN = ("flow", "slowdown")  #: measures of which a best known schedule is shown
 
 
 class KnownSchedule(NamedTuple):
-    """What a schedule attains, and in which order its jobs run."""
+    """What a schedule attains, and in which order its jobs run, or how it was found."""
 
     objective: float
     order: str
@@ -63,3 +68,36 @@ def best_known(problem: CompletionTime, effort: Effort) -> KnownSchedule | None:
         logger.error("a best known schedule is left out: %s", broken[0])
         return None
     return KnownSchedule(float(result.objective), f"least time left x gang^{power:g}")
+
+
+def best_known_rewards(
+    problem: DeadlineRewards, bound: Bound, effort: Effort
+) -> KnownSchedule | None:
+    """Return what :func:`~gangsched.solvers.reward_pool.priced_schedule` wins at a bound's prices.
+
+    None where the problem finds something wrong with it.
+
+    Parameters
+    ----------
+    problem : DeadlineRewards
+    bound : Bound
+        With a certificate of prices.
+    effort : {"quick", "standard", "full"}
+
+    Examples
+    --------
+    >>> from gangsched.analysis.proofs.deadline_rewards import reward_bound
+    >>> from gangsched.instances import Cluster, DeadlineJob, Instance
+    >>> jobs = [DeadlineJob(id=i, gpus=2, work=5, rewards=[(10, 100)]) for i in "abc"]
+    >>> problem = DeadlineRewards(Instance(Cluster.of_sizes([2]), jobs))
+    >>> best_known_rewards(problem, reward_bound(problem), "quick").objective
+    200.0
+    """
+    proof = bound.certificate or {}
+    found = priced_schedule(
+        problem, proof.get("times", ()), proof.get("prices", ()), moves=MOVES[effort]
+    )
+    if broken := problem.violations(found):
+        logger.error("a best known schedule is left out: %s", broken[0])
+        return None
+    return KnownSchedule(float(problem.objective(found)), "value per GPU second, ruin and recreate")

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -42,8 +42,9 @@ from ..proofs.fluid_fairness import contended_bound, life_bound
 from ..proofs.verify import InvalidCertificate, NoCertificate, verify_bound
 from ..show.columns import SECTIONS, ColumnTable, computed
 from ..show.replay_tables import failures, tables, whole_table
-from .best_known import EFFORTS, KNOWN, KnownSchedule, best_known
+from .best_known import EFFORTS, KNOWN, KnownSchedule, best_known, best_known_rewards
 from .comparison import SideBySide, bound_to_dict, ratio
+from .profiling import Profiling
 
 logger = logging.getLogger("gangsched")
 
@@ -57,6 +58,7 @@ RECORDED = (
 )
 ROUNDING = 1e-12  #: relative error of a sum of floats
 REWARDS = ("reward", "elastic reward")  #: for gangs; for any number of GPUs
+PROFILED = "reward after profiling"
 MODELS = (
     "Speeds differ by GPU model: slowdown is over the time on a job's fastest model. GPU time "
     "counts alike on all, though a job on slow ones needs more of it: so no bound of rho is given."
@@ -78,7 +80,8 @@ class Replayed:
         By measure: what the run attained over the verified bound, at least 1. None where there is
         no verified bound or it is 0, and for completion times where the run is `elastic`: the
         bounds are those of gangs. "reward": the verified bound over the reward that was won; of an
-        elastic run with the bound for such runs.
+        elastic run with the bound for such runs. "reward after profiling": the bound for those who
+        profile first, of a run that does.
     deadlines : mapping of str to number or None, optional
         As of :func:`gangsched.analysis.driving.metrics.deadline_summary`, for jobs with deadlines.
     elastic : bool
@@ -179,6 +182,20 @@ class Replayed:
         }
 
 
+class ProfiledBound(NamedTuple):
+    """A verified upper bound of the rewards of policies that keep gangs and profile jobs first.
+
+    It is of the jobs that were not rejected, later by `profiling`.
+    """
+
+    profiling: Profiling
+    bound: Bound
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {**asdict(self.profiling), **(bound_to_dict(self.bound) or {})}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Failure:
     """One policy that did not run to the end by its own fault.
@@ -218,7 +235,10 @@ class Replay(SideBySide):
     known : mapping of str to KnownSchedule
         By measure a schedule on equal GPUs in which gangs spread over any nodes, and pauses and
         moves are free: the best of some orders of :func:`~gangsched.solvers.pool.area_order`,
-        checked by the problem.
+        checked by the problem. "reward": a schedule on nodes in which pauses and moves are free, of
+        :func:`~gangsched.solvers.reward_pool.priced_schedule`, checked likewise.
+    profiled : ProfiledBound or None
+        What those can win who profile first, if some of the rows do.
     fairness : tuple of (str, Problem, Bound)
         Verified upper bounds of how fair anyone could have been: what is bounded, in words, the
         problem for which the bound can be verified, and the bound.
@@ -247,6 +267,7 @@ class Replay(SideBySide):
     effort: Effort = "quick"
     unrecorded: str = ""
     known: Mapping[str, KnownSchedule] = field(default_factory=dict)
+    profiled: ProfiledBound | None = None
 
     @classmethod
     def of(
@@ -296,7 +317,7 @@ class Replay(SideBySide):
 
     @property
     def best_known(self) -> dict[str, tuple[float, str]]:
-        """By measure the least objective of known schedules and of rows, and whose it is."""
+        """By measure the best objective of known schedules and of rows, and whose it is."""
         found = {}
         for name, known in self.known.items():
             values: list[tuple[float, str]] = [known]
@@ -304,9 +325,11 @@ class Replay(SideBySide):
                 (float(attained), row.name)
                 for row in self.rows
                 if row.ratios.get(name) is not None
-                and (attained := metrics.objectives(row.run)[name]) is not None
+                and (attained := _attained(row, name)) is not None
             ]
-            found[name] = min(values)
+            sign = -1 if name in REWARDS else 1
+            value, whose = min((sign * value, whose) for value, whose in values)
+            found[name] = sign * value, whose
         return found
 
     @property
@@ -329,6 +352,16 @@ class Replay(SideBySide):
             "rejected": [[self.instance.jobs[j].id, why] for j, why in self.rejected.items()],
             "bounds": {name: bound_to_dict(bound) for name, bound in self.bounds.items()},
             "best_known": {name: list(best) for name, best in self.best_known.items()},
+            **(
+                {
+                    "profiled": {
+                        **asdict(self.profiled[0]),
+                        **(bound_to_dict(self.profiled[1]) or {}),
+                    }
+                }
+                if self.profiled
+                else {}
+            ),
             "fairness": [
                 {"what": what, **(bound_to_dict(bound) or {})} for what, _, bound in self.fairness
             ],
@@ -542,9 +575,36 @@ class _Replay:
             bound = reward_bound(problem)
             if _holds(name, problem, bound):
                 self.bounds[name] = bound
+                best = None if elastic else best_known_rewards(problem, bound, self.effort)
+                if best is not None:
+                    self.known[name] = best
             else:
                 self.refused.add(name)
         return self.bounds.get(name)
+
+    def _profiled(self) -> ProfiledBound | None:
+        """Bound the rewards of those rows that profile first, and give these their ratios to it."""
+        if "reward" not in self.bounds:
+            return None
+        kinds = {
+            i: kind
+            for i, row in enumerate(self.rows)
+            if row.ratios["reward"] is not None
+            and not row.elastic
+            and (kind := Profiling.of(row.run)) is not None
+        }
+        if not kinds:
+            return None
+        profiling = Profiling.common([*kinds.values()])
+        problem = DeadlineRewards(profiling.later(_without(self.instance, self.rejected)))
+        bound = reward_bound(problem)
+        if not _holds(PROFILED, problem, bound):
+            return None
+        for i in kinds:
+            row = self.rows[i]
+            won = ratio((row.deadlines or {})["reward"], bound, Sense.MAX)
+            self.rows[i] = replace(row, ratios={**row.ratios, PROFILED: won})
+        return ProfiledBound(profiling, bound)
 
     def record(self, on_progress: Callable[[str, int, int], None] | None) -> None:
         """Run what the cluster itself did, where its log tells enough."""
@@ -615,11 +675,12 @@ class _Replay:
         self.failed.append(Failure(name=name, reason=text, refuted=refuted))
 
     def replay(self, stopped: Run | None, unfinished: tuple[str, ...]) -> Replay:
+        profiled = self._profiled()
         return Replay(
             instance=self.instance, rules=self.rules, rejected=self.rejected, bounds=self.bounds,
             fairness=tuple(self.fairness), rows=tuple(self.rows), failed=tuple(self.failed),
             stopped=stopped, unfinished=unfinished, unrecorded=self.unrecorded, effort=self.effort,
-            known=self.known,
+            known=self.known, profiled=profiled,
         )  # fmt: skip
 
 
@@ -660,6 +721,13 @@ def trades_line(runs: Mapping[str, Run]) -> tuple[str, ...]:
         if rates:
             said.append(f"{name} made {len(rates) - undone:,}, undid {undone:,}")
     return (f"Trades of GPU models: {'; '.join(said)}.",) if said else ()
+
+
+def _attained(row: Replayed, name: str) -> float | None:
+    """What a row that keeps gangs attained of a measure."""
+    if name in REWARDS:
+        return None if row.elastic or row.deadlines is None else row.deadlines["reward"]
+    return metrics.objectives(row.run)[name]
 
 
 def _weighted_flow(run: Run) -> float | None:
