@@ -46,7 +46,7 @@ import numpy as np
 
 from ...formulations.deadline_rewards import DeadlineRewards
 from ...instances.arrays import Floats, Ints
-from ...instances.model import DeadlineJob
+from ...instances.model import FULL_SPEED, DeadlineJob
 from ...solvers.result import Bound
 from .prices import GAP, LATER_GAP, Climb, Progress
 from .reward_core import most_gains, most_gains_exactly
@@ -58,6 +58,7 @@ METHOD = "prices of GPU time"
 LARGEST = 10**6  #: of the values in floats; more than so many units are counted in coins
 #: intervals by default: so many in a usual window, within these limits
 USUAL, FEWEST, MOST = 4, 256, 1_024
+FASTEST = 2 * FULL_SPEED  #: no job is faster, with up to twice its gang
 BITS = 61  #: below which every number of the compiled sum stays
 FINEST, COARSEST = 40, 16  #: bits of a price behind the point, at most and, compiled, at least
 
@@ -118,6 +119,10 @@ def reward_bound(
         if value < 0:
             raise ValueError(f"reward_bound: {name}={value} is below 0")
     end = math.inf if time_limit is None else time.monotonic() + time_limit
+    last = max((job.release + due for job in problem.jobs for due, _ in job.rewards), default=0)
+    if problem.elastic and last * FASTEST >= 1 << BITS:  # nobody's deadlines
+        top = sum((Fraction(job.top_reward) for job in problem.jobs), Fraction(0))
+        return Bound(_number(top), METHOD, _certificate([0, 1], [0], 1))
     options = _Options.of(problem)
     if options is None:
         return Bound(0, METHOD, _certificate([0, 1], [0], 1))
@@ -277,7 +282,7 @@ def _exact_bound(options: _Options, edges: Ints, prices: Floats) -> Bound:
     dearest = Fraction(float(prices.max())) * coin
     most = max(
         max(options.value) * max(options.below),
-        max(options.above) * int(options.need.max()) * math.ceil(dearest),
+        math.ceil(max(options.above) * int(options.need.max()) * dearest),
     )
     bits = min(FINEST, BITS - most.bit_length())
     scale = 1 << (bits if bits >= COARSEST else FINEST)
@@ -286,8 +291,11 @@ def _exact_bound(options: _Options, edges: Ints, prices: Floats) -> Bound:
     total = options.gpus * sum(q * t for q, t in zip(whole, np.diff(edges).tolist(), strict=True))
     won = Fraction(total) + gains(options, edges, whole, scale)
     value = math.floor(won / scale) * options.unit
-    number = int(value) if value.denominator == 1 else float_above(value)
-    return Bound(number, METHOD, _certificate(edges.tolist(), whole, scale))
+    return Bound(_number(value), METHOD, _certificate(edges.tolist(), whole, scale))
+
+
+def _number(value: Fraction) -> float:
+    return int(value) if value.denominator == 1 else float_above(value)
 
 
 def _compiled_gains(options: _Options, edges: Ints, prices: list[int], scale: int) -> Fraction:

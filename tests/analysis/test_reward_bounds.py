@@ -288,6 +288,16 @@ def test_rewards_that_are_huge_multiples_of_their_unit(first: float) -> None:
     verify_bound(problem, bound)
 
 
+def test_deadlines_that_nobody_has() -> None:
+    """In parts of seconds they fit no 64 bits."""
+    rows = [(1, 0, 2**43, [(2**44, 100)]), (1, 2**44, 2**45, [(2**45, 0.75)])]
+    for elastic in (False, True):
+        problem = problem_of(2, rows, elastic=elastic)
+        bound = reward_bound(problem)
+        assert bound.value == problem.top == 100.75
+        verify_bound(problem, bound)
+
+
 # --- what jobs gain -------------------------------------------------------------------------------
 
 
