@@ -17,15 +17,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...instances.jobs import DeadlineJob
-from ...instances.model import Instance
+from ...formulations.deadline_rewards import DeadlineRewards
+from ...instances.model import DeadlineJob, Instance
+from ...solvers.result import Bound
 from ..driving.run import EventKind, Run
 from ..driving.segments import Segments
+from ..proofs.deadline_rewards import reward_bound
+from .comparison import bound_to_dict
+
+PROFILED = "reward after profiling"
 
 
 @dataclass(frozen=True)
@@ -99,3 +104,44 @@ class Profiling:
             f"a new job is profiled for {self.seconds} s, from a multiple of {self.cycle} s on, "
             f"and the work of one with deadlines begins at a multiple of {self.lease} s"
         )
+
+
+class ProfiledBound(NamedTuple):
+    """An upper bound of the rewards of policies that keep gangs and profile jobs first.
+
+    Parameters
+    ----------
+    profiling : Profiling
+    problem : DeadlineRewards
+        Of the later jobs.
+    bound : Bound
+    runs : tuple of Run
+        Those for which it holds.
+    """
+
+    profiling: Profiling
+    problem: DeadlineRewards
+    bound: Bound
+    runs: tuple[Run, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {**asdict(self.profiling), **(bound_to_dict(self.bound) or {})}
+
+
+def profiled_bound(instance: Instance[Any], runs: Sequence[Run]) -> ProfiledBound | None:
+    """Return what is common to all of the runs that profile first; None where none does.
+
+    Parameters
+    ----------
+    instance : Instance
+        Of the jobs that the runs did not reject.
+    runs : sequence of Run
+        In which all of these are complete.
+    """
+    kinds = [(run, kind) for run in runs if (kind := Profiling.of(run)) is not None]
+    if not kinds:
+        return None
+    profiling = Profiling.common([kind for _, kind in kinds])
+    problem = DeadlineRewards(profiling.later(instance))
+    return ProfiledBound(profiling, problem, reward_bound(problem), tuple(run for run, _ in kinds))

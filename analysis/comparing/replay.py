@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -42,9 +42,9 @@ from ..proofs.fluid_fairness import contended_bound, life_bound
 from ..proofs.verify import InvalidCertificate, NoCertificate, verify_bound
 from ..show.columns import SECTIONS, ColumnTable, computed
 from ..show.replay_tables import failures, tables, whole_table
-from .best_known import EFFORTS, KNOWN, KnownSchedule, best_known, best_known_rewards
+from .best_known import EFFORTS, KNOWN, KnownSchedule, best_known, best_known_rewards, best_of
 from .comparison import SideBySide, bound_to_dict, ratio
-from .profiling import Profiling
+from .profiling import PROFILED, ProfiledBound, profiled_bound
 
 logger = logging.getLogger("gangsched")
 
@@ -58,7 +58,6 @@ RECORDED = (
 )
 ROUNDING = 1e-12  #: relative error of a sum of floats
 REWARDS = ("reward", "elastic reward")  #: for gangs; for any number of GPUs
-PROFILED = "reward after profiling"
 MODELS = (
     "Speeds differ by GPU model: slowdown is over the time on a job's fastest model. GPU time "
     "counts alike on all, though a job on slow ones needs more of it: so no bound of rho is given."
@@ -193,20 +192,6 @@ class Replayed:
         }
 
 
-class ProfiledBound(NamedTuple):
-    """A verified upper bound of the rewards of policies that keep gangs and profile jobs first.
-
-    It is of the jobs that were not rejected, later by `profiling`.
-    """
-
-    profiling: Profiling
-    bound: Bound
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {**asdict(self.profiling), **(bound_to_dict(self.bound) or {})}
-
-
 @dataclass(frozen=True, kw_only=True)
 class Failure:
     """One policy that did not run to the end by its own fault.
@@ -329,19 +314,7 @@ class Replay(SideBySide):
     @property
     def best_known(self) -> dict[str, tuple[float, str]]:
         """By measure the best objective of known schedules and of rows, and whose it is."""
-        found = {}
-        for name, known in self.known.items():
-            values: list[tuple[float, str]] = [known]
-            values += [
-                (float(attained), row.name)
-                for row in self.rows
-                if row.ratios.get(name) is not None
-                and (attained := _attained(row, name)) is not None
-            ]
-            sign = -1 if name in REWARDS else 1
-            value, whose = min((sign * value, whose) for value, whose in values)
-            found[name] = sign * value, whose
-        return found
+        return best_of(self.known, self.rows)
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -363,16 +336,7 @@ class Replay(SideBySide):
             "rejected": [[self.instance.jobs[j].id, why] for j, why in self.rejected.items()],
             "bounds": {name: bound_to_dict(bound) for name, bound in self.bounds.items()},
             "best_known": {name: list(best) for name, best in self.best_known.items()},
-            **(
-                {
-                    "profiled": {
-                        **asdict(self.profiled[0]),
-                        **(bound_to_dict(self.profiled[1]) or {}),
-                    }
-                }
-                if self.profiled
-                else {}
-            ),
+            **({"profiled": self.profiled.to_dict()} if self.profiled else {}),
             "fairness": [
                 {"what": what, **(bound_to_dict(bound) or {})} for what, _, bound in self.fairness
             ],
@@ -597,25 +561,15 @@ class _Replay:
         """Bound the rewards of those rows that profile first, and give these their ratios to it."""
         if "reward" not in self.bounds:
             return None
-        kinds = {
-            i: kind
-            for i, row in enumerate(self.rows)
-            if row.ratios["reward"] is not None
-            and not row.elastic
-            and (kind := Profiling.of(row.run)) is not None
-        }
-        if not kinds:
+        rows = [row for row in self.rows if row.ratios["reward"] is not None and not row.elastic]
+        found = profiled_bound(_without(self.instance, self.rejected), [row.run for row in rows])
+        if found is None or not _holds(PROFILED, found.problem, found.bound):
             return None
-        profiling = Profiling.common([*kinds.values()])
-        problem = DeadlineRewards(profiling.later(_without(self.instance, self.rejected)))
-        bound = reward_bound(problem)
-        if not _holds(PROFILED, problem, bound):
-            return None
-        for i in kinds:
-            row = self.rows[i]
-            won = ratio((row.deadlines or {})["reward"], bound, Sense.MAX)
-            self.rows[i] = replace(row, ratios={**row.ratios, PROFILED: won})
-        return ProfiledBound(profiling, bound)
+        for i, row in enumerate(self.rows):
+            if any(row.run is run for run in found.runs):
+                won = ratio((row.deadlines or {})["reward"], found.bound, Sense.MAX)
+                self.rows[i] = replace(row, ratios={**row.ratios, PROFILED: won})
+        return found
 
     def record(self, on_progress: Callable[[str, int, int], None] | None) -> None:
         """Run what the cluster itself did, where its log tells enough."""
@@ -732,13 +686,6 @@ def trades_line(runs: Mapping[str, Run]) -> tuple[str, ...]:
         if rates:
             said.append(f"{name} made {len(rates) - undone:,}, undid {undone:,}")
     return (f"Trades of GPU models: {'; '.join(said)}.",) if said else ()
-
-
-def _attained(row: Replayed, name: str) -> float | None:
-    """What a row that keeps gangs attained of a measure."""
-    if name in REWARDS:
-        return None if row.elastic or row.deadlines is None else row.deadlines["reward"]
-    return metrics.objectives(row.run)[name]
 
 
 def _weighted_flow(run: Run) -> float | None:

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deadline_optimum import optimum, random_problem
-from gangsched.analysis.comparing.profiling import Profiling
-from gangsched.analysis.comparing.replay import PROFILED, Replay, replay
+from gangsched.analysis.comparing.profiling import PROFILED, Profiling
+from gangsched.analysis.comparing.replay import Replay, replay
 from gangsched.analysis.driving.drive import drive
 from gangsched.analysis.driving.metrics import deadline_summary
 from gangsched.analysis.proofs.deadline_rewards import reward_bound
