@@ -20,8 +20,8 @@ that decides at every round could not run with rounds of a second. A term depend
 the two have in common is of the policy. Terms can be negative: a relaxation helps an optimum, not
 each policy.
 
-The stand-ins, one for each kind of policy, are the best that the project has on the traces it was
-tried on:
+The stand-ins are always the same, one for each kind of policy, whether or not another one of its
+kind is better on the trace at hand:
 
 =========  ==========================  =======================================
 stops      told run times              not told
@@ -37,19 +37,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...instances.model import Cluster, Instance, Node, gpus_by_model
+from ...instances.model import Cluster, Node, gpus_by_model
 from ...solvers.policies.fifo import Fifo
 from ...solvers.policies.las import Las
 from ...solvers.policies.sjf import Sjf
 from ...solvers.policies.smallest_area import SmallestArea
-from ...solvers.policy import Policy, Preempts, Rules, information_of
+from ...solvers.policy import Policy, Preempts, information_of
+from ...solvers.result import Stop
 from ..driving import check as check_run
 from ..driving import metrics
 from ..driving.drive import PolicyError, drive
-from ..driving.run import Stop
 
 if TYPE_CHECKING:
     from .replay import Replay
@@ -180,9 +181,13 @@ def ledger(
         else:
             try:
                 made[row.name] = work.ledger(row.name)
-            except PolicyError as error:
+            except _CannotRunError as error:
                 made[row.name] = str(error)
     return made
+
+
+class _CannotRunError(Exception):
+    """A variant cannot run, and why."""
 
 
 class _Runs:
@@ -198,7 +203,7 @@ class _Runs:
         self.policies = dict(policies)
         for name, one in STAND_INS.values():
             if self.policies.setdefault(name, one) != one:
-                raise ValueError(f"ledger: {name!r} is another policy than gangsched's of this name")
+                raise ValueError(f"ledger: {name!r} is not gangsched's policy of this name")
         self.jobs = len(found.instance.jobs) - len(found.rejected)
         self.means = {
             Variant(row.name): float(mean)
@@ -222,10 +227,13 @@ class _Runs:
         if variant.pool:
             instance = replace(instance, cluster=pool_of(instance.cluster))
         show = self.on_progress
-        run = drive(
-            instance, policy, **asdict(rules), reject=self.found.rejected,
-            on_progress=None if show is None else (lambda *at: show(str(variant), *at)),
-        )  # fmt: skip
+        try:
+            run = drive(
+                instance, policy, **asdict(rules), reject=self.found.rejected,
+                on_progress=None if show is None else partial(show, str(variant)),
+            )  # fmt: skip
+        except (PolicyError, ValueError) as error:
+            raise _CannotRunError(f"{variant} cannot run: {error}") from error
         if run.stop is not Stop.COMPLETED:
             raise KeyboardInterrupt
         if broken := check_run.violations(run, preempts=policy.preempts):
@@ -290,6 +298,6 @@ def pool_of(cluster: Cluster) -> Cluster:
     >>> [node.gpus for node in pool_of(Cluster.of_sizes([8, 8, 4])).nodes]
     [20]
     """
-    return Cluster([
-        Node(model or "pool", gpus, model) for model, gpus in gpus_by_model(cluster).items()
-    ])
+    return Cluster(
+        [Node(model or "pool", gpus, model) for model, gpus in gpus_by_model(cluster).items()]
+    )

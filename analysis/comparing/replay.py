@@ -652,9 +652,7 @@ class _Replay:
 
 
 def _plain(ledgers: Mapping[str, Ledger | str]) -> dict[str, Any]:
-    return {
-        name: one if isinstance(one, str) else one.to_dict() for name, one in ledgers.items()
-    }
+    return {name: one if isinstance(one, str) else one.to_dict() for name, one in ledgers.items()}
 
 
 def _place(error: BaseException, policy: type) -> str:
