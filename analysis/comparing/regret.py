@@ -55,7 +55,7 @@ from ..driving.drive import PolicyError, drive
 if TYPE_CHECKING:
     from .replay import Replay
 
-__all__ = ["Ledger", "Term", "Variant", "ledger"]
+__all__ = ["LossLedger", "Term", "Variant", "ledger"]
 
 FAIR = frozenset(
     {"ltgf", "themis", "themis-greedy", "gandiva-fair", "finish-time-fairness", "max-min"}
@@ -93,7 +93,7 @@ class Term(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class LossLedger:
     """The loss of one policy over the bound, in two orders of removal.
 
     Parameters
@@ -134,7 +134,7 @@ def ledger(
     policies: Mapping[str, Policy],
     *,
     on_progress: Callable[[str, int, int], None] | None = None,
-) -> dict[str, Ledger | str]:
+) -> dict[str, LossLedger | str]:
     """Say of what the losses of a replay's policies consist.
 
     Parameters
@@ -148,7 +148,7 @@ def ledger(
 
     Returns
     -------
-    mapping of str to Ledger or str
+    mapping of str to LossLedger or str
         By row in their order; where there is none, why.
 
     Raises
@@ -172,7 +172,7 @@ def ledger(
     [('ignorance', 270.0)]
     """
     work = _Runs(found, policies, on_progress)
-    made: dict[str, Ledger | str] = {}
+    made: dict[str, LossLedger | str] = {}
     for row in found.rows:
         if row.name not in policies:
             made[row.name] = "it is no policy, or one that looks ahead"
@@ -240,7 +240,7 @@ class _Runs:
             raise ValueError(f"ledger: the run of {variant} breaks a rule: {broken[0]}")
         return float(metrics.summary(run)["mean_completion"] or 0)
 
-    def ledger(self, name: str) -> Ledger:
+    def ledger(self, name: str) -> LossLedger:
         """The ledger of one policy."""
         steps = [list(order) for order in _orders(name, self.policies[name])]
         runs = {variant: self.mean(variant) for order in steps for _, variant in order}
@@ -262,7 +262,7 @@ class _Runs:
                     )
                 )
             )
-        return Ledger(name, runs[Variant(name)], float(bound), tuple(orders), runs)
+        return LossLedger(name, runs[Variant(name)], float(bound), tuple(orders), runs)
 
 
 def _orders(name: str, policy: Policy) -> Iterator[Sequence[tuple[str, Variant]]]:

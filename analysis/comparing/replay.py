@@ -44,7 +44,7 @@ from ..show.columns import SECTIONS, ColumnTable, computed
 from ..show.replay_tables import failures, tables, whole_table
 from .best_known import EFFORTS, KNOWN, KnownSchedule, best_known
 from .comparison import SideBySide, bound_to_dict, ratio
-from .regret import Ledger
+from .regret import LossLedger
 from .regret import ledger as ledgers
 
 logger = logging.getLogger("gangsched")
@@ -246,7 +246,7 @@ class Replay(SideBySide):
         Of the bounds of completion times.
     unrecorded : str
         Why there is no row of the log's own schedule, where one was wanted.
-    ledgers : mapping of str to Ledger or str
+    ledgers : mapping of str to LossLedger or str
         By row, of what its loss over the bound consists, or why nobody knows; empty where nobody
         asked.
     """
@@ -263,7 +263,7 @@ class Replay(SideBySide):
     effort: Effort = "quick"
     unrecorded: str = ""
     known: Mapping[str, KnownSchedule] = field(default_factory=dict)
-    ledgers: Mapping[str, Ledger | str] = field(default_factory=dict)
+    ledgers: Mapping[str, LossLedger | str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -651,7 +651,7 @@ class _Replay:
         )  # fmt: skip
 
 
-def _plain(ledgers: Mapping[str, Ledger | str]) -> dict[str, Any]:
+def _plain(ledgers: Mapping[str, LossLedger | str]) -> dict[str, Any]:
     return {name: one if isinstance(one, str) else one.to_dict() for name, one in ledgers.items()}
 
 

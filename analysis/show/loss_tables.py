@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .columns import Column, ColumnTable, fixed
 
 if TYPE_CHECKING:
-    from ..comparing.regret import Ledger
+    from ..comparing.regret import LossLedger
     from ..comparing.replay import Replay
 
 #: terms, in both orders; each ledger has its own name for the policy's first one
@@ -45,7 +45,7 @@ def loss_notes(found: Replay) -> list[str]:
     return [*words, *(f"No ledger of {text}" for text in lacking)]
 
 
-def _table(ledgers: list[Ledger], order: int) -> ColumnTable:
+def _table(ledgers: list[LossLedger], order: int) -> ColumnTable:
     hours = partial(fixed, places=3, comma=",", size=3600)
     columns = [Column("name", ORDERS[order])]
     columns += [Column(one.policy, one.policy, "", -1, hours) for one in ledgers]

@@ -338,7 +338,10 @@ def _changes(variant: Any, found: Any) -> dict[str, Any]:
     from ..analysis.comparing.regret import pool_of
 
     changes: dict[str, Any] = {"policies": variant.policy, "ledger": False, "no_report": True}
-    changes |= dict.fromkeys(("json", "save_runs"), None) | {"resume": False, "explain": False}
+    changes |= dict.fromkeys(("json", "save_runs", "report"), None) | {
+        "resume": False,
+        "explain": False,
+    }
     if variant.free:
         changes |= {"overhead": 0, "migration": None}
     if variant.seconds:

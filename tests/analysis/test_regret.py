@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import gangsched as gs
-from gangsched.analysis.comparing.regret import STAND_INS, Ledger, Variant, ledger, pool_of
+from gangsched.analysis.comparing.regret import STAND_INS, LossLedger, Variant, ledger, pool_of
 from gangsched.analysis.driving import metrics
 from gangsched.analysis.show.replay_tables import legend
 from gangsched.cli.app import app
@@ -35,9 +35,11 @@ def crowd(seed: int, jobs: int = 60) -> Instance[Job]:
     return Instance(Cluster.of_sizes([4, 4]), made)
 
 
-def ledgers_of(instance: Instance[Job], names: Any = NAMES, **options: Any) -> dict[str, Ledger]:
+def ledgers_of(
+    instance: Instance[Job], names: Any = NAMES, **options: Any
+) -> dict[str, LossLedger]:
     found = gs.replay(instance, names, ledger=True, **options)
-    assert all(isinstance(one, Ledger) for one in found.ledgers.values())
+    assert all(isinstance(one, LossLedger) for one in found.ledgers.values())
     return dict(found.ledgers)  # type: ignore[arg-type]
 
 
@@ -115,7 +117,7 @@ def test_rows_without_a_ratio_say_why_they_have_no_ledger() -> None:
     rows = tuple(replace(row, ratios={**row.ratios, "flow": None}) for row in found.rows[:1])
     made = ledger(replace(found, rows=(*rows, found.rows[1])), {"srtf": Srtf()})
     assert made["fifo"] == "it is no policy, or one that looks ahead"
-    assert isinstance(made["srtf"], Ledger)
+    assert isinstance(made["srtf"], LossLedger)
     made = ledger(replace(found, rows=rows), policies)
     assert made == {"fifo": "its mean completion time has no certified ratio"}
 
@@ -124,7 +126,7 @@ def test_stand_ins_that_cannot_run_are_the_reason() -> None:
     """Under las an overhead as long as a round would never let jobs end."""
     found = gs.replay(crowd(1, 8), ["ltgf", "srtf"], rules=Rules(overhead=90), ledger=True)
     assert "las cannot run: las: overhead=90 is not below" in str(found.ledgers["ltgf"])
-    assert isinstance(found.ledgers["srtf"], Ledger)
+    assert isinstance(found.ledgers["srtf"], LossLedger)
     assert "hours, policy first" in str(found)
     assert any(line.startswith("No ledger of ltgf: las cannot run") for line in legend(found))
 
