@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ...formulations.completion_time.problem import CompletionTime
+from ...instances.check import finite
 from ...solvers.pool import AreaOrderParams, area_order
+from ...solvers.result import Bound
 from ..proofs.bound import STEPS, Effort
 
 logger = logging.getLogger("gangsched")
@@ -24,6 +26,7 @@ POWERS: Mapping[Effort, tuple[float, ...]] = {
     "standard": (1.0, 0.75, 0.5, 0.25, 0.0),
     "full": (1.25, 1.0, 0.9, 0.75, 0.6, 0.5, 0.25, 0.0),
 }
+ROUNDING = 1e-12  #: relative error of a sum of floats
 KNOWN = ("flow", "slowdown")  #: measures of which a best known schedule is shown
 
 
@@ -32,6 +35,18 @@ class KnownSchedule(NamedTuple):
 
     objective: float
     order: str
+
+
+def check_known(known: Mapping[str, KnownSchedule], bounds: Mapping[str, Bound]) -> None:
+    """Refuse measures of which none is shown, and what is better than a verified bound."""
+    for name, (objective, _) in known.items():
+        if name not in KNOWN:
+            raise KeyError(f"replay: known[{name!r}] is none of {', '.join(KNOWN)}")
+        number = finite("replay", f"known[{name!r}]", objective)
+        bound = bounds.get(name)
+        if bound is not None and number < bound.value * (1 - ROUNDING):
+            below = f"{number} is below the verified bound {bound.value}"
+            raise ValueError(f"replay: known[{name!r}]={below}")
 
 
 def best_known(problem: CompletionTime, effort: Effort) -> KnownSchedule | None:
