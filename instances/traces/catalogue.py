@@ -161,7 +161,9 @@ TRACES: tuple[KnownTrace, ...] = (
         download="scheduler/traces/msr (commit c4fa400)",
         reader="gavel --reader-option steps_per_second=speeds.csv",
         remark="Arrivals and gang sizes are Philly's; job types and steps were drawn. The speeds "
-        "that turn steps into run times are older than the published simulation_throughputs.json.",
+        "that turn steps into run times are older than the published simulation_throughputs.json "
+        "and not among its files: speeds.csv, with the columns job_type and steps_per_second, is "
+        "yours to make.",
         files=(
             KnownFile(
                 "seed=0/23dbec.trace",
@@ -240,8 +242,8 @@ TRACES: tuple[KnownTrace, ...] = (
         source="https://github.com/S-Lab-System-Group/ChronusArtifact",
         download="code/data/trace_job_Philly_SLO.csv and the others beside it (commit bc7e15f)",
         reader="chronus",
-        remark="Rows are draws with replacement from one pool of 13,465 Philly jobs, of 20 minutes "
-        "to 3 days; users and models were drawn evenly at random.",
+        remark="Rows are draws with replacement from one pool of Philly jobs, 13,465 distinct "
+        "in the two files, of 20 minutes to 3 days; users and models were drawn evenly at random.",
         files=(
             KnownFile(
                 "trace_job_Philly_MIX2.csv",
