@@ -240,7 +240,7 @@ class Conservative(_Backfilling):
     Deviations: reservations are on nodes; and where jobs end early only those move that can begin
     at once, as the calendar is long. The others keep later times, which leaves more room for short
     jobs that come later: with estimates this is another policy. On the passed jobs of Philly, with
-    320 GPUs as one pool and overestimate=3, its mean completion is about half of the published one's.
+    320 GPUs as one pool and overestimate=3, its mean completion is about half of that.
 
     Guarantee: no job starts later than its reservation when it came, as no estimate is below the
     run time. Where gangs may be spread and are slower then, one may take longer than was expected;
