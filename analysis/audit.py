@@ -1,18 +1,24 @@
 """What a log and the description of its cluster say that cannot both be true, or is hardly so.
 
-A finding either has a proof, a few jobs of the log and a rule that they break between them, or it
-is odd: possible, and worth a look before anything is concluded from the log. Proofs are plain data,
-and :mod:`gangsched.analysis.proofs.verify_audit`, which shares nothing with this module, checks
-them.
+A finding is proved, by a few jobs of the log and a rule that they break between them, or it is odd:
+possible, and worth a look before anything is concluded from the log. Proofs are plain data, and
+:mod:`gangsched.analysis.proofs.verify_audit`, which shares nothing with this module, checks them.
+Demand over capacity has a proof too, and is odd: a real queue can grow as long.
 
 Recorded times are whole seconds, rounded down, and run times rounded up; so an overlap is counted
 from starts and ends where both are known, else up to a second before the run time is over. A job
 whose start and end lie further apart than its run time was interrupted at times that nobody knows:
-it holds nothing for sure.
+it holds nothing for sure. Nothing is concluded from the run time of a job with speeds: it depends
+on the GPU model, which a log does not tell.
+
+All times are taken to be of one clock. Where a log names no zone, and its clock kept summer time,
+what began before the hour that autumn repeats and ended after it seems to be an hour shorter, and
+contradictions of up to an hour can be the clock's.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,8 +30,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..instances.display import counted, frame, table_html
-from ..instances.model import Cluster, Job, gpus_by_model
+from ..instances.display import counted, frame, shortened, table_html
+from ..instances.model import Cluster, gpus_by_model
 from .proofs.verify_audit import verify_finding
 
 if TYPE_CHECKING:
@@ -40,6 +46,8 @@ DAY, HOUR = 86_400, 3_600
 LONGEST_SILENCE = 30 * DAY  #: without a submission, where that is half of the log too
 MOST_FALLS = 3  #: times that an ordered log may fall back before it counts as not ordered
 LEAST_ORDERED = 20  #: rows of a log that counts as ordered
+ZONE = r"(UTC|Z|[+-]\d\d:?\d\d)$"  #: at the end of a time
+QUEUE = "overload"  #: the rule whose proof a real log can have
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +65,7 @@ class Finding:
     rows : tuple of str
         Where the first of them stand in the file; ids where that is not known.
     proof : mapping or None
-        Plain data that :func:`~gangsched.analysis.proofs.verify_audit.verify_finding` accepts;
-        None for what is merely odd.
+        Plain data that :func:`~gangsched.analysis.proofs.verify_audit.verify_finding` accepts.
 
     Examples
     --------
@@ -72,10 +79,14 @@ class Finding:
     rows: tuple[str, ...]
     proof: Mapping[str, Any] | None = None
 
+    @property
+    def sure(self) -> str:
+        """What cannot be true is "proved", what can be is "odd"."""
+        return "odd" if self.proof is None or self.proof["rule"] == QUEUE else "proved"
+
     def __str__(self) -> str:
         more = ", ..." if self.count > len(self.rows) else ""
-        sure = "odd" if self.proof is None else "proved"
-        return f"{sure}: {self.kind}: {self.text} [{', '.join(self.rows)}{more}]"
+        return f"{self.sure}: {self.kind}: {self.text} [{', '.join(self.rows)}{more}]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,8 +111,8 @@ class Audit:
 
     @property
     def proved(self) -> tuple[Finding, ...]:
-        """Findings with a proof."""
-        return tuple(one for one in self.findings if one.proof is not None)
+        """Findings that cannot be true."""
+        return tuple(one for one in self.findings if one.sure == "proved")
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
@@ -110,6 +121,7 @@ class Audit:
             "jobs": self.jobs,
             "findings": [
                 {
+                    "sure": one.sure,
                     "kind": one.kind,
                     "text": one.text,
                     "count": one.count,
@@ -122,16 +134,7 @@ class Audit:
         }
 
     def _cells(self) -> list[tuple[str, ...]]:
-        return [
-            (
-                "odd" if f.proof is None else "proved",
-                f.kind,
-                f.text,
-                str(f.count),
-                ", ".join(f.rows),
-            )
-            for f in self.findings
-        ]
+        return [(f.sure, f.kind, f.text, str(f.count), ", ".join(f.rows)) for f in self.findings]
 
     def to_frame(self) -> Any:
         """Return the findings as a pandas DataFrame."""
@@ -185,15 +188,16 @@ def audit(
     Proved, from the log and the description alone: a gang wider than the cluster, than the GPUs of
     the model that it must have, or than its user's quota; more GPUs in use at a second than there
     are, of all models or of one, or than a user's quota; a start before the submission; an end
-    before the run time is over, or before the start; a deadline that comes before the run time is
-    over; and demand over capacity: even if each job had started when it was submitted, and run
-    without a break, so much work of some time could not have been done in it that the cluster needs
-    another `window` for it.
+    before the run time is over, or before the start; and a deadline that comes before the run time
+    is over.
 
-    Odd: a gang wider than a node that fills no whole nodes, or wider than any one model; jobs that
-    are the same but for the id; users without a quota where others have one; a clock that falls
-    back in a log that is otherwise in order; 30 days and half of the log without a submission; jobs
-    whose end is exactly an hour from where start and run time put it.
+    Odd: demand over capacity, with a proof that even if each job had started when it was submitted,
+    and run without a break, so much work of some time could not have been done in it that the
+    cluster needs another `window` for it (a long queue, or another cluster); a gang wider than a
+    node that fills no whole nodes, or wider than any one model; jobs that are the same but for the
+    id; users without a quota where others have one; a clock that falls back in a log that is
+    otherwise in order; 30 days and half of the log without a submission; jobs whose end is exactly
+    an hour from where start and run time put it.
 
     Time: O(n log n).
 
@@ -209,6 +213,8 @@ def audit(
     """
     if isinstance(window, bool) or not isinstance(window, int) or window < 1:
         raise ValueError(f"audit: window={window!r} is not a number of seconds above 0")
+    if quotas is not None and not isinstance(quotas, Mapping):
+        raise TypeError(f"audit: quotas={shortened(repr(quotas))} is no mapping of users to GPUs")
     for user, quota in (quotas or {}).items():
         if isinstance(quota, bool) or not isinstance(quota, int) or quota < 0:
             raise ValueError(f"audit: quotas[{user!r}]={quota!r} is not a number of GPUs")
@@ -221,7 +227,7 @@ def audit(
     found += [*_twins(log), *_clock(log)]
     for finding in found:
         verify_finding(finding.proof, trace, cluster, quotas)
-    found.sort(key=lambda finding: finding.proof is None)
+    found.sort(key=lambda finding: finding.sure == "odd")
     return Audit(
         name=trace.name,
         jobs=len(trace.jobs),
@@ -236,7 +242,8 @@ class _Log:
     def __init__(self, trace: Trace) -> None:
         self.trace, self.jobs = trace, trace.jobs
         self.rows: Sequence[LogRow | None] = trace.rows or [None] * len(trace.jobs)
-        self.runs = [_run_of(job, row) for job, row in zip(self.jobs, self.rows, strict=True)]
+        self.work = [None if job.speeds else job.work for job in trace.jobs]
+        self.runs = [_run_of(*one) for one in zip(self.work, self.rows, strict=True)]
 
     def id(self, j: int) -> str:
         """The id of a job."""
@@ -272,17 +279,17 @@ class _Log:
             yield self.finding(kind, text, jobs, proof)
 
 
-def _run_of(job: Job, row: LogRow | None) -> tuple[int, int] | None:
+def _run_of(work: int | None, row: LogRow | None) -> tuple[int, int] | None:
     """When a job surely held its GPUs; at each of these seconds all that hold some do at once."""
-    if row is None or job.work is None:
+    if row is None or work is None:
         return None
     start, end = row.start, row.end
     if start is not None and end is not None:
-        run = (start, end) if end - start <= job.work + ROUNDED else (start, start)
+        run = (start, end) if end - start <= work + ROUNDED else (start, start)
     elif start is not None:
-        run = start, start + job.work - 1
+        run = start, start + work - 1
     else:
-        run = (0, 0) if end is None else (end - job.work + ROUNDED, end)
+        run = (0, 0) if end is None else (end - work + ROUNDED, end)
     return run if run[0] < run[1] else None
 
 
@@ -300,6 +307,12 @@ def _unchecked(
         yield (
             f"GPUs in use: {len(log.jobs) - known:,} of {counted(len(log.jobs), 'job')} "
             f"do not count, {what}"
+        )
+    origin = log.trace.origin
+    if origin is not None and not re.search(ZONE, origin):
+        yield (
+            "summer time: the log names no zone, its times are taken to be of a clock without it; "
+            "else contradictions of up to an hour can be of the hour that autumn repeats"
         )
 
 
@@ -330,9 +343,10 @@ def _times(log: _Log) -> Iterator[Finding]:
             continue
         if row.start < job.release:
             early[j] = f"by {job.release - row.start:,} s"
-        if row.end is None or job.work is None:
+        work = log.work[j]
+        if row.end is None or work is None:
             continue
-        over = row.end - row.start - job.work
+        over = row.end - row.start - work
         if over < -ROUNDED:
             short[j] = f"by {-over:,} s"
         if abs(abs(over) - HOUR) <= ROUNDED:
@@ -347,8 +361,9 @@ def _deadlines(log: _Log) -> Iterator[Finding]:
     late = {}
     for j, job in enumerate(log.jobs):
         last = max((time for time, _ in job.deadlines()), default=None)
-        if last is not None and job.work is not None and last - job.release < job.work:
-            late[j] = f"{last - job.release:,} s after its submission, of {job.work:,} s"
+        work = log.work[j]
+        if last is not None and work is not None and last - job.release < work:
+            late[j] = f"{last - job.release:,} s after its submission, of {work:,} s"
     yield from log.each("a deadline before the run time is over", late, "deadline")
 
 
@@ -492,7 +507,7 @@ def _overload(log: _Log, cluster: Cluster, window: int) -> Iterator[Finding]:
     U(t) GPUs would be in use if every job began when it was submitted. Nothing can be done sooner,
     and at most C(t - a) from a on: so from a to t at least the integral of U - C is left undone.
     """
-    able = [j for j, job in enumerate(log.jobs) if job.work is not None]
+    able = [j for j, work in enumerate(log.work) if work is not None]
     if not able:
         return
     release, work, gpus = (
@@ -501,22 +516,18 @@ def _overload(log: _Log, cluster: Cluster, window: int) -> Iterator[Finding]:
     )
     time, wanted = _levels(release, release + work, gpus)
     steps = ((wanted[:-1] - cluster.gpus) * np.diff(time)).tolist()
-    behind = most = 0
-    since = first = last = int(time[0])
+    behind = most = since = first = last = 0
     for step, begin, end in zip(steps, time[:-1].tolist(), time[1:].tolist(), strict=True):
-        if behind + step <= 0:
-            behind, since = 0, end
-            continue
         if behind == 0:
             since = begin
-        behind += step
+        behind = max(behind + step, 0)
         if behind > most:
             most, first, last = behind, since, end
     if most <= cluster.gpus * window:
         return
     inside = np.maximum(np.minimum(release + work, last) - np.maximum(release, first), 0) * gpus
     jobs = [able[i] for i in np.argsort(-inside, kind="stable") if inside[i] > 0]
-    proof = {"rule": "overload", "from": first, "to": last, "behind": most}
+    proof = {"rule": QUEUE, "from": first, "to": last, "behind": most}
     text = (
         f"from {log.at(first)} to {log.at(last)}, {int(inside.sum()) / HOUR:,.0f} GPU hours are "
         f"wanted of {cluster.gpus * (last - first) / HOUR:,.0f}: {_long(most // cluster.gpus)} of "

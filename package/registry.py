@@ -431,7 +431,9 @@ POLICIES: Mapping[str, PolicyRow] = {
     "easy:estimates": _policy(f"{BACKFILLING}.Easy", _ESTIMATES, overestimate=3.0),
     "conservative": _policy(f"{BACKFILLING}.Conservative"),
     "conservative:estimates": _policy(
-        f"{BACKFILLING}.Conservative", _ESTIMATES, overestimate=3.0),
+        f"{BACKFILLING}.Conservative",
+        f"{_ESTIMATES}; reservations that cannot begin at once are not moved forward",
+        overestimate=3.0),
     "serverfilling-srpt": _policy("solvers.policies.serverfilling.ServerFillingSrpt"),
 }  # fmt: skip
 #: other names of policies

@@ -52,8 +52,9 @@ PROFILE_GPUS = 2
 #: members of enumerations take microseconds to look up
 LEASE, ALWAYS = Preempts.LEASE, Preempts.ALWAYS
 
-#: how a policy may know run times: not at all, or as they are
-Information = Literal["told"] | None
+#: how a policy knows run times: not at all, told as they are, or learned from complete jobs; the
+#: last two are shown the same, as one that learns starts with what it is told
+Information = Literal["told", "learned"] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,9 +250,9 @@ class Seen:
 def information_of(policy: Policy) -> Information:
     """Return how a policy declares that it knows run times."""
     information: Information = getattr(policy, "information", None)
-    if information not in (None, "told"):
+    if information not in (None, "told", "learned"):
         raise ValueError(
-            f"policy {policy.name!r}: information={information!r} is not None or 'told'"
+            f"policy {policy.name!r}: information={information!r} is not None, 'told' or 'learned'"
         )
     return information
 
@@ -667,8 +668,9 @@ class Policy(Protocol):
     which refuses what does not go with it, and changes nothing in the policy: the same object can
     be driven twice, or twice at a time. Other optional members:
 
-    - ``information``: "told" for a policy that knows the run times of jobs that have come. Others
-      cannot read `State.work` or `State.remaining`, nor the work of `State.job`.
+    - ``information``: "told" for a policy that knows the run times of jobs that have come, or
+      "learned" where it goes by those of complete jobs once there are some. Others cannot read
+      `State.work` or `State.remaining`, nor the work of `State.job`.
     - ``clairvoyant``: True for a policy that looks at jobs that have not come, in
       `State.instance`; runs and tables say so.
     - ``one_model``: True for a policy that places jobs by node and takes all GPUs for equal; it is

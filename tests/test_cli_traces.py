@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from gangsched.cli import main
-from gangsched.instances.traces import catalogue, read_auto, read_swf
+from gangsched.instances.traces import catalogue, read_auto, read_swf, recognise
+from gangsched.instances.traces.auto import HEAD
 from gangsched.instances.traces.catalogue import TRACES, KnownFile
 
 ROWS = """id,user,gpus,submit,duration
@@ -127,11 +128,24 @@ def test_a_file_is_told_to_be_one_of_them_or_not(
         assert "read with: --reader csv\n" in out
 
 
+def test_a_letter_may_stand_across_the_end_of_what_is_looked_at(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_bytes(b"x" * (HEAD - 1) + "ü\n".encode())
+    assert recognise(path).reader == "csv"
+
+
 def test_a_file_that_is_not_there_gets_one_line(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "empty").write_text("")
-    for name, message in (("none", "none: No such file"), ("empty", "line 1: the file is empty")):
+    (folder / "binary").write_bytes(bytes(range(256)))
+    (folder / "cut").write_bytes("ü".encode()[:1])
+    for name, message in (
+        ("none", "none: No such file"),
+        ("empty", "line 1: the file is empty"),
+        ("binary", "binary: byte 128 is not UTF-8 text"),
+        ("cut", "cut: byte 0 is not UTF-8 text"),
+    ):
         code, out, err = called(capsys, "traces", name)
         assert (code, out) == (2, "")
         assert message in err

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...formulations.completion_time.problem import CompletionTime
 from ...formulations.deadline_rewards import DeadlineRewards
+from ...instances.check import finite
 from ...solvers.pool import AreaOrderParams, area_order
 from ...solvers.result import Bound
 from ...solvers.reward_pool import priced_schedule
@@ -33,7 +34,9 @@ POWERS: Mapping[Effort, tuple[float, ...]] = {
 }
 #: of ruin and recreate
 MOVES: Mapping[Effort, int] = {"quick": 5_000, "standard": 50_000, "full": 500_000}
+ROUNDING = 1e-12  #: relative error of a sum of floats
 KNOWN = ("flow", "slowdown")  #: measures of which a best known schedule is shown
+REWARD = "reward"  #: and that of deadlines
 
 
 class KnownSchedule(NamedTuple):
@@ -41,6 +44,19 @@ class KnownSchedule(NamedTuple):
 
     objective: float
     order: str
+
+
+def check_known(known: Mapping[str, KnownSchedule], bounds: Mapping[str, Bound]) -> None:
+    """Refuse measures of which none is shown, and what is better than a verified bound."""
+    for name, (objective, _) in known.items():
+        if name not in (*KNOWN, REWARD):
+            raise KeyError(f"replay: known[{name!r}] is none of {', '.join((*KNOWN, REWARD))}")
+        number = finite("replay", f"known[{name!r}]", objective)
+        bound = bounds.get(name)
+        sign = -1 if name == REWARD else 1
+        if bound is not None and sign * (number - bound.value) < -ROUNDING * abs(bound.value):
+            beyond = f"{number} is better than the verified bound {bound.value}"
+            raise ValueError(f"replay: known[{name!r}]={beyond}")
 
 
 def best_known(problem: CompletionTime, effort: Effort) -> KnownSchedule | None:
@@ -125,7 +141,7 @@ def best_of(
             for row in rows
             if row.ratios.get(name) is not None and (attained := _attained(row, name)) is not None
         ]
-        sign = -1 if name == "reward" else 1
+        sign = -1 if name == REWARD else 1
         value, whose = min((sign * value, whose) for value, whose in values)
         found[name] = sign * value, whose
     return found

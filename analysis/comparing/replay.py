@@ -27,7 +27,7 @@ from ...instances.io import instance_hash
 from ...instances.model import DeadlineJob, Instance
 from ...solvers.ltgf.policy import NeverEnds
 from ...solvers.policies.recorded import RECORDED_RULES, Recorded, Times, unrecorded
-from ...solvers.policy import Policy, Rules
+from ...solvers.policy import Policy, Rules, information_of
 from ...solvers.result import Bound, Stop
 from ..driving import check as check_run
 from ..driving import metrics
@@ -39,7 +39,16 @@ from ..proofs.deadline_rewards import reward_bound
 from ..proofs.verify import InvalidCertificate, NoCertificate, verify_bound
 from ..show.columns import SECTIONS, ColumnTable, computed
 from ..show.replay_tables import failures, tables, whole_table
-from .best_known import EFFORTS, KNOWN, KnownSchedule, best_known, best_known_rewards, best_of
+from .best_known import (
+    EFFORTS,
+    KNOWN,
+    ROUNDING,
+    KnownSchedule,
+    best_known,
+    best_known_rewards,
+    best_of,
+    check_known,
+)
 from .comparison import SideBySide, bound_to_dict, ratio
 from .fairness import Fairness, fairness_bounds, uneven
 from .profiling import PROFILED, ProfiledBound, profiled_bound
@@ -53,7 +62,6 @@ RECORDED = (
     "recorded: what the cluster itself did, by its log: when jobs began and ended, on GPUs of any "
     "nodes, without rounds and overhead. Jobs of its log that are not here had GPUs too."
 )
-ROUNDING = 1e-12  #: relative error of a sum of floats
 REWARDS = ("reward", "elastic reward")  #: for gangs; for any number of GPUs
 MODELS = (
     "Speeds differ by GPU model: slowdown is over the time on a job's fastest model. GPU time "
@@ -157,14 +165,14 @@ class Replayed:
 
     @property
     def information(self) -> str:
-        """How the policy knew run times: "told", "estimated" from told ones, and so on."""
+        """How the policy knew run times: "told", "learned", "estimated" from told ones, etc."""
         if self.recorded:
             return "recorded"
         if self.profiles:
             return "after profiling"
         if self.run.information is None:
             return "unknown"
-        return "estimated" if self.run.parameters.get("overestimate") else "told"
+        return "estimated" if self.run.parameters.get("overestimate") else self.run.information
 
     @property
     def profiles(self) -> bool:
@@ -292,6 +300,7 @@ class Replay(SideBySide):
             verify_bound(problems[name], bound)
         for _, problem, bound in fairness:
             verify_bound(problem, bound)
+        check_known(known or {}, given)
         return cls(
             instance=instance,
             rules=first.rules,
@@ -618,6 +627,8 @@ class _Replay:
         try:
             if old is not None and old.stop is Stop.COMPLETED:
                 run = old.attach(self.instance)
+                if run.information != information_of(policy):  # older files do not tell
+                    run = replace(run, information=information_of(policy))
             else:
                 run = drive(
                     self.instance,

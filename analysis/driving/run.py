@@ -181,7 +181,7 @@ class Run:
         Wall seconds.
     versions : mapping of str to str
     information : str or None
-        How the policy knew run times: "told", or None where it did not.
+        How the policy knew run times: "told", "learned", or None where it did not.
     clairvoyant : bool
         Whether it looked at jobs that had not come.
     checkpoint : object or None

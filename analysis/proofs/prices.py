@@ -55,6 +55,7 @@ import numpy as np
 
 from ...formulations.completion_time.problem import CompletionTime
 from ...instances.arrays import Floats, Ints
+from ...instances.check import check_real
 from ...solvers.pool import PoolRun, run_pool
 from ...solvers.result import Bound
 from .price_core import evaluate, evaluate_exactly
@@ -67,6 +68,7 @@ FACTORS = (0.5, 0.7, 0.85, 1.0, 1.2, 1.5)  #: of the first prices
 #: better bound; where the climb ends; momentum
 GAP, CLOSER, PATIENCE, CLOSEST, MOMENTUM = 0.05, 0.6, 6, 2e-5, 0.7
 LATER_GAP = 2e-3  #: after the intervals were halved
+MOST_INTERVALS = 10**6
 BITS = 61  #: below which every number of the exact sum stays
 
 #: steps so far, and the best bound
@@ -89,7 +91,7 @@ def price_bound(
     problem : CompletionTime
         With any measure but the makespan, all of whose GPUs are equal for all jobs.
     intervals : int
-        How many prices, at most; fewer where fewer can differ.
+        How many prices, at most, up to a million; fewer where fewer can differ.
     rounds : int
         Steps of the climb, at most, for each set of intervals; 0 leaves the first prices.
     halvings : int
@@ -107,7 +109,7 @@ def price_bound(
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         For a makespan, several GPU models or speeds, or numbers out of range.
 
     Notes
@@ -135,6 +137,10 @@ def price_bound(
     ):
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise ValueError(f"price_bound: {name}={value!r} is not a whole number >= {least}")
+    if intervals > MOST_INTERVALS:
+        raise ValueError(f"price_bound: intervals={intervals} is above {MOST_INTERVALS}")
+    if time_limit is not None:
+        check_real("price_bound", "time_limit", time_limit)
     end = math.inf if time_limit is None else time.monotonic() + time_limit
     if not problem.jobs:
         return _bound(problem, _certificate([0, 1], [0], 1), Fraction(0))

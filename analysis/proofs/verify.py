@@ -43,7 +43,7 @@ from .verify_irmp import revenue_prices
 from .verify_market import gpu_prices
 from .verify_unisched import lease_prices
 
-__all__ = ["InvalidCertificate", "NoCertificate", "verify_bound"]
+__all__ = ["InvalidCertificate", "NoCertificate", "check_digits", "verify_bound"]
 
 #: numbers from here on are shown to six digits
 LONG = 10**60
@@ -104,7 +104,7 @@ def verify_bound(problem: Any, bound: Bound) -> None:
     if bound.certificate is None:
         raise NoCertificate(f"{name}: no certificate, so it is a claim that nobody can check")
     try:
-        _check_digits("certificate", bound.certificate)
+        check_digits("certificate", bound.certificate)
     except ValueError as error:
         raise InvalidCertificate(f"{name}: {error}") from None
     kind, kinds = bound.certificate.get("kind"), RULES.get(type(problem), {})
@@ -121,16 +121,16 @@ def verify_bound(problem: Any, bound: Bound) -> None:
         raise InvalidCertificate(f"{name}: the certificate proves {_shown(proven)}")
 
 
-def _check_digits(place: str, value: Any) -> None:
+def check_digits(place: str, value: Any) -> None:
     """Refuse integers with more digits than a message can hold."""
     if isinstance(value, int):
         written(place, value)
     elif isinstance(value, Mapping):
         for key, one in value.items():
-            _check_digits(str(key), one)
+            check_digits(str(key), one)
     elif isinstance(value, (list, tuple)):
         for i, one in enumerate(value):
-            _check_digits(f"{place}[{i}]", one)
+            check_digits(f"{place}[{i}]", one)
 
 
 def _shown(number: int | Fraction) -> str:

@@ -6,10 +6,13 @@ shared with :mod:`gangsched.analysis.audit`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .verify import InvalidCertificate
+from ...instances.display import shortened
+from .verify import InvalidCertificate, check_digits
 
 if TYPE_CHECKING:
     from ...instances.model import Cluster, Job
@@ -55,27 +58,49 @@ def verify_finding(
     if proof is None:
         return
     try:
-        _verify(proof, trace, cluster, quotas)
-    except (KeyError, TypeError) as error:
-        raise InvalidCertificate(f"audit: {proof!r} is no proof: {error!r}") from error
+        check_digits("proof", proof)
+        _verify(proof, _Said(trace, cluster, quotas))
+    except InvalidCertificate:
+        raise
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InvalidCertificate(f"audit: it is no proof: {shortened(repr(error))}") from error
 
 
-def _verify(
-    proof: Mapping[str, Any],
-    trace: Trace,
-    cluster: Cluster | None,
-    quotas: Mapping[str, int] | None,
-) -> None:
+@dataclass(frozen=True)
+class _Said:
+    """The log, and what is said of its cluster."""
+
+    trace: Trace
+    cluster: Cluster | None
+    quotas: Mapping[str, int] | None
+
+    def gpus(self, *models: str) -> int:
+        """GPUs of some models, of all if none is named; 0 without a cluster."""
+        nodes = () if self.cluster is None else self.cluster.nodes
+        return sum(node.gpus for node in nodes if not models or node.model in models)
+
+    def named(self, proof: Mapping[str, Any]) -> list[tuple[Job, LogRow | None]]:
+        """Return the jobs that a proof names, each once, with their rows."""
+        ids, jobs = proof["jobs"], self.trace.jobs
+        rows: Sequence[LogRow | None] = self.trace.rows or [None] * len(jobs)
+        known = {job.id: (job, row) for job, row in zip(jobs, rows, strict=True)}
+        if not isinstance(ids, (list, tuple)) or not ids or len(set(ids)) < len(ids):
+            raise InvalidCertificate(f"audit: jobs={ids!r} are no jobs, each once")
+        return [known[id] for id in ids]
+
+
+def _verify(proof: Mapping[str, Any], said: _Said) -> None:
     rule = proof["rule"]
     if rule == "skipped":
-        if trace.report.skipped.get(proof["reason"]) != proof["count"]:
-            raise InvalidCertificate(f"audit: not {proof['count']} rows have {proof['reason']!r}")
+        _verify_skipped(proof, said.trace)
     elif rule == "in use":
-        _verify_in_use(proof, trace, cluster, quotas)
+        _verify_in_use(proof, said)
     elif rule == "overload":
-        _verify_overload(proof, trace, cluster)
+        _verify_overload(proof, said)
     else:
-        _verify_each(proof, trace, cluster, quotas)
+        for job, row in said.named(proof):
+            if not _breaks(rule, job, row, said):
+                raise InvalidCertificate(f"audit: job {job.id!r} does not break {rule!r}")
 
 
 def _whole(proof: Mapping[str, Any], name: str) -> int:
@@ -86,106 +111,79 @@ def _whole(proof: Mapping[str, Any], name: str) -> int:
     return value
 
 
-def _known(trace: Trace) -> dict[str, tuple[Job, LogRow | None]]:
-    """Jobs and their rows by id."""
-    rows: list[LogRow | None] = [*trace.rows] or [None] * len(trace.jobs)
-    return {job.id: (job, row) for job, row in zip(trace.jobs, rows, strict=True)}
+def _verify_skipped(proof: Mapping[str, Any], trace: Trace) -> None:
+    """So many rows became no jobs as they end before they start."""
+    reason, count = proof["reason"], _whole(proof, "count")
+    if not re.search(r"\bend before (the )?start\b", reason):
+        raise InvalidCertificate(f"audit: {reason!r} says nothing of an end before a start")
+    if trace.report.skipped.get(reason) != count:
+        raise InvalidCertificate(f"audit: not {count} rows have {reason!r}")
 
 
-def _named(proof: Mapping[str, Any], trace: Trace) -> list[tuple[Job, LogRow | None]]:
-    """The jobs that a proof names, each once."""
-    known, ids = _known(trace), list(proof.get("jobs", ()))
-    if not ids or len(set(ids)) < len(ids) or not set(ids) <= set(known):
-        raise InvalidCertificate(f"audit: jobs {ids!r} are not some of the log, each once")
-    return [known[id] for id in ids]
+def _work(job: Job) -> int | None:
+    """The run time, where it is the same on all GPUs."""
+    return None if job.speeds else job.work
 
 
-def _verify_each(
-    proof: Mapping[str, Any],
-    trace: Trace,
-    cluster: Cluster | None,
-    quotas: Mapping[str, int] | None,
-) -> None:
-    """Every job that is named breaks the rule by itself."""
-    rule = proof["rule"]
-    for job, row in _named(proof, trace):
-        if not _breaks(rule, job, row, cluster, quotas):
-            raise InvalidCertificate(f"audit: job {job.id!r} does not break {rule!r}")
-
-
-def _breaks(
-    rule: str,
-    job: Job,
-    row: LogRow | None,
-    cluster: Cluster | None,
-    quotas: Mapping[str, int] | None,
-) -> bool:
+def _breaks(rule: str, job: Job, row: LogRow | None, said: _Said) -> bool:
+    """Whether a job breaks a rule by itself."""
+    work = _work(job)
     if rule == "cluster":
-        return cluster is not None and job.gpus > sum(node.gpus for node in cluster.nodes)
+        return said.cluster is not None and job.gpus > said.gpus()
     if rule == "model":
-        own = 0 if cluster is None else _gpus_of(cluster, job.pin)
-        return cluster is not None and job.pin != "" and job.gpus > own
+        return said.cluster is not None and job.pin != "" and job.gpus > said.gpus(job.pin)
     if rule == "quota":
-        return quotas is not None and job.user in quotas and job.gpus > quotas[job.user]
+        quotas = said.quotas or {}
+        return job.user in quotas and job.gpus > quotas[job.user]
     if rule == "deadline":
         times = [time for time, _ in job.deadlines()]
-        return bool(times) and job.work is not None and max(times) - job.release < job.work
+        return bool(times) and work is not None and max(times) - job.release < work
     if row is None or row.start is None:
         return False
     if rule == "start":
         return row.start < job.release
     if rule == "end":
-        return row.end is not None and row.end - row.start + SLACK < (job.work or 0)
+        return row.end is not None and row.end - row.start + SLACK < (work or 0)
     raise InvalidCertificate(f"audit: rule {rule!r} is not known")
 
 
-def _gpus_of(cluster: Cluster, model: str) -> int:
-    return sum(node.gpus for node in cluster.nodes if node.model == model)
-
-
-def _verify_in_use(
-    proof: Mapping[str, Any],
-    trace: Trace,
-    cluster: Cluster | None,
-    quotas: Mapping[str, int] | None,
-) -> None:
+def _verify_in_use(proof: Mapping[str, Any], said: _Said) -> None:
     """The jobs that are named all ran at the second, and need more GPUs than there are."""
     of, name, second = proof["of"], proof.get("name"), _whole(proof, "second")
     most: int | None = None
-    if of == "user" and quotas is not None:
-        most = quotas.get(str(name))
-    elif of in ("cluster", "model") and cluster is not None:
-        models = [node.model for node in cluster.nodes] if of == "cluster" else [str(name)]
-        most = sum(_gpus_of(cluster, model) for model in set(models))
+    if of == "user" and said.quotas is not None:
+        most = said.quotas.get(str(name))
+    elif of in ("cluster", "model") and said.cluster is not None:
+        most = said.gpus() if of == "cluster" else said.gpus(str(name))
     held = 0
-    for job, row in _named(proof, trace):
+    for job, row in said.named(proof):
         mine = {"cluster": True, "model": job.pin == name, "user": job.user == name}.get(of, False)
-        if not (mine and _ran_at(second, job, row)):
+        if not (mine and _ran_at(second, _work(job), row)):
             raise InvalidCertificate(f"audit: job {job.id!r} need not count at second {second}")
         held += job.gpus
     if most is None or held <= most:
         raise InvalidCertificate(f"audit: {held} GPUs at second {second} are not above {most}")
 
 
-def _ran_at(second: int, job: Job, row: LogRow | None) -> bool:
+def _ran_at(second: int, work: int | None, row: LogRow | None) -> bool:
     """Whether a job surely held its GPUs in a second, however fractions were rounded."""
-    if row is None or job.work is None:
+    if row is None or work is None:
         return False
     if row.start is not None and row.end is not None:
-        whole = row.end - row.start <= job.work + SLACK
+        whole = row.end - row.start <= work + SLACK
         return whole and row.start <= second < row.end
     if row.start is not None:
-        return row.start <= second < row.start + job.work - 1
-    return row.end is not None and row.end - job.work + SLACK <= second < row.end
+        return row.start <= second < row.start + work - 1
+    return row.end is not None and row.end - work + SLACK <= second < row.end
 
 
-def _verify_overload(proof: Mapping[str, Any], trace: Trace, cluster: Cluster | None) -> None:
+def _verify_overload(proof: Mapping[str, Any], said: _Said) -> None:
     """Between two seconds more is wanted than all GPUs can do, by so many GPU seconds."""
     first, last, behind = (_whole(proof, name) for name in ("from", "to", "behind"))
     wanted = 0
-    for job in trace.jobs:
-        end = job.release + (job.work or 0)
+    for job in said.trace.jobs:
+        end = job.release + (_work(job) or 0)
         wanted += job.gpus * max(0, min(end, last) - max(job.release, first))
-    gpus = None if cluster is None else sum(node.gpus for node in cluster.nodes)
-    if gpus is None or first >= last or wanted - gpus * (last - first) < max(behind, 1):
+    missing = wanted - said.gpus() * (last - first)
+    if said.cluster is None or first >= last or missing < max(behind, 1):
         raise InvalidCertificate(f"audit: from {first} to {last} the GPUs suffice")

@@ -146,7 +146,7 @@ def _least_costs(columns: list[list[int]]) -> list[int]:
     span = max([*releases, times[-1]]) + max(needs)
     dearest = max(prices) * max(g * p for g, p in zip(gangs, needs, strict=True))
     costs = [0] * len(releases)
-    if max(rates) * span + dearest < 2**62 and max(times[-1], span) < 2**62:
+    if max(rates) * span + dearest < 2**62:  # rates are 1 or more: so are all numbers
         arrays = [np.array(column, dtype=np.int64) for column in (*columns, costs)]
         compiled_least_costs(*arrays)
         return [int(cost) for cost in arrays[-1]]

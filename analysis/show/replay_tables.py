@@ -187,6 +187,7 @@ def _any_policy(found: Replay) -> str:
 
 KNOWLEDGE = {
     "told": "told what they use of run times when jobs come",
+    "learned": "learn run times from complete jobs, and are told them until there are some",
     "estimated": "told estimates that are too long",
     "after profiling": "profile new jobs first, and pay for it",
     "unknown": "never told run times",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import getincrementaldecoder
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from io import StringIO
@@ -88,7 +89,11 @@ def recognise(path: str | Path) -> Recognised:
     raw = read_bytes(path, HEAD)
     if raw[:4] == b"PAR1":
         return Recognised("parquet", "it begins with PAR1")
-    text = raw.decode("utf-8-sig", errors="replace")
+    try:
+        decoder = getincrementaldecoder("utf-8-sig")()
+        text = decoder.decode(raw, final=len(raw) < HEAD)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: byte {error.start} is not UTF-8 text") from None
     lines = [line for line in islice(StringIO(text, newline=None), 50) if line.strip()]
     if not lines:
         raise ValueError(f"{path}: line 1: the file is empty")

@@ -161,44 +161,18 @@ TRACES: tuple[KnownTrace, ...] = (
         download="scheduler/traces/msr (commit c4fa400)",
         reader="gavel --reader-option steps_per_second=speeds.csv",
         remark="Arrivals and gang sizes are Philly's; job types and steps were drawn. The speeds "
-        "that turn steps into run times are older than the published simulation_throughputs.json.",
-        files=(
-            KnownFile(
-                "seed=0/23dbec.trace",
-                9,
-                "5e77c69605651395c7610f85678205709009d401a299ae16b5af47f7f04c2714",
-            ),
-            KnownFile(
-                "seed=0/6214e9.trace",
-                2000,
-                "4deab594cec0d1400347e2c1e58998c197075b084b7473990d561c0e838f662d",
-            ),
-            KnownFile(
-                "seed=0/6c71a0.trace",
-                2000,
-                "dfd3ae4c9b4d886b2146ed41b6adc9f0105e21ecda3bff33459844c232b18f0e",
-            ),
-            KnownFile(
-                "seed=0/795a4c.trace",
-                3,
-                "52a95b1f5b9bda0bd0bec1fd35d3ef04dd50d6da091b99bfed7296bc13cabab8",
-            ),
-            KnownFile(
-                "seed=0/b436b2.trace",
-                2000,
-                "36d7d8e239846e7d7423b729ae174cc5e3f42bde46245ae08650da8800887317",
-            ),
-            KnownFile(
-                "seed=0/ee9e8c.trace",
-                2000,
-                "ce629ae806113d60daa51dd9423030333a1abf45ee2a51c1013cdfdc49782a5c",
-            ),
-            KnownFile(
-                "seed=1/ee9e8c.trace",
-                2000,
-                "997067948676704093cdb5d42ce0f98a2eb6937b1039d1c5e5bbcdafe1ea5091",
-            ),
-        ),
+        "that turn steps into run times are older than the published simulation_throughputs.json "
+        "and not among its files: speeds.csv, with the columns job_type and steps_per_second, is "
+        "yours to make.",
+        files=_held("""
+5e77c69605651395c7610f85678205709009d401a299ae16b5af47f7f04c2714 9 seed=0/23dbec.trace
+4deab594cec0d1400347e2c1e58998c197075b084b7473990d561c0e838f662d 2000 seed=0/6214e9.trace
+dfd3ae4c9b4d886b2146ed41b6adc9f0105e21ecda3bff33459844c232b18f0e 2000 seed=0/6c71a0.trace
+52a95b1f5b9bda0bd0bec1fd35d3ef04dd50d6da091b99bfed7296bc13cabab8 3 seed=0/795a4c.trace
+36d7d8e239846e7d7423b729ae174cc5e3f42bde46245ae08650da8800887317 2000 seed=0/b436b2.trace
+ce629ae806113d60daa51dd9423030333a1abf45ee2a51c1013cdfdc49782a5c 2000 seed=0/ee9e8c.trace
+997067948676704093cdb5d42ce0f98a2eb6937b1039d1c5e5bbcdafe1ea5091 2000 seed=1/ee9e8c.trace
+        """),
     ),
     KnownTrace(
         name="gavel-physical",
@@ -209,28 +183,12 @@ TRACES: tuple[KnownTrace, ...] = (
         download="scheduler/traces/physical_cluster and scheduler/simulation_throughputs.json "
         "(commit c4fa400)",
         reader="gavel --reader-option steps_per_second=simulation_throughputs.json",
-        files=(
-            KnownFile(
-                "artifact_evaluation.trace",
-                15,
-                "aa267474f78f61ef65ec26585957e7737e0f2f8cba7e5425d7e52e26146d15b6",
-            ),
-            KnownFile(
-                "max_min_fairness.trace",
-                96,
-                "dc13589c23c7b77d37d3d1014ff499e0c1ffca2959ce35d0e4ce70b71247424b",
-            ),
-            KnownFile(
-                "minimize_makespan.trace",
-                100,
-                "b00befc3fc2a62c1776fd70d978065e3fb1ae75fd06b37557f2425fe51556bc5",
-            ),
-            KnownFile(
-                "small_test.trace",
-                20,
-                "1a216a80d1f40bc2b88a3edb5f14ff687560024c085a6392613618a47cbe54dc",
-            ),
-        ),
+        files=_held("""
+aa267474f78f61ef65ec26585957e7737e0f2f8cba7e5425d7e52e26146d15b6 15 artifact_evaluation.trace
+dc13589c23c7b77d37d3d1014ff499e0c1ffca2959ce35d0e4ce70b71247424b 96 max_min_fairness.trace
+b00befc3fc2a62c1776fd70d978065e3fb1ae75fd06b37557f2425fe51556bc5 100 minimize_makespan.trace
+1a216a80d1f40bc2b88a3edb5f14ff687560024c085a6392613618a47cbe54dc 20 small_test.trace
+        """),
     ),
     KnownTrace(
         name="chronus",
@@ -240,20 +198,12 @@ TRACES: tuple[KnownTrace, ...] = (
         source="https://github.com/S-Lab-System-Group/ChronusArtifact",
         download="code/data/trace_job_Philly_SLO.csv and the others beside it (commit bc7e15f)",
         reader="chronus",
-        remark="Rows are draws with replacement from one pool of 13,465 Philly jobs, of 20 minutes "
-        "to 3 days; users and models were drawn evenly at random.",
-        files=(
-            KnownFile(
-                "trace_job_Philly_MIX2.csv",
-                30940,
-                "4eb087e8f1a5d85ee27f8e8375f3912af643fbacb81d121d746950401426148f",
-            ),
-            KnownFile(
-                "trace_job_Philly_SLO.csv",
-                30940,
-                "180fd7db3eeabe5df705c25259fcec972be2ba7b483887e26ca17e22d96b9f3e",
-            ),
-        ),
+        remark="Rows are draws with replacement from one pool of Philly jobs, 13,465 distinct "
+        "in the two files, of 20 minutes to 3 days; users and models were drawn evenly at random.",
+        files=_held("""
+4eb087e8f1a5d85ee27f8e8375f3912af643fbacb81d121d746950401426148f 30940 trace_job_Philly_MIX2.csv
+180fd7db3eeabe5df705c25259fcec972be2ba7b483887e26ca17e22d96b9f3e 30940 trace_job_Philly_SLO.csv
+        """),
     ),
     KnownTrace(
         name="itp",
@@ -264,48 +214,16 @@ TRACES: tuple[KnownTrace, ...] = (
         download="one CSV a cluster (commit 277ed24)",
         reader="itp",
         remark="No users, states or sizes of clusters. Clusters 04 and 09 were not held here.",
-        files=(
-            KnownFile(
-                "cluster01.csv",
-                1595,
-                "27d707f576fce5637f9efec43f610da3d335f36e3c6fd4ded2f5bccfce05974a",
-            ),
-            KnownFile(
-                "cluster02.csv",
-                5778,
-                "7a5849e73aff9f9bc33f87c9bacadf8aab2f3a9e7bc5d70956f5cbf40126526c",
-            ),
-            KnownFile(
-                "cluster03.csv",
-                3011,
-                "282d765c5289ab0ba870f494dd2c67893f9d16d726fdc8a51f13b7412515dbf8",
-            ),
-            KnownFile(
-                "cluster05.csv",
-                3629,
-                "1553359ddd673a0ffc531ca10e73ba729dbacbce905ce878dbb8499d2dbed0fb",
-            ),
-            KnownFile(
-                "cluster06.csv",
-                2396,
-                "52c0d9247d1de9b19a8bdafc25137daf6fa04f274ad3a2eb6dac51226ac2362e",
-            ),
-            KnownFile(
-                "cluster07.csv",
-                12699,
-                "d4f46f32e2965c2265b2675c070565a86e40bff45733c828c5767bc0b8c1b318",
-            ),
-            KnownFile(
-                "cluster08.csv",
-                13047,
-                "d60c20d0cd05ddf49fddffabbc784ba6177bbc1a762fc5cf8a0bc9056b084db8",
-            ),
-            KnownFile(
-                "cluster10.csv",
-                260,
-                "139abea485b52090f5950d0f28d82878169df408e36052ec5c7cd04a3f3fcfa7",
-            ),
-        ),
+        files=_held("""
+27d707f576fce5637f9efec43f610da3d335f36e3c6fd4ded2f5bccfce05974a 1595 cluster01.csv
+7a5849e73aff9f9bc33f87c9bacadf8aab2f3a9e7bc5d70956f5cbf40126526c 5778 cluster02.csv
+282d765c5289ab0ba870f494dd2c67893f9d16d726fdc8a51f13b7412515dbf8 3011 cluster03.csv
+1553359ddd673a0ffc531ca10e73ba729dbacbce905ce878dbb8499d2dbed0fb 3629 cluster05.csv
+52c0d9247d1de9b19a8bdafc25137daf6fa04f274ad3a2eb6dac51226ac2362e 2396 cluster06.csv
+d4f46f32e2965c2265b2675c070565a86e40bff45733c828c5767bc0b8c1b318 12699 cluster07.csv
+d60c20d0cd05ddf49fddffabbc784ba6177bbc1a762fc5cf8a0bc9056b084db8 13047 cluster08.csv
+139abea485b52090f5950d0f28d82878169df408e36052ec5c7cd04a3f3fcfa7 260 cluster10.csv
+        """),
     ),
     KnownTrace(
         name="itp-elasticflow",
@@ -316,33 +234,13 @@ TRACES: tuple[KnownTrace, ...] = (
         download="ElasticFlow's version of the clusters (commit 277ed24)",
         reader="itp",
         remark="Iterations, models, deadlines and batch sizes are generated, and not read.",
-        files=(
-            KnownFile(
-                "cluster01.csv",
-                1595,
-                "599c2b80cea7b3d4784cc058981cf5f1238ce999b2e3a49b04c579884b7de1fb",
-            ),
-            KnownFile(
-                "cluster03.csv",
-                3011,
-                "c8ddeebae6a586b4c3d9f0de6b7ec3ee20505bbc14b2f31ce7562f6a7e40b83f",
-            ),
-            KnownFile(
-                "cluster06.csv",
-                2396,
-                "36442e0b06ced83bb15fea18b362b402b65443129663c45207105506911ef140",
-            ),
-            KnownFile(
-                "cluster10.csv",
-                260,
-                "e54ba1d74228d02d77cce1f6b0120e5b50e784e7c278a2d2434431fba1b0f2eb",
-            ),
-            KnownFile(
-                "195job.csv",
-                195,
-                "80eb7ae03ba5b19cbe9aa7ee68cf93ee438495b48aa18e414c83bdd8a400e5fb",
-            ),
-        ),
+        files=_held("""
+599c2b80cea7b3d4784cc058981cf5f1238ce999b2e3a49b04c579884b7de1fb 1595 cluster01.csv
+c8ddeebae6a586b4c3d9f0de6b7ec3ee20505bbc14b2f31ce7562f6a7e40b83f 3011 cluster03.csv
+36442e0b06ced83bb15fea18b362b402b65443129663c45207105506911ef140 2396 cluster06.csv
+e54ba1d74228d02d77cce1f6b0120e5b50e784e7c278a2d2434431fba1b0f2eb 260 cluster10.csv
+80eb7ae03ba5b19cbe9aa7ee68cf93ee438495b48aa18e414c83bdd8a400e5fb 195 195job.csv
+        """),
     ),
     KnownTrace(
         name="helios",
@@ -382,18 +280,10 @@ TRACES: tuple[KnownTrace, ...] = (
         "csv/openb_node_list_gpu_node.csv (commit 7a6c496)",
         reader="alibaba",
         remark="Nearly half of the pods of one GPU ask for a part of it and count as whole ones.",
-        files=(
-            KnownFile(
-                "openb_pod_list_default.csv",
-                8152,
-                "1ee7ed79c27a3b0861cda8ddba86a004c6aba904caafa329a76ae93ca63834a8",
-            ),
-            KnownFile(
-                "openb_pod_list_gpuspec33.csv",
-                8152,
-                "eca4f746db1e5b25864ad021b55ece3943e101a3ebd4574d09dcb95c46117652",
-            ),
-        ),
+        files=_held("""
+1ee7ed79c27a3b0861cda8ddba86a004c6aba904caafa329a76ae93ca63834a8 8152 openb_pod_list_default.csv
+eca4f746db1e5b25864ad021b55ece3943e101a3ebd4574d09dcb95c46117652 8152 openb_pod_list_gpuspec33.csv
+        """),
     ),
     KnownTrace(
         name="alibaba-spot",

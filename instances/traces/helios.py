@@ -78,7 +78,7 @@ def read_helios(
 
 
 def read_vc_sizes(
-    path: str | Path, *, date: str | None = None, gpus_per_node: int = 8
+    path: str | Path, *, date: str | None = None, until: str | None = None, gpus_per_node: int = 8
 ) -> tuple[User, ...]:
     r"""Read how large virtual clusters are, as users whose weights are GPUs.
 
@@ -91,6 +91,8 @@ def read_vc_sizes(
     date : str, optional
         Such as ``"2020-08-25"``. A file of GPUs by day needs one: its last row up to that day
         holds. A file of nodes holds on every day.
+    until : str, optional
+        Another day: the most GPUs that each virtual cluster has from `date` to this day.
     gpus_per_node : int
         For a file of nodes.
 
@@ -120,7 +122,7 @@ def read_vc_sizes(
     reading = Reading(path)
     table = TextTable(reading)
     if "date" in table.names:
-        sizes = _on_day(reading, table, date)
+        sizes = _on_days(reading, table, date, until)
     else:
         id, nodes = table.need("vc", ""), table.need("num", "node num")
         sizes = {_vc(reading, row, id): gpus_per_node * row.count(nodes) for row in table}
@@ -133,11 +135,14 @@ def _vc(reading: Reading, row: TextRow, column: str) -> str:
     return reading.unique(row.place, "virtual cluster", row[column])
 
 
-def _on_day(reading: Reading, table: TextTable, date: str | None) -> dict[str, int]:
-    """Return GPUs by virtual cluster from the last row up to a day."""
+def _on_days(
+    reading: Reading, table: TextTable, date: str | None, until: str | None
+) -> dict[str, int]:
+    """Return the most GPUs of each virtual cluster on some days; a row holds until the next."""
     if date is None:
         raise ValueError(f"{reading.path}: sizes differ by day, pass date='YYYY-MM-DD'")
     wanted, best, sizes = _day(date), "", {}
+    last, later = _day(until or date), list[dict[str, int]]()
     table.need("date")
     vcs = [table.need(name) for name in table.names if name not in ("date", "total")]
     if not all(vcs):
@@ -153,9 +158,11 @@ def _on_day(reading: Reading, table: TextTable, date: str | None) -> dict[str, i
             raise row.error(f"total={row['total']} is not the sum {sum(found.values())}")
         if best < day <= wanted:
             best, sizes = day, found
+        if wanted < day <= last:
+            later.append(found)
     if not best:
         raise ValueError(f"{reading.path}: date={date!r} is before every day of the file")
-    return sizes
+    return {vc: max(found[vc] for found in (sizes, *later)) for vc in vcs}
 
 
 def _day(text: str) -> str:

@@ -19,6 +19,8 @@ GPUS = re.compile(
     r"(?:gres[/:])?gpu(?::(?P<model>[^:=]+(?=[:=])|[^:=]*[^:=\d][^:=]*))?(?:[:=](?P<count>.*))?",
     re.IGNORECASE,
 )
+#: in the place of a model's name: -1, 1K, 2.5
+NUMBER = re.compile(r"[+-]\s*\d.*|\d[\d.,]*\s*[KMGT]?", re.ASCII | re.IGNORECASE)
 #: one resource by its number in Slurm's database
 NUMBERED = re.compile(r"(?P<id>\d+)=\d[^\s=:]*", re.ASCII)
 #: one resource that is something else: mem=64G, license/x=1, gres/shard:2
@@ -80,6 +82,8 @@ def gpu_count(text: str, ids: Collection[str] = ()) -> int | None:
             elif not ids and int(id) > OWN:
                 raise ValueError(f"has resource {id}: say which are GPUs, such as tres={id}")
         elif gpus := GPUS.fullmatch(part):
+            if gpus["count"] is None and NUMBER.fullmatch(gpus["model"] or ""):
+                raise ValueError("has GPUs that are not an integer")
             count = 1 if gpus["count"] is None else _count(gpus["count"])  # gpu alone is one
             (totals if gpus["model"] is None else parts).append(count)
         elif not OTHER.fullmatch(part):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +17,7 @@ Quotas = Annotated[
     Path | None,
     typer.Option(
         help="GPUs or nodes of each user or virtual cluster: GPUs by day (date, one column each, "
-        "total), or nodes of --gpus-per-node (vc, num)."
+        "total; the most of the log's days count), or nodes of --gpus-per-node (vc, num)."
     ),
 ]
 Window = Annotated[
@@ -67,7 +70,7 @@ def audit(
     for line in found.unchecked:
         screen.say(console, f"- {line}", "dim")
     for finding in found.findings:
-        screen.say(console, str(finding), None if finding.proof is None else "bold")
+        screen.say(console, str(finding), "bold" if finding.sure == "proved" else None)
     if not found.findings:
         screen.say(console, "nothing found")
     if line := screen.written(json):
@@ -77,12 +80,24 @@ def audit(
 
 
 def _quotas(path: Path, trace: Any, gpus_per_node: int | None) -> dict[str, int]:
-    """Sizes of virtual clusters on the day on which the log begins."""
+    """The most GPUs that each virtual cluster has on a day of the log."""
     from ..instances.traces import read_vc_sizes
 
-    day = None if trace.origin is None else trace.origin[:10]
-    each = {} if gpus_per_node is None else {"gpus_per_node": gpus_per_node}
-    return {user.id: int(user.weight) for user in read_vc_sizes(path, date=day, **each)}
+    days: dict[str, Any] = {} if gpus_per_node is None else {"gpus_per_node": gpus_per_node}
+    if trace.origin is not None:
+        began = datetime.fromisoformat(trace.origin.removesuffix(" UTC"))
+        ended = began + timedelta(seconds=max(_seconds(trace), default=0))
+        days |= {"date": f"{began:%Y-%m-%d}", "until": f"{ended:%Y-%m-%d}"}
+    return {user.id: int(user.weight) for user in read_vc_sizes(path, **days)}
+
+
+def _seconds(trace: Any) -> Iterator[int]:
+    """When jobs were submitted, began and ended, as far as the log tells."""
+    for job, row in zip_longest(trace.jobs, trace.rows):
+        began = job.release if row is None or row.start is None else row.start
+        yield from (job.release, began + (job.work or 0))
+        if row is not None and row.end is not None:
+            yield row.end
 
 
 def _write(path: Path, found: Any, trace: Any) -> None:

@@ -235,8 +235,12 @@ class Conservative(_Backfilling):
     -----
     Source: D. G. Feitelson, A. Mu'alem Weil, IPPS 1998; A. W. Mu'alem, D. G. Feitelson, IEEE TPDS
     12 (2001). There GPUs are one pool, and when a job ends early all reservations are moved forward
-    as far as they go, in the order of release. Here they are on nodes, and only those move that can
-    begin at once, as the calendar is long.
+    as far as they go, in the order of release.
+
+    Deviations: reservations are on nodes; and where jobs end early only those move that can begin
+    at once, as the calendar is long. The others keep later times, which leaves more room for short
+    jobs that come later: with estimates this is another policy. On the passed jobs of Philly, with
+    320 GPUs as one pool and overestimate=3, its mean completion is about half of that.
 
     Guarantee: no job starts later than its reservation when it came, as no estimate is below the
     run time. Where gangs may be spread and are slower then, one may take longer than was expected;

@@ -87,7 +87,7 @@ class ThreeSigma:
 
     name: ClassVar[str] = "three-sigma"
     preempts: ClassVar[Preempts] = Preempts.ALWAYS
-    information: ClassVar[Information] = "told"
+    information: ClassVar[Information] = "learned"
     one_model: ClassVar[bool] = True
     cycle: int = 60
     slot: int = 300

@@ -168,7 +168,7 @@ PLANTED: dict[str, tuple[Plant, bool]] = {
     "an end before the run time is over": (too_short, True),
     "an end before the start": (backwards, True),
     "a deadline before the run time is over": (late, True),
-    "demand over capacity": (overloaded, True),
+    "demand over capacity": (overloaded, False),
     "the same job again": (twin, False),
     "the clock falls back": (clock_set_back, False),
     "nothing is submitted for very long": (silent, False),
@@ -196,7 +196,8 @@ def test_what_was_planted_is_found(kind: str, seed: int, tmp_path: Path) -> None
         allowed |= {one for one in kinds if one.endswith("beyond the quota")}
     assert kind in kinds
     assert set(kinds) <= allowed
-    assert (kinds[kind].proof is not None) == proved
+    assert (kinds[kind].sure == "proved") == proved
+    assert (kinds[kind] in found.proved) == proved
     assert kinds[kind].count >= 1
     assert kinds[kind].rows[0].startswith("line ")
 
@@ -252,10 +253,14 @@ def forged(proof: dict[str, Any], ids: list[str]) -> list[dict[str, Any]]:
         made += [{**proof, "from": proof["to"], "behind": 0}]
     if proof["rule"] == "skipped":
         made += [{**proof, "count": proof["count"] + 1}, {**proof, "reason": "other"}]
+        made += [{**proof, "reason": "other", "count": None}, {**proof, "count": 1.0}]
     return made
 
 
-@pytest.mark.parametrize("kind", [kind for kind, (_, proved) in PLANTED.items() if proved])
+WITH_PROOF = [kind for kind, (_, proved) in PLANTED.items() if proved] + ["demand over capacity"]
+
+
+@pytest.mark.parametrize("kind", WITH_PROOF)
 def test_forged_proofs_are_refused(kind: str, tmp_path: Path) -> None:
     log = PLANTED[kind][0](clean_log(4, fields=FIELDS))
     trace = log.read(tmp_path)
@@ -307,11 +312,151 @@ def test_the_text_says_how_many_for_how_long() -> None:
         LogRow(f"line {i + 2}", i, start, start + 100) for i, start in enumerate((0, 40, 90, 400))
     ]
     found = gs.audit(trace_of(*jobs, rows=rows), Cluster.of_sizes([8]))
+    assert found.to_dict()["findings"][0]["sure"] == "proved"
     assert str(found.findings[0]) == (
         "proved: more GPUs in use than there are: 12 of 8 at second 90, for 10 s in all [line 2, "
         "line 3, line 4]"
     )
     assert "<td>proved</td>" in found._repr_html_()
+
+
+# --- at the border -------------------------------------------------------------------------------
+
+
+def refused(proof: Any, trace: Trace, *said: Any) -> None:
+    with pytest.raises(InvalidCertificate, match=r"^audit: "):
+        verify_finding(proof, trace, *said)
+
+
+A_RUN = Job(id="a", gpus=9, work=60, user="ann", pin="v")
+
+
+@pytest.mark.parametrize(
+    ("row", "held", "free"),
+    [
+        (LogRow("a", 0, 5), (5, 63), (4, 64)),  # it may have ended at 64.0
+        (LogRow("a", 0, None, 118), (60, 117), (59, 118)),  # it may have begun at 59.99
+        (LogRow("a", 0, 0, 62), (0, 61), (-1, 62)),
+        (LogRow("a", 0, 0, 63), (), (0, 30, 62)),  # it was interrupted
+        (LogRow("a", 0), (), (0, 30)),
+    ],
+)
+def test_a_job_counts_where_it_surely_ran(
+    row: LogRow, held: tuple[int, ...], free: tuple[int, ...]
+) -> None:
+    trace, cluster = trace_of(A_RUN, rows=[row]), Cluster.of_sizes([8])
+    for second in held:
+        proof = {"rule": "in use", "of": "cluster", "second": second, "jobs": ["a"]}
+        verify_finding(proof, trace, cluster)
+        refused(proof, trace_of(replace(A_RUN, speeds={"": 2.0}), rows=[row]), cluster)
+    for second in free:
+        refused(
+            {"rule": "in use", "of": "cluster", "second": second, "jobs": ["a"]}, trace, cluster
+        )
+
+
+def test_nobodys_jobs_count_as_a_users_or_as_a_models() -> None:
+    trace = trace_of(A_RUN, rows=[LogRow("a", 0, 0, 60)])
+    proof = {"rule": "in use", "second": 5, "jobs": ["a"]}
+    quotas = {"ann": 8, "bob": 8, "": 8}
+    cluster = Cluster([Node("v", 8, "v"), Node("w", 8, "w")])
+    verify_finding({**proof, "of": "user", "name": "ann"}, trace, None, quotas)
+    refused({**proof, "of": "user", "name": "bob"}, trace, None, quotas)
+    verify_finding({**proof, "of": "model", "name": "v"}, trace, cluster)
+    refused({**proof, "of": "model", "name": "w"}, trace, cluster)
+
+
+def test_ends_and_deadlines_may_be_on_time() -> None:
+    for end in (58, 60):
+        refused({"rule": "end", "jobs": ["a"]}, trace_of(A_RUN, rows=[LogRow("a", 0, 0, end)]))
+    verify_finding({"rule": "end", "jobs": ["a"]}, trace_of(A_RUN, rows=[LogRow("a", 0, 0, 57)]))
+    proof = {"rule": "deadline", "jobs": ["a"]}
+    late, kept = (
+        DeadlineJob(id="a", gpus=1, work=60, release=5, rewards=[(t, 1)]) for t in (59, 60)
+    )
+    verify_finding(proof, trace_of(late))
+    refused(proof, trace_of(kept))
+
+
+@pytest.mark.parametrize("behind", [0, -1])
+def test_what_the_gpus_can_do_is_no_demand_over_capacity(behind: int) -> None:
+    proof = {"rule": "overload", "from": 0, "to": 60, "behind": behind}
+    refused(proof, trace_of(A_RUN), Cluster.of_sizes([9]))
+    verify_finding(proof, trace_of(A_RUN), Cluster.of_sizes([8]))
+
+
+def test_run_times_of_jobs_with_speeds_prove_nothing() -> None:
+    """On a GPU of speed 4 an hour takes a quarter of it."""
+    own: dict[str, Any] = {"gpus": 8, "work": HOUR, "rewards": [(900, 1)]}
+    jobs = [DeadlineJob(id=id, user=id, **own) for id in "ab"]
+    rows = [LogRow("a", 0, 0, 900), LogRow("b", 1, 600)]
+    cluster = Cluster([Node("n", 8, "v")])
+    fast = trace_of(*(replace(job, speeds={"v": 4.0}) for job in jobs), rows=rows)
+    assert gs.audit(fast, cluster, window=HOUR - 1).findings == ()
+    found = gs.audit(trace_of(*jobs, rows=rows), cluster, window=HOUR - 1).findings
+    rules = [one.proof and one.proof["rule"] for one in found]
+    assert rules == ["end", "deadline", "in use", "overload"]
+    for one in found:
+        refused(one.proof, fast, cluster)
+
+
+HUGE = 10**5000
+
+
+@pytest.mark.parametrize(
+    "proof",
+    [
+        {"rule": "skipped", "reason": "other", "count": None},
+        {"rule": "skipped", "reason": "no GPUs", "count": 3},
+        {"rule": "skipped", "reason": "an end before the start", "count": True},
+        {"rule": "skipped", "reason": 5, "count": 1},
+        {"rule": "skipped", "reason": "an end before the start", "count": HUGE},
+        {"rule": "cluster", "jobs": "ab"},
+        {"rule": "cluster", "jobs": {"a": 1}},
+        {"rule": "cluster", "jobs": [HUGE]},
+        {"rule": "cluster", "jobs": [["a"]]},
+        {"rule": HUGE, "jobs": ["a"]},
+        {"rule": {HUGE}, "jobs": ["a"]},
+        {"rule": "in use", "of": "cluster", "second": HUGE, "jobs": ["a", "b"]},
+        {"rule": "in use", "of": "user", "name": HUGE, "second": 0, "jobs": ["a", "b"]},
+        {"rule": "overload", "from": -HUGE, "to": HUGE, "behind": HUGE},
+        {HUGE: HUGE},
+        [],
+        HUGE,
+        "cluster",
+    ],
+    ids=range(18),
+)  # fmt: skip
+def test_what_is_no_proof_is_refused(proof: Any) -> None:
+    jobs = [replace(A_RUN, id=id) for id in "ab"]
+    report = ReadReport(read=6, skipped={"no GPUs": 3, "an end before the start": 1})
+    refused(proof, Trace(name="t", jobs=jobs, report=report), Cluster.of_sizes([8]), {"ann": 8})
+
+
+def test_rows_that_end_before_they_start_are_counted() -> None:
+    for reason in ("an end before the start", "end before start"):
+        trace = Trace(name="t", jobs=(), report=ReadReport(read=2, skipped={reason: 2}))
+        (finding,) = gs.audit(trace).proved
+        assert finding.proof == {"rule": "skipped", "reason": reason, "count": 2}
+
+
+# --- the audit -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("origin", "zone"),
+    [
+        (None, True),
+        ("2024-10-27 01:30:00", False),
+        ("2024-10-27 01:30:00 UTC", True),
+        ("2024-10-27 01:30:00+02:00", True),
+        ("2024-10-27", False),
+    ],
+)
+def test_a_clock_without_a_zone_is_said(origin: str | None, zone: bool) -> None:
+    trace = replace(trace_of(Job(id="j", gpus=1, work=9)), origin=origin)
+    said = [line for line in gs.audit(trace).unchecked if line.startswith("summer time: ")]
+    assert len(said) == (not zone)
 
 
 def test_findings_are_a_frame() -> None:
@@ -335,9 +480,10 @@ def test_demand_counts_what_every_schedule_leaves_undone() -> None:
     jobs = [Job(id=f"j{i}", gpus=2, work=HOUR) for i in range(3)]
     for window, there in ((2 * HOUR, 0), (2 * HOUR - 1, 1)):
         found = gs.audit(trace_of(*jobs), Cluster.of_sizes([2]), window=window)
-        proved = [one.proof for one in found.proved]
-        assert len(proved) == there
-    assert proved == [{"rule": "overload", "from": 0, "to": HOUR, "behind": 4 * HOUR}]
+        behind = [one for one in found.findings if one.kind == "demand over capacity"]
+        assert len(behind) == there
+    assert found.proved == ()
+    assert behind[0].proof == {"rule": "overload", "from": 0, "to": HOUR, "behind": 4 * HOUR}
 
 
 def test_demand_falls_behind_anew_after_a_time_with_nothing_to_do() -> None:
@@ -407,6 +553,12 @@ def test_quotas_are_whole_gpus(quota: Any) -> None:
         gs.audit(trace_of(), quotas={"a": quota})
 
 
+@pytest.mark.parametrize("quotas", [[1], "ann", 3])
+def test_quotas_are_a_mapping(quotas: Any) -> None:
+    with pytest.raises(TypeError, match=r"^audit: quotas=.* is no mapping of users to GPUs$"):
+        gs.audit(trace_of(), quotas=quotas)
+
+
 # --- the command ---------------------------------------------------------------------------------
 
 
@@ -431,6 +583,35 @@ def test_the_command_ends_with_1_where_something_is_proved_wrong(tmp_path: Path)
     quotas = called(path, "--quotas", str(tmp_path / "vc.csv"), "--gpus-per-node", "1")
     assert quotas.exit_code == 1
     assert "beyond the quota" in quotas.stdout
+
+
+def test_quotas_are_the_largest_of_the_days_of_the_log(tmp_path: Path) -> None:
+    """The log goes from the second day of the file to the fourth, of which one is not in it."""
+    path, sizes = tmp_path / "log.csv", tmp_path / "gpus.csv"
+    path.write_text(
+        "id,user,gpus,submit,duration\n"
+        "a,ann,4,2020-04-02 08:00:00,60\n"
+        "b,bob,6,2020-04-03 08:00:00,60\n"
+        "c,ann,2,2020-04-03 09:00:00,86400\n"
+    )
+    head = "date,ann,bob,total\n2020-04-01,4,2,6\n"
+    for rows, code in (
+        ("2020-04-03,2,6,8\n", 0),
+        ("2020-04-04,2,6,8\n", 0),
+        ("2020-04-05,2,6,8\n", 1),
+        ("2020-04-02,3,6,9\n", 1),
+    ):
+        sizes.write_text(head + rows)
+        done = called(str(path), "--quotas", str(sizes))
+        assert done.exit_code == code, done.output
+
+
+def test_a_long_queue_is_no_failure(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("id,gpus,submit,duration\n" + "".join(f"{i},4,{i},86400\n" for i in range(9)))
+    done = called(str(path), "--nodes", "1", "--gpus-per-node", "4")
+    assert done.exit_code == 0, done.output
+    assert "odd: demand over capacity: " in done.stdout
 
 
 @pytest.mark.parametrize(

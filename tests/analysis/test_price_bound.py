@@ -245,6 +245,56 @@ def test_corrupted_certificates_prove_no_more_than_is_true(seed: int) -> None:
 # --- how it is asked ------------------------------------------------------------------------------
 
 
+def refused(problem: CompletionTime, value: float, text: str, **fields: Any) -> None:
+    with pytest.raises(InvalidCertificate, match=text):
+        verify_bound(problem, Bound(value, "hand", {"kind": "GPU prices", **fields}))
+
+
+PAIR = [Job(id=id, gpus=2, work=2) for id in "abc"]
+ONE_NODE = Instance(Cluster.of_sizes([2]), PAIR)
+
+
+@pytest.mark.parametrize(
+    ("times", "prices"), [([5, 0], [1_000]), ([0, 50, 6, 7], [0, 1_000, 0]), ([0, 3, 3], [1, 9])]
+)
+def test_times_that_do_not_rise_prove_nothing(times: list[int], prices: list[int]) -> None:
+    """An interval of negative length would be paid for having GPUs in it."""
+    problem = CompletionTime(ONE_NODE)
+    refused(problem, 0, "times do not rise", times=times, prices=prices, scale=1)
+
+
+def test_prices_prove_nothing_of_makespans_and_unequal_gpus() -> None:
+    """12 is the sum of the completions; the makespan is 6."""
+    own: dict[str, Any] = {"times": [0, 2, 4, 6], "prices": [2, 1, 0], "scale": 2}
+    verify_bound(
+        CompletionTime(ONE_NODE, "completion"), Bound(12, "hand", {"kind": "GPU prices", **own})
+    )
+    text = "it bounds sums over the jobs on equal GPUs"
+    refused(CompletionTime(ONE_NODE, "makespan"), 1, text, **own)
+    fast = [Job(id="a", gpus=2, work=2, speeds={"v": 2.0, "w": 1.0})]
+    nodes = Cluster([gs.Node("a", 2, "v"), gs.Node("b", 2, "w")])
+    refused(CompletionTime(Instance(nodes, fast), "flow"), 0, text, **own)
+
+
+def test_slowdowns_count_whole_parts() -> None:
+    """Each job buys nothing of [0, 1) and ends at 4, for 4/3: one whole part of scale 1.
+
+    Two of them, less the one part that [0, 1) costs, prove 1; rounded up they would prove 3.
+    """
+    jobs = [Job(id=id, gpus=1, work=3) for id in "ab"]
+    problem = CompletionTime(Instance(Cluster.of_sizes([1]), jobs), "slowdown")
+    own: dict[str, Any] = {"times": [0, 1], "prices": [1], "scale": 1}
+    verify_bound(problem, Bound(1, "hand", {"kind": "GPU prices", **own}))
+    refused(problem, 1.25, "the certificate proves 1$", **own)
+
+
+def test_costs_of_two_to_the_63_do_not_wrap() -> None:
+    """A job of 4 s on both GPUs: 4 * 2^60 for its end and 8 * 2^59 for the GPUs are 2^63."""
+    problem = CompletionTime(Instance(Cluster.of_sizes([2]), [Job(id="a", gpus=2, work=4)]), "flow")
+    own = {"kind": "GPU prices", "times": [0, 4], "prices": [2**59], "scale": 2**60}
+    verify_bound(problem, Bound(4, "hand", own))
+
+
 def test_more_steps_are_no_worse_and_told() -> None:
     problem, told = crowd(1), list[tuple[int, float]]()
     first = price_bound(problem, rounds=0, intervals=50)
@@ -263,11 +313,19 @@ def test_more_steps_are_no_worse_and_told() -> None:
         ({"intervals": 0}, "intervals=0 is not a whole number >= 1"),
         ({"rounds": -1}, "rounds=-1 is not a whole number >= 0"),
         ({"halvings": True}, "halvings=True is not a whole number >= 0"),
+        ({"intervals": 10**6 + 1}, "intervals=1000001 is above 1000000"),
+        ({"time_limit": -1}, "time_limit=-1 is not >= 0"),
+        ({"time_limit": float("nan")}, "time_limit=nan is not finite"),
     ],
 )
 def test_options_out_of_range(options: dict[str, Any], text: str) -> None:
     with pytest.raises(ValueError, match=text):
         price_bound(crowd(1), **options)
+
+
+def test_a_time_limit_is_a_number() -> None:
+    with pytest.raises(TypeError, match="price_bound: time_limit='5' is not a number"):
+        price_bound(crowd(1), time_limit="5")  # type: ignore[arg-type]
 
 
 def test_makespans_and_unequal_gpus_have_no_price_bound_here() -> None:

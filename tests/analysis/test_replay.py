@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from gangsched.analysis.comparing.replay import replay
+from gangsched.analysis.comparing.best_known import KnownSchedule
+from gangsched.analysis.comparing.replay import Replay, replay
 from gangsched.analysis.driving.drive import drive
-from gangsched.instances import Cluster, Instance, Job
-from gangsched.solvers import Fifo, Sjf
+from gangsched.analysis.show.replay_tables import informed
+from gangsched.instances import Cluster, DeadlineJob, Instance, Job
+from gangsched.registry import POLICIES
+from gangsched.solvers import Easy, Fifo, Sjf
 from gangsched.solvers.policy import Rules
 
 JOBS = [Job(id=f"j{i}", gpus=1, work=100, release=30 * i) for i in range(3)]
@@ -39,3 +44,45 @@ def test_an_earlier_run_that_fits_is_taken_or_taken_up() -> None:
     part = drive(INSTANCE, Fifo(), until=60)
     assert replay(INSTANCE, {"a": Fifo()}, before={"a": whole}, rules=Rules()).runs["a"] is whole
     assert replay(INSTANCE, {"a": Fifo()}, before={"a": part}).runs["a"] == whole
+
+
+def test_rows_say_how_run_times_are_known_of_older_runs_too() -> None:
+    policies = {
+        "fifo": Fifo(),
+        "sjf": Sjf(),
+        "easy": Easy(overestimate=1.0),
+        "learns": POLICIES["three-sigma"](),
+        "profiles": POLICIES["chronus"](),
+    }
+    jobs = [DeadlineJob(id=job.id, gpus=1, work=100, release=job.release) for job in JOBS]
+    instance = Instance(INSTANCE.cluster, jobs)
+    known = ["unknown", "told", "estimated", "learned", "after profiling"]
+    found = replay(instance, policies)
+    assert [row.information for row in found.rows] == known
+    assert "complete jobs, and are told them until there are some: learns" in informed(found)
+    older = {name: replace(run, information=None) for name, run in found.runs.items()}
+    assert [row.information for row in replay(instance, policies, before=older).rows] == known
+
+
+@pytest.mark.parametrize(
+    ("known", "error", "text"),
+    [
+        (
+            {"flow": 299.0},
+            ValueError,
+            r"=299.0 is better than the verified bound 510$",
+        ),
+        ({"flow": math.nan}, ValueError, r"known\['flow'\]=nan is not finite"),
+        ({"flow": "510"}, TypeError, r"known\['flow'\]='510' is not a number"),
+        ({"makespan": 900.0}, KeyError, r"known\['makespan'\] is none of flow, slowdown"),
+    ],
+)
+def test_a_known_schedule_is_no_better_than_a_bound(
+    known: dict[str, Any], error: type[Exception], text: str
+) -> None:
+    found = replay(INSTANCE, {"a": Fifo()})
+    given = {name: KnownSchedule(value, "by hand") for name, value in known.items()}
+    with pytest.raises(error, match=text):
+        Replay.of(INSTANCE, found.runs, bounds=found.bounds, known=given)
+    fine = {"flow": KnownSchedule(510.0, "by hand")}
+    assert Replay.of(INSTANCE, found.runs, bounds=found.bounds, known=fine).known == fine

@@ -449,7 +449,7 @@ def test_jobs_come_without_their_run_times_otherwise() -> None:
 
 
 def test_other_information_is_refused() -> None:
-    with pytest.raises(ValueError, match="'looking': information='guessed' is not None or 'told'"):
+    with pytest.raises(ValueError, match="'looking': information='guessed' is not None, 'told'"):
         drive(LATE, Looking(print, information="guessed"))
 
 
@@ -539,6 +539,12 @@ def test_policies_that_are_not_told_run_times_do_the_same_without_them() -> None
         *("hived:backfill", "gandiva-fair", "gandiva-fair:no-trade", "max-min-fairness", "ltgf"),
         *("ltgf:quota", "ltgf:rho-minus", "ltgf:renewal-first", "ltgf:printed"),
     }
+
+
+def test_three_sigma_alone_learns_run_times() -> None:
+    """As docs/papers/unisched.md says in "What the policies know"."""
+    learned = {name for name in POLICIES if information_of(POLICIES[name]()) == "learned"}
+    assert learned == {"three-sigma"}
 
 
 def test_no_policy_of_the_project_is_clairvoyant() -> None:

@@ -124,6 +124,38 @@ def conservative_on_nodes(instance: Instance[Job], wanted: list[int]) -> tuple[l
     return first, reserved
 
 
+def compressed_on_a_pool(instance: Instance[Job], wanted: list[int]) -> list[int]:
+    """First rounds where all reservations move forward, by release, when a job ends early."""
+    jobs, count = instance.jobs, len(instance.jobs)
+    used = [0] * (30 + sum(wanted) + max(rounds(job.release) for job in jobs))
+    planned: list[int | None] = [None] * count
+
+    def change(j: int, start: int, end: int, sign: int) -> None:
+        for t in range(start, end):
+            used[t] += sign * jobs[j].gpus
+
+    def plan(j: int, now: int) -> None:
+        room = instance.cluster.gpus - jobs[j].gpus
+        at = next(t for t in range(now, len(used)) if max(used[t : t + wanted[j]]) <= room)
+        change(j, at, at + wanted[j], 1)
+        planned[j] = at
+
+    for now in range(len(used)):
+        early = False
+        for j, at in enumerate(planned):
+            if at is not None and at + rounds(jobs[j].work) == now and wanted[j] > now - at:
+                change(j, now, at + wanted[j], -1)
+                early = True
+        for j in by_release(instance):
+            at = planned[j]
+            if at is None and rounds(jobs[j].release) <= now:
+                plan(j, now)
+            elif at is not None and early and at > now:
+                change(j, at, at + wanted[j], -1)
+                plan(j, now)
+    return [-1 if at is None else at for at in planned]
+
+
 def driven(instance: Instance[Any], policy: Any, **rules: Any) -> Run:
     run = drive(instance, policy, round_length=TAU, **rules)
     assert violations(run, preempts=Preempts.NEVER) == []
@@ -151,6 +183,31 @@ def test_conservative_is_a_table_of_rounds(seed: int, overestimate: float) -> No
     assert all(came <= at for came, at in zip(first, reserved, strict=True))
     if overestimate == 0:
         assert first == reserved
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_nothing_is_compressed_where_no_job_ends_early(seed: int) -> None:
+    instance = crowd(seed, [4])
+    run = driven(instance, Conservative())
+    assert (run.records.first // TAU).tolist() == compressed_on_a_pool(
+        instance, estimates(instance, 0.0, seed)
+    )
+
+
+def test_reservations_that_cannot_begin_at_once_stay() -> None:
+    """`b` ends 9 rounds early, at 3, and `c` begins; `d`, planned behind it, keeps round 18.
+
+    So there is room for `a` from 9 on, and it comes first when `c` ends early, at 7. With all
+    reservations moved forward `d` had got round 9, and `a` came after it.
+    """
+    rows = [("a", 2, 1, 3), ("b", 2, 3, 0), ("c", 2, 4, 0), ("d", 1, 2, 2)]
+    jobs = [Job(id=i, gpus=g, work=w * TAU, release=r * TAU) for i, g, w, r in rows]
+    instance = Instance(Cluster.of_sizes([2]), jobs)
+    wanted = estimates(instance, 3.0, 1)
+    assert wanted == [3, 12, 6, 8]
+    run = driven(instance, Conservative(overestimate=3.0, seed=1))
+    assert (run.records.first // TAU).tolist() == [7, 0, 3, 8]
+    assert compressed_on_a_pool(instance, wanted) == [9, 0, 3, 7]
 
 
 @dataclass(frozen=True)
@@ -214,6 +271,18 @@ def test_jobs_that_take_longer_than_expected_renew_the_reservations() -> None:
     jobs.append(DeadlineJob(id="z", gpus=2, work=90, release=10, split_speed=0.3))
     for policy in policies:
         driven(Instance(cluster, jobs), policy, spread=True)
+
+
+def test_a_reservation_whose_gpus_are_still_held_is_renewed() -> None:
+    """Spread gangs at half speed run on: at 900 `b` has its time, but not its GPUs."""
+    rows = [("a", 1, 8, 5, 0.5), ("b", 4, 5, 5, 1.0), ("c", 2, 8, 2, 0.5), ("d", 4, 7, 0, 0.5),
+            ("e", 1, 8, 1, 1.0), ("f", 3, 7, 0, 1.0)]  # fmt: skip
+    jobs = [
+        DeadlineJob(id=i, gpus=g, work=w * TAU, release=r * TAU, split_speed=speed)
+        for i, g, w, r, speed in rows
+    ]
+    run = driven(Instance(Cluster.of_sizes([2, 2, 2]), jobs), Conservative(), spread=True)
+    assert run.records.first[1] > 900
 
 
 def test_a_conservative_run_that_is_stopped_goes_on_with_its_reservations() -> None:
