@@ -22,6 +22,7 @@ from gangsched.analysis.proofs import (
     packings,
     readers,
     verify,
+    verify_alone_core,
     verify_completion_time,
     verify_deadline_rewards,
     verify_irmp,
@@ -30,6 +31,7 @@ from gangsched.analysis.proofs import (
     verify_prices_core,
     verify_rar_ddls,
     verify_unisched,
+    verify_user_prices,
 )
 from gangsched.analysis.proofs.bound import bound as bound_of
 from gangsched.analysis.proofs.configurations import Configurations
@@ -361,6 +363,7 @@ def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyP
         packings,
         readers,
         verify,
+        verify_alone_core,
         verify_completion_time,
         verify_deadline_rewards,
         verify_irmp,
@@ -369,6 +372,7 @@ def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyP
         verify_prices_core,
         verify_rar_ddls,
         verify_unisched,
+        verify_user_prices,
     ):
         tree = ast.parse(Path(module.__file__).read_text("utf-8"))
         modules |= {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
@@ -394,6 +398,7 @@ def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyP
         "formulations.ltgf.problem",
         "formulations.ltgf.round",
         "formulations.rar_ddls.problem",
+        "formulations.sharing_incentive",
         "formulations.unisched.problem",
         "instances.check",
         "instances.display",
@@ -403,6 +408,8 @@ def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyP
         "solvers.result",
         "packings",
         "readers",
+        "verify_alone_core",
+        "verify_completion_time",
         "verify_irmp",
         "verify_market",
         "verify_prices_core",
