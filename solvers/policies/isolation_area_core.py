@@ -7,10 +7,10 @@ the time has come: its reference.
 from __future__ import annotations
 
 from ...instances.arrays import Ints
-from ..compiled import compiled, inner
+from ..compiled import compiled
 
 
-@inner
+@compiled
 def _later(area: Ints, rank: Ints, one: int, other: int) -> bool:
     """Whether a job comes after another one."""
     equal = area[one] == area[other] and rank[one] > rank[other]
