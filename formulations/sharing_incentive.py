@@ -51,6 +51,7 @@ from bisect import insort
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from heapq import heappop, heappush
 from operator import itemgetter
 from typing import Any, ClassVar, Literal, get_args
@@ -90,6 +91,8 @@ class SharingIncentive(Described):
         q_u.
     alone, run_times : mapping of str to int
         A_u and P_u.
+    alone_flows : tuple of int
+        Flow time of each job with its user alone, by job number.
 
     Raises
     ------
@@ -116,6 +119,7 @@ class SharingIncentive(Described):
     quotas: Mapping[str, Fraction] = field(init=False, repr=False, compare=False)
     alone: Mapping[str, int] = field(init=False, repr=False, compare=False)
     run_times: Mapping[str, int] = field(init=False, repr=False, compare=False)
+    alone_flows: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     sense: ClassVar[Sense] = Sense.MIN
     forms: ClassVar[tuple[str, ...]] = ("time-indexed",)
@@ -146,12 +150,15 @@ class SharingIncentive(Described):
         quotas = {user: quota_of(self.instance, user) for user in members}
         set_field(self, "members", members)
         set_field(self, "quotas", quotas)
-        rows = {
-            user: [(self.jobs[j].release, flow.seconds[j], self.jobs[j].gpus) for j in jobs]
-            for user, jobs in members.items()
-        }
-        set_field(self, "alone", {u: sum(alone_flows(rows[u], quotas[u])) for u in rows})
-        set_field(self, "run_times", {u: sum(p for _, p, _ in rows[u]) for u in rows})
+        times = [0] * len(self.jobs)
+        for u, numbers in members.items():
+            rows = [(self.jobs[j].release, flow.seconds[j], self.jobs[j].gpus) for j in numbers]
+            for j, time in zip(numbers, _known_flows(tuple(rows), quotas[u]), strict=True):
+                times[j] = time
+        set_field(self, "alone_flows", tuple(times))
+        set_field(self, "alone", {u: sum(times[j] for j in own) for u, own in members.items()})
+        busy = {u: sum(flow.seconds[j] for j in own) for u, own in members.items()}
+        set_field(self, "run_times", busy)
 
     @property
     def jobs(self) -> Sequence[Job]:
@@ -222,6 +229,12 @@ class SharingIncentive(Described):
     def build(self, form: str = "time-indexed", **options: Any) -> Model[Schedule]:
         """Return the Pyomo model, that of completion times with a row for each user."""
         return build(self, form, **options)
+
+
+@lru_cache(maxsize=64)
+def _known_flows(rows: tuple[tuple[int, int, int], ...], quota: Fraction) -> tuple[int, ...]:
+    """As :func:`alone_flows`; readings and limits have the same ones."""
+    return tuple(alone_flows(rows, quota))
 
 
 def alone_flows(rows: Sequence[tuple[int, int, int]], quota: Fraction) -> list[int]:

@@ -44,6 +44,7 @@ from ..show.columns import SECTIONS, ColumnTable, computed
 from ..show.replay_tables import failures, tables, whole_table
 from .best_known import EFFORTS, KNOWN, KnownSchedule, best_known
 from .comparison import SideBySide, bound_to_dict, ratio
+from .sharing import Sharing
 
 logger = logging.getLogger("gangsched")
 
@@ -87,6 +88,9 @@ class Replayed:
         On several GPU models by user: mean "gpus" held and "work" rate in GPUs at speed 1, and the
         "share", its work over that of its fair share: as of
         :func:`gangsched.analysis.driving.metrics.user_work_rho`.
+    alone : mapping of str to value, optional
+        Of the users, against alone on their quotas: as of
+        :meth:`gangsched.analysis.comparing.sharing.Sharing.measures`.
     """
 
     name: str
@@ -96,6 +100,7 @@ class Replayed:
     deadlines: Mapping[str, float | int | None] | None = None
     elastic: bool = False
     users: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
+    alone: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -105,6 +110,7 @@ class Replayed:
         instance: Instance[Any],
         bounds: Mapping[str, Bound],
         rejected: Container[int],
+        sharing: Sharing,
     ) -> Replayed:
         """Measure a run of the instance without the rejected jobs, against bounds of those."""
         attained = metrics.objectives(run)
@@ -132,6 +138,7 @@ class Replayed:
             deadlines=won,
             elastic=elastic,
             users=user_columns(run),
+            alone={} if elastic or not same else sharing.measures(run),
         )
 
     @property
@@ -140,6 +147,7 @@ class Replayed:
         return {
             **self.measures,
             **(self.deadlines or {}),
+            **self.alone,
             **{f"{name}_ratio": value for name, value in self.ratios.items()},
             "name": self.name,
             "run_times": "after profiling" if self.profiles else "told",
@@ -175,6 +183,7 @@ class Replayed:
             **({"deadlines": dict(won), "elastic": self.elastic} if won is not None else {}),
             **({"log": [dict(entry) for entry in self.run.log]} if self.run.log else {}),
             **({"users": dict(self.users)} if self.users else {}),
+            **({"alone": dict(self.alone)} if self.alone else {}),
             "timing": {"runtime": self.run.runtime},
         }
 
@@ -233,6 +242,8 @@ class Replay(SideBySide):
         Of the bounds of completion times.
     unrecorded : str
         Why there is no row of the log's own schedule, where one was wanted.
+    sharing : Sharing
+        Bounds of the worst user, against alone on its quota.
     """
 
     instance: Instance[Any]
@@ -247,6 +258,7 @@ class Replay(SideBySide):
     effort: Effort = "quick"
     unrecorded: str = ""
     known: Mapping[str, KnownSchedule] = field(default_factory=dict)
+    sharing: Sharing = field(default_factory=Sharing)
 
     @classmethod
     def of(
@@ -274,6 +286,7 @@ class Replay(SideBySide):
             verify_bound(problems[name], bound)
         for _, problem, bound in fairness:
             verify_bound(problem, bound)
+        sharing = Sharing.of(_without(instance, rejected), even=not _uneven(instance))
         return cls(
             instance=instance,
             rules=first.rules,
@@ -281,7 +294,10 @@ class Replay(SideBySide):
             bounds=given,
             fairness=tuple(fairness),
             known=known or {},
-            rows=tuple(Replayed.of(n, run, instance, given, rejected) for n, run in runs.items()),
+            rows=tuple(
+                Replayed.of(n, run, instance, given, rejected, sharing) for n, run in runs.items()
+            ),
+            sharing=sharing,
         )
 
     @property
@@ -329,6 +345,7 @@ class Replay(SideBySide):
             "rejected": [[self.instance.jobs[j].id, why] for j, why in self.rejected.items()],
             "bounds": {name: bound_to_dict(bound) for name, bound in self.bounds.items()},
             "best_known": {name: list(best) for name, best in self.best_known.items()},
+            "users": {n: bound_to_dict(bound) for n, bound in self.sharing.bounds.items()},
             "fairness": [
                 {"what": what, **(bound_to_dict(bound) or {})} for what, _, bound in self.fairness
             ],
@@ -464,6 +481,7 @@ class _Replay:
     known: dict[str, KnownSchedule] = field(default_factory=dict)
     fairness: list[Fairness] = field(default_factory=list)
     refused: set[str] = field(default_factory=set)  # rewards without a verified bound
+    sharing: Sharing = field(default_factory=Sharing)
 
     def __post_init__(self) -> None:
         if self.times and len(self.times) != len(self.instance.jobs):
@@ -531,6 +549,8 @@ class _Replay:
         for what, fair, bound in _fairness(instance, self.rules):
             if _holds(what, fair, bound):
                 self.fairness.append((what, fair, bound))
+        self.sharing = Sharing.of(instance, even=not _uneven(instance))
+        self.sharing = self.sharing.bounded(self.effort, _holds)
         self._reward_bound(elastic=False)
 
     def _reward_bound(self, *, elastic: bool) -> Bound | None:
@@ -604,7 +624,9 @@ class _Replay:
             raise ValueError(f"its run breaks the rules of the cluster: {broken[0]}")
         if metrics.is_elastic(run):
             self._reward_bound(elastic=True)
-        self.rows.append(Replayed.of(name, run, self.instance, self.bounds, self.rejected))
+        self.rows.append(
+            Replayed.of(name, run, self.instance, self.bounds, self.rejected, self.sharing)
+        )
 
     def _fail(self, name: str, error: BaseException) -> None:
         logger.debug("policy %s failed", name, exc_info=True)
@@ -619,7 +641,7 @@ class _Replay:
             instance=self.instance, rules=self.rules, rejected=self.rejected, bounds=self.bounds,
             fairness=tuple(self.fairness), rows=tuple(self.rows), failed=tuple(self.failed),
             stopped=stopped, unfinished=unfinished, unrecorded=self.unrecorded, effort=self.effort,
-            known=self.known,
+            known=self.known, sharing=self.sharing,
         )  # fmt: skip
 
 
