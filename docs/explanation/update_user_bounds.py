@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import gangsched as gs
+from gangsched.analysis.comparing.sharing_frontier import sharing_frontier
+from gangsched.analysis.show.plots import save
 from gangsched.formulations import SharingIncentive
 from gangsched.instances import Cluster, Instance, Job, User, generate
 from gangsched.instances.convert import to_instance
@@ -20,6 +22,7 @@ from gangsched.instances.traces import read_chronus, read_itp, read_philly_csv
 
 PAGE = Path(__file__).parent / "user-bounds.md"
 POLICIES = ("srtf", "ltgf", "smallest-area", "isolation-area")
+IMAGES = PAGE.parent.parent / "images"
 BEGIN, END = "<!-- table of update_user_bounds.py -->", "<!-- end -->"
 READINGS = ("sharing", "wait", "stretch")
 
@@ -88,16 +91,44 @@ def rows(name: str, instance: Instance[Any]) -> Iterator[str]:
         head = ""
 
 
+def frontiers(folder: Path) -> str:
+    """The frontiers of Philly on 320 GPUs: a table, and pictures."""
+    cluster = Cluster.of_sizes([8] * 40)
+    instance = to_instance(read_philly_csv(folder / "philly/philly.csv.gz"), cluster).instance
+    runs = {name: gs.drive(instance, name) for name in ("smallest-area", "isolation-area")}
+    lines = [
+        "| Philly, 320 GPUs | any schedule | best found | bracket | largest bracket of means |",
+        "|---|--:|--:|--:|--:|",
+    ]
+    for reading in ("wait", "stretch"):
+        found = sharing_frontier(instance, reading)
+        save(found.plot(runs), IMAGES / f"user-frontier-{reading}.png", dpi=110)
+        best, least = found.schedules[0][0], found.worst.value
+        cells = [f"≥ {int(1e4 * least) / 1e4:.4f}", f"{best:.4f}", f"{best / least:.3f}"]
+        lines.append(f"| worst {reading} | {' | '.join(cells)} | {max(found.brackets()):.3f} |")
+        print(lines[-1], flush=True)
+    pictures = [
+        f"![Mean completion by worst {reading} ratio](../images/user-frontier-{reading}.png)"
+        for reading in ("wait", "stretch")
+    ]
+    return "\n\n".join(["\n".join(lines), *pictures])
+
+
 def main(folder: Path) -> None:
-    """Write the table."""
+    """Write tables and pictures."""
+    put("<!-- frontier of update_user_bounds.py -->", "<!-- end of frontier -->", frontiers(folder))
     head = "| jobs | policy | mean completion | sharing | wait | stretch |"
     lines = [head, "|---|---|--:|--:|--:|--:|"]
     for name, instance in lanes(folder):
         lines += rows(name, instance)
-    page = PAGE.read_text("utf-8")
-    before, _, rest = page.partition(BEGIN)
-    after = rest.partition(END)[2]
-    PAGE.write_text(f"{before}{BEGIN}\n\n" + "\n".join(lines) + f"\n\n{END}{after}", "utf-8")
+    put(BEGIN, END, "\n".join(lines))
+
+
+def put(begin: str, end: str, text: str) -> None:
+    """Put a text between two lines of the page."""
+    before, _, rest = PAGE.read_text("utf-8").partition(begin)
+    after = rest.partition(end)[2]
+    PAGE.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}", "utf-8")
 
 
 if __name__ == "__main__":
