@@ -150,7 +150,7 @@ class Replayed:
             **self.alone,
             **{f"{name}_ratio": value for name, value in self.ratios.items()},
             "name": self.name,
-            "run_times": "after profiling" if self.profiles else "told",
+            "run_times": self.information,
             "runtime": None if self.recorded else self.run.runtime,
         }
 
@@ -163,6 +163,17 @@ class Replayed:
     def recorded(self) -> bool:
         """Whether it is the log's own schedule."""
         return bool(self.run.policy == Recorded.name)
+
+    @property
+    def information(self) -> str:
+        """How the policy knew run times: "told", "estimated" from told ones, and so on."""
+        if self.recorded:
+            return "recorded"
+        if self.profiles:
+            return "after profiling"
+        if self.run.information is None:
+            return "unknown"
+        return "estimated" if self.run.parameters.get("overestimate") else "told"
 
     @property
     def profiles(self) -> bool:

@@ -30,7 +30,7 @@ from .columns import (
     floored,
     shown_ratio,
 )
-from .replay_tables import failures, who_profiles
+from .replay_tables import failures, informed
 
 
 def write_replay_report(
@@ -188,7 +188,7 @@ def _deadlines(found: Replay) -> list[str]:
     said = [REWARDED]
     if gangs is not None:
         said.append(f"No policy that keeps gangs wins more than {_most(gangs)}.")
-    said.append(who_profiles(found))
+    said.append(informed(found))
     if elastic:
         said.append(ELASTIC.format(", ".join(elastic), _most(most)))
     line = None if most is None else most.value

@@ -135,9 +135,9 @@ def legend(found: Replay, explain: bool = False) -> list[str]:
     said = [_any_policy(found), *_best_known(found), *words]
     said += [TIGHT] * any(ceil(1000 * bound.value) == 1000 for *_, bound in found.fairness[:1])
     said += [USERS_ALIKE] * bool(found.sharing.bounds)
+    if explain or len({row.information for row in found.rows if not row.recorded}) > 1:
+        said.append(informed(found))
     if found.has_deadlines:
-        profiles = any(row.profiles for row in found.rows)
-        said += [who_profiles(found)] * (explain or profiles)
         said += [ELASTIC] * any(row.elastic for row in found.rows)
     peaks = sorted(found.fairness[1:], key=lambda peak: peak[2].value)
     for what, _, bound in peaks[:1]:
@@ -187,12 +187,22 @@ def _any_policy(found: Replay) -> str:
     )
 
 
-def who_profiles(found: Replay) -> str:
-    """Say which policies had to find out about new jobs, and which were told."""
-    names = [row.name for row in found.rows if row.profiles]
-    if not names:
-        return "No policy profiled new jobs: all are told what they use of run times."
-    text = f"Profile new jobs first, and pay for it: {', '.join(names)}"
-    return text + (
-        "." if len(names) == len(found.rows) else "; others are told what they use of run times."
-    )
+KNOWLEDGE = {
+    "told": "told what they use of run times when jobs come",
+    "estimated": "told estimates that are too long",
+    "after profiling": "profile new jobs first, and pay for it",
+    "unknown": "never told run times",
+}
+
+
+def informed(found: Replay) -> str:
+    """Say what each policy knows of run times; empty where there is only the log's schedule."""
+    names: dict[str, list[str]] = {}
+    for row in found.rows:
+        if not row.recorded:
+            names.setdefault(row.information, []).append(row.name)
+    if len(names) == 1:
+        return f"All policies: {KNOWLEDGE[next(iter(names))]}."
+    said = [f"{what}: {', '.join(names[how])}" for how, what in KNOWLEDGE.items() if how in names]
+    text = "; ".join(said)
+    return text and f"{text[0].upper()}{text[1:]}."
