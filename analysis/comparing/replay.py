@@ -44,7 +44,7 @@ from ..show.columns import SECTIONS, ColumnTable, computed
 from ..show.replay_tables import failures, tables, whole_table
 from .best_known import EFFORTS, KNOWN, KnownSchedule, best_known
 from .comparison import SideBySide, bound_to_dict, ratio
-from .sharing import Sharing
+from .sharing import SharingBounds, user_columns
 
 logger = logging.getLogger("gangsched")
 
@@ -90,7 +90,7 @@ class Replayed:
         :func:`gangsched.analysis.driving.metrics.user_work_rho`.
     alone : mapping of str to value, optional
         Of the users, against alone on their quotas: as of
-        :meth:`gangsched.analysis.comparing.sharing.Sharing.measures`.
+        :meth:`gangsched.analysis.comparing.sharing.SharingBounds.measures`.
     """
 
     name: str
@@ -110,7 +110,7 @@ class Replayed:
         instance: Instance[Any],
         bounds: Mapping[str, Bound],
         rejected: Container[int],
-        sharing: Sharing,
+        sharing: SharingBounds,
     ) -> Replayed:
         """Measure a run of the instance without the rejected jobs, against bounds of those."""
         attained = metrics.objectives(run)
@@ -253,7 +253,7 @@ class Replay(SideBySide):
         Of the bounds of completion times.
     unrecorded : str
         Why there is no row of the log's own schedule, where one was wanted.
-    sharing : Sharing
+    sharing : SharingBounds
         Bounds of the worst user, against alone on its quota.
     """
 
@@ -269,7 +269,7 @@ class Replay(SideBySide):
     effort: Effort = "quick"
     unrecorded: str = ""
     known: Mapping[str, KnownSchedule] = field(default_factory=dict)
-    sharing: Sharing = field(default_factory=Sharing)
+    sharing: SharingBounds = field(default_factory=SharingBounds)
 
     @classmethod
     def of(
@@ -297,7 +297,7 @@ class Replay(SideBySide):
             verify_bound(problems[name], bound)
         for _, problem, bound in fairness:
             verify_bound(problem, bound)
-        sharing = Sharing.of(_without(instance, rejected), even=not _uneven(instance))
+        sharing = SharingBounds.of(_without(instance, rejected), even=not _uneven(instance))
         return cls(
             instance=instance,
             rules=first.rules,
@@ -492,7 +492,7 @@ class _Replay:
     known: dict[str, KnownSchedule] = field(default_factory=dict)
     fairness: list[Fairness] = field(default_factory=list)
     refused: set[str] = field(default_factory=set)  # rewards without a verified bound
-    sharing: Sharing = field(default_factory=Sharing)
+    sharing: SharingBounds = field(default_factory=SharingBounds)
 
     def __post_init__(self) -> None:
         if self.times and len(self.times) != len(self.instance.jobs):
@@ -560,7 +560,7 @@ class _Replay:
         for what, fair, bound in _fairness(instance, self.rules):
             if _holds(what, fair, bound):
                 self.fairness.append((what, fair, bound))
-        self.sharing = Sharing.of(instance, even=not _uneven(instance))
+        self.sharing = SharingBounds.of(instance, even=not _uneven(instance))
         self.sharing = self.sharing.bounded(self.effort, _holds)
         self._reward_bound(elastic=False)
 
@@ -667,21 +667,6 @@ def _place(error: BaseException, policy: type) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == file]
     return f" ({Path(file).name}, line {lines[-1]})" if lines else ""
-
-
-def user_columns(run: Run) -> dict[str, dict[str, float | None]]:
-    """Return what each user held and did, as of :class:`Replayed`; nothing on one GPU model."""
-    if len(models_of(run.require_instance())) == 1:
-        return {}
-    held = metrics.user_attained_time(run, [run.now])[:, 0] / max(run.now, 1)
-    columns = zip(held, metrics.user_work(run), metrics.user_work_rho(run), strict=True)
-    return {
-        user: {
-            name: None if np.isnan(value) else float(value)
-            for name, value in zip(("gpus", "work", "share"), row, strict=True)
-        }
-        for user, row in zip(run.users, columns, strict=True)
-    }
 
 
 def trades_line(runs: Mapping[str, Run]) -> tuple[str, ...]:

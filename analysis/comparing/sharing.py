@@ -17,6 +17,8 @@ from ...formulations.sharing_incentive import Reading, SharingIncentive
 from ...instances.model import Instance
 from ...solvers.result import Bound
 from ...solvers.user_order import UserOrderParams, user_order
+from ..driving import metrics
+from ..driving.drive import models_of
 from ..driving.run import Run
 from ..proofs.bound import Effort
 from ..proofs.user_prices import user_bound
@@ -34,7 +36,7 @@ ROUNDS: Mapping[Effort, int] = {"quick": 0, "standard": 12, "full": 60}  #: of t
 
 
 @dataclass(frozen=True)
-class Sharing:
+class SharingBounds:
     """The problem by reading, a verified bound of each, and the best schedule found.
 
     Parameters
@@ -50,7 +52,7 @@ class Sharing:
     known: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, instance: Instance[Any], *, even: bool) -> Sharing:
+    def of(cls, instance: Instance[Any], *, even: bool) -> SharingBounds:
         """Return the problems of the jobs of an instance, without bounds."""
         if not even or len({job.user for job in instance.jobs}) < 2 or len(instance.users) < 2:
             return cls()
@@ -58,7 +60,7 @@ class Sharing:
             return cls()
         return cls({name: SharingIncentive(instance, name) for name in get_args(Reading)})
 
-    def bounded(self, effort: Effort, holds: Callable[[str, Any, Bound], bool]) -> Sharing:
+    def bounded(self, effort: Effort, holds: Callable[[str, Any, Bound], bool]) -> SharingBounds:
         """Return these with bounds that hold, and the best schedules."""
         bounds, known = {}, {}
         for name, problem in self.problems.items():
@@ -70,7 +72,7 @@ class Sharing:
                 found = user_order(problem, params=UserOrderParams(rounds=rounds)).objective
                 if found is not None:
                     known[name] = float(found)
-        return Sharing(self.problems, bounds, known)
+        return SharingBounds(self.problems, bounds, known)
 
     def measures(self, run: Run) -> dict[str, Any]:
         """Return what columns show of a run; nothing where it cannot be compared."""
@@ -102,3 +104,18 @@ def _named(ratios: Mapping[str, Fraction]) -> str:
         return "nobody"
     more = ", ..." if len(worse) > NAMED else ""
     return f"{len(worse)}: {', '.join(worse[:NAMED])}{more}"
+
+
+def user_columns(run: Run) -> dict[str, dict[str, float | None]]:
+    """Return what each user held and did, as of a row of a replay; nothing on one GPU model."""
+    if len(models_of(run.require_instance())) == 1:
+        return {}
+    held = metrics.user_attained_time(run, [run.now])[:, 0] / max(run.now, 1)
+    columns = zip(held, metrics.user_work(run), metrics.user_work_rho(run), strict=True)
+    return {
+        user: {
+            name: None if np.isnan(value) else float(value)
+            for name, value in zip(("gpus", "work", "share"), row, strict=True)
+        }
+        for user, row in zip(run.users, columns, strict=True)
+    }

@@ -10,7 +10,7 @@ import pytest
 
 import gangsched as gs
 from gangsched.analysis.comparing.replay import Replay, replay
-from gangsched.analysis.comparing.sharing import Sharing
+from gangsched.analysis.comparing.sharing import SharingBounds
 from gangsched.analysis.proofs.verify import verify_bound
 from gangsched.formulations import SharingIncentive
 from gangsched.instances import Cluster, Instance, Job, User
@@ -90,7 +90,7 @@ def test_users_of_many_jobs_stand_apart_where_quotas_are_equal() -> None:
 def test_nothing_is_said_of_one_user_or_unequal_gpus() -> None:
     instance = crowd((1.0,))
     found = replay(instance, {"fifo": Fifo()})
-    assert found.sharing == Sharing()
+    assert found.sharing == SharingBounds()
     assert "user stretch" not in str(found)
     assert found.to_dict()["users"] == {}
     assert found.rows[0].alone == {}
