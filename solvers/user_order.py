@@ -117,10 +117,12 @@ class UserRun:
         return (worst, self.flow) if limit is None else (max(worst - limit, 0.0), self.flow)
 
 
-def user_runs(problem: SharingIncentive, rounds: int) -> Iterator[UserRun]:
-    """Yield the schedules of so many rounds of multiplicative weights."""
+def user_runs(
+    problem: SharingIncentive, rounds: int, first: Floats | None = None
+) -> Iterator[UserRun]:
+    """Yield the schedules of so many rounds of multiplicative weights, from these shares on."""
     members, flow = Members.of(problem), problem.flow
-    shares = members.first()
+    shares = members.first() if first is None else first
     for k in range(rounds):
         spread = (1 - LEAST) * shares + LEAST * shares.mean()
         run = run_pool(flow, weights=members.weights(spread))

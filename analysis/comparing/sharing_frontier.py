@@ -13,7 +13,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ...formulations.sharing_incentive import Reading, SharingIncentive
 from ...instances.model import Instance
@@ -21,11 +24,13 @@ from ...solvers.pool import schedule_of
 from ...solvers.result import Bound
 from ...solvers.user_order import UserRun, user_runs
 from ..driving.run import Run
-from ..proofs.user_prices import user_bound
+from ..proofs.user_prices import mean_shares, user_bound
 from ..proofs.verify import verify_bound
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+NO_LIMIT = 1e9
 
 __all__ = ["SharingFrontier", "sharing_frontier"]
 
@@ -52,21 +57,35 @@ class SharingFrontier:
     lines: tuple[tuple[float, Bound], ...]
     schedules: tuple[tuple[float, int], ...]
 
+    @cached_property
+    def slopes(self) -> tuple[float, ...]:
+        """How much less each line proves for a worst ratio that is larger by 1."""
+        terms = SharingIncentive(self.instance, self.reading).terms().values()
+        found = []
+        for _, bound in self.lines:
+            proof = dict(bound.certificate or {})
+            over = sum(v * d for v, (_, d) in zip(proof["users"], terms, strict=True))
+            found.append(float(Fraction(over, proof["all"])))
+        return tuple(found)
+
     def least_flow(self, ratio: float) -> float:
         """Return what the lines prove of the sum of flow times, for a worst ratio up to this."""
-        terms = SharingIncentive(self.instance, self.reading).terms()
-        found = 0.0
-        for limit, bound in self.lines:
-            proof = dict(bound.certificate or {})
-            shares = zip(proof["users"], terms.values(), strict=True)
-            slope = Fraction(sum(v * over for v, (_, over) in shares), proof["all"])
-            # the bound is rounded up to a whole number
-            found = max(found, bound.value - 1 - float(slope) * (ratio - limit))
-        return found
+        rows = zip(self.lines, self.slopes, strict=True)
+        # each bound was rounded up to a whole number
+        return max(b.value - 1 - slope * (ratio - limit) for (limit, b), slope in rows)
 
     def brackets(self) -> list[float]:
-        """Return each schedule's sum of flow times over the least that is proven there."""
-        return [flow / self.least_flow(ratio) for ratio, flow in self.schedules]
+        """Return for each line how far the schedules are from it.
+
+        A line says that F and its slope times y add up to some number or more; the bracket is the
+        least that the schedules have of this, over that number.
+        """
+        rows = zip(self.lines, self.slopes, strict=True)
+        return [
+            min(flow + slope * ratio for ratio, flow in self.schedules)
+            / (bound.value - 1 + slope * limit)
+            for (limit, bound), slope in rows
+        ]
 
     def plot(self, runs: Mapping[str, Run] | None = None) -> Figure:
         """Draw it, with what is impossible in grey, and with runs as points."""
@@ -84,7 +103,7 @@ def sharing_frontier(
     instance: Instance[Any],
     reading: Reading = "wait",
     *,
-    limits: int = 6,
+    limits: int = 5,
     orders: int = 20,
     rounds: int = 250,
 ) -> SharingFrontier:
@@ -98,8 +117,10 @@ def sharing_frontier(
     limits : int
         Limits of the worst ratio, at least 2, from the least that a schedule has to that of area
         order.
-    orders, rounds : int
-        As of :func:`~gangsched.analysis.proofs.user_prices.user_bound`, for each limit.
+    orders : int
+        Rounds of area order for each limit.
+    rounds : int
+        Steps of the bound's climb for each limit.
 
     Returns
     -------
@@ -120,21 +141,24 @@ def sharing_frontier(
         raise ValueError(f"sharing_frontier: limits={limits!r} is not a whole number >= 2")
     problem = SharingIncentive(instance, reading)
     tried = list(user_runs(problem, orders))
-    free = SharingIncentive(instance, reading, 1e9)  # which limits nothing
-    tried += list(user_runs(free, 1)) + list(user_runs(problem, 1))
-    least = min(run.cost(None) for run in tried)[0]
-    most = max(min(tried, key=lambda run: run.flow).cost(None)[0], 1.01 * least)
-    worst = user_bound(problem, orders=orders, rounds=rounds)
+    worst = user_bound(problem, first=mean_shares(tried), rounds=rounds)
     verify_bound(problem, worst)
-    lines = []
-    for k in range(limits):
-        limit = float(f"{least * (most / least) ** (k / (limits - 1)):.4g}")
+    area = next(
+        user_runs(SharingIncentive(instance, reading, NO_LIMIT), 1, np.zeros(len(problem.members)))
+    )
+    least, most = (min(run.cost(None)[0] for run in runs) for runs in (tried, [area]))
+    tried.append(area)
+    lines, first = [], None
+    for k in reversed(range(limits)):  # from the loosest one on
+        limit = float(f"{least * (max(most / least, 1.01)) ** (k / (limits - 1)):.4g}")
         at = SharingIncentive(instance, reading, limit)
-        tried += list(user_runs(at, orders))
-        bound = user_bound(at, orders=orders, rounds=rounds)
+        runs = list(user_runs(at, orders, first))
+        first = mean_shares(runs)
+        bound = user_bound(at, first=first, rounds=rounds)
         verify_bound(at, bound)
         lines.append((limit, bound))
-    return SharingFrontier(instance, reading, worst, tuple(lines), _best(problem, tried))
+        tried += runs
+    return SharingFrontier(instance, reading, worst, tuple(lines[::-1]), _best(problem, tried))
 
 
 def _best(problem: SharingIncentive, tried: Sequence[UserRun]) -> tuple[tuple[float, int], ...]:

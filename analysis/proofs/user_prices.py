@@ -36,6 +36,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -45,7 +46,7 @@ from ...formulations.sharing_incentive import SharingIncentive
 from ...instances.arrays import Floats
 from ...solvers.pool import run_pool
 from ...solvers.result import Bound
-from ...solvers.user_order import Members, user_runs
+from ...solvers.user_order import Members, UserRun, user_runs
 from .price_core import evaluate_exactly
 from .prices import (
     BITS,
@@ -70,6 +71,7 @@ def user_bound(
     problem: SharingIncentive,
     *,
     orders: int = 16,
+    first: Floats | None = None,
     intervals: int = 1_000,
     rounds: int = 250,
     halvings: int = 0,
@@ -83,6 +85,8 @@ def user_bound(
     problem : SharingIncentive
     orders : int
         Rounds of area order from which the weights begin; 0 for no prices at all.
+    first : (users,) float array, optional
+        Shares from which they begin instead.
     intervals, rounds, halvings, time_limit, on_progress
         As of :func:`~gangsched.analysis.proofs.prices.price_bound`.
 
@@ -117,7 +121,8 @@ def user_bound(
     if not problem.jobs or not orders:
         return best
     since = min(job.release for job in problem.jobs)
-    members, shares = Members.of(problem), _first_shares(problem, orders)
+    members = Members.of(problem)
+    shares = _first_shares(problem, orders) if first is None else first
     weights = members.weights(shares)
     run = run_pool(problem.flow, dynamic=False, weights=weights).later(-since)
     dual = Dual.of(problem.flow, edges_of(problem.flow, run, since, intervals), since)
@@ -138,9 +143,13 @@ def user_bound(
 
 
 def _first_shares(problem: SharingIncentive, orders: int) -> Floats:
-    """The mean of the shares in the second half of some rounds of area order, made more even."""
-    tried = [run.shares for run in user_runs(problem, orders)]
-    mean = np.array(tried[len(tried) // 2 :]).mean(axis=0)
+    """Those of some rounds of area order."""
+    return mean_shares(list(user_runs(problem, orders)))
+
+
+def mean_shares(runs: Sequence[UserRun]) -> Floats:
+    """Return the mean of the shares in the second half of some rounds, made more even."""
+    mean = np.array([run.shares for run in runs[len(runs) // 2 :]]).mean(axis=0)
     shares: Floats = (1 - EVEN) * mean + EVEN * mean.mean()
     return shares
 

@@ -97,7 +97,7 @@ def frontiers(folder: Path) -> str:
     instance = to_instance(read_philly_csv(folder / "philly/philly.csv.gz"), cluster).instance
     runs = {name: gs.drive(instance, name) for name in ("smallest-area", "isolation-area")}
     lines = [
-        "| Philly, 320 GPUs | any schedule | best found | bracket | largest bracket of means |",
+        "| Philly, 320 GPUs | any schedule | best found | bracket | largest bracket of a line |",
         "|---|--:|--:|--:|--:|",
     ]
     for reading in ("wait", "stretch"):
