@@ -933,7 +933,7 @@ def test_the_readme_shows_what_its_command_prints(replay: Replay, traces: Path) 
 @pytest.mark.exhaustive
 def test_the_results_are_what_their_commands_print(replay: Replay, traces: Path) -> None:
     Path("philly.csv.gz").symlink_to(traces / "philly" / "philly.csv.gz")
-    shows_what_is_printed(UPDATE["RESULTS"], replay, tables=2)
+    shows_what_is_printed(UPDATE["RESULTS"], replay, tables=3)
 
 
 def test_notes_on_a_page_are_written_without_its_policies() -> None:

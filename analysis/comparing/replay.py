@@ -18,12 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
-import numpy as np
-
 from ...formulations.completion_time.problem import CompletionTime, Measure
 from ...formulations.deadline_rewards import DeadlineRewards
-from ...formulations.ltgf.fluid import LtgfFluid
-from ...formulations.ltgf.problem import Ltgf
 from ...formulations.problem import Sense
 from ...instances.io import instance_hash
 from ...instances.model import DeadlineJob, Instance
@@ -33,24 +29,23 @@ from ...solvers.policy import Policy, Rules
 from ...solvers.result import Bound, Stop
 from ..driving import check as check_run
 from ..driving import metrics
-from ..driving.drive import PolicyError, drive, models_of, parameters_of, rejected_jobs
+from ..driving.drive import PolicyError, drive, parameters_of, rejected_jobs
 from ..driving.run import EventKind, Run, plain
 from ..proofs.bound import Effort
 from ..proofs.completion_time import online_bound
 from ..proofs.deadline_rewards import reward_bound
-from ..proofs.fluid_fairness import contended_bound, life_bound
 from ..proofs.verify import InvalidCertificate, NoCertificate, verify_bound
 from ..show.columns import SECTIONS, ColumnTable, computed
 from ..show.replay_tables import failures, tables, whole_table
 from .best_known import EFFORTS, KNOWN, KnownSchedule, best_known
 from .comparison import SideBySide, bound_to_dict, ratio
+from .fairness import Fairness, fairness_bounds, uneven
+from .regret import LossLedger
+from .regret import ledger as ledgers
 from .sharing import SharingBounds, user_columns
 
 logger = logging.getLogger("gangsched")
 
-Fairness = tuple[str, Any, Bound]
-DAY = 86_400
-PEAKS = 3  #: busiest days of which lambda* is given
 RULES = Rules()
 RECORDED = (
     "recorded: what the cluster itself did, by its log: when jobs began and ended, on GPUs of any "
@@ -255,6 +250,9 @@ class Replay(SideBySide):
         Why there is no row of the log's own schedule, where one was wanted.
     sharing : SharingBounds
         Bounds of the worst user, against alone on its quota.
+    ledgers : mapping of str to LossLedger or str
+        By row, of what its loss over the bound consists, or why nobody knows; empty where nobody
+        asked.
     """
 
     instance: Instance[Any]
@@ -270,6 +268,7 @@ class Replay(SideBySide):
     unrecorded: str = ""
     known: Mapping[str, KnownSchedule] = field(default_factory=dict)
     sharing: SharingBounds = field(default_factory=SharingBounds)
+    ledgers: Mapping[str, LossLedger | str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -297,7 +296,7 @@ class Replay(SideBySide):
             verify_bound(problems[name], bound)
         for _, problem, bound in fairness:
             verify_bound(problem, bound)
-        sharing = SharingBounds.of(_without(instance, rejected), even=not _uneven(instance))
+        sharing = SharingBounds.of(_without(instance, rejected), even=not uneven(instance))
         return cls(
             instance=instance,
             rules=first.rules,
@@ -339,7 +338,7 @@ class Replay(SideBySide):
     @property
     def remarks(self) -> tuple[str, ...]:
         """What to know about GPU models, about trades and about the log's own schedule."""
-        found = [MODELS] if _uneven(self.instance) and not self.fairness else []
+        found = [MODELS] if uneven(self.instance) and not self.fairness else []
         if self.unrecorded:
             found.append(f"No row {Recorded.name!r}: {self.unrecorded}.")
         elif any(row.recorded for row in self.rows):
@@ -362,6 +361,7 @@ class Replay(SideBySide):
             ],
             "rows": [row.to_dict() for row in self.rows],
             "failed": [asdict(failure) for failure in self.failed],
+            **({"ledgers": _plain(self.ledgers)} if self.ledgers else {}),
             **({"remarks": list(self.remarks)} if self.remarks else {}),
             "unfinished": list(self.unfinished),
         }
@@ -394,6 +394,7 @@ def replay(
     before: Mapping[str, Run] | None = None,
     times: Sequence[Times] = (),
     effort: Effort = "quick",
+    ledger: bool = False,
     on_progress: Callable[[str, int, int], None] | None = None,
     on_run: Callable[[str, Run], None] | None = None,
     on_checkpoint: Callable[[str, Run], None] | None = None,
@@ -417,6 +418,9 @@ def replay(
         first row, "recorded". Where it cannot be shown, the remarks say why.
     effort : {"quick", "standard", "full"}
         How much to try for the bounds of completion times, as of :func:`gangsched.bound`.
+    ledger : bool
+        Whether to find out of what the losses over the bound consist; see
+        :func:`gangsched.analysis.comparing.regret.ledger`.
     on_progress : callable, optional
         Called now and then with what is done now (a policy's name, or "bounds"), the number of jobs
         that finished and the number of jobs that can.
@@ -469,9 +473,15 @@ def replay(
                 stopped = run
                 break
             todo.remove(name)
+        found = work.replay(stopped, tuple(todo))
+        if ledger and stopped is None:
+            todo = ["the ledgers"]
+            found = replace(found, ledgers=ledgers(found, policies, on_progress=on_progress))
+            todo = []
     except KeyboardInterrupt:
         logger.warning("interrupted: %s did not finish", ", ".join(todo) or "nothing")
-    return work.replay(stopped, tuple(todo))
+        found = work.replay(stopped, tuple(todo))
+    return found
 
 
 @dataclass
@@ -557,10 +567,10 @@ class _Replay:
             known = best_known(problem, self.effort) if name in KNOWN else None
             if known is not None:
                 self.known[name] = known
-        for what, fair, bound in _fairness(instance, self.rules):
+        for what, fair, bound in fairness_bounds(instance, self.rules):
             if _holds(what, fair, bound):
                 self.fairness.append((what, fair, bound))
-        self.sharing = SharingBounds.of(instance, even=not _uneven(instance))
+        self.sharing = SharingBounds.of(instance, even=not uneven(instance))
         self.sharing = self.sharing.bounded(self.effort, _holds)
         self._reward_bound(elastic=False)
 
@@ -656,6 +666,10 @@ class _Replay:
         )  # fmt: skip
 
 
+def _plain(ledgers: Mapping[str, LossLedger | str]) -> dict[str, Any]:
+    return {name: one if isinstance(one, str) else one.to_dict() for name, one in ledgers.items()}
+
+
 def _place(error: BaseException, policy: type) -> str:
     """Return where in its own file somebody else's policy failed, if it did so there."""
     if policy.__module__.startswith("gangsched."):
@@ -744,49 +758,3 @@ def _problems(instance: Instance[Any]) -> dict[str, CompletionTime]:
     if len({job.weight for job in instance.jobs}) > 1:
         found["weighted flow"] = CompletionTime(instance, "flow", weighted=True)
     return found
-
-
-def _uneven(instance: Instance[Any]) -> bool:
-    """Whether there are several GPU models, or speeds other than 1."""
-    models = models_of(instance)
-    speeds = (job.speeds.get(model, 1) for job in instance.jobs for model in models)
-    return len(models) > 1 or any(speed != 1 for speed in speeds)
-
-
-def _fairness(instance: Instance[Any], rules: Rules) -> list[Fairness]:
-    """Bounds of the least rho: over whole lives, and at the peaks of the busiest days.
-
-    None where speeds differ: there GPU time does not follow from work, as `life_bound` takes it to.
-    """
-    if _uneven(instance):
-        return []
-    # where rho is counted from
-    visible = [replace(job, release=rules.round_up(job.release)) for job in instance.jobs]
-    lives = Ltgf(replace(instance, jobs=tuple(visible)))
-    text = "rho of all jobs over their lives, of service alone"
-    found: list[Fairness] = [(text, lives, life_bound(lives))]
-    for time in _peaks(instance):
-        active = [
-            j for j, job in enumerate(instance.jobs) if job.release <= time < job.release + job.work
-        ]
-        text = (
-            f"rho of the {len(active):,} jobs that nobody can have finished "
-            f"at the peak of day {time // DAY + 1}, were they to stay"
-        )
-        problem = LtgfFluid.of(instance, active)
-        found.append((text, problem, contended_bound(instance, active)))
-    return found
-
-
-def _peaks(instance: Instance[Any]) -> list[int]:
-    """When most GPUs are wanted if no job waits, on the busiest days with more than there are."""
-    jobs = [(job.release, job.work, job.gpus) for job in instance.jobs]
-    release, work, gpus = np.array(jobs, dtype=np.int64).reshape(-1, 3).T
-    times, where = np.unique(np.concatenate([release, release + work]), return_inverse=True)
-    wanted = np.cumsum(np.bincount(where, np.concatenate([gpus, -gpus]), times.size))
-    found: dict[int, int] = {}
-    for k in np.argsort(-wanted, kind="stable").tolist():
-        if len(found) == PEAKS or wanted[k] <= instance.cluster.gpus:
-            break
-        found.setdefault(int(times[k]) // DAY, int(times[k]))
-    return sorted(found.values())

@@ -22,6 +22,7 @@ from .columns import (
     footnotes,
     ratio,
 )
+from .loss_tables import loss_notes, loss_tables
 
 if TYPE_CHECKING:
     from ..comparing.replay import Replay
@@ -30,7 +31,11 @@ Limits = dict[str, Limit | str]
 
 
 def tables(found: Replay) -> list[ColumnTable]:
-    """Return what a screen shows: deadlines where there are some, times, fairness."""
+    """Return what a screen shows: deadlines where there are some, times, fairness, losses."""
+    return [*_measured(found), *loss_tables(found)]
+
+
+def _measured(found: Replay) -> list[ColumnTable]:
     if not found.rows:
         return []
     failed = tuple((one.name, "refuted" if one.refuted else "failed") for one in found.failed)
@@ -126,7 +131,7 @@ def failures(found: Replay) -> list[str]:
 
 def legend(found: Replay, explain: bool = False) -> list[str]:
     """Say what the words of the tables mean, where they matter; with `explain`, of all columns."""
-    shown = tables(found)
+    shown = _measured(found)
     words = footnotes(shown)
     if explain:
         words = explained(column for table in shown for column in table.columns)
@@ -144,7 +149,7 @@ def legend(found: Replay, explain: bool = False) -> list[str]:
         if explain or ceil(1000 * bound.value) < 1000:
             most = f"at most {_up(bound.value)}, {what}"
             said.append(f"How fair anyone could have been at a peak: {most}.")
-    return [*said, *found.remarks]
+    return [*said, *loss_notes(found), *found.remarks]
 
 
 TIGHT = (
