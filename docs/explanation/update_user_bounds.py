@@ -23,6 +23,7 @@ from gangsched.instances.traces import read_chronus, read_itp, read_philly_csv
 PAGE = Path(__file__).parent / "user-bounds.md"
 POLICIES = ("srtf", "ltgf", "smallest-area", "isolation-area")
 IMAGES = PAGE.parent.parent / "images"
+FRONTIER = "<!-- frontier of update_user_bounds.py -->"
 BEGIN, END = "<!-- table of update_user_bounds.py -->", "<!-- end -->"
 READINGS = ("sharing", "wait", "stretch")
 
@@ -91,32 +92,32 @@ def rows(name: str, instance: Instance[Any]) -> Iterator[str]:
         head = ""
 
 
-def frontiers(folder: Path) -> str:
-    """The frontiers of Philly on 320 GPUs: a table, and pictures."""
+def frontiers(folder: Path) -> None:
+    """Write the frontiers of Philly on 320 GPUs: a table, and pictures."""
     cluster = Cluster.of_sizes([8] * 40)
     instance = to_instance(read_philly_csv(folder / "philly/philly.csv.gz"), cluster).instance
     runs = {name: gs.drive(instance, name) for name in ("smallest-area", "isolation-area")}
     lines = [
-        "| Philly, 320 GPUs | any schedule | best found | bracket | largest bracket of a line |",
-        "|---|--:|--:|--:|--:|",
+        "| Philly, 320 GPUs | any schedule | best found | bracket | brackets of the lines |",
+        "|---|--:|--:|--:|---|",
     ]
+    pictures = []
     for reading in ("wait", "stretch"):
-        found = sharing_frontier(instance, reading)
+        found = sharing_frontier(instance, reading, limits=4)
         save(found.plot(runs), IMAGES / f"user-frontier-{reading}.png", dpi=110)
         best, least = found.schedules[0][0], found.worst.value
         cells = [f"≥ {int(1e4 * least) / 1e4:.4f}", f"{best:.4f}", f"{best / least:.3f}"]
-        lines.append(f"| worst {reading} | {' | '.join(cells)} | {max(found.brackets()):.3f} |")
+        cells.append(", ".join(f"{bracket:.3f}" for bracket in found.brackets()))
+        lines.append(f"| worst {reading} ratio | {' | '.join(cells)} |")
         print(lines[-1], flush=True)
-    pictures = [
-        f"![Mean completion by worst {reading} ratio](../images/user-frontier-{reading}.png)"
-        for reading in ("wait", "stretch")
-    ]
-    return "\n\n".join(["\n".join(lines), *pictures])
+        picture = f"../images/user-frontier-{reading}.png"
+        pictures.append(f"![Mean completion by worst {reading} ratio]({picture})")
+        put(FRONTIER, "<!-- end of frontier -->", "\n\n".join(["\n".join(lines), *pictures]))
 
 
 def main(folder: Path) -> None:
     """Write tables and pictures."""
-    put("<!-- frontier of update_user_bounds.py -->", "<!-- end of frontier -->", frontiers(folder))
+    frontiers(folder)
     head = "| jobs | policy | mean completion | sharing | wait | stretch |"
     lines = [head, "|---|---|--:|--:|--:|--:|"]
     for name, instance in lanes(folder):
