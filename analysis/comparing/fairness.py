@@ -1,4 +1,4 @@
-"""Bounds of how fair anyone could have been to jobs, for a replay."""
+"""Bounds of how fair anyone could have been to the jobs of a replay."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ PEAKS = 3  #: busiest days of which lambda* is given
 
 
 def uneven(instance: Instance[Any]) -> bool:
-    """Return whether there are several GPU models, or speeds other than 1."""
+    """Whether there are several GPU models, or speeds other than 1."""
     models = models_of(instance)
     speeds = (job.speeds.get(model, 1) for job in instance.jobs for model in models)
     return len(models) > 1 or any(speed != 1 for speed in speeds)
 
 
 def fairness_bounds(instance: Instance[Any], rules: Rules) -> list[Fairness]:
-    """Return bounds of the least rho: over whole lives, and at the peaks of the busiest days.
+    """Bounds of the least rho: over whole lives, and at the peaks of the busiest days.
 
     None where speeds differ: there GPU time does not follow from work, as `life_bound` takes it to.
     """

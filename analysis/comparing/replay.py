@@ -37,9 +37,10 @@ from ..proofs.deadline_rewards import reward_bound
 from ..proofs.verify import InvalidCertificate, NoCertificate, verify_bound
 from ..show.columns import SECTIONS, ColumnTable, computed
 from ..show.replay_tables import failures, tables, whole_table
-from .best_known import EFFORTS, KNOWN, KnownSchedule, best_known
+from .best_known import EFFORTS, KNOWN, KnownSchedule, best_known, best_known_rewards, best_of
 from .comparison import SideBySide, bound_to_dict, ratio
 from .fairness import Fairness, fairness_bounds, uneven
+from .profiling import PROFILED, ProfiledBound, profiled_bound
 from .regret import LossLedger
 from .regret import ledger as ledgers
 from .sharing import SharingBounds, user_columns
@@ -74,7 +75,8 @@ class Replayed:
         By measure: what the run attained over the verified bound, at least 1. None where there is
         no verified bound or it is 0, and for completion times where the run is `elastic`: the
         bounds are those of gangs. "reward": the verified bound over the reward that was won; of an
-        elastic run with the bound for such runs.
+        elastic run with the bound for such runs. "reward after profiling": the bound for those who
+        profile first, of a run that does.
     deadlines : mapping of str to number or None, optional
         As of :func:`gangsched.analysis.driving.metrics.deadline_summary`, for jobs with deadlines.
     elastic : bool
@@ -233,7 +235,10 @@ class Replay(SideBySide):
     known : mapping of str to KnownSchedule
         By measure a schedule on equal GPUs in which gangs spread over any nodes, and pauses and
         moves are free: the best of some orders of :func:`~gangsched.solvers.pool.area_order`,
-        checked by the problem.
+        checked by the problem. "reward": a schedule on nodes in which pauses and moves are free, of
+        :func:`~gangsched.solvers.reward_pool.priced_schedule`, checked likewise.
+    profiled : ProfiledBound or None
+        What those can win who profile first, if some of the rows do.
     fairness : tuple of (str, Problem, Bound)
         Verified upper bounds of how fair anyone could have been: what is bounded, in words, the
         problem for which the bound can be verified, and the bound.
@@ -268,6 +273,7 @@ class Replay(SideBySide):
     unrecorded: str = ""
     known: Mapping[str, KnownSchedule] = field(default_factory=dict)
     sharing: SharingBounds = field(default_factory=SharingBounds)
+    profiled: ProfiledBound | None = None
     ledgers: Mapping[str, LossLedger | str] = field(default_factory=dict)
 
     @classmethod
@@ -322,18 +328,8 @@ class Replay(SideBySide):
 
     @property
     def best_known(self) -> dict[str, tuple[float, str]]:
-        """By measure the least objective of known schedules and of rows, and whose it is."""
-        found = {}
-        for name, known in self.known.items():
-            values: list[tuple[float, str]] = [known]
-            values += [
-                (float(attained), row.name)
-                for row in self.rows
-                if row.ratios.get(name) is not None
-                and (attained := metrics.objectives(row.run)[name]) is not None
-            ]
-            found[name] = min(values)
-        return found
+        """By measure the best objective of known schedules and of rows, and whose it is."""
+        return best_of(self.known, self.rows)
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -356,6 +352,7 @@ class Replay(SideBySide):
             "bounds": {name: bound_to_dict(bound) for name, bound in self.bounds.items()},
             "best_known": {name: list(best) for name, best in self.best_known.items()},
             "users": {n: bound_to_dict(bound) for n, bound in self.sharing.bounds.items()},
+            **({"profiled": self.profiled.to_dict()} if self.profiled else {}),
             "fairness": [
                 {"what": what, **(bound_to_dict(bound) or {})} for what, _, bound in self.fairness
             ],
@@ -583,9 +580,26 @@ class _Replay:
             bound = reward_bound(problem)
             if _holds(name, problem, bound):
                 self.bounds[name] = bound
+                best = None if elastic else best_known_rewards(problem, bound, self.effort)
+                if best is not None:
+                    self.known[name] = best
             else:
                 self.refused.add(name)
         return self.bounds.get(name)
+
+    def _profiled(self) -> ProfiledBound | None:
+        """Bound the rewards of those rows that profile first, and give these their ratios to it."""
+        if "reward" not in self.bounds:
+            return None
+        rows = [row for row in self.rows if row.ratios["reward"] is not None and not row.elastic]
+        found = profiled_bound(_without(self.instance, self.rejected), [row.run for row in rows])
+        if found is None or not _holds(PROFILED, found.problem, found.bound):
+            return None
+        for i, row in enumerate(self.rows):
+            if any(row.run is run for run in found.runs):
+                won = ratio((row.deadlines or {})["reward"], found.bound, Sense.MAX)
+                self.rows[i] = replace(row, ratios={**row.ratios, PROFILED: won})
+        return found
 
     def record(self, on_progress: Callable[[str, int, int], None] | None) -> None:
         """Run what the cluster itself did, where its log tells enough."""
@@ -658,11 +672,12 @@ class _Replay:
         self.failed.append(Failure(name=name, reason=text, refuted=refuted))
 
     def replay(self, stopped: Run | None, unfinished: tuple[str, ...]) -> Replay:
+        profiled = self._profiled()
         return Replay(
             instance=self.instance, rules=self.rules, rejected=self.rejected, bounds=self.bounds,
             fairness=tuple(self.fairness), rows=tuple(self.rows), failed=tuple(self.failed),
             stopped=stopped, unfinished=unfinished, unrecorded=self.unrecorded, effort=self.effort,
-            known=self.known, sharing=self.sharing,
+            known=self.known, sharing=self.sharing, profiled=profiled,
         )  # fmt: skip
 
 

@@ -19,8 +19,9 @@ LtgfFluid         first duals                  column generation: the        the
 CompletionTime    mean busy times, 1 round;    16 rounds; prices climb       64 rounds; prices
                   SRPT; released work; first                                 climb, intervals
                   prices of GPU time                                         halved twice
-DeadlineRewards   prices of a small LP         400 steps from them           1,000 steps, more
-                                                                             prices
+DeadlineRewards   prices of GPU time fall      400 steps                     1,000 steps, prices
+                  from a constant one, 60                                    halved twice
+                  steps
 SharingIncentive  one user who never waits;    250 steps from them           600 steps, intervals
                   first prices                                               halved
 ================  ===========================  ============================  ======================
@@ -103,9 +104,9 @@ MAKERS: Mapping[type, Mapping[Effort, Maker]] = {
         "full": _maker(COMPLETION, rounds=64, steps=STEPS, halvings=2),
     },
     DeadlineRewards: {
-        "quick": _maker(REWARDS, rounds=0),
+        "quick": _maker(REWARDS, rounds=60),
         "standard": _maker(REWARDS, rounds=400),
-        "full": _maker(REWARDS, rounds=1_000, intervals=512),
+        "full": _maker(REWARDS, rounds=1_000, halvings=2),
     },
     SharingIncentive: {
         "quick": _maker(USERS, orders=3, rounds=0),

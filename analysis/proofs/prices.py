@@ -49,6 +49,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Protocol
 
 import numpy as np
 
@@ -140,7 +141,7 @@ def price_bound(
     since = min(job.release for job in problem.jobs)
     run = run_pool(problem, dynamic=False).later(-since)  # so that it does not matter when
     dual = Dual.of(problem, edges_of(problem, run, since, intervals), since)
-    climb = _Climb(end, rounds, on_progress)
+    climb = Climb(end, rounds, on_progress)
     prices = climb.up(dual, first_prices(dual, run), GAP)
     for _ in range(halvings if rounds else 0):
         finer = dual.halved()
@@ -294,8 +295,19 @@ def _integral(points: Ints, delta: Floats, edges: Ints) -> Floats:
 # --- the climb ------------------------------------------------------------------------------------
 
 
+class Concave(Protocol):
+    """A function of prices, of which a climb needs the lengths of the intervals and its slopes."""
+
+    @property
+    def lengths(self) -> Floats:
+        """Seconds of each interval."""
+
+    def at(self, prices: Floats) -> tuple[float, Floats]:
+        """Return the value, and its change with each price."""
+
+
 @dataclass
-class _Climb:
+class Climb:
     """Polyak's steps with momentum."""
 
     end: float
@@ -303,7 +315,7 @@ class _Climb:
     on_progress: Progress | None
     steps: int = 0
 
-    def up(self, dual: Dual, prices: Floats, gap: float) -> Floats:
+    def up(self, dual: Concave, prices: Floats, gap: float) -> Floats:
         """Return the best prices found from these on."""
         lengths = dual.lengths
         value, slope = dual.at(prices)

@@ -30,6 +30,7 @@ from gangsched.analysis.proofs import (
     verify_market,
     verify_prices_core,
     verify_rar_ddls,
+    verify_rewards_core,
     verify_unisched,
     verify_user_prices,
 )
@@ -371,6 +372,7 @@ def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyP
         verify_market,
         verify_prices_core,
         verify_rar_ddls,
+        verify_rewards_core,
         verify_unisched,
         verify_user_prices,
     ):
@@ -379,7 +381,6 @@ def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyP
     assert modules == {
         None,  # from . import the rules
         "__future__",
-        "bisect",
         "collections.abc",
         "dataclasses",
         "decimal",
@@ -413,6 +414,7 @@ def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyP
         "verify_irmp",
         "verify_market",
         "verify_prices_core",
+        "verify_rewards_core",
         "verify_unisched",
     }
     problem = packing([7, 7, 4, 4, 3])
