@@ -13,4 +13,5 @@ from .problem import Problem as Problem
 from .problem import Sense as Sense
 from .problem import build as build
 from .rar_ddls.problem import RarDdls as RarDdls
+from .sharing_incentive import SharingIncentive as SharingIncentive
 from .unisched.problem import UniSched as UniSched

@@ -43,6 +43,7 @@ from .ltgf.fluid import LtgfFluid
 from .ltgf.problem import Ltgf
 from .ltgf.round import LtgfRound
 from .rar_ddls.problem import RarDdls
+from .sharing_incentive import SharingIncentive
 from .unisched.leases import LeasePhase
 from .unisched.problem import UniSched
 
@@ -287,6 +288,7 @@ CODECS: Mapping[str, _Codec] = {
         LtgfFluid, "fluid", gpus=_whole, gangs=_wholes, shares=_each(_rational)
     ),
     "completion-time": _with_instance(CompletionTime),
+    "sharing-incentive": _with_instance(SharingIncentive),
 }
 #: problem classes by their name in files and on the command line
 PROBLEMS: Mapping[str, type[Any]] = {name: codec.kind for name, codec in CODECS.items()}

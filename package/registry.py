@@ -39,6 +39,7 @@ from .formulations.ltgf.fluid import LtgfFluid
 from .formulations.ltgf.problem import Ltgf
 from .formulations.ltgf.round import LtgfRound
 from .formulations.rar_ddls.problem import RarDdls
+from .formulations.sharing_incentive import Reading, SharingIncentive
 from .formulations.unisched.problem import UniSched
 from .instances import Cluster, Instance, Job
 from .instances.convert import Conversion
@@ -321,6 +322,13 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
         settings={measure: partial(settings.completion, measure) for measure in get_args(Measure)},
         tiny=settings.tiny_completion,
     ),
+    "sharing-incentive": ProblemEntry(
+        make=SharingIncentive,
+        solvers={"user-order": _row("user_order.user_order"), "exact": EXACT},
+        compared=("user-order",),
+        settings={reading: partial(settings.sharing, reading) for reading in get_args(Reading)},
+        tiny=settings.tiny_sharing,
+    ),
     "deadline-rewards": ProblemEntry(
         make=DeadlineRewards,
         solvers={
@@ -435,6 +443,7 @@ POLICIES: Mapping[str, PolicyRow] = {
         f"{_ESTIMATES}; reservations that cannot begin at once are not moved forward",
         overestimate=3.0),
     "serverfilling-srpt": _policy("solvers.policies.serverfilling.ServerFillingSrpt"),
+    "isolation-area": _policy("solvers.policies.isolation_area.IsolationArea"),
 }  # fmt: skip
 #: other names of policies
 ALIASES: Mapping[str, str] = {"max-min": "max-min-fairness"}

@@ -15,6 +15,7 @@ from .formulations.ltgf.fluid import LtgfFluid
 from .formulations.ltgf.problem import Ltgf
 from .formulations.ltgf.round import LtgfRound
 from .formulations.rar_ddls.problem import RarDdls
+from .formulations.sharing_incentive import Reading, SharingIncentive
 from .formulations.unisched.problem import UniSched
 from .instances import (
     Cluster,
@@ -218,6 +219,19 @@ def tiny_completion() -> CompletionTime:
     """Two jobs, a GPU for each."""
     jobs = [Job(id=i, gpus=1, work=4) for i in "ab"]
     return CompletionTime(Instance(Cluster.of_sizes([2]), jobs))
+
+
+def sharing(
+    reading: Reading, *, jobs: int | None, nodes: int | None, seed: int
+) -> SharingIncentive:
+    """The jobs of the completion times, of as many users as the generator draws."""
+    return SharingIncentive(completion("flow", jobs=jobs, nodes=nodes, seed=seed).instance, reading)
+
+
+def tiny_sharing() -> SharingIncentive:
+    """Two jobs of two users, a GPU for each."""
+    jobs = [Job(id=i, gpus=1, work=4, user=i) for i in "ab"]
+    return SharingIncentive(Instance(Cluster.of_sizes([2]), jobs, [User("a"), User("b")]))
 
 
 def deadline_run(

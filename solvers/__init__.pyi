@@ -52,6 +52,7 @@ from .policies.backfilling import Easy as Easy
 from .policies.fifo import Fifo as Fifo
 from .policies.finish_time_fairness import FinishTimeFairness as FinishTimeFairness
 from .policies.hived import Hived as Hived
+from .policies.isolation_area import IsolationArea as IsolationArea
 from .policies.las import Las as Las
 from .policies.max_min_fairness import MaxMinFairness as MaxMinFairness
 from .policies.serverfilling import ServerFillingSrpt as ServerFillingSrpt

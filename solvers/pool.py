@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..formulations.completion_time.problem import CompletionTime
-from ..instances.arrays import Ints
+from ..instances.arrays import Floats, Ints
 from ..instances.check import check_real
 from ..instances.schedule import Schedule
 from .pool_core import place_pieces, schedule_pool
@@ -42,7 +42,13 @@ class PoolRun:
         return PoolRun(self.job, *moved)
 
 
-def run_pool(problem: CompletionTime, *, dynamic: bool = True, power: float = 1.0) -> PoolRun:
+def run_pool(
+    problem: CompletionTime,
+    *,
+    dynamic: bool = True,
+    power: float = 1.0,
+    weights: Floats | None = None,
+) -> PoolRun:
     """Run at every event the jobs with the smallest seconds times gang ** power over weight.
 
     Parameters
@@ -53,6 +59,8 @@ def run_pool(problem: CompletionTime, *, dynamic: bool = True, power: float = 1.
         Whether the seconds that are left count, or those of the whole job.
     power : float
         1 for the area, 0 for the time.
+    weights : (jobs,) float array or None
+        Above 0, by job number; None for those of the problem.
 
     Returns
     -------
@@ -70,8 +78,9 @@ def run_pool(problem: CompletionTime, *, dynamic: bool = True, power: float = 1.
     columns = [[job.release for job in problem.jobs], problem.seconds]
     columns.append([job.gpus for job in problem.jobs])
     release, seconds, gpus = (np.array(column, dtype=np.int64) for column in columns)
-    over = zip(problem.weights, problem.divisors(), strict=True)
-    weights = np.array([w / (problem.scale * d) for w, d in over])
+    if weights is None:
+        over = zip(problem.weights, problem.divisors(), strict=True)
+        weights = np.array([w / (problem.scale * d) for w, d in over])
     widths, kind = np.unique(gpus, return_inverse=True)
     job, start, end = schedule_pool(
         np.argsort(release, kind="stable"), release, seconds, gpus, kind.ravel(), widths,
@@ -146,7 +155,7 @@ def area_order(
     run = run_pool(problem, power=params.power)
     return Result.of(
         problem,
-        _schedule(problem, run),
+        schedule_of(problem, run),
         solver="area_order",
         stop=Stop.COMPLETED,
         runtime=time.perf_counter() - started,
@@ -154,8 +163,8 @@ def area_order(
     )
 
 
-def _schedule(problem: CompletionTime, run: PoolRun) -> Schedule:
-    """The pieces on nodes; a job that goes on keeps its GPUs."""
+def schedule_of(problem: CompletionTime, run: PoolRun) -> Schedule:
+    """Return the pieces on nodes; a job that goes on keeps its GPUs."""
     gpus = np.array([job.gpus for job in problem.jobs], dtype=np.int64)[run.job]
     order = np.lexsort((run.job, run.start))
     by_end = np.argsort(run.end, kind="stable")

@@ -22,6 +22,7 @@ import fairest
 import gangsched as gs
 import preemptive
 import revenue_optimum
+import sharing_optimum
 import tiny
 from gangsched import formulations, registry
 from gangsched.analysis.proofs.bound import MAKERS, Effort
@@ -37,6 +38,7 @@ from gangsched.formulations import (
     LtgfRound,
     RarDdls,
     Sense,
+    SharingIncentive,
     UniSched,
 )
 from gangsched.formulations.problem import goal_of
@@ -232,6 +234,18 @@ def alone(problem: CompletionTime) -> float:
     return spans.get(problem.measure, len(ends))
 
 
+def users(seed: int) -> SharingIncentive:
+    instance = sharing_optimum.random_instance(np.random.default_rng([8, seed]), jobs=4)
+    reading = sharing_optimum.READINGS[seed % 3]
+    return SharingIncentive(instance, reading, 50.0 if seed % 4 == 3 else None)  # type: ignore[arg-type]
+
+
+def nobody_waits(problem: SharingIncentive) -> Fraction | int:
+    if problem.limit is not None:
+        return sum(problem.run_times.values())
+    return max(problem.ratios(problem.run_times).values())
+
+
 def deadlines(seed: int) -> DeadlineRewards:
     rng = np.random.default_rng([6, seed])
     return deadline_optimum.random_problem(rng, jobs=5, elastic=seed % 3 == 0)
@@ -251,6 +265,7 @@ CASES = [
     Case(LtgfRound, one_lease, every_selection, pooled, tight=True),
     Case(LtgfFluid, staying, packings, gpu_time, tight=True),
     Case(CompletionTime, waiting, preemptive.optimum, alone),
+    Case(SharingIncentive, users, sharing_optimum.optimum, nobody_waits),
     Case(DeadlineRewards, deadlines, deadline_optimum.optimum, lambda problem: problem.top),
 ]
 every_case = pytest.mark.parametrize("case", CASES, ids=[case.kind.__name__ for case in CASES])

@@ -18,8 +18,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
-import numpy as np
-
 from ...formulations.completion_time.problem import CompletionTime, Measure
 from ...formulations.deadline_rewards import DeadlineRewards
 from ...formulations.problem import Sense
@@ -31,7 +29,7 @@ from ...solvers.policy import Policy, Rules, information_of
 from ...solvers.result import Bound, Stop
 from ..driving import check as check_run
 from ..driving import metrics
-from ..driving.drive import PolicyError, drive, models_of, parameters_of, rejected_jobs
+from ..driving.drive import PolicyError, drive, parameters_of, rejected_jobs
 from ..driving.run import EventKind, Run, plain
 from ..proofs.bound import Effort
 from ..proofs.completion_time import online_bound
@@ -54,6 +52,7 @@ from .fairness import Fairness, fairness_bounds, uneven
 from .profiling import PROFILED, ProfiledBound, profiled_bound
 from .regret import LossLedger
 from .regret import ledger as ledgers
+from .sharing import SharingBounds, user_columns
 
 logger = logging.getLogger("gangsched")
 
@@ -94,6 +93,9 @@ class Replayed:
         On several GPU models by user: mean "gpus" held and "work" rate in GPUs at speed 1, and the
         "share", its work over that of its fair share: as of
         :func:`gangsched.analysis.driving.metrics.user_work_rho`.
+    alone : mapping of str to value, optional
+        Of the users, against alone on their quotas: as of
+        :meth:`gangsched.analysis.comparing.sharing.SharingBounds.measures`.
     """
 
     name: str
@@ -103,6 +105,7 @@ class Replayed:
     deadlines: Mapping[str, float | int | None] | None = None
     elastic: bool = False
     users: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
+    alone: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -112,6 +115,7 @@ class Replayed:
         instance: Instance[Any],
         bounds: Mapping[str, Bound],
         rejected: Container[int],
+        sharing: SharingBounds,
     ) -> Replayed:
         """Measure a run of the instance without the rejected jobs, against bounds of those."""
         attained = metrics.objectives(run)
@@ -139,6 +143,7 @@ class Replayed:
             deadlines=won,
             elastic=elastic,
             users=user_columns(run),
+            alone={} if elastic or not same else sharing.measures(run),
         )
 
     @property
@@ -147,6 +152,7 @@ class Replayed:
         return {
             **self.measures,
             **(self.deadlines or {}),
+            **self.alone,
             **{f"{name}_ratio": value for name, value in self.ratios.items()},
             "name": self.name,
             "run_times": self.information,
@@ -193,6 +199,7 @@ class Replayed:
             **({"deadlines": dict(won), "elastic": self.elastic} if won is not None else {}),
             **({"log": [dict(entry) for entry in self.run.log]} if self.run.log else {}),
             **({"users": dict(self.users)} if self.users else {}),
+            **({"alone": dict(self.alone)} if self.alone else {}),
             "timing": {"runtime": self.run.runtime},
         }
 
@@ -254,6 +261,8 @@ class Replay(SideBySide):
         Of the bounds of completion times.
     unrecorded : str
         Why there is no row of the log's own schedule, where one was wanted.
+    sharing : SharingBounds
+        Bounds of the worst user, against alone on its quota.
     ledgers : mapping of str to LossLedger or str
         By row, of what its loss over the bound consists, or why nobody knows; empty where nobody
         asked.
@@ -271,6 +280,7 @@ class Replay(SideBySide):
     effort: Effort = "quick"
     unrecorded: str = ""
     known: Mapping[str, KnownSchedule] = field(default_factory=dict)
+    sharing: SharingBounds = field(default_factory=SharingBounds)
     profiled: ProfiledBound | None = None
     ledgers: Mapping[str, LossLedger | str] = field(default_factory=dict)
 
@@ -301,6 +311,7 @@ class Replay(SideBySide):
         for _, problem, bound in fairness:
             verify_bound(problem, bound)
         check_known(known or {}, given)
+        sharing = SharingBounds.of(_without(instance, rejected), even=not uneven(instance))
         return cls(
             instance=instance,
             rules=first.rules,
@@ -308,7 +319,10 @@ class Replay(SideBySide):
             bounds=given,
             fairness=tuple(fairness),
             known=known or {},
-            rows=tuple(Replayed.of(n, run, instance, given, rejected) for n, run in runs.items()),
+            rows=tuple(
+                Replayed.of(n, run, instance, given, rejected, sharing) for n, run in runs.items()
+            ),
+            sharing=sharing,
         )
 
     @property
@@ -346,6 +360,7 @@ class Replay(SideBySide):
             "rejected": [[self.instance.jobs[j].id, why] for j, why in self.rejected.items()],
             "bounds": {name: bound_to_dict(bound) for name, bound in self.bounds.items()},
             "best_known": {name: list(best) for name, best in self.best_known.items()},
+            "users": {n: bound_to_dict(bound) for n, bound in self.sharing.bounds.items()},
             **({"profiled": self.profiled.to_dict()} if self.profiled else {}),
             "fairness": [
                 {"what": what, **(bound_to_dict(bound) or {})} for what, _, bound in self.fairness
@@ -493,6 +508,7 @@ class _Replay:
     known: dict[str, KnownSchedule] = field(default_factory=dict)
     fairness: list[Fairness] = field(default_factory=list)
     refused: set[str] = field(default_factory=set)  # rewards without a verified bound
+    sharing: SharingBounds = field(default_factory=SharingBounds)
 
     def __post_init__(self) -> None:
         if self.times and len(self.times) != len(self.instance.jobs):
@@ -560,6 +576,8 @@ class _Replay:
         for what, fair, bound in fairness_bounds(instance, self.rules):
             if _holds(what, fair, bound):
                 self.fairness.append((what, fair, bound))
+        self.sharing = SharingBounds.of(instance, even=not uneven(instance))
+        self.sharing = self.sharing.bounded(self.effort, _holds)
         self._reward_bound(elastic=False)
 
     def _reward_bound(self, *, elastic: bool) -> Bound | None:
@@ -652,7 +670,9 @@ class _Replay:
             raise ValueError(f"its run breaks the rules of the cluster: {broken[0]}")
         if metrics.is_elastic(run):
             self._reward_bound(elastic=True)
-        self.rows.append(Replayed.of(name, run, self.instance, self.bounds, self.rejected))
+        self.rows.append(
+            Replayed.of(name, run, self.instance, self.bounds, self.rejected, self.sharing)
+        )
 
     def _fail(self, name: str, error: BaseException) -> None:
         logger.debug("policy %s failed", name, exc_info=True)
@@ -668,7 +688,7 @@ class _Replay:
             instance=self.instance, rules=self.rules, rejected=self.rejected, bounds=self.bounds,
             fairness=tuple(self.fairness), rows=tuple(self.rows), failed=tuple(self.failed),
             stopped=stopped, unfinished=unfinished, unrecorded=self.unrecorded, effort=self.effort,
-            known=self.known, profiled=profiled,
+            known=self.known, sharing=self.sharing, profiled=profiled,
         )  # fmt: skip
 
 
@@ -687,21 +707,6 @@ def _place(error: BaseException, policy: type) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == file]
     return f" ({Path(file).name}, line {lines[-1]})" if lines else ""
-
-
-def user_columns(run: Run) -> dict[str, dict[str, float | None]]:
-    """Return what each user held and did, as of :class:`Replayed`; nothing on one GPU model."""
-    if len(models_of(run.require_instance())) == 1:
-        return {}
-    held = metrics.user_attained_time(run, [run.now])[:, 0] / max(run.now, 1)
-    columns = zip(held, metrics.user_work(run), metrics.user_work_rho(run), strict=True)
-    return {
-        user: {
-            name: None if np.isnan(value) else float(value)
-            for name, value in zip(("gpus", "work", "share"), row, strict=True)
-        }
-        for user, row in zip(run.users, columns, strict=True)
-    }
 
 
 def trades_line(runs: Mapping[str, Run]) -> tuple[str, ...]:

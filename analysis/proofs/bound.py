@@ -22,6 +22,8 @@ CompletionTime    mean busy times, 1 round;    16 rounds; prices climb       64 
 DeadlineRewards   prices of GPU time fall      400 steps                     1,000 steps, prices
                   from a constant one, 60                                    halved twice
                   steps
+SharingIncentive  one user who never waits;    250 steps from them           600 steps, intervals
+                  first prices                                               halved
 ================  ===========================  ============================  ======================
 
 No class is refused. FairShares is no problem: it computes shares, and nothing is chosen.
@@ -43,6 +45,7 @@ from ...formulations.ltgf.problem import Ltgf
 from ...formulations.ltgf.round import LtgfRound
 from ...formulations.problem import Sense
 from ...formulations.rar_ddls.problem import RarDdls
+from ...formulations.sharing_incentive import SharingIncentive
 from ...formulations.unisched.problem import UniSched
 from ...solvers.result import Bound
 
@@ -79,6 +82,7 @@ PACKINGS = ".fluid_fairness.fluid_bound"
 COMPLETION = ".completion_time.online_bound"
 STEPS = 400
 REWARDS = ".deadline_rewards.reward_bound"
+USERS = ".user_prices.user_bound"
 #: what each effort adds to those before it, by problem
 MAKERS: Mapping[type, Mapping[Effort, Maker]] = {
     RarDdls: {
@@ -103,6 +107,11 @@ MAKERS: Mapping[type, Mapping[Effort, Maker]] = {
         "quick": _maker(REWARDS, rounds=60),
         "standard": _maker(REWARDS, rounds=400),
         "full": _maker(REWARDS, rounds=1_000, halvings=2),
+    },
+    SharingIncentive: {
+        "quick": _maker(USERS, orders=3, rounds=0),
+        "standard": _maker(USERS),
+        "full": _maker(USERS, orders=30, rounds=600, halvings=1),
     },
 }
 

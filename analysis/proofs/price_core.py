@@ -97,12 +97,12 @@ def _sweep(
 def evaluate(
     release: Ints, need: Ints, weight: Floats, gang: Floats, first: Ints, edges: Ints,
     prices: Floats,
-) -> tuple[float, Floats]:  # fmt: skip
-    """The sum of the jobs' least costs, and the GPU seconds that they buy of each interval."""
+) -> tuple[float, Floats, Ints]:  # fmt: skip
+    """The sum of the jobs' least costs, the GPU seconds they buy of each interval, completions."""
     room = prices.size + 4
     price, amount = np.empty(room), np.empty(room, dtype=np.int64)
     place = np.empty(room, dtype=np.int64)
-    bought = np.zeros(prices.size + 1)
+    bought, ends = np.zeros(prices.size + 1), np.empty(release.size, dtype=np.int64)
     total = 0.0
     never = np.int64(2**62)
     for j in range(release.size):
@@ -111,6 +111,7 @@ def evaluate(
             place,
         )  # fmt: skip
         total += best
+        ends[j] = at
         if at < never:
             _, _, size = _sweep(
                 release[j], need[j], weight[j], gang[j], first[j], edges, prices, at, price,
@@ -118,7 +119,7 @@ def evaluate(
             )  # fmt: skip
             for i in range(size):
                 bought[place[i]] += gang[j] * amount[i]
-    return total, bought[:-1]
+    return total, bought[:-1], ends
 
 
 @compiled

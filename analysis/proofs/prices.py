@@ -146,9 +146,9 @@ def price_bound(
         return _bound(problem, _certificate([0, 1], [0], 1), Fraction(0))
     since = min(job.release for job in problem.jobs)
     run = run_pool(problem, dynamic=False).later(-since)  # so that it does not matter when
-    dual = _Dual.of(problem, _edges(problem, run, since, intervals), since)
+    dual = Dual.of(problem, edges_of(problem, run, since, intervals), since)
     climb = Climb(end, rounds, on_progress)
-    prices = climb.up(dual, _first_prices(dual, run), GAP)
+    prices = climb.up(dual, first_prices(dual, run), GAP)
     for _ in range(halvings if rounds else 0):
         finer = dual.halved()
         if finer.edges.size == dual.edges.size or time.monotonic() >= end:
@@ -162,7 +162,7 @@ def price_bound(
 
 
 @dataclass(frozen=True)
-class _Dual:
+class Dual:
     """The theorem's bound of the flow in floats, with its supergradient."""
 
     gpus: int
@@ -173,7 +173,7 @@ class _Dual:
     edges: Ints
 
     @classmethod
-    def of(cls, problem: CompletionTime, edges: Ints, since: int) -> _Dual:
+    def of(cls, problem: CompletionTime, edges: Ints, since: int) -> Dual:
         jobs, scale = problem.jobs, problem.scale
         columns = [
             [job.release - since for job in jobs],
@@ -197,18 +197,23 @@ class _Dual:
 
     def at(self, prices: Floats) -> tuple[float, Floats]:
         """Return the bound, and its change with each price."""
-        columns = self.release, self.need, self.weight, self.gang, self.first
-        total, bought = evaluate(*columns, self.edges, prices)
-        room = self.gpus * self.lengths
-        return float(total - room @ prices), bought - room
+        value, slope, _ = self.answer(prices)
+        return value, slope
 
-    def halved(self) -> _Dual:
+    def answer(self, prices: Floats) -> tuple[float, Floats, Ints]:
+        """Return these, and when each job is complete where it costs least."""
+        columns = self.release, self.need, self.weight, self.gang, self.first
+        total, bought, ends = evaluate(*columns, self.edges, prices)
+        room = self.gpus * self.lengths
+        return float(total - room @ prices), bought - room, ends
+
+    def halved(self) -> Dual:
         """The same with each interval cut in two, where it has two seconds."""
         middle = (self.edges[:-1] + self.edges[1:]) // 2
         return replace(self, edges=np.unique(np.concatenate([self.edges, middle])))
 
 
-def _edges(problem: CompletionTime, run: PoolRun, since: int, intervals: int) -> Ints:
+def edges_of(problem: CompletionTime, run: PoolRun, since: int, intervals: int) -> Ints:
     """Half evenly spaced, half quantiles of releases and completions."""
     release = np.array([job.release - since for job in problem.jobs], dtype=np.int64)
     points = np.concatenate([release, run.ends])
@@ -224,16 +229,16 @@ def _edges(problem: CompletionTime, run: PoolRun, since: int, intervals: int) ->
 # --- the first prices -----------------------------------------------------------------------------
 
 
-def _first_prices(dual: _Dual, run: PoolRun) -> Floats:
+def first_prices(dual: Dual, run: PoolRun) -> Floats:
     """Mean prices of the intervals by the schedule, times the best factor."""
     points, delta = _densest_waiting(dual, run)
     whole = _integral(points, delta, dual.edges)
-    prices = np.diff(whole) / dual.lengths
+    prices = np.maximum(np.diff(whole) / dual.lengths, 0)
     found = [(dual.at(factor * prices)[0], factor) for factor in FACTORS]
     return max(found)[1] * prices
 
 
-def _densest_waiting(dual: _Dual, run: PoolRun) -> tuple[Ints, Floats]:
+def _densest_waiting(dual: Dual, run: PoolRun) -> tuple[Ints, Floats]:
     """Moments, and the largest density of the jobs that wait from each on until the next."""
     order = np.lexsort((run.start, run.job))
     job, start, end = run.job[order], run.start[order], run.end[order]
@@ -349,7 +354,7 @@ class Climb:
 # --- in integers ----------------------------------------------------------------------------------
 
 
-def _exact_bound(problem: CompletionTime, dual: _Dual, prices: Floats, since: int) -> Bound:
+def _exact_bound(problem: CompletionTime, dual: Dual, prices: Floats, since: int) -> Bound:
     """The bound of the prices in parts, of which those of every job fit 64 bits."""
     span = int(dual.edges[-1] - dual.release.min() + dual.need.max())
     most = max(

@@ -16,6 +16,7 @@ Ltgf, LtgfRound,     :mod:`.verify_ltgf`
 LtgfFluid
 CompletionTime       :mod:`.verify_completion_time`
 DeadlineRewards      :mod:`.verify_deadline_rewards`
+SharingIncentive     :mod:`.verify_user_prices`
 ===================  ==================================================
 """
 
@@ -34,11 +35,18 @@ from ...formulations.ltgf.fluid import LtgfFluid
 from ...formulations.ltgf.problem import Ltgf
 from ...formulations.ltgf.round import LtgfRound
 from ...formulations.rar_ddls.problem import RarDdls
+from ...formulations.sharing_incentive import SharingIncentive
 from ...formulations.unisched.problem import UniSched
 from ...instances.check import written
 from ...instances.display import shortened
 from ...solvers.result import Bound
-from . import verify_completion_time, verify_deadline_rewards, verify_ltgf, verify_rar_ddls
+from . import (
+    verify_completion_time,
+    verify_deadline_rewards,
+    verify_ltgf,
+    verify_rar_ddls,
+    verify_user_prices,
+)
 from .verify_irmp import revenue_prices
 from .verify_market import gpu_prices
 from .verify_unisched import lease_prices
@@ -59,6 +67,7 @@ RULES: Mapping[type, Mapping[str, Rule]] = {
     LtgfFluid: verify_ltgf.RULES_OF_FLUID,
     CompletionTime: verify_completion_time.RULES,
     DeadlineRewards: verify_deadline_rewards.RULES,
+    SharingIncentive: verify_user_prices.RULES,
 }
 
 

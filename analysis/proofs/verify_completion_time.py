@@ -33,7 +33,7 @@ from ...instances.model import FULL_SPEED, Job
 from .packings import stepped, thresholded
 from .readers import integer, integers, item
 
-__all__ = ["RULES"]
+__all__ = ["RULES", "least_costs_of"]
 
 
 def _last_job(problem: CompletionTime, certificate: Mapping[str, Any]) -> int:
@@ -127,7 +127,7 @@ def _gpu_prices(problem: CompletionTime, certificate: Mapping[str, Any]) -> int 
         times,
         prices,
     ]
-    total = sum(cost // divisors[j] for j, cost in zip(order, _least_costs(columns), strict=True))
+    total = sum(cost // divisors[j] for j, cost in zip(order, least_costs_of(columns), strict=True))
     gpus = problem.instance.cluster.gpus * problem.scale
     total -= gpus * sum(q * (b - a) for q, (a, b) in zip(prices, pairwise(times), strict=True))
     since = 0
@@ -136,8 +136,8 @@ def _gpu_prices(problem: CompletionTime, certificate: Mapping[str, Any]) -> int 
     return _rounded(problem, since + Fraction(total, scale))
 
 
-def _least_costs(columns: list[list[int]]) -> list[int]:
-    """Compiled where every product fits 64 bits."""
+def least_costs_of(columns: list[list[int]]) -> list[int]:
+    """Return what each job costs at the least; compiled where every product fits 64 bits."""
     from .verify_prices_core import compiled_least_costs, least_costs  # numba loads slowly
 
     releases, needs, rates, gangs, times, prices = columns

@@ -558,15 +558,21 @@ TIME = Section(
             "from submission to completion",
         ),
         Column("flow_ratio", "certified\nratio", "", -1, ratio, f"mean completion {LEAST}"),
+        Column(
+            "loss", "jobs with\nrho < 0.95", "", -1, percent, "from a job's first round", "rho"
+        ),
+        Column(
+            "loss_time", "their\nGPU time", "", -1, percent,
+            "share of the GPU time that jobs with rho < 0.95 held",
+        ),
         Column("p99_completion", "99 %\ncompletion", "s", -1, lasting, QUANTILE),
         Column(
             "mean_slowdown", "mean\nslowdown", "", -1, hundredth,
             "completion over the run time without any wait",
         ),
-        Column("makespan", "makespan", "s", -1, lasting, "time of the last completion"),
-        Column("makespan_ratio", "certified\nratio", "", -1, ratio, f"makespan {LEAST}"),
     ),
     (
+        Column("makespan_ratio", "certified ratio of makespan", "", -1, ratio, LEAST),
         Column(
             "median_completion", "median completion", "s", -1, lasting,
             "half of the jobs do not exceed it",
@@ -591,9 +597,7 @@ FAIRNESS = Section(
             "min_service_rho", "least rho\nof jobs", "", 1, thousandth,
             "from a job's first round, of service alone, as in the bound", "rho",
         ),
-        Column(
-            "loss", "jobs with\nrho < 0.95", "", -1, percent, "from a job's first round", "rho"
-        ),
+        Column("makespan", "makespan", "s", -1, lasting, "time of the last completion"),
         Column(
             "utilisation", "GPUs\nin use", "", 1, percent,
             "share of the GPU time that jobs held, to the last arrival",
@@ -681,13 +685,70 @@ DEADLINES = Section(
         ),
     ),
 )  # fmt: skip
+SHARING = Section(
+    "Users against alone on their quotas",
+    (
+        Column(
+            "user_sharing",
+            "sharing\nratio",
+            "",
+            -1,
+            thousandth,
+            "sum of a user's completion times over that alone on its quota; the worst",
+        ),
+        Column(
+            "user_wait",
+            "wait\nratio",
+            "",
+            -1,
+            thousandth,
+            "the same of the waits alone, of 60 s a job at least alone",
+        ),
+        Column(
+            "user_stretch",
+            "user\nstretch",
+            "",
+            -1,
+            hundredth,
+            "sum of a user's completion times over that of its run times; the worst",
+        ),
+        Column(
+            "in_time_alone",
+            "jobs as soon\nas alone",
+            "",
+            1,
+            percent,
+            "with 120 s of grace; alone has no rounds and no overhead",
+        ),
+        Column(
+            "worse_off",
+            "worse off",
+            meaning="users whose own sharing ratio is above 1",
+        ),
+    ),
+    tuple(
+        Column(
+            f"user_{name}_large",
+            f"{title} of large users",
+            "",
+            -1,
+            thousandth,
+            "the worst of users with 100 jobs or more: of few jobs one can decide",
+        )
+        for name, title in (
+            ("sharing", "sharing ratio"),
+            ("wait", "wait ratio"),
+            ("stretch", "stretch"),
+        )
+    ),
+)
 #: of each user, where there are several GPU models
 USERS: tuple[Column, ...] = (
     Column("gpus", "held", "GPUs", 0, hundredth),
     Column("work", "work", "GPUs", 0, hundredth),
     Column("share", "over fair share", "", 1, hundredth),
 )
-SECTIONS = (JOBS, DEADLINES, TIME, FAIRNESS)
+SECTIONS = (JOBS, DEADLINES, TIME, FAIRNESS, SHARING)
 
 
 def column(key: str) -> Column:

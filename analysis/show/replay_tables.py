@@ -11,8 +11,10 @@ from .columns import (
     FAIRNESS,
     POLICY,
     SECTIONS,
+    SHARING,
     STARRED,
     TIME,
+    Column,
     ColumnTable,
     Limit,
     explained,
@@ -41,6 +43,8 @@ def _measured(found: Replay) -> list[ColumnTable]:
         ColumnTable((POLICY, *TIME.columns), found.rows, failed, _soonest(found)),
         ColumnTable((POLICY, *FAIRNESS.columns), found.rows, (), _fairest(found)),
     ]
+    if found.sharing.problems:
+        shown.append(ColumnTable((POLICY, *_columns(found)), found.rows, (), _alike(found)))
     if found.has_deadlines:
         columns = (STARRED, *DEADLINES.columns)
         shown.insert(0, ColumnTable(columns, found.rows, failed, _richest(found)))
@@ -49,7 +53,8 @@ def _measured(found: Replay) -> list[ColumnTable]:
 
 def whole_table(found: Replay) -> ColumnTable:
     """Return everything that is measured of each policy."""
-    sections = [s for s in SECTIONS if s is not DEADLINES or found.has_deadlines]
+    left_out = [DEADLINES] * (not found.has_deadlines) + [SHARING] * (not found.sharing.problems)
+    sections = [s for s in SECTIONS if s not in left_out]
     return ColumnTable((POLICY, *(c for section in sections for c in section.every)), found.rows)
 
 
@@ -58,12 +63,10 @@ def _soonest(found: Replay) -> tuple[Limits, ...]:
     jobs = len(found.instance.jobs) - len(found.rejected)
     least = {name: bound.value / jobs for name, bound in found.bounds.items()}
     best = {name: value / jobs for name, (value, _) in found.best_known.items()}
-    last = found.bounds.get("makespan")
     bound: Limits = {
         "name": "any policy",
         "mean_completion": Limit("≥", least["flow"]) if "flow" in least else "-",
         "mean_slowdown": f"≥ {floored(least['slowdown'], 2):,.2f}" if "slowdown" in least else "-",
-        "makespan": "-" if last is None else Limit("≥", last.value),
     }
     known: Limits = {"name": "best known"}
     if "flow" in best:
@@ -76,10 +79,29 @@ def _soonest(found: Replay) -> tuple[Limits, ...]:
 
 
 def _fairest(found: Replay) -> tuple[Limits, ...]:
-    return tuple(
-        {"name": "any policy", "min_service_rho": f"≤ {_up(bound.value)}"}
-        for _, _, bound in found.fairness[:1]
-    )
+    limits: Limits = {"name": "any policy"}
+    last = found.bounds.get("makespan")
+    if last is not None:
+        limits["makespan"] = Limit("≥", last.value)
+    for _, _, bound in found.fairness[:1]:
+        limits["min_service_rho"] = f"≤ {_up(bound.value)}"
+    return (limits,) if len(limits) > 1 else ()
+
+
+def _columns(found: Replay) -> tuple[Column, ...]:
+    """With equal quotas also those of users with many jobs."""
+    quotas = set(found.sharing.problems["wait"].quotas.values())
+    return SHARING.every if len(quotas) == 1 else SHARING.columns
+
+
+def _alike(found: Replay) -> tuple[Limits, ...]:
+    """The worst users of the best schedules known, and what nobody's can be below."""
+    bounds, known = found.sharing.bounds, found.sharing.known
+    least: Limits = {"name": "any policy"}
+    least |= {f"user_{name}": f"≥ {floored(b.value, 3):,.3f}" for name, b in bounds.items()}
+    best: Limits = {"name": "best known"}
+    best |= {f"user_{name}": f"{value:,.3f}" for name, value in known.items()}
+    return tuple(limits for limits in (best, least) if len(limits) > 1)
 
 
 def _richest(found: Replay) -> tuple[Limits, ...]:
@@ -125,6 +147,8 @@ def legend(found: Replay, explain: bool = False) -> list[str]:
     if all(row.measures["min_user_rho"] is None for row in found.rows):
         words.append("least rho of users: one user, or none, shares with nobody")
     said = [_any_policy(found), *_best_known(found), *words]
+    said += [TIGHT] * any(ceil(1000 * bound.value) == 1000 for *_, bound in found.fairness[:1])
+    said += [USERS_ALIKE] * bool(found.sharing.bounds)
     if explain or len({row.information for row in found.rows if not row.recorded}) > 1:
         said.append(informed(found))
     if found.has_deadlines:
@@ -138,6 +162,14 @@ def legend(found: Replay, explain: bool = False) -> list[str]:
     return [*said, *loss_notes(found), *found.remarks]
 
 
+TIGHT = (
+    "any policy of least rho: its bound of 1 is tight, as fluid sharing gives everybody its fair "
+    "share; so it tells no policy from another"
+)
+USERS_ALIKE = (
+    "any policy of the sharing ratio: little more than one user's run times over its time alone, "
+    "as nobody can be faster; that of waits and stretches needs prices, at effort standard or full"
+)
 ELASTIC = (
     "* ran jobs on other numbers of GPUs than their gangs. Its rewards are compared with the most "
     "for any policy that may do so, with up to twice the gang; the bounds of completion times and "

@@ -22,6 +22,7 @@ from gangsched.analysis.proofs import (
     packings,
     readers,
     verify,
+    verify_alone_core,
     verify_completion_time,
     verify_deadline_rewards,
     verify_irmp,
@@ -31,6 +32,7 @@ from gangsched.analysis.proofs import (
     verify_rar_ddls,
     verify_rewards_core,
     verify_unisched,
+    verify_user_prices,
 )
 from gangsched.analysis.proofs.bound import bound as bound_of
 from gangsched.analysis.proofs.configurations import Configurations
@@ -362,6 +364,7 @@ def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyP
         packings,
         readers,
         verify,
+        verify_alone_core,
         verify_completion_time,
         verify_deadline_rewards,
         verify_irmp,
@@ -371,6 +374,7 @@ def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyP
         verify_rar_ddls,
         verify_rewards_core,
         verify_unisched,
+        verify_user_prices,
     ):
         tree = ast.parse(Path(module.__file__).read_text("utf-8"))
         modules |= {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
@@ -395,6 +399,7 @@ def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyP
         "formulations.ltgf.problem",
         "formulations.ltgf.round",
         "formulations.rar_ddls.problem",
+        "formulations.sharing_incentive",
         "formulations.unisched.problem",
         "instances.check",
         "instances.display",
@@ -404,6 +409,8 @@ def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyP
         "solvers.result",
         "packings",
         "readers",
+        "verify_alone_core",
+        "verify_completion_time",
         "verify_irmp",
         "verify_market",
         "verify_prices_core",

@@ -201,6 +201,7 @@ def test_the_summary_by_hand() -> None:
         "min_service_rho": 0.75,
         "mean_rho": 4.75 / 3,
         "loss": 1 / 3,
+        "loss_time": 60 / 130,  # j1, with 60 GPU seconds of a fair 80
         "loss_release": 1 / 3,
         "min_user_rho": 1,
         "days_below": 0,

@@ -113,7 +113,7 @@ def test_the_climb_sees_the_same_costs(
     )
     assert (int(high) << 32) + int(low) == wanted
     costs = rate.astype(float)
-    total, bought = evaluate(release, need, costs, gang, first, edges, np.array(prices, float))
+    total, bought, _ = evaluate(release, need, costs, gang, first, edges, np.array(prices, float))
     assert total == wanted
     room = edges[1:] - edges[:-1]
     assert (bought >= 0).all()
@@ -130,7 +130,7 @@ def test_the_slope_is_that_of_the_costs() -> None:
     columns = release, need, rate, gang, first, edges
     for _ in range(200):
         here, there = rng.random((2, edges.size - 1)) * rng.choice([0.1, 1, 5])
-        value, slope = evaluate(*columns, here)
+        value, slope, _ = evaluate(*columns, here)
         assert evaluate(*columns, there)[0] <= value + slope @ (there - here) + 1e-9
 
 

@@ -20,8 +20,8 @@ NEVER = np.iinfo(np.int64).max
 T = TypeVar("T")
 
 
-def share_below(values: ArrayLike, level: float) -> float | None:
-    """Return the share of values below a level, NaN left out.
+def share_below(values: ArrayLike, level: float, weights: ArrayLike | None = None) -> float | None:
+    """Return the share of values below a level, by weight if there are some, NaN left out.
 
     With `rho` and 0.95 this is the share of sharing-loss jobs (Section 6.3), with
     :func:`window_rho` and 0.999 that of the users' intervals below 1.
@@ -30,9 +30,14 @@ def share_below(values: ArrayLike, level: float) -> float | None:
     --------
     >>> share_below([0.5, 1.0, 1.2, float("nan")], 0.95)
     0.3333333333333333
+    >>> share_below([0.5, 1.0], 0.95, [3, 1])
+    0.75
     """
     known = _known(values)
-    return float(np.mean(known < level)) if known.size else None
+    if weights is None:
+        return float(np.mean(known < level)) if known.size else None
+    heavy = np.asarray(weights, dtype=np.float64)[~np.isnan(np.asarray(values))]
+    return float(heavy[known < level].sum() / heavy.sum()) if heavy.sum() > 0 else None
 
 
 def jain(values: ArrayLike) -> float | None:

@@ -54,6 +54,7 @@ def summary(run: Run) -> dict[str, float | int | None]:
         "min_service_rho": quantile(degree(jobs.service_time(run), fair), 0.0),
         "mean_rho": mean(degrees),
         "loss": share_below(degrees, LOSS),
+        "loss_time": share_below(degrees, LOSS, held),
         "loss_release": share_below(degree(held, fair + before), LOSS),
         "min_user_rho": quantile(users, 0.0) if shared else None,
         "days_below": share_below(daily, BELOW) if shared else None,

@@ -1,0 +1,121 @@
+"""How much worse off than alone on its quota the worst user of a run is, in a replay.
+
+The readings are those of :mod:`gangsched.formulations.sharing_incentive`, over the jobs that no
+policy rejected, for runs that completed them all on gangs of equal GPUs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, get_args
+
+import numpy as np
+
+from ...formulations.sharing_incentive import Reading, SharingIncentive
+from ...instances.model import Instance
+from ...solvers.result import Bound
+from ...solvers.user_order import UserOrderParams, user_order
+from ..driving import metrics
+from ..driving.drive import models_of
+from ..driving.run import Run
+from ..proofs.bound import Effort
+from ..proofs.user_prices import user_bound
+
+GRACE = 120  #: seconds that a job may end later than alone, and still counts as in time
+MANY = 100  #: jobs of a user that a few cannot outweigh
+NAMED = 2  #: users who are named
+#: of the bounds; that of "sharing" is one user's P_u / A_u, which no price makes much better
+EFFORTS: Mapping[Effort, Mapping[str, Any]] = {
+    "quick": {"orders": 0},
+    "standard": {"rounds": 150},
+    "full": {"orders": 30, "rounds": 600, "halvings": 1},
+}
+ROUNDS: Mapping[Effort, int] = {"quick": 0, "standard": 12, "full": 60}  #: of the best schedule
+
+
+@dataclass(frozen=True)
+class SharingBounds:
+    """The problem by reading, a verified bound of each, and the best schedule found.
+
+    Parameters
+    ----------
+    problems : mapping of str to SharingIncentive
+        Nothing where there are no two users with jobs, or GPUs are not equal for all jobs.
+    bounds : mapping of str to Bound
+    known : mapping of str to float
+    """
+
+    problems: Mapping[str, SharingIncentive] = field(default_factory=dict)
+    bounds: Mapping[str, Bound] = field(default_factory=dict)
+    known: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, instance: Instance[Any], *, even: bool) -> SharingBounds:
+        """Return the problems of the jobs of an instance, without bounds."""
+        if not even or len({job.user for job in instance.jobs}) < 2 or len(instance.users) < 2:
+            return cls()
+        if any(job.work is None for job in instance.jobs):
+            return cls()
+        return cls({name: SharingIncentive(instance, name) for name in get_args(Reading)})
+
+    def bounded(self, effort: Effort, holds: Callable[[str, Any, Bound], bool]) -> SharingBounds:
+        """Return these with bounds that hold, and the best schedules."""
+        bounds, known = {}, {}
+        for name, problem in self.problems.items():
+            options = EFFORTS["quick" if name == "sharing" else effort]
+            bound = user_bound(problem, **options)
+            if holds(f"{name} of users", problem, bound):
+                bounds[name] = bound
+            if rounds := ROUNDS[effort]:
+                found = user_order(problem, params=UserOrderParams(rounds=rounds)).objective
+                if found is not None:
+                    known[name] = float(found)
+        return SharingBounds(self.problems, bounds, known)
+
+    def measures(self, run: Run) -> dict[str, Any]:
+        """Return what columns show of a run; nothing where it cannot be compared."""
+        book = run.records
+        able = np.flatnonzero(~book.rejected)
+        problem = self.problems.get("wait")
+        if problem is None or able.size != len(problem.jobs) or not book.finished[able].all():
+            return {}
+        ends = book.end[able].tolist()
+        flows = problem.flows_of(ends)
+        times = zip(ends, problem.jobs, problem.alone_flows, strict=True)
+        in_time = [end - job.release <= alone + GRACE for end, job, alone in times]
+        large = [user for user, jobs in problem.members.items() if len(jobs) >= MANY]
+        found: dict[str, Any] = {"in_time_alone": sum(in_time) / len(in_time)}
+        for name, one in self.problems.items():
+            ratios = one.ratios(flows)
+            found[f"user_{name}"] = float(max(ratios.values()))
+            most = max((ratios[user] for user in large), default=None)
+            found[f"user_{name}_large"] = None if most is None else float(most)
+            if name == "sharing":
+                found["worse_off"] = _named(ratios)
+        return found
+
+
+def _named(ratios: Mapping[str, Fraction]) -> str:
+    """How many users are worse off than alone, and who they are, the worst first."""
+    worse = sorted((user for user in ratios if ratios[user] > 1), key=lambda u: -ratios[u])
+    if not worse:
+        return "nobody"
+    more = ", ..." if len(worse) > NAMED else ""
+    return f"{len(worse)}: {', '.join(worse[:NAMED])}{more}"
+
+
+def user_columns(run: Run) -> dict[str, dict[str, float | None]]:
+    """Return what each user held and did, as of a row of a replay; nothing on one GPU model."""
+    if len(models_of(run.require_instance())) == 1:
+        return {}
+    held = metrics.user_attained_time(run, [run.now])[:, 0] / max(run.now, 1)
+    columns = zip(held, metrics.user_work(run), metrics.user_work_rho(run), strict=True)
+    return {
+        user: {
+            name: None if np.isnan(value) else float(value)
+            for name, value in zip(("gpus", "work", "share"), row, strict=True)
+        }
+        for user, row in zip(run.users, columns, strict=True)
+    }

@@ -1,0 +1,281 @@
+r"""Lower bounds of the worst user's ratio by prices of GPU time and weights of users.
+
+With the symbols of :mod:`gangsched.formulations.sharing_incentive`, (b_u, d_u) the terms of the
+ratio (F_u - b_u) / d_u of user u, weights v_u >= 0, a weight c >= 0 of all jobs, and prices pi >= 0
+of a GPU second, the theorem of :mod:`gangsched.analysis.proofs.prices` for the costs
+(c + v_u) (C - r_j) of u's jobs says of every schedule
+
+    sum_u (c + v_u) F_u >= B(v, c, pi) = sum_j min over C of ((c + v_u) (C - r_j) + g_j kappa_j(C))
+                                         - M * (integral of pi).
+
+Theorem. Let y be the worst ratio of a schedule and F = sum_u F_u. Then
+
+    c F + y sum_u v_u d_u  >=  B(v, c, pi) - sum_u v_u b_u.
+
+    Proof. F_u <= b_u + y d_u for every u, and v_u >= 0.
+
+With c = 0 it bounds the worst ratio, as sum v_u d_u > 0: the largest of some fractions is at least
+any mediant of them. With c > 0 it is a line below all pairs (worst ratio, sum of flow times) that
+any schedule has; for schedules with a worst ratio of `limit` or less it bounds F. Lines for several
+limits are a frontier (:mod:`gangsched.analysis.comparing.sharing_frontier`).
+
+The climb
+---------
+B is concave in prices and weights together. Its supergradient in v_u is u's sum of flow times where
+each of its jobs costs least; that in prices is in :mod:`.prices`. With y_u = v_u d_u, the shares of
+a worst ratio add up to 1 and follow multiplicative steps; prices follow Polyak's with momentum, and
+both get half of the distance to a target above the best value. They begin with the mean of the
+shares of some rounds of area order (:mod:`gangsched.solvers.user_order`), a part of it spread over
+all users, and the prices of the schedule by these.
+
+For "sharing" the bound is little more than one user's P_u / A_u, with that user's weight alone and
+no price: tight, and trivial. It is tried first for every reading.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from ...formulations.sharing_incentive import SharingIncentive
+from ...instances.arrays import Floats
+from ...solvers.pool import run_pool
+from ...solvers.result import Bound
+from ...solvers.user_order import Members, UserRun, user_runs
+from .price_core import evaluate_exactly
+from .prices import (
+    BITS,
+    CLOSEST,
+    LATER_GAP,
+    MOMENTUM,
+    Dual,
+    Progress,
+    edges_of,
+    first_prices,
+)
+
+__all__ = ["user_bound"]
+
+METHOD = "prices and user weights"
+EVEN = 0.05  #: part of the first shares that all users get alike
+#: of the climb, as there; a waiting time is a small part of the sums of flow times
+GAP, CLOSER, PATIENCE = 0.3, 0.7, 10
+
+
+def user_bound(
+    problem: SharingIncentive,
+    *,
+    orders: int = 16,
+    first: Floats | None = None,
+    intervals: int = 1_000,
+    rounds: int = 250,
+    halvings: int = 0,
+    time_limit: float | None = None,
+    on_progress: Progress | None = None,
+) -> Bound:
+    """Return the worst ratio, or with a limit the sum of flow times, that nobody can be below.
+
+    Parameters
+    ----------
+    problem : SharingIncentive
+    orders : int
+        Rounds of area order from which the weights begin; 0 for no prices at all.
+    first : (users,) float array, optional
+        Shares from which they begin instead.
+    intervals, rounds, halvings, time_limit, on_progress
+        As of :func:`~gangsched.analysis.proofs.prices.price_bound`.
+
+    Returns
+    -------
+    Bound
+        Certificate ``{"kind": "user prices", "times": [t_0 .. t_K], "prices": [q_1 .. q_K],
+        "users": [v_1 .. v_U], "all": c}``, integers: a GPU second in [t_(k-1), t_k) costs q_k,
+        outside nothing; v in the order of :attr:`SharingIncentive.members`.
+
+    Notes
+    -----
+    O(jobs x intervals in which one waits) a step, and as much for each order.
+
+    Examples
+    --------
+    Both users have a GPU each alone, and both jobs need two:
+
+    >>> from gangsched.instances import Cluster, Instance, Job, User
+    >>> jobs = [Job(id=i, gpus=2, work=4, user=u) for i, u in (("a", "u"), ("b", "v"))]
+    >>> instance = Instance(Cluster.of_sizes([2]), jobs, [User("u"), User("v")])
+    >>> round(user_bound(SharingIncentive(instance, "stretch")).value, 3)
+    1.5
+    """
+    for name, value in (("orders", orders), ("rounds", rounds), ("halvings", halvings)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise ValueError(f"user_bound: {name}={value!r} is not a whole number >= 0")
+    if isinstance(intervals, bool) or not isinstance(intervals, int) or intervals < 1:
+        raise ValueError(f"user_bound: intervals={intervals!r} is not a whole number >= 1")
+    end = math.inf if time_limit is None else time.monotonic() + time_limit
+    best = _without_prices(problem)
+    if not problem.jobs or not orders:
+        return best
+    since = min(job.release for job in problem.jobs)
+    members = Members.of(problem)
+    shares = _first_shares(problem, orders) if first is None else first
+    weights = members.weights(shares)
+    run = run_pool(problem.flow, dynamic=False, weights=weights).later(-since)
+    dual = Dual.of(problem.flow, edges_of(problem.flow, run, since, intervals), since)
+    climb = _Climb(members, end, rounds, on_progress)
+    point = _Point(shares, first_prices(replace(dual, weight=weights), run))
+    if problem.limit is not None:  # which may be so large that it says nothing
+        free = replace(point, shares=0 * shares)
+        point = max(point, free, key=lambda one: climb.at(dual, one)[0])
+    point = climb.up(dual, point, GAP)
+    for _ in range(halvings if rounds else 0):
+        finer = dual.halved()
+        if finer.edges.size == dual.edges.size or time.monotonic() >= end:
+            break
+        at = np.searchsorted(dual.edges, finer.edges[:-1], side="right") - 1
+        dual, point = finer, climb.up(finer, replace(point, prices=point.prices[at]), LATER_GAP)
+    found = _exact_bound(problem, members, dual, point, since)
+    return found if found.value > best.value else best
+
+
+def _first_shares(problem: SharingIncentive, orders: int) -> Floats:
+    """Those of some rounds of area order."""
+    return mean_shares(list(user_runs(problem, orders)))
+
+
+def mean_shares(runs: Sequence[UserRun]) -> Floats:
+    """Return the mean of the shares in the second half of some rounds, made more even."""
+    mean = np.array([run.shares for run in runs[len(runs) // 2 :]]).mean(axis=0)
+    shares: Floats = (1 - EVEN) * mean + EVEN * mean.mean()
+    return shares
+
+
+# --- the climb ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Point:
+    """Shares of the users and prices of the intervals."""
+
+    shares: Floats
+    prices: Floats
+
+
+@dataclass
+class _Climb:
+    """Steps of both, each for half of the way to a target."""
+
+    members: Members
+    end: float
+    rounds: int
+    on_progress: Progress | None
+    steps: int = 0
+
+    def at(self, dual: Dual, point: _Point) -> tuple[float, Floats, Floats]:
+        """The bound, and its change with each share and with each price."""
+        who = self.members
+        weights = who.weights(point.shares)
+        value, slope, ends = replace(dual, weight=weights).answer(point.prices)
+        ratios = who.ratios(ends - dual.release + who.release)
+        value -= float(point.shares @ (who.less / who.over))
+        if who.limit is not None:
+            value -= who.limit * float(point.shares.sum())
+        return value, who.excess(ratios, point.shares), slope
+
+    def up(self, dual: Dual, point: _Point, gap: float) -> _Point:
+        """Return the best point found from this one on."""
+        lengths = dual.lengths
+        value, excess, slope = self.at(dual, point)
+        best, highest = point, value
+        gap *= abs(highest)
+        closest = CLOSEST * abs(highest)
+        momentum, failed = np.zeros_like(point.prices), 0
+        for _ in range(self.rounds):
+            if gap < closest or time.monotonic() >= self.end:
+                break
+            way = (highest + gap - value) / 2
+            momentum = slope / lengths + MOMENTUM * momentum
+            size, spread = float(momentum**2 @ lengths), float(point.shares @ excess**2)
+            point = _Point(
+                self.members.moved(point.shares, way / spread * excess if spread else 0 * excess),
+                np.maximum(point.prices + way / size * momentum, 0) if size else point.prices,
+            )
+            value, excess, slope = self.at(dual, point)
+            failed = 0 if value > highest + 1e-3 * gap else failed + 1
+            if value > highest:
+                best, highest = point, value
+            if failed == PATIENCE:
+                gap, failed, point, momentum = CLOSER * gap, 0, best, 0 * momentum
+                value, excess, slope = self.at(dual, point)
+            self.steps += 1
+            if self.on_progress is not None:
+                self.on_progress(self.steps, highest)
+        return best
+
+
+# --- in integers ----------------------------------------------------------------------------------
+
+
+def _without_prices(problem: SharingIncentive) -> Bound:
+    """Nobody waits: the largest ratio that a user then has, or the sum of the run times."""
+    shares = [0] * len(problem.members)
+    terms, busy = problem.terms(), problem.run_times
+    if problem.limit is None and shares:
+        at = max(terms, key=lambda u: Fraction(busy[u] - terms[u][0], terms[u][1]))
+        shares[list(terms).index(at)] = 1
+    total = sum((v + problem.integral) * p for v, p in zip(shares, busy.values(), strict=True))
+    return _bound(problem, [0, 1], [0], shares, int(problem.integral), total)
+
+
+def _exact_bound(
+    problem: SharingIncentive, members: Members, dual: Dual, point: _Point, since: int
+) -> Bound:
+    """The bound of prices and weights in parts, of which those of every job fit 64 bits."""
+    users = point.shares / members.over
+    everyone = int(problem.integral)
+    span = int(dual.edges[-1] - dual.release.min() + dual.need.max())
+    most = max(
+        (float(users.max()) + everyone) * span,
+        float(point.prices.max(initial=0)) * float((dual.gang * dual.need).max()),
+        2.0**-200,
+    )
+    scale = Fraction(2) ** (BITS - 2 - math.frexp(most)[1])
+    while everyone and scale.denominator > 1:  # c is whole
+        raise OverflowError("user_bound: times are too long")
+    prices = [round(Fraction(price) * scale) for price in point.prices.tolist()]
+    shares = [int(Fraction(share) * scale) for share in users.tolist()]
+    c = int(everyone * scale)
+    weights = np.array(shares, dtype=np.int64)[members.user] + c
+    low, high = evaluate_exactly(
+        dual.release, dual.need, weights, dual.gang, dual.first, dual.edges,
+        np.array(prices, dtype=np.int64),
+    )  # fmt: skip
+    room = sum(q * t for q, t in zip(prices, np.diff(dual.edges).tolist(), strict=True))
+    total = (int(high) << 32) + int(low) - dual.gpus * room
+    return _bound(problem, (dual.edges + since).tolist(), prices, shares, c, total)
+
+
+def _bound(
+    problem: SharingIncentive,
+    times: list[int],
+    prices: list[int],
+    shares: list[int],
+    everyone: int,
+    total: int,
+) -> Bound:
+    """What follows for the objective where the sum of (c + v_u) F_u is `total` at the least."""
+    terms = list(problem.terms().values())
+    total -= sum(v * less for v, (less, _) in zip(shares, terms, strict=True))
+    over = sum(v * d for v, (_, d) in zip(shares, terms, strict=True))
+    proof = {
+        "kind": "user prices", "times": times, "prices": prices, "users": shares, "all": everyone
+    }  # fmt: skip
+    if problem.most is not None:
+        flow = Fraction(total) - problem.most * over
+        return Bound(max(math.ceil(flow / everyone), 0), METHOD, proof)
+    value = float(Fraction(total, over)) * (1 - 2**-50) if over else 0.0
+    return Bound(max(value, 0.0), METHOD, proof)

@@ -1,0 +1,200 @@
+"""Bounds of the worst user: against every schedule, against corrupted certificates, by hand."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gangsched as gs
+from gangsched.analysis.proofs.user_prices import user_bound
+from gangsched.analysis.proofs.verify import InvalidCertificate, verify_bound
+from gangsched.formulations import SharingIncentive
+from gangsched.instances import Cluster, Instance, Job, User
+from gangsched.solvers import Bound
+from gangsched.solvers.user_order import user_order
+from preemptive import problem_of
+from sharing_optimum import READINGS, optimum, random_instance
+
+
+@cache
+def tiny(seed: int, limited: bool) -> tuple[SharingIncentive, Any]:
+    """A problem and its optimum; a limit between the least worst ratio and twice that."""
+    rng = np.random.default_rng([15, seed])
+    instance, reading = random_instance(rng), READINGS[seed % 3]
+    problem = SharingIncentive(instance, reading)  # type: ignore[arg-type]
+    best = optimum(problem)
+    if not limited:
+        return problem, best
+    limit = round(float(best) * float(rng.uniform(1, 2)) + 1e-3, 3)
+    problem = SharingIncentive(instance, reading, limit)  # type: ignore[arg-type]
+    return problem, optimum(problem)
+
+
+@pytest.mark.parametrize("limited", [False, True])
+@pytest.mark.parametrize("seed", range(60))
+def test_no_bound_exceeds_the_optimum(seed: int, limited: bool) -> None:
+    problem, best = tiny(seed, limited)
+    for options in ({"orders": 0}, {"rounds": 0}, {"rounds": 40, "intervals": 30}):
+        bound = user_bound(problem, **options)  # type: ignore[arg-type]
+        verify_bound(problem, bound)
+        assert bound.value <= best
+        tight = Fraction(bound.value) * (1 + Fraction(1, 10**9)) + problem.integral
+        with pytest.raises(InvalidCertificate, match="the certificate proves"):
+            verify_bound(problem, Bound(float(tight) + 1e-9, "too much", bound.certificate))
+
+
+def test_it_is_often_close_to_the_optimum() -> None:
+    for limited, often in ((False, 14), (True, 24)):
+        gaps = []
+        for seed in range(60):
+            problem, best = tiny(seed, limited)
+            bound = user_bound(problem, rounds=100, intervals=30).value
+            gaps.append(float(best) / bound if bound else 9.0)
+        assert sum(gap < 1.1 for gap in gaps) >= often
+        assert min(gaps) >= 1
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_schedule_of_the_order_is_below_it(seed: int) -> None:
+    problem, best = tiny(seed, False)
+    found = user_order(problem)
+    assert found.solution is not None
+    assert problem.violations(found.solution) == []
+    assert found.objective >= float(best)
+    limited, least = tiny(seed, True)
+    found = user_order(limited)
+    assert found.objective is None or found.objective >= least
+
+
+def test_the_order_often_finds_the_optimum() -> None:
+    same = [
+        user_order(tiny(seed, False)[0]).objective == float(tiny(seed, False)[1])
+        for seed in range(60)
+    ]
+    assert sum(same) >= 20
+
+
+@pytest.mark.parametrize("seed", range(240))
+def test_corrupted_certificates_prove_no_more_than_is_true(seed: int) -> None:
+    rng = random.Random(seed)
+    problem, best = tiny(seed % 60, bool(seed // 60 % 2))
+    proof: dict[str, Any] = {**user_bound(problem, rounds=20, intervals=20).certificate}
+    name = rng.choice(["times", "prices", "users"])
+    kind = rng.randrange(5)
+    if kind == 0:
+        at = rng.randrange(len(proof["prices"]))
+        proof["prices"] = [*proof["prices"]]
+        proof["prices"][at] = rng.choice([0, 2 * proof["prices"][at], proof["prices"][at] // 2])
+    elif kind == 1:
+        at = rng.randrange(len(proof["users"]))
+        proof["users"] = [*proof["users"]]
+        proof["users"][at] = rng.choice([0, 3 * proof["users"][at] + 1, proof["users"][at] // 2])
+    elif kind == 2:
+        proof["times"] = [t + rng.randrange(3) for t in proof["times"]]
+    elif kind == 3:
+        proof[name] = proof[name][1:]
+    else:
+        proof[rng.choice([name, "all"])] = rng.choice([None, "x", [1.5], -1, [-1], [], True])
+    claimed = float(best) * (1 + 1e-9) + 0.5 * problem.integral
+    with pytest.raises(InvalidCertificate):
+        verify_bound(problem, Bound(claimed, "no", proof))
+
+
+# --- by hand --------------------------------------------------------------------------------------
+
+
+def equals(reading: str, limit: float | None = None) -> SharingIncentive:
+    """Two users with a job of all GPUs for 4 s each: alone it takes 8."""
+    jobs = [Job(id=i, gpus=2, work=4, user=u) for i, u in (("a", "u"), ("b", "v"))]
+    instance = Instance(Cluster.of_sizes([2]), jobs, [User("u"), User("v")])
+    return SharingIncentive(instance, reading, limit)  # type: ignore[arg-type]
+
+
+def proof(users: list[int], price: int = 0, everyone: int = 0) -> dict[str, Any]:
+    return {
+        "kind": "user prices", "times": [0, 4], "prices": [price], "users": users, "all": everyone
+    }  # fmt: skip
+
+
+def test_certificates_by_hand() -> None:
+    """At 2 for a job second and 1 for a GPU second up to 4 both cost 16: 24 to share of P = 16."""
+    problem = equals("stretch")
+    verify_bound(problem, Bound(1.5, "by hand", proof([2, 2], price=1)))
+    assert optimum(problem) == 2  # somebody is second
+    with pytest.raises(InvalidCertificate, match="proves 3/2"):
+        verify_bound(problem, Bound(1.51, "by hand", proof([2, 2], price=1)))
+    verify_bound(equals("sharing"), Bound(0.5, "by hand", proof([1, 0])))
+    limited = equals("sharing", 1.0)  # 12 in all, whoever is first
+    verify_bound(limited, Bound(12, "by hand", proof([0, 0], price=1, everyone=2)))
+    with pytest.raises(InvalidCertificate, match="proves 12"):
+        verify_bound(limited, Bound(13, "by hand", proof([0, 0], price=1, everyone=2)))
+
+
+@pytest.mark.parametrize(
+    ("limit", "change", "text"),
+    [
+        (None, {"all": 1}, "all=1, but it bounds the worst ratio alone"),
+        (2.0, {"all": 0}, "all=0, so that nothing is said of the sum of flow times"),
+        (None, {"users": [1]}, "users has 1 entries for 2 users"),
+        (None, {"prices": [1, 2]}, "prices has 2 entries for 1 times"),
+        (None, {"times": [4, 4]}, "times do not rise"),
+    ],
+)
+def test_malformed_certificates(limit: float | None, change: dict[str, Any], text: str) -> None:
+    made = {**proof([2, 2], everyone=int(limit is not None)), **change}
+    with pytest.raises(InvalidCertificate, match=text):
+        verify_bound(equals("stretch", limit), Bound(1, "no", made))
+
+
+def test_efforts_are_no_worse_than_the_one_before() -> None:
+    problem = SharingIncentive(crowd(), "wait")
+    values = [gs.bound(problem, effort) for effort in ("quick", "standard", "full")]  # type: ignore[arg-type]
+    assert values[0].value < values[1].value <= values[2].value
+    assert gs.bound(problem, "standard") == values[1]
+    for value in values:
+        verify_bound(problem, value)
+
+
+def crowd(jobs: int = 60) -> Instance[Job]:
+    """Three users on eight GPUs, who wait alone too."""
+    rng = np.random.default_rng(3)
+    users = [User("u"), User("v", 2.0), User("w")]
+    rows = [
+        Job(
+            id=f"j{i}",
+            gpus=int(rng.choice([1, 2, 4, 8])),
+            release=int(rng.integers(0, 6000)),
+            work=int(rng.integers(30, 900)),
+            user=str(rng.choice(["u", "v", "w"])),
+        )
+        for i in range(jobs)
+    ]
+    return Instance(Cluster.of_sizes([4, 4]), rows, users)
+
+
+def test_it_is_the_price_bound_where_no_user_counts() -> None:
+    """With a limit that says nothing, it is about the bound of the sum of flow times."""
+    instance = crowd()
+    flow = gs.bound(gs.formulations.CompletionTime(instance, "flow"), "standard").value
+    found = user_bound(SharingIncentive(instance, "stretch", 1e6), rounds=400).value
+    assert 0.98 * flow <= found <= user_order(SharingIncentive(instance, "stretch", 1e6)).objective
+
+
+def test_options_out_of_range() -> None:
+    for name, value in (("orders", -1), ("rounds", True), ("halvings", 0.5), ("intervals", 0)):
+        with pytest.raises(ValueError, match=f"{name}={value} is not a whole number"):
+            user_bound(equals("wait"), **{name: value})  # type: ignore[arg-type]
+
+
+def test_nobody_and_nothing() -> None:
+    empty = SharingIncentive(Instance(Cluster.of_sizes([2]), []))
+    bound = gs.bound(empty, "standard")
+    verify_bound(empty, bound)
+    assert bound.value == 0
+    alone = SharingIncentive(problem_of([2], [(2, 0, 3, 1.0)]).instance)
+    assert gs.bound(alone).value == pytest.approx(1)
