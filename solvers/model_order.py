@@ -1,18 +1,17 @@
 """Preemptive gangs on several GPU models, each at a price: at every event the cheapest ones run.
 
 A GPU of model g costs c_g a second. On it a gang of D_j does s_jg seconds of its work in a second,
-so that work costs D_j c_g / s_jg a second there, and what job j has left, rem_j, costs at the least
+so that what job j has left of its work, rem_j, costs at the least
 
     rem_j D_j min_g (c_g / s_jg),
 
-with equal models and prices its area. At every release and completion jobs are taken in the order
-of this cost over their weight, and each gets the model on which its work is the cheapest of those
-with room; then, in the same order, those that can run faster on GPUs that are left move there. All
-GPUs of a model are alike: gangs spread over its nodes, and pauses and moves are free, but for the
-part of a second of work that a segment does not complete. No job is known before it comes.
+with one model its area. At every release and completion jobs are taken in the order of this cost
+over their weight, and each gets the model on which its work is the cheapest of those with room;
+then, in the same order, those that can run faster on GPUs that are left move there. All GPUs of a
+model are alike: gangs spread over its nodes, and pauses and moves are free, but for the part of a
+second of work that a segment does not complete. No job is known before it comes.
 
-Prices are those of the GPUs' mean speed to some power: with v_g the mean of s_jg / min_g s_jg over
-the GPU seconds of work of the jobs, c_g = v_g ** a.
+The prices are those of the linear program of all work, :func:`model_prices`, to some power.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from .pool_core import place_pieces
 
 #: rows of speeds that prices are optimised for, those with the most work
 ROWS = 1_000
-CHEAPEST = 1e-3  #: price over the dearest one's, at the least
+CHEAPEST = 0.05  #: price over the dearest one's, at the least
 
 
 @dataclass(frozen=True)
@@ -55,6 +54,34 @@ class ModelRun:
 
 
 def run_models(problem: CompletionTime, prices: Floats) -> ModelRun:
+    """Run at every event the jobs whose work left is the cheapest over their weight.
+
+    Parameters
+    ----------
+    problem : CompletionTime
+    prices : (models,) array
+        Of a GPU of each model, positive.
+
+    Returns
+    -------
+    ModelRun
+
+    Notes
+    -----
+    O(events x GPUs x distinct gangs and speeds), compiled.
+
+    Examples
+    --------
+    Two GPUs, one of which is twice as fast; the short job takes it first, the long one moves there.
+
+    >>> from gangsched.instances import Cluster, Instance, Job, Node
+    >>> cluster = Cluster([Node("n", 1, "new"), Node("o", 1, "old")])
+    >>> speeds = {"new": 2.0, "old": 1.0}
+    >>> jobs = [Job(id=i, gpus=1, work=w, speeds=speeds) for i, w in (("long", 8), ("short", 4))]
+    >>> problem = CompletionTime(Instance(cluster, jobs))
+    >>> run_models(problem, np.array([2.0, 1.0])).ends.tolist()
+    [5, 2]
+    """
     scale, rows = FULL_SPEED, problem.speeds
     columns = [[job.release for job in problem.jobs], [job.work for job in problem.jobs]]
     columns.append([job.gpus for job in problem.jobs])
@@ -84,12 +111,39 @@ def costs_of_work(prices: Floats, speeds: Ints) -> Floats:
 
 
 def _choices(key: Floats) -> Ints:
+    """Models by rising key, in each row."""
     return np.argsort(key, axis=1, kind="stable")
 
 
-def gpus_of_models(problem: CompletionTime) -> Ints:
+def models_schedule(problem: CompletionTime, run: ModelRun) -> Schedule:
+    """Return the pieces on nodes of their models; a job that goes on keeps its GPUs."""
+    gpus = np.array([job.gpus for job in problem.jobs], dtype=np.int64)[run.job]
     nodes = problem.instance.cluster.nodes
-    return np.array([sum(n.gpus for n in nodes if n.model == m) for m in problem.models])
+    sizes = np.array(problem.instance.cluster.sizes, dtype=np.int64)
+    columns = []
+    for g, model in enumerate(problem.models):
+        own = np.array([n for n, node in enumerate(nodes) if node.model == model])
+        some = np.flatnonzero(run.model == g)
+        start, end = run.start[some], run.end[some]
+        order = np.lexsort((run.job[some], start))
+        ptr, node, held = place_pieces(
+            order, np.argsort(end, kind="stable"), start, end, gpus[some], sizes[own]
+        )
+        columns.append((run.job[some][order], start[order], end[order], ptr, own[node], held))
+    job, start, end, ptr, node, held = zip(*columns, strict=True)
+    lengths = np.concatenate([np.diff(one) for one in ptr])
+    return Schedule(
+        *(np.concatenate(column) for column in (job, start, end)),
+        np.append(0, np.cumsum(lengths)),
+        *(np.concatenate(column) for column in (node, held)),
+    )
+
+
+def gpus_of_models(problem: CompletionTime) -> Ints:
+    """Return N_g, the GPUs of each model."""
+    nodes = problem.instance.cluster.nodes
+    counts = [sum(n.gpus for n in nodes if n.model == model) for model in problem.models]
+    return np.array(counts, dtype=np.int64)
 
 
 def model_prices(speeds: Floats, needed: Floats, room: Ints) -> Floats:
@@ -146,7 +200,7 @@ def model_prices(speeds: Floats, needed: Floats, room: Ints) -> Floats:
 
 
 def positive(prices: Floats) -> Floats:
-    """Let no model be for nothing: a thousandth of the dearest price at the least."""
+    """Let no model be for nothing: a twentieth of the dearest price at the least."""
     dear: Floats = np.maximum(prices, CHEAPEST * prices.max())
     return dear
 

@@ -165,7 +165,7 @@ def _first_prices(dual: _ModelDual, run: ModelRun, costs: Floats, since: int) ->
     density = dual.weight / (dual.work * dual.gang * least)
     pieces = run.job, run.start - since, run.end - since
     prices = costs[:, None] * waiting_prices(pieces, dual.release, density, dual.edges)
-    found = [(dual.at(factor * prices)[0], factor) for factor in FACTORS]
+    found = [(dual.at(factor * prices)[0], factor) for factor in (0.0, *FACTORS)]
     return max(found)[1] * prices
 
 

@@ -405,5 +405,6 @@ def price_bounded(
     if problem.measure == "completion":
         starts = zip(problem.weights, problem.jobs, strict=True)
         value += Fraction(sum(w * job.release for w, job in starts), problem.scale)
-    number = math.ceil(value) if problem.integral else float(value) * (1 - 2**-50)
+    down = 1 - 2**-50 if value > 0 else 1 + 2**-50
+    number = math.ceil(value) if problem.integral else float(value) * down
     return Bound(number, method, certificate)
