@@ -29,7 +29,6 @@ from ..instances.schedule import Schedule
 from .model_order_core import schedule_models
 from .pool_core import place_pieces
 
-
 #: rows of speeds that prices are optimised for, those with the most work
 ROWS = 1_000
 CHEAPEST = 0.05  #: price over the dearest one's, at the least
@@ -82,7 +81,7 @@ def run_models(problem: CompletionTime, prices: Floats) -> ModelRun:
     >>> run_models(problem, np.array([2.0, 1.0])).ends.tolist()
     [5, 2]
     """
-    scale, rows = FULL_SPEED, problem.speeds
+    rows = problem.speeds
     columns = [[job.release for job in problem.jobs], [job.work for job in problem.jobs]]
     columns.append([job.gpus for job in problem.jobs])
     release, work, gpus = (np.array(column, dtype=np.int64) for column in columns)
@@ -96,11 +95,13 @@ def run_models(problem: CompletionTime, prices: Floats) -> ModelRun:
     kind = kind.ravel()
     pieces = schedule_models(
         np.argsort(release, kind="stable"), release, work, gpus, kind, kinds[:, 0].copy(),
-        gpus * cost.min(axis=1)[kind] * scale / weights, rows, cheap, fast, gpus_of_models(problem),
+        gpus * cost.min(axis=1)[kind] * FULL_SPEED / weights, rows, cheap, fast,
+        gpus_of_models(problem),
     )  # fmt: skip
     ends = np.zeros(release.size, dtype=np.int64)
     np.maximum.at(ends, pieces[:, 0], pieces[:, 2])
-    return ModelRun(*(column.copy() for column in pieces.T), ends)
+    job, start, end, model = (column.copy() for column in pieces.T)
+    return ModelRun(job, start, end, model, ends)
 
 
 def costs_of_work(prices: Floats, speeds: Ints) -> Floats:
@@ -130,13 +131,11 @@ def models_schedule(problem: CompletionTime, run: ModelRun) -> Schedule:
             order, np.argsort(end, kind="stable"), start, end, gpus[some], sizes[own]
         )
         columns.append((run.job[some][order], start[order], end[order], ptr, own[node], held))
-    job, start, end, ptr, node, held = zip(*columns, strict=True)
-    lengths = np.concatenate([np.diff(one) for one in ptr])
-    return Schedule(
-        *(np.concatenate(column) for column in (job, start, end)),
-        np.append(0, np.cumsum(lengths)),
-        *(np.concatenate(column) for column in (node, held)),
+    lengths = np.concatenate([np.diff(column[3]) for column in columns])
+    job, first, last, taken, parts = (
+        np.concatenate([column[i] for column in columns]) for i in (0, 1, 2, 4, 5)
     )
+    return Schedule(job, first, last, np.append(0, np.cumsum(lengths)), taken, parts)
 
 
 def gpus_of_models(problem: CompletionTime) -> Ints:
@@ -217,6 +216,5 @@ def prices_of(problem: CompletionTime) -> Floats:
     """
     rows, which = np.unique(problem.speeds, axis=0, return_inverse=True)
     needed = [job.gpus * (job.work or 0) for job in problem.jobs]
-    return model_prices(
-        rows / FULL_SPEED, np.bincount(which.ravel(), weights=needed), gpus_of_models(problem)
-    )
+    work = np.bincount(which.ravel(), weights=needed).astype(np.float64)
+    return model_prices(rows / FULL_SPEED, work, gpus_of_models(problem))

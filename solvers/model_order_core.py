@@ -29,9 +29,12 @@ def _first_waiting(
     """The first of the jobs that wait and fit; -1 where there is none."""
     best = np.int64(-1)
     for k in range(widths.size):
-        if size[k] > 0 and (best < 0 or _before(key, heap[first[k]], best)):
-            if _room(k, choice, widths[k], free) >= 0:
-                best = heap[first[k]]
+        if (
+            size[k] > 0
+            and (best < 0 or _before(key, heap[first[k]], best))
+            and _room(k, choice, widths[k], free) >= 0
+        ):
+            best = heap[first[k]]
     return best
 
 
@@ -98,9 +101,8 @@ def schedule_models(
         for i in range(runs):
             job = running[i]
             new[job] = -1
-            key[job] = scale[job] * (
-                left[job] - (now - since[job]) * speeds[job, on[job]] / FULL_SPEED
-            )
+            done = (now - since[job]) * speeds[job, on[job]] // FULL_SPEED
+            key[job] = (left[job] - done) * scale[job]
         _sort(running, runs, key)
         free, stays, i = capacity.copy(), 0, 0
         best = _first_waiting(heap, first, size, widths, key, cheap, free)
@@ -121,9 +123,17 @@ def schedule_models(
                 free[g] -= gpus[job]
                 kept[stays] = job
                 stays += 1
+            else:  # it may still find room beside those that move
+                _push(heap, key, first[k], size[k], job)
+                size[k] += 1
+                waits += 1
             if fresh or (best >= 0 and _room(kind[best], cheap, gpus[best], free) < 0):
                 best = _first_waiting(heap, first, size, widths, key, cheap, free)
-            if i == runs and best < 0 and _upgrade(kept, stays, kind, gpus, speeds, fast, new, free):
+            if (
+                i == runs
+                and best < 0
+                and _upgrade(kept, stays, kind, gpus, speeds, fast, new, free)
+            ):
                 best = _first_waiting(heap, first, size, widths, key, cheap, free)
         for i in range(runs):
             job = running[i]
@@ -134,9 +144,6 @@ def schedule_models(
                     left[job] -= (now - since[job]) * speeds[job, on[job]] // FULL_SPEED
                 key[job] = left[job] * scale[job]
                 if new[job] < 0:
-                    _push(heap, key, first[kind[job]], size[kind[job]], job)
-                    size[kind[job]] += 1
-                    waits += 1
                     on[job] = -1
         upto = release[order[come]] if come < n else np.int64(2**62)
         for i in range(stays):

@@ -36,8 +36,10 @@ def lower_hulls(speeds: Floats, prices: Floats) -> tuple[Floats, Floats, Floats,
                 for g in range(models):
                     if speeds[c, g] > x:
                         own = ((prices[g, k] if k < last else 0.0) - y) / (speeds[c, g] - x)
-                        if best < 0 or own < least or (
-                            own == least and speeds[c, g] > speeds[c, best]
+                        if (
+                            best < 0
+                            or own < least
+                            or (own == least and speeds[c, g] > speeds[c, best])
                         ):
                             best, least = g, own
                 if best < 0:
@@ -198,7 +200,7 @@ def _raise(
                 gain = max(gain, worth - (gang * prices[g, k] if k < last else 0))
         if k == last:
             begin = max(begin, release + need)
-            if gain <= weight and begin - max(edges[k], release) <= LIMIT // max(gain, 1):
+            if gain <= weight and begin - max(edges[k], release) <= LIMIT // (gain + 1):
                 value -= gain * (begin - max(edges[k], release))
                 least[k] = max(least[k], weight * (begin - release) + value)
             return

@@ -47,6 +47,7 @@ import math
 import time
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
@@ -69,6 +70,7 @@ __all__ = ["model_price_bound"]
 
 METHOD = "GPU model prices"
 
+
 def model_price_bound(
     problem: CompletionTime,
     *,
@@ -78,15 +80,56 @@ def model_price_bound(
     time_limit: float | None = None,
     on_progress: Progress | None = None,
 ) -> Bound:
+    """Return the weighted completion, flow or slowdown that prices of GPU models prove.
+
+    Parameters
+    ----------
+    problem : CompletionTime
+        With any measure but the makespan.
+    intervals, rounds, halvings, time_limit, on_progress
+        As of :func:`~gangsched.analysis.proofs.prices.price_bound`; so many intervals of each
+        model.
+
+    Returns
+    -------
+    Bound
+        Certificate ``{"kind": "GPU model prices", "times": [t_0 .. t_K], "prices": [[q_1 .. q_K],
+        ..], "scale": S, "rates": [[a, ..], ..]}``: a second on a GPU of a model, in the order of
+        the models' first nodes, costs q_k / S in [t_(k-1), t_k), outside nothing; a second of work
+        of a job, by number, is worth a / S.
+
+    Raises
+    ------
+    ValueError
+        For a makespan.
+
+    Notes
+    -----
+    O(jobs x intervals in which one waits x models) a step, compiled. Theorem, climb and certificate
+    are those of :mod:`gangsched.analysis.proofs.model_prices`.
+
+    Examples
+    --------
+    A new GPU, twice as fast as the old one, and two jobs of four seconds: one ends at 2; the other
+    has done two seconds of its work on the old GPU then, and ends at 3.
+
+    >>> from gangsched.instances import Cluster, Instance, Job, Node
+    >>> cluster = Cluster([Node("n", 1, "new"), Node("o", 1, "old")])
+    >>> jobs = [Job(id=i, gpus=1, work=4, speeds={"new": 2.0, "old": 1.0}) for i in "ab"]
+    >>> model_price_bound(CompletionTime(Instance(cluster, jobs))).value
+    5
+    """
     if problem.measure == "makespan":
         raise ValueError("model_price_bound: measure='makespan' has no weights")
     end = math.inf if time_limit is None else time.monotonic() + time_limit
     if not problem.jobs:
-        return price_bounded(problem, METHOD, _certificate([0, 1], [[0]] * len(problem.models), 1, []), Fraction(0))
+        nothing = _certificate([0, 1], [[0]] * len(problem.models), 1, [])
+        return price_bounded(problem, METHOD, nothing, Fraction(0))
     since = min(job.release for job in problem.jobs)
     costs = positive(prices_of(problem))
     run = run_models(problem, costs)
-    dual = _ModelDual.of(problem, costs, edges_between(problem, run.ends - since, since, intervals), since)
+    edges = edges_between(problem, run.ends - since, since, intervals)
+    dual = _ModelDual.of(problem, costs, edges, since)
     climb = Climb(end, rounds, on_progress)
     dual, prices = climb.halving(dual, _first_prices(dual, run, costs, since), halvings)
     return _exact_bound(problem, dual, prices, since)
@@ -111,9 +154,7 @@ class _ModelDual:
     edges: Ints
 
     @classmethod
-    def of(
-        cls, problem: CompletionTime, costs: Floats, edges: Ints, since: int
-    ) -> _ModelDual:
+    def of(cls, problem: CompletionTime, costs: Floats, edges: Ints, since: int) -> _ModelDual:
         jobs, scale = problem.jobs, problem.scale
         columns = [
             [job.release - since for job in jobs],
@@ -195,12 +236,11 @@ def _exact_bound(problem: CompletionTime, dual: _ModelDual, prices: Floats, sinc
     )
     total = (int(high) << 32) + int(low) - room
     k, own = scale.denominator, rates.tolist()
-    bounds = ptr.tolist()
     proof = _certificate(
         (dual.edges + since).tolist(),
         [[q * k for q in row] for row in parts.tolist()],
         scale.numerator,
-        [[a * k for a in own[i:e]] for i, e in zip(bounds, bounds[1:], strict=False)],
+        [[a * k for a in own[i:e]] for i, e in pairwise(ptr.tolist())],
     )
     return price_bounded(problem, METHOD, proof, Fraction(total) / scale)
 

@@ -299,7 +299,10 @@ def _integral(points: Ints, delta: Floats, edges: Ints) -> Floats:
 class Dual(Protocol):
     """A concave function of prices, one or several for each interval between edges."""
 
-    edges: Ints
+    @property
+    def edges(self) -> Ints:
+        """Where intervals begin and end."""
+        ...
 
     @property
     def metric(self) -> Floats:

@@ -201,42 +201,28 @@ def _proven_costs(rows: list[Any], times: list[int], prices: list[list[int]]) ->
 
     longest = max(b - a for a, b in pairwise([min(times[0], 0), *times]))
     dearest, last = max(map(max, prices)), times[-1]
-    found: dict[int, int] = {}
-    for fits, run in ((True, compiled_proven_costs), (False, proven_costs)):
-        some = [
-            i
-            for i, (release, need, work, weight, gang, speed, rate) in enumerate(rows)
-            if fits
-            == (
-                max(rate, default=0) * max(work, (longest + need) * max(speed) // FULL_SPEED + 2)
-                < 2**61
-                and max(weight, 1) * (max(release, last) + need) < 2**61
-                and gang * dearest < 2**61
-            )
-        ]
-        if not some:
-            continue
+    small, large = list[int](), list[int]()
+    for i, (release, need, work, weight, gang, speed, rate) in enumerate(rows):
+        most = max(work, (longest + need) * max(speed) // FULL_SPEED + 2)
+        fits = max(rate, default=0) * most < 2**61 and gang * dearest < 2**61
+        fits = fits and max(weight, 1) * (max(release, last) + need) < 2**61
+        (small if fits else large).append(i)
+    costs = [0] * len(rows)
+    for some in (small, large):
         kinds = {tuple(rows[i][5]): None for i in some}
         number = {kind: c for c, kind in enumerate(kinds)}
-        ptr = [0, *accumulate(len(rows[i][6]) for i in some)]
-        columns = [
-            *([rows[i][part] for i in some] for part in range(5)),
-            [number[tuple(rows[i][5])] for i in some],
-            [list(kind) for kind in kinds],
-            ptr,
-            [value for i in some for value in rows[i][6]],
-            times,
-            prices,
-        ]
-        costs: Any = [0] * len(some)
-        if fits:
-            arrays = [np.array(column, dtype=np.int64) for column in (*columns, costs)]
-            run(*arrays)
-            costs = arrays[-1].tolist()
+        columns: list[Any] = [[rows[i][part] for i in some] for part in range(5)]
+        columns += [[number[tuple(rows[i][5])] for i in some], [list(kind) for kind in kinds]]
+        columns += [[0, *accumulate(len(rows[i][6]) for i in some)]]
+        columns += [[value for i in some for value in rows[i][6]], times, prices, [0] * len(some)]
+        if some is small and some:
+            columns = [np.array(column, dtype=np.int64) for column in columns]
+            compiled_proven_costs(*columns)
         else:
-            run(*columns, costs)
-        found.update(zip(some, costs, strict=True))
-    return [found[i] for i in range(len(rows))]
+            proven_costs(*columns)
+        for i, cost in zip(some, columns[-1], strict=True):
+            costs[i] = int(cost)
+    return costs
 
 
 def _moments(releases: list[int], sizes: list[int], densities: list[int]) -> int:

@@ -27,6 +27,7 @@ from gangsched.analysis.proofs import (
     verify_irmp,
     verify_ltgf,
     verify_market,
+    verify_model_prices_core,
     verify_prices_core,
     verify_rar_ddls,
     verify_unisched,
@@ -366,6 +367,7 @@ def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyP
         verify_irmp,
         verify_ltgf,
         verify_market,
+        verify_model_prices_core,
         verify_prices_core,
         verify_rar_ddls,
         verify_unisched,
@@ -405,6 +407,7 @@ def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyP
         "readers",
         "verify_irmp",
         "verify_market",
+        "verify_model_prices_core",
         "verify_prices_core",
         "verify_unisched",
     }

@@ -23,11 +23,12 @@ from gangsched.instances import Cluster, Instance, Job, Node
 from gangsched.solvers import Bound
 from preemptive import MEASURES, MODELS, SPEEDS, mixed_optimum, mixed_problem, problem_of
 
+MORE = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 9)]
 SUMS = [measure for measure in MEASURES if measure != "makespan"]
 
 
 @pytest.mark.parametrize("measure", SUMS)
-@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in range(1, 9))])
+@pytest.mark.parametrize("seed", [0, *MORE])
 def test_no_bound_exceeds_the_optimum(measure: str, seed: int) -> None:
     """And it is better than mean busy times on every third instance, if not on all."""
     rng = np.random.default_rng(seed)
@@ -158,8 +159,7 @@ def test_the_proof_loses_little_of_them_and_never_adds(seed: int) -> None:
     compiled = np.zeros(len(jobs), dtype=np.int64)
     compiled_proven_costs(*(np.array(column, dtype=np.int64) for column in given), compiled)
     assert compiled.tolist() == plain
-    others = [a * int(k) // 7 for a, k in zip(rates.tolist(), np.arange(rates.size) % 15, strict=True)]
-    given[8] = np.array(others, dtype=np.int64)
+    given[8] = rates * (np.arange(rates.size) % 15) // 7
     proven_costs(*(column.tolist() for column in given), plain)
     for own, best in zip(plain, wanted, strict=True):
         assert own <= best * scale * (1 + 1e-9)
@@ -183,11 +183,11 @@ def test_on_one_model_of_speed_1_they_are_those_of_prices_of_gpus() -> None:
         jobs, edges, prices = draw(rng, 6)
         alone = [{**job, "speeds": [1.0], "need": job["work"]} for job in jobs]
         c, one = columns(alone, edges), prices[:1].astype(float)
-        total, bought = evaluate(
+        total, _ = evaluate(
             c["release"], c["need"], c["weight"].astype(float), c["gang"], c["first"], c["edges"],
             one[0],
         )  # fmt: skip
-        found, slope = climbed(alone, edges, one)
+        found, _ = climbed(alone, edges, one)
         assert found == pytest.approx(total, rel=1e-12)
 
 
