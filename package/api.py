@@ -254,8 +254,8 @@ def replay(
     seed : int
         Of policies that are given by name and draw.
     **options
-        `rules`, `before`, `times`, `effort`, `on_progress`, `on_run` and `on_checkpoint` of
-        :func:`gangsched.analysis.comparing.replay.replay`.
+        `rules`, `before`, `times`, `effort`, `ledger`, `on_progress`, `on_run` and
+        `on_checkpoint` of :func:`gangsched.analysis.comparing.replay.replay`.
 
     Returns
     -------

@@ -44,6 +44,8 @@ from ..show.columns import SECTIONS, ColumnTable, computed
 from ..show.replay_tables import failures, tables, whole_table
 from .best_known import EFFORTS, KNOWN, KnownSchedule, best_known
 from .comparison import SideBySide, bound_to_dict, ratio
+from .regret import LossLedger
+from .regret import ledger as ledgers
 
 logger = logging.getLogger("gangsched")
 
@@ -142,7 +144,7 @@ class Replayed:
             **(self.deadlines or {}),
             **{f"{name}_ratio": value for name, value in self.ratios.items()},
             "name": self.name,
-            "run_times": "after profiling" if self.profiles else "told",
+            "run_times": self.information,
             "runtime": None if self.recorded else self.run.runtime,
         }
 
@@ -155,6 +157,17 @@ class Replayed:
     def recorded(self) -> bool:
         """Whether it is the log's own schedule."""
         return bool(self.run.policy == Recorded.name)
+
+    @property
+    def information(self) -> str:
+        """How the policy knew run times: "told", "estimated" from told ones, and so on."""
+        if self.recorded:
+            return "recorded"
+        if self.profiles:
+            return "after profiling"
+        if self.run.information is None:
+            return "unknown"
+        return "estimated" if self.run.parameters.get("overestimate") else "told"
 
     @property
     def profiles(self) -> bool:
@@ -233,6 +246,9 @@ class Replay(SideBySide):
         Of the bounds of completion times.
     unrecorded : str
         Why there is no row of the log's own schedule, where one was wanted.
+    ledgers : mapping of str to LossLedger or str
+        By row, of what its loss over the bound consists, or why nobody knows; empty where nobody
+        asked.
     """
 
     instance: Instance[Any]
@@ -247,6 +263,7 @@ class Replay(SideBySide):
     effort: Effort = "quick"
     unrecorded: str = ""
     known: Mapping[str, KnownSchedule] = field(default_factory=dict)
+    ledgers: Mapping[str, LossLedger | str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -334,6 +351,7 @@ class Replay(SideBySide):
             ],
             "rows": [row.to_dict() for row in self.rows],
             "failed": [asdict(failure) for failure in self.failed],
+            **({"ledgers": _plain(self.ledgers)} if self.ledgers else {}),
             **({"remarks": list(self.remarks)} if self.remarks else {}),
             "unfinished": list(self.unfinished),
         }
@@ -366,6 +384,7 @@ def replay(
     before: Mapping[str, Run] | None = None,
     times: Sequence[Times] = (),
     effort: Effort = "quick",
+    ledger: bool = False,
     on_progress: Callable[[str, int, int], None] | None = None,
     on_run: Callable[[str, Run], None] | None = None,
     on_checkpoint: Callable[[str, Run], None] | None = None,
@@ -389,6 +408,9 @@ def replay(
         first row, "recorded". Where it cannot be shown, the remarks say why.
     effort : {"quick", "standard", "full"}
         How much to try for the bounds of completion times, as of :func:`gangsched.bound`.
+    ledger : bool
+        Whether to find out of what the losses over the bound consist; see
+        :func:`gangsched.analysis.comparing.regret.ledger`.
     on_progress : callable, optional
         Called now and then with what is done now (a policy's name, or "bounds"), the number of jobs
         that finished and the number of jobs that can.
@@ -441,9 +463,15 @@ def replay(
                 stopped = run
                 break
             todo.remove(name)
+        found = work.replay(stopped, tuple(todo))
+        if ledger and stopped is None:
+            todo = ["the ledgers"]
+            found = replace(found, ledgers=ledgers(found, policies, on_progress=on_progress))
+            todo = []
     except KeyboardInterrupt:
         logger.warning("interrupted: %s did not finish", ", ".join(todo) or "nothing")
-    return work.replay(stopped, tuple(todo))
+        found = work.replay(stopped, tuple(todo))
+    return found
 
 
 @dataclass
@@ -621,6 +649,10 @@ class _Replay:
             stopped=stopped, unfinished=unfinished, unrecorded=self.unrecorded, effort=self.effort,
             known=self.known,
         )  # fmt: skip
+
+
+def _plain(ledgers: Mapping[str, LossLedger | str]) -> dict[str, Any]:
+    return {name: one if isinstance(one, str) else one.to_dict() for name, one in ledgers.items()}
 
 
 def _place(error: BaseException, policy: type) -> str:

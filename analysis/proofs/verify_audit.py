@@ -39,7 +39,7 @@ def verify_finding(
     Raises
     ------
     InvalidCertificate
-        If the jobs that it names do not break its rule.
+        If the jobs that it names do not break its rule, or if it is no such proof.
 
     Examples
     --------
@@ -54,7 +54,19 @@ def verify_finding(
     """
     if proof is None:
         return
-    rule = proof.get("rule")
+    try:
+        _verify(proof, trace, cluster, quotas)
+    except (KeyError, TypeError) as error:
+        raise InvalidCertificate(f"audit: {proof!r} is no proof: {error!r}") from error
+
+
+def _verify(
+    proof: Mapping[str, Any],
+    trace: Trace,
+    cluster: Cluster | None,
+    quotas: Mapping[str, int] | None,
+) -> None:
+    rule = proof["rule"]
     if rule == "skipped":
         if trace.report.skipped.get(proof["reason"]) != proof["count"]:
             raise InvalidCertificate(f"audit: not {proof['count']} rows have {proof['reason']!r}")
@@ -64,6 +76,14 @@ def verify_finding(
         _verify_overload(proof, trace, cluster)
     else:
         _verify_each(proof, trace, cluster, quotas)
+
+
+def _whole(proof: Mapping[str, Any], name: str) -> int:
+    """A whole number of the proof."""
+    value = proof[name]
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidCertificate(f"audit: {name}={value!r} is not a whole number")
+    return value
 
 
 def _known(trace: Trace) -> dict[str, tuple[Job, LogRow | None]]:
@@ -130,7 +150,7 @@ def _verify_in_use(
     quotas: Mapping[str, int] | None,
 ) -> None:
     """The jobs that are named all ran at the second, and need more GPUs than there are."""
-    of, name, second = proof["of"], proof.get("name"), proof["second"]
+    of, name, second = proof["of"], proof.get("name"), _whole(proof, "second")
     most: int | None = None
     if of == "user" and quotas is not None:
         most = quotas.get(str(name))
@@ -161,11 +181,11 @@ def _ran_at(second: int, job: Job, row: LogRow | None) -> bool:
 
 def _verify_overload(proof: Mapping[str, Any], trace: Trace, cluster: Cluster | None) -> None:
     """Between two seconds more is wanted than all GPUs can do, by so many GPU seconds."""
-    first, last = proof["from"], proof["to"]
+    first, last, behind = (_whole(proof, name) for name in ("from", "to", "behind"))
     wanted = 0
     for job in trace.jobs:
         end = job.release + (job.work or 0)
         wanted += job.gpus * max(0, min(end, last) - max(job.release, first))
     gpus = None if cluster is None else sum(node.gpus for node in cluster.nodes)
-    if gpus is None or first >= last or wanted - gpus * (last - first) < proof["behind"]:
+    if gpus is None or first >= last or wanted - gpus * (last - first) < max(behind, 1):
         raise InvalidCertificate(f"audit: from {first} to {last} the GPUs suffice")

@@ -30,7 +30,8 @@ from .columns import (
     floored,
     shown_ratio,
 )
-from .replay_tables import failures, who_profiles
+from .loss_tables import loss_notes, loss_tables
+from .replay_tables import failures, informed
 
 
 def write_replay_report(
@@ -68,6 +69,7 @@ def write_replay_report(
             *_deadlines(found),
             *_measures(found),
             *_certified(found),
+            *_losses(found),
             *_how_fair(found),
             *_users(found),
             *_models(found),
@@ -188,7 +190,7 @@ def _deadlines(found: Replay) -> list[str]:
     said = [REWARDED]
     if gangs is not None:
         said.append(f"No policy that keeps gangs wins more than {_most(gangs)}.")
-    said.append(who_profiles(found))
+    said.append(informed(found))
     if elastic:
         said.append(ELASTIC.format(", ".join(elastic), _most(most)))
     line = None if most is None else most.value
@@ -242,6 +244,18 @@ def _certified(found: Replay) -> list[str]:
         "stopped, rejected other jobs than the first one, or changed jobs' numbers of GPUs."
     )
     return [title, page.framed(lines), f'<p class="muted">{text}</p>']
+
+
+def _losses(found: Replay) -> list[str]:
+    """Of what losses over the bound consist."""
+    tables = loss_tables(found)
+    parts = ["<h2>Of what the losses consist</h2>"] if found.ledgers else []
+    for table in tables:
+        numbers = range(1, len(table.columns))
+        heads = page.line("th", *(column.heading for column in table.columns), numbers=numbers)
+        lines = [page.line("td", *cells, numbers=numbers) for cells in table.texts("–")]
+        parts.append(page.framed([heads, *lines]))
+    return [*parts, *map(page.muted, loss_notes(found))]
 
 
 def _how_fair(found: Replay) -> list[str]:

@@ -20,6 +20,7 @@ from .columns import (
     footnotes,
     ratio,
 )
+from .loss_tables import loss_notes, loss_tables
 
 if TYPE_CHECKING:
     from ..comparing.replay import Replay
@@ -28,7 +29,11 @@ Limits = dict[str, Limit | str]
 
 
 def tables(found: Replay) -> list[ColumnTable]:
-    """Return what a screen shows: deadlines where there are some, times, fairness."""
+    """Return what a screen shows: deadlines where there are some, times, fairness, losses."""
+    return [*_measured(found), *loss_tables(found)]
+
+
+def _measured(found: Replay) -> list[ColumnTable]:
     if not found.rows:
         return []
     failed = tuple((one.name, "refuted" if one.refuted else "failed") for one in found.failed)
@@ -104,23 +109,23 @@ def failures(found: Replay) -> list[str]:
 
 def legend(found: Replay, explain: bool = False) -> list[str]:
     """Say what the words of the tables mean, where they matter; with `explain`, of all columns."""
-    shown = tables(found)
+    shown = _measured(found)
     words = footnotes(shown)
     if explain:
         words = explained(column for table in shown for column in table.columns)
     if all(row.measures["min_user_rho"] is None for row in found.rows):
         words.append("least rho of users: one user, or none, shares with nobody")
     said = [_any_policy(found), *_best_known(found), *words]
+    if explain or len({row.information for row in found.rows if not row.recorded}) > 1:
+        said.append(informed(found))
     if found.has_deadlines:
-        profiles = any(row.profiles for row in found.rows)
-        said += [who_profiles(found)] * (explain or profiles)
         said += [ELASTIC] * any(row.elastic for row in found.rows)
     peaks = sorted(found.fairness[1:], key=lambda peak: peak[2].value)
     for what, _, bound in peaks[:1]:
         if explain or ceil(1000 * bound.value) < 1000:
             most = f"at most {_up(bound.value)}, {what}"
             said.append(f"How fair anyone could have been at a peak: {most}.")
-    return [*said, *found.remarks]
+    return [*said, *loss_notes(found), *found.remarks]
 
 
 ELASTIC = (
@@ -155,12 +160,22 @@ def _any_policy(found: Replay) -> str:
     )
 
 
-def who_profiles(found: Replay) -> str:
-    """Say which policies had to find out about new jobs, and which were told."""
-    names = [row.name for row in found.rows if row.profiles]
-    if not names:
-        return "No policy profiled new jobs: all are told what they use of run times."
-    text = f"Profile new jobs first, and pay for it: {', '.join(names)}"
-    return text + (
-        "." if len(names) == len(found.rows) else "; others are told what they use of run times."
-    )
+KNOWLEDGE = {
+    "told": "told what they use of run times when jobs come",
+    "estimated": "told estimates that are too long",
+    "after profiling": "profile new jobs first, and pay for it",
+    "unknown": "never told run times",
+}
+
+
+def informed(found: Replay) -> str:
+    """Say what each policy knows of run times; empty where there is only the log's schedule."""
+    names: dict[str, list[str]] = {}
+    for row in found.rows:
+        if not row.recorded:
+            names.setdefault(row.information, []).append(row.name)
+    if len(names) == 1:
+        return f"All policies: {KNOWLEDGE[next(iter(names))]}."
+    said = [f"{what}: {', '.join(names[how])}" for how, what in KNOWLEDGE.items() if how in names]
+    text = "; ".join(said)
+    return text and f"{text[0].upper()}{text[1:]}."

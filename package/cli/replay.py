@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -92,6 +93,12 @@ Effort = Annotated[
         "70,000 jobs), full (minutes)."
     ),
 ]
+Ledger = Annotated[
+    bool,
+    typer.Option(
+        "--ledger", help="Find out of what losses over the bound consist: several runs a policy."
+    ),
+]
 SaveRuns = Annotated[
     Path | None, typer.Option(help="Folder that keeps every run, also an interrupted one.")
 ]
@@ -102,6 +109,7 @@ Report = Annotated[Path, typer.Option(help="HTML report to write.")]
 
 
 def replay(
+    context: typer.Context,
     trace: Trace,
     reader: Reader = "auto",
     columns: screen.Columns = None,
@@ -124,6 +132,7 @@ def replay(
     asynchronous: Asynchronous = False,
     spread: Spread = False,
     effort: Effort = "quick",
+    ledger: Ledger = False,
     seed: screen.Seed = 0,
     save_runs: SaveRuns = None,
     resume: Resume = False,
@@ -157,10 +166,10 @@ def replay(
             reader, tuple(reader_option or ()), columns, tuple(without or ()), without_users
         )
         source = select_jobs(trace, how, seed, first, room, part)
-        found = _run(source, chosen, rules, kept, effort)
+        found = _run(source, chosen, rules, kept, effort, ledger)
     if not found.rows and not found.failed:
         raise KeyboardInterrupt
-    _finish(source, found, report=page, json=json, kept=kept, explain=explain)
+    _finish(source, found, context, report=page, json=json, kept=kept, explain=explain)
 
 
 # --- the policies --------------------------------------------------------------------------------
@@ -227,7 +236,14 @@ def _stems(names: Sequence[str]) -> dict[str, str]:
     }
 
 
-def _run(source: Source, policies: Mapping[str, Any], rules: Any, kept: _Kept, effort: str) -> Any:
+def _run(
+    source: Source,
+    policies: Mapping[str, Any],
+    rules: Any,
+    kept: _Kept,
+    effort: str,
+    ledger: bool,
+) -> Any:
     """Run the policies one after the other; compiling does not count as run time."""
     from ..analysis.comparing.replay import replay as run
 
@@ -242,6 +258,7 @@ def _run(source: Source, policies: Mapping[str, Any], rules: Any, kept: _Kept, e
             before=kept.before,
             times=source.times,
             effort=cast(Any, effort),
+            ledger=ledger,
             on_progress=partial(_progress, show, list(policies)),
             on_run=kept.save,
             on_checkpoint=kept.save if kept.paths else None,
@@ -262,6 +279,7 @@ def _progress(
 def _finish(
     source: Source,
     found: Any,
+    context: typer.Context,
     *,
     report: Path | None,
     json: Path | None,
@@ -272,6 +290,7 @@ def _finish(
     console = screen.open_console(json)
     try:
         _show(console, source, found, explain)
+        _show_commands(console, found, context)
     finally:  # also where the screen is a pipe that nobody reads to the end
         with screen.reading(), screen.progress_line("writing the report"):
             _write(source, found, report=report, json=json)
@@ -302,6 +321,52 @@ def _show(console: Console, source: Source, found: Any, explain: bool) -> None:
             screen.say(console, line, "dim")
     for line in failures(found):
         screen.say(console, line)
+
+
+def _show_commands(console: Console, found: Any, context: typer.Context) -> None:
+    """Print a command for each run that ledgers are made of."""
+    runs = [one.runs for one in found.ledgers.values() if not isinstance(one, str)]
+    made = {variant: mean for each in runs for variant, mean in each.items()}
+    for variant, mean in made.items():
+        if any((variant.free, variant.pool, variant.seconds)) or variant.policy not in found.runs:
+            command = _command(context, _changes(variant, found))
+            screen.say(console, f"{variant}, {mean / 3600:.3f} h: {command}", "dim")
+
+
+def _changes(variant: Any, found: Any) -> dict[str, Any]:
+    """What the command of a variant says otherwise than that of the replay."""
+    from ..analysis.comparing.regret import pool_of
+
+    changes: dict[str, Any] = {"policies": variant.policy, "ledger": False, "no_report": True}
+    changes |= dict.fromkeys(("json", "save_runs", "report"), None) | {
+        "resume": False,
+        "explain": False,
+    }
+    if variant.free:
+        changes |= {"overhead": 0, "migration": None}
+    if variant.seconds:
+        changes |= {"round_length": 1}
+    if variant.pool:
+        nodes = pool_of(found.instance.cluster).nodes
+        text = ",".join(f"{node.model}:1x{node.gpus}" for node in nodes)
+        one = {"nodes": "1", "gpus_per_node": nodes[0].gpus, "cluster": None}
+        changes |= one if len(nodes) == 1 else one | {"nodes": text, "gpus_per_node": None}
+    return changes
+
+
+def _command(context: typer.Context, changes: Mapping[str, Any]) -> str:
+    """Return the command of this context with other values, without those that are defaults."""
+    parts = ["gangsched", "replay"]
+    for param in context.command.params:
+        value = {**context.params, **changes}.get(param.name or "")
+        if param.param_type_name == "argument":
+            parts.append(str(value))
+        elif value is True:
+            parts.append(param.opts[0])
+        elif value is not None and value is not False and value != param.default:
+            for one in value if isinstance(value, (list, tuple)) else [value]:
+                parts += [param.opts[0], str(one)]
+    return shlex.join(parts)
 
 
 def _left_out(source: Source, found: Any) -> list[str]:

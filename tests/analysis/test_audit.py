@@ -239,6 +239,10 @@ def forged(proof: dict[str, Any], ids: list[str]) -> list[dict[str, Any]]:
             {**proof, "jobs": [*proof["jobs"], others[0]]},
             {**proof, "jobs": [*proof["jobs"], "nobody"]},
         ]
+    made += [{key: value for key, value in proof.items() if key != name} for name in proof
+             if name not in ("of", "name") or proof.get("of") != "cluster"]  # fmt: skip
+    for name in ("second", "from", "to", "behind"):
+        made += [{**proof, name: wrong} for wrong in (float("nan"), "0", None) if name in proof]
     if proof["rule"] == "in use":
         made += [{**proof, "second": -5}, {**proof, "second": proof["second"] + 10**7}]
         made += [{**proof, "jobs": proof["jobs"][:-1]}, {**proof, "jobs": proof["jobs"][1:]}]
@@ -334,6 +338,41 @@ def test_demand_counts_what_every_schedule_leaves_undone() -> None:
         proved = [one.proof for one in found.proved]
         assert len(proved) == there
     assert proved == [{"rule": "overload", "from": 0, "to": HOUR, "behind": 4 * HOUR}]
+
+
+def test_demand_falls_behind_anew_after_a_time_with_nothing_to_do() -> None:
+    """What was missing at first is done by 3 h; from 5 h on two jobs of four hours want both."""
+    early = [Job(id=f"e{i}", user=f"{i}", gpus=2, work=HOUR) for i in range(2)]
+    small = Job(id="small", gpus=1, work=HOUR, release=4 * HOUR)
+    late = [Job(id=f"l{i}", user=f"{i}", gpus=2, work=4 * HOUR, release=5 * HOUR) for i in range(2)]
+    found = gs.audit(trace_of(*early, small, *late), Cluster.of_sizes([2]), window=HOUR)
+    (finding,) = found.findings
+    assert finding.proof == {
+        "rule": "overload", "from": 5 * HOUR, "to": 9 * HOUR, "behind": 8 * HOUR
+    }  # fmt: skip
+    assert (finding.count, finding.rows) == (2, ("job 'l0'", "job 'l1'"))
+    wanted = "16 GPU hours are wanted of 8: 4.0 h of all GPUs are missing"
+    assert finding.text == f"from second 18,000 to second 32,400, {wanted}"
+
+
+def test_a_silence_is_told_in_days() -> None:
+    jobs = [Job(id=f"j{i}", gpus=1, work=9, release=r * 86_400) for i, r in enumerate((0, 5, 45))]
+    (finding,) = gs.audit(trace_of(*jobs)).findings
+    assert finding.text == "40 of 45 days, up to second 3,888,000"
+    assert finding.rows == ("job 'j2'",)
+
+
+@pytest.mark.parametrize(("rows", "falls"), [(19, 0), (20, 1)])
+def test_a_clock_falls_back_in_a_log_of_twenty_rows_or_more(rows: int, falls: int) -> None:
+    releases = [10 * i - 15 * (i == rows - 1) for i in range(rows)]
+    jobs = [Job(id=f"j{i}", gpus=i + 1, work=9, release=r) for i, r in enumerate(releases)]
+    log = [LogRow(f"line {i + 2}", i) for i in range(rows)]
+    order = sorted(range(rows), key=lambda i: releases[i])
+    trace = trace_of(*(jobs[i] for i in order), rows=[log[i] for i in order])
+    found = gs.audit(trace)
+    assert [one.text for one in found.findings] == [
+        f"by 5 s at second {releases[-1]:,}, in a log that is otherwise in order"
+    ] * falls
 
 
 def test_a_deadline_may_be_as_long_as_the_run_time() -> None:

@@ -91,13 +91,14 @@ def test_an_interrupted_job_begins_and_ends_as_in_the_log(tmp_path: Path) -> Non
         ("a", "u", 4, 0, 10, 300, 100),  # 190 s of pauses
         ("b", "u", 8, 50, 120, 180, 60),
         ("c", "u", 1, 60, 190, 260, 1),  # too short to pause
+        ("d", "u", 1, 60, 310, 330, 2),  # just long enough
     ]
     found = gs.replay((made := made_of(rows, tmp_path)).instance, ["fifo"], times=made.times)
     run = found.rows[0].run
-    assert run.records.first.tolist() == [10, 120, 190]
-    assert run.records.end.tolist() == [300, 180, 191]
-    assert [(s.job, s.start, s.end) for s in map(run.schedule.__getitem__, range(4))] == [
-        (0, 10, 109), (1, 120, 180), (2, 190, 191), (0, 299, 300)
+    assert run.records.first.tolist() == [10, 120, 190, 310]
+    assert run.records.end.tolist() == [300, 180, 191, 330]
+    assert [(s.job, s.start, s.end) for s in map(run.schedule.__getitem__, range(6))] == [
+        (0, 10, 109), (1, 120, 180), (2, 190, 191), (0, 299, 300), (3, 310, 311), (3, 329, 330)
     ]  # fmt: skip
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import resource
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -33,9 +32,9 @@ from gangsched.solvers.exact import solve_exact
 from gangsched.solvers.policies.position_matching import optimality_violations, position_matching
 
 try:
-    from benchmarks.table import Line, machine, rows, seconds
+    from benchmarks.table import Line, deliver, machine, rows, seconds
 except ImportError:  # run as a script
-    from table import Line, machine, rows, seconds  # type: ignore[import-not-found, no-redef]
+    from table import Line, deliver, machine, rows, seconds  # type: ignore[import-not-found, no-redef]
 
 MARKERS = "<!-- driver begins -->", "<!-- driver ends -->"
 COMMAND = "python tests/benchmarks/driver.py --trace philly.csv.gz --into docs/benchmarks.md"
@@ -249,15 +248,7 @@ def main() -> None:
     parser.add_argument("--picture", type=Path, help="where to draw the growth")
     options = parser.parse_args()
     text = report(options.trace, options.runs, options.picture)
-    if options.into is None:
-        sys.stdout.write(text + "\n")
-        return
-    page = options.into.read_text("utf-8")
-    before, rest = page.split(MARKERS[0])
-    after = rest.split(MARKERS[1])[1]
-    options.into.write_text(
-        f"{before}{MARKERS[0]}\n\n{text}\n\n{MARKERS[1]}{after}", encoding="utf-8"
-    )
+    deliver(text, options.into, MARKERS)
 
 
 if __name__ == "__main__":

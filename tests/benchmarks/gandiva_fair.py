@@ -10,7 +10,6 @@ How times are taken: see table.py. Jobs, users and markets are synthetic and see
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -28,9 +27,9 @@ from gangsched.solvers.gandiva_fair.stride import ReferencePool, StridePool, lea
 from gangsched.solvers.gandiva_fair.trading import trade
 
 try:
-    from benchmarks.table import Line, machine, rows, seconds
+    from benchmarks.table import Line, deliver, machine, rows, seconds
 except ImportError:  # run as a script
-    from table import Line, machine, rows, seconds  # type: ignore[import-not-found, no-redef]
+    from table import Line, deliver, machine, rows, seconds  # type: ignore[import-not-found, no-redef]
 
 MARKERS = "<!-- gandiva_fair begins -->", "<!-- gandiva_fair ends -->"
 COMMAND = (
@@ -188,15 +187,7 @@ def main() -> None:
     text, strides, markets = report(options.runs, options.largest)
     if options.picture is not None:
         draw(strides, markets, options.picture)
-    if options.into is None:
-        sys.stdout.write(text + "\n")
-        return
-    page = options.into.read_text("utf-8")
-    before, rest = page.split(MARKERS[0])
-    after = rest.split(MARKERS[1])[1]
-    options.into.write_text(
-        f"{before}{MARKERS[0]}\n\n{text}\n\n{MARKERS[1]}{after}", encoding="utf-8"
-    )
+    deliver(text, options.into, MARKERS)
 
 
 if __name__ == "__main__":

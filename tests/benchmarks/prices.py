@@ -10,7 +10,6 @@ process, once everything is compiled.
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,9 +21,9 @@ from gangsched.formulations import CompletionTime
 from gangsched.solvers.pool import AreaOrderParams, area_order
 
 try:
-    from benchmarks.table import machine
+    from benchmarks.table import deliver, machine
 except ImportError:  # run as a script
-    from table import machine  # type: ignore[import-not-found, no-redef]
+    from table import deliver, machine  # type: ignore[import-not-found, no-redef]
 
 MARKERS = "<!-- prices begin -->", "<!-- prices end -->"
 COMMAND = "python tests/benchmarks/prices.py TRACES --into docs/benchmarks.md"
@@ -82,15 +81,7 @@ def main() -> None:
         row(CompletionTime(small, measure), 1, "full")  # compiles
     lines = [first, "", HEAD, "|---" * HEAD.count(" | ") + "|---|", *rows(trace)]
     text = "\n".join(lines)
-    if options.into is None:
-        sys.stdout.write(text + "\n")
-        return
-    page = options.into.read_text("utf-8")
-    before, rest = page.split(MARKERS[0])
-    after = rest.split(MARKERS[1])[1]
-    options.into.write_text(
-        f"{before}{MARKERS[0]}\n\n{text}\n\n{MARKERS[1]}{after}", encoding="utf-8"
-    )
+    deliver(text, options.into, MARKERS)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ table.py. Workloads are synthetic, see `paper_problem`.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -32,9 +31,9 @@ from gangsched.solvers.irmp.pricing import Trials, best_runs
 from gangsched.solvers.irmp.response import Occupancy, best_response
 
 try:
-    from benchmarks.table import Line, machine, rows, seconds
+    from benchmarks.table import Line, deliver, machine, rows, seconds
 except ImportError:  # run as a script
-    from table import Line, machine, rows, seconds  # type: ignore[import-not-found, no-redef]
+    from table import Line, deliver, machine, rows, seconds  # type: ignore[import-not-found, no-redef]
 
 MARKERS = "<!-- revenue begins -->", "<!-- revenue ends -->"
 COMMAND = "python tests/benchmarks/revenue.py --into docs/benchmarks.md"
@@ -272,15 +271,7 @@ def main() -> None:
     options = parser.parse_args()
     picture = None if options.into is None else options.into.parent / PICTURE
     text = report(options.runs, options.largest, picture)
-    if options.into is None:
-        sys.stdout.write(text + "\n")
-        return
-    page = options.into.read_text("utf-8")
-    before, rest = page.split(MARKERS[0])
-    after = rest.split(MARKERS[1])[1]
-    options.into.write_text(
-        f"{before}{MARKERS[0]}\n\n{text}\n\n{MARKERS[1]}{after}", encoding="utf-8"
-    )
+    deliver(text, options.into, MARKERS)
 
 
 if __name__ == "__main__":

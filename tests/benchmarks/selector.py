@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import copy
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -34,9 +33,9 @@ from gangsched.solvers.unisched.lease_schedule import realise
 from gangsched.solvers.unisched.selector import Selection, Selector
 
 try:
-    from benchmarks.table import Line, machine, rows, seconds
+    from benchmarks.table import Line, deliver, machine, rows, seconds
 except ImportError:  # run as a script
-    from table import Line, machine, rows, seconds  # type: ignore[import-not-found, no-redef]
+    from table import Line, deliver, machine, rows, seconds  # type: ignore[import-not-found, no-redef]
 
 MARKERS = "<!-- selector begins -->", "<!-- selector ends -->"
 COMMAND = "python tests/benchmarks/selector.py --into docs/benchmarks.md"
@@ -175,15 +174,7 @@ def main() -> None:
     parser.add_argument("--into", type=Path, help="page whose table is replaced")
     options = parser.parse_args()
     text = report(options.runs, options.largest)
-    if options.into is None:
-        sys.stdout.write(text + "\n")
-        return
-    page = options.into.read_text("utf-8")
-    before, rest = page.split(MARKERS[0])
-    after = rest.split(MARKERS[1])[1]
-    options.into.write_text(
-        f"{before}{MARKERS[0]}\n\n{text}\n\n{MARKERS[1]}{after}", encoding="utf-8"
-    )
+    deliver(text, options.into, MARKERS)
 
 
 if __name__ == "__main__":

@@ -354,6 +354,17 @@ def report(runs: int) -> str:
     return "\n".join(text)
 
 
+def deliver(text: str, page: Path | None, markers: tuple[str, str]) -> None:
+    """Print a text, or write it into a page between two markers."""
+    if page is None:
+        sys.stdout.write(text + "\n")
+        return
+    before, rest = page.read_text("utf-8").split(markers[0])
+    after = rest.split(markers[1])[1]
+    whole = f"{before}{markers[0]}\n\n{text}\n\n{markers[1]}{after}"
+    page.write_text(whole, encoding="utf-8")
+
+
 def main() -> None:
     """Measure, and print or write."""
     parser = argparse.ArgumentParser(description="Measure speed and scale.")
@@ -361,15 +372,7 @@ def main() -> None:
     parser.add_argument("--into", type=Path, help="page whose table is replaced")
     options = parser.parse_args()
     text = report(options.runs)
-    if options.into is None:
-        sys.stdout.write(text + "\n")
-        return
-    page = options.into.read_text("utf-8")
-    before, rest = page.split(MARKERS[0])
-    after = rest.split(MARKERS[1])[1]
-    options.into.write_text(
-        f"{before}{MARKERS[0]}\n\n{text}\n\n{MARKERS[1]}{after}", encoding="utf-8"
-    )
+    deliver(text, options.into, MARKERS)
 
 
 if __name__ == "__main__":
