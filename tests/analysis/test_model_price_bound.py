@@ -177,6 +177,24 @@ def test_the_slope_is_that_of_the_costs() -> None:
         assert (slope.sum(axis=0) >= -1e-9).all()
 
 
+def test_the_slope_is_that_of_small_changes() -> None:
+    """Also where a second is divided between two models, of which the slower is bought less."""
+    rng = np.random.default_rng(6)
+    wrong = total = 0
+    for _ in range(25):
+        jobs, edges, prices = draw(rng, 6)
+        here = (prices + 0.1) * (0.5 + rng.random(prices.shape))
+        _, slope = climbed(jobs, edges, here)
+        for at in np.ndindex(here.shape):
+            step = np.zeros_like(here)
+            step[at] = 1e-6
+            rise = climbed(jobs, edges, here + step)[0] - climbed(jobs, edges, here - step)[0]
+            wrong += abs(rise / 2e-6 - slope[at]) > 1e-3
+            total += 1
+    assert total > 200
+    assert wrong <= total // 100  # kinks
+
+
 def test_on_one_model_of_speed_1_they_are_those_of_prices_of_gpus() -> None:
     rng = np.random.default_rng(4)
     for _ in range(30):
