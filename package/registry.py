@@ -323,7 +323,11 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
     ),
     "deadline-rewards": ProblemEntry(
         make=DeadlineRewards,
-        solvers={"reward-list": _row(f"{LISTS}.reward_list"), "exact": EXACT},
+        solvers={
+            "reward-list": _row(f"{LISTS}.reward_list"),
+            "reward-search": _row("reward_pool.reward_search"),
+            "exact": EXACT,
+        },
         compared=("reward-list",),
         settings={
             "run-helios": partial(settings.deadline_run, "helios"),

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...formulations.completion_time.problem import CompletionTime
+from ...formulations.deadline_rewards import DeadlineRewards
 from ...instances.schedule import Schedule
 from ...solvers.model_order import models_schedule, positive, prices_of, run_models
 from ...solvers.pool import AreaOrderParams, area_order
+from ...solvers.result import Bound
+from ...solvers.reward_pool import priced_schedule
+from ..driving import metrics
 from ..proofs.bound import STEPS, Effort
+
+if TYPE_CHECKING:
+    from .replay import Replayed
 
 logger = logging.getLogger("gangsched")
 
@@ -32,11 +39,13 @@ PRICE_POWERS: Mapping[Effort, tuple[float, ...]] = {
     "standard": (1.0, 0.9, 0.8, 0.6),
     "full": (1.2, 1.1, 1.05, 1.0, 0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.0),
 }
+#: of ruin and recreate
+MOVES: Mapping[Effort, int] = {"quick": 5_000, "standard": 50_000, "full": 500_000}
 KNOWN = ("flow", "slowdown")  #: measures of which a best known schedule is shown
 
 
 class KnownSchedule(NamedTuple):
-    """What a schedule attains, and in which order its jobs run."""
+    """What a schedule attains, and in which order its jobs run, or how it was found."""
 
     objective: float
     order: str
@@ -89,3 +98,67 @@ def _checked(problem: CompletionTime, schedule: Schedule, order: str) -> KnownSc
         logger.error("a best known schedule is left out: %s", broken[0])
         return None
     return KnownSchedule(float(problem.objective(schedule)), order)
+
+
+def best_known_rewards(
+    problem: DeadlineRewards, bound: Bound, effort: Effort
+) -> KnownSchedule | None:
+    """Return what :func:`~gangsched.solvers.reward_pool.priced_schedule` wins at a bound's prices.
+
+    None where the problem finds something wrong with it.
+
+    Parameters
+    ----------
+    problem : DeadlineRewards
+    bound : Bound
+        With a certificate of prices.
+    effort : {"quick", "standard", "full"}
+
+    Examples
+    --------
+    >>> from gangsched.analysis.proofs.deadline_rewards import reward_bound
+    >>> from gangsched.instances import Cluster, DeadlineJob, Instance
+    >>> jobs = [DeadlineJob(id=i, gpus=2, work=5, rewards=[(10, 100)]) for i in "abc"]
+    >>> problem = DeadlineRewards(Instance(Cluster.of_sizes([2]), jobs))
+    >>> best_known_rewards(problem, reward_bound(problem), "quick").objective
+    200.0
+    """
+    proof = bound.certificate or {}
+    found = priced_schedule(
+        problem, proof.get("times", ()), proof.get("prices", ()), moves=MOVES[effort]
+    )
+    if broken := problem.violations(found):
+        logger.error("a best known schedule is left out: %s", broken[0])
+        return None
+    return KnownSchedule(float(problem.objective(found)), "value per GPU second, ruin and recreate")
+
+
+def best_of(
+    known: Mapping[str, KnownSchedule], rows: Sequence[Replayed]
+) -> dict[str, tuple[float, str]]:
+    """Return by measure the best objective of known schedules and of rows, and whose it is.
+
+    Parameters
+    ----------
+    known : mapping of str to KnownSchedule
+    rows : sequence of Replayed
+    """
+    found = {}
+    for name, schedule in known.items():
+        values: list[tuple[float, str]] = [schedule]
+        values += [
+            (float(attained), row.name)
+            for row in rows
+            if row.ratios.get(name) is not None and (attained := _attained(row, name)) is not None
+        ]
+        sign = -1 if name == "reward" else 1
+        value, whose = min((sign * value, whose) for value, whose in values)
+        found[name] = sign * value, whose
+    return found
+
+
+def _attained(row: Replayed, name: str) -> float | None:
+    """What a row attained of a measure; no reward where it does not keep gangs."""
+    if name == "reward":
+        return None if row.elastic or row.deadlines is None else row.deadlines["reward"]
+    return metrics.objectives(row.run)[name]

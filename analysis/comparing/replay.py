@@ -22,8 +22,6 @@ import numpy as np
 
 from ...formulations.completion_time.problem import CompletionTime, Measure
 from ...formulations.deadline_rewards import DeadlineRewards
-from ...formulations.ltgf.fluid import LtgfFluid
-from ...formulations.ltgf.problem import Ltgf
 from ...formulations.problem import Sense
 from ...instances.io import instance_hash
 from ...instances.model import DeadlineJob, Instance
@@ -38,20 +36,18 @@ from ..driving.run import EventKind, Run, plain
 from ..proofs.bound import Effort
 from ..proofs.completion_time import online_bound
 from ..proofs.deadline_rewards import reward_bound
-from ..proofs.fluid_fairness import contended_bound, life_bound
 from ..proofs.verify import InvalidCertificate, NoCertificate, verify_bound
 from ..show.columns import SECTIONS, ColumnTable, computed
 from ..show.replay_tables import failures, tables, whole_table
-from .best_known import EFFORTS, KNOWN, KnownSchedule, best_known
+from .best_known import EFFORTS, KNOWN, KnownSchedule, best_known, best_known_rewards, best_of
 from .comparison import SideBySide, bound_to_dict, ratio
+from .fairness import Fairness, fairness_bounds, uneven
+from .profiling import PROFILED, ProfiledBound, profiled_bound
 from .regret import LossLedger
 from .regret import ledger as ledgers
 
 logger = logging.getLogger("gangsched")
 
-Fairness = tuple[str, Any, Bound]
-DAY = 86_400
-PEAKS = 3  #: busiest days of which lambda* is given
 RULES = Rules()
 RECORDED = (
     "recorded: what the cluster itself did, by its log: when jobs began and ended, on GPUs of any "
@@ -80,7 +76,8 @@ class Replayed:
         By measure: what the run attained over the verified bound, at least 1. None where there is
         no verified bound or it is 0, and for completion times where the run is `elastic`: the
         bounds are those of gangs. "reward": the verified bound over the reward that was won; of an
-        elastic run with the bound for such runs.
+        elastic run with the bound for such runs. "reward after profiling": the bound for those who
+        profile first, of a run that does.
     deadlines : mapping of str to number or None, optional
         As of :func:`gangsched.analysis.driving.metrics.deadline_summary`, for jobs with deadlines.
     elastic : bool
@@ -231,7 +228,10 @@ class Replay(SideBySide):
     known : mapping of str to KnownSchedule
         By measure a schedule in which gangs spread over any nodes of a model, and pauses and
         moves are free: the best of some orders of :func:`~gangsched.solvers.pool.area_order`,
-        checked by the problem.
+        checked by the problem. "reward": a schedule on nodes in which pauses and moves are free, of
+        :func:`~gangsched.solvers.reward_pool.priced_schedule`, checked likewise.
+    profiled : ProfiledBound or None
+        What those can win who profile first, if some of the rows do.
     fairness : tuple of (str, Problem, Bound)
         Verified upper bounds of how fair anyone could have been: what is bounded, in words, the
         problem for which the bound can be verified, and the bound.
@@ -263,6 +263,7 @@ class Replay(SideBySide):
     effort: Effort = "quick"
     unrecorded: str = ""
     known: Mapping[str, KnownSchedule] = field(default_factory=dict)
+    profiled: ProfiledBound | None = None
     ledgers: Mapping[str, LossLedger | str] = field(default_factory=dict)
 
     @classmethod
@@ -313,23 +314,13 @@ class Replay(SideBySide):
 
     @property
     def best_known(self) -> dict[str, tuple[float, str]]:
-        """By measure the least objective of known schedules and of rows, and whose it is."""
-        found = {}
-        for name, known in self.known.items():
-            values: list[tuple[float, str]] = [known]
-            values += [
-                (float(attained), row.name)
-                for row in self.rows
-                if row.ratios.get(name) is not None
-                and (attained := metrics.objectives(row.run)[name]) is not None
-            ]
-            found[name] = min(values)
-        return found
+        """By measure the best objective of known schedules and of rows, and whose it is."""
+        return best_of(self.known, self.rows)
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """What to know about GPU models, about trades and about the log's own schedule."""
-        found = [MODELS] if _uneven(self.instance) and not self.fairness else []
+        found = [MODELS] if uneven(self.instance) and not self.fairness else []
         if self.unrecorded:
             found.append(f"No row {Recorded.name!r}: {self.unrecorded}.")
         elif any(row.recorded for row in self.rows):
@@ -346,6 +337,7 @@ class Replay(SideBySide):
             "rejected": [[self.instance.jobs[j].id, why] for j, why in self.rejected.items()],
             "bounds": {name: bound_to_dict(bound) for name, bound in self.bounds.items()},
             "best_known": {name: list(best) for name, best in self.best_known.items()},
+            **({"profiled": self.profiled.to_dict()} if self.profiled else {}),
             "fairness": [
                 {"what": what, **(bound_to_dict(bound) or {})} for what, _, bound in self.fairness
             ],
@@ -556,7 +548,7 @@ class _Replay:
             known = best_known(problem, self.effort) if name in KNOWN else None
             if known is not None:
                 self.known[name] = known
-        for what, fair, bound in _fairness(instance, self.rules):
+        for what, fair, bound in fairness_bounds(instance, self.rules):
             if _holds(what, fair, bound):
                 self.fairness.append((what, fair, bound))
         self._reward_bound(elastic=False)
@@ -570,9 +562,26 @@ class _Replay:
             bound = reward_bound(problem)
             if _holds(name, problem, bound):
                 self.bounds[name] = bound
+                best = None if elastic else best_known_rewards(problem, bound, self.effort)
+                if best is not None:
+                    self.known[name] = best
             else:
                 self.refused.add(name)
         return self.bounds.get(name)
+
+    def _profiled(self) -> ProfiledBound | None:
+        """Bound the rewards of those rows that profile first, and give these their ratios to it."""
+        if "reward" not in self.bounds:
+            return None
+        rows = [row for row in self.rows if row.ratios["reward"] is not None and not row.elastic]
+        found = profiled_bound(_without(self.instance, self.rejected), [row.run for row in rows])
+        if found is None or not _holds(PROFILED, found.problem, found.bound):
+            return None
+        for i, row in enumerate(self.rows):
+            if any(row.run is run for run in found.runs):
+                won = ratio((row.deadlines or {})["reward"], found.bound, Sense.MAX)
+                self.rows[i] = replace(row, ratios={**row.ratios, PROFILED: won})
+        return found
 
     def record(self, on_progress: Callable[[str, int, int], None] | None) -> None:
         """Run what the cluster itself did, where its log tells enough."""
@@ -643,11 +652,12 @@ class _Replay:
         self.failed.append(Failure(name=name, reason=text, refuted=refuted))
 
     def replay(self, stopped: Run | None, unfinished: tuple[str, ...]) -> Replay:
+        profiled = self._profiled()
         return Replay(
             instance=self.instance, rules=self.rules, rejected=self.rejected, bounds=self.bounds,
             fairness=tuple(self.fairness), rows=tuple(self.rows), failed=tuple(self.failed),
             stopped=stopped, unfinished=unfinished, unrecorded=self.unrecorded, effort=self.effort,
-            known=self.known,
+            known=self.known, profiled=profiled,
         )  # fmt: skip
 
 
@@ -758,49 +768,3 @@ def _problems(instance: Instance[Any]) -> dict[str, CompletionTime]:
     if len({job.weight for job in instance.jobs}) > 1:
         found["weighted flow"] = CompletionTime(instance, "flow", weighted=True)
     return found
-
-
-def _uneven(instance: Instance[Any]) -> bool:
-    """Whether there are several GPU models, or speeds other than 1."""
-    models = models_of(instance)
-    speeds = (job.speeds.get(model, 1) for job in instance.jobs for model in models)
-    return len(models) > 1 or any(speed != 1 for speed in speeds)
-
-
-def _fairness(instance: Instance[Any], rules: Rules) -> list[Fairness]:
-    """Bounds of the least rho: over whole lives, and at the peaks of the busiest days.
-
-    None where speeds differ: there GPU time does not follow from work, as `life_bound` takes it to.
-    """
-    if _uneven(instance):
-        return []
-    # where rho is counted from
-    visible = [replace(job, release=rules.round_up(job.release)) for job in instance.jobs]
-    lives = Ltgf(replace(instance, jobs=tuple(visible)))
-    text = "rho of all jobs over their lives, of service alone"
-    found: list[Fairness] = [(text, lives, life_bound(lives))]
-    for time in _peaks(instance):
-        active = [
-            j for j, job in enumerate(instance.jobs) if job.release <= time < job.release + job.work
-        ]
-        text = (
-            f"rho of the {len(active):,} jobs that nobody can have finished "
-            f"at the peak of day {time // DAY + 1}, were they to stay"
-        )
-        problem = LtgfFluid.of(instance, active)
-        found.append((text, problem, contended_bound(instance, active)))
-    return found
-
-
-def _peaks(instance: Instance[Any]) -> list[int]:
-    """When most GPUs are wanted if no job waits, on the busiest days with more than there are."""
-    jobs = [(job.release, job.work, job.gpus) for job in instance.jobs]
-    release, work, gpus = np.array(jobs, dtype=np.int64).reshape(-1, 3).T
-    times, where = np.unique(np.concatenate([release, release + work]), return_inverse=True)
-    wanted = np.cumsum(np.bincount(where, np.concatenate([gpus, -gpus]), times.size))
-    found: dict[int, int] = {}
-    for k in np.argsort(-wanted, kind="stable").tolist():
-        if len(found) == PEAKS or wanted[k] <= instance.cluster.gpus:
-            break
-        found.setdefault(int(times[k]) // DAY, int(times[k]))
-    return sorted(found.values())

@@ -20,8 +20,9 @@ CompletionTime    mean busy times, 1 round;    16 rounds; prices climb       64 
                   SRPT; released work; first                                 climb, intervals
                   prices of GPU time, one for                                halved twice
                   each GPU model
-DeadlineRewards   prices of a small LP         400 steps from them           1,000 steps, more
-                                                                             prices
+DeadlineRewards   prices of GPU time fall      400 steps                     1,000 steps, prices
+                  from a constant one, 60                                    halved twice
+                  steps
 ================  ===========================  ============================  ======================
 
 No class is refused. FairShares is no problem: it computes shares, and nothing is chosen.
@@ -100,9 +101,9 @@ MAKERS: Mapping[type, Mapping[Effort, Maker]] = {
         "full": _maker(COMPLETION, rounds=64, steps=STEPS, halvings=2),
     },
     DeadlineRewards: {
-        "quick": _maker(REWARDS, rounds=0),
+        "quick": _maker(REWARDS, rounds=60),
         "standard": _maker(REWARDS, rounds=400),
-        "full": _maker(REWARDS, rounds=1_000, intervals=512),
+        "full": _maker(REWARDS, rounds=1_000, halvings=2),
     },
 }
 

@@ -21,55 +21,46 @@ work, for each unit of which it holds n / s(n) GPU seconds or more. So c_f is th
 cheapest p / S seconds, and D is replaced by S min n / s(n). The bound is weaker; it holds for the
 others too.
 
-Prices are constant between breakpoints. The first ones are those of a linear program over fewer
-intervals, in which a job may win its rewards in parts and holds GPUs at any rate up to its gang.
-The theorem's bound, which is below that program's value, is then lowered along its subgradients
-(Polyak's steps, with a target that comes closer). Any prices are valid: no solver is trusted.
+Prices are constant between edges, quantiles of the releases and deadlines. The first price is the
+same everywhere: the one at which as much GPU time is wanted as there is, c with sum of D p over the
+jobs with V / (D p) > c about M times the span. From it the bound is lowered as that of completion
+times is raised, by the climb of :mod:`gangsched.analysis.proofs.prices`: its slope in the price of
+an interval is the GPU seconds that there are less those that the jobs buy of it. One pass over a
+job's window, with a heap of the cheapest seconds so far, serves all its deadlines.
 
-References
-----------
-B. T. Polyak. Minimization of unsmooth functionals. USSR Computational Mathematics and Mathematical
-Physics 9, 1969.
-
-M. Held, P. Wolfe, H. P. Crowder. Validation of subgradient optimization. Mathematical Programming
-6, 1974.
+The certificate is the prices in whole parts. The bound is computed from it in integers, compiled
+where all of them fit 64 bits, else in plain Python: any prices are valid, nothing is trusted.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
-from scipy.optimize import linprog
 
 from ...formulations.deadline_rewards import DeadlineRewards
-from ...instances.model import DeadlineJob
+from ...instances.arrays import Floats, Ints
+from ...instances.model import FULL_SPEED, DeadlineJob
 from ...solvers.result import Bound
+from .prices import GAP, LATER_GAP, Climb, Progress
+from .reward_core import most_gains, most_gains_exactly
 from .rounding import float_above
 
 __all__ = ["reward_bound"]
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Numbers = NDArray[Any]  # floats, or Python's integers
-
-#: prices are multiples of 1 / SCALE of the rewards' unit for a GPU second
-SCALE = 10**12
+METHOD = "prices of GPU time"
 LARGEST = 10**6  #: of the values in floats; more than so many units are counted in coins
-ROWS = 1024  #: deadlines whose costs are computed together
-FIRST = 8  #: intervals of the linear program
 #: intervals by default: so many in a usual window, within these limits
-USUAL, FEWEST, MOST = 4, 32, 256
-#: of the search: relative distance of the first target, its factor after PATIENCE steps without
-#: a better bound, and where the search ends
-GAP, CLOSER, PATIENCE, CLOSEST = 0.01, 0.7, 10, 2e-5
+USUAL, FEWEST, MOST = 4, 256, 1_024
+FASTEST = 2 * FULL_SPEED  #: no job is faster, with up to twice its gang
+BITS = 61  #: below which every number of the compiled sum stays
+FINEST, COARSEST = 40, 16  #: bits of a price behind the point, at most and, compiled, at least
 
 
 def reward_bound(
@@ -77,7 +68,9 @@ def reward_bound(
     *,
     intervals: int | None = None,
     rounds: int = 400,
+    halvings: int = 0,
     time_limit: float | None = None,
+    on_progress: Progress | None = None,
 ) -> Bound:
     """Return an upper bound of the rewards that any policy can win.
 
@@ -86,12 +79,17 @@ def reward_bound(
     problem : DeadlineRewards
         Where its jobs are elastic, the bound is for policies that change the number of GPUs.
     intervals : int, optional
-        How many prices at most, between quantiles of the releases and deadlines; by default 32 to
-        256, four for the median time from a release to the last deadline.
+        How many prices at most, between quantiles of the releases and deadlines; by default 256 to
+        1,024, four for the median time from a release to the last deadline.
     rounds : int
-        Steps of the search for better prices; each O(deadlines x intervals of their windows).
+        Steps of the search for better prices, at most, for each set of intervals; 0 leaves one
+        constant price. Each O(jobs x intervals of their windows).
+    halvings : int
+        How often the intervals are halved, and the search goes on.
     time_limit : float or None
-        Seconds after which the search ends; the first prices are found in any case.
+        Seconds after which the search ends; the constant price is found in any case.
+    on_progress : callable, optional
+        Called with the number of steps so far and minus the best bound in floats.
 
     Returns
     -------
@@ -103,7 +101,7 @@ def reward_bound(
     Raises
     ------
     ValueError
-        If `intervals` is below 1 or `rounds` below 0.
+        If `intervals` is below 1, or `rounds` or `halvings` below 0.
 
     Examples
     --------
@@ -117,26 +115,31 @@ def reward_bound(
     """
     if intervals is not None and intervals < 1:
         raise ValueError(f"reward_bound: intervals={intervals} is below 1")
-    if rounds < 0:
-        raise ValueError(f"reward_bound: rounds={rounds} is below 0")
+    for name, value in (("rounds", rounds), ("halvings", halvings)):
+        if value < 0:
+            raise ValueError(f"reward_bound: {name}={value} is below 0")
     end = math.inf if time_limit is None else time.monotonic() + time_limit
+    last = max((job.release + due for job in problem.jobs for due, _ in job.rewards), default=0)
+    if problem.elastic and last * FASTEST >= 1 << BITS:  # nobody's deadlines
+        top = sum((Fraction(job.top_reward) for job in problem.jobs), Fraction(0))
+        return Bound(_number(top), METHOD, _certificate([0, 1], [0], 1))
     options = _Options.of(problem)
-    if not options.job.size:
-        return Bound(0, METHOD, _certificate([0, 1], [0]))
-    dual = _Dual(options, _breakpoints(options, intervals or _usual(options)))
-    prices = _descend(dual, _start(options, dual.times), rounds, end)
-    whole = [round(price * SCALE) * options.coin for price in prices.tolist()]
-    units = math.floor(_exactly(options, dual.times, whole))
-    value = units * options.unit
-    number = int(value) if value.denominator == 1 else float_above(value)
-    return Bound(number, METHOD, _certificate(dual.times.tolist(), whole))
+    if options is None:
+        return Bound(0, METHOD, _certificate([0, 1], [0], 1))
+    dual = _Dual(options, _edges(options, intervals or _usual(options)))
+    climb = Climb(end, rounds, on_progress)
+    prices = climb.up(dual, _constant_price(dual), GAP)
+    for _ in range(halvings if rounds else 0):
+        finer = dual.halved()
+        if finer.edges.size == dual.edges.size or time.monotonic() >= end:
+            break
+        at = np.searchsorted(dual.edges, finer.edges[:-1], side="right") - 1
+        dual, prices = finer, climb.up(finer, prices[at], LATER_GAP)
+    return _exact_bound(options, dual.edges, prices)
 
 
-METHOD = "prices of GPU time"
-
-
-def _certificate(times: list[int], prices: list[int]) -> dict[str, Any]:
-    return {"kind": "prices", "times": times, "prices": prices, "scale": SCALE}
+def _certificate(times: list[int], prices: list[int], scale: int) -> dict[str, Any]:
+    return {"kind": "prices", "times": times, "prices": prices, "scale": scale}
 
 
 # --- what a job can win ---------------------------------------------------------------------------
@@ -144,68 +147,60 @@ def _certificate(times: list[int], prices: list[int]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Options:
-    """The deadlines that can be met, as columns; those of a job follow each other.
+    """Jobs as columns, and their deadlines that can be met: those of job j are ptr[j]:ptr[j + 1].
 
-    A job on its own needs `work` / `speed` seconds, and holds `above` / `below` GPUs for each unit
-    of work.
+    A job on its own needs `need` / `speed` seconds, and holds above / below GPUs for each unit of
+    work.
     """
 
     gpus: int  #: M
     unit: Fraction  #: of the values
-    job: Ints  #: rising from 0, not the job's number
     start: Ints
+    need: Ints
+    speed: Ints
+    above: list[int]
+    below: list[int]
+    ptr: Ints
     stop: Ints
-    value: Numbers
-    work: Numbers
-    speed: Numbers
-    above: Numbers
-    below: Numbers
+    value: list[int]  #: in units
 
     @classmethod
-    def of(cls, problem: DeadlineRewards) -> _Options:
+    def of(cls, problem: DeadlineRewards) -> _Options | None:
+        """The jobs that can win something, by release; None if there are none."""
         unit = problem.unit or Fraction(1)
-        rows, count = list[tuple[int, ...]](), 0
+        rows, stops, values, ptr = list[tuple[int, ...]](), list[int](), list[int](), [0]
         for job in sorted(problem.jobs, key=lambda job: job.release):
             work, speed, gang = _needs(job, elastic=problem.elastic)
             met = [(d, v) for d, v in job.rewards if d * speed >= work]
-            count += bool(met)
-            for deadline, value in met:
-                worth = int(Fraction(value) / unit)
-                window = job.release, job.release + deadline
-                rows.append((count - 1, *window, worth, work, speed, *gang.as_integer_ratio()))
-        columns = np.array(rows, dtype=object).reshape(-1, 8).T
-        plain = (column.astype(np.int64) for column in columns[:3])
-        return cls(problem.instance.cluster.gpus, unit, *plain, *columns[3:])
-
-    def only(self, rows: Ints) -> _Options:
-        """Some of the rows."""
-        columns = ("job", "start", "stop", "value", "work", "speed", "above", "below")
-        return replace(self, **{name: getattr(self, name)[rows] for name in columns})
+            if met:
+                rows.append((job.release, work, speed, *gang.as_integer_ratio()))
+                stops += [job.release + deadline for deadline, _ in met]
+                values += [int(Fraction(value) / unit) for _, value in met]
+                ptr.append(len(stops))
+        if not rows:
+            return None
+        columns = [list(column) for column in zip(*rows, strict=True)]
+        start, need, fastest = (np.array(column, dtype=np.int64) for column in columns[:3])
+        above, below = columns[3:]
+        gpus = problem.instance.cluster.gpus
+        where = np.array(ptr), np.array(stops)
+        return cls(gpus, unit, start, need, fastest, above, below, *where, values)
 
     @property
     def coin(self) -> int:
-        """Units, so many that no value is a large number of coins: solvers fail at these."""
-        return max(1, -(-int(self.value.max()) // LARGEST))
+        """Units, so many that no value is a large number of coins: floats end."""
+        return max(1, -(-max(self.value) // LARGEST))
 
     @property
     def worth(self) -> Floats:
         """The values in coins."""
-        return (self.value / self.coin).astype(np.float64)
+        coin = self.coin
+        return np.array([value / coin for value in self.value])
 
     @property
-    def rate(self) -> Floats:
-        """GPUs that a job holds while it runs."""
-        return (self.speed * self.above / self.below).astype(np.float64)
-
-    @property
-    def seconds(self) -> Floats:
-        """How long it runs."""
-        return (self.work / self.speed).astype(np.float64)
-
-    @property
-    def first(self) -> Ints:
-        """Each job's first row."""
-        return np.flatnonzero(np.diff(self.job, prepend=-1))
+    def gang(self) -> Floats:
+        """GPU seconds for each unit of work."""
+        return np.array([a / b for a, b in zip(self.above, self.below, strict=True)])
 
 
 def _needs(job: DeadlineJob, *, elastic: bool) -> tuple[int, int, Fraction]:
@@ -219,13 +214,14 @@ def _needs(job: DeadlineJob, *, elastic: bool) -> tuple[int, int, Fraction]:
 
 def _usual(options: _Options) -> int:
     """How many intervals there are by default."""
-    window = float(np.median(options.stop - options.start))
-    return int(np.clip(USUAL * (options.stop.max() - options.start.min()) / window, FEWEST, MOST))
+    last = options.stop[options.ptr[1:] - 1]
+    window = float(np.median(last - options.start))
+    return int(np.clip(USUAL * (last.max() - options.start.min()) / window, FEWEST, MOST))
 
 
-def _breakpoints(options: _Options, intervals: int) -> Ints:
+def _edges(options: _Options, intervals: int) -> Ints:
     """Quantiles of releases and deadlines, both ends among them."""
-    points = np.concatenate([options.start[options.first], options.stop])
+    points = np.concatenate([options.start, options.stop])
     distinct = np.unique(points)
     if distinct.size <= intervals + 1:
         return distinct
@@ -235,150 +231,106 @@ def _breakpoints(options: _Options, intervals: int) -> Ints:
 # --- the bound as a function of the prices --------------------------------------------------------
 
 
+@dataclass(frozen=True)
 class _Dual:
-    """The theorem's bound in coins, in floats, with its slope."""
+    """Minus the theorem's bound in coins, in floats, with its supergradient."""
 
-    def __init__(self, options: _Options, times: Ints) -> None:
-        self.options, self.times = options, times
-        self.room = options.gpus * np.diff(times).astype(np.float64)
-        self.rate, self.value = options.rate, options.worth
-        self.first = options.first
-        seconds = options.seconds
-        self.blocks = [
-            (at, k, o.astype(float), seconds[at]) for at, k, o in _blocks(options, times)
-        ]
+    options: _Options
+    edges: Ints
+
+    @property
+    def lengths(self) -> Floats:
+        """Seconds of each interval."""
+        return np.diff(self.edges).astype(np.float64)
+
+    @property
+    def metric(self) -> Floats:
+        """By what a step in each price is divided."""
+        return self.lengths
+
+    @cached_property
+    def _columns(self) -> tuple[Any, ...]:
+        own = self.options
+        first = np.searchsorted(self.edges, own.start, side="right") - 1
+        return own.start, own.need, own.speed, own.gang, first, own.ptr, own.stop, own.worth
 
     def at(self, prices: Floats) -> tuple[float, Floats]:
-        """Return the bound, and its change with each price."""
-        gain, chosen = self.value.copy(), list[Floats]()
-        for rows, columns, overlap, seconds in self.blocks:
-            chosen.append(_cheapest(prices[columns], overlap, seconds))
-            gain[rows] -= self.rate[rows] * (chosen[-1] @ prices[columns])
-        best = np.maximum(np.maximum.reduceat(gain, self.first), 0.0)
-        wins = (gain > 0) & (gain == best[self.options.job])
-        weight = np.where(wins, self.rate, 0.0)
-        weight[1:][wins[1:] & wins[:-1] & (np.diff(self.options.job) == 0)] = 0.0  # one a job
-        slope = self.room.copy()
-        for (rows, columns, _, _), seconds in zip(self.blocks, chosen, strict=True):
-            slope[columns] -= weight[rows] @ seconds
-        return float(self.room @ prices + best.sum()), slope
+        """Return minus the bound, and its change with each price."""
+        gains, bought = most_gains(*self._columns, self.edges, prices)
+        room = self.options.gpus * self.lengths
+        return -float(gains + room @ prices), bought - room
+
+    def halved(self) -> _Dual:
+        """The same with each interval cut in two, where it has two seconds."""
+        middle = (self.edges[:-1] + self.edges[1:]) // 2
+        return replace(self, edges=np.unique(np.concatenate([self.edges, middle])))
 
 
-def _blocks(options: _Options, times: Ints) -> Iterator[tuple[slice, slice, Ints]]:
-    """Some rows, the intervals that they touch, and how long each window is in each of these."""
-    for begin in range(0, options.job.size, ROWS):
-        rows = slice(begin, begin + ROWS)
-        start, stop = options.start[rows], options.stop[rows]
-        low = int(np.searchsorted(times, start.min(), side="right")) - 1
-        high = int(np.searchsorted(times, stop.max(), side="left"))
-        edges = times[low : high + 1]
-        ends, begins = np.minimum(edges[1:], stop[:, None]), np.maximum(edges[:-1], start[:, None])
-        yield rows, slice(low, high), np.maximum(ends - begins, 0)
+def _constant_price(dual: _Dual) -> Floats:
+    """The best of all prices that do not change: the cost of a job is the same in every window."""
+    options = dual.options
+    area = options.gang * options.need
+    density = np.maximum.reduceat(options.worth, options.ptr[:-1]) / area
+    order = np.argsort(-density, kind="stable")
+    room = options.gpus * float(dual.edges[-1] - dual.edges[0])
+    full = np.flatnonzero(np.cumsum(area[order]) > room)
+    price = density[order[full[0]]] if full.size else 0.0
+    return np.full(dual.edges.size - 1, price)
 
 
-def _cheapest(prices: Numbers, overlap: Numbers, seconds: Numbers) -> Numbers:
-    """How much of each interval the cheapest seconds of each row take."""
-    order = np.argsort(prices, kind="stable")
-    there = overlap[:, order]
-    left = seconds[:, None] - (np.cumsum(there, axis=1) - there)
-    taken = np.empty_like(there)
-    taken[:, order] = np.maximum(np.minimum(there, left), 0)
-    return taken
+# --- in integers ----------------------------------------------------------------------------------
 
 
-def _exactly(options: _Options, times: Ints, prices: list[int]) -> Fraction:
-    """The bound in units, for prices in 1 / SCALE."""
-    cost = np.array(prices, dtype=object)
-    gain = options.value * SCALE * options.below
-    for rows, columns, overlap in _blocks(options, times):
-        done = overlap.astype(object) * options.speed[rows, None]
-        taken = _cheapest(cost[columns], done, options.work[rows])
-        gain[rows] -= options.above[rows] * (taken @ cost[columns])
-    best = np.maximum.reduceat(gain, options.first).tolist()
-    below = options.below[options.first].tolist()
-    free = options.gpus * int(cost @ np.diff(times).astype(object))
-    won = sum((Fraction(max(g, 0), b) for g, b in zip(best, below, strict=True)), Fraction(free))
-    return won / SCALE
-
-
-# --- prices ---------------------------------------------------------------------------------------
-
-
-def _start(options: _Options, times: Ints) -> Floats:
-    """Prices of the linear program over fewer of these intervals."""
-    coarse = np.append(times[: -1 : -(-(times.size - 1) // FIRST)], times[-1])
-    return _program(options, coarse)[np.searchsorted(coarse, times[:-1], side="right") - 1]
-
-
-def _program(options: _Options, times: Ints) -> Floats:
-    """Dual prices of the linear program.
-
-    maximise sum V_f z_f, with sum of z_f <= 1 and seconds y_k <= |k in the window| for each job;
-    for its deadline f, the y_k of intervals that begin before f sum up to p times the z_g, g <= f;
-    sum of D y_k <= M |k|.
-    """
-    rows, jobs = options.job.size, options.first.size
-    windows = options.only(np.append(options.first[1:], rows) - 1)
-    job, interval, most = _pieces(windows, times)
-    begins = np.searchsorted(job, options.job), np.searchsorted(job, options.job, side="right")
-    deadline, piece = _ranges(*begins)
-    early = times[interval[piece]] < options.stop[deadline]
-    deadline, piece = deadline[early], piece[early]
-    later, earlier = _ranges(options.first[options.job], np.arange(rows) + 1)
-    low = times.size - 1  # rows of capacity, of one reward a job, of work for each deadline
-    row = [interval, low + options.job, low + jobs + later, low + jobs + deadline]
-    column = [rows + np.arange(job.size), np.arange(rows), earlier, rows + piece]
-    entry = [windows.rate[job], np.ones(rows + later.size), -1 / options.seconds[deadline]]
-    shape = (low + jobs + rows, rows + job.size)
-    places = np.concatenate(row), np.concatenate(column)
-    outcome = linprog(
-        np.append(-options.worth, np.zeros(job.size)),
-        A_ub=sparse.csr_array((np.concatenate(entry), places), shape=shape),
-        b_ub=np.concatenate([options.gpus * np.diff(times), np.ones(jobs), np.zeros(rows)]),
-        bounds=np.column_stack([np.zeros(shape[1]), np.append(np.ones(rows), most)]),
-        method="highs-ds",
+def _exact_bound(options: _Options, edges: Ints, prices: Floats) -> Bound:
+    """The bound of the prices in parts; compiled where those of every job fit 64 bits."""
+    coin = options.coin
+    dearest = Fraction(float(prices.max())) * coin
+    most = max(
+        max(options.value) * max(options.below),
+        math.ceil(max(options.above) * int(options.need.max()) * dearest),
     )
-    if outcome.status:  # not solved: any prices are valid
-        return np.zeros(low)
-    prices: Floats = np.maximum(-outcome.ineqlin.marginals[:low], 0.0)
-    return prices
+    bits = min(FINEST, BITS - most.bit_length())
+    scale = 1 << (bits if bits >= COARSEST else FINEST)
+    whole = [round(Fraction(price) * coin * scale) for price in prices.tolist()]
+    gains = _compiled_gains if bits >= COARSEST else _plain_gains
+    total = options.gpus * sum(q * t for q, t in zip(whole, np.diff(edges).tolist(), strict=True))
+    won = Fraction(total) + gains(options, edges, whole, scale)
+    value = math.floor(won / scale) * options.unit
+    return Bound(_number(value), METHOD, _certificate(edges.tolist(), whole, scale))
 
 
-def _pieces(windows: _Options, times: Ints) -> tuple[Ints, Ints, Ints]:
-    """Row, interval and length of what the windows have in common with the intervals."""
-    found = []
-    for rows, columns, overlap in _blocks(windows, times):
-        row, interval = np.nonzero(overlap)
-        found.append((rows.start + row, columns.start + interval, overlap[row, interval]))
-    row, interval, length = (np.concatenate(part) for part in zip(*found, strict=True))
-    return row, interval, length
+def _number(value: Fraction) -> float:
+    return int(value) if value.denominator == 1 else float_above(value)
 
 
-def _ranges(begin: Ints, end: Ints) -> tuple[Ints, Ints]:
-    """(i, k) for every k of begin[i]:end[i], as two columns."""
-    lengths = end - begin
-    owner = np.repeat(np.arange(lengths.size), lengths)
-    return owner, np.arange(owner.size) - np.repeat(np.cumsum(lengths) - lengths - begin, lengths)
+def _compiled_gains(options: _Options, edges: Ints, prices: list[int], scale: int) -> Fraction:
+    """The sum of what the jobs gain at most, in 1 / scale units."""
+    counts = np.diff(options.ptr)
+    below = np.array(options.below)
+    worth = np.array(options.value) * scale * np.repeat(below, counts)
+    first = np.searchsorted(edges, options.start, side="right") - 1
+    gains = most_gains_exactly(
+        options.start, options.need, options.speed, np.array(options.above), first, options.ptr,
+        options.stop, worth, edges, np.array(prices),
+    )  # fmt: skip
+    total = Fraction(0)
+    for part in np.unique(below).tolist():
+        total += Fraction(sum(gains[below == part].tolist()), part)
+    return total
 
 
-def _descend(dual: _Dual, prices: Floats, rounds: int, end: float) -> Floats:
-    """Lower the bound by subgradient steps from these prices on."""
-    best, at = dual.at(prices)[0], prices
-    gap, waited = GAP, 0
-    lengths = np.diff(dual.times)
-    for _ in range(rounds):
-        value, slope = dual.at(prices)
-        if value < best * (1 - 1e-7):
-            best, at, waited = value, prices, 0
-        else:
-            waited += 1
-        if waited >= PATIENCE:
-            gap, waited, prices = gap * CLOSER, 0, at
-            value, slope = dual.at(prices)
-        slope = np.where((prices <= 0) & (slope > 0), 0.0, slope)
-        step = slope / lengths
-        steepness = float(slope @ step)
-        if gap < CLOSEST or steepness <= 0 or time.monotonic() >= end:
-            break
-        prices = np.maximum(prices - (value - best * (1 - gap)) / steepness * step, 0.0)
-    return at
+def _plain_gains(options: _Options, edges: Ints, prices: list[int], scale: int) -> Fraction:
+    """The same in integers of any size, deadline by deadline."""
+    between, total = list(pairwise(edges.tolist())), Fraction(0)
+    for j, start in enumerate(options.start.tolist()):
+        best = 0
+        for i in range(options.ptr[j], options.ptr[j + 1]):
+            stop, left = int(options.stop[i]), int(options.need[j])
+            cost = 0
+            for price, (low, high) in sorted(zip(prices, between, strict=True)):
+                there = max(min(high, stop) - max(low, start), 0) * int(options.speed[j])
+                cost += price * min(there, left)
+                left -= min(there, left)
+            best = max(best, options.value[i] * scale * options.below[j] - options.above[j] * cost)
+        total += Fraction(best, options.below[j])
+    return total

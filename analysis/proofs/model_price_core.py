@@ -7,7 +7,7 @@ import numpy as np
 from ...instances.arrays import Floats, Ints
 from ...instances.model import FULL_SPEED
 from ...solvers.compiled import compiled, inner
-from .price_core import _drop_top, _sift_up
+from .price_core import drop_top, sift_up
 
 NEVER = 2.0**62
 MOST_RATES = 24  #: values of a second of work for one job in the exact sum
@@ -58,7 +58,7 @@ def _put(
 ) -> int:
     """Hold one more piece of work; returns how many there are."""
     price[size], amount[size], place[size] = p, work, at
-    _sift_up(price, amount, place, size + 1)
+    sift_up(price, amount, place, size + 1)
     return size + 1
 
 
@@ -115,7 +115,7 @@ def _sweep(
             cost -= length * (top * rate - cost_of[k, grows - 1])
             t = t + length if gone else upto
             if gone:
-                _drop_top(price, amount, place, size)
+                drop_top(price, amount, place, size)
                 size -= 1
                 top = price[0] if size > 0 else 0.0
                 while grows > 0 and slope[k, grows - 1] >= top:

@@ -9,7 +9,7 @@ from ...solvers.compiled import compiled, inner
 
 
 @inner
-def _sift_up(price: Floats, amount: Ints, at_: Ints, size: int) -> None:
+def sift_up(price: Floats, amount: Ints, at_: Ints, size: int) -> None:
     """Move the last piece up to its place; the dearest piece is on top."""
     at = size - 1
     p, a, k = price[at], amount[at], at_[at]
@@ -21,7 +21,7 @@ def _sift_up(price: Floats, amount: Ints, at_: Ints, size: int) -> None:
 
 
 @inner
-def _drop_top(price: Floats, amount: Ints, at_: Ints, size: int) -> None:
+def drop_top(price: Floats, amount: Ints, at_: Ints, size: int) -> None:
     """Take the dearest of `size` pieces off; the others are the first size - 1."""
     p, a, k = price[size - 1], amount[size - 1], at_[size - 1]
     size -= 1
@@ -56,7 +56,7 @@ def _sweep(
             p = prices[k] if 0 <= k < last else 0 * prices[0]
             price[size], amount[size], place[size] = p, take, k
             size += 1
-            _sift_up(price, amount, place, size)
+            sift_up(price, amount, place, size)
             cost += p * take
             left -= take
             t += take
@@ -76,7 +76,7 @@ def _sweep(
             bought += take
             t += take
             if amount[0] == 0:
-                _drop_top(price, amount, place, size)
+                drop_top(price, amount, place, size)
                 size -= 1
                 if size == 0:
                     price[0] = -1
@@ -86,7 +86,7 @@ def _sweep(
         if bought > 0:
             price[size], amount[size], place[size] = p, bought, k
             size += 1
-            _sift_up(price, amount, place, size)
+            sift_up(price, amount, place, size)
         if t < end:
             t = min(end, stop)
         k = min(k + 1, last)

@@ -296,13 +296,8 @@ def _integral(points: Ints, delta: Floats, edges: Ints) -> Floats:
 # --- the climb ------------------------------------------------------------------------------------
 
 
-class Dual(Protocol):
-    """A concave function of prices, one or several for each interval between edges."""
-
-    @property
-    def edges(self) -> Ints:
-        """Where intervals begin and end."""
-        ...
+class Concave(Protocol):
+    """A function of prices, of which a climb needs the slopes."""
 
     @property
     def metric(self) -> Floats:
@@ -313,12 +308,21 @@ class Dual(Protocol):
         """Return the value, and its change with each price."""
         ...
 
+
+class Halving(Concave, Protocol):
+    """One with prices of intervals between edges, one or several for each."""
+
+    @property
+    def edges(self) -> Ints:
+        """Where intervals begin and end."""
+        ...
+
     def halved(self) -> Self:
         """Return the same with each interval cut in two."""
         ...
 
 
-D = TypeVar("D", bound=Dual)
+D = TypeVar("D", bound=Halving)
 
 
 @dataclass
@@ -341,7 +345,7 @@ class Climb:
             dual, prices = finer, self.up(finer, prices[..., at], LATER_GAP)
         return dual, prices
 
-    def up(self, dual: Dual, prices: Floats, gap: float) -> Floats:
+    def up(self, dual: Concave, prices: Floats, gap: float) -> Floats:
         """Return the best prices found from these on."""
         metric = dual.metric
         value, slope = dual.at(prices)

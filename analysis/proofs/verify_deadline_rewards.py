@@ -10,18 +10,21 @@ The proof is the theorem of :mod:`gangsched.analysis.proofs.deadline_rewards`.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import pairwise
 from math import floor
 from typing import Any
 
+import numpy as np
+
 from ...formulations.deadline_rewards import DeadlineRewards
 from ...instances.model import FULL_SPEED, DeadlineJob
 from .readers import integer, integers
 
 __all__ = ["RULES"]
+
+LIMIT = 2**62  #: of numbers that are compiled
 
 
 def _prices(problem: DeadlineRewards, certificate: Mapping[str, Any]) -> Fraction:
@@ -37,17 +40,51 @@ def _prices(problem: DeadlineRewards, certificate: Mapping[str, Any]) -> Fractio
     spent = problem.instance.cluster.gpus * sum(
         q * length for q, length in zip(prices, lengths, strict=True)
     )
-    total = Fraction(spent, scale)  # in units
     unit = problem.unit
-    for job in problem.jobs:
+    if not prices:
+        times, prices = [0, 1], [0]
+    columns: list[list[int]] = [[] for _ in range(7)]
+    wholes = []  #: the integer that one unit is, for each job
+    for job in sorted((job for job in problem.jobs if job.rewards), key=lambda job: job.release):
         gang, seconds = _fastest(job) if problem.elastic else (Fraction(job.gpus), job.work or 0)
-        best = Fraction(0)
-        for deadline, reward in job.rewards:
-            cost = _cheapest(times, prices, job.release, job.release + deadline, seconds)
-            if cost is not None:
-                best = max(best, Fraction(reward) / unit - gang * cost / scale)
-        total += best
+        need, parts = Fraction(seconds).as_integer_ratio()
+        whole = scale * gang.denominator * parts
+        wholes.append(whole)
+        columns[5] += [job.release + deadline for deadline, _ in job.rewards]
+        columns[6] += [int(Fraction(value) / unit) * whole for _, value in job.rewards]
+        row = job.release, need, parts, gang.numerator, len(columns[5])
+        for column, entry in zip(columns, row, strict=False):
+            column.append(entry)
+    total = Fraction(spent, scale)  # in units
+    for whole, won in _sums(wholes, _most_gains([*columns, times, prices])).items():
+        total += Fraction(won, whole)
     return floor(total) * unit
+
+
+def _sums(wholes: list[int], gains: list[int]) -> dict[int, int]:
+    """The gains of each whole, together."""
+    found: dict[int, int] = {}
+    for whole, gain in zip(wholes, gains, strict=True):
+        found[whole] = found.get(whole, 0) + gain
+    return found
+
+
+def _most_gains(columns: list[list[int]]) -> list[int]:
+    """Compiled where every product fits 64 bits."""
+    from .verify_rewards_core import compiled_most_gains, most_gains  # numba loads slowly
+
+    releases, needs, parts, gangs, ends, deadlines, worths, times, prices = columns
+    gains = [0] * len(releases)
+    if not gains:
+        return gains
+    span = max([*deadlines, times[-1]]) * max(parts)
+    dearest = max(prices) * max(g * p for g, p in zip(gangs, needs, strict=True))
+    if max(worths) + dearest < LIMIT and span < LIMIT and max(needs) < LIMIT:
+        arrays = [np.array(column, dtype=np.int64) for column in (*columns, gains)]
+        compiled_most_gains(*arrays)
+        return [int(gain) for gain in arrays[-1].tolist()]
+    most_gains(releases, needs, parts, gangs, ends, deadlines, worths, times, prices, gains)
+    return gains
 
 
 def _fastest(job: DeadlineJob) -> tuple[Fraction, Fraction]:
@@ -57,28 +94,6 @@ def _fastest(job: DeadlineJob) -> tuple[Fraction, Fraction]:
     ]
     top = max(speed for _, speed in speeds)
     return top * min(n / speed for n, speed in speeds if speed), (job.work or 0) / top
-
-
-def _cheapest(
-    times: list[int], prices: list[int], start: int, end: int, seconds: int | Fraction
-) -> int | Fraction | None:
-    """Least price of so many seconds within [start, end); None if it has not as many."""
-    if end - start < seconds:
-        return None
-    inside = range(
-        max(bisect_right(times, start) - 1, 0), min(bisect_left(times, end), len(prices))
-    )
-    parts = sorted(
-        (prices[k], max(min(times[k + 1], end) - max(times[k], start), 0)) for k in inside
-    )
-    left = seconds - (end - start - sum(length for _, length in parts))  # the rest costs nothing
-    cost: int | Fraction = 0
-    for price, length in parts:
-        if left <= 0:
-            break
-        cost += price * min(length, left)
-        left -= length
-    return cost
 
 
 RULES = {"prices": _prices}

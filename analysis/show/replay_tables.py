@@ -83,13 +83,22 @@ def _fairest(found: Replay) -> tuple[Limits, ...]:
 
 
 def _richest(found: Replay) -> tuple[Limits, ...]:
+    known: list[Limits] = []
+    if "reward" in found.best_known and "reward" in found.bounds:
+        best = found.best_known["reward"][0]
+        known.append({STARRED.key: "best known", "reward": Limit("", best)})
+        if best:
+            known[0]["reward_ratio"] = ratio(found.bounds["reward"].value / best)
+    if found.profiled is not None:
+        first = Limit("≤", found.profiled.bound.value)
+        known.append({STARRED.key: "any that profiles first", "reward": first})
     most: list[Limits] = [
         {STARRED.key: f"any policy{star}", "reward": Limit("≤", found.bounds[name].value)}
         for name, star in (("reward", ""), ("elastic reward", " *"))
         if name in found.bounds
     ]
     top = (found.rows[0].deadlines or {})["top_reward"]
-    return (*most, {STARRED.key: "all in time", "reward": Limit("", top or 0)})
+    return (*known, *most, {STARRED.key: "all in time", "reward": Limit("", top or 0)})
 
 
 def _up(value: float) -> str:
@@ -119,6 +128,7 @@ def legend(found: Replay, explain: bool = False) -> list[str]:
     if explain or len({row.information for row in found.rows if not row.recorded}) > 1:
         said.append(informed(found))
     if found.has_deadlines:
+        said += _any_that_profiles(found)
         said += [ELASTIC] * any(row.elastic for row in found.rows)
     peaks = sorted(found.fairness[1:], key=lambda peak: peak[2].value)
     for what, _, bound in peaks[:1]:
@@ -137,14 +147,29 @@ ELASTIC = (
 
 def _best_known(found: Replay) -> list[str]:
     """Say whose schedules are the best ones."""
-    whose = dict.fromkeys(how for _, how in found.best_known.values())
-    if not whose:
+    best = found.best_known
+    said = []
+    if whose := dict.fromkeys(how for name, (_, how) in best.items() if name != "reward"):
+        said.append(
+            f"best known ({', '.join(whose)}): where it is no policy, on any free GPUs, paused and "
+            "moved for free; the optimum lies between it and the bound"
+        )
+    if "reward" in best:
+        said.append(
+            f"best known reward ({best['reward'][1]}): where it is no policy, all jobs are known "
+            "in advance, paused and moved for free; the most of those that keep gangs lies between "
+            "it and the bound"
+        )
+    return said
+
+
+def _any_that_profiles(found: Replay) -> list[str]:
+    """Say for whom the bound after profiling holds, and how far they are from it."""
+    if found.profiled is None:
         return []
-    text = (
-        f"best known ({', '.join(whose)}): where it is no policy, on any free GPUs, paused and "
-        "moved for free; the optimum lies between it and the bound"
-    )
-    return [text]
+    ratios = [(row.name, row.ratios.get("reward after profiling")) for row in found.rows]
+    rows = ", ".join(f"{name} {ratio(value)}" for name, value in ratios if value is not None)
+    return [f"any that profiles first: {found.profiled.profiling}; certified ratios to it: {rows}"]
 
 
 def _any_policy(found: Replay) -> str:

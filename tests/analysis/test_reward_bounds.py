@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
-from scipy.optimize import OptimizeResult
 
 from deadline_optimum import optimum, problem_of, random_problem
 from gangsched.analysis.driving.drive import drive
@@ -18,9 +18,11 @@ from gangsched.analysis.proofs import deadline_rewards as reward_bounds
 from gangsched.analysis.proofs import verify_deadline_rewards as certificates
 from gangsched.analysis.proofs.deadline_rewards import reward_bound
 from gangsched.analysis.proofs.verify import InvalidCertificate, verify_bound
+from gangsched.analysis.proofs.verify_rewards_core import compiled_most_gains, most_gains
 from gangsched.formulations.deadline_rewards import DeadlineRewards
 from gangsched.instances import Cluster, DeadlineJob, Instance, TargetMetric
 from gangsched.instances.convert import to_instance
+from gangsched.instances.deadlines import testbed_workload
 from gangsched.instances.traces import read_chronus
 from gangsched.solvers import Bound, Fifo, Srtf
 
@@ -173,8 +175,8 @@ def test_true_work_counts() -> None:
     assert reward_bound(problem).value == 100
 
 
-def test_more_intervals_than_a_block_holds() -> None:
-    """Blocks of rows see only some of the intervals; the exact sum agrees with the verifier's."""
+def test_many_intervals() -> None:
+    """The exact sum agrees with the verifier's."""
     rng = np.random.default_rng(0)
     rows = [
         (1, 40 * i, int(rng.integers(20, 90)), [(100, 100.0), (150, 80.0), (200, 20.0)])
@@ -196,7 +198,11 @@ def test_equal_input_gives_equal_bounds() -> None:
 
 @pytest.mark.parametrize(
     ("parameters", "message"),
-    [({"intervals": 0}, "intervals=0 is below 1"), ({"rounds": -1}, "rounds=-1 is below 0")],
+    [
+        ({"intervals": 0}, "intervals=0 is below 1"),
+        ({"rounds": -1}, "rounds=-1 is below 0"),
+        ({"halvings": -1}, "halvings=-1 is below 0"),
+    ],
 )
 def test_bad_parameters(parameters: dict[str, int], message: str) -> None:
     with pytest.raises(ValueError, match=f"reward_bound: {message}"):
@@ -274,7 +280,7 @@ def test_the_bound_binds_on_a_crowded_cluster(traces: Path) -> None:
 
 @pytest.mark.parametrize("first", [1 / 3, 1e9, 1e300])
 def test_rewards_that_are_huge_multiples_of_their_unit(first: float) -> None:
-    """HiGHS solves nothing whose costs are 1e16 and more, floats end at 1e308."""
+    """Such numbers fit no 64 bits, and floats end at 1e308: plain Python counts."""
     rows = [(1, r, 5, [(7, first / (i + 1)), (8, 1e-6 * (i + 1))]) for i, r in enumerate([0, 1, 9])]
     problem = problem_of(1, rows)
     bound = reward_bound(problem)
@@ -282,14 +288,118 @@ def test_rewards_that_are_huge_multiples_of_their_unit(first: float) -> None:
     verify_bound(problem, bound)
 
 
-def test_a_linear_program_that_is_not_solved_costs_no_bound(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def fails(*_: Any, **__: Any) -> Any:
-        return OptimizeResult(status=4, ineqlin=OptimizeResult(marginals=None))
+def test_deadlines_that_nobody_has() -> None:
+    """In parts of seconds they fit no 64 bits."""
+    rows = [(1, 0, 2**43, [(2**44, 100)]), (1, 2**44, 2**45, [(2**45, 0.75)])]
+    for elastic in (False, True):
+        problem = problem_of(2, rows, elastic=elastic)
+        bound = reward_bound(problem)
+        assert bound.value == problem.top == 100.75
+        verify_bound(problem, bound)
 
-    problem = problem_of(1, [(1, 0, 3, [(3, 100)])] * 2)
-    monkeypatch.setattr(reward_bounds, "linprog", fails)
-    bound = reward_bound(problem)
-    assert 100 <= bound.value <= 200
-    verify_bound(problem, bound)
+
+# --- what jobs gain -------------------------------------------------------------------------------
+
+
+def plain_gain(
+    release: int, need: int, speed: int, gang: int, rows: list[list[int]], times: list[int],
+    prices: list[int],
+) -> int:  # fmt: skip
+    """The most gain of all deadlines, with the price of every part of every second in a list."""
+
+    def price(t: int) -> int:
+        return next((q for q, a, b in zip(prices, times, times[1:], strict=False) if a <= t < b), 0)
+
+    best = 0
+    for stop, worth in rows:
+        parts = sorted(price(t) for t in range(release, stop) for _ in range(speed))
+        if len(parts) >= need:
+            best = max(best, worth - gang * sum(parts[:need]))
+    return best
+
+
+Priced = tuple[list[tuple[list[int], list[list[int]]]], list[int], list[int]]
+
+
+@st.composite
+def priced_jobs(draw: st.DrawFn) -> Priced:
+    """Jobs (release, need, speed, gang) with rows (stop, worth), by release; edges and prices."""
+    job = st.tuples(st.integers(0, 20), st.integers(1, 9), st.integers(1, 3), st.integers(1, 4))
+    jobs = []
+    for own in sorted(draw(st.lists(job, min_size=1, max_size=4))):
+        lengths = sorted(draw(st.sets(st.integers(1, 15), min_size=1, max_size=3)))
+        worths = sorted(draw(st.sets(st.integers(1, 300), min_size=3, max_size=3)), reverse=True)
+        rows = [[own[0] + d, v] for d, v in zip(lengths, worths, strict=False)]
+        jobs.append((list(own), rows))
+    times = sorted(draw(st.sets(st.integers(0, 30), min_size=2, max_size=9)))
+    count = len(times) - 1
+    prices = draw(st.lists(st.integers(0, 20), min_size=count, max_size=count))
+    return jobs, times, prices
+
+
+@given(priced_jobs())
+def test_the_verifier_sees_the_gains_of_every_deadline(drawn: Priced) -> None:
+    jobs, times, prices = drawn
+    wanted = [plain_gain(*own, rows, times, prices) for own, rows in jobs]  # type: ignore[arg-type]
+    columns = [list(column) for column in zip(*(own for own, _ in jobs), strict=True)]
+    columns.append(np.cumsum([len(rows) for _, rows in jobs]).tolist())
+    columns += [[row[i] for _, rows in jobs for row in rows] for i in (0, 1)]
+    found = [0] * len(jobs)
+    most_gains(*columns, times, prices, found)  # type: ignore[arg-type]
+    assert found == wanted
+    arrays = [np.array(column, dtype=np.int64) for column in (*columns, times, prices, found)]
+    compiled_most_gains(*arrays)
+    assert arrays[-1].tolist() == wanted
+
+
+@given(priced_jobs())
+def test_the_search_sees_the_same_gains(drawn: Priced) -> None:
+    jobs, times, prices = drawn
+    met = [
+        (own, kept)
+        for own, rows in jobs
+        if (kept := [row for row in rows if (row[0] - own[0]) * own[2] >= own[1]])
+    ]
+    assume(met)
+    low, high = met[0][0][0], max(rows[-1][0] for _, rows in met)
+    times = [min(low, times[0] - 1), *times, max(high, times[-1] + 1)]  # edges hold all windows
+    prices = [0, *prices, 0]
+    wanted = sum(plain_gain(*own, rows, times, prices) for own, rows in met)  # type: ignore[arg-type]
+    start, need, speed, gang = (
+        np.array(column, dtype=np.int64) for column in zip(*(own for own, _ in met), strict=True)
+    )
+    ptr = np.cumsum([0, *(len(rows) for _, rows in met)])
+    stop, worth = (np.array([row[i] for _, rows in met for row in rows]) for i in (0, 1))
+    edges = np.array(times)
+    gangs, ones = gang.tolist(), [1] * len(met)
+    options = reward_bounds._Options(
+        1, Fraction(1), start, need, speed, gangs, ones, ptr, stop, worth.tolist()
+    )
+    assert reward_bounds._plain_gains(options, edges, prices, 1) == wanted
+    assert reward_bounds._compiled_gains(options, edges, prices, 1) == wanted
+    dual = reward_bounds._Dual(options, edges)
+    value, slope = dual.at(np.array(prices, dtype=float))
+    room = edges[1:] - edges[:-1]
+    assert value == -(wanted + room @ np.array(prices))
+    bought = slope + room
+    assert (bought >= 0).all()
+    assert (bought <= gang.sum() * room * speed.max()).all()
+    for step in (-0.125, 0.125):  # a supergradient
+        other = np.maximum(np.array(prices) + step * np.sign(slope), 0)
+        assert dual.at(other)[0] <= value + slope @ (other - np.array(prices)) + 1e-9
+
+
+def test_one_price_for_all_the_time_and_a_better_one_for_each_part() -> None:
+    """Two jobs want the first 4 s of one GPU, nobody the rest: a constant price costs 8 s of it."""
+    rows = [(1, 0, 4, [(4, 100)]), (1, 0, 4, [(4, 90)]), (1, 0, 1, [(8, 10)])]
+    constant = reward_bound(problem_of(1, rows), rounds=0)
+    assert len(set(constant.certificate["prices"])) == 1
+    assert constant.value > 110 == reward_bound(problem_of(1, rows)).value
+
+
+def test_halved_intervals_are_better() -> None:
+    problem = DeadlineRewards(testbed_workload(360))
+    few, more = (reward_bound(problem, intervals=8, halvings=halvings) for halvings in (0, 3))
+    assert len(few.certificate["prices"]) == 8 < len(more.certificate["prices"]) == 64
+    assert more.value < few.value < problem.top
+    verify_bound(problem, more)

@@ -1,0 +1,66 @@
+"""Bounds of how fair anyone could have been to the jobs of a replay."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...formulations.ltgf.fluid import LtgfFluid
+from ...formulations.ltgf.problem import Ltgf
+from ...instances.model import Instance
+from ...solvers.policy import Rules
+from ...solvers.result import Bound
+from ..driving.drive import models_of
+from ..proofs.fluid_fairness import contended_bound, life_bound
+
+Fairness = tuple[str, Any, Bound]
+DAY = 86_400
+PEAKS = 3  #: busiest days of which lambda* is given
+
+
+def uneven(instance: Instance[Any]) -> bool:
+    """Whether there are several GPU models, or speeds other than 1."""
+    models = models_of(instance)
+    speeds = (job.speeds.get(model, 1) for job in instance.jobs for model in models)
+    return len(models) > 1 or any(speed != 1 for speed in speeds)
+
+
+def fairness_bounds(instance: Instance[Any], rules: Rules) -> list[Fairness]:
+    """Bounds of the least rho: over whole lives, and at the peaks of the busiest days.
+
+    None where speeds differ: there GPU time does not follow from work, as `life_bound` takes it to.
+    """
+    if uneven(instance):
+        return []
+    # where rho is counted from
+    visible = [replace(job, release=rules.round_up(job.release)) for job in instance.jobs]
+    lives = Ltgf(replace(instance, jobs=tuple(visible)))
+    text = "rho of all jobs over their lives, of service alone"
+    found: list[Fairness] = [(text, lives, life_bound(lives))]
+    for time in _peaks(instance):
+        active = [
+            j for j, job in enumerate(instance.jobs) if job.release <= time < job.release + job.work
+        ]
+        text = (
+            f"rho of the {len(active):,} jobs that nobody can have finished "
+            f"at the peak of day {time // DAY + 1}, were they to stay"
+        )
+        problem = LtgfFluid.of(instance, active)
+        found.append((text, problem, contended_bound(instance, active)))
+    return found
+
+
+def _peaks(instance: Instance[Any]) -> list[int]:
+    """When most GPUs are wanted if no job waits, on the busiest days with more than there are."""
+    jobs = [(job.release, job.work, job.gpus) for job in instance.jobs]
+    release, work, gpus = np.array(jobs, dtype=np.int64).reshape(-1, 3).T
+    times, where = np.unique(np.concatenate([release, release + work]), return_inverse=True)
+    wanted = np.cumsum(np.bincount(where, np.concatenate([gpus, -gpus]), times.size))
+    found: dict[int, int] = {}
+    for k in np.argsort(-wanted, kind="stable").tolist():
+        if len(found) == PEAKS or wanted[k] <= instance.cluster.gpus:
+            break
+        found.setdefault(int(times[k]) // DAY, int(times[k]))
+    return sorted(found.values())
