@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...formulations.completion_time.problem import CompletionTime
 from ...formulations.deadline_rewards import DeadlineRewards
 from ...instances.check import finite
+from ...instances.schedule import Schedule
+from ...solvers.model_order import models_schedule, positive, prices_of, run_models
 from ...solvers.pool import AreaOrderParams, area_order
 from ...solvers.result import Bound
 from ...solvers.reward_pool import priced_schedule
@@ -31,6 +33,12 @@ POWERS: Mapping[Effort, tuple[float, ...]] = {
     "quick": (1.0,),
     "standard": (1.0, 0.75, 0.5, 0.25, 0.0),
     "full": (1.25, 1.0, 0.9, 0.75, 0.6, 0.5, 0.25, 0.0),
+}
+#: of the prices of GPU models that are tried
+PRICE_POWERS: Mapping[Effort, tuple[float, ...]] = {
+    "quick": (1.0,),
+    "standard": (1.0, 0.9, 0.8, 0.6),
+    "full": (1.2, 1.1, 1.05, 1.0, 0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.0),
 }
 #: of ruin and recreate
 MOVES: Mapping[Effort, int] = {"quick": 5_000, "standard": 50_000, "full": 500_000}
@@ -62,7 +70,9 @@ def check_known(known: Mapping[str, KnownSchedule], bounds: Mapping[str, Bound])
 def best_known(problem: CompletionTime, effort: Effort) -> KnownSchedule | None:
     """Return the best schedule of some orders of :func:`~gangsched.solvers.pool.area_order`.
 
-    None where GPUs are not equal for all jobs, or where the problem finds something wrong with it.
+    Where GPUs are not equal for all jobs, of some prices of
+    :func:`~gangsched.solvers.model_order.run_models`. None where the problem finds something wrong
+    with it.
 
     Parameters
     ----------
@@ -77,17 +87,33 @@ def best_known(problem: CompletionTime, effort: Effort) -> KnownSchedule | None:
     KnownSchedule(objective=6.0, order='least time left x gang^1')
     """
     if problem.mixed:
-        return None
+        return _on_models(problem, effort)
     made = {
         power: area_order(problem, params=AreaOrderParams(power=power)) for power in POWERS[effort]
     }
     power, result = min(made.items(), key=lambda item: item[1].objective or 0)
     if result.solution is None or result.objective is None:
         return None
-    if broken := problem.violations(result.solution):
+    order = f"least time left x gang^{power:g}"
+    return _checked(problem, result.solution, order)
+
+
+def _on_models(problem: CompletionTime, effort: Effort) -> KnownSchedule | None:
+    prices = positive(prices_of(problem))
+    made = {}
+    for power in PRICE_POWERS[effort]:
+        schedule = models_schedule(problem, run_models(problem, prices**power))
+        made[power] = problem.objective(schedule), schedule
+    power, (_, best) = min(made.items(), key=lambda item: item[1][0])
+    return _checked(problem, best, f"least cost left at prices of models^{power:g}")
+
+
+def _checked(problem: CompletionTime, schedule: Schedule, order: str) -> KnownSchedule | None:
+    """What the schedule attains, if the problem finds nothing wrong with it."""
+    if broken := problem.violations(schedule):
         logger.error("a best known schedule is left out: %s", broken[0])
         return None
-    return KnownSchedule(float(result.objective), f"least time left x gang^{power:g}")
+    return KnownSchedule(float(problem.objective(schedule)), order)
 
 
 def best_known_rewards(

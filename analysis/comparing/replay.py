@@ -241,7 +241,7 @@ class Replay(SideBySide):
         was elastic, of jobs that may change their number of GPUs, as in
         :class:`~gangsched.formulations.deadline_rewards.DeadlineRewards`.
     known : mapping of str to KnownSchedule
-        By measure a schedule on equal GPUs in which gangs spread over any nodes, and pauses and
+        By measure a schedule in which gangs spread over any nodes of a model, and pauses and
         moves are free: the best of some orders of :func:`~gangsched.solvers.pool.area_order`,
         checked by the problem. "reward": a schedule on nodes in which pauses and moves are free, of
         :func:`~gangsched.solvers.reward_pool.priced_schedule`, checked likewise.

@@ -18,7 +18,8 @@ LtgfFluid         first duals                  column generation: the        the
                                                optimum up to rounding
 CompletionTime    mean busy times, 1 round;    16 rounds; prices climb       64 rounds; prices
                   SRPT; released work; first                                 climb, intervals
-                  prices of GPU time                                         halved twice
+                  prices of GPU time, one for                                halved twice
+                  each GPU model
 DeadlineRewards   prices of GPU time fall      400 steps                     1,000 steps, prices
                   from a constant one, 60                                    halved twice
                   steps

@@ -4,15 +4,16 @@ A trace is replayed under some policy; divided by these bounds, what it attains 
 ratio to the best that anyone could have done who knew all jobs in advance. Every bound has a
 certificate that :func:`gangsched.verify_bound` replays in integers with other algorithms.
 
-===========================  ==========================================  =====================
-bound                        measure                                     cost for n jobs
-===========================  ==========================================  =====================
-:func:`release_bound`        makespan                                    O(n log n)
-:func:`srpt_bound`           completion, flow; equal weights             O(n log n)
-:func:`busy_time_bound`      completion, flow, slowdown                  O(n log n) a round
-:func:`.prices.price_bound`  the same, on equal GPUs                     O(n intervals) a step
-:func:`online_bound`         best of those that fit                      their sum
-===========================  ==========================================  =====================
+=======================================  ==============================  =====================
+bound                                    measure                         cost for n jobs
+=======================================  ==============================  =====================
+:func:`release_bound`                    makespan                        O(n log n)
+:func:`srpt_bound`                       completion, flow; equal weights O(n log n)
+:func:`busy_time_bound`                  completion, flow, slowdown      O(n log n) a round
+:func:`.prices.price_bound`              the same, on equal GPUs         O(n intervals) a step
+:func:`.model_prices.model_price_bound`  the same, on several models     the same x models
+:func:`online_bound`                     best of those that fit          their sum
+=======================================  ==============================  =====================
 
 The relaxation
 --------------
@@ -117,13 +118,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
-from scipy.sparse import coo_array
 
 from ...formulations.completion_time.problem import CompletionTime
 from ...instances.model import FULL_SPEED
+from ...solvers.model_order import gpus_of_models, prices_of
 from ...solvers.result import Bound
 from .fast_machine import run
+from .model_prices import model_price_bound
 from .prices import Progress, price_bound
 
 Ints = NDArray[np.int64]
@@ -135,8 +136,6 @@ MAX_K, KEPT = 20, 8
 PARTS = 2**20
 #: units a second of a machine by prices, and what times they stay below
 UNITS, MOST = 2**30, 2**61
-#: rows of speeds that prices are optimised for, those with the most work
-ROWS = 1_000
 
 
 def online_bound(
@@ -187,16 +186,16 @@ def online_bound(
     found = [busy_time_bound(problem, rounds=rounds, time_limit=time_limit)]
     if _equal_weights(problem):
         found.insert(0, srpt_bound(problem))
-    if not problem.mixed:
-        found.append(
-            price_bound(
-                problem,
-                rounds=steps,
-                halvings=halvings,
-                time_limit=None if time_limit is None else max(end - time.monotonic(), 0.0),
-                on_progress=on_progress,
-            )
+    maker = model_price_bound if problem.mixed else price_bound
+    found.append(
+        maker(
+            problem,
+            rounds=steps,
+            halvings=halvings,
+            time_limit=None if time_limit is None else max(end - time.monotonic(), 0.0),
+            on_progress=on_progress,
         )
+    )
     return max(found, key=lambda bound: bound.value)  # the first of equal ones
 
 
@@ -262,13 +261,12 @@ def _widths(gangs: Ints, total: int, k: int, eps: int) -> Ints:
 def _priced(problem: CompletionTime, jobs: _Jobs) -> _Machine:
     """The machine by the best prices of GPU models."""
     end = int(jobs.releases.max()) + int(jobs.works.sum())
-    rows, which = np.unique(problem.speeds, axis=0, return_inverse=True)
-    which = which.ravel()
     needed = [job.gpus * (job.work or 0) for job in problem.jobs]
-    room = _room(problem)
-    shares = _prices(rows / FULL_SPEED, np.bincount(which, weights=needed), room)
+    room, shares = gpus_of_models(problem), prices_of(problem).tolist()
     scale = min(UNITS, MOST // end)  # 32 M at least, by the problem's limit
     prices = [int(share * scale) for share in shares]
+    rows, which = np.unique(problem.speeds, axis=0, return_inverse=True)
+    which = which.ravel()
     dear = [_dearest(prices, row) for row in rows.tolist()]
     units = int(np.dot(room, prices))
     sizes, lags = np.zeros((2, which.size), dtype=np.int64)
@@ -279,39 +277,6 @@ def _priced(problem: CompletionTime, jobs: _Jobs) -> _Machine:
         ahead = units * size * speed // (gangs[j] * top * price) if price else 0
         lags[j] = 2 * units * seconds[j] - ahead
     return _Machine({"prices": prices}, units, sizes, lags)
-
-
-def _room(problem: CompletionTime) -> Ints:
-    """N_g, the GPUs of each model."""
-    room = dict.fromkeys(problem.models, 0)
-    for node in problem.instance.cluster.nodes:
-        room[node.model] += node.gpus
-    return np.array(list(room.values()), dtype=np.int64)
-
-
-def _prices(rows: Floats, needed: NDArray[Any], room: Ints) -> list[float]:
-    """Prices that sum to 1 over all GPUs and make the work as large as possible.
-
-    Maximise sum_c A_c v_c with v_c <= pi_g / s_cg over the rows c of speeds, by HiGHS.
-    """
-    kept = np.sort(np.argsort(-needed, kind="stable")[:ROWS])
-    rows, needed = rows[kept], needed[kept]
-    c, g = np.nonzero(rows)
-    at = np.arange(c.size)
-    entries = np.concatenate([rows[c, g], -np.ones(c.size)])
-    columns = np.concatenate([c, needed.size + g])
-    shape = (c.size, needed.size + room.size)
-    found = linprog(
-        np.concatenate([-needed / needed.sum(), np.zeros(room.size)]),
-        A_ub=coo_array((entries, (np.tile(at, 2), columns)), shape=shape).tocsr(),
-        b_ub=np.zeros(c.size),
-        A_eq=np.concatenate([np.zeros(needed.size), room])[None, :],
-        b_eq=[1.0],
-        method="highs",
-    )
-    prices = found.x[needed.size :].clip(0) if found.status == 0 else np.zeros(room.size)
-    total = float(np.dot(room, prices))
-    return [1 / int(room.sum())] * room.size if total < 0.5 else (prices / total).tolist()
 
 
 def _dearest(prices: Sequence[int], speeds: Sequence[int]) -> tuple[int, int, int]:

@@ -243,6 +243,11 @@ class _Dual:
         """Seconds of each interval."""
         return np.diff(self.edges).astype(np.float64)
 
+    @property
+    def metric(self) -> Floats:
+        """By what a step in each price is divided."""
+        return self.lengths
+
     @cached_property
     def _columns(self) -> tuple[Any, ...]:
         own = self.options

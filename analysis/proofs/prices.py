@@ -49,7 +49,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Protocol
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -73,6 +73,7 @@ BITS = 61  #: below which every number of the exact sum stays
 
 #: steps so far, and the best bound
 Progress = Callable[[int, float], None]
+Pieces = tuple[Ints, Ints, Ints]
 
 
 def price_bound(
@@ -143,18 +144,12 @@ def price_bound(
         check_real("price_bound", "time_limit", time_limit)
     end = math.inf if time_limit is None else time.monotonic() + time_limit
     if not problem.jobs:
-        return _bound(problem, _certificate([0, 1], [0], 1), Fraction(0))
+        return price_bounded(problem, METHOD, _certificate([0, 1], [0], 1), Fraction(0))
     since = min(job.release for job in problem.jobs)
     run = run_pool(problem, dynamic=False).later(-since)  # so that it does not matter when
-    dual = Dual.of(problem, edges_of(problem, run, since, intervals), since)
+    dual = Dual.of(problem, edges_between(problem, run.ends, since, intervals), since)
     climb = Climb(end, rounds, on_progress)
-    prices = climb.up(dual, first_prices(dual, run), GAP)
-    for _ in range(halvings if rounds else 0):
-        finer = dual.halved()
-        if finer.edges.size == dual.edges.size or time.monotonic() >= end:
-            break
-        at = np.searchsorted(dual.edges, finer.edges[:-1], side="right") - 1
-        dual, prices = finer, climb.up(finer, prices[at], LATER_GAP)
+    dual, prices = climb.halving(dual, first_prices(dual, run), halvings)
     return _exact_bound(problem, dual, prices, since)
 
 
@@ -191,6 +186,11 @@ class Dual:
         return np.diff(self.edges).astype(np.float64)
 
     @property
+    def metric(self) -> Floats:
+        """By what a step in each price is divided."""
+        return self.lengths
+
+    @property
     def first(self) -> Ints:
         """The interval in which each job is released."""
         return np.searchsorted(self.edges, self.release, side="right") - 1
@@ -213,10 +213,10 @@ class Dual:
         return replace(self, edges=np.unique(np.concatenate([self.edges, middle])))
 
 
-def edges_of(problem: CompletionTime, run: PoolRun, since: int, intervals: int) -> Ints:
+def edges_between(problem: CompletionTime, ends: Ints, since: int, intervals: int) -> Ints:
     """Half evenly spaced, half quantiles of releases and completions."""
     release = np.array([job.release - since for job in problem.jobs], dtype=np.int64)
-    points = np.concatenate([release, run.ends])
+    points = np.concatenate([release, ends])
     low, high = int(points.min()), int(points.max())
     if np.unique(points).size <= intervals // 2:
         even = np.linspace(low, high, intervals - intervals // 2 + 1)
@@ -231,21 +231,27 @@ def edges_of(problem: CompletionTime, run: PoolRun, since: int, intervals: int) 
 
 def first_prices(dual: Dual, run: PoolRun) -> Floats:
     """Mean prices of the intervals by the schedule, times the best factor."""
-    points, delta = _densest_waiting(dual, run)
-    whole = _integral(points, delta, dual.edges)
-    prices = np.maximum(np.diff(whole) / dual.lengths, 0)
+    density = dual.weight / (dual.need * dual.gang)
+    prices = waiting_prices((run.job, run.start, run.end), dual.release, density, dual.edges)
     found = [(dual.at(factor * prices)[0], factor) for factor in FACTORS]
     return max(found)[1] * prices
 
 
-def _densest_waiting(dual: Dual, run: PoolRun) -> tuple[Ints, Floats]:
+def waiting_prices(pieces: Pieces, release: Ints, density: Floats, edges: Ints) -> Floats:
+    """Mean prices of the intervals by a schedule's pieces (job, start, end)."""
+    whole = _integral(*_densest_waiting(pieces, release, density), edges)
+    prices: Floats = np.maximum(np.diff(whole) / np.diff(edges).astype(np.float64), 0)
+    return prices
+
+
+def _densest_waiting(pieces: Pieces, release: Ints, density: Floats) -> tuple[Ints, Floats]:
     """Moments, and the largest density of the jobs that wait from each on until the next."""
-    order = np.lexsort((run.start, run.job))
-    job, start, end = run.job[order], run.start[order], run.end[order]
+    order = np.lexsort((pieces[1], pieces[0]))
+    job, start, end = (column[order] for column in pieces)
     new = np.append(True, job[1:] != job[:-1])
-    since = np.where(new, dual.release[job], np.append(0, end[:-1]))
+    since = np.where(new, release[job], np.append(0, end[:-1]))
     waits = np.flatnonzero(since < start)
-    density = (dual.weight / (dual.need * dual.gang))[job[waits]]
+    density = density[job[waits]]
     points = np.unique(np.concatenate([since[waits], start[waits]]))
     first, last = (np.searchsorted(points, at[waits]) for at in (since, start))
     delta = np.zeros(points.size)
@@ -302,14 +308,32 @@ def _integral(points: Ints, delta: Floats, edges: Ints) -> Floats:
 
 
 class Concave(Protocol):
-    """A function of prices, of which a climb needs the lengths of the intervals and its slopes."""
+    """A function of prices, of which a climb needs the slopes."""
 
     @property
-    def lengths(self) -> Floats:
-        """Seconds of each interval."""
+    def metric(self) -> Floats:
+        """By what a step in each price is divided."""
+        ...
 
     def at(self, prices: Floats) -> tuple[float, Floats]:
         """Return the value, and its change with each price."""
+        ...
+
+
+class Halving(Concave, Protocol):
+    """One with prices of intervals between edges, one or several for each."""
+
+    @property
+    def edges(self) -> Ints:
+        """Where intervals begin and end."""
+        ...
+
+    def halved(self) -> Self:
+        """Return the same with each interval cut in two."""
+        ...
+
+
+D = TypeVar("D", bound=Halving)
 
 
 @dataclass
@@ -321,9 +345,20 @@ class Climb:
     on_progress: Progress | None
     steps: int = 0
 
+    def halving(self, dual: D, prices: Floats, halvings: int) -> tuple[D, Floats]:
+        """Climb, then halve the intervals and climb on: the last function, and the best prices."""
+        prices = self.up(dual, prices, GAP)
+        for _ in range(halvings if self.rounds else 0):
+            finer = dual.halved()
+            if finer.edges.size == dual.edges.size or time.monotonic() >= self.end:
+                break
+            at = np.searchsorted(dual.edges, finer.edges[:-1], side="right") - 1
+            dual, prices = finer, self.up(finer, prices[..., at], LATER_GAP)
+        return dual, prices
+
     def up(self, dual: Concave, prices: Floats, gap: float) -> Floats:
         """Return the best prices found from these on."""
-        lengths = dual.lengths
+        metric = dual.metric
         value, slope = dual.at(prices)
         best, highest = prices, value
         gap *= abs(highest)
@@ -333,8 +368,8 @@ class Climb:
         for _ in range(self.rounds):
             if gap < closest or time.monotonic() >= self.end:
                 break
-            momentum = slope / lengths + MOMENTUM * momentum
-            size = float(momentum**2 @ lengths)
+            momentum = slope / metric + MOMENTUM * momentum
+            size = float(momentum.ravel() ** 2 @ metric.ravel())
             if size == 0:
                 break
             prices = np.maximum(prices + (highest + gap - value) / size * momentum, 0)
@@ -374,17 +409,20 @@ def _exact_bound(problem: CompletionTime, dual: Dual, prices: Floats, since: int
     total = (int(high) << 32) + int(low) - dual.gpus * room
     whole = [q * scale.denominator for q in parts]
     proof = _certificate((dual.edges + since).tolist(), whole, scale.numerator)
-    return _bound(problem, proof, Fraction(total) / scale)
+    return price_bounded(problem, METHOD, proof, Fraction(total) / scale)
 
 
 def _certificate(times: list[int], prices: list[int], scale: int) -> dict[str, object]:
     return {"kind": METHOD, "times": times, "prices": prices, "scale": scale}
 
 
-def _bound(problem: CompletionTime, certificate: dict[str, object], value: Fraction) -> Bound:
+def price_bounded(
+    problem: CompletionTime, method: str, certificate: dict[str, object], value: Fraction
+) -> Bound:
     """The bound of the measure, from that of the weighted flow."""
     if problem.measure == "completion":
         starts = zip(problem.weights, problem.jobs, strict=True)
         value += Fraction(sum(w * job.release for w, job in starts), problem.scale)
-    number = math.ceil(value) if problem.integral else float(value) * (1 - 2**-50)
-    return Bound(number, METHOD, certificate)
+    down = 1 - 2**-50 if value > 0 else 1 + 2**-50
+    number = math.ceil(value) if problem.integral else float(value) * down
+    return Bound(number, method, certificate)

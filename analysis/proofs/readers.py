@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-__all__ = ["integer", "integers", "item", "numbers"]
+__all__ = ["integer", "integers", "item", "listed", "numbers"]
 
 
 def integer(certificate: Mapping[str, Any], name: str, least: int = 0) -> int:
@@ -41,6 +41,15 @@ def integers(
     for j, value in enumerate(values):
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise ValueError(f"{name}[{j}]={value!r} is not an integer >= {least}")
+    return list(values)
+
+
+def listed(values: Any, name: str, count: int, what: str) -> list[Any]:
+    """Return a list of anything, one for each of `what`."""
+    if not isinstance(values, (list, tuple)):
+        raise ValueError(f"{name}={values!r} is not a list")
+    if len(values) != count:
+        raise ValueError(f"{name} has {len(values)} entries for {count} {what}")
     return list(values)
 
 

@@ -55,7 +55,7 @@ from .prices import (
     MOMENTUM,
     Dual,
     Progress,
-    edges_of,
+    edges_between,
     first_prices,
 )
 
@@ -125,7 +125,7 @@ def user_bound(
     shares = _first_shares(problem, orders) if first is None else first
     weights = members.weights(shares)
     run = run_pool(problem.flow, dynamic=False, weights=weights).later(-since)
-    dual = Dual.of(problem.flow, edges_of(problem.flow, run, since, intervals), since)
+    dual = Dual.of(problem.flow, edges_between(problem.flow, run.ends, since, intervals), since)
     climb = _Climb(members, end, rounds, on_progress)
     point = _Point(shares, first_prices(replace(dual, weight=weights), run))
     if problem.limit is not None:  # which may be so large that it says nothing

@@ -13,6 +13,9 @@ it takes alone, is found again from its speeds.
   which is the priority rule's schedule (Theorem 3).
 - ``GPU prices``: integers q_k ("prices") of a GPU second between "times", over "scale"; the least
   cost of each job is found again (:mod:`gangsched.analysis.proofs.prices`).
+- ``GPU model prices``: the same with a list for each GPU model, and for each job some integers
+  ("rates") that a second of its work is worth, over the same "scale"
+  (:mod:`gangsched.analysis.proofs.model_prices`).
 
 O(n log n) for n jobs; for prices O(n) times the intervals in which a job waits.
 """
@@ -22,7 +25,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import ceil, floor
 from typing import Any
 
@@ -31,7 +34,7 @@ import numpy as np
 from ...formulations.completion_time.problem import CompletionTime
 from ...instances.model import FULL_SPEED, Job
 from .packings import stepped, thresholded
-from .readers import integer, integers, item
+from .readers import integer, integers, item, listed
 
 __all__ = ["RULES", "least_costs_of"]
 
@@ -154,6 +157,74 @@ def least_costs_of(columns: list[list[int]]) -> list[int]:
     return costs
 
 
+def _gpu_model_prices(problem: CompletionTime, certificate: Mapping[str, Any]) -> int | Fraction:
+    if problem.measure == "makespan":
+        raise ValueError("it bounds sums over the jobs")
+    room, jobs = _room(problem), problem.jobs
+    times = integers(certificate.get("times"), "times")
+    scale = integer(certificate, "scale", 1)
+    if len(times) < 2 or any(b <= a for a, b in pairwise(times)):
+        raise ValueError("times do not rise, or are fewer than two")
+    rows = listed(certificate.get("prices"), "prices", len(room), "GPU models")
+    prices = [integers(row, "prices", count=len(times) - 1) for row in rows]
+    worth = listed(certificate.get("rates"), "rates", len(jobs), "jobs")
+    rates = [integers(row, "rates") for row in worth]
+    able = [_able(job, room) for job in jobs]
+    speeds = [[speed.get(model, 0) for model in room] for speed in able]
+    seconds = _alone(problem)
+    divisors = seconds if problem.measure == "slowdown" else [1] * len(jobs)
+    order = sorted(range(len(jobs)), key=lambda j: jobs[j].release)
+    rows = [
+        (
+            jobs[j].release,
+            seconds[j],
+            jobs[j].work or 0,
+            scale * problem.weights[j] // (problem.scale * divisors[j]),
+            jobs[j].gpus,
+            speeds[j],
+            rates[j],
+        )
+        for j in order
+    ]
+    total = sum(_proven_costs(rows, times, prices))
+    for count, row in zip(room.values(), prices, strict=True):
+        total -= count * sum(q * (b - a) for q, (a, b) in zip(row, pairwise(times), strict=True))
+    since = 0
+    if problem.measure == "completion":
+        since = sum(w * job.release for w, job in zip(problem.weights, jobs, strict=True))
+    return _rounded(problem, since + Fraction(total * problem.scale, scale))
+
+
+def _proven_costs(rows: list[Any], times: list[int], prices: list[list[int]]) -> list[int]:
+    """Compiled for the jobs whose numbers all fit 64 bits."""
+    from .verify_model_prices_core import compiled_proven_costs, proven_costs  # numba loads slowly
+
+    longest = max(b - a for a, b in pairwise([min(times[0], 0), *times]))
+    dearest, last = max(map(max, prices)), times[-1]
+    small, large = list[int](), list[int]()
+    for i, (release, need, work, weight, gang, speed, rate) in enumerate(rows):
+        most = max(work, (longest + need) * max(speed) // FULL_SPEED + 2)
+        fits = max(rate, default=0) * most < 2**61 and gang * dearest < 2**61
+        fits = fits and max(weight, 1) * (max(release, last) + need) < 2**61
+        (small if fits else large).append(i)
+    costs = [0] * len(rows)
+    for some in (small, large):
+        kinds = {tuple(rows[i][5]): None for i in some}
+        number = {kind: c for c, kind in enumerate(kinds)}
+        columns: list[Any] = [[rows[i][part] for i in some] for part in range(5)]
+        columns += [[number[tuple(rows[i][5])] for i in some], [list(kind) for kind in kinds]]
+        columns += [[0, *accumulate(len(rows[i][6]) for i in some)]]
+        columns += [[value for i in some for value in rows[i][6]], times, prices, [0] * len(some)]
+        if some is small and some:
+            columns = [np.array(column, dtype=np.int64) for column in columns]
+            compiled_proven_costs(*columns)
+        else:
+            proven_costs(*columns)
+        for i, cost in zip(some, columns[-1], strict=True):
+            costs[i] = int(cost)
+    return costs
+
+
 def _moments(releases: list[int], sizes: list[int], densities: list[int]) -> int:
     """Sum of q (e^2 - s^2) over the pieces [s, e) of the priority rule's schedule.
 
@@ -262,4 +333,5 @@ RULES = {
     "shortest remaining first": _shortest_first,
     "mean busy time": _mean_busy_time,
     "GPU prices": _gpu_prices,
+    "GPU model prices": _gpu_model_prices,
 }

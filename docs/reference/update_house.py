@@ -44,12 +44,15 @@ NEW = (
     "analysis/proofs/verify_deadline_rewards.py",
     # after 0.2.0
     "analysis/audit.py", "analysis/proofs/price_core.py", "analysis/proofs/prices.py",
-    "analysis/proofs/verify_audit.py", "analysis/proofs/verify_prices_core.py",
+    "analysis/proofs/model_price_core.py", "analysis/proofs/model_prices.py",
+    "analysis/proofs/verify_audit.py", "analysis/proofs/verify_model_prices_core.py",
+    "analysis/proofs/verify_prices_core.py",
     "instances/traces/auto.py", "instances/traces/catalogue.py", "instances/traces/export.py",
     "instances/traces/presets.py", "instances/traces/tres.py", "instances/traces/values.py",
     "instances/traces/write.py", "package/cli/audit.py", "package/cli/convert.py",
     "package/cli/traces.py", "solvers/policies/backfilling.py",
     "solvers/policies/backfilling_core.py", "solvers/policies/recorded.py",
+    "solvers/model_order.py", "solvers/model_order_core.py", "solvers/policies/priced_models.py",
     "solvers/policies/serverfilling.py", "solvers/policies/smallest_area.py", "solvers/pool.py",
     "solvers/pool_core.py",
 )  # fmt: skip

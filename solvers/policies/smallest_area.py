@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..policy import Decision, Information, Preempts, Rule, RuleKind, State, ranked
+from ...instances import Cluster, User
+from ..policy import Decision, Information, Preempts, Rule, RuleKind, Rules, State, ranked
+from .priced_models import OnModels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +37,17 @@ class SmallestArea:
     A job waits only for jobs of smaller areas; but those can come for ever, and a wide gang also
     waits where they fill a part of the GPUs only. The patience does not help against that.
 
-    Complexity: O(n log n) a decision with n jobs here, and O(selected x (widths + nodes)).
+    On several GPU models, c_g the price of a GPU of model g and s_jg the speed of job j there, jobs
+    stand in the order of the work that is left times the gang times min_g c_g / s_jg. Each gets the
+    model on which its work is the cheapest of those with room; then those that can run faster on
+    what is left move there. Prices are static: the dual of the earliest end of the work of all jobs
+    that have come (:func:`~gangsched.solvers.model_order.model_prices`) to the power .9, anew
+    whenever twice as many have come. A running job moves to a cheaper model only if it needs 200
+    times its overhead where it is, to a faster one only if it gains 20 times. Decisions are made
+    where somebody comes or goes. All this is our choice; the constants were tried on Philly.
+
+    Complexity: O(n log n) a decision with n jobs here, and O(selected x (widths + nodes)); on
+    several models in Python.
 
     Examples
     --------
@@ -57,6 +70,21 @@ class SmallestArea:
     def rule(self) -> Rule:
         """The compiled rule."""
         return Rule(RuleKind.AREA)
+
+    def begin(
+        self, cluster: Cluster, users: Sequence[User], rules: Rules
+    ) -> SmallestArea | OnModels:
+        """Begin a session; on one GPU model nothing is remembered.
+
+        Parameters
+        ----------
+        cluster : Cluster
+        users : sequence of User
+            Not used.
+        rules : Rules
+        """
+        several = len({node.model for node in cluster.nodes}) > 1
+        return OnModels(cluster, rules) if several else self
 
     def decide(self, state: State) -> Decision:
         """Return all jobs by (remaining area, release, number), to be repacked."""

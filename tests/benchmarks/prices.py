@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import gangsched as gs
-from gangsched.analysis.comparing.best_known import EFFORTS, KNOWN, POWERS
+from gangsched.analysis.comparing.best_known import EFFORTS, KNOWN, best_known
 from gangsched.analysis.proofs.completion_time import online_bound
 from gangsched.formulations import CompletionTime
-from gangsched.solvers.pool import AreaOrderParams, area_order
+from gangsched.instances import heterogeneous
 
 try:
     from benchmarks.table import deliver, machine
@@ -28,6 +28,7 @@ except ImportError:  # run as a script
 MARKERS = "<!-- prices begin -->", "<!-- prices end -->"
 COMMAND = "python tests/benchmarks/prices.py TRACES --into docs/benchmarks.md"
 NODES = (40, 38, 34, 31)  #: of eight GPUs
+MODELS = [("v100", 5, 4), ("p100", 9, 4), ("k80", 24, 4)]
 HEAD = (
     "| nodes | measure | effort | by mean busy times | bound | best known | bracket | s of bound "
     "| s of proof | s of schedules |"
@@ -42,10 +43,14 @@ def rows(trace: gs.traces.Trace) -> Iterator[str]:
         for measure in KNOWN:
             for effort in EFFORTS:
                 if nodes == NODES[0] or (measure == "flow" and effort == "full"):
-                    yield row(CompletionTime(instance, measure), nodes, effort)
+                    yield row(CompletionTime(instance, measure), str(nodes), effort)
+    cluster = heterogeneous.mixed_cluster(MODELS)
+    instance = heterogeneous.with_speeds(gs.convert.to_instance(trace, cluster).instance)
+    for effort in EFFORTS:
+        yield row(CompletionTime(instance, "flow"), "three models", effort)
 
 
-def row(problem: CompletionTime, nodes: int, effort: str) -> str:
+def row(problem: CompletionTime, nodes: str, effort: str) -> str:
     """Measure one bound, its proof, and the best known schedule."""
     unit = 3_600 if problem.measure == "flow" else 1
     each = len(problem.jobs) * unit
@@ -55,13 +60,11 @@ def row(problem: CompletionTime, nodes: int, effort: str) -> str:
     made = time.process_time()
     gs.verify_bound(problem, bound)
     proved = time.process_time()
-    orders = [AreaOrderParams(power=power) for power in POWERS[effort]]  # type: ignore[index]
-    best = min((area_order(problem, params=order) for order in orders), key=lambda r: r.objective)
-    assert best.solution is not None
-    assert not problem.violations(best.solution)
+    best = best_known(problem, effort)  # type: ignore[arg-type]
+    assert best is not None
     done = time.process_time()
     mark = " h" if unit > 1 else ""
-    values = (busy.value / each, bound.value / each, float(best.objective or 0) / each)
+    values = (busy.value / each, bound.value / each, best.objective / each)
     cells = [f"{value:.3f}{mark}" for value in values]
     cells += [f"{values[2] / values[1]:.4f}"]
     cells += [f"{b - a:.1f}" for a, b in ((began, made), (made, proved), (proved, done))]
@@ -78,7 +81,9 @@ def main() -> None:
     trace = gs.traces.read_philly_csv(options.traces / "philly" / "philly.csv.gz")
     small = gs.convert.to_instance(trace, gs.Cluster.of_sizes([320]), jobs=200).instance
     for measure in KNOWN:
-        row(CompletionTime(small, measure), 1, "full")  # compiles
+        row(CompletionTime(small, measure), "", "full")  # compiles
+    three = gs.convert.to_instance(trace, heterogeneous.mixed_cluster(MODELS), jobs=200).instance
+    row(CompletionTime(heterogeneous.with_speeds(three), "flow"), "", "full")
     lines = [first, "", HEAD, "|---" * HEAD.count(" | ") + "|---|", *rows(trace)]
     text = "\n".join(lines)
     deliver(text, options.into, MARKERS)

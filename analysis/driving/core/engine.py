@@ -36,7 +36,8 @@ class Compiled(Simulation):
     def begin(self) -> None:
         """Make the machine."""
         policy, rules, ledger = self.policy, self.rules, self.book
-        rule: Rule = getattr(policy, "rule", None) or Rule(RuleKind.PYTHON)
+        own = getattr(policy, "rule", None)  # a session of its own may decide otherwise
+        rule: Rule = getattr(self.session, "rule", own) or Rule(RuleKind.PYTHON)
         _check_rule(policy, rule)
         params = [
             rules.round_length,

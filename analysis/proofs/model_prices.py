@@ -1,0 +1,251 @@
+r"""Lower bounds of completion times by prices of several GPU models, for every policy.
+
+There are N_g GPUs of model g, on which job j does s_jg seconds of its work W_j in a second.
+
+Theorem. Let pi_g(t) >= 0 be any price of a second on a GPU of model g. With kappa_j(C) the least of
+the integral of sum_g pi_g x_g over rates x_g(t) >= 0, on [r_j, C), of which sum_g x_g(t) <= 1, and
+by which the work is done, the integral of sum_g s_jg x_g is W_j, every preemptive schedule has
+
+    sum_j f_j(C_j)  >=  sum_j min over C of (f_j(C) + D_j kappa_j(C))  -  sum_g N_g (int of pi_g).
+
+    Proof. It is that of :mod:`gangsched.analysis.proofs.prices`: what j holds is worth D_j kappa_j
+    (C_j) or more, as a gang runs on one model at a time; all jobs together hold at most N_g GPUs of
+    each model at any moment. Work that is lost, or done twice, only costs more.
+
+C >= r_j + p_j as ends are integers, p_j = ceil(W_j / max_g s_jg). Between two edges prices are
+constant, and speed can be bought there along the lower hull of (0, 0) and the points (s_jg, pi_g):
+some work in each second at the slope of its first edge, more at that of the second, and so on. So
+the cheapest work of [r_j, C) is a heap of such pieces, of which the dearest make room for cheaper
+ones as C grows. D_j kappa_j is convex in C within an interval.
+
+The certificate
+---------------
+Breakpoints of kappa_j are fractions. For any worth a >= 0 of a second of work, by weak duality,
+
+    D_j kappa_j(C)  >=  a W_j - integral over [r_j, C] of max_g (a s_jg - D_j pi_g)^+,
+
+    Proof. D_j pi_g >= a s_jg - m(t) with m the maximum; as sum_g x_g <= 1 the integral of
+    sum_g D_j pi_g x_g is at least a W_j less that of m.
+
+The right side is linear in C between two edges, where it is computed in integers, gains rounded up.
+With the best a of each interval nothing is lost: there f_j + D_j kappa_j is convex in C and concave
+in a. The certificate has some a for each job, found as follows: of the interval in which least is
+proven, that a is taken which makes the sum constant in C, or else what the dearest work costs at an
+end of it, until no interval is below what floats say. What a verifier proves with other a is a
+bound as well.
+
+Prices
+------
+The first prices are c_g P(t), with the c_g and the schedule of
+:mod:`gangsched.solvers.model_order`: P is made of its waiting times as with one model, density
+being weight over cost. The climb is the same too, with an interval of each model for an interval.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+
+from ...formulations.completion_time.problem import CompletionTime
+from ...instances.arrays import Floats, Ints
+from ...instances.model import FULL_SPEED
+from ...solvers.model_order import (
+    ModelRun,
+    costs_of_work,
+    gpus_of_models,
+    positive,
+    prices_of,
+    run_models,
+)
+from ...solvers.result import Bound
+from .model_price_core import certify, evaluate_models
+from .prices import BITS, FACTORS, Climb, Progress, edges_between, price_bounded, waiting_prices
+
+__all__ = ["model_price_bound"]
+
+METHOD = "GPU model prices"
+
+
+def model_price_bound(
+    problem: CompletionTime,
+    *,
+    intervals: int = 1_500,
+    rounds: int = 400,
+    halvings: int = 0,
+    time_limit: float | None = None,
+    on_progress: Progress | None = None,
+) -> Bound:
+    """Return the weighted completion, flow or slowdown that prices of GPU models prove.
+
+    Parameters
+    ----------
+    problem : CompletionTime
+        With any measure but the makespan.
+    intervals, rounds, halvings, time_limit, on_progress
+        As of :func:`~gangsched.analysis.proofs.prices.price_bound`; so many intervals of each
+        model.
+
+    Returns
+    -------
+    Bound
+        Certificate ``{"kind": "GPU model prices", "times": [t_0 .. t_K], "prices": [[q_1 .. q_K],
+        ..], "scale": S, "rates": [[a, ..], ..]}``: a second on a GPU of a model, in the order of
+        the models' first nodes, costs q_k / S in [t_(k-1), t_k), outside nothing; a second of work
+        of a job, by number, is worth a / S.
+
+    Raises
+    ------
+    ValueError
+        For a makespan.
+
+    Notes
+    -----
+    O(jobs x intervals in which one waits x models) a step, compiled. Theorem, climb and certificate
+    are those of :mod:`gangsched.analysis.proofs.model_prices`.
+
+    Examples
+    --------
+    A new GPU, twice as fast as the old one, and two jobs of four seconds: one ends at 2; the other
+    has done two seconds of its work on the old GPU then, and ends at 3.
+
+    >>> from gangsched.instances import Cluster, Instance, Job, Node
+    >>> cluster = Cluster([Node("n", 1, "new"), Node("o", 1, "old")])
+    >>> jobs = [Job(id=i, gpus=1, work=4, speeds={"new": 2.0, "old": 1.0}) for i in "ab"]
+    >>> model_price_bound(CompletionTime(Instance(cluster, jobs))).value
+    5
+    """
+    if problem.measure == "makespan":
+        raise ValueError("model_price_bound: measure='makespan' has no weights")
+    end = math.inf if time_limit is None else time.monotonic() + time_limit
+    if not problem.jobs:
+        nothing = _certificate([0, 1], [[0]] * len(problem.models), 1, [])
+        return price_bounded(problem, METHOD, nothing, Fraction(0))
+    since = min(job.release for job in problem.jobs)
+    costs = positive(prices_of(problem))
+    run = run_models(problem, costs)
+    edges = edges_between(problem, run.ends - since, since, intervals)
+    dual = _ModelDual.of(problem, costs, edges, since)
+    climb = Climb(end, rounds, on_progress)
+    dual, prices = climb.halving(dual, _first_prices(dual, run, costs, since), halvings)
+    return _exact_bound(problem, dual, prices, since)
+
+
+# --- the bound as a function of the prices --------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _ModelDual:
+    """The theorem's bound of the flow in floats, with its supergradient."""
+
+    room: Ints
+    costs: Floats
+    release: Ints
+    need: Ints
+    work: Ints
+    weight: Floats
+    gang: Ints
+    row: Ints
+    speeds: Ints
+    edges: Ints
+
+    @classmethod
+    def of(cls, problem: CompletionTime, costs: Floats, edges: Ints, since: int) -> _ModelDual:
+        jobs, scale = problem.jobs, problem.scale
+        columns = [
+            [job.release - since for job in jobs],
+            problem.seconds,
+            [job.work for job in jobs],
+            [job.gpus for job in jobs],
+        ]
+        release, need, work, gang = (np.array(column, dtype=np.int64) for column in columns)
+        over = zip(problem.weights, problem.divisors(), strict=True)
+        weight = np.array([w / (scale * d) for w, d in over])
+        speeds, row = np.unique(problem.speeds, axis=0, return_inverse=True)
+        room = gpus_of_models(problem)
+        return cls(room, costs, release, need, work, weight, gang, row.ravel(), speeds, edges)
+
+    @property
+    def lengths(self) -> Floats:
+        """Seconds of each interval."""
+        return np.diff(self.edges).astype(np.float64)
+
+    @property
+    def metric(self) -> Floats:
+        """By what a step in each price is divided: dear models have larger steps."""
+        return self.lengths / self.costs[:, None] ** 2
+
+    @property
+    def first(self) -> Ints:
+        """The interval in which each job is released."""
+        return np.searchsorted(self.edges, self.release, side="right") - 1
+
+    def at(self, prices: Floats) -> tuple[float, Floats]:
+        """Return the bound, and its change with each price."""
+        total, bought = evaluate_models(
+            self.release, self.need, self.work.astype(np.float64), self.weight,
+            self.gang.astype(np.float64), self.row, self.first, self.edges,
+            self.speeds / FULL_SPEED, prices,
+        )  # fmt: skip
+        room = self.room[:, None] * self.lengths
+        return float(total - (room * prices).sum()), bought - room
+
+    def halved(self) -> _ModelDual:
+        """The same with each interval cut in two, where it has two seconds."""
+        middle = (self.edges[:-1] + self.edges[1:]) // 2
+        return replace(self, edges=np.unique(np.concatenate([self.edges, middle])))
+
+
+def _first_prices(dual: _ModelDual, run: ModelRun, costs: Floats, since: int) -> Floats:
+    """Mean prices of the intervals by the schedule, times the best factor."""
+    least = costs_of_work(costs, dual.speeds).min(axis=1)[dual.row] * FULL_SPEED
+    density = dual.weight / (dual.work * dual.gang * least)
+    pieces = run.job, run.start - since, run.end - since
+    prices = costs[:, None] * waiting_prices(pieces, dual.release, density, dual.edges)
+    found = [(dual.at(factor * prices)[0], factor) for factor in (0.0, *FACTORS)]
+    return max(found)[1] * prices
+
+
+# --- in integers ----------------------------------------------------------------------------------
+
+
+def _exact_bound(problem: CompletionTime, dual: _ModelDual, prices: Floats, since: int) -> Bound:
+    """The bound of the prices in parts, of which those of every job fit 64 bits."""
+    span = int(dual.edges[-1] - dual.release.min() + dual.need.max())
+    most = max(
+        float(dual.weight.max()) * span,
+        float(prices.max(initial=0)) * float((dual.gang * dual.need).max()),
+        2.0**-200,
+    )
+    scale = Fraction(2) ** (BITS - 2 - math.frexp(most)[1])
+    parts = np.array([[round(Fraction(price) * scale) for price in row] for row in prices.tolist()])
+    over = zip(problem.weights, problem.divisors(), strict=True)
+    weights = [w * scale // (problem.scale * d) for w, d in over]
+    low, high, ptr, rates = certify(
+        dual.release, dual.need, dual.work, np.array(weights), dual.gang, dual.row, dual.first,
+        dual.edges, dual.speeds, parts, float(scale),
+    )  # fmt: skip
+    lengths = np.diff(dual.edges).tolist()
+    room = sum(
+        count * sum(q * t for q, t in zip(row, lengths, strict=True))
+        for count, row in zip(dual.room.tolist(), parts.tolist(), strict=True)
+    )
+    total = (int(high) << 32) + int(low) - room
+    k, own = scale.denominator, rates.tolist()
+    proof = _certificate(
+        (dual.edges + since).tolist(),
+        [[q * k for q in row] for row in parts.tolist()],
+        scale.numerator,
+        [[a * k for a in own[i:e]] for i, e in pairwise(ptr.tolist())],
+    )
+    return price_bounded(problem, METHOD, proof, Fraction(total) / scale)
+
+
+def _certificate(
+    times: list[int], prices: list[list[int]], scale: int, rates: list[list[int]]
+) -> dict[str, object]:
+    return {"kind": METHOD, "times": times, "prices": prices, "scale": scale, "rates": rates}

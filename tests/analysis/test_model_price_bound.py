@@ -1,0 +1,375 @@
+"""Bounds by prices of several GPU models: against every schedule, linear programs, tampering."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import gangsched as gs
+from gangsched.analysis.proofs.completion_time import busy_time_bound, online_bound
+from gangsched.analysis.proofs.model_price_core import certify, evaluate_models
+from gangsched.analysis.proofs.model_prices import model_price_bound
+from gangsched.analysis.proofs.price_core import evaluate
+from gangsched.analysis.proofs.prices import price_bound
+from gangsched.analysis.proofs.verify import InvalidCertificate, verify_bound
+from gangsched.analysis.proofs.verify_model_prices_core import compiled_proven_costs, proven_costs
+from gangsched.formulations.completion_time.problem import CompletionTime
+from gangsched.instances import Cluster, Instance, Job, Node
+from gangsched.solvers import Bound
+from preemptive import MEASURES, MODELS, SPEEDS, mixed_optimum, mixed_problem, problem_of
+
+MORE = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 9)]
+SUMS = [measure for measure in MEASURES if measure != "makespan"]
+
+
+@pytest.mark.parametrize("measure", SUMS)
+@pytest.mark.parametrize("seed", [0, *MORE])
+def test_no_bound_exceeds_the_optimum(measure: str, seed: int) -> None:
+    """And it is better than mean busy times on every third instance, if not on all."""
+    rng = np.random.default_rng(seed)
+    gaps, gains = [], []
+    for _ in range(30):
+        problem = mixed_problem(rng, measure, jobs=4)
+        best = mixed_optimum(problem)
+        for rounds in (0, 40):
+            bound = model_price_bound(problem, rounds=rounds, intervals=40)
+            assert bound.value <= best
+            verify_bound(problem, bound)
+        gaps.append(float(best) / bound.value - 1)
+        gains.append(bound.value / busy_time_bound(problem).value - 1)
+        assert online_bound(problem, steps=40).value >= busy_time_bound(problem).value
+    assert sum(gain > 1e-3 for gain in gains) >= 10
+    assert sum(gap > 1e-2 for gap in gaps) >= 5
+
+
+# --- the least costs ------------------------------------------------------------------------------
+
+
+def least_cost(job: dict[str, Any], edges: list[int], prices: list[list[float]]) -> float:
+    """The least of weight (C - release) + gang kappa(C), by a linear program for each interval.
+
+    Variables: seconds on each model in each interval until that of C, and C.
+    """
+    release, need, speeds = job["release"], job["need"], job["speeds"]
+    found = []
+    ends = [*edges[1:], edges[-1] + release + need + 1]
+    for last, until in enumerate(ends):
+        if until < release + need:
+            continue
+        parts = [
+            (g, k, prices[g][k] if k < len(ends) - 1 else 0.0)
+            for k in range(last + 1)
+            if ends[k] > release
+            for g in range(len(speeds))
+            if speeds[g]
+        ]
+        cost = [job["gang"] * price for _, _, price in parts] + [job["weight"]]
+        rows, limits = [], []
+        for k in range(last + 1):
+            row = [float(own == k) for _, own, _ in parts] + [-float(k == last)]
+            begin = max(edges[k], release)
+            rows.append(row)
+            limits.append(-begin if k == last else max(ends[k] - begin, 0))
+        low = max(edges[last], release + need)
+        program = linprog(
+            cost,
+            A_ub=rows,
+            b_ub=limits,
+            A_eq=[[speeds[g] for g, _, _ in parts] + [0.0]],
+            b_eq=[job["work"]],
+            bounds=[(0, None)] * len(parts) + [(low, max(until, low))],
+        )
+        if program.status == 0:
+            found.append(program.fun - job["weight"] * release)
+    return float(min(found))
+
+
+def draw(rng: np.random.Generator, count: int = 3) -> tuple[list[dict[str, Any]], list[int], Any]:
+    """Jobs by release, edges from the first release on, and prices of two or three models."""
+    models = int(rng.integers(2, 4))
+    edges = sorted({0, *rng.integers(1, 25, int(rng.integers(2, 8))).tolist()})
+    prices = rng.integers(0, 9, (models, len(edges) - 1)) * rng.choice([1, 3])
+    jobs = []
+    for _ in range(count):
+        speeds = [float(rng.choice([0.0, *SPEEDS])) for _ in range(models)]
+        speeds[0] = speeds[0] or 1.0
+        work = int(rng.integers(1, 15))
+        jobs.append(
+            {
+                "release": int(rng.integers(0, 20)),
+                "need": int(-(-work // max(speeds))),
+                "work": work,
+                "weight": int(rng.integers(1, 9)),
+                "gang": int(rng.integers(1, 4)),
+                "speeds": speeds,
+            }
+        )
+    return sorted(jobs, key=lambda job: job["release"]), edges, prices
+
+
+def columns(jobs: list[dict[str, Any]], edges: list[int]) -> dict[str, Any]:
+    """What the kernels take."""
+    made = {name: np.array([job[name] for job in jobs]) for name in jobs[0]}
+    at = np.searchsorted(np.array(edges), made["release"], side="right") - 1
+    made["speeds"] = np.array([job["speeds"] for job in jobs])
+    return {**made, "first": at, "row": np.arange(len(jobs)), "edges": np.array(edges)}
+
+
+def climbed(jobs: list[dict[str, Any]], edges: list[int], prices: Any) -> tuple[float, Any]:
+    c = columns(jobs, edges)
+    return evaluate_models(
+        c["release"], c["need"], c["work"].astype(float), c["weight"].astype(float),
+        c["gang"].astype(float), c["row"], c["first"], c["edges"], c["speeds"],
+        np.asarray(prices, dtype=float),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_least_costs_are_those_of_linear_programs(seed: int) -> None:
+    jobs, edges, prices = draw(np.random.default_rng(seed))
+    wanted = sum(least_cost(job, edges, prices.tolist()) for job in jobs)
+    assert climbed(jobs, edges, prices)[0] == pytest.approx(wanted, rel=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_proof_loses_little_of_them_and_never_adds(seed: int) -> None:
+    jobs, edges, prices = draw(np.random.default_rng(seed))
+    c, scale = columns(jobs, edges), 2**20
+    speeds = np.rint(c["speeds"] * 1e6).astype(np.int64)
+    low, high, ptr, rates = certify(
+        c["release"], c["need"], c["work"], c["weight"] * scale, c["gang"], c["row"], c["first"],
+        c["edges"], speeds, prices * scale, float(scale),
+    )  # fmt: skip
+    proven = (int(high) << 32) + int(low)
+    wanted = [least_cost(job, edges, prices.tolist()) for job in jobs]
+    assert proven <= sum(wanted) * scale * (1 + 1e-9)
+    assert proven >= sum(wanted) * scale * (1 - 1e-4)
+    given = [
+        c["release"], c["need"], c["work"], c["weight"] * scale, c["gang"], c["row"], speeds, ptr,
+        rates, c["edges"], prices * scale,
+    ]  # fmt: skip
+    plain = [0] * len(jobs)
+    proven_costs(*(column.tolist() for column in given), plain)
+    assert sum(plain) == proven
+    compiled = np.zeros(len(jobs), dtype=np.int64)
+    compiled_proven_costs(*(np.array(column, dtype=np.int64) for column in given), compiled)
+    assert compiled.tolist() == plain
+    given[8] = rates * (np.arange(rates.size) % 15) // 7
+    proven_costs(*(column.tolist() for column in given), plain)
+    for own, best in zip(plain, wanted, strict=True):
+        assert own <= best * scale * (1 + 1e-9)
+
+
+def test_the_slope_is_that_of_the_costs() -> None:
+    """A supergradient: the sum of costs lies below its line, everywhere."""
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        jobs, edges, prices = draw(rng, 8)
+        here, there = prices * rng.random(prices.shape), prices * rng.random(prices.shape) * 2
+        value, slope = climbed(jobs, edges, here)
+        line = value + float((slope * (there - here)).sum())
+        assert climbed(jobs, edges, there)[0] <= line + 1e-7 * abs(line)
+        assert (slope.sum(axis=0) >= -1e-9).all()
+
+
+def test_the_slope_is_that_of_small_changes() -> None:
+    """Also where a second is divided between two models, of which the slower is bought less."""
+    rng = np.random.default_rng(6)
+    wrong = total = 0
+    for _ in range(25):
+        jobs, edges, prices = draw(rng, 6)
+        here = (prices + 0.1) * (0.5 + rng.random(prices.shape))
+        _, slope = climbed(jobs, edges, here)
+        for at in np.ndindex(here.shape):
+            step = np.zeros_like(here)
+            step[at] = 1e-6
+            rise = climbed(jobs, edges, here + step)[0] - climbed(jobs, edges, here - step)[0]
+            wrong += abs(rise / 2e-6 - slope[at]) > 1e-3
+            total += 1
+    assert total > 200
+    assert wrong <= total // 100  # kinks
+
+
+def test_on_one_model_of_speed_1_they_are_those_of_prices_of_gpus() -> None:
+    rng = np.random.default_rng(4)
+    for _ in range(30):
+        jobs, edges, prices = draw(rng, 6)
+        alone = [{**job, "speeds": [1.0], "need": job["work"]} for job in jobs]
+        c, one = columns(alone, edges), prices[:1].astype(float)
+        total, _ = evaluate(
+            c["release"], c["need"], c["weight"].astype(float), c["gang"], c["first"], c["edges"],
+            one[0],
+        )  # fmt: skip
+        found, _ = climbed(alone, edges, one)
+        assert found == pytest.approx(total, rel=1e-12)
+
+
+# --- by hand --------------------------------------------------------------------------------------
+
+
+def by_hand() -> CompletionTime:
+    """A new GPU, twice as fast, and an old one; two jobs of four seconds of work at 0."""
+    speeds = {"old": 1.0, "new": 2.0}
+    jobs = [Job(id=i, gpus=1, work=4, speeds=speeds) for i in "ab"]
+    return CompletionTime(Instance(Cluster([Node("n", 1, "new"), Node("o", 1, "old")]), jobs))
+
+
+def test_a_price_list_by_hand() -> None:
+    """The new GPU costs 1/2 a second until 2: a job alone takes 2 s and pays 1, or ends later.
+
+    With 2 seconds of the new GPU it ends at 2 and pays 1. Later it ends at C = 4 - x / 2 with x / 2
+    seconds before 2 on the old GPU (free) and the rest after 2 on the new one: at C = 3 it has 2 on
+    the old one, for nothing, and 2 in the second after. So each costs 3, less 2 / 2: 5 in all.
+    """
+    problem = by_hand()
+    assert mixed_optimum(problem) == 2 + 3
+    proof = {
+        "kind": "GPU model prices", "times": [0, 2], "prices": [[1], [0]], "scale": 2,
+        "rates": [[1], [1]],
+    }  # fmt: skip
+    verify_bound(problem, Bound(5, "by hand", proof))
+    with pytest.raises(InvalidCertificate, match="proves 5"):
+        verify_bound(problem, Bound(6, "by hand", proof))
+    nothing = {**proof, "rates": [[], []]}
+    with pytest.raises(InvalidCertificate, match="proves 3"):
+        verify_bound(problem, Bound(5, "by hand", nothing))
+
+
+def test_completions_count_from_0_on_and_nobody_waits_in_vain() -> None:
+    rng = np.random.default_rng(8)
+    problem = mixed_problem(rng, "flow", jobs=4)
+    moved = CompletionTime(problem.instance, "completion")
+    since = sum(job.release for job in problem.jobs)
+    assert model_price_bound(moved).value == model_price_bound(problem).value + since
+    empty = CompletionTime(Instance(problem.instance.cluster, []), "flow")
+    assert model_price_bound(empty).value == 0
+    verify_bound(empty, model_price_bound(empty))
+
+
+def test_makespans_have_no_price_bound() -> None:
+    problem = CompletionTime(by_hand().instance, "makespan")
+    with pytest.raises(ValueError, match="measure='makespan' has no weights"):
+        model_price_bound(problem)
+    proof = model_price_bound(by_hand()).certificate
+    with pytest.raises(InvalidCertificate, match="sums over the jobs"):
+        verify_bound(problem, Bound(1, "no", proof))
+
+
+# --- certificates ---------------------------------------------------------------------------------
+
+
+def crowd(seed: int, measure: str = "flow", jobs: int = 40) -> CompletionTime:
+    """Jobs of some weights that have to wait."""
+    rng = random.Random(seed)
+    nodes = [Node("a", 2, "new"), Node("b", 4, "old"), Node("c", 4, "newest")]
+    rows = [
+        Job(
+            id=f"j{i}",
+            gpus=rng.choice([1, 1, 2, 4]),
+            release=rng.randrange(200),
+            work=rng.randrange(1, 90),
+            weight=float(rng.randrange(1, 9)),
+            speeds=rng.choice(
+                [{"new": 2.5, "old": 1.0, "newest": 2.75}, {"new": 1.3, "old": 1.0, "newest": 4.0}]
+            ),
+        )
+        for i in range(jobs)
+    ]
+    return CompletionTime(Instance(Cluster(nodes), rows), measure, weighted=True)
+
+
+@pytest.mark.parametrize("measure", SUMS)
+@pytest.mark.parametrize("seed", range(3))
+def test_what_it_proves_is_what_the_verifier_finds(measure: str, seed: int) -> None:
+    problem = crowd(seed, measure)
+    bound = model_price_bound(problem, intervals=60, rounds=100)
+    verify_bound(problem, bound)
+    assert bound.value > busy_time_bound(problem).value
+    more = bound.value + 1 if problem.integral else bound.value * (1 + 1e-5)
+    with pytest.raises(InvalidCertificate):
+        verify_bound(problem, Bound(more, "too much", bound.certificate))
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_corrupted_certificates_prove_no_more_than_is_true(seed: int) -> None:
+    """A changed list may prove something else; it never proves more than the best schedule has."""
+    rng = random.Random(seed)
+    problem = mixed_problem(np.random.default_rng(seed), rng.choice(SUMS), jobs=3)
+    bound = model_price_bound(problem, intervals=20, rounds=40)
+    proof: dict[str, Any] = {**bound.certificate}
+    kind = rng.randrange(7)
+    if kind == 0:
+        row = rng.randrange(len(proof["prices"]))
+        at = rng.randrange(len(proof["prices"][row]))
+        proof["prices"] = [[*prices] for prices in proof["prices"]]
+        change = rng.randrange(-9, 9) * proof["scale"] // 8
+        proof["prices"][row][at] = max(0, proof["prices"][row][at] + change)
+    elif kind == 1:
+        proof["scale"] = rng.choice([1, proof["scale"] // 2 or 1, 2 * proof["scale"], 3])
+    elif kind == 2:
+        proof["times"] = [t + rng.randrange(3) for t in proof["times"]]
+    elif kind == 3:
+        name = rng.choice(["times", "prices", "rates"])
+        proof[name] = proof[name][1:]
+    elif kind == 4:
+        proof["rates"] = [
+            [a * rng.randrange(5) // 2 + rng.randrange(2) * proof["scale"] for a in rates]
+            for rates in proof["rates"]
+        ]
+    elif kind == 5:
+        proof["prices"] = proof["prices"][::-1]
+    else:
+        name = rng.choice(["times", "prices", "scale", "rates"])
+        proof[name] = rng.choice([None, "x", [1.5], -1, [], True, [[-1], [2]], 10**30])
+    claimed = Fraction(mixed_optimum(problem)) * Fraction(10**9 + 1, 10**9)
+    with pytest.raises(InvalidCertificate):
+        verify_bound(problem, Bound(float(claimed) + (0.5 if problem.integral else 0), "no", proof))
+
+
+def test_numbers_beyond_64_bits_are_counted_exactly() -> None:
+    problem = crowd(2, jobs=12)
+    bound = model_price_bound(problem, intervals=40, rounds=40)
+    proof = {**bound.certificate, "scale": bound.certificate["scale"] << 40}
+    for name in ("prices", "rates"):
+        proof[name] = [[value << 40 for value in row] for row in bound.certificate[name]]
+    verify_bound(problem, Bound(bound.value, "the same, finer", proof))
+    for weight in (1e-30, 1e30):
+        jobs = [Job(id=j.id, gpus=j.gpus, work=j.work, weight=weight, speeds=j.speeds)
+                for j in problem.jobs]  # fmt: skip
+        same = CompletionTime(Instance(problem.instance.cluster, jobs), "flow", weighted=True)
+        made = model_price_bound(same, intervals=40, rounds=40)
+        verify_bound(same, made)
+        alone = weight * sum(problem.seconds)
+        assert alone < made.value < 20 * alone
+
+
+# --- how it is asked ------------------------------------------------------------------------------
+
+
+def test_more_steps_are_no_worse_and_told() -> None:
+    problem, told = crowd(1), list[tuple[int, float]]()
+    first = model_price_bound(problem, rounds=0, intervals=50)
+    more = model_price_bound(
+        problem, rounds=80, intervals=50, on_progress=lambda *now: told.append(now)
+    )
+    finer = model_price_bound(problem, rounds=80, intervals=50, halvings=2)
+    assert first.value < more.value <= finer.value
+    assert [step for step, _ in told] == list(range(1, len(told) + 1))
+    assert model_price_bound(problem, rounds=80, intervals=50) == more
+    assert model_price_bound(problem, time_limit=0, intervals=50).value == first.value
+
+
+def test_every_effort_takes_the_best_of_all_kinds() -> None:
+    problem = crowd(4)
+    found = [gs.bound(problem, effort) for effort in ("quick", "standard", "full")]
+    assert [bound.value for bound in found] == sorted(bound.value for bound in found)
+    assert found[1].method == "GPU model prices"
+    assert found[1].value > busy_time_bound(problem).value
+    equal = problem_of([4], [(3, 0, 5, 1.0), (3, 2, 7, 1.0)])
+    assert model_price_bound(equal).value == price_bound(equal).value
+    assert MODELS[0] == "old"
