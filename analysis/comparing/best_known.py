@@ -37,7 +37,7 @@ POWERS: Mapping[Effort, tuple[float, ...]] = {
 #: of the prices of GPU models that are tried
 PRICE_POWERS: Mapping[Effort, tuple[float, ...]] = {
     "quick": (1.0,),
-    "standard": (1.0, 0.9, 0.8, 0.6),
+    "standard": (1.0, 0.9, 0.8, 0.6, 0.0),
     "full": (1.2, 1.1, 1.05, 1.0, 0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.0),
 }
 #: of ruin and recreate
