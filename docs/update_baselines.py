@@ -43,13 +43,14 @@ GENERATORS = {"philly_workload": philly_workload, "venus_workload": venus_worklo
 
 @dataclass(frozen=True)
 class Workload:
-    """A part of a trace, or what is generated."""
+    """A part of a trace, or what is generated: these with `nodes` at a load of their own."""
 
     source: str  #: reader or generator
     file: str = ""
     since: str = ""
     seed: int = 0
     steps: str = ""  #: a file that the reader needs too
+    nodes: int = 0
 
     def jobs(self, folder: Path) -> gs.Instance[Any]:
         """The jobs, on more nodes than they need."""
@@ -66,6 +67,9 @@ class Workload:
 
     def instance(self, folder: Path, load: int) -> gs.Instance[Any]:
         """The jobs on as many nodes as give the load, in per cent."""
+        if self.nodes:
+            cluster = gs.Cluster.uniform(nodes=self.nodes, gpus_per_node=NODE)
+            return philly_workload(cluster, jobs=JOBS, seed=self.seed, load=load / 100)
         found = self.jobs(folder)
         span = max(job.release for job in found.jobs) - min(job.release for job in found.jobs)
         work = sum(job.work * job.gpus for job in found.jobs)
@@ -82,11 +86,11 @@ WORKLOADS: Mapping[str, Workload] = {
     "Gavel, Philly's 6214e9": Workload(
         "gavel", "gavel_msr/seed=0/6214e9.trace.gz", steps="gavel_msr/steps_per_second.csv"
     ),
-    "ITP, cluster 1": Workload("itp", ITP.format("01")),
+    "ITP, cluster 2": Workload("itp", ITP.format("02")),
     "ITP, cluster 3": Workload("itp", ITP.format("03")),
     "ITP, cluster 6": Workload("itp", ITP.format("06")),
-    "ITP, cluster 10": Workload("itp", ITP.format("10")),
-    **{f"like Philly, seed {s}": Workload("philly_workload", seed=s) for s in range(3)},
+    "ITP, cluster 7": Workload("itp", ITP.format("07")),
+    **{f"like Philly, seed {s}": Workload("philly_workload", seed=s, nodes=20) for s in range(3)},
     **{f"like Venus, seed {s}": Workload("venus_workload", seed=s) for s in range(3)},
 }
 
@@ -174,7 +178,7 @@ def table(rows: list[FigureRow], measure: str) -> list[str]:
         least = about[measure]
         bound = f"{floored(least, 3):.3f}" if measure == "slowdown" else duration(least, down=True)
         cells = [place[0], f"{about['jobs']:,.0f}", f"{about['gpus']:,.0f}", f"{place[1] / 100:g}"]
-        cells += [bound, *([f"{rounded_up(best):.4f}"] * known)]
+        cells += [bound, *([f"{rounded_up(best):.4f}"] if known else [])]
         cells += [f"{name} {rounded_up(value):.4f}" for value, name in first]
         lines.append("| " + " | ".join(cells) + " |")
     return lines

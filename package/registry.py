@@ -435,6 +435,9 @@ POLICIES: Mapping[str, PolicyRow] = {
         f"{HORIZON}.plan_ltgf_rounds",
         "LTGF's rounds, solved exactly; without :ltgf, completion times"),
     "smallest-area": _policy("solvers.policies.smallest_area.SmallestArea"),
+    "smallest-area:guard": _policy(
+        "solvers.policies.smallest_area.SmallestArea",
+        "who has waited for three days comes first", guard=3 * 86_400),
     "easy": _policy(f"{BACKFILLING}.Easy"),
     "easy:estimates": _policy(f"{BACKFILLING}.Easy", _ESTIMATES, overestimate=3.0),
     "conservative": _policy(f"{BACKFILLING}.Conservative"),

@@ -581,6 +581,8 @@ TIME = Section(
             "mean_wait", "mean wait", "s", -1, lasting,
             "the part of the completion in which a job held no GPUs",
         ),
+        Column("p999_completion", "99.9 %\ncompletion", "s", -1, lasting, QUANTILE),
+        Column("max_wait", "longest wait", "s", -1, lasting, "of any job, for its GPUs in all"),
         Column("p99_slowdown", "99 %\nslowdown", "", -1, hundredth, QUANTILE),
     ),
 )  # fmt: skip

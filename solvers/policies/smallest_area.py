@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from ...instances import Cluster, User
-from ..policy import Decision, Information, Preempts, Rule, RuleKind, Rules, State, ranked
+from ...instances.check import integer
+from ..policy import Decision, Information, Ints, Preempts, Rule, RuleKind, Rules, State, ranked
 from .priced_models import OnModels
 
 
@@ -20,6 +23,13 @@ class SmallestArea:
     Then nodes are given anew, the widest gang first: its own nodes, or those on which the fewest
     GPUs of other selected jobs are displaced. Who is displaced moves, which costs what a migration
     costs.
+
+    Parameters
+    ----------
+    guard : int or None
+        Seconds without GPUs after which a job is overdue. The first released of those that are
+        comes before all others, the rest wait for their turn; None where size alone decides. On
+        one GPU model only.
 
     Notes
     -----
@@ -35,7 +45,10 @@ class SmallestArea:
     of the rules it takes the place of jobs that come after it in the order.
 
     A job waits only for jobs of smaller areas; but those can come for ever, and a wide gang also
-    waits where they fill a part of the GPUs only. The patience does not help against that.
+    waits where they fill a part of the GPUs only. The patience does not help against that. The
+    guard does: one overdue job always runs to its end, then the next one, so that nobody waits for
+    ever. To let all overdue jobs go first would be worse: they keep others until these are overdue
+    too, and the order becomes that of arrival.
 
     On several GPU models, c_g the price of a GPU of model g and s_jg the speed of job j there, jobs
     stand in the order of the work that is left times the gang times min_g c_g / s_jg. Each gets the
@@ -65,11 +78,16 @@ class SmallestArea:
     name: ClassVar[str] = "smallest-area"
     preempts: ClassVar[Preempts] = Preempts.ALWAYS
     information: ClassVar[Information] = "told"
+    guard: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.guard is not None:
+            integer(self, "smallest-area", "guard", least=1)
 
     @property
-    def rule(self) -> Rule:
-        """The compiled rule."""
-        return Rule(RuleKind.AREA)
+    def rule(self) -> Rule | None:
+        """The compiled rule; there is none with a guard."""
+        return Rule(RuleKind.AREA) if self.guard is None else None
 
     def begin(
         self, cluster: Cluster, users: Sequence[User], rules: Rules
@@ -82,19 +100,43 @@ class SmallestArea:
         users : sequence of User
             Not used.
         rules : Rules
+
+        Raises
+        ------
+        ValueError
+            For a guard on several GPU models.
         """
         several = len({node.model for node in cluster.nodes}) > 1
+        if several and self.guard is not None:
+            raise ValueError(f"smallest-area: guard={self.guard} needs GPUs of one model")
         return OnModels(cluster, rules) if several else self
 
     def decide(self, state: State) -> Decision:
         """Return all jobs by (remaining area, release, number), to be repacked."""
         jobs = state.candidates
         area = state.remaining(jobs) * state.gpus[jobs]
-        return Decision(order=ranked(state, jobs, area), repacking=True)
+        if self.guard is None:
+            return Decision(order=ranked(state, jobs, area), repacking=True)
+        overdue = jobs[self._left(state, jobs) <= 0]
+        first = overdue[np.argmin(state.rank[overdue])] if overdue.size else -1
+        order = ranked(state, jobs, np.where(jobs == first, -1, area))
+        return Decision(order=order, repacking=True)
+
+    def _left(self, state: State, jobs: Ints) -> Ints:
+        """Seconds that jobs may still be without GPUs."""
+        held = state.attained(jobs) // state.gpus[jobs]
+        left: Ints = (self.guard or 0) - (state.now - state.release[jobs] - held)
+        return left
 
     def next_change(self, state: State) -> int | None:
         """Nothing changes between arrivals and completions, but where a job finds no place.
 
         Then another one that runs in the room that is left can come before it in the order.
         """
-        return state.now + 1 if (state.blocked[state.waiting] >= 0).any() else None
+        waiting = state.waiting
+        if (state.blocked[waiting] >= 0).any():
+            return state.now + 1
+        if self.guard is None:
+            return None
+        left = self._left(state, waiting)
+        return state.now + int(left[left > 0].min()) if (left > 0).any() else None

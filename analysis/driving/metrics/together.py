@@ -26,6 +26,7 @@ def summary(run: Run) -> dict[str, float | int | None]:
     """
     book = run.records
     done, slow, held = jobs.completion_time(run), jobs.slowdown(run), jobs.attained_time(run)
+    waits = jobs.wait_time(run)
     fair, before = jobs.fair_times(run)
     degrees, users = degree(held, fair), user_rho(run)
     hours = window_edges(run, HOUR)
@@ -44,7 +45,9 @@ def summary(run: Run) -> dict[str, float | int | None]:
         "mean_completion": mean(done),
         "median_completion": quantile(done, 0.5),
         "p99_completion": quantile(done, 0.99),
-        "mean_wait": mean(jobs.wait_time(run)),
+        "p999_completion": quantile(done, 0.999),
+        "mean_wait": mean(waits),
+        "max_wait": quantile(waits, 1.0),
         "mean_slowdown": mean(slow),
         "p99_slowdown": quantile(slow, 0.99),
         "makespan": jobs.makespan(run),
