@@ -8,7 +8,7 @@ import pytest
 
 from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.drive import drive
-from gangsched.instances import Cluster, Instance, Job
+from gangsched.instances import Cluster, Instance, Job, Node
 from gangsched.solvers import SmallestArea
 from gangsched.solvers.placement import place
 from gangsched.solvers.policy import Decision, Information, Preempts, State
@@ -135,3 +135,59 @@ def test_a_gang_takes_the_node_where_the_fewest_gpus_are_wanted() -> None:
     assert place(4, free, sizes, wanted=[7, 6, 5]) == {2: 4}
     assert place(4, [8, 3, 8], sizes, wanted=[7, 0, 5]) == {2: 4}
     assert place(12, free, sizes, wanted=[1, 0, 4]) == {1: 8, 2: 4}
+
+
+# --- the guard ------------------------------------------------------------------------------------
+
+
+def stream(wide: int) -> Instance[Job]:
+    """Gangs of both GPUs, and narrow jobs of less area for 100 minutes."""
+    jobs = [Job(id=f"wide{i}", gpus=2, work=90, release=60 * i) for i in range(wide)]
+    jobs += [Job(id=f"n{i}", gpus=1, work=60, release=60 * i) for i in range(100)]
+    return Instance(Cluster.of_sizes([2]), jobs)
+
+
+def test_a_guard_ends_the_wait_of_a_wide_gang() -> None:
+    without, guarded = (drive(stream(1), SmallestArea(guard=g), overhead=0) for g in (None, 600))
+    assert without.records.first[0] == 6_000
+    assert (guarded.records.first[0], guarded.records.end[0]) == (600, 690)
+
+
+def test_one_overdue_job_at_a_time_comes_first() -> None:
+    """Both are overdue at 660; the second one waits for the end of the first, and a round."""
+    run = drive(stream(2), SmallestArea(guard=600), overhead=0)
+    assert run.records.first[:2].tolist() == [600, 720]
+    assert run.records.end[:2].tolist() == [690, 810]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_with_a_guard_rounds_may_be_skipped_too(seed: int) -> None:
+    instance = crowd(seed, (8, 8, 8), [EVEN, ODD][seed % 2])
+    policy = SmallestArea(guard=[1, 100, 500, 2000][seed // 2])
+    run = drive(instance, policy, overhead=[0, 25][seed % 2])
+    assert violations(run, preempts=Preempts.ALWAYS) == []
+    assert drive(instance, policy, overhead=[0, 25][seed % 2], skip=False).events == run.events
+    if seed // 2 < 3:
+        assert run != drive(instance, SmallestArea(), overhead=[0, 25][seed % 2])
+
+
+def test_nobody_waits_longer_than_the_guard_and_those_before() -> None:
+    """Of what was overdue when it was, everything that came before it, and itself."""
+    for seed in range(20):
+        instance = crowd(seed, (4, 4), EVEN)
+        run = drive(instance, SmallestArea(guard=300), overhead=0, round_length=1)
+        waits = run.records.end - run.records.release - run.records.work
+        order = np.argsort(run.records.release, kind="stable")
+        assert (waits[order] <= 300 + np.cumsum(run.records.work[order])).all()
+
+
+@pytest.mark.parametrize("guard", [0, -1, 1.5, True])
+def test_a_guard_is_whole_seconds(guard: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="smallest-area: guard="):
+        SmallestArea(guard=guard)
+
+
+def test_a_guard_needs_one_model() -> None:
+    cluster = Cluster([Node("a", 1, "x"), Node("b", 1, "y")])
+    with pytest.raises(ValueError, match="guard=60 needs GPUs of one model"):
+        drive(Instance(cluster, [Job(id="a", gpus=1, work=60)]), SmallestArea(guard=60))
