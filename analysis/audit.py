@@ -203,6 +203,7 @@ def audit(
 
     Examples
     --------
+    >>> from gangsched.instances import Cluster, Job
     >>> from gangsched.instances.traces import LogRow, ReadReport, Trace
     >>> jobs = [Job(id="a", gpus=4, work=60), Job(id="b", gpus=6, release=10, work=60)]
     >>> rows = [LogRow("line 2", 0, 5, 65), LogRow("line 3", 1, 20, 80)]

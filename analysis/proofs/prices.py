@@ -169,6 +169,7 @@ class Dual:
 
     @classmethod
     def of(cls, problem: CompletionTime, edges: Ints, since: int) -> Dual:
+        """The bound of a problem whose times count from `since`."""
         jobs, scale = problem.jobs, problem.scale
         columns = [
             [job.release - since for job in jobs],

@@ -55,6 +55,16 @@ NEW = (
     "solvers/model_order.py", "solvers/model_order_core.py", "solvers/policies/priced_models.py",
     "solvers/policies/serverfilling.py", "solvers/policies/smallest_area.py", "solvers/pool.py",
     "solvers/pool_core.py",
+    "analysis/comparing/best_known.py", "analysis/comparing/profiling.py",
+    "analysis/comparing/regret.py", "analysis/comparing/sharing.py",
+    "analysis/comparing/sharing_frontier.py", "analysis/proofs/reward_core.py",
+    "analysis/proofs/user_prices.py", "analysis/proofs/verify_alone_core.py",
+    "analysis/proofs/verify_rewards_core.py", "analysis/proofs/verify_user_prices.py",
+    "analysis/show/frontier_plot.py", "analysis/show/loss_tables.py",
+    "formulations/sharing_incentive.py", "formulations/sharing_incentive_forms.py",
+    "solvers/policies/isolation_area.py", "solvers/policies/isolation_area_core.py",
+    "solvers/repacking_core.py", "solvers/reward_pool.py", "solvers/reward_pool_core.py",
+    "solvers/user_order.py",
 )  # fmt: skip
 HEAD = """# The house in numbers
 

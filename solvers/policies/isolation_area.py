@@ -139,15 +139,15 @@ class IsolationArea:
 
     Examples
     --------
-    `c` is the smallest, but its user has had its GPU all the time:
+    `c` is a little smaller than `b`, but alone its user would not have been faster than v's:
 
     >>> from gangsched import Cluster, Instance, Job, User, drive
     >>> jobs = [Job(id="a", gpus=2, work=7200, user="u")]
-    >>> jobs += [Job(id="b", gpus=2, work=6000, user="v", release=60)]
-    >>> jobs += [Job(id="c", gpus=2, work=5900, user="u", release=7200)]
+    >>> jobs += [Job(id="b", gpus=2, work=7300, user="v", release=60)]
+    >>> jobs += [Job(id="c", gpus=2, work=7290, user="u", release=7200)]
     >>> instance = Instance(Cluster.of_sizes([2]), jobs, [User("u"), User("v")])
     >>> drive(instance, IsolationArea(), overhead=0).records.first.tolist()
-    [0, 7200, 13200]
+    [0, 7200, 14500]
     """
 
     power: float = 1.0
