@@ -147,7 +147,7 @@ class IsolationArea:
     >>> jobs += [Job(id="c", gpus=2, work=7290, user="u", release=7200)]
     >>> instance = Instance(Cluster.of_sizes([2]), jobs, [User("u"), User("v")])
     >>> drive(instance, IsolationArea(), overhead=0).records.first.tolist()
-    [0, 7200, 14500]
+    [0, 7200, 14520]
     """
 
     power: float = 1.0
