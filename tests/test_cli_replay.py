@@ -883,7 +883,7 @@ def test_deadlines_are_explained_where_there_are_some(replay: Replay) -> None:
     given = (*SMALL, "--policies", "fifo", "--seed", 3)
     short, full = (below(replay(*given, *more)[1]) for more in ((), ("--explain",)))
     words = [line.partition(":")[0].partition(" (")[0] for line in short]
-    first = ["any policy that keeps gangs", "best known"]
+    first = ["any policy that keeps gangs", "best known", "best known reward"]
     alike = ["any policy of least rho", "any policy of the sharing ratio"]
     assert words == [*first, "weighted miss rate", "rho", "user-days", *alike]
     assert "reward (more is better): won by completions before deadlines" in full

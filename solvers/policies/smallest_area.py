@@ -85,6 +85,11 @@ class SmallestArea:
             integer(self, "smallest-area", "guard", least=1)
 
     @property
+    def one_model(self) -> bool:
+        """Whether it needs GPUs of one model."""
+        return self.guard is not None
+
+    @property
     def rule(self) -> Rule | None:
         """The compiled rule; there is none with a guard."""
         return Rule(RuleKind.AREA) if self.guard is None else None
@@ -100,15 +105,8 @@ class SmallestArea:
         users : sequence of User
             Not used.
         rules : Rules
-
-        Raises
-        ------
-        ValueError
-            For a guard on several GPU models.
         """
         several = len({node.model for node in cluster.nodes}) > 1
-        if several and self.guard is not None:
-            raise ValueError(f"smallest-area: guard={self.guard} needs GPUs of one model")
         return OnModels(cluster, rules) if several else self
 
     def decide(self, state: State) -> Decision:

@@ -297,7 +297,7 @@ def test_problems_of_revenue_come_back(problem: Irmp) -> None:
 
 NAMES = (
     "'rar-ddls', 'unisched', 'deadline-rewards', 'irmp', 'gandiva-fair', 'ltgf', 'ltgf-round', "
-    "'ltgf-fluid', 'completion-time'"
+    "'ltgf-fluid', 'completion-time', 'sharing-incentive'"
 )
 DROP = object()
 

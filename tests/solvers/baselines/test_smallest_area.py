@@ -189,5 +189,5 @@ def test_a_guard_is_whole_seconds(guard: Any) -> None:
 
 def test_a_guard_needs_one_model() -> None:
     cluster = Cluster([Node("a", 1, "x"), Node("b", 1, "y")])
-    with pytest.raises(ValueError, match="guard=60 needs GPUs of one model"):
+    with pytest.raises(ValueError, match="one_model=True"):
         drive(Instance(cluster, [Job(id="a", gpus=1, work=60)]), SmallestArea(guard=60))
