@@ -98,7 +98,7 @@ def renew_job(m, j):
 def take_gpus(m, j, gpus, nodes, parts):
     """Take given nodes for j, or (none given) where there is room; False if there is none."""
     if nodes.size == 0:
-        if not place_gang(m, j, gpus):
+        if not place_gang(m, j, gpus, False):
             return False
     else:
         m.jobs[j].new_length = nodes.size

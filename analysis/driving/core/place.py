@@ -11,12 +11,15 @@ from . import const, machine
 @inner
 def place(m, j):
     """Choose nodes for j into its new entries, without taking them."""
-    return place_gang(m, j, m.jobs[j].gpus)
+    return place_gang(m, j, m.jobs[j].gpus, False)
 
 
 @inner
-def place_gang(m, j, gang):
-    """Choose nodes for so many GPUs of j into its new entries, without taking them."""
+def place_gang(m, j, gang, beside):
+    """Choose nodes for so many GPUs of j into its new entries, without taking them.
+
+    With `beside` those of which others want the fewest GPUs.
+    """
     m.jobs[j].new_length = 0
     if gang > m.count[const.FREE]:
         return False
@@ -25,7 +28,10 @@ def place_gang(m, j, gang):
         if m.speeds[j, g] == 0:
             return False
         for c in range(m.first_class[g], m.first_class[g + 1]):
-            if _place_on_class(m, j, gang, c):
+            if beside:
+                if _place_beside(m, j, gang, c):
+                    return True
+            elif _place_on_class(m, j, gang, c):
                 return True
         if m.params[const.SPREAD] and gang <= _free_of_model(m, g):
             _place_anywhere(m, j, gang, g)
@@ -210,26 +216,6 @@ def _place_beside(m, j, gang, c):
 
 
 @inner
-def _place_gang_beside(m, j):
-    """As :func:`place`, on nodes of which others want the fewest GPUs."""
-    gang = m.jobs[j].gpus
-    m.jobs[j].new_length = 0
-    if gang > m.count[const.FREE]:
-        return False
-    for i in range(m.fastest.shape[1]):
-        g = m.fastest[j, i]
-        if m.speeds[j, g] == 0:
-            return False
-        for c in range(m.first_class[g], m.first_class[g + 1]):
-            if _place_beside(m, j, gang, c):
-                return True
-        if m.params[const.SPREAD] and gang <= _free_of_model(m, g):
-            _place_anywhere(m, j, gang, g)
-            return True
-    return False
-
-
-@inner
 def _want_old(m, j, sign):
     """Count the GPUs that j has as wanted, or no longer."""
     for k in range(m.jobs[j].offset, m.jobs[j].offset + m.jobs[j].length):
@@ -280,7 +266,7 @@ def _pack(m, selected, kept):
             j = m.lists[const.KEPT, i]
             if _width(m, j) == width and m.jobs[j].new_length == 0:
                 _want_old(m, j, -1)
-                if not _place_gang_beside(m, j):
+                if not place_gang(m, j, m.jobs[j].gpus, True):
                     return started, failed, False
                 machine.take_new(m, j)
                 started = machine.put(m, const.STARTED, started, j)
@@ -288,7 +274,7 @@ def _pack(m, selected, kept):
             j = m.lists[const.PICKED, i]
             if _width(m, j) != width:
                 continue
-            if _place_gang_beside(m, j):
+            if place_gang(m, j, m.jobs[j].gpus, True):
                 machine.take_new(m, j)
                 started = machine.put(m, const.STARTED, started, j)
             else:
