@@ -1,0 +1,230 @@
+"""Measure every policy, and print the table of them for docs/benchmarks.md.
+
+    python tests/benchmarks/policies.py FOLDER                        # to the screen
+    python tests/benchmarks/policies.py FOLDER --only philly:las      # one cell
+    python tests/benchmarks/policies.py FOLDER --older ../older       # beside another checkout
+    python tests/benchmarks/policies.py FOLDER --older ../older --into docs/benchmarks.md
+
+FOLDER has the traces, see docs/how-to/read-a-trace.md. A run is from an instance in memory to the
+finished `Run`. Times are CPU seconds, the median of `--runs` processes; in each of them a small
+instance was driven first, which compiles or loads compiled code. *decide* is the part of it in the
+policy's own Python, from one more run. With another checkout its processes run in turn with these;
+it runs once where that takes above a minute, and `--limit` seconds are the most for a run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import math
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import gangsched as gs
+from gangsched.instances import convert, generate, heterogeneous
+from gangsched.instances.traces import READERS
+from gangsched.registry import policy
+
+MARKERS = "<!-- policies begin -->", "<!-- policies end -->"
+COMMAND = "python tests/benchmarks/policies.py FOLDER --into docs/benchmarks.md"
+LONG = 60.0  # seconds of the other checkout's run, after which it runs once
+COLUMNS = (
+    "policy", "CPU (s)", "target", "met", "before / now", "ends", "in decide",
+    "µs outside, a decision", "decisions", "peak (MiB)",
+)  # fmt: skip
+PLAIN = (
+    "fifo,fifo:backfill,sjf,sjf:backfill,srtf,las,yarn-cs,yarn-cs:backfill,hived,hived:backfill,"
+    "tiresias-l,themis,themis-greedy,finish-time-fairness,max-min-fairness,gandiva-fair,ltgf,"
+    "ltgf:quota,ltgf:rho-minus,ltgf:renewal-first,ltgf:printed,smallest-area,smallest-area:guard,"
+    "easy,easy:estimates,conservative,conservative:estimates,serverfilling-srpt,isolation-area"
+)
+MODELS = (
+    "fifo,sjf,srtf,las,allox,tiresias-l,themis,themis-greedy,finish-time-fairness,"
+    "max-min-fairness,gandiva-fair,gandiva-fair:no-trade,ltgf,smallest-area"
+)
+DEADLINES = "chronus,genie,genie:elastic,hydra,hydra:cost,optimus,optimus:elastic,three-sigma,unisched"
+SIZED = "fifo,srtf,tiresias-l,ltgf,themis-greedy,smallest-area"
+#: what stands in the table: heading, policies, seconds that are the target (for all, and others)
+SETTINGS: dict[str, tuple[str, str, float, dict[str, float]]] = {
+    "philly": (
+        "Philly CSV, 69,089 jobs, 320 GPUs", PLAIN, 5,
+        {"hived": 3, "yarn-cs": 3, "themis": 4},
+    ),
+    "models": ("The same on three GPU models (README)", MODELS, 15, {}),
+    "deadlines": ("First 1,000 rows of P_MIX2, 30 nodes of 8", DEADLINES, 10, {}),
+    "300k": ("300,000 jobs on 320 GPUs, load .9", SIZED, 8, {}),
+    "1m": ("1,000,000 jobs on 10,000 GPUs, load .9", "fifo,ltgf", 20, {}),
+}  # fmt: skip
+
+
+class Timed:
+    """A policy or session whose decisions are timed."""
+
+    def __init__(self, own: Any, taken: list[float]) -> None:
+        self.own, self.taken = own, taken
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.own, name)
+        if name == "begin":
+            return lambda *rest: Timed(found(*rest), self.taken)
+        if name not in ("decide", "next_change"):
+            return found
+
+        def timed(state: Any) -> Any:
+            began = time.process_time()
+            decided = found(state)
+            self.taken.append(time.process_time() - began)
+            return decided
+
+        return timed
+
+
+def instance_of(setting: str, folder: Path, few: int | None = None) -> Any:
+    """Return the jobs and the cluster of a setting; or so few of its jobs."""
+    pool = gs.Cluster.uniform(nodes=40, gpus_per_node=8)
+    if setting == "philly":
+        trace = READERS["philly-csv"](folder / "philly/philly.csv.gz")
+        return convert.to_instance(trace, pool, jobs=few).instance
+    if setting == "models":
+        trace = READERS["philly-csv"](folder / "philly/philly.csv.gz")
+        sizes = [("v100", 5, 4), ("p100", 9, 4), ("k80", 24, 4)]
+        cluster = heterogeneous.mixed_cluster(sizes)
+        made = convert.to_instance(trace, cluster, jobs=few).instance
+        return heterogeneous.with_speeds(made, seed=0)
+    if setting == "deadlines":
+        trace = READERS["chronus"](folder / "chronus/trace_job_Philly_MIX2.csv.gz")
+        cluster = gs.Cluster.uniform(nodes=30, gpus_per_node=8)
+        return convert.to_instance(trace, cluster, jobs=few or 1_000).instance
+    if setting == "300k":
+        return generate.philly_workload(pool, jobs=few or 300_000, load=0.9, seed=0)
+    large = gs.Cluster.uniform(nodes=1_250, gpus_per_node=8)
+    return generate.philly_workload(large, jobs=few or 1_000_000, load=0.9, seed=0)
+
+
+def cell(setting: str, name: str, folder: Path, *, inside: bool) -> dict[str, Any]:
+    """One run, in this process."""
+    made = policy(name, seed=0)[1]
+    gs.drive(instance_of(setting, folder, few=40), made)
+    instance = instance_of(setting, folder)
+    taken: list[float] = []
+    asked: Any = Timed(made, taken) if inside else made
+    wall, cpu = time.perf_counter(), time.process_time()
+    run = gs.drive(instance, asked)
+    found: dict[str, Any] = {"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall}
+    if inside:
+        return found | {"decide": sum(taken), "asked": len(taken)}
+    ends = np.ascontiguousarray(run.records.end, dtype=np.int64).tobytes()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+    return found | {
+        "peak": peak, "decisions": run.decisions, "segments": len(run.schedule),
+        "ends": hashlib.sha256(ends).hexdigest()[:12],
+    }  # fmt: skip
+
+
+def measured(command: list[str], path: Path | None, limit: float) -> dict[str, Any] | None:
+    """What a cell's process prints; nothing if it takes too long."""
+    more = {} if path is None else {"PYTHONPATH": str(path)}
+    try:
+        done = subprocess.run(
+            command, env={**os.environ, **more}, capture_output=True, text=True,
+            check=False, timeout=limit,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return None
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command[1:])}: {done.stderr.strip()[-600:]}")
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def row(setting: str, name: str, options: argparse.Namespace, older: Path | None) -> str:
+    """A line of the table."""
+    _, _, target, others = SETTINGS[setting]
+    command = [sys.executable, __file__, str(options.folder), "--cell", f"{setting}:{name}"]
+    here: list[dict[str, Any]] = []
+    there: list[dict[str, Any]] = []
+    for _ in range(options.runs):
+        found = measured(command, None, options.limit)
+        if found is None:
+            return f"| {name} | above {options.limit:g} s of wall time |" + " |" * 7
+        here.append(found)
+        if older is not None and (not there or there[0]["cpu"] < LONG):
+            try:
+                there.append(measured(command, older, options.limit) or {"cpu": math.inf})
+            except RuntimeError:  # it has no such policy
+                there.append({"cpu": math.nan})
+    cpu = statistics.median(one["cpu"] for one in here)
+    before = statistics.median(one["cpu"] for one in there) if there else math.nan
+    inside = measured([*command, "--inside"], None, options.limit)
+    part = inside["decide"] / inside["cpu"] if inside else math.nan
+    most = others.get(name, target)
+    each = 1e6 * (inside["cpu"] - inside["decide"]) / max(here[0]["decisions"], 1) if inside else 0
+    same = "" if not there or "ends" not in there[0] else (
+        "same" if there[0]["ends"] == here[0]["ends"] else "other")  # fmt: skip
+    cells = [
+        name, f"{cpu:.2f}", f"{most:g}", "yes" if cpu < most else "no",
+        "" if math.isnan(before) else f"{before / cpu:.1f}" if before < math.inf else "long",
+        same, f"{part:.0%}", f"{each:.0f}", f"{here[0]['decisions']:,}", f"{here[0]['peak']:.0f}",
+    ]  # fmt: skip
+    return f"| {' | '.join(cells)} |"
+
+
+def table(setting: str, options: argparse.Namespace, older: Path | None) -> Iterator[str]:
+    """Yield the lines of a setting."""
+    heading, names, _, _ = SETTINGS[setting]
+    wanted = options.only.partition(":")[2].split(",") if ":" in (options.only or "") else None
+    yield from ("", f"### {heading}", "", f"| {' | '.join(COLUMNS)} |")
+    yield "|---|" + "--:|" * (len(COLUMNS) - 1)
+    for name in wanted or names.split(","):
+        try:
+            yield row(setting, name, options, older)
+        except RuntimeError as error:
+            yield f"| {name} | {error} |"
+
+
+def main() -> None:
+    """Measure, and print or write."""
+    parser = argparse.ArgumentParser(description="Measure every policy.")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", help="a setting, or setting:policies")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--limit", type=float, default=900.0, help="seconds of wall time a run")
+    parser.add_argument("--older", type=Path, help="another checkout")
+    parser.add_argument("--into", type=Path, help="page whose table is replaced")
+    parser.add_argument("--cell", help=argparse.SUPPRESS)
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.cell:
+        setting, _, name = options.cell.partition(":")
+        print(json.dumps(cell(setting, name, options.folder, inside=options.inside)))
+        return
+    from table import deliver, machine
+
+    text = [machine(COMMAND)]
+    print(text[0], flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        from against import links
+
+        older = links(options.older.resolve(), Path(folder)) if options.older else None
+        chosen = [options.only.partition(":")[0]] if options.only else list(SETTINGS)
+        for setting in chosen:
+            for line in table(setting, options, older):
+                print(line, flush=True)
+                text.append(line)
+    if options.into is not None:
+        deliver("\n".join(text), options.into, MARKERS)
+
+
+if __name__ == "__main__":
+    main()
