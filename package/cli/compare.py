@@ -203,9 +203,9 @@ def _run(
 
     how: dict[str, Any] = {"seed": seed, "time_limit": time_limit}
     places = {name: f" ({i} of {len(solvers)})" for i, name in enumerate(solvers, start=1)}
-    with screen.progress_line("preparing") as show:
+    with screen.progress_line("preparing") as show, screen.announced():
         for name in solvers:
-            show(f"preparing {name} (the first run on a machine compiles)")
+            show(f"preparing {name}")
             warm_up(source.stem, name)
         return run(
             source.subject,
