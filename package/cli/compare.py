@@ -252,11 +252,13 @@ def _show(console: Console, source: Source, comparison: Any, explain: bool) -> N
 def _write(
     source: Source, comparison: Any, *, report: Path | None, json: Path | None, png: Path | None
 ) -> None:
-    from ..analysis.show import plots
-    from ..analysis.show.report import write_report
-
     if json is not None:
         source.save(json, "comparison", comparison)
+    if report is None and png is None:
+        return
+    from ..analysis.show import plots  # which loads matplotlib
+    from ..analysis.show.report import write_report
+
     if report is not None:
         write_report(report, comparison, **source.about)
     if png is not None:
