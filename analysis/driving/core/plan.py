@@ -1,0 +1,121 @@
+"""A decision as one array of numbers, which machine code checks and carries out.
+
+A plan is `HEAD` numbers, then who is suspended, killed and passed, then for each start its job,
+GPUs (-1 for those of its gang, or of a profile), seconds of profiling, speed (0 if the core knows),
+number of nodes (0 for any place), and a node and its GPUs for each of them. What does not go
+into a plan without doubt has none: the driver goes through it in Python, and finds what to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ....instances import Instance
+from ....solvers.policy import PROFILE_GPUS, Decision, Rules, Start
+from ..ledger import Ints, Ledger
+
+#: numbers in front: of jobs suspended, killed, passed and started; whether gangs may be on any
+#: nodes, and on another number of GPUs than their own
+HEAD = 6
+NOTHING = np.zeros(0, dtype=np.int64)
+#: order, blocking and repacking come beside it
+Plan = tuple[Ints, Ints, bool, bool]
+
+
+class Plans:
+    """Makes plans of decisions in one run.
+
+    Parameters
+    ----------
+    instance : Instance
+    book : Ledger
+    rules : Rules
+    """
+
+    def __init__(self, instance: Instance[Any], book: Ledger, rules: Rules) -> None:
+        kind = instance.kind
+        self.jobs, self.book, self.with_ps = instance.jobs, book, kind.needs_ps
+        self.own_speeds = kind.spreads or kind.elastic
+        self.flags = [int(kind.spreads or rules.spread), int(kind.elastic)]
+        self.sizes, self.models = book.sizes.tolist(), book.node_model.tolist()
+
+    def of(self, decision: Decision) -> Plan | None:
+        """Return the plan of a decision, if it has one."""
+        if type(decision) is not Decision or self.with_ps:
+            return None
+        order = _numbers(decision.order)
+        plan: Ints | None = NOTHING
+        named = decision.suspend, decision.kill, decision.start, decision.passed
+        if any(map(len, named)):
+            plan = self._stops_and_starts(decision)
+        if order is None or plan is None:
+            return None
+        return plan, order, bool(decision.blocking), bool(decision.repacking)
+
+    def _stops_and_starts(self, decision: Decision) -> Ints | None:
+        named = [_whole(jobs) for jobs in (decision.suspend, decision.kill, decision.passed)]
+        if None in named:
+            return None
+        plan = [*map(len, named), len(decision.start), *self.flags]  # type: ignore[arg-type]
+        for jobs in named:
+            plan += jobs  # type: ignore[arg-type]
+        for entry in decision.start:
+            if type(entry) is Start:
+                job, nodes, gpus, profile, ps = entry
+            elif type(entry) is tuple and len(entry) == 2:
+                (job, nodes), gpus, profile, ps = entry, None, 0, None
+            else:
+                return None
+            own = _whole((job, -1 if gpus is None else gpus, profile))
+            if own is None or ps is not None or (gpus is not None and own[1] < 1):
+                return None
+            plan += own
+            if nodes is None:
+                plan += (0, 0)
+                continue
+            flat = _whole([number for pair in nodes.items() for number in pair])
+            speed = self._speed(own, flat) if self.own_speeds and flat else 0
+            if not flat or speed is None:
+                return None
+            plan += (speed, len(nodes))
+            plan += flat
+        return np.array(plan, dtype=np.int64)
+
+    def _speed(self, own: list[int], flat: list[int]) -> int | None:
+        """How fast a job that knows it is on its nodes, if it can run there."""
+        number, gpus, profile = own
+        nodes, book = flat[::2], self.book
+        if not 0 <= number < len(self.jobs) or not 0 <= min(nodes) <= max(nodes) < len(self.sizes):
+            return None
+        gang = int(book.jobs["gpus"][number])
+        if gpus < 0:
+            gpus = min(PROFILE_GPUS, gang) if profile else gang
+        if profile or gpus > 2 * gang:
+            return 0  # whether it may is seen later
+        job, on_model = self.jobs[number], int(book.speeds[number, self.models[nodes[0]]])
+        speed = job.speed_on(gpus, len(nodes), max(self.sizes[n] for n in nodes), on_model)
+        return speed if speed > 0 and not job.too_slow(gpus, speed) else None
+
+
+def _numbers(jobs: Any) -> Ints | None:
+    """Job numbers as an array of their own."""
+    if not len(jobs):
+        return NOTHING
+    array = np.array(jobs)
+    return array if array.dtype == np.int64 and array.ndim == 1 else None
+
+
+def _whole(numbers: Sequence[Any] | Ints) -> list[int] | None:
+    """The same as plain integers; none if they are others."""
+    if isinstance(numbers, np.ndarray):
+        return numbers.tolist() if numbers.dtype == np.int64 and numbers.ndim == 1 else None
+    plain = list(numbers)
+    for i, number in enumerate(plain):
+        if type(number) is not int:
+            if not isinstance(number, np.integer):
+                return None
+            plain[i] = int(number)
+    return plain
