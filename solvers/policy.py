@@ -210,10 +210,10 @@ class Seen:
         self.numbers[self.count : self.count + jobs.size] = jobs
         self.count += jobs.size
         if not self.clairvoyant:
-            self.show(jobs if jobs.size > 1 else int(jobs[0]))
-            size = int(jobs.max()) + 1
-            if size > self.size:
-                self.size = size
+            last = int(jobs[0]) if jobs.size == 1 else int(jobs.max())
+            self.show(last if jobs.size == 1 else jobs)
+            if last >= self.size:
+                self.size = last + 1
                 self.shown.clear()
 
     def view(self, name: str) -> NDArray[Any]:

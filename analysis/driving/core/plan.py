@@ -8,7 +8,6 @@ into a plan without doubt has none: the driver goes through it in Python, and fi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from ..ledger import Ints, Ledger
 #: nodes, and on another number of GPUs than their own
 HEAD = 6
 NOTHING = np.zeros(0, dtype=np.int64)
+INTEGER = {int}
 #: order, blocking and repacking come beside it
 Plan = tuple[Ints, Ints, bool, bool]
 
@@ -56,38 +56,42 @@ class Plans:
         return plan, order, bool(decision.blocking), bool(decision.repacking)
 
     def _stops_and_starts(self, decision: Decision) -> Ints | None:
-        named = [_whole(jobs) for jobs in (decision.suspend, decision.kill, decision.passed)]
-        if None in named:
-            return None
-        plan = [*map(len, named), len(decision.start), *self.flags]  # type: ignore[arg-type]
+        named: tuple[Any, ...] = (decision.suspend, decision.kill, decision.passed)
+        plan: list[Any] = [*map(len, named), len(decision.start), *self.flags]
         for jobs in named:
-            plan += jobs  # type: ignore[arg-type]
+            plan += jobs.tolist() if isinstance(jobs, np.ndarray) else jobs
         for entry in decision.start:
             if type(entry) is Start:
                 job, nodes, gpus, profile, ps = entry
+                if ps is not None or not (gpus is None or _positive(gpus)):
+                    return None
             elif type(entry) is tuple and len(entry) == 2:
-                (job, nodes), gpus, profile, ps = entry, None, 0, None
+                (job, nodes), gpus, profile = entry, None, 0
             else:
                 return None
-            own = _whole((job, -1 if gpus is None else gpus, profile))
-            if own is None or ps is not None or (gpus is not None and own[1] < 1):
-                return None
-            plan += own
+            plan += (job, -1 if gpus is None else gpus, profile)
             if nodes is None:
                 plan += (0, 0)
                 continue
-            flat = _whole([number for pair in nodes.items() for number in pair])
-            speed = self._speed(own, flat) if self.own_speeds and flat else 0
+            if not isinstance(nodes, dict):
+                return None
+            flat = [number for pair in nodes.items() for number in pair]
+            speed = self._speed(plan[-3:], flat) if self.own_speeds else 0
             if not flat or speed is None:
                 return None
-            plan += (speed, len(nodes))
-            plan += flat
-        return np.array(plan, dtype=np.int64)
+            plan += (speed, len(nodes), *flat)
+        whole = _whole(plan)
+        try:
+            return None if whole is None else np.array(whole, dtype=np.int64)
+        except OverflowError:
+            return None
 
-    def _speed(self, own: list[int], flat: list[int]) -> int | None:
+    def _speed(self, own: list[Any], flat: list[Any]) -> int | None:
         """How fast a job that knows it is on its nodes, if it can run there."""
-        number, gpus, profile = own
-        nodes, book = flat[::2], self.book
+        whole, nodes, book = _whole(own), _whole(flat[::2]), self.book
+        if not whole or not nodes:
+            return None
+        number, gpus, profile = whole
         if not 0 <= number < len(self.jobs) or not 0 <= min(nodes) <= max(nodes) < len(self.sizes):
             return None
         gang = int(book.jobs["gpus"][number])
@@ -108,14 +112,14 @@ def _numbers(jobs: Any) -> Ints | None:
     return array if array.dtype == np.int64 and array.ndim == 1 else None
 
 
-def _whole(numbers: Sequence[Any] | Ints) -> list[int] | None:
+def _positive(number: Any) -> bool:
+    return isinstance(number, (int, np.integer)) and bool(number > 0)
+
+
+def _whole(numbers: list[Any]) -> list[int] | None:
     """The same as plain integers; none if they are others."""
-    if isinstance(numbers, np.ndarray):
-        return numbers.tolist() if numbers.dtype == np.int64 and numbers.ndim == 1 else None
-    plain = list(numbers)
-    for i, number in enumerate(plain):
-        if type(number) is not int:
-            if not isinstance(number, np.integer):
-                return None
-            plain[i] = int(number)
-    return plain
+    if {*map(type, numbers)} <= INTEGER:
+        return numbers
+    if all(type(number) is int or isinstance(number, np.integer) for number in numbers):
+        return [int(number) for number in numbers]
+    return None
