@@ -24,7 +24,7 @@ from .grouped import advance_by_groups
 from .keyed import advance_by_key
 from .machine import new_machine
 from .past import Past
-from .plan import NOTHING, Plans
+from .steps import NOTHING, Steps
 
 #: arrays of a machine that a run changes
 SAVED = (
@@ -64,7 +64,7 @@ class Compiled(Simulation):
         self.kind = rule.kind
         self.ask = getattr(self.session, "next_change", None)
         if self.kind is RuleKind.PYTHON:
-            self.plans = Plans(self.instance, ledger, rules)
+            self.steps = Steps(self.instance, ledger, rules)
             self._enter = entered(ordered.advance_to_decision, self.machine, 0, 0)
             like = self.machine, NOTHING, NOTHING, False, False
             self._carry_out = entered(ordered.carry_out, *like)
@@ -156,13 +156,13 @@ class Compiled(Simulation):
         self.deciding = True
         decision = self.session.decide(state)
         self.deciding = False
-        plan = self.plans.of(decision)
-        if plan is None or not self._carry_out(self.machine, *plan):
+        steps = self.steps.of(decision)
+        if steps is None or not self._carry_out(self.machine, *steps):
             self._execute(decision, state)
         self._set_timer()
 
     def _execute(self, decision: Decision, state: State) -> None:
-        """In readable steps: refuse what cannot be done, and do what no plan can say."""
+        """In readable steps: refuse what cannot be done, and do what numbers cannot say."""
         check_decision(decision, state, self.policy.name)
         if len(decision.passed) and state.preemptible.size:
             blocked, passed = self.book.blocked, np.asarray(decision.passed, dtype=np.int64)

@@ -9,9 +9,9 @@ from ....solvers.compiled import compiled, inner
 from ....solvers.policy import PROFILE_GPUS
 from . import const, machine
 from .place import backfill, forget_refusals, place_gang, place_selected, repack, settle
-from .plan import HEAD
+from .steps import HEAD
 
-#: marks of jobs that a plan names
+#: marks of jobs that a decision names
 STOPPED, STARTED, PASSED, ORDERED = 1, 2, 4, 8
 
 
@@ -158,20 +158,20 @@ def user_fair(m, t):
     return out
 
 
-# --- a plan, see the module `plan` ----------------------------------------------------------------
+# --- a decision as numbers, see the module `steps` ------------------------------------------------
 
 
 @compiled
-def carry_out(m, plan, order, blocking, repacking):
+def carry_out(m, steps, order, blocking, repacking):
     """Carry a decision out; False, and nothing has changed, if something is wrong with it."""
     if not _order_exists(m, order):
         return False
-    if plan.size and not (_is_good(m, plan) and _begin_plan(m, plan, order)):
+    if steps.size and not (_is_good(m, steps) and _begin(m, steps, order)):
         return False
-    if not plan.size and not _order_is_good(m, order):
+    if not steps.size and not _order_is_good(m, order):
         return False
-    if plan.size:
-        _finish_plan(m, plan)
+    if steps.size:
+        _finish(m, steps)
     if order.size:
         m.params[const.BLOCKING] = blocking
         follow(m, order, repacking)
@@ -216,9 +216,9 @@ def _order_is_good(m, order):
 
 
 @inner
-def _named(plan):
+def _named(steps):
     """Where the starts stand, behind who is suspended, killed and passed."""
-    return HEAD + plan[0] + plan[1] + plan[2]
+    return HEAD + steps[0] + steps[1] + steps[2]
 
 
 @inner
@@ -230,22 +230,22 @@ def _width(m, j, gpus, profile):
 
 
 @inner
-def _is_good(m, plan):
+def _is_good(m, steps):
     """Whether whoever stops and starts may, before nodes are looked at."""
-    first = _named(plan)
+    first = _named(steps)
     for i in range(HEAD, first):
-        if not _exists(m, plan[i]):
+        if not _exists(m, steps[i]):
             return False
-        m.jobs[plan[i]].mark = 0
+        m.jobs[steps[i]].mark = 0
     at = first
-    for _ in range(plan[3]):
-        if not _exists(m, plan[at]):
+    for _ in range(steps[3]):
+        if not _exists(m, steps[at]):
             return False
-        m.jobs[plan[at]].mark = 0
-        at += 5 + 2 * plan[at + 4]
-    stops = HEAD + plan[0] + plan[1]
+        m.jobs[steps[at]].mark = 0
+        at += 5 + 2 * steps[at + 4]
+    stops = HEAD + steps[0] + steps[1]
     for i in range(HEAD, first):
-        j = plan[i]
+        j = steps[i]
         own = STOPPED if i < stops else PASSED
         if m.jobs[j].mark & own:
             return False
@@ -255,17 +255,17 @@ def _is_good(m, plan):
         if i >= stops and m.jobs[j].phase != const.WAITING:
             return False
     at = first
-    for _ in range(plan[3]):
-        if not _start_is_good(m, plan, at):
+    for _ in range(steps[3]):
+        if not _start_is_good(m, steps, at):
             return False
-        at += 5 + 2 * plan[at + 4]
+        at += 5 + 2 * steps[at + 4]
     return True
 
 
 @inner
-def _start_is_good(m, plan, at):
+def _start_is_good(m, steps, at):
     """Whether a job may start on so many GPUs, and so long."""
-    j, gpus, profile, length = plan[at], plan[at + 1], plan[at + 2], plan[at + 4]
+    j, gpus, profile, length = steps[at], steps[at + 1], steps[at + 2], steps[at + 4]
     gang = m.jobs[j].gpus
     if m.jobs[j].mark & STARTED:
         return False
@@ -279,100 +279,100 @@ def _start_is_good(m, plan, at):
         return True
     if profile > 0:
         return gpus <= gang
-    return plan[5] and gpus <= 2 * gang and length > 0
+    return steps[5] and gpus <= 2 * gang and length > 0
 
 
 @inner
-def _begin_plan(m, plan, order):
+def _begin(m, steps, order):
     """Take the GPUs of all who start; False, and nothing is taken, if that cannot be."""
     if not _order_is_good(m, order):
         return False
-    for i in range(HEAD, HEAD + plan[0] + plan[1]):
-        machine.give_old(m, plan[i])
-    at, fine, done = _named(plan), True, 0
-    while fine and done < plan[3]:
-        j, gpus = plan[at], _width(m, plan[at], plan[at + 1], plan[at + 2])
+    for i in range(HEAD, HEAD + steps[0] + steps[1]):
+        machine.give_old(m, steps[i])
+    at, fine, done = _named(steps), True, 0
+    while fine and done < steps[3]:
+        j, gpus = steps[at], _width(m, steps[at], steps[at + 1], steps[at + 2])
         m.jobs[j].new_length = 0
-        if plan[at + 4] == 0:
+        if steps[at + 4] == 0:
             if place_gang(m, j, gpus, False):
                 machine.take_new(m, j)
-        elif _choose(m, plan, at, gpus):
+        elif _choose(m, steps, at, gpus):
             machine.take_new(m, j)
         else:
             fine = False
-        at += 5 + 2 * plan[at + 4]
+        at += 5 + 2 * steps[at + 4]
         done += 1
     if fine:
         return True
-    at = _named(plan)
+    at = _named(steps)
     for _ in range(done):
-        if m.jobs[plan[at]].new_length > 0:
-            machine.give_new(m, plan[at])
-        at += 5 + 2 * plan[at + 4]
-    for i in range(HEAD, HEAD + plan[0] + plan[1]):
-        machine.take_old(m, plan[i])
+        if m.jobs[steps[at]].new_length > 0:
+            machine.give_new(m, steps[at])
+        at += 5 + 2 * steps[at + 4]
+    for i in range(HEAD, HEAD + steps[0] + steps[1]):
+        machine.take_old(m, steps[i])
     return False
 
 
 @inner
-def _choose(m, plan, at, gpus):
-    """Choose the nodes of a plan, if the job can be there and they are free."""
-    j, length = plan[at], plan[at + 4]
+def _choose(m, steps, at, gpus):
+    """Choose the nodes that are given, if the job can be there and they are free."""
+    j, length = steps[at], steps[at + 4]
     total = whole = 0
     for k in range(length):
-        n, part = plan[at + 5 + 2 * k], plan[at + 6 + 2 * k]
+        n, part = steps[at + 5 + 2 * k], steps[at + 6 + 2 * k]
         if not 0 <= n < m.nodes.size or part < 1 or part > m.nodes[n].free:
             return False
         total += part
         whole += part == m.nodes[n].size
-        first = plan[at + 5]
+        first = steps[at + 5]
         if m.nodes[n].model != m.nodes[first].model:
             return False
-        if not plan[4] and m.nodes[n].size != m.nodes[first].size:
+        if not steps[4] and m.nodes[n].size != m.nodes[first].size:
             return False
-    size = m.nodes[plan[at + 5]].size
-    if total != gpus or m.speeds[j, m.nodes[plan[at + 5]].model] == 0:
+    size = m.nodes[steps[at + 5]].size
+    if total != gpus or m.speeds[j, m.nodes[steps[at + 5]].model] == 0:
         return False
-    if not plan[4] and (whole != gpus // size or length != -(-gpus // size)):
+    if not steps[4] and (whole != gpus // size or length != -(-gpus // size)):
         return False
     for k in range(length):
         entry = m.jobs[j].offset + k
-        m.entries[entry].new_node = plan[at + 5 + 2 * k]
-        m.entries[entry].new_part = plan[at + 6 + 2 * k]
+        m.entries[entry].new_node = steps[at + 5 + 2 * k]
+        m.entries[entry].new_part = steps[at + 6 + 2 * k]
     m.jobs[j].new_length = length
     return True
 
 
 @inner
-def _finish_plan(m, plan):
+def _finish(m, steps):
     """Note who is passed, stop who stops, start who has GPUs."""
-    _note_passed(m, plan)
-    for i in range(HEAD, HEAD + plan[0]):
-        j = plan[i]
+    _note_passed(m, steps)
+    for i in range(HEAD, HEAD + steps[0]):
+        j = steps[i]
         chosen = m.jobs[j].mark & STARTED and m.jobs[j].new_length > 0
-        if chosen and plan[m.jobs[j].turn + 2] == 0 and machine.new_is_old(m, j):
+        if chosen and steps[m.jobs[j].turn + 2] == 0 and machine.new_is_old(m, j):
             m.jobs[j].new_length = 0  # it goes on
             _renew(m, j)
         else:
             machine.interrupt(m, j, const.SUSPEND, True)
-    for i in range(HEAD + plan[0], HEAD + plan[0] + plan[1]):
-        machine.interrupt(m, plan[i], const.KILL, True)
-    at = _named(plan)
-    for _ in range(plan[3]):
-        j = plan[at]
+    for i in range(HEAD + steps[0], HEAD + steps[0] + steps[1]):
+        machine.interrupt(m, steps[i], const.KILL, True)
+    at = _named(steps)
+    for _ in range(steps[3]):
+        j = steps[at]
         if m.jobs[j].new_length > 0:
-            _start(m, j, _width(m, j, plan[at + 1], plan[at + 2]), plan[at + 3], plan[at + 2])
-        at += 5 + 2 * plan[at + 4]
+            _start(m, j, _width(m, j, steps[at + 1], steps[at + 2]), steps[at + 3], steps[at + 2])
+        at += 5 + 2 * steps[at + 4]
 
 
 @inner
-def _note_passed(m, plan):
+def _note_passed(m, steps):
     """Patience of those who are passed counts from now, where running jobs can lose GPUs."""
-    if plan[2] == 0:
+    if steps[2] == 0:
         return
     for i in range(m.count[const.RUNS]):
         if _may_stop(m, m.lists[const.RUNNERS, i]):
-            for k in range(HEAD + plan[0] + plan[1], _named(plan)):
-                if m.jobs[plan[k]].blocked < 0:
-                    m.jobs[plan[k]].blocked = m.count[const.NOW]
+            for k in range(HEAD + steps[0] + steps[1], _named(steps)):
+                if m.jobs[steps[k]].blocked < 0:
+                    m.jobs[steps[k]].blocked = m.count[const.NOW]
             return

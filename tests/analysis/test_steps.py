@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from driven import Case, Mover, Shuffle, cases, mixed_cases, split_cases
 from gangsched.analysis.driving.core import machine as machines
 from gangsched.analysis.driving.core.engine import Compiled
-from gangsched.analysis.driving.core.plan import Plans
+from gangsched.analysis.driving.core.steps import Steps
 from gangsched.analysis.driving.drive import PolicyError, drive
 from gangsched.instances import Cluster, Instance, Job
 from gangsched.solvers.policy import Decision, Preempts, Start, State
@@ -115,12 +115,12 @@ def test_good_decisions_are_carried_out_by_machine_code(case: Case, seed: int) -
     own = Shuffle(seed, orders=True) if case.instance.kind.elastic else Mover(seed)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Compiled, "_execute", lambda *rest: executed.append(rest))
-        by_plan = drive(case.instance, own, **case.rules)
+        by_numbers = drive(case.instance, own, **case.rules)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Plans, "of", lambda *_: None)
+        patch.setattr(Steps, "of", lambda *_: None)
         by_hand = drive(case.instance, own, **case.rules)
     assert not executed
-    assert by_plan == by_hand
+    assert by_numbers == by_hand
 
 
 def test_a_run_in_many_chunks_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

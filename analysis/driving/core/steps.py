@@ -1,9 +1,9 @@
 """A decision as one array of numbers, which machine code checks and carries out.
 
-A plan is `HEAD` numbers, then who is suspended, killed and passed, then for each start its job,
+It is `HEAD` numbers, then who is suspended, killed and passed, then for each start its job,
 GPUs (-1 for those of its gang, or of a profile), seconds of profiling, speed (0 if the core knows),
 number of nodes (0 for any place), and a node and its GPUs for each of them. What does not go
-into a plan without doubt has none: the driver goes through it in Python, and finds what to say.
+into it without doubt has none: the driver goes through it in Python, and finds what to say.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ HEAD = 6
 NOTHING = np.zeros(0, dtype=np.int64)
 INTEGER = {int}
 #: order, blocking and repacking come beside it
-Plan = tuple[Ints, Ints, bool, bool]
+Written = tuple[Ints, Ints, bool, bool]
 
 
-class Plans:
-    """Makes plans of decisions in one run.
+class Steps:
+    """Makes arrays of decisions in one run.
 
     Parameters
     ----------
@@ -42,24 +42,24 @@ class Plans:
         self.flags = [int(kind.spreads or rules.spread), int(kind.elastic)]
         self.sizes, self.models = book.sizes.tolist(), book.node_model.tolist()
 
-    def of(self, decision: Decision) -> Plan | None:
-        """Return the plan of a decision, if it has one."""
+    def of(self, decision: Decision) -> Written | None:
+        """Return a decision as numbers, if it has no more in it."""
         if type(decision) is not Decision or self.with_ps:
             return None
         order = _numbers(decision.order)
-        plan: Ints | None = NOTHING
+        steps: Ints | None = NOTHING
         named = decision.suspend, decision.kill, decision.start, decision.passed
         if any(map(len, named)):
-            plan = self._stops_and_starts(decision)
-        if order is None or plan is None:
+            steps = self._stops_and_starts(decision)
+        if order is None or steps is None:
             return None
-        return plan, order, bool(decision.blocking), bool(decision.repacking)
+        return steps, order, bool(decision.blocking), bool(decision.repacking)
 
     def _stops_and_starts(self, decision: Decision) -> Ints | None:
         named: tuple[Any, ...] = (decision.suspend, decision.kill, decision.passed)
-        plan: list[Any] = [*map(len, named), len(decision.start), *self.flags]
+        steps: list[Any] = [*map(len, named), len(decision.start), *self.flags]
         for jobs in named:
-            plan += jobs.tolist() if isinstance(jobs, np.ndarray) else jobs
+            steps += jobs.tolist() if isinstance(jobs, np.ndarray) else jobs
         for entry in decision.start:
             if type(entry) is Start:
                 job, nodes, gpus, profile, ps = entry
@@ -69,18 +69,18 @@ class Plans:
                 (job, nodes), gpus, profile = entry, None, 0
             else:
                 return None
-            plan += (job, -1 if gpus is None else gpus, profile)
+            steps += (job, -1 if gpus is None else gpus, profile)
             if nodes is None:
-                plan += (0, 0)
+                steps += (0, 0)
                 continue
             if not isinstance(nodes, dict):
                 return None
             flat = [number for pair in nodes.items() for number in pair]
-            speed = self._speed(plan[-3:], flat) if self.own_speeds else 0
+            speed = self._speed(steps[-3:], flat) if self.own_speeds else 0
             if not flat or speed is None:
                 return None
-            plan += (speed, len(nodes), *flat)
-        whole = _whole(plan)
+            steps += (speed, len(nodes), *flat)
+        whole = _whole(steps)
         try:
             return None if whole is None else np.array(whole, dtype=np.int64)
         except OverflowError:
