@@ -93,7 +93,7 @@ def outcome(case: Case, policy: Any, engine: Any) -> tuple[Any, str]:
     at=st.integers(0, 500),
     seed=st.integers(0, 10_000),
 )
-@settings(max_examples=150)
+@settings(max_examples=80)
 def test_what_machine_code_refuses_python_words(
     preempts: Preempts, case: Case, elastic: bool, at: int, seed: int
 ) -> None:
@@ -108,7 +108,7 @@ def test_what_machine_code_refuses_python_words(
 
 
 @given(case=st.one_of(cases(), split_cases(), mixed_cases()), seed=st.integers(0, 10_000))
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_good_decisions_are_carried_out_by_machine_code(case: Case, seed: int) -> None:
     """Nothing that can be done is left to Python, and none that is done is refused there."""
     executed = []
