@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .arrays import Ints
 from .display import frame, table_html
+from .packed import Packed, Unpacking
 
 MOST_SHOWN = 20  # segments in a notebook
 
@@ -68,7 +69,7 @@ class Segment:
 
 
 @dataclass(frozen=True, eq=False)
-class Schedule:
+class Schedule(Unpacking):
     """Segments as columns; preempted jobs have several segments.
 
     Parameters
@@ -135,9 +136,9 @@ class Schedule:
         for i in np.flatnonzero(self.gpus + self.ps == 0)[:1]:
             raise ValueError(f"schedule: entry {i} on node {self.node[i]} uses nothing")
         length = np.diff(self.ptr)
-        several = np.repeat(length > 1, length)  # most gangs of a long run are on one node
-        segment = np.repeat(np.arange(self.job.size), length)[several]
-        node = self.node[several]
+        wide = np.flatnonzero(length > 1)  # most gangs of a long run are on one node
+        segment = np.repeat(wide, length[wide])
+        node = self.node[np.repeat(length > 1, length)]
         order = np.lexsort((node, segment))
         if np.any((np.diff(segment[order]) == 0) & (np.diff(node[order]) == 0)):
             raise ValueError("schedule: a node occurs twice in one segment")
@@ -173,8 +174,35 @@ class Schedule:
             device=np.array(device, dtype=np.int64),
         )
 
+    @classmethod
+    def of_packed(cls, columns: Mapping[str, Packed]) -> Schedule:
+        """Return the schedule of packed columns of segments, which it keeps packed.
+
+        Parameters
+        ----------
+        columns : mapping of str to Packed
+            ``job``, ``start``, ``end`` and ``length`` (entries) of segments, ``node`` and ``gpus``
+            of entries; all with parts of the same segments.
+        """
+        for job, start, end, length, node, gpus in zip(*map(iter, columns.values()), strict=True):
+            cls(job, start, end, np.concatenate([[0], np.cumsum(length)]), node, gpus)
+        plan: Schedule = object.__new__(cls)
+        nothing = np.broadcast_to(np.int64(0), columns["node"].size)
+        plan.__dict__.update(_packed=dict(columns), ps=nothing, device=_frozen(nothing[:0]))
+        return plan
+
+    def unpacked(self, name: str) -> Ints:
+        """Return a column, and let it be as it is."""
+        if name != "ptr" or name in self.__dict__:
+            return super().unpacked(name)
+        ends = np.zeros(len(self) + 1, dtype=np.int64)
+        np.cumsum(self._packed["length"].array(), out=ends[1:])
+        ends.flags.writeable = False
+        return ends
+
     def __len__(self) -> int:
-        return int(self.job.size)
+        packed = self.__dict__.get("_packed")
+        return packed["job"].size if packed else int(self.job.size)
 
     def __getitem__(self, i: int) -> Segment:
         if not -len(self) <= i < len(self):

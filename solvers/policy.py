@@ -191,12 +191,14 @@ class Seen:
         self._pairs = [(column, jobs[name]) for name, column in self.columns.items()]
         self._pairs.append((self.speeds, book.speeds))
         self.rejected = bool((jobs["phase"] == Phase.REJECTED).any())
+        self.preempts = Preempts(policy.preempts)
         self.derived: dict[Any, Any] = {}
+        self.shown: dict[str, NDArray[Any]] = {}  # columns as states show them
         if self.clairvoyant:
             self.show(np.arange(jobs.size))
             self.size = jobs.size
 
-    def show(self, jobs: Ints) -> None:
+    def show(self, jobs: Ints | int) -> None:
         """Let jobs be seen."""
         for own, source in self._pairs:
             own[jobs] = source[jobs]
@@ -208,15 +210,33 @@ class Seen:
         self.numbers[self.count : self.count + jobs.size] = jobs
         self.count += jobs.size
         if not self.clairvoyant:
-            self.show(jobs)
-            self.size = max(self.size, int(jobs.max()) + 1)
+            last = int(jobs[0]) if jobs.size == 1 else int(jobs.max())
+            self.show(last if jobs.size == 1 else jobs)
+            if last >= self.size:
+                self.size = last + 1
+                self.shown.clear()
+
+    def view(self, name: str) -> NDArray[Any]:
+        """Return a column as a state shows it, until more jobs are seen."""
+        if name in OTHERS:
+            shown = _view(getattr(self.book, name))
+        elif name == "speeds":
+            shown = _view(self.speeds[: self.size])
+        elif name in self.columns:
+            shown = _view(self.columns[name][: self.size])
+        elif name in CHANGING:
+            shown = _view(self.book.jobs[name][: self.size])
+        else:
+            raise AttributeError(f"state has no attribute {name!r}")
+        self.shown[name] = shown
+        return shown
 
     def phase(self) -> NDArray[Any]:
         """Where jobs stand; whoever never comes is not seen."""
         phase: NDArray[Any] = self.book.jobs["phase"][: self.size]
         if self.rejected and not self.clairvoyant:
-            return np.where(phase == Phase.REJECTED, int(Phase.UNSEEN), phase)
-        return phase
+            return _view(np.where(phase == Phase.REJECTED, int(Phase.UNSEEN), phase))
+        return _view(phase)
 
     def job(self, number: int) -> Job:
         """Return a job that has come."""
@@ -317,42 +337,19 @@ class State:
         not part of checkpoints.
     """
 
-    def __init__(
-        self,
-        now: int,
-        rules: Rules,
-        seen: Seen,
-        *,
-        waiting: Callable[[], Ints],
-        running: Callable[[], Ints],
-        held_nodes: Callable[[int], dict[int, int]],
-        places: Callable[[Ints], tuple[Ints, Ints, Ints]],
-        job_fair: Callable[[Ints, int], Floats],
-        user_fair: Callable[[int], Floats],
-        user_share: Callable[[], Floats],
-        mean_active: Callable[[Ints, int], Floats],
-        fair_rate: Callable[[Ints], Floats],
-        preempts: Preempts = Preempts.NEVER,
-    ) -> None:
-        self.now, self.rules, self._seen, self._book = now, rules, seen, seen.book
-        self._list_waiting, self._list_running = waiting, running
-        self._preempts = preempts
-        self._held_nodes, self._places = held_nodes, places
-        self._job_fair, self._user_fair, self._user_share = job_fair, user_fair, user_share
-        self._mean_active, self._fair_rate = mean_active, fair_rate
+    def __init__(self, now: int, rules: Rules, seen: Seen, engine: Any) -> None:
+        self.now, self.rules, self._seen, self._engine = now, rules, seen, engine
 
     def __getattr__(self, name: str) -> NDArray[Any]:
-        seen = self._seen
-        column = seen.columns.get(name)
-        if column is not None or name in CHANGING:
-            if name == "work":
-                seen.refuse_without_run_times("state.work")
-            shown: NDArray[Any] = (seen.book.jobs[name] if column is None else column)[: seen.size]
-            shown.flags.writeable = False
-            return shown
-        if name in OTHERS:
-            return _view(getattr(self._book, name))
-        raise AttributeError(f"state has no attribute {name!r}")
+        seen: Seen = self._seen
+        if name == "work":
+            seen.refuse_without_run_times("state.work")
+        shown = seen.shown.get(name)
+        return seen.view(name) if shown is None else shown
+
+    @property
+    def _book(self) -> Any:
+        return self._seen.book
 
     # --- the cluster ---
 
@@ -405,12 +402,12 @@ class State:
     @property
     def phase(self) -> Ints:
         """A :class:`Phase` of each job."""
-        return _view(self._seen.phase())
+        return self._seen.phase()
 
     @property
     def speeds(self) -> Ints:
         """Speed of each job on each GPU model in millionths; 0 where it cannot run there."""
-        return _view(self._seen.speeds[: self._seen.size])
+        return self._seen.view("speeds")
 
     def job(self, number: int) -> Job:
         """Return a job that has come, as far as the policy may know it."""
@@ -419,12 +416,14 @@ class State:
     @cached_property
     def waiting(self) -> Ints:
         """Visible jobs that hold nothing, by (release, number)."""
-        return _view(self._list_waiting())
+        waiting: Ints = self._engine.list_waiting()
+        return waiting
 
     @cached_property
     def running(self) -> Ints:
         """Jobs that hold GPUs, by (release, number)."""
-        return _view(self._list_running())
+        running: Ints = self._engine.list_running()
+        return running
 
     @cached_property
     def preemptible(self) -> Ints:
@@ -433,11 +432,11 @@ class State:
 
     def _may_stop(self, running: Ints) -> NDArray[np.bool_]:
         """Which of these running jobs are preemptible."""
-        if self._preempts is LEASE:
-            ended: NDArray[np.bool_] = self._book.lease_end[running] <= self.now
+        if self._seen.preempts is LEASE:
+            ended: NDArray[np.bool_] = self._book.jobs["lease_end"][running] <= self.now
             return ended
-        if self._preempts is ALWAYS:
-            progressing: NDArray[np.bool_] = self._book.speed[running] > 0
+        if self._seen.preempts is ALWAYS:
+            progressing: NDArray[np.bool_] = self._book.jobs["speed"][running] > 0
             return progressing
         return np.zeros(running.size, dtype=np.bool_)
 
@@ -445,7 +444,7 @@ class State:
     def candidates(self) -> Ints:
         """Waiting and preemptible jobs, by (release, number)."""
         jobs = np.concatenate([self.waiting, self.preemptible])
-        return _view(jobs[np.argsort(self._book.rank[jobs], kind="stable")])
+        return _view(jobs[np.argsort(self._book.jobs["rank"][jobs], kind="stable")])
 
     @property
     def free_ps(self) -> Ints:
@@ -460,7 +459,8 @@ class State:
     @property
     def capacity(self) -> int:
         """Free GPUs and those of the preemptible jobs."""
-        return int(self._book.free.sum() + self._book.held_gpus[self.preemptible].sum())
+        book = self._book
+        return int(book.nodes["free"].sum() + book.jobs["held_gpus"][self.preemptible].sum())
 
     def remaining(self, jobs: Ints) -> Ints:
         """Return the seconds of service, at full speed, that each of `jobs` still needs.
@@ -469,23 +469,25 @@ class State:
         """
         self._seen.refuse_without_run_times("state.remaining")
         book = self._book
-        left: Ints = book.left[jobs] - book.done(jobs, self.now)
+        left: Ints = book.jobs["left"][jobs] - book.done(jobs, self.now)
         return left
 
     def attained(self, jobs: Ints) -> Ints:
         """Return the GPU seconds that each of `jobs` has held, overhead included (A_i)."""
-        book = self._book
-        current: Ints = book.held_gpus[jobs] * (self.now - book.since[jobs])
-        whole: Ints = book.held[jobs] + current
+        table = self._book.jobs
+        current: Ints = table["held_gpus"][jobs] * (self.now - table["since"][jobs])
+        whole: Ints = table["held"][jobs] + current
         return whole
 
     def fair(self, jobs: Ints) -> Floats:
         """Return F_i, the fair GPU seconds of each of `jobs` since its first round, (14)."""
-        return self._job_fair(jobs, self.now)
+        fair: Floats = self._engine.job_fair(jobs, self.now)
+        return fair
 
     def fair_rate(self, jobs: Ints) -> Floats:
         """Return min(D_i, fair share) of each of `jobs` now, the integrand of (14)."""
-        return self._fair_rate(jobs)
+        rate: Floats = self._engine.fair_rate(jobs)
+        return rate
 
     def id(self, job: int) -> str:
         """Return the id of a job."""
@@ -493,15 +495,18 @@ class State:
 
     def mean_active(self, jobs: Ints) -> Floats:
         """Return the mean number of active jobs since each of `jobs` became visible."""
-        return self._mean_active(jobs, self.now)
+        mean: Floats = self._engine.mean_active(jobs, self.now)
+        return mean
 
     def nodes(self, job: int) -> dict[int, int]:
         """Return the GPUs that a running job holds, by node; empty for others."""
-        return self._held_nodes(int(job))
+        held: dict[int, int] = self._engine.nodes_of(int(job))
+        return held
 
     def places(self, jobs: Ints) -> tuple[Ints, Ints, Ints]:
         """Return (ptr, node, gpus): what running `jobs` hold, job k at ptr[k] to ptr[k + 1]."""
-        return self._places(jobs)
+        places: tuple[Ints, Ints, Ints] = self._engine.places(jobs)
+        return places
 
     # --- users ---
 
@@ -515,17 +520,19 @@ class State:
     @property
     def user_gpus(self) -> Ints:
         """GPUs that each user holds now, (10)."""
-        return _view(self._book.user_rate)
+        return _view(self._book.users["rate"])
 
     @property
     def user_fair(self) -> Floats:
         """Fair GPU seconds of each user until now, (9) with (8)."""
-        return self._user_fair(self.now)
+        fair: Floats = self._engine.user_fair(self.now)
+        return fair
 
     @property
     def user_share(self) -> Floats:
         """Fair number of GPUs of each user now, (8)."""
-        return self._user_share()
+        share: Floats = self._engine.user_share()
+        return share
 
 
 class Start(NamedTuple):

@@ -19,7 +19,7 @@ import numpy as np
 from ...instances.io import write_file
 
 #: of what is in a checkpoint; others are refused
-FORMAT = 1
+FORMAT = 2  # 1: waiting jobs in any order, segments not packed
 #: by which an array is named in JSON
 ARRAY = "$array"
 

@@ -44,7 +44,7 @@ def check_decision(decision: Decision, state: State, name: str) -> None:
         raise ValueError(f"{owner}: stops job {j}, which does not run")
     if stopped.size:
         for j in stopped[~state._may_stop(stopped)][:1]:
-            why = "it is profiled" if state.speed[j] == 0 else repr(state._preempts)
+            why = "it is profiled" if state.speed[j] == 0 else repr(state._seen.preempts)
             raise ValueError(f"{owner}: stops job {j}, which it may not now: {why}")
     for j in passed[phase[passed] != WAITING][:1]:
         raise ValueError(f"{owner}: passes job {j}, which does not wait")

@@ -37,7 +37,7 @@ from .checkpoint import Checkpoint, pack, unpack
 from .core.engine import Compiled
 from .ledger import JOB, NODE, USER, Ledger
 from .reference import Reference
-from .run import Events, Records, Run, plain
+from .run import Records, Run, plain
 
 Engine = Compiled | Reference
 logger = logging.getLogger("gangsched")
@@ -490,8 +490,7 @@ def _run(
 ) -> Run:
     instance, book, policy = machine.instance, machine.book, machine.policy
     current = book.held_gpus * (now - book.since)
-    segments = Schedule(*(np.asarray(c, np.int64) for c in machine.segment_columns(now)))
-    time_, job_, kind_ = machine.event_columns()
+    segments = machine.schedule(now)
     unfinished = stop in (Stop.INTERRUPTED, Stop.ITERATION_LIMIT)
     log = getattr(machine.session, "log", ())
     return Run(
@@ -515,7 +514,7 @@ def _run(
             held=book.held + current,
             fair=machine.fair_at(now),
         ),
-        events=Events(time_, job_, kind_),
+        events=machine.event_log(),
         schedule=_with_ps(segments, book.ps) if book.ps else segments,
         rejected=tuple(rejected.items()),
         log=tuple(log) if isinstance(log, (list, tuple)) else (),

@@ -72,7 +72,7 @@ class Ledger:
     ps: dict[int, dict[int, int]] = field(default_factory=dict)
 
     def __getattr__(self, name: str) -> NDArray[Any]:
-        if name in JOB.names:  # type: ignore[operator]
+        if name in JOB_COLUMNS:
             column: NDArray[Any] = self.jobs[name]
             return column
         if name in OTHER_COLUMNS:
@@ -90,6 +90,7 @@ class Ledger:
         return got
 
 
+JOB_COLUMNS = frozenset(JOB.names or ())
 OTHER_COLUMNS = {
     "sizes": ("nodes", "size"),
     "free": ("nodes", "free"),

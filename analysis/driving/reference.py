@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...formulations.fair_shares import FairShares
+from ...instances import Schedule, Segment
 from ...instances.model import FULL_SPEED
 from ...solvers.placement import place_by_speed
 from ...solvers.policy import Decision, Phase, Preempts, Start, State
 from .decisions import MOST_FRUITLESS, check_decision, check_nodes, give_ps, left_out
 from .ledger import Ints, of_rows, to_rows
-from .run import EventKind
+from .run import EventKind, Events
 from .simulation import Simulation
 
 Nodes = dict[int, int]
@@ -568,24 +569,42 @@ class Reference(Simulation):
     # --- what a policy sees ---
 
     def _state(self) -> State:
-        users = range(len(self.book.quota))
-        return State(
-            self.now,
-            self.rules,
-            self.seen,
-            waiting=lambda: np.array(self.waiting, dtype=np.int64),
-            running=lambda: np.array(self.running, dtype=np.int64),
-            held_nodes=lambda j: dict(self.held.get(j, {})),
-            places=self._places,
-            job_fair=lambda jobs, t: np.array([self._job_fair(int(j), t) for j in jobs]),
-            user_fair=lambda t: np.array([self.shares.user_time(u, t) for u in users]),
-            user_share=lambda: np.array([self.shares.share(u) for u in users]),
-            fair_rate=lambda jobs: np.array([self.shares.job_share(*self._kind(j)) for j in jobs]),
-            mean_active=lambda jobs, t: np.array([self._mean_active(int(j), t) for j in jobs]),
-            preempts=Preempts(self.policy.preempts),
-        )
+        return State(self.now, self.rules, self.seen, self)
 
-    def _places(self, jobs: Ints) -> tuple[Ints, Ints, Ints]:
+    def list_waiting(self) -> Ints:
+        """Visible jobs that hold nothing, by rank."""
+        return np.array(self.waiting, dtype=np.int64)
+
+    def list_running(self) -> Ints:
+        """Jobs that hold GPUs, by rank."""
+        return np.array(self.running, dtype=np.int64)
+
+    def nodes_of(self, j: int) -> Nodes:
+        """The GPUs that j holds by node."""
+        return dict(self.held.get(j, {}))
+
+    def job_fair(self, jobs: Ints, time: int) -> NDArray[np.float64]:
+        """F_i of jobs at a time."""
+        return np.array([self._job_fair(int(j), time) for j in jobs])
+
+    def user_fair(self, time: int) -> NDArray[np.float64]:
+        """F_j of all users at a time."""
+        return np.array([self.shares.user_time(u, time) for u in range(self.book.users.size)])
+
+    def user_share(self) -> NDArray[np.float64]:
+        """Fair shares of all users now."""
+        return np.array([self.shares.share(u) for u in range(self.book.users.size)])
+
+    def fair_rate(self, jobs: Ints) -> NDArray[np.float64]:
+        """Fair shares of jobs now."""
+        return np.array([self.shares.job_share(*self._kind(j)) for j in jobs])
+
+    def mean_active(self, jobs: Ints, time: int) -> NDArray[np.float64]:
+        """Mean number of active jobs since each of these came."""
+        return np.array([self._mean_active(int(j), time) for j in jobs])
+
+    def places(self, jobs: Ints) -> tuple[Ints, Ints, Ints]:
+        """What jobs hold: (ptr, node, gpus)."""
         held = [self.held[int(j)] for j in jobs]
         return (
             np.cumsum([0, *map(len, held)], dtype=np.int64),
@@ -617,17 +636,13 @@ class Reference(Simulation):
             fair[j] = self._job_fair(j, time)
         return fair
 
-    def segment_columns(self, time: int) -> tuple[Any, ...]:
-        """(job, start, end, ptr, node, gpus); running jobs have a last segment up to `time`."""
+    def schedule(self, time: int) -> Schedule:
+        """The segments; running jobs have a last one up to `time`."""
         last = [(j, int(self.book.since[j]), time, self.held[j]) for j in self.running]
         rows = [*self.segments, *(row for row in last if row[1] < time)]
-        return (
-            *([row[k] for row in rows] for k in range(3)),
-            np.cumsum([0, *(len(row[3]) for row in rows)]),
-            [n for row in rows for n in row[3]],
-            [g for row in rows for g in row[3].values()],
-        )
+        return Schedule.of(Segment(*row) for row in rows)
 
-    def event_columns(self) -> tuple[Any, ...]:
-        """(time, job, kind)."""
-        return tuple([event[k] for event in self.events] for k in range(3))
+    def event_log(self) -> Events:
+        """What has happened."""
+        table = np.array(self.events, dtype=np.int64).reshape(-1, 3)
+        return Events(table[:, 0], table[:, 1], table[:, 2])  # type: ignore[arg-type]

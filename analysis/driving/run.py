@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import IntEnum
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ...instances import Instance, Schedule
 from ...instances.display import facts_html, frame
 from ...instances.io import instance_hash
+from ...instances.packed import Packed, Unpacking
 from ...solvers.policy import Rules
 from ...solvers.result import Stop
 
@@ -45,7 +46,7 @@ class _Columns:
 
 
 @dataclass(frozen=True, eq=False)
-class Events(_Columns):
+class Events(_Columns, Unpacking):
     """The event log as columns, in the order in which the driver processed the events.
 
     Parameters
@@ -65,8 +66,23 @@ class Events(_Columns):
         for name, kind in (("time", np.int64), ("job", np.int64), ("kind", np.int8)):
             object.__setattr__(self, name, _frozen(getattr(self, name), kind))
 
+    @classmethod
+    def of_packed(cls, columns: Mapping[str, Packed]) -> Events:
+        """Return the log of packed columns, which it keeps packed.
+
+        Parameters
+        ----------
+        columns : mapping of str to Packed
+        """
+        kind = np.concatenate([np.zeros(0, np.int8), *(k.astype(np.int8) for k in columns["kind"])])
+        kind.flags.writeable = False
+        log: Events = object.__new__(cls)
+        own = {name: column for name, column in columns.items() if name != "kind"}
+        log.__dict__.update(_packed=own, kind=kind)
+        return log
+
     def __len__(self) -> int:
-        return int(self.time.size)
+        return int(self.kind.size)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -289,7 +305,8 @@ class Run:
                 continue
             if part.name in ("records", "events", "schedule"):
                 for name in value.__dataclass_fields__:
-                    column = getattr(value, name)
+                    read = getattr(value, "unpacked", partial(getattr, value))
+                    column = read(name)
                     total.update(name.encode())
                     total.update("\0".join(column).encode() if name == "id" else column.tobytes())
             else:

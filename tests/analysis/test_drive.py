@@ -465,8 +465,8 @@ def test_a_run_goes_on_from_a_saved_checkpoint(engine: Any, tmp_path: Any) -> No
         (point.data[:-9], "resume: it cannot be read: BadZipFile"),
         (pickle.dumps({"machine": 1}), "resume: it is no archive"),
         (
-            pack({**unpack(point.data), "format": 2}),
-            "resume: it has format 2, this version reads 1",
+            pack({**unpack(point.data), "format": 1}),
+            "resume: it has format 1, this version reads 2",
         ),
     ]:
         with pytest.raises(ValueError, match=text):

@@ -12,20 +12,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ....instances import Schedule
+from ....solvers.compiled import entered
 from ....solvers.policy import Decision, Policy, Preempts, Rule, RuleKind, Start, State
 from ..decisions import MOST_FRUITLESS, check_decision, check_nodes, give_ps, left_out
-from ..ledger import Ints, Ledger, of_rows, to_rows
+from ..ledger import Ints, of_rows, to_rows
+from ..run import Events
 from ..simulation import Simulation
 from . import const, ordered
 from .grouped import advance_by_groups
 from .keyed import advance_by_key
-from .machine import larger, new_machine
+from .machine import new_machine
+from .past import Past
+from .steps import NOTHING, Steps
 
-#: arrays of a machine that double when they are full, and all that a run changes
-GROWING = ("segments", "parts", "events")
+#: arrays of a machine that a run changes
 SAVED = (
     *("count", "params", "jobs", "nodes", "users", "kinds", "gangs", "least", "entries", "level"),
-    *("active", "lists", *GROWING),
+    *("active", "lists"),
 )
 MOST_IDLE = 2 * 86_400  # seconds for which a policy may leave an empty cluster idle
 
@@ -56,12 +60,23 @@ class Compiled(Simulation):
         if urgent:
             ledger.jobs["urgency"] = [job.id not in urgent for job in self.instance.jobs]
         self.machine = new_machine(ledger, params, rule, elastic=self.instance.kind.elastic)
+        self.past = Past()
         self.kind = rule.kind
+        self.ask = getattr(self.session, "next_change", None)
+        if self.kind is RuleKind.PYTHON:
+            self.steps = Steps(self.instance, ledger, rules)
+            self._enter = entered(ordered.advance_to_decision, self.machine, 0, 0)
+            like = self.machine, NOTHING, NOTHING, False, False
+            self._carry_out = entered(ordered.carry_out, *like)
+        else:
+            self._enter = advance_by_groups if self.kind.grouped else advance_by_key
 
     def save(self) -> dict[str, Any]:
         """Return what has changed since the begin, as plain data."""
+        self.past.take(self.machine)
         return {
             **{name: getattr(self.machine, name) for name in SAVED},
+            "past": self.past.save(),
             "ps": to_rows(self.book.ps),
             "idle": self.idle,
             "deciding": self.deciding,
@@ -69,13 +84,12 @@ class Compiled(Simulation):
 
     def load(self, data: Mapping[str, Any]) -> None:
         """Go on from there, in a run that has just begun."""
-        for name in GROWING:
-            self.machine = self.machine._replace(**{name: np.array(data[name])})
         for name in SAVED:
             own, saved = getattr(self.machine, name), data[name]
             if own.dtype != saved.dtype or own.shape != saved.shape:
                 raise ValueError(f"its {name} are not those of this instance")
             own[:] = saved
+        self.past.load(data["past"])
         self.book.ps = of_rows(data["ps"])
         self.idle, self.deciding = data["idle"], data["deciding"]
 
@@ -88,16 +102,10 @@ class Compiled(Simulation):
             if why != const.ROOM:
                 return {const.DONE: True, const.UNTIL: False}.get(why)
 
-    @property
-    def _advance(self) -> Any:
-        if self.kind is RuleKind.PYTHON:
-            return ordered.advance_to_decision
-        return advance_by_groups if self.kind.grouped else advance_by_key
-
     def _advance_core(self, until: int | None, most: int) -> int:
-        why = self._advance(self.machine, const.NONE - 1 if until is None else until, most)
+        why = self._enter(self.machine, const.NONE - 1 if until is None else until, most)
         if why == const.ROOM:
-            self.machine = larger(self.machine)
+            self.past.take(self.machine)
         elif why == const.STUCK and self.count[const.FRUITLESS] > MOST_FRUITLESS:
             raise RuntimeError(
                 f"policy {self.policy.name!r} lets {self.count[const.FRUITLESS]:,} segments in a "
@@ -115,8 +123,13 @@ class Compiled(Simulation):
         """Counters."""
         return self.machine.count
 
-    def _list(self, row: int, counter: int) -> Ints:
-        return _by_rank(self.book, self.machine.lists[row, : self.count[counter]])
+    def list_waiting(self) -> Ints:
+        """Visible jobs that hold nothing, by rank where Python decides."""
+        return self.machine.lists[const.WAITERS, : self.count[const.WAITS]].copy()
+
+    def list_running(self) -> Ints:
+        """Jobs that hold GPUs, by rank where Python decides."""
+        return self.machine.lists[const.RUNNERS, : self.count[const.RUNS]].copy()
 
     def _advance_python(self, until: int | None, most: int) -> bool | None:
         if self.deciding:
@@ -143,6 +156,13 @@ class Compiled(Simulation):
         self.deciding = True
         decision = self.session.decide(state)
         self.deciding = False
+        steps = self.steps.of(decision)
+        if steps is None or not self._carry_out(self.machine, *steps):
+            self._execute(decision, state)
+        self._set_timer()
+
+    def _execute(self, decision: Decision, state: State) -> None:
+        """In readable steps: refuse what cannot be done, and do what numbers cannot say."""
         check_decision(decision, state, self.policy.name)
         if len(decision.passed) and state.preemptible.size:
             blocked, passed = self.book.blocked, np.asarray(decision.passed, dtype=np.int64)
@@ -152,9 +172,8 @@ class Compiled(Simulation):
         machine = self.machine
         if len(decision.order):
             machine.params[const.BLOCKING] = decision.blocking
-            order = np.asarray(decision.order, dtype=np.int64)
+            order = np.array(decision.order, dtype=np.int64)
             ordered.follow(machine, order, bool(decision.repacking))
-        self._set_timer()
 
     def _stop_and_start(self, decision: Decision, state: State) -> None:
         """As in the reference: who is suspended and gets the GPUs that it had goes on."""
@@ -192,39 +211,49 @@ class Compiled(Simulation):
 
     def _set_timer(self) -> None:
         """When the policy may decide otherwise though nothing happens."""
-        ask = getattr(self.session, "next_change", None)
-        if ask is None:
+        if self.ask is None:
             change: int | None = self.now + self.rules.round_length
             if self.count[const.RUNS] == 0 and self.count[const.COMING] == self.count[const.ABLE]:
                 self.idle += 1
                 if self.idle * self.rules.round_length > MOST_IDLE:
                     change = None
         else:
-            change = ask(self._state())
+            change = self.ask(self._state())
         if change is not None:
             self.count[const.TIMER] = max(change, self.now + 1)
 
     def _state(self) -> State:
-        m, seen = self.machine, self.seen
-        if self.count[const.COMING] > seen.count:
-            seen.arrive(m.lists[const.COMERS, seen.count : self.count[const.COMING]])
-        return State(
-            self.now,
-            self.rules,
-            seen,
-            waiting=lambda: self._list(const.WAITERS, const.WAITS),
-            running=lambda: self._list(const.RUNNERS, const.RUNS),
-            held_nodes=self._nodes,
-            places=self._places,
-            job_fair=lambda jobs, t: ordered.job_fair(m, np.asarray(jobs, dtype=np.int64), t),
-            user_fair=lambda t: ordered.user_fair(m, t),
-            user_share=lambda: m.users["slope"].copy(),
-            mean_active=self._mean_active,
-            fair_rate=lambda jobs: m.kinds["slope"][m.jobs["kind_of"][jobs]],
-            preempts=Preempts(self.policy.preempts),
-        )
+        seen, coming = self.seen, int(self.count[const.COMING])
+        if coming > seen.count:
+            seen.arrive(self.machine.lists[const.COMERS, seen.count : coming])
+        return State(int(self.count[const.NOW]), self.rules, seen, self)
 
-    def _mean_active(self, jobs: Ints, time: int) -> NDArray[np.float64]:
+    # --- what a state shows ---
+
+    def job_fair(self, jobs: Ints, time: int) -> NDArray[np.float64]:
+        """F_i of jobs at a time."""
+        fair: NDArray[np.float64] = ordered.job_fair(
+            self.machine, np.array(jobs, dtype=np.int64), time
+        )
+        return fair
+
+    def user_fair(self, time: int) -> NDArray[np.float64]:
+        """F_j of all users at a time."""
+        fair: NDArray[np.float64] = ordered.user_fair(self.machine, time)
+        return fair
+
+    def user_share(self) -> NDArray[np.float64]:
+        """Fair shares of all users now."""
+        share: NDArray[np.float64] = self.machine.users["slope"].copy()
+        return share
+
+    def fair_rate(self, jobs: Ints) -> NDArray[np.float64]:
+        """Fair shares of jobs now."""
+        rate: NDArray[np.float64] = self.machine.kinds["slope"][self.machine.jobs["kind_of"][jobs]]
+        return rate
+
+    def mean_active(self, jobs: Ints, time: int) -> NDArray[np.float64]:
+        """Mean number of active jobs since each of these came."""
         since, total, count = self.machine.active.tolist()
         life = time - self.book.visible[jobs]
         seen = total + count * (time - since) - self.machine.jobs["active_start"][jobs]
@@ -238,13 +267,18 @@ class Compiled(Simulation):
         return held
 
     def _nodes(self, j: int, kind: str = "") -> dict[int, int]:
-        if self.book.phase[j] != const.RUNNING:
+        if self.machine.jobs["phase"][j] != const.RUNNING:
             return {}
         held = self._held(j, kind)
         nodes, parts = held[f"{kind}node"].tolist(), held[f"{kind}part"].tolist()
         return dict(zip(nodes, parts, strict=True))
 
-    def _places(self, jobs: Ints) -> tuple[Ints, Ints, Ints]:
+    def nodes_of(self, j: int) -> dict[int, int]:
+        """The GPUs that j holds by node."""
+        return self._nodes(j)
+
+    def places(self, jobs: Ints) -> tuple[Ints, Ints, Ints]:
+        """What jobs hold: (ptr, node, gpus)."""
         held, m = self.machine.jobs[jobs], self.machine
         ptr = np.concatenate([[0], np.cumsum(held["length"])])
         at = np.repeat(held["offset"] - ptr[:-1], held["length"]) + np.arange(ptr[-1])
@@ -275,32 +309,20 @@ class Compiled(Simulation):
         fair[active] = ordered.job_fair(self.machine, active, time)
         return fair
 
-    def segment_columns(self, time: int) -> tuple[Ints, ...]:
-        """(job, start, end, ptr, node, gpus); running jobs have a last segment up to `time`."""
-        past = self.machine.segments[: self.count[const.SEGMENTS]]
-        parts = self.machine.parts[: self.count[const.ENTRIES]]
-        jobs = self._list(const.RUNNERS, const.RUNS)
+    def schedule(self, time: int) -> Schedule:
+        """The segments; running jobs have a last one up to `time`."""
+        self.past.take(self.machine)
+        jobs = self.list_running()
+        jobs = jobs[np.argsort(self.book.rank[jobs], kind="stable")]
         jobs = jobs[self.book.since[jobs] < time]
-        held = [self._held(int(j)) for j in jobs]
-        lengths = [np.diff(past["ptr"], append=parts.size), [part.size for part in held]]
-        return (
-            np.concatenate([past["job"], jobs]),
-            np.concatenate([past["start"], self.book.since[jobs]]),
-            np.concatenate([past["end"], np.full(jobs.size, time, dtype=np.int64)]),
-            np.cumsum(np.concatenate([[0], *lengths]).astype(np.int64)),
-            np.concatenate([parts["node"], *(part["node"] for part in held)]),
-            np.concatenate([parts["gpus"], *(part["part"] for part in held)]),
-        )
+        ptr, node, gpus = self.places(jobs)
+        last = jobs, self.book.since[jobs], np.full(jobs.size, time), np.diff(ptr), node, gpus
+        return Schedule.of_packed(self.past.with_segments(*last))
 
-    def event_columns(self) -> tuple[Ints, Ints, NDArray[np.int8]]:
-        """(time, job, kind)."""
-        past = self.machine.events[: self.count[const.EVENTS]]
-        return past["time"], past["job"], past["kind"]
-
-
-def _by_rank(book: Ledger, jobs: Ints) -> Ints:
-    out: Ints = jobs[np.argsort(book.rank[jobs], kind="stable")]
-    return out
+    def event_log(self) -> Events:
+        """What has happened."""
+        self.past.take(self.machine)
+        return Events.of_packed({name: own.copy() for name, own in self.past.events.items()})
 
 
 def _check_rule(policy: Policy, rule: Rule) -> None:

@@ -32,6 +32,8 @@ GANG = record("size reach heap_at heap_length waiting")
 ENTRY = record("node part new_node new_part")
 SEGMENT = record("job start end ptr")
 PART = record("node gpus")
+#: segments (and events) in a machine before they are packed, beside those of one round
+CHUNK = 2**14
 EVENT = np.dtype([("time", np.int64), ("job", np.int64), ("kind", np.int8)])
 
 
@@ -93,21 +95,44 @@ def put(m, row, n, j):
 
 @inner
 def enter(m, row, counter, j):
-    """Put j at the end of a list."""
-    m.jobs[j].place_in = m.count[counter]
-    m.count[counter] = put(m, row, m.count[counter], j)
+    """Put j into a list: at its end, or at its place by rank where Python decides."""
+    n = m.count[counter]
+    m.count[counter] = n + 1
+    if m.params[const.KIND] != const.PYTHON:
+        m.lists[row, n], m.jobs[j].place_in = j, n
+        return
+    at, rank = n, m.jobs[j].rank
+    if n and m.jobs[m.lists[row, n - 1]].rank > rank:
+        at = _place_by_rank(m, row, n, rank)
+        for k in range(n, at, -1):
+            m.lists[row, k] = m.lists[row, k - 1]
+    m.lists[row, at] = j
+
+
+@inner
+def _place_by_rank(m, row, n, rank):
+    """How many of the n jobs of a sorted list come before a rank."""
+    low, high = 0, n
+    while low < high:
+        middle = (low + high) // 2
+        if m.jobs[m.lists[row, middle]].rank < rank:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @inner
 def leave(m, row, counter, j):
     """Take j out of a list."""
     m.count[counter] -= 1
-    i, n = m.jobs[j].place_in, m.count[counter]
-    if (
-        row == const.RUNNERS
-        and m.params[const.PREEMPTS] == const.ALWAYS
-        and m.params[const.KIND] != const.PYTHON
-    ):
+    n = m.count[counter]
+    if m.params[const.KIND] == const.PYTHON:
+        for k in range(_place_by_rank(m, row, n + 1, m.jobs[j].rank), n):
+            m.lists[row, k] = m.lists[row, k + 1]
+        return
+    i = m.jobs[j].place_in
+    if row == const.RUNNERS and m.params[const.PREEMPTS] == const.ALWAYS:
         for k in range(i, n):  # the others stay sorted
             m.lists[row, k] = m.lists[row, k + 1]
             m.jobs[m.lists[row, k]].place_in = k
@@ -626,16 +651,6 @@ def open_round(m, until):
 # --- a new machine --------------------------------------------------------------------------------
 
 
-def larger(machine: Machine) -> Machine:
-    """More room for what the run leaves."""
-    grown = {}
-    for name in ("segments", "parts", "events"):
-        old = getattr(machine, name)
-        grown[name] = np.zeros(2 * old.size, dtype=old.dtype)
-        grown[name][: old.size] = old
-    return machine._replace(**grown)
-
-
 def new_machine(book: Ledger, params: list[int], rule: Rule, *, elastic: bool) -> Machine:
     """Return the machine of a ledger before the first round."""
     jobs, nodes, users = book.jobs, book.nodes, book.users
@@ -677,9 +692,9 @@ def new_machine(book: Ledger, params: list[int], rule: Rule, *, elastic: bool) -
         level=level,
         active=np.zeros(3, dtype=np.int64),
         lists=lists,
-        segments=np.zeros(n + 2 * total, dtype=SEGMENT),
-        parts=np.zeros(n + 2 * total, dtype=PART),
-        events=np.zeros(3 * n + 4 * total, dtype=EVENT),
+        segments=np.zeros(CHUNK + 2 * total, dtype=SEGMENT),
+        parts=np.zeros(CHUNK + 2 * total, dtype=PART),
+        events=np.zeros(CHUNK + n + 4 * total, dtype=EVENT),
     )
 
 

@@ -368,12 +368,16 @@ def place_selected(m, selected, kept, losers, expired):
 
 @inner
 def backfill(m, j, started):
-    """Backfill: its old nodes first, then any place; returns how many have started."""
+    """Backfill: its old nodes first, then any place; returns how many have started.
+
+    GPUs are only taken from one to the next, so that refusals stand.
+    """
     if m.jobs[j].phase == const.RUNNING and machine.old_is_free(m, j):
         machine.keep_old(m, j)
-    elif place(m, j):
+    elif may_fit(m, j) and place(m, j):
         machine.take_new(m, j)
     else:
+        note_refusal(m, j)
         m.jobs[j].new_length = 0
         return started
     m.lists[const.STARTED, started] = j

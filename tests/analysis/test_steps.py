@@ -1,0 +1,137 @@
+"""Decisions as machine code checks them and carries them out, against the readable Python."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from driven import Case, Mover, Shuffle, cases, mixed_cases, split_cases
+from gangsched.analysis.driving.core import machine as machines
+from gangsched.analysis.driving.core.engine import Compiled
+from gangsched.analysis.driving.core.steps import Steps
+from gangsched.analysis.driving.drive import PolicyError, drive
+from gangsched.instances import Cluster, Instance, Job
+from gangsched.solvers.policy import Decision, Preempts, Start, State
+
+NAMES = ("order", "suspend", "kill", "passed")
+
+
+@dataclass(frozen=True)
+class Spoiled:
+    """The decisions of another policy, one of which has something changed."""
+
+    own: Any
+    at: int
+    seed: int
+    preempts: Preempts
+    always_asked: bool = True
+    name: str = "spoiled"
+
+    def decide(self, state: State) -> Decision:
+        decision: Decision = self.own.decide(state)
+        # what a policy that may stop nobody decides, now and then
+        if self.preempts is Preempts.NEVER:
+            waiting = [j for j in decision.order if state.phase[j] == 1]
+            decision = Decision(order=waiting)
+        if state.now < self.at:
+            return decision
+        rng = np.random.default_rng([self.seed, state.now])
+        return spoil(decision, state, rng)
+
+    def next_change(self, state: State) -> int | None:
+        change: int | None = self.own.next_change(state)
+        return change
+
+
+def spoil(decision: Decision, state: State, rng: np.random.Generator) -> Decision:
+    """A decision with a number more, or others in one of its starts."""
+    number = int(rng.integers(-1, state.arrived.size + 2))
+    starts = [Start(*entry) for entry in decision.start]
+    what, again = rng.integers(12), rng.random() < 0.5
+    if what < 4:
+        name = NAMES[what]
+        jobs = [*getattr(decision, name)]
+        jobs.insert(int(rng.integers(len(jobs) + 1)), jobs[0] if jobs and again else number)
+        return replace(decision, **{name: jobs})
+    if what == 4:
+        return replace(decision, order=np.array([*decision.order], dtype=float))
+    nodes = {int(n): int(rng.integers(1, 4)) for n in rng.integers(-1, state.sizes.size + 1, 2)}
+    i = int(rng.integers(len(starts))) if starts else 0
+    if what == 5 or not starts:
+        entry = Start(number, nodes if rng.random() < 0.7 else None)
+        return replace(decision, start=[*starts, entry])
+    before = starts[i].nodes or nodes
+    first = next(iter(before))
+    fit: dict[int, Any] = {
+        6: {"nodes": {**before, first: before[first] + 1}},
+        7: {"nodes": nodes},
+        8: {"gpus": int(rng.integers(0, 7))},
+        9: {"profile": int(rng.integers(-1, 3)) * 30},
+        10: {"nodes": {}},
+        11: {"job": number},
+    }[int(what)]
+    starts[i] = starts[i]._replace(**fit)
+    return replace(decision, start=starts)
+
+
+def outcome(case: Case, policy: Any, engine: Any) -> tuple[Any, str]:
+    try:
+        return drive(case.instance, policy, **case.rules, engine=engine, until=4_000), ""
+    except PolicyError as error:
+        return error.run, str(error)
+
+
+@pytest.mark.parametrize("preempts", list(Preempts))
+@given(
+    case=st.one_of(cases(), split_cases(), mixed_cases()),
+    elastic=st.booleans(),
+    at=st.integers(0, 500),
+    seed=st.integers(0, 10_000),
+)
+@settings(max_examples=80)
+def test_what_machine_code_refuses_python_words(
+    preempts: Preempts, case: Case, elastic: bool, at: int, seed: int
+) -> None:
+    """The same run, or the same error, by both engines."""
+    known = case.instance.kind.elastic and elastic
+    own = Shuffle(seed, orders=True, preempts=preempts) if known else Mover(seed, preempts=preempts)
+    policy = Spoiled(own, at, seed, preempts)
+    compiled, text = outcome(case, policy, "compiled")
+    read, other = outcome(case, policy, "reference")
+    assert text == other
+    assert compiled == read
+
+
+@given(case=st.one_of(cases(), split_cases(), mixed_cases()), seed=st.integers(0, 10_000))
+@settings(max_examples=40)
+def test_good_decisions_are_carried_out_by_machine_code(case: Case, seed: int) -> None:
+    """Nothing that can be done is left to Python, and none that is done is refused there."""
+    executed = []
+    own = Shuffle(seed, orders=True) if case.instance.kind.elastic else Mover(seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Compiled, "_execute", lambda *rest: executed.append(rest))
+        by_numbers = drive(case.instance, own, **case.rules)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Steps, "of", lambda *_: None)
+        by_hand = drive(case.instance, own, **case.rules)
+    assert not executed
+    assert by_numbers == by_hand
+
+
+def test_a_run_in_many_chunks_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = [Job(id=f"j{i}", gpus=1 + i % 3, work=900 + i, release=7 * i) for i in range(40)]
+    instance = Instance(Cluster.of_sizes([2, 3]), jobs)
+    policy = Mover(3)
+    whole = drive(instance, policy)
+    monkeypatch.setattr(machines, "CHUNK", 8)
+    small = drive(instance, policy)
+    assert len(small.schedule.__dict__["_packed"]["job"].parts) > 10
+    assert small == whole
+    assert small.digest() == whole.digest()
+    part = drive(instance, policy, until=2_000)
+    assert drive(instance, policy, resume=part.checkpoint) == whole
