@@ -748,11 +748,14 @@ class RuleKind(IntEnum):
     USERS = 6  #: users by fairness, in each its jobs by fairness
     FINISH_TIME = 7  #: jobs by finish-time fairness
     AREA = 8  #: GPU time that is left, by key; with repacking
+    QUOTAS = 9  #: by release, within whole quotas of the users, which are its numbers
+    CELLS = 10  #: by release, in cells; numbers: quotas, then limits to borrow
+    AUCTION = 11  #: by an auction among the jobs furthest from finish-time fairness
 
     @property
     def grouped(self) -> bool:
         """Whether the order depends on what is picked, or on the time: leases are given by it."""
-        return self in (RuleKind.USERS, RuleKind.FINISH_TIME)
+        return self in (RuleKind.USERS, RuleKind.FINISH_TIME, RuleKind.AUCTION)
 
 
 @dataclass(frozen=True, slots=True)

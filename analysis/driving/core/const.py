@@ -6,7 +6,9 @@ from ....solvers.policy import Phase, Preempts, RuleKind
 from ..run import EventKind
 
 #: how a policy decides: by Python, by a key (smallest first), or by users' and jobs' fairness
-PYTHON, FIFO, SJF, SRTF, LAS, TIRESIAS, LTGF, THEMIS, AREA = (int(kind) for kind in RuleKind)
+PYTHON, FIFO, SJF, SRTF, LAS, TIRESIAS, LTGF, THEMIS, AREA, QUOTAS, CELLS, AUCTION = (
+    int(kind) for kind in RuleKind
+)
 
 UNSEEN, WAITING, RUNNING, FINISHED, REJECTED = (int(phase) for phase in Phase)
 VISIBLE, START, SUSPEND, KILL, FINISH, PROFILE, PROFILED = (int(kind) for kind in EventKind)

@@ -17,16 +17,26 @@ from ..decisions import MOST_FRUITLESS, check_decision, check_nodes, give_ps, le
 from ..ledger import Ints, Ledger, of_rows, to_rows
 from ..simulation import Simulation
 from . import const, ordered
+from .auction import advance_by_auction
+from .cells import advance_by_cells, with_cells
 from .grouped import advance_by_groups
 from .keyed import advance_by_key
 from .machine import larger, new_machine
+from .quotas import advance_by_quotas
 
 #: arrays of a machine that double when they are full, and all that a run changes
 GROWING = ("segments", "parts", "events")
 SAVED = (
     *("count", "params", "jobs", "nodes", "users", "kinds", "gangs", "least", "entries", "level"),
-    *("active", "lists", *GROWING),
+    *("active", "lists", "memory", *GROWING),
 )
+#: how rules are followed; others by key or by groups
+ADVANCES = {
+    RuleKind.PYTHON: ordered.advance_to_decision,
+    RuleKind.QUOTAS: advance_by_quotas,
+    RuleKind.CELLS: advance_by_cells,
+    RuleKind.AUCTION: advance_by_auction,
+}
 MOST_IDLE = 2 * 86_400  # seconds for which a policy may leave an empty cluster idle
 
 
@@ -37,7 +47,8 @@ class Compiled(Simulation):
         """Make the machine."""
         policy, rules, ledger = self.policy, self.rules, self.book
         own = getattr(policy, "rule", None)  # a session of its own may decide otherwise
-        rule: Rule = getattr(self.session, "rule", own) or Rule(RuleKind.PYTHON)
+        none = self.instance.kind.needs_ps  # no rule gives parameter servers
+        rule: Rule = (not none and getattr(self.session, "rule", own)) or Rule(RuleKind.PYTHON)
         _check_rule(policy, rule)
         params = [
             rules.round_length,
@@ -56,6 +67,8 @@ class Compiled(Simulation):
         if urgent:
             ledger.jobs["urgency"] = [job.id not in urgent for job in self.instance.jobs]
         self.machine = new_machine(ledger, params, rule, elastic=self.instance.kind.elastic)
+        if rule.kind in (RuleKind.QUOTAS, RuleKind.CELLS):
+            self.machine = with_cells(self.machine)
         self.kind = rule.kind
 
     def save(self) -> dict[str, Any]:
@@ -90,8 +103,8 @@ class Compiled(Simulation):
 
     @property
     def _advance(self) -> Any:
-        if self.kind is RuleKind.PYTHON:
-            return ordered.advance_to_decision
+        if self.kind in ADVANCES:
+            return ADVANCES[self.kind]
         return advance_by_groups if self.kind.grouped else advance_by_key
 
     def _advance_core(self, until: int | None, most: int) -> int:
