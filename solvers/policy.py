@@ -751,11 +751,13 @@ class RuleKind(IntEnum):
     QUOTAS = 9  #: by release, within whole quotas of the users, which are its numbers
     CELLS = 10  #: by release, in cells; numbers: quotas, then limits to borrow
     AUCTION = 11  #: by an auction among the jobs furthest from finish-time fairness
+    DEFICIT = 12  #: by how far jobs are behind fair fractions of time, on GPUs that are alike
 
     @property
     def grouped(self) -> bool:
         """Whether the order depends on what is picked, or on the time: leases are given by it."""
-        return self in (RuleKind.USERS, RuleKind.FINISH_TIME, RuleKind.AUCTION)
+        own = (RuleKind.USERS, RuleKind.FINISH_TIME, RuleKind.AUCTION, RuleKind.DEFICIT)
+        return self in own
 
 
 @dataclass(frozen=True, slots=True)

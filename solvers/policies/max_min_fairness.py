@@ -15,7 +15,7 @@ from ...instances import Cluster, User
 from ..growing import longer
 from ..highs import Maximum
 from ..placement import place
-from ..policy import Decision, Floats, Ints, Preempts, Rules, State
+from ..policy import Decision, Floats, Ints, Preempts, Rule, RuleKind, Rules, State
 from .model_leases import Received, lease_out
 from .time_fractions import Sharing, TimeFractions, by_deficit, rounded_up
 from .water_filling import water_filling
@@ -144,6 +144,7 @@ class _OnSeveral:
     """
 
     always_asked = True  # a faster model may be free
+    rule: Rule | None = None
 
     def __init__(self, cluster: Cluster, rules: Rules) -> None:
         names = list(dict.fromkeys(node.model for node in cluster.nodes))
@@ -292,6 +293,11 @@ class MaxMinFairness:
         """
         several = len({node.model for node in cluster.nodes}) > 1
         return _OnSeveral(cluster, rules) if several else self
+
+    @property
+    def rule(self) -> Rule:
+        """The compiled rule, on one GPU model."""
+        return Rule(RuleKind.DEFICIT, (0.0,))
 
     def decide(self, state: State) -> Decision:
         """Return the candidates by how far they are behind, on one GPU model."""

@@ -17,7 +17,7 @@ def water_filling(gangs: ArrayLike, gpus: int, weights: ArrayLike) -> Floats:
 
     Notes
     -----
-    O(jobs log jobs).
+    By kinds of jobs with one gang and weight, O(jobs log jobs).
 
     Examples
     --------
@@ -27,8 +27,10 @@ def water_filling(gangs: ArrayLike, gpus: int, weights: ArrayLike) -> Floats:
     gang, weight = np.asarray(gangs, dtype=np.float64), np.asarray(weights, dtype=np.float64)
     if gang.sum() <= gpus:
         return np.ones_like(gang)
-    order = np.argsort(gang / weight, kind="stable")
-    full = np.cumsum(gang[order]) - gang[order]
-    levels = (gpus - full) / np.cumsum(weight[order][::-1])[::-1]
-    level = levels[np.argmax(levels * weight[order] < gang[order])]
+    columns = np.column_stack([gang / weight, gang, weight])
+    kinds, number = np.unique(columns, axis=0, return_counts=True)
+    _, each, own = kinds.T
+    full = np.cumsum(number * each) - number * each
+    levels = (gpus - full) / np.cumsum((number * own)[::-1])[::-1]
+    level = levels[np.argmax(levels * own < each)]
     return np.asarray(np.minimum(1.0, level * weight / gang))

@@ -13,6 +13,7 @@ from gangsched.instances import Cluster, Instance, Job, User
 from gangsched.registry import policy
 
 POLICIES = ["yarn-cs", "yarn-cs:backfill", "hived", "hived:backfill", "themis"]
+POLICIES += ["finish-time-fairness", "max-min-fairness"]
 RULES: list[dict[str, Any]] = [
     {},
     {"spread": True, "patience": 1_800, "lease": 300},

@@ -1,7 +1,6 @@
 """Themis: an auction among the jobs with the largest rho, then all others by falling rho.
 
-The order is that of :mod:`.grouped`, for one group, with winners in tier 0, other bidders in tier
-1 and the rest in tier 2. As there, only candidates that fit are ordered.
+Winners are in tier 0, other bidders in tier 1 and the rest in tier 2.
 """
 
 from __future__ import annotations
@@ -14,19 +13,9 @@ from ....solvers.compiled import compiled, inlined
 from ....solvers.policies.themis import UNITS
 from ....solvers.policies.themis_core import knapsack
 from . import const
-from .grouped import (
-    backfill_groups,
-    expired_losers,
-    heapify,
-    pick,
-    pop_first,
-    score,
-    sort_losers,
-)
-from .machine import done_by, new_lease, open_round, put
-from .place import place_selected, settle
-
-BIDS = const.GROUP
+from .grouped import heapify, pop_first, score
+from .leases import BIDS, give_leases, list_candidates
+from .machine import done_by, new_lease, open_round
 
 
 @inlined
@@ -72,53 +61,13 @@ def hold_auction(m, candidates, room):
 
 @inlined
 def _decide_by_auction(m):
-    now = m.count[const.NOW]
-    room, expired, waits = m.count[const.FREE], 0, m.count[const.WAITS]
-    for i in range(m.count[const.RUNS]):
-        j = m.lists[const.RUNNERS, i]
-        if m.jobs[j].lease_end <= now:
-            room += m.jobs[j].gpus
-            expired += 1
-    smallest = const.NONE
-    for g in range(m.gangs.size):
-        if m.gangs[g].waiting:
-            smallest = min(smallest, m.gangs[g].size)
-    if room < smallest:
-        return  # no waiting job fits: whoever runs goes on
-    candidates = 0
-    for i in range(waits + m.count[const.RUNS]):
-        j = m.lists[const.WAITERS, i] if i < waits else m.lists[const.RUNNERS, i - waits]
-        m.jobs[j].mark = const.NOT_CANDIDATE
-        if i < waits or m.jobs[j].lease_end <= now:
-            m.jobs[j].tier = 0
-            score(m, j, 0)
-            candidates = put(m, BIDS, candidates, j)
+    candidates, room, expired = list_candidates(m)
     for i in range(candidates):
         m.jobs[m.lists[BIDS, i]].tier = 2
-    hold_auction(m, candidates, room)
-    fitting = 0
-    for i in range(candidates):
-        j = m.lists[BIDS, i]
-        if m.jobs[j].gpus <= room:
-            m.jobs[j].mark = const.CANDIDATE
-            fitting = put(m, const.GROUP, fitting, j)
-    heapify(m, const.GROUP, 0, fitting)
-    m.users[0].group_at, m.users[0].group_length, m.users[0].passed = 0, fitting, -1
-    selected, kept = pick(m, room, 0, False)
-    if selected:  # otherwise every expired job has been picked
-        _place_all(m, selected, kept, expired)
-
-
-@inlined
-def _place_all(m, selected, kept, expired):
-    losers = own = expired_losers(m)
-    started, failed, kept, losers = place_selected(m, selected, kept, losers, expired > 0)
-    for i in range(failed):
-        m.jobs[m.lists[const.FAILED, i]].mark = const.REFUSED
-    if failed or losers > own:
-        started = backfill_groups(m, started, failed, losers)
-        sort_losers(m, losers)
-    settle(m, started, kept, losers)
+        score(m, m.lists[BIDS, i], 0)
+    if candidates:
+        hold_auction(m, candidates, room)
+        give_leases(m, candidates, room, expired)
 
 
 @compiled

@@ -6,7 +6,7 @@ from ....solvers.policy import Phase, Preempts, RuleKind
 from ..run import EventKind
 
 #: how a policy decides: by Python, by a key (smallest first), or by users' and jobs' fairness
-PYTHON, FIFO, SJF, SRTF, LAS, TIRESIAS, LTGF, THEMIS, AREA, QUOTAS, CELLS, AUCTION = (
+PYTHON, FIFO, SJF, SRTF, LAS, TIRESIAS, LTGF, THEMIS, AREA, QUOTAS, CELLS, AUCTION, DEFICIT = (
     int(kind) for kind in RuleKind
 )
 

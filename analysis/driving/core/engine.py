@@ -19,6 +19,7 @@ from ..simulation import Simulation
 from . import const, ordered
 from .auction import advance_by_auction
 from .cells import advance_by_cells, with_cells
+from .deficit import advance_by_deficit, with_classes
 from .grouped import advance_by_groups
 from .keyed import advance_by_key
 from .machine import larger, new_machine
@@ -36,6 +37,7 @@ ADVANCES = {
     RuleKind.QUOTAS: advance_by_quotas,
     RuleKind.CELLS: advance_by_cells,
     RuleKind.AUCTION: advance_by_auction,
+    RuleKind.DEFICIT: advance_by_deficit,
 }
 MOST_IDLE = 2 * 86_400  # seconds for which a policy may leave an empty cluster idle
 
@@ -69,6 +71,8 @@ class Compiled(Simulation):
         self.machine = new_machine(ledger, params, rule, elastic=self.instance.kind.elastic)
         if rule.kind in (RuleKind.QUOTAS, RuleKind.CELLS):
             self.machine = with_cells(self.machine)
+        elif rule.kind is RuleKind.DEFICIT:
+            self.machine = with_classes(self.machine)
         self.kind = rule.kind
 
     def save(self) -> dict[str, Any]:

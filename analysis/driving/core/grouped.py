@@ -26,6 +26,8 @@ def _first(m, a, b):
         return m.jobs[a].tier < m.jobs[b].tier
     if m.jobs[a].score != m.jobs[b].score:
         return m.jobs[a].score < m.jobs[b].score
+    if m.jobs[a].second != m.jobs[b].second:
+        return m.jobs[a].second < m.jobs[b].second
     return m.jobs[a].rank < m.jobs[b].rank
 
 
