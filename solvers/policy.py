@@ -752,12 +752,12 @@ class RuleKind(IntEnum):
     CELLS = 10  #: by release, in cells; numbers: quotas, then limits to borrow
     AUCTION = 11  #: by an auction among the jobs furthest from finish-time fairness
     DEFICIT = 12  #: by how far jobs are behind fair fractions of time, on GPUs that are alike
+    SHARES = 13  #: the same on several models; the session says which fractions, once in a lease
 
     @property
     def grouped(self) -> bool:
         """Whether the order depends on what is picked, or on the time: leases are given by it."""
-        own = (RuleKind.USERS, RuleKind.FINISH_TIME, RuleKind.AUCTION, RuleKind.DEFICIT)
-        return self in own
+        return self in (RuleKind.USERS, RuleKind.FINISH_TIME) or self >= RuleKind.AUCTION
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,7 +144,7 @@ class _OnSeveral:
     """
 
     always_asked = True  # a faster model may be free
-    rule: Rule | None = None
+    rule = Rule(RuleKind.SHARES)
 
     def __init__(self, cluster: Cluster, rules: Rules) -> None:
         names = list(dict.fromkeys(node.model for node in cluster.nodes))
@@ -152,8 +152,8 @@ class _OnSeveral:
         self.gpus = np.array([sum(own) for own in self.sizes], dtype=np.int64)
         self.spread = rules.spread
         self.known: dict[Class, int] = {}
+        self.able: dict[Class, list[int]] = {}  # speeds where their gangs fit
         self.classes: list[Class] = []
-        self.speeds = np.zeros((0, len(names)))  # of classes, where their gangs fit
         self.kind = np.zeros(0, dtype=np.int64)
         self.count = 0  # of jobs that have a class
         self.lease, self.counts = -1, np.zeros(0, dtype=np.int64)
@@ -205,20 +205,19 @@ class _OnSeveral:
                 self.known[one] = len(self.classes)
                 self.classes.append(one)
             self.kind[j] = self.known[one]
-        if more := len(self.classes) - len(self.speeds):
-            rows = [self._speeds(one) for one in self.classes[-more:]]
-            self.speeds = np.array([*self.speeds, *rows])
         if (more := len(self.classes) - len(self.counts)) > 0:  # none right after a load
             self.counts = np.pad(self.counts, (0, more))
             self.fractions = np.pad(self.fractions, ((0, more), (0, 0)))
 
     def _speeds(self, one: Class) -> list[int]:
         """Speeds of a class, 0 where its gang finds no place on the empty nodes of a model."""
-        gang, spread = one[-2], self.spread
-        return [
-            speed if place(gang, own, own, spread=spread) is not None else 0
-            for speed, own in zip(one[:-2], self.sizes, strict=True)
-        ]
+        if one not in self.able:
+            gang, spread = one[-2], self.spread
+            self.able[one] = [
+                speed if place(gang, own, own, spread=spread) is not None else 0
+                for speed, own in zip(one[:-2], self.sizes, strict=True)
+            ]
+        return self.able[one]
 
     def _share(self, state: State) -> None:
         """Compute the fractions anew where a lease has begun since."""
@@ -232,12 +231,23 @@ class _OnSeveral:
             return
         self.counts = counts
         there = sorted(np.flatnonzero(counts).tolist(), key=self.classes.__getitem__)
-        table = np.array([self.classes[k][-2:] for k in there])
         self.fractions[:] = 0.0
-        self.fractions[there] = class_fractions(
-            self.speeds[there], table[:, 0], counts[there], self.gpus,
-            weights=np.ascontiguousarray(table[:, 1]).view(np.float64),
-        )  # fmt: skip
+        self.fractions[there] = self.fair_fractions(
+            np.array([self.classes[k] for k in there]), counts[there]
+        )
+
+    def fair_fractions(self, classes: Ints, counts: Ints) -> Floats:
+        """Return fair time fractions of classes with so many jobs each.
+
+        Parameters
+        ----------
+        classes : (classes, models + 2) int array
+            Rising, as tuples.
+        counts : (classes,) int array
+        """
+        speeds = [self._speeds(one) for one in map(tuple, classes.tolist())]
+        weights = np.ascontiguousarray(classes[:, -1]).view(np.float64)
+        return class_fractions(speeds, classes[:, -2], counts, self.gpus, weights=weights)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

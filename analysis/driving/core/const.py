@@ -6,9 +6,8 @@ from ....solvers.policy import Phase, Preempts, RuleKind
 from ..run import EventKind
 
 #: how a policy decides: by Python, by a key (smallest first), or by users' and jobs' fairness
-PYTHON, FIFO, SJF, SRTF, LAS, TIRESIAS, LTGF, THEMIS, AREA, QUOTAS, CELLS, AUCTION, DEFICIT = (
-    int(kind) for kind in RuleKind
-)
+PYTHON, FIFO, SJF, SRTF, LAS, TIRESIAS, LTGF, THEMIS, AREA, *_ = map(int, RuleKind)
+QUOTAS, CELLS, AUCTION, DEFICIT, SHARES = map(int, list(RuleKind)[AREA + 1 :])
 
 UNSEEN, WAITING, RUNNING, FINISHED, REJECTED = (int(phase) for phase in Phase)
 VISIBLE, START, SUSPEND, KILL, FINISH, PROFILE, PROFILED = (int(kind) for kind in EventKind)

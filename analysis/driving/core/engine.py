@@ -24,11 +24,12 @@ from .grouped import advance_by_groups
 from .keyed import advance_by_key
 from .machine import larger, new_machine
 from .quotas import advance_by_quotas
+from .shares import advance_by_shares, give_shares, set_fractions, with_shares
 
 #: arrays of a machine that double when they are full, and all that a run changes
 GROWING = ("segments", "parts", "events")
 SAVED = (
-    *("count", "params", "jobs", "nodes", "users", "kinds", "gangs", "least", "entries", "level"),
+    *("count", "params", "numbers", "jobs", "nodes", "users", "kinds", "gangs", "least", "entries", "level"),
     *("active", "lists", "memory", *GROWING),
 )
 #: how rules are followed; others by key or by groups
@@ -38,6 +39,7 @@ ADVANCES = {
     RuleKind.CELLS: advance_by_cells,
     RuleKind.AUCTION: advance_by_auction,
     RuleKind.DEFICIT: advance_by_deficit,
+    RuleKind.SHARES: advance_by_shares,
 }
 MOST_IDLE = 2 * 86_400  # seconds for which a policy may leave an empty cluster idle
 
@@ -73,6 +75,8 @@ class Compiled(Simulation):
             self.machine = with_cells(self.machine)
         elif rule.kind is RuleKind.DEFICIT:
             self.machine = with_classes(self.machine)
+        elif rule.kind is RuleKind.SHARES:
+            self.machine = with_shares(self.machine)
         self.kind = rule.kind
 
     def save(self) -> dict[str, Any]:
@@ -100,9 +104,13 @@ class Compiled(Simulation):
         """Visit at most `most` rounds; True when all jobs have finished, False at `until`."""
         if self.kind is RuleKind.PYTHON:
             return self._advance_python(until, most)
+        if self.deciding:
+            self._share()
         while True:
             why = self._advance_core(until, most)
-            if why != const.ROOM:
+            if why == const.DECIDE:
+                self._share()
+            elif why != const.ROOM:
                 return {const.DONE: True, const.UNTIL: False}.get(why)
 
     @property
@@ -147,6 +155,13 @@ class Compiled(Simulation):
             elif why != const.ROOM:
                 return {const.DONE: True, const.UNTIL: False}.get(why)
         return None
+
+    def _share(self) -> None:
+        """Let the session say which fractions of time are fair in this lease, and go on."""
+        self.deciding = True
+        set_fractions(self.machine, self.session)
+        self.deciding = False
+        give_shares(self.machine)
 
     def _left_out(self) -> bool:
         """Whether nothing is left but jobs that nobody will start."""

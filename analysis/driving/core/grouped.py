@@ -43,7 +43,8 @@ def _before(m, a, b):
 
 
 @inner
-def _sift(m, row, base, n, i):
+def sift(m, row, base, n, i):
+    """Let job i of a heap sink to its place."""
     j = m.lists[row, base + i]
     while True:
         child = 2 * i + 1
@@ -62,7 +63,7 @@ def _sift(m, row, base, n, i):
 def heapify(m, row, base, n):
     """Make a heap of n jobs of a list."""
     for i in range(n // 2 - 1, -1, -1):
-        _sift(m, row, base, n, i)
+        sift(m, row, base, n, i)
 
 
 @inner
@@ -71,7 +72,7 @@ def pop_first(m, row, base, n):
     top = m.lists[row, base]
     m.lists[row, base] = m.lists[row, base + n - 1]
     m.lists[row, base + n - 1] = top
-    _sift(m, row, base, n - 1, 0)
+    sift(m, row, base, n - 1, 0)
     return top
 
 
