@@ -11,15 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...instances.arrays import Floats
-from ..policy import Decision, Information, Ints, Preempts, Rule, RuleKind, State
+from ..policy import Decision, Information, Preempts, Rule, RuleKind, State
 from .time_fractions import Sharing, TimeFractions, by_deficit
+from .water_filling import best_finish_time
 
 #: steps of Newton's method at most; it needs a few
 STEPS = 60
 #: it ends when objective and bound are this close
 CLOSE = 1e-9
-#: on one GPU model: steps at most, and which part of the GPUs may be left over
-STEPS_OF_ROOT, NEAR = 100, 2.0**-46
 
 
 def isolated_fractions(gangs: ArrayLike, gpus: ArrayLike) -> Floats:
@@ -151,7 +150,7 @@ def one_model_fractions(
 
     Notes
     -----
-    O(jobs) a step of :func:`best_finish_time`.
+    O(jobs) a step of :func:`~gangsched.solvers.policies.water_filling.best_finish_time`.
 
     Examples
     --------
@@ -162,50 +161,6 @@ def one_model_fractions(
     come, time = np.asarray(since, dtype=np.float64), np.asarray(whole, dtype=np.float64)
     best = best_finish_time(gang, gpus, rest, come, time)
     return np.asarray(rest / np.maximum(best * time - come, rest))
-
-
-def best_finish_time(gangs: Ints, gpus: int, left: Floats, since: Floats, whole: Floats) -> float:
-    """Return the least r = max (t_i + R_i / X_i) / D_i of time fractions on one GPU model.
-
-    Notes
-    -----
-    The GPUs that r takes, sum_i s_i min(1, R_i / (r D_i - t_i)), fall with r, from more than there
-    are to at most those. Their inverse is nearly linear, so that regula falsi (the Illinois
-    variant) is there in a few steps; it ends at an r whose GPUs are within `NEAR` of all. GPUs are
-    rounded to units so small that sums are exact, and do not depend on the order of the jobs.
-    """
-    demand = int(gangs.sum())
-    unit = 2.0 ** (61 - demand.bit_length())
-    room = gpus * unit
-
-    def used(r: float) -> int:
-        taken = gangs * (left / np.maximum(r * whole - since, left)) * unit
-        return int(np.rint(taken).astype(np.int64).sum())
-
-    low = float(((since + left) / whole).max(initial=0.0))  # each job always runs
-    high = float(((since + left * max(1.0, demand / gpus)) / whole).max(initial=0.0))
-    above, below = used(low), used(high)
-    if above <= room:
-        return low
-    if below > room:
-        return high
-    a, b, side = 1 / room - 1 / above, 1 / room - 1 / below, 0
-    for _ in range(STEPS_OF_ROOT):
-        r = high - b * (high - low) / (b - a)
-        if not low < r < high:
-            r = (low + high) / 2
-            if not low < r < high:
-                break
-        now = used(r)
-        if now <= room:
-            high, b = r, 1 / room - 1 / now
-            if room - now <= room * NEAR:
-                break
-            a, side = a / 2 if side < 0 else a, -1
-        else:
-            low, a = r, 1 / room - 1 / now
-            b, side = b / 2 if side > 0 else b, 1
-    return high
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -107,14 +107,16 @@ def _fill_evenly(
 ) -> NDArray[np.float64]:
     """GPUs y of each pair of a class and a model."""
     (i, g), pairs, classes = at, worth.size, jobs.size
-    y = np.arange(pairs)
-    rows = np.concatenate([i, classes + i, 2 * classes + g, np.arange(classes)])
-    columns = np.concatenate([y, y, y, np.full(classes, pairs)])
-    values = np.concatenate([worth, np.ones(2 * pairs), -jobs])
     shape = (2 * classes + sharing.gpus.size, pairs + 1)
+    rows = np.concatenate(
+        [np.stack([i, classes + i, 2 * classes + g], axis=1).ravel(), range(classes)]
+    )
+    ones = np.ones(pairs)
+    values = np.concatenate([np.stack([worth, ones, ones], axis=1).ravel(), -jobs])
+    begins = np.append(3 * np.arange(pairs + 1), 3 * pairs + classes)
     limits = np.concatenate([np.full(classes, np.inf), jobs * sharing.gangs, sharing.gpus])
     lowest = np.where(np.arange(shape[0]) < classes, 0.0, -np.inf)
-    program = Maximum(csc_array((values, (rows, columns)), shape=shape), lowest, limits)
+    program = Maximum(csc_array((values, rows, begins), shape=shape), lowest, limits)
     theta = float(program.solve(np.append(np.zeros(pairs), 1.0))[-1])
     program.at_least(pairs, theta * (1 - 1e-9))
     found: Floats = program.solve(np.append(worth, 0.0))[:-1]

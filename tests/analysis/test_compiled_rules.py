@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -45,8 +46,34 @@ def contended(seed: int, *, users: int, nodes: int, size: int) -> Instance[Job]:
 CLUSTERS = [(4, 6, 8), (3, 12, 4), (0, 4, 8), (7, 9, 2)]
 
 
+def on_models(instance: Instance[Job], seed: int) -> Instance[Job]:
+    """The same on nodes of three GPU models, with speeds of three kinds and none, and weights."""
+    rng = np.random.default_rng(seed)
+    names = ["old", "mid", "new"]
+    nodes = instance.cluster.nodes
+    cluster = Cluster([replace(node, model=names[n % 3]) for n, node in enumerate(nodes)])
+    kinds: list[dict[str, float]] = [
+        {"old": 1.0, "mid": 1.5, "new": 4.0}, {"old": 1.0, "mid": 1.25}, {"new": 2.0, "old": 0.5}, {},
+    ]  # fmt: skip
+    jobs = [
+        replace(job, speeds=kinds[rng.integers(4)], weight=float(rng.choice([1.0, 1.0, 0.3])))
+        for job in instance.jobs
+    ]
+    return Instance(cluster, jobs, instance.users)
+
+
 def number_of(run: Run, kind: EventKind) -> int:
     return int(np.count_nonzero(run.events.kind == kind))
+
+
+def assert_all_ways_agree(instance: Instance[Job], name: str, rules: dict[str, Any]) -> Run:
+    """Of both engines, and of a run in two parts."""
+    run = drive(instance, policy(name)[1], **rules)
+    assert run == drive(instance, policy(name)[1], engine="reference", **rules)
+    assert number_of(run, EventKind.FINISH) == 90 - len(run.rejected)
+    part = drive(instance, policy(name)[1], until=run.now // 3, **rules)
+    assert run == drive(instance, policy(name)[1], resume=part.checkpoint, **rules)
+    return run
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -54,11 +81,18 @@ def number_of(run: Run, kind: EventKind) -> int:
 def test_machine_code_decides_like_python(name: str, users: int, nodes: int, size: int) -> None:
     for seed, rules in enumerate(RULES):
         instance = contended(seed, users=users, nodes=nodes, size=size)
-        run = drive(instance, policy(name)[1], **rules)
-        assert run == drive(instance, policy(name)[1], engine="reference", **rules)
-        assert number_of(run, EventKind.FINISH) == 90 - len(run.rejected)
-        part = drive(instance, policy(name)[1], until=run.now // 3, **rules)
-        assert run == drive(instance, policy(name)[1], resume=part.checkpoint, **rules)
+        assert_all_ways_agree(instance, name, rules)
+
+
+@pytest.mark.parametrize("name", ["max-min-fairness", "finish-time-fairness", "themis"])
+@pytest.mark.parametrize(("users", "nodes", "size"), CLUSTERS)
+def test_it_does_so_on_several_gpu_models(name: str, users: int, nodes: int, size: int) -> None:
+    moves = 0
+    for seed, rules in enumerate(RULES):
+        instance = on_models(contended(seed, users=users, nodes=nodes, size=size), seed)
+        run = assert_all_ways_agree(instance, name, rules)
+        moves += number_of(run, EventKind.SUSPEND)
+    assert moves > 100
 
 
 def test_these_clusters_are_contended() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....solvers.compiled import compiled, inlined, inner
-from ....solvers.policies.finish_time_fairness import NEAR, STEPS_OF_ROOT
+from ....solvers.policies.water_filling import NEAR, STEPS
 from . import const
 from .leases import BIDS, give_leases, list_candidates
 from .machine import Machine, done_by, open_round
@@ -69,7 +69,7 @@ def _used(gang, rest, come, time, r, unit):
 
 @inlined
 def _root(gang, rest, come, time, gpus):
-    """As :func:`gangsched.solvers.policies.finish_time_fairness.best_finish_time`."""
+    """As :func:`gangsched.solvers.policies.water_filling.best_finish_time`."""
     low = high = 0.0
     demand = gang.sum()
     crowd = max(1.0, demand / gpus)
@@ -90,7 +90,7 @@ def _root(gang, rest, come, time, gpus):
     if below > room:
         return high
     a, b, side = 1 / room - 1 / above, 1 / room - 1 / below, 0
-    for _ in range(STEPS_OF_ROOT):
+    for _ in range(STEPS):
         r = high - b * (high - low) / (b - a)
         if not low < r < high:
             r = (low + high) / 2
