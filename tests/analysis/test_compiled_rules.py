@@ -53,7 +53,7 @@ def on_models(instance: Instance[Job], seed: int) -> Instance[Job]:
     nodes = instance.cluster.nodes
     cluster = Cluster([replace(node, model=names[n % 3]) for n, node in enumerate(nodes)])
     kinds: list[dict[str, float]] = [
-        {"old": 1.0, "mid": 1.5, "new": 4.0}, {"old": 1.0, "mid": 1.25}, {"new": 2.0, "old": 0.5}, {},
+        {"old": 1.0, "mid": 1.5, "new": 4.0}, {"old": 1.0, "mid": 1.25}, {"new": 2.0}, {},
     ]  # fmt: skip
     jobs = [
         replace(job, speeds=kinds[rng.integers(4)], weight=float(rng.choice([1.0, 1.0, 0.3])))

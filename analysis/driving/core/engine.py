@@ -29,20 +29,8 @@ from .shares import advance_by_shares, give_shares, set_fractions, with_shares
 #: arrays of a machine that double when they are full, and all that a run changes
 GROWING = ("segments", "parts", "events")
 SAVED = (
-    *(
-        "count",
-        "params",
-        "numbers",
-        "jobs",
-        "nodes",
-        "users",
-        "kinds",
-        "gangs",
-        "least",
-        "entries",
-        "level",
-    ),
-    *("active", "lists", "memory", *GROWING),
+    *("count", "params", "numbers", "memory", "jobs", "nodes", "users", "kinds", "gangs", "least"),
+    *("entries", "level", "active", "lists", *GROWING),
 )
 #: how rules are followed; others by key or by groups
 ADVANCES = {

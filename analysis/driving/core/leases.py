@@ -1,4 +1,4 @@
-"""Leases by an order of one group of jobs, as a policy in Python gives it (:func:`.ordered.follow`).
+"""Leases by an order of jobs, as a policy in Python gives it (:func:`.ordered.follow`).
 
 Only candidates that fit are ordered, in a heap, by :func:`.grouped.pick`.
 """

@@ -29,7 +29,6 @@ from .machine import (
     interrupt,
     keep_old,
     new_is_old,
-    old_is_free,
     open_round,
     put,
     speed_on_new,

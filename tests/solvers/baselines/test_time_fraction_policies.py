@@ -81,7 +81,8 @@ def test_the_best_finish_time_is_that_of_bisection(
     left, since, alone = (
         data.draw(st.lists(seconds, min_size=len(gang), max_size=len(gang))) for _ in range(3)
     )
-    rows = list(zip(gang, left, since, [a + b for a, b in zip(left, alone, strict=True)]))
+    whole = [a + b for a, b in zip(left, alone, strict=True)]
+    rows = list(zip(gang, left, since, whole, strict=True))
     low = max(Fraction(t + r, d) for _, r, t, d in rows)
 
     def fits(r: Fraction) -> bool:
@@ -95,7 +96,7 @@ def test_the_best_finish_time_is_that_of_bisection(
         while high - low > high / 10**18:
             middle = (low + high) / 2
             low, high = (low, middle) if fits(middle) else (middle, high)
-    columns = (np.array(column, dtype=float) for column in (left, since, [d for *_, d in rows]))
+    columns = (np.array(column, dtype=float) for column in (left, since, whole))
     assert best_finish_time(np.array(gang), gpus, *columns) == pytest.approx(float(high), rel=1e-12)
 
 
