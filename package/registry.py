@@ -41,7 +41,7 @@ from .formulations.ltgf.round import LtgfRound
 from .formulations.rar_ddls.problem import RarDdls
 from .formulations.sharing_incentive import Reading, SharingIncentive
 from .formulations.unisched.problem import UniSched
-from .instances import Cluster, Instance, Job, Node
+from .instances import Cluster, Instance, Job
 from .instances.convert import Conversion
 from .instances.display import near
 from .instances.traces import READERS as READERS
@@ -624,10 +624,8 @@ def warm_up_policy(name: str) -> None:
     if name not in POLICIES:
         return
     jobs = [Job(id=str(j), gpus=1 + j % 2, work=60, release=30 * j) for j in range(4)]
-    models = Cluster([Node("m", 1, "old"), Node("n", 2, "new")])
-    for cluster in (Cluster.of_sizes([2]), models):
-        with suppress(ValueError, PolicyError):
-            drive(Instance(cluster, jobs), POLICIES[name]())
+    with suppress(ValueError, PolicyError):
+        drive(Instance(Cluster.of_sizes([2]), jobs), POLICIES[name]())
 
 
 def _object(module: str, attribute: str, parameters: str | None) -> Any:
