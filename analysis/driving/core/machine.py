@@ -311,7 +311,8 @@ def best_waiting(m, room):
 def _has_key(m):
     """Whether jobs have a key."""
     kind = m.params[const.KIND]
-    return const.FIFO <= kind <= const.TIRESIAS or const.AREA <= kind <= const.CELLS
+    by_user = kind == const.QUOTAS or kind == const.CELLS
+    return const.FIFO <= kind <= const.TIRESIAS or kind == const.AREA or by_user
 
 
 @inner
