@@ -654,6 +654,8 @@ class Session(Protocol):
     - ``unable(job) -> str``: why a job can never run in this session, or nothing; it is rejected
       before the run. Of the job nothing but this may be remembered: the driver asks a session that
       it does not run, before the job has come.
+    - ``rule``: as of a policy, where it follows from what the session was begun with; None where
+      Python is to decide.
     - ``log``: what it has written down, mappings of plain data that end in `Run.log`.
     - ``save() -> dict`` and ``load(data)``: what it remembers as plain data (dicts with string
       keys, lists, numbers, strings, None and numpy arrays of numbers), and a new session that goes
@@ -755,11 +757,16 @@ class RuleKind(IntEnum):
     USERS = 6  #: users by fairness, in each its jobs by fairness
     FINISH_TIME = 7  #: jobs by finish-time fairness
     AREA = 8  #: GPU time that is left, by key; with repacking
+    QUOTAS = 13  #: by release, within whole quotas of the users, which are its numbers
+    CELLS = 14  #: by release, in cells; numbers: quotas, then limits to borrow
+    AUCTION = 15  #: by an auction among the jobs furthest from finish-time fairness
+    DEFICIT = 16  #: by how far jobs are behind fair fractions of time, on GPUs that are alike
+    SHARES = 17  #: the same on several models; the session says which fractions, once in a lease
 
     @property
     def grouped(self) -> bool:
         """Whether the order depends on what is picked, or on the time: leases are given by it."""
-        return self in (RuleKind.USERS, RuleKind.FINISH_TIME)
+        return self in (RuleKind.USERS, RuleKind.FINISH_TIME) or self >= RuleKind.AUCTION
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ JOB = record(
     "finish lease_end gpus rank key phase user mark since delay left held work kind_of turn tier "
     "blocked starts place_in offset length new_length gang_class urgency release visible first end "
     "active_start held_gpus speed overhead migration split_speed profiled reach",
-    "score weight fair_start fair_before fair",
+    "score second weight fair_start fair_before fair",
 )
 NODE = record("size free kind model")
 USER = record(

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...instances.arrays import Floats
-from ..policy import Decision, Information, Preempts, State
+from ..policy import Decision, Information, Preempts, Rule, RuleKind, State
 from .time_fractions import Sharing, TimeFractions, by_deficit
+from .water_filling import best_finish_time
 
 #: steps of Newton's method at most; it needs a few
 STEPS = 60
@@ -149,7 +150,7 @@ def one_model_fractions(
 
     Notes
     -----
-    Bisection over r, O(jobs) a step.
+    O(jobs) a step of :func:`~gangsched.solvers.policies.water_filling.best_finish_time`.
 
     Examples
     --------
@@ -158,14 +159,8 @@ def one_model_fractions(
     """
     gang, rest = np.asarray(gangs), np.asarray(left, dtype=np.float64)
     come, time = np.asarray(since, dtype=np.float64), np.asarray(whole, dtype=np.float64)
-    low = float(((come + rest) / time).max(initial=0.0))  # each job always runs
-    high = float(((come + rest * max(1.0, gang.sum() / gpus)) / time).max(initial=0.0))
-    while low < (middle := (low + high) / 2) < high:
-        if gang @ (rest / np.maximum(middle * time - come, rest)) <= gpus:
-            high = middle
-        else:
-            low = middle
-    return np.asarray(rest / np.maximum(high * time - come, rest))
+    best = best_finish_time(gang, gpus, rest, come, time)
+    return np.asarray(rest / np.maximum(best * time - come, rest))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,6 +193,11 @@ class FinishTimeFairness:
     name: ClassVar[str] = "finish-time-fairness"
     preempts: ClassVar[Preempts] = Preempts.LEASE
     information: ClassVar[Information] = "told"
+
+    @property
+    def rule(self) -> Rule:
+        """The compiled rule."""
+        return Rule(RuleKind.DEFICIT, (1.0,))
 
     def decide(self, state: State) -> Decision:
         """Return the candidates by how far they are behind."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...instances import Cluster, Job, User
 from ...instances.model import check_real
-from ..policy import Decision, Ints, Preempts, Rules, State
+from ..policy import Decision, Ints, Preempts, Rule, RuleKind, Rules, State
 from .buddy_cells import Buddies, Cell, cell_sizes, quota_cells
 from .yarn_cs import quotas_of
 
@@ -350,6 +350,13 @@ class Lending:
             f"job {job.id!r}: gpus={job.gpus} has no cell in {owner}quota of {quota} "
             f"and exceeds the limit of {cells.limits[user]}"
         )
+
+    @property
+    def rule(self) -> Rule:
+        """The compiled rule, which keeps cells of its own."""
+        numbers = [*self.quotas.tolist(), *self.cells.limits]
+        blocking = not self.policy.backfill
+        return Rule(RuleKind.CELLS, tuple(map(float, numbers)), blocking=blocking)
 
     def decide(self, state: State) -> Decision:
         """Return the jobs that start, each with its nodes, and those that are killed for them."""

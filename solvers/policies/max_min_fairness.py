@@ -15,7 +15,7 @@ from ...instances import Cluster, User
 from ..growing import longer
 from ..highs import Maximum
 from ..placement import place
-from ..policy import Decision, Floats, Ints, Preempts, Rules, State
+from ..policy import Decision, Floats, Ints, Preempts, Rule, RuleKind, Rules, State
 from .model_leases import Received, lease_out
 from .time_fractions import Sharing, TimeFractions, by_deficit, rounded_up
 from .water_filling import water_filling
@@ -107,14 +107,16 @@ def _fill_evenly(
 ) -> NDArray[np.float64]:
     """GPUs y of each pair of a class and a model."""
     (i, g), pairs, classes = at, worth.size, jobs.size
-    y = np.arange(pairs)
-    rows = np.concatenate([i, classes + i, 2 * classes + g, np.arange(classes)])
-    columns = np.concatenate([y, y, y, np.full(classes, pairs)])
-    values = np.concatenate([worth, np.ones(2 * pairs), -jobs])
     shape = (2 * classes + sharing.gpus.size, pairs + 1)
+    rows = np.concatenate(
+        [np.stack([i, classes + i, 2 * classes + g], axis=1).ravel(), range(classes)]
+    )
+    ones = np.ones(pairs)
+    values = np.concatenate([np.stack([worth, ones, ones], axis=1).ravel(), -jobs])
+    begins = np.append(3 * np.arange(pairs + 1), 3 * pairs + classes)
     limits = np.concatenate([np.full(classes, np.inf), jobs * sharing.gangs, sharing.gpus])
     lowest = np.where(np.arange(shape[0]) < classes, 0.0, -np.inf)
-    program = Maximum(csc_array((values, (rows, columns)), shape=shape), lowest, limits)
+    program = Maximum(csc_array((values, rows, begins), shape=shape), lowest, limits)
     theta = float(program.solve(np.append(np.zeros(pairs), 1.0))[-1])
     program.at_least(pairs, theta * (1 - 1e-9))
     found: Floats = program.solve(np.append(worth, 0.0))[:-1]
@@ -144,6 +146,7 @@ class _OnSeveral:
     """
 
     always_asked = True  # a faster model may be free
+    rule = Rule(RuleKind.SHARES)
 
     def __init__(self, cluster: Cluster, rules: Rules) -> None:
         names = list(dict.fromkeys(node.model for node in cluster.nodes))
@@ -151,8 +154,8 @@ class _OnSeveral:
         self.gpus = np.array([sum(own) for own in self.sizes], dtype=np.int64)
         self.spread = rules.spread
         self.known: dict[Class, int] = {}
+        self.able: dict[Class, list[int]] = {}  # speeds where their gangs fit
         self.classes: list[Class] = []
-        self.speeds = np.zeros((0, len(names)))  # of classes, where their gangs fit
         self.kind = np.zeros(0, dtype=np.int64)
         self.count = 0  # of jobs that have a class
         self.lease, self.counts = -1, np.zeros(0, dtype=np.int64)
@@ -204,20 +207,19 @@ class _OnSeveral:
                 self.known[one] = len(self.classes)
                 self.classes.append(one)
             self.kind[j] = self.known[one]
-        if more := len(self.classes) - len(self.speeds):
-            rows = [self._speeds(one) for one in self.classes[-more:]]
-            self.speeds = np.array([*self.speeds, *rows])
         if (more := len(self.classes) - len(self.counts)) > 0:  # none right after a load
             self.counts = np.pad(self.counts, (0, more))
             self.fractions = np.pad(self.fractions, ((0, more), (0, 0)))
 
     def _speeds(self, one: Class) -> list[int]:
         """Speeds of a class, 0 where its gang finds no place on the empty nodes of a model."""
-        gang, spread = one[-2], self.spread
-        return [
-            speed if place(gang, own, own, spread=spread) is not None else 0
-            for speed, own in zip(one[:-2], self.sizes, strict=True)
-        ]
+        if one not in self.able:
+            gang, spread = one[-2], self.spread
+            self.able[one] = [
+                speed if place(gang, own, own, spread=spread) is not None else 0
+                for speed, own in zip(one[:-2], self.sizes, strict=True)
+            ]
+        return self.able[one]
 
     def _share(self, state: State) -> None:
         """Compute the fractions anew where a lease has begun since."""
@@ -231,12 +233,23 @@ class _OnSeveral:
             return
         self.counts = counts
         there = sorted(np.flatnonzero(counts).tolist(), key=self.classes.__getitem__)
-        table = np.array([self.classes[k][-2:] for k in there])
         self.fractions[:] = 0.0
-        self.fractions[there] = class_fractions(
-            self.speeds[there], table[:, 0], counts[there], self.gpus,
-            weights=np.ascontiguousarray(table[:, 1]).view(np.float64),
-        )  # fmt: skip
+        self.fractions[there] = self.fair_fractions(
+            np.array([self.classes[k] for k in there]), counts[there]
+        )
+
+    def fair_fractions(self, classes: Ints, counts: Ints) -> Floats:
+        """Return fair time fractions of classes with so many jobs each.
+
+        Parameters
+        ----------
+        classes : (classes, models + 2) int array
+            Rising, as tuples.
+        counts : (classes,) int array
+        """
+        speeds = [self._speeds(one) for one in map(tuple, classes.tolist())]
+        weights = np.ascontiguousarray(classes[:, -1]).view(np.float64)
+        return class_fractions(speeds, classes[:, -2], counts, self.gpus, weights=weights)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,6 +305,11 @@ class MaxMinFairness:
         """
         several = len({node.model for node in cluster.nodes}) > 1
         return _OnSeveral(cluster, rules) if several else self
+
+    @property
+    def rule(self) -> Rule:
+        """The compiled rule, on one GPU model."""
+        return Rule(RuleKind.DEFICIT, (0.0,))
 
     def decide(self, state: State) -> Decision:
         """Return the candidates by how far they are behind, on one GPU model."""

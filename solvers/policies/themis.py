@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -15,6 +16,8 @@ from ..policy import Decision, Floats, Information, Ints, Preempts, Rule, RuleKi
 
 #: logarithms of values are counted in units of 2 ** -40, so that their sums are exact
 UNITS = 2**40
+#: a fairness with a larger denominator is left to Python, where no product is too large
+MOST_DIGITS = 10**9
 
 
 def finish_time_fairness(state: State, jobs: Ints) -> Floats:
@@ -160,6 +163,14 @@ class Themis:
         if check_real("themis", "fairness", self.fairness) > 1:
             raise ValueError(f"themis: fairness={self.fairness} is above 1")
 
+    @property
+    def rule(self) -> Rule:
+        """The compiled rule, for a fairness of few digits."""
+        share = _exact(self.fairness)
+        if share.denominator > MOST_DIGITS:
+            return Rule(RuleKind.PYTHON)
+        return Rule(RuleKind.AUCTION, (float(share.numerator), float(share.denominator)))
+
     def decide(self, state: State) -> Decision:
         """Return the winners of the auction by falling rho, then all others by falling rho."""
         room = state.capacity
@@ -171,7 +182,9 @@ class Themis:
         jobs = jobs[by_rho]
         bidders = jobs[: self._bidders(jobs.size)]
         lease = state.rules.lease_end(state.now) - state.now
-        gains = np.rint(np.log1p(lease / shared[by_rho[: bidders.size]]) * UNITS).astype(np.int64)
+        longer = (lease / shared[by_rho[: bidders.size]]).tolist()
+        logarithms = np.array([math.log1p(ratio) for ratio in longer])  # as in machine code
+        gains = np.rint(logarithms * UNITS).astype(np.int64)
         won = auction(gains, state.gpus[bidders], room)
         order = np.concatenate([bidders[won], bidders[~won], jobs[bidders.size :]])
         return Decision(order=order)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...formulations.fair_shares import FairShares
 from ...instances import Cluster, Job, User
 from ..placement import place
-from ..policy import Decision, Ints, Preempts, Rules, State
+from ..policy import Decision, Ints, Preempts, Rule, RuleKind, Rules, State
 
 
 def whole_quotas(quotas: Sequence[float] | NDArray[np.float64]) -> Ints:
@@ -56,6 +56,12 @@ class _Queues:
             return ""
         user = job.user if self.number else ""
         return f"job {job.id!r}: gpus={job.gpus} exceeds user {user!r}'s quota of {quota}"
+
+    @property
+    def rule(self) -> Rule:
+        """The compiled rule."""
+        blocking = not self.policy.backfill
+        return Rule(RuleKind.QUOTAS, tuple(map(float, self.quotas)), blocking=blocking)
 
     def decide(self, state: State) -> Decision:
         """Return the jobs that start, each with its nodes."""

@@ -6,7 +6,9 @@ from ....solvers.policy import Phase, Preempts, RuleKind
 from ..run import EventKind
 
 #: how a policy decides: by Python, by a key (smallest first), or by users' and jobs' fairness
-PYTHON, FIFO, SJF, SRTF, LAS, TIRESIAS, LTGF, THEMIS, AREA = (int(kind) for kind in RuleKind)
+PYTHON, FIFO, SJF, SRTF, LAS, TIRESIAS, LTGF, THEMIS, AREA, *_ = map(int, RuleKind)
+QUOTAS, CELLS, AUCTION = int(RuleKind.QUOTAS), int(RuleKind.CELLS), int(RuleKind.AUCTION)
+DEFICIT, SHARES = int(RuleKind.DEFICIT), int(RuleKind.SHARES)
 
 UNSEEN, WAITING, RUNNING, FINISHED, REJECTED = (int(phase) for phase in Phase)
 VISIBLE, START, SUSPEND, KILL, FINISH, PROFILE, PROFILED = (int(kind) for kind in EventKind)

@@ -20,17 +20,30 @@ from ..ledger import Ints, of_rows, to_rows
 from ..run import Events
 from ..simulation import Simulation
 from . import const, ordered
+from .auction import advance_by_auction
+from .cells import advance_by_cells, with_cells
+from .deficit import advance_by_deficit, with_classes
 from .grouped import advance_by_groups
 from .keyed import advance_by_key
 from .machine import new_machine
 from .past import Past
+from .quotas import advance_by_quotas
+from .shares import advance_by_shares, give_shares, set_fractions, with_shares
 from .steps import NOTHING, Steps
 
 #: arrays of a machine that a run changes
 SAVED = (
-    *("count", "params", "jobs", "nodes", "users", "kinds", "gangs", "least", "entries", "level"),
-    *("active", "lists"),
+    *("count", "params", "numbers", "memory", "jobs", "nodes", "users", "kinds", "gangs", "least"),
+    *("entries", "level", "active", "lists"),
 )
+#: how rules are followed; others by key or by groups
+ADVANCES = {
+    RuleKind.QUOTAS: advance_by_quotas,
+    RuleKind.CELLS: advance_by_cells,
+    RuleKind.AUCTION: advance_by_auction,
+    RuleKind.DEFICIT: advance_by_deficit,
+    RuleKind.SHARES: advance_by_shares,
+}
 MOST_IDLE = 2 * 86_400  # seconds for which a policy may leave an empty cluster idle
 
 
@@ -41,7 +54,8 @@ class Compiled(Simulation):
         """Make the machine."""
         policy, rules, ledger = self.policy, self.rules, self.book
         own = getattr(policy, "rule", None)  # a session of its own may decide otherwise
-        rule: Rule = getattr(self.session, "rule", own) or Rule(RuleKind.PYTHON)
+        none = self.instance.kind.needs_ps  # no rule gives parameter servers
+        rule: Rule = (not none and getattr(self.session, "rule", own)) or Rule(RuleKind.PYTHON)
         _check_rule(policy, rule)
         params = [
             rules.round_length,
@@ -61,6 +75,12 @@ class Compiled(Simulation):
             ledger.jobs["urgency"] = [job.id not in urgent for job in self.instance.jobs]
         self.machine = new_machine(ledger, params, rule, elastic=self.instance.kind.elastic)
         self.past = Past()
+        if rule.kind in (RuleKind.QUOTAS, RuleKind.CELLS):
+            self.machine = with_cells(self.machine)
+        elif rule.kind is RuleKind.DEFICIT:
+            self.machine = with_classes(self.machine)
+        elif rule.kind is RuleKind.SHARES:
+            self.machine = with_shares(self.machine)
         self.kind = rule.kind
         self.ask = getattr(self.session, "next_change", None)
         if self.kind is RuleKind.PYTHON:
@@ -69,7 +89,8 @@ class Compiled(Simulation):
             like = self.machine, NOTHING, NOTHING, False, False
             self._carry_out = entered(ordered.carry_out, *like)
         else:
-            self._enter = advance_by_groups if self.kind.grouped else advance_by_key
+            grouped = advance_by_groups if self.kind.grouped else advance_by_key
+            self._enter = ADVANCES.get(self.kind, grouped)
 
     def save(self) -> dict[str, Any]:
         """Return what has changed since the begin, as plain data."""
@@ -97,9 +118,13 @@ class Compiled(Simulation):
         """Visit at most `most` rounds; True when all jobs have finished, False at `until`."""
         if self.kind is RuleKind.PYTHON:
             return self._advance_python(until, most)
+        if self.deciding:
+            self._share()
         while True:
             why = self._advance_core(until, most)
-            if why != const.ROOM:
+            if why == const.DECIDE:
+                self._share()
+            elif why != const.ROOM:
                 return {const.DONE: True, const.UNTIL: False}.get(why)
 
     def _advance_core(self, until: int | None, most: int) -> int:
@@ -143,6 +168,13 @@ class Compiled(Simulation):
             elif why != const.ROOM:
                 return {const.DONE: True, const.UNTIL: False}.get(why)
         return None
+
+    def _share(self) -> None:
+        """Let the session say which fractions of time are fair in this lease, and go on."""
+        self.deciding = True
+        set_fractions(self.machine, self.session)
+        self.deciding = False
+        give_shares(self.machine)
 
     def _left_out(self) -> bool:
         """Whether nothing is left but jobs that nobody will start."""

@@ -26,6 +26,8 @@ def _first(m, a, b):
         return m.jobs[a].tier < m.jobs[b].tier
     if m.jobs[a].score != m.jobs[b].score:
         return m.jobs[a].score < m.jobs[b].score
+    if m.jobs[a].second != m.jobs[b].second:
+        return m.jobs[a].second < m.jobs[b].second
     return m.jobs[a].rank < m.jobs[b].rank
 
 
@@ -41,7 +43,8 @@ def _before(m, a, b):
 
 
 @inner
-def _sift(m, row, base, n, i):
+def sift(m, row, base, n, i):
+    """Let job i of a heap sink to its place."""
     j = m.lists[row, base + i]
     while True:
         child = 2 * i + 1
@@ -57,27 +60,28 @@ def _sift(m, row, base, n, i):
 
 
 @inner
-def _heapify(m, row, base, n):
+def heapify(m, row, base, n):
+    """Make a heap of n jobs of a list."""
     for i in range(n // 2 - 1, -1, -1):
-        _sift(m, row, base, n, i)
+        sift(m, row, base, n, i)
 
 
 @inner
-def _pop_first(m, row, base, n):
+def pop_first(m, row, base, n):
     """The first of a heap of n jobs, which moves to its end."""
     top = m.lists[row, base]
     m.lists[row, base] = m.lists[row, base + n - 1]
     m.lists[row, base + n - 1] = top
-    _sift(m, row, base, n - 1, 0)
+    sift(m, row, base, n - 1, 0)
     return top
 
 
 @inner
-def _score(m, j, lease):
+def score(m, j, lease):
     """Fairness of a candidate: rho or rho^- of LTGF, minus Themis's rho."""
     now = m.count[const.NOW]
     current = now - m.jobs[j].since if m.jobs[j].phase == const.RUNNING else 0
-    if m.params[const.KIND] == const.THEMIS:
+    if m.params[const.KIND] != const.LTGF:
         left = m.jobs[j].left - (done_by(m, j, now) if current else 0)
         life = now - m.jobs[j].visible
         jobs = float(m.active[2])
@@ -104,7 +108,7 @@ def _score(m, j, lease):
 def _set_user_key(m, u, lease):
     """Fairness of a user at the end of the lease, if what was picked ran through it."""
     now = m.count[const.NOW]
-    if m.params[const.KIND] == const.THEMIS:
+    if m.params[const.KIND] != const.LTGF:
         m.users[u].key = 0.0
         return
     attained = m.users[u].base + m.users[u].rate * now + m.users[u].picked
@@ -156,20 +160,20 @@ def _decide_by_groups(m):
             u = _group(m, j)
             m.lists[const.GROUP, m.users[u].group_at + m.users[u].group_length] = j
             m.users[u].group_length += 1
-            _score(m, j, lease)
+            score(m, j, lease)
     for u in range(groups):
         if m.users[u].group_length:
-            _heapify(m, const.GROUP, m.users[u].group_at, m.users[u].group_length)
+            heapify(m, const.GROUP, m.users[u].group_at, m.users[u].group_length)
             _set_user_key(m, u, lease)
     guarded = m.params[const.KIND] == const.LTGF and m.params[const.PATIENCE] >= 0 and expired > 0
-    selected, kept = _pick(m, room, lease, guarded)
+    selected, kept = pick(m, room, lease, guarded)
     if selected == 0:
         return  # then every expired job has been picked
     _place_groups(m, selected, kept, expired)
 
 
 @inlined
-def _pick(m, room, lease, guarded):
+def pick(m, room, lease, guarded):
     """Algorithm 1 of Ye et al.: the least served user with a job that fits, in it its first.
 
     Where `guarded`, jobs that have been passed over for the patience come before all others.
@@ -196,13 +200,13 @@ def _pick(m, room, lease, guarded):
                         break
                     if m.users[u].passed < 0:
                         m.users[u].passed = top
-                _pop_first(m, const.GROUP, m.users[u].group_at, m.users[u].group_length)
+                pop_first(m, const.GROUP, m.users[u].group_at, m.users[u].group_length)
                 m.users[u].group_length -= 1
             if m.users[u].group_length and (best < 0 or m.users[u].key < m.users[best].key):
                 best = u
         if best < 0:
             break
-        j = _pop_first(m, const.GROUP, m.users[best].group_at, m.users[best].group_length)
+        j = pop_first(m, const.GROUP, m.users[best].group_at, m.users[best].group_length)
         m.users[best].group_length -= 1
         room -= m.jobs[j].gpus
         m.jobs[j].mark = const.CHOSEN
@@ -246,23 +250,33 @@ def _sort_by_turn(m, first, last):
         m.lists[const.LOSERS, k] = j
 
 
-@inlined
-def _place_groups(m, selected, kept, expired):
-    now = m.count[const.NOW]
-    losers = 0
-    for i in range(m.count[const.RUNS]):
-        j = m.lists[const.RUNNERS, i]
-        if m.jobs[j].lease_end <= now and m.jobs[j].mark != const.CHOSEN:
-            losers = put(m, const.LOSERS, losers, j)
-    own = losers
+@inner
+def sort_losers(m, losers):
+    """Sort losers as they come in the order."""
+    heapify(m, const.LOSERS, 0, losers)
     for n in range(losers, 1, -1):
-        if n == losers:
-            _heapify(m, const.LOSERS, 0, n)
-        _pop_first(m, const.LOSERS, 0, n)
+        pop_first(m, const.LOSERS, 0, n)
     for i in range(losers // 2):  # popped to the end: the first one stands last
         j, k = m.lists[const.LOSERS, i], losers - 1 - i
         m.lists[const.LOSERS, i] = m.lists[const.LOSERS, k]
         m.lists[const.LOSERS, k] = j
+
+
+@inner
+def expired_losers(m):
+    """List who has no lease any more and was not picked, in the order; returns how many."""
+    losers = 0
+    for i in range(m.count[const.RUNS]):
+        j = m.lists[const.RUNNERS, i]
+        if m.jobs[j].lease_end <= m.count[const.NOW] and m.jobs[j].mark != const.CHOSEN:
+            losers = put(m, const.LOSERS, losers, j)
+    sort_losers(m, losers)
+    return losers
+
+
+@inlined
+def _place_groups(m, selected, kept, expired):
+    losers = own = expired_losers(m)
     started, failed, kept, losers = place_selected(m, selected, kept, losers, expired > 0)
     for i in range(failed):
         m.jobs[m.lists[const.FAILED, i]].mark = const.REFUSED
@@ -270,7 +284,7 @@ def _place_groups(m, selected, kept, expired):
     for i in range(own, losers):
         started = backfill(m, m.lists[const.LOSERS, i], started)
     if failed or losers > own:
-        started = _backfill_groups(m, started, failed, own)
+        started = backfill_groups(m, started, failed, own)
     for i in range(losers - own):  # displaced ones come before the others
         j = m.lists[const.LOSERS, own + i]
         for k in range(own + i, i, -1):
@@ -280,7 +294,8 @@ def _place_groups(m, selected, kept, expired):
 
 
 @inlined
-def _backfill_groups(m, started, failed, own):
+def backfill_groups(m, started, failed, own):
+    """Start whoever finds room, of those that wait and so many losers, in the order."""
     forget_refusals(m)
     for i in range(failed):
         note_refusal(m, m.lists[const.FAILED, i])
@@ -292,9 +307,9 @@ def _backfill_groups(m, started, failed, own):
         if m.jobs[j].gpus <= m.count[const.FREE] and may_fit(m, j):
             rest = put(m, const.REST, rest, j)
             smallest = min(smallest, m.jobs[j].gpus)
-    _heapify(m, const.REST, 0, rest)
+    heapify(m, const.REST, 0, rest)
     while rest and smallest < m.least.max() and smallest <= m.count[const.FREE]:
-        j = _pop_first(m, const.REST, 0, rest)
+        j = pop_first(m, const.REST, 0, rest)
         rest -= 1
         if may_fit(m, j) and m.jobs[j].gpus <= m.count[const.FREE]:
             more = backfill(m, j, started)

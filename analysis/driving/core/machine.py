@@ -28,7 +28,7 @@ KIND_OF_JOB = np.dtype(
         *((name, np.float64) for name in ("value", "slope")),
     ]
 )
-GANG = record("size reach heap_at heap_length waiting")
+GANG = record("size reach heap_at heap_length waiting user")
 ENTRY = record("node part new_node new_part")
 SEGMENT = record("job start end ptr")
 PART = record("node gpus")
@@ -47,7 +47,7 @@ class Machine(NamedTuple):
     nodes: NDArray[Any]
     users: NDArray[Any]
     kinds: NDArray[Any]  # distinct (user, gang, weight): jobs of one fair share
-    gangs: NDArray[Any]  # distinct (gang size, reach), with the waiting jobs of each as a heap
+    gangs: NDArray[Any]  # distinct (gang size, reach), or of each user; waiting jobs as heaps
     least: Ints  # of each reach, the smallest gang that found no place
     entries: NDArray[Any]  # nodes of each job: held (or held last), and chosen in this round
     speeds: Ints  # (jobs, models): millionths, 0 where a job cannot run
@@ -60,6 +60,7 @@ class Machine(NamedTuple):
     segments: NDArray[Any]
     parts: NDArray[Any]
     events: NDArray[Any]
+    memory: Ints  # rows of what a rule remembers, as its module says
 
 
 # --- small things ---------------------------------------------------------------------------------
@@ -335,7 +336,8 @@ def best_waiting(m, room):
 def _has_key(m):
     """Whether jobs have a key."""
     kind = m.params[const.KIND]
-    return const.FIFO <= kind <= const.TIRESIAS or kind == const.AREA
+    by_user = kind == const.QUOTAS or kind == const.CELLS
+    return const.FIFO <= kind <= const.TIRESIAS or kind == const.AREA or by_user
 
 
 @inner
@@ -343,8 +345,10 @@ def set_key(m, j, t):
     """Note the key of j at t."""
     kind = m.params[const.KIND]
     current = t - m.jobs[j].since if m.jobs[j].phase == const.RUNNING else 0
-    if kind == const.FIFO:
+    if kind == const.FIFO or kind == const.QUOTAS:
         m.jobs[j].key = 0
+    elif kind == const.CELLS:  # jobs that were stopped first
+        m.jobs[j].key = 1 if m.jobs[j].starts == 0 else 0
     elif kind == const.SJF:
         m.jobs[j].key = m.jobs[j].work
     elif kind == const.SRTF or kind == const.AREA:
@@ -682,7 +686,7 @@ def new_machine(book: Ledger, params: list[int], rule: Rule, *, elastic: bool) -
         nodes=nodes,
         users=users,
         kinds=_kinds(jobs, users),
-        gangs=_gangs(jobs),
+        gangs=_gangs(jobs, by_user=rule.kind in (RuleKind.QUOTAS, RuleKind.CELLS)),
         least=np.full(len(sets), const.NONE, dtype=np.int64),
         entries=np.zeros(int(most.sum()), dtype=ENTRY),
         speeds=book.speeds,
@@ -695,18 +699,23 @@ def new_machine(book: Ledger, params: list[int], rule: Rule, *, elastic: bool) -
         segments=np.zeros(CHUNK + 2 * total, dtype=SEGMENT),
         parts=np.zeros(CHUNK + 2 * total, dtype=PART),
         events=np.zeros(CHUNK + n + 4 * total, dtype=EVENT),
+        memory=np.zeros((0, 0), dtype=np.int64),
     )
 
 
-def _gangs(jobs: NDArray[Any]) -> NDArray[Any]:
-    """Distinct (gang size, reach); each job learns which one it has."""
+def _gangs(jobs: NDArray[Any], *, by_user: bool) -> NDArray[Any]:
+    """Distinct (gang size, reach), or of each user; each job learns which one it has."""
     sizes, which = np.unique(jobs["gpus"], return_inverse=True)
-    codes, jobs["gang_class"], number = np.unique(
-        jobs["reach"] * max(1, sizes.size) + which, return_inverse=True, return_counts=True
+    codes = jobs["reach"] * max(1, sizes.size) + which
+    if by_user:
+        codes += jobs["user"] * (codes.max(initial=0) + 1)
+    _, first, jobs["gang_class"], number = np.unique(
+        codes, return_index=True, return_inverse=True, return_counts=True
     )
-    gangs = np.zeros(codes.size, dtype=GANG)
-    gangs["reach"], at = np.divmod(codes, max(1, sizes.size))
-    gangs["size"], gangs["heap_at"] = sizes[at], np.cumsum(number) - number
+    gangs = np.zeros(first.size, dtype=GANG)
+    for name, own in (("size", "gpus"), ("reach", "reach"), ("user", "user")):
+        gangs[name] = jobs[own][first]
+    gangs["heap_at"] = np.cumsum(number) - number
     return gangs
 
 

@@ -33,14 +33,29 @@ def place_gang(m, j, gang, beside):
                     return True
             elif _place_on_class(m, j, gang, c):
                 return True
-        if m.params[const.SPREAD] and gang <= _free_of_model(m, g):
+        if m.params[const.SPREAD] and gang <= free_of_model(m, g):
             _place_anywhere(m, j, gang, g)
             return True
     return False
 
 
 @inner
-def _free_of_model(m, g):
+def place_on_model(m, j, g):
+    """Choose nodes of one model for j into its new entries, without taking them."""
+    gang = m.jobs[j].gpus
+    m.jobs[j].new_length = 0
+    for c in range(m.first_class[g], m.first_class[g + 1]):
+        if _place_on_class(m, j, gang, c):
+            return True
+    if m.params[const.SPREAD] and gang <= free_of_model(m, g):
+        _place_anywhere(m, j, gang, g)
+        return True
+    return False
+
+
+@inner
+def free_of_model(m, g):
+    """How many GPUs of model g nobody has."""
     free = 0
     for c in range(m.first_class[g], m.first_class[g + 1]):
         for f in range(1, m.class_size[c] + 1):

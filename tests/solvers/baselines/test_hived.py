@@ -202,6 +202,8 @@ class Watched(Hived):
 
 
 class WatchedLending(Lending):
+    rule = None  # to be asked in Python
+
     def decide(self, state: State) -> Decision:
         safe: set[int] = set()
         if state.running.size:

@@ -161,6 +161,7 @@ class Spy:
 
     def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> Session:
         self.session = MaxMinFairness().begin(cluster, users, rules)
+        self.session.rule = None  # to be asked in Python
         return self.session
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,7 +20,7 @@ from gangsched.solvers.policies.finish_time_fairness import (
     one_model_fractions,
 )
 from gangsched.solvers.policies.max_min_fairness import MaxMinFairness, max_min_fairness
-from gangsched.solvers.policies.water_filling import water_filling
+from gangsched.solvers.policies.water_filling import best_finish_time, water_filling
 
 POLICIES = [MaxMinFairness(), FinishTimeFairness()]
 
@@ -67,6 +68,36 @@ def test_finish_time_fairness_on_one_model_equals_the_program(
         np.ones((gang.size, 1)), gang, [gpus], remaining=left, elapsed=since, isolated=alone
     )
     assert ((since + left / found) / whole).max() == pytest.approx(best.objective, rel=1e-6)
+
+
+@settings(max_examples=60)
+@given(gangs(), st.data())
+def test_the_best_finish_time_is_that_of_bisection(
+    case: tuple[list[int], int], data: st.DataObject
+) -> None:
+    """In rationals, until the bracket is a billionth of a billionth wide."""
+    gang, gpus = case
+    seconds = st.integers(1, 10**6)
+    left, since, alone = (
+        data.draw(st.lists(seconds, min_size=len(gang), max_size=len(gang))) for _ in range(3)
+    )
+    whole = [a + b for a, b in zip(left, alone, strict=True)]
+    rows = list(zip(gang, left, since, whole, strict=True))
+    low = max(Fraction(t + r, d) for _, r, t, d in rows)
+
+    def fits(r: Fraction) -> bool:
+        return sum(s * min(Fraction(1), Fraction(a) / (r * d - t)) for s, a, t, d in rows) <= gpus
+
+    high = low
+    if not fits(low):
+        high = 2 * low
+        while not fits(high):
+            high *= 2
+        while high - low > high / 10**18:
+            middle = (low + high) / 2
+            low, high = (low, middle) if fits(middle) else (middle, high)
+    columns = (np.array(column, dtype=float) for column in (left, since, whole))
+    assert best_finish_time(np.array(gang), gpus, *columns) == pytest.approx(float(high), rel=1e-12)
 
 
 @st.composite

@@ -1,0 +1,82 @@
+"""Themis: an auction among the jobs with the largest rho, then all others by falling rho.
+
+Winners are in tier 0, other bidders in tier 1 and the rest in tier 2.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ....solvers.compiled import compiled, inlined
+from ....solvers.policies.themis import UNITS
+from ....solvers.policies.themis_core import knapsack
+from . import const
+from .grouped import heapify, pop_first, score
+from .leases import BIDS, give_leases, list_candidates
+from .machine import done_by, new_lease, open_round
+
+
+@inlined
+def _shared_time(m, j):
+    """From its release to its completion, if j ran from now on without a break."""
+    now = m.count[const.NOW]
+    done = done_by(m, j, now) if m.jobs[j].phase == const.RUNNING else 0
+    return now - m.jobs[j].release + m.jobs[j].left - done
+
+
+@compiled
+def hold_auction(m, candidates, room):
+    """Give winners and other bidders their tiers, among the candidates in the list of bids."""
+    share = int(m.numbers[0]) * candidates // int(m.numbers[1])
+    bidders, able, gangs = max(1, candidates - share), 0, 0
+    lease = new_lease(m, m.count[const.NOW]) - m.count[const.NOW]
+    job = np.empty(bidders, dtype=np.int64)
+    gain, gang = np.empty(bidders, dtype=np.int64), np.empty(bidders, dtype=np.int64)
+    heapify(m, BIDS, 0, candidates)
+    for i in range(bidders):
+        j = pop_first(m, BIDS, 0, candidates - i)
+        m.jobs[j].tier = 1
+        gangs += m.jobs[j].gpus
+        if m.jobs[j].gpus <= room:
+            job[able], gang[able] = j, m.jobs[j].gpus
+            gain[able] = int(np.rint(math.log1p(lease / _shared_time(m, j)) * UNITS))
+            able += 1
+    if gangs <= room:
+        for i in range(able):
+            m.jobs[job[i]].tier = 0
+        return
+    job, gain, gang = job[:able], gain[:able], gang[:able]
+    before, hopeful = np.zeros(room + 1, dtype=np.int64), np.zeros(able, dtype=np.bool_)
+    for i in np.argsort(-gain, kind="mergesort"):
+        hopeful[i] = before[gang[i]] < room // gang[i]
+        before[gang[i]] += 1
+    job = job[hopeful]
+    won = knapsack(gain[hopeful], gang[hopeful], room)
+    for i in range(job.size):
+        if won[i]:
+            m.jobs[job[i]].tier = 0
+
+
+@inlined
+def _decide_by_auction(m):
+    candidates, room, expired = list_candidates(m)
+    for i in range(candidates):
+        m.jobs[m.lists[BIDS, i]].tier = 2
+        score(m, m.lists[BIDS, i], 0)
+    if candidates:
+        hold_auction(m, candidates, room)
+        give_leases(m, candidates, room, expired)
+
+
+@compiled
+def advance_by_auction(m, until, most):
+    """As :func:`.keyed.advance_by_key`, for Themis."""
+    for _ in range(most):
+        why = open_round(m, until)
+        if why < const.QUIET:
+            return why
+        if why == const.READY:
+            _decide_by_auction(m)
+    return const.MORE

@@ -1,0 +1,111 @@
+"""Rules in machine code against the same policies in Python, on contended clusters."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gangsched.analysis.driving.drive import drive
+from gangsched.analysis.driving.run import EventKind, Run
+from gangsched.instances import Cluster, Instance, Job, User
+from gangsched.registry import policy
+
+POLICIES = ["yarn-cs", "yarn-cs:backfill", "hived", "hived:backfill", "themis"]
+POLICIES += ["finish-time-fairness", "max-min-fairness"]
+RULES: list[dict[str, Any]] = [
+    {},
+    {"spread": True, "patience": 1_800, "lease": 300},
+    {"synchronous": False, "lease": 480, "patience": 0},
+    {"round_length": 7, "lease": 70, "overhead": 3, "patience": None},
+]
+
+
+def contended(seed: int, *, users: int, nodes: int, size: int) -> Instance[Job]:
+    """Ninety jobs that come twice as fast as the cluster can serve them, some wider than a node."""
+    rng = np.random.default_rng(seed)
+    gangs = rng.choice([1, 1, 1, 2, 2, 3, 4, size, size + 1, 2 * size], 90)
+    work = rng.integers(60, 7_200, 90)
+    span = int((gangs * work).sum() / (2 * nodes * size))
+    jobs = [
+        Job(
+            id=f"j{i}",
+            gpus=int(gangs[i]),
+            work=int(work[i]),
+            release=int(rng.integers(0, span)),
+            user=f"u{rng.integers(users)}" if users else "",
+        )
+        for i in range(90)
+    ]
+    weights = [User(f"u{u}", float(rng.choice([1.0, 2.5, 0.7]))) for u in range(users)]
+    return Instance(Cluster.uniform(nodes=nodes, gpus_per_node=size), jobs, weights)
+
+
+CLUSTERS = [(4, 6, 8), (3, 12, 4), (0, 4, 8), (7, 9, 2)]
+
+
+def on_models(instance: Instance[Job], seed: int) -> Instance[Job]:
+    """The same on nodes of three GPU models, with speeds of three kinds and none, and weights."""
+    rng = np.random.default_rng(seed)
+    names = ["old", "mid", "new"]
+    nodes = instance.cluster.nodes
+    cluster = Cluster([replace(node, model=names[n % 3]) for n, node in enumerate(nodes)])
+    kinds: list[dict[str, float]] = [
+        {"old": 1.0, "mid": 1.5, "new": 4.0}, {"old": 1.0, "mid": 1.25}, {"new": 2.0}, {},
+    ]  # fmt: skip
+    jobs = [
+        replace(job, speeds=kinds[rng.integers(4)], weight=float(rng.choice([1.0, 1.0, 0.3])))
+        for job in instance.jobs
+    ]
+    return Instance(cluster, jobs, instance.users)
+
+
+def number_of(run: Run, kind: EventKind) -> int:
+    return int(np.count_nonzero(run.events.kind == kind))
+
+
+def assert_all_ways_agree(instance: Instance[Job], name: str, rules: dict[str, Any]) -> Run:
+    """Of both engines, and of a run in two parts."""
+    run = drive(instance, policy(name)[1], **rules)
+    assert run == drive(instance, policy(name)[1], engine="reference", **rules)
+    assert number_of(run, EventKind.FINISH) == 90 - len(run.rejected)
+    part = drive(instance, policy(name)[1], until=run.now // 3, **rules)
+    assert run == drive(instance, policy(name)[1], resume=part.checkpoint, **rules)
+    return run
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize(("users", "nodes", "size"), CLUSTERS)
+def test_machine_code_decides_like_python(name: str, users: int, nodes: int, size: int) -> None:
+    for seed, rules in enumerate(RULES):
+        instance = contended(seed, users=users, nodes=nodes, size=size)
+        assert_all_ways_agree(instance, name, rules)
+
+
+@pytest.mark.parametrize("name", ["max-min-fairness", "finish-time-fairness", "themis"])
+@pytest.mark.parametrize(("users", "nodes", "size"), CLUSTERS)
+def test_it_does_so_on_several_gpu_models(name: str, users: int, nodes: int, size: int) -> None:
+    moves = 0
+    for seed, rules in enumerate(RULES):
+        instance = on_models(contended(seed, users=users, nodes=nodes, size=size), seed)
+        run = assert_all_ways_agree(instance, name, rules)
+        moves += number_of(run, EventKind.SUSPEND)
+    assert moves > 100
+
+
+def test_these_clusters_are_contended() -> None:
+    """Borrowers are killed, quotas reject, leases are lost."""
+    kinds = {EventKind.KILL: 0, EventKind.SUSPEND: 0}
+    rejected = 0
+    for seed, (users, nodes, size) in enumerate(CLUSTERS):
+        instance = contended(seed, users=users, nodes=nodes, size=size)
+        for name in POLICIES:
+            run = drive(instance, policy(name)[1], **RULES[1])
+            rejected += len(run.rejected)
+            for kind in kinds:
+                kinds[kind] += number_of(run, kind)
+    assert kinds[EventKind.KILL] > 20
+    assert kinds[EventKind.SUSPEND] > 200
+    assert rejected > 20
