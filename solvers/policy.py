@@ -747,7 +747,11 @@ class RuleKind(IntEnum):
     LEVEL = 5  #: how many thresholds the attained GPU time has reached
     USERS = 6  #: users by fairness, in each its jobs by fairness
     FINISH_TIME = 7  #: jobs by finish-time fairness
-    AREA = 8  #: GPU time that is left, by key; with repacking
+    AREA = 8  #: GPU time that is left, by key; with repacking, and perhaps overdue jobs first
+    EASY = 9  #: beside the reservation of the first that waits
+    CONSERVATIVE = 10  #: a reservation for each
+    FILLING = 11  #: the least areas that fill the cluster, the widest first; with repacking
+    ISOLATION = 12  #: areas over weights of users; with repacking
 
     @property
     def grouped(self) -> bool:

@@ -90,9 +90,9 @@ class SmallestArea:
         return self.guard is not None
 
     @property
-    def rule(self) -> Rule | None:
-        """The compiled rule; there is none with a guard."""
-        return Rule(RuleKind.AREA) if self.guard is None else None
+    def rule(self) -> Rule:
+        """The compiled rule."""
+        return Rule(RuleKind.AREA, () if self.guard is None else (float(self.guard),))
 
     def begin(
         self, cluster: Cluster, users: Sequence[User], rules: Rules

@@ -20,6 +20,7 @@ from . import const, ordered
 from .grouped import advance_by_groups
 from .keyed import advance_by_key
 from .machine import larger, new_machine
+from .planned import PLANNED, new_plan, wider
 
 #: arrays of a machine that double when they are full, and all that a run changes
 GROWING = ("segments", "parts", "events")
@@ -57,11 +58,13 @@ class Compiled(Simulation):
             ledger.jobs["urgency"] = [job.id not in urgent for job in self.instance.jobs]
         self.machine = new_machine(ledger, params, rule, elastic=self.instance.kind.elastic)
         self.kind = rule.kind
+        self.plan = new_plan(policy, rule, ledger, rules)
 
     def save(self) -> dict[str, Any]:
         """Return what has changed since the begin, as plain data."""
         return {
             **{name: getattr(self.machine, name) for name in SAVED},
+            **({} if self.plan is None else {"plan": self.plan._asdict()}),
             "ps": to_rows(self.book.ps),
             "idle": self.idle,
             "deciding": self.deciding,
@@ -76,6 +79,10 @@ class Compiled(Simulation):
             if own.dtype != saved.dtype or own.shape != saved.shape:
                 raise ValueError(f"its {name} are not those of this instance")
             own[:] = saved
+        if self.kind in PLANNED and "plan" not in data:  # it was saved before there was the rule
+            self.kind, self.plan = RuleKind.PYTHON, None
+        elif self.plan is not None:
+            self.plan = type(self.plan)(**{n: np.array(c) for n, c in data["plan"].items()})
         self.book.ps = of_rows(data["ps"])
         self.idle, self.deciding = data["idle"], data["deciding"]
 
@@ -85,19 +92,24 @@ class Compiled(Simulation):
             return self._advance_python(until, most)
         while True:
             why = self._advance_core(until, most)
-            if why != const.ROOM:
+            if why not in (const.ROOM, const.NARROW):
                 return {const.DONE: True, const.UNTIL: False}.get(why)
 
     @property
     def _advance(self) -> Any:
         if self.kind is RuleKind.PYTHON:
             return ordered.advance_to_decision
+        if self.plan is not None:
+            return PLANNED[self.kind]
         return advance_by_groups if self.kind.grouped else advance_by_key
 
     def _advance_core(self, until: int | None, most: int) -> int:
-        why = self._advance(self.machine, const.NONE - 1 if until is None else until, most)
+        seen = (self.machine,) if self.plan is None else (self.machine, self.plan)
+        why = self._advance(*seen, const.NONE - 1 if until is None else until, most)
         if why == const.ROOM:
             self.machine = larger(self.machine)
+        elif why == const.NARROW:
+            self.plan = wider(self.plan)
         elif why == const.STUCK and self.count[const.FRUITLESS] > MOST_FRUITLESS:
             raise RuntimeError(
                 f"policy {self.policy.name!r} lets {self.count[const.FRUITLESS]:,} segments in a "
