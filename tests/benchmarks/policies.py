@@ -53,7 +53,9 @@ MODELS = (
     "fifo,sjf,srtf,las,allox,tiresias-l,themis,themis-greedy,finish-time-fairness,"
     "max-min-fairness,gandiva-fair,gandiva-fair:no-trade,ltgf,smallest-area"
 )
-DEADLINES = "chronus,genie,genie:elastic,hydra,hydra:cost,optimus,optimus:elastic,three-sigma,unisched"
+DEADLINES = (
+    "chronus,genie,genie:elastic,hydra,hydra:cost,optimus,optimus:elastic,three-sigma,unisched"
+)
 SIZED = "fifo,srtf,tiresias-l,ltgf,themis-greedy,smallest-area"
 #: what stands in the table: heading, policies, seconds that are the target (for all, and others)
 SETTINGS: dict[str, tuple[str, str, float, dict[str, float]]] = {

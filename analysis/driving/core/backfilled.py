@@ -46,7 +46,7 @@ JOB, GANG, SECONDS, BEGIN, NODE = range(5)
 SIZE, FREE, EXTRA, CHOSEN, PARTS, WHOLE, REST, FIRST, LAST, HOLDERS = range(10)
 
 
-class Plan(NamedTuple):
+class Calendar(NamedTuple):
     """What backfilling knows beside the machine."""
 
     state: Ints
@@ -62,7 +62,7 @@ class Plan(NamedTuple):
     best: Ints  # (smallest size + 1,): the largest of them
 
 
-def new_queue(policy: Any, book: Ledger, length: int, room: int) -> Plan:
+def new_queue(policy: Any, book: Ledger, length: int, room: int) -> Calendar:
     """Return the plan of a policy before the first round, with room for so many steps a node."""
     jobs, sizes = book.jobs, book.nodes["size"]
     n, total = jobs.size, int(sizes.sum())
@@ -74,7 +74,7 @@ def new_queue(policy: Any, book: Ledger, length: int, room: int) -> Plan:
     if room:
         free[:, 0] = sizes
     smallest = int(sizes.min()) + 1
-    return Plan(
+    return Calendar(
         state=np.zeros(5, dtype=np.int64),
         factor=factor,
         seconds=seconds,
@@ -89,7 +89,7 @@ def new_queue(policy: Any, book: Ledger, length: int, room: int) -> Plan:
     )
 
 
-def more_steps(plan: Plan) -> Plan:
+def more_steps(plan: Calendar) -> Calendar:
     """Room for twice as many steps."""
     grown = {}
     for name in ("times", "free"):
@@ -436,7 +436,7 @@ def _find(p, gang, start, end):
 @inner
 def _look_ahead(p, n, now):
     """Note H_n(g) for all g."""
-    g, k = p.best.size - 1, p.at[FIRST, n]
+    g, k = p.best.size - 1, _step_at(p, n, now)
     while g > 0 and k < p.at[LAST, n]:
         while g > p.free[n, k] and g > 0:
             p.horizon[n, g] = max(now, p.times[n, k])
@@ -497,7 +497,7 @@ def _move_forward(m, p, now):
             _reserve_new(m, p, j, begin, begin + seconds, 1)
 
 
-@inner
+@compiled
 def _has_room(p):
     """Whether nodes have room for one reservation more, and for those that move to now."""
     more = 1 + p.at[SIZE].max()

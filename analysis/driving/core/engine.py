@@ -36,9 +36,11 @@ class Compiled(Simulation):
 
     def begin(self) -> None:
         """Make the machine."""
+        own = getattr(self.policy, "rule", None)  # a session of its own may decide otherwise
+        self._make(getattr(self.session, "rule", own) or Rule(RuleKind.PYTHON))
+
+    def _make(self, rule: Rule) -> None:
         policy, rules, ledger = self.policy, self.rules, self.book
-        own = getattr(policy, "rule", None)  # a session of its own may decide otherwise
-        rule: Rule = getattr(self.session, "rule", own) or Rule(RuleKind.PYTHON)
         _check_rule(policy, rule)
         params = [
             rules.round_length,
@@ -72,6 +74,13 @@ class Compiled(Simulation):
 
     def load(self, data: Mapping[str, Any]) -> None:
         """Go on from there, in a run that has just begun."""
+        kind = int(data["params"][const.KIND])
+        if kind == const.PYTHON != self.kind:  # saved before there was the rule
+            self._make(Rule(RuleKind.PYTHON))
+        elif kind != self.kind:
+            raise ValueError(f"its rule is not {self.kind.name}")
+        if self.plan is not None:
+            self.plan = type(self.plan)(**{n: np.array(c) for n, c in data["plan"].items()})
         for name in GROWING:
             self.machine = self.machine._replace(**{name: np.array(data[name])})
         for name in SAVED:
@@ -79,10 +88,6 @@ class Compiled(Simulation):
             if own.dtype != saved.dtype or own.shape != saved.shape:
                 raise ValueError(f"its {name} are not those of this instance")
             own[:] = saved
-        if self.kind in PLANNED and "plan" not in data:  # it was saved before there was the rule
-            self.kind, self.plan = RuleKind.PYTHON, None
-        elif self.plan is not None:
-            self.plan = type(self.plan)(**{n: np.array(c) for n, c in data["plan"].items()})
         self.book.ps = of_rows(data["ps"])
         self.idle, self.deciding = data["idle"], data["deciding"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ....solvers.policy import Policy, Rule, RuleKind, Rules
 from ..ledger import Ledger
-from .backfilled import Plan, advance_conservative, advance_easy, more_steps, new_queue
+from .backfilled import Calendar, advance_conservative, advance_easy, more_steps, new_queue
 from .repacked import Order, advance_filling, advance_isolation, longer_queues, new_order
 
 PLANNED = {
@@ -18,7 +18,7 @@ PLANNED = {
 STEPS = 64  #: of free GPUs of a node, at first
 
 
-def new_plan(policy: Policy, rule: Rule, ledger: Ledger, rules: Rules) -> Plan | Order | None:
+def new_plan(policy: Policy, rule: Rule, ledger: Ledger, rules: Rules) -> Calendar | Order | None:
     """Return the records of a rule before the first round; None where it has none."""
     if rule.kind in (RuleKind.FILLING, RuleKind.ISOLATION):
         return new_order(rule, ledger)
@@ -30,4 +30,4 @@ def new_plan(policy: Policy, rule: Rule, ledger: Ledger, rules: Rules) -> Plan |
 
 def wider(plan: Any) -> Any:
     """Return the records with more room."""
-    return more_steps(plan) if isinstance(plan, Plan) else longer_queues(plan)
+    return more_steps(plan) if isinstance(plan, Calendar) else longer_queues(plan)
