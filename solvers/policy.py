@@ -748,10 +748,11 @@ class RuleKind(IntEnum):
     USERS = 6  #: users by fairness, in each its jobs by fairness
     FINISH_TIME = 7  #: jobs by finish-time fairness
     AREA = 8  #: GPU time that is left, by key; with repacking, and perhaps overdue jobs first
-    EASY = 9  #: beside the reservation of the first that waits
-    CONSERVATIVE = 10  #: a reservation for each
-    FILLING = 11  #: the least areas that fill the cluster, the widest first; with repacking
-    ISOLATION = 12  #: areas over weights of users; with repacking
+    EASY = 14  #: beside the reservation of the first that waits
+    CONSERVATIVE = 15  #: a reservation for each
+    FILLING = 16  #: the least areas that fill the cluster, the widest first; with repacking
+    ISOLATION = 17  #: areas over weights of users; with repacking
+    PRICED = 18  #: what the work that is left costs, each on its cheapest GPU model
 
     @property
     def grouped(self) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from gangsched.analysis.driving.drive import drive
-from gangsched.instances import Cluster, Instance, Job, User
+from gangsched.instances import Cluster, Instance, Job, User, heterogeneous
 from gangsched.solvers import Conservative, Easy, IsolationArea, ServerFillingSrpt, SmallestArea
 
 POLICIES = [
@@ -58,6 +59,20 @@ def test_rules_decide_as_their_references(policy: Any, seed: int) -> None:
     assert run == drive(instance, policy, engine="reference", **rules)
     part = drive(instance, policy, until=2_400, **rules)
     assert drive(instance, policy, resume=part.checkpoint, **rules) == run
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_on_models_the_rule_decides_as_its_reference(seed: int) -> None:
+    sizes = [("v100", 2, 4), ("p100", 3, 4), ("k80", 2, 8)]
+    made = crowd(seed, [4, 4, 4, 4, 8])
+    instance = heterogeneous.with_speeds(
+        replace(made, cluster=heterogeneous.mixed_cluster(sizes)), seed=seed, by="job"
+    )
+    rules: dict[str, Any] = {"overhead": [0, 25, 5][seed % 3], "spread": seed % 5 == 4}
+    run = drive(instance, SmallestArea(), **rules)
+    assert run == drive(instance, SmallestArea(), engine="reference", **rules)
+    part = drive(instance, SmallestArea(), until=2_400, **rules)
+    assert drive(instance, SmallestArea(), resume=part.checkpoint, **rules) == run
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=by_name)

@@ -6,10 +6,7 @@ from ....solvers.policy import Phase, Preempts, RuleKind
 from ..run import EventKind
 
 #: how a policy decides: by Python, by a key (smallest first), or by users' and jobs' fairness
-(
-    PYTHON, FIFO, SJF, SRTF, LAS, TIRESIAS, LTGF, THEMIS, AREA, EASY, CONSERVATIVE, FILLING,
-    ISOLATION,
-) = (int(kind) for kind in RuleKind)  # fmt: skip
+PYTHON, FIFO, SJF, SRTF, LAS, TIRESIAS, LTGF, THEMIS, AREA, *_ = map(int, RuleKind)
 
 UNSEEN, WAITING, RUNNING, FINISHED, REJECTED = (int(phase) for phase in Phase)
 VISIBLE, START, SUSPEND, KILL, FINISH, PROFILE, PROFILED = (int(kind) for kind in EventKind)
@@ -20,7 +17,7 @@ NOW, ROUNDS, DECISIONS, COMING, RUNS, WAITS, SEGMENTS, ENTRIES, EVENTS, TIMER = 
 FREE, TOTAL, ABLE, FRUITLESS = range(10, 14)
 #: why the core returns, and how a round opens where it does not
 DONE, UNTIL, MORE, ROOM, DECIDE, STUCK, QUIET, READY = range(8)
-NARROW = 8  # for want of room in a plan
+NARROW = 8  # a plan needs more room, or new prices
 #: parameters: the rules, and how the policy preempts and blocks
 TAU, LEASE_LENGTH, SYNCHRONOUS, SPREAD, PATIENCE, SKIP, KIND, PREEMPTS, BLOCKING, ASKED = range(10)
 NONE = 2**62

@@ -20,7 +20,7 @@ from . import const, ordered
 from .grouped import advance_by_groups
 from .keyed import advance_by_key
 from .machine import larger, new_machine
-from .planned import PLANNED, new_plan, wider
+from .planned import PLANNED, new_plan, renewed
 
 #: arrays of a machine that double when they are full, and all that a run changes
 GROWING = ("segments", "parts", "events")
@@ -114,7 +114,7 @@ class Compiled(Simulation):
         if why == const.ROOM:
             self.machine = larger(self.machine)
         elif why == const.NARROW:
-            self.plan = wider(self.plan)
+            self.plan = renewed(self.plan, self.machine)
         elif why == const.STUCK and self.count[const.FRUITLESS] > MOST_FRUITLESS:
             raise RuntimeError(
                 f"policy {self.policy.name!r} lets {self.count[const.FRUITLESS]:,} segments in a "

@@ -77,7 +77,7 @@ def _area(m, j):
 
 
 @inner
-def _sort(m, p):
+def sort_by_score(m, p):
     """Sort the order by (score, release, number)."""
     for i in range(1, p.state[LENGTH]):
         j, k = p.order[i], i
@@ -94,7 +94,7 @@ def _sort(m, p):
 
 
 @inner
-def _drop_complete(m, p):
+def drop_complete(m, p):
     """Drop jobs that are complete."""
     kept = 0
     for i in range(p.state[LENGTH]):
@@ -104,7 +104,7 @@ def _drop_complete(m, p):
 
 
 @inner
-def _add_new(m, p):
+def add_new(m, p):
     """Add jobs that have come."""
     while p.state[SEEN] < m.count[const.COMING]:
         p.order[p.state[LENGTH]] = m.lists[const.COMERS, p.state[SEEN]]
@@ -142,11 +142,11 @@ def advance_filling(m, p, until, most):
             return why
         if why == const.QUIET:
             continue
-        _drop_complete(m, p)
-        _add_new(m, p)
+        drop_complete(m, p)
+        add_new(m, p)
         for i in range(p.state[LENGTH]):
             m.jobs[p.order[i]].score = _area(m, p.order[i])
-        _sort(m, p)
+        sort_by_score(m, p)
         count = _line_up(m, p)
         follow(m, p.line[: p.state[LENGTH]], True)
         for i in range(count):
@@ -168,7 +168,7 @@ def _weigh_users(m, p):
         j = p.order[i]
         if m.jobs[j].phase == const.FINISHED:
             p.users[DONE, m.jobs[j].user] += m.jobs[j].end - m.jobs[j].release
-    _drop_complete(m, p)
+    drop_complete(m, p)
     if first == last and p.state[LENGTH] == before:
         return
     advance(
@@ -177,7 +177,7 @@ def _weigh_users(m, p):
         p.state[SINCE], now,
     )  # fmt: skip
     p.state[SINCE] = now
-    _add_new(m, p)
+    add_new(m, p)
     p.users[FLOW] = p.users[DONE]
     for i in range(p.state[LENGTH]):
         j = p.order[i]
@@ -203,7 +203,7 @@ def advance_isolation(m, p, until, most):
         for i in range(p.state[LENGTH]):
             j = p.order[i]
             m.jobs[j].score = _area(m, j) / p.weights[m.jobs[j].user]
-        _sort(m, p)
+        sort_by_score(m, p)
         follow(m, p.order[: p.state[LENGTH]], True)
         for i in range(m.count[const.WAITS]):
             if m.jobs[m.lists[const.WAITERS, i]].blocked >= 0:
