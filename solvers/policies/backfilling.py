@@ -107,7 +107,7 @@ class Easy(_Backfilling):
     gangs that are spread are no slower. Thus nobody starves: every job becomes the head. None on
     completion times; a job that is not the head can be delayed by jobs behind it.
 
-    Complexity: O((n + r) nodes) a decision with n jobs that wait and r that run.
+    Complexity: O((n + r) nodes) a decision with n jobs that wait and r that run, compiled.
 
     Examples
     --------
@@ -265,7 +265,8 @@ class Conservative(_Backfilling):
     run time. Where gangs may be spread and are slower then, one may take longer than was expected;
     then all reservations are renewed, in the order of release. None on completion times.
 
-    Complexity: O(nodes (n + r)) for each job that comes, with n reservations and r running jobs.
+    Complexity: O(n + r + nodes) a decision, for n reservations and r running jobs, and O(n + r) for
+    each job that comes or moves; compiled, and O(nodes (n + r)) where gangs spread.
 
     Examples
     --------

@@ -8,7 +8,7 @@ from ....solvers.policy import Policy, Rule, RuleKind, Rules
 from ..ledger import Ledger
 from .backfilled import Calendar, advance_conservative, advance_easy, more_steps, new_queue
 from .machine import Machine
-from .priced import Prices, advance_priced, new_prices, renew_prices
+from .priced import PriceLists, advance_priced, new_prices, renew_prices
 from .repacked import advance_filling, advance_isolation, longer_queues, new_order
 
 PLANNED = {
@@ -35,6 +35,6 @@ def new_plan(policy: Policy, rule: Rule, ledger: Ledger, rules: Rules) -> Any:
 
 def renewed(plan: Any, machine: Machine) -> Any:
     """Return the records with more room, or new prices."""
-    if isinstance(plan, Prices):
+    if isinstance(plan, PriceLists):
         return renew_prices(plan, machine)
     return more_steps(plan) if isinstance(plan, Calendar) else longer_queues(plan)

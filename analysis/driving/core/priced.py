@@ -1,6 +1,6 @@
 """Several GPU models: the jobs whose work left is the cheapest, each on its cheapest model.
 
-Its reference is :mod:`gangsched.solvers.policies.priced_models`. Prices are computed in Python,
+Its reference is :mod:`gangsched.solvers.policies.priced_models`. PriceLists are computed in Python,
 whenever twice as many jobs have come as when they were last.
 """
 
@@ -42,7 +42,7 @@ KIND, NOW, MODEL = range(3)
 LINE, LEFT, WIDE, LATE = range(4)
 
 
-class Prices(NamedTuple):
+class PriceLists(NamedTuple):
     """What the rule knows beside the machine."""
 
     state: Ints
@@ -56,7 +56,7 @@ class Prices(NamedTuple):
     least: NDArray[np.float64]  # of classes: cost of the work where it is the cheapest
 
 
-def new_prices(book: Ledger, rules: Rules) -> Prices:
+def new_prices(book: Ledger, rules: Rules) -> PriceLists:
     """Return what the rule knows before the first round: no prices."""
     jobs, nodes, n = book.jobs, book.nodes, book.jobs.size
     rows = np.column_stack([jobs["gpus"], book.speeds])
@@ -69,7 +69,7 @@ def new_prices(book: Ledger, rules: Rules) -> Prices:
                 speeds[kinds[:, 0] == gang, g] = 0
     columns = np.full((3, n), -1, dtype=np.int64)
     columns[KIND] = kind.ravel()
-    return Prices(
+    return PriceLists(
         state=np.zeros(6, dtype=np.int64),
         order=np.zeros(n, dtype=np.int64),
         columns=columns,
@@ -82,7 +82,7 @@ def new_prices(book: Ledger, rules: Rules) -> Prices:
     )
 
 
-def renew_prices(p: Prices, m: Machine) -> Prices:
+def renew_prices(p: PriceLists, m: Machine) -> PriceLists:
     """Price the models by all jobs that have come."""
     from ....solvers.model_order import costs_of_work  # it is slow to load
 
