@@ -756,12 +756,17 @@ class RuleKind(IntEnum):
     LEVEL = 5  #: how many thresholds the attained GPU time has reached
     USERS = 6  #: users by fairness, in each its jobs by fairness
     FINISH_TIME = 7  #: jobs by finish-time fairness
-    AREA = 8  #: GPU time that is left, by key; with repacking
-    QUOTAS = 13  #: by release, within whole quotas of the users, which are its numbers
-    CELLS = 14  #: by release, in cells; numbers: quotas, then limits to borrow
-    AUCTION = 15  #: by an auction among the jobs furthest from finish-time fairness
-    DEFICIT = 16  #: by how far jobs are behind fair fractions of time, on GPUs that are alike
-    SHARES = 17  #: the same on several models; the session says which fractions, once in a lease
+    AREA = 8  #: GPU time that is left, by key; with repacking, and perhaps overdue jobs first
+    QUOTAS = 9  #: by release, within whole quotas of the users, which are its numbers
+    CELLS = 10  #: by release, in cells; numbers: quotas, then limits to borrow
+    AUCTION = 11  #: by an auction among the jobs furthest from finish-time fairness
+    DEFICIT = 12  #: by how far jobs are behind fair fractions of time, on GPUs that are alike
+    SHARES = 13  #: the same on several models; the session says which fractions, once in a lease
+    EASY = 14  #: beside the reservation of the first that waits
+    CONSERVATIVE = 15  #: a reservation for each
+    FILLING = 16  #: the least areas that fill the cluster, the widest first; with repacking
+    ISOLATION = 17  #: areas over weights of users; with repacking
+    PRICED = 18  #: what the work that is left costs, each on its cheapest GPU model
 
     @property
     def grouped(self) -> bool:

@@ -11,7 +11,18 @@ import numpy as np
 from ...instances import Cluster, User
 from ...instances.check import check_real, integer
 from ...instances.model import FULL_SPEED
-from ..policy import Decision, Information, Ints, Phase, Preempts, Rules, State
+from ..policy import (
+    Decision,
+    Floats,
+    Information,
+    Ints,
+    Phase,
+    Preempts,
+    Rule,
+    RuleKind,
+    Rules,
+    State,
+)
 from .backfilling_core import easy_starts, new_calendar, reserve, take, turn
 
 Columns = tuple[Ints, Ints, Ints, Ints, Ints]
@@ -35,19 +46,22 @@ class _Backfilling:
 
     def seconds(self, state: State, jobs: Ints, speed: Ints) -> Ints:
         """Return the estimated run times of jobs at speeds in millionths, up to whole rounds."""
-        exact = -(-state.work[jobs] * FULL_SPEED // speed)
-        if self.overestimate:
-            factors = 1 + self.overestimate * self._drawn(state)[jobs]
-            exact = np.ceil(exact * factors).astype(np.int64)
-        return -(-exact // state.rules.round_length) * state.rules.round_length
+        factors = state.derived.get("factors", np.zeros(0))
+        if factors.size < state.gpus.size:
+            factors = state.derived["factors"] = self.factors(2 * state.gpus.size)
+        return self.run_times(state.work[jobs], speed, factors[jobs], state.rules.round_length)
 
-    def _drawn(self, state: State) -> Any:
-        """A uniform number in [0, 1) for each job, the same at all times."""
-        drawn = state.derived.get("drawn", np.zeros(0))
-        if drawn.size < state.gpus.size:
-            drawn = np.random.default_rng(self.seed).random(2 * state.gpus.size)
-            state.derived["drawn"] = drawn
-        return drawn
+    def factors(self, jobs: int) -> Floats:
+        """Return how many times too long run times are taken, the same for the first jobs."""
+        factors: Floats = 1 + self.overestimate * np.random.default_rng(self.seed).random(jobs)
+        return factors
+
+    def run_times(self, work: Ints, speed: Ints, factors: Floats, length: int) -> Ints:
+        """Return the estimated seconds of work at speeds in millionths, in whole rounds."""
+        exact = -(-work * FULL_SPEED // np.maximum(speed, 1))
+        if self.overestimate:
+            exact = np.ceil(exact * factors).astype(np.int64)
+        return -(-exact // length) * length
 
     def running(self, state: State) -> Columns:
         """Return begin, expected end and (ptr, node, gpus) of all that run."""
@@ -93,7 +107,7 @@ class Easy(_Backfilling):
     gangs that are spread are no slower. Thus nobody starves: every job becomes the head. None on
     completion times; a job that is not the head can be delayed by jobs behind it.
 
-    Complexity: O((n + r) nodes) a decision with n jobs that wait and r that run.
+    Complexity: O((n + r) nodes) a decision with n jobs that wait and r that run, compiled.
 
     Examples
     --------
@@ -108,6 +122,11 @@ class Easy(_Backfilling):
     """
 
     name: ClassVar[str] = "easy"
+
+    @property
+    def rule(self) -> Rule:
+        """The compiled rule."""
+        return Rule(RuleKind.EASY, (self.overestimate,))
 
     def decide(self, state: State) -> Decision:
         """Return the jobs that start, each with its nodes."""
@@ -132,8 +151,8 @@ class _Reservations:
     next where run times are as expected, or shorter.
     """
 
-    def __init__(self, policy: Conservative) -> None:
-        self.policy = policy
+    def __init__(self, policy: Conservative, rule: Rule | None) -> None:
+        self.policy, self.rule = policy, rule
         self.held: dict[int, tuple[int, Ints, Ints]] = {}  # until when, of those that run
         self._forget()
 
@@ -246,7 +265,8 @@ class Conservative(_Backfilling):
     run time. Where gangs may be spread and are slower then, one may take longer than was expected;
     then all reservations are renewed, in the order of release. None on completion times.
 
-    Complexity: O(nodes (n + r)) for each job that comes, with n reservations and r running jobs.
+    Complexity: O(n + r + nodes) a decision, for n reservations and r running jobs, and O(n + r) for
+    each job that comes or moves; compiled, and O(nodes (n + r)) where gangs spread.
 
     Examples
     --------
@@ -262,6 +282,11 @@ class Conservative(_Backfilling):
 
     name: ClassVar[str] = "conservative"
 
+    @property
+    def rule(self) -> Rule:
+        """The compiled rule, where gangs do not spread."""
+        return Rule(RuleKind.CONSERVATIVE, (self.overestimate,))
+
     def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> _Reservations:
         """Begin a session without reservations."""
-        return _Reservations(self)
+        return _Reservations(self, None if rules.spread else self.rule)

@@ -11,11 +11,19 @@ import numpy as np
 from ...instances.arrays import Floats
 from ...instances.check import check_real
 from ...instances.model import Cluster, User
-from ..policy import Decision, Information, Ints, Phase, Preempts, Rules, State, ranked
-from .isolation_area_core import advance
-
-PARTS = 1_000  #: of a GPU, in which quotas are counted
-GRACE = 3_600  #: tau, in seconds
+from ..policy import (
+    Decision,
+    Information,
+    Ints,
+    Phase,
+    Preempts,
+    Rule,
+    RuleKind,
+    Rules,
+    State,
+    ranked,
+)
+from .isolation_area_core import PARTS, advance, weigh
 
 
 class _Isolation:
@@ -80,11 +88,9 @@ class _Isolation:
             self.count, self.alone, self.since, state.now,
         )  # fmt: skip
         self.since = state.now
-        open_for = state.now - state.release[self.active]
-        flow = self.done + np.bincount(user[self.active], open_for, minlength=users)
-        alone = self.alone + GRACE
-        ratio = (flow + GRACE) / alone
-        self.weights = ratio**self.policy.power / (alone / GRACE) ** self.policy.size
+        flow = self.done.copy()
+        np.add.at(flow, user[self.active], state.now - state.release[self.active])
+        self.weights = weigh(flow, self.alone, self.policy.power, self.policy.size)
 
     def save(self) -> dict[str, Any]:
         """Return all that it remembers."""
@@ -162,6 +168,11 @@ class IsolationArea:
             check_real("IsolationArea", name, getattr(self, name))
             if not 0 <= getattr(self, name) <= 16:
                 raise ValueError(f"IsolationArea: {name}={getattr(self, name)} is not in 0 to 16")
+
+    @property
+    def rule(self) -> Rule:
+        """The compiled rule."""
+        return Rule(RuleKind.ISOLATION, (float(self.power), float(self.size)))
 
     def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> _Isolation:
         """Begin a session in which nobody has come."""

@@ -10,9 +10,8 @@ import numpy as np
 from ...instances import Cluster
 from ...instances.model import FULL_SPEED
 from ..growing import longer
-from ..model_order import costs_of_work, model_prices, positive
 from ..placement import place
-from ..policy import Decision, Ints, Rules, State, ranked
+from ..policy import Decision, Floats, Ints, Rule, RuleKind, Rules, State, ranked
 
 Nodes = dict[int, int]  # GPUs by node
 Class = tuple[int, ...]  # gang, and speeds on the models
@@ -22,6 +21,14 @@ POWER = 0.9
 LONG = 200
 #: a running job moves to a faster model only if it gains so many overheads there
 WORTH = 20
+
+
+def priced(speeds: Ints, work: Floats, room: Ints) -> Floats:
+    """Return the prices of models for the work of classes of these speeds, in millionths."""
+    from ..model_order import model_prices, positive  # it is slow to load
+
+    prices: Floats = positive(model_prices(speeds / FULL_SPEED, work, room)) ** POWER
+    return prices
 
 
 class OnModels:
@@ -38,7 +45,7 @@ class OnModels:
         whenever twice as many jobs have come.
     """
 
-    rule = None  # it decides in Python
+    rule = Rule(RuleKind.PRICED)
 
     def __init__(self, cluster: Cluster, rules: Rules) -> None:
         names = list(dict.fromkeys(node.model for node in cluster.nodes))
@@ -116,14 +123,15 @@ class OnModels:
             self.work[c] += one[0] * work
         if due := self.count >= 2 * self.priced:
             work = np.array(self.work)
-            prices = model_prices(np.array(self.speeds) / FULL_SPEED, work, self.room)
-            self.prices = positive(prices) ** POWER
+            self.prices = priced(np.array(self.speeds), work, self.room)
             self.priced = self.count
         if due or before < len(self.gangs):
             self._sort()
 
     def _sort(self) -> None:
         """Sort the models of each class by the cost of its work, and by speed."""
+        from ..model_order import costs_of_work
+
         speeds = np.array(self.speeds)
         costs = costs_of_work(self.prices, speeds)
         self.least = costs.min(axis=1)

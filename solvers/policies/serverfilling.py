@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..policy import Decision, Information, Ints, Phase, Preempts, State, ranked
+from ..policy import Decision, Information, Ints, Phase, Preempts, Rule, RuleKind, State, ranked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +49,11 @@ class ServerFillingSrpt:
     name: ClassVar[str] = "serverfilling-srpt"
     preempts: ClassVar[Preempts] = Preempts.ALWAYS
     information: ClassVar[Information] = "told"
+
+    @property
+    def rule(self) -> Rule:
+        """The compiled rule."""
+        return Rule(RuleKind.FILLING)
 
     def decide(self, state: State) -> Decision:
         """Return the prefix by (gang, size), then the others by size, to be repacked."""

@@ -59,8 +59,7 @@ class SmallestArea:
     times its overhead where it is, to a faster one only if it gains 20 times. Decisions are made
     where somebody comes or goes. All this is our choice; the constants were tried on Philly.
 
-    Complexity: O(n log n) a decision with n jobs here, and O(selected x (widths + nodes)); on
-    several models in Python.
+    Complexity: O(n log n) a decision with n jobs here, and O(selected x (widths + nodes)).
 
     Examples
     --------
@@ -90,9 +89,9 @@ class SmallestArea:
         return self.guard is not None
 
     @property
-    def rule(self) -> Rule | None:
-        """The compiled rule; there is none with a guard."""
-        return Rule(RuleKind.AREA) if self.guard is None else None
+    def rule(self) -> Rule:
+        """The compiled rule."""
+        return Rule(RuleKind.AREA, () if self.guard is None else (float(self.guard),))
 
     def begin(
         self, cluster: Cluster, users: Sequence[User], rules: Rules

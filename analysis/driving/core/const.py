@@ -19,6 +19,7 @@ NOW, ROUNDS, DECISIONS, COMING, RUNS, WAITS, SEGMENTS, ENTRIES, EVENTS, TIMER = 
 FREE, TOTAL, ABLE, FRUITLESS = range(10, 14)
 #: why the core returns, and how a round opens where it does not
 DONE, UNTIL, MORE, ROOM, DECIDE, STUCK, QUIET, READY = range(8)
+NARROW = 8  # a plan needs more room, or new prices
 #: parameters: the rules, and how the policy preempts and blocks
 TAU, LEASE_LENGTH, SYNCHRONOUS, SPREAD, PATIENCE, SKIP, KIND, PREEMPTS, BLOCKING, ASKED = range(10)
 NONE = 2**62

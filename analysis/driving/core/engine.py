@@ -27,6 +27,7 @@ from .grouped import advance_by_groups
 from .keyed import advance_by_key
 from .machine import new_machine
 from .past import Past
+from .planned import PLANNED, new_plan, renewed
 from .quotas import advance_by_quotas
 from .shares import advance_by_shares, give_shares, set_fractions, with_shares
 from .steps import NOTHING, Steps
@@ -52,10 +53,13 @@ class Compiled(Simulation):
 
     def begin(self) -> None:
         """Make the machine."""
-        policy, rules, ledger = self.policy, self.rules, self.book
-        own = getattr(policy, "rule", None)  # a session of its own may decide otherwise
+        own = getattr(self.policy, "rule", None)  # a session of its own may decide otherwise
         none = self.instance.kind.needs_ps  # no rule gives parameter servers
-        rule: Rule = (not none and getattr(self.session, "rule", own)) or Rule(RuleKind.PYTHON)
+        self._make((not none and getattr(self.session, "rule", own)) or Rule(RuleKind.PYTHON))
+
+    def _make(self, rule: Rule) -> None:
+        """Make the machine for a rule."""
+        policy, rules, ledger = self.policy, self.rules, self.book
         _check_rule(policy, rule)
         params = [
             rules.round_length,
@@ -82,12 +86,15 @@ class Compiled(Simulation):
         elif rule.kind is RuleKind.SHARES:
             self.machine = with_shares(self.machine)
         self.kind = rule.kind
+        self.plan = new_plan(policy, rule, ledger, rules)
         self.ask = getattr(self.session, "next_change", None)
         if self.kind is RuleKind.PYTHON:
             self.steps = Steps(self.instance, ledger, rules)
             self._enter = entered(ordered.advance_to_decision, self.machine, 0, 0)
             like = self.machine, NOTHING, NOTHING, False, False
             self._carry_out = entered(ordered.carry_out, *like)
+        elif self.plan is not None:
+            self._enter = PLANNED[self.kind]
         else:
             grouped = advance_by_groups if self.kind.grouped else advance_by_key
             self._enter = ADVANCES.get(self.kind, grouped)
@@ -98,6 +105,7 @@ class Compiled(Simulation):
         return {
             **{name: getattr(self.machine, name) for name in SAVED},
             "past": self.past.save(),
+            **({} if self.plan is None else {"plan": self.plan._asdict()}),
             "ps": to_rows(self.book.ps),
             "idle": self.idle,
             "deciding": self.deciding,
@@ -105,6 +113,10 @@ class Compiled(Simulation):
 
     def load(self, data: Mapping[str, Any]) -> None:
         """Go on from there, in a run that has just begun."""
+        if int(data["params"][const.KIND]) != self.kind:
+            raise ValueError(f"its rule is not {self.kind.name}")
+        if self.plan is not None:
+            self.plan = type(self.plan)(**{n: np.array(c) for n, c in data["plan"].items()})
         for name in SAVED:
             own, saved = getattr(self.machine, name), data[name]
             if own.dtype != saved.dtype or own.shape != saved.shape:
@@ -124,13 +136,16 @@ class Compiled(Simulation):
             why = self._advance_core(until, most)
             if why == const.DECIDE:
                 self._share()
-            elif why != const.ROOM:
+            elif why not in (const.ROOM, const.NARROW):
                 return {const.DONE: True, const.UNTIL: False}.get(why)
 
     def _advance_core(self, until: int | None, most: int) -> int:
-        why = self._enter(self.machine, const.NONE - 1 if until is None else until, most)
+        seen = (self.machine,) if self.plan is None else (self.machine, self.plan)
+        why = self._enter(*seen, const.NONE - 1 if until is None else until, most)
         if why == const.ROOM:
             self.past.take(self.machine)
+        elif why == const.NARROW:
+            self.plan = renewed(self.plan, self.machine)
         elif why == const.STUCK and self.count[const.FRUITLESS] > MOST_FRUITLESS:
             raise RuntimeError(
                 f"policy {self.policy.name!r} lets {self.count[const.FRUITLESS]:,} segments in a "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ....solvers.compiled import compiled, inlined, inner
 from . import const
 from .machine import best_waiting, less, open_round, pop, push, put, set_key
@@ -25,6 +27,67 @@ def _sort_running(m):
         m.jobs[m.lists[const.RUNNERS, i]].place_in = i
 
 
+# --- a guard: the first released of the overdue jobs comes before all others ----------------------
+
+
+@inner
+def _is_guarded(m):
+    return m.params[const.KIND] == const.AREA and m.numbers.size > 0
+
+
+@inner
+def _seconds_left(m, j):
+    """Seconds that j may still be without GPUs."""
+    now, held = m.count[const.NOW], m.jobs[j].held
+    held += m.jobs[j].held_gpus * (now - m.jobs[j].since)
+    return np.int64(m.numbers[0]) - (now - m.jobs[j].release - held // m.jobs[j].gpus)
+
+
+@inner
+def _first_overdue(m, row, count, first):
+    for i in range(count):
+        j = m.lists[row, i]
+        if _seconds_left(m, j) <= 0 and (first < 0 or m.jobs[j].rank < m.jobs[first].rank):
+            first = j
+    return first
+
+
+@inner
+def _change_key(m, j, key):
+    """Give a waiting job another key."""
+    g = m.jobs[j].gang_class
+    length, m.gangs[g].heap_length, m.jobs[j].key = m.gangs[g].heap_length, 0, key
+    for i in range(length):
+        push(m, m.lists[const.HEAP, m.gangs[g].heap_at + i])
+
+
+@inner
+def _put_overdue_first(m):
+    runs, waits = m.count[const.RUNS], m.count[const.WAITS]
+    first = _first_overdue(m, const.RUNNERS, runs, -1)
+    first = _first_overdue(m, const.WAITERS, waits, first)
+    for i in range(waits):
+        j = m.lists[const.WAITERS, i]
+        if m.jobs[j].key < 0 and j != first:
+            _change_key(m, j, m.jobs[j].left * m.jobs[j].gpus)
+    if first >= 0 and m.jobs[first].phase == const.WAITING and m.jobs[first].key >= 0:
+        _change_key(m, first, -1)
+    elif first >= 0:
+        m.jobs[first].key = -1
+
+
+@inner
+def _wait_for_overdue(m):
+    """Decide anew when another one is overdue."""
+    soon = const.NONE
+    for i in range(m.count[const.WAITS]):
+        left = _seconds_left(m, m.lists[const.WAITERS, i])
+        if left > 0:
+            soon = min(soon, left)
+    if soon < const.NONE:
+        m.count[const.TIMER] = m.count[const.NOW] + soon
+
+
 @inlined
 def _decide_by_key(m):
     now, runs = m.count[const.NOW], m.count[const.RUNS]
@@ -36,6 +99,8 @@ def _decide_by_key(m):
             j = m.lists[const.RUNNERS, i]
             room += m.jobs[j].gpus
             set_key(m, j, now)
+        if _is_guarded(m):
+            _put_overdue_first(m)
         _sort_running(m)
     selected = kept = losers = turn = i = 0
     g = best_waiting(m, const.NONE if m.params[const.BLOCKING] else room)
@@ -125,4 +190,6 @@ def advance_by_key(m, until, most):
             return why
         if why == const.READY:
             _decide_by_key(m)
+            if _is_guarded(m):
+                _wait_for_overdue(m)
     return const.MORE

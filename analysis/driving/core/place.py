@@ -231,10 +231,24 @@ def _place_beside(m, j, gang, c):
 
 
 @inner
-def _want_old(m, j, sign):
+def want_old(m, j, sign):
     """Count the GPUs that j has as wanted, or no longer."""
     for k in range(m.jobs[j].offset, m.jobs[j].offset + m.jobs[j].length):
         m.lists[const.WANTED, m.entries[k].node] += sign * m.entries[k].part
+
+
+@inner
+def place_beside_others(m, j, g):
+    """Choose nodes of model g, on which others want the fewest GPUs, without taking them."""
+    gang = m.jobs[j].gpus
+    m.jobs[j].new_length = 0
+    for c in range(m.first_class[g], m.first_class[g + 1]):
+        if _place_beside(m, j, gang, c):
+            return True
+    if m.params[const.SPREAD] and gang <= _free_of_model(m, g):
+        _place_anywhere(m, j, gang, g)
+        return True
+    return False
 
 
 @inner
@@ -266,7 +280,7 @@ def _pack(m, selected, kept):
     for n in range(m.nodes.size):
         m.lists[const.WANTED, n] = 0
     for i in range(kept):
-        _want_old(m, m.lists[const.KEPT, i], 1)
+        want_old(m, m.lists[const.KEPT, i], 1)
         m.jobs[m.lists[const.KEPT, i]].new_length = 0
     started = failed = 0
     fine = True
@@ -276,11 +290,11 @@ def _pack(m, selected, kept):
             j = m.lists[const.KEPT, i]
             if _width(m, j) == width and machine.old_is_free(m, j):
                 machine.keep_old(m, j)
-                _want_old(m, j, -1)
+                want_old(m, j, -1)
         for i in range(kept):
             j = m.lists[const.KEPT, i]
             if _width(m, j) == width and m.jobs[j].new_length == 0:
-                _want_old(m, j, -1)
+                want_old(m, j, -1)
                 if not place_gang(m, j, m.jobs[j].gpus, True):
                     return started, failed, False
                 machine.take_new(m, j)

@@ -215,6 +215,7 @@ class Noting(Easy):
     """Notes the first shadow time of each head, by number of GPUs in consolidated places."""
 
     name = "easy"  # type: ignore[misc]
+    rule = None  # type: ignore[assignment]
     shadow: dict[int, int] = field(default_factory=dict)
 
     def decide(self, state: State) -> Decision:

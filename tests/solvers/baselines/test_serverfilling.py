@@ -62,6 +62,8 @@ def test_it_is_the_published_one_on_powers_of_two(seed: int) -> None:
 class Watched(ServerFillingSrpt):
     """Fails where GPUs idle, a round after somebody came or went, though jobs could fill them."""
 
+    rule = None  # type: ignore[assignment]
+
     def decide(self, state: State) -> Decision:
         jobs = state.candidates
         held = state.held_gpus[jobs].sum()

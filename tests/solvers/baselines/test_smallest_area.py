@@ -167,6 +167,7 @@ def test_with_a_guard_rounds_may_be_skipped_too(seed: int) -> None:
     run = drive(instance, policy, overhead=[0, 25][seed % 2])
     assert violations(run, preempts=Preempts.ALWAYS) == []
     assert drive(instance, policy, overhead=[0, 25][seed % 2], skip=False).events == run.events
+    assert drive(instance, policy, overhead=[0, 25][seed % 2], engine="reference") == run
     if seed // 2 < 3:
         assert run != drive(instance, SmallestArea(), overhead=[0, 25][seed % 2])
 
