@@ -188,7 +188,8 @@ def solve_exact(
     try:
         model, native = _prepared(problem, form, options, incumbent, solver, end)
     except OutOfTime:
-        answer = Answer(stop=Stop.TIME_LIMIT, info={"note": "out of time before the model was there"})
+        note = {"note": "the time was over before the model was built"}
+        answer = Answer(stop=Stop.TIME_LIMIT, info=note)
         return _result(problem, incumbent, elementary, answer, known, **info)
     begun = time.perf_counter() - started
     if solver == "highs":
