@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,11 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 
 from .analysis.show.columns import ColumnTable
+from .endings import EXIT_BAD_INPUT as EXIT_BAD_INPUT
+from .endings import EXIT_FAILED as EXIT_FAILED
+from .endings import EXIT_INTERRUPTED as EXIT_INTERRUPTED
+from .endings import BadInput as BadInput
+from .endings import Interrupted as Interrupted
 from .instances import io
 from .instances.display import one_line, visible
 from .instances.io import json_text
@@ -28,7 +33,6 @@ from .instances.traces import Trace
 from .registry import READERS
 from .registry import reader as find_reader
 
-EXIT_FAILED, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
 MOST = 10**6  # nodes, GPUs of a node, jobs: what memory surely holds
 #: GPU model, nodes of it, GPUs of each
 Parts = tuple[tuple[str, int, int], ...]
@@ -36,14 +40,6 @@ Parts = tuple[tuple[str, int, int], ...]
 
 #: as a path: the output goes to the screen
 STDOUT = Path("-")
-
-
-class BadInput(Exception):
-    """Input that cannot be used; its text is shown as one line."""
-
-
-class Interrupted(Exception):
-    """Ctrl-C, after what was finished has been shown and written."""
 
 
 @contextmanager
@@ -159,6 +155,14 @@ def progress_line(first: str) -> Iterator[Callable[[str], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(first, total=None)
         yield lambda text: bar.update(task, description=text)
+
+
+def announced() -> AbstractContextManager[None]:
+    """Say it on stderr, piped or not, where something is compiled."""
+    from .solvers.compiling import on_compile
+
+    text = "compiling machine code, once after an installation; `gangsched warm-up` does it for all"
+    return on_compile(lambda: typer.echo(f"gangsched: {text}", err=True))
 
 
 def shown(value: float | None, form: str = ".10g") -> str:

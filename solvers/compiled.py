@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
@@ -10,8 +11,37 @@ from pathlib import Path
 from typing import Any
 
 from numba import njit
+from numba.core import event
+
+from .compiling import note_compile, note_wait
 
 log = logging.getLogger("gangsched")
+
+
+class _Watch(event.Listener):
+    """Notes when numba compiles or loads something, parts of it included."""
+
+    depth, began = 0, 0.0
+
+    def on_start(self, happening: event.Event) -> None:
+        """Begin, if this is no part of something else."""
+        if happening.kind == "numba:compile":
+            note_compile()
+            return
+        self.began = self.began if self.depth else time.perf_counter()
+        self.depth += 1
+
+    def on_end(self, happening: event.Event) -> None:
+        """End, if this was all."""
+        if happening.kind == "numba:compile":
+            return
+        self.depth -= 1
+        if not self.depth:
+            note_wait(self.began)
+
+
+for _kind in ("numba:compile", "numba:compiler_lock"):
+    event.register(_kind, _Watch())  # type: ignore[no-untyped-call]
 
 
 def compiled(function: Callable[..., Any]) -> Any:

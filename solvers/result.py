@@ -21,6 +21,7 @@ import numpy as np
 
 from ..formulations.problem import Problem, Sense
 from ..instances.display import facts_html, frame
+from .compiling import without_waits
 from .facts import Facts
 from .history import Entry, settled
 
@@ -134,7 +135,7 @@ class Result(Generic[S]):
     facts : Facts or None
         What else the solver states of its solution, which metrics and comparisons go by.
     runtime : float
-        Wall seconds. Not compared.
+        Wall seconds, without those in which machine code was compiled or loaded. Not compared.
     history : sequence of (time, objective or None, bound or None)
         Best so far of both over time, each better than the one before; made by :meth:`of`, it ends
         at the result's own. Empty of solvers without a loop that improves. Not compared.
@@ -248,6 +249,7 @@ class Result(Generic[S]):
             nothing is: a bug of the solver.
         """
         objective = None
+        runtime, whole = without_waits(runtime), runtime
         status = Status.INFEASIBLE if infeasible else Status.UNKNOWN
         if solution is not None:
             violations = problem.violations(solution)
@@ -262,8 +264,9 @@ class Result(Generic[S]):
         improved: tuple[Entry, ...] = ()
         if history is not None:
             value = None if bound is None else bound.value
+            later = ((max(at - whole + runtime, 0.0), x, y) for at, x, y in history)
             improved = settled(
-                problem.sense, history, objective=objective, bound=value, runtime=runtime
+                problem.sense, later, objective=objective, bound=value, runtime=runtime
             )
         made = cls(
             solver=solver,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import json
 import os
 import re
@@ -23,14 +24,14 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 import gangsched
-from gangsched import registry
+from gangsched import registry, screen
 from gangsched.analysis.papers import reproduce, theorems
 from gangsched.analysis.papers.claim import Claim, Sides, Verdict
 from gangsched.analysis.papers.experiment import Experiment, FigureCell, given
 from gangsched.analysis.proofs.verify import verify_bound
 from gangsched.analysis.show.columns import COMPARED
+from gangsched.cli import app, main, warm_up
 from gangsched.cli import compare as cli
-from gangsched.cli import main
 from gangsched.formulations import DeadlineRewards, RarDdls, UniSched
 from gangsched.formulations.gandiva_fair.problem import GpuMarket
 from gangsched.formulations.io import problem_from_dict, problem_to_dict
@@ -38,7 +39,7 @@ from gangsched.instances import Cluster, DeadlineJob, Instance, RingJob, Schedul
 from gangsched.instances.heterogeneous import random_market
 from gangsched.instances.io import write_json
 from gangsched.io import save
-from gangsched.solvers import Bound
+from gangsched.solvers import Bound, compiling
 from gangsched.solvers.gandiva_fair.trading import traded_allocation
 from gangsched.solvers.io import load_result
 
@@ -1036,12 +1037,52 @@ def test_a_terminal_shows_what_runs_now(files: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
-    code = (
-        "import sys, gangsched.cli.compare\n"
-        "print(*{'matplotlib', 'numba', 'pyomo', 'scipy', 'networkx', 'highspy'} & {*sys.modules})"
-    )
+@pytest.mark.parametrize(
+    ("module", "names"),
+    [
+        ("compare", "matplotlib numba pyomo scipy networkx highspy"),
+        ("app", "matplotlib numba pyomo scipy networkx highspy numpy rich gangsched.screen"),
+    ],
+)
+def test_help_imports_nothing_heavy(tmp_path: Path, module: str, names: str) -> None:
+    code = f"import sys, gangsched.cli.{module}\nprint(*{{*{names.split()}}} & {{*sys.modules}})"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == []
+
+
+def test_help_says_of_commands_what_their_docstrings_do() -> None:
+    for name, (place, text) in app.COMMANDS.items():
+        module, _, function = place.partition(":")
+        loaded = getattr(importlib.import_module(f"gangsched.cli.{module}"), function)
+        assert (loaded.__doc__ or "").partition("\n")[0] == text, name
+
+
+def test_warm_up_runs_its_parts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    every = [*warm_up._parts()]
+    assert {part[0] for part in every if len(part) == 1} == {*registry.POLICIES}
+    problems = registry.PROBLEMS.items()
+    assert {part for part in every if len(part) == 2} == {
+        (stem, name) for stem, entry in problems for name in entry.solvers
+    }
+    monkeypatch.setattr(warm_up, "_parts", lambda: [("fifo",), ("rar-ddls", "first-fit")])
+    warm_up.warm_up()
+    done = capsys.readouterr()
+    assert done.out.startswith("machine code is ready (2 parts, ")
+    assert done.err == "gangsched: compiling machine code, which takes a minute or two\n"
+
+
+def test_compiling_is_announced_once(capsys: pytest.CaptureFixture[str]) -> None:
+    with screen.announced():
+        compiling.note_compile()
+        compiling.note_compile()
+    compiling.note_compile()
+    said = capsys.readouterr().err
+    assert said.count("compiling machine code, once after an installation") == 1
+    with screen.announced():
+        pass
+    compiling.note_compile()
+    assert capsys.readouterr().err == ""

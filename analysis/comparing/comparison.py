@@ -13,6 +13,7 @@ import numpy as np
 
 from ...formulations.problem import Sense, goal_of
 from ...instances.schedule import Schedule
+from ...solvers.compiling import seconds_since
 from ...solvers.facts import Facts
 from ...solvers.result import Bound, Refuted, Result
 from ..proofs.bound import LATE, MAKERS
@@ -480,7 +481,7 @@ class _Run:
         started = time.perf_counter()
         try:
             outcome = solver(self.problems[""])
-            runtime = time.perf_counter() - started
+            runtime = seconds_since(started)
             if isinstance(outcome, Refuted):
                 refuted = Refuted(name, outcome.solution, outcome.violations)
                 self.refuted.append(refuted)
@@ -489,7 +490,7 @@ class _Run:
         except (Exception, SystemExit) as error:
             logger.debug("solver %s failed", name, exc_info=True)
             message = f"{type(error).__name__}: {error}"
-            runtime = time.perf_counter() - started
+            runtime = seconds_since(started)
             self.rows.append(Row(solver=name, status="error", runtime=runtime, error=message))
         return self.rows[-1]
 

@@ -115,9 +115,8 @@ def sharing_frontier(
         As of :class:`~gangsched.formulations.SharingIncentive`.
     reading : {"sharing", "wait", "stretch"}
     limits : int
-        Limits of the worst ratio, at least 2, up to that of area order, in equal steps of its
-        logarithm from the least that a schedule has. There the bound of the worst ratio itself
-        is the line.
+        Limits of the worst ratio, at least 2, from the least that a schedule has to that of area
+        order.
     orders : int
         Rounds of area order for each limit.
     rounds : int
@@ -150,8 +149,8 @@ def sharing_frontier(
     least, most = (min(run.cost(None)[0] for run in runs) for runs in (tried, [area]))
     tried.append(area)
     lines, first = [], None
-    for k in range(limits, 0, -1):  # from the loosest one on
-        limit = float(f"{least * (max(most / least, 1.01)) ** (k / limits):.4g}")
+    for k in reversed(range(limits)):  # from the loosest one on
+        limit = float(f"{least * (max(most / least, 1.01)) ** (k / (limits - 1)):.4g}")
         at = SharingIncentive(instance, reading, limit)
         runs = list(user_runs(at, orders, first))
         first = mean_shares(runs)

@@ -18,6 +18,7 @@ from ...formulations.fair_shares import FairShares
 from ...instances import Instance, Job, Schedule
 from ...instances.io import instance_hash as instance_hash
 from ...instances.model import FULL_SPEED
+from ...solvers.compiling import seconds_since
 from ...solvers.placement import place_by_speed, reaches
 from ...solvers.policy import (
     Ints,
@@ -167,7 +168,7 @@ def drive(
     stop, failure, kept = Stop.COMPLETED, None, began
 
     def run_until(now: int, stop: Stop) -> Run:
-        runtime = time.perf_counter() - began
+        runtime = seconds_since(began)
         return _run(machine, rejected, key, stop, now, runtime)
 
     alone = isinstance(machine, Compiled) and machine.kind is not RuleKind.PYTHON

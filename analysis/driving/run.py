@@ -178,7 +178,7 @@ class Run:
     decisions : int
         Calls of the policy.
     runtime : float
-        Wall seconds.
+        Wall seconds, without those in which machine code was compiled or loaded.
     versions : mapping of str to str
     information : str or None
         How the policy knew run times: "told", "learned", or None where it did not.

@@ -203,9 +203,9 @@ def _run(
 
     how: dict[str, Any] = {"seed": seed, "time_limit": time_limit}
     places = {name: f" ({i} of {len(solvers)})" for i, name in enumerate(solvers, start=1)}
-    with screen.progress_line("preparing") as show:
+    with screen.progress_line("preparing") as show, screen.announced():
         for name in solvers:
-            show(f"preparing {name} (the first run on a machine compiles)")
+            show(f"preparing {name}")
             warm_up(source.stem, name)
         return run(
             source.subject,
@@ -252,11 +252,13 @@ def _show(console: Console, source: Source, comparison: Any, explain: bool) -> N
 def _write(
     source: Source, comparison: Any, *, report: Path | None, json: Path | None, png: Path | None
 ) -> None:
-    from ..analysis.show import plots
-    from ..analysis.show.report import write_report
-
     if json is not None:
         source.save(json, "comparison", comparison)
+    if report is None and png is None:
+        return
+    from ..analysis.show import plots  # which loads matplotlib
+    from ..analysis.show.report import write_report
+
     if report is not None:
         write_report(report, comparison, **source.about)
     if png is not None:

@@ -247,9 +247,9 @@ def _run(
     """Run the policies one after the other; compiling does not count as run time."""
     from ..analysis.comparing.replay import replay as run
 
-    with screen.progress_line("preparing") as show:
+    with screen.progress_line("preparing") as show, screen.announced():
         for name in policies:
-            show(f"preparing {name} (the first run on a machine compiles)")
+            show(f"preparing {name}")
             warm_up_policy(name)
         return run(
             source.subject,

@@ -4,6 +4,7 @@
     python tests/benchmarks/policies.py FOLDER --only philly:las      # one cell
     python tests/benchmarks/policies.py FOLDER --older ../older       # beside another checkout
     python tests/benchmarks/policies.py FOLDER --older ../older --into docs/benchmarks.md
+    python tests/benchmarks/policies.py FOLDER --growth docs/images/policies.png
 
 FOLDER has the traces, see docs/how-to/read-a-trace.md. A run is from an instance in memory to the
 finished `Run`. Times are CPU seconds, the median of `--runs` processes; in each of them a small
@@ -19,6 +20,7 @@ import hashlib
 import json
 import math
 import os
+import pickle
 import resource
 import statistics
 import subprocess
@@ -38,22 +40,25 @@ from gangsched.registry import policy
 
 MARKERS = "<!-- policies begin -->", "<!-- policies end -->"
 COMMAND = "python tests/benchmarks/policies.py FOLDER --into docs/benchmarks.md"
-LONG = 60.0  # seconds of the other checkout's run, after which it runs once
+LOADS, SIZES, MOST = (0.8, 1.0), (10_000, 30_000, 100_000, 300_000, 1_000_000), 30.0
+LONG = 20.0  # seconds of the other checkout's run, after which it runs once
 COLUMNS = (
-    "policy", "CPU (s)", "target", "met", "before / now", "ends", "in decide",
-    "µs outside, a decision", "decisions", "peak (MiB)",
+    "policy", "CPU (s)", "target", "met", "before / now", "same ends", "in decide",
+    "µs outside, a call", "decisions", "peak (MiB)",
 )  # fmt: skip
 PLAIN = (
     "fifo,fifo:backfill,sjf,sjf:backfill,srtf,las,yarn-cs,yarn-cs:backfill,hived,hived:backfill,"
     "tiresias-l,themis,themis-greedy,finish-time-fairness,max-min-fairness,gandiva-fair,ltgf,"
-    "ltgf:quota,ltgf:rho-minus,ltgf:renewal-first,ltgf:printed,smallest-area,smallest-area:guard,"
+    "ltgf:quota,ltgf:rho-minus,ltgf:renewal-first,smallest-area,smallest-area:guard,"
     "easy,easy:estimates,conservative,conservative:estimates,serverfilling-srpt,isolation-area"
 )
 MODELS = (
     "fifo,sjf,srtf,las,allox,tiresias-l,themis,themis-greedy,finish-time-fairness,"
     "max-min-fairness,gandiva-fair,gandiva-fair:no-trade,ltgf,smallest-area"
 )
-DEADLINES = "chronus,genie,genie:elastic,hydra,hydra:cost,optimus,optimus:elastic,three-sigma,unisched"
+DEADLINES = (
+    "chronus,genie,genie:elastic,hydra,hydra:cost,optimus,optimus:elastic,three-sigma,unisched"
+)
 SIZED = "fifo,srtf,tiresias-l,ltgf,themis-greedy,smallest-area"
 #: what stands in the table: heading, policies, seconds that are the target (for all, and others)
 SETTINGS: dict[str, tuple[str, str, float, dict[str, float]]] = {
@@ -61,7 +66,8 @@ SETTINGS: dict[str, tuple[str, str, float, dict[str, float]]] = {
         "Philly CSV, 69,089 jobs, 320 GPUs", PLAIN, 5,
         {"hived": 3, "yarn-cs": 3, "themis": 4},
     ),
-    "models": ("The same on three GPU models (README)", MODELS, 15, {}),
+    "20k": ("20,000 jobs on 320 GPUs, load .95: where time goes", PLAIN, math.nan, {}),
+    "models": ("Philly CSV on three GPU models (README)", MODELS, 15, {}),
     "deadlines": ("First 1,000 rows of P_MIX2, 30 nodes of 8", DEADLINES, 10, {}),
     "300k": ("300,000 jobs on 320 GPUs, load .9", SIZED, 8, {}),
     "1m": ("1,000,000 jobs on 10,000 GPUs, load .9", "fifo,ltgf", 20, {}),
@@ -71,7 +77,7 @@ SETTINGS: dict[str, tuple[str, str, float, dict[str, float]]] = {
 class Timed:
     """A policy or session whose decisions are timed."""
 
-    def __init__(self, own: Any, taken: list[float]) -> None:
+    def __init__(self, own: Any, taken: list[tuple[bool, float]]) -> None:
         self.own, self.taken = own, taken
 
     def __getattr__(self, name: str) -> Any:
@@ -84,7 +90,7 @@ class Timed:
         def timed(state: Any) -> Any:
             began = time.process_time()
             decided = found(state)
-            self.taken.append(time.process_time() - began)
+            self.taken.append((name == "decide", time.process_time() - began))
             return decided
 
         return timed
@@ -106,24 +112,39 @@ def instance_of(setting: str, folder: Path, few: int | None = None) -> Any:
         trace = READERS["chronus"](folder / "chronus/trace_job_Philly_MIX2.csv.gz")
         cluster = gs.Cluster.uniform(nodes=30, gpus_per_node=8)
         return convert.to_instance(trace, cluster, jobs=few or 1_000).instance
-    if setting == "300k":
-        return generate.philly_workload(pool, jobs=few or 300_000, load=0.9, seed=0)
-    large = gs.Cluster.uniform(nodes=1_250, gpus_per_node=8)
-    return generate.philly_workload(large, jobs=few or 1_000_000, load=0.9, seed=0)
+    nodes, jobs, load = {
+        "20k": (40, 20_000, 0.95), "300k": (40, 300_000, 0.9), "1m": (1_250, 1_000_000, 0.9)
+    }.get(setting) or (313, *map(float, setting.removeprefix("growth-").split("@")))  # fmt: skip
+    cluster = gs.Cluster.uniform(nodes=nodes, gpus_per_node=8)
+    return generate.philly_workload(cluster, jobs=few or int(jobs), load=load, seed=0)
 
 
-def cell(setting: str, name: str, folder: Path, *, inside: bool) -> dict[str, Any]:
+def kept(setting: str, folder: Path, few: int | None, store: Path | None) -> Any:
+    """The same from a file that an earlier process of this checkout has written."""
+    if store is None:
+        return instance_of(setting, folder, few)
+    file = store / f"{setting}-{few}.pickle"
+    if not file.exists():
+        file.write_bytes(pickle.dumps(instance_of(setting, folder, few)))
+    return pickle.loads(file.read_bytes())
+
+
+def cell(setting: str, name: str, options: argparse.Namespace) -> dict[str, Any]:
     """One run, in this process."""
+    folder, store, inside = options.folder, options.store, options.inside
     made = policy(name, seed=0)[1]
-    gs.drive(instance_of(setting, folder, few=40), made)
-    instance = instance_of(setting, folder)
-    taken: list[float] = []
+    gs.drive(kept(setting, folder, 40, store), made)
+    instance = kept(setting, folder, None, store)
+    taken: list[tuple[bool, float]] = []
     asked: Any = Timed(made, taken) if inside else made
     wall, cpu = time.perf_counter(), time.process_time()
     run = gs.drive(instance, asked)
     found: dict[str, Any] = {"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall}
     if inside:
-        return found | {"decide": sum(taken), "asked": len(taken)}
+        return found | {
+            "decide": sum(seconds for _, seconds in taken),
+            "asked": sum(decides for decides, _ in taken),
+        }
     ends = np.ascontiguousarray(run.records.end, dtype=np.int64).tobytes()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
     return found | {
@@ -155,27 +176,40 @@ def row(setting: str, name: str, options: argparse.Namespace, older: Path | None
     here: list[dict[str, Any]] = []
     there: list[dict[str, Any]] = []
     for _ in range(options.runs):
-        found = measured(command, None, options.limit)
+        store = ["--store", str(options.room / "this")]
+        found = measured([*command, *store], None, options.limit)
         if found is None:
-            return f"| {name} | above {options.limit:g} s of wall time |" + " |" * 7
+            return f"| {name} | above {options.limit:g} s of wall time |" + " |" * (
+                len(COLUMNS) - 2
+            )
         here.append(found)
         if older is not None and (not there or there[0]["cpu"] < LONG):
+            store = ["--store", str(options.room / "other")]
             try:
-                there.append(measured(command, older, options.limit) or {"cpu": math.inf})
+                there.append(
+                    measured([*command, *store], older, options.limit) or {"cpu": math.inf}
+                )
             except RuntimeError:  # it has no such policy
                 there.append({"cpu": math.nan})
     cpu = statistics.median(one["cpu"] for one in here)
     before = statistics.median(one["cpu"] for one in there) if there else math.nan
-    inside = measured([*command, "--inside"], None, options.limit)
-    part = inside["decide"] / inside["cpu"] if inside else math.nan
+    store = ["--store", str(options.room / "this")]
+    inside = measured([*command, *store, "--inside"], None, options.limit)
+    assert inside is not None
     most = others.get(name, target)
-    each = 1e6 * (inside["cpu"] - inside["decide"]) / max(here[0]["decisions"], 1) if inside else 0
-    same = "" if not there or "ends" not in there[0] else (
-        "same" if there[0]["ends"] == here[0]["ends"] else "other")  # fmt: skip
+    each = (inside["cpu"] - inside["decide"]) / max(inside["asked"], 1)
+    same = (
+        ""
+        if "ends" not in (there or [{}])[0]
+        else ("yes" if there[0]["ends"] == here[0]["ends"] else "no")
+    )
     cells = [
-        name, f"{cpu:.2f}", f"{most:g}", "yes" if cpu < most else "no",
+        name, f"{cpu:.2f}", "" if math.isnan(most) else f"{most:g}",
+        "" if math.isnan(most) else "yes" if cpu < most else "no",
         "" if math.isnan(before) else f"{before / cpu:.1f}" if before < math.inf else "long",
-        same, f"{part:.0%}", f"{each:.0f}", f"{here[0]['decisions']:,}", f"{here[0]['peak']:.0f}",
+        same, f"{inside['decide'] / inside['cpu']:.0%}" if inside["asked"] else "compiled",
+        f"{1e6 * each:.0f}" if inside["asked"] else "", f"{here[0]['decisions']:,}",
+        f"{here[0]['peak']:.0f}",
     ]  # fmt: skip
     return f"| {' | '.join(cells)} |"
 
@@ -193,6 +227,55 @@ def table(setting: str, options: argparse.Namespace, older: Path | None) -> Iter
             yield f"| {name} | {error} |"
 
 
+def growth(options: argparse.Namespace) -> dict[str, list[tuple[int, float]]]:
+    """CPU seconds over jobs of every policy, by policy and load, up to the first long run."""
+    found: dict[str, list[tuple[int, float]]] = {}
+    for load in LOADS:
+        for name in PLAIN.split(","):
+            points = found.setdefault(f"{name}@{load}", [])
+            for jobs in SIZES:
+                place = f"growth-{jobs}@{load}:{name}"
+                command = [sys.executable, __file__, str(options.folder), "--cell", place]
+                store = ["--store", str(options.room / "this")]
+                one = measured([*command, *store], None, options.limit)
+                if one is None:
+                    break
+                points.append((jobs, one["cpu"]))
+                print(name, load, jobs, f"{one['cpu']:.2f} s", f"{one['peak']:.0f} MiB", flush=True)
+                if one["cpu"] > MOST:
+                    break
+    return found
+
+
+def draw(found: dict[str, list[tuple[int, float]]], path: Path) -> None:
+    """Plot CPU time over jobs: each policy a line, a panel a load."""
+    import matplotlib.pyplot as plt
+
+    figure, panels = plt.subplots(
+        1, len(LOADS), figsize=(11, 5.2), sharey=True, layout="constrained"
+    )
+    names = PLAIN.split(",")
+    for load, axes in zip(LOADS, panels, strict=True):
+        for k, name in enumerate(names):
+            points = found[f"{name}@{load}"]
+            style = ("-", "--", ":", "-.")[k // 10]
+            axes.loglog(
+                *zip(*points, strict=True), style, marker=".", color=f"C{k % 10}", label=name
+            )
+        linear = [SIZES[0] * 6e-6 * size / SIZES[0] for size in SIZES]
+        axes.loglog(SIZES, linear, color="0.8", linewidth=4, zorder=0, label="linear")
+        axes.set_title(f"offered load {load:g}")
+        axes.set_xlabel("jobs (2,504 GPUs)")
+    panels[0].set_ylabel("CPU seconds of one run")
+    figure.legend(
+        *panels[0].get_legend_handles_labels(),
+        loc="outside right center",
+        fontsize=7,
+        frameon=False,
+    )
+    figure.savefig(path, dpi=110)
+
+
 def main() -> None:
     """Measure, and print or write."""
     parser = argparse.ArgumentParser(description="Measure every policy.")
@@ -202,21 +285,28 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=900.0, help="seconds of wall time a run")
     parser.add_argument("--older", type=Path, help="another checkout")
     parser.add_argument("--into", type=Path, help="page whose table is replaced")
+    parser.add_argument("--growth", type=Path, help="draw CPU over jobs into this file instead")
     parser.add_argument("--cell", help=argparse.SUPPRESS)
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--store", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.cell:
         setting, _, name = options.cell.partition(":")
-        print(json.dumps(cell(setting, name, options.folder, inside=options.inside)))
+        print(json.dumps(cell(setting, name, options)))
         return
+    from against import links
     from table import deliver, machine
 
-    text = [machine(COMMAND)]
-    print(text[0], flush=True)
-    with tempfile.TemporaryDirectory() as folder:
-        from against import links
-
-        older = links(options.older.resolve(), Path(folder)) if options.older else None
+    with tempfile.TemporaryDirectory() as room:
+        options.room = Path(room)
+        for name in ("this", "other"):
+            (options.room / name).mkdir()
+        if options.growth is not None:
+            draw(growth(options), options.growth)
+            return
+        text = [machine(COMMAND)]
+        print(text[0], flush=True)
+        older = links(options.older.resolve(), options.room) if options.older else None
         chosen = [options.only.partition(":")[0]] if options.only else list(SETTINGS)
         for setting in chosen:
             for line in table(setting, options, older):

@@ -5,11 +5,16 @@ from __future__ import annotations
 import importlib
 import logging
 import sys
+import time
 from pathlib import Path
 
 import pytest
+from numba import njit
 from numba.core import caching
 
+from gangsched import Cluster, Instance, Job
+from gangsched.formulations import CompletionTime
+from gangsched.solvers import Bound, Result, Stop, compiling
 from gangsched.solvers import compiled as _compiled
 
 
@@ -50,3 +55,33 @@ def test_machine_code_is_stale_when_a_module_beside_it_has_changed(
         _compiled._state.cache_clear()
         assert importlib.import_module("outer_part").twice(1) == 2 * (1 + number)
     assert list(tmp_path.rglob("outer_part.twice*.nbi"))  # it was kept, and not read again
+
+
+def test_run_times_leave_out_what_was_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[tuple[float, float]] = []
+    monkeypatch.setattr(compiling, "_waits", waits)
+    fresh = njit(lambda x: x + 1)
+    before = time.perf_counter()
+    fresh(1)  # which watches nothing of ours, but numba
+    whole = time.perf_counter() - before
+    (only,) = waits
+    assert before < only[0]
+    assert 0.5 * whole < only[1] < whole
+    assert compiling.without_waits(whole + 1) == pytest.approx(whole + 1 - only[1], abs=0.2)
+    fresh(2)
+    assert waits == [only]
+
+
+def test_a_result_does_not_count_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = CompletionTime(Instance(Cluster.of_sizes([1]), [Job(id="a", gpus=1, work=1)]))
+    now = time.perf_counter()
+    monkeypatch.setattr(compiling, "_waits", [(now - 50, 49.0), (now - 500, 300.0)])
+    history = [(0.5, None, 1.0)]
+    made = Result.of(
+        problem, None, solver="x", stop=Stop.TIME_LIMIT, bound=Bound(1, "y"), runtime=100.0,
+        history=history,
+    )  # fmt: skip
+    assert made.runtime == pytest.approx(51, abs=0.5)
+    assert [at for at, *_ in made.history] == [0.0]
+    monkeypatch.setattr(compiling, "_waits", [])
+    assert Result.of(problem, None, solver="x", stop=Stop.COMPLETED, runtime=2.0).runtime == 2.0

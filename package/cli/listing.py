@@ -1,0 +1,115 @@
+"""`gangsched list`: names of problems, solvers, readers, policies and instances."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Annotated, Any
+
+import typer
+
+from .. import screen
+from ..registry import (
+    ALIASES,
+    POLICIES,
+    PROBLEMS,
+    READERS,
+    VARIANTS,
+    lookup,
+    plugins,
+    policy,
+    solver,
+)
+from .source import SCENARIOS, best_known
+
+
+def _first_line(thing: Any) -> str:
+    """The first line of a docstring, and with which parameters."""
+    given = ""
+    if isinstance(thing, partial):
+        given = ", ".join(f"{name}={value}" for name, value in thing.keywords.items())
+        thing, given = thing.func, f" ({given})"
+    return (inspect.getdoc(thing) or "").partition("\n")[0] + given
+
+
+def _problems() -> Iterator[tuple[str, str]]:
+    for name, entry in PROBLEMS.items():
+        yield name, _first_line(entry.kind or entry.make)
+
+
+def _solvers() -> Iterator[tuple[str, str]]:
+    for stem, entry in PROBLEMS.items():
+        for name in entry.solvers:
+            yield f"{stem} {name}", _first_line(solver(stem, name)[1])
+
+
+def _policies() -> Iterator[tuple[str, str]]:
+    for name in POLICIES:
+        yield name, VARIANTS.get(name) or _first_line(policy(name)[1])
+
+
+def _readers() -> Iterator[tuple[str, str]]:
+    for name, read in READERS.items():
+        yield name, _first_line(read)
+
+
+def _instances() -> Iterator[tuple[str, str]]:
+    from ..instances import library
+
+    for found in map(library.entry, library.names()):
+        yield found.name, f"{found.description}; {best_known(found)}"
+
+
+KINDS: Mapping[str, Callable[[], Iterator[tuple[str, str]]]] = {
+    "problems": _problems,
+    "solvers": _solvers,
+    "policies": _policies,
+    "readers": _readers,
+    "instances": _instances,
+}
+
+
+def list_names(
+    what: Annotated[
+        str | None, typer.Argument(help=f"One kind, with a line for each: {', '.join(KINDS)}.")
+    ] = None,
+) -> None:
+    """List problems, solvers, readers, policies, named instances."""
+    from ..instances import library
+
+    console = screen.open_console()
+    if what is not None:
+        with screen.reading():
+            lines = KINDS[lookup("kind", KINDS, what)]()
+        for name, text in lines:
+            screen.say(console, f"{name}: {text}")
+        return
+    for stem, entry in PROBLEMS.items():
+        screen.say(console, stem, "bold")
+        screen.say(console, f"solvers: {', '.join((*entry.solvers, *plugins()))}")
+        screen.say(console, f"settings: {', '.join(entry.settings)}")
+    console.print()
+    screen.say(console, "readers", "bold")
+    screen.say(console, ", ".join(READERS))
+    console.print()
+    screen.say(console, "scenarios: synthetic jobs with deadlines (Gao et al. 2024)", "bold")
+    for names, text in SCENARIOS.items():
+        screen.say(console, f"{names}: {text}")
+    screen.say(console, "instead of a trace: gangsched replay T360 --reader scenario", "dim")
+    console.print()
+    screen.say(console, "policies", "bold")
+    screen.say(console, ", ".join((*POLICIES, *plugins("gangsched.policies"))))
+    for name, other in ALIASES.items():
+        screen.say(console, f"{name}: another name of {other}")
+    console.print()
+    screen.say(console, "variants: how they differ from the policy", "bold")
+    for name, text in VARIANTS.items():
+        screen.say(console, f"{name}: {text}")
+    console.print()
+    table = screen.new_table("instance", "best", "known", "what", right=("best",))
+    for found in map(library.entry, library.names()):
+        table.add_row(
+            found.name, screen.shown(found.objective), best_known(found), found.description
+        )
+    screen.show_table(console, table)

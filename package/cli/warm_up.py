@@ -1,0 +1,72 @@
+"""`gangsched warm-up`: compile once what commands would compile at their first use."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import suppress
+from multiprocessing import get_context
+from typing import Any
+
+import typer
+
+from .. import registry, screen
+from ..instances import Cluster, DeadlineJob, Instance, Job, Node, User
+
+Part = tuple[str, ...]
+BOUNDS = "bounds", "proofs", "best known schedules"
+
+
+def warm_up() -> None:
+    """Compile everything once, so that no later command waits."""
+    began, done, parts = time.monotonic(), 0, list(_parts())
+    if not sys.stderr.isatty():
+        typer.echo("gangsched: compiling machine code, which takes a minute or two", err=True)
+    with (
+        screen.progress_line("compiling") as show,
+        ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool,
+    ):
+        left = {pool.submit(_run, part): part for part in parts}
+        for finished in as_completed(left):
+            finished.result()
+            done += 1
+            show(f"compiling: {done} of {len(parts)} parts, {' '.join(left[finished])}")
+    typer.echo(f"machine code is ready ({len(parts)} parts, {time.monotonic() - began:.0f} s)")
+
+
+def _parts() -> Iterator[Part]:
+    """Bounds, each solver as (problem, name), each policy as (name,); the longest first."""
+    yield BOUNDS
+    yield from ((name,) for name in registry.POLICIES)
+    for stem, entry in registry.PROBLEMS.items():
+        yield from ((stem, name) for name in entry.solvers)
+
+
+def _run(part: Part) -> None:
+    """Run a part on something tiny."""
+    from ..analysis.driving.drive import PolicyError, drive
+
+    if part == BOUNDS:
+        from ..analysis.comparing.replay import replay
+
+        for instance in _instances():
+            replay(instance, {"fifo": registry.policy("fifo")[1]}, effort="standard")
+    elif len(part) == 2:
+        registry.warm_up(*part)
+    else:
+        for instance in _instances():
+            with suppress(ValueError, PolicyError):  # which refuses or cannot run it
+                drive(instance, registry.policy(*part)[1])
+
+
+def _instances() -> Iterator[Instance[Any]]:
+    """Three users, two GPU models, deadlines: what bounds and best known schedules differ in."""
+    pool = Cluster.of_sizes([2])
+    jobs = [Job(id=i, gpus=1, work=60, user=i) for i in "uvw"]
+    yield Instance(pool, jobs, [User(i) for i in "uvw"])
+    models = Cluster([Node("n", 1, "new"), Node("o", 1, "old")])
+    yield Instance(models, [Job(id=i, gpus=1, work=60, speeds={"old": 1, "new": 2}) for i in "ab"])
+    yield Instance(pool, [DeadlineJob(id=i, gpus=1, work=60, rewards=[(70, 1.0)]) for i in "ab"])
