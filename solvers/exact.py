@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from pyomo.opt import TerminationCondition, WriterFactory
 
 from ..formulations.problem import Model, Problem, Sense
 from .history import History
+from .limited import OutOfTime, within
 from .result import Bound, Result, Stop
 from .signature import solver as declared
 
@@ -35,6 +37,9 @@ HIGHS_OPTIONS: Mapping[str, Any] = {
     # infeasible, one in five of LTGF's smallest
     "presolve_rule_off": 1 << 16,
 }
+
+# Pyomo reports whatever ends the building of a model; that the time is over is no fault
+logging.getLogger("pyomo.core").addFilter(lambda _: sys.exc_info()[0] is not OutOfTime)
 
 #: how far a solver's bound may be off: such a bound of an integral problem is still rounded up
 TOLERANCE = 1e-6
@@ -115,7 +120,7 @@ def solve_exact(
     seed : int
         Not used: HiGHS always has the same.
     time_limit : float, optional
-        Wall seconds, building the model included (which is not interrupted).
+        Wall seconds. If building the model takes them all, what was known before is returned.
     params : ExactParams
 
     Returns
@@ -179,21 +184,48 @@ def solve_exact(
         note = {"note": "the warm start meets the elementary bound"}
         answer = Answer(stop=Stop.PROVEN, info=note)
         return _result(problem, incumbent, elementary, answer, known, **info)
-    model = _build(problem, form, options)
-    if incumbent is not None:
-        model.embed(incumbent)
-    limit = None
-    if time_limit is not None:
-        limit = max(time_limit - (time.perf_counter() - started), 0.01)
-    warm, begun = incumbent is not None, time.perf_counter() - started
+    end = math.inf if time_limit is None else started + time_limit
+    try:
+        model, native = _prepared(problem, form, options, incumbent, solver, end)
+    except OutOfTime:
+        note = {"note": "the time was over before the model was built"}
+        answer = Answer(stop=Stop.TIME_LIMIT, info=note)
+        return _result(problem, incumbent, elementary, answer, known, **info)
+    begun = time.perf_counter() - started
     if solver == "highs":
-        answer = _solve_highs(model.native, limit, work_limit, warm)
+        answer = _solve_highs(native, _left(end), work_limit, incumbent is not None)
     else:
-        answer = _solve_named(model.native, limit, warm, solver)
+        answer = _solve_named(model.native, _left(end), incumbent is not None, solver)
     answer = _valued(model, answer, begun)
     found = _extracted(problem, model) if answer.found and model.exact else None
     bound = _better(problem, _bound(problem, answer), elementary)
     return _result(problem, _best(problem, found, incumbent), bound, answer, known, **info)
+
+
+def _left(end: float) -> float | None:
+    """Seconds up to a time, None where there is none."""
+    return None if end == math.inf else max(end - time.perf_counter(), 0.01)
+
+
+def _prepared(
+    problem: Problem[Any],
+    form: str,
+    options: Mapping[str, Any],
+    incumbent: Any,
+    solver: str,
+    end: float,
+) -> tuple[Model[Any], _Native | None]:
+    """The model, and as HiGHS takes it; raise OutOfTime where it is not there in time."""
+    if end < math.inf:
+        _standard_form(pyo.ConcreteModel())  # what it imports must not be interrupted
+
+    def prepare() -> tuple[Model[Any], _Native | None]:
+        model = _build(problem, form, options)
+        if incumbent is not None:
+            model.embed(incumbent)
+        return model, _Native.of(model.native) if solver == "highs" else None
+
+    return within(_left(end), prepare)
 
 
 def _valued(model: Model[Any], answer: Answer, begun: float) -> Answer:
@@ -336,16 +368,33 @@ _STOPS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class _Native:
+    """A model's standard form, and HiGHS with it."""
+
+    form: Any
+    highs: Any
+
+    @classmethod
+    def of(cls, native: Any) -> _Native:
+        form = _standard_form(native)
+        highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+        for option, value in HIGHS_OPTIONS.items():
+            highs.setOptionValue(option, value)
+        highs.passModel(_highs_model(native, form))
+        return cls(form, highs)
+
+
+def _standard_form(native: Any) -> Any:
+    return WriterFactory("compile_standard_form").write(native, mixed_form=True, set_sense=None)
+
+
 def _solve_highs(native: Any, limit: float | None, nodes: int | None, warm: bool) -> Answer:
-    form = WriterFactory("compile_standard_form").write(native, mixed_form=True, set_sense=None)
-    highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-    for option, value in HIGHS_OPTIONS.items():
-        highs.setOptionValue(option, value)
+    form, highs = native.form, native.highs
     if limit is not None:
         highs.setOptionValue("time_limit", float(limit))
     if nodes is not None:
         highs.setOptionValue("mip_max_nodes", int(nodes))
-    highs.passModel(_highs_model(native, form))
     if warm:
         start = highspy.HighsSolution()
         start.col_value = [float(variable.value or 0) for variable in form.columns]

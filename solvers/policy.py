@@ -771,7 +771,8 @@ class RuleKind(IntEnum):
     @property
     def grouped(self) -> bool:
         """Whether the order depends on what is picked, or on the time: leases are given by it."""
-        return self in (RuleKind.USERS, RuleKind.FINISH_TIME) or self >= RuleKind.AUCTION
+        kinds = RuleKind.USERS, RuleKind.FINISH_TIME, RuleKind.AUCTION, RuleKind.DEFICIT, self.SHARES
+        return self in kinds
 
 
 @dataclass(frozen=True, slots=True)

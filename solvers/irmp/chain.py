@@ -28,6 +28,7 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +38,7 @@ from ...formulations.irmp.problem import TOLERANCE, Irmp, divisions
 from ...formulations.problem import check_class
 from ...instances.schedule import Schedule
 from ..history import History
+from ..limited import OutOfTime, within
 from ..result import Bound, Result, Stop
 from ..signature import NoParams, solver
 from .columns import Columns, default_slots, floors, generate
@@ -175,10 +177,19 @@ class _Chain:
         if self.certified is not None and self.value == self.certified.value:
             self.proven = True
             return True
+        left = self.deadline - time.monotonic()
+        try:
+            master = within(None if math.isinf(left) else left, partial(self._master, columns))
+        except OutOfTime:
+            return True
+        return self._choose(master)
+
+    def _master(self, columns: Columns) -> _Master:
+        """The integer program of all runs that may be part of something better."""
         priced = _Priced(self.problem, columns)
         choices = priced.choices(self.value)
         self.listed = len(choices)
-        return self._choose(_Master(self.problem, priced, choices))
+        return _Master(self.problem, priced, choices)
 
     def relax(self, slots: int, time_limit: float | None) -> Columns:
         """Solve the linear program; keep its bound."""

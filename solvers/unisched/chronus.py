@@ -12,6 +12,7 @@ from scipy.sparse import csc_array
 
 from ...formulations.unisched.leases import LeasePhase, Rounding, Terms, lease_terms
 from ...instances import Cluster, User
+from ...instances.arrays import Bools
 from ..highs import best_subset
 from ..policy import Decision, Information, Ints, Preempts, Rules, Start, State, ranked
 from .deadlines import STATED, Deadlines, Room, RunTimes, at_cycle, check_seconds, next_cycle
@@ -210,7 +211,7 @@ class Admissions:
         for j in board.unknown(state.waiting):
             board.profile(j, state.rules.round_up(self.policy.be_lease))
         board.place_first(now)
-        others = known[[self._best_effort(state, j) for j in known.tolist()]]
+        others = known[self._best_effort(state, known)]
         seconds = self.policy.estimates.remaining(state, others)
         board.share_out(ranked(state, others, seconds).tolist())
         return board.decision()
@@ -219,17 +220,18 @@ class Admissions:
 
     def _admission(self, state: State, known: Ints, board: _Board) -> Admission:
         """Ask for an answer to new jobs, and whether accepted ones still can."""
-        asking = [j for j in known.tolist() if not self._best_effort(state, j)]
+        asking = known[~self._best_effort(state, known)].tolist()
         candidates = [c for c in self._candidates(state, asking, board) if c.terms]
         admission = self.policy.admit(candidates, board.capacity)
         for j in asking:
             self._answers[j] = j in admission.accepted
         return admission
 
-    def _best_effort(self, state: State, job: int) -> bool:
-        if not Deadlines.of(state).number[job]:
-            return True
-        return self._answers.get(job) is False
+    def _best_effort(self, state: State, jobs: Ints) -> Bools:
+        """Which jobs have no deadline, or were refused."""
+        refused = [self._answers.get(j) is False for j in jobs.tolist()]
+        found: Bools = (Deadlines.of(state).number[jobs] == 0) | np.array(refused, dtype=bool)
+        return found
 
     def _candidates(self, state: State, jobs: Sequence[int], board: _Board) -> list[Candidate]:
         numbers = np.array(jobs, dtype=np.int64)
@@ -378,6 +380,7 @@ class _Board:
         self.lab = Room(state, [min(f, h) for f, h in zip(free, own, strict=True)])
         self.room = Room(state, [min(f, h) for f, h in zip(free, others, strict=True)])
         self.aside, self.empty = aside, others
+        self.outside: dict[int, bool] = {}
         self.holding = {j: state.nodes(j) for j in state.running.tolist()}
         self.stopped: dict[int, dict[int, int]] = {}
         self.placed: dict[int, dict[int, int]] = {}
@@ -445,13 +448,19 @@ class _Board:
         nodes = self.room.place(gpus)
         if nodes is not None or not self.aside:
             return nodes
-        if Room(self.state, self.empty).place(gpus) is not None:
+        if self._fits_outside(gpus):
             return None
         both = [a + b for a, b in zip(self.room.free, self.lab.free, strict=True)]
         nodes = Room(self.state, both).place(gpus)
         if nodes is not None:
             self._take(nodes)
         return nodes
+
+    def _fits_outside(self, gpus: int) -> bool:
+        """Whether a gang would find a place on the other nodes if they were idle."""
+        if gpus not in self.outside:
+            self.outside[gpus] = Room(self.state, self.empty).place(gpus) is not None
+        return self.outside[gpus]
 
     def _take(self, nodes: Mapping[int, int]) -> bool:
         """Take GPUs of either part, all or none."""

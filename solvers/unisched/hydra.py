@@ -10,6 +10,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ...instances.model import FULL_SPEED
+from ..compiled import compiled
 from ..policy import Decision, Information, Ints, Preempts, State, ranked
 from .deadlines import NEVER, STATED, Deadlines, RunTimes
 
@@ -120,14 +121,20 @@ def _cheapest(jobs: Sequence[Waiting], free: int, ends: list[tuple[int, int]], n
 
 
 def best_order(
-    jobs: Sequence[Waiting], free: int, ends: Sequence[tuple[int, int]], now: int, *, penalty: int
+    jobs: Sequence[Waiting],
+    free: int,
+    ends: Sequence[tuple[int, int]],
+    now: int,
+    *,
+    penalty: int,
 ) -> tuple[list[int], bool]:
     """Return the order of least cost, and whether any job is late in it.
 
     Notes
     -----
     Depth first; the rest of an order costs at least what it would if all of it started at once. A
-    job starts when its gang fits by number of GPUs, not before the one before it. Exponential.
+    job starts when its gang fits by number of GPUs, not before the one before it. Of orders that
+    cost the same the first one by numbers of jobs. Exponential.
 
     Examples
     --------
@@ -135,6 +142,16 @@ def best_order(
     >>> best_order(jobs, 1, [], 0, penalty=1), best_order(jobs, 1, [], 0, penalty=0)
     (([1, 0], False), ([0, 1], True))
     """
+    columns = np.array(jobs, dtype=np.int64).reshape(-1, len(Waiting._fields))
+    later = np.array(sorted(ends), dtype=np.int64).reshape(-1, 2)
+    order, late = _best_order(columns, later, free, now, penalty)
+    return order.tolist(), bool(late)
+
+
+def reference_best_order(
+    jobs: Sequence[Waiting], free: int, ends: Sequence[tuple[int, int]], now: int, *, penalty: int
+) -> tuple[list[int], bool]:
+    """:func:`best_order` in plain Python."""
     best: tuple[int, list[int], bool] = (NEVER, [], False)
 
     def costs(j: int, start: int) -> tuple[int, bool]:
@@ -164,3 +181,60 @@ def best_order(
     heapify(first)
     extend([], 0, False, now, free, first)
     return best[1], best[2]
+
+
+@compiled
+def _best_order(jobs: Ints, ends: Ints, free: int, now: int, penalty: int) -> tuple[Ints, bool]:
+    """:func:`reference_best_order` without recursion: rows as `Waiting`, and of rising ends.
+
+    At depth d the jobs order[:d] have started, the last of them at then[d]; `room` GPUs are free,
+    the first `past[d]` ends and those of the started jobs in the bits of `gone[d]` are counted.
+    """
+    n = len(jobs)
+    order, best, trying = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n + 1, np.int64)
+    then, room, past = np.full(n + 1, now), np.full(n + 1, free), np.zeros(n + 1, np.int64)
+    gone, cost = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
+    late, used, own = np.zeros(n + 1, np.bool_), np.zeros(n, np.bool_), np.zeros(n, np.int64)
+    least, is_late, depth = NEVER, False, 0
+    while depth >= 0:
+        j = trying[depth]
+        if j == 0:  # new here
+            total = cost[depth]
+            for i in range(n):
+                if not used[i]:
+                    end = then[depth] + jobs[i, 2]
+                    total += end - jobs[i, 1] + penalty * max(0, end - jobs[i, 3])
+            if total >= least:
+                j = n
+            elif depth == n:
+                least, is_late = cost[n], late[n]
+                best[:] = order
+        while j < n and used[j]:
+            j += 1
+        if j >= n:
+            trying[depth] = 0
+            depth -= 1
+            if depth >= 0:
+                used[order[depth]] = False
+            continue
+        trying[depth] = j + 1
+        start, free_now, count, bits = then[depth], room[depth], past[depth], gone[depth]
+        while free_now < jobs[j, 0]:
+            first = -1
+            for k in range(depth):
+                if not bits >> k & 1 and (first < 0 or own[k] < own[first]):
+                    first = k
+            if first >= 0 and (count == len(ends) or own[first] < ends[count, 0]):
+                start, free_now = max(start, own[first]), free_now + jobs[order[first], 0]
+                bits |= 1 << first
+            else:
+                start, free_now = max(start, ends[count, 0]), free_now + ends[count, 1]
+                count += 1
+        order[depth], used[j], own[depth] = j, True, start + jobs[j, 2]
+        over = max(0, own[depth] - jobs[j, 3])
+        cost[depth + 1] = cost[depth] + own[depth] - jobs[j, 1] + penalty * over
+        late[depth + 1] = late[depth] or over > 0
+        depth += 1
+        then[depth], room[depth] = start, free_now - jobs[j, 0]
+        past[depth], gone[depth] = count, bits
+    return best, is_late

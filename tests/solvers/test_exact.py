@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -12,13 +13,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import brute_force
-from gangsched.formulations import Model, RarDdls, Sense, UniSched
+import gangsched as gs
+from gangsched.formulations import (
+    CompletionTime,
+    DeadlineRewards,
+    Model,
+    RarDdls,
+    Sense,
+    SharingIncentive,
+    UniSched,
+)
 from gangsched.formulations.rar_ddls.problem import evaluate
-from gangsched.instances import Cluster, Instance, RingJob, Schedule
+from gangsched.instances import Cluster, DeadlineJob, Instance, Job, RingJob, Schedule, User
 from gangsched.instances.deadlines import queue_snapshot
 from gangsched.solvers import (
     ExactParams,
     backfilling,
+    exact,
     first_fit,
     list_scheduling,
     random_placement,
@@ -431,3 +442,59 @@ def test_only_problems_whose_paper_has_a_start_get_one() -> None:
     found = {stem: exact._start_of(entry.tiny()) for stem, entry in registry.PROBLEMS.items()}
     assert {stem: module for stem, module in found.items() if module} == {"rar-ddls": start}
     assert exact._start_of(Knapsack()) is None  # somebody else's
+
+
+# --- a time limit covers building ----------------------------------------------------------------
+
+
+def short_jobs(number: int) -> list[dict[str, Any]]:
+    return [
+        {"id": str(i), "gpus": 1 + i % 4, "work": 2 + i % 7, "release": i} for i in range(number)
+    ]
+
+
+def large(name: str) -> Any:
+    """A problem whose model takes a second to build, or far more."""
+    if name in ("completion-time", "sharing-incentive"):
+        jobs = [Job(**row, user="uv"[row["gpus"] % 2]) for row in short_jobs(120)]
+        instance: Any = Instance(Cluster.of_sizes([8]), jobs, [User("u"), User("v")])
+        return CompletionTime(instance) if name == "completion-time" else SharingIncentive(instance)
+    if name == "deadline-rewards":
+        dated = [DeadlineJob(**row, rewards=[(1000, 1.0)]) for row in short_jobs(150)]
+        return DeadlineRewards(Instance(Cluster.of_sizes([8]), dated))
+    if name == "ltgf":
+        return gs.problem(name, setting="lives", jobs=10, seed=0)
+    if name == "unisched":
+        return gs.problem(name, setting="queue-philly", jobs=100, seed=0)
+    return gs.problem("rar-small-4")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["completion-time", "deadline-rewards", "ltgf", "rar-ddls", "sharing-incentive", "unisched"],
+)
+def test_a_time_limit_ends_the_building_of_every_large_model(
+    name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A hundredth of a second: no solver is called, and what is known without is returned."""
+    problem = large(name)
+    monkeypatch.setattr(exact, "_solve_highs", None)
+    result = solve_exact(problem, time_limit=1e-9)
+    assert result.stop is Stop.TIME_LIMIT
+    assert result.info["note"] == "the time was over before the model was built"
+    assert (result.solution is not None) == (name == "rar-ddls")
+    assert "failed" not in caplog.text
+
+
+def test_a_model_that_is_built_in_time_is_solved_within_what_is_left() -> None:
+    ended = []
+
+    class Watched(Knapsack):
+        def build(self, form: str = "binary") -> Model[tuple[int, ...]]:
+            ended.append(threading.current_thread() is threading.main_thread())
+            return super().build(form)
+
+    limited, unlimited = (solve_exact(Watched(), time_limit=limit) for limit in (60.0, None))
+    assert limited == unlimited
+    assert limited.status is Status.OPTIMAL
+    assert ended == [False, True]

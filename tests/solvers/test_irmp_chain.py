@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
@@ -189,6 +190,20 @@ def test_no_time_leaves_what_is_proven_so_far() -> None:
     assert (found.status, found.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
     assert found.bound is not None
     assert found.objective == 55 < found.bound.value
+
+
+def test_a_program_that_is_not_built_in_time_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its building has no end here."""
+
+    def endless(*_: Any) -> None:
+        while True:
+            time.sleep(0.001)
+
+    monkeypatch.setattr(chain, "_Master", endless)
+    result = irmp_exact(three(), time_limit=1.0)
+    assert (result.status, result.stop) == (Status.FEASIBLE, Stop.TIME_LIMIT)
+    assert (result.objective, result.bound.value) == (79, 81)
+    verify_bound(three(), result.bound)
 
 
 @pytest.mark.parametrize("program", [1, 2, 3])

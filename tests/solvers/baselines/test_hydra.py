@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, DeadlineJob, Instance
-from gangsched.solvers.unisched.hydra import Hydra, Waiting, best_order
+from gangsched.solvers.unisched.hydra import Hydra, Waiting, best_order, reference_best_order
 
 
 def job(name: str, gpus: int, work: int, due: int = 0, release: int = 0) -> DeadlineJob:
@@ -91,3 +91,21 @@ def test_the_order_is_the_first_of_least_cost(
     least = min(every, key=lambda order: cost_of(order, jobs, free, ends, penalty))
     order, _ = best_order(jobs, free, ends, 0, penalty=penalty)
     assert order == list(least)
+
+
+@given(
+    st.lists(
+        st.builds(
+            Waiting, st.integers(1, 5), st.integers(-9, 0), st.integers(1, 9), st.integers(1, 30)
+        ),
+        max_size=6,
+    ),
+    st.lists(st.tuples(st.integers(1, 9), st.integers(1, 3)), max_size=5),
+    st.sampled_from([0, 1, 10]),
+)
+def test_machine_code_finds_the_same_order(
+    jobs: list[Waiting], ends: list[tuple[int, int]], penalty: int
+) -> None:
+    free = max(0, 5 - sum(gpus for _, gpus in ends))
+    found = best_order(jobs, free, ends, 3, penalty=penalty)
+    assert found == reference_best_order(jobs, free, ends, 3, penalty=penalty)
