@@ -771,7 +771,13 @@ class RuleKind(IntEnum):
     @property
     def grouped(self) -> bool:
         """Whether the order depends on what is picked, or on the time: leases are given by it."""
-        kinds = RuleKind.USERS, RuleKind.FINISH_TIME, RuleKind.AUCTION, RuleKind.DEFICIT, self.SHARES
+        kinds = (
+            RuleKind.USERS,
+            RuleKind.FINISH_TIME,
+            RuleKind.AUCTION,
+            RuleKind.DEFICIT,
+            self.SHARES,
+        )
         return self in kinds
 
 

@@ -245,7 +245,7 @@ def place_beside_others(m, j, g):
     for c in range(m.first_class[g], m.first_class[g + 1]):
         if _place_beside(m, j, gang, c):
             return True
-    if m.params[const.SPREAD] and gang <= _free_of_model(m, g):
+    if m.params[const.SPREAD] and gang <= free_of_model(m, g):
         _place_anywhere(m, j, gang, g)
         return True
     return False
