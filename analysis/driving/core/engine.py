@@ -110,7 +110,8 @@ class Compiled(Simulation):
             why = self._advance_core(until, most)
             if why == const.DECIDE:
                 self._share()
-            elif why != const.ROOM:
+                return None  # it may take long: let the driver look around
+            if why != const.ROOM:
                 return {const.DONE: True, const.UNTIL: False}.get(why)
 
     @property
