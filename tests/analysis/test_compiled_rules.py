@@ -95,6 +95,22 @@ def test_it_does_so_on_several_gpu_models(name: str, users: int, nodes: int, siz
     assert moves > 100
 
 
+def test_a_run_that_asks_for_fractions_can_be_watched_and_stopped() -> None:
+    instance = on_models(contended(0, users=0, nodes=6, size=4), 0)
+    seen: list[int] = []
+
+    def stop(finished: int, able: int) -> None:
+        seen.append(finished)
+        if finished > able // 2:
+            raise KeyboardInterrupt
+
+    part = drive(instance, policy("max-min-fairness")[1], on_progress=stop)
+    assert len(seen) > 10
+    assert part.checkpoint is not None
+    whole = drive(instance, policy("max-min-fairness")[1])
+    assert drive(instance, policy("max-min-fairness")[1], resume=part.checkpoint) == whole
+
+
 def test_these_clusters_are_contended() -> None:
     """Borrowers are killed, quotas reject, leases are lost."""
     kinds = {EventKind.KILL: 0, EventKind.SUSPEND: 0}

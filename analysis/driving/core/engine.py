@@ -136,7 +136,8 @@ class Compiled(Simulation):
             why = self._advance_core(until, most)
             if why == const.DECIDE:
                 self._share()
-            elif why not in (const.ROOM, const.NARROW):
+                return None  # it may take long: let the driver look around
+            if why not in (const.ROOM, const.NARROW):
                 return {const.DONE: True, const.UNTIL: False}.get(why)
 
     def _advance_core(self, until: int | None, most: int) -> int:
