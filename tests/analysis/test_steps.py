@@ -135,3 +135,22 @@ def test_a_run_in_many_chunks_is_the_same(monkeypatch: pytest.MonkeyPatch) -> No
     assert small.digest() == whole.digest()
     part = drive(instance, policy, until=2_000)
     assert drive(instance, policy, resume=part.checkpoint) == whole
+
+
+@dataclass(frozen=True)
+class SecondIsWrong:
+    """Starts two jobs, the second on more GPUs of a node than there are."""
+
+    name: str = "second-is-wrong"
+    preempts: Preempts = Preempts.NEVER
+
+    def decide(self, state: State) -> Decision:
+        return Decision(start=[(0, {0: 2}), (1, {1: 5})])
+
+
+def test_a_refused_decision_has_taken_nothing() -> None:
+    jobs = [Job(id="a", gpus=2, work=60), Job(id="b", gpus=5, work=60)]
+    case = Case(Instance(Cluster.of_sizes([2, 2, 4]), jobs), {"spread": True})
+    _, text = outcome(case, SecondIsWrong(), "compiled")
+    assert text.endswith("job 1 is given {1: 5}, more than is free on node 1")
+    assert text == outcome(case, SecondIsWrong(), "reference")[1]
