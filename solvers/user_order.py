@@ -118,9 +118,12 @@ class UserRun:
 
 
 def user_runs(
-    problem: SharingIncentive, rounds: int, first: Floats | None = None
+    problem: SharingIncentive, rounds: int, first: Floats | None = None, *, steady: bool = False
 ) -> Iterator[UserRun]:
-    """Yield the schedules of so many rounds of multiplicative weights, from these shares on."""
+    """Yield the schedules of so many rounds of multiplicative weights, from these shares on.
+
+    Steady shares keep their sum s: the rounds look for schedules of a small F + s max_u ratio.
+    """
     members, flow = Members.of(problem), problem.flow
     shares = members.first() if first is None else first
     for k in range(rounds):
@@ -128,10 +131,15 @@ def user_runs(
         run = run_pool(flow, weights=members.weights(spread))
         ratios = members.ratios(run.ends)
         yield UserRun(run, shares, ratios, int((run.ends - members.release).sum()))
-        excess = members.excess(ratios, shares)
+        total = float(shares.sum())
+        if steady:
+            excess = ratios - float(ratios @ shares) / total
+        else:
+            excess = members.excess(ratios, shares)
         size = float(np.abs(excess).max())
         if size > 0:
             shares = members.moved(shares, STEP / math.sqrt(k + 1) * excess / size)
+            shares = shares * (total / shares.sum()) if steady else shares
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

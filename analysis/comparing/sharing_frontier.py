@@ -4,7 +4,8 @@ Every bound of :class:`gangsched.formulations.SharingIncentive` with a limit is 
 v_u d_u >= B below all pairs of a sum of flow times F and a worst ratio y that any schedule has
 (:mod:`gangsched.analysis.proofs.user_prices` has the theorem): its certificate holds at every
 limit. Some of them, and the bound of the worst ratio itself, leave only one side of a frontier.
-From the other side come the schedules of weighted area order for the same limits.
+From the other side come the schedules of weighted area order, for the same limits and for the
+sums that the lines bound.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...formulations.sharing_incentive import Reading, SharingIncentive
+from ...instances.arrays import Floats
 from ...instances.model import Instance
 from ...solvers.pool import schedule_of
 from ...solvers.result import Bound
@@ -60,13 +62,8 @@ class SharingFrontier:
     @cached_property
     def slopes(self) -> tuple[float, ...]:
         """How much less each line proves for a worst ratio that is larger by 1."""
-        terms = SharingIncentive(self.instance, self.reading).terms().values()
-        found = []
-        for _, bound in self.lines:
-            proof = dict(bound.certificate or {})
-            over = sum(v * d for v, (_, d) in zip(proof["users"], terms, strict=True))
-            found.append(float(Fraction(over, proof["all"])))
-        return tuple(found)
+        problem = SharingIncentive(self.instance, self.reading)
+        return tuple(float(_shares(problem, bound).sum()) for _, bound in self.lines)
 
     def least_flow(self, ratio: float) -> float:
         """Return what the lines prove of the sum of flow times, for a worst ratio up to this."""
@@ -118,7 +115,7 @@ def sharing_frontier(
         Limits of the worst ratio, at least 2, from the least that a schedule has to that of area
         order.
     orders : int
-        Rounds of area order for each limit.
+        Rounds of area order for each limit, and again for each line.
     rounds : int
         Steps of the bound's climb for each limit.
 
@@ -158,7 +155,17 @@ def sharing_frontier(
         verify_bound(at, bound)
         lines.append((limit, bound))
         tried += runs
+        shares = _shares(problem, bound)
+        if shares.any():  # of the line's own sum
+            tried += user_runs(at, orders, shares, steady=True)
     return SharingFrontier(instance, reading, worst, tuple(lines[::-1]), _best(problem, tried))
+
+
+def _shares(problem: SharingIncentive, bound: Bound) -> Floats:
+    """The users' shares in a line: they add up to its slope."""
+    proof, terms = dict(bound.certificate or {}), problem.terms().values()
+    pairs = zip(proof["users"], terms, strict=True)
+    return np.array([float(Fraction(v * over, proof["all"])) for v, (_, over) in pairs])
 
 
 def _best(problem: SharingIncentive, tried: Sequence[UserRun]) -> tuple[tuple[float, int], ...]:

@@ -103,7 +103,7 @@ def frontiers(folder: Path) -> None:
     ]
     pictures = []
     for reading in ("wait", "stretch"):
-        found = sharing_frontier(instance, reading, limits=4, orders=60, rounds=600)
+        found = sharing_frontier(instance, reading, limits=6, orders=30, rounds=600)
         save(found.plot(runs), IMAGES / f"user-frontier-{reading}.png", dpi=110)
         best, least = found.schedules[0][0], found.worst.value
         cells = [f"≥ {int(1e4 * least) / 1e4:.4f}", f"{best:.4f}", f"{best / least:.3f}"]
