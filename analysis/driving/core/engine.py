@@ -14,7 +14,16 @@ from numpy.typing import NDArray
 
 from ....instances import Schedule
 from ....solvers.compiled import entered
-from ....solvers.policy import Decision, Policy, Preempts, Rule, RuleKind, Start, State
+from ....solvers.policy import (
+    Decision,
+    Policy,
+    Preempts,
+    Rule,
+    RuleKind,
+    Session,
+    Start,
+    State,
+)
 from ..decisions import MOST_FRUITLESS, check_decision, check_nodes, give_ps, left_out
 from ..ledger import Ints, of_rows, to_rows
 from ..run import Events
@@ -45,6 +54,7 @@ ADVANCES = {
     RuleKind.DEFICIT: advance_by_deficit,
     RuleKind.SHARES: advance_by_shares,
 }
+LAST = 1_000  # of the bases of a class
 MOST_IDLE = 2 * 86_400  # seconds for which a policy may leave an empty cluster idle
 
 
@@ -55,6 +65,7 @@ class Compiled(Simulation):
         """Make the machine."""
         own = getattr(self.policy, "rule", None)  # a session of its own may decide otherwise
         none = self.instance.kind.needs_ps  # no rule gives parameter servers
+        none = none or _decides_anew(self.policy) or _decides_anew(self.session)
         self._make((not none and getattr(self.session, "rule", own)) or Rule(RuleKind.PYTHON))
 
     def _make(self, rule: Rule) -> None:
@@ -371,6 +382,14 @@ class Compiled(Simulation):
         """What has happened."""
         self.past.take(self.machine)
         return Events.of_packed({name: own.copy() for name, own in self.past.events.items()})
+
+
+def _decides_anew(thing: Policy | Session) -> bool:
+    """Whether a subclass decides otherwise than the class that has the rule."""
+    place = {
+        name: k for k, base in reversed([*enumerate(type(thing).__mro__)]) for name in vars(base)
+    }
+    return min(place.get("decide", LAST), place.get("begin", LAST)) < place.get("rule", -1)
 
 
 def _check_rule(policy: Policy, rule: Rule) -> None:
