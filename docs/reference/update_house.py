@@ -65,6 +65,14 @@ NEW = (
     "solvers/policies/isolation_area.py", "solvers/policies/isolation_area_core.py",
     "solvers/repacking_core.py", "solvers/reward_pool.py", "solvers/reward_pool_core.py",
     "solvers/user_order.py",
+    "analysis/driving/core/auction.py", "analysis/driving/core/backfilled.py",
+    "analysis/driving/core/cells.py", "analysis/driving/core/deficit.py",
+    "analysis/driving/core/leases.py", "analysis/driving/core/past.py",
+    "analysis/driving/core/planned.py", "analysis/driving/core/priced.py",
+    "analysis/driving/core/quotas.py", "analysis/driving/core/repacked.py",
+    "analysis/driving/core/shares.py", "analysis/driving/core/steps.py",
+    "instances/packed.py", "package/cli/warm_up.py", "solvers/compiling.py",
+    "solvers/limited.py",
 )  # fmt: skip
 HEAD = """# The house in numbers
 

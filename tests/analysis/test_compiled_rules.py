@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,8 @@ from gangsched.analysis.driving.drive import drive
 from gangsched.analysis.driving.run import EventKind, Run
 from gangsched.instances import Cluster, Instance, Job, User
 from gangsched.registry import policy
+from gangsched.solvers import Fifo, YarnCs
+from gangsched.solvers.policy import Decision, Rules, State
 
 POLICIES = ["yarn-cs", "yarn-cs:backfill", "hived", "hived:backfill", "themis"]
 POLICIES += ["finish-time-fairness", "max-min-fairness"]
@@ -125,3 +128,29 @@ def test_these_clusters_are_contended() -> None:
     assert kinds[EventKind.KILL] > 20
     assert kinds[EventKind.SUSPEND] > 200
     assert rejected > 20
+
+
+class Narrowest(YarnCs):
+    """Another order, in a class that has YARN-CS's rule."""
+
+    def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> Any:
+        return self
+
+    def decide(self, state: State) -> Decision:
+        return Decision(order=state.waiting[np.argsort(state.gpus[state.waiting], kind="stable")])
+
+
+class LastFirst(Fifo):
+    """Another order, in a class that has the rule of first in, first out."""
+
+    def decide(self, state: State) -> Decision:
+        return Decision(order=state.waiting[::-1])
+
+
+@pytest.mark.parametrize("kind", [Narrowest, LastFirst])
+def test_a_subclass_that_decides_anew_is_asked(kind: type[Any]) -> None:
+    instance = contended(0, users=2, nodes=3, size=4)
+    runs = [drive(instance, kind(), engine=engine) for engine in ("compiled", "reference")]  # type: ignore[arg-type]
+    assert runs[0] == runs[1]
+    base = drive(instance, kind.__mro__[1]())
+    assert runs[0].records.end.tolist() != base.records.end.tolist()

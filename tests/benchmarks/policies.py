@@ -28,6 +28,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +42,11 @@ from gangsched.registry import policy
 
 MARKERS = "<!-- policies begin -->", "<!-- policies end -->"
 COMMAND = "python tests/benchmarks/policies.py FOLDER --into docs/benchmarks.md"
-LOADS, SIZES, MOST = (0.8, 1.0), (10_000, 30_000, 100_000, 300_000, 1_000_000), 30.0
-LONG = 20.0  # seconds of the other checkout's run, after which it runs once
+LOADS, SIZES, MOST = (0.8, 1.0), (10_000, 30_000, 100_000, 300_000, 1_000_000), 100.0
+LONG, SHORT = (
+    60.0,
+    5.0,
+)  # seconds of a run of this checkout, and the other, after which it runs once
 COLUMNS = (
     "policy", "CPU (s)", "target", "met", "before / now", "same ends", "in decide",
     "µs outside, a call", "decisions", "peak (MiB)",
@@ -119,6 +124,7 @@ def instance_of(setting: str, folder: Path, few: int | None = None) -> Any:
     return generate.philly_workload(cluster, jobs=few or int(jobs), load=load, seed=0)
 
 
+@lru_cache(maxsize=2)
 def kept(setting: str, folder: Path, few: int | None, store: Path | None) -> Any:
     """The same from a file that an earlier process of this checkout has written."""
     if store is None:
@@ -131,30 +137,33 @@ def kept(setting: str, folder: Path, few: int | None, store: Path | None) -> Any
 
 def cell(setting: str, name: str, options: argparse.Namespace) -> dict[str, Any]:
     """One run, in this process."""
-    folder, store, inside = options.folder, options.store, options.inside
+    folder, store = options.folder, options.store
     made = policy(name, seed=0)[1]
-    gs.drive(kept(setting, folder, 40, store), made)
-    instance = kept(setting, folder, None, store)
     taken: list[tuple[bool, float]] = []
-    asked: Any = Timed(made, taken) if inside else made
+    gs.drive(kept(setting, folder, 40, store), made)
+    asked: Any = Timed(made, taken)
+    gs.drive(kept(setting, folder, 40, store), asked)
+    python = any(decides for decides, _ in taken)
+    instance = kept(setting, folder, None, store)
+    taken.clear()
     wall, cpu = time.perf_counter(), time.process_time()
-    run = gs.drive(instance, asked)
+    run = gs.drive(instance, asked if options.inside else made)
     found: dict[str, Any] = {"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall}
-    if inside:
+    if options.inside:
         return found | {
             "decide": sum(seconds for _, seconds in taken),
             "asked": sum(decides for decides, _ in taken),
         }
-    ends = np.ascontiguousarray(run.records.end, dtype=np.int64).tobytes()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+    ends = np.ascontiguousarray(run.records.end, dtype=np.int64).tobytes()
     return found | {
-        "peak": peak, "decisions": run.decisions, "segments": len(run.schedule),
-        "ends": hashlib.sha256(ends).hexdigest()[:12],
+        "peak": peak, "decisions": run.decisions, "segments": len(run.schedule), "name": name,
+        "ends": hashlib.sha256(ends).hexdigest()[:12], "python": python,
     }  # fmt: skip
 
 
 def measured(command: list[str], path: Path | None, limit: float) -> dict[str, Any] | None:
-    """What a cell's process prints; nothing if it takes too long."""
+    """What a cell's process prints last; nothing if it takes too long."""
     more = {} if path is None else {"PYTHONPATH": str(path)}
     try:
         done = subprocess.run(
@@ -177,40 +186,38 @@ def row(setting: str, name: str, options: argparse.Namespace, older: Path | None
     there: list[dict[str, Any]] = []
     for _ in range(options.runs):
         store = ["--store", str(options.room / "this")]
-        found = measured([*command, *store], None, options.limit)
-        if found is None:
-            return f"| {name} | above {options.limit:g} s of wall time |" + " |" * (
-                len(COLUMNS) - 2
-            )
-        here.append(found)
-        if older is not None and (not there or there[0]["cpu"] < LONG):
+        if not here or here[0]["cpu"] < LONG:
+            found = measured([*command, *store], None, options.limit)
+            if found is None:
+                rest = " |" * (len(COLUMNS) - 2)
+                return f"| {name} | above {options.limit:g} s of wall time |{rest}"
+            here.append(found)
+        if older is not None and (not there or there[0]["cpu"] < SHORT):
             store = ["--store", str(options.room / "other")]
             try:
-                there.append(
-                    measured([*command, *store], older, options.limit) or {"cpu": math.inf}
-                )
+                one = measured([*command, *store], older, options.limit)
             except RuntimeError:  # it has no such policy
-                there.append({"cpu": math.nan})
+                one = {"cpu": math.nan}
+            there.append(one or {"cpu": math.inf})
     cpu = statistics.median(one["cpu"] for one in here)
     before = statistics.median(one["cpu"] for one in there) if there else math.nan
-    store = ["--store", str(options.room / "this")]
-    inside = measured([*command, *store, "--inside"], None, options.limit)
-    assert inside is not None
-    most = others.get(name, target)
-    each = (inside["cpu"] - inside["decide"]) / max(inside["asked"], 1)
-    same = (
-        ""
-        if "ends" not in (there or [{}])[0]
-        else ("yes" if there[0]["ends"] == here[0]["ends"] else "no")
-    )
+    most, first, old = others.get(name, target), here[0], (there or [{}])[0]
     cells = [
         name, f"{cpu:.2f}", "" if math.isnan(most) else f"{most:g}",
         "" if math.isnan(most) else "yes" if cpu < most else "no",
         "" if math.isnan(before) else f"{before / cpu:.1f}" if before < math.inf else "long",
-        same, f"{inside['decide'] / inside['cpu']:.0%}" if inside["asked"] else "compiled",
-        f"{1e6 * each:.0f}" if inside["asked"] else "", f"{here[0]['decisions']:,}",
-        f"{here[0]['peak']:.0f}",
+        "" if "ends" not in old else "yes" if old["ends"] == first["ends"] else "no",
     ]  # fmt: skip
+    if first["python"]:
+        inside = measured(
+            [*command, *store[:1], str(options.room / "this"), "--inside"], None, options.limit
+        )
+        assert inside is not None
+        each = (inside["cpu"] - inside["decide"]) / max(inside["asked"], 1)
+        cells += [f"{inside['decide'] / inside['cpu']:.0%}", f"{1e6 * each:.0f}"]
+    else:
+        cells += ["compiled", ""]
+    cells += [f"{first['decisions']:,}", f"{first['peak']:.0f}"]
     return f"| {' | '.join(cells)} |"
 
 
@@ -229,21 +236,28 @@ def table(setting: str, options: argparse.Namespace, older: Path | None) -> Iter
 
 def growth(options: argparse.Namespace) -> dict[str, list[tuple[int, float]]]:
     """CPU seconds over jobs of every policy, by policy and load, up to the first long run."""
-    found: dict[str, list[tuple[int, float]]] = {}
-    for load in LOADS:
-        for name in PLAIN.split(","):
-            points = found.setdefault(f"{name}@{load}", [])
-            for jobs in SIZES:
-                place = f"growth-{jobs}@{load}:{name}"
-                command = [sys.executable, __file__, str(options.folder), "--cell", place]
-                store = ["--store", str(options.room / "this")]
-                one = measured([*command, *store], None, options.limit)
-                if one is None:
-                    break
-                points.append((jobs, one["cpu"]))
-                print(name, load, jobs, f"{one['cpu']:.2f} s", f"{one['peak']:.0f} MiB", flush=True)
-                if one["cpu"] > MOST:
-                    break
+    with ThreadPoolExecutor(len(LOADS)) as pool:
+        parts = pool.map(partial(growth_at, options=options), LOADS)
+    return {name: points for part in parts for name, points in part.items()}
+
+
+def growth_at(load: float, options: argparse.Namespace) -> dict[str, list[tuple[int, float]]]:
+    """The same at one load: a process for each number of jobs."""
+    found: dict[str, list[tuple[int, float]]] = {f"{name}@{load}": [] for name in PLAIN.split(",")}
+    left = PLAIN.split(",")
+    for jobs in SIZES:
+        place = f"growth-{jobs}@{load}:{','.join(left)}"
+        command = [sys.executable, __file__, str(options.folder), "--cell", place]
+        store = ["--store", str(options.room / "this")]
+        done = subprocess.run([*command, *store], capture_output=True, text=True, check=True)
+        for line in done.stdout.splitlines():
+            one = json.loads(line)
+            found[f"{one['name']}@{load}"].append((jobs, one["cpu"]))
+            if one["cpu"] > MOST * jobs / SIZES[-1]:
+                left.remove(one["name"])
+            print(
+                load, jobs, one["name"], f"{one['cpu']:.2f} s", f"{one['peak']:.0f} MiB", flush=True
+            )
     return found
 
 
@@ -291,8 +305,9 @@ def main() -> None:
     parser.add_argument("--store", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.cell:
-        setting, _, name = options.cell.partition(":")
-        print(json.dumps(cell(setting, name, options)))
+        setting, _, names = options.cell.partition(":")
+        for name in names.split(",") if setting.startswith("growth") else [names]:
+            print(json.dumps(cell(setting, name, options)), flush=True)
         return
     from against import links
     from table import deliver, machine
