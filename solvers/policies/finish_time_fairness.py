@@ -154,7 +154,7 @@ def one_model_fractions(
 
     Examples
     --------
-    >>> one_model_fractions([1, 1], 1, [30, 10], [0, 0], [60, 60]).tolist()
+    >>> one_model_fractions([1, 1], 1, [30, 10], [0, 0], [60, 60]).round(9).tolist()
     [0.75, 0.25]
     """
     gang, rest = np.asarray(gangs), np.asarray(left, dtype=np.float64)

@@ -52,8 +52,8 @@ def best_finish_time(gangs: Ints, gpus: int, left: Floats, since: Floats, whole:
     Examples
     --------
     >>> new, rest, alone = np.zeros(2), np.array([30.0, 10.0]), np.array([60.0, 60.0])
-    >>> best_finish_time(np.array([1, 1]), 1, rest, new, alone)
-    0.6666666666666666
+    >>> round(best_finish_time(np.array([1, 1]), 1, rest, new, alone), 9)
+    0.666666667
     """
     demand = int(gangs.sum())
     unit = 2.0 ** (61 - demand.bit_length())

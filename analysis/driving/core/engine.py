@@ -124,7 +124,10 @@ class Compiled(Simulation):
 
     def load(self, data: Mapping[str, Any]) -> None:
         """Go on from there, in a run that has just begun."""
-        if int(data["params"][const.KIND]) != self.kind:
+        kind = int(data["params"][const.KIND])
+        if kind == const.PYTHON != self.kind:  # Python decided until then
+            self._make(Rule(RuleKind.PYTHON))
+        elif kind != self.kind:
             raise ValueError(f"its rule is not {self.kind.name}")
         if self.plan is not None:
             self.plan = type(self.plan)(**{n: np.array(c) for n, c in data["plan"].items()})
