@@ -56,6 +56,7 @@ def test_prices_prove_the_fairest_gain() -> None:
         verify(1.188, MAX_MIN, prices=[5.0, 25.0], floors=[5.0, 5.0, 4.0])
 
 
+@pytest.mark.slow  # 13 s of CPU
 def test_a_number_of_many_digits_is_shown_in_six() -> None:
     """One user gains log 1 = 0, which is proven to a million digits."""
     market = GpuMarket([1], [[1.0]], [5.0], demand=[1.0], aim="nash")
