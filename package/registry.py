@@ -467,11 +467,14 @@ ESTIMATED = f"{INFORMATION}.Estimated"
 SETTINGS: Mapping[str, PolicyRow] = {
     "profiled": _policy(PROFILED, "each new job is profiled first, for 300 s on two GPUs at most"),
     "profiled-chronus": _policy(
-        PROFILED, "each new job is profiled first on its gang, for 30 s a GPU and at most 120 s",
-        profiler=_policy(f"{INFORMATION}.Profiler", seconds=120, gpus=None, per_gpu=30)),
+        PROFILED,
+        "each new job is profiled first on its gang, for 30 s a GPU and at most 120 s",
+        profiler=_policy(f"{INFORMATION}.Profiler", seconds=120, gpus=None, per_gpu=30),
+    ),
     "estimated": _policy(ESTIMATED, "run times have a Gaussian error, of 20 % of the true ones"),
     "overestimated": _policy(
-        ESTIMATED, "run times are up to four times too long", error="overestimate", size=3.0),
+        ESTIMATED, "run times are up to four times too long", error="overestimate", size=3.0
+    ),
 }
 #: other names of policies
 ALIASES: Mapping[str, str] = {"max-min": "max-min-fairness"}

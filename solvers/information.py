@@ -24,8 +24,8 @@ A profiling run
 2. At each round new jobs get their places on the GPUs that are free, by (release, number); whoever
    finds none is passed. Only what they leave is free for the policy: if it came first, a full
    cluster would never profile anybody. Nobody is stopped for it, and it is not stopped.
-3. While it waits or is profiled the job has not come as far as the policy can see: it is in no list,
-   its run time is 0, and to ask for it is refused. Its release stays the true one.
+3. While it waits or is profiled the job has not come as far as the policy can see: it is in no
+   list, its run time is 0, and to ask for it is refused. Its release stays the true one.
 
 The GPUs that profiling runs hold are not free, and the policy does not know when they will be.
 
@@ -274,7 +274,9 @@ class Estimated(_Setting):
     def __post_init__(self) -> None:
         _check(self.policy, "estimated")
         if self.error not in get_args(ErrorModel):
-            raise ValueError(f"estimated: error={self.error!r} is not one of gaussian, overestimate")
+            raise ValueError(
+                f"estimated: error={self.error!r} is not one of gaussian, overestimate"
+            )
         if check_real("estimated", "size", self.size) > 100:
             raise ValueError(f"estimated: size={self.size} is above 100")
         integer(self, "estimated", "seed", least=0)
@@ -347,7 +349,9 @@ class _Shown(Seen):
     def scaled(self, jobs: Ints, seconds: Ints) -> Ints:
         """Seconds as they are estimated, at least 1 for those that have any."""
         estimated = np.rint(seconds * self.factor[jobs]).astype(np.int64)
-        return np.where(self.factor[jobs] == 1, seconds, np.maximum(np.minimum(1, seconds), estimated))
+        return np.where(
+            self.factor[jobs] == 1, seconds, np.maximum(np.minimum(1, seconds), estimated)
+        )
 
     def learn(self) -> None:
         """Tell the true run times of complete jobs."""
