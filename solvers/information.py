@@ -221,7 +221,7 @@ class Profiled(_Setting):
         """That of the policy, where it draws."""
         return getattr(self.policy, "seed", None)
 
-    def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> Profiling:
+    def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> Session:
         """Begin a session.
 
         Parameters
@@ -230,7 +230,7 @@ class Profiled(_Setting):
         users : sequence of User
         rules : Rules
         """
-        return Profiling(self, begin(self.policy, cluster, users, rules))
+        return _ProfiledSession(self, begin(self.policy, cluster, users, rules))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -292,7 +292,7 @@ class Estimated(_Setting):
             return gaussian_factor(job.id, self.size, self.seed)
         return 1 + self.size * float(_drawn(job.id, self.seed).random())
 
-    def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> Estimating:
+    def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> Session:
         """Begin a session.
 
         Parameters
@@ -301,7 +301,7 @@ class Estimated(_Setting):
         users : sequence of User
         rules : Rules
         """
-        return Estimating(self, begin(self.policy, cluster, users, rules))
+        return _EstimatedSession(self, begin(self.policy, cluster, users, rules))
 
 
 def gaussian_factor(job: str, deviation: float, seed: int) -> float:
@@ -519,7 +519,7 @@ class _Behind:
                     raise ValueError(f"orders or starts job {j}, which was not profiled")
 
 
-class Estimating(_Behind):
+class _EstimatedSession(_Behind):
     """A policy that is told run times with an error, in one run."""
 
     def come(self, state: State) -> Ints:
@@ -528,7 +528,7 @@ class Estimating(_Behind):
         return state.arrived[count:]
 
 
-class Profiling(_Behind):
+class _ProfiledSession(_Behind):
     """A policy that is told run times after profiling, in one run."""
 
     def come(self, state: State) -> Ints:

@@ -137,14 +137,15 @@ def test_a_job_is_profiled_where_it_can_run() -> None:
 # --- what they see -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class Spy:
     """Sjf that looks at all it can, and notes what it sees of run times."""
 
-    noted: Any
     name = "spy"
     preempts = Preempts.ALWAYS
     information = "told"
+
+    def __init__(self, noted: list[Any]) -> None:
+        self.noted = noted
 
     def decide(self, state: State) -> Decision:
         jobs = state.arrived.tolist()
