@@ -33,7 +33,8 @@ def _power(base: float, exponent: float) -> float:
 def weight(flow: int, total: int, power: float, size: float) -> float:
     """Weight of a user, of the flow times so far of its jobs, here and alone."""
     alone = float(total + GRACE)
-    return _power((flow + GRACE) / alone, power) / _power(alone / GRACE, size)
+    found: float = _power((flow + GRACE) / alone, power) / _power(alone / GRACE, size)
+    return found
 
 
 @compiled
