@@ -98,6 +98,18 @@ def test_it_does_so_on_several_gpu_models(name: str, users: int, nodes: int, siz
     assert moves > 100
 
 
+def test_finish_times_that_are_equal_but_for_rounding_are_rounded_alike() -> None:
+    """All come at once, so that fair fractions of one gang differ by rounding only."""
+    work = [(1, 2758), (1, 4366), (2, 4532), (1, 3452)]
+    jobs = [Job(id=f"j{i}", gpus=gang, work=own) for i, (gang, own) in enumerate(work)]
+    instance = Instance(Cluster.of_sizes([3]), jobs)
+    fair = policy("finish-time-fairness")[1]
+    runs = [
+        drive(instance, fair, engine=e, lease=60, overhead=0) for e in ("compiled", "reference")
+    ]  # type: ignore[arg-type]
+    assert runs[0] == runs[1]
+
+
 def test_a_run_that_asks_for_fractions_can_be_watched_and_stopped() -> None:
     instance = on_models(contended(0, users=0, nodes=6, size=4), 0)
     seen: list[int] = []
