@@ -36,11 +36,20 @@ from gangsched.cli import compare as cli
 from gangsched.formulations import DeadlineRewards, RarDdls, UniSched
 from gangsched.formulations.gandiva_fair.problem import GpuMarket
 from gangsched.formulations.io import problem_from_dict, problem_to_dict
-from gangsched.instances import Cluster, DeadlineJob, Instance, RingJob, Schedule, Segment, library
+from gangsched.instances import (
+    Cluster,
+    DeadlineJob,
+    Instance,
+    RingJob,
+    Schedule,
+    Segment,
+    compiling,
+    library,
+)
 from gangsched.instances.heterogeneous import random_market
 from gangsched.instances.io import write_json
 from gangsched.io import save
-from gangsched.solvers import Bound, compiling
+from gangsched.solvers import Bound
 from gangsched.solvers.gandiva_fair.trading import traded_allocation
 from gangsched.solvers.io import load_result
 
