@@ -368,7 +368,8 @@ def _exact_bound(problem: CompletionTime, dual: Dual, prices: Floats, since: int
     scale = Fraction(2) ** (BITS - 2 - math.frexp(most)[1])
     parts = [round(Fraction(price) * scale) for price in prices.tolist()]
     over = zip(problem.weights, problem.divisors(), strict=True)
-    weights = [w * scale // (problem.scale * d) for w, d in over]
+    times, part = scale.numerator, scale.denominator * problem.scale
+    weights = [w * times // (part * d) for w, d in over]
     low, high = evaluate_exactly(
         dual.release, dual.need, np.array(weights), dual.gang, dual.first, dual.edges,
         np.array(parts),
