@@ -47,6 +47,8 @@ def idle_while_waiting(run: Run, step: int = 900) -> Ints:
     """
     if step < 1:
         raise ValueError(f"idle: step={step} is not positive")
+    if run.instance is None:
+        raise ValueError("idle: a run without its instance does not say where gangs fit")
     instance, rows, schedule = run.instance, run.records, run.schedule
     names = models_of(instance)
     model = np.array([names.index(node.model) for node in instance.cluster.nodes])

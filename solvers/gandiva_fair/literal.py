@@ -1,8 +1,8 @@
 """Gandiva_fair by Algorithm 2 to the letter: who waits, waits for GPUs of its own servers.
 
-The first reading of Section 3, kept as ``gandiva-fair:literal``; how names and lines go together, and
-what the whole system does beyond, is in :mod:`gangsched.solvers.gandiva_fair.policy`. Nobody starts on
-idle GPUs of other servers (3.3), a job goes to a model of which its speed is not known only when it
+The first reading of Section 3, kept as ``gandiva-fair:literal``; what names mean, and what the
+whole system does beyond, is in :mod:`gangsched.solvers.gandiva_fair.policy`. Nobody starts on idle
+GPUs of other servers (3.3), a job goes to a model on which its speed is not known only when it
 comes (3.4), and one job of each model moves between servers at the begin of a quantum (3.5).
 """
 
@@ -173,7 +173,7 @@ class Kept:
             user, gang, speeds = int(state.user[j]), int(state.gpus[j]), state.speeds[j]
             models = zip(self._models, self._sizes, strict=True)
             able = (g for g, (m, own) in enumerate(models) if speeds[m] > 0 and _fits(gang, own))
-            kind = user, state.job(j).group
+            kind = user, state.group(j)
             self._jobs[j] = Known(user, gang, int(state.rank[j]), kind, tuple(able))
 
     def forget(self, state: State) -> None:

@@ -1,4 +1,4 @@
-"""Gandiva_fair: users' tickets, split stride, balanced servers, work conservation, traded GPU models.
+"""Gandiva_fair: tickets, split stride, balance, work conservation, and traded GPU models.
 
 Source: S. Chaudhary et al., "Balancing Efficiency and Fairness in Heterogeneous GPU Clusters for
 Deep Learning", EuroSys 2020. The whole system, as a decision goes through it; :class:`PlainSharing`
@@ -45,7 +45,7 @@ Deviations from the paper, and what it leaves open
     share is left.
     Newest is the model on which the jobs of the run that can run there are fastest on average: what
     an operator knows of the cluster (`State.models_by_speed`).
-    "Memory requirements fit" (3.4): jobs name the models on which they can run, and go nowhere else.
+    "Memory requirements fit" (3.4): jobs name the models on which they can run, and go to no other.
     "Jobs are time-shared" (3.4): the user's tickets per GPU on the model are below 1.
     Who migrates on demand (3.3) runs on GPUs that nobody else wants, for the rest of the quantum,
     and keeps its home: its turns there come as if GPUs had idled, and nobody is charged. So fair
@@ -72,7 +72,7 @@ from ...instances import Cluster, Job, User
 from ...instances.model import check_real
 from ..policy import Decision, Floats, Ints, Preempts, Rules, Session, State
 from .literal import LiteralSharing, Profile
-from .sharing import CompiledSharing, Known, Limits, Place
+from .sharing import CompiledSharing, Known, Limits, Start
 from .trading import RULES, PriceRule, Trade, log_of_changes, trade
 
 __all__ = ["GandivaFair", "Profile", "TicketSharing"]
@@ -118,12 +118,13 @@ class GandivaFair:
     waits are not charged. Shares are traded at the begin of a quantum and when a user comes or
     goes, always from fair shares on: what is not bought again is undone. Run times are not used.
 
-    Guarantee: no GPUs idle, after a decision, that a waiting gang could have in a consolidated
-    place (not so if `literal`); on one server as of :func:`~gangsched.solvers.gandiva_fair.stride.gang_aware_stride`;
-    none for the cluster. What trades guarantee
-    (:func:`~gangsched.solvers.gandiva_fair.trading.trade`) holds for the shares, not for the time
-    that jobs get, which do not always pack. Complexity: O(active jobs log) at the begin of a
-    quantum and O(kinds * models^2 * users) for each job moved, else O(servers + waiting jobs).
+    Guarantee: after a decision no GPUs idle that a waiting gang could have in a consolidated place
+    (not so if `literal`); on one server as of
+    :func:`~gangsched.solvers.gandiva_fair.stride.gang_aware_stride`; none for the cluster. What
+    trades guarantee (:func:`~gangsched.solvers.gandiva_fair.trading.trade`) holds for the shares,
+    not for the time that jobs get, which do not always pack. Complexity: O(active jobs log) at the
+    begin of a quantum and O(kinds * models^2 * users) for each job moved, else O(servers + active
+    jobs).
 
     Examples
     --------
@@ -173,16 +174,15 @@ class GandivaFair:
 class Sharing(Protocol):
     """What decides, in plain Python or compiled; see `PlainSharing`."""
 
-    jobs: Mapping[int, Known]
-    worth: Floats
-
+    @property
+    def known(self) -> int: ...
+    @property
+    def worth(self) -> Floats: ...
     def meet(self, job: int, known: Known) -> None: ...
     def open(self, waiting: Ints, running: Ints, ran: Ints, speed: Ints) -> None: ...
     def user_speeds(self) -> tuple[Floats, Floats]: ...
     def set_shares(self, shares: Floats) -> None: ...
-    def decide(
-        self, now: int, part: float, *, begins: bool
-    ) -> tuple[list[int], list[tuple[int, Place]]]: ...
+    def decide(self, now: int, part: float, *, begins: bool) -> tuple[list[int], list[Start]]: ...
     def save(self) -> dict[str, Any]: ...
     def load(self, data: Mapping[str, Any]) -> None: ...
 
@@ -210,6 +210,7 @@ class TicketSharing:
         self._trades: list[Trade] = []
         self._log: list[dict[str, Any]] = []
         self._kinds: dict[tuple[int, str], int] = {}
+        self._able: dict[tuple[int, ...], tuple[int, ...]] = {}  # models, by gang and speeds
 
     @property
     def always_asked(self) -> bool:
@@ -237,7 +238,7 @@ class TicketSharing:
             "log": [dict(entry) for entry in self._log],
             "trades": [list(one) for one in self._trades],
             "kinds": [list(kind) for kind in self._kinds],
-            "known": len(self._core.jobs),
+            "known": self._core.known,
         }
 
     def load(self, data: Mapping[str, Any]) -> None:
@@ -259,10 +260,7 @@ class TicketSharing:
         core.open(state.waiting, running, ran, speed)
         self._share(state, core, begins=not gone)
         stop, start = core.decide(state.now, (quantum - gone) / quantum, begins=not gone)
-        return Decision(
-            suspend=stop,
-            start=[(j, {self._nodes[g][n]: k for n, k in at.items()}) for j, (g, at) in start],
-        )
+        return Decision(suspend=stop, start=start)
 
     def next_change(self, state: State) -> int:
         """Return the begin of the next quantum."""
@@ -272,8 +270,8 @@ class TicketSharing:
     def _begin(self, state: State) -> Sharing:
         """What is known of this run, where the first decision is due."""
         policy, models = self.policy, state.models_by_speed
-        self._nodes = [np.flatnonzero(state.node_model == m).tolist() for m in models]
-        sizes = [state.sizes[nodes].tolist() for nodes in self._nodes]
+        nodes = [np.flatnonzero(state.node_model == m).tolist() for m in models]
+        sizes = [state.sizes[own].tolist() for own in nodes]
         self._sizes = [Counter(own) for own in sizes]
         self._models = models
         self._names = [state.models[m] for m in models]
@@ -283,35 +281,39 @@ class TicketSharing:
             most=max(1, state.rules.lease_length // PER_MIGRATION),
             debt_cap=policy.debt_cap, normalised=policy.normalised,
         )  # fmt: skip
-        self._core = core = self.sharing(sizes, state.quota, limits)
+        self._core = core = self.sharing(sizes, nodes, state.quota, limits)
         if (data := self._saved) is not None:
             self._saved = None
             self._traded_by = np.array(data["active"]).astype(np.bool_)
             self._trades = [Trade(*one) for one in data["trades"]]
             self._kinds = {(user, group): k for k, (user, group) in enumerate(data["kinds"])}
-            for j in state.arrived[: data["known"]].tolist():
-                core.meet(j, self._known(state, j))
+            self._meet(state, core, data["known"])
             core.load(data["core"])
         return core
 
-    def sharing(self, sizes: list[list[int]], quota: Floats, limits: Limits) -> Sharing:
-        """Return what decides, where nobody has come."""
-        return CompiledSharing(sizes, quota, limits)
+    def sharing(
+        self, sizes: list[list[int]], nodes: list[list[int]], quota: Floats, limits: Limits
+    ) -> Sharing:
+        """Return what decides, before anybody has come."""
+        return CompiledSharing(sizes, nodes, quota, limits)
 
-    def _meet(self, state: State, core: Sharing) -> None:
+    def _meet(self, state: State, core: Sharing, until: int | None = None) -> None:
         """Take note of jobs that have come."""
-        arrived = state.arrived
-        if arrived.size > len(core.jobs):
-            for j in arrived[len(core.jobs) :].tolist():
-                core.meet(j, self._known(state, j))
-
-    def _known(self, state: State, j: int) -> Known:
-        user, gang, speeds = int(state.user[j]), int(state.gpus[j]), state.speeds[j].tolist()
-        kind = self._kinds.setdefault((user, state.job(j).group), len(self._kinds))
-        able = (
-            g for g, m in enumerate(self._models) if speeds[m] > 0 and _fits(gang, self._sizes[g])
-        )
-        return Known(user, gang, int(state.rank[j]), float(state.weight[j]), kind, tuple(able))
+        new = state.arrived[core.known : until]
+        if not new.size:
+            return
+        columns = state.user[new], state.gpus[new], state.rank[new], state.weight[new]
+        speeds = (state.speeds[new][:, self._models] > 0).tolist()
+        for j, on, *own in zip(
+            new.tolist(), speeds, *(column.tolist() for column in columns), strict=True
+        ):
+            user, gang, rank, weight = own
+            kind = self._kinds.setdefault((user, state.group(j)), len(self._kinds))
+            key = gang, *on
+            if key not in self._able:
+                fit = enumerate(_fits(gang, sizes) for sizes in self._sizes)
+                self._able[key] = tuple(g for g, fits in fit if fits and on[g])
+            core.meet(j, Known(user, gang, rank, weight, kind, self._able[key]))
 
     def _share(self, state: State, core: Sharing, *, begins: bool) -> None:
         """Effective tickets, fair shares of the models, and trades."""

@@ -1,11 +1,11 @@
 """The decisions of Gandiva_fair in plain Python, for reading and for tests.
 
 Each method is a step of the paper and names its section; how they follow one another is in
-:meth:`PlainSharing.decide`. :mod:`gangsched.solvers.gandiva_fair.sharing_core` does the same as machine
-code, bit for bit; a test compares them.
+:meth:`PlainSharing.decide`. :mod:`gangsched.solvers.gandiva_fair.sharing_steps` does the same as
+machine code, bit for bit; a test compares them.
 
-Every job has a *home*: the servers among whose jobs it takes turns, by passes and strides. It runs
-there, or for the rest of a quantum on GPUs that would idle.
+Every job has a *home*: the servers among whose jobs it takes turns, by passes and strides. It
+runs there, or for the rest of a quantum on GPUs that would idle.
 """
 
 from __future__ import annotations
@@ -33,10 +33,12 @@ FINE = 1e9
 TURNS = 1 - 1e-9
 #: a model, and the GPUs on each of its servers
 Place = tuple[int, dict[int, int]]
+#: a job, and the GPUs that it takes by node of the cluster
+Start = tuple[int, dict[int, int]]
 
 
 class Known(NamedTuple):
-    """A job that has come: `kind` are a user's jobs of one group, `able` the models it can run on."""
+    """A job that has come; `kind` are a user's jobs of one group, `able` models it can run on."""
 
     user: int
     gang: int
@@ -100,15 +102,22 @@ class PlainSharing:
 
     Parameters
     ----------
-    sizes : sequence of sequences of int
-        GPUs of the servers of each model, from the slowest to the newest model.
+    sizes, nodes : sequence of sequences of int
+        GPUs of the servers of each model, from the slowest to the newest model, and their numbers
+        in the cluster.
     quota : (users,) float array
         GPUs in proportion to tickets.
     limits : Limits
     """
 
-    def __init__(self, sizes: Sequence[Sequence[int]], quota: Floats, limits: Limits) -> None:
-        self.quota, self.limits, users = quota, limits, quota.size
+    def __init__(
+        self,
+        sizes: Sequence[Sequence[int]],
+        nodes: Sequence[Sequence[int]],
+        quota: Floats,
+        limits: Limits,
+    ) -> None:
+        self.nodes, self.quota, self.limits, users = nodes, quota, limits, quota.size
         self.pools = [
             StridePool(own, users, debt_cap=limits.debt_cap, normalised=limits.normalised)
             for own in sizes
@@ -129,6 +138,11 @@ class PlainSharing:
     def meet(self, job: int, known: Known) -> None:
         """Take note of a job that has come."""
         self.jobs[job] = known
+
+    @property
+    def known(self) -> int:
+        """How many jobs have come."""
+        return len(self.jobs)
 
     def open(self, waiting: Ints, running: Ints, ran: Ints, speed: Ints) -> None:
         """Forget jobs that have ended, profile those that `ran`, count tickets (3.2)."""
@@ -201,17 +215,15 @@ class PlainSharing:
         own = self._per_gpu(model)
         return np.divide(1.0, own, out=np.zeros_like(own), where=own > 0)
 
-    def _loads(self, model: int, per_gpu: Floats) -> Floats:
+    def _loads(self, model: int, user: int = 0, more: int = 0) -> Floats:
         """Tickets per GPU of each server, equation (2)."""
-        pool = self.pools[model]
-        return np.cumsum(pool.gpus * per_gpu, axis=1)[:, -1] / np.array(pool.sizes)
+        pool, price = self.pools[model], self._per_gpu(model, user, more)
+        return np.asarray(np.cumsum(pool.gpus * price, axis=1)[:, -1] / np.array(pool.sizes))
 
     # --- one decision ---
 
-    def decide(
-        self, now: int, part: float, *, begins: bool
-    ) -> tuple[list[int], list[tuple[int, Place]]]:
-        """Return who stops, and who starts where; `part` of the quantum is left."""
+    def decide(self, now: int, part: float, *, begins: bool) -> tuple[list[int], list[Start]]:
+        """Return who stops, and who starts on which nodes; `part` of the quantum is left."""
         self._allocate(now)
         if begins:
             moved = self._explore(now)
@@ -223,7 +235,10 @@ class PlainSharing:
         stop = sorted(job for job, one in self.place.items() if runs.get(job) != one)
         start = sorted(job for job, one in runs.items() if self.place.get(job) != one)
         self.place = runs
-        return stop, [(job, runs[job]) for job in start]
+        return stop, [(job, self._nodes_of(*runs[job])) for job in start]
+
+    def _nodes_of(self, model: int, taken: Mapping[int, int]) -> dict[int, int]:
+        return {self.nodes[model][server]: count for server, count in taken.items()}
 
     def _allocate(self, now: int) -> None:
         """Algorithm 2: give new jobs their home."""
@@ -244,10 +259,10 @@ class PlainSharing:
                 del queues[user]
 
     def _model_for(self, job: int) -> int:
-        """Algorithm 2, lines 4 to 7; Section 3.5, Profiling: the next model once a share is used up.
+        """Algorithm 2, lines 4 to 7; Section 3.5, Profiling: the next one once a share is used up.
 
-        The fastest by what the job would get there; if not all speeds are known, the newest on which
-        it would always run, or else the one on which it would run most of the time.
+        The fastest by what the job would get there; if not all speeds are known, the newest on
+        which it would always run, or else the one on which it would run most of the time.
         """
         user, gang, _, _, kind, able = self.jobs[job]
         rate = [self._speed(kind, g) for g in able]  # line 4
@@ -260,7 +275,7 @@ class PlainSharing:
         """Algorithm 2, lines 8 to 11: give a job a home among the servers of a model."""
         user, gang, *_ = self.jobs[job]
         pool = self.pools[model]
-        loads = self._loads(model, self._per_gpu(model, user, gang)).tolist()
+        loads = self._loads(model, user, gang).tolist()
         servers = packed(gang, loads, pool.left().tolist(), pool.sizes)
         pool.add(job, gang, user, servers, now)
         self.at[job] = model
@@ -352,32 +367,36 @@ class PlainSharing:
         """
         pool = self.pools[model]
         for _ in range(self.limits.most):
-            loads, left = self._loads(model, self._per_gpu(model)), pool.left().tolist()
-            price = self._per_gpu(model)
-            crowded = [n for n, room in enumerate(left) if room < 0]
-            if not crowded:
+            move = self._to_balance(pool, self._per_gpu(model), self._loads(model))
+            if move is None:
                 return
-            source = max(crowded, key=lambda n: (loads[n], -n))
-            target = int(loads.argmin())
-            gap = float(loads[source] - loads[target])
-            if gap <= self.limits.threshold * float(np.cumsum(loads)[-1] / loads.size):
-                return
+            pool.move(*move, now)
 
-            def after(job: int) -> float:
-                moved = pool.claims[job].gang * float(price[pool.claims[job].user])
-                return turn(
-                    abs(gap - moved / pool.sizes[source] - moved / pool.sizes[target]), STEPS
-                )
+    def _to_balance(self, pool: StridePool, price: Floats, loads: Floats) -> tuple[int, int] | None:
+        """The job that moves, and its new server."""
+        left = pool.left().tolist()
+        crowded = [n for n, room in enumerate(left) if room < 0]
+        if not crowded:
+            return None
+        source = max(crowded, key=lambda n: (loads[n], -n))
+        target = int(loads.argmin())
+        gap = float(loads[source] - loads[target])
+        if gap <= self.limits.threshold * float(np.cumsum(loads)[-1] / loads.size):
+            return None
 
-            able = [
-                j for j, own in pool.claims.items()
-                if own.servers == (source,) and own.gang <= pool.sizes[target]
-                and after(j) < turn(gap, STEPS)
-            ]  # fmt: skip
-            if not able:
-                return
-            job = min(able, key=lambda j: (pool.claims[j].gang > left[target], after(j), j))
-            pool.move(job, target, now)
+        def after(job: int) -> float:
+            moved = pool.claims[job].gang * float(price[pool.claims[job].user])
+            return turn(abs(gap - moved / pool.sizes[source] - moved / pool.sizes[target]), STEPS)
+
+        able = [
+            j for j, own in pool.claims.items()
+            if own.servers == (source,) and own.gang <= pool.sizes[target]
+            and after(j) < turn(gap, STEPS)
+        ]  # fmt: skip
+        best = min(
+            able, key=lambda j: (pool.claims[j].gang > left[target], after(j), j), default=-1
+        )
+        return (best, target) if able else None
 
     def _take_turns(self, part: float, *, begins: bool) -> dict[int, Place]:
         """Algorithm 1, split (3.1): who runs at home; within a quantum, on what has become free."""
@@ -451,33 +470,30 @@ class PlainSharing:
 
 
 class CompiledSharing:
-    """:class:`PlainSharing` as machine code; the same parameters.
+    """:class:`PlainSharing` as machine code; its parameters, its decisions, bit for bit."""
 
-    Decisions are the same, bit for bit.
-    """
-
-    def __init__(self, sizes: Sequence[Sequence[int]], quota: Floats, limits: Limits) -> None:
+    def __init__(
+        self,
+        sizes: Sequence[Sequence[int]],
+        nodes: Sequence[Sequence[int]],
+        quota: Floats,
+        limits: Limits,
+    ) -> None:
         from ..compiled import entered  # numba takes a second to import
         from . import sharing_core as core
+        from .sharing_steps import decide
 
-        self.jobs: dict[int, Known] = {}
-        options = core.StrideOptions(limits.debt_cap, limits.normalised, False)
-        pair = float(limits.threshold), float(limits.gain)
-        self._c = core.new_core([list(own) for own in sizes], quota, pair, limits.most, options)
-        self._smallest = min(min(own) for own in sizes)
+        self.known = 0
+        self._c = c = core.new_core(sizes, nodes, quota, limits)
+        self._smallest, self._count = min(map(min, sizes)), sum(map(len, sizes))
         self._entries = 0
         self._grow = core.new_jobs, core.new_entries
-        c, none, shares = self._c, np.zeros(0, dtype=np.int64), self._c.shares.copy()
+        none, shares = np.zeros(0, dtype=np.int64), c.shares.copy()
         self._open = entered(core.open_round, c, none, none, none, none)
         self._own = entered(core.own, c, shares)
-        self._decide = entered(core.decide, c, 0, 1.0, True)
+        self._decide = entered(decide, c, 0, 1.0, True)
         self._speeds = entered(core.user_speeds, c, shares, shares[:, 0].copy())
-        models = len(sizes)
-        self._stop, self._start = 2 * models + core.STOP, 2 * models + core.START
-        self._stops, self._starts = core.STOPS, core.STARTS
-        self._model = self._c.servers["model"].tolist()
-        first = self._c.models["first"].tolist()
-        self._number = [n - first[g] for n, g in enumerate(self._model)]
+        self._ends = core.STOPS, core.LENGTH
 
     @property
     def worth(self) -> Floats:
@@ -486,25 +502,24 @@ class CompiledSharing:
 
     def meet(self, job: int, known: Known) -> None:
         """Take note of a job that has come."""
-        self.jobs[job] = known
-        most = max(job, known.kind) + 1
-        if most > len(self._c.jobs):
-            self._c = self._grow[0](self._c, 2 * most)
-        parts = min(-(-known.gang // self._smallest), len(self._model))
+        self.known += 1
+        gang, kind, able = known.gang, known.kind, known.able
+        if max(job, kind) >= len(self._c.jobs):
+            self._c = self._grow[0](self._c, 2 * (max(job, kind) + 1))
+        parts = min(-(-gang // self._smallest), self._count)
         if self._entries + parts > len(self._c.entries):
             self._c = self._grow[1](self._c, 2 * (self._entries + parts))
         row = self._c.jobs[job]
-        row["user"], row["gang"], row["rank"], row["weight"], row["kind"], able = known
+        row["user"], row["gang"], row["rank"], row["weight"], row["kind"] = known[:5]
         row["offset"] = self._entries
-        self._c.able[job, able] = True
+        for g in able:
+            self._c.able[job, g] = True
         self._entries += parts
 
     def open(self, waiting: Ints, running: Ints, ran: Ints, speed: Ints) -> None:
         """Forget jobs that have ended, profile those that `ran`, count tickets (3.2)."""
-        self._open(
-            self._c,
-            *(np.ascontiguousarray(own, np.int64) for own in (waiting, running, ran, speed)),
-        )
+        jobs = (np.ascontiguousarray(own, np.int64) for own in (waiting, running, ran, speed))
+        self._open(self._c, *jobs)
 
     def user_speeds(self) -> tuple[Floats, Floats]:
         """Return each user's mean speeds on the models, nan where unknown, and its demand."""
@@ -516,36 +531,47 @@ class CompiledSharing:
         """Let users own these GPUs of each model."""
         self._own(self._c, np.ascontiguousarray(shares))
 
-    def decide(
-        self, now: int, part: float, *, begins: bool
-    ) -> tuple[list[int], list[tuple[int, Place]]]:
-        """Return who stops, and who starts where; `part` of the quantum is left."""
-        c = self._c
-        self._decide(c, now, part, begins)
-        stop = c.lists[self._stop, : c.count[self._stops]].tolist()
-        starts = c.lists[self._start, : c.count[self._starts]]
-        rows = c.jobs[starts]
-        begun = zip(
-            starts.tolist(), rows["offset"].tolist(), rows["run_length"].tolist(), strict=True
-        )
-        model, number, entries = self._model, self._number, c.entries
-        start = []
-        for j, at, length in begun:
-            servers, gpus = entries["run"][at : at + length], entries["run_gpus"][at : at + length]
-            own = servers.tolist()
-            place = {number[n]: k for n, k in zip(own, gpus.tolist(), strict=True)}
-            start.append((j, (model[own[0]], place)))
-        return stop, start
+    def decide(self, now: int, part: float, *, begins: bool) -> tuple[list[int], list[Start]]:
+        """Return who stops, and who starts on which nodes; `part` of the quantum is left."""
+        self._decide(self._c, now, part, begins)
+        stops, length = self._c.count[list(self._ends)].tolist()
+        written: list[int] = self._c.out[:length].tolist()
+        start, rest = list[Start](), iter(written[stops:])
+        for job in rest:
+            nodes = next(rest)
+            if nodes == 1:
+                start.append((job, {next(rest): next(rest)}))
+            else:
+                start.append((job, {next(rest): next(rest) for _ in range(nodes)}))
+        return written[:stops], start
 
     def save(self) -> dict[str, Any]:
         """Return what the run has come to, as plain data."""
-        return {name: getattr(self._c, name) for name in self._c._fields if name != "options"}
+        return {name: _plain(getattr(self._c, name)) for name in KEPT}
 
     def load(self, data: Mapping[str, Any]) -> None:
         """Go on from there, where the jobs that had come then have been met."""
-        for name, saved in data.items():
-            own = getattr(self._c, name)
-            own[tuple(map(slice, saved.shape))] = saved
+        for name in KEPT:
+            mine, saved = getattr(self._c, name), data[name]
+            if isinstance(saved, dict):
+                for key, column in saved.items():
+                    mine[key][: len(column)] = column
+            else:
+                mine[tuple(map(slice, saved.shape))] = saved
+
+
+#: arrays of the compiled core that a run changes
+KEPT = (
+    *("count", "jobs", "entries", "servers", "models", "held", "small", "demand", "shares"),
+    *("mean", "times", "lists"),
+)
+
+
+def _plain(array: Any) -> Any:
+    """An array of numbers, or one for each field."""
+    if array.dtype.names is None:
+        return array
+    return {name: np.ascontiguousarray(array[name]) for name in array.dtype.names}
 
 
 def turn_or_nan(value: float) -> float:
