@@ -19,7 +19,7 @@ def idle_while_waiting(run: Run, step: int = 900) -> Ints:
     ----------
     run : Run
     step : int
-        Seconds between two looks, from 0 on; at rounds, where a policy has just decided.
+        Seconds between two looks, from 0 to the end; at rounds, where a policy has just decided.
 
     Returns
     -------
@@ -41,9 +41,9 @@ def idle_while_waiting(run: Run, step: int = 900) -> Ints:
     >>> jobs = [Job(id=i, gpus=k, work=1800) for i, k in (("a", 2), ("b", 2), ("c", 1))]
     >>> instance = Instance(Cluster.of_sizes([3]), jobs)
     >>> idle_while_waiting(drive(instance, Fifo())).tolist()
-    [1, 1, 0, 0, 0]
+    [1, 1, 0, 0]
     >>> idle_while_waiting(drive(instance, Fifo(blocking=False))).tolist()
-    [0, 0, 0, 0, 0]
+    [0, 0, 0, 0]
     """
     if step < 1:
         raise ValueError(f"idle: step={step} is not positive")
@@ -57,7 +57,7 @@ def idle_while_waiting(run: Run, step: int = 900) -> Ints:
         np.column_stack([rows.gpus, job_speeds(instance) > 0]), axis=0, return_inverse=True
     )
     kind = kind.ravel()
-    looks = np.arange(0, run.now + 1, step)
+    looks = np.arange(0, run.now, step)
     came = np.flatnonzero(~rows.rejected)
     ends = np.where(rows.end < 0, run.now + 1, rows.end)
     # at each look: who is there, and who runs

@@ -72,7 +72,7 @@ from ...instances import Cluster, Job, User
 from ...instances.model import check_real
 from ..policy import Decision, Floats, Ints, Preempts, Rules, Session, State
 from .literal import LiteralSharing, Profile
-from .sharing import CompiledSharing, Known, Limits, Start
+from .sharing import CompiledSharing, KnownJob, SharingLimits, Start
 from .trading import RULES, PriceRule, Trade, log_of_changes, trade
 
 __all__ = ["GandivaFair", "Profile", "TicketSharing"]
@@ -171,14 +171,14 @@ class GandivaFair:
         return LiteralSharing(self, cluster) if self.literal else TicketSharing(self, cluster)
 
 
-class Sharing(Protocol):
+class SharingSteps(Protocol):
     """What decides, in plain Python or compiled; see `PlainSharing`."""
 
     @property
     def known(self) -> int: ...
     @property
     def worth(self) -> Floats: ...
-    def meet(self, job: int, known: Known) -> None: ...
+    def meet(self, job: int, known: KnownJob) -> None: ...
     def open(self, waiting: Ints, running: Ints, ran: Ints, speed: Ints) -> None: ...
     def user_speeds(self) -> tuple[Floats, Floats]: ...
     def set_shares(self, shares: Floats) -> None: ...
@@ -204,7 +204,7 @@ class TicketSharing:
         self._counts: dict[str, Counter[int]] = {}  # of the sizes of each model's nodes
         for node in cluster.nodes:
             self._counts.setdefault(node.model, Counter())[node.gpus] += 1
-        self._core: Sharing | None = None
+        self._core: SharingSteps | None = None
         self._saved: Mapping[str, Any] | None = None
         self._traded_by = np.zeros(0, dtype=np.bool_)  # who had jobs when shares were traded last
         self._trades: list[Trade] = []
@@ -267,7 +267,7 @@ class TicketSharing:
         quantum = state.rules.lease_length
         return (state.now // quantum + 1) * quantum
 
-    def _begin(self, state: State) -> Sharing:
+    def _begin(self, state: State) -> SharingSteps:
         """What is known of this run, where the first decision is due."""
         policy, models = self.policy, state.models_by_speed
         nodes = [np.flatnonzero(state.node_model == m).tolist() for m in models]
@@ -276,7 +276,7 @@ class TicketSharing:
         self._models = models
         self._names = [state.models[m] for m in models]
         self._gpus = np.array([sum(own) for own in sizes], dtype=np.float64)
-        limits = Limits(
+        limits = SharingLimits(
             threshold=policy.threshold, gain=policy.migration_gain,
             most=max(1, state.rules.lease_length // PER_MIGRATION),
             debt_cap=policy.debt_cap, normalised=policy.normalised,
@@ -292,12 +292,12 @@ class TicketSharing:
         return core
 
     def sharing(
-        self, sizes: list[list[int]], nodes: list[list[int]], quota: Floats, limits: Limits
-    ) -> Sharing:
+        self, sizes: list[list[int]], nodes: list[list[int]], quota: Floats, limits: SharingLimits
+    ) -> SharingSteps:
         """Return what decides, before anybody has come."""
         return CompiledSharing(sizes, nodes, quota, limits)
 
-    def _meet(self, state: State, core: Sharing, until: int | None = None) -> None:
+    def _meet(self, state: State, core: SharingSteps, until: int | None = None) -> None:
         """Take note of jobs that have come."""
         new = state.arrived[core.known : until]
         if not new.size:
@@ -313,9 +313,9 @@ class TicketSharing:
             if key not in self._able:
                 fit = enumerate(_fits(gang, sizes) for sizes in self._sizes)
                 self._able[key] = tuple(g for g, fits in fit if fits and on[g])
-            core.meet(j, Known(user, gang, rank, weight, kind, self._able[key]))
+            core.meet(j, KnownJob(user, gang, rank, weight, kind, self._able[key]))
 
-    def _share(self, state: State, core: Sharing, *, begins: bool) -> None:
+    def _share(self, state: State, core: SharingSteps, *, begins: bool) -> None:
         """Effective tickets, fair shares of the models, and trades."""
         worth, models = core.worth, len(self._gpus)
         active = worth > 0
@@ -326,7 +326,7 @@ class TicketSharing:
         shares = worth[:, None] * (self._gpus / self._gpus.sum() if models > 1 else 1.0)
         core.set_shares(self._traded(state, core, shares) if trades else shares)
 
-    def _traded(self, state: State, core: Sharing, shares: Floats) -> Floats:
+    def _traded(self, state: State, core: SharingSteps, shares: Floats) -> Floats:
         """Shares after the trades of users whose speeds are known."""
         speeds, demand = core.user_speeds()
         users = np.flatnonzero(self._traded_by & np.isfinite(speeds).any(axis=1))

@@ -21,7 +21,14 @@ from ...instances.model import FULL_SPEED
 from ..policy import Floats, Ints
 from .stride import STEPS, StridePool
 
-__all__ = ["CompiledSharing", "Known", "Limits", "Place", "PlainSharing", "tickets_by_demand"]
+__all__ = [
+    "CompiledSharing",
+    "KnownJob",
+    "Place",
+    "PlainSharing",
+    "SharingLimits",
+    "tickets_by_demand",
+]
 
 #: GPUs of a model that a user with jobs there has at least
 LEAST_SHARE = 1e-3
@@ -37,7 +44,7 @@ Place = tuple[int, dict[int, int]]
 Start = tuple[int, dict[int, int]]
 
 
-class Known(NamedTuple):
+class KnownJob(NamedTuple):
     """A job that has come; `kind` are a user's jobs of one group, `able` models it can run on."""
 
     user: int
@@ -49,7 +56,7 @@ class Known(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class SharingLimits:
     """Of the policy: `most` moves in a quantum between models, and on each of them."""
 
     threshold: float
@@ -107,7 +114,7 @@ class PlainSharing:
         in the cluster.
     quota : (users,) float array
         GPUs in proportion to tickets.
-    limits : Limits
+    limits : SharingLimits
     """
 
     def __init__(
@@ -115,7 +122,7 @@ class PlainSharing:
         sizes: Sequence[Sequence[int]],
         nodes: Sequence[Sequence[int]],
         quota: Floats,
-        limits: Limits,
+        limits: SharingLimits,
     ) -> None:
         self.nodes, self.quota, self.limits, users = nodes, quota, limits, quota.size
         self.pools = [
@@ -124,7 +131,7 @@ class PlainSharing:
         ]
         self.gpus = np.array([sum(own) for own in sizes], dtype=np.float64)
         self.models = range(len(sizes))
-        self.jobs: dict[int, Known] = {}
+        self.jobs: dict[int, KnownJob] = {}
         self.at: dict[int, int] = {}  # the model of each job's home
         self.place: dict[int, Place] = {}  # of those that run
         self.active: list[int] = []  # by rank those that wait, then those that run
@@ -135,7 +142,7 @@ class PlainSharing:
 
     # --- what has happened ---
 
-    def meet(self, job: int, known: Known) -> None:
+    def meet(self, job: int, known: KnownJob) -> None:
         """Take note of a job that has come."""
         self.jobs[job] = known
 
@@ -477,7 +484,7 @@ class CompiledSharing:
         sizes: Sequence[Sequence[int]],
         nodes: Sequence[Sequence[int]],
         quota: Floats,
-        limits: Limits,
+        limits: SharingLimits,
     ) -> None:
         from ..compiled import entered  # numba takes a second to import
         from . import sharing_core as core
@@ -500,7 +507,7 @@ class CompiledSharing:
         """Effective tickets of each user, in GPUs."""
         return self._c.users["worth"].copy()
 
-    def meet(self, job: int, known: Known) -> None:
+    def meet(self, job: int, known: KnownJob) -> None:
         """Take note of a job that has come."""
         self.known += 1
         gang, kind, able = known.gang, known.kind, known.able

@@ -19,10 +19,10 @@ from ..compiled import compiled, inner
 from .stride_core import StrideOptions
 
 if TYPE_CHECKING:
-    from .sharing import Limits
+    from .sharing import SharingLimits
 
 __all__ = [
-    "Core",
+    "SharingCore",
     "new_core",
     "new_entries",
     "new_jobs",
@@ -59,7 +59,7 @@ ALL, STOP, START, RUNS = range(4)
 THRESHOLD, GAIN = range(2)
 
 
-class Core(NamedTuple):
+class SharingCore(NamedTuple):
     """All that is known, who is where, and room to work in."""
 
     count: Ints  # type: ignore[assignment]  # not tuple.count
@@ -83,12 +83,15 @@ class Core(NamedTuple):
 
 
 def new_core(
-    sizes: Sequence[Sequence[int]], nodes: Sequence[Sequence[int]], quota: Floats, limits: Limits
-) -> Core:
+    sizes: Sequence[Sequence[int]],
+    nodes: Sequence[Sequence[int]],
+    quota: Floats,
+    limits: SharingLimits,
+) -> SharingCore:
     """Return a cluster to which nobody has come."""
     models, users = len(sizes), quota.size
     flat = [gpus for own in sizes for gpus in own]
-    core = Core(
+    core = SharingCore(
         count=np.array([limits.most, 0, 0, 0, 0, 0], dtype=INT),
         limits=np.array([limits.threshold, limits.gain], dtype=FLOAT),
         options=StrideOptions(limits.debt_cap, limits.normalised, False),
@@ -109,7 +112,7 @@ def new_core(
     return new_jobs(core, 64)
 
 
-def new_jobs(core: Core, size: int) -> Core:
+def new_jobs(core: SharingCore, size: int) -> SharingCore:
     """Return room for jobs (and kinds of them) up to this number, with what was there."""
     grown: dict[str, Any] = {}
     for name in ("jobs", "able", "mean", "times"):
@@ -122,7 +125,7 @@ def new_jobs(core: Core, size: int) -> Core:
     return core._replace(lists=lists, **grown)
 
 
-def new_entries(core: Core, size: int) -> Core:
+def new_entries(core: SharingCore, size: int) -> SharingCore:
     """Return room for so many entries."""
     entries = np.zeros(size, ENTRY)
     entries[: core.entries.size] = core.entries
