@@ -380,8 +380,6 @@ POLICIES: Mapping[str, PolicyRow] = {
     "gandiva-fair": _policy(GANDIVA_FAIR),
     "gandiva-fair:no-trade": _policy(
         GANDIVA_FAIR, "users keep their fair share of each GPU model", trading=False),
-    "gandiva-fair:literal": _policy(
-        GANDIVA_FAIR, "Algorithm 2 to the letter: GPUs may idle while a gang waits", literal=True),
     "max-min-fairness": _policy("solvers.policies.max_min_fairness.MaxMinFairness"),
     "finish-time-fairness": _policy("solvers.policies.finish_time_fairness.FinishTimeFairness"),
     "three-sigma": _policy("solvers.unisched.three_sigma.ThreeSigma"),
@@ -449,6 +447,8 @@ POLICIES: Mapping[str, PolicyRow] = {
         overestimate=3.0),
     "serverfilling-srpt": _policy("solvers.policies.serverfilling.ServerFillingSrpt"),
     "isolation-area": _policy("solvers.policies.isolation_area.IsolationArea"),
+    "gandiva-fair:literal": _policy(
+        GANDIVA_FAIR, "Algorithm 2 to the letter: GPUs may idle while a gang waits", literal=True),
 }  # fmt: skip
 #: other names of policies
 ALIASES: Mapping[str, str] = {"max-min": "max-min-fairness"}
