@@ -51,13 +51,15 @@ from bisect import insort
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
 from heapq import heappop, heappush
 from operator import itemgetter
 from typing import Any, ClassVar, Literal, get_args
 
+import numpy as np
+
 from ..instances.check import one_of, real, set_field
 from ..instances.model import Instance, Job
+from ..instances.remembered import remembered
 from ..instances.schedule import Schedule
 from .completion_time.problem import CompletionTime
 from .ltgf.problem import quota_of, rational
@@ -66,6 +68,8 @@ from .problem import Described, Goal, Model, Sense, build, check_instance
 Reading = Literal["sharing", "wait", "stretch"]
 #: seconds a job that the wait alone counts for at least
 LEAST_WAIT = 60
+#: jobs of a user from which on machine code is worth loading
+MANY = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,23 +145,13 @@ class SharingIncentive(Described):
         flow = self.flow
         if flow.mixed:
             raise ValueError(f"{owner}: the GPUs are not equal for all jobs")
-        several, found = len(self.instance.users) > 1, dict[str, list[int]]()
-        for user in self.instance.users if several else ():
-            found[user.id] = []
-        for j, job in enumerate(self.jobs):
-            found.setdefault(job.user if several else "", []).append(j)
-        members = {user: tuple(jobs) for user, jobs in found.items() if jobs}
-        quotas = {user: quota_of(self.instance, user) for user in members}
+        own = _alone(self.instance)
+        members, times = own.members, own.flows
         set_field(self, "members", members)
-        set_field(self, "quotas", quotas)
-        times = [0] * len(self.jobs)
-        for u, numbers in members.items():
-            rows = [(self.jobs[j].release, flow.seconds[j], self.jobs[j].gpus) for j in numbers]
-            for j, time in zip(numbers, _known_flows(tuple(rows), quotas[u]), strict=True):
-                times[j] = time
-        set_field(self, "alone_flows", tuple(times))
-        set_field(self, "alone", {u: sum(times[j] for j in own) for u, own in members.items()})
-        busy = {u: sum(flow.seconds[j] for j in own) for u, own in members.items()}
+        set_field(self, "quotas", own.quotas)
+        set_field(self, "alone_flows", times)
+        set_field(self, "alone", {u: sum(times[j] for j in jobs) for u, jobs in members.items()})
+        busy = {u: sum(flow.seconds[j] for j in jobs) for u, jobs in members.items()}
         set_field(self, "run_times", busy)
 
     @property
@@ -231,10 +225,49 @@ class SharingIncentive(Described):
         return build(self, form, **options)
 
 
-@lru_cache(maxsize=64)
-def _known_flows(rows: tuple[tuple[int, int, int], ...], quota: Fraction) -> tuple[int, ...]:
-    """As :func:`alone_flows`; readings and limits have the same ones."""
-    return tuple(alone_flows(rows, quota))
+@dataclass(frozen=True)
+class _Alone:
+    """What each user does alone: the same for all readings and limits."""
+
+    members: Mapping[str, tuple[int, ...]]
+    quotas: Mapping[str, Fraction]
+    flows: tuple[int, ...]
+
+
+@remembered
+def _alone(instance: Instance[Any]) -> _Alone:
+    """Those of an instance on equal GPUs."""
+    jobs, seconds = instance.jobs, CompletionTime(instance).seconds
+    several, found = len(instance.users) > 1, dict[str, list[int]]()
+    for tenant in instance.users if several else ():
+        found[tenant.id] = []
+    for j, job in enumerate(jobs):
+        found.setdefault(job.user if several else "", []).append(j)
+    members = {user: tuple(own) for user, own in found.items() if own}
+    quotas = {user: quota_of(instance, user) for user in members}
+    times = [0] * len(jobs)
+    for user, own in members.items():
+        rows = [(jobs[j].release, seconds[j], jobs[j].gpus) for j in own]
+        for j, time in zip(own, _flows(rows, quotas[user]), strict=True):
+            times[j] = time
+    return _Alone(members, quotas, tuple(times))
+
+
+def _flows(rows: Sequence[tuple[int, int, int]], quota: Fraction) -> list[int]:
+    """As :func:`alone_flows`, by machine code where there are many jobs and all fits 64 bits."""
+    most, unit = quota.as_integer_ratio()
+    areas = [seconds * gang * unit for _, seconds, gang in rows]
+    last = max((row[0] for row in rows), default=0) + sum(areas) // most + 2 * len(rows)
+    if len(rows) < MANY or max(last, sum(areas), most) >= 2**62:
+        return alone_flows(rows, quota)
+    from .alone_core import flows  # numba loads slowly
+
+    release, _, gang = np.array(rows, dtype=np.int64).T
+    order = np.argsort(release, kind="stable")
+    left = np.array(areas, dtype=np.int64)[order]
+    times = np.empty(len(rows), dtype=np.int64)
+    times[order] = flows(release[order], gang[order] * unit, left, most)
+    return [int(time) for time in times]
 
 
 def alone_flows(rows: Sequence[tuple[int, int, int]], quota: Fraction) -> list[int]:

@@ -31,6 +31,7 @@ import numpy as np
 from . import jobs
 from .jobs import Job
 from .model import Cluster, Instance, Node, User
+from .remembered import remembered
 from .schedule import Allocation, Schedule
 
 FORMAT, VERSION = "gangsched", 1
@@ -272,6 +273,7 @@ def instance_from_dict(data: Any) -> Instance[Any]:
     return _valid("", lambda: Instance(Cluster(tuple(nodes)), tuple(made), tuple(users), **rest))
 
 
+@remembered
 def instance_hash(instance: Instance[Any]) -> str:
     """Return a SHA-256 of everything that an instance holds but its name.
 

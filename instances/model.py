@@ -164,7 +164,7 @@ class User:
 J = TypeVar("J", bound=Job)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Instance(Generic[J]):
     """A cluster and the jobs (all of one kind) that want to run on it.
 

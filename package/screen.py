@@ -159,7 +159,7 @@ def progress_line(first: str) -> Iterator[Callable[[str], None]]:
 
 def announced() -> AbstractContextManager[None]:
     """Say it on stderr, piped or not, where something is compiled."""
-    from .solvers.compiling import on_compile
+    from .instances.compiling import on_compile
 
     text = "compiling machine code, once after an installation; `gangsched warm-up` does it for all"
     return on_compile(lambda: typer.echo(f"gangsched: {text}", err=True))

@@ -19,8 +19,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import coo_array
 
 from ..formulations.completion_time.problem import CompletionTime
 from ..instances.arrays import Floats, Ints
@@ -175,6 +173,9 @@ def model_prices(speeds: Floats, needed: Floats, room: Ints) -> Floats:
     >>> model_prices(np.array([[3.0, 1.0], [1.5, 1.0]]), np.array([9.0, 1.0]), np.array([1, 1]))
     array([0.75, 0.25])
     """
+    from scipy.optimize import linprog  # slow to load
+    from scipy.sparse import coo_array
+
     kept = np.sort(np.argsort(-needed, kind="stable")[:ROWS])
     speeds, needed = speeds[kept], needed[kept]
     c, g = np.nonzero(speeds)

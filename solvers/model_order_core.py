@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..instances.arrays import Floats, Ints
+from ..instances.compiled import compiled, inner
 from ..instances.model import FULL_SPEED
-from .compiled import compiled, inner
 from .pool_core import _before, _pop, _push, _sort
 
 

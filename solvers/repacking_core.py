@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..instances.arrays import Ints
-from .compiled import compiled, inner
+from ..instances.compiled import compiled, inner
 
 
 @inner

@@ -20,8 +20,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from ..formulations.problem import Problem, Sense
+from ..instances.compiling import without_waits
 from ..instances.display import facts_html, frame
-from .compiling import without_waits
 from .facts import Facts
 from .history import Entry, settled
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..instances.arrays import Floats, Ints
-from .compiled import compiled, inner
+from ..instances.compiled import compiled, inner
 
 NEVER = 2**62
 #: of the search: jobs around one, by release, that it looks at; most of them that it takes out

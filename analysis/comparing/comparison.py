@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ...formulations.problem import Sense, goal_of
+from ...instances.compiling import seconds_since
 from ...instances.schedule import Schedule
-from ...solvers.compiling import seconds_since
 from ...solvers.facts import Facts
 from ...solvers.result import Bound, Refuted, Result
 from ..proofs.bound import LATE, MAKERS

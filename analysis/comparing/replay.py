@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -180,7 +180,7 @@ class Replayed:
             return "unknown"
         return "estimated" if self.run.parameters.get("overestimate") else self.run.information
 
-    @property
+    @cached_property
     def profiles(self) -> bool:
         """Whether the policy had to find out about new jobs."""
         return bool((self.run.events.kind == EventKind.PROFILE).any())

@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 from ...instances import Instance, ParameterServerJob, Schedule
 from ...instances.io import instance_hash
 from ...instances.model import FULL_SPEED
+from ...instances.remembered import remembered
 from ...solvers.policy import Preempts
 from ...solvers.result import Stop
 from .run import EventKind, Run
-from .segments import BEGINS, ENDS, MOST, Segments, pair_up, same_places, speeds_of, sum_entries
+from .segments import BEGINS, ENDS, MOST, Segments, same_places, speeds_of, sum_entries
 
 __all__ = ["violations"]
 
@@ -116,7 +117,7 @@ def _name(run: Run, job: int) -> str:
 
 def _instance(run: Run, instance: Instance[Any]) -> list[str]:
     """The run is of this instance."""
-    ids = tuple(job.id for job in instance.jobs)
+    ids = _ids(instance)
     if run.records.id != ids:
         return [f"instance: the run's {len(run.records)} jobs are not the instance's {len(ids)}"]
     found = []
@@ -127,6 +128,11 @@ def _instance(run: Run, instance: Instance[Any]) -> list[str]:
     return found + _users(run, instance) + _columns(run, instance)
 
 
+@remembered
+def _ids(instance: Instance[Any]) -> tuple[str, ...]:
+    return tuple(job.id for job in instance.jobs)
+
+
 def _users(run: Run, instance: Instance[Any]) -> list[str]:
     ids = tuple(user.id for user in instance.users)
     weights = [user.weight for user in instance.users] or [1.0]
@@ -134,20 +140,33 @@ def _users(run: Run, instance: Instance[Any]) -> list[str]:
         return [f"instance: users {run.users} are not the instance's {ids}"]
     if run.user_weight.tolist() != weights or len(run.users) != len(weights):
         return [f"instance: weights of users {run.user_weight.tolist()} are not {weights}"]
-    number = {id: u for u, id in enumerate(ids)}
-    wanted = np.array([number.get(job.user, 0) for job in instance.jobs], dtype=np.int64)
-    return _differences(run, "user", run.records.user, wanted, rule="instance")
+    return _differences(run, "user", run.records.user, _wanted(instance)["user"], rule="instance")
+
+
+@remembered
+def _wanted(instance: Instance[Any]) -> dict[str, NDArray[Any]]:
+    """What the columns of a run must be, by name; no work where it is known after a start only."""
+    number, jobs = {user.id: u for u, user in enumerate(instance.users)}, instance.jobs
+    found = {
+        "user": np.array([number.get(job.user, 0) for job in jobs], dtype=np.int64),
+        "gpus": np.array([job.gpus for job in jobs], dtype=np.int64),
+        "release": np.array([job.release for job in jobs], dtype=np.int64),
+        "weight": np.array([job.weight for job in jobs], dtype=np.float64),
+    }
+    if not instance.kind.needs_ps and all(job.work is not None for job in jobs):
+        found["work"] = np.array([job.work for job in jobs], dtype=np.int64)
+    return found
 
 
 def _columns(run: Run, instance: Instance[Any]) -> list[str]:
     found: list[str] = []
-    for job in instance.jobs:
-        if job.work is None and not instance.kind.needs_ps:
-            return [f"instance: job {job.id!r} has no work"]
-    for name in ("gpus", "release", "weight", *(() if instance.kind.needs_ps else ("work",))):
+    wanted, needs_ps = _wanted(instance), instance.kind.needs_ps
+    if "work" not in wanted and not needs_ps:
+        lacking = next(job for job in instance.jobs if job.work is None)
+        return [f"instance: job {lacking.id!r} has no work"]
+    for name in ("gpus", "release", "weight", *(() if needs_ps else ("work",))):
         column = getattr(run.records, name)
-        wanted = np.array([getattr(job, name) for job in instance.jobs], dtype=column.dtype)
-        found += _differences(run, name, column, wanted, rule="instance")
+        found += _differences(run, name, column, wanted[name], rule="instance")
     visible = -(-run.records.release // run.rules.round_length) * run.rules.round_length
     return found + _differences(run, "visible", run.records.visible, visible, rule="instance")
 
@@ -423,8 +442,8 @@ def _events(run: Run, seg: Segments) -> list[str]:
         *_report("events", falls, lambda i: f"time falls from {log.time[i - 1]} to {log.time[i]}"),
         *_sequence(run),
         *_visible(run),
-        *_agreement(run, seg, BEGINS, seg.start),
-        *_agreement(run, seg, ENDS, seg.end),
+        *_agreement(run, seg, BEGINS, seg.begun, seg.start),
+        *_agreement(run, seg, ENDS, seg.ended, seg.end),
     ]
 
 
@@ -470,9 +489,11 @@ def _visible(run: Run) -> list[str]:
     ]
 
 
-def _agreement(run: Run, seg: Segments, kinds: tuple[EventKind, ...], times: Ints) -> list[str]:
+def _agreement(
+    run: Run, seg: Segments, kinds: tuple[EventKind, ...], pairs: tuple[Ints, Ints], times: Ints
+) -> list[str]:
     """Events of these kinds and segments belong together one to one, at the same times."""
-    log, (at, event) = run.events, pair_up(run, seg.offset, kinds)
+    log, (at, event) = run.events, pairs
     lonely = at < 0
     if run.stop is not Stop.COMPLETED and kinds[0] is EventKind.START:
         lonely &= log.time[event] != run.now  # no segment is empty

@@ -16,9 +16,10 @@ import numpy as np
 
 from ...formulations.fair_shares import FairShares
 from ...instances import Instance, Job, Schedule
+from ...instances.compiling import seconds_since
 from ...instances.io import instance_hash as instance_hash
 from ...instances.model import FULL_SPEED
-from ...solvers.compiling import seconds_since
+from ...instances.remembered import remembered
 from ...solvers.placement import place_by_speed, reaches
 from ...solvers.policy import (
     Ints,
@@ -312,8 +313,7 @@ def _without_place(instance: Instance[Any], rules: Rules) -> dict[int, str]:
     models, sizes = models_of(instance), instance.cluster.sizes
     number = {model: g for g, model in enumerate(models)}
     kinds = [number[node.model] for node in instance.cluster.nodes]
-    sets, reach = reaches(job_speeds(instance))
-    kind = list(zip(_column(instance.jobs, "gpus"), reach.tolist(), strict=True))
+    sets, kind = _kinds(instance)
     never = {
         (gpus, r)
         for gpus, r in set(kind)
@@ -324,6 +324,13 @@ def _without_place(instance: Instance[Any], rules: Rules) -> dict[int, str]:
         for j, job in enumerate(instance.jobs if never else ())
         if kind[j] in never
     }
+
+
+@remembered
+def _kinds(instance: Instance[Any]) -> tuple[Any, list[tuple[int, int]]]:
+    """The sets of models on which jobs can run, and each job's gang and number of its set."""
+    sets, reach = reaches(job_speeds(instance))
+    return sets, list(zip(_column(instance.jobs, "gpus"), reach.tolist(), strict=True))
 
 
 def _why_never(instance: Instance[Any], job: Job) -> str:
@@ -360,20 +367,15 @@ def _numbers(instance: Instance[Any], jobs: Collection[int]) -> list[int]:
 
 def new_ledger(instance: Instance[Any], rules: Rules, rejected: Collection[int]) -> Ledger:
     """Return the columns of a cluster before the first round."""
-    jobs, n = instance.jobs, len(instance.jobs)
-    release = np.array(_column(jobs, "release"), dtype=np.int64)
-    unknown = instance.kind.needs_ps  # until they start
-    work = np.array([0] * n if unknown else _column(jobs, "work"), dtype=np.int64)
-    number = {user.id: u for u, user in enumerate(instance.users)}
+    jobs, columns = instance.jobs, _columns(instance)
+    n, release = len(jobs), columns["release"]
     weights = [user.weight for user in instance.users] or [1.0]
     sizes = np.array(instance.cluster.sizes, dtype=np.int64)
     table, nodes, users = np.zeros(n, JOB), np.zeros(sizes.size, NODE), np.zeros(len(weights), USER)
-    table["gpus"] = _column(jobs, "gpus")
-    table["work"] = table["left"] = work
-    table["release"] = release
+    for name, column in columns.items():
+        table[name] = column
+    table["left"] = table["work"]
     table["visible"] = -(-release // rules.round_length) * rules.round_length
-    table["user"] = [number.get(user, 0) for user in _column(jobs, "user")]
-    table["weight"] = _column(jobs, "weight")
     table["overhead"], table["split_speed"] = rules.overhead, FULL_SPEED
     table["migration"] = rules.overhead if rules.migration is None else rules.migration
     for j, job in enumerate(jobs if instance.kind.spreads else ()):
@@ -388,9 +390,26 @@ def new_ledger(instance: Instance[Any], rules: Rules, rejected: Collection[int])
     nodes["size"] = nodes["free"] = sizes
     nodes["model"] = [models.index(node.model) for node in instance.cluster.nodes]
     users["quota"] = FairShares(int(sizes.sum()), weights, by="demand").quotas
-    return Ledger(table, nodes, users, models, job_speeds(instance))
+    return Ledger(table, nodes, users, models, job_speeds(instance).copy())
 
 
+@remembered
+def _columns(instance: Instance[Any]) -> dict[str, Any]:
+    """What a ledger takes from the jobs, by name."""
+    jobs = instance.jobs
+    number = {user.id: u for u, user in enumerate(instance.users)}
+    unknown = instance.kind.needs_ps  # until they start
+    work = [0] * len(jobs) if unknown else _column(jobs, "work")
+    return {
+        "gpus": np.array(_column(jobs, "gpus"), dtype=np.int64),
+        "work": np.array(work, dtype=np.int64),
+        "release": np.array(_column(jobs, "release"), dtype=np.int64),
+        "user": np.array([number.get(user, 0) for user in _column(jobs, "user")], dtype=np.int64),
+        "weight": np.array(_column(jobs, "weight"), dtype=np.float64),
+    }
+
+
+@remembered
 def job_speeds(instance: Instance[Any]) -> Ints:
     """Return how fast each job runs on each GPU model of the cluster, in millionths."""
     models = models_of(instance)

@@ -41,6 +41,8 @@ class Segments:
     overhead: Ints  # seconds at its head that give no progress
     speed: Ints  # millionths
     gpus: Ints
+    begun: tuple[Ints, Ints]  # what BEGINS pairs up with
+    ended: tuple[Ints, Ints]
 
     @classmethod
     def of(cls, run: Run) -> Segments:
@@ -53,10 +55,10 @@ class Segments:
         place = np.arange(job.size) - offset[job]
         last = np.arange(job.size) == offset[job + 1] - 1
         kind = np.full(job.size, -1)
-        at, event = pair_up(run, offset, ENDS)
+        at, event = ended = pair_up(run, offset, ENDS)
         kind[at[at >= 0]] = run.events.kind[event[at >= 0]]
         profile = np.zeros(job.size, dtype=bool)
-        at, event = pair_up(run, offset, BEGINS)
+        at, event = begun = pair_up(run, offset, BEGINS)
         profile[at[at >= 0]] = run.events.kind[event[at >= 0]] == EventKind.PROFILE
         runs = np.concatenate([[0], np.cumsum(~profile)])  # segments before, but for profiling
         resumed = ~profile & (runs[:-1] > runs[offset[job]])
@@ -73,6 +75,8 @@ class Segments:
             overhead=np.where(resumed, _costs(run, instance, number), 0),
             speed=np.where(profile, 0, speeds_of(run, instance)[number]),
             gpus=sum_entries(run.schedule, run.schedule.gpus)[number],
+            begun=begun,
+            ended=ended,
         )
 
     def until(self, rules: Rules) -> Ints:
@@ -136,11 +140,17 @@ def pair_up(run: Run, offset: Ints, kinds: tuple[EventKind, ...]) -> tuple[Ints,
 
     The i-th start and the i-th end of a job belong to its i-th segment.
     """
-    event = np.flatnonzero(np.isin(run.events.kind, kinds))
-    event = event[np.lexsort((run.events.time[event], run.events.job[event]))]
-    job = run.events.job[event]
-    first = np.searchsorted(job, job)
-    at = offset[job] + np.arange(event.size) - first
+    wanted = np.zeros(len(EventKind), dtype=bool)
+    wanted[list(kinds)] = True
+    event = np.flatnonzero(wanted[run.events.kind])
+    time, job = run.events.time[event], run.events.job[event]
+    if (time[1:] >= time[:-1]).all():
+        order = np.argsort(job, kind="stable")
+    else:
+        order = np.lexsort((time, job))
+    event, job = event[order], job[order]
+    count = np.bincount(job, minlength=offset.size - 1)
+    at = offset[job] + np.arange(event.size) - (np.cumsum(count) - count)[job]
     return np.where(at < offset[job + 1], at, -1), event
 
 

@@ -182,20 +182,22 @@ def online_bound(
     """
     if problem.measure == "makespan":
         return release_bound(problem)
+    _check_rounds(rounds)
     end = math.inf if time_limit is None else time.monotonic() + time_limit
-    found = [busy_time_bound(problem, rounds=rounds, time_limit=time_limit)]
-    if _equal_weights(problem):
-        found.insert(0, srpt_bound(problem))
+    found = [srpt_bound(problem)] if _equal_weights(problem) else []
     maker = model_price_bound if problem.mixed else price_bound
-    found.append(
-        maker(
-            problem,
-            rounds=steps,
-            halvings=halvings,
-            time_limit=None if time_limit is None else max(end - time.monotonic(), 0.0),
-            on_progress=on_progress,
-        )
+    priced = maker(
+        problem,
+        rounds=steps,
+        halvings=halvings,
+        time_limit=time_limit,
+        on_progress=on_progress,
     )
+    best = max(bound.value for bound in (*found, priced))
+    jobs = _Jobs.of(problem)
+    for machine in _busiest(problem, jobs):
+        found += _busy(problem, jobs, machine, rounds, end, best)
+    found.append(priced)
     return max(found, key=lambda bound: bound.value)  # the first of equal ones
 
 
@@ -420,37 +422,61 @@ def busy_time_bound(
     """
     if problem.measure == "makespan":
         raise ValueError("busy_time_bound: measure='makespan' has no weights")
-    if not rounds >= 1:
-        raise ValueError(f"busy_time_bound: rounds={rounds} is below 1")
+    _check_rounds(rounds)
     end = math.inf if time_limit is None else time.monotonic() + time_limit
     jobs = _Jobs.of(problem)
-    found = [_busy(problem, jobs, m, rounds, end) for m in _busiest(problem, jobs)]
+    found = [b for m in _busiest(problem, jobs) for b in _busy(problem, jobs, m, rounds, end)]
     return max(found, key=lambda bound: bound.value)
 
 
+def _check_rounds(rounds: int) -> None:
+    if not rounds >= 1:
+        raise ValueError(f"busy_time_bound: rounds={rounds} is below 1")
+
+
 def _busy(
-    problem: CompletionTime, jobs: _Jobs, machine: _Machine, rounds: int, end: float
-) -> Bound:
-    shares = _shares(problem, jobs, machine, rounds, end)
+    problem: CompletionTime,
+    jobs: _Jobs,
+    machine: _Machine,
+    rounds: int,
+    end: float,
+    beyond: float = -math.inf,
+) -> list[Bound]:
+    """The bound of a machine; nothing where the search shows that it is below another's value."""
+    shares = _shares(problem, jobs, machine, rounds, end, beyond)
+    if shares is None:
+        return []
     scale, densities = _densities(problem, machine, shares)
     value = _value(problem, jobs, machine, scale, densities)
     more = {"densities": densities.tolist(), **machine.proof}
-    return _bound(problem, value, "mean busy time", scale=scale, **more)
+    return [_bound(problem, value, "mean busy time", scale=scale, **more)]
 
 
 def _shares(
-    problem: CompletionTime, jobs: _Jobs, machine: _Machine, rounds: int, end: float
-) -> Floats:
-    """The best lambda that the search finds, in floats."""
+    problem: CompletionTime,
+    jobs: _Jobs,
+    machine: _Machine,
+    rounds: int,
+    end: float,
+    beyond: float,
+) -> Floats | None:
+    """The best lambda that the search finds, in floats; None where no lambda gets beyond a value.
+
+    For any lambda the bound is that of lambda = 0 and at most sum_j w_j lambda_j slack_j, in every
+    schedule of the machine: at most the sum of the positive ones.
+    """
     lags, on = machine.lags / (2 * machine.units), machine.sizes > 0
     parts = problem.scale, problem.divisors(), problem.weights
     weights = np.array([w / (parts[0] * d) for d, w in zip(*parts[1:], strict=True)])
     share, step = on.astype(float), np.full(on.size, 0.5)
     best, gain = np.zeros(on.size), 0.0
     late = on
+    room = beyond - float(_at_zero(problem, jobs))
     for turn in range(rounds):
         density = weights * share / np.maximum(machine.sizes, 1)
         slack = _delays(jobs, machine, density) - lags
+        if float(np.dot(weights[on], np.maximum(slack[on], 0))) < room - 1e-9 * abs(beyond):
+            return None
         now = float(np.dot(weights * share, slack))
         if now > gain:
             best, gain = share, now
@@ -508,9 +534,13 @@ def _value(
     total = int(np.dot(q[job], (end - start).astype(object) * (end + start)))
     centre = 2 * release.astype(object) + machine.lags[on]
     total -= int(np.dot(q, sizes * centre))
+    return _at_zero(problem, jobs) + Fraction(total, 2 * scale * machine.units)
+
+
+def _at_zero(problem: CompletionTime, jobs: _Jobs) -> Fraction:
+    """The bound of lambda = 0: nobody waits."""
     alone = zip(problem.weights, jobs.works.tolist(), problem.divisors(), strict=True)
-    value = Fraction(sum(w * (p // d) for w, p, d in alone), problem.scale)
+    total = sum(w * (p // d) for w, p, d in alone)
     if problem.measure == "completion":
-        starts = zip(problem.weights, jobs.releases.tolist(), strict=True)
-        value += Fraction(sum(w * r for w, r in starts), problem.scale)
-    return value + Fraction(total, 2 * scale * machine.units)
+        total += sum(w * r for w, r in zip(problem.weights, jobs.releases.tolist(), strict=True))
+    return Fraction(total, problem.scale)

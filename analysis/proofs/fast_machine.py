@@ -11,7 +11,7 @@ import heapq
 import numpy as np
 from numpy.typing import NDArray
 
-from ...solvers.compiled import compiled
+from ...instances.compiled import compiled
 
 Ints = NDArray[np.int64]
 Pieces = tuple[Ints, Ints, Ints]

@@ -242,6 +242,8 @@ def _least_fair_time(problem: Ltgf, job: int) -> Fraction:
             rate = quota / weights if width is None else min(quota / weights, width)
             fair += min(Fraction(one.gpus), problem.weight(job) * rate) * (until - now)
             now = until
+        if now >= stop:
+            break
         if i is not None:
             weights += problem.weight(i)
             if several:

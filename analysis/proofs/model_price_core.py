@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...instances.arrays import Floats, Ints
+from ...instances.compiled import compiled, inner
 from ...instances.model import FULL_SPEED
-from ...solvers.compiled import compiled, inner
 from .price_core import drop_top, sift_up
 
 NEVER = 2.0**62

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...instances.arrays import Floats, Ints
-from ...solvers.compiled import compiled, inner
+from ...instances.compiled import compiled, inner
 
 
 @inner
@@ -139,3 +139,53 @@ def evaluate_exactly(
         low += best & 0xFFFFFFFF
         high += best >> 32
     return low, high
+
+
+@inner
+def _root(then: Ints, at: int) -> int:
+    """The first moment from `at` on that has no density yet; paths are halved."""
+    while then[at] != at:
+        then[at] = then[then[at]]
+        at = then[at]
+    return at
+
+
+@compiled
+def densest(first: Ints, last: Ints, density: Floats, moments: int) -> Floats:
+    """The largest density of the spans [first, last) at each moment, the largest spans first."""
+    delta = np.zeros(moments)
+    then = np.arange(moments + 1)  # the next moment that has no density yet
+    for i in range(density.size):
+        at = _root(then, first[i])
+        while at < last[i]:
+            delta[at] = density[i]
+            then[at] = at + 1
+            at = _root(then, at)
+    return delta
+
+
+@compiled
+def waiting_values(points: Ints, delta: Floats) -> Floats:
+    """The price pi at each point.
+
+    Going back in time, a stack holds for each rho the first moment at which delta < rho, as pieces
+    (upper end of rho, moment); `area` is the integral of these moments over rho.
+    """
+    high, moment = np.empty(points.size + 1), np.empty(points.size + 1, dtype=np.int64)
+    size, area, value = 0, 0.0, np.zeros(points.size)
+    for i in range(points.size - 2, -1, -1):
+        now = delta[i]
+        while size > 0 and high[size - 1] > now:
+            size -= 1
+            low = high[size - 1] if size > 0 else 0.0
+            area -= (high[size] - max(low, now)) * moment[size]
+            if low < now:
+                high[size] = now
+                size += 1
+        top = high[size - 1] if size > 0 else 0.0
+        if now > top:
+            high[size], moment[size] = now, points[i + 1]
+            size += 1
+            area += (now - top) * points[i + 1]
+        value[i] = area - now * points[i]
+    return value

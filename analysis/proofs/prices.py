@@ -58,7 +58,7 @@ from ...instances.arrays import Floats, Ints
 from ...instances.check import check_real
 from ...solvers.pool import PoolRun, run_pool
 from ...solvers.result import Bound
-from .price_core import evaluate, evaluate_exactly
+from .price_core import densest, evaluate, evaluate_exactly, waiting_values
 
 __all__ = ["price_bound"]
 
@@ -255,48 +255,15 @@ def _densest_waiting(pieces: Pieces, release: Ints, density: Floats) -> tuple[In
     density = density[job[waits]]
     points = np.unique(np.concatenate([since[waits], start[waits]]))
     first, last = (np.searchsorted(points, at[waits]) for at in (since, start))
-    delta = np.zeros(points.size)
-    then = np.arange(points.size + 1)  # the next moment that has no density yet
-    for i in np.argsort(-density, kind="stable").tolist():
-        at = _root(then, int(first[i]))
-        while at < last[i]:
-            delta[at] = density[i]
-            then[at] = at + 1
-            at = _root(then, at)
-    return points, delta
-
-
-def _root(then: Ints, at: int) -> int:
-    """The first moment from `at` on that has no density yet; paths are halved."""
-    while then[at] != at:
-        then[at] = then[then[at]]
-        at = int(then[at])
-    return at
+    order = np.argsort(-density, kind="stable")
+    return points, densest(first[order], last[order], density[order], points.size)
 
 
 def _integral(points: Ints, delta: Floats, edges: Ints) -> Floats:
-    """The integral of pi up to each edge.
-
-    Going back in time, a stack holds for each rho the first moment at which delta < rho, as pieces
-    (upper end of rho, moment); `area` is the integral of these moments over rho.
-    """
+    """The integral of pi up to each edge."""
     if points.size < 2:
         return np.zeros(edges.size)
-    stack: list[tuple[float, int]] = []
-    area, value = 0.0, np.zeros(points.size)
-    for i in range(points.size - 2, -1, -1):
-        now = float(delta[i])
-        while stack and stack[-1][0] > now:
-            high, moment = stack.pop()
-            low = stack[-1][0] if stack else 0.0
-            area -= (high - max(low, now)) * moment
-            if low < now:
-                stack.append((now, moment))
-        top = stack[-1][0] if stack else 0.0
-        if now > top:
-            stack.append((now, int(points[i + 1])))
-            area += (now - top) * int(points[i + 1])
-        value[i] = area - now * int(points[i])
+    value = waiting_values(points, delta)
     length = np.diff(points).astype(np.float64)
     whole = np.append(0.0, np.cumsum(length * (value[:-1] - delta[:-1] * length / 2)))
     at = np.clip(np.searchsorted(points, edges, side="right") - 1, 0, points.size - 2)
@@ -401,7 +368,8 @@ def _exact_bound(problem: CompletionTime, dual: Dual, prices: Floats, since: int
     scale = Fraction(2) ** (BITS - 2 - math.frexp(most)[1])
     parts = [round(Fraction(price) * scale) for price in prices.tolist()]
     over = zip(problem.weights, problem.divisors(), strict=True)
-    weights = [w * scale // (problem.scale * d) for w, d in over]
+    times, part = scale.numerator, scale.denominator * problem.scale
+    weights = [w * times // (part * d) for w, d in over]
     low, high = evaluate_exactly(
         dual.release, dual.need, np.array(weights), dual.gang, dual.first, dual.edges,
         np.array(parts),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...instances.arrays import Floats, Ints
-from ...solvers.compiled import compiled, inner
+from ...instances.compiled import compiled, inner
 from .price_core import drop_top, sift_up
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...solvers.compiled import compiled
+from ...instances.compiled import compiled
 
 
 def alone_flow(releases: Any, rates: Any, left: Any, most: Any) -> Any:

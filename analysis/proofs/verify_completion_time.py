@@ -122,15 +122,19 @@ def _gpu_prices(problem: CompletionTime, certificate: Mapping[str, Any]) -> int 
     jobs, seconds = problem.jobs, _alone(problem)
     order = sorted(range(len(jobs)), key=lambda j: jobs[j].release)
     divisors = seconds if problem.measure == "slowdown" else [1] * len(jobs)
+    rates = [scale * problem.weights[j] for j in order]
+    gangs = [problem.scale * divisors[j] * jobs[j].gpus for j in order]
     columns = [
-        [jobs[j].release for j in order],
-        [seconds[j] for j in order],
-        [scale * problem.weights[j] for j in order],
-        [problem.scale * divisors[j] * jobs[j].gpus for j in order],
-        times,
-        prices,
-    ]
-    total = sum(cost // divisors[j] for j, cost in zip(order, least_costs_of(columns), strict=True))
+        [jobs[j].release for j in order], [seconds[j] for j in order], rates, gangs, times, prices
+    ]  # fmt: skip
+    if fit_64_bits(columns):
+        costs = zip(order, least_costs_of(columns), strict=True)
+        total = sum(cost // divisors[j] for j, cost in costs)
+    else:  # in units of 1 / scale: who waits at a lower rate pays less
+        units = [problem.scale * divisors[j] for j in order]
+        columns[2] = [rate // unit for rate, unit in zip(rates, units, strict=True)]
+        columns[3] = [jobs[j].gpus for j in order]
+        total = problem.scale * sum(least_costs_of(columns))
     gpus = problem.instance.cluster.gpus * problem.scale
     total -= gpus * sum(q * (b - a) for q, (a, b) in zip(prices, pairwise(times), strict=True))
     since = 0
@@ -146,15 +150,23 @@ def least_costs_of(columns: list[list[int]]) -> list[int]:
     releases, needs, rates, gangs, times, prices = columns
     if not releases:
         return []
-    span = max([*releases, times[-1]]) + max(needs)
-    dearest = max(prices) * max(g * p for g, p in zip(gangs, needs, strict=True))
     costs = [0] * len(releases)
-    if max(rates) * span + dearest < 2**62:  # rates are 1 or more: so are all numbers
+    if fit_64_bits(columns):
         arrays = [np.array(column, dtype=np.int64) for column in (*columns, costs)]
         compiled_least_costs(*arrays)
         return [int(cost) for cost in arrays[-1]]
     least_costs(releases, needs, rates, gangs, times, prices, costs)
     return costs
+
+
+def fit_64_bits(columns: list[list[int]]) -> bool:
+    """Whether all numbers of these costs stay below 2**62."""
+    releases, needs, rates, gangs, times, prices = columns
+    if not releases:
+        return True
+    span = max([*releases, times[-1]]) + max(needs)
+    dearest = max(prices) * max(g * p for g, p in zip(gangs, needs, strict=True))
+    return max([*rates, 1]) * span + dearest < 2**62
 
 
 def _gpu_model_prices(problem: CompletionTime, certificate: Mapping[str, Any]) -> int | Fraction:
@@ -315,10 +327,13 @@ def _able(job: Job, room: Mapping[str, int]) -> dict[str, int]:
 
 def _alone(problem: CompletionTime) -> list[int]:
     """p_j of every job: seconds on its fastest model."""
-    room = _room(problem)
-    return [
-        -(-FULL_SPEED * (job.work or 0) // max(_able(job, room).values())) for job in problem.jobs
-    ]
+    room, fastest, found = _room(problem), dict[Any, int](), list[int]()
+    for job in problem.jobs:
+        kind = job.gpus, job.pin, tuple(job.speeds.items()) if job.speeds else ()
+        if kind not in fastest:
+            fastest[kind] = max(_able(job, room).values())
+        found.append(-(-FULL_SPEED * (job.work or 0) // fastest[kind]))
+    return found
 
 
 def _rounded(problem: CompletionTime, value: Fraction) -> int | Fraction:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...solvers.compiled import compiled
+from ...instances.compiled import compiled
 
 PARTS = 1_000_000  #: of a speed
 

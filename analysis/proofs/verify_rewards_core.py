@@ -8,7 +8,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import Any
 
-from ...solvers.compiled import compiled
+from ...instances.compiled import compiled
 
 
 def most_gains(

@@ -71,7 +71,7 @@ NEW = (
     "analysis/driving/core/planned.py", "analysis/driving/core/priced.py",
     "analysis/driving/core/quotas.py", "analysis/driving/core/repacked.py",
     "analysis/driving/core/shares.py", "analysis/driving/core/steps.py",
-    "instances/packed.py", "package/cli/warm_up.py", "solvers/compiling.py",
+    "instances/packed.py", "package/cli/warm_up.py", "instances/compiling.py",
     "solvers/limited.py",
 )  # fmt: skip
 HEAD = """# The house in numbers

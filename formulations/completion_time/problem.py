@@ -48,6 +48,7 @@ from numpy.typing import NDArray
 
 from ...instances.check import flag, one_of, set_field
 from ...instances.model import FULL_SPEED, Instance, Job
+from ...instances.remembered import remembered
 from ...instances.schedule import Schedule
 from ..problem import Described, Goal, Model, Sense, build, check_instance
 
@@ -137,55 +138,18 @@ class CompletionTime(Described):
         flag(self, owner, "weighted")
         if self.weighted and self.measure == "makespan":
             raise ValueError(f"{owner}: weighted=True, but a makespan has no weights")
-        self._check_jobs()
-        ratios = [job.weight.as_integer_ratio() if self.weighted else (1, 1) for job in self.jobs]
+        columns = _columns(self.instance)
+        set_field(self, "models", columns.models)
+        set_field(self, "speeds", columns.speeds)
+        set_field(self, "seconds", columns.seconds)
+        if not self.weighted:
+            set_field(self, "scale", 1)
+            set_field(self, "weights", (1,) * len(self.jobs))
+            return
+        ratios = [job.weight.as_integer_ratio() for job in self.jobs]
         scale = max((below for _, below in ratios), default=1)  # powers of two
         set_field(self, "scale", scale)
         set_field(self, "weights", tuple(w * (scale // below) for w, below in ratios))
-
-    def _check_jobs(self) -> None:
-        gpus = self.instance.cluster.gpus
-        for job in self.jobs:
-            owner = f"job {job.id!r}"
-            if job.work is None:
-                raise ValueError(f"{owner}: work=None, but completion times need seconds of work")
-            if job.gpus > gpus:
-                raise ValueError(f"{owner}: gpus={job.gpus} exceeds the cluster's {gpus}")
-        self._set_speeds()
-        end = sum(self.seconds) + max((job.release for job in self.jobs), default=0)
-        if end * gpus >= LIMIT:
-            raise ValueError(
-                f"instance: releases and work reach {end} s, which times the cluster's {gpus} GPUs "
-                "is 2**56 or more"
-            )
-
-    def _set_speeds(self) -> None:
-        nodes = self.instance.cluster.nodes
-        models = tuple(dict.fromkeys(node.model for node in nodes))
-        room = [sum(node.gpus for node in nodes if node.model == model) for model in models]
-        speeds = np.full((len(self.jobs), len(models)), FULL_SPEED, dtype=np.int64)
-        for j, job in enumerate(self.jobs):
-            if job.speeds:
-                speeds[j] = [round(FULL_SPEED * job.speeds.get(model, 0)) for model in models]
-        gangs = np.array([job.gpus for job in self.jobs], dtype=np.int64)
-        pins = np.array([job.pin for job in self.jobs] or [""])
-        for g, model in enumerate(models):
-            speeds[(gangs > room[g]) | ((pins != "") & (pins != model))[: gangs.size], g] = 0
-        for j in np.flatnonzero(~speeds.any(axis=1))[:1].tolist():
-            job = self.jobs[j]
-            raise ValueError(
-                f"job {job.id!r}: gpus={job.gpus}, pin={job.pin!r} and speeds={dict(job.speeds)} "
-                f"leave no GPU model of {', '.join(map(repr, models))} on which it can run"
-            )
-        speeds.flags.writeable = False
-        fastest = speeds.max(axis=1, initial=1).tolist()
-        seconds = (
-            -(-FULL_SPEED * (job.work or 0) // speed)
-            for job, speed in zip(self.jobs, fastest, strict=True)
-        )
-        set_field(self, "models", models)
-        set_field(self, "speeds", speeds)
-        set_field(self, "seconds", tuple(seconds))
 
     @property
     def mixed(self) -> bool:
@@ -370,6 +334,62 @@ class CompletionTime(Described):
             Where `form` is unknown, the model too large, or GPUs are not alike for all jobs.
         """
         return build(self, form, **options)
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """What all measures of an instance have in common."""
+
+    models: tuple[str, ...]
+    speeds: Ints
+    seconds: tuple[int, ...]
+
+
+@remembered
+def _columns(instance: Instance[Any]) -> _Columns:
+    """Check the jobs, and find how fast they run."""
+    gpus = instance.cluster.gpus
+    for job in instance.jobs:
+        if job.work is None:
+            raise ValueError(
+                f"job {job.id!r}: work=None, but completion times need seconds of work"
+            )
+        if job.gpus > gpus:
+            raise ValueError(f"job {job.id!r}: gpus={job.gpus} exceeds the cluster's {gpus}")
+    models = tuple(dict.fromkeys(node.model for node in instance.cluster.nodes))
+    speeds = _speeds(instance, models)
+    fastest = speeds.max(axis=1, initial=1).tolist()
+    works = (FULL_SPEED * (job.work or 0) for job in instance.jobs)
+    seconds = tuple(-(-work // speed) for work, speed in zip(works, fastest, strict=True))
+    end = sum(seconds) + max((job.release for job in instance.jobs), default=0)
+    if end * gpus >= LIMIT:
+        raise ValueError(
+            f"instance: releases and work reach {end} s, which times the cluster's {gpus} GPUs "
+            "is 2**56 or more"
+        )
+    return _Columns(models, speeds, seconds)
+
+
+def _speeds(instance: Instance[Any], models: tuple[str, ...]) -> Ints:
+    """Of each job on each model, in millionths."""
+    nodes, jobs = instance.cluster.nodes, instance.jobs
+    room = [sum(node.gpus for node in nodes if node.model == model) for model in models]
+    speeds = np.full((len(jobs), len(models)), FULL_SPEED, dtype=np.int64)
+    for j, job in enumerate(jobs):
+        if job.speeds:
+            speeds[j] = [round(FULL_SPEED * job.speeds.get(model, 0)) for model in models]
+    gangs = np.array([job.gpus for job in jobs], dtype=np.int64)
+    pins = np.array([job.pin for job in jobs] or [""])
+    for g, model in enumerate(models):
+        speeds[(gangs > room[g]) | ((pins != "") & (pins != model))[: gangs.size], g] = 0
+    for j in np.flatnonzero(~speeds.any(axis=1))[:1].tolist():
+        job = jobs[j]
+        raise ValueError(
+            f"job {job.id!r}: gpus={job.gpus}, pin={job.pin!r} and speeds={dict(job.speeds)} "
+            f"leave no GPU model of {', '.join(map(repr, models))} on which it can run"
+        )
+    speeds.flags.writeable = False
+    return speeds
 
 
 def _first(wrong: Any, most: int = 5) -> list[int]:

@@ -7,6 +7,7 @@ that is a terminal. A command's module is imported when the command is called: h
 
 from __future__ import annotations
 
+import gc
 import logging
 import sys
 from collections.abc import Mapping, Sequence
@@ -83,6 +84,7 @@ app = typer.Typer(
 
 def main(args: Sequence[str] | None = None) -> None:
     """Run the command line; the console script."""
+    gc.set_threshold(400_000, 20, 100)  # an instance is a million objects, none of them garbage
     logging.getLogger("gangsched").addHandler(logging.NullHandler())  # the lines below say it
     code, text = 0, ""
     try:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled, inner
+from ...instances.compiled import compiled, inner
 
 __all__ = ["StrideOptions", "look", "new_jobs", "new_servers", "new_wide", "quantum", "shares"]
 

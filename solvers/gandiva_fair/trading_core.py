@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled, inlined
+from ...instances.compiled import compiled, inlined
 
 __all__ = ["BUYER", "MARGIN", "MIDPOINT", "SECOND", "SECOND_OF_ALL", "SELLER", "run_trades"]
 

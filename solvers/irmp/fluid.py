@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...formulations.irmp.problem import Irmp
-from ..compiled import compiled
+from ...instances.compiled import compiled
 from .pricing import Classes, worker_caps
 
 __all__ = ["SlotUsage", "Speeds", "best_completions", "usage"]

@@ -31,8 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...formulations.irmp.problem import Irmp, parameter_servers
+from ...instances.compiled import compiled, inner
 from ...instances.model import Table
-from ..compiled import compiled, inner
 
 __all__ = ["CandidateRun", "Classes", "Trials", "best_runs", "reference_best_run"]
 

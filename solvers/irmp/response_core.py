@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled, inner
+from ...instances.compiled import compiled, inner
 from .response import RunOptions
 
 __all__ = ["best", "earliest"]

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from ...instances.arrays import Floats, Ints
-from ..compiled import compiled, inner
+from ...instances.compiled import compiled, inner
 
 PARTS = 1_000  #: of a GPU, in which quotas are counted
 GRACE = 3_600  #: tau, in seconds

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...instances.arrays import Bools, Ints
-from ..compiled import compiled, inner
+from ...instances.compiled import compiled, inner
 
 #: the distance of what has not been reached
 FAR = 2**62

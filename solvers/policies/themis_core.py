@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiled import compiled
+from ...instances.compiled import compiled
 
 
 @compiled

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...formulations.rar_ddls.problem import RarDdls
 from ...instances.arrays import Ints
-from ..compiled import compiled
+from ...instances.compiled import compiled
 from .gang_queue import Plan
 
 #: placement rules of :func:`head_of_line`: which of the admissible idle GPUs a job takes

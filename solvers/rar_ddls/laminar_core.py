@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..compiled import compiled
+from ...instances.compiled import compiled
 
 
 @compiled

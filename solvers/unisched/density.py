@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...formulations.unisched.compact import Options, checked_capacity
-from ..compiled import compiled
+from ...instances.compiled import compiled
 
 __all__ = ["by_density", "by_release", "by_value", "reference_by_density"]
 

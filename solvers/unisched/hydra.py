@@ -9,8 +9,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from ...instances.compiled import compiled
 from ...instances.model import FULL_SPEED
-from ..compiled import compiled
 from ..policy import Decision, Information, Ints, Preempts, State, ranked
 from .deadlines import NEVER, STATED, Deadlines, RunTimes
 

@@ -22,8 +22,8 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from ...formulations.unisched.compact import Options
 from ...formulations.unisched.problem import UniSched
+from ...instances.compiled import compiled
 from ...instances.schedule import Schedule
-from ..compiled import compiled
 from .consolidation import consolidated_rows
 from .nodes import Nodes, Request, assign
 

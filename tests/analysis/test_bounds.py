@@ -407,7 +407,7 @@ def test_the_verifier_shares_no_code_with_the_bounds(monkeypatch: pytest.MonkeyP
         "instances.display",
         "instances.model",
         "instances.schedule",
-        "solvers.compiled",
+        "instances.compiled",
         "solvers.result",
         "packings",
         "readers",

@@ -25,6 +25,7 @@ from gangsched.analysis.proofs.completion_time import (
     srpt_bound,
 )
 from gangsched.analysis.proofs.fast_machine import run
+from gangsched.analysis.proofs.prices import price_bound
 from gangsched.analysis.proofs.verify import InvalidCertificate, verify_bound
 from gangsched.formulations.completion_time.problem import CompletionTime
 from gangsched.instances import Cluster, Instance, Job, Node, Schedule
@@ -75,6 +76,23 @@ def test_bounds_are_strict_and_tight_on_many(measure: str) -> None:
     assert sum(gap > 1e-9 for gap in gaps) >= 18
     assert sum(gap < 1e-9 for gap in gaps) >= 5
     assert np.mean(gaps) < 0.2
+
+
+@pytest.mark.parametrize("measure", ["completion", "slowdown"])
+def test_what_another_bound_is_beyond_is_all_that_is_left_out(measure: str) -> None:
+    """The search for busy times ends early only where prices prove more."""
+    rng, wins = np.random.default_rng(8), 0
+    for _ in range(250):
+        problem = random_problem(rng, measure, jobs=7)
+        busy, best = busy_time_bound(problem).value, online_bound(problem)
+        assert best.value == max([b.value for b in applicable(problem)] + [price_only(problem)])
+        wins += busy == best.value > price_only(problem)
+    assert wins >= 15
+
+
+def price_only(problem: CompletionTime) -> float:
+    """What prices prove without a climb."""
+    return price_bound(problem, rounds=0).value
 
 
 # --- where theory says that a bound is the optimum ------------------------------------------------

@@ -288,6 +288,19 @@ def test_slowdowns_count_whole_parts() -> None:
     refused(problem, 1.25, "the certificate proves 1$", **own)
 
 
+@pytest.mark.parametrize("power", [0, 20, 45, 200])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_finer_scale_proves_the_same_slowdown(seed: int, power: int) -> None:
+    """Beyond 64 bits rates of jobs are rounded to whole parts, beyond that numbers are exact."""
+    problem = crowd(seed, "slowdown")
+    bound = price_bound(problem, intervals=60)
+    own = dict(bound.certificate)
+    own |= {"prices": [q << power for q in own["prices"]], "scale": own["scale"] << power}
+    verify_bound(problem, Bound(bound.value, "finer", own))
+    with pytest.raises(InvalidCertificate):
+        verify_bound(problem, Bound(bound.value * (1 + 1e-9), "finer", own))
+
+
 def test_costs_of_two_to_the_63_do_not_wrap() -> None:
     """A job of 4 s on both GPUs: 4 * 2^60 for its end and 8 * 2^59 for the GPUs are 2^63."""
     problem = CompletionTime(Instance(Cluster.of_sizes([2]), [Job(id="a", gpus=2, work=4)]), "flow")

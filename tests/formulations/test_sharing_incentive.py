@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import gangsched as gs
 from gangsched.analysis.proofs.verify_alone_core import alone_flow, compiled_alone_flow
-from gangsched.formulations import SharingIncentive
+from gangsched.formulations import SharingIncentive, sharing_incentive
+from gangsched.formulations.alone_core import flows
 from gangsched.formulations.sharing_incentive import alone_flows
 from gangsched.instances import Cluster, Instance, Job, Segment, User
 from gangsched.instances.schedule import Schedule
@@ -53,6 +54,27 @@ def test_alone_is_what_its_definition_says(rows: list[Row], quota: Fraction) -> 
     assert alone_flow(releases, rates, list(left), most) == sum(wanted)
     arrays = [np.array(column, dtype=np.int64) for column in (releases, rates, left)]
     assert compiled_alone_flow(*arrays, most) == sum(wanted)
+    assert flows(*arrays[:2], np.array(left, dtype=np.int64), most).tolist() == second_by_second(
+        rows, quota
+    )
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_many_jobs_are_alone_as_few_are(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Machine code, in any order of the jobs, and plain Python where numbers are too large."""
+    rng = np.random.default_rng(seed)
+    size = 400
+    rows = [
+        (int(rng.integers(0, 900)), int(rng.integers(1, 60)), int(2 ** rng.integers(0, 5)))
+        for _ in range(size)
+    ]
+    quota = Fraction(int(rng.integers(20, 200)), int(rng.integers(1, 9)))
+    plain = alone_flows(rows, quota)
+    monkeypatch.setattr(sharing_incentive, "MANY", size)
+    monkeypatch.setattr(sharing_incentive, "alone_flows", None)
+    assert sharing_incentive._flows(rows, quota) == plain
+    with pytest.raises(TypeError):  # 64 bits are not enough
+        sharing_incentive._flows([(r, p * 2**53, d) for r, p, d in rows], quota)
 
 
 def test_a_gang_wider_than_the_quota_runs_slower() -> None:

@@ -4,7 +4,7 @@ A later change adds a function with `@entry` to one of the modules, and its reco
 `python tests/recording.py record tests/golden/recording.json NAME`.
 """
 
-from . import bounds, calls, commands, figures, options, parts, policies
+from . import bounds, calls, commands, examples, figures, options, parts, policies
 from .table import ENTRIES
 
 #: the longest, which come last so that `check --first` sees most changes early
@@ -17,4 +17,6 @@ LAST = (
 for _name in LAST:
     ENTRIES[_name] = ENTRIES.pop(_name)
 
-__all__ = ["ENTRIES", "bounds", "calls", "commands", "figures", "options", "parts", "policies"]
+__all__ = [
+    "ENTRIES", "bounds", "calls", "commands", "examples", "figures", "options", "parts", "policies",
+]  # fmt: skip

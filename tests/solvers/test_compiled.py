@@ -14,8 +14,9 @@ from numba.core import caching
 
 from gangsched import Cluster, Instance, Job
 from gangsched.formulations import CompletionTime
-from gangsched.solvers import Bound, Result, Stop, compiling
-from gangsched.solvers import compiled as _compiled
+from gangsched.instances import compiled as _compiled
+from gangsched.instances import compiling
+from gangsched.solvers import Bound, Result, Stop
 
 
 def add_one(x: int) -> int:
@@ -41,7 +42,7 @@ def test_machine_code_is_stale_when_a_module_beside_it_has_changed(
 ) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    head = "from gangsched.solvers.compiled import compiled, inner\n"
+    head = "from gangsched.instances.compiled import compiled, inner\n"
     (tmp_path / "outer_part.py").write_text(
         f"{head}from inner_part import more\n\n\n@compiled\ndef twice(x):\n    return 2 * more(x)\n"
     )

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from ....solvers.compiled import compiled, inlined
+from ....instances.compiled import compiled, inlined
 from ....solvers.policies.themis import UNITS
 from ....solvers.policies.themis_core import knapsack
 from . import const

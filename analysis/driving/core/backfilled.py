@@ -28,8 +28,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ....instances.compiled import compiled, inner
 from ....instances.model import FULL_SPEED
-from ....solvers.compiled import compiled, inner
 from ....solvers.policies.backfilling_core import place
 from ..ledger import Ints, Ledger
 from . import const

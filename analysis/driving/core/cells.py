@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....solvers.compiled import compiled, inlined, inner
+from ....instances.compiled import compiled, inlined, inner
 from ....solvers.policies.buddy_cells import quota_cells
 from ....solvers.policy import RuleKind
 from . import const

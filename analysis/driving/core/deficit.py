@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....solvers.compiled import compiled, inlined, inner
+from ....instances.compiled import compiled, inlined, inner
 from ....solvers.policies.water_filling import NEAR, STEPS
 from . import const
 from .leases import BIDS, give_leases, list_candidates

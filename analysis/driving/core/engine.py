@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....instances import Schedule
-from ....solvers.compiled import entered
+from ....instances.compiled import entered
 from ....solvers.policy import (
     Decision,
     Policy,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....solvers.compiled import compiled, inlined, inner
+from ....instances.compiled import compiled, inlined, inner
 from . import const
 from .machine import done_by, job_fair_at, new_lease, open_round, put, user_at
 from .place import backfill, forget_refusals, is_due, may_fit, note_refusal, place_selected, settle

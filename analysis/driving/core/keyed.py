@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....solvers.compiled import compiled, inlined, inner
+from ....instances.compiled import compiled, inlined, inner
 from . import const
 from .machine import best_waiting, less, open_round, pop, push, put, set_key
 from .place import backfill, forget_refusals, note_refusal, place_selected, repack, settle

@@ -5,7 +5,7 @@ Only candidates that fit are ordered, in a heap, by :func:`.grouped.pick`.
 
 from __future__ import annotations
 
-from ....solvers.compiled import inlined, inner
+from ....instances.compiled import inlined, inner
 from . import const
 from .grouped import backfill_groups, expired_losers, heapify, pick, sort_losers
 from .machine import put

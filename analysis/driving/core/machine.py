@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ....instances.compiled import inlined, inner
 from ....instances.model import FULL_SPEED
-from ....solvers.compiled import inlined, inner
 from ....solvers.placement import reaches
 from ....solvers.policy import Rule, RuleKind
 from ..decisions import MOST_FRUITLESS

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....instances.compiled import compiled, inner
 from ....instances.model import MOST_TIME
-from ....solvers.compiled import compiled, inner
 from ....solvers.policy import PROFILE_GPUS
 from . import const, machine
 from .place import backfill, forget_refusals, place_gang, place_selected, repack, settle

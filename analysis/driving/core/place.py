@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ....solvers.compiled import inlined, inner
+from ....instances.compiled import inlined, inner
 from . import const, machine
 
 # --- placement, as solvers.placement.place_by_speed -----------------------------------------------

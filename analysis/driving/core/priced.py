@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ....instances.compiled import compiled, inner
 from ....instances.model import FULL_SPEED
-from ....solvers.compiled import compiled, inner
 from ....solvers.placement import place
 from ....solvers.policies.priced_models import LONG, WORTH, priced
 from ....solvers.policy import Rules

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ....solvers.compiled import compiled, inlined, inner
+from ....instances.compiled import compiled, inlined, inner
 from . import const
 from .machine import begin_run, less, open_round, pop, speed_on_new, take_new
 from .place import place

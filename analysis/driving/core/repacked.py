@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ....solvers.compiled import compiled, inner
+from ....instances.compiled import compiled, inner
 from ....solvers.policies.isolation_area_core import PARTS, advance, weigh
 from ....solvers.policy import Rule, RuleKind
 from ..ledger import Ints, Ledger

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ....solvers.compiled import compiled, inlined, inner
+from ....instances.compiled import compiled, inlined, inner
 from . import const
 from .grouped import heapify, pop_first, sift
 from .machine import (

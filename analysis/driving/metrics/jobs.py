@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ....instances.model import FULL_SPEED, Instance
+from ....instances.remembered import remembered
 from ..drive import job_speeds, models_of
 from ..run import EventKind, Floats, Ints, Run
 from ..segments import Segments
@@ -32,7 +33,7 @@ def wait_time(run: Run) -> Floats:
 def ideal_time(run: Run) -> Ints:
     """Return p, the seconds that each job would run alone, on the fastest GPUs that it can use."""
     work = run.records.work
-    if not _has_speeds(run):
+    if not _has_speeds(run.require_instance()):
         return work
     top = able_speeds(run).max(axis=1)
     seconds, rest = np.divmod(work, np.maximum(top, 1))  # work times 10**6 may exceed 64 bits
@@ -40,8 +41,9 @@ def ideal_time(run: Run) -> Ints:
     return np.where(top > 0, ideal, work)
 
 
-def _has_speeds(run: Run) -> bool:
-    return any(job.speeds for job in run.require_instance().jobs)
+@remembered
+def _has_speeds(instance: Instance[Any]) -> bool:
+    return any(job.speeds for job in instance.jobs)
 
 
 def able_speeds(run: Run) -> Ints:
@@ -190,7 +192,7 @@ def fair_times(run: Run) -> tuple[Floats, Floats]:
 def service_time(run: Run) -> Ints:
     """Return the GPU seconds of progress of each job: A_i without overhead and lost work."""
     book = run.records
-    if _has_speeds(run):
+    if _has_speeds(run.require_instance()):
         seg = Segments.of(run)
         seconds = np.maximum(0, seg.until(run.rules) - seg.start - seg.overhead)
         served = np.bincount(seg.job, seconds * seg.gpus * (seg.speed > 0), len(book))

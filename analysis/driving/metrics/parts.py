@@ -166,8 +166,16 @@ def changes(run: Run, jobs: Ints, stop: Ints) -> tuple[Ints, Floats, Floats]:
     return knots, after(book.gpus), after(book.weight)
 
 
-def users_with_jobs(run: Run) -> Iterator[UserShares]:
+def users_with_jobs(run: Run) -> tuple[UserShares, ...]:
     """The users that have had a job, with their shares."""
+    kept = run.measured.setdefault("users_with_jobs", {})
+    if "all" not in kept:
+        kept["all"] = tuple(_users_with_jobs(run))
+    found: tuple[UserShares, ...] = kept["all"]
+    return found
+
+
+def _users_with_jobs(run: Run) -> Iterator[UserShares]:
     alone = len(run.user_weight) == 1  # then (3) holds
     jobs, stop = active_jobs(run)
     owner = run.records.user[jobs]
