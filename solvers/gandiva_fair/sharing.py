@@ -486,7 +486,7 @@ class CompiledSharing:
         quota: Floats,
         limits: SharingLimits,
     ) -> None:
-        from ..compiled import entered  # numba takes a second to import
+        from ...instances.compiled import entered  # numba takes a second to import
         from . import sharing_core as core
         from .sharing_steps import decide
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...instances.compiled import compiled, inner
 from ...instances.model import FULL_SPEED
-from ..compiled import compiled, inner
 from .stride_core import StrideOptions
 
 if TYPE_CHECKING:

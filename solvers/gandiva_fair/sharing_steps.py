@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..compiled import compiled, inner
+from ...instances.compiled import compiled, inner
 from .sharing_core import (
     ACTIVE,
     ALL,
