@@ -23,7 +23,7 @@ from .trading import Trade, log_of_changes, trade
 if TYPE_CHECKING:
     from .policy import GandivaFair
 
-__all__ = ["Kept", "LiteralSharing", "Profile"]
+__all__ = ["Kept", "LiteralSharing", "Profile", "among", "fits", "runs_on"]
 
 Kind = tuple[int, str]  # user and group
 #: to which gains are compared, so that rounding breaks no ties
@@ -172,7 +172,7 @@ class Kept:
         for j in arrived[len(self._jobs) :].tolist() if arrived.size > len(self._jobs) else ():
             user, gang, speeds = int(state.user[j]), int(state.gpus[j]), state.speeds[j]
             models = zip(self._models, self._sizes, strict=True)
-            able = (g for g, (m, own) in enumerate(models) if speeds[m] > 0 and _fits(gang, own))
+            able = (g for g, (m, own) in enumerate(models) if speeds[m] > 0 and fits(gang, own))
             kind = user, state.group(j)
             self._jobs[j] = Known(user, gang, int(state.rank[j]), kind, tuple(able))
 
@@ -438,7 +438,7 @@ class LiteralSharing:
 
     def unable(self, job: Job) -> str:
         """Why no model has enough servers for a job."""
-        if any(_fits(job.gpus, own) for name, own in self._sizes.items() if _runs_on(job, name)):
+        if any(fits(job.gpus, own) for name, own in self._sizes.items() if runs_on(job, name)):
             return ""
         return f"job {job.id!r}: gpus={job.gpus} exceeds the nodes of any one size"
 
@@ -511,11 +511,11 @@ class LiteralSharing:
         speeds, demand = kept.user_speeds(state)
         users = np.flatnonzero(kept.active & np.isfinite(speeds).any(axis=1))
         row = {user: i for i, user in enumerate(users.tolist())}
-        keep = _among(row, (one for one in kept.trades if one.buyer in row and one.seller in row))
+        keep = among(row, (one for one in kept.trades if one.buyer in row and one.seller in row))
         found = trade(
             shares[users], speeds[users], demand=demand[users], price=self.policy.price, keep=keep
         )
-        kept.note_trades(state.now, _among(users.tolist(), found.trades))
+        kept.note_trades(state.now, among(users.tolist(), found.trades))
         shares = shares.copy()
         shares[users] = found.shares
         return shares
@@ -548,17 +548,17 @@ def _place(state: State, kept: Kept) -> None:
         queues = {u: queue for u, queue in queues.items() if queue}
 
 
-def _among(number: Mapping[int, int] | Sequence[int], trades: Iterable[Trade]) -> list[Trade]:
+def among(number: Mapping[int, int] | Sequence[int], trades: Iterable[Trade]) -> list[Trade]:
     """Trades between users that have other numbers."""
     return [t._replace(buyer=number[t.buyer], seller=number[t.seller]) for t in trades]
 
 
-def _fits(gang: int, sizes: Mapping[int, int]) -> bool:
+def fits(gang: int, sizes: Mapping[int, int]) -> bool:
     """Whether some servers of one size can hold a gang, by how many there are of each size."""
     return any(-(-gang // size) <= count for size, count in sizes.items())
 
 
-def _runs_on(job: Job, model: str) -> bool:
+def runs_on(job: Job, model: str) -> bool:
     return (not job.pin or job.pin == model) and (not job.speeds or model in job.speeds)
 
 

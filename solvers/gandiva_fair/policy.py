@@ -62,7 +62,7 @@ Deviations from the paper, and what it leaves open
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -71,7 +71,7 @@ import numpy as np
 from ...instances import Cluster, Job, User
 from ...instances.model import check_real
 from ..policy import Decision, Floats, Ints, Preempts, Rules, Session, State
-from .literal import LiteralSharing, Profile
+from .literal import LiteralSharing, Profile, among, fits, runs_on
 from .sharing import CompiledSharing, KnownJob, SharingLimits, Start
 from .trading import RULES, PriceRule, Trade, log_of_changes, trade
 
@@ -224,7 +224,7 @@ class TicketSharing:
 
     def unable(self, job: Job) -> str:
         """Why no model has enough servers for a job."""
-        if any(_fits(job.gpus, own) for name, own in self._counts.items() if _runs_on(job, name)):
+        if any(fits(job.gpus, own) for name, own in self._counts.items() if runs_on(job, name)):
             return ""
         return f"job {job.id!r}: gpus={job.gpus} exceeds the nodes of any one size"
 
@@ -311,8 +311,8 @@ class TicketSharing:
             kind = self._kinds.setdefault((user, state.group(j)), len(self._kinds))
             key = gang, *on
             if key not in self._able:
-                fit = enumerate(_fits(gang, sizes) for sizes in self._sizes)
-                self._able[key] = tuple(g for g, fits in fit if fits and on[g])
+                fit = enumerate(fits(gang, sizes) for sizes in self._sizes)
+                self._able[key] = tuple(g for g, has_room in fit if has_room and on[g])
             core.meet(j, KnownJob(user, gang, rank, weight, kind, self._able[key]))
 
     def _share(self, state: State, core: SharingSteps, *, begins: bool) -> None:
@@ -331,11 +331,11 @@ class TicketSharing:
         speeds, demand = core.user_speeds()
         users = np.flatnonzero(self._traded_by & np.isfinite(speeds).any(axis=1))
         row = {user: i for i, user in enumerate(users.tolist())}
-        keep = _among(row, (one for one in self._trades if one.buyer in row and one.seller in row))
+        keep = among(row, (one for one in self._trades if one.buyer in row and one.seller in row))
         found = trade(
             shares[users], speeds[users], demand=demand[users], price=self.policy.price, keep=keep
         )
-        self._note_trades(state.now, _among(users.tolist(), found.trades))
+        self._note_trades(state.now, among(users.tolist(), found.trades))
         shares[users] = found.shares
         return shares
 
@@ -348,17 +348,3 @@ class TicketSharing:
                 "amount": one.amount, "rate": one.price,
             })  # fmt: skip
         self._trades = trades
-
-
-def _among(number: Mapping[int, int] | Sequence[int], trades: Iterable[Trade]) -> list[Trade]:
-    """Trades between users that have other numbers."""
-    return [t._replace(buyer=number[t.buyer], seller=number[t.seller]) for t in trades]
-
-
-def _fits(gang: int, sizes: Mapping[int, int]) -> bool:
-    """Whether some servers of one size can hold a gang, by how many there are of each size."""
-    return any(-(-gang // size) <= count for size, count in sizes.items())
-
-
-def _runs_on(job: Job, model: str) -> bool:
-    return (not job.pin or job.pin == model) and (not job.speeds or model in job.speeds)
