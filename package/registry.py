@@ -356,6 +356,7 @@ GANDIVA_FAIR = "solvers.gandiva_fair.policy.GandivaFair"
 GENIE = "solvers.unisched.genie.Genie"
 HYDRA = "solvers.unisched.hydra.Hydra"
 OPTIMUS = "solvers.unisched.optimus.Optimus"
+VALUE_DENSITY = "solvers.unisched.value_density.ValueDensity"
 HORIZON = "analysis.driving.rolling_horizon"
 BACKFILLING = "solvers.policies.backfilling"
 _ESTIMATES = "run times as users might estimate them, up to four times too long"
@@ -447,6 +448,15 @@ POLICIES: Mapping[str, PolicyRow] = {
         overestimate=3.0),
     "serverfilling-srpt": _policy("solvers.policies.serverfilling.ServerFillingSrpt"),
     "isolation-area": _policy("solvers.policies.isolation_area.IsolationArea"),
+    "edf": _policy("solvers.unisched.earliest_deadline.EarliestDeadline"),
+    "value-density": _policy(VALUE_DENSITY),
+    "value-density:balanced": _policy(
+        VALUE_DENSITY, "best-effort jobs compete with jobs that can still wait", balanced=True),
+    "value-density:profiled": _policy(
+        VALUE_DENSITY, "profiles each new job for 300 s on two GPUs at most", profiling=300),
+    "value-density:balanced-profiled": _policy(
+        VALUE_DENSITY, "balanced, and profiles each new job for 300 s on two GPUs at most",
+        balanced=True, profiling=300),
     "gandiva-fair:literal": _policy(
         GANDIVA_FAIR, "Algorithm 2 to the letter: GPUs may idle while a gang waits", literal=True),
 }  # fmt: skip

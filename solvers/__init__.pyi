@@ -88,6 +88,7 @@ from .result import Status as Status
 from .result import Stop as Stop
 from .signature import NoParams as NoParams
 from .unisched.chronus import Chronus as Chronus
+from .unisched.earliest_deadline import EarliestDeadline as EarliestDeadline
 from .unisched.estimator import DurationEstimates as DurationEstimates
 from .unisched.estimator import IterationTimes as IterationTimes
 from .unisched.genie import Genie as Genie
@@ -101,3 +102,4 @@ from .unisched.selectors import density_greedy as density_greedy
 from .unisched.selectors import lp_selector as lp_selector
 from .unisched.selectors import opportunity_price as opportunity_price
 from .unisched.three_sigma import ThreeSigma as ThreeSigma
+from .unisched.value_density import ValueDensity as ValueDensity

@@ -559,6 +559,7 @@ def fits(gang: int, sizes: Mapping[int, int]) -> bool:
 
 
 def runs_on(job: Job, model: str) -> bool:
+    """Whether a job can run on a model."""
     return (not job.pin or job.pin == model) and (not job.speeds or model in job.speeds)
 
 

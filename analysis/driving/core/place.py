@@ -16,10 +16,7 @@ def place(m, j):
 
 @inner
 def place_gang(m, j, gang, beside):
-    """Choose nodes for so many GPUs of j into its new entries, without taking them.
-
-    With `beside` those of which others want the fewest GPUs.
-    """
+    """Choose nodes for so many GPUs of j into its new entries, without taking them."""
     m.jobs[j].new_length = 0
     if gang > m.count[const.FREE]:
         return False
@@ -27,25 +24,23 @@ def place_gang(m, j, gang, beside):
         g = m.fastest[j, i]
         if m.speeds[j, g] == 0:
             return False
-        for c in range(m.first_class[g], m.first_class[g + 1]):
-            if beside:
-                if _place_beside(m, j, gang, c):
-                    return True
-            elif _place_on_class(m, j, gang, c):
-                return True
-        if m.params[const.SPREAD] and gang <= free_of_model(m, g):
-            _place_anywhere(m, j, gang, g)
+        if place_on_model(m, j, gang, g, beside):
             return True
     return False
 
 
 @inner
-def place_on_model(m, j, g):
-    """Choose nodes of one model for j into its new entries, without taking them."""
-    gang = m.jobs[j].gpus
+def place_on_model(m, j, gang, g, beside):
+    """Choose nodes of model g for so many GPUs of j, without taking them.
+
+    With `beside` those of which others want the fewest GPUs.
+    """
     m.jobs[j].new_length = 0
     for c in range(m.first_class[g], m.first_class[g + 1]):
-        if _place_on_class(m, j, gang, c):
+        if beside:
+            if _place_beside(m, j, gang, c):
+                return True
+        elif _place_on_class(m, j, gang, c):
             return True
     if m.params[const.SPREAD] and gang <= free_of_model(m, g):
         _place_anywhere(m, j, gang, g)
@@ -235,20 +230,6 @@ def want_old(m, j, sign):
     """Count the GPUs that j has as wanted, or no longer."""
     for k in range(m.jobs[j].offset, m.jobs[j].offset + m.jobs[j].length):
         m.lists[const.WANTED, m.entries[k].node] += sign * m.entries[k].part
-
-
-@inner
-def place_beside_others(m, j, g):
-    """Choose nodes of model g, on which others want the fewest GPUs, without taking them."""
-    gang = m.jobs[j].gpus
-    m.jobs[j].new_length = 0
-    for c in range(m.first_class[g], m.first_class[g + 1]):
-        if _place_beside(m, j, gang, c):
-            return True
-    if m.params[const.SPREAD] and gang <= free_of_model(m, g):
-        _place_anywhere(m, j, gang, g)
-        return True
-    return False
 
 
 @inner

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from statistics import fmean
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +20,9 @@ from ....instances.generate import offered_load
 from ....instances.model import FULL_SPEED, TargetMetric
 from ....solvers import Fifo
 from ....solvers.policies.finish_time_fairness import FinishTimeFairness
-from ....solvers.policy import Decision, Information, Policy, Preempts, State, ranked
+from ....solvers.policy import Policy
 from ....solvers.result import Stop
-from ....solvers.unisched.deadlines import Deadlines
+from ....solvers.unisched.earliest_deadline import EarliestDeadline
 from ....solvers.unisched.estimator import DurationEstimates
 from ....solvers.unisched.genie import Genie
 from ....solvers.unisched.hydra import Hydra
@@ -159,25 +159,6 @@ def facts_of(workloads: Sequence[DeadlineWorkload]) -> dict[str, Any]:
 # --- policies ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _EarliestDeadline:
-    """EDF with preemption: by the first deadline that can still be met, the others last."""
-
-    name: ClassVar[str] = "edf"
-    preempts: ClassVar[Preempts] = Preempts.ALWAYS
-    information: ClassVar[Information] = "told"
-    estimates: DurationEstimates = field(default_factory=DurationEstimates)
-
-    def decide(self, state: State) -> Decision:
-        jobs = state.candidates
-        ends = state.now + self.estimates.remaining(state, jobs)
-        return Decision(order=ranked(state, jobs, Deadlines.of(state).met(jobs, ends)))
-
-    def next_change(self, state: State) -> int:
-        """A deadline can become impossible to meet at any time."""
-        return state.now + 1
-
-
 Make = Callable[[], Policy]
 #: label: how it is made; the order of Fig. 6
 POLICIES: Mapping[str, Make] = MappingProxyType(
@@ -190,7 +171,7 @@ POLICIES: Mapping[str, Make] = MappingProxyType(
         "Themis": FinishTimeFairness,
         PROMPT: partial(UniSchedPolicy, profiler_reward=100.0),
         KNOWN: partial(UniSchedPolicy, profiling="none"),
-        EDF: _EarliestDeadline,
+        EDF: partial(EarliestDeadline, estimates=DurationEstimates()),
         "FIFO": Fifo,
     }
 )
