@@ -491,8 +491,8 @@ def _result(
     ideal, theta = ideal_revenue(problem, schedule, params.lam), more["theta"]
     within = within_assumption(problem, schedule, params)
     info = {
-        "within assumption": within, "ideal": ideal, "lambda": params.lam, "left": left, "intervals": outcome.intervals,
-        "seed": seed, "params": asdict(params), **more,
+        "ideal": ideal, "lambda": params.lam, "left": left, "intervals": outcome.intervals,
+        "within assumption": within, "seed": seed, "params": asdict(params), **more,
     }  # fmt: skip
     facts = RevenueFacts(
         ideal_revenue=ideal, rounds=params.lam, intervals=outcome.intervals, left=left,

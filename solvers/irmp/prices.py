@@ -124,8 +124,8 @@ def assumed_scale(problem: Irmp) -> float:
     all jobs, y and z over a run. Neither is invariant to the unit of money. The one that is
     returned is the least power of ten, from 1 on, at which both hold for the shortest runs on the
     empty cluster of all jobs that can be worth something in these: f and use of d_j, of which
-    Lemma 1 is made, too. Like theta, it is known of the jobs before any runs. A job that is accepted
-    with a longer or later run can fall short; results count those that do not.
+    Lemma 1 is made, too. Like theta, it is known of the jobs before any runs. A job that is
+    accepted with a longer or later run can fall short; results count those that do not.
 
     Examples
     --------
@@ -220,8 +220,8 @@ def thetas(
     if wrong.any():
         high = rise[wrong][0] == math.inf
         raise ValueError(
-            f"theta: 1 + estimate={estimate:g} * scale={params.unit:g} * {best[wrong][0]:g}, which a use "
-            f"is worth to job {problem.jobs[of[wrong][0]].id!r}, "
+            f"theta: 1 + estimate={estimate:g} * scale={params.unit:g} * {best[wrong][0]:g}, "
+            f"which a use is worth to job {problem.jobs[of[wrong][0]].id!r}, "
             + ("is too large for a float" if high else "is too close to 1; take a larger scale")
         )
     theta: Floats = 1 + rise
