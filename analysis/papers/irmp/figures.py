@@ -360,7 +360,7 @@ _SETTINGS: Mapping[str, Any] = {
     "lambda": 1,
     "clock": "absolute: utilities of the slot of completion",
     "theta": "rule of (8) over all jobs",
-    "scale": "of each instance: the least power of ten with f / use >= 1 for shortest runs",
+    "scale": "of each instance the least power of ten at which f / use >= 1 for shortest runs",
     "slot": "1 h",
     "bound": f"column generation over {SLOTS} slots; for schedules that preempt, of such",
     "ideal revenue": "of policies without rounds: the true one",
@@ -381,7 +381,8 @@ fig4 = _figure(
         **_counted(), "ratio": "certified ratio", f"share {[*COUNTINGS][-1]}": "ideal over bound",
         **WITHIN,
     },
-    cells=_sweep_and_scales, steps=(with_bounds,), statements=statements.fig4, drawing=pictures.revenue,
+    cells=_sweep_and_scales, steps=(with_bounds,), statements=statements.fig4,
+    drawing=pictures.revenue,
 )  # fmt: skip
 fig5 = _over_bounds(
     name="irmp:fig5", title="Fig. 5: Astraea's performance ratio, reduced setting", axis="servers",
