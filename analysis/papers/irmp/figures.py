@@ -376,7 +376,7 @@ _seconds = partial(
     statements=statements.seconds, drawing=pictures.seconds,
 )  # fmt: skip
 fig4 = _figure(
-    name="irmp:fig4", title="Fig. 4: total revenue by jobs and by servers", axis="x",
+    name="irmp:fig4", title="Fig. 4: total revenue by jobs, by servers and by scale", axis="x",
     measures={
         **_counted(), "ratio": "certified ratio", f"share {[*COUNTINGS][-1]}": "ideal over bound",
         **WITHIN,

@@ -74,6 +74,7 @@ def _drawn(
         axes.set_ylim(low, high + 0.07 * (high - low))
         if panel.axis == SCALE:
             axes.set_xscale("log")
+            axes.minorticks_off()
         elif panel.axis:
             axes.set_xticks(study.xs(panel.instances[0]))
     return figure
