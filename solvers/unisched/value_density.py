@@ -213,12 +213,14 @@ class ValueDensity:
         """Seconds of jobs that were not profiled: by the ratio to the deadline of similar ones."""
         arrived = state.arrived
         seen = arrived[(state.profiled[arrived] > 0) | (state.starts[arrived] > 0)]
-        dated = seen[known.number[seen] > 0]
-        usual = int(np.median(state.work[seen])) if seen.size else 3_600
+        done = state.work[seen] - state.remaining(seen)
+        whole = done + self.estimates.remaining(state, seen)  # `work` has epochs that nobody knows
+        usual = int(np.median(whole)) if seen.size else 3_600
         found = np.full(jobs.size, usual, dtype=np.int64)
-        if dated.size:
-            own = known.due[dated, 0] - state.release[dated]
-            ratio, first = state.work[dated] / own, known.due[jobs, 0] - state.release[jobs]
+        dated = known.number[seen] > 0
+        if dated.any():
+            own = known.due[seen[dated], 0] - state.release[seen[dated]]
+            ratio, first = whole[dated] / own, known.due[jobs, 0] - state.release[jobs]
             for i in np.flatnonzero(known.number[jobs] > 0).tolist():
                 near = np.argsort(np.abs(own - first[i]), kind="stable")[:ALIKE]
                 found[i] = max(1, int(first[i] * np.median(ratio[near])))
