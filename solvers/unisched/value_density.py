@@ -106,9 +106,9 @@ class ValueDensity:
         Let best-effort jobs compete with admitted ones that can wait; otherwise they have what
         these leave.
     profiling : int
-        Seconds for which a new job is profiled on two GPUs at most before its run time is known; 0
-        where run times are told. Until then it is guessed by the profiled jobs with the nearest
-        deadlines.
+        Seconds for which a new job is profiled on two GPUs at most before its run time is known,
+        to the end of a round; 0 where run times are told. Until then it is guessed by the profiled
+        jobs with the nearest deadlines.
     hope : bool
         Whether jobs that a target metric ends are tried for deadlines that they meet only if they
         save epochs.
@@ -286,8 +286,9 @@ class ValueDensity:
             room -= size[i] if size[i] <= room else 0
         nodes = _places(state, first, rest, held, size)
         suspend = [int(jobs.number[i]) for i in held if nodes.get(i) != held[i]]
+        profile = state.rules.round_up(self.profiling)
         start = [
-            Start(int(jobs.number[i]), nodes[i], size[i], self.profiling if jobs.new[i] else 0)
+            Start(int(jobs.number[i]), nodes[i], size[i], profile if jobs.new[i] else 0)
             for i in (*first, *rest) if i in nodes and nodes[i] != held.get(i)
         ]  # fmt: skip
         return Decision(suspend=suspend, start=start)
