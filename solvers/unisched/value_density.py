@@ -179,7 +179,7 @@ class ValueDensity:
         gpus = state.gpus[number]
         area = gpus * need + np.where(new, np.minimum(gpus, PROFILE_GPUS) * self.profiling, 0)
         levels, due = known.number[number], known.due[number]
-        value = known.value[number].copy()
+        value = known.value[number]  # a copy
         tried = np.repeat(need[:, None], due.shape[1], axis=1)
         if self.hope:
             for i in np.flatnonzero(~new & (levels > 0)).tolist():

@@ -10,8 +10,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from deadline_optimum import optimum, random_problem
 from gangsched.analysis.driving import metrics
@@ -21,7 +19,7 @@ from gangsched.formulations.deadline_rewards import DeadlineRewards
 from gangsched.instances import Cluster, DeadlineJob, Instance, TargetMetric
 from gangsched.solvers.placement import place
 from gangsched.solvers.policy import Decision, Phase, Policy, Preempts, State
-from gangsched.solvers.unisched.deadlines import NEVER, Deadlines
+from gangsched.solvers.unisched.deadlines import NEVER
 from gangsched.solvers.unisched.earliest_deadline import EarliestDeadline
 from gangsched.solvers.unisched.value_density import (
     ValueDensity,
@@ -89,25 +87,21 @@ def reserved(
     return level, start
 
 
-@st.composite
-def plans(draw: st.DrawFn) -> tuple[Any, ...]:
+def drawn_plan(seed: int) -> tuple[Any, ...]:
     """Some jobs with up to three deadlines, which are edges; some GPU seconds are gone."""
-    spans = draw(st.lists(st.integers(1, 6), min_size=1, max_size=5))
-    edges = np.cumsum([draw(st.integers(0, 5)), *spans])
-    number, whole = draw(st.integers(1, 6)), draw(st.integers(1, 4))
-    free = [draw(st.integers(0, whole * int(span))) for span in np.diff(edges)]
-    gpus = [draw(st.integers(1, whole)) for _ in range(number)]
-    levels = [draw(st.integers(0, 3)) for _ in range(number)]
-    at = [sorted(draw(st.integers(0, len(free))) for _ in range(4)) for _ in range(number)]
-    need = [[draw(st.integers(1, 15)) for _ in range(4)] for _ in range(number)]
-    order = draw(st.permutations(range(number)))[: draw(st.integers(1, number))]
-    columns = (order, gpus, need, at, levels, edges, free)
-    return tuple(np.array(column, dtype=np.int64) for column in columns)
+    rng = np.random.default_rng([3, seed])
+    edges = np.cumsum(rng.integers(1, 7, int(rng.integers(2, 7))))
+    jobs, whole, spans = int(rng.integers(1, 7)), int(rng.integers(1, 6)), np.diff(edges)
+    free = whole * spans - rng.integers(0, 3, spans.size) * rng.integers(0, whole * spans + 1) // 2
+    gpus, levels = rng.integers(1, whole + 1, jobs), rng.integers(0, 4, jobs)
+    at = np.sort(rng.integers(0, edges.size, (jobs, 4)), axis=1)
+    need = rng.integers(1, int(rng.choice([4, 15])), (jobs, 4))
+    return rng.permutation(jobs), gpus, need, at, levels, edges, free
 
 
-@given(plans())
-def test_the_plan_is_that_of_single_gpu_seconds(case: tuple[Any, ...]) -> None:
-    *given, free = case
+@pytest.mark.parametrize("seed", range(200))
+def test_the_plan_is_that_of_single_gpu_seconds(seed: int) -> None:
+    *given, free = drawn_plan(seed)
     mine, slow, left = free.copy(), free.copy(), free.tolist()
     expected = reserved(*(column.tolist() for column in given), left)  # type: ignore[arg-type]
     level, start = plan(*given, mine)
@@ -117,10 +111,10 @@ def test_the_plan_is_that_of_single_gpu_seconds(case: tuple[Any, ...]) -> None:
         assert one.tolist() == other.tolist()
 
 
-@given(plans())
-def test_what_is_reserved_fits(case: tuple[Any, ...]) -> None:
+@pytest.mark.parametrize("seed", range(100))
+def test_what_is_reserved_fits(seed: int) -> None:
     """No more than there is, nor than a gang of D can use, and all that an admitted job needs."""
-    order, gpus, need, at, levels, edges, free = case
+    order, gpus, need, at, levels, edges, free = drawn_plan(seed)
     before = free.copy()
     for i, j in enumerate(order.tolist()):
         after = free.copy()
@@ -163,7 +157,7 @@ def drawn_jobs(rng: np.random.Generator) -> tuple[Any, _Jobs, _Plan]:
     phases = rng.choice([Phase.RUNNING, Phase.WAITING], n)
     state = SimpleNamespace(now=1_000, rank=rng.permutation(n), phase=phases)
     level = np.where(levels > 0, rng.integers(-1, width, n).clip(max=levels - 1), -1)
-    start = np.where(level >= 0, 1_000 + rng.integers(0, 500, n), 2**62)
+    start = np.where(level >= 0, 1_000 + rng.choice([0, 60, 119, 120, 121, 500], n), 2**62)
     return (
         state,
         _Jobs(number, gpus, need, area, new, levels, due, value, tried),
@@ -236,31 +230,31 @@ def test_best_effort_jobs_come_last_or_compete() -> None:
 # --- places --------------------------------------------------------------------------------------
 
 
-@st.composite
-def crowds(draw: st.DrawFn) -> tuple[Any, ...]:
-    """Nodes with running and new jobs in any order, of whom some were selected by number."""
-    sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
+def drawn_crowd(seed: int) -> tuple[Any, ...]:
+    """Nodes with running and new jobs in any order, of whom some are selected by number."""
+    rng = np.random.default_rng([4, seed])
+    sizes = rng.integers(1, 5, int(rng.integers(1, 5))).tolist()
     free, held, size = list(sizes), dict[int, dict[int, int]](), list[int]()
-    for i in range(draw(st.integers(1, 9))):
-        gang = draw(st.integers(1, sum(sizes)))
-        nodes = place(gang, free, sizes, spread=draw(st.booleans()))
-        size.append(gang)
-        if nodes is not None and draw(st.booleans()):
+    spread = bool(rng.integers(2))
+    for i in range(int(rng.integers(1, 10))):
+        size.append(int(rng.integers(1, min(sum(sizes), 5) + 1)))
+        nodes = place(size[i], free, sizes, spread=spread)
+        if nodes is not None and rng.random() < 0.7:
             held[i] = dict(nodes)
             for n, gpus in nodes.items():
                 free[n] -= gpus
     room, first, rest = sum(sizes), list[int](), list[int]()
-    for i in draw(st.permutations(range(len(size)))):
+    for i in rng.permutation(len(size)).tolist():
         (first if size[i] <= room else rest).append(i)
         room -= size[i] if size[i] <= room else 0
-    rules = SimpleNamespace(spread=draw(st.booleans()))
-    return SimpleNamespace(sizes=np.array(sizes), free=np.array(free), rules=rules), first, rest, \
-        held, size  # fmt: skip
+    rules = SimpleNamespace(spread=spread)
+    state = SimpleNamespace(sizes=np.array(sizes), free=np.array(free), rules=rules)
+    return state, first, rest, held, size
 
 
-@given(crowds())
-def test_places(case: tuple[Any, ...]) -> None:
-    state, first, rest, held, size = case
+@pytest.mark.parametrize("seed", range(300))
+def test_places(seed: int) -> None:
+    state, first, rest, held, size = drawn_crowd(seed)
     found = _places(state, first, rest, held, size)
     sizes, spread, room = state.sizes.tolist(), state.rules.spread, state.sizes.copy()
     for turn, i in enumerate((*first, *rest)):
@@ -488,15 +482,3 @@ def test_it_is_optimal_more_often_than_edf() -> None:
 def test_bad_parameters(name: str, value: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match=f"value-density: {name}="):
         ValueDensity(**{name: value})
-
-
-def test_deadlines_of_the_state_are_not_changed_by_hope() -> None:
-    """Values of levels are scaled for one decision only."""
-    found: list[Any] = []
-
-    def see(state: State, decision: Decision) -> None:
-        found.append(Deadlines.of(state).value[0, :2].tolist())
-
-    one = Instance(Cluster.of_sizes([1]), [metric_job((845, 100), (2_000, 20))])
-    drive(one, Watched(ValueDensity(), see))
-    assert found == [[100, 20]] * len(found)
