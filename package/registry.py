@@ -457,6 +457,8 @@ POLICIES: Mapping[str, PolicyRow] = {
     "value-density:balanced-profiled": _policy(
         VALUE_DENSITY, "balanced, and profiles each new job for 300 s on two GPUs at most",
         balanced=True, profiling=300),
+    "gandiva-fair:literal": _policy(
+        GANDIVA_FAIR, "Algorithm 2 to the letter: GPUs may idle while a gang waits", literal=True),
 }  # fmt: skip
 #: other names of policies
 ALIASES: Mapping[str, str] = {"max-min": "max-min-fairness"}

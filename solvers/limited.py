@@ -56,7 +56,7 @@ def within(seconds: float | None, call: Callable[[], T]) -> T:
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     try:
-        thread.join(max(seconds, 0.0))
+        thread.join(min(max(seconds, 0.0), threading.TIMEOUT_MAX))
     finally:
         while thread.is_alive() and not _stopped(thread):
             thread.join(PAUSE)

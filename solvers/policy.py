@@ -240,10 +240,15 @@ class Seen:
 
     def job(self, number: int) -> Job:
         """Return a job that has come."""
+        job = self.come(number)
+        return job if self.information else without_run_time(job)
+
+    def come(self, number: int) -> Job:
+        """Return a job that has come, with its run time."""
         if not (self.clairvoyant or self.has_come(number)):
             raise NotShown(f"job {number} has not come")
         job: Job = self.instance.jobs[number]
-        return job if self.information else without_run_time(job)
+        return job
 
     def has_come(self, number: int) -> bool:
         """Whether a job has been shown."""
@@ -488,6 +493,10 @@ class State:
         """Return min(D_i, fair share) of each of `jobs` now, the integrand of (14)."""
         rate: Floats = self._engine.fair_rate(jobs)
         return rate
+
+    def group(self, job: int) -> str:
+        """Return the group of a job that has come: a user's jobs of one group are alike."""
+        return self._seen.come(int(job)).group
 
     def id(self, job: int) -> str:
         """Return the id of a job."""

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -35,11 +36,20 @@ from gangsched.cli import compare as cli
 from gangsched.formulations import DeadlineRewards, RarDdls, UniSched
 from gangsched.formulations.gandiva_fair.problem import GpuMarket
 from gangsched.formulations.io import problem_from_dict, problem_to_dict
-from gangsched.instances import Cluster, DeadlineJob, Instance, RingJob, Schedule, Segment, library
+from gangsched.instances import (
+    Cluster,
+    DeadlineJob,
+    Instance,
+    RingJob,
+    Schedule,
+    Segment,
+    compiling,
+    library,
+)
 from gangsched.instances.heterogeneous import random_market
 from gangsched.instances.io import write_json
 from gangsched.io import save
-from gangsched.solvers import Bound, compiling
+from gangsched.solvers import Bound
 from gangsched.solvers.gandiva_fair.trading import traded_allocation
 from gangsched.solvers.io import load_result
 
@@ -1070,6 +1080,29 @@ def test_warm_up_runs_its_parts(
     done = capsys.readouterr()
     assert done.out.startswith("machine code is ready (2 parts, ")
     assert done.err == "gangsched: compiling machine code, which takes a minute or two\n"
+
+
+@pytest.mark.process
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is another thing there")
+def test_ctrl_c_ends_warm_up_with_all_its_processes(tmp_path: Path) -> None:
+    child = subprocess.Popen(
+        command("warm-up"), env=environment(NUMBA_CACHE_DIR=str(tmp_path)), start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        for _ in range(600):
+            if [*tmp_path.rglob("*.nbi")]:
+                break
+            time.sleep(0.1)
+        os.killpg(child.pid, signal.SIGINT)  # as a terminal does
+        out, err = child.communicate(timeout=60)  # until nobody holds the pipes
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+    assert (child.returncode, out) == (130, "")
+    assert err.splitlines() == [
+        "gangsched: compiling machine code, which takes a minute or two", "gangsched: interrupted",
+    ]  # fmt: skip
 
 
 def test_compiling_is_announced_once(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import suppress
-from multiprocessing import get_context
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager, suppress
+from multiprocessing import active_children, get_context
 from typing import Any
 
 import typer
@@ -25,16 +26,32 @@ def warm_up() -> None:
     began, done, parts = time.monotonic(), 0, list(_parts())
     if not sys.stderr.isatty():
         typer.echo("gangsched: compiling machine code, which takes a minute or two", err=True)
-    with (
-        screen.progress_line("compiling") as show,
-        ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool,
-    ):
-        left = {pool.submit(_run, part): part for part in parts}
+    with screen.progress_line("compiling") as show, _running(parts) as left:
         for finished in as_completed(left):
             finished.result()
             done += 1
             show(f"compiling: {done} of {len(parts)} parts, {' '.join(left[finished])}")
     typer.echo(f"machine code is ready ({len(parts)} parts, {time.monotonic() - began:.0f} s)")
+
+
+@contextmanager
+def _running(parts: list[Part]) -> Iterator[dict[Future[None], Part]]:
+    """Run parts in processes, which are killed if anything fails, and which Ctrl-C passes over.
+
+    It reaches all of a terminal's processes: without that each would write where it was.
+    """
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+        try:
+            before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+            try:
+                left = {pool.submit(_run, part): part for part in parts}
+            finally:
+                signal.signal(signal.SIGINT, before)
+            yield left
+        except BaseException:
+            for process in active_children():
+                process.kill()
+            raise
 
 
 def _parts() -> Iterator[Part]:

@@ -320,7 +320,8 @@ class Hived:
         """
         if self.limit == math.inf:
             return [gpus] * quotas.size
-        return [math.floor(Fraction(str(self.limit)) * q) for q in quotas.tolist()]
+        limit = Fraction(str(self.limit))
+        return [min(gpus, math.floor(limit * quota)) for quota in quotas.tolist()]
 
 
 class Lending:

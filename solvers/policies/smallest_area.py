@@ -10,6 +10,7 @@ import numpy as np
 
 from ...instances import Cluster, User
 from ...instances.check import integer
+from ...instances.model import MOST_TIME
 from ..policy import Decision, Information, Ints, Preempts, Rule, RuleKind, Rules, State, ranked
 from .priced_models import OnModels
 
@@ -82,6 +83,8 @@ class SmallestArea:
     def __post_init__(self) -> None:
         if self.guard is not None:
             integer(self, "smallest-area", "guard", least=1)
+            if self.guard > MOST_TIME:
+                raise ValueError(f"smallest-area: guard={self.guard} is above {MOST_TIME}")
 
     @property
     def one_model(self) -> bool:

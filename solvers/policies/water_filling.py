@@ -59,9 +59,9 @@ def best_finish_time(gangs: Ints, gpus: int, left: Floats, since: Floats, whole:
     unit = 2.0 ** (61 - demand.bit_length())
     room = gpus * unit
 
-    def used(r: float) -> int:
+    def used(r: float) -> float:
         taken = gangs * (left / np.maximum(r * whole - since, left)) * unit
-        return int(np.rint(taken).astype(np.int64).sum())
+        return float(np.rint(taken).astype(np.int64).sum())  # plain integers divide otherwise
 
     low = float(((since + left) / whole).max(initial=0.0))  # each job always runs
     high = float(((since + left * max(1.0, demand / gpus)) / whole).max(initial=0.0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from gangsched.analysis.driving.run import EventKind, Run
 from gangsched.instances import Cluster, Instance, Job, User
 from gangsched.registry import policy
 from gangsched.solvers import Fifo, YarnCs
+from gangsched.solvers.policies.themis import Themis
 from gangsched.solvers.policy import Decision, Rules, State
 
 POLICIES = ["yarn-cs", "yarn-cs:backfill", "hived", "hived:backfill", "themis"]
@@ -96,6 +97,28 @@ def test_it_does_so_on_several_gpu_models(name: str, users: int, nodes: int, siz
         run = assert_all_ways_agree(instance, name, rules)
         moves += number_of(run, EventKind.SUSPEND)
     assert moves > 100
+
+
+def test_finish_times_that_are_equal_but_for_rounding_are_rounded_alike() -> None:
+    """All come at once, so that fair fractions of one gang differ by rounding only."""
+    work = [(1, 2758), (1, 4366), (2, 4532), (1, 3452)]
+    jobs = [Job(id=f"j{i}", gpus=gang, work=own) for i, (gang, own) in enumerate(work)]
+    instance = Instance(Cluster.of_sizes([3]), jobs)
+    fair = policy("finish-time-fairness")[1]
+    runs = [
+        drive(instance, fair, engine=e, lease=60, overhead=0) for e in ("compiled", "reference")
+    ]  # type: ignore[arg-type]
+    assert runs[0] == runs[1]
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_themis_bids_for_what_is_left_of_a_lease(engine: Literal["compiled", "reference"]) -> None:
+    """log(1 + L / 60) is above 2 log(1 + L / 240) for L = 60, not for the lease of 900."""
+    work = [("a", 2, 60), ("b", 1, 240), ("c", 1, 240)]
+    jobs = [Job(id=name, gpus=gang, work=own, release=840) for name, gang, own in work]
+    instance = Instance(Cluster.of_sizes([2]), jobs)
+    run = drive(instance, Themis(fairness=0.0), engine=engine, overhead=0)
+    assert run.records.first.tolist() == [840, 900, 900]
 
 
 def test_a_run_that_asks_for_fractions_can_be_watched_and_stopped() -> None:

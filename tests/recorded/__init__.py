@@ -14,8 +14,8 @@ LAST = (
     "rules_of_a_run", "figure_unisched_fig9", "figure_rar_ddls_fig6", "figure_unisched_fig6",
     "many_jobs", "many_queues", "many_rar_ddls", "many_irmp",
 )  # fmt: skip
-for _name in LAST:
-    ENTRIES[_name] = ENTRIES.pop(_name)
+for _name in [name for name in ENTRIES if name not in ("examples", *LAST)] + list(LAST):
+    ENTRIES[_name] = ENTRIES.pop(_name)  # after the examples, which are short and see most
 
 __all__ = [
     "ENTRIES", "bounds", "calls", "commands", "examples", "figures", "options", "parts", "policies",

@@ -13,7 +13,7 @@ from gangsched.solvers.limited import OutOfTime, within
 LONG = 60.0
 
 
-@pytest.mark.parametrize("seconds", [None, LONG])
+@pytest.mark.parametrize("seconds", [None, LONG, 1e300])
 def test_it_returns_what_the_call_returns_and_raises_what_it_raises(seconds: float | None) -> None:
     assert within(seconds, lambda: 7) == 7
     with pytest.raises(KeyError, match="no such thing"):

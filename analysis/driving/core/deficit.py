@@ -64,7 +64,7 @@ def _used(gang, rest, come, time, r, unit):
     total = 0
     for i in range(gang.size):
         total += int(np.rint(gang[i] * (rest[i] / max(r * time[i] - come[i], rest[i])) * unit))
-    return total
+    return float(total)
 
 
 @inlined

@@ -30,7 +30,7 @@ from .machine import (
     speed_on_new,
     take_new,
 )
-from .place import place_beside_others, want_old
+from .place import place_on_model, want_old
 from .repacked import add_new, drop_complete, sort_by_score
 
 #: counters: comers that were seen, jobs in the order; whether a decision is open; jobs that had
@@ -227,7 +227,7 @@ def _place_all(m, p, count):
             if old_is_free(m, j):
                 keep_old(m, j)
                 continue
-        if place_beside_others(m, j, p.columns[MODEL, j]):
+        if place_on_model(m, j, m.jobs[j].gpus, p.columns[MODEL, j], True):
             take_new(m, j)
             continue
         k = late
@@ -244,7 +244,7 @@ def _place_all(m, p, count):
             g = p.fast[p.columns[KIND, j], k]
             if g < 0:
                 break
-            if place_beside_others(m, j, g):
+            if place_on_model(m, j, m.jobs[j].gpus, g, True):
                 take_new(m, j)
                 break
 

@@ -163,7 +163,7 @@ def _displace(m, j, taken):
         k = m.lists[TAKEN, last]
         if m.memory[MODEL, k] == g and m.jobs[k].new_length > 0:
             give_new(m, k)
-            found = place_on_model(m, j, g)
+            found = place_on_model(m, j, m.jobs[j].gpus, g, False)
         last -= 1
     for i in range(last + 1, taken):
         k = m.lists[TAKEN, i]
@@ -196,7 +196,7 @@ def _place(m, g, taken):
         j = m.lists[WIDEST, i]
         if m.jobs[j].new_length > 0:
             continue
-        if place_on_model(m, j, g) or _displace(m, j, taken):
+        if place_on_model(m, j, m.jobs[j].gpus, g, False) or _displace(m, j, taken):
             take_new(m, j)
 
 
@@ -207,7 +207,7 @@ def _fill_with(m, j):
         g = m.fastest[j, i]
         if m.speeds[j, g] == 0 or m.jobs[j].gpus > m.memory[ROOM, g]:
             continue
-        if place_on_model(m, j, g):
+        if place_on_model(m, j, m.jobs[j].gpus, g, False):
             take_new(m, j)
             m.memory[ROOM, g] = min(m.memory[ROOM, g], free_of_model(m, g))
             return

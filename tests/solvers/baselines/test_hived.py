@@ -328,6 +328,12 @@ def test_so_much_may_be_borrowed(limit: float, first: list[int]) -> None:
     assert found.records.first.tolist() == first
 
 
+def test_no_limit_is_too_large() -> None:
+    rows = [("u", 4, 600, 0), ("u", 2, 600, 0), ("u", 1, 600, 0)]
+    found = run_of(Hived(limit=1e308), [4, 4], rows)
+    assert found.records.first.tolist() == [0, 0, 0]
+
+
 def test_queues_are_by_release() -> None:
     rows = [("u", 2, 100, 0), ("u", 4, 60, 0), ("u", 1, 60, 10)]
     assert run_of(Hived(limit=0), [4, 4], rows).records.first.tolist() == [0, 120, 180]

@@ -188,6 +188,17 @@ def test_a_guard_is_whole_seconds(guard: Any) -> None:
         SmallestArea(guard=guard)
 
 
+def test_a_guard_is_a_time_that_can_be_driven() -> None:
+    """Machine code would take more for less than nothing, so that all are overdue."""
+    with pytest.raises(ValueError, match=r"smallest-area: guard=1099511627777 is above"):
+        SmallestArea(guard=2**40 + 1)
+    instance = stream(2)
+    assert (
+        drive(instance, SmallestArea(guard=2**40)).records
+        == drive(instance, SmallestArea(guard=2**40), engine="reference").records
+    )
+
+
 def test_a_guard_needs_one_model() -> None:
     cluster = Cluster([Node("a", 1, "x"), Node("b", 1, "y")])
     with pytest.raises(ValueError, match="one_model=True"):
