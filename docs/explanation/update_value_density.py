@@ -38,7 +38,8 @@ from gangsched.solvers.unisched import value_density
 from gangsched.solvers.unisched.deadlines import NEVER
 from gangsched.solvers.unisched.value_density import ValueDensity
 
-PAGE, DATA = Path(__file__).with_suffix("").parent / "value-density.md", "value-density.json"
+HERE = Path(__file__).resolve().parent
+PAGE, DATA = HERE / "value-density.md", HERE / "value-density.json"
 WORKLOADS = "T[720]", "T[360]", "P_SLO", "P_MIX2", "H_MIX2"
 SEEDS, TUNED = range(10, 15), range(3)
 OWN, PROFILED = "value-density", "value-density:profiled"
@@ -304,6 +305,33 @@ def settings_table(found: Found, information: str, value: Callable[[str, str], s
     return "\n".join(lines)
 
 
+def losses(found: Found) -> str:
+    """Who misses less than the policy or its balanced variant, or has less latency."""
+    lines = [
+        "| policy | workload | misses more on seed | by mean | waits longer than |",
+        "|---|---|---|---|---|",
+    ]
+    for information, known in POLICIES.items():
+        for own, name in product(known[:2], WORKLOADS):
+            mine = by_seed(found, information, name, own, "miss")
+            seeds, means, waits = list[str](), list[str](), list[str]()
+            for label in known[2:]:
+                others = by_seed(found, information, name, label, "miss")
+                ahead = [s for s, a, b in zip(SEEDS, mine, others, strict=False) if b < a]
+                if ahead:
+                    seeds.append(f"`{label}` ({', '.join(map(str, ahead))})")
+                if others and fmean(others) < fmean(mine):
+                    means.append(f"`{label}`")
+                late = [by_seed(found, information, name, one, "latency") for one in (label, own)]
+                if all(one and one[0] is not None for one in late):
+                    less = 1 - fmean(late[0]) / fmean(late[1])
+                    waits += [f"`{label}` by {100 * less:.0f} %"] if less > 0 else []
+            if seeds or means or waits:
+                cells = [f"`{own}`", name, *(", ".join(one) for one in (seeds, means, waits))]
+                lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def ablation(found: Found) -> str:
     """Miss and best-effort latency without each part."""
     lines = [
@@ -346,8 +374,7 @@ def main() -> None:
     parser.add_argument("policies", nargs="*", metavar="POLICY")
     parser.add_argument("--page", action="store_true", help="run nothing")
     given = parser.parse_args()
-    data = PAGE.parent / DATA
-    stored = json.loads(data.read_text("utf-8")) if data.exists() else {"cells": {}}
+    stored = json.loads(DATA.read_text("utf-8")) if DATA.exists() else {"cells": {}}
     found = stored["cells"]
     names = given.policies or [label for known in POLICIES.values() for label in known]
     for key, compute in () if given.page else cells(names):
@@ -355,9 +382,9 @@ def main() -> None:
             found[key] = compute()
             print(key, found[key], flush=True)
             rules = {"round_length": ROUND, "lease": LEASE, "overhead": OVERHEAD}
-            data.write_text(text_of({"version": gs.__version__, "rules": rules}, found), "utf-8")
+            DATA.write_text(text_of({"version": gs.__version__, "rules": rules}, found), "utf-8")
     tables = {information: comparison(found, information) for information in POLICIES}
-    put(PAGE, {**tables, "parts": ablation(found)})
+    put(PAGE, {**tables, "losses": losses(found), "parts": ablation(found)})
 
 
 if __name__ == "__main__":
