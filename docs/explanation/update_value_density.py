@@ -333,22 +333,19 @@ def losses(found: Found) -> str:
 
 
 def ablation(found: Found) -> str:
-    """Miss and best-effort latency without each part."""
+    """Miss and best-effort latency without each part, as far as it was run."""
+
+    def cell(name: str, label: str) -> str:
+        late = by_seed(found, "part", name, label, "latency")
+        miss = mean(by_seed(found, "part", name, label, "miss"), 2)
+        return f"{miss} / {mean(late, 0)}" if late and late[0] is not None else miss
+
     lines = [
         f"| `value-density`, seeds {TUNED[0]} to {TUNED[-1]} | {' | '.join(WORKLOADS)} |",
         f"|---|{'--:|' * len(WORKLOADS)}",
     ]
     for label in CHANGES:
-        rows = [
-            [by_seed(found, "part", name, label, what) for what in ("miss", "latency")]
-            for name in WORKLOADS
-        ]
-        if all(miss for miss, _ in rows):
-            told = [
-                mean(miss, 2) + (f" / {mean(late, 0)}" if late[0] is not None else "")
-                for miss, late in rows
-            ]
-            lines.append(f"| {label} | {' | '.join(told)} |")
+        lines.append(f"| {label} | {' | '.join(cell(name, label) for name in WORKLOADS)} |")
     return "\n".join(lines)
 
 
