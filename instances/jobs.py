@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import partial
@@ -133,7 +134,9 @@ class Job:
 
     def untold(self) -> Job:
         """Return the job as it is known before it runs where nobody tells run times."""
-        return replace(self, work=None)
+        untold = copy(self)
+        set_field(untold, "work", None)  # all else has been checked
+        return untold
 
     def deadlines(self) -> tuple[tuple[int, float], ...]:
         """Return pairs (time, value), times of the instance rising; none for best-effort jobs."""

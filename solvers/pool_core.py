@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ..instances.arrays import Floats, Ints
@@ -74,15 +76,124 @@ def _first_waiting(
     return best
 
 
-@compiled
-def _with_piece(pieces: Ints, count: int, job: int, start: int, end: int) -> Ints:
-    """The pieces with one more, in twice the room where they are full."""
-    if count == len(pieces):
-        more = np.empty((2 * count, 3), dtype=np.int64)
-        more[:count] = pieces
-        pieces = more
-    pieces[count] = job, start, end
-    return pieces
+class _Pool(NamedTuple):
+    """What a run knows; by job, by kind of gang, and of those that run."""
+
+    order: Ints  # jobs by release
+    release: Ints
+    gpus: Ints
+    kind: Ints
+    scale: Floats
+    left: Ints
+    key: Floats
+    since: Ints  # since when a job runs
+    widths: Ints  # of each kind of gang
+    first: Ints  # its heap
+    size: Ints
+    heap: Ints
+    running: Ints  # by key
+    kept: Ints
+    state: Ints
+
+
+#: numbers of the state
+NOW, COME, RUNS, COUNT, WAITS = range(5)
+
+
+@inner
+def _note_piece(p: _Pool, pieces: Ints, job: int, end: int) -> None:
+    """Write down that a job has run until then."""
+    count = p.state[COUNT]
+    pieces[count, 0], pieces[count, 1], pieces[count, 2] = job, p.since[job], end
+    p.state[COUNT] = count + 1
+
+
+@inner
+def _wait(p: _Pool, job: int) -> None:
+    """Put a job among those that wait."""
+    k = p.kind[job]
+    _push(p.heap, p.key, p.first[k], p.size[k], job)
+    p.size[k] += 1
+    p.state[WAITS] += 1
+
+
+@inner
+def _start(p: _Pool, job: int) -> None:
+    """Let the first of its kind that waits run."""
+    k = p.kind[job]
+    _pop(p.heap, p.key, p.first[k], p.size[k])
+    p.size[k] -= 1
+    p.state[WAITS] -= 1
+    p.since[job] = p.state[NOW]
+
+
+@inner
+def _choose(p: _Pool, pieces: Ints, capacity: int) -> None:
+    """Who runs now: the first ones that fit, of those that run and those that wait."""
+    free, stays, i, runs = capacity, 0, 0, p.state[RUNS]
+    best = _first_waiting(p.heap, p.first, p.size, p.widths, p.key, free)
+    while i < runs or best >= 0:
+        job = p.running[i] if i < runs else best
+        if best >= 0 and (i == runs or _before(p.key, best, job)):
+            job, stay = best, True
+            _start(p, job)
+        else:
+            i += 1
+            stay = p.gpus[job] <= free
+            if not stay:
+                if p.state[NOW] > p.since[job]:
+                    _note_piece(p, pieces, job, p.state[NOW])
+                _wait(p, job)
+        if stay:
+            free -= p.gpus[job]
+            p.kept[stays] = job
+            stays += 1
+        if not stay or job == best or (best >= 0 and p.gpus[best] > free):
+            best = _first_waiting(p.heap, p.first, p.size, p.widths, p.key, free)
+    for i in range(stays):
+        p.running[i] = p.kept[i]
+    p.state[RUNS] = stays
+
+
+@inner
+def _serve(p: _Pool, pieces: Ints, dynamic: bool) -> None:
+    """Let those that run do so until one of them is complete, or the next one comes."""
+    now, runs, stays = p.state[NOW], p.state[RUNS], 0
+    upto = np.int64(2**62)
+    if p.state[COME] < p.order.size:
+        upto = p.release[p.order[p.state[COME]]]
+    for i in range(runs):
+        upto = min(upto, now + p.left[p.running[i]])
+    for i in range(runs):
+        job = p.running[i]
+        p.left[job] -= upto - now
+        if dynamic:
+            p.key[job] = p.left[job] * p.scale[job]
+        if p.left[job] == 0:
+            _note_piece(p, pieces, job, upto)
+        else:
+            p.running[stays] = job
+            stays += 1
+    p.state[NOW], p.state[RUNS] = upto, stays
+
+
+@inner
+def _run_while_room(p: _Pool, pieces: Ints, capacity: int, dynamic: bool) -> bool:
+    """Go from event to event; False where there is no room for the pieces of the next one."""
+    n = p.order.size
+    while p.state[RUNS] > 0 or p.state[COME] < n or p.state[WAITS] > 0:
+        if p.state[COUNT] + 2 * capacity > pieces.shape[0]:
+            return False
+        if p.state[RUNS] == 0 and p.state[WAITS] == 0:
+            p.state[NOW] = max(p.state[NOW], p.release[p.order[p.state[COME]]])
+        while p.state[COME] < n and p.release[p.order[p.state[COME]]] <= p.state[NOW]:
+            _wait(p, p.order[p.state[COME]])
+            p.state[COME] += 1
+        if dynamic:
+            _sort(p.running, p.state[RUNS], p.key)
+        _choose(p, pieces, capacity)
+        _serve(p, pieces, dynamic)
+    return True
 
 
 @compiled
@@ -91,67 +202,22 @@ def schedule_pool(
     scale: Floats, capacity: int, dynamic: bool,
 ) -> tuple[Ints, Ints, Ints]:  # fmt: skip
     """Run jobs by the least seconds times scale, those left if `dynamic`: job, start and end."""
-    n, kinds = order.size, widths.size
-    pieces, count = np.empty((4 * n + 16, 3), dtype=np.int64), 0
-    left, key = seconds.copy(), seconds * scale
-    size, first = np.zeros(kinds, dtype=np.int64), np.zeros(kinds, dtype=np.int64)
-    for k in range(1, kinds):
+    n = order.size
+    size, first = np.zeros(widths.size, dtype=np.int64), np.zeros(widths.size, dtype=np.int64)
+    for k in range(1, widths.size):
         first[k] = first[k - 1] + np.sum(kind == k - 1)
-    heap, since = np.empty(n, dtype=np.int64), np.full(n, -1, dtype=np.int64)
-    running, kept = np.empty(capacity, dtype=np.int64), np.empty(capacity, dtype=np.int64)
-    runs, come, now = 0, 0, np.int64(0)
-    while runs > 0 or come < n or size.sum() > 0:
-        if runs == 0 and size.sum() == 0:
-            now = max(now, release[order[come]])
-        while come < n and release[order[come]] <= now:
-            job = order[come]
-            _push(heap, key, first[kind[job]], size[kind[job]], job)
-            size[kind[job]] += 1
-            come += 1
-        _sort(running, runs, key)
-        free, stays, i = capacity, 0, 0
-        best = _first_waiting(heap, first, size, widths, key, free)
-        while i < runs or best >= 0:
-            job = running[i] if i < runs else best
-            if best >= 0 and (i == runs or _before(key, best, job)):
-                job, k = best, kind[best]
-                _pop(heap, key, first[k], size[k])
-                size[k] -= 1
-                since[job] = now
-                stay = True
-            else:
-                i += 1
-                stay = gpus[job] <= free
-                if not stay:
-                    if now > since[job]:
-                        pieces = _with_piece(pieces, count, job, since[job], now)
-                        count += 1
-                    _push(heap, key, first[kind[job]], size[kind[job]], job)
-                    size[kind[job]] += 1
-            if stay:
-                free -= gpus[job]
-                kept[stays] = job
-                stays += 1
-            if not stay or job == best or (best >= 0 and gpus[best] > free):
-                best = _first_waiting(heap, first, size, widths, key, free)
-        running, kept, runs = kept, running, stays
-        upto = release[order[come]] if come < n else np.int64(2**62)
-        for i in range(runs):
-            upto = min(upto, now + left[running[i]])
-        stays = 0
-        for i in range(runs):
-            job = running[i]
-            left[job] -= upto - now
-            if dynamic:
-                key[job] = left[job] * scale[job]
-            if left[job] == 0:
-                pieces = _with_piece(pieces, count, job, since[job], upto)
-                count += 1
-            else:
-                running[stays] = job
-                stays += 1
-        runs, now = stays, upto
-    done = pieces[:count]
+    pool = _Pool(
+        order, release, gpus, kind, scale, seconds.copy(), seconds * scale,
+        np.full(n, -1, dtype=np.int64), widths, first, size, np.empty(n, dtype=np.int64),
+        np.empty(capacity, dtype=np.int64), np.empty(capacity, dtype=np.int64),
+        np.zeros(5, dtype=np.int64),
+    )  # fmt: skip
+    pieces = np.empty((4 * n + 2 * capacity, 3), dtype=np.int64)  # rows of job, start and end
+    while not _run_while_room(pool, pieces, capacity, dynamic):
+        more = np.empty((2 * len(pieces), 3), dtype=np.int64)
+        more[: len(pieces)] = pieces
+        pieces = more
+    done = pieces[: pool.state[COUNT]]
     return done[:, 0].copy(), done[:, 1].copy(), done[:, 2].copy()
 
 

@@ -341,11 +341,17 @@ class RarDdls(Described):
         parts = self.resolution / iteration_time
         return parts.numerator // parts.denominator if self.rate == "floor" else ceil(parts)
 
+    def rate_of(self, job: int, servers: int, contenders: int) -> int:
+        """Return phi_j(n, p): of `rates`, or where more contend than servers have GPUs, by (8)."""
+        if contenders < self.rates.shape[2] or not self.rates[job, servers - 1, 0]:
+            return int(self.rates[job, servers - 1, min(contenders, self.rates.shape[2] - 1)])
+        return self.progress(self.iteration_time(job, servers, contenders))
+
     # -- times ---------------------------------------------------------------------------------
 
     def duration(self, job: int, servers: int, contenders: int = 1) -> int | None:
         """Return slots that the job needs at a constant rate, None where it never completes."""
-        rate = int(self.rates[job, servers - 1, min(contenders, self.rates.shape[2] - 1)])
+        rate = self.rate_of(job, servers, contenders)
         return -(-self.jobs[job].iterations * self.resolution // rate) if rate else None
 
     def spans(self, job: int) -> range:
@@ -476,7 +482,8 @@ class RarDdls(Described):
         times = np.unique(np.concatenate([[row.start], *(t for t, _ in steps)]))
         times = times[(times >= row.start) & (times < row.end)]
         p = np.max([count[np.searchsorted(t, times, "right") - 1] for t, count in steps], axis=0)
-        speed = rates[np.minimum(p, rates.size - 1)].tolist()
+        span = min(len(row.gpus), self.rates.shape[1])
+        speed = [self.rate_of(row.job, span, k) for k in p.tolist()]
         slots = np.diff(np.append(times, row.end)).tolist()
         return sum(r * t for r, t in zip(speed, slots, strict=True)), speed[-1]
 
@@ -640,7 +647,8 @@ def evaluate(
     start : sequence of int
         a_j in slots, by job number.
     placement : sequence of {node: gpus}
-        y_j, by job number; the gang's GPUs, at least one on each node. Capacity is not looked at.
+        y_j, by job number; the gang's GPUs, at least one on each node. Capacity is not looked at:
+        where nodes give more GPUs than they have, more jobs contend, and all are as slow as that.
     devices : sequence of {node: GPU numbers}, optional
         GPU identities, carried into the schedule.
 
@@ -709,11 +717,10 @@ def _speeds(problem: RarDdls, active: Sequence[int], placement: Placements) -> l
     for j in active:
         for s in placement[j] if len(placement[j]) > 1 else ():
             crossing[s] = crossing.get(s, 0) + 1
-    most = problem.rates.shape[2] - 1
     speeds = []
     for j in active:
         p = max(crossing[s] for s in placement[j]) if len(placement[j]) > 1 else 0
-        speeds.append(int(problem.rates[j, len(placement[j]) - 1, min(p, most)]))
+        speeds.append(problem.rate_of(j, len(placement[j]), p))
     return speeds
 
 

@@ -1,24 +1,37 @@
-"""Gandiva_fair: users' tickets, split stride, balanced servers, and traded GPU models.
+"""Gandiva_fair: tickets, split stride, balance, work conservation, and traded GPU models.
 
 Source: S. Chaudhary et al., "Balancing Efficiency and Fairness in Heterogeneous GPU Clusters for
-Deep Learning", EuroSys 2020.
+Deep Learning", EuroSys 2020. The whole system, as a decision goes through it; :class:`PlainSharing`
+has a method for each step, in plain Python, and :class:`CompiledSharing` decides the same.
 
-==========================  ===================  ==================================================
-paper                       here                 meaning
-==========================  ===================  ==================================================
-t_i                         `User.weight`        tickets of user i
-r_ij                        `Job.gpus`           GPUs of its job j
-effective tickets           `_worth`             GPUs that the tickets are worth, by demand
-fair share of model g       `_fair_shares`       that, in proportion to the GPUs N_g of the models
-ticketsPerGPU (1)           `_per_gpu`           tickets of a user on a model over its GPUs there
-ticketLoadPerGPU (2)        `StridePool.loads`   of a server
-jobTickets (3)              its stride is r_ij   over them, the inverse of (1)
-Algorithm 1                 `StridePool`         gang-aware stride, split
-Algorithm 2                 `_place`             a new job's model and servers
-profiling                   `Profile`            running averages of a user's speeds by model
-migration                   `_migrate`           one job a step, where it gains most
-trading                     `trade`              fast GPUs for slow ones, by second price
-==========================  ===================  ==================================================
+========  =================================================  ================================
+section   step                                               method of `PlainSharing`
+========  =================================================  ================================
+3.5       profiling: averages of a user's recent speeds      `open`
+3.2       effective tickets t'_i: fair share, up to demand   `open`, `tickets_by_demand`
+3.4, 3.5  trading: fast GPUs for slow ones, second price     :func:`.trading.trade`
+Alg. 2    allocation: user (2), job (3), model (4 to 7),     `_allocate`, `_model_for`,
+          servers (8 to 11), packed (3.2)                    `_add`, `packed`
+3.4       exploration: a job that takes turns goes to a      `_explore`
+          model that is not profiled, if it fits in memory
+3.5       migration between models: largest gain first       `_migrate`, `_gain`
+3.5       migration between servers of a model               `_balance`
+Alg. 1    gang-aware stride, split (3.1); eqs. (1) to (3)    `_take_turns`, :class:`.StridePool`
+3.3, 3.5  work conservation: on-demand migration to idle     `_use_idle`, `best_fit`
+          GPUs, of the next model where one is used up
+========  =================================================  ================================
+
+=======================  ==========================  =============================================
+paper                    here                        meaning
+=======================  ==========================  =============================================
+t_i                      `User.weight`               tickets of user i
+r_ij                     `Job.gpus`                  GPUs of its job j
+effective tickets        `worth`                     GPUs that the tickets are worth, by demand
+fair share of model g    `worth` by models           that, in proportion to the models' GPUs N_g
+ticketsPerGPU (1)        `_per_gpu`                  of a user on a model over its GPUs there
+ticketLoadPerGPU (2)     `_loads`                    of a server
+jobTickets (3)           `_strides`                  its stride is r_ij over them, 1 over (1)
+=======================  ==========================  =============================================
 
 Deviations from the paper, and what it leaves open
     Algorithm 2, line 2, picks the user with least tickets per GPU; the text wants the one that uses
@@ -32,6 +45,15 @@ Deviations from the paper, and what it leaves open
     share is left.
     Newest is the model on which the jobs of the run that can run there are fastest on average: what
     an operator knows of the cluster (`State.models_by_speed`).
+    "Memory requirements fit" (3.4): jobs name the models on which they can run, and go to no other.
+    "Jobs are time-shared" (3.4): the user's tickets per GPU on the model are below 1.
+    Who migrates on demand (3.3) runs on GPUs that nobody else wants, for the rest of the quantum,
+    and keeps its home: its turns there come as if GPUs had idled, and nobody is charged. So fair
+    shares stay what strides give, and what is left is shared by tickets, too. A gang moves for good
+    by the steps of 3.4 and 3.5 alone.
+    Packing (3.2, 3.3, without a rule in the paper): a new job goes where it fits beside all others
+    with the fewest GPUs left, to the least load only where somebody has to take turns; jobs move
+    away from servers only where some do; idle GPUs are given best fit.
     Users trade the models on which their speeds are known, if each of their jobs can run on all.
     A user that sold its share of a model keeps a thousandth of a GPU there, so that strides stay
     finite; where a share changes, nobody keeps a pass of more than a stride above the least.
@@ -40,400 +62,23 @@ Deviations from the paper, and what it leaves open
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from ...instances import Cluster, Job, User
-from ...instances.model import FULL_SPEED, check_real
-from ..policy import Decision, Floats, Ints, Preempts, Rules, State
-from .stride import StridePool, effective_tickets, least_loaded
+from ...instances.model import check_real
+from ..policy import Decision, Floats, Ints, Preempts, Rules, Session, State
+from .literal import LiteralSharing, Profile, among, fits, runs_on
+from .sharing import CompiledSharing, KnownJob, SharingLimits, Start
 from .trading import RULES, PriceRule, Trade, log_of_changes, trade
 
-__all__ = ["GandivaFair", "Profile"]
+__all__ = ["GandivaFair", "Profile", "TicketSharing"]
 
-Kind = tuple[int, str]  # user and group
-#: to which gains are compared, so that rounding breaks no ties
-DECIMALS = 9
-#: GPUs of a model that a user with jobs there has at least
-LEAST_SHARE = 1e-3
-#: measurements that an average forgets after
-MEMORY = 10
-#: seconds of a quantum for each migration between models: the paper's quantum
+#: seconds of a quantum for each migration: the paper's quantum
 PER_MIGRATION = 60
-
-
-class Profile:
-    """How fast the jobs of each user run on each model, as measured so far.
-
-    Parameters
-    ----------
-    models : int
-
-    Notes
-    -----
-    Jobs of one user and one group count as alike (a multi-job). A new measurement moves the average
-    by one n-th of the difference, n the number of measurements up to 10.
-
-    Examples
-    --------
-    >>> profile = Profile(2)
-    >>> profile.add((0, ""), 1, 3.0)
-    >>> profile.add((0, ""), 1, 4.0)
-    >>> profile.speeds((0, "")).tolist()
-    [nan, 3.5]
-    """
-
-    def __init__(self, models: int) -> None:
-        self._models = models
-        self._mean: dict[tuple[int, str], Floats] = {}
-        self._count: dict[tuple[int, str], Ints] = {}
-
-    def add(self, kind: tuple[int, str], model: int, speed: float) -> None:
-        """Take a measurement into account."""
-        mean = self._mean.setdefault(kind, np.full(self._models, np.nan))
-        count = self._count.setdefault(kind, np.zeros(self._models, dtype=np.int64))
-        if not count[model]:
-            mean[model] = speed
-        count[model] = min(count[model] + 1, MEMORY)
-        mean[model] += (speed - mean[model]) / count[model]
-
-    def speeds(self, kind: tuple[int, str]) -> Floats:
-        """Return the mean speed on each model, nan where there is no measurement."""
-        return self._mean.get(kind, np.full(self._models, np.nan)).round(DECIMALS)
-
-    def save(self) -> list[list[Any]]:
-        """Return means and numbers of measurements by kind, as plain data."""
-        return [[*kind, mean, self._count[kind]] for kind, mean in self._mean.items()]
-
-    def load(self, rows: Sequence[Sequence[Any]]) -> None:
-        """Go on from these."""
-        for user, group, mean, count in rows:
-            self._mean[user, group] = np.array(mean, dtype=np.float64)
-            self._count[user, group] = np.array(count, dtype=np.int64)
-
-    def of_user(self, kinds: Mapping[tuple[int, str], int], user: int) -> Floats:
-        """Return a user's mean speeds over its jobs, nan where one is not known."""
-        own = {kind: gpus for kind, gpus in kinds.items() if kind[0] == user}
-        if not own:
-            return np.full(self._models, np.nan)
-        weights = list(own.values())
-        mean = np.average([self.speeds(kind) for kind in own], axis=0, weights=weights)
-        return np.asarray(mean).round(DECIMALS)
-
-
-class Known(NamedTuple):
-    """A job that has come: its user, GPUs, place in line, kind, and the models it can run on."""
-
-    user: int
-    gang: int
-    rank: int
-    kind: Kind
-    able: tuple[int, ...]
-
-
-class Alike(NamedTuple):
-    """What jobs have in common that gain the same by a move: `able` are models they can run on."""
-
-    kind: Kind
-    gang: int
-    model: int
-    able: tuple[int, ...]
-
-
-class Kept:
-    """A run of Gandiva_fair: who is where, what is known of speeds, and who owns what.
-
-    Models are numbers here, from the slowest to the newest; servers are numbers within a model.
-
-    Parameters
-    ----------
-    state : State
-        At the first round.
-    debt_cap, normalised : bool
-        Of the policy.
-
-    Attributes
-    ----------
-    gpus : (models,) float array
-        N_g.
-    pools : list of StridePool
-        By model.
-    at : dict of int to int
-        Model of each job that has servers.
-    shares : (users, models) float array
-        GPUs that users own on average.
-    active : (users,) bool array
-        Who had jobs when shares were traded last.
-    trades : list of Trade
-        In force, between users and models by number.
-    log : list of dict
-        Trades made and undone.
-    """
-
-    def __init__(self, state: State, *, debt_cap: bool, normalised: bool) -> None:
-        self._models = state.models_by_speed
-        self._nodes = [np.flatnonzero(state.node_model == m).tolist() for m in self._models]
-        users = state.quota.size
-        self.pools = [
-            StridePool(state.sizes[nodes].tolist(), users, debt_cap=debt_cap, normalised=normalised)
-            for nodes in self._nodes
-        ]
-        self.gpus = np.array([sum(pool.sizes) for pool in self.pools], dtype=np.float64)
-        self.at: dict[int, int] = {}
-        self.worth = np.zeros(users)
-        self.shares = np.zeros((users, len(self.pools)))
-        self.active = np.zeros(users, dtype=np.bool_)
-        self.log: list[dict[str, Any]] = []
-        self.trades: list[Trade] = []
-        self._profile = Profile(len(self.pools))
-        self._names = [state.models[m] for m in self._models]
-        self._sizes = [Counter(pool.sizes) for pool in self.pools]
-        self._jobs: dict[int, Known] = {}
-
-    # --- jobs ---
-
-    def meet(self, state: State) -> None:
-        """Take note of jobs that have come."""
-        arrived = state.arrived
-        for j in arrived[len(self._jobs) :].tolist() if arrived.size > len(self._jobs) else ():
-            user, gang, speeds = int(state.user[j]), int(state.gpus[j]), state.speeds[j]
-            models = zip(self._models, self._sizes, strict=True)
-            able = (g for g, (m, own) in enumerate(models) if speeds[m] > 0 and _fits(gang, own))
-            kind = user, state.job(j).group
-            self._jobs[j] = Known(user, gang, int(state.rank[j]), kind, tuple(able))
-
-    def forget(self, state: State) -> None:
-        """Take jobs that have ended from their servers."""
-        for j in sorted(set(self.at) - {*state.waiting.tolist(), *state.running.tolist()}):
-            self.pools[self.at.pop(j)].remove(j)
-
-    def add(self, state: State, job: int, model: int) -> None:
-        """Give a job the servers of least load, the job included (eqs. (1) and (2))."""
-        (user, gang, *_), pool = self._jobs[job], self.pools[model]
-        loads = pool.loads(self.per_gpu(model, user, gang)).tolist()
-        servers = least_loaded(gang, loads, pool.left(), pool.sizes)
-        assert servers is not None, "others are rejected before the run"
-        pool.add(job, gang, user, servers, state.now)
-        self.at[job] = model
-
-    def move(self, state: State, job: int, model: int) -> None:
-        """Give a job servers of another model."""
-        self.pools[self.at[job]].remove(job)
-        self.add(state, job, model)
-
-    def placed(self) -> Ints:
-        """GPUs that each user's jobs ask for where they are."""
-        return np.asarray(sum(pool.demand for pool in self.pools))
-
-    def nodes_of(self, job: int) -> dict[int, int]:
-        """Return the GPUs that a job takes, by node of the cluster."""
-        model = self.at[job]
-        taken = self.pools[model].nodes(job)
-        return {self._nodes[model][server]: gpus for server, gpus in taken.items()}
-
-    # --- tickets ---
-
-    def set_shares(self, shares: Floats) -> None:
-        """Let users own other shares than before."""
-        changed = not np.array_equal(shares, self.shares)
-        self.shares = shares
-        if changed and len(self.pools) > 1:
-            for pool, own in zip(self.pools, self.strides(), strict=True):
-                pool.forgive(own)
-
-    def per_gpu(self, model: int, user: int = 0, gang: int = 0) -> Floats:
-        """Return the tickets per GPU of each user on a model, eq. (1).
-
-        At most 1, which is a GPU for each that is asked for.
-        """
-        tickets, demand = self._effective(model, user, gang)
-        return np.divide(tickets, demand, out=np.zeros_like(tickets), where=demand > 0)
-
-    def _effective(self, model: int, user: int = 0, gang: int = 0) -> tuple[Floats, Ints]:
-        """Effective tickets of each user on a model, and the GPUs that its jobs there ask for."""
-        demand = self.pools[model].demand.copy()
-        demand[user] += gang
-        there = demand > 0
-        tickets = np.zeros(demand.size)
-        if len(self.pools) == 1:
-            tickets[there] = self.shares[there, 0]
-        elif there.any():
-            owned = np.maximum(self.shares[there, model], LEAST_SHARE)
-            tickets[there] = effective_tickets(owned, demand[there], int(self.gpus[model]))
-        return tickets, demand
-
-    def strides(self) -> list[list[float]]:
-        """Return the strides of each user's jobs on each model: the inverse of eq. (1)."""
-        prices = [self.per_gpu(model) for model in range(len(self.pools))]
-        return [
-            np.divide(1.0, own, out=np.zeros_like(own), where=own > 0).tolist() for own in prices
-        ]
-
-    def quantum(self, strides: Sequence[Sequence[float]]) -> set[int]:
-        """Return who runs in the next quantum."""
-        pairs = zip(self.pools, strides, strict=True)
-        return set().union(*(pool.quantum(own) for pool, own in pairs))
-
-    def fill(
-        self, state: State, running: set[int], strides: Sequence[Sequence[float]], part: float
-    ) -> set[int]:
-        """Return who begins within a quantum, on what is free."""
-        begun: set[int] = set()
-        for model, pool in enumerate(self.pools):
-            free = state.free[self._nodes[model]]
-            if free.any():
-                begun |= pool.fill(free.tolist(), running, strides[model], part)
-        return begun
-
-    # --- speeds ---
-
-    def measure(self, state: State) -> None:
-        """Profile the jobs that have run until now."""
-        running = state.running[state.since[state.running] < state.now]
-        if len(self.pools) == 1:
-            return
-        for j, speed in zip(running.tolist(), state.speed[running].tolist(), strict=True):
-            self._profile.add(self._jobs[j].kind, self.at[j], speed / FULL_SPEED)
-
-    def user_speeds(self, state: State) -> tuple[Floats, Floats]:
-        """Return each user's mean speeds on the models, and its demand in GPUs."""
-        kinds: dict[tuple[int, str], int] = {}
-        speeds, demand = np.full(self.shares.shape, np.nan), np.zeros(self.worth.size)
-        bound = set()
-        for j in (*state.waiting.tolist(), *state.running.tolist()):
-            user, gang, _, kind, able = self._jobs[j]
-            kinds[kind] = kinds.get(kind, 0) + gang
-            demand[user] += gang
-            if len(able) < len(self.pools):
-                bound.add(user)
-        for user in {kind[0] for kind in kinds} - bound:
-            speeds[user] = self._profile.of_user(kinds, user)
-        return speeds, demand
-
-    def model_for(self, state: State, job: int) -> int:
-        """Return the model for a new job (Algorithm 2, lines 4 to 7).
-
-        Notes
-        -----
-        Where it advances most, by what is known of the user's jobs of its group; ties to the newer.
-        If not all speeds are known: the newest model on which it would always run, or else the one
-        on which it would run most of the time.
-        """
-        user, gang, _, kind, able = self._jobs[job]
-        if len(able) == 1:
-            return able[0]
-        part = {g: float(self.per_gpu(g, user, gang)[user]) for g in able}
-        speeds = self._profile.speeds(kind)[list(able)]
-        if np.isfinite(speeds).all():
-            rate = dict(zip(able, speeds.tolist(), strict=True))
-            return max(able, key=lambda g: (round(rate[g] * part[g], DECIMALS), g))
-        return max(able, key=lambda g: (round(part[g], DECIMALS), g))
-
-    def migrate(self, state: State, least: float, most: int) -> list[int]:
-        """Move jobs to models on which they gain, and return them.
-
-        Notes
-        -----
-        One after another: of the jobs that would advance at least so much faster, the one by whose
-        move its user's jobs advance most together; ties to the largest gain of its own, then the
-        first user. Of jobs that are alike the latest one moves.
-        """
-        alike, moved = self._alike(state), list[int]()
-        known: dict[tuple[int, int, int], tuple[Floats, Ints]] = {}
-        while len(moved) < most:
-            best = self._best_move(alike, known, least)
-            if best is None:
-                break
-            key, model = best
-            job = alike[key].pop()
-            if not alike[key]:
-                del alike[key]
-            known = {at: one for at, one in known.items() if at[0] not in (key.model, model)}
-            self.move(state, job, model)
-            moved.append(job)
-        return moved
-
-    def _best_move(
-        self,
-        alike: Mapping[Alike, object],
-        known: dict[tuple[int, int, int], tuple[Floats, Ints]],
-        least: float,
-    ) -> tuple[Alike, int] | None:
-        """Which of the jobs that are alike gain most, and on which model."""
-
-        def advance(speeds: Floats, model: int, user: int, gang: int) -> tuple[float, float]:
-            """How fast each of a user's jobs on a model advances, and all of them together."""
-            at = model, user if gang else 0, gang
-            if at not in known:
-                known[at] = self._effective(*at)
-            tickets, demand = known[at]
-            total = float(speeds[model] * tickets[user])
-            return total / max(int(demand[user]), 1), total
-
-        best, found = (-np.inf, 0.0), None
-        for key in alike:
-            (user, _), gang, model, able = key
-            speeds = self._profile.speeds(key.kind)
-            part, total = advance(speeds, model, user, 0)
-            lost = total - advance(speeds, model, user, -gang)[1]
-            for other in able:
-                if other == model or not np.isfinite(speeds[other] * part):
-                    continue
-                new, more = advance(speeds, other, user, gang)
-                more -= advance(speeds, other, user, 0)[1]
-                gain = (round(more - lost, DECIMALS), round(new / part, DECIMALS))
-                if gain[1] > least and gain > best:
-                    best, found = gain, (key, other)
-        return found
-
-    def _alike(self, state: State) -> dict[Alike, list[int]]:
-        """Jobs that gain alike by a move, the latest last."""
-        found: dict[Alike, list[int]] = {}
-        for j in sorted(self.at, key=lambda j: self._jobs[j].rank):
-            _, gang, _, kind, able = self._jobs[j]
-            found.setdefault(Alike(kind, gang, self.at[j], able), []).append(j)
-        return dict(sorted(found.items()))
-
-    # --- trades ---
-
-    def note_trades(self, now: int, trades: Sequence[Trade]) -> None:
-        """Log which trades are new, and which are undone."""
-        for one in log_of_changes(self.trades, trades):
-            self.log.append({
-                "time": now, "buyer": one.buyer, "seller": one.seller,
-                "fast": self._names[one.fast], "slow": self._names[one.slow],
-                "amount": one.amount, "rate": one.price,
-            })  # fmt: skip
-        self.trades = list(trades)
-
-    # --- checkpoints ---
-
-    def save(self) -> dict[str, Any]:
-        """Return what the run has come to, as plain data."""
-        return {
-            "pools": [pool.save() for pool in self.pools],
-            "at": [[j, model] for j, model in self.at.items()],
-            "worth": self.worth,
-            "shares": self.shares,
-            "active": self.active.astype(np.int64),
-            "log": [dict(entry) for entry in self.log],
-            "trades": [list(one) for one in self.trades],
-            "profile": self._profile.save(),
-        }
-
-    def load(self, data: Mapping[str, Any]) -> None:
-        """Go on from there, in a run that has just begun."""
-        for pool, own in zip(self.pools, data["pools"], strict=True):
-            pool.load(own)
-        self.at = dict(data["at"])
-        self.worth, self.shares = np.array(data["worth"]), np.array(data["shares"])
-        self.active = np.array(data["active"]).astype(np.bool_)
-        self.log = [dict(entry) for entry in data["log"]]
-        self.trades = [Trade(*one) for one in data["trades"]]
-        self._profile.load(data["profile"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -454,6 +99,9 @@ class GandivaFair:
     debt_cap, normalised : bool
         Of strides, see :class:`~gangsched.solvers.gandiva_fair.stride.StridePool`; False as
         printed.
+    literal : bool
+        True for Algorithm 2 to the letter: nobody migrates on demand or to explore, one job of each
+        model moves between servers in a quantum, and packing breaks ties only.
 
     Notes
     -----
@@ -463,18 +111,20 @@ class GandivaFair:
     Our choices: the quantum is the driver's lease, and quanta begin at its multiples, whether or
     not leases are synchronous (the paper's is one to two minutes); a resumed job pays the driver's
     overhead (next to none in the paper), on other nodes than before the cost of a migration (5 s).
-    One job of each model a quantum moves between servers, the threshold is 0.25, the gain 1.1 (the
-    paper gives none of these); between models one job for each minute of the quantum. What becomes
-    free within a quantum goes to jobs of that server at once, by pass, charged by the part of the
-    quantum that is left. On one model, quanta in which nobody waits are not charged. Shares are
-    traded at the begin of a quantum and when a user comes or goes, always from fair shares on: what
-    is not bought again is undone. Run times are not used.
+    For each minute of the quantum one job moves between models, and one between the servers of each
+    model, as many as in the paper; the threshold is 0.25, the gain 1.1 (it gives neither). What
+    becomes free within a quantum goes to jobs of that server at once, by pass, charged by the part
+    of the quantum that is left, and then to any that wait. On one model, quanta in which nobody
+    waits are not charged. Shares are traded at the begin of a quantum and when a user comes or
+    goes, always from fair shares on: what is not bought again is undone. Run times are not used.
 
-    Guarantee: on one server as of :func:`~gangsched.solvers.gandiva_fair.stride.gang_aware_stride`;
-    none for the cluster. What trades guarantee
-    (:func:`~gangsched.solvers.gandiva_fair.trading.trade`) holds for the shares, not for the time
-    that jobs get, which do not always pack. Complexity: O(active jobs log) at the begin of a
-    quantum and O(users * models) for each job moved, else O(servers + waiting jobs).
+    Guarantee: after a decision no GPUs idle that a waiting gang could have in a consolidated place
+    (not so if `literal`); on one server as of
+    :func:`~gangsched.solvers.gandiva_fair.stride.gang_aware_stride`; none for the cluster. What
+    trades guarantee (:func:`~gangsched.solvers.gandiva_fair.trading.trade`) holds for the shares,
+    not for the time that jobs get, which do not always pack. Complexity: O(active jobs log) at the
+    begin of a quantum and O(kinds * models^2 * users) for each job moved, else O(servers + active
+    jobs).
 
     Examples
     --------
@@ -496,17 +146,18 @@ class GandivaFair:
     migration_gain: float = 1.1
     debt_cap: bool = True
     normalised: bool = True
+    literal: bool = False
 
     def __post_init__(self) -> None:
         check_real("gandiva-fair", "threshold", self.threshold)
         check_real("gandiva-fair", "migration_gain", self.migration_gain, positive=True)
-        for name in ("trading", "debt_cap", "normalised"):
+        for name in ("trading", "debt_cap", "normalised", "literal"):
             if not isinstance(value := getattr(self, name), bool):
                 raise TypeError(f"gandiva-fair: {name}={value!r} is not True or False")
         if self.price not in RULES:
             raise ValueError(f"gandiva-fair: price={self.price!r} is not one of {', '.join(RULES)}")
 
-    def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> TicketSharing:
+    def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> Session:
         """Begin a session.
 
         Parameters
@@ -517,7 +168,26 @@ class GandivaFair:
         rules : Rules
             Not used.
         """
-        return TicketSharing(self, cluster)
+        return LiteralSharing(self, cluster) if self.literal else TicketSharing(self, cluster)
+
+
+class SharingSteps(Protocol):
+    """What decides, in plain Python or compiled; see `PlainSharing`."""
+
+    @property
+    def known(self) -> int: ...
+    @property
+    def worth(self) -> Floats: ...
+    def meet(self, job: int, known: KnownJob) -> None: ...
+    def open(self, waiting: Ints, running: Ints, ran: Ints, speed: Ints) -> None: ...
+    def user_speeds(self) -> tuple[Floats, Floats]: ...
+    def set_shares(self, shares: Floats) -> None: ...
+    def decide(self, now: int, part: float, *, begins: bool) -> tuple[list[int], list[Start]]: ...
+    def save(self) -> dict[str, Any]: ...
+    def load(self, data: Mapping[str, Any]) -> None: ...
+
+
+NOBODY = np.zeros(0, dtype=np.int64)
 
 
 class TicketSharing:
@@ -531,156 +201,150 @@ class TicketSharing:
 
     def __init__(self, policy: GandivaFair, cluster: Cluster) -> None:
         self.policy = policy
-        self._sizes: dict[str, Counter[int]] = {}  # of the nodes of each model
+        self._counts: dict[str, Counter[int]] = {}  # of the sizes of each model's nodes
         for node in cluster.nodes:
-            self._sizes.setdefault(node.model, Counter())[node.gpus] += 1
-        self._kept: Kept | None = None
+            self._counts.setdefault(node.model, Counter())[node.gpus] += 1
+        self._core: SharingSteps | None = None
         self._saved: Mapping[str, Any] | None = None
+        self._traded_by = np.zeros(0, dtype=np.bool_)  # who had jobs when shares were traded last
+        self._trades: list[Trade] = []
+        self._log: list[dict[str, Any]] = []
+        self._kinds: dict[tuple[int, str], int] = {}
+        self._able: dict[tuple[int, ...], tuple[int, ...]] = {}  # models, by gang and speeds
 
     @property
     def always_asked(self) -> bool:
         """Whether jobs may move though none waits: from a slow model to a fast one."""
-        return len(self._sizes) > 1
+        return len(self._counts) > 1
 
     @property
     def log(self) -> list[dict[str, Any]]:
         """The trades, made and undone, as they happened."""
-        if self._kept is not None:
-            return self._kept.log
-        return [] if self._saved is None else list(self._saved["log"])
+        return self._log
 
     def unable(self, job: Job) -> str:
         """Why no model has enough servers for a job."""
-        if any(_fits(job.gpus, own) for name, own in self._sizes.items() if _runs_on(job, name)):
+        if any(fits(job.gpus, own) for name, own in self._counts.items() if runs_on(job, name)):
             return ""
         return f"job {job.id!r}: gpus={job.gpus} exceeds the nodes of any one size"
 
     def save(self) -> dict[str, Any]:
         """Return who is where, what is known of speeds, and who owns what; plain data."""
-        if self._kept is not None:
-            return self._kept.save()
-        return dict(self._saved or {})
+        if self._core is None:
+            return dict(self._saved or {})
+        return {
+            "core": self._core.save(),
+            "active": self._traded_by.astype(np.int64),
+            "log": [dict(entry) for entry in self._log],
+            "trades": [list(one) for one in self._trades],
+            "kinds": [list(kind) for kind in self._kinds],
+            "known": self._core.known,
+        }
 
     def load(self, data: Mapping[str, Any]) -> None:
         """Go on from there."""
         self._saved = data or None
+        if data:
+            self._log = [dict(entry) for entry in data["log"]]
 
     def decide(self, state: State) -> Decision:
         """Return who stops and who starts where."""
-        kept = self._ready(state)
+        core = self._core if self._core is not None else self._begin(state)
+        self._meet(state, core)
         quantum = state.rules.lease_length
         gone = state.now % quantum
-        before = set(state.running.tolist())
-        if not gone:
-            kept.measure(state)
-        self._share(state, kept, begins=not gone)
-        _place(state, kept)
-        moved = set() if gone else self._migrate(state, kept, quantum // PER_MIGRATION)
-        strides = kept.strides()
-        if gone:
-            running = before | kept.fill(state, before, strides, (quantum - gone) / quantum)
-        else:
-            running = kept.quantum(strides)
-        stay = (before & running) - moved
-        return Decision(
-            suspend=sorted(before - stay),
-            start=[(j, kept.nodes_of(j)) for j in sorted(running - stay)],
-        )
+        running, ran, speed = state.running, NOBODY, NOBODY
+        if not gone and self.always_asked:
+            ran = running[state.since[running] < state.now]
+            speed = state.speed[ran]
+        core.open(state.waiting, running, ran, speed)
+        self._share(state, core, begins=not gone)
+        stop, start = core.decide(state.now, (quantum - gone) / quantum, begins=not gone)
+        return Decision(suspend=stop, start=start)
 
     def next_change(self, state: State) -> int:
         """Return the begin of the next quantum."""
         quantum = state.rules.lease_length
         return (state.now // quantum + 1) * quantum
 
-    def _ready(self, state: State) -> Kept:
-        """What is known of this run, without the jobs that have ended."""
-        if self._kept is None:
-            policy = self.policy
-            self._kept = Kept(state, debt_cap=policy.debt_cap, normalised=policy.normalised)
-            if self._saved is not None:
-                self._kept.load(self._saved)
-                self._saved = None
-        self._kept.meet(state)
-        self._kept.forget(state)
-        return self._kept
+    def _begin(self, state: State) -> SharingSteps:
+        """What is known of this run, where the first decision is due."""
+        policy, models = self.policy, state.models_by_speed
+        nodes = [np.flatnonzero(state.node_model == m).tolist() for m in models]
+        sizes = [state.sizes[own].tolist() for own in nodes]
+        self._sizes = [Counter(own) for own in sizes]
+        self._models = models
+        self._names = [state.models[m] for m in models]
+        self._gpus = np.array([sum(own) for own in sizes], dtype=np.float64)
+        limits = SharingLimits(
+            threshold=policy.threshold, gain=policy.migration_gain,
+            most=max(1, state.rules.lease_length // PER_MIGRATION),
+            debt_cap=policy.debt_cap, normalised=policy.normalised,
+        )  # fmt: skip
+        self._core = core = self.sharing(sizes, nodes, state.quota, limits)
+        if (data := self._saved) is not None:
+            self._saved = None
+            self._traded_by = np.array(data["active"]).astype(np.bool_)
+            self._trades = [Trade(*one) for one in data["trades"]]
+            self._kinds = {(user, group): k for k, (user, group) in enumerate(data["kinds"])}
+            self._meet(state, core, data["known"])
+            core.load(data["core"])
+        return core
 
-    def _share(self, state: State, kept: Kept, *, begins: bool) -> None:
-        """Effective tickets, fair shares of the models, and trades."""
-        kept.worth = worth = _worth(state)
-        active = worth > 0
-        trades = self.policy.trading and len(kept.pools) > 1
-        if trades and not begins and np.array_equal(active, kept.active):
+    def sharing(
+        self, sizes: list[list[int]], nodes: list[list[int]], quota: Floats, limits: SharingLimits
+    ) -> SharingSteps:
+        """Return what decides, before anybody has come."""
+        return CompiledSharing(sizes, nodes, quota, limits)
+
+    def _meet(self, state: State, core: SharingSteps, until: int | None = None) -> None:
+        """Take note of jobs that have come."""
+        new = state.arrived[core.known : until]
+        if not new.size:
             return
-        kept.active = active
-        shares = worth[:, None] * (kept.gpus / kept.gpus.sum())
-        if len(kept.pools) == 1:
-            shares = worth[:, None]
-        if trades:
-            shares = self._traded(state, kept, shares)
-        kept.set_shares(shares)
+        columns = state.user[new], state.gpus[new], state.rank[new], state.weight[new]
+        speeds = (state.speeds[new][:, self._models] > 0).tolist()
+        for j, on, *own in zip(
+            new.tolist(), speeds, *(column.tolist() for column in columns), strict=True
+        ):
+            user, gang, rank, weight = own
+            kind = self._kinds.setdefault((user, state.group(j)), len(self._kinds))
+            key = gang, *on
+            if key not in self._able:
+                fit = enumerate(fits(gang, sizes) for sizes in self._sizes)
+                self._able[key] = tuple(g for g, has_room in fit if has_room and on[g])
+            core.meet(j, KnownJob(user, gang, rank, weight, kind, self._able[key]))
 
-    def _traded(self, state: State, kept: Kept, shares: Floats) -> Floats:
+    def _share(self, state: State, core: SharingSteps, *, begins: bool) -> None:
+        """Effective tickets, fair shares of the models, and trades."""
+        worth, models = core.worth, len(self._gpus)
+        active = worth > 0
+        trades = self.policy.trading and models > 1
+        if trades and not begins and np.array_equal(active, self._traded_by):
+            return
+        self._traded_by = active
+        shares = worth[:, None] * (self._gpus / self._gpus.sum() if models > 1 else 1.0)
+        core.set_shares(self._traded(state, core, shares) if trades else shares)
+
+    def _traded(self, state: State, core: SharingSteps, shares: Floats) -> Floats:
         """Shares after the trades of users whose speeds are known."""
-        speeds, demand = kept.user_speeds(state)
-        users = np.flatnonzero(kept.active & np.isfinite(speeds).any(axis=1))
+        speeds, demand = core.user_speeds()
+        users = np.flatnonzero(self._traded_by & np.isfinite(speeds).any(axis=1))
         row = {user: i for i, user in enumerate(users.tolist())}
-        keep = _among(row, (one for one in kept.trades if one.buyer in row and one.seller in row))
+        keep = among(row, (one for one in self._trades if one.buyer in row and one.seller in row))
         found = trade(
             shares[users], speeds[users], demand=demand[users], price=self.policy.price, keep=keep
         )
-        kept.note_trades(state.now, _among(users.tolist(), found.trades))
-        shares = shares.copy()
+        self._note_trades(state.now, among(users.tolist(), found.trades))
         shares[users] = found.shares
         return shares
 
-    def _migrate(self, state: State, kept: Kept, most: int) -> set[int]:
-        """Move jobs to models and to servers that are better for them."""
-        moved: set[int] = set()
-        if len(kept.pools) > 1:
-            moved.update(kept.migrate(state, self.policy.migration_gain, max(1, most)))
-        for model, pool in enumerate(kept.pools):
-            move = pool.imbalance(kept.per_gpu(model), self.policy.threshold)
-            if move is not None:
-                pool.move(*move, state.now)
-                moved.add(move[0])
-        return moved
-
-
-def _place(state: State, kept: Kept) -> None:
-    """Give new jobs their model and servers (Algorithm 2)."""
-    queues: dict[int, list[int]] = {}
-    new = [j for j in state.waiting.tolist() if j not in kept.at]
-    for j in sorted(new, key=lambda j: -state.weight[j])[::-1]:
-        queues.setdefault(int(state.user[j]), []).append(j)
-    while queues:
-        placed = kept.placed()
-        user = min(queues, key=lambda u: (placed[u] / kept.worth[u], u))  # line 2
-        j = queues[user].pop()  # line 3
-        model = kept.model_for(state, j)  # lines 4 to 7
-        kept.add(state, j, model)  # lines 8 to 11
-        queues = {u: queue for u, queue in queues.items() if queue}
-
-
-def _among(number: Mapping[int, int] | Sequence[int], trades: Iterable[Trade]) -> list[Trade]:
-    """Trades between users that have other numbers."""
-    return [t._replace(buyer=number[t.buyer], seller=number[t.seller]) for t in trades]
-
-
-def _fits(gang: int, sizes: Mapping[int, int]) -> bool:
-    """Whether some servers of one size can hold a gang, by how many there are of each size."""
-    return any(-(-gang // size) <= count for size, count in sizes.items())
-
-
-def _runs_on(job: Job, model: str) -> bool:
-    return (not job.pin or job.pin == model) and (not job.speeds or model in job.speeds)
-
-
-def _worth(state: State) -> Floats:
-    """Effective tickets of each user, in GPUs; 0 for those without active jobs."""
-    jobs = np.concatenate([state.waiting, state.running])
-    demand = np.bincount(state.user[jobs], weights=state.gpus[jobs], minlength=state.quota.size)
-    tickets = np.zeros(demand.size)
-    active = demand > 0
-    gpus = int(state.sizes.sum())
-    tickets[active] = effective_tickets(state.quota[active], demand[active], gpus)
-    return tickets
+    def _note_trades(self, now: int, trades: list[Trade]) -> None:
+        """Log which trades are new, and which are undone."""
+        for one in log_of_changes(self._trades, trades):
+            self._log.append({
+                "time": now, "buyer": one.buyer, "seller": one.seller,
+                "fast": self._names[one.fast], "slow": self._names[one.slow],
+                "amount": one.amount, "rate": one.price,
+            })  # fmt: skip
+        self._trades = trades

@@ -29,35 +29,36 @@ def _power(base: float, exponent: float) -> float:
     return base * base if exponent == 2 else base**exponent
 
 
+@inner
+def weight(flow: int, total: int, power: float, size: float) -> float:
+    """Weight of a user, of the flow times so far of its jobs, here and alone."""
+    alone = float(total + GRACE)
+    found: float = _power((flow + GRACE) / alone, power) / _power(alone / GRACE, size)
+    return found
+
+
 @compiled
 def weigh(flow: Ints, total: Ints, power: float, size: float) -> Floats:
     """Weights of users, of the flow times so far of their jobs, here and alone."""
     weights = np.empty(flow.size)
     for u in range(flow.size):
-        alone = float(total[u] + GRACE)
-        ratio = (flow[u] + GRACE) / alone
-        weights[u] = _power(ratio, power) / _power(alone / GRACE, size)
+        weights[u] = weight(flow[u], total[u], power, size)
     return weights
 
 
-@compiled
+@inner
 def _later(area: Ints, rank: Ints, one: int, other: int) -> bool:
     """Whether a job comes after another one."""
     equal = area[one] == area[other] and rank[one] > rank[other]
     return bool(equal or area[one] > area[other])
 
 
-@compiled
-def advance(
+@inner
+def advance_users(
     new: Ints, release: Ints, user: Ints, rank: Ints, rate: Ints, area: Ints, quota: Ints,
     queue: Ints, count: Ints, total: Ints, since: int, until: int,
 ) -> None:  # fmt: skip
-    """Let each user's own run go on from `since` to `until`, with `new` jobs by their release.
-
-    By job `rate` is the gang, and `area` what is left of it times the run time; with `quota` by
-    user in the same unit. Row u of `queue` has the `count[u]` jobs of u that are not complete, and
-    `total[u]` is the sum of their flow times so far and of those that are.
-    """
+    """As :func:`advance`, for compiled functions."""
     for u in range(quota.size):
         now, i, n = since, 0, count[u]
         row = queue[u]
@@ -111,3 +112,17 @@ def advance(
             if now == until and not more:
                 break
         count[u] = n
+
+
+@compiled
+def advance(
+    new: Ints, release: Ints, user: Ints, rank: Ints, rate: Ints, area: Ints, quota: Ints,
+    queue: Ints, count: Ints, total: Ints, since: int, until: int,
+) -> None:  # fmt: skip
+    """Let each user's own run go on from `since` to `until`, with `new` jobs by their release.
+
+    By job `rate` is the gang, and `area` what is left of it times the run time; with `quota` by
+    user in the same unit. Row u of `queue` has the `count[u]` jobs of u that are not complete, and
+    `total[u]` is the sum of their flow times so far and of those that are.
+    """
+    advance_users(new, release, user, rank, rate, area, quota, queue, count, total, since, until)

@@ -119,7 +119,7 @@ def test_worked_iteration_time() -> None:
     assert problem.iteration_time(0, 2, 1) == Fraction("0.2") + Fraction("0.022")
     assert problem.iteration_time(0, 2, 2) == Fraction("0.5") + Fraction("0.022")
     assert problem.rates[0].tolist() == [[0, 0, 0], [4, 4, 1], [4, 4, 1]]
-    assert [problem.duration(0, 2, p) for p in (1, 2, 9)] == [2, 8, 8]
+    assert [problem.duration(0, 2, p) for p in (1, 2, 9)] == [2, 8, None]  # beyond the table
 
 
 # --- errata E4 and E5: why (7) is repaired --------------------------------------------------------
@@ -229,6 +229,22 @@ def test_a_halted_job_resumes_when_contention_falls() -> None:
     # a: 2 a slot in 0, 1; 0 beside b (1 a slot, four slots); 6 left are three slots
     assert schedule.end.tolist() == [9, 6]
     assert problem.violations(schedule) == []
+
+
+@pytest.mark.parametrize("many", [1, 2, 3, 5])
+def test_more_jobs_than_a_server_has_gpus_contend_all_the_same(many: int) -> None:
+    """Two servers of one GPU: each further job makes all of them slower, (6) to (8)."""
+    jobs = [
+        RingJob(id=str(j), gpus=2, iterations=10, gradient=1.0, base_time=0.001)
+        for j in range(many)
+    ]
+    problem = RarDdls(Instance(Cluster.of_sizes([1, 1]), jobs), bandwidth_between=40.0)
+    plan = evaluate(problem, [0] * many, [{0: 1, 1: 1}] * many)
+    assert plan is not None
+    rate = problem.progress(problem.iteration_time(0, 2, many))
+    assert plan.end.tolist() == [-(-10 * problem.resolution // rate)] * many
+    assert problem.duration(0, 2, many) == plan.end[0]
+    assert [text.split()[0] for text in problem.violations(plan)] == ["capacity"] * (2 * (many > 1))
 
 
 def test_evaluate_carries_devices() -> None:

@@ -19,6 +19,7 @@ from gangsched.solvers import policy
 from gangsched.solvers.gandiva_fair import lottery as gang_lottery
 from gangsched.solvers.gandiva_fair import market, trading
 from gangsched.solvers.gandiva_fair import policy as gandiva_fair
+from gangsched.solvers.gandiva_fair import sharing as gandiva_fair_sharing
 from gangsched.solvers.gandiva_fair import stride as gang_stride
 from gangsched.solvers.gandiva_fair import stride_core as gang_stride_core
 from gangsched.solvers.gandiva_fair.market import efficient_allocation
@@ -31,6 +32,7 @@ MODULES: tuple[Any, ...] = (
     gandiva_fair,
     gang_lottery,
     gang_stride,
+    gandiva_fair_sharing,
     heterogeneous,
     market,
     model,

@@ -86,7 +86,7 @@ SPOKEN: dict[str, dict[str, str]] = {
     "fig8": {
         "User1 and User4 gain about 30 % by trading": "--",
         "net performance improves or remains the same": "++-+",
-        "it gets what its fair share is worth": "-+-+",
+        "it gets what its fair share is worth": "++-+",
         "by the speeds of Table 1, User1 and User4 can gain 30 % both": "-",
         "around hour 4 the rate with trading dips, and then increases": "+",
     },
@@ -100,7 +100,7 @@ SPOKEN: dict[str, dict[str, str]] = {
         "four users have equal shares: 16 K80s": "+",
         "after User1 three users have equal shares: about 4 V100s": "+",
         "after User1 three users have equal shares: about 8 P100s": "+",
-        "and keep them until one of them has few jobs left": "--+",
+        "and keep them until one of them has few jobs left": "-++",
     },
     "fig11": {
         "shares diverge from the fair ones by trades": "+++",

@@ -32,6 +32,7 @@ LONGEST_TEXT = 80  #: characters
 LONG_NUMBER = re.compile(r"\d+\.\d{7,}(e-?\d+)?")
 VERSIONS = re.compile(r"versions=\{[^{}]*(\{[^{}]*\}[^{}]*)?\}")
 HISTORY = re.compile(r"(history\[\d+\])=\[[^,]*")
+COMPILING = "gangsched: compiling machine code, once"
 SECONDS = re.compile(r"\b\d+\.\d\d\d? s\b")
 
 
@@ -291,13 +292,18 @@ def cli(*args: Any) -> dict[str, Any]:
             main([str(arg) for arg in args])
         except SystemExit as end:
             code = end.code
-    found = {"exit": code, "out": tidy(out.getvalue()), "err": tidy(err.getvalue())}
+    found = {"exit": code, "out": tidy(out.getvalue()), "err": tidy(quiet(err.getvalue()))}
     return {key: value for key, value in found.items() if value != []}
+
+
+def quiet(text: str) -> str:
+    """What was said but of machine code, which is compiled where there is none."""
+    return "".join(line for line in text.splitlines(True) if COMPILING not in line)
 
 
 def process(*args: Any) -> dict[str, Any]:
     """The same in a process of its own."""
     command = [sys.executable, "-m", "gangsched", *map(str, args)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
-    found = {"exit": done.returncode, "out": tidy(done.stdout), "err": tidy(done.stderr)}
+    found = {"exit": done.returncode, "out": tidy(done.stdout), "err": tidy(quiet(done.stderr))}
     return {key: value for key, value in found.items() if value != []}

@@ -108,15 +108,20 @@ def test_without_trading_users_have_equal_parts_of_each_model() -> None:
     assert run.log == ()
 
 
-def test_trades_are_undone_when_a_user_leaves() -> None:
+@pytest.mark.parametrize("literal", [False, True])
+def test_trades_are_undone_when_a_user_leaves(literal: bool) -> None:
     # A has work for some quanta only; then B and C are left, whose speeds differ too
     instance = table_3({"A": 40, "B": 60, "C": 60}, work={"A": 3000})
-    run = run_of(instance, 300)
-    rates = {(e["buyer"], e["seller"]): [] for e in run.log}
+    run = run_of(instance, 300, GandivaFair(literal=literal))
+    sold, rates = 0.0, {(e["buyer"], e["seller"]): [] for e in run.log}
     for entry in run.log:
         rates[entry["buyer"], entry["seller"]].append(entry["rate"])
-    assert rates[2, 0][0] == 5.0
-    assert rates[2, 0][-1] == -5.0
+        sold += (entry["seller"] == 0) * entry["amount"] * np.sign(entry["rate"])
+    # C's speed on V100s is known first by the letter: B buys at the price between its and A's
+    buyer, price = (2, 5.0) if literal else (1, (1.25 + 5) / 2)
+    assert rates[buyer, 0][0] == price
+    assert rates[buyer, 0][-1] == -price
+    assert sold == pytest.approx(0)
     assert rates[2, 1][-1] == pytest.approx((5 + 6.25) / 2)  # no other bidder: halfway
     left = gpus_held(run, instance, 250 * 60, 300 * 60)
     assert left[0] == [0, 0]
@@ -335,8 +340,11 @@ def test_a_user_of_one_job_cannot_use_its_parts_of_several_models() -> None:
     assert done / (400 * 60) < 0.9 * 3.0
 
 
-def test_each_job_is_where_it_advances_most_though_slow_gpus_idle() -> None:
-    """As in Section 3.4 of the paper, where jobs take turns on V100s; it costs a user of few jobs.
+@pytest.mark.parametrize("literal", [False, True])
+def test_each_job_is_where_it_advances_most_and_waits_for_its_turn_on_slow_gpus(
+    literal: bool,
+) -> None:
+    """As in Section 3.4 of the paper, where jobs take turns on V100s; by the letter K80s idle.
 
     A is due two GPUs, 4/3 K80s and 2/3 V100s, worth 14/3 K80s. Its two jobs take turns on the 2/3:
     each advances 5/3 times as fast as a K80, so neither leaves. For B's it is 10/9 of a K80 with 15
@@ -344,6 +352,10 @@ def test_each_job_is_where_it_advances_most_though_slow_gpus_idle() -> None:
     """
     jobs = [*jobs_of("A", 2, 5.0), *jobs_of("B", 20, 5.0)]
     instance = Instance(cluster(2, 1), jobs, [User("A"), User("B")])
-    run = run_of(instance, 200, GandivaFair(trading=False))
+    run = run_of(instance, 200, GandivaFair(trading=False, literal=literal))
     held = gpus_held(run, instance, 100 * 60, 200 * 60)
-    assert held[:2] == [pytest.approx([0, 2 / 3], abs=0.03), pytest.approx([5, 10 / 3], abs=0.03)]
+    slow = [0, 5] if literal else [4 / 3, 20 / 3]  # who waits runs there: each has what it is due
+    assert held[:2] == [
+        pytest.approx([k80, v100], abs=0.03)
+        for k80, v100 in zip(slow, (2 / 3, 10 / 3), strict=True)
+    ]

@@ -536,7 +536,8 @@ def test_policies_that_are_not_told_run_times_do_the_same_without_them() -> None
     untold = {name for name in POLICIES if information_of(POLICIES[name]()) is None}
     assert untold == {
         *("fifo", "fifo:backfill", "las", "tiresias-l", "yarn-cs", "yarn-cs:backfill", "hived"),
-        *("hived:backfill", "gandiva-fair", "gandiva-fair:no-trade", "max-min-fairness", "ltgf"),
+        *("hived:backfill", "gandiva-fair", "gandiva-fair:literal", "gandiva-fair:no-trade"),
+        *("max-min-fairness", "ltgf"),
         *("ltgf:quota", "ltgf:rho-minus", "ltgf:renewal-first", "ltgf:printed"),
     }
 

@@ -38,6 +38,8 @@ from .machine import begin_run, open_round, speed_on_new, take_new
 #: counters: comers that were seen, jobs in the queue, jobs that run; how far a decision is; and the
 #: most that any node has held at a time, those that run and reservations
 SEEN, LENGTH, HELD, STAGE, MOST = range(5)
+#: with EASY instead: where the queue begins; its end is then that of LENGTH
+FRONT = MOST
 #: stages of a decision: none, begun, at the reservations of those that came
 CLOSED, OPEN, TURNED = range(3)
 #: rows of the queue
@@ -175,7 +177,8 @@ def _renew_held(m, p):
 def _shadow(m, p, gang):
     """When a gang finds a place if nobody else starts; then EXTRA is what is free beside it."""
     spread, found = m.params[const.SPREAD] > 0, 0
-    p.at[EXTRA] = p.at[FREE]
+    for n in range(m.nodes.size):
+        p.at[EXTRA, n] = p.at[FREE, n]
     changed, held = False, p.state[HELD]
     for i in range(held):
         j = p.held[i]
@@ -198,6 +201,44 @@ def _shadow(m, p, gang):
 
 
 @compiled
+def _place_beside(m, p, gang):
+    """Choose nodes on GPUs that are free beside the first that has no place; how many, or 0."""
+    for n in range(m.nodes.size):
+        p.at[REST, n] = min(p.at[FREE, n], p.at[EXTRA, n])
+    found = place(
+        gang, p.at[REST], p.at[SIZE], m.params[const.SPREAD] > 0, p.at[CHOSEN], p.at[PARTS]
+    )
+    for k in range(found):
+        p.at[EXTRA, p.at[CHOSEN, k]] -= p.at[PARTS, k]
+    return found
+
+
+@inner
+def _next_hope(p, i, last, short, long):
+    """The next of the queue from i on that is narrower than those that found no place.
+
+    That is than `short`, or than `long` where it would end after `last` seconds.
+    """
+    while i < p.state[LENGTH]:
+        if p.queue[GANG, i] < (long if p.queue[SECONDS, i] > last else short):
+            break
+        i += 1
+    return i
+
+
+@inner
+def _close_gaps(p, last):
+    """Move those before the last that has started up to it: fewer than those behind it."""
+    front = last + 1
+    for i in range(last, p.state[FRONT] - 1, -1):
+        if p.queue[JOB, i] >= 0:
+            front -= 1
+            for row in range(3):
+                p.queue[row, front] = p.queue[row, i]
+    p.state[FRONT] = front
+
+
+@compiled
 def _decide_easy(m, p):
     """Start jobs in the order of release, others beside the first that has no place."""
     now, room = m.count[const.NOW], m.count[const.FREE]
@@ -206,42 +247,32 @@ def _decide_easy(m, p):
     _renew_held(m, p)
     for n in range(m.nodes.size):
         p.at[FREE, n] = m.nodes[n].free
-    spread, shadow = m.params[const.SPREAD] > 0, const.NONE
+    spread, shadow, blocked = m.params[const.SPREAD] > 0, const.NONE, False
     short = long = const.NONE  # the smallest gangs that found no place
-    kept = i = 0
+    i, last = p.state[FRONT], -1
     while i < p.state[LENGTH] and room > 0 and short > 1:
-        gang, end = p.queue[GANG, i], now + p.queue[SECONDS, i]
-        beside = kept > 0 and end > shadow
-        found = 0
-        if not beside and gang < short:
-            found = place(gang, p.at[FREE], p.at[SIZE], spread, p.at[CHOSEN], p.at[PARTS])
-            if found == 0 and kept > 0:
-                short = gang
-        elif beside and gang < long:
-            for n in range(m.nodes.size):
-                p.at[REST, n] = min(p.at[FREE, n], p.at[EXTRA, n])
-            found = place(gang, p.at[REST], p.at[SIZE], spread, p.at[CHOSEN], p.at[PARTS])
+        j, gang, seconds = p.queue[JOB, i], p.queue[GANG, i], p.queue[SECONDS, i]
+        if blocked and now + seconds > shadow:
+            found = _place_beside(m, p, gang)
             if found == 0:
                 long = gang
-            for k in range(found):
-                p.at[EXTRA, p.at[CHOSEN, k]] -= p.at[PARTS, k]
+        else:
+            found = place(gang, p.at[FREE], p.at[SIZE], spread, p.at[CHOSEN], p.at[PARTS])
+            if found == 0 and blocked:
+                short = gang
         if found > 0:
-            j = p.queue[JOB, i]
             for k in range(found):
                 p.at[FREE, p.at[CHOSEN, k]] -= p.at[PARTS, k]
             room -= gang
             _note_place(m, p, j, found)
-            _begin(m, p, j, p.queue[SECONDS, i])
+            _begin(m, p, j, seconds)
             _sort_held(p, p.state[HELD] - 1)
-        else:
-            if kept == 0:
-                shadow = _shadow(m, p, gang)
-            kept = _keep(p, i, kept)
-        i += 1
-    if kept < i:
-        for k in range(i, p.state[LENGTH]):
-            kept = _keep(p, k, kept)
-        p.state[LENGTH] = kept
+            p.queue[JOB, i], last = -1, i
+        elif not blocked:
+            blocked, shadow = True, _shadow(m, p, gang)
+        i = _next_hope(p, i + 1, shadow - now, short, long)
+    if last >= 0:
+        _close_gaps(p, last)
 
 
 @compiled

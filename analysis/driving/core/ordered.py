@@ -18,8 +18,14 @@ STOPPED, STARTED, PASSED, ORDERED = 1, 2, 4, 8
 @compiled
 def follow(m, order, repacking):
     """Selection by number of GPUs, then placement, then backfill."""
+    follow_first(m, order, order.size, repacking)
+
+
+@inner
+def follow_first(m, order, count, repacking):
+    """The same with the first so many of an order."""
     room, expired = m.count[const.FREE], 0
-    for i in range(order.size):
+    for i in range(count):
         j = order[i]
         m.jobs[j].mark = const.CANDIDATE
         if m.jobs[j].phase == const.RUNNING:
@@ -30,7 +36,7 @@ def follow(m, order, repacking):
         return
     selected = kept = losers = 0
     walking = True
-    for i in range(order.size):
+    for i in range(count):
         j = order[i]
         m.jobs[j].turn = i
         runs = m.jobs[j].phase == const.RUNNING
@@ -60,7 +66,7 @@ def follow(m, order, repacking):
         m.jobs[m.lists[const.LOSERS, i]].mark = const.LOSER
     forget_refusals(m)
     own, losers = losers, 0
-    for i in range(order.size):
+    for i in range(count):
         if losers == own and m.count[const.FREE] == 0:
             break
         j = order[i]

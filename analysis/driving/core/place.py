@@ -5,6 +5,9 @@ from __future__ import annotations
 from ....instances.compiled import inlined, inner
 from . import const, machine
 
+#: list of those that may get other nodes
+LOOSE = const.GROUP
+
 # --- placement, as solvers.placement.place_by_speed -----------------------------------------------
 
 
@@ -238,11 +241,11 @@ def _width(m, j):
 
 
 @inner
-def _next_width(m, selected, kept, width):
+def _next_width(m, selected, loose, width):
     """The widest selected gang below a width; 0 if there is none."""
     widest = 0
-    for i in range(kept):
-        own = _width(m, m.lists[const.KEPT, i])
+    for i in range(loose):
+        own = _width(m, m.lists[LOOSE, i])
         if own < width:
             widest = max(widest, own)
     for i in range(selected):
@@ -253,27 +256,27 @@ def _next_width(m, selected, kept, width):
 
 
 @inlined
-def _pack(m, selected, kept):
-    """Nodes for all selected jobs, the widest first: (started, failed, whether to go on with it).
+def _pack(m, selected, loose):
+    """Nodes for selected and loose jobs, the widest first: (started, failed, whether to do so).
 
     Those that have other nodes than before stand among the started ones.
     """
     for n in range(m.nodes.size):
         m.lists[const.WANTED, n] = 0
-    for i in range(kept):
-        want_old(m, m.lists[const.KEPT, i], 1)
-        m.jobs[m.lists[const.KEPT, i]].new_length = 0
+    for i in range(loose):
+        want_old(m, m.lists[LOOSE, i], 1)
+        m.jobs[m.lists[LOOSE, i]].new_length = 0
     started = failed = 0
     fine = True
-    width = _next_width(m, selected, kept, const.NONE)
+    width = _next_width(m, selected, loose, const.NONE)
     while width > 0:
-        for i in range(kept):
-            j = m.lists[const.KEPT, i]
+        for i in range(loose):
+            j = m.lists[LOOSE, i]
             if _width(m, j) == width and machine.old_is_free(m, j):
                 machine.keep_old(m, j)
                 want_old(m, j, -1)
-        for i in range(kept):
-            j = m.lists[const.KEPT, i]
+        for i in range(loose):
+            j = m.lists[LOOSE, i]
             if _width(m, j) == width and m.jobs[j].new_length == 0:
                 want_old(m, j, -1)
                 if not place_gang(m, j, m.jobs[j].gpus, True):
@@ -290,7 +293,7 @@ def _pack(m, selected, kept):
             else:
                 failed = machine.put(m, const.FAILED, failed, j)
                 fine = fine and not (m.params[const.PATIENCE] >= 0 and is_due(m, j))
-        width = _next_width(m, selected, kept, width)
+        width = _next_width(m, selected, loose, width)
     return started, failed, fine
 
 
@@ -299,32 +302,39 @@ def repack(m, selected, kept, losers):
     """Give nodes to all selected jobs anew: (started, failed, losers, done).
 
     Losers are then also those that move. Not done where somebody that runs, or is due, would be
-    left without nodes: then nothing has changed.
+    left without nodes: then nothing has changed. Those not narrower than the widest new one
+    come before it, and find their own nodes free: only the others are loose.
     """
     for i in range(losers):
         machine.give_old(m, m.lists[const.LOSERS, i])
         m.jobs[m.lists[const.LOSERS, i]].new_length = 0
-    for i in range(kept):
-        machine.give_old(m, m.lists[const.KEPT, i])
+    widest = loose = 0
     for i in range(selected):
-        m.jobs[m.lists[const.PICKED, i]].new_length = 0
-    started, failed, done = _pack(m, selected, kept)
+        j = m.lists[const.PICKED, i]
+        m.jobs[j].new_length = 0
+        widest = max(widest, m.jobs[j].gpus)
+    for i in range(kept):
+        j = m.lists[const.KEPT, i]
+        if _width(m, j) < widest:
+            machine.give_old(m, j)
+            loose = machine.put(m, LOOSE, loose, j)
+    started, failed, done = _pack(m, selected, loose)
     if not done:
-        for i in range(kept):
-            j = m.lists[const.KEPT, i]
+        for i in range(loose):
+            j = m.lists[LOOSE, i]
             if m.jobs[j].new_length > 0:
                 machine.give_new(m, j)
         for i in range(selected):
             j = m.lists[const.PICKED, i]
             if m.jobs[j].new_length > 0:
                 machine.give_new(m, j)
-        for i in range(kept):
-            machine.take_old(m, m.lists[const.KEPT, i])
+        for i in range(loose):
+            machine.take_old(m, m.lists[LOOSE, i])
         for i in range(losers):
             machine.take_old(m, m.lists[const.LOSERS, i])
         return 0, 0, losers, False
-    for i in range(kept):
-        j = m.lists[const.KEPT, i]
+    for i in range(loose):
+        j = m.lists[LOOSE, i]
         if not machine.new_is_old(m, j):
             losers = machine.put(m, const.LOSERS, losers, j)
     for i in range(failed):

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....instances.compiled import compiled, inner
-from ....solvers.policies.isolation_area_core import PARTS, advance, weigh
+from ....solvers.policies.isolation_area_core import PARTS, advance_users, weight
 from ....solvers.policy import Rule, RuleKind
 from ..ledger import Ints, Ledger
 from . import const
 from .machine import done_by, open_round
-from .ordered import follow
+from .ordered import follow_first
 
 #: counters: comers that were seen, jobs in the order, until when users are simulated, whether a
 #: decision is open
@@ -133,6 +133,22 @@ def _line_up(m, p):
     return count
 
 
+@inner
+def _fill(m, p):
+    """Let those run that fill the cluster."""
+    drop_complete(m, p)
+    add_new(m, p)
+    for i in range(p.state[LENGTH]):
+        m.jobs[p.order[i]].score = _area(m, p.order[i])
+    sort_by_score(m, p)
+    count = _line_up(m, p)
+    follow_first(m, p.line, p.state[LENGTH], True)
+    for i in range(count):
+        if m.jobs[p.line[i]].phase == const.WAITING:
+            m.count[const.TIMER] = m.count[const.NOW] + 1
+            break
+
+
 @compiled
 def advance_filling(m, p, until, most):
     """As :func:`~.keyed.advance_by_key`, for ServerFilling-SRPT."""
@@ -140,26 +156,15 @@ def advance_filling(m, p, until, most):
         why = open_round(m, until)
         if why < const.QUIET:
             return why
-        if why == const.QUIET:
-            continue
-        drop_complete(m, p)
-        add_new(m, p)
-        for i in range(p.state[LENGTH]):
-            m.jobs[p.order[i]].score = _area(m, p.order[i])
-        sort_by_score(m, p)
-        count = _line_up(m, p)
-        follow(m, p.line[: p.state[LENGTH]], True)
-        for i in range(count):
-            if m.jobs[p.line[i]].phase == const.WAITING:
-                m.count[const.TIMER] = m.count[const.NOW] + 1
-                break
+        if why == const.READY:
+            _fill(m, p)
     return const.MORE
 
 
 # --- areas over weights of users ------------------------------------------------------------------
 
 
-@compiled
+@inner
 def _weigh_users(m, p):
     """Let the users' own runs go on until now, and weigh the users, if anybody came or went."""
     now, before = m.count[const.NOW], p.state[LENGTH]
@@ -171,18 +176,44 @@ def _weigh_users(m, p):
     drop_complete(m, p)
     if first == last and p.state[LENGTH] == before:
         return
-    advance(
+    advance_users(
         m.lists[const.COMERS, first:last], p.columns[RELEASE], p.columns[USER], p.columns[RANK],
         p.columns[RATE], p.columns[ALONE], p.users[QUOTA], p.queue, p.users[COUNT], p.users[TOTAL],
         p.state[SINCE], now,
     )  # fmt: skip
     p.state[SINCE] = now
     add_new(m, p)
-    p.users[FLOW] = p.users[DONE]
+    for u in range(m.users.size):
+        p.users[FLOW, u] = p.users[DONE, u]
     for i in range(p.state[LENGTH]):
         j = p.order[i]
         p.users[FLOW, m.jobs[j].user] += now - m.jobs[j].release
-    p.weights[:] = weigh(p.users[FLOW], p.users[TOTAL], m.numbers[0], m.numbers[1])
+    for u in range(m.users.size):
+        p.weights[u] = weight(p.users[FLOW, u], p.users[TOTAL, u], m.numbers[0], m.numbers[1])
+
+
+@inner
+def _has_room(m, p):
+    """Whether users have room for all that have come."""
+    longest = 0
+    for u in range(m.users.size):
+        longest = max(longest, p.users[COUNT, u])
+    return longest + m.count[const.COMING] - p.state[SEEN] <= p.queue.shape[1]
+
+
+@inner
+def _isolate(m, p):
+    """Let those run that have the smallest areas over weights."""
+    _weigh_users(m, p)
+    for i in range(p.state[LENGTH]):
+        j = p.order[i]
+        m.jobs[j].score = _area(m, j) / p.weights[m.jobs[j].user]
+    sort_by_score(m, p)
+    follow_first(m, p.order, p.state[LENGTH], True)
+    for i in range(m.count[const.WAITS]):
+        if m.jobs[m.lists[const.WAITERS, i]].blocked >= 0:
+            m.count[const.TIMER] = m.count[const.NOW] + 1
+            break
 
 
 @compiled
@@ -196,17 +227,8 @@ def advance_isolation(m, p, until, most):
             if why == const.QUIET:
                 continue
         p.state[OPEN] = 1
-        if p.users[COUNT].max() + m.count[const.COMING] - p.state[SEEN] > p.queue.shape[1]:
+        if not _has_room(m, p):
             return const.NARROW
         p.state[OPEN] = 0
-        _weigh_users(m, p)
-        for i in range(p.state[LENGTH]):
-            j = p.order[i]
-            m.jobs[j].score = _area(m, j) / p.weights[m.jobs[j].user]
-        sort_by_score(m, p)
-        follow(m, p.order[: p.state[LENGTH]], True)
-        for i in range(m.count[const.WAITS]):
-            if m.jobs[m.lists[const.WAITERS, i]].blocked >= 0:
-                m.count[const.TIMER] = m.count[const.NOW] + 1
-                break
+        _isolate(m, p)
     return const.MORE

@@ -60,7 +60,16 @@ class Steps:
         steps: list[Any] = [*map(len, named), len(decision.start), *self.flags]
         for jobs in named:
             steps += jobs.tolist() if isinstance(jobs, np.ndarray) else jobs
+        plain = not self.own_speeds
         for entry in decision.start:
+            if plain and type(entry) is tuple and len(entry) == 2 and type(entry[1]) is dict:
+                job, nodes = entry
+                if not nodes:
+                    return None
+                steps += (job, -1, 0, 0, len(nodes))
+                for pair in nodes.items():
+                    steps += pair
+                continue
             if type(entry) is Start:
                 job, nodes, gpus, profile, ps = entry
                 if ps is not None or not (gpus is None or _positive(gpus)):

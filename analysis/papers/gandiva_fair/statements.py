@@ -144,7 +144,8 @@ def fig2(study: Study) -> Iterator[Statement]:
                      "gangs of 1, 2, 2, 4 and 4 share a server: 1 and 2 leave a GPU")  # fmt: skip
         same = [number(row.values["gpus"]) for row in users[:3]]
         equal = max(same) <= min(same) * (1 + CLOSE)
-        yield judged("A, B and C have equal shares", place, equal, listed)
+        yield judged("A, B and C have equal shares", place, equal, listed,
+                     "narrow gangs more often fit on GPUs that would idle")  # fmt: skip
         lines = [row for row in study.rows if row.instance == place and row.curve]
         wide = next(row for row in lines if row.values["gang"] == 8)
         runs = [value for value in wide.curve if value]
@@ -343,7 +344,8 @@ def fig7(study: Study) -> Iterator[Statement]:
     yield _near(study, "each user has about 21.3 GPUs", place, 1, each, 0.1)
     yield _any_bin(study, place)
     text = "after about an hour jobs of User3 start finishing"
-    yield _ends(study, text, place, ("User3",), 1)
+    why = "no GPU idles, and what wide gangs leave goes to narrower ones"
+    yield _ends(study, text, place, ("User3",), 1, why)
     both = {"User1": 32, "User2": 32}
     yield _near(study, "then User1 and User2 have 32 GPUs each on average", place, 2, both, 0.1)
     text = "jobs of User1 are complete after about four hours"

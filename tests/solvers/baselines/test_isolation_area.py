@@ -40,9 +40,8 @@ def crowd(seed: int, users: int = 3, jobs: int = 40) -> Instance[Job]:
 # --- alone ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kernel", [advance, advance.py_func])
 @pytest.mark.parametrize("seed", range(12))
-def test_users_alone_as_jobs_come(seed: int, kernel: Any) -> None:
+def test_users_alone_as_jobs_come(seed: int) -> None:
     """Stopped at any time, it is the simulation of the jobs that have come, as far as then."""
     rng = np.random.default_rng(seed)
     count, users = 30, 3
@@ -57,7 +56,7 @@ def test_users_alone_as_jobs_come(seed: int, kernel: Any) -> None:
     since = known = 0
     for now in stops:
         new = np.arange(known, int(np.searchsorted(release, now, side="right")))
-        kernel(
+        advance(
             new,
             release,
             user,
