@@ -47,7 +47,7 @@ OWN, PROFILED = "value-density", "value-density:profiled"
 POLICIES: Mapping[str, Sequence[str]] = {
     "told": (
         OWN, f"{OWN}:balanced", "edf", "unisched:known", "unisched:known, users' epochs", "hydra",
-        "hydra:cost", "genie", "genie:elastic", "optimus", "optimus:elastic", "srtf",
+        "genie", "genie:elastic", "optimus", "optimus:elastic", "srtf",
         "smallest-area",
     ),
     "profiled": (
