@@ -4,7 +4,9 @@ One table per kind, one row per name: :data:`PROBLEMS` with the solvers of each,
 and :data:`~gangsched.instances.traces.READERS`. A row says where the code is, which is imported
 when it is asked for, and with which parameters it runs.
 
-Names are the Python names with ``-`` for ``_``; both are accepted. Other people's solvers and
+Names are the Python names with ``-`` for ``_``; both are accepted. ``NAME:profiled`` and the other
+keys of :data:`SETTINGS` are any policy that is told run times, with these after profiling or with
+an error. Other people's solvers and
 policies take part as ``module:object``, as ``file.py:object`` or through the entry point groups
 ``gangsched.solvers`` and ``gangsched.policies``. A solver is a callable ``(problem, *, seed,
 time_limit) -> Result``; a policy is a :class:`gangsched.solvers.Policy`, or a class or function
@@ -46,7 +48,7 @@ from .instances.convert import Conversion
 from .instances.display import near
 from .instances.traces import READERS as READERS
 from .instances.traces.trace import Reader
-from .solvers.policy import Policy, is_policy
+from .solvers.policy import Policy, information_of, is_clairvoyant, is_policy
 from .solvers.result import Refuted, Result
 
 Solver = Callable[..., Result[Any] | Refuted[Any]]
@@ -236,7 +238,7 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
             "posted-prices": _row("irmp.lists.posted_prices"),
             "astraea": _row("irmp.astraea.astraea"),
             "astraea:reject-negative": _row("irmp.astraea.astraea", reject_negative=True),
-            "astraea:printed": _row("irmp.astraea.astraea", literal=True),
+            "astraea:printed": _row("irmp.astraea.astraea", literal=True, scale=1.0),
             "batch-sche": _row("irmp.astraea.batch_sche"),
             "gandiva-like": _row("irmp.revenue_sharing.gandiva_like"),
             "hived-like": _row("irmp.revenue_sharing.hived_like"),
@@ -460,6 +462,22 @@ POLICIES: Mapping[str, PolicyRow] = {
     "gandiva-fair:literal": _policy(
         GANDIVA_FAIR, "Algorithm 2 to the letter: GPUs may idle while a gang waits", literal=True),
 }  # fmt: skip
+INFORMATION = "solvers.information"
+PROFILED = f"{INFORMATION}.Profiled"
+ESTIMATED = f"{INFORMATION}.Estimated"
+#: how policies that are told run times may learn them otherwise, behind the name of any
+SETTINGS: Mapping[str, PolicyRow] = {
+    "profiled": _policy(PROFILED, "each new job is profiled first, for 300 s on two GPUs at most"),
+    "profiled-chronus": _policy(
+        PROFILED,
+        "each new job is profiled first on its gang, for 30 s a GPU and at most 120 s",
+        profiler=_policy(f"{INFORMATION}.Profiler", seconds=120, gpus=None, per_gpu=30),
+    ),
+    "estimated": _policy(ESTIMATED, "run times have a Gaussian error, of 20 % of the true ones"),
+    "overestimated": _policy(
+        ESTIMATED, "run times are up to four times too long", error="overestimate", size=3.0
+    ),
+}
 #: other names of policies
 ALIASES: Mapping[str, str] = {"max-min": "max-min-fairness"}
 #: how each ``name:variant`` differs from the policy of that name
@@ -568,7 +586,7 @@ def policy(name: str, *, seed: int = 0) -> tuple[str, Policy]:
     """Return the name of a policy and a new one of its kind.
 
     Looks among the project's own policies, then the entry points, then for ``module:object`` or
-    ``file.py:object``.
+    ``file.py:object``; behind each of them may stand one of :data:`SETTINGS`.
 
     Examples
     --------
@@ -578,10 +596,56 @@ def policy(name: str, *, seed: int = 0) -> tuple[str, Policy]:
     'max-min-fairness'
     >>> policy("ltgf:quota")[1].fair_share
     'quota'
+    >>> policy("hydra:cost:profiled")[1].profiler.seconds
+    300
     """
     wanted = ALIASES.get(name.replace("_", "-"), name)
+    stem, setting = _split(wanted)
+    if setting:
+        key, made = policy(stem, seed=seed)
+        return f"{key}:{setting}", informed(made, setting, seed=seed)
     key, load = _found("policy", wanted, POLICIES, "gangsched.policies")
     return key, _new(key, load, seed)
+
+
+def informed(made: Policy, setting: str, *, seed: int = 0) -> Policy:
+    """Return a policy that learns run times as one of :data:`SETTINGS` says.
+
+    Raises
+    ------
+    ValueError
+        Where it does not use run times, or profiles by itself.
+
+    Examples
+    --------
+    >>> informed(policy("srtf")[1], "estimated", seed=3).seed
+    3
+    """
+    row = SETTINGS[lookup("setting", SETTINGS, setting)]
+    found: Policy = row(policy=made, **({"seed": seed} if row.place == ESTIMATED else {}))
+    return found
+
+
+def may_be_informed(made: Policy) -> bool:
+    """Return whether a policy is told run times, so that it can learn them otherwise.
+
+    Examples
+    --------
+    >>> [may_be_informed(policy(name)[1]) for name in ("srtf", "ltgf", "unisched")]
+    [True, False, False]
+    """
+    told = information_of(made) in ("told", "learned")
+    return told and not getattr(made, "profiles", False) and not is_clairvoyant(made)
+
+
+def _split(name: str) -> tuple[str, str]:
+    """The name of a policy, and the setting that stands behind it; none of the names of rows."""
+    stem, _, setting = name.rpartition(":")
+    key = setting.replace("_", "-")
+    if key not in SETTINGS or name.replace("_", "-") in POLICIES:
+        return name, ""
+    known = stem.replace("_", "-") in {*POLICIES, *ALIASES} or stem in plugins("gangsched.policies")
+    return (stem, key) if known or FOREIGN_NAME.fullmatch(stem) else (name, "")
 
 
 def _found(
@@ -633,11 +697,11 @@ def warm_up_policy(name: str) -> None:
     """
     from .analysis.driving.drive import PolicyError, drive
 
-    if name not in POLICIES:
+    if _split(name)[0] not in POLICIES:
         return
     jobs = [Job(id=str(j), gpus=1 + j % 2, work=60, release=30 * j) for j in range(4)]
     with suppress(ValueError, PolicyError):
-        drive(Instance(Cluster.of_sizes([2]), jobs), POLICIES[name]())
+        drive(Instance(Cluster.of_sizes([2]), jobs), policy(name)[1])
 
 
 def _object(module: str, attribute: str, parameters: str | None) -> Any:

@@ -17,6 +17,9 @@ from .gandiva_fair.trading import Trading as Trading
 from .gandiva_fair.trading import TradingParams as TradingParams
 from .gandiva_fair.trading import log_of_changes as log_of_changes
 from .gandiva_fair.trading import trade as trade
+from .information import Estimated as Estimated
+from .information import Profiled as Profiled
+from .information import Profiler as Profiler
 from .irmp.astraea import Accounts as Accounts
 from .irmp.astraea import AstraeaParams as AstraeaParams
 from .irmp.astraea import accounts as accounts

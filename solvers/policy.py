@@ -52,9 +52,9 @@ PROFILE_GPUS = 2
 #: members of enumerations take microseconds to look up
 LEASE, ALWAYS = Preempts.LEASE, Preempts.ALWAYS
 
-#: how a policy knows run times: not at all, told as they are, or learned from complete jobs; the
-#: last two are shown the same, as one that learns starts with what it is told
-Information = Literal["told", "learned"] | None
+#: how a policy knows run times: not at all, told as they are, or learned from complete jobs (the
+#: last two are shown the same), told once a job is profiled, or with an error (`.information`)
+Information = Literal["told", "learned", "profiled", "estimated"] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,10 +275,9 @@ class Seen:
 def information_of(policy: Policy) -> Information:
     """Return how a policy declares that it knows run times."""
     information: Information = getattr(policy, "information", None)
-    if information not in (None, "told", "learned"):
-        raise ValueError(
-            f"policy {policy.name!r}: information={information!r} is not None, 'told' or 'learned'"
-        )
+    if information not in (None, "told", "learned", "profiled", "estimated"):
+        text = "is not None, 'told', 'learned', 'profiled' or 'estimated'"
+        raise ValueError(f"policy {policy.name!r}: information={information!r} {text}")
     return information
 
 
@@ -689,6 +688,7 @@ class Policy(Protocol):
     - ``information``: "told" for a policy that knows the run times of jobs that have come, or
       "learned" where it goes by those of complete jobs once there are some. Others cannot read
       `State.work` or `State.remaining`, nor the work of `State.job`.
+    - ``profiles``: True for one that is told run times, and profiles new jobs before it uses them.
     - ``clairvoyant``: True for a policy that looks at jobs that have not come, in
       `State.instance`; runs and tables say so.
     - ``one_model``: True for a policy that places jobs by node and takes all GPUs for equal; it is

@@ -269,7 +269,7 @@ def _orders(name: str, policy: Policy) -> Iterator[Sequence[tuple[str, Variant]]
     """Both orders: variants from the policy on, each with the term that leads to it."""
     told, stops = information_of(policy) is not None, policy.preempts is not Preempts.NEVER
     chain = [(told, stops), (True, stops), (True, True)]
-    own = "fairness" if policy.name in FAIR else "order"
+    own = "fairness" if policy.name.partition(":")[0] in FAIR else "order"  # whatever it knows
     others = [
         (term, STAND_INS[kind][0])
         for term, kind in zip((own, "ignorance", "non-preemption"), chain, strict=True)

@@ -174,7 +174,7 @@ class Replayed:
         """How the policy knew run times: "told", "learned", "estimated" from told ones, etc."""
         if self.recorded:
             return "recorded"
-        if self.profiles:
+        if self.profiles or self.run.information == "profiled":
             return "after profiling"
         if self.run.information is None:
             return "unknown"

@@ -20,6 +20,7 @@ from ...instances.compiling import seconds_since
 from ...instances.io import instance_hash as instance_hash
 from ...instances.model import FULL_SPEED
 from ...instances.remembered import remembered
+from ...solvers.information import saved
 from ...solvers.placement import place_by_speed, reaches
 from ...solvers.policy import (
     Ints,
@@ -31,6 +32,7 @@ from ...solvers.policy import (
     begin,
     information_of,
     is_clairvoyant,
+    is_policy,
     unable_jobs,
 )
 from ...solvers.result import Stop, versions
@@ -568,26 +570,10 @@ def _checkpoint(machine: Engine, rejected: Collection[int], key: str) -> Checkpo
         "machine": machine.save(),
     }
     try:
-        return Checkpoint(pack({**content, "session": _saved(machine)}), key)
+        return Checkpoint(pack({**content, "session": saved(machine.session, machine.policy)}), key)
     except Exception as error:  # whatever somebody's session raises
         logger.warning("policy %r: this run cannot be resumed: %s", machine.policy.name, error)
         return None
-
-
-def _saved(machine: Engine) -> Any:
-    """What the session remembers; None for nothing."""
-    session: Any = machine.session
-    if hasattr(session, "save") and hasattr(session, "load"):
-        return session.save()
-    if session is machine.policy and _remembers_nothing(session):
-        return None
-    raise TypeError("its session has no save and load")
-
-
-def _remembers_nothing(policy: object) -> bool:
-    """Whether a policy that is its own session has nothing that could have changed."""
-    parameters = getattr(type(policy), "__dataclass_params__", None)
-    return bool(getattr(parameters, "frozen", False)) or not getattr(policy, "__dict__", None)
 
 
 def parameters_of(policy: object) -> dict[str, Any]:
@@ -595,7 +581,12 @@ def parameters_of(policy: object) -> dict[str, Any]:
     if not is_dataclass(policy) or isinstance(policy, type):
         return {}
     return {
-        part.name: getattr(policy, part.name)
+        part.name: _plain_policy(getattr(policy, part.name))
         for part in fields(policy)
         if part.init and part.name not in ("name", "preempts")
     }
+
+
+def _plain_policy(value: Any) -> Any:
+    """A parameter; of a policy that is no dataclass what can be told of it."""
+    return {"kind": type(value).__name__} if is_policy(value) and not is_dataclass(value) else value

@@ -197,7 +197,8 @@ class Run:
         Wall seconds, without those in which machine code was compiled or loaded.
     versions : mapping of str to str
     information : str or None
-        How the policy knew run times: "told", "learned", or None where it did not.
+        How the policy knew run times: "told", "learned", "profiled", "estimated", or None where it
+        did not.
     clairvoyant : bool
         Whether it looked at jobs that had not come.
     checkpoint : object or None

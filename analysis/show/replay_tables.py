@@ -149,8 +149,7 @@ def legend(found: Replay, explain: bool = False) -> list[str]:
     said = [_any_policy(found), *_best_known(found), *words]
     said += [TIGHT] * any(ceil(1000 * bound.value) == 1000 for *_, bound in found.fairness[:1])
     said += [USERS_ALIKE] * bool(found.sharing.bounds)
-    if explain or len({row.information for row in found.rows if not row.recorded}) > 1:
-        said.append(informed(found))
+    said += [informed(found)] * any(not row.recorded for row in found.rows)
     if found.has_deadlines:
         said += _any_that_profiles(found)
         said += [ELASTIC] * any(row.elastic for row in found.rows)
@@ -220,7 +219,7 @@ def _any_policy(found: Replay) -> str:
 KNOWLEDGE = {
     "told": "told what they use of run times when jobs come",
     "learned": "learn run times from complete jobs, and are told them until there are some",
-    "estimated": "told estimates that are too long",
+    "estimated": "told run times with an error",
     "after profiling": "profile new jobs first, and pay for it",
     "unknown": "never told run times",
 }

@@ -15,6 +15,7 @@ from ..registry import (
     POLICIES,
     PROBLEMS,
     READERS,
+    SETTINGS,
     VARIANTS,
     lookup,
     plugins,
@@ -106,6 +107,10 @@ def list_names(
     screen.say(console, "variants: how they differ from the policy", "bold")
     for name, text in VARIANTS.items():
         screen.say(console, f"{name}: {text}")
+    console.print()
+    screen.say(console, "run times: behind the name of any policy that is told them", "bold")
+    for name, row in SETTINGS.items():
+        screen.say(console, f"NAME:{name}: {row.note}")
     console.print()
     table = screen.new_table("instance", "best", "known", "what", right=("best",))
     for found in map(library.entry, library.names()):

@@ -15,7 +15,16 @@ import typer
 from rich.console import Console
 
 from .. import screen
-from ..registry import READERS, REPLAYED, policy, warm_up_policy
+from ..registry import (
+    READERS,
+    REPLAYED,
+    SETTINGS,
+    informed,
+    lookup,
+    may_be_informed,
+    policy,
+    warm_up_policy,
+)
 from .source import Source, listed, select_jobs
 
 Trace = Annotated[
@@ -40,6 +49,17 @@ Policies = Annotated[
     ),
 ]
 COMPARED = ",".join(REPLAYED)
+#: as policies are made
+TOLD = "told"
+Information = Annotated[
+    str,
+    typer.Option(
+        help=f"How policies that are told run times learn them: {TOLD}, "
+        f"{'; '.join(f'{name}: {row.note}' for name, row in SETTINGS.items())}. "
+        "Those that profile by themselves or do not use run times stay as they are. For one policy "
+        "behind its name: hydra:profiled."
+    ),
+]
 Begin = Annotated[
     str | None,
     typer.Option("--from", help="First submission to take: seconds of the trace, or a date."),
@@ -118,6 +138,7 @@ def replay(
     gpus_per_node: screen.GpusPerNode = None,
     cluster: screen.ClusterFile = None,
     policies: Policies = COMPARED,
+    information: Information = TOLD,
     without: screen.Without = None,
     without_users: screen.WithoutUsers = None,
     begin: Begin = None,
@@ -150,7 +171,7 @@ def replay(
     with screen.reading():
         page = None if no_report else report
         screen.check_output(trace, json, page)
-        chosen = _policies(policies, seed)
+        chosen = _policies(policies, seed, information)
         rules = Rules(
             round_length=round_length,
             lease=lease,
@@ -175,10 +196,18 @@ def replay(
 # --- the policies --------------------------------------------------------------------------------
 
 
-def _policies(names: str, seed: int) -> dict[str, Any]:
+def _policies(names: str, seed: int, information: str = TOLD) -> dict[str, Any]:
     from ..analysis.show.run_plots import MOST_RUNS
 
-    found = screen.each_of("--policies", names, lambda name: policy(name, seed=seed))
+    setting = lookup("--information:", {TOLD: None, **SETTINGS}, information)
+
+    def named(name: str) -> tuple[str, Any]:
+        key, made = policy(name, seed=seed)
+        if setting == TOLD or not may_be_informed(made):
+            return key, made
+        return f"{key}:{setting}", informed(made, setting, seed=seed)
+
+    found = screen.each_of("--policies", names, named)
     if len(found) > MOST_RUNS:
         raise ValueError(
             f"--policies: {len(found)} policies, at most {MOST_RUNS} can be told apart"
@@ -341,6 +370,7 @@ def _changes(variant: Any, found: Any) -> dict[str, Any]:
     changes |= dict.fromkeys(("json", "save_runs", "report"), None) | {
         "resume": False,
         "explain": False,
+        "information": TOLD,  # as the names say
     }
     if variant.free:
         changes |= {"overhead": 0, "migration": None}

@@ -141,6 +141,11 @@ class Chronus:
         if self.rounding not in ("paper", "lossless"):
             raise ValueError(f"chronus: rounding={self.rounding!r} is not 'paper' or 'lossless'")
 
+    @property
+    def profiles(self) -> bool:
+        """Whether new jobs are profiled."""
+        return self.profilers > 0
+
     def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> Admissions:
         """Begin a session.
 

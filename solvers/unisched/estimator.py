@@ -24,7 +24,6 @@ Deviations from the paper
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -33,6 +32,7 @@ from numpy.typing import NDArray
 
 from ...instances.model import Job, TargetMetric, check_real
 from ..growing import longer
+from ..information import gaussian_factor
 from ..policy import State
 from .learning_curves import LEAST_POINTS, ensemble
 
@@ -160,7 +160,7 @@ class _Jobs:
                 setattr(self, name, longer(getattr(self, name), number + 1, fill))
         self.work[number] = job.work or 0
         if noise:
-            self.factor[number] = _factor(job, noise, seed)
+            self.factor[number] = gaussian_factor(job.id, noise, seed)
         if job.target is not None:
             self.targets[number], self.metric[number] = job.target, True
             self.epochs[number], self.total[number] = job.target.epochs, job.target.max_epochs
@@ -292,13 +292,3 @@ class DurationEstimates:
         if seen >= LEAST_POINTS:
             model = ensemble(stopping.max_epochs, 0 < stopping.target <= 1)
             known.total[job] = model.epochs(stopping.curve[:seen], stopping.target, self.quantile)
-
-
-def _factor(job: Job, noise: float, seed: int) -> float:
-    """Estimated over true run time of a job: 1 and a Gaussian error, positive."""
-    if not noise:
-        return 1.0
-    rng = np.random.default_rng([seed, zlib.crc32(job.id.encode())])
-    while (factor := 1 + noise * rng.standard_normal()) <= 0:
-        pass
-    return float(factor)

@@ -202,6 +202,11 @@ class UniSchedPolicy:
             mode=self.iterations, quantile=self.quantile, noise=self.noise, seed=self.seed
         )
 
+    @property
+    def profiles(self) -> bool:
+        """Whether new jobs are profiled."""
+        return self.profiling != "none"
+
     def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> Cycles:
         """Begin a session; refuse rules and clusters that do not go with the leases.
 

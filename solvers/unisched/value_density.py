@@ -156,6 +156,11 @@ class ValueDensity:
             if value < 0:
                 raise ValueError(f"value-density: {name}={value} is below 0")
 
+    @property
+    def profiles(self) -> bool:
+        """Whether new jobs are profiled."""
+        return self.profiling > 0
+
     def decide(self, state: State) -> Decision:
         """Return all jobs in order, and who is profiled."""
         jobs = self._jobs(state)

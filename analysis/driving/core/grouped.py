@@ -119,7 +119,7 @@ def _set_user_key(m, u, lease):
     m.users[u].key = attained / fair if fair > 0 else (0.0 if attained == 0 else np.inf)
 
 
-@inlined
+@inner
 def _decide_by_groups(m):
     now = m.count[const.NOW]
     lease = new_lease(m, now) - now
@@ -293,6 +293,15 @@ def _place_groups(m, selected, kept, expired):
     settle(m, started, kept, losers)
 
 
+@inner
+def _any_may_fit(m, gang):
+    """Whether some gang of this size may find a place."""
+    most = 0
+    for r in range(m.least.size):
+        most = max(most, m.least[r])
+    return gang < most
+
+
 @inlined
 def backfill_groups(m, started, failed, own):
     """Start whoever finds room, of those that wait and so many losers, in the order."""
@@ -308,7 +317,7 @@ def backfill_groups(m, started, failed, own):
             rest = put(m, const.REST, rest, j)
             smallest = min(smallest, m.jobs[j].gpus)
     heapify(m, const.REST, 0, rest)
-    while rest and smallest < m.least.max() and smallest <= m.count[const.FREE]:
+    while rest and smallest <= m.count[const.FREE] and _any_may_fit(m, smallest):
         j = pop_first(m, const.REST, 0, rest)
         rest -= 1
         if may_fit(m, j) and m.jobs[j].gpus <= m.count[const.FREE]:
