@@ -47,7 +47,7 @@ OWN, PROFILED = "value-density", "value-density:profiled"
 POLICIES: Mapping[str, Sequence[str]] = {
     "told": (
         OWN, f"{OWN}:balanced", "edf", "unisched:known", "unisched:known, users' epochs", "hydra",
-        "hydra:cost", "genie", "genie:elastic", "optimus", "optimus:elastic", "srtf",
+        "genie", "genie:elastic", "optimus", "optimus:elastic", "srtf",
         "smallest-area",
     ),
     "profiled": (
@@ -163,7 +163,7 @@ def measured(name: str, seed: int, of: Any) -> dict[str, Any]:
     run = drive(instance, of, round_length=ROUND, lease=LEASE, overhead=OVERHEAD)
     seconds = perf_counter() - began
     if run.stop is not Stop.COMPLETED or (run.records.end < 0).any():
-        raise RuntimeError(f"{of.name} on {name}, seed {seed}: not all jobs are complete")
+        raise RuntimeError(f"{of.name} on {name}, seed {seed}: stopped with {run.stop.value}")
     found, kind = metrics.deadline_summary(run), Profiling.of(run)
     latency = found["best_effort_latency"]
     return {
