@@ -238,7 +238,7 @@ PROBLEMS: Mapping[str, ProblemEntry] = {
             "posted-prices": _row("irmp.lists.posted_prices"),
             "astraea": _row("irmp.astraea.astraea"),
             "astraea:reject-negative": _row("irmp.astraea.astraea", reject_negative=True),
-            "astraea:printed": _row("irmp.astraea.astraea", literal=True),
+            "astraea:printed": _row("irmp.astraea.astraea", literal=True, scale=1.0),
             "batch-sche": _row("irmp.astraea.batch_sche"),
             "gandiva-like": _row("irmp.revenue_sharing.gandiva_like"),
             "hived-like": _row("irmp.revenue_sharing.hived_like"),

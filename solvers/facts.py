@@ -103,6 +103,9 @@ class RevenueFacts(Facts):
         The unit of money that theta is in.
     left : sequence of job ids
         Jobs that do not run.
+    within_assumption : int or None
+        Runs for which f / use >= 1 in that unit, as the paper assumes of all; None of solvers
+        without prices of (8).
 
     Examples
     --------
@@ -118,12 +121,13 @@ class RevenueFacts(Facts):
     theta: Sequence[Sequence[float]] | None = None
     scale: float = 1.0
     left: Sequence[str] = ()
+    within_assumption: int | None = None
 
     def __post_init__(self) -> None:
         Facts.__post_init__(self)
         self._check("ideal_revenue", (int | float), "a number", optional=True)  # type: ignore[arg-type]
         self._check("scale", (int | float), "a number")  # type: ignore[arg-type]
-        for name in ("rounds", "intervals"):
+        for name in ("rounds", "intervals", "within_assumption"):
             self._check(name, int, "an integer", optional=True)
         for name in ("payments", "incomes"):
             self._check(name, Mapping, "a mapping")
@@ -169,6 +173,7 @@ def facts_of_info(info: Mapping[str, Any]) -> Facts | None:
             ideal_revenue=info.get("ideal"),
             rounds=info.get("lambda"),
             theta=theta if isinstance(theta, list) else None,
+            within_assumption=info.get("within assumption"),
             scale=params["scale"] if isinstance(params, Mapping) and "scale" in params else 1.0,
             **{name: info[name] for name in names if name in info},
         )

@@ -29,7 +29,10 @@ Deviations from the paper
 - W16, W17: theta - 1 = max f / (sum of y over the run), as printed, is too small to keep a job out
   of a single full slot; ``theta="slot"`` takes the use of one slot. Logarithms are to base 2.
 - W18: (8) is not invariant to the unit of money; ``scale`` is that unit. Prices are
-  ((1 + scale Theta)^(h/C) - 1) / scale, so that those of a full cluster do not depend on it.
+  ((1 + scale Theta)^(h/C) - 1) / scale, so that those of a full cluster do not depend on it. The
+  paper assumes f / use >= 1; in the unit of its generator that holds for a tenth of the runs, and
+  prices are high from the first worker on. By default the unit is the least power of ten that
+  meets the assumption, :func:`~.prices.assumed_scale`; ``scale=1`` is to the letter.
 - W20: lambda of Lemma 1 needs all jobs, those of the future too, and is hundreds at the paper's
   scale: it is reported, and a run takes an integer, by default 1.
 - W22: F and f_min of Lemma 1 are taken at each job's shortest run, of jobs that can earn.
@@ -64,12 +67,14 @@ from ...instances.schedule import Schedule, Segment
 from ..facts import RevenueFacts
 from ..result import Refuted, Result, Stop
 from ..signature import solver
-from .prices import AstraeaParams, lemma_1, prices_at, thetas
+from .prices import AstraeaParams, assumed_scale, in_unit, lemma_1, prices_at, thetas
 from .response import MARGIN, MOST_CELLS, Response, best_response, facts_of, longer, run_options
+from .rounds import ideal_revenue, round_of, within_assumption
 
 __all__ = [
     "Accepted", "Accounts", "AstraeaParams", "Round", "a_max_irev", "a_round", "accounts",
-    "astraea", "batch_sche", "ideal_revenue", "lemma_1", "prices_at", "round_of", "thetas",
+    "assumed_scale", "astraea", "batch_sche", "ideal_revenue", "lemma_1", "prices_at", "round_of",
+    "thetas", "within_assumption",
 ]  # fmt: skip
 
 Ints = NDArray[np.int64]
@@ -134,7 +139,7 @@ class Round:
         deadline: float = math.inf,
     ) -> None:
         self.problem, self.begin, self.slots, self.theta = problem, begin, slots, theta
-        self.params, self.deadline = params or AstraeaParams(), deadline
+        self.params, self.deadline = in_unit(problem, params), deadline
         self.facts = facts_of(problem)
         types, users = self.facts.types, len(problem.users)
         self.total = np.zeros((types, 2), dtype=np.int64)
@@ -198,7 +203,7 @@ class Round:
         """Hold what a run needs, and renew the prices, W12."""
         self.reach(run.end)
         self.busy = max(self.busy, run.end)
-        time, scale = slice(run.start, run.end), self.params.scale
+        time, scale = slice(run.start, run.end), self.params.unit
         for what, used in enumerate((run.nodes, run.ps)):
             kind, count = self.kind(used), sum(used.values())
             for node, here in used.items():
@@ -305,7 +310,7 @@ def a_round(
     >>> [(a.run.start, a.run.end, a.stage) for a in a_round(problem, [0], 2)]
     [(4, 6, 1)]
     """
-    params = params or AstraeaParams()
+    params = in_unit(problem, params)
     if theta is None:
         theta = thetas(problem, range(len(problem.jobs)), *params.prices)
     return list(_rounds(problem, jobs, interval, params, theta, math.inf, share=share))
@@ -421,7 +426,8 @@ def astraea(
     Returns
     -------
     Result or Refuted
-        The objective is the true revenue. ``info``: ideal revenue (never to be mixed with it),
+        The objective is the true revenue. ``info``: runs within the assumption of (8) (see
+        :func:`within_assumption`), ideal revenue (never to be mixed with the true one),
         lambda, that of Lemma 1 (None where it has no value), theta, payments of the jobs of stage 2
         and incomes of users, jobs that are left, intervals that are complete, parameters. What was
         accepted before the time limit, or Ctrl-C, is kept. Status UNKNOWN where jobs
@@ -455,7 +461,7 @@ def astraea(
     check_class("astraea", problem, Irmp)
     if params.literal and len(problem.models) > 1:
         raise ValueError("astraea: literal=True, Algorithms 3-5 know one type of servers")
-    started = time.perf_counter()
+    started, params = time.perf_counter(), in_unit(problem, params)
     theta = thetas(problem, range(len(problem.jobs)), *params.prices)
     lemma = lemma_1(problem, range(len(problem.jobs)), theta)
     deadline = math.inf if time_limit is None else started + time_limit
@@ -483,14 +489,16 @@ def _result(
     schedule, done = outcome.schedule, {a.run.job for a in outcome.accepted}
     left = [job.id for j, job in enumerate(problem.jobs) if j not in done]
     ideal, theta = ideal_revenue(problem, schedule, params.lam), more["theta"]
+    within = within_assumption(problem, schedule, params)
     info = {
         "ideal": ideal, "lambda": params.lam, "left": left, "intervals": outcome.intervals,
-        "seed": seed, "params": asdict(params), **more,
+        "within assumption": within, "seed": seed, "params": asdict(params), **more,
     }  # fmt: skip
     facts = RevenueFacts(
         ideal_revenue=ideal, rounds=params.lam, intervals=outcome.intervals, left=left,
         payments=more.get("payments", {}), incomes=more.get("incomes", {}),
-        theta=None if isinstance(theta, dict) else theta, scale=params.scale,
+        theta=None if isinstance(theta, dict) else theta, scale=params.unit,
+        within_assumption=within,
     )  # fmt: skip
     demanding = not problem.optional or problem.alone  # which the algorithm knows nothing of
     return Result.of(
@@ -525,6 +533,7 @@ def batch_sche(
     -------
     Result
         ``info`` as of :func:`astraea`, with a theta for each user, without Lemma 1; nobody pays.
+        The unit of money is that of the whole problem, for all users.
 
     Raises
     ------
@@ -551,7 +560,7 @@ def batch_sche(
         raise ValueError("batch_sche: literal=True is for astraea")
     if not problem.owners:
         raise ValueError("batch_sche: the nodes of the problem have no owners")
-    started = time.perf_counter()
+    started, params = time.perf_counter(), in_unit(problem, params)
     deadline = math.inf if time_limit is None else started + time_limit
     accepted, stop, intervals = list[Accepted](), Stop.COMPLETED, 0
     theta: dict[str, Any] = {}
@@ -588,57 +597,6 @@ def _moved(accepted: Accepted, jobs: Sequence[int], nodes: Sequence[int]) -> Acc
 
 
 # --- money ----------------------------------------------------------------------------------------
-
-
-def round_of(start: int, lam: int = 1) -> tuple[int, int]:
-    """Return the interval l, and the beginning of the round, in which a run starts.
-
-    Examples
-    --------
-    >>> round_of(8, lam=2), round_of(13, lam=2)
-    ((2, 8), (2, 12))
-    """
-    interval = (start // lam).bit_length() - 1
-    if interval < 1:
-        raise ValueError(f"round: start={start} is before {2 * lam}, when the first round begins")
-    return interval, start >> interval << interval
-
-
-def ideal_revenue(problem: Irmp, schedule: Schedule, lam: int = 1) -> float:
-    """Return the ideal revenue of Definition 1: f_j of the time since the beginning of the round.
-
-    Parameters
-    ----------
-    problem : Irmp
-    schedule : Schedule
-        Of :func:`astraea` or :func:`batch_sche`; each run within one round.
-    lam : int
-        lambda of that run.
-
-    Raises
-    ------
-    ValueError
-        A run that is not within one round.
-
-    Notes
-    -----
-    It leaves out how long jobs wait, and can exceed every true revenue: it is no objective of
-    anything that happens.
-
-    Examples
-    --------
-    See :func:`astraea`.
-    """
-    values = []
-    for row in schedule:
-        interval, begin = round_of(row.start, lam)
-        if row.end > begin + (1 << interval):
-            raise ValueError(
-                f"ideal revenue: job {problem.jobs[row.job].id!r} ends at {row.end}, after its "
-                f"round from {begin} to {begin + (1 << interval)}"
-            )
-        values.append(problem.jobs[row.job].utility.value(row.end - begin))
-    return math.fsum(values)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -697,7 +655,7 @@ def accounts(problem: Irmp, schedule: Schedule, params: AstraeaParams | None = N
     >>> money.stage.tolist(), money.payment.tolist(), money.income.sum(axis=1).round(3).tolist()
     ([1, 2], [0.0, 28.0], [1.333, 26.667])
     """
-    params = params or AstraeaParams()
+    params = in_unit(problem, params)
     if params.literal:
         raise ValueError("accounts: literal=True breaks quotas, there is nothing to divide by")
     theta = thetas(problem, range(len(problem.jobs)), *params.prices)

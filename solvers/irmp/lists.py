@@ -7,15 +7,18 @@ of (5) are prices that fit the instance, and its solution tells in what order jo
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...formulations.irmp.problem import Irmp
 from ...formulations.problem import check_class
+from ...instances.check import integer
 from ...instances.schedule import Schedule
 from ..history import History
 from ..result import Result, Stop
@@ -24,13 +27,15 @@ from .columns import Columns, generate
 from .pricing import CandidateRun, Classes
 from .response import Occupancy, Response, best_response, misses, schedule_of
 
-__all__ = ["RevenueProgramParams", "in_order", "in_shape", "lp_list", "posted_prices"]
+__all__ = ["RevenueProgramParams", "by_order", "in_order", "in_shape", "lp_list", "posted_prices"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 #: slots by which runs may be earlier or later than in the program
 EARLIER, LATER = 8, 32
+#: nodes of a small cluster, and iterations of the search there
+SMALL, ITERATIONS = 16, 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,11 +50,20 @@ class RevenueProgramParams:
         Slots that it takes for one.
     tolerance : float
         Relative distance of its bound to its value at which it stops.
+    iterations : int or None
+        Of :func:`~.search.revenue_search` after the lists, which only `lp_list` makes; None: 100 on
+        clusters of at most 16 nodes, where the program says little of the order, and none on larger
+        ones.
     """
 
     slots: int | None = None
     block: int = 8
     tolerance: float = 1e-3
+    iterations: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.iterations is not None:
+            integer(self, "RevenueProgramParams", "iterations", least=0)
 
 
 def in_order(problem: Irmp, order: Iterable[int]) -> list[Response]:
@@ -158,9 +172,9 @@ def lp_list(
     ----------
     problem : Irmp
     seed : int
-        Not used: the algorithm draws nothing.
+        Of the search.
     time_limit : float, optional
-        Seconds, of the linear program; the list itself is made in any case.
+        Seconds, of the linear program and of the search; the lists are made in any case.
     params : RevenueProgramParams
 
     Returns
@@ -178,9 +192,11 @@ def lp_list(
     Guarantee: none; the gap of the result is proven. It is small where many jobs share many
     servers, as the program's solution then has few jobs in parts.
 
-    Two schedules are made, and the better one is kept: that of :func:`in_shape`, which follows the
-    program, and that of :func:`in_order`, in which every job takes whatever is complete first. Jobs
-    without a run in the program's solution come last.
+    Three schedules are made, and the best one is kept: that of :func:`in_shape`, which follows the
+    program, that of :func:`in_order`, in which every job takes whatever is complete first, and the
+    same with the job first that is worth most alone: no single job is worth more than the
+    schedule. Jobs without a run in the program's solution come last. On small clusters
+    large-neighbourhood search goes on from there, with numbers drawn by `seed`.
 
     Where no schedule has all jobs although ``optional=False``, or breaks a promise of
     ``problem.alone``, there is no solution, which proves nothing.
@@ -192,7 +208,22 @@ def lp_list(
     >>> result.gap < 0.02
     True
     """
-    return _listed("lp_list", problem, params, time_limit, _by_order)
+    check_class("lp_list", problem, Irmp)
+    iterations = params.iterations
+    if iterations is None:
+        iterations = ITERATIONS if len(problem.instance.cluster.nodes) <= SMALL else 0
+    end = math.inf if time_limit is None else time.monotonic() + time_limit
+
+    def schedules(columns: Columns) -> Iterator[list[Response]]:
+        yield from by_order(problem, columns)
+        if iterations:
+            from .search import improved_runs  # which starts from the lists
+
+            found = improved_runs(problem, columns, iterations, end, History(0.0), seed=seed)
+            if found is not None:
+                yield found
+
+    return _listed("lp_list", problem, params, time_limit, schedules)
 
 
 @solver(RevenueProgramParams)
@@ -238,7 +269,7 @@ def posted_prices(
     check_class("posted_prices", problem, Irmp)
     if not problem.optional:
         raise ValueError("posted_prices: optional=False, but prices turn jobs away")
-    return _listed("posted_prices", problem, params, time_limit, _by_price)
+    return _listed("posted_prices", problem, params, time_limit, partial(_by_price, problem))
 
 
 def _listed(
@@ -246,9 +277,8 @@ def _listed(
     problem: Irmp,
     params: RevenueProgramParams,
     time_limit: float | None,
-    schedules: Callable[[Irmp, Columns], Iterator[list[Response]]],
+    schedules: Callable[[Columns], Iterator[list[Response]]],
 ) -> Result[Schedule]:
-    check_class(solver, problem, Irmp)
     started = time.perf_counter()
     columns = generate(
         problem, slots=params.slots, block=params.block, tolerance=params.tolerance,
@@ -257,7 +287,7 @@ def _listed(
     history = History(started)
     history.extend(columns.history)
     best: tuple[float, Schedule] | None = None
-    for runs in schedules(problem, columns):
+    for runs in schedules(columns):
         schedule = schedule_of(runs)
         value = problem.objective(schedule)
         if (best is None or value > best[0]) and not misses(problem, schedule):
@@ -271,10 +301,21 @@ def _listed(
     )  # fmt: skip
 
 
-def _by_order(problem: Irmp, columns: Columns) -> Iterator[list[Response]]:
+def by_order(problem: Irmp, columns: Columns) -> Iterator[list[Response]]:
+    """Yield the lists of a linear program: by its shapes, by its order, the best job first."""
     if not problem.preemptive:
         yield in_shape(problem, columns)
     yield in_order(problem, columns.order)
+    first = _most_alone(problem)
+    if first is not None:
+        yield in_order(problem, [first, *(job for job in columns.order if job != first)])
+
+
+def _most_alone(problem: Irmp) -> int | None:
+    """The job that is worth most where no other runs."""
+    alone = Occupancy(problem)
+    found = [run for job in range(len(problem.jobs)) if (run := alone.best(job)) is not None]
+    return max(found, key=lambda run: run.value).job if found else None
 
 
 def _by_price(problem: Irmp, columns: Columns) -> Iterator[list[Response]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from ...formulations.irmp.problem import Irmp
 from ...instances.check import check_real, real, set_field
 from .response import PS, WORKERS, run_options
 
-__all__ = ["AstraeaParams", "lemma_1", "prices_at", "thetas"]
+__all__ = ["AstraeaParams", "assumed_scale", "in_unit", "lemma_1", "prices_at", "thetas"]
 
 Floats = NDArray[np.float64]
 
@@ -27,6 +27,10 @@ RULES = ("total", "slot")
 MOST_ROUNDS, MOST_INTERVALS = 2**20, 40
 #: theta - 1 is at least this or 0: what is less has lost too many digits to the 1
 LEAST_RISE = 1e-10
+#: the unit of money is found, not given
+ASSUMPTION = "assumption"
+#: no unit that is found is larger
+LARGEST_SCALE = 1e100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +44,10 @@ class AstraeaParams:
     theta : {"total", "slot"} or float
         theta of (8): from the largest f / (use over the whole run), as printed, or f / (use of one
         slot); or the number itself, at least 1, for workers and PSs.
-    scale : float
-        The unit of money: theta is that of utilities multiplied by it, positive.
+    scale : "assumption" or float
+        The unit of money: theta is that of utilities multiplied by it, positive. By default the
+        one that :func:`assumed_scale` finds, or 1 where `theta` is a number, which has its unit;
+        1 is the paper's algorithm to the letter.
     estimate : float
         What theta - 1, the highest price, is taken for, over what it is by the rule (Fig. 11);
         positive.
@@ -59,7 +65,7 @@ class AstraeaParams:
 
     lam: int = 1
     theta: str | float = "total"
-    scale: float = 1.0
+    scale: str | float = ASSUMPTION
     estimate: float = 1.0
     order: Literal["user", "index"] = "user"
     reject_negative: bool = False
@@ -68,9 +74,16 @@ class AstraeaParams:
     machine: bool = True
 
     @property
+    def unit(self) -> float:
+        """The unit of money, where it is given or has been found."""
+        if isinstance(self.scale, str):
+            raise ValueError(f"AstraeaParams: scale={self.scale!r} is that of a problem: in_unit")
+        return self.scale
+
+    @property
     def prices(self) -> tuple[str | float, float, float]:
-        """What :func:`thetas` takes: theta, scale and estimate."""
-        return self.theta, self.scale, self.estimate
+        """What :func:`thetas` takes: theta, unit and estimate."""
+        return self.theta, self.unit, self.estimate
 
     def __post_init__(self) -> None:
         owner = "AstraeaParams"
@@ -86,7 +99,7 @@ class AstraeaParams:
                 raise ValueError(f"{owner}: theta={self.theta!r} is not total or slot")
         else:
             set_field(self, "theta", _theta(owner, self.theta))
-        for name in ("scale", "estimate"):
+        for name in ("scale", "estimate") if self.scale != ASSUMPTION else ("estimate",):
             real(self, owner, name, positive=True)
         if self.order not in ("user", "index"):
             raise ValueError(f"{owner}: order={self.order!r} is not user or index")
@@ -100,6 +113,54 @@ def _theta(owner: str, value: Any) -> float:
     if theta < 1:
         raise ValueError(f"{owner}: theta={value} is below 1")
     return theta
+
+
+def assumed_scale(problem: Irmp) -> float:
+    """Return the unit of money in which the assumption of (8) holds, at least 1.
+
+    Notes
+    -----
+    Section 4.3 assumes theta - 1 >= 1, "i.e." f_j / (sum of y) >= 1 and f_j / (sum of z) >= 1 for
+    all jobs, y and z over a run. Neither is invariant to the unit of money. The one that is
+    returned is the least power of ten, from 1 on, at which both hold for the shortest runs on the
+    empty cluster of all jobs that can be worth something in these: f and use of d_j, of which
+    Lemma 1 is made, too. Like theta, it is known of the jobs before any runs. A job that is
+    accepted with a longer or later run can fall short; results count those that do not.
+
+    Examples
+    --------
+    >>> from gangsched.formulations.irmp import paper_problem
+    >>> assumed_scale(paper_problem(50)), assumed_scale(paper_problem(50, utility="convex"))
+    (100.0, 10000.0)
+    """
+    need = 1.0
+    for job, entry in enumerate(problem.jobs):
+        options = run_options(problem, job)
+        if not options.slots.size:
+            continue
+        shortest = int(options.slots.min())
+        worth = entry.utility.value(shortest)
+        if worth > 0:
+            held = np.maximum(options.workers, options.least)[options.slots == shortest]
+            need = max(need, shortest * int(held.max()) / worth)
+    return min(10.0 ** math.ceil(math.log10(need)), LARGEST_SCALE) if need > 1 else 1.0
+
+
+def in_unit(problem: Irmp, params: AstraeaParams | None) -> AstraeaParams:
+    """Return parameters, by default all, with the unit of money as a number.
+
+    Examples
+    --------
+    >>> from gangsched.formulations.irmp import paper_problem
+    >>> problem = paper_problem(50)
+    >>> [in_unit(problem, AstraeaParams(theta=theta)).scale for theta in ("total", 16)]
+    [100.0, 1.0]
+    """
+    params = params or AstraeaParams()
+    if not isinstance(params.scale, str):
+        return params
+    found = assumed_scale(problem) if isinstance(params.theta, str) else 1.0
+    return replace(params, scale=found)
 
 
 def prices_at(theta: float, held: ArrayLike, total: int, *, scale: float = 1.0) -> Floats:
@@ -124,7 +185,7 @@ def thetas(
     problem: Irmp,
     jobs: Iterable[int],
     rule: str | float = "total",
-    scale: float = 1.0,
+    scale: str | float = 1.0,
     estimate: float = 1.0,
 ) -> Floats:
     """Return theta_w and theta_p of each type of servers, (types, 2).
@@ -132,8 +193,8 @@ def thetas(
     Notes
     -----
     theta = 1 + estimate scale max f / use, over all runs of the jobs that begin at once on the
-    empty cluster. The paper assumes f / use >= 1 in its unit of money and says nothing of smaller
-    ones; they are taken as they are.
+    empty cluster. The paper assumes f / use >= 1 in its unit of money, see :func:`assumed_scale`,
+    and says nothing of smaller ones; they are taken as they are.
 
     Examples
     --------
@@ -144,7 +205,7 @@ def thetas(
     >>> thetas(problem, [0]), thetas(problem, [0], "slot")
     (array([[25., 49.]]), array([[93., 97.]]))
     """
-    params = AstraeaParams(theta=rule, scale=scale, estimate=estimate)
+    params = in_unit(problem, AstraeaParams(theta=rule, scale=scale, estimate=estimate))
     if not isinstance(params.theta, str):
         return np.full((len(problem.models), 2), params.theta)
     best = np.zeros((len(problem.models), 2))
@@ -154,13 +215,13 @@ def thetas(
         of[worth > best] = job
         best = np.maximum(best, worth)
     with np.errstate(over="ignore", invalid="ignore"):
-        rise = np.where(best > 0, params.estimate * params.scale * best, 0)
+        rise = np.where(best > 0, params.estimate * params.unit * best, 0)
     wrong = (best > 0) & ((rise < LEAST_RISE) | (rise == math.inf))
     if wrong.any():
         high = rise[wrong][0] == math.inf
         raise ValueError(
-            f"theta: 1 + estimate={estimate:g} * scale={scale:g} * {best[wrong][0]:g}, which a use "
-            f"is worth to job {problem.jobs[of[wrong][0]].id!r}, "
+            f"theta: 1 + estimate={estimate:g} * scale={params.unit:g} * {best[wrong][0]:g}, "
+            f"which a use is worth to job {problem.jobs[of[wrong][0]].id!r}, "
             + ("is too large for a float" if high else "is too close to 1; take a larger scale")
         )
     theta: Floats = 1 + rise

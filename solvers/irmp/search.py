@@ -1,6 +1,6 @@
 """Large-neighbourhood search for IRMP: take a few jobs out, put them back in another order.
 
-Not in the paper. What the lists of `irmp_lists` leave over is mostly a matter of order: which job
+Not in the paper. What the lists of `lists` leave over is mostly a matter of order: which job
 goes first where two want the same servers. So some jobs are taken out, of all, of about one time,
 or of one server, and run again one after another, each in the best run that still fits; the
 schedule is kept if it earns no less (Shaw 1998).
@@ -23,7 +23,7 @@ from ..history import History
 from ..result import Bound, Result, Stop
 from ..signature import solver
 from .columns import Columns, generate
-from .lists import accept, in_order, in_shape
+from .lists import accept, by_order
 from .response import Occupancy, Response, schedule_of
 
 __all__ = ["RevenueSearchParams", "improved_runs", "revenue_search"]
@@ -84,8 +84,8 @@ def revenue_search(
 
     Notes
     -----
-    Guarantee: none of its own; it earns no less than :func:`~.irmp_lists.lp_list` with the same
-    bound, and the gap of the result is proven.
+    Guarantee: none of its own; it earns no less than the lists of :func:`~.lists.lp_list`, and so
+    no less than any job alone, and the gap of the result is proven.
 
     An iteration takes out up to `most` jobs, chosen at random, around a time, or on a server, and
     adds as many of those left out. They come back in random order or in that of the linear program.
@@ -125,10 +125,11 @@ def revenue_search(
 
 
 def improved_runs(
-    problem: Irmp, columns: Columns, iterations: int, deadline: float, history: History
-) -> list[Response] | None:
+    problem: Irmp, columns: Columns, iterations: int, deadline: float, history: History, *,
+    seed: int = 0,
+) -> list[Response] | None:  # fmt: skip
     """Return what the search finds from a linear program, None where it misses what must be."""
-    search = _Search(problem, columns, 0, history)
+    search = _Search(problem, columns, seed, history)
     search.improve(RevenueSearchParams(iterations=iterations), deadline, columns.bound)
     return list(search.runs.values()) if search.complete else None
 
@@ -140,10 +141,7 @@ class _Search:
         self.problem, self.history = problem, history
         self.rng = np.random.default_rng(seed)
         self.rank = {job: place for place, job in enumerate(columns.order)}
-        lists = [in_order(problem, columns.order)]
-        if not problem.preemptive:
-            lists.insert(0, in_shape(problem, columns))
-        made = [{run.job: run for run in runs} for runs in lists]
+        made = [{run.job: run for run in runs} for runs in by_order(problem, columns)]
         self.runs = max(made, key=self._score)
         self.score = self._score(self.runs)
         self.occupancy = Occupancy(problem, slots=int(columns.ends[-1]))

@@ -106,9 +106,9 @@ class ValueDensity:
         Let best-effort jobs compete with admitted ones that can wait; otherwise they have what
         these leave.
     profiling : int
-        Seconds for which a new job is profiled on two GPUs at most before its run time is known; 0
-        where run times are told. Until then it is guessed by the profiled jobs with the nearest
-        deadlines.
+        Seconds for which a new job is profiled on two GPUs at most before its run time is known,
+        to the end of a round; 0 where run times are told. Until then it is guessed by the profiled
+        jobs with the nearest deadlines.
     hope : bool
         Whether jobs that a target metric ends are tried for deadlines that they meet only if they
         save epochs.
@@ -184,7 +184,7 @@ class ValueDensity:
         gpus = state.gpus[number]
         area = gpus * need + np.where(new, np.minimum(gpus, PROFILE_GPUS) * self.profiling, 0)
         levels, due = known.number[number], known.due[number]
-        value = known.value[number].copy()
+        value = known.value[number]  # a copy
         tried = np.repeat(need[:, None], due.shape[1], axis=1)
         if self.hope:
             for i in np.flatnonzero(~new & (levels > 0)).tolist():
@@ -218,12 +218,14 @@ class ValueDensity:
         """Seconds of jobs that were not profiled: by the ratio to the deadline of similar ones."""
         arrived = state.arrived
         seen = arrived[(state.profiled[arrived] > 0) | (state.starts[arrived] > 0)]
-        dated = seen[known.number[seen] > 0]
-        usual = int(np.median(state.work[seen])) if seen.size else 3_600
+        done = state.work[seen] - state.remaining(seen)
+        whole = done + self.estimates.remaining(state, seen)  # `work` has epochs that nobody knows
+        usual = int(np.median(whole)) if seen.size else 3_600
         found = np.full(jobs.size, usual, dtype=np.int64)
-        if dated.size:
-            own = known.due[dated, 0] - state.release[dated]
-            ratio, first = state.work[dated] / own, known.due[jobs, 0] - state.release[jobs]
+        dated = known.number[seen] > 0
+        if dated.any():
+            own = known.due[seen[dated], 0] - state.release[seen[dated]]
+            ratio, first = whole[dated] / own, known.due[jobs, 0] - state.release[jobs]
             for i in np.flatnonzero(known.number[jobs] > 0).tolist():
                 near = np.argsort(np.abs(own - first[i]), kind="stable")[:ALIKE]
                 found[i] = max(1, int(first[i] * np.median(ratio[near])))
@@ -289,8 +291,9 @@ class ValueDensity:
             room -= size[i] if size[i] <= room else 0
         nodes = _places(state, first, rest, held, size)
         suspend = [int(jobs.number[i]) for i in held if nodes.get(i) != held[i]]
+        profile = state.rules.round_up(self.profiling)
         start = [
-            Start(int(jobs.number[i]), nodes[i], size[i], self.profiling if jobs.new[i] else 0)
+            Start(int(jobs.number[i]), nodes[i], size[i], profile if jobs.new[i] else 0)
             for i in (*first, *rest) if i in nodes and nodes[i] != held.get(i)
         ]  # fmt: skip
         return Decision(suspend=suspend, start=start)

@@ -41,6 +41,7 @@ from gangsched.solvers.irmp.astraea import (
     round_of,
     thetas,
 )
+from gangsched.solvers.irmp.prices import in_unit
 from gangsched.solvers.result import Refuted, Result, Status, Stop
 from strategies import irmp_instances, irmp_problems
 
@@ -384,7 +385,7 @@ def replayed(
             kind, count = problem.models.index(model), sum(used.values())
             for t in range(row.start, row.end):
                 h = held.get((t, model, what), 0)
-                price = (theta[kind][what] ** (h / total[model, what]) - 1) / params.scale
+                price = (theta[kind][what] ** (h / total[model, what]) - 1) / params.unit
                 held[t, model, what] = h + count
                 if name not in pay:
                     key = user, t, model, what
@@ -402,6 +403,7 @@ def replayed(
 
 def money_is_conserved(problem: Irmp, params: AstraeaParams) -> int:
     """Check a run; return how many pay."""
+    params = in_unit(problem, params)
     result = solved(problem, params)
     assert result.solution is not None
     money = accounts(problem, result.solution, params)
@@ -445,7 +447,7 @@ def test_incomes_equal_payments(
     params = AstraeaParams(
         lam=data.draw(st.integers(1, 2)),
         theta=data.draw(st.sampled_from(["total", "slot", 1.0, 16.0, 1.5])),
-        scale=data.draw(st.sampled_from([1.0, 100.0])),
+        scale=data.draw(st.sampled_from([1.0, 100.0, "assumption"])),
         reject_negative=data.draw(st.booleans()),
         cap=6,
     )
@@ -636,7 +638,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
         theta=np.float64(4),
         scale=np.int64(1),  # type: ignore[arg-type]
     )
-    assert params == AstraeaParams(lam=2, cap=9, theta=4.0)
+    assert params == AstraeaParams(lam=2, cap=9, theta=4.0, scale=1)
     given = (params.lam, params.cap, params.theta, params.scale)
     assert [type(x) for x in given] == [int, int, float, float]
 

@@ -14,7 +14,7 @@ from gangsched.formulations.irmp.problem import Irmp, paper_problem
 from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob
 from gangsched.solvers import RevenueProgramParams, Status, Stop
 from gangsched.solvers.irmp.columns import generate
-from gangsched.solvers.irmp.lists import in_order, in_shape, lp_list, posted_prices
+from gangsched.solvers.irmp.lists import by_order, in_order, in_shape, lp_list, posted_prices
 from revenue_optimum import optimum, random_problem
 
 SOLVERS = [lp_list, posted_prices]
@@ -49,19 +49,81 @@ def test_lists_are_close_to_the_bound_where_many_share_many(utility: Any) -> Non
     assert 0.5 * result.objective < posted.objective < result.objective
 
 
-def test_the_better_of_two_lists_is_kept() -> None:
-    """Each is the better one somewhere."""
+def test_the_best_of_three_lists_is_kept() -> None:
+    """Each is the best one somewhere."""
     sides = set()
     for seed in range(8):
         problem = paper_problem(30, servers=30, seed=seed)
         columns = generate(problem)
-        one, other = (
-            sum(run.value for run in runs)
-            for runs in (in_shape(problem, columns), in_order(problem, columns.order))
-        )
-        assert lp_list(problem).objective == pytest.approx(max(one, other))
-        sides.add(one > other)
-    assert sides == {True, False}
+        values = [sum(run.value for run in runs) for runs in by_order(problem, columns)]
+        without = RevenueProgramParams(iterations=0)
+        assert lp_list(problem, params=without).objective == pytest.approx(max(values))
+        sides.add(int(np.argmax(values)))
+    assert sides == {0, 1, 2}
+
+
+def tiny(count: int) -> list[tuple[Irmp, float]]:
+    """Problems with their optima."""
+    rng = np.random.default_rng(300)
+    made = [random_problem(rng, types=("",) if i % 2 else ("a", "b")) for i in range(count)]
+    found = [(problem, optimum(problem)) for problem in made]
+    return [(problem, best[0]) for problem, best in found if best is not None]
+
+
+def test_on_tiny_clusters_the_list_is_close_to_the_optimum() -> None:
+    """300 problems, of which the optimum of 215 is positive, and that of the others 0."""
+    shares = []
+    for problem, most in tiny(300):
+        earned = lp_list(problem).objective
+        assert earned is not None
+        assert earned <= most + 1e-9
+        shares += [earned / most] if most > 0 else []
+    assert len(shares) == 215
+    assert np.mean(shares) >= 0.99
+    assert min(shares) >= 0.9
+
+
+def test_the_list_alone_earns_no_less_than_any_job_alone() -> None:
+    """So that it earns the n-th part of what n jobs can."""
+    less = 0
+    for problem, _ in tiny(150):
+        one = RevenueProgramParams(iterations=0)
+        earned = lp_list(problem, params=one).objective
+        alone = [
+            optimum(replace(problem, instance=replace(problem.instance, jobs=[job])))
+            for job in problem.jobs
+        ]
+        best = max(found[0] for found in alone if found is not None)
+        assert earned is not None
+        assert earned >= best - 1e-9
+        columns = generate(problem)
+        runs = [in_order(problem, columns.order)]
+        runs += [] if problem.preemptive else [in_shape(problem, columns)]
+        less += max(sum(run.value for run in own) for own in runs) < best - 1e-9
+    assert less >= 3  # which the list of the best job mends
+
+
+def test_small_clusters_are_searched_and_large_ones_are_not() -> None:
+    for servers in (16, 17):
+        problem = paper_problem(40, servers=servers)
+        searched = [
+            lp_list(problem, params=RevenueProgramParams(iterations=n)).objective
+            for n in (None, 0, 100)
+        ]
+        assert searched[0] == searched[2 if servers == 16 else 1]
+        assert searched[1] != searched[2]
+
+
+def test_the_search_draws_by_the_seed() -> None:
+    problem = paper_problem(40, servers=16)
+    first, again, other = (lp_list(problem, seed=seed).solution for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+def test_iterations_are_a_number_of_them() -> None:
+    with pytest.raises(ValueError, match="RevenueProgramParams: iterations=-1 is below 0"):
+        RevenueProgramParams(iterations=-1)
 
 
 @pytest.mark.parametrize("solve", SOLVERS)

@@ -296,10 +296,10 @@ def _place_groups(m, selected, kept, expired):
 @inner
 def _any_may_fit(m, gang):
     """Whether some gang of this size may find a place."""
+    most = 0
     for r in range(m.least.size):
-        if gang < m.least[r]:
-            return True
-    return False
+        most = max(most, m.least[r])
+    return gang < most
 
 
 @inlined

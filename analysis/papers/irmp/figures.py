@@ -17,6 +17,8 @@ Tab. 2  users                                   revenue a job, variance of alpha
 
 Revenue is counted three times: as it is (true), with losses as zero, and as the paper's algorithm
 counts it (ideal: from the beginning of the round; of policies without rounds the true one).
+Prices are in the unit of money that :func:`~gangsched.solvers.irmp.prices.assumed_scale` finds;
+Figs. 4 and 13 and Table 2 also vary it, from 1, the paper's to the letter.
 
 Workloads: :func:`~gangsched.formulations.irmp.paper_problem`; of a trace, jobs in a row, their
 hours of submission and their virtual clusters, and the rest drawn. lambda is 1, the clock absolute.
@@ -51,11 +53,12 @@ from .runs import (
     excerpt,
     facts_of,
     job_rows,
+    scaled,
     theta_of,
     whole,
     with_bounds,
 )
-from .statements import ASTRAEA, COUNTINGS, OWN, PAPER
+from .statements import ASTRAEA, BATCH, COUNTINGS, OWN, PAPER
 
 __all__ = [
     "fig4", "fig5", "fig6", "fig7", "fig8", "fig9", "fig10", "fig11", "fig12", "fig13",
@@ -69,6 +72,7 @@ DEFAULT_JOBS, DEFAULT_SERVERS, DEFAULT_USERS = 50, 100, 14
 FEW_JOBS, FEW_SERVERS = (5, 10, 15), (5, 15, 25, 35, 45)
 PERCENT = (60, 80, 100, 120, 140)
 USERS = (5, 8, 11, 14)
+SCALES = (1, 10, 100, 1_000, 10_000, 100_000)
 
 
 def _counted(prefix: str = "", what: str = "") -> dict[str, str]:
@@ -77,6 +81,7 @@ def _counted(prefix: str = "", what: str = "") -> dict[str, str]:
 
 SHARES = _counted("share ", "over the bound: ")
 VARIANCES = _counted("variance ", "variance: ")
+WITHIN = {"within": "f / use >= 1 (% of runs)"}
 SECONDS = {"a job ms": "ms a job", "relative": "to the first x", "seconds": "s"}
 
 
@@ -170,6 +175,31 @@ def _sweep(
     return and_bounds(_cells(points, seeds, trace, (*PAPER, *OWN), most=max([many, *jobs])))
 
 
+def _sweep_and_scales(
+    jobs: Counts = JOBS,
+    servers: Counts = SERVERS,
+    default: tuple[int, int] = (DEFAULT_JOBS, DEFAULT_SERVERS),
+    users: int = DEFAULT_USERS,
+    scales: Counts = SCALES,
+    seeds: Counts = SEEDS,
+    trace: Log = None,
+) -> list[FigureCell]:
+    """All policies by jobs and by servers, those of the paper by the unit of money; with bounds."""
+    cells = _sweep(jobs, servers, default, users, seeds, trace)
+    size, most = (*default, min(users, *servers)), max([default[0], *jobs])
+    return cells + and_bounds(_by_scale(PAPER, LAWS, size, scales, seeds, trace, most))
+
+
+def _by_scale(
+    policies: Sequence[str], laws: Sequence[Law], size: Size, scales: Counts, seeds: Counts,
+    trace: Log, most: int = max(JOBS),
+) -> Iterator[FigureCell]:  # fmt: skip
+    """Policies by the unit of money of the prices, in place of the one that is found."""
+    points = [_Point(", x = scale", x, *size) for x in scales]
+    for cell in _cells(points, seeds, trace, policies, laws, most):
+        yield replace(cell, make=scaled(cell.policy, cell.x or 1))
+
+
 def _few(
     jobs: Counts = FEW_JOBS, servers: Counts = FEW_SERVERS, seeds: Counts = SEEDS, trace: Log = None
 ) -> list[FigureCell]:
@@ -198,6 +228,15 @@ def _plain(
 ) -> Iterator[FigureCell]:
     """Policies on one instance; `size` has its jobs, servers and users."""
     return _cells([_Point(f", {size[0]} jobs", None, *size)], seeds, trace, policies, laws)
+
+
+def _used(
+    size: Size = SIZE, scales: Counts = SCALES, seeds: Counts = SEEDS, trace: Log = None
+) -> list[FigureCell]:
+    """All policies on one instance, and those with prices by the unit of money."""
+    cells = _plain((*PAPER, *OWN), ("linear",), size=size, seeds=seeds, trace=trace)
+    by_scale = _by_scale((ASTRAEA, BATCH), ("linear",), size, scales, seeds, trace)
+    return [*cells, *by_scale]
 
 
 def _clocked(points: Sequence[_Point], seeds: Counts, trace: Log) -> Iterator[FigureCell]:
@@ -251,11 +290,14 @@ def _by_users(
     users: Counts = USERS,
     jobs: int = DEFAULT_JOBS,
     servers: int = DEFAULT_SERVERS,
+    scales: Counts = SCALES,
     seeds: Counts = SEEDS,
     trace: Log = None,
-) -> Iterator[FigureCell]:
-    """Astraea by users; of a trace, those with the most jobs."""
-    return _cells([_Point("", x, jobs, servers, x) for x in users], seeds, trace)
+) -> list[FigureCell]:
+    """Astraea by users, and by the unit of money; of a trace, those with the most jobs."""
+    by_users = _cells([_Point(", x = users", x, jobs, servers, x) for x in users], seeds, trace)
+    size = jobs, servers, max(users)
+    return [*by_users, *_by_scale([ASTRAEA], LAWS, size, scales, seeds, trace)]
 
 
 def _times(cell: FigureCell) -> Values:
@@ -303,6 +345,9 @@ def _and_users(finished: Finished, measures: Mapping[str, str]) -> Iterator[Figu
 def _with_use(finished: Finished, measures: Mapping[str, str]) -> Iterator[FigureRow]:
     """Curves are means over seeds, and over the slots since the level before."""
     for row in seed_means(finished, measures):
+        if row.x is not None:
+            yield row
+            continue
         place = (row.instance, row.policy)
         runs = [own for cell, own in finished if (cell.instance, cell.policy) == place]
         curve = [fmean(own[f"use at {level:.0f}"] or 0.0 for own in runs) for level in LEVELS]
@@ -315,6 +360,7 @@ _SETTINGS: Mapping[str, Any] = {
     "lambda": 1,
     "clock": "absolute: utilities of the slot of completion",
     "theta": "rule of (8) over all jobs",
+    "scale": "of each instance the least power of ten at which f / use >= 1 for shortest runs",
     "slot": "1 h",
     "bound": f"column generation over {SLOTS} slots; for schedules that preempt, of such",
     "ideal revenue": "of policies without rounds: the true one",
@@ -330,11 +376,13 @@ _seconds = partial(
     statements=statements.seconds, drawing=pictures.seconds,
 )  # fmt: skip
 fig4 = _figure(
-    name="irmp:fig4", title="Fig. 4: total revenue by jobs and by servers", axis="x",
+    name="irmp:fig4", title="Fig. 4: total revenue by jobs, by servers and by scale", axis="x",
     measures={
         **_counted(), "ratio": "certified ratio", f"share {[*COUNTINGS][-1]}": "ideal over bound",
+        **WITHIN,
     },
-    cells=_sweep, steps=(with_bounds,), statements=statements.fig4, drawing=pictures.revenue,
+    cells=_sweep_and_scales, steps=(with_bounds,), statements=statements.fig4,
+    drawing=pictures.revenue,
 )  # fmt: skip
 fig5 = _over_bounds(
     name="irmp:fig5", title="Fig. 5: Astraea's performance ratio, reduced setting", axis="servers",
@@ -384,12 +432,15 @@ fig12 = _figure(
 )  # fmt: skip
 fig13 = _figure(
     name="irmp:fig13", title="Fig. 13: workers in use over time",
-    measures={"makespan": "makespan", "most use": "most in use (%)", "mean use": "mean in use (%)"},
-    levels=LEVELS, cells=partial(_plain, (*PAPER, *OWN), ("linear",)), rows=_with_use,
+    measures={
+        "makespan": "makespan", "most use": "most in use (%)", "mean use": "mean in use (%)",
+        **WITHIN,
+    },
+    axis="x", levels=LEVELS, cells=_used, rows=_with_use,
     statements=statements.fig13, drawing=pictures.use,
 )  # fmt: skip
 table2 = _figure(
-    name="irmp:table2", title="Table 2: Astraea by number of users", axis="users",
-    measures={**_counted("a job ", "a job: "), **VARIANCES}, cells=_by_users,
+    name="irmp:table2", title="Table 2: Astraea by number of users", axis="x",
+    measures={**_counted("a job ", "a job: "), **VARIANCES, **WITHIN}, cells=_by_users,
     statements=statements.table2, drawing=pictures.users,
 )  # fmt: skip

@@ -22,6 +22,7 @@ from .statements import (
     IDEAL,
     LIST,
     PAPER,
+    SCALE,
     TRUE,
     varied,
 )
@@ -71,7 +72,10 @@ def _drawn(
     for axes, panel in zip(figure.axes, chain.from_iterable(panels), strict=True):
         low, high = axes.get_ylim()
         axes.set_ylim(low, high + 0.07 * (high - low))
-        if panel.axis:
+        if panel.axis == SCALE:
+            axes.set_xscale("log")
+            axes.minorticks_off()
+        elif panel.axis:
             axes.set_xticks(study.xs(panel.instances[0]))
     return figure
 
@@ -163,7 +167,7 @@ def costs(study: Study) -> Figure:
 
 def use(study: Study) -> Figure:
     """Draw Fig. 13: use of workers over time, on a scale of doublings."""
-    names = list(study.instances)
+    names = [name for name in study.instances if not varied(name)]
     panels = [[Panel("makespan", "workers in use (%)", [name], title=name)] for name in names]
     figure = draw(study, panels, looks=LOOKS)
     for axes, name in zip(figure.axes, names, strict=True):
@@ -189,7 +193,7 @@ def users(study: Study) -> Figure:
     """Draw Table 2."""
     panels = [
         [
-            Panel(f"{kind}{c}", label, [name], "users", title=f"{name}: {title}")
+            Panel(f"{kind}{c}", label, [name], varied(name), title=f"{_short(name)}: {title}")
             for kind, label in (("a job ", "revenue a job"), ("variance ", "variance"))
         ]
         for name in study.instances

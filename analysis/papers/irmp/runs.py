@@ -19,7 +19,7 @@ from ....instances.convert import to_revenue_instance
 from ....instances.revenue import HOUR, Law
 from ....instances.traces import ReadReport, Trace
 from ....solvers.facts import RevenueFacts
-from ....solvers.irmp.astraea import AstraeaParams, astraea, batch_sche, round_of
+from ....solvers.irmp.astraea import AstraeaParams, assumed_scale, astraea, batch_sche, round_of
 from ....solvers.irmp.columns import revenue_bound
 from ....solvers.irmp.lists import RevenueProgramParams, lp_list
 from ....solvers.irmp.online import online_fifo
@@ -33,7 +33,8 @@ from .statements import ASTRAEA, BATCH, CLIPPED, COUNTINGS, FIFO, GANDIVA, HIVED
 
 __all__ = [
     "LEVELS", "POLICIES", "SLOTS", "RevenueWorkload", "Solve", "alphas", "and_bounds", "cell_of",
-    "counted", "excerpt", "facts_of", "job_rows", "measure", "theta_of", "whole", "with_bounds",
+    "counted", "excerpt", "facts_of", "job_rows", "measure", "scaled", "theta_of", "whole",
+    "with_bounds",
 ]  # fmt: skip
 
 Outcome = Result[Schedule] | Refuted[Schedule]
@@ -247,6 +248,7 @@ def measure(problem: Irmp, result: Outcome) -> Values:
         values[f"least {counting}"] = min(ratios, default=None)
         values[f"most {counting}"] = max(ratios, default=None)
         values |= {f"alpha {counting} of {u}": ratio for u, ratio in enumerate(ratios)}
+    values["within"] = _within(problem, result)
     used = 100 * utilisation(problem, schedule)[0]
     values["complete"] = float(len(set(schedule.job.tolist())))
     values["makespan"] = float(makespan(schedule))
@@ -256,6 +258,24 @@ def measure(problem: Irmp, result: Outcome) -> Values:
     for low, high in pairwise(edges):
         values[f"use at {high}"] = float(used[low:high].sum()) / (high - low)
     return values
+
+
+def _within(problem: Irmp, result: Result[Schedule]) -> float | None:
+    """Percent of the runs with f / use >= 1; None without prices."""
+    schedule, facts = result.solution, RevenueFacts.of(result)
+    if schedule is None or facts.within_assumption is None:
+        return None
+    ideal = counted(problem, result)[IDEAL]
+    within = 0
+    for row in schedule:
+        slots, money = row.end - row.start, facts.scale * ideal[row.job]
+        within += all(money >= slots * sum(u.values()) for u in (row.gpus, row.ps or {}))
+    if within != facts.within_assumption:
+        raise ValueError(
+            f"{result.solver}: says {facts.within_assumption} runs are within the assumption of "
+            f"(8), but {within} are"
+        )
+    return 100 * within / max(1, len(schedule))
 
 
 def job_rows(name: str, problem: Irmp, result: Outcome) -> list[list[Any]]:
@@ -271,7 +291,8 @@ def job_rows(name: str, problem: Irmp, result: Outcome) -> list[list[Any]]:
     all_jobs = {problem.jobs[j].id for j in schedule.job.tolist()}
     theta = RevenueFacts.of(result).theta
     assert theta is not None
-    costs = settle(problem, schedule, all_jobs, theta=theta).payments
+    scale = RevenueFacts.of(result).scale
+    costs = settle(problem, schedule, all_jobs, theta=theta, scale=scale).payments
     worth = counted(problem, result)
     points = sorted(
         (short(costs[problem.jobs[j].id]) or 0.0, short(ideal) or 0.0, short(worth[TRUE][j]) or 0.0)
@@ -308,9 +329,17 @@ def facts_of(cells: Sequence[FigureCell]) -> dict[str, Any]:
         "servers": [len(p.instance.cluster.nodes) for p in problems],
         "workers": [p.instance.cluster.gpus for p in problems],
         "users": [len(p.users) for p in problems],
+        "scale": [assumed_scale(p) for p in problems],
         "last release": [max(job.release for job in p.jobs) for p in problems],
         "work on one server each, hours of all workers": [round(w, 1) for w in work],
     }
+
+
+def scaled(policy: str, scale: int) -> Solve:
+    """Return a policy with prices in a unit of money; those without prices as they are."""
+    if policy not in (ASTRAEA, BATCH):
+        return POLICIES[policy]
+    return partial(POLICIES[policy], params=AstraeaParams(scale=float(scale)))
 
 
 def theta_of(percent: int) -> Solve:

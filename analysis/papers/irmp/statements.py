@@ -24,6 +24,7 @@ PAPER = (ASTRAEA, BATCH, GANDIVA, HIVED)
 OWN = (FIFO, LIST)
 
 TRUE, CLIPPED, IDEAL = "true", "clipped", "ideal"
+SCALE = "scale"
 COUNTINGS: Mapping[str, str] = MappingProxyType(
     {TRUE: "true revenue", CLIPPED: "losses as zero", IDEAL: "ideal revenue"}
 )
@@ -51,7 +52,7 @@ def whole(numbers: Sequence[float]) -> str:
 
 
 def varied(instance: str) -> str:
-    """Return what an instance varies: "jobs", "servers" or nothing.
+    """Return what an instance varies: "jobs", "servers", "scale" or nothing.
 
     Examples
     --------
@@ -139,6 +140,9 @@ def why_waits(counting: str, other: str = "") -> str:
 def fig4(study: Study) -> Iterator[Statement]:
     """Judge total revenue."""
     for name in study.instances:
+        if varied(name) == SCALE:
+            yield from _by_scale(study, name)
+            continue
         for c, title in COUNTINGS.items():
             what = f"Revenue of Astraea grows with the number of {varied(name)}: {title}"
             yield rises(what, name, means_of(study, name, ASTRAEA, c))
@@ -165,6 +169,35 @@ def fig4(study: Study) -> Iterator[Statement]:
                          (other, over_x(study, name, other, TRUE)), true, whole,
                          own=True)  # fmt: skip
         yield _beyond(study, name)
+
+
+def _by_scale(study: Study, name: str) -> Iterator[Statement]:
+    """Judge what the unit of money does to the revenue."""
+    xs = study.xs(name)
+    yield assumed(study, name)
+    for policy in (ASTRAEA, BATCH):
+        runs = [values(study, name, policy, TRUE, x) for x in xs]
+        rest = [min(at) for at in zip(*runs[1:], strict=True)]
+        yield ranked(f"{policy} earns more at any larger scale than at 1: true revenue", name,
+                     (f"least of {xs[1]} to {xs[-1]}", rest), ("at 1", runs[0]), whole,
+                     own=True)  # fmt: skip
+    best = [
+        max(at) for at in zip(*(values(study, name, ASTRAEA, TRUE, x) for x in xs), strict=True)
+    ]
+    for other in (BATCH, GANDIVA, HIVED):
+        theirs = [values(study, name, other, TRUE, x) for x in xs]
+        highest = [max(at) for at in zip(*theirs, strict=True)]
+        yield ranked(f"Astraea earns more than {other}, each at its best scale: true revenue", name,
+                     (ASTRAEA, best), (other, highest), whole, why=why_waits(TRUE, other),
+                     own=True)  # fmt: skip
+
+
+def assumed(study: Study, name: str) -> Statement:
+    """Judge the assumption of (8) where prices are to the letter."""
+    found = means_of(study, name, ASTRAEA, "within")
+    listed = ", ".join(f"{x}: {v:.0f} %" for x, v in found.items())
+    return judged("At scale 1 all of Astraea's runs are worth 1 for each slot of a worker or PS",
+                  name, found.get(1, 0.0) == 100, listed)  # fmt: skip
 
 
 def _beyond(study: Study, name: str) -> Statement:
@@ -268,7 +301,10 @@ def fig8(study: Study) -> Iterator[Statement]:
 
 def table2(study: Study) -> Iterator[Statement]:
     """Judge the sensitivity to the number of users."""
+    yield from (assumed(study, name) for name in study.instances if varied(name) == SCALE)
     for name, c, title in countings(study):
+        if varied(name) == SCALE:
+            continue
         for measure, what, printed in (
             (f"a job {c}", "Revenue a job", 1.069),
             (f"variance {c}", "Variance of fairness", 1.131),
@@ -333,6 +369,15 @@ def fig12(study: Study) -> Iterator[Statement]:
 def fig13(study: Study) -> Iterator[Statement]:
     """Judge use over time and makespans."""
     for name in study.instances:
+        if varied(name) == SCALE:
+            yield assumed(study, name)
+            for policy in (ASTRAEA, BATCH):
+                spans = [values(study, name, policy, "makespan", x) for x in study.xs(name)]
+                rest = [max(at) for at in zip(*spans[1:], strict=True)]
+                yield ranked(f"{policy} is done sooner at any larger scale than at 1", name,
+                             ("at 1", spans[0]), ("longest of the others", rest), whole,
+                             own=True)  # fmt: skip
+            continue
         for policy in (ASTRAEA, GANDIVA, BATCH, HIVED):
             all_in_use = policy in (ASTRAEA, GANDIVA)
             says = "reaches 100 % (here: 99 %)", "rarely reaches 100 % (here: never 99 %)"

@@ -14,10 +14,12 @@ from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, DeadlineJob, Instance
 from gangsched.solvers.policy import Policy
 from gangsched.solvers.unisched.chronus import Chronus
+from gangsched.solvers.unisched.earliest_deadline import EarliestDeadline
 from gangsched.solvers.unisched.genie import Genie
 from gangsched.solvers.unisched.hydra import Hydra
 from gangsched.solvers.unisched.optimus import Optimus
 from gangsched.solvers.unisched.three_sigma import ThreeSigma
+from gangsched.solvers.unisched.value_density import ValueDensity
 from strategies import deadline_jobs, rewards
 
 EXAMPLES = max(5, settings().max_examples // 4)
@@ -35,6 +37,10 @@ POLICIES: dict[str, Callable[[], Any]] = {
     "chronus:no-profiler": lambda: Chronus(
         lease=180, be_lease=90, profilers=0, sr_aware=True, rounding="lossless"
     ),
+    "edf": EarliestDeadline,
+    "value-density": ValueDensity,
+    "value-density:balanced": lambda: ValueDensity(balanced=True),
+    "value-density:profiled": lambda: ValueDensity(profiling=90),
 }
 
 
@@ -86,7 +92,9 @@ def test_policies_that_are_equal_say_so(name: str) -> None:
     assert one.name == name.split(":")[0]
 
 
-@pytest.mark.parametrize("policy", [Hydra(), Genie(), Optimus(), ThreeSigma(), Chronus()])
+@pytest.mark.parametrize(
+    "policy", [Hydra(), Genie(), Optimus(), ThreeSigma(), Chronus(), ValueDensity()]
+)
 def test_an_object_does_not_remember_an_earlier_run(policy: Any) -> None:
     """Another instance, whose first decision comes later than the last one of the first."""
     cluster = Cluster.of_sizes([2])
