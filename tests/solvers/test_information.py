@@ -109,6 +109,28 @@ def test_idle_gpus_profile_who_waits_while_others_run() -> None:
     assert run.records.end.tolist() == [3_300, 960]
 
 
+def test_gpus_that_the_policy_leaves_are_used_at_the_next_round() -> None:
+    @dataclass(frozen=True)
+    class Turns:
+        name = "turns"
+        preempts = Preempts.ALWAYS
+        information = "told"
+
+        def decide(self, state: State) -> Decision:
+            jobs = [0, 1, 2] if state.now < 1_200 else [1, 0, 2]
+            return Decision(order=[j for j in jobs if j in state.candidates])
+
+        def next_change(self, state: State) -> int | None:
+            return 1_200 if state.now < 1_200 else None
+
+    jobs = [Job(id="wide", gpus=8, work=3_000), Job(id="narrow", gpus=1, work=3_000)]
+    jobs += [Job(id="new", gpus=8, work=60, release=600)]
+    instance = Instance(Cluster.of_sizes([8]), jobs)
+    for skip in (True, False):
+        run = drive(instance, Profiled(policy=Turns()), skip=skip)
+        assert profiles(run)[2] == (2, 1_260, 1_560, 2)
+
+
 def test_the_profiler_of_chronus_takes_the_gang_for_30_s_a_gpu() -> None:
     jobs = [Job(id=str(gpus), gpus=gpus, work=600) for gpus in (1, 2, 3, 8)]
     instance = Instance(Cluster.of_sizes([8, 8]), jobs)
