@@ -137,6 +137,7 @@ def new_entries(core: SharingCore, size: int) -> SharingCore:
 
 @inner
 def as_compared(value, steps):
+    """A value in whole steps, so that what differs by rounding is equal."""
     return np.floor(value * steps + 0.5)
 
 
@@ -197,6 +198,7 @@ def set_prices(c, g, user, more):
 
 @inner
 def set_strides(c, g):
+    """Set the users' strides on model g by their prices."""
     set_prices(c, g, 0, 0)
     for u in range(c.users.size):
         price = c.users[u].price

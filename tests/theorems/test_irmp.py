@@ -451,17 +451,17 @@ def test_j21_could_run_two_slots_earlier_on_an_idle_server() -> None:
 
 
 def test_the_other_users_job_makes_its_own_server_too_dear() -> None:
-    """13.5^(1/2) - 1 a worker, 26^(1/2) - 1 a PS, 2 slots: 18.9 for what is worth 3."""
-    case = CLAIMS["irmp-sharing-incentive"].counterexamples["3 at 18.9"]()
+    """In tenths 126^(1/2) - 1 a worker, 251^(1/2) - 1 a PS, 2 slots: 7.1 for what is worth 3."""
+    case = CLAIMS["irmp-sharing-incentive"].counterexamples["3 at 7.1"]()
     alone = batch_sche(case.problem, params=case.params)
     assert times(alone.solution) == [(0, 2, 4), (1, 2, 4)]
     assert case.problem.earnings(alone.solution)["u2"] == 3  # type: ignore[arg-type]
     shared = solved(case.problem, case.params)
-    assert shared.info["theta"] == [[13.5, 26.0]]
+    assert shared.info["theta"] == [[126.0, 251.0]]
     assert times(shared.solution) == [(0, 2, 4), (1, 4, 8)]
-    assert sides("irmp-sharing-incentive", "3 at 18.9") == (pytest.approx(3), 0)
-    cost = 2 * (2 * (13.5**0.5 - 1) + 26**0.5 - 1)
-    assert cost == pytest.approx(18.9, abs=0.05)
+    assert sides("irmp-sharing-incentive", "3 at 7.1") == (pytest.approx(3), 0)
+    cost = 2 * (2 * (126**0.5 - 1) + 251**0.5 - 1) / 10
+    assert cost == pytest.approx(7.1, abs=0.05)
 
 
 # --- money ---------------------------------------------------------------------------------------

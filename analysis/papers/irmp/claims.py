@@ -188,7 +188,7 @@ IRMP: tuple[Claim[Any], ...] = (
         "A user gains at least what the same algorithm earns it on its own servers.",
         "prices within a quota rise with what others use",
         theorems.alone, partial(lemmas.draw_online, owned=True), samples=40,
-        counterexamples={"3 at 18.9": theorems.priced_out}),
+        counterexamples={"3 at 7.1": theorems.priced_out}),
     _proved("irmp-division", "eq. (2)",
         "With the cost of each slot in place of the whole cost, incomes from a job of stage 2 sum "
         "up to what it pays.",

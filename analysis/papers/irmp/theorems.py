@@ -358,7 +358,7 @@ def alone(case: Online) -> Sides | None:
 
 
 def priced_out() -> Online:
-    """Its server is idle, but the other one is busy, so that u2 is to pay 18.9 for what is its."""
+    """Its server is idle, but the other one is busy, so that u2 is to pay 7.1 for what is its."""
     jobs = [
         one_job("a", Table([50.0]), workers=2, work=2, user="u1", release=1),
         one_job("b", Table([3.0] * 4 + [0.0]), workers=2, work=2, user="u2", release=1),
