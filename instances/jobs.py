@@ -34,7 +34,7 @@ def but_for(job: Job, name: str, value: Any) -> Any:
 
 
 @cache
-def _names(kind: type[Job]) -> tuple[str, ...]:
+def _names(kind: Any) -> tuple[str, ...]:
     return tuple(part.name for part in fields(kind))
 
 
