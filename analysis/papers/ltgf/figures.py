@@ -90,7 +90,7 @@ LOADS = (0.9, 1.2)
 NODE = 8  # GPUs
 DAYS, DAY, HOUR = 14, 86_400, 3_600
 VENUS_NODES = (133, 100)
-PAPER_NODES = 210  # of Philly, Section 6
+PAPER_NODES = 210  # of Philly, Section 6; named in `pictures.ON_PAPERS_NODES`
 SEEDS = (0, 1, 2)
 SIZES = (0.75, 0.9, 1.0, 1.15, 1.35, 1.6)  # of the smallest cluster of a workload
 LEVELS = (
@@ -160,7 +160,7 @@ def cases_of(trace: Trace | None = None) -> tuple[Scenario, ...]:
     """
     found = [] if trace is None else [fortnight(trace, load) for load in LOADS]
     if trace is not None:
-        name = f"{trace.name.capitalize()}, {PAPER_NODES} nodes"
+        name = f"{trace.name.capitalize()}{pictures.ON_PAPERS_NODES}"
         found.append(replace(found[0].on(PAPER_NODES), name=name))
     for nodes, seed in product(VENUS_NODES, SEEDS):
         jobs = venus_workload(Cluster.uniform(nodes=nodes, gpus_per_node=NODE), seed=seed)

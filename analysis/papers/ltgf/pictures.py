@@ -15,7 +15,8 @@ from ...show.plots import BOUND, INK, MUTED, PAPER
 from ..pictures import DASHED, DOTTED, axes_in_rows, legend, named
 from ..study import FigureRow, Study
 
-ALL_JOBS = ", all jobs"  #: ends the names of instances without exclusions
+#: end the names of instances without exclusions, and on the paper's nodes of Philly
+ALL_JOBS, ON_PAPERS_NODES = ", all jobs", ", 210 nodes"
 #: after Okabe and Ito; LTGF's variants share a colour, what the paper does not have is grey
 LOOK: Mapping[str, tuple[str, Any]] = {
     "FIFO": ("#7a838d", "-"),
@@ -42,8 +43,9 @@ def _look(policy: str) -> dict[str, Any]:
 
 
 def _drawn(study: Study) -> list[str]:
-    """The instances of the pictures: those with all jobs stand in the tables only."""
-    return [name for name in study.instances if not name.endswith(ALL_JOBS)]
+    """The instances of the pictures; the tables have those with all jobs and the idle one too."""
+    found = [n for n in study.instances if not n.endswith((ALL_JOBS, ON_PAPERS_NODES))]
+    return found or list(study.instances)
 
 
 # --- panels --------------------------------------------------------------------------------------
