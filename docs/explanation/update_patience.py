@@ -91,8 +91,8 @@ def main() -> None:
             cells.append(f"{ratio:.3f} / {loss:+.1f} / {more:.2f}")
         rows.append([f"`{name}`", f"{group} ({len(runs)})", *cells])
     table = markdown_table([head, *rows])
-    block = re.compile(r"(<!-- patience -->\n).*?(\n<!-- end -->)", re.DOTALL)
-    text = block.sub(lambda m: f"{m[1]}{table}{m[2]}", PAGE.read_text("utf-8"))
+    block = re.compile(r"(<!-- patience -->\n).*?(<!-- end -->)", re.DOTALL)
+    text = block.sub(lambda m: f"{m[1]}{table}\n{m[2]}", PAGE.read_text("utf-8"))
     PAGE.write_text(text, "utf-8")
 
 
