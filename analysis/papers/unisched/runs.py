@@ -39,12 +39,13 @@ from ..study import Values, short
 from .statements import EDF, KNOWN, PROMPT, UNISCHED, jobs_of
 
 __all__ = [
-    "BE_LEASE", "LEASE", "LOAD", "OVERHEAD", "POLICIES", "PROFILERS", "ROUND", "SIZES",
+    "BE_LEASE", "LEASE", "LOAD", "OVERHEAD", "PATIENCE", "POLICIES", "PROFILERS", "ROUND", "SIZES",
     "DeadlineWorkload", "Make", "Sizes", "WorkloadSize", "and_bounds", "cell_of", "errors",
     "facts_of", "measure", "normalised", "with_ratios",
 ]  # fmt: skip
 
 ROUND, OVERHEAD, LEASE, BE_LEASE = 60, 25, 600, 300  # s
+PATIENCE = 21_600  # s
 LOAD = 1.5  # offered
 PROFILERS = 1  # nodes of the static profiler: the paper's 2 of 96 or more would be less than one
 
@@ -205,7 +206,9 @@ def and_bounds(cells: Iterable[FigureCell]) -> list[FigureCell]:
 def _run(cell: FigureCell) -> Values:
     """Drive one policy over one workload."""
     instance, policy = cell.workload.instance(), cell.make()
-    run = drive(instance, policy, round_length=ROUND, lease=LEASE, overhead=OVERHEAD)
+    run = drive(
+        instance, policy, round_length=ROUND, lease=LEASE, overhead=OVERHEAD, patience=PATIENCE
+    )
     if run.stop is not Stop.COMPLETED:
         raise KeyboardInterrupt
     values = measure(run, instance)
