@@ -7,8 +7,7 @@ the best-effort lease; other rounds change nothing.
 Steps of a cycle
 ----------------
 1. Candidates: at a multiple of the SLO lease every lease has expired and all jobs are candidates;
-   in between, jobs under an SLO lease hold their GPUs, and best-effort and profiler jobs compete
-   for the others.
+   in between, jobs under an SLO lease hold their GPUs, and all others compete for the rest.
 2. Estimator: seconds of service left of each job (`.estimator`), eq. (1) to (3).
 3. Reward and policy generator: the options of each job (`formulations.unisched_compact`).
 4. Selector: which options (`solvers.selector`), eq. (4) to (14) in compact form.
@@ -18,6 +17,12 @@ Steps of a cycle
 
 Readings
 --------
+- "At each BE scheduling cycle, the Selector is responsible for combining all the jobs (including
+  SLO jobs at the SLO scheduling cycle)" can mean that SLO jobs start at multiples of the SLO lease
+  only (`starts="grid"`). Fig. 10 (a) says otherwise: a job then waits half a lease on average, so
+  that misses double or triple from leases of 10 to 30 minutes, and the paper finds them equal. Here
+  waiting SLO jobs also compete at best-effort cycles (`starts="staggered"`), in leases of tau, for
+  GPUs that no SLO lease holds; a lease that begins there ends at the next multiple of T.
 - A new job is profiled once, on min(2, gpus) GPUs for exactly one best-effort lease, without
   progress. Its run time is unknown before, so it has no other option until then.
 - A job none of whose deadlines can be met is best effort in that cycle.
@@ -71,6 +76,7 @@ RANK, REST = np.array([0, 2, 1]), np.array([2, 1, 0])
 CHOICES = {
     "allocations": ("cells", "exact", "consolidated"),
     "rounding": ("lossless", "paper"),
+    "starts": ("staggered", "grid"),
     "profiling": ("joint", "static", "none"),
     "selector": ("lp", "density", "price", "feasible"),
     "iterations": ("ensemble", "maximum", "true"),
@@ -109,6 +115,8 @@ class UniSchedPolicy:
     allocations : {"cells", "exact", "consolidated"}
         What the policy generator offers, see :class:`~gangsched.formulations.UniSched`.
     rounding : {"lossless", "paper"}
+    starts : {"staggered", "grid"}
+        Whether waiting SLO jobs also start between multiples of `lease`, or only at these.
     sr_aware : bool
         Whether the estimate of a run time has the mean cost of suspensions, eq. (3).
     profiling : {"joint", "static", "none"}
@@ -164,6 +172,7 @@ class UniSchedPolicy:
     be_lease: int = 300
     allocations: Allocations = "cells"
     rounding: Rounding = "lossless"
+    starts: Literal["staggered", "grid"] = "staggered"
     sr_aware: bool = True
     profiling: Literal["joint", "static", "none"] = "joint"
     profiler_nodes: int = 2
@@ -245,7 +254,7 @@ class Cycles:
     Attributes
     ----------
     kind : (jobs,) int array
-        SLO or BEST_EFFORT, as of the last SLO cycle.
+        SLO or BEST_EFFORT, as of the last cycle in which the job could change.
     split : (jobs,) int array
         Speed on several nodes, in millionths; 0 where neither job nor rules allow that.
     now, shift : int
@@ -300,12 +309,10 @@ class Cycles:
             self.shift += state.now // self.policy.lease - self.now // self.policy.lease
         self.now = state.now
 
-    def _ideal_kind(self, jobs: Ints, anew: bool) -> Ints:
+    def _ideal_kind(self, state: State, jobs: Ints) -> Ints:
         """What jobs are counted as, before it is known whether a deadline can be met."""
-        if not anew:
-            return self.kind[jobs]
-        has = self.deadlines.number[jobs] > 0
-        return np.where(has, int(Kind.SLO), int(Kind.BEST_EFFORT))
+        has = np.where(self.deadlines.number[jobs] > 0, int(Kind.SLO), int(Kind.BEST_EFFORT))
+        return np.where(self._begins(state, jobs), has, self.kind[jobs])
 
     def next_change(self, state: State) -> int:
         """Return the next cycle."""
@@ -327,6 +334,13 @@ class Cycles:
     def _is_slo_cycle(self, state: State) -> bool:
         return state.now % self.policy.lease == 0
 
+    def _begins(self, state: State, jobs: Ints) -> Bools:
+        """Who may begin an SLO lease now."""
+        if self._is_slo_cycle(state):
+            return np.ones(jobs.size, dtype=bool)
+        waits: Bools = state.phase[jobs] != Phase.RUNNING
+        return waits & (self.policy.starts == "staggered")
+
     def _unprofiled(self, state: State, jobs: Ints) -> Bools:
         if self.policy.profiling == "none":
             return np.zeros(jobs.size, dtype=bool)
@@ -338,12 +352,11 @@ class Cycles:
         jobs = np.concatenate([state.waiting, state.running])
         jobs = jobs[np.argsort(state.rank[jobs], kind="stable")]
         new = self._unprofiled(state, jobs)
-        if not self._is_slo_cycle(state):  # SLO jobs hold their leases, or wait for the next ones
-            stay = new | (self.kind[jobs] != Kind.SLO)
-            jobs, new = jobs[stay], new[stay]
+        stay = new | (self.kind[jobs] != Kind.SLO) | self._begins(state, jobs)
+        jobs, new = jobs[stay], new[stay]  # other SLO jobs hold their leases, or wait for the next
         if self.policy.profiling == "static":  # they have nodes of their own
             jobs, new = jobs[~new], new[~new]
-        kind = np.where(new, Kind.PROFILER, self._ideal_kind(jobs, self._is_slo_cycle(state)))
+        kind = np.where(new, Kind.PROFILER, self._ideal_kind(state, jobs))
         work = self.estimates.remaining(state, jobs)
         queue = self._queue(state, jobs, work, kind)
         options = self._options(state, queue)
@@ -352,8 +365,7 @@ class Cycles:
             kind = np.where(late, Kind.BEST_EFFORT, kind)
             queue = self._queue(state, jobs, work, kind)
             options = self._options(state, queue)
-        if self._is_slo_cycle(state):
-            self.kind[jobs[~new]] = kind[~new]
+        self.kind[jobs[~new]] = kind[~new]
         return Candidates(jobs, kind, queue, options)
 
     def _queue(self, state: State, jobs: Ints, work: Ints, kind: Ints) -> Queue:
@@ -398,6 +410,8 @@ class Cycles:
         sizes = self._sizes(state)
         rows = row_weights(int(sizes.max()), self.policy.allocations)
         capacity = capacity_of(sizes, found.options.slots, rows=rows, free=free)
+        held = -state.now % self.policy.lease // self.policy.be_lease
+        capacity[:, 1:held] = capacity[:, :1]  # as long as SLO leases hold the others
         if self.policy.selector == "feasible":
             return by_release(found.options, capacity)
         if self.policy.selector == "density" or not self._is_slo_cycle(state):

@@ -23,6 +23,7 @@ MINUTE = 60
 VARIANTS: dict[str, dict[str, Any]] = {
     "default": {},
     "no profiling": {"profiling": "none"},
+    "grid": {"starts": "grid"},
     "eager profiling": {"profiler_reward": 100.0},
     "density": {"selector": "density"},
     "price": {"selector": "price"},
@@ -74,12 +75,27 @@ def test_a_job_is_profiled_for_one_best_effort_lease_and_starts_with_the_next_sl
     assert dict(profile.gpus) == {0: 2}  # of a gang of 4
 
 
-def test_a_best_effort_job_starts_at_a_best_effort_lease_and_a_job_with_deadlines_does_not() -> (
-    None
-):
+@pytest.mark.parametrize(("starts", "end"), [("staggered", 900), ("grid", 1200)])
+def test_whether_a_job_with_deadlines_starts_at_a_best_effort_lease(starts: Any, end: int) -> None:
     jobs = [job("best"), job("slo", 1, 10, 60)]
-    run = driven([2], jobs)
-    assert run.records.end.tolist() == [300 + 600, 600 + 600]
+    assert driven([2], jobs, starts=starts).records.end.tolist() == [300 + 600, end]
+
+
+def test_a_lease_that_begins_between_two_multiples_ends_at_the_next_one() -> None:
+    """Whoever has no time to lose takes the GPU at 600, but not at 1500."""
+    first = job("first", 1, 20, 90, release=300)
+    tight = [job(f"t{due}", 1, 10, 10, release=due) for due in (600, 1500)]
+    run = driven([1], [first, *tight], profiling="none")
+    assert [(s.start, s.end) for s in run.schedule if s.job == 0] == [(300, 600), (1200, 2125)]
+    assert run.records.first.tolist() == [300, 600, 2400]
+
+
+def test_waiting_jobs_do_not_take_what_slo_leases_hold() -> None:
+    """Neither now nor in the leases of tau up to the end of those of T, at any price."""
+    held, tight = job("held", 1, 30, 30), job("tight", 1, 10, 20, release=300)
+    tight = replace(tight, rewards=((20 * MINUTE, 1000.0),))
+    run = driven([1], [held, tight], profiling="none", lease=1800)
+    assert run.records.first.tolist() == [0, 1800]
 
 
 def test_without_profiling_run_times_are_known_at_once() -> None:
@@ -93,7 +109,7 @@ def test_profilers_starve_where_leases_earn_more_and_do_not_where_they_are_worth
         next(time for time, kind in kinds(driven([1], jobs, **how), 1) if kind is EventKind.PROFILE)
         for how in ({}, {"profiler_reward": 1000.0})
     ]
-    assert start == [4200, 600]
+    assert start == [3900, 600]
 
 
 def test_the_static_profiler_has_nodes_of_its_own() -> None:
@@ -101,8 +117,8 @@ def test_the_static_profiler_has_nodes_of_its_own() -> None:
     jobs = [job(f"j{i}", 2, 20, 30) for i in range(2)]
     joint = driven([2, 2], jobs)
     static = driven([2, 2], jobs, profiling="static", profiler_nodes=1)
-    assert joint.records.end.tolist() == [1800, 1800]
-    assert sorted(static.records.end.tolist()) == [1800, 3000]  # one node left, one after the other
+    assert joint.records.end.tolist() == [1500, 1500]
+    assert sorted(static.records.end.tolist()) == [1500, 2700]  # one node left, one after the other
     profiled = [s for s in static.schedule if s.end - s.start == 300]
     assert {n for s in profiled for n in s.gpus} == {0}
     assert {n for s in static.schedule if s not in profiled for n in s.gpus} == {1}
