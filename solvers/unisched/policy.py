@@ -12,7 +12,8 @@ Steps of a cycle
 3. Reward and policy generator: the options of each job (`formulations.unisched_compact`).
 4. Selector: which options (`solvers.selector`), eq. (4) to (14) in compact form.
 5. Second stage: who runs in the first slot. The objective does not care when, within its deadline,
-   a selected job runs; work-conserving by least laxity.
+   a selected job runs; work-conserving: first who cannot wait, then who runs, then by deadline. By
+   least laxity alone jobs of nearly equal laxity would suspend each other in turn.
 6. Nodes: renewing jobs keep theirs, others are packed (`.nodes.assign`).
 
 Readings
@@ -444,22 +445,27 @@ class Cycles:
     def _order(self, found: Candidates, chosen: Ints) -> tuple[Ints, Ints, Bools]:
         """Return candidates, the most urgent first; the speed each counts on; who may be split.
 
-        Selected jobs that cannot wait, wider ones first; other selected jobs by laxity; then
-        profilers, best-effort jobs by what they still need, and SLO jobs by their deadline.
+        Selected jobs that cannot wait, wider ones first; other selected jobs that run, and those
+        that do not, by deadline; then profilers, best-effort jobs by what they still need, and SLO
+        jobs by their deadline.
         """
         options, n = found.options, found.jobs.size
-        laxity = np.full(n, -1, dtype=np.int64)
+        laxity, due = np.full(n, -1, dtype=np.int64), found.first_deadline
         speed, split = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=bool)
         laxity[options.job[chosen]] = (options.within - options.needed)[chosen]
         speed[options.job[chosen]] = options.speed[chosen]
         split[options.job[chosen]] = options.split[chosen]
-        selected = laxity >= 0
-        by_need = np.where(found.kind == Kind.SLO, found.first_deadline, found.queue.work)
+        with_deadline = chosen[options.deadline[chosen] >= 0]
+        at = options.job[with_deadline]
+        due[at] = found.queue.deadline[found.queue.ptr[at] + options.deadline[with_deadline]]
+        now, later = laxity == 0, laxity > 0
+        by_need = np.where(found.kind == Kind.SLO, due, found.queue.work)
+        waits = found.queue.phase != LeasePhase.RUNNING
         keys = (
-            np.where(selected, -found.queue.gpus, 0),
-            np.where(selected, RANK[found.kind], by_need),
-            np.where(selected, laxity, 0),
-            np.where(selected, 0, 1 + REST[found.kind]),
+            np.where(now | later, -found.queue.gpus, 0),
+            np.where(now, RANK[found.kind], by_need),
+            later & waits,
+            np.where(now, 0, np.where(later, 1, 2 + REST[found.kind])),
         )
         return np.lexsort(keys), speed, split  # ties: candidates stand by release
 

@@ -86,8 +86,10 @@ def test_a_lease_that_begins_between_two_multiples_ends_at_the_next_one() -> Non
     first = job("first", 1, 20, 90, release=300)
     tight = [job(f"t{due}", 1, 10, 10, release=due) for due in (600, 1500)]
     run = driven([1], [first, *tight], profiling="none")
-    assert [(s.start, s.end) for s in run.schedule if s.job == 0] == [(300, 600), (1200, 2125)]
-    assert run.records.first.tolist() == [300, 600, 2400]
+    assert [(s.start, s.end) for s in run.schedule if s.job == 0] == [
+        (300, 600), (1200, 1800), (2400, 2750)
+    ]  # fmt: skip
+    assert run.records.first.tolist() == [300, 600, 1800]  # at 1800 best effort, past its deadline
 
 
 def test_waiting_jobs_do_not_take_what_slo_leases_hold() -> None:
@@ -143,6 +145,14 @@ def test_the_job_that_is_worth_more_meets_its_deadline() -> None:
 def test_a_selected_job_that_can_wait_lets_those_go_first_that_cannot() -> None:
     loose, tight = job("loose", 1, 10, 60), job("tight", 1, 10, 10)
     assert driven([1], [loose, tight], profiling="none").records.end.tolist() == [1200, 600]
+
+
+def test_a_job_that_runs_goes_on_before_one_that_could_wait_as_well() -> None:
+    """The second one has less laxity from 600 on, and would take the GPU, and lose it again."""
+    long, short = job("long", 1, 20, 100), job("short", 1, 20, 80, release=600)
+    run = driven([1], [long, short], profiling="none")
+    assert run.records.starts.tolist() == [1, 1]
+    assert run.records.end.tolist() == [1200, 2400]
 
 
 def test_a_job_past_its_deadlines_is_best_effort_and_comes_in_between() -> None:
