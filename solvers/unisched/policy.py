@@ -26,6 +26,11 @@ Readings
   GPUs that no SLO lease holds; a lease that begins there ends at the next multiple of T.
 - A new job is profiled once, on min(2, gpus) GPUs for exactly one best-effort lease, without
   progress. Its run time is unknown before, so it has no other option until then.
+- The paper gives a profiler job a reward of 1, whatever the deadline of the job is worth. Where a
+  GPU earns more in a lease, new jobs wait to be profiled until their deadlines have passed.
+  Here the profiling run counts as one of the leases that a job has until its next deadline, and is
+  worth its share: the reward of that deadline by the number of these leases, which is all that is
+  known before the run time is. It is at least 1, and 1 for best-effort jobs.
 - A job none of whose deadlines can be met is best effort in that cycle.
 - A profiler or best-effort job that is chosen at an SLO cycle competes again after its own lease.
 - The paper's "cached solution" where the solver ran out of time: options of the jobs that the last
@@ -125,15 +130,14 @@ class UniSchedPolicy:
         (the ablation of Fig. 9 a), or not at all: run times are known at once.
     profiler_nodes : int
         Nodes of the static profiler; the first ones.
-    profiler_reward : float
-        What a profiler job is worth; 1 in the paper, where SLO jobs are worth 100. Where more than
-        one GPU in its lease can earn, new jobs wait to be profiled, and miss their deadlines.
+    profiler_reward : float or None
+        What a profiler job is worth; 1 in the paper, where SLO jobs are worth 100. None: a lease's
+        share of what the job can still win.
     selector : {"lp", "density", "price", "feasible"}
         How options are chosen: linear program and rounding; greedily by reward per GPU lease; by
         reward less the price of its GPU leases; by release alone.
     iterations : {"ensemble", "maximum", "true"}
-        Epochs of jobs with a target metric: by the learning curve, the most the user allows, or
-        the truth.
+        Epochs of jobs with a target metric, see :class:`~gangsched.solvers.DurationEstimates`.
     quantile : float
         Of the posterior of the epochs, within 0 and 1.
     noise : float
@@ -177,7 +181,7 @@ class UniSchedPolicy:
     sr_aware: bool = True
     profiling: Literal["joint", "static", "none"] = "joint"
     profiler_nodes: int = 2
-    profiler_reward: float = 1.0
+    profiler_reward: float | None = None
     selector: Literal["lp", "density", "price", "feasible"] = "lp"
     iterations: Mode = "ensemble"
     quantile: float = 0.5
@@ -194,7 +198,8 @@ class UniSchedPolicy:
             raise ValueError(
                 f"unisched: lease={self.lease} is not a multiple of be_lease={self.be_lease}"
             )
-        check_real("unisched", "profiler_reward", self.profiler_reward, positive=True)
+        if self.profiler_reward is not None:
+            check_real("unisched", "profiler_reward", self.profiler_reward, positive=True)
         if self.time_limit is not None:
             check_real("unisched", "time_limit", self.time_limit, positive=True)
         if not isinstance(self.sr_aware, bool):
@@ -360,12 +365,12 @@ class Cycles:
         kind = np.where(new, Kind.PROFILER, self._ideal_kind(state, jobs))
         work = self.estimates.remaining(state, jobs)
         queue = self._queue(state, jobs, work, kind)
-        options = self._options(state, queue)
+        options = self._options(state, jobs, queue)
         late = (kind == Kind.SLO) & (np.bincount(options.job, minlength=jobs.size) == 0)
         if late.any():  # no deadline can be met: best effort in this cycle
             kind = np.where(late, Kind.BEST_EFFORT, kind)
             queue = self._queue(state, jobs, work, kind)
-            options = self._options(state, queue)
+            options = self._options(state, jobs, queue)
         self.kind[jobs[~new]] = kind[~new]
         return Candidates(jobs, kind, queue, options)
 
@@ -389,13 +394,25 @@ class Cycles:
             value=known.value[jobs][theirs],
         )
 
-    def _options(self, state: State, queue: Queue) -> Options:
+    def _options(self, state: State, jobs: Ints, queue: Queue) -> Options:
         lease = self.policy.lease if self._is_slo_cycle(state) else self.policy.be_lease
         names = ("be_lease", "allocations", "rounding", "sr_aware")
         own: Any = {name: getattr(self.policy, name) for name in names}
         options = options_of(queue, sizes=self._sizes(state), lease=lease, **own)
-        new = queue.kind[options.job] == Kind.PROFILER
-        return replace(options, value=np.where(new, self.policy.profiler_reward, options.value))
+        new = np.flatnonzero(queue.kind[options.job] == Kind.PROFILER)
+        value = options.value.copy()
+        value[new] = self._stakes(state, jobs[options.job[new]])
+        return replace(options, value=value)
+
+    def _stakes(self, state: State, jobs: Ints) -> NDArray[np.float64]:
+        """What it is worth to profile jobs: a lease's share of what they can still win."""
+        if self.policy.profiler_reward is not None:
+            return np.full(jobs.size, self.policy.profiler_reward)
+        begin, known = state.now + self.policy.be_lease, self.deadlines
+        first = (known.due[jobs] > begin).argmax(axis=1)
+        value, due = known.value[jobs, first], known.due[jobs, first]  # 0 and NEVER without one
+        leases = np.maximum(1.0, (due - begin) / self.policy.lease)
+        return np.maximum(1.0, value / leases)
 
     # --- step 4: the selector ---
 

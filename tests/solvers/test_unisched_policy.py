@@ -16,7 +16,7 @@ from gangsched.analysis.driving.drive import PolicyError, drive
 from gangsched.analysis.driving.run import EventKind, Run
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job, TargetMetric
 from gangsched.instances.deadlines import helios_like_workload, testbed_workload
-from gangsched.solvers.unisched.policy import UniSchedPolicy
+from gangsched.solvers.unisched.policy import Cycles, UniSchedPolicy
 from strategies import deadline_instances
 
 MINUTE = 60
@@ -24,6 +24,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "default": {},
     "no profiling": {"profiling": "none"},
     "grid": {"starts": "grid"},
+    "printed reward of profilers": {"profiler_reward": 1.0},
     "eager profiling": {"profiler_reward": 100.0},
     "density": {"selector": "density"},
     "price": {"selector": "price"},
@@ -109,9 +110,36 @@ def test_profilers_starve_where_leases_earn_more_and_do_not_where_they_are_worth
     jobs = [job("old", 1, 60, 70), job("new", 1, 10, 90, release=600)]
     start = [
         next(time for time, kind in kinds(driven([1], jobs, **how), 1) if kind is EventKind.PROFILE)
-        for how in ({}, {"profiler_reward": 1000.0})
+        for how in ({"profiler_reward": 1.0}, {"profiler_reward": 1000.0})
     ]
     assert start == [3900, 600]
+
+
+@pytest.mark.parametrize(("reward", "order"), [(None, [300, 0, 600]), (1.0, [0, 300, 600])])
+def test_who_can_win_more_in_a_lease_is_profiled_first(reward: Any, order: list[int]) -> None:
+    jobs = [job("far", 1, 10, 300), job("near", 1, 10, 60), job("best", 1)]
+    run = driven([1], jobs, profiler_reward=reward)
+    starts = [next(t for t, kind in kinds(run, j) if kind is EventKind.PROFILE) for j in range(3)]
+    assert starts == order
+
+
+def test_what_a_profiler_is_worth_by_hand() -> None:
+    """100 in ten leases of 600 s; 80 in the lease that is left; best effort, and all is late: 1."""
+    found: list[float] = []
+
+    class Seen(Cycles):
+        def _stakes(self, state: Any, jobs: Any) -> Any:
+            worth = super()._stakes(state, jobs)
+            found.extend(worth.tolist())
+            return worth
+
+    late = DeadlineJob(id="late", gpus=1, work=600, rewards=[(300, 100), (500, 80)])
+    never = DeadlineJob(id="never", gpus=1, work=600, rewards=[(300, 100)])
+    jobs = [job("a", 1, 10, 105), late, job("best"), never]
+    policy = UniSchedPolicy()
+    object.__setattr__(policy, "begin", lambda cluster, users, rules: Seen(policy, cluster))
+    drive(Instance(Cluster.of_sizes([8]), jobs), policy)
+    assert found == [10.0, 80.0, 1.0, 1.0]
 
 
 def test_the_static_profiler_has_nodes_of_its_own() -> None:
