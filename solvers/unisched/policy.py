@@ -85,7 +85,7 @@ CHOICES = {
     "starts": ("staggered", "grid"),
     "profiling": ("joint", "static", "none"),
     "selector": ("lp", "density", "price", "feasible"),
-    "iterations": ("ensemble", "maximum", "true"),
+    "iterations": ("calibrated", "ensemble", "maximum", "true"),
 }
 
 
@@ -136,7 +136,7 @@ class UniSchedPolicy:
     selector : {"lp", "density", "price", "feasible"}
         How options are chosen: linear program and rounding; greedily by reward per GPU lease; by
         reward less the price of its GPU leases; by release alone.
-    iterations : {"ensemble", "maximum", "true"}
+    iterations : {"calibrated", "ensemble", "maximum", "true"}
         Epochs of jobs with a target metric, see :class:`~gangsched.solvers.DurationEstimates`.
     quantile : float
         Of the posterior of the epochs, within 0 and 1.
@@ -183,7 +183,7 @@ class UniSchedPolicy:
     profiler_nodes: int = 2
     profiler_reward: float | None = None
     selector: Literal["lp", "density", "price", "feasible"] = "lp"
-    iterations: Mode = "ensemble"
+    iterations: Mode = "calibrated"
     quantile: float = 0.5
     noise: float = 0.0
     seed: int = 0
@@ -412,7 +412,8 @@ class Cycles:
         first = (known.due[jobs] > begin).argmax(axis=1)
         value, due = known.value[jobs, first], known.due[jobs, first]  # 0 and NEVER without one
         leases = np.maximum(1.0, (due - begin) / self.policy.lease)
-        return np.maximum(1.0, value / leases)
+        share: NDArray[np.float64] = np.maximum(1.0, value / leases)
+        return share
 
     # --- step 4: the selector ---
 

@@ -340,7 +340,7 @@ def test_profilers_and_what_is_not_selected_are_split_where_the_rules_let_gangs_
         ({"selector": "best"}, "unisched: selector='best' is not one of lp, density, price"),
         ({"profiling": "off"}, "unisched: profiling='off' is not one of joint, static, none"),
         ({"allocations": "any"}, "unisched: allocations='any' is not one of cells, exact"),
-        ({"iterations": "few"}, "unisched: iterations='few' is not one of ensemble, maximum"),
+        ({"iterations": "few"}, "unisched: iterations='few' is not one of calibrated, ensemble"),
         ({"rounding": "up"}, "unisched: rounding='up' is not one of lossless, paper"),
         ({"profiler_nodes": 1.5}, r"unisched: profiler_nodes=1\.5 is not a positive integer"),
         ({"time_limit": -1}, "unisched: time_limit=-1 is not positive"),

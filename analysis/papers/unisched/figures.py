@@ -40,11 +40,11 @@ import numpy as np
 from ....formulations.unisched.compact import capacity_of_problem, options_of_problem
 from ....formulations.unisched.problem import UniSched
 from ....instances import Cluster, DeadlineJob, Instance
-from ....instances.deadlines import queue_snapshot
+from ....instances.deadlines import queue_snapshot, target_metric
 from ....solvers.unisched.chronus import Chronus
 from ....solvers.unisched.estimator import DurationEstimates
-from ....solvers.unisched.learning_curves import error_table
 from ....solvers.unisched.policy import UniSchedPolicy
+from ....solvers.unisched.savings import calibration
 from ....solvers.unisched.selector import Selector
 from ..experiment import Experiment, FigureCell, Finished, given
 from ..study import Values, short
@@ -171,19 +171,22 @@ def _schedulers(
 def _errors(
     sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS, curves: int = 150
 ) -> Iterator[FigureCell]:
-    """Of run times at half the work, and of epochs of so many synthetic trainings."""
+    """Of run times at half the work, and of epochs of so many trainings as workloads have them."""
     for cell in _on(WORKLOADS[:3], {said.UNISCHED: UniSchedPolicy}, sizes, seeds):
         yield replace(cell, instance=f"(d) {cell.instance}")
     yield FigureCell(instance="(c) synthetic trainings", policy="all", run=_epochs, workload=curves)
 
 
+#: parts of a training after which epochs are predicted in Fig. 7(c)
+SEEN = (0.1, 0.2, 0.4, 0.6, 0.8)
+
+
 def _epochs(cell: FigureCell) -> dict[str, Any]:
-    rows = []
-    for point in error_table(0, curves=cell.workload):
-        own = (said.UNISCHED, point.mean, point.median)
-        most = (said.MAXIMUM, point.max_mean, point.max_median)
-        for label, mean, median in (own, most):
-            values = {"mean": short(100 * mean), "median": short(100 * median)}
+    rows, rng = [], np.random.default_rng(0)
+    jobs = [target_metric(rng) for _ in range(cell.workload)]
+    for label, mode in ((said.UNISCHED, "calibrated"), (said.MAXIMUM, "maximum")):
+        for point in calibration(jobs, mode, SEEN):
+            values = {"mean": short(100 * point.mean), "median": short(100 * point.median)}
             rows.append((cell.instance, label, round(100 * point.seen), values))
     rows.sort(key=lambda row: row[1:3])
     return {"rows": rows, "facts": {cell.instance: {"trainings": cell.workload, "seed": 0}}}
