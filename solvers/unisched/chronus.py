@@ -93,8 +93,8 @@ class Chronus:
     GPUs best-effort jobs run by shortest remaining time, chosen anew at each best-effort lease. A
     job that goes on keeps its nodes, where no job with a deadline needs them.
 
-    New jobs are profiled on nodes of their own, about 28 GPUs as published, from any round on; what
-    is known of them counts from the next best-effort lease on.
+    New jobs are profiled on nodes of their own, up to 16 GPUs (Gao et al. 2024, section II-B), from
+    any round on; what is known of them counts from the next best-effort lease on.
 
     Our choices: a new job is profiled on its whole gang, up to the GPUs set aside (only UniSched's
     profiler makes do with two); in order of release, who fits; without progress. The profiler gets
@@ -128,7 +128,7 @@ class Chronus:
     one_model: ClassVar[bool] = True
     lease: int = 600
     be_lease: int = 300
-    profilers: int = 28
+    profilers: int = 16
     profiler: Profiler = PROFILERS["chronus"]
     sr_aware: bool = False
     rounding: Rounding = "paper"

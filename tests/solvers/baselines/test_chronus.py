@@ -151,7 +151,7 @@ def test_jobs_with_deadlines_are_decided_on_every_ten_minutes() -> None:
 
 
 def test_the_profiler_comes_first_and_has_nodes_of_its_own() -> None:
-    """Three of five nodes of 8 fit 28 GPUs, but a quarter of 40 is one of them."""
+    """Two of five nodes of 8 fit 16 GPUs, but a quarter of 40 is one of them."""
     jobs = [job(f"j{i}", 4, 600) for i in range(3)]
     slow = Chronus(profiler=Profiler(seconds=300, gpus=None))
     run = run_of(slow, [8] * 5, *jobs)
