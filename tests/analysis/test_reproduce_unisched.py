@@ -581,7 +581,9 @@ def test_statements_on_the_estimator_s_errors() -> None:
 
     def study(errors: Sequence[float], slo: float) -> Study:
         rows: dict[tuple[Any, ...], Any] = {
-            (c, "UniSched", x): {"mean": e} for x, e in zip((10, 40, 80), errors, strict=True)
+            (c, policy, x): {"mean": e}
+            for policy in ("UniSched", "epochs without a prior")
+            for x, e in zip((10, 40, 80), errors, strict=True)
         }
         rows |= {(c, "users' epochs", x): {"mean": 40.0} for x in (10, 40, 80)}
         return judged("fig7", {**rows, ("(d) H_SLO", "UniSched"): seeded(slo_error=[slo, slo])})
