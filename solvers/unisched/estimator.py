@@ -217,10 +217,10 @@ class DurationEstimates:
     >>> DurationEstimates(mode="ensemble").of_job(job, left=2400)
     2400
 
-    Of jobs few save more than 31 % of their epochs, so more must be seen before that is believed.
+    Few jobs save more than 31 % of their epochs, so more must be seen before that is believed.
 
-    >>> [DurationEstimates().of_job(job, left=left) for left in (2400, 1500)]
-    [2400, 1500]
+    >>> [DurationEstimates().of_job(job, left=left) for left in (2400, 1500, 600)]
+    [8200, 7300, 600]
     """
 
     mode: Mode = "calibrated"
