@@ -581,7 +581,7 @@ UNISCHED: tuple[Claim[Any], ...] = (
         "room, each on any node that has it.",
         "a gang takes no more of floor(f / 2^i) than its cell does",
         _larger_first, partial(_draw_gangs, sizes=range(1, 9)), assumptions="gangs of 1 to 8 GPUs"),
-    _refuted("round-up", "Section III-C4",
+    _refuted("round-up", "",
         "Where gangs fit consolidated, (14) holds for their round-up.",
         "3 GPUs are cells of 2 and 1, their gang a cell of 4; on a node of 8 gangs of 3, 3 and 2 "
         "fit, rounded up 4 + 4 + 2 = 10",
@@ -661,7 +661,7 @@ UNISCHED: tuple[Claim[Any], ...] = (
         "A job that gets any L of these Q leases ends by its deadline.",
         "its last lease begins by (Q - 1) T, and r seconds of it are needed",
         _in_time, _draw_work),
-    _refuted("rounding", "Section III-C4",
+    _refuted("rounding", "",
         "With L = ceil(T^dur / T) and Q = floor(D / T) a job is refused if and only if D < T^dur.",
         "a job ends within its last lease",
         partial(_refused, rounding="paper"), _draw_work,
