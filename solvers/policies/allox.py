@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from ...instances import Cluster, User
 from ...instances.model import check_real
 from ..policy import Decision, Information, Ints, Preempts, Rule, RuleKind, Rules, State, ranked
-from .allox_models import OnSeveral, matched_starts
+from .allox_models import AlloxOnModels, matched_starts
 
 
 def allox_starts(times: ArrayLike, gangs: ArrayLike, free: ArrayLike) -> list[tuple[int, int]]:
@@ -101,7 +101,7 @@ class Allox:
         if check_real("allox", "alpha", self.alpha, positive=True) > 1:
             raise ValueError(f"allox: alpha={self.alpha} is above 1")
 
-    def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> Allox | OnSeveral:
+    def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> Allox | AlloxOnModels:
         """Begin a session; on one GPU model nothing is remembered.
 
         Parameters
@@ -113,7 +113,7 @@ class Allox:
         """
         if len({node.model for node in cluster.nodes}) == 1:
             return self
-        return OnSeveral(cluster, rules, self.served, self.next_change)
+        return AlloxOnModels(cluster, rules, self.served, self.next_change)
 
     @property
     def rule(self) -> Rule:

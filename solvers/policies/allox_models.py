@@ -42,7 +42,7 @@ from ...instances import Cluster
 from ...instances.model import FULL_SPEED
 from ..placement import place
 from ..policy import Decision, Ints, Rules, State
-from .model_leases import Room
+from .model_leases import FreeGpus
 from .position_matching import FORBIDDEN, position_matching
 
 #: of the times at which held GPUs of a model become free
@@ -62,7 +62,7 @@ def matched_starts(times: Ints, free: Ints, delays: Ints | None = None) -> list[
     return list(zip(jobs[order].tolist(), model[order].tolist(), strict=True))
 
 
-class OnSeveral:
+class AlloxOnModels:
     """A session on several GPU models.
 
     Parameters
@@ -104,7 +104,7 @@ class OnSeveral:
 
     def _start(self, state: State, jobs: Ints, starts: dict[int, Any]) -> None:
         """Match until nobody starts: a gang takes more than the one GPU that is counted."""
-        room, held, times = Room.of(state, {}), self._held(state), self._times(state, jobs)
+        room, held, times = FreeGpus.of(state, {}), self._held(state), self._times(state, jobs)
         waits = np.arange(jobs.size)
         while waits.size:
             left, begun = room.by_model(), []
