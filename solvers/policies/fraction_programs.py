@@ -63,7 +63,8 @@ class FractionProgram:
     --------
     Of two equal jobs on one GPU, one needs three times as much of it as the other.
 
-    >>> found = FractionProgram(np.ones((2, 1)), np.array([1, 1]), np.array([1])).solve(np.array([3.0, 1]))
+    >>> program = FractionProgram(np.ones((2, 1)), np.array([1, 1]), np.array([1]))
+    >>> found = program.solve(np.array([3.0, 1]))
     >>> found.fractions.round(6).ravel().tolist(), round(found.theta, 6)
     ([0.75, 0.25], 0.25)
     """
