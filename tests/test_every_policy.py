@@ -10,7 +10,7 @@ import pytest
 from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.drive import drive
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job, Node, User
-from gangsched.registry import POLICIES, policy
+from gangsched.registry import POLICIES, SETTINGS, may_be_informed, policy
 from gangsched.solvers import Stop
 
 #: gang, seconds of work, release and user of each job
@@ -99,6 +99,15 @@ def test_it_runs_or_says_why_not(name: str) -> None:
         assert said.startswith(wanted), (case, said)
         assert bool(said) == bool(wanted), (case, said)
         assert "\n" not in said, (case, said)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("name", [name for name in POLICIES if may_be_informed(policy(name)[1])])
+def test_it_runs_however_it_knows_run_times(name: str, setting: str) -> None:
+    for case in ("deadlines on one node", "three GPU models", "gangs wider than a node"):
+        said = outcome(f"{name}:{setting}", case)
+        assert bool(said) == bool(expected(name, case)), (case, said)
 
 
 def test_jobs_with_deadlines_on_several_models_are_refused() -> None:
