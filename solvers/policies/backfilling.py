@@ -71,7 +71,7 @@ class _Backfilling:
         jobs, length = state.running, state.rules.round_length
         ends = state.since[jobs] + self.seconds(state, jobs, state.speed[jobs])
         ends = np.where(state.speed[jobs] > 0, ends, state.lease_end[jobs])  # others are profiled
-        ends = np.maximum(ends, state.now // length * length + length)
+        ends = np.where(ends > state.now, ends, state.now // length * length + length)
         return state.since[jobs], ends, *state.places(jobs)
 
 
