@@ -217,8 +217,9 @@ def most_throughput(
 
         max_X  sum_i n_i w_i sum_g c_ig X_ig
 
-    for n_i jobs of class i, which share alike. Tie rule between classes: what HiGHS' simplex, which
-    is deterministic, ends at.
+    for n_i jobs of class i, which share alike. On one model GPUs go to the classes to which a GPU
+    is worth most, w_i c_i / s_i, and equal ones have equal fractions. On several, the tie rule
+    between classes is what HiGHS' simplex, which is deterministic, ends at.
 
     Examples
     --------
@@ -229,6 +230,8 @@ def most_throughput(
     [[1.0], [0.5]]
     """
     gang, jobs = np.asarray(gangs), np.asarray(counts)
+    if rates.shape[1] == 1:
+        return _by_worth(rates[:, 0] * weights / gang, jobs * gang, int(gpus[0]))
     i, g = np.nonzero(rates)
     classes, models = rates.shape
     rows = np.stack([i, classes + g], axis=1).ravel()
@@ -240,3 +243,13 @@ def most_throughput(
     x = np.zeros_like(rates)
     x[i, g] = program.solve(rates[i, g] * (weights / gang)[i]) / (jobs * gang)[i]
     return within(without_dust(x, rates), jobs * gang, gpus)
+
+
+def _by_worth(worth: Floats, wanted: Ints, room: int) -> Floats:
+    """Fractions of classes that want so many GPUs of one model, by falling worth of a GPU."""
+    x = np.zeros((worth.size, 1))
+    for value in np.unique(worth)[::-1].tolist():
+        alike = worth == value
+        x[alike] = min(1.0, room / int(wanted[alike].sum()))
+        room = max(room - int(wanted[alike].sum()), 0)
+    return x
