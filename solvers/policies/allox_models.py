@@ -23,7 +23,8 @@ EuroSys 2020. Our choices:
   free at the last of them.
 - Gangs: the source has single devices. The matching counts a gang as one job, so a gang waits where
   its model has too few free GPUs, without holding any. Where somebody has started the others are
-  matched again with what is left, until nobody starts.
+  matched again with what is left, until nobody starts. Where gangs are wide this is no longer near
+  to the least mean: on 6,000 Philly jobs and three models the shortest job first does better.
 
 A job of W may wait though GPUs are free, where a place in line on a faster model costs less. Nobody
 waits for ever: where nothing runs all GPUs are free, and the first of every model that has jobs
