@@ -56,6 +56,7 @@ from operator import itemgetter
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..instances.check import one_of, real, set_field
 from ..instances.model import Instance, Job
@@ -146,13 +147,11 @@ class SharingIncentive(Described):
         if flow.mixed:
             raise ValueError(f"{owner}: the GPUs are not equal for all jobs")
         own = _alone(self.instance)
-        members, times = own.members, own.flows
-        set_field(self, "members", members)
+        set_field(self, "members", own.members)
         set_field(self, "quotas", own.quotas)
-        set_field(self, "alone_flows", times)
-        set_field(self, "alone", {u: sum(times[j] for j in jobs) for u, jobs in members.items()})
-        busy = {u: sum(flow.seconds[j] for j in jobs) for u, jobs in members.items()}
-        set_field(self, "run_times", busy)
+        set_field(self, "alone_flows", own.flows)
+        set_field(self, "alone", own.sums)
+        set_field(self, "run_times", own.run_times)
 
     @property
     def jobs(self) -> Sequence[Job]:
@@ -197,10 +196,14 @@ class SharingIncentive(Described):
         """Return F_u of every user."""
         return self.flows_of(self.flow.ends(solution))
 
-    def flows_of(self, ends: Sequence[int]) -> dict[str, int]:
+    def flows_of(self, ends: Sequence[int] | NDArray[np.int64]) -> dict[str, int]:
         """Return F_u of every user, of jobs that are complete at these times."""
+        column = np.asarray(ends)
+        if column.dtype != np.int64 or np.abs(column).max(initial=0) >= 2**62 // (column.size + 1):
+            column = np.array([int(end) for end in ends], dtype=object)  # sums may not fit 64 bits
+        released = _alone(self.instance).releases
         return {
-            user: sum(int(ends[j]) - self.jobs[j].release for j in jobs)
+            user: int(column[list(jobs)].sum()) - released[user]
             for user, jobs in self.members.items()
         }
 
@@ -232,6 +235,9 @@ class _Alone:
     members: Mapping[str, tuple[int, ...]]
     quotas: Mapping[str, Fraction]
     flows: tuple[int, ...]
+    sums: Mapping[str, int]
+    run_times: Mapping[str, int]
+    releases: Mapping[str, int]
 
 
 @remembered
@@ -250,7 +256,10 @@ def _alone(instance: Instance[Any]) -> _Alone:
         rows = [(jobs[j].release, seconds[j], jobs[j].gpus) for j in own]
         for j, time in zip(own, _flows(rows, quotas[user]), strict=True):
             times[j] = time
-    return _Alone(members, quotas, tuple(times))
+    sums = {user: sum(times[j] for j in own) for user, own in members.items()}
+    busy = {user: sum(seconds[j] for j in own) for user, own in members.items()}
+    releases = {user: sum(jobs[j].release for j in own) for user, own in members.items()}
+    return _Alone(members, quotas, tuple(times), sums, busy, releases)
 
 
 def _flows(rows: Sequence[tuple[int, int, int]], quota: Fraction) -> list[int]:
@@ -267,7 +276,8 @@ def _flows(rows: Sequence[tuple[int, int, int]], quota: Fraction) -> list[int]:
     left = np.array(areas, dtype=np.int64)[order]
     times = np.empty(len(rows), dtype=np.int64)
     times[order] = flows(release[order], gang[order] * unit, left, most)
-    return [int(time) for time in times]
+    found: list[int] = times.tolist()
+    return found
 
 
 def alone_flows(rows: Sequence[tuple[int, int, int]], quota: Fraction) -> list[int]:

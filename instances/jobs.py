@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -23,6 +22,21 @@ FULL_SPEED = 1_000_000
 MOST_TIME = 2**40
 #: relative to the reference, so that millionths fit 40 bits
 MOST_SPEED = 2**20
+
+
+def but_for(job: Job, name: str, value: Any) -> Any:
+    """Return the job with another value of a field, which is as right as the one that it had."""
+    kind: Any = type(job)
+    other = object.__new__(kind)
+    for part in _names(kind):
+        set_field(other, part, getattr(job, part))
+    set_field(other, name, value)
+    return other
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(part.name for part in fields(kind))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,8 +148,7 @@ class Job:
 
     def untold(self) -> Job:
         """Return the job as it is known before it runs where nobody tells run times."""
-        untold = copy(self)
-        set_field(untold, "work", None)  # all else has been checked
+        untold: Job = but_for(self, "work", None)
         return untold
 
     def deadlines(self) -> tuple[tuple[int, float], ...]:

@@ -11,7 +11,7 @@ from ...formulations.deadline_rewards import DeadlineRewards
 from ...instances.check import finite
 from ...instances.schedule import Schedule
 from ...solvers.model_order import models_schedule, positive, prices_of, run_models
-from ...solvers.pool import AreaOrderParams, area_order
+from ...solvers.pool import run_pool, schedule_of
 from ...solvers.result import Bound
 from ...solvers.reward_pool import priced_schedule
 from ..driving import metrics
@@ -88,24 +88,26 @@ def best_known(problem: CompletionTime, effort: Effort) -> KnownSchedule | None:
     """
     if problem.mixed:
         return _on_models(problem, effort)
-    made = {
-        power: area_order(problem, params=AreaOrderParams(power=power)) for power in POWERS[effort]
-    }
-    power, result = min(made.items(), key=lambda item: item[1].objective or 0)
-    if result.solution is None or result.objective is None:
-        return None
-    order = f"least time left x gang^{power:g}"
-    return _checked(problem, result.solution, order)
+    made = {power: schedule_of(problem, run_pool(problem, power=power)) for power in POWERS[effort]}
+    power, best = _best(problem, made)
+    return _checked(problem, best, f"least time left x gang^{power:g}")
 
 
 def _on_models(problem: CompletionTime, effort: Effort) -> KnownSchedule | None:
     prices = positive(prices_of(problem))
-    made = {}
-    for power in PRICE_POWERS[effort]:
-        schedule = models_schedule(problem, run_models(problem, prices**power))
-        made[power] = problem.objective(schedule), schedule
-    power, (_, best) = min(made.items(), key=lambda item: item[1][0])
+    made = {
+        power: models_schedule(problem, run_models(problem, prices**power))
+        for power in PRICE_POWERS[effort]
+    }
+    power, best = _best(problem, made)
     return _checked(problem, best, f"least cost left at prices of models^{power:g}")
+
+
+def _best(problem: CompletionTime, made: Mapping[float, Schedule]) -> tuple[float, Schedule]:
+    """The first of the schedules with the least objective."""
+    if len(made) == 1:
+        return next(iter(made.items()))
+    return min(made.items(), key=lambda item: problem.objective(item[1]))
 
 
 def _checked(problem: CompletionTime, schedule: Schedule, order: str) -> KnownSchedule | None:

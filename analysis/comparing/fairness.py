@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ...formulations.ltgf.fluid import LtgfFluid
 from ...formulations.ltgf.problem import Ltgf
-from ...instances.check import set_field
-from ...instances.model import Instance, Job
+from ...instances.jobs import but_for
+from ...instances.model import Instance
 from ...solvers.policy import Rules
 from ...solvers.result import Bound
 from ..driving.drive import models_of
@@ -36,7 +36,7 @@ def fairness_bounds(instance: Instance[Any], rules: Rules) -> list[Fairness]:
     if uneven(instance):
         return []
     # where rho is counted from
-    visible = [_at(job, rules.round_up(job.release)) for job in instance.jobs]
+    visible = [but_for(job, "release", rules.round_up(job.release)) for job in instance.jobs]
     lives = Ltgf(replace(instance, jobs=tuple(visible)))
     text = "rho of all jobs over their lives, of service alone"
     found: list[Fairness] = [(text, lives, life_bound(lives))]
@@ -51,15 +51,6 @@ def fairness_bounds(instance: Instance[Any], rules: Rules) -> list[Fairness]:
         problem = LtgfFluid.of(instance, active)
         found.append((text, problem, contended_bound(instance, active)))
     return found
-
-
-def _at(job: Job, release: int) -> Job:
-    """A job at another release, which needs no check."""
-    moved = object.__new__(type(job))
-    for part in fields(job):
-        set_field(moved, part.name, getattr(job, part.name))
-    set_field(moved, "release", release)
-    return moved
 
 
 def _peaks(instance: Instance[Any]) -> list[int]:

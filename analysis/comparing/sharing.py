@@ -81,9 +81,9 @@ class SharingBounds:
         problem = self.problems.get("wait")
         if problem is None or able.size != len(problem.jobs) or not book.finished[able].all():
             return {}
-        ends = book.end[able].tolist()
+        ends = book.end[able]
         flows = problem.flows_of(ends)
-        times = zip(ends, problem.jobs, problem.alone_flows, strict=True)
+        times = zip(ends.tolist(), problem.jobs, problem.alone_flows, strict=True)
         in_time = [end - job.release <= alone + GRACE for end, job, alone in times]
         large = [user for user, jobs in problem.members.items() if len(jobs) >= MANY]
         found: dict[str, Any] = {"in_time_alone": sum(in_time) / len(in_time)}

@@ -247,12 +247,18 @@ def _check(instance: Any, policy: Any) -> None:
             f"policy {policy.name!r}: one_model=True, it takes all GPUs for equal, "
             f"the cluster has GPU models {_named(models)}"
         )
-    for job in instance.jobs:
-        job.check_drive(models)
+    _check_jobs(instance)
     if len(models) > 1 and instance.kind.equal_gpus:
         raise ValueError(
             f"drive: jobs with deadlines run on one GPU model, the cluster has {_named(models)}"
         )
+
+
+@remembered
+def _check_jobs(instance: Instance[Any]) -> None:
+    models = models_of(instance)
+    for job in instance.jobs:
+        job.check_drive(models)
 
 
 def _check_ps(policy: Policy, rules: Rules) -> None:

@@ -154,7 +154,8 @@ def least_costs_of(columns: list[list[int]]) -> list[int]:
     if fit_64_bits(columns):
         arrays = [np.array(column, dtype=np.int64) for column in (*columns, costs)]
         compiled_least_costs(*arrays)
-        return [int(cost) for cost in arrays[-1]]
+        found: list[int] = arrays[-1].tolist()
+        return found
     least_costs(releases, needs, rates, gangs, times, prices, costs)
     return costs
 

@@ -240,6 +240,8 @@ class CompletionTime(Described):
             yield f"gang: job {job.id!r} holds {held[i]} of its {job.gpus} GPUs at {at}"
 
     def _pin_violations(self, solution: Schedule) -> Iterator[str]:
+        if not any(job.pin for job in self.jobs):
+            return
         owner = np.repeat(solution.job, np.diff(solution.ptr))
         models = np.array([node.model for node in self.instance.cluster.nodes])[solution.node]
         pins = np.array([job.pin for job in self.jobs] or [""])[owner]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -20,6 +21,9 @@ from typer.core import TyperGroup
 from .. import __version__
 from ..endings import EXIT_BAD_INPUT, EXIT_INTERRUPTED, BadInput, Interrupted
 from ..instances.display import one_line
+
+# before numpy is imported: its threads wait in a loop, and no command has matrices worth them
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 #: each command: where it is, and the first line of its docstring
 COMMANDS: Mapping[str, tuple[str, str]] = {

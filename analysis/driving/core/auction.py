@@ -9,11 +9,11 @@ import math
 
 import numpy as np
 
-from ....instances.compiled import compiled, inlined
+from ....instances.compiled import compiled, inlined, inner
 from ....solvers.policies.themis import UNITS
 from ....solvers.policies.themis_core import knapsack
 from . import const
-from .grouped import heapify, pop_first, score
+from .grouped import score
 from .leases import BIDS, give_leases, list_candidates
 from .machine import done_by, new_lease, open_round
 
@@ -26,6 +26,29 @@ def _shared_time(m, j):
     return now - m.jobs[j].release + m.jobs[j].left - done
 
 
+@inner
+def _comes_first(m, job, rho, a, b):
+    if rho[a] == rho[b]:
+        return m.jobs[job[a]].rank < m.jobs[job[b]].rank
+    return rho[a] < rho[b]
+
+
+@inner
+def _sift(m, job, rho, n, i):
+    """Let job i of a heap by falling rho sink to its place; scores are minus rho."""
+    while True:
+        child, other = 2 * i + 1, 2 * i + 2
+        if child >= n:
+            break
+        if other < n and _comes_first(m, job, rho, other, child):
+            child = other
+        if not _comes_first(m, job, rho, child, i):
+            break
+        job[i], job[child] = job[child], job[i]
+        rho[i], rho[child] = rho[child], rho[i]
+        i = child
+
+
 @compiled
 def hold_auction(m, candidates, room):
     """Give winners and other bidders their tiers, among the candidates in the list of bids."""
@@ -34,9 +57,15 @@ def hold_auction(m, candidates, room):
     lease = new_lease(m, m.count[const.NOW]) - m.count[const.NOW]
     job = np.empty(bidders, dtype=np.int64)
     gain, gang = np.empty(bidders, dtype=np.int64), np.empty(bidders, dtype=np.int64)
-    heapify(m, BIDS, 0, candidates)
+    heap, rho = m.lists[BIDS, :candidates].copy(), np.empty(candidates, dtype=np.float64)
+    for i in range(candidates):
+        rho[i] = m.jobs[heap[i]].score
+    for i in range(candidates // 2 - 1, -1, -1):
+        _sift(m, heap, rho, candidates, i)
     for i in range(bidders):
-        j = pop_first(m, BIDS, 0, candidates - i)
+        j, last = heap[0], candidates - 1 - i
+        heap[0], rho[0] = heap[last], rho[last]
+        _sift(m, heap, rho, last, 0)
         m.jobs[j].tier = 1
         gangs += m.jobs[j].gpus
         if m.jobs[j].gpus <= room:
