@@ -463,6 +463,8 @@ POLICIES: Mapping[str, PolicyRow] = {
         balanced=True, profiling=300),
     "gandiva-fair:literal": _policy(
         GANDIVA_FAIR, "Algorithm 2 to the letter: GPUs may idle while a gang waits", literal=True),
+    "min-total-duration": _policy("solvers.policies.min_total_duration.MinTotalDuration"),
+    "max-sum-throughput": _policy("solvers.policies.max_sum_throughput.MaxSumThroughput"),
 }  # fmt: skip
 INFORMATION = "solvers.information"
 PROFILED = f"{INFORMATION}.Profiled"

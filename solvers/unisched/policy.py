@@ -242,9 +242,10 @@ class UniSchedPolicy:
                 f"unisched: nodes of {max(cluster.sizes)} GPUs exceed the 8 of 'exact' allocations"
             )
         nodes = len(cluster.nodes)
-        if self.profiling == "static" and not 1 <= self.profiler_nodes < nodes:
+        if self.profiling == "static" and self.profiler_nodes >= nodes:
             raise ValueError(
-                f"unisched: profiler_nodes={self.profiler_nodes} is not within 1 and {nodes - 1}"
+                f"unisched: profiler_nodes={self.profiler_nodes} leave no node of {nodes} for "
+                "the jobs"
             )
         return Cycles(self, cluster)
 

@@ -363,7 +363,7 @@ def test_leases_go_with_rounds() -> None:
 
 
 def test_the_static_profiler_leaves_a_node() -> None:
-    with pytest.raises((ValueError, PolicyError), match="profiler_nodes=2 is not within 1 and 1"):
+    with pytest.raises((ValueError, PolicyError), match="profiler_nodes=2 leave no node of 2"):
         driven([1, 1], [job("a")], profiling="static")
 
 
