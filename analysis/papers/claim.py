@@ -124,8 +124,8 @@ def _nearly(sides: Sides) -> Sides:
     if spare < 0:
         spare = -spare
     if sides.relation == "==":
-        return Sides(abs(sides.left - sides.right), spare)
-    return Sides(sides.left, sides.right + spare)
+        return Sides(abs(float(sides.left - sides.right)), spare)
+    return replace(sides, right=sides.right + spare)
 
 
 #: of a claim that is refuted, which is false by itself: not only by rounding
