@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from .check import at_least, one_of
 from .generate import invert, philly_workload, shapes, stream, venus_workload
-from .model import Cluster, DeadlineJob, Instance, Iterations, Job, Stopping, TargetMetric
+from .model import Cluster, DeadlineJob, Instance, Iterations, Job, TargetMetric
 
 Family = Literal["slo", "mix1", "mix2"]
 Shares = Mapping[str, float]
@@ -164,7 +164,7 @@ def deadline_instance(
         DeadlineJob(
             **{part.name: getattr(job, part.name) for part in fields(Job)},
             rewards=_rewards(own.kind, int(own.slack * job.work) + more),
-            stopping=_curve(rng) if own.target else Iterations(),
+            stopping=target_metric(rng) if own.target else Iterations(),
             split_speed=split_speed(own.model, job.gpus) if job.gpus <= largest else 1.0,
             preemption_cost=own.cost,
         )
@@ -207,8 +207,19 @@ def _rewards(kind: str, first: int) -> tuple[tuple[int, float], ...]:
     return tuple(zip(rising, VALUES, strict=True))
 
 
-def _curve(rng: np.random.Generator) -> Stopping:
-    """A learning curve that reaches its target in its last epoch."""
+def target_metric(rng: np.random.Generator) -> TargetMetric:
+    """Return a learning curve that reaches its target in its last epoch.
+
+    Notes
+    -----
+    One of those of :func:`deadline_instance`: nine uniform numbers and a normal one each epoch.
+
+    Examples
+    --------
+    >>> job = target_metric(np.random.default_rng(2))
+    >>> job.epochs, job.max_epochs
+    (43, 57)
+    """
     near, most, saved, family, a, b, d, s, noise = rng.random(9).tolist()
     allowed = 30 + int(91 * most)
     epochs = math.ceil((1 - saved * (0.31 if near < 0.5 else 0.22)) * allowed)

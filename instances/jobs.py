@@ -26,15 +26,16 @@ MOST_SPEED = 2**20
 
 def but_for(job: Job, name: str, value: Any) -> Any:
     """Return the job with another value of a field, which is as right as the one that it had."""
-    other = object.__new__(type(job))
-    for part in _names(type(job)):
+    kind: Any = type(job)
+    other = object.__new__(kind)
+    for part in _names(kind):
         set_field(other, part, getattr(job, part))
     set_field(other, name, value)
     return other
 
 
 @cache
-def _names(kind: type[Job]) -> tuple[str, ...]:
+def _names(kind: Any) -> tuple[str, ...]:
     return tuple(part.name for part in fields(kind))
 
 

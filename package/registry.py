@@ -404,8 +404,10 @@ POLICIES: Mapping[str, PolicyRow] = {
         UNISCHED, "selects as UniSched does, without its estimator",
         sr_aware=False, iterations="maximum"),
     "unisched": _policy(UNISCHED),
+    "unisched:grid": _policy(
+        UNISCHED, "jobs with deadlines start at multiples of their lease only", starts="grid"),
     "unisched:profile-first": _policy(
-        UNISCHED, "to profile a job is worth 100, not 1", profiler_reward=100.0),
+        UNISCHED, "to profile any job is worth 100", profiler_reward=100.0),
     "unisched:static-profiler": _policy(
         UNISCHED, "profiles on two nodes that do nothing else", profiling="static"),
     "unisched:known": _policy(UNISCHED, "does not profile, run times are told", profiling="none"),
@@ -461,6 +463,8 @@ POLICIES: Mapping[str, PolicyRow] = {
         balanced=True, profiling=300),
     "gandiva-fair:literal": _policy(
         GANDIVA_FAIR, "Algorithm 2 to the letter: GPUs may idle while a gang waits", literal=True),
+    "min-total-duration": _policy("solvers.policies.min_total_duration.MinTotalDuration"),
+    "max-sum-throughput": _policy("solvers.policies.max_sum_throughput.MaxSumThroughput"),
 }  # fmt: skip
 INFORMATION = "solvers.information"
 PROFILED = f"{INFORMATION}.Profiled"

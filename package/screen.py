@@ -361,10 +361,15 @@ def _window(text: str) -> tuple[int | str, int | str]:
     return start, end
 
 
+def reader_parameters(name: str) -> list[str]:
+    """Return the names of what a reader takes besides the path."""
+    return list(inspect.signature(find_reader(name)[1]).parameters)[1:]
+
+
 def _reader(choice: ReaderChoice) -> Callable[[str], Any]:
     """The reader with what the options give it."""
     name, read = find_reader(choice.name)
-    known = list(inspect.signature(read).parameters)[1:]
+    known = reader_parameters(name)
     given = {} if choice.columns is None else {"columns": choice.columns}
     if given and "columns" not in known:
         raise ValueError(f"--columns: reader {name!r} takes none")

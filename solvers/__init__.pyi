@@ -58,6 +58,8 @@ from .policies.hived import Hived as Hived
 from .policies.isolation_area import IsolationArea as IsolationArea
 from .policies.las import Las as Las
 from .policies.max_min_fairness import MaxMinFairness as MaxMinFairness
+from .policies.max_sum_throughput import MaxSumThroughput as MaxSumThroughput
+from .policies.min_total_duration import MinTotalDuration as MinTotalDuration
 from .policies.serverfilling import ServerFillingSrpt as ServerFillingSrpt
 from .policies.sjf import Sjf as Sjf
 from .policies.smallest_area import SmallestArea as SmallestArea

@@ -192,8 +192,8 @@ class Profiled(_Setting):
     -----
     See the module. Decisions are made in Python, whatever compiled rule the policy has.
 
-    Guarantee: that of the policy for jobs released at the end of their profiling run, on the GPUs
-    that profiling leaves. O(jobs that are to be profiled x nodes) a decision beside the policy's.
+    Guarantee: none, as the policy has only the GPUs that profiling leaves. O(jobs that are to be
+    profiled x nodes) a decision beside the policy's.
 
     Examples
     --------

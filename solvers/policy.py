@@ -59,6 +59,12 @@ LEASE, ALWAYS = Preempts.LEASE, Preempts.ALWAYS
 Information = Literal["told", "learned", "profiled", "estimated"] | None
 
 
+#: leases after which a job that found no place makes room
+PATIENCE = 8
+#: the patience of rules that do not say how many seconds
+LEASES: Any = "leases"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
     """How the cluster is run, whatever the policy.
@@ -79,10 +85,10 @@ class Rules:
         shorter one. False when each lease starts with its job.
     spread : bool
         True when a job that finds no consolidated place may take any free GPUs.
-    patience : int or None
+    patience : int, "leases" or None
         Seconds after which a job that was selected but found no place takes the place of jobs that
         come after it in the policy's order, and after which LTGF puts a job first that narrower
-        ones of its user were picked before; None for never.
+        ones of its user were picked before; "leases" for :data:`PATIENCE` leases, None for never.
 
     Examples
     --------
@@ -99,13 +105,15 @@ class Rules:
     overhead: int = 25
     synchronous: bool = True
     spread: bool = False
-    patience: int | None = 21_600
+    patience: int | None = LEASES
     migration: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("round_length", "lease", "overhead", "patience", "migration"):
             if getattr(self, name) is None and name in ("patience", "migration"):
                 continue
+            if name == "patience" and self.patience == LEASES:
+                set_field(self, name, min(PATIENCE * self.lease_length, MOST_TIME))
             integer(self, "rules", name, least=1 if name in ("round_length", "lease") else 0)
             if getattr(self, name) > MOST_TIME:
                 raise ValueError(f"rules: {name}={getattr(self, name)} is above {MOST_TIME}")

@@ -116,3 +116,15 @@ def test_bad_input_is_refused_in_one_line(
     assert err.startswith("gangsched: ")
     assert message in err
     assert sorted(path.name for path in Path().iterdir()) == ["empty.csv", "log.csv"]
+
+
+@pytest.mark.parametrize("field", ["duration", "submit", "gpus"])
+def test_numbers_of_twenty_digits_are_refused_with_line_and_rule(
+    describe: Describe, field: str
+) -> None:
+    row = {"submit": "0", "duration": "9", "gpus": "1", field: "12345678901234567890"}
+    Path("a.csv").write_text(f"{','.join(row)}\n{','.join(row.values())}\n")
+    code, out, err = describe("a.csv")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("gangsched: error: a.csv: line 2: ")
+    assert "is above" in err or "is neither below" in err

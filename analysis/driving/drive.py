@@ -23,6 +23,7 @@ from ...instances.remembered import remembered
 from ...solvers.information import saved
 from ...solvers.placement import place_by_speed, reaches
 from ...solvers.policy import (
+    LEASES,
     Ints,
     Phase,
     Policy,
@@ -70,7 +71,7 @@ def drive(
     overhead: int = 25,
     synchronous: bool = True,
     spread: bool = False,
-    patience: int | None = 21_600,
+    patience: int | None = LEASES,
     migration: int | None = None,
     reject: Collection[int] | Mapping[int, str] = (),
     until: int | None = None,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from statistics import fmean
 
-from .study import Agreement, Statement, Study
+from .study import Agreement, FigureRow, Statement, Study, per_seed
 
 OTHER_JOBS = "these are not the paper's jobs"
 SEEDS_DISAGREE = "the seeds disagree"
@@ -76,3 +78,59 @@ def mean(numbers: Sequence[float], unit: str = "") -> str:
     ('1.50 %', 'none')
     """
     return f"{fmean(numbers):.2f}{unit}" if numbers else "none"
+
+
+# --- statements that are judged on each seed -----------------------------------------------------
+
+Judge = Callable[[Study], Iterable[Statement]]
+_OF_SEED = re.compile(r".* \[(\d+)\]")
+
+
+def over_seeds(judge: Judge) -> Judge:
+    """Return a judge of means over seeds whose verdicts must be those of every seed.
+
+    Where they differ a statement is open, as the seeds disagree, and says which seeds it holds on.
+    """
+
+    def judged_on_each(study: Study) -> Iterator[Statement]:
+        found = {name for row in study.rows for name in row.values}
+        seeds = sorted({int(m[1]) for name in found if (m := _OF_SEED.fullmatch(name))})
+        by_seed = {
+            seed: {(s.text, s.instance): s for s in judge(_of_seed(study, seed))} for seed in seeds
+        }
+        for whole in judge(study):
+            place = whole.text, whole.instance
+            own = {seed: said[place] for seed, said in by_seed.items() if place in said}
+            yield _settled(whole, own)
+
+    return judged_on_each
+
+
+def _of_seed(study: Study, seed: int) -> Study:
+    """What one seed gave; curves stay means over all."""
+    rows = []
+    for row in study.rows:
+        own = {
+            n: row.values[per_seed(n, seed)] for n in row.values if per_seed(n, seed) in row.values
+        }
+        if own:
+            rows.append(FigureRow(row.instance, row.policy, row.x, own, row.curve))
+    there = {row.instance for row in rows}
+    rows += [row for row in study.rows if row.instance in there and not row.values]
+    instances = {name: facts for name, facts in study.instances.items() if name in there}
+    return replace(study, rows=tuple(rows), instances=instances, statements=())
+
+
+def _settled(whole: Statement, seeds: dict[int, Statement]) -> Statement:
+    """The statement about the means, or that the seeds disagree."""
+    verdicts = {said.verdict for said in seeds.values()}
+    if not seeds or verdicts == {whole.verdict}:
+        return whole
+    if len(verdicts) == 1:  # the mean alone says something else
+        (verdict,) = verdicts
+        return replace(next(iter(seeds.values())), verdict=verdict, measured=whole.measured)
+    holds = [f"{k}" for k, said in seeds.items() if said.verdict is not Agreement.DIFFERS]
+    on = f"it holds on {', '.join(holds)} of {', '.join(map(str, seeds))}"
+    return replace(
+        whole, verdict=Agreement.OPEN, why=f"{SEEDS_DISAGREE} ({on})", measured=whole.measured
+    )

@@ -29,7 +29,14 @@ import gangsched as gs
 from gangsched.analysis.comparing.profiling import Profiling
 from gangsched.analysis.driving import metrics
 from gangsched.analysis.driving.drive import drive, instance_hash
-from gangsched.analysis.papers.unisched.runs import LEASE, OVERHEAD, ROUND, SIZES, DeadlineWorkload
+from gangsched.analysis.papers.unisched.runs import (
+    LEASE,
+    OVERHEAD,
+    PATIENCE,
+    ROUND,
+    SIZES,
+    DeadlineWorkload,
+)
 from gangsched.analysis.proofs.deadline_rewards import reward_bound
 from gangsched.formulations.deadline_rewards import DeadlineRewards
 from gangsched.registry import policy
@@ -40,6 +47,7 @@ from gangsched.solvers.unisched.value_density import ValueDensity
 
 HERE = Path(__file__).resolve().parent
 PAGE, DATA = HERE / "value-density.md", HERE / "value-density.json"
+RULES = {"round_length": ROUND, "lease": LEASE, "overhead": OVERHEAD, "patience": PATIENCE}
 WORKLOADS = "T[720]", "T[360]", "P_SLO", "P_MIX2", "H_MIX2"
 SEEDS, TUNED = range(10, 15), range(3)
 OWN, PROFILED = "value-density", "value-density:profiled"
@@ -160,7 +168,7 @@ def parameters(label: str) -> str:
 def measured(name: str, seed: int, of: Any) -> dict[str, Any]:
     """Drive a policy, which must complete all jobs."""
     instance, began = workload(name, seed), perf_counter()
-    run = drive(instance, of, round_length=ROUND, lease=LEASE, overhead=OVERHEAD)
+    run = drive(instance, of, **RULES)
     seconds = perf_counter() - began
     if run.stop is not Stop.COMPLETED or (run.records.end < 0).any():
         raise RuntimeError(f"{of.name} on {name}, seed {seed}: stopped with {run.stop.value}")
@@ -378,8 +386,7 @@ def main() -> None:
         if key not in found:
             found[key] = compute()
             print(key, found[key], flush=True)
-            rules = {"round_length": ROUND, "lease": LEASE, "overhead": OVERHEAD}
-            DATA.write_text(text_of({"version": gs.__version__, "rules": rules}, found), "utf-8")
+            DATA.write_text(text_of({"version": gs.__version__, "rules": RULES}, found), "utf-8")
     tables = {information: comparison(found, information) for information in POLICIES}
     put(PAGE, {**tables, "losses": losses(found), "parts": ablation(found)})
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..io import read_json, read_text
 from ..model import check_real
+from .speeds import Row, SpeedTable, read_speeds
 from .table import TextRow, TextTable, lines
 from .trace import Reading, Trace
 
@@ -28,7 +29,11 @@ Lookup = Callable[[str, int], float | None]
 
 
 def read_gavel(
-    path: str | Path, *, steps_per_second: Speeds | None = None, model: str = "v100"
+    path: str | Path,
+    *,
+    steps_per_second: Speeds | None = None,
+    model: str = "v100",
+    speeds: str | Path | None = None,
 ) -> Trace:
     """Read a Gavel trace; its steps become seconds by the speeds that you give.
 
@@ -45,8 +50,13 @@ def read_gavel(
         the GPUs of the job. It has to cover every job type of the trace. The seven-column traces
         were made with speeds older than that JSON file.
     model : str
-        GPU model of the job in ``simulation_throughputs.json``; Gavel made its traces with
-        ``"v100"``. Not read otherwise.
+        GPU model of the job in ``simulation_throughputs.json``, and of the run times where `speeds`
+        is given; Gavel made its traces with ``"v100"``. Not read otherwise.
+    speeds : str or Path, optional
+        Steps per second by job type and GPU model, see
+        :func:`~gangsched.instances.traces.speeds.read_speeds`. Jobs get their speeds on all models,
+        relative to the steps per second that their run time is computed with: those on `model`, if
+        `steps_per_second` is not given.
 
     Returns
     -------
@@ -73,13 +83,19 @@ def read_gavel(
     - Skipped and counted: no GPUs (0), unknown arrival ("unknown submission"), unknown steps
       ("unknown duration"), zero steps ("zero duration"). Negative numbers are errors.
     - Deadlines (the SLO of ten columns) are not read.
+    - A job cannot run on a model that `speeds` does not name for it, or with 0.
     """
-    if steps_per_second is None:
+    table = None if speeds is None else read_speeds(speeds)
+    if steps_per_second is None and table is None:
         raise ValueError(
             f"{path}: a Gavel trace has steps and no run times: pass steps_per_second, the path of "
             "a CSV (job_type,steps_per_second) or of simulation_throughputs.json, or a mapping"
         )
-    speed = _lookup(steps_per_second, model)
+    if steps_per_second is not None:
+        speed = _lookup(steps_per_second, model)
+    else:
+        assert table is not None
+        speed = _of_model(table, model)
     reading = Reading(path)
     names: tuple[str, ...] = ()
     for place, fields in lines(reading, delimiter="\t", quoted=False):
@@ -88,16 +104,48 @@ def read_gavel(
         if len(fields) != len(names):
             wanted = "7 or 10" if reading.rows == 1 else f"the {len(names)} of the first line"
             raise reading.error(place, f"{len(fields)} columns, not {wanted}")
-        _read_job(reading, TextRow(reading, place, dict(zip(names, fields, strict=True))), speed)
-    return reading.trace()
+        row = TextRow(reading, place, dict(zip(names, fields, strict=True)))
+        _read_job(reading, row, speed, table)
+    if table is None:
+        return reading.trace()
+    text = f"speeds on {', '.join(table.models)} by {table.path.name}"
+    return reading.trace(notes=[text if steps_per_second else f"{text}, run times on {model}"])
 
 
-def _read_job(reading: Reading, row: TextRow, speed: Lookup) -> None:
+def _read_job(reading: Reading, row: TextRow, speed: Lookup, table: SpeedTable | None) -> None:
     steps, gpus = row.number("total_steps"), row.count("gpus")
     weight = _positive(row, "priority") if "priority" in row else 1.0
     arrival = row.number("arrival")
-    duration = steps / _speed(row, gpus, speed) if steps and gpus else steps
-    reading.offer(row.place, f"row{reading.rows}", arrival, duration, gpus, weight=weight)
+    duration, more = steps, dict[str, Any]()
+    if steps and gpus:
+        own = _speed(row, gpus, speed)
+        duration = steps / own
+        if table is not None:
+            more["speeds"] = _relative(row, gpus, table.of(row["job_type"], gpus), own)
+    reading.offer(row.place, f"row{reading.rows}", arrival, duration, gpus, weight=weight, **more)
+
+
+def _relative(row: TextRow, gpus: int, found: Row | None, own: float) -> dict[str, float]:
+    """Speeds of a job on the models that it can run on."""
+    job_type = row["job_type"]
+    if found is None:
+        raise row.error(f"speeds has no job type {job_type!r} on {gpus} GPUs")
+    able = {model: speed / own for model, speed in found.items() if speed > 0}
+    if not able:
+        raise row.error(f"speeds of {job_type!r} on {gpus} GPUs are 0 on all models")
+    return able
+
+
+def _of_model(table: SpeedTable, model: str) -> Lookup:
+    """Speeds on one model of a table."""
+    if model not in table.models:
+        raise ValueError(f"{table.path}: model={model!r} is not one of {', '.join(table.models)}")
+
+    def speed(job_type: str, gpus: int) -> float | None:
+        found = table.of(job_type, gpus)
+        return None if found is None else found.get(model, 0.0)
+
+    return speed
 
 
 def _positive(row: TextRow, name: str) -> float:

@@ -74,8 +74,10 @@ Speeds = Annotated[
     str | None,
     typer.Option(
         help="Speeds of the jobs on GPU models: table1, of which every user draws one of seven "
-        "families of training jobs with --seed (Chaudhary et al. 2020). Run times count as "
-        "those on a K80."
+        "families of training jobs with --seed (Chaudhary et al. 2020), run times count as "
+        "those on a K80; or, for traces of reader gavel, a file of steps per second by job type "
+        "and model: CSV with the columns job_type, model and speed (and gpus), JSON, or Gavel's "
+        "simulation_throughputs.json."
     ),
 ]
 Weights = Annotated[

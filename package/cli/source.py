@@ -14,7 +14,16 @@ from .. import screen
 from ..formulations.problem import summary_of
 from ..instances.io import header
 from ..registry import PROBLEMS, lookup
-from ..screen import ReaderChoice, cluster_of, count_of, only, progress_line, reader_of, shown
+from ..screen import (
+    ReaderChoice,
+    cluster_of,
+    count_of,
+    only,
+    progress_line,
+    reader_of,
+    reader_parameters,
+    shown,
+)  # fmt: skip
 
 SCENARIO = "scenario"
 _FAMILIES = "SLO: all deadlines strict; MIX1: a tenth best effort; MIX2: so too, and 60 % soft"
@@ -226,10 +235,32 @@ def select_jobs(
         given = any(value is not None for value in room.values())
         options = reader.options
         return _draw(trace, options, cluster_of(*room.values()) if given else None, first, seed)
+    speeds = part["speeds"]
+    by_file = speeds is not None and Path(speeds).is_file()
+    if by_file:
+        reader = _reading_speeds(trace, reader, speeds)
+    elif speeds is not None:
+        speeds = _table(speeds)
     source = _read(trace, reader_of(reader), cluster_of(*room.values()), first, part)
-    if part["speeds"] is None:
-        return source
-    return _with_speeds(source, lookup("speeds", SPEEDS, part["speeds"]), seed)
+    return source if speeds is None or by_file else _with_speeds(source, speeds, seed)
+
+
+def _table(name: str) -> str:
+    """The table of speeds of this name."""
+    try:
+        return lookup("speeds", SPEEDS, name)
+    except ValueError as error:
+        raise ValueError(f"{error}, and there is no such file") from None
+
+
+def _reading_speeds(trace: str, reader: ReaderChoice, path: str) -> ReaderChoice:
+    """The reader with a file of speeds, which one that names types of jobs takes."""
+    from ..instances.traces import recognise
+
+    name = recognise(trace).reader if reader.name == "auto" else reader.name
+    if "speeds" not in reader_parameters(name):
+        raise ValueError(f"--speeds {path}: reader {name!r} names no types of jobs, gavel does")
+    return replace(reader, name=name, options=(*reader.options, f"speeds={path}"))
 
 
 def _read(path: str, read: Any, cluster: Any, first: int | None, part: Mapping[str, Any]) -> Source:

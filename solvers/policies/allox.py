@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -10,9 +11,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...instances import Cluster, User
 from ...instances.model import check_real
-from ..policy import Decision, Information, Ints, Preempts, Rule, RuleKind, State, ranked
-from .position_matching import position_matching
+from ..policy import Decision, Information, Ints, Preempts, Rule, RuleKind, Rules, State, ranked
+from .allox_models import AlloxOnModels, matched_starts
 
 
 def allox_starts(times: ArrayLike, gangs: ArrayLike, free: ArrayLike) -> list[tuple[int, int]]:
@@ -38,16 +40,12 @@ def allox_starts(times: ArrayLike, gangs: ArrayLike, free: ArrayLike) -> list[tu
     >>> allox_starts([[3, 2], [10, 4]], [1, 1], [1, 1])
     [(0, 0), (1, 1)]
     """
-    time, gang = np.asarray(times), np.asarray(gangs)
-    matching = position_matching(time, free)
+    gang, left = np.asarray(gangs), np.array(free)
     starts = []
-    for g, room in enumerate(np.asarray(free).tolist()):
-        jobs = np.flatnonzero(matching.model == g)
-        order = jobs[np.lexsort((jobs, time[jobs, g], -matching.position[jobs]))]
-        for job in order.tolist():
-            if gang[job] <= room:
-                starts.append((job, g))
-                room -= int(gang[job])
+    for job, g in matched_starts(np.asarray(times), left):
+        if gang[job] <= left[g]:
+            starts.append((job, g))
+            left[g] -= gang[job]
     return starts
 
 
@@ -65,21 +63,33 @@ class Allox:
     -----
     Source: T. N. Le, X. Sun, M. Chowdhury, Z. Liu, "AlloX: Compute Allocation in Hybrid Clusters",
     EuroSys 2020. Jobs and places in line are matched again at every arrival and completion, with
-    the jobs that do not run, and those first in line start. The driver's cluster has one GPU model,
-    where the matching is known: the shortest job first; :func:`allox_starts` is the step for
-    several models. Run times must be known.
+    the jobs that do not run, and those first in line start. On one GPU model the matching is known:
+    the shortest job first. On several the step is :func:`allox_starts`, on the GPUs that are free
+    (:mod:`~gangsched.solvers.policies.allox_models`). Run times must be known.
 
     Our choices: gangs are matched as single jobs, one that does not fit is skipped; progress is
     measured in GPU time per quota; alpha = 1 (all users) by default, where the paper's own value is
     not known to us. With alpha below 1 GPUs may idle while users ahead have jobs.
-    Guarantee: none for gangs or arrivals; long jobs can starve under a stream of short ones.
+    Guarantee: none for gangs or arrivals; long jobs can starve under a stream of short ones. On
+    several models a job may wait for a faster GPU while slower ones are free.
 
     Examples
     --------
-    >>> from gangsched import Cluster, Instance, Job, drive
+    >>> from gangsched import Cluster, Instance, Job, Node, drive
     >>> jobs = [Job(id="a", gpus=2, work=180), Job(id="b", gpus=2, work=60)]
     >>> drive(Instance(Cluster.of_sizes([2]), jobs), Allox()).records.first.tolist()
     [60, 0]
+
+    On a K80 and a V100, b waits 40 s for the V100, where it takes 50 s and not 500.
+
+    >>> cluster = Cluster([Node("n0", 1, "k80"), Node("n1", 1, "v100")])
+    >>> jobs = [
+    ...     Job(id=id, gpus=1, work=work, speeds={"k80": 0.1, "v100": 1})
+    ...     for id, work in (("a", 40), ("b", 50))
+    ... ]
+    >>> how = {"round_length": 10, "lease": 60}
+    >>> drive(Instance(cluster, jobs), Allox(), **how).records.end.tolist()
+    [40, 90]
     """
 
     name: ClassVar[str] = "allox"
@@ -91,24 +101,40 @@ class Allox:
         if check_real("allox", "alpha", self.alpha, positive=True) > 1:
             raise ValueError(f"allox: alpha={self.alpha} is above 1")
 
+    def begin(self, cluster: Cluster, users: Sequence[User], rules: Rules) -> Allox | AlloxOnModels:
+        """Begin a session; on one GPU model nothing is remembered.
+
+        Parameters
+        ----------
+        cluster : Cluster
+        users : sequence of User
+            Not used.
+        rules : Rules
+        """
+        if len({node.model for node in cluster.nodes}) == 1:
+            return self
+        return AlloxOnModels(cluster, rules, self.served, self.next_change)
+
     @property
     def rule(self) -> Rule:
         """The compiled rule: with all users, that of the shortest job first."""
         return Rule(RuleKind.WORK if self.alpha == 1 else RuleKind.PYTHON)
 
     def decide(self, state: State) -> Decision:
-        """Return the waiting jobs of the users furthest behind by (work, release, number)."""
-        jobs = state.waiting
-        if self.alpha < 1:
-            jobs = jobs[np.isin(state.user[jobs], self._served(state))]
+        """Return the jobs that are served by (work, release, number), on one GPU model."""
+        jobs = self.served(state)
         return Decision(order=ranked(state, jobs, state.work[jobs]))
 
-    def _served(self, state: State) -> Ints:
-        """Return the users furthest behind among those with waiting jobs."""
-        users = np.unique(state.user[state.waiting])
+    def served(self, state: State) -> Ints:
+        """Return the waiting jobs of the users furthest behind among those that have some."""
+        jobs = state.waiting
+        if self.alpha == 1:
+            return jobs
+        users = np.unique(state.user[jobs])
         progress = state.user_attained[users] / state.quota[users]
         count = math.ceil(Fraction(str(self.alpha)) * users.size)  # the decimal that is meant
-        return np.asarray(users[np.argsort(progress, kind="stable")[:count]])
+        first = users[np.argsort(progress, kind="stable")[:count]]
+        return np.asarray(jobs[np.isin(state.user[jobs], first)])
 
     def next_change(self, state: State) -> int | None:
         """Return the next round where progress could let other users in."""

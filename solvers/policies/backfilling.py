@@ -64,9 +64,14 @@ class _Backfilling:
         return -(-exact // length) * length
 
     def running(self, state: State) -> Columns:
-        """Return begin, expected end and (ptr, node, gpus) of all that run."""
-        jobs = state.running
+        """Return begin, expected end and (ptr, node, gpus) of all that run.
+
+        Who runs longer than was expected is to end at the next round.
+        """
+        jobs, length = state.running, state.rules.round_length
         ends = state.since[jobs] + self.seconds(state, jobs, state.speed[jobs])
+        ends = np.where(state.speed[jobs] > 0, ends, state.lease_end[jobs])  # others are profiled
+        ends = np.where(ends > state.now, ends, state.now // length * length + length)
         return state.since[jobs], ends, *state.places(jobs)
 
 
@@ -76,6 +81,29 @@ def _starts(jobs: Ints, ptr: Ints, node: Ints, part: Ints) -> list[tuple[int, di
         (int(j), dict(zip(nodes[ptr[k] : ptr[k + 1]], parts[ptr[k] : ptr[k + 1]], strict=True)))
         for k, j in enumerate(jobs.tolist())
     ]
+
+
+def _held_by_others(state: State) -> Ints:
+    """GPUs of each node that are held by jobs which are not seen: they are profiled."""
+    _, node, part = state.places(state.running)
+    held = np.bincount(node, part, minlength=state.free.size)
+    return np.asarray(state.sizes - state.free - held.astype(np.int64))
+
+
+def _with_others(running: Columns, state: State, hidden: Ints) -> Columns:
+    """The same with a job that holds what others do until the next round."""
+    if not hidden.any():
+        return running
+    starts, ends, ptr, node, part = running
+    length = state.rules.round_length
+    nodes = np.flatnonzero(hidden)
+    return (
+        np.append(starts, state.now),
+        np.append(ends, state.now // length * length + length),
+        np.append(ptr, ptr[-1] + nodes.size),
+        np.append(node, nodes),
+        np.append(part, hidden[nodes]),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,8 +194,9 @@ class _Reservations:
         jobs, policy = state.waiting, self.policy
         early = policy.overestimate > 0
         if jobs.size > self.jobs.size or early or not self._fits(state):
-            seconds = policy.seconds(state, jobs, state.speeds[jobs, 0])
             calendar, times, count = self._calendar(state, jobs.size)
+            jobs = np.concatenate([self.jobs, jobs[~np.isin(jobs, self.jobs)]])
+            seconds = policy.seconds(state, jobs, state.speeds[jobs, 0])
             count, starts, *places = reserve(
                 state.now, state.sizes, state.rules.spread, calendar, times, count, self.table,
                 state.gpus[jobs], seconds, early,
@@ -185,8 +214,10 @@ class _Reservations:
 
     def _calendar(self, state: State, more: int) -> tuple[Any, Any, int]:
         """Return the calendar from now on, with room for more times."""
-        if self.calendar is None or state.rules.spread:
-            running = self.policy.running(state)
+        hidden = _held_by_others(state)
+        renewed = state.rules.spread or hidden.any() or not self._fits(state)
+        if self.calendar is None or renewed:
+            running = _with_others(self.policy.running(state), state, hidden)
             fine, *made = new_calendar(state.now, state.sizes, running, self.table)
             if not fine:  # a job takes longer than was expected: reservations are renewed
                 self._forget()
@@ -262,8 +293,9 @@ class Conservative(_Backfilling):
     320 GPUs as one pool and overestimate=3, its mean completion is about half of that.
 
     Guarantee: no job starts later than its reservation when it came, as no estimate is below the
-    run time. Where gangs may be spread and are slower then, one may take longer than was expected;
-    then all reservations are renewed, in the order of release. None on completion times.
+    run time. Where gangs may be spread and are slower then, or run times are known with errors or
+    from profiling runs, which take GPUs, a reservation can be in the way of another job; then all
+    are renewed, in the order of release. None on completion times.
 
     Complexity: O(n + r + nodes) a decision, for n reservations and r running jobs, and O(n + r) for
     each job that comes or moves; compiled, and O(nodes (n + r)) where gangs spread.

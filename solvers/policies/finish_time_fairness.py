@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -10,8 +11,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...instances import Cluster, User
 from ...instances.arrays import Floats
-from ..policy import Decision, Information, Preempts, Rule, RuleKind, State
+from ..policy import Decision, Information, Preempts, Rule, RuleKind, Rules, State
+from .finish_time_models import FinishTimeOnModels
 from .time_fractions import Sharing, TimeFractions, by_deficit
 from .water_filling import best_finish_time
 
@@ -171,36 +174,63 @@ class FinishTimeFairness:
     -----
     Source: D. Narayanan et al., "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning
     Workloads", OSDI 2020, Sections 4.2 and 5. Other papers compare with this program under the name
-    of Themis, whose auction is something else. The driver's cluster has one GPU model, where the
-    program is one equation (:func:`one_model_fractions`); :func:`finish_time_fairness` is the step
-    for several models. Run times must be known.
+    of Themis, whose auction is something else. On one GPU model the program is one equation
+    (:func:`one_model_fractions`). On several it is solved as each lease begins
+    (:mod:`~gangsched.solvers.policies.finish_time_models`), with the jobs' true speeds, and leases
+    are given as :func:`~gangsched.solvers.policies.model_leases.lease_out` says. Run times must be
+    known.
 
-    Our choices: what a job has done would have taken it, in isolation, as long as with an even
-    share among the mean number of active jobs over its life so far; its rest, with an even share
-    among those active now. Fractions become leases as
+    Our choices, on one model: what a job has done would have taken it, in isolation, as long as
+    with an even share among the mean number of active jobs over its life so far; its rest, with an
+    even share among those active now. Fractions become leases as
     :func:`~gangsched.solvers.policies.time_fractions.by_deficit` says; a job that does not fit is
     skipped. Guarantee: none for the schedule; the fractions are optimal, but gangs may not pack.
 
     Examples
     --------
-    >>> from gangsched import Cluster, Instance, Job, drive
+    >>> from gangsched import Cluster, Instance, Job, Node, drive
     >>> jobs = [Job(id="a", gpus=2, work=120), Job(id="b", gpus=2, work=60)]
     >>> instance = Instance(Cluster.of_sizes([2]), jobs)
     >>> drive(instance, FinishTimeFairness(), lease=60, overhead=0).records.end.tolist()
     [180, 120]
+
+    Each job has the GPU model that it is good at.
+
+    >>> cluster = Cluster([Node("n0", 1, "k80"), Node("n1", 1, "v100")])
+    >>> jobs = [
+    ...     Job(id="a", gpus=1, work=2400, speeds={"k80": 4, "v100": 1}),
+    ...     Job(id="b", gpus=1, work=2400, speeds={"k80": 1, "v100": 4}),
+    ... ]
+    >>> drive(Instance(cluster, jobs), FinishTimeFairness(), lease=60).records.end.tolist()
+    [600, 600]
     """
 
     name: ClassVar[str] = "finish-time-fairness"
     preempts: ClassVar[Preempts] = Preempts.LEASE
     information: ClassVar[Information] = "told"
 
+    def begin(
+        self, cluster: Cluster, users: Sequence[User], rules: Rules
+    ) -> FinishTimeFairness | FinishTimeOnModels:
+        """Begin a session; on one GPU model nothing is remembered.
+
+        Parameters
+        ----------
+        cluster : Cluster
+        users : sequence of User
+            Not used.
+        rules : Rules
+        """
+        several = len({node.model for node in cluster.nodes}) > 1
+        return FinishTimeOnModels(cluster, rules) if several else self
+
     @property
     def rule(self) -> Rule:
-        """The compiled rule."""
+        """The compiled rule, on one GPU model."""
         return Rule(RuleKind.DEFICIT, (1.0,))
 
     def decide(self, state: State) -> Decision:
-        """Return the candidates by how far they are behind."""
+        """Return the candidates by how far they are behind, on one GPU model."""
         jobs = np.concatenate([state.waiting, state.running])
         gangs, gpus, left = state.gpus[jobs], int(state.sizes.sum()), state.remaining(jobs)
         past = np.minimum(1.0, gpus / (gangs * np.maximum(1.0, state.mean_active(jobs))))

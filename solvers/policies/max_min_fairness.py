@@ -134,7 +134,7 @@ def _within(fractions: Floats, jobs: Floats, sharing: Sharing) -> Floats:
 Class = tuple[int, ...]  # speeds on the models, gang, and weight as the bits of a float
 
 
-class _OnSeveral:
+class MaxMinOnModels:
     """A session on several GPU models.
 
     Attributes
@@ -293,7 +293,7 @@ class MaxMinFairness:
 
     def begin(
         self, cluster: Cluster, users: Sequence[User], rules: Rules
-    ) -> MaxMinFairness | _OnSeveral:
+    ) -> MaxMinFairness | MaxMinOnModels:
         """Begin a session; on one GPU model nothing is remembered.
 
         Parameters
@@ -304,7 +304,7 @@ class MaxMinFairness:
         rules : Rules
         """
         several = len({node.model for node in cluster.nodes}) > 1
-        return _OnSeveral(cluster, rules) if several else self
+        return MaxMinOnModels(cluster, rules) if several else self
 
     @property
     def rule(self) -> Rule:

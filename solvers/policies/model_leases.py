@@ -85,7 +85,7 @@ def lease_out(state: State, fractions: Floats, received: Ints) -> Decision:
     See :class:`~gangsched.solvers.policies.max_min_fairness.MaxMinFairness`.
     """
     jobs, held = state.candidates, {j: state.nodes(j) for j in state.preemptible.tolist()}
-    room = _Room.of(state, held)
+    room = FreeGpus.of(state, held)
     order, model = _walk(state, jobs, fractions, received)
     taken = _select(jobs[order], model, state.gpus[jobs[order]], room.by_model())
     turns = {j: turn for turn, j in enumerate(taken)}
@@ -124,8 +124,8 @@ def _select(jobs: Ints, model: Ints, gangs: Ints, room: list[int]) -> dict[int, 
 
 
 @dataclass(slots=True)
-class _Room:
-    """Free GPUs of each node, by model."""
+class FreeGpus:
+    """GPUs that are free, by model and node."""
 
     nodes: list[Ints]
     sizes: list[list[int]]
@@ -133,7 +133,7 @@ class _Room:
     spread: bool
 
     @classmethod
-    def of(cls, state: State, held: Places) -> _Room:
+    def of(cls, state: State, held: Places) -> FreeGpus:
         """What is free once all these jobs have given back what they hold."""
         free = np.array(state.free)
         for nodes in held.values():
@@ -144,6 +144,7 @@ class _Room:
         return cls(own, [sizes[n].tolist() for n in own], [free[n].tolist() for n in own], spread)
 
     def by_model(self) -> list[int]:
+        """Free GPUs of each model."""
         return [sum(free) for free in self.free]
 
     def find(self, g: int, gang: int) -> Nodes | None:
@@ -163,7 +164,7 @@ class _Room:
 
 
 def _place(
-    state: State, room: _Room, g: int, jobs: list[int], turns: dict[int, int], held: Places
+    state: State, room: FreeGpus, g: int, jobs: list[int], turns: dict[int, int], held: Places
 ) -> Places:
     """Nodes of model g for the jobs that are to run there, as far as there is a place."""
     own = set(room.nodes[g].tolist())
@@ -184,7 +185,7 @@ def _place(
 
 
 def _displace(
-    room: _Room, g: int, gang: int, turn: int, turns: dict[int, int], placed: Places
+    room: FreeGpus, g: int, gang: int, turn: int, turns: dict[int, int], placed: Places
 ) -> Nodes | None:
     """A place among those of later jobs, which lose theirs; None, and nothing lost, if none is."""
     later = sorted((j for j in placed if turns[j] > turn), key=lambda j: -turns[j])
@@ -200,7 +201,7 @@ def _displace(
     return None
 
 
-def _fill(state: State, room: _Room, jobs: Sequence[int], placed: Places) -> None:
+def _fill(state: State, room: FreeGpus, jobs: Sequence[int], placed: Places) -> None:
     """Start jobs in this order where something is free, on their fastest model with a place."""
     largest = [sum(free) for free in room.free]  # gangs above this find no place
     gangs: NDArray[np.int64] = state.gpus[list(jobs)]

@@ -2,15 +2,17 @@
 
 Jobs that need one GPU each, models g with N_g equal GPUs, times p_ig: on one GPU, the job that is
 k-th from the end delays k jobs, itself among them, so the sum of completion times is the sum of
-k p_ig. Jobs are matched with columns (g, k), each of which takes N_g of them:
+k p_ig, and of r_g for each job where all GPUs of a model are free only r_g from now. (GPUs of one
+model that become free at different times are models of their own.) Jobs are matched with columns
+(g, k), each of which takes N_g of them:
 
-    min  sum_i sum_g sum_k  k p_ig x_igk
+    min  sum_i sum_g sum_k  (r_g + k p_ig) x_igk
     s.t. sum_g sum_k x_igk  = 1    for each job i           [u_i]
          sum_i x_igk       <= N_g  for each column (g, k)   [price_gk >= 0]
 
 which is a transportation problem, so its linear program has an integral optimum, and u and the
-prices prove it: u_i <= k p_ig + price_gk everywhere, and sum_i u_i - sum_gk N_g price_gk equals the
-objective (:func:`optimality_violations`).
+prices prove it: u_i <= r_g + k p_ig + price_gk everywhere, and sum_i u_i - sum_gk N_g price_gk
+equals the objective (:func:`optimality_violations`).
 
 Source: T. N. Le, X. Sun, M. Chowdhury, Z. Liu, "AlloX: Compute Allocation in Hybrid Clusters",
 EuroSys 2020; the matching is that of J. Bruno, E. G. Coffman, R. Sethi, "Scheduling independent
@@ -45,7 +47,7 @@ class Matching:
     position : (jobs,) int array
         k, counted from the end: jobs at position 1 of a model run last. 0 for those without model.
     objective : int
-        Sum of k p_ig, the total completion time when all start now.
+        Sum of r_g + k p_ig, the total completion time when all can start now.
     value : (jobs,) int array
         u_i; 0 for those without model.
     price : sequence of int arrays
@@ -65,10 +67,21 @@ class Matching:
     price: Sequence[Ints]
 
 
-def position_matching(times: ArrayLike, gpus: ArrayLike) -> Matching:
+def position_matching(
+    times: ArrayLike, gpus: ArrayLike, delays: ArrayLike | None = None
+) -> Matching:
     """Match all jobs with columns (model, position) at the least total cost.
 
     Optimal, with proof. Every job that some model with a GPU can run is matched.
+
+    Parameters
+    ----------
+    times : (jobs, models) int array
+        p_ig, or `FORBIDDEN`.
+    gpus : (models,) int array
+        N_g.
+    delays : (models,) int array, optional
+        r_g, from now until the GPUs of a model are free; 0 by default.
 
     Notes
     -----
@@ -92,22 +105,27 @@ def position_matching(times: ArrayLike, gpus: ArrayLike) -> Matching:
 
     >>> position_matching([[3], [4], [1]], [1]).objective
     13
+
+    It pays to wait 5 s for a GPU that is faster by 6 s.
+
+    >>> position_matching([[9, 3]], [1, 1], [0, 5]).model.tolist()
+    [1]
     """
-    time, count = _checked(times, gpus)
+    time, count, delay = _checked(times, gpus, delays)
     able = np.flatnonzero(((time != FORBIDDEN) & (count > 0)).any(axis=1))
     usable = np.flatnonzero((count > 0) & (time[able] != FORBIDDEN).any(axis=0))
     if usable.size == 1:
         held, price = _sorted_alone(time, able, int(usable[0]), count)
     else:
-        held, price = _augmented(time, able, count)
+        held, price = _augmented(time, able, count, delay)
     model, position = np.full(len(time), -1), np.zeros(len(time), dtype=np.int64)
     value = np.zeros(len(time), dtype=np.int64)
     for g, jobs in enumerate(held):
         order = jobs[np.lexsort((-jobs, -time[jobs, g]))]
         model[order] = g
         position[order] = np.arange(order.size) // max(count[g], 1) + 1
-        value[order] = position[order] * time[order, g] + price[g][position[order] - 1]
-    cost = position[able] * time[able, model[able]]
+        value[order] = delay[g] + position[order] * time[order, g] + price[g][position[order] - 1]
+    cost = delay[model[able]] + position[able] * time[able, model[able]]
     return Matching(
         model=model, position=position, objective=sum(cost.tolist()), value=value, price=price
     )
@@ -123,12 +141,12 @@ def _sorted_alone(time: Ints, jobs: Ints, g: int, count: Ints) -> tuple[list[Int
     return held, price
 
 
-def _augmented(time: Ints, jobs: Ints, count: Ints) -> tuple[list[Ints], list[Ints]]:
+def _augmented(time: Ints, jobs: Ints, count: Ints, delay: Ints) -> tuple[list[Ints], list[Ints]]:
     """Jobs and prices of all models by shortest paths."""
     allowed = time[jobs]
     open_times = np.where((allowed == FORBIDDEN) | (count == 0), np.iinfo(np.int64).max, allowed)
     order = np.argsort(-open_times.min(axis=1, initial=LARGEST), kind="stable")
-    lists, size, first, prices = match(np.ascontiguousarray(allowed), count, order)
+    lists, size, first, prices = match(np.ascontiguousarray(allowed), count, delay, order)
     held = [jobs[lists[g, : size[g]]] for g in range(count.size)]
     used = -(-size // np.maximum(count, 1))
     return held, [prices[a : a + n].copy() for a, n in zip(first[:-1], used, strict=True)]
@@ -143,33 +161,42 @@ def _integers(name: str, values: ArrayLike, dimensions: int) -> Ints:
     return array.astype(np.int64)
 
 
-def _checked(times: ArrayLike, gpus: ArrayLike) -> tuple[Ints, Ints]:
-    """Return both arguments as arrays; refuse what is out of range."""
+def _checked(
+    times: ArrayLike, gpus: ArrayLike, delays: ArrayLike | None
+) -> tuple[Ints, Ints, Ints]:
+    """Return the arguments as arrays; refuse what is out of range."""
     time, count = _integers("times", times, 2), _integers("gpus", gpus, 1)
+    delay = np.zeros_like(count) if delays is None else _integers("delays", delays, 1)
     if time.shape[1] != count.size:
         raise ValueError(
             f"position matching: times has {time.shape[1]} models, gpus has {count.size}"
         )
-    for g in np.flatnonzero(count < 0)[:1]:
-        raise ValueError(f"position matching: gpus[{g}]={count[g]} is below 0")
+    if delay.size != count.size:
+        raise ValueError(f"position matching: delays has {delay.size} models, gpus {count.size}")
+    for name, array in (("gpus", count), ("delays", delay)):
+        for g in np.flatnonzero(array < 0)[:1]:
+            raise ValueError(f"position matching: {name}[{g}]={array[g]} is below 0")
     for i, g in np.argwhere((time < 1) & (time != FORBIDDEN))[:1]:
         raise ValueError(f"position matching: times[{i}, {g}]={time[i, g]} is below 1")
-    if int(time.max(initial=0)) * (len(time) + 1) >= LARGEST:
+    late = int(delay.max(initial=0))
+    if int(time.max(initial=0)) * (len(time) + 1) + late >= LARGEST:
         raise ValueError(
             f"position matching: times up to {time.max()} for {len(time)} jobs exceed 64 bits"
         )
-    return time, count
+    return time, count, delay
 
 
-def optimality_violations(times: ArrayLike, gpus: ArrayLike, matching: Matching) -> list[str]:
+def optimality_violations(
+    times: ArrayLike, gpus: ArrayLike, matching: Matching, delays: ArrayLike | None = None
+) -> list[str]:
     """Return what keeps `matching` from being proven optimal, one message each; empty if it is.
 
     Notes
     -----
     Exact integers, and no code of the search. Checked are: all jobs that can run are matched, with
     a model that they can run on; no column holds more than N_g jobs; prices are at least 0; u_i is
-    at most k p_ig + price_gk in every column (beyond the last price it is k p_ig, which grows); and
-    both sides are worth the same. Then for any matching x, sum u - sum N price <= its cost.
+    at most r_g + k p_ig + price_gk in every column (beyond the last price without it, which grows);
+    and both sides are worth the same. Then for any matching x, sum u - sum N price <= its cost.
     O(jobs columns).
 
     Examples
@@ -178,9 +205,9 @@ def optimality_violations(times: ArrayLike, gpus: ArrayLike, matching: Matching)
     >>> optimality_violations(times, gpus, position_matching(times, gpus))
     []
     """
-    time, count = _checked(times, gpus)
+    time, count, delay = _checked(times, gpus, delays)
     found = _infeasible(time, count, matching)
-    return found or _unproven(time, count, matching)
+    return found or _unproven(time, count, delay, matching)
 
 
 def _infeasible(time: Ints, count: Ints, matching: Matching) -> list[str]:
@@ -204,19 +231,19 @@ def _infeasible(time: Ints, count: Ints, matching: Matching) -> list[str]:
     return found
 
 
-def _unproven(time: Ints, count: Ints, matching: Matching) -> list[str]:
+def _unproven(time: Ints, count: Ints, delay: Ints, matching: Matching) -> list[str]:
     """Return where the prices fail to prove that `matching` costs least."""
     found, cost, dual = [], 0, sum(matching.value.tolist())
     for g, price in enumerate(matching.price):
         dual -= int(count[g]) * sum(price.tolist())
         mine = matching.model == g
-        cost += sum((matching.position[mine] * time[mine, g]).tolist())
+        cost += sum((delay[g] + matching.position[mine] * time[mine, g]).tolist())
         if price.size > len(time) or ((price < 0) | (price > 2**62)).any():
             found.append(f"prices of model {g} are too many, below 0 or above 2**62")
             continue
         can = np.flatnonzero((time[:, g] != FORBIDDEN) & (count[g] > 0))
         for k, add in enumerate([*price.tolist(), 0], start=1):
-            for i in can[matching.value[can] > k * time[can, g] + add][:1]:
+            for i in can[matching.value[can] > delay[g] + k * time[can, g] + add][:1]:
                 found.append(f"job {i} is worth more than position {k} of model {g} costs")
     if not cost == dual == matching.objective:
         found.append(f"cost {cost}, prices' bound {dual}, objective {matching.objective} differ")

@@ -35,9 +35,9 @@ def _columns(gpus: Ints, jobs: int) -> tuple[Ints, Ints, Ints]:
 
 @inner
 def _reach(
-    d: int, source: int, own: int, movers: Ints, times: Ints, usable: Ints, place: Ints,
-    column: Ints, first: Ints, price: Ints, distance: Ints, came: Ints, mover: Ints, nearer: Ints,
-    marked: Bools,
+    d: int, source: int, own: int, movers: Ints, times: Ints, delays: Ints, usable: Ints,
+    place: Ints, column: Ints, first: Ints, price: Ints, distance: Ints, came: Ints, mover: Ints,
+    nearer: Ints, marked: Bools,
 ) -> int:  # fmt: skip
     """Move each of `movers` from `source`, a column of model `own`, to where it fits elsewhere.
 
@@ -48,14 +48,14 @@ def _reach(
     for j in movers:
         base = d
         if own >= 0:
-            base -= (source - first[own] + 1) * times[j, own] + price[source]
+            base -= (source - first[own] + 1) * times[j, own] + delays[own] + price[source]
         for g in usable:
             time = times[j, g]
             if g == own or time < 0:
                 continue
             last = column[g, place[j, g]]
             for c in range(column[g, max(place[j, g] - 1, 0)], last + 1):
-                there = base + (c - first[g] + 1) * time + price[c]
+                there = base + (c - first[g] + 1) * time + delays[g] + price[c]
                 if there < distance[c]:
                     distance[c], came[c], mover[c] = there, source, j
                     if not marked[c]:
@@ -143,7 +143,7 @@ def _pop(heap: Ints, where: Ints, length: int, distance: Ints) -> int:
 
 
 @compiled
-def match(times: Ints, gpus: Ints, order: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+def match(times: Ints, gpus: Ints, delays: Ints, order: Ints) -> tuple[Ints, Ints, Ints, Ints]:
     """Insert the jobs in `order`, each along a shortest path: (held, size, first, price)."""
     jobs, models = times.shape
     first, model, column = _columns(gpus, jobs)
@@ -158,8 +158,8 @@ def match(times: Ints, gpus: Ints, order: Ints) -> tuple[Ints, Ints, Ints, Ints]
     for job in order:
         count, length, end = 0, 0, -1
         found = _reach(
-            0, -1, -1, np.array([job]), times, usable, place, column, first, price,
-            distance, came, mover, nearer, marked,
+            0, -1, -1, np.array([job]), times, delays, usable, place, column, first,
+            price, distance, came, mover, nearer, marked,
         )  # fmt: skip
         while True:
             for i in range(found):
@@ -183,8 +183,8 @@ def match(times: Ints, gpus: Ints, order: Ints) -> tuple[Ints, Ints, Ints, Ints]
                 break
             movers = held[g, low : low + machines]
             found = _reach(
-                d, c, g, movers, times, usable, place, column, first, price,
-                distance, came, mover, nearer, marked,
+                d, c, g, movers, times, delays, usable, place, column, first,
+                price, distance, came, mover, nearer, marked,
             )  # fmt: skip
             j = movers[-1]
             there = d + times[j, g] + price[c + 1] - price[c]

@@ -14,6 +14,7 @@ from ...formulations.unisched.leases import LeasePhase, Rounding, Terms, lease_t
 from ...instances import Cluster, User
 from ...instances.arrays import Bools
 from ..highs import best_subset
+from ..information import PROFILERS, Profiler
 from ..policy import Decision, Information, Ints, Preempts, Rules, Start, State, ranked
 from .deadlines import STATED, Deadlines, Room, RunTimes, at_cycle, check_seconds, next_cycle
 
@@ -71,8 +72,10 @@ class Chronus:
         Seconds of leases of jobs with deadlines and of best-effort jobs; the second divides the
         first. Chronus has 20 minutes and 5; Gao et al. compare with 10 and 5.
     profilers : int
-        The most GPUs whose nodes are set aside to profile new jobs for one best-effort lease; 0
-        where run times are known without.
+        The most GPUs whose nodes are set aside to profile new jobs; 0 where run times are known
+        without.
+    profiler : Profiler
+        What the profiling run of a job takes; published are min(120 s, 30 s per GPU) on the gang.
     sr_aware : bool
         Whether the leases of a job include the mean cost of its suspensions, (3) of Gao et al.
     rounding : {"paper", "lossless"}
@@ -89,6 +92,9 @@ class Chronus:
     meet a deadline any more. Gangs count with the next power of two, or whole nodes. On the other
     GPUs best-effort jobs run by shortest remaining time, chosen anew at each best-effort lease. A
     job that goes on keeps its nodes, where no job with a deadline needs them.
+
+    New jobs are profiled on nodes of their own, up to 16 GPUs (Gao et al. 2024, section II-B), from
+    any round on; what is known of them counts from the next best-effort lease on.
 
     Our choices: a new job is profiled on its whole gang, up to the GPUs set aside (only UniSched's
     profiler makes do with two); in order of release, who fits; without progress. The profiler gets
@@ -123,6 +129,7 @@ class Chronus:
     lease: int = 600
     be_lease: int = 300
     profilers: int = 16
+    profiler: Profiler = PROFILERS["chronus"]
     sr_aware: bool = False
     rounding: Rounding = "paper"
     estimates: RunTimes = STATED
@@ -138,6 +145,8 @@ class Chronus:
             raise TypeError(f"chronus: profilers={self.profilers!r} is not an integer")
         if self.profilers < 0:
             raise ValueError(f"chronus: profilers={self.profilers} is below 0")
+        if not isinstance(self.profiler, Profiler):
+            raise TypeError(f"chronus: profiler={self.profiler!r} is not a Profiler")
         if self.rounding not in ("paper", "lossless"):
             raise ValueError(f"chronus: rounding={self.rounding!r} is not 'paper' or 'lossless'")
 
@@ -202,10 +211,11 @@ class Admissions:
         return next_cycle(state, self.policy.be_lease)
 
     def decide(self, state: State) -> Decision:
-        """Return who stops, and who starts or is profiled where; nothing between two leases."""
-        if not at_cycle(state, self.policy.be_lease):
-            return Decision()
+        """Return who stops, and who starts or is profiled where; between leases the last only."""
         board = _Board(state, self.policy.profilers)
+        if not at_cycle(state, self.policy.be_lease):
+            self._profile(state, board)
+            return board.decision()
         known = ranked(state, board.known(np.concatenate([state.waiting, state.running])))
         moving, now = known, list[int]()
         if at_cycle(state, self.policy.lease):
@@ -213,13 +223,17 @@ class Admissions:
         else:
             moving = known[~np.array([self._answers.get(j, False) for j in known.tolist()], bool)]
         board.free_up(moving[state.held_gpus[moving] > 0].tolist())
-        for j in board.unknown(state.waiting):
-            board.profile(j, state.rules.round_up(self.policy.be_lease))
+        self._profile(state, board)
         board.place_first(now)
         others = known[self._best_effort(state, known)]
         seconds = self.policy.estimates.remaining(state, others)
         board.share_out(ranked(state, others, seconds).tolist())
         return board.decision()
+
+    def _profile(self, state: State, board: _Board) -> None:
+        """Profile new jobs, in order of release, that find room."""
+        for j in board.unknown(state.waiting):
+            board.profile(j, *self.policy.profiler.run(int(state.gpus[j]), state.rules))
 
     # --- jobs with deadlines ---
 
@@ -410,9 +424,8 @@ class _Board:
             self.lab.give(inside)
             self.room.give(outside)
 
-    def profile(self, job: int, seconds: int) -> None:
+    def profile(self, job: int, gpus: int, seconds: int) -> None:
         """Profile a job if there is room."""
-        gpus = int(self.state.gpus[job])
         if self.aside:
             gpus = min(gpus, self.reserved)
         nodes = (self.lab if self.aside else self.room).place(gpus)

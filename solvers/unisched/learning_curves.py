@@ -39,14 +39,13 @@ Deviations from the cited work
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["CurveEnsemble", "ErrorRow", "Posterior", "ensemble", "error_table", "synthetic_curve"]
+__all__ = ["CurveEnsemble", "Posterior", "ensemble", "synthetic_curve"]
 
 Floats = NDArray[np.float64]
 
@@ -96,6 +95,7 @@ class CurveEnsemble:
         The family of each grid point.
     table : (points, max_epochs) float array
         g(1), g(2), ... of each grid point.
+    log_prior : (points,) float array
 
     Notes
     -----
@@ -123,7 +123,7 @@ class CurveEnsemble:
         self.families = tuple(name for name, rows in grids.items() for _ in rows)
         self.table = np.vstack(list(grids.values()))
         self.table.flags.writeable = False
-        self._log_prior = np.concatenate([np.full(len(g), -np.log(len(g))) for g in grids.values()])
+        self.log_prior = np.concatenate([np.full(len(g), -np.log(len(g))) for g in grids.values()])
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _make, (self.max_epochs, self.bounded)
@@ -157,7 +157,7 @@ class CurveEnsemble:
         total = float(rise @ rise)
         errors = np.maximum(total - slope**2 * spread, max(1e-8 * total, 1e-300))
         told &= (slope <= 0) & (asymptote <= TOP if self.bounded else True) & (total > 0)
-        log_weight = self._log_prior - (n - 2) / 2 * np.log(errors) - np.log(spread) / 2
+        log_weight = self.log_prior - (n - 2) / 2 * np.log(errors) - np.log(spread) / 2
         return Posterior(
             _weights(np.where(told, log_weight, -np.inf)),
             asymptote,
@@ -280,63 +280,6 @@ def _weights(logs: Floats) -> Floats:
     weights: Floats = np.exp(logs - top)
     weights /= weights.sum()
     return weights
-
-
-class ErrorRow(NamedTuple):
-    """Relative errors of predicted epochs, |predicted - true| / true.
-
-    Parameters
-    ----------
-    seen : float
-        Part of the true epochs that is known.
-    median, mean : float
-        Of the ensemble.
-    max_median, max_mean : float
-        Of taking the most epochs.
-    """
-
-    seen: float
-    median: float
-    mean: float
-    max_median: float
-    max_mean: float
-
-
-def error_table(
-    seed: int, *, curves: int = 150, seen: Sequence[float] = (0.1, 0.2, 0.4, 0.6, 0.8)
-) -> tuple[ErrorRow, ...]:
-    """Return how far predictions are from the truth as synthetic trainings go on (as Fig. 7(c)).
-
-    Notes
-    -----
-    The target of each curve is 99 % of its best value, as in Fig. 1 of the paper; the truth is its
-    first epoch with that value. The curves of :func:`synthetic_curve` are no measurements.
-
-    Examples
-    --------
-    >>> early, late = error_table(0, curves=40, seen=(0.2, 0.8))
-    >>> late.median < early.median, late.mean < late.max_mean / 2
-    (True, True)
-    """
-    rng = np.random.default_rng(seed)
-    errors = np.array([_errors(rng, seen) for _ in range(curves)])
-
-    def middle(column: Floats) -> tuple[float, float]:
-        return float(np.median(column)), float(column.mean())
-
-    most = middle(errors[:, -1])
-    return tuple(ErrorRow(part, *middle(errors[:, k]), *most) for k, part in enumerate(seen))
-
-
-def _errors(rng: np.random.Generator, seen: Sequence[float]) -> list[float]:
-    """Of one curve: at each part that is seen, and of taking the most epochs."""
-    max_epochs = int(rng.choice([50, 100, 150, 200]))
-    curve = synthetic_curve(rng, max_epochs)
-    target = 0.99 * curve.max()
-    true = int(np.argmax(curve >= target)) + 1
-    model = ensemble(max_epochs)
-    guesses = [model.epochs(curve[: int(part * true)], target) for part in seen]
-    return [abs(guess - true) / true for guess in [*guesses, max_epochs]]
 
 
 def synthetic_curve(rng: np.random.Generator, max_epochs: int) -> Floats:

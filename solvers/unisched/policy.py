@@ -7,19 +7,30 @@ the best-effort lease; other rounds change nothing.
 Steps of a cycle
 ----------------
 1. Candidates: at a multiple of the SLO lease every lease has expired and all jobs are candidates;
-   in between, jobs under an SLO lease hold their GPUs, and best-effort and profiler jobs compete
-   for the others.
+   in between, jobs under an SLO lease hold their GPUs, and all others compete for the rest.
 2. Estimator: seconds of service left of each job (`.estimator`), eq. (1) to (3).
 3. Reward and policy generator: the options of each job (`formulations.unisched_compact`).
 4. Selector: which options (`solvers.selector`), eq. (4) to (14) in compact form.
 5. Second stage: who runs in the first slot. The objective does not care when, within its deadline,
-   a selected job runs; work-conserving by least laxity.
+   a selected job runs; work-conserving: first who cannot wait, then who runs, then by deadline. By
+   least laxity alone jobs of nearly equal laxity would suspend each other in turn.
 6. Nodes: renewing jobs keep theirs, others are packed (`.nodes.assign`).
 
 Readings
 --------
+- "At each BE scheduling cycle, the Selector is responsible for combining all the jobs (including
+  SLO jobs at the SLO scheduling cycle)" can mean that SLO jobs start at multiples of the SLO lease
+  only (`starts="grid"`). Fig. 10 (a) says otherwise: a job then waits half a lease on average, so
+  that misses double or triple from leases of 10 to 30 minutes, and the paper finds them equal. Here
+  waiting SLO jobs also compete at best-effort cycles (`starts="staggered"`), in leases of tau, for
+  GPUs that no SLO lease holds; a lease that begins there ends at the next multiple of T.
 - A new job is profiled once, on min(2, gpus) GPUs for exactly one best-effort lease, without
   progress. Its run time is unknown before, so it has no other option until then.
+- The paper gives a profiler job a reward of 1, whatever the deadline of the job is worth. Where a
+  GPU earns more in a lease, new jobs wait to be profiled until their deadlines have passed.
+  Here the profiling run counts as one of the leases that a job has until its next deadline, and is
+  worth its share: the reward of that deadline by the number of these leases, which is all that is
+  known before the run time is. It is at least 1, and 1 for best-effort jobs.
 - A job none of whose deadlines can be met is best effort in that cycle.
 - A profiler or best-effort job that is chosen at an SLO cycle competes again after its own lease.
 - The paper's "cached solution" where the solver ran out of time: options of the jobs that the last
@@ -71,9 +82,10 @@ RANK, REST = np.array([0, 2, 1]), np.array([2, 1, 0])
 CHOICES = {
     "allocations": ("cells", "exact", "consolidated"),
     "rounding": ("lossless", "paper"),
+    "starts": ("staggered", "grid"),
     "profiling": ("joint", "static", "none"),
     "selector": ("lp", "density", "price", "feasible"),
-    "iterations": ("ensemble", "maximum", "true"),
+    "iterations": ("calibrated", "ensemble", "maximum", "true"),
 }
 
 
@@ -109,6 +121,8 @@ class UniSchedPolicy:
     allocations : {"cells", "exact", "consolidated"}
         What the policy generator offers, see :class:`~gangsched.formulations.UniSched`.
     rounding : {"lossless", "paper"}
+    starts : {"staggered", "grid"}
+        Whether waiting SLO jobs also start between multiples of `lease`, or only at these.
     sr_aware : bool
         Whether the estimate of a run time has the mean cost of suspensions, eq. (3).
     profiling : {"joint", "static", "none"}
@@ -116,15 +130,14 @@ class UniSchedPolicy:
         (the ablation of Fig. 9 a), or not at all: run times are known at once.
     profiler_nodes : int
         Nodes of the static profiler; the first ones.
-    profiler_reward : float
-        What a profiler job is worth; 1 in the paper, where SLO jobs are worth 100. Where more than
-        one GPU in its lease can earn, new jobs wait to be profiled, and miss their deadlines.
+    profiler_reward : float or None
+        What a profiler job is worth; 1 in the paper, where SLO jobs are worth 100. None: a lease's
+        share of what the job can still win.
     selector : {"lp", "density", "price", "feasible"}
         How options are chosen: linear program and rounding; greedily by reward per GPU lease; by
         reward less the price of its GPU leases; by release alone.
-    iterations : {"ensemble", "maximum", "true"}
-        Epochs of jobs with a target metric: by the learning curve, the most the user allows, or
-        the truth.
+    iterations : {"calibrated", "ensemble", "maximum", "true"}
+        Epochs of jobs with a target metric, see :class:`~gangsched.solvers.DurationEstimates`.
     quantile : float
         Of the posterior of the epochs, within 0 and 1.
     noise : float
@@ -164,12 +177,13 @@ class UniSchedPolicy:
     be_lease: int = 300
     allocations: Allocations = "cells"
     rounding: Rounding = "lossless"
+    starts: Literal["staggered", "grid"] = "staggered"
     sr_aware: bool = True
     profiling: Literal["joint", "static", "none"] = "joint"
     profiler_nodes: int = 2
-    profiler_reward: float = 1.0
+    profiler_reward: float | None = None
     selector: Literal["lp", "density", "price", "feasible"] = "lp"
-    iterations: Mode = "ensemble"
+    iterations: Mode = "calibrated"
     quantile: float = 0.5
     noise: float = 0.0
     seed: int = 0
@@ -184,7 +198,8 @@ class UniSchedPolicy:
             raise ValueError(
                 f"unisched: lease={self.lease} is not a multiple of be_lease={self.be_lease}"
             )
-        check_real("unisched", "profiler_reward", self.profiler_reward, positive=True)
+        if self.profiler_reward is not None:
+            check_real("unisched", "profiler_reward", self.profiler_reward, positive=True)
         if self.time_limit is not None:
             check_real("unisched", "time_limit", self.time_limit, positive=True)
         if not isinstance(self.sr_aware, bool):
@@ -227,9 +242,10 @@ class UniSchedPolicy:
                 f"unisched: nodes of {max(cluster.sizes)} GPUs exceed the 8 of 'exact' allocations"
             )
         nodes = len(cluster.nodes)
-        if self.profiling == "static" and not 1 <= self.profiler_nodes < nodes:
+        if self.profiling == "static" and self.profiler_nodes >= nodes:
             raise ValueError(
-                f"unisched: profiler_nodes={self.profiler_nodes} is not within 1 and {nodes - 1}"
+                f"unisched: profiler_nodes={self.profiler_nodes} leave no node of {nodes} for "
+                "the jobs"
             )
         return Cycles(self, cluster)
 
@@ -245,7 +261,7 @@ class Cycles:
     Attributes
     ----------
     kind : (jobs,) int array
-        SLO or BEST_EFFORT, as of the last SLO cycle.
+        SLO or BEST_EFFORT, as of the last cycle in which the job could change.
     split : (jobs,) int array
         Speed on several nodes, in millionths; 0 where neither job nor rules allow that.
     now, shift : int
@@ -300,12 +316,10 @@ class Cycles:
             self.shift += state.now // self.policy.lease - self.now // self.policy.lease
         self.now = state.now
 
-    def _ideal_kind(self, jobs: Ints, anew: bool) -> Ints:
+    def _ideal_kind(self, state: State, jobs: Ints) -> Ints:
         """What jobs are counted as, before it is known whether a deadline can be met."""
-        if not anew:
-            return self.kind[jobs]
-        has = self.deadlines.number[jobs] > 0
-        return np.where(has, int(Kind.SLO), int(Kind.BEST_EFFORT))
+        has = np.where(self.deadlines.number[jobs] > 0, int(Kind.SLO), int(Kind.BEST_EFFORT))
+        return np.where(self._begins(state, jobs), has, self.kind[jobs])
 
     def next_change(self, state: State) -> int:
         """Return the next cycle."""
@@ -327,6 +341,13 @@ class Cycles:
     def _is_slo_cycle(self, state: State) -> bool:
         return state.now % self.policy.lease == 0
 
+    def _begins(self, state: State, jobs: Ints) -> Bools:
+        """Who may begin an SLO lease now."""
+        if self._is_slo_cycle(state):
+            return np.ones(jobs.size, dtype=bool)
+        waits: Bools = state.phase[jobs] != Phase.RUNNING
+        return waits & (self.policy.starts == "staggered")
+
     def _unprofiled(self, state: State, jobs: Ints) -> Bools:
         if self.policy.profiling == "none":
             return np.zeros(jobs.size, dtype=bool)
@@ -338,22 +359,20 @@ class Cycles:
         jobs = np.concatenate([state.waiting, state.running])
         jobs = jobs[np.argsort(state.rank[jobs], kind="stable")]
         new = self._unprofiled(state, jobs)
-        if not self._is_slo_cycle(state):  # SLO jobs hold their leases, or wait for the next ones
-            stay = new | (self.kind[jobs] != Kind.SLO)
-            jobs, new = jobs[stay], new[stay]
+        stay = new | (self.kind[jobs] != Kind.SLO) | self._begins(state, jobs)
+        jobs, new = jobs[stay], new[stay]  # other SLO jobs hold their leases, or wait for the next
         if self.policy.profiling == "static":  # they have nodes of their own
             jobs, new = jobs[~new], new[~new]
-        kind = np.where(new, Kind.PROFILER, self._ideal_kind(jobs, self._is_slo_cycle(state)))
+        kind = np.where(new, Kind.PROFILER, self._ideal_kind(state, jobs))
         work = self.estimates.remaining(state, jobs)
         queue = self._queue(state, jobs, work, kind)
-        options = self._options(state, queue)
+        options = self._options(state, jobs, queue)
         late = (kind == Kind.SLO) & (np.bincount(options.job, minlength=jobs.size) == 0)
         if late.any():  # no deadline can be met: best effort in this cycle
             kind = np.where(late, Kind.BEST_EFFORT, kind)
             queue = self._queue(state, jobs, work, kind)
-            options = self._options(state, queue)
-        if self._is_slo_cycle(state):
-            self.kind[jobs[~new]] = kind[~new]
+            options = self._options(state, jobs, queue)
+        self.kind[jobs[~new]] = kind[~new]
         return Candidates(jobs, kind, queue, options)
 
     def _queue(self, state: State, jobs: Ints, work: Ints, kind: Ints) -> Queue:
@@ -376,13 +395,26 @@ class Cycles:
             value=known.value[jobs][theirs],
         )
 
-    def _options(self, state: State, queue: Queue) -> Options:
+    def _options(self, state: State, jobs: Ints, queue: Queue) -> Options:
         lease = self.policy.lease if self._is_slo_cycle(state) else self.policy.be_lease
         names = ("be_lease", "allocations", "rounding", "sr_aware")
         own: Any = {name: getattr(self.policy, name) for name in names}
         options = options_of(queue, sizes=self._sizes(state), lease=lease, **own)
-        new = queue.kind[options.job] == Kind.PROFILER
-        return replace(options, value=np.where(new, self.policy.profiler_reward, options.value))
+        new = np.flatnonzero(queue.kind[options.job] == Kind.PROFILER)
+        value = options.value.copy()
+        value[new] = self._stakes(state, jobs[options.job[new]])
+        return replace(options, value=value)
+
+    def _stakes(self, state: State, jobs: Ints) -> NDArray[np.float64]:
+        """What it is worth to profile jobs: a lease's share of what they can still win."""
+        if self.policy.profiler_reward is not None:
+            return np.full(jobs.size, self.policy.profiler_reward)
+        begin, known = state.now + self.policy.be_lease, self.deadlines
+        first = (known.due[jobs] > begin).argmax(axis=1)
+        value, due = known.value[jobs, first], known.due[jobs, first]  # 0 and NEVER without one
+        leases = np.maximum(1.0, (due - begin) / self.policy.lease)
+        share: NDArray[np.float64] = np.maximum(1.0, value / leases)
+        return share
 
     # --- step 4: the selector ---
 
@@ -398,6 +430,8 @@ class Cycles:
         sizes = self._sizes(state)
         rows = row_weights(int(sizes.max()), self.policy.allocations)
         capacity = capacity_of(sizes, found.options.slots, rows=rows, free=free)
+        held = -state.now % self.policy.lease // self.policy.be_lease
+        capacity[:, 1:held] = capacity[:, :1]  # as long as SLO leases hold the others
         if self.policy.selector == "feasible":
             return by_release(found.options, capacity)
         if self.policy.selector == "density" or not self._is_slo_cycle(state):
@@ -430,22 +464,27 @@ class Cycles:
     def _order(self, found: Candidates, chosen: Ints) -> tuple[Ints, Ints, Bools]:
         """Return candidates, the most urgent first; the speed each counts on; who may be split.
 
-        Selected jobs that cannot wait, wider ones first; other selected jobs by laxity; then
-        profilers, best-effort jobs by what they still need, and SLO jobs by their deadline.
+        Selected jobs that cannot wait, wider ones first; other selected jobs that run, and those
+        that do not, by deadline; then profilers, best-effort jobs by what they still need, and SLO
+        jobs by their deadline.
         """
         options, n = found.options, found.jobs.size
-        laxity = np.full(n, -1, dtype=np.int64)
+        laxity, due = np.full(n, -1, dtype=np.int64), found.first_deadline
         speed, split = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=bool)
         laxity[options.job[chosen]] = (options.within - options.needed)[chosen]
         speed[options.job[chosen]] = options.speed[chosen]
         split[options.job[chosen]] = options.split[chosen]
-        selected = laxity >= 0
-        by_need = np.where(found.kind == Kind.SLO, found.first_deadline, found.queue.work)
+        with_deadline = chosen[options.deadline[chosen] >= 0]
+        at = options.job[with_deadline]
+        due[at] = found.queue.deadline[found.queue.ptr[at] + options.deadline[with_deadline]]
+        now, later = laxity == 0, laxity > 0
+        by_need = np.where(found.kind == Kind.SLO, due, found.queue.work)
+        waits = found.queue.phase != LeasePhase.RUNNING
         keys = (
-            np.where(selected, -found.queue.gpus, 0),
-            np.where(selected, RANK[found.kind], by_need),
-            np.where(selected, laxity, 0),
-            np.where(selected, 0, 1 + REST[found.kind]),
+            np.where(now | later, -found.queue.gpus, 0),
+            np.where(now, RANK[found.kind], by_need),
+            later & waits,
+            np.where(now, 0, np.where(later, 1, 2 + REST[found.kind])),
         )
         return np.lexsort(keys), speed, split  # ties: candidates stand by release
 

@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from dataclasses import replace
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -17,9 +18,10 @@ from layout import ROOT
 DOCS = ROOT / "docs"
 FIGURES = [name for name in TARGETS if name.startswith("ltgf:")]
 PHILLY, VENUS = (
-    ("Philly, load 0.9", "Philly, load 1.2"),
+    ("Philly, load 0.9", "Philly, load 1.2", "Philly, 210 nodes"),
     ("Venus-like, 133 nodes", "Venus-like, 100 nodes"),
 )
+CROWDED = ("Philly, load 0.9", "Philly, load 1.2", "Venus-like, 100 nodes")
 
 
 def path(name: str) -> str:
@@ -54,15 +56,47 @@ def test_the_page_shows_the_data(name: str) -> None:
 
 
 def test_instances_are_those_of_the_paper_s_section_6() -> None:
-    """26,505 submissions in 14 days; 11,304 jobs of 16 users on 1,064 and 800 GPUs."""
+    """26,505 submissions in 14 days; 11,304 jobs of 16 users on 1,064 and 800 GPUs, thrice."""
     facts = restored("ltgf:fig13").instances
-    assert tuple(facts) == PHILLY + VENUS
-    assert [facts[name]["jobs"] for name in facts] == [26_505, 26_505, 11_304, 11_304]
+    whole = [f"{name}, all jobs" for name in CROWDED]
+    assert [name for name in facts if name not in whole] == [*PHILLY, *VENUS]
+    assert [name for name in facts if name in whole] == whole
+    assert {facts[name]["jobs"] for name in PHILLY} == {26_505}
     assert [facts[name]["GPUs"] for name in VENUS] == [1064, 800]
-    assert {facts[name]["users"] for name in VENUS} == {16}
-    for name, load in zip(PHILLY, (0.9, 1.2), strict=True):
+    for name in VENUS:
+        assert facts[name]["jobs"] == [11_304] * 3
+        assert facts[name]["seeds"] == [0, 1, 2]
+        assert facts[name]["users"] == [16] * 3
+    assert facts["Philly, 210 nodes"]["nodes"] == 210
+    for name, load in zip(PHILLY, (0.9, 1.2), strict=False):
         assert facts[name]["days"] == "32 to 46"
         assert facts[name]["offered load"] == pytest.approx(load, abs=0.02)
+
+
+def test_who_is_left_out_stands_on_the_page() -> None:
+    """The counts in the tables are those of the instances, and all jobs are compared as well."""
+    study = restored("ltgf:fig13")
+    (table,) = re.findall(r"^\| Venus-like, 100 nodes \|.*$", study.to_markdown(), re.MULTILINE)
+    out = study.instances["Venus-like, 100 nodes"]["rejected for all policies"]
+    assert all(number > 0 for number in out)
+    assert all(f"{number:,} (" in table for number in out)
+    for name in CROWDED:
+        assert study.instances[f"{name}, all jobs"]["rejected for all policies"] in (0, [0] * 3)
+        there = {row.policy for row in study.rows if row.instance == f"{name}, all jobs"}
+        assert {"LTGF (8)", "Tiresias-L", "FIFO"} <= there
+        assert "YARN-CS" not in there
+
+
+def test_each_draw_stands_beside_the_mean() -> None:
+    for row in restored("ltgf:fig13").rows:
+        draws = [row.values.get(f"mean_completion [{seed}]") for seed in figures.SEEDS]
+        if row.instance.startswith("Venus"):
+            assert row.values["mean_completion"] == pytest.approx(
+                fmean(map(float, draws)), rel=1e-5
+            )
+            assert len(set(draws)) == len(figures.SEEDS)
+        else:
+            assert draws == [None] * 3
 
 
 @pytest.mark.parametrize("name", [name for name in FIGURES if name != "ltgf:fig6"])
@@ -71,6 +105,7 @@ def test_nothing_of_single_jobs_is_kept(name: str) -> None:
     study = restored(name)
     assert all(len(row.curve) <= 47 for row in study.rows)
     assert max(Counter((row.instance, row.policy) for row in study.rows).values()) <= 17
+    assert all(len(row.values) <= 40 for row in study.rows)
 
 
 def test_the_figures_agree_where_they_meet() -> None:
@@ -80,7 +115,7 @@ def test_the_figures_agree_where_they_meet() -> None:
     assert jct.policies == slow.policies == users.policies
     assert set(jct.policies) < set(loss.policies)
     for workload, instance in (("Philly", PHILLY[1]), ("Venus-like", VENUS[1])):
-        nodes = jct.instances[instance]["nodes"]
+        nodes = jct.instances[instance]["nodes"]  # the smallest of the workload
         for policy in sizes.policies:
             for study, measure in ((jct, "mean_completion"), (loss, "loss")):
                 value = sizes.value(workload, policy, measure, nodes)
@@ -88,6 +123,9 @@ def test_the_figures_agree_where_they_meet() -> None:
 
 
 FALLS_THEN_RISES = "with longer terms the mean JCT falls first, then rises (by more than 0.5 %)"
+SIMILAR = "terms of 900 s have a mean JCT similar to the least (here: within 1 %)"
+OVERHEAD = "about 0.8 % of the mean JCT is overhead with 900 s (here: 0.4 to 1.6 %)"
+IN_ORDER = "fewer jobs with rho < 0.95 than Themis, and Themis fewer than YARN-CS"
 LESS_FAIR = "longer terms are less fair: more jobs with rho < 0.95 (in nine of ten pairs)"
 #: statements that the page's words rest on: what agrees on the instances, in their order
 VERDICTS: dict[str, dict[str, str]] = {
@@ -96,37 +134,37 @@ VERDICTS: dict[str, dict[str, str]] = {
         "(c): every job has rho of 1": "+",
     },
     "ltgf:fig9": {
-        f"LTGF (8): {FALLS_THEN_RISES}": "-+-+",
-        f"LTGF (16): {FALLS_THEN_RISES}": "---+",
-        "LTGF (8): terms of 1,200 s have the least mean JCT": "----",
-        "LTGF (8): terms of 900 s have a mean JCT similar to the least (here: within 1 %)": "++++",
-        "LTGF (16): terms of 900 s have a mean JCT similar to the least (here: within 1 %)": "++++",
-        "LTGF (8): the overhead becomes smaller with longer terms (in nine of ten pairs)": "++++",
-        f"LTGF (8): {LESS_FAIR}": "++++",
-        "LTGF (8): about 0.8 % of the mean JCT is overhead with 900 s (here: 0.4 to 1.6 %)": "----",
+        f"LTGF (8): {FALLS_THEN_RISES}": "----?",
+        f"LTGF (16): {FALLS_THEN_RISES}": "----?",
+        "LTGF (8): terms of 1,200 s have the least mean JCT": "---?-",
+        f"LTGF (8): {SIMILAR}": "+++++",
+        f"LTGF (16): {SIMILAR}": "+++++",
+        "LTGF (8): the overhead becomes smaller with longer terms (in nine of ten pairs)": "+++++",
+        f"LTGF (8): {LESS_FAIR}": "++-++",
+        f"LTGF (8): {OVERHEAD}": "-----",
     },
     "ltgf:fig10": {
-        "LTGF (8): fewest jobs with rho < 0.95, counted from first round": "----",
-        "LTGF (16): fewest jobs with rho < 0.95, counted from first round": "----",
-        "LTGF (8): fewer jobs with rho < 0.95 than Themis, and Themis fewer than YARN-CS": "++++",
-        "LTGF (16): fewer jobs with rho < 0.95 than Themis, and Themis fewer than YARN-CS": "++++",
+        "LTGF (8): fewest jobs with rho < 0.95, counted from first round": "----?---",
+        "LTGF (16): fewest jobs with rho < 0.95, counted from first round": "----?---",
+        f"LTGF (8): {IN_ORDER}": "+?+?-++?",
+        f"LTGF (16): {IN_ORDER}": "+?+?-++?",
     },
     "ltgf:fig11": {
-        "LTGF (8): most users have rho of 1 or more (on their median day)": "++++",
-        "LTGF (16): most users have rho of 1 or more (on their median day)": "++++",
-        "LTGF (8): fewest of the users' days below 1, by (8)": "++++",
-        "LTGF (16): fewest of the users' days below 1, by (8)": "++++",
+        "LTGF (8): most users have rho of 1 or more (on their median day)": "++++++++",
+        "LTGF (16): most users have rho of 1 or more (on their median day)": "++++++?+",
+        "LTGF (8): fewest of the users' days below 1, by (8)": "+++-????",
+        "LTGF (16): fewest of the users' days below 1, by (8)": "++++????",
     },
     "ltgf:fig12": {
-        "LTGF (8): the least mean slowdown": "----",
-        "LTGF (16): the least mean slowdown": "----",
+        "LTGF (8): the least mean slowdown": "----?---",
+        "LTGF (16): the least mean slowdown": "----?---",
     },
     "ltgf:fig13": {
-        "LTGF (8): the least mean JCT": "--++",
-        "LTGF (16): the least mean JCT": "--++",
+        "LTGF (8): the least mean JCT": "----?+??",
+        "LTGF (16): the least mean JCT": "----?+??",
     },
     "ltgf:fig14": {
-        "LTGF (8): a smaller mean JCT than Tiresias-L at every size": "--",
+        "LTGF (8): a smaller mean JCT than Tiresias-L at every size": "-?",
         "LTGF (8): the JCT falls with every larger cluster": "++",
     },
 }
@@ -144,6 +182,8 @@ def test_verdicts_are_those_that_the_page_speaks_of(name: str) -> None:
 def test_tiresias_is_fairer_to_jobs_only_for_it_may_stop_them_at_any_round() -> None:
     study = restored("ltgf:fig10")
     for instance in study.instances:
+        if instance == PHILLY[2]:
+            continue  # where nobody waits
         own, free, bound = (
             study.value(instance, policy, "loss") or 0.0
             for policy in ("LTGF (8)", "Tiresias-L", "Tiresias-L, leases")
@@ -167,7 +207,13 @@ def test_one_run_comes_out_again() -> None:
     policy = {"LTGF (16)": figures.POLICIES["LTGF (16)"]}
     for name, figure in (("ltgf:fig13", figures.fig13), ("ltgf:fig12", figures.fig12)):
         (row,) = figure(cases=[case], policies=policy).rows
-        assert row in restored(name).rows
+        (known,) = (
+            one
+            for one in restored(name).rows
+            if (one.instance, one.policy) == (row.instance, row.policy)
+        )
+        own = {n: value for n, value in known.values.items() if n.endswith(" [0]")}
+        assert {n: value for n, value in row.values.items() if n.endswith("]")} == own
 
 
 @pytest.mark.slow

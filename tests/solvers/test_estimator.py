@@ -26,8 +26,13 @@ from gangsched.solvers.unisched.estimator import (
     measured_times,
 )
 from gangsched.solvers.unisched.learning_curves import CurveEnsemble, synthetic_curve
+from gangsched.solvers.unisched.savings import epochs_prior, stopping_distribution
 
 Ints = NDArray[np.int64]
+
+
+#: the estimator as the paper has it
+PAPER: Any = "ensemble"
 
 
 def metric_job(
@@ -147,7 +152,7 @@ def test_the_most_epochs_and_the_true_ones(left: int, most: int) -> None:
 def test_before_the_fourth_epoch_is_complete_the_most_epochs_are_assumed() -> None:
     job = metric_job(target=0.95 - 0.6 / 29.5**0.5)
     left = [3000, 2701, 2601, 2600]
-    assert [estimated(DurationEstimates(), at(job, left=[s]))[0] for s in left] == [
+    assert [estimated(DurationEstimates(mode=PAPER), at(job, left=[s]))[0] for s in left] == [
         *(10_000, 9_701, 9_601),
         2_600,  # four points of a curve without noise
     ]
@@ -156,7 +161,7 @@ def test_before_the_fourth_epoch_is_complete_the_most_epochs_are_assumed() -> No
 def test_epochs_are_predicted_from_those_that_are_complete() -> None:
     """Between epochs the estimate falls by what is done."""
     job = metric_job(target=0.95 - 0.6 / 29.5**0.5)
-    estimates = DurationEstimates()
+    estimates = DurationEstimates(mode=PAPER)
     assert [estimated(estimates, at(job, left=[s]))[0] for s in (2050, 1999, 1)] == [2050, 1999, 1]
 
 
@@ -170,8 +175,14 @@ def test_what_lies_ahead_is_not_looked_at() -> None:
         DeadlineJob(id=name, gpus=1, work=6000, stopping=TargetMetric(target, 90, metric))
         for name, metric in (("a", known), ("b", other))
     ]
-    assert estimated(DurationEstimates(), at(*jobs, left=[4000, 4000])) == [4000, 4000]
-    assert estimated(DurationEstimates(), at(*jobs, left=[2000, 2000])) == [2000, 5000]
+    assert estimated(DurationEstimates(mode=PAPER), at(*jobs, left=[4000, 4000])) == [
+        4000,
+        4000,
+    ]
+    assert estimated(DurationEstimates(mode=PAPER), at(*jobs, left=[2000, 2000])) == [
+        2000,
+        5000,
+    ]
 
 
 def test_predictions_are_those_of_the_ensemble() -> None:
@@ -182,7 +193,7 @@ def test_predictions_are_those_of_the_ensemble() -> None:
         total = CurveEnsemble(120).epochs(curve[:15], 0.75, quantile)
         expected = total * 70 - 15 * 70
         left = 26 * 70
-        found = estimated(DurationEstimates(quantile=quantile), at(job, left=[left]))
+        found = estimated(DurationEstimates(mode=PAPER, quantile=quantile), at(job, left=[left]))
         assert found == [expected]
 
 
@@ -196,10 +207,10 @@ def test_negated_losses_and_percentages_are_predicted() -> None:
         work=4000,
         stopping=TargetMetric((loss[39] + loss[38]) / 2, 100, loss),
     )
-    assert estimated(DurationEstimates(), at(job, left=[3000])) == [3000]
+    assert estimated(DurationEstimates(mode=PAPER), at(job, left=[3000])) == [3000]
     target = 90 - 190 / 39.5**0.5
     percent = replace(job, stopping=TargetMetric(target, 100, 90 - 190 / x**0.5))
-    assert estimated(DurationEstimates(), at(percent, left=[3000])) == [3000]
+    assert estimated(DurationEstimates(mode=PAPER), at(percent, left=[3000])) == [3000]
 
 
 @given(
@@ -219,20 +230,33 @@ def test_estimates_are_within_one_second_and_the_most_epochs(
     left = max(1, int(job.work * (1 - done)))
     state = at(job, left=[left])
     most = stopping.max_work(job.work) - (job.work - left)
-    assert 1 <= estimated(DurationEstimates(), state)[0] <= most
+    assert 1 <= estimated(DurationEstimates(mode=PAPER), state)[0] <= most
     assert estimated(DurationEstimates(mode="maximum"), state) == [most]
+
+
+def test_what_jobs_usually_save_is_the_default() -> None:
+    """Before the first epoch, of 100: the median of savings; then by curve and prior together."""
+    job, estimates = metric_job(), DurationEstimates()
+    epochs = int(np.searchsorted(np.cumsum(epochs_prior(job.stopping.max_epochs)), 0.5)) + 1
+    assert estimated(estimates, at(job)) == [job.work * epochs // job.stopping.epochs]
+    stopped = stopping_distribution(job.stopping.curve[:20], job.stopping.target, 100)
+    seen = job.work * 20 // job.stopping.epochs
+    epochs = int(np.searchsorted(stopped, 0.5)) + 1
+    expected = job.work * epochs // job.stopping.epochs - seen
+    assert estimated(estimates, at(job, left=[job.work - seen])) == [expected]
+    assert expected != estimated(DurationEstimates(mode=PAPER), at(job, left=[job.work - seen]))[0]
 
 
 def test_an_epoch_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
-    original = CurveEnsemble.epochs
+    original = CurveEnsemble.distribution
 
-    def counted(self: CurveEnsemble, curve: Any, *rest: Any) -> int:
+    def counted(self: CurveEnsemble, curve: Any, *rest: Any) -> Any:
         calls.append(len(curve))
         return original(self, curve, *rest)
 
-    monkeypatch.setattr(CurveEnsemble, "epochs", counted)
-    job, estimates = metric_job(), DurationEstimates()
+    monkeypatch.setattr(CurveEnsemble, "distribution", counted)
+    job, estimates = metric_job(), DurationEstimates(mode=PAPER)
     left = [2000]
     state = at(job, left=left)
     service = np.array(left)
@@ -243,7 +267,7 @@ def test_an_epoch_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_estimates_of_another_instance_do_not_stay() -> None:
-    estimates = DurationEstimates()
+    estimates = DurationEstimates(mode=PAPER)
     job = metric_job(target=0.95 - 0.6 / 29.5**0.5)
     longer = metric_job(target=0.95 - 0.6 / 29.5**0.5, second=200)
     state, other = at(job, left=[2000]), at(longer, left=[4000])
@@ -253,7 +277,7 @@ def test_estimates_of_another_instance_do_not_stay() -> None:
 
 
 def test_jobs_of_another_kind_have_no_stopping_criterion() -> None:
-    assert estimated(DurationEstimates(), at(Job(id="a", gpus=1, work=70))) == [70]
+    assert estimated(DurationEstimates(mode=PAPER), at(Job(id="a", gpus=1, work=70))) == [70]
 
 
 def test_copies_are_small_and_answer_the_same() -> None:
@@ -318,7 +342,7 @@ class Watching:
     information = "told"
 
     def __init__(self) -> None:
-        self.estimates = DurationEstimates()
+        self.estimates = DurationEstimates(mode=PAPER)
         self.seen: list[tuple[int, list[int], list[int]]] = []
 
     def decide(self, state: State) -> Decision:
@@ -345,7 +369,11 @@ def test_a_policy_on_the_driver_sees_estimates_come_down_to_the_truth() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"mode": "best"}, ValueError, "mode='best' is not one of ensemble, maximum, true"),
+        (
+            {"mode": "best"},
+            ValueError,
+            "mode='best' is not one of calibrated, ensemble, maximum, true",
+        ),
         ({"quantile": 1}, ValueError, r"quantile=1.0 is not within \(0, 1\)"),
         ({"quantile": 0}, ValueError, r"quantile=0.0 is not within \(0, 1\)"),
         ({"noise": -0.1}, ValueError, "duration estimates: noise=-0.1 is not >= 0"),

@@ -16,13 +16,15 @@ from gangsched.analysis.driving.drive import PolicyError, drive
 from gangsched.analysis.driving.run import EventKind, Run
 from gangsched.instances import Cluster, DeadlineJob, Instance, Job, TargetMetric
 from gangsched.instances.deadlines import helios_like_workload, testbed_workload
-from gangsched.solvers.unisched.policy import UniSchedPolicy
+from gangsched.solvers.unisched.policy import Cycles, UniSchedPolicy
 from strategies import deadline_instances
 
 MINUTE = 60
 VARIANTS: dict[str, dict[str, Any]] = {
     "default": {},
     "no profiling": {"profiling": "none"},
+    "grid": {"starts": "grid"},
+    "printed reward of profilers": {"profiler_reward": 1.0},
     "eager profiling": {"profiler_reward": 100.0},
     "density": {"selector": "density"},
     "price": {"selector": "price"},
@@ -74,12 +76,29 @@ def test_a_job_is_profiled_for_one_best_effort_lease_and_starts_with_the_next_sl
     assert dict(profile.gpus) == {0: 2}  # of a gang of 4
 
 
-def test_a_best_effort_job_starts_at_a_best_effort_lease_and_a_job_with_deadlines_does_not() -> (
-    None
-):
+@pytest.mark.parametrize(("starts", "end"), [("staggered", 900), ("grid", 1200)])
+def test_whether_a_job_with_deadlines_starts_at_a_best_effort_lease(starts: Any, end: int) -> None:
     jobs = [job("best"), job("slo", 1, 10, 60)]
-    run = driven([2], jobs)
-    assert run.records.end.tolist() == [300 + 600, 600 + 600]
+    assert driven([2], jobs, starts=starts).records.end.tolist() == [300 + 600, end]
+
+
+def test_a_lease_that_begins_between_two_multiples_ends_at_the_next_one() -> None:
+    """Whoever has no time to lose takes the GPU at 600, but not at 1500."""
+    first = job("first", 1, 20, 90, release=300)
+    tight = [job(f"t{due}", 1, 10, 10, release=due) for due in (600, 1500)]
+    run = driven([1], [first, *tight], profiling="none")
+    assert [(s.start, s.end) for s in run.schedule if s.job == 0] == [
+        (300, 600), (1200, 1800), (2400, 2750)
+    ]  # fmt: skip
+    assert run.records.first.tolist() == [300, 600, 1800]  # at 1800 best effort, past its deadline
+
+
+def test_waiting_jobs_do_not_take_what_slo_leases_hold() -> None:
+    """Neither now nor in the leases of tau up to the end of those of T, at any price."""
+    held, tight = job("held", 1, 30, 30), job("tight", 1, 10, 20, release=300)
+    tight = replace(tight, rewards=((20 * MINUTE, 1000.0),))
+    run = driven([1], [held, tight], profiling="none", lease=1800)
+    assert run.records.first.tolist() == [0, 1800]
 
 
 def test_without_profiling_run_times_are_known_at_once() -> None:
@@ -91,9 +110,36 @@ def test_profilers_starve_where_leases_earn_more_and_do_not_where_they_are_worth
     jobs = [job("old", 1, 60, 70), job("new", 1, 10, 90, release=600)]
     start = [
         next(time for time, kind in kinds(driven([1], jobs, **how), 1) if kind is EventKind.PROFILE)
-        for how in ({}, {"profiler_reward": 1000.0})
+        for how in ({"profiler_reward": 1.0}, {"profiler_reward": 1000.0})
     ]
-    assert start == [4200, 600]
+    assert start == [3900, 600]
+
+
+@pytest.mark.parametrize(("reward", "order"), [(None, [300, 0, 600]), (1.0, [0, 300, 600])])
+def test_who_can_win_more_in_a_lease_is_profiled_first(reward: Any, order: list[int]) -> None:
+    jobs = [job("far", 1, 10, 300), job("near", 1, 10, 60), job("best", 1)]
+    run = driven([1], jobs, profiler_reward=reward)
+    starts = [next(t for t, kind in kinds(run, j) if kind is EventKind.PROFILE) for j in range(3)]
+    assert starts == order
+
+
+def test_what_a_profiler_is_worth_by_hand() -> None:
+    """100 in ten leases of 600 s; 80 in the lease that is left; best effort, and all is late: 1."""
+    found: list[float] = []
+
+    class Seen(Cycles):
+        def _stakes(self, state: Any, jobs: Any) -> Any:
+            worth = super()._stakes(state, jobs)
+            found.extend(worth.tolist())
+            return worth
+
+    late = DeadlineJob(id="late", gpus=1, work=600, rewards=[(300, 100), (500, 80)])
+    never = DeadlineJob(id="never", gpus=1, work=600, rewards=[(300, 100)])
+    jobs = [job("a", 1, 10, 105), late, job("best"), never]
+    policy = UniSchedPolicy()
+    object.__setattr__(policy, "begin", lambda cluster, users, rules: Seen(policy, cluster))
+    drive(Instance(Cluster.of_sizes([8]), jobs), policy)
+    assert found == [10.0, 80.0, 1.0, 1.0]
 
 
 def test_the_static_profiler_has_nodes_of_its_own() -> None:
@@ -101,8 +147,8 @@ def test_the_static_profiler_has_nodes_of_its_own() -> None:
     jobs = [job(f"j{i}", 2, 20, 30) for i in range(2)]
     joint = driven([2, 2], jobs)
     static = driven([2, 2], jobs, profiling="static", profiler_nodes=1)
-    assert joint.records.end.tolist() == [1800, 1800]
-    assert sorted(static.records.end.tolist()) == [1800, 3000]  # one node left, one after the other
+    assert joint.records.end.tolist() == [1500, 1500]
+    assert sorted(static.records.end.tolist()) == [1500, 2700]  # one node left, one after the other
     profiled = [s for s in static.schedule if s.end - s.start == 300]
     assert {n for s in profiled for n in s.gpus} == {0}
     assert {n for s in static.schedule if s not in profiled for n in s.gpus} == {1}
@@ -127,6 +173,14 @@ def test_the_job_that_is_worth_more_meets_its_deadline() -> None:
 def test_a_selected_job_that_can_wait_lets_those_go_first_that_cannot() -> None:
     loose, tight = job("loose", 1, 10, 60), job("tight", 1, 10, 10)
     assert driven([1], [loose, tight], profiling="none").records.end.tolist() == [1200, 600]
+
+
+def test_a_job_that_runs_goes_on_before_one_that_could_wait_as_well() -> None:
+    """The second one has less laxity from 600 on, and would take the GPU, and lose it again."""
+    long, short = job("long", 1, 20, 100), job("short", 1, 20, 80, release=600)
+    run = driven([1], [long, short], profiling="none")
+    assert run.records.starts.tolist() == [1, 1]
+    assert run.records.end.tolist() == [1200, 2400]
 
 
 def test_a_job_past_its_deadlines_is_best_effort_and_comes_in_between() -> None:
@@ -286,7 +340,7 @@ def test_profilers_and_what_is_not_selected_are_split_where_the_rules_let_gangs_
         ({"selector": "best"}, "unisched: selector='best' is not one of lp, density, price"),
         ({"profiling": "off"}, "unisched: profiling='off' is not one of joint, static, none"),
         ({"allocations": "any"}, "unisched: allocations='any' is not one of cells, exact"),
-        ({"iterations": "few"}, "unisched: iterations='few' is not one of ensemble, maximum"),
+        ({"iterations": "few"}, "unisched: iterations='few' is not one of calibrated, ensemble"),
         ({"rounding": "up"}, "unisched: rounding='up' is not one of lossless, paper"),
         ({"profiler_nodes": 1.5}, r"unisched: profiler_nodes=1\.5 is not a positive integer"),
         ({"time_limit": -1}, "unisched: time_limit=-1 is not positive"),
@@ -309,7 +363,7 @@ def test_leases_go_with_rounds() -> None:
 
 
 def test_the_static_profiler_leaves_a_node() -> None:
-    with pytest.raises((ValueError, PolicyError), match="profiler_nodes=2 is not within 1 and 1"):
+    with pytest.raises((ValueError, PolicyError), match="profiler_nodes=2 leave no node of 2"):
         driven([1, 1], [job("a")], profiling="static")
 
 

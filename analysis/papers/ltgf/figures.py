@@ -13,14 +13,17 @@ figure  varies                                     shows
 ======  =========================================  =============================================
 
 Instances: the fortnight of a trace with the most submissions (starting a whole number of days after
-the first one), on clusters of 8-GPU nodes for offered loads of 0.9 and 1.2, users weighted by the
-GPUs that they request; and synthetic jobs with the published statistics of Venus
-(:func:`~gangsched.instances.generate.venus_workload`) on 1,064 GPUs and on the 100 nodes of the
-paper's simulations. The trace is no part of this project: without one, the synthetic jobs alone.
+the first one), on clusters of 8-GPU nodes for offered loads of 0.9 and 1.2 and on the 210 nodes of
+the paper's Philly, users weighted by the GPUs that they request; and synthetic jobs with the
+published statistics of Venus (:func:`~gangsched.instances.generate.venus_workload`), three draws of
+them, on 1,064 GPUs and on the 100 nodes of the paper's simulations. The trace is no part of this
+project: without one, the synthetic jobs alone.
 
-Jobs that some policy of the figure can never run are left out for all of them. Rounds of 10 s,
-leases of 900 s that end together, 25 s of overhead for each resumption, consolidated placement.
-What is kept of a run are means, shares and quantiles, never single jobs.
+Jobs that some policy of the figure can never run are left out for all of them; where there are any,
+the policies that can run all jobs are compared once more on all. Rounds of 10 s, leases of 900 s
+that end together, a patience of 8 leases, 25 s of overhead for each resumption, consolidated
+placement. What is kept of a run are means, shares and quantiles, never single jobs. Numbers are
+means over the draws, beside each of them, and a statement has to hold on every one.
 
 Source: Z. Ye, P. Sun, W. Gao, T. Zhang, X. Wang, S. Yan, Y. Luo, "ASTRAEA: A Fair Deep Learning
 Scheduler for Multi-Tenant GPU Clusters", IEEE TPDS 33(11), 2022, Sections 4.1 and 6.
@@ -32,6 +35,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import product
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -45,13 +50,13 @@ from ....solvers.ltgf.policy import LtgfPolicy
 from ....solvers.policies.allox import Allox
 from ....solvers.policies.hived import Hived
 from ....solvers.policies.yarn_cs import YarnCs
-from ....solvers.policy import Decision, Policy, Preempts, Rules, State, unable_jobs
+from ....solvers.policy import PATIENCE, Decision, Policy, Preempts, Rules, State, unable_jobs
 from ....solvers.result import Stop
 from ...driving import metrics
 from ...driving.drive import drive, instance_hash
 from ...driving.run import Run
 from ..experiment import Experiment, FigureCell, Finished, seed_means
-from ..study import FigureRow, short
+from ..study import FigureRow, Study, markdown_table, per_seed, short
 from . import pictures as pictures
 from . import statements as said
 from .statements import ALTERNATING, EMPTY, FLUID, LEASED, LONG_TERM, OWN_LEASES
@@ -85,12 +90,15 @@ LOADS = (0.9, 1.2)
 NODE = 8  # GPUs
 DAYS, DAY, HOUR = 14, 86_400, 3_600
 VENUS_NODES = (133, 100)
+PAPER_NODES = 210  # of Philly, Section 6; named in `pictures.ON_PAPERS_NODES`
+SEEDS = (0, 1, 2)
 SIZES = (0.75, 0.9, 1.0, 1.15, 1.35, 1.6)  # of the smallest cluster of a workload
 LEVELS = (
     *(0.002, 0.005, 0.01, 0.02, 0.03), *(k / 40 for k in range(2, 39)),
     *(0.97, 0.98, 0.99, 0.995, 0.998),
 )  # fmt: skip
 SPREAD = (0.05, 0.25, 0.5, 0.75, 0.95)  # of a user's days
+ALMOST = 0.999  # a degree of fairness that counts as 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +132,8 @@ class Scenario:
         In which the jobs are submitted.
     start : int
         Of the trace, in days after its first submission.
+    seed : int or None
+        Of the jobs; None where they are not drawn.
     """
 
     name: str
@@ -131,6 +141,7 @@ class Scenario:
     instance: Instance[Job]
     days: int = DAYS
     start: int = 0
+    seed: int | None = None
 
     def on(self, nodes: int) -> Scenario:
         """Return the same jobs on another number of nodes."""
@@ -144,13 +155,16 @@ def cases_of(trace: Trace | None = None) -> tuple[Scenario, ...]:
 
     Examples
     --------
-    >>> [(case.name, len(case.instance.jobs)) for case in cases_of()]
-    [('Venus-like, 133 nodes', 11304), ('Venus-like, 100 nodes', 11304)]
+    >>> [(case.name, case.seed, len(case.instance.jobs)) for case in cases_of()][:2]
+    [('Venus-like, 133 nodes', 0, 11304), ('Venus-like, 133 nodes', 1, 11304)]
     """
     found = [] if trace is None else [fortnight(trace, load) for load in LOADS]
-    for nodes in VENUS_NODES:
-        cluster = Cluster.uniform(nodes=nodes, gpus_per_node=NODE)
-        found.append(Scenario(f"Venus-like, {nodes} nodes", "Venus-like", venus_workload(cluster)))
+    if trace is not None:
+        name = f"{trace.name.capitalize()}{pictures.ON_PAPERS_NODES}"
+        found.append(replace(found[0].on(PAPER_NODES), name=name))
+    for nodes, seed in product(VENUS_NODES, SEEDS):
+        jobs = venus_workload(Cluster.uniform(nodes=nodes, gpus_per_node=NODE), seed=seed)
+        found.append(Scenario(f"Venus-like, {nodes} nodes", "Venus-like", jobs, seed=seed))
     return tuple(found)
 
 
@@ -181,20 +195,37 @@ def _unable(case: Scenario, policies: Policies, rules: Rules) -> tuple[int, ...]
 
 
 def _facts(cells: list[FigureCell]) -> dict[str, Any]:
-    """Those of the first cluster of an instance, where it has several."""
-    case, _, reject = cells[0].workload
-    instance = case.instance
+    """Those of the first cluster of an instance, where it has several; lists are by seed."""
+    cases: dict[int, tuple[Scenario, Any]] = {}
+    for cell in cells:
+        case, _, reject = cell.workload
+        cases.setdefault(cell.seed, (case, reject))
+    drawn = list(cases.values())
+    case, instance = drawn[0][0], drawn[0][0].instance
+    seeds = {} if case.seed is None else {"seeds": [one.seed for one, _ in drawn]}
+    each: dict[str, list[Any]] = {
+        "jobs": [len(one.instance.jobs) for one, _ in drawn],
+        "rejected for all policies": [len(reject) for _, reject in drawn],
+        "their share of the GPU time": [short(_share(one, reject)) for one, reject in drawn],
+        "users": [len(one.instance.users) for one, _ in drawn],
+        "offered load": [round(offered_load(one.instance), 4) for one, _ in drawn],
+        "instance hash": [instance_hash(one.instance) for one, _ in drawn],
+    }
     return {
         "workload": case.workload,
         "days": f"{case.start} to {case.start + case.days}",
-        "jobs": len(instance.jobs),
-        "rejected for all policies": len(reject),
-        "users": len(instance.users),
+        **seeds,
         "nodes": len(instance.cluster.nodes),
         "GPUs": instance.cluster.gpus,
-        "offered load": round(offered_load(instance), 4),
-        "instance hash": instance_hash(instance),
+        **{name: own if seeds else own[0] for name, own in each.items()},
     }
+
+
+def _share(case: Scenario, reject: tuple[int, ...]) -> float:
+    """What part of the GPU time that all jobs need is that of these."""
+    jobs = case.instance.jobs
+    need = [job.gpus * (job.work or 0) for job in jobs]
+    return sum(need[j] for j in reject) / max(1, sum(need))
 
 
 # --- runs ----------------------------------------------------------------------------------------
@@ -212,7 +243,7 @@ def _cell(
     same = f"{make()!r} on {instance_hash(case.instance)}, {rules}, without {reject}"
     return FigureCell(
         instance=case.name, policy=policy, run=_run, workload=(case, rules, reject), make=make,
-        x=x, same=same,
+        x=x, seed=case.seed or 0, same=same,
     )  # fmt: skip
 
 
@@ -248,11 +279,14 @@ def measure(run: Run, days: int) -> dict[str, Any]:
         for by, suffix in (("demand", ""), ("quota", "_quota")):
             degree, _ = _windows(run, days, length, by)
             values[f"{name}_below{suffix}"] = metrics.share_below(degree, metrics.BELOW)
+    days_of_users = [_quantiles(row, SPREAD) for row in daily]
+    served = [float(own[2] >= ALMOST) for own in days_of_users if own]
+    values["served"] = sum(served) / len(served) if served else None
     return {
         "values": {name: short(value) for name, value in values.items()},
         "rho": _quantiles(rho, LEVELS),
         "slowdown": _quantiles(slow, LEVELS),
-        "users": [_quantiles(row, SPREAD) for row in daily],
+        "users": days_of_users,
     }
 
 
@@ -301,17 +335,42 @@ def _quantiles(values: Floats, levels: Sequence[float]) -> tuple[float, ...]:
 def _rows(
     finished: Finished, measures: Mapping[str, str], *, curve: str = "", users: bool = False
 ) -> Iterator[FigureRow]:
-    """One row a run with what the figure shows, and one for each user, by falling weight."""
+    """One row a setting with what the figure shows, and one for each user, by falling weight."""
+    places: dict[tuple[str, str, int | None], Finished] = {}
     for cell, own in finished:
-        names = [*measures, *(("late", "expected") if cell.policy in EMPTY else ())]
-        values = {name: own["values"][name] for name in names}
-        shown = tuple(own[curve]) if curve else ()
-        yield FigureRow(cell.instance, cell.policy, cell.x, values, shown)
-        weights = [user.weight for user in cell.workload[0].instance.users] if users else []
-        order = sorted(range(len(weights)), key=lambda u: (-weights[u], u))
-        for number, u in enumerate(order, 1):
-            if own["users"][u]:
-                yield FigureRow(cell.instance, cell.policy, number, {}, tuple(own["users"][u]))
+        places.setdefault((cell.instance, cell.policy, cell.x), []).append((cell, own))
+    for (instance, policy, x), draws in places.items():
+        names = [*measures, *(("late", "expected") if policy in EMPTY else ())]
+        values = _over_draws(names, draws)
+        shown = _mean_curve([own[curve] for _, own in draws]) if curve else ()
+        yield FigureRow(instance, policy, x, values, shown)
+        ranked = [_by_weight(cell, own["users"]) for cell, own in draws] if users else []
+        for number, days in enumerate(zip(*ranked, strict=False), 1):
+            if all(days):
+                yield FigureRow(instance, policy, number, {}, _mean_curve(days))
+
+
+def _over_draws(names: Sequence[str], draws: Finished) -> dict[str, float | None]:
+    """Means of measures, and each draw's own where the jobs are drawn."""
+    values: dict[str, float | None] = {}
+    for name in names:
+        known = [own["values"][name] for _, own in draws]
+        numbers = [value for value in known if value is not None]
+        values[name] = short(fmean(numbers)) if len(numbers) == len(known) else None
+    if draws[0][0].workload[0].seed is not None:
+        for name in names:
+            values |= {per_seed(name, cell.seed): own["values"][name] for cell, own in draws}
+    return values
+
+
+def _mean_curve(curves: Sequence[Sequence[float]]) -> tuple[float, ...]:
+    return tuple(short(fmean(points)) or 0.0 for points in zip(*curves, strict=True))
+
+
+def _by_weight(cell: FigureCell, users: Sequence[Any]) -> list[Any]:
+    """What is known of each user, by falling weight."""
+    weights = [user.weight for user in cell.workload[0].instance.users]
+    return [users[u] for u in sorted(range(len(weights)), key=lambda u: (-weights[u], u))]
 
 
 ROOM = "6 GPUs"
@@ -362,15 +421,17 @@ def _schedules() -> Iterator[FigureCell]:
 
 def _comparison(
     trace: Trace | None = None, *, cases: Cases = None, policies: Policies = POLICIES
-) -> list[FigureCell]:
-    """Every policy on every instance, without the jobs that some of them can never run."""
+) -> Iterator[FigureCell]:
+    """Every policy on every instance: without the jobs that some can never run, and with them."""
     rules = _rules()
-    return [
-        _cell(case, label, make, rules, reject=reject)
-        for case in (cases_of(trace) if cases is None else cases)
-        for reject in (_unable(case, policies, rules),)
-        for label, make in policies.items()
-    ]
+    for case in cases_of(trace) if cases is None else cases:
+        reject = _unable(case, policies, rules)
+        for label, make in policies.items():
+            yield _cell(case, label, make, rules, reject=reject)
+        whole = replace(case, name=f"{case.name}{pictures.ALL_JOBS}")
+        for label, make in policies.items() if reject else ():
+            if not unable_jobs(make(), case.instance, rules):
+                yield _cell(whole, label, make, rules)
 
 
 def _and_without_contention(
@@ -378,13 +439,14 @@ def _and_without_contention(
 ) -> Iterator[FigureCell]:
     """The same, with leases for Tiresias-L, and on clusters where nobody waits."""
     for case in cases_of(trace) if cases is None else cases:
-        yield from (own := _comparison(cases=[case], policies=policies))
-        _, rules, reject = own[0].workload
-        if "Tiresias-L" in policies:
-            yield _cell(case, LEASED, _LeasedTiresias, rules, reject=reject)
-        empty = case.on(_nodes_for_all(case))
-        for label, length in zip(EMPTY, (10, 60), strict=True):
-            yield _cell(empty, label, Fifo, replace(rules, round_length=length), reject=reject)
+        yield from (own := list(_comparison(cases=[case], policies=policies)))
+        for name, (_, rules, reject) in {cell.instance: cell.workload for cell in own}.items():
+            here = replace(case, name=name)
+            if "Tiresias-L" in policies:
+                yield _cell(here, LEASED, _LeasedTiresias, rules, reject=reject)
+            empty = here.on(_nodes_for_all(case))
+            for label, length in zip(EMPTY, (10, 60), strict=True):
+                yield _cell(empty, label, Fifo, replace(rules, round_length=length), reject=reject)
 
 
 def _by_lease(
@@ -406,9 +468,9 @@ def _by_nodes(
 ) -> Iterator[FigureCell]:
     """LTGF and Tiresias-L, by multiples of the nodes of a workload's smallest cluster."""
     cases = cases_of(trace) if cases is None else cases
-    smallest = {case.workload: case for case in sorted(cases, key=_node_count, reverse=True)}
-    for workload in dict.fromkeys(case.workload for case in cases):
-        base, rules = replace(smallest[workload], name=workload), _rules()
+    drawn = {(case.workload, case.seed): case for case in sorted(cases, key=_node_count)[::-1]}
+    for place in dict.fromkeys((case.workload, case.seed) for case in cases):
+        base, rules = replace(drawn[place], name=place[0]), _rules()
         reject = _unable(base, POLICIES, rules)
         for label in ("Tiresias-L", "LTGF (8)", "LTGF (16)"):
             for nodes in [math.floor(size * _node_count(base) + 0.5) for size in sizes]:
@@ -437,6 +499,35 @@ def _rules(lease: int = LEASE, together: bool = True) -> Rules:
 
 # --- the figures ---------------------------------------------------------------------------------
 
+
+@dataclass(frozen=True, kw_only=True)
+class LtgfStudy(Study):
+    """A figure on several instances, with a table of them and of who was left out."""
+
+    def to_markdown(self) -> str:
+        """Return the instances, the measures and the statements as tables."""
+        head = ["instance", "seeds", "nodes", "offered load", "jobs", "left out for all policies"]
+        rows = []
+        for name, facts in self.instances.items():
+            out = [
+                f"{n:,} ({100 * share:.1f} % of the GPU time)" if n else "0"
+                for n, share in zip(
+                    _each(facts["rejected for all policies"]),
+                    _each(facts["their share of the GPU time"]), strict=True,
+                )
+            ]  # fmt: skip
+            columns = (facts.get("seeds", "–"), facts["nodes"], facts["offered load"])
+            listed = [", ".join(map(str, _each(one))) for one in columns]
+            jobs = ", ".join(dict.fromkeys(f"{n:,}" for n in _each(facts["jobs"])))
+            rows.append([name, *listed, jobs, ", ".join(dict.fromkeys(out))])
+        return f"{markdown_table([head, *rows])}\n\n{super().to_markdown()}"
+
+
+def _each(value: Any) -> list[Any]:
+    """The values of a fact by seed."""
+    return value if isinstance(value, list) else [value]
+
+
 JCT = "mean JCT (s)"
 LOSSES = {
     "loss": "rho < 0.95, from the first round",
@@ -448,12 +539,17 @@ _SETTINGS = {
     "trace": f"the {DAYS} days with the most submissions, from a whole number of days after "
     "the first; users weighted by requested GPUs",
     "offered loads": list(LOADS),
-    "generator": "gangsched.instances.generate.venus_workload, seed 0",
+    "generator": "gangsched.instances.generate.venus_workload",
+    "seeds": list(SEEDS),
+    "patience (s)": PATIENCE * LEASE,
     "users' windows": f"those of the first {DAYS} days",
     "not in the paper": list(OWN),
 }  # fmt: skip
-_figure = partial(Experiment, cells=_comparison, rows=_rows, facts=_facts, settings=_SETTINGS)
+_figure = partial(
+    Experiment, cells=_comparison, rows=_rows, facts=_facts, settings=_SETTINGS, form=LtgfStudy
+)
 fig6 = _figure(
+    form=Study,
     name="ltgf:fig6", title="Fig. 6: three ways to share 6 GPUs among jobs of 6, 3 and 3 GPUs",
     axis="job",
     measures={
@@ -483,6 +579,7 @@ fig11 = _figure(
     measures={
         "days_below": "days below 1 by (8)", "days_below_quota": "days below 1 by (16)",
         "hours_below": "hours below 1 by (8)", "hours_below_quota": "hours below 1 by (16)",
+        "served": "users at 1 or more on their median day",
     },
     levels=SPREAD, rows=partial(_rows, users=True),
     statements=said.fig11, drawing=pictures.user_fairness,

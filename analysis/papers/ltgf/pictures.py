@@ -15,6 +15,8 @@ from ...show.plots import BOUND, INK, MUTED, PAPER
 from ..pictures import DASHED, DOTTED, axes_in_rows, legend, named
 from ..study import FigureRow, Study
 
+#: end the names of instances without exclusions, and on the paper's nodes of Philly
+ALL_JOBS, ON_PAPERS_NODES = ", all jobs", ", 210 nodes"
 #: after Okabe and Ito; LTGF's variants share a colour, what the paper does not have is grey
 LOOK: Mapping[str, tuple[str, Any]] = {
     "FIFO": ("#7a838d", "-"),
@@ -38,6 +40,12 @@ LOOK: Mapping[str, tuple[str, Any]] = {
 def _look(policy: str) -> dict[str, Any]:
     colour, line = LOOK.get(policy, (INK, "-"))
     return {"color": colour, "linestyle": line, "linewidth": 1.6}
+
+
+def _drawn(study: Study) -> list[str]:
+    """The instances of the pictures; the tables have those with all jobs and the idle one too."""
+    found = [n for n in study.instances if not n.endswith((ALL_JOBS, ON_PAPERS_NODES))]
+    return found or list(study.instances)
 
 
 # --- panels --------------------------------------------------------------------------------------
@@ -133,10 +141,10 @@ def _series(
 ) -> Figure:
     """A row a measure; without `zero` the axes of the mean JCT fit what they show."""
     room = {"tall": 1.35, "below": 0.85, "left": 0.85, "beside": 0.45}
-    figure, panels = _panels(study, study.instances, rows=len(measures), **room)
+    figure, panels = _panels(study, _drawn(study), rows=len(measures), **room)
     for row, (measure, text) in zip(panels, measures.items(), strict=True):
         scale = 1e-3 if measure == "mean_completion" else 100.0
-        for axes, instance in zip(row, study.instances, strict=True):
+        for axes, instance in zip(row, _drawn(study), strict=True):
             xs = study.xs(instance)
             for policy in dict.fromkeys(r.policy for r in _rows(study, instance)):
                 values = [study.value(instance, policy, measure, x) for x in xs]
@@ -159,8 +167,8 @@ def _series(
 def job_fairness(study: Study) -> Figure:
     """Draw the distribution of rho of jobs, and the shares below 0.95 in both countings."""
     room = {"tall": 2.4, "below": 1.3, "left": 1.35, "apart": 0.75}
-    figure, panels = _panels(study, study.instances, rows=2, **room)
-    for above, under, instance in zip(*panels, study.instances, strict=True):
+    figure, panels = _panels(study, _drawn(study), rows=2, **room)
+    for above, under, instance in zip(*panels, _drawn(study), strict=True):
         rows = _rows(study, instance)
         _curves(above, study, [row for row in rows if not row.policy.startswith("no ")])
         above.axvline(0.95, color=BOUND, linewidth=1.0)
@@ -197,8 +205,8 @@ def _two_bars(axes: Axes, rows: Sequence[FigureRow], *, named: bool) -> None:
 
 def slowdowns(study: Study) -> Figure:
     """Draw the distribution of the slowdown of jobs."""
-    figure, panels = _panels(study, study.instances, rows=1, tall=2.9, below=1.05)
-    for axes, instance in zip(panels[0], study.instances, strict=True):
+    figure, panels = _panels(study, _drawn(study), rows=1, tall=2.9, below=1.05)
+    for axes, instance in zip(panels[0], _drawn(study), strict=True):
         _curves(axes, study, _rows(study, instance))
         _logarithmic(axes, (1, 1000), ["1", "10", "100"])
         axes.set_xlabel("slowdown")
@@ -211,7 +219,7 @@ def _curves(axes: Axes, study: Study, rows: Sequence[FigureRow]) -> None:
     for row in rows:
         axes.plot(row.curve, study.levels, **_look(row.policy))
     axes.set_ylim(0, 1)
-    if rows and rows[0].instance != next(iter(study.instances)):
+    if rows and rows[0].instance != _drawn(study)[0]:
         axes.set_yticklabels([])
 
 
@@ -222,9 +230,9 @@ def user_fairness(study: Study) -> Figure:
     """Draw how each user's daily rho spreads, a row a policy: median, quartiles, 5th and 95th."""
     names = [p for p in study.policies if not p.startswith("no ")]
     room = {"tall": 0.66, "below": 0.5, "left": 1.45, "apart": 0.15}
-    figure, panels = _panels(study, study.instances, rows=len(names), **room)
+    figure, panels = _panels(study, _drawn(study), rows=len(names), **room)
     for row, policy in zip(panels, names, strict=True):
-        for axes, instance in zip(row, study.instances, strict=True):
+        for axes, instance in zip(row, _drawn(study), strict=True):
             _paint_users(axes, [r for r in _rows(study, instance, policy) if r.x is not None])
             share = study.value(instance, policy, "days_below")
             text = "" if share is None else f"{100 * share:.0f} % of days below 1"
@@ -264,14 +272,18 @@ def _paint_users(axes: Axes, rows: Sequence[FigureRow]) -> None:
 def bars(study: Study) -> Figure:
     """Draw the mean JCT of each policy as a bar with its number."""
     room = {"tall": 0.28 * len(study.policies), "below": 0.5, "left": 1.05, "right": 0.35}
-    figure, panels = _panels(study, study.instances, rows=1, **room)
-    for axes, instance in zip(panels[0], study.instances, strict=True):
+    figure, panels = _panels(study, _drawn(study), rows=1, **room)
+    for axes, instance in zip(panels[0], _drawn(study), strict=True):
         rows = _rows(study, instance)
         values = [row.values["mean_completion"] or 0.0 for row in rows]
         limit = 2.5 * float(np.median(values))  # a longer bar is cut, its number is not
         for y, (row, value) in enumerate(zip(rows, values, strict=True)):
             axes.barh(y, min(value, limit), height=0.66, color=_look(row.policy)["color"])
             cut = " »" if value > limit else ""
+            draws = [v for n, v in row.values.items() if n.endswith("]") and v is not None]
+            if draws:
+                ends = [min(v, limit) for v in (min(draws), max(draws))]
+                axes.plot(ends, [y + 0.4] * 2, color=INK, linewidth=0.9)
             inside = min(value, limit) > 0.6 * limit
             axes.text(
                 min(value, limit) * (0.97 if inside else 1.0) + (0 if inside else 0.02 * limit), y,

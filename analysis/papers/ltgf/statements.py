@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, pairwise
 
 from ..study import Agreement, Statement, Study
-from ..verdicts import OTHER_JOBS, judged
+from ..verdicts import OTHER_JOBS, judged, over_seeds
 
 Write = Callable[[float | None], str]
 BASELINES = ("YARN-CS", "HiveD", "AlloX", "Tiresias-L", "Themis", "Gandiva-fair")
@@ -114,6 +114,7 @@ def _listed(values: Sequence[float], unit: str = "") -> str:
 # --- Fig. 9 --------------------------------------------------------------------------------------
 
 
+@over_seeds
 def fig9(study: Study) -> Iterator[Statement]:
     """Judge what lease terms do."""
     for instance in study.instances:
@@ -189,6 +190,7 @@ def rising(values: Sequence[float]) -> float:
 # --- Figs. 10 to 13 ------------------------------------------------------------------------------
 
 
+@over_seeds
 def fig10(study: Study) -> Iterator[Statement]:
     """Judge the jobs' fairness, and show what the number rho < 0.95 is made of."""
     for instance in study.instances:
@@ -223,6 +225,7 @@ def _metric_trap(study: Study, instance: str) -> Iterator[Statement]:
             )  # fmt: skip
 
 
+@over_seeds
 def fig11(study: Study) -> Iterator[Statement]:
     """Judge the users' fairness by windows."""
     for instance in study.instances:
@@ -264,15 +267,11 @@ def _told_apart(study: Study, instance: str) -> Statement:
 
 def _most_users(study: Study, instance: str, own: str) -> Statement:
     """Half of the paper's claim "most tenants >= 1" needs a number: the median day."""
-    middle = study.levels.index(0.5)
-    days = [
-        row.curve[middle]
-        for row in study.rows
-        if (row.instance, row.policy) == (instance, own) and row.x is not None
-    ]
-    good = sum(day >= 0.999 for day in days)
+    share = study.value(instance, own, "served")
     text = f"{own}: most users have rho of 1 or more (on their median day)"
-    return judged(text, instance, 2 * good > len(days), f"{good} of {len(days)} users")
+    if share is None:
+        return _missing(text, instance, [own])
+    return judged(text, instance, share > 0.5, f"{percent(share)} of the users")
 
 
 def _best_and_worst(study: Study, instance: str) -> Statement:
@@ -295,6 +294,7 @@ def _factors(study: Study, instance: str) -> Statement:
     return Statement(text, instance, Agreement.OPEN, ends, OTHER_JOBS)
 
 
+@over_seeds
 def fig12(study: Study) -> Iterator[Statement]:
     """Judge the slowdowns."""
     for instance in study.instances:
@@ -322,6 +322,7 @@ def _above_all(study: Study, instance: str, own: str) -> Statement:
     return _or_missing(study, instance, text, wins == len(best), f"at {wins} of {len(best)} levels")
 
 
+@over_seeds
 def fig13(study: Study) -> Iterator[Statement]:
     """Judge the mean completion times."""
     for instance in study.instances:
@@ -401,6 +402,7 @@ def _listing(policies: Sequence[str]) -> str:
 # --- Fig. 14 -------------------------------------------------------------------------------------
 
 
+@over_seeds
 def fig14(study: Study) -> Iterator[Statement]:
     """Judge what the size of the cluster does."""
     kinds = {

@@ -14,20 +14,24 @@ from .points import Reproduction, by_seed, means
 
 # Okabe and Ito's palette for the paper's policies; what the paper does not have is grey
 COLOURS = ("#0072b2", "#d98c00", "#00946b", "#c0649a")
-GREYS = ("#7a838d", "#3d444d", "#9aa3ad", "#5b6570", "#22272e")
+GREYS = ("#7a838d", "#3d444d", "#9aa3ad", "#5b6570", "#22272e", "#6c7580")
 MARKERS = ("o", "s", "^", "D")
+ACROSS = 2  #: variants of a row, one for each reading of the workload
 BOUND_NOTE = "Dashed: verified lower bound, mean over seeds."
 
 
 def bars(study: Reproduction) -> Figure:
     """Draw makespan and mean completion time as bars, one for each policy."""
-    figure, panels = _panels(study, rows=2, height=5.4, left=2.3, bottom=0.8)
     metrics = {"makespan (slots)": "makespan", "mean completion time (slots)": "mean_completion"}
-    for row, (label, metric) in zip(panels, metrics.items(), strict=True):
-        for axes, variant in zip(row, study.instances, strict=True):
+    figure, panels = _panels(study, tall=2.15, left=2.3, bottom=0.8, per_variant=len(metrics))
+    for number, variant in enumerate(study.instances):
+        row, first = panels[number // ACROSS], len(metrics) * (number % ACROSS)
+        for axes, (label, metric) in zip(row[first:], metrics.items(), strict=False):
             _policy_bars(axes, study, variant, metric)
-            axes.set_xlabel(label)
-        row[0].set_yticklabels([p if ours else f"{p} *" for p, ours in study.in_paper.items()])
+            if row is panels[-1]:
+                axes.set_xlabel(label)
+        names = [p if ours else f"{p} *" for p, ours in study.in_paper.items()]
+        row[0].set_yticklabels(names)
     return figure
 
 
@@ -48,15 +52,19 @@ def _policy_bars(axes: Axes, study: Reproduction, variant: str, metric: str) -> 
 
 def lines(study: Reproduction) -> Figure:
     """Draw the makespan along the figure's axis, one line for each policy."""
-    figure, ((*panels,),) = _panels(study, rows=1, height=4.2, left=0.75, bottom=1.2)
-    for axes, variant in zip(panels, study.instances, strict=True):
+    figure, panels = _panels(study, tall=2.2, left=0.75, bottom=1.2)
+    for number, variant in enumerate(study.instances):
+        row = panels[number // ACROSS]
+        axes = row[number % ACROSS]
         _policy_lines(axes, study, variant)
-        axes.set_xlabel(study.axis)
         axes.set_ylim(bottom=0)
-    panels[0].set_ylabel("makespan (slots)")
-    handles, labels = panels[0].get_legend_handles_labels()
+        if row is panels[-1]:
+            axes.set_xlabel(study.axis)
+        row[0].set_ylabel("makespan (slots)")
+    handles, labels = panels[0][0].get_legend_handles_labels()
+    below = (0.06, 0.25 / figure.get_figheight())
     figure.legend(
-        handles, labels, loc="lower left", bbox_to_anchor=(0.06, 0.055), ncols=4, frameon=False,
+        handles, labels, loc="lower left", bbox_to_anchor=below, ncols=4, frameon=False,
         labelcolor=INK, fontsize=8.5, columnspacing=1.4,
     )  # fmt: skip
     return figure
@@ -100,30 +108,35 @@ def _styles(study: Reproduction) -> dict[str, dict[str, Any]]:
 
 
 def _panels(
-    study: Reproduction, *, rows: int, height: float, left: float, bottom: float
+    study: Reproduction, *, tall: float, left: float, bottom: float, per_variant: int = 1
 ) -> tuple[Figure, list[list[Axes]]]:
-    """A headline, a note, and `rows` axes for each variant beside each other."""
+    """A headline, a note, and a row of axes for each contention, the variants beside each other."""
+    count = len(study.instances)
+    columns = per_variant * min(ACROSS, count)
+    rows = -(-count // ACROSS)
+    height = 0.62 + rows * (tall + 0.35) + bottom
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(WIDTH, height), facecolor=PAPER)
         grid = figure.add_gridspec(
-            rows, len(study.instances), left=left / WIDTH, right=1 - 0.2 / WIDTH,
-            top=1 - 0.62 / height, bottom=bottom / height, wspace=0.1, hspace=0.34,
+            rows, columns, left=left / WIDTH, right=1 - 0.2 / WIDTH,
+            top=1 - 0.62 / height, bottom=bottom / height, wspace=0.1, hspace=0.35,
         )  # fmt: skip
-        columns = range(len(study.instances))
-        axes = [[figure.add_subplot(grid[k, column]) for column in columns] for k in range(rows)]
+        axes = [[figure.add_subplot(grid[k, n]) for n in range(columns)] for k in range(rows)]
     for panel in (panel for row in axes for panel in row):
         plain(panel)
-        panel.grid(axis="both" if rows == 1 else "x", color="#dfe3e8", linewidth=0.7)
+        panel.grid(axis="both" if per_variant == 1 else "x", color="#dfe3e8", linewidth=0.7)
         panel.set_axisbelow(True)
-    for panel, variant in zip(axes[0], study.instances, strict=True):
+    for number, variant in enumerate(study.instances):
+        panel = axes[number // ACROSS][per_variant * (number % ACROSS)]
         panel.set_title(f"workload variant {variant}", size=9.5, color=MUTED, loc="left")
     headline(figure, study.title)
-    figure.text(0.12 / WIDTH, 0.1 / height, _note(study, rows), size=8.5, color=MUTED)
+    note = _note(study, dots=per_variant > 1)
+    figure.text(0.12 / WIDTH, 0.1 / height, note, size=8.5, color=MUTED)
     return figure, axes
 
 
-def _note(study: Reproduction, rows: int) -> str:
+def _note(study: Reproduction, *, dots: bool) -> str:
     """What marks mean that the legend does not name."""
     seeds = "Thin lines: single seeds." if len(study.policies) == 1 else "Lines: means over seeds."
     starred = "" if all(study.in_paper.values()) else "* not in the paper."
-    return " ".join(["Dots: single seeds." if rows > 1 else seeds, BOUND_NOTE, starred]).rstrip()
+    return " ".join(["Dots: single seeds." if dots else seeds, BOUND_NOTE, starred]).rstrip()

@@ -24,9 +24,17 @@ BLUE, ORANGE, GREEN, PINK, SKY, RED, GREY, BROWN = (
 )  # fmt: skip
 #: after Okabe and Ito; variants of UniSched share its colour
 LOOK: Mapping[str, tuple[str, Any]] = {
-    said.UNISCHED: (BLUE, "-"), said.PROMPT: (BLUE, DOTTED), said.KNOWN: (BLUE, DASHED),
-    said.BRISK: (PINK, DASHED), said.EDF: (BROWN, DASHED), "3Sigma": (ORANGE, "-"),
-    "GENIE": (GREEN, "-"), "Hydra": (PINK, "-"), "Optimus": (SKY, "-"), "Themis": (RED, "-"),
+    said.UNISCHED: (BLUE, "-"), said.PRINTED_REWARD: (BLUE, DOTTED), said.BRISK: (ORANGE, DASHED),
+    **{
+        said.knows(name, information): (colour, "-" if information == said.PROFILED else DASHED)
+        for name, colour in (
+            (said.UNISCHED, BLUE), ("GENIE", GREEN), ("Hydra", PINK), ("Optimus", SKY),
+            ("Themis", RED), (said.EDF, BROWN), ("GENIE rigid", GREY), ("Optimus rigid", INK),
+        )
+        for information in said.INFORMATION
+    },
+    said.knows("3Sigma", said.TOLD): (ORANGE, "-"),
+    said.ENSEMBLE: (SKY, "-"), said.GRID: (RED, "-"),
     said.STATIC: (ORANGE, "-"), said.MAXIMUM: (GREEN, "-"), said.UNAWARE: (RED, "-"),
     said.CAREFUL: (PINK, DASHED), said.TRUE: (BROWN, DASHED),
     said.PRINTED_ROUNDING: (ORANGE, "-"), said.FREE: (GREEN, DASHED), said.FEASIBLE: (PINK, "-"),
@@ -59,7 +67,7 @@ def _panel(measure: str, names: Sequence[str], *more: Any, **options: Any) -> Pa
 def testbed(study: Study) -> Figure:
     """Draw Table III."""
     names = list(study.instances)
-    return draw(study, [[_panel(measure, names) for measure in ("miss", "jct", "ratio")]])
+    return draw(study, [[_panel(measure, names)] for measure in ("miss", "jct", "ratio")], tall=1.5)
 
 
 def rewards(study: Study) -> Figure:
@@ -86,18 +94,28 @@ def schedulers(study: Study) -> Figure:
     """Draw Fig. 6: by workload, and by job density. FIFO would leave no room for the others."""
     names = [name for name in study.instances if name != said.DENSITY]
     mixed = [name for name in names if not name.endswith("SLO")]
-    shown = [policy for policy in study.policies if policy != "FIFO"]
-    what = "what any policy could win, over reward"
+    both = [_with(study, information) for information in said.INFORMATION]
+    parts = ("miss", names, "(a)"), ("latency_ratio", mixed, "(b)")
     panels = [
-        [_panel("miss", names, policies=shown, title="(a)")],
-        [_panel("latency_ratio", mixed, policies=shown, title="(b)")],
-        [_panel("ratio", names, policies=shown, title=what)],
+        [_panel(measure, names, policies=shown, title=f"{part} {terms}")]
+        for measure, names, part in parts
+        for shown, terms in both
     ]
     if said.DENSITY in study.instances:
-        place = [said.DENSITY], "H_MIX2, job density (%)", shown
-        both = _panel("miss", *place, title="(c)"), _panel("latency_ratio", *place, title="(d)")
-        panels.append([*both])
-    return draw(study, panels)
+        place = [said.DENSITY], "H_MIX2, job density (%)"
+        for measure, part in (("miss", "(c)"), ("latency_ratio", "(d)")):
+            row = [_panel(measure, *place, own, title=f"{part} {terms}") for own, terms in both]
+            panels.append(row)
+    return draw(study, panels, tall=1.5)
+
+
+def _with(study: Study, information: str) -> tuple[list[str], str]:
+    """The policies of a study that know run times so, or use none that are told."""
+    other = {said.PROFILED: said.TOLD, said.TOLD: said.PROFILED}[information]
+    shown = [p for p in study.policies if not p.endswith(other) and p != "FIFO"]
+    if information == said.TOLD:
+        shown.remove(said.PRINTED_REWARD)
+    return shown, said.EQUAL_TERMS[information]
 
 
 def errors(study: Study) -> Figure:
@@ -119,7 +137,7 @@ def estimator(study: Study) -> Figure:
     names = list(study.instances)
     plain = [name for name in names if "x =" not in name]
     costs = [name for name in names if "costs" in name]
-    epochs = said.UNISCHED, said.MAXIMUM, said.CAREFUL, said.TRUE
+    epochs = said.UNISCHED, said.ENSEMBLE, said.MAXIMUM, said.CAREFUL, said.TRUE
     axis = "factor of preemption costs"
     return draw(
         study,

@@ -19,6 +19,7 @@ from ....instances import deadlines as generators
 from ....instances.generate import offered_load
 from ....instances.model import FULL_SPEED, TargetMetric
 from ....solvers import Fifo
+from ....solvers.information import Profiled
 from ....solvers.policies.finish_time_fairness import FinishTimeFairness
 from ....solvers.policy import Policy
 from ....solvers.result import Stop
@@ -36,15 +37,26 @@ from ...proofs.deadline_rewards import reward_bound
 from ...proofs.verify import verify_bound
 from ..experiment import FigureCell, Finished
 from ..study import Values, short
-from .statements import EDF, KNOWN, PROMPT, UNISCHED, jobs_of
+from .statements import (
+    EDF,
+    KNOWN,
+    PAYING,
+    PRINTED_REWARD,
+    PROFILED,
+    TOLD,
+    UNISCHED,
+    jobs_of,
+    knows,
+)
 
 __all__ = [
-    "BE_LEASE", "LEASE", "LOAD", "OVERHEAD", "POLICIES", "PROFILERS", "ROUND", "SIZES",
+    "BE_LEASE", "LEASE", "LOAD", "OVERHEAD", "PATIENCE", "POLICIES", "PROFILERS", "ROUND", "SIZES",
     "DeadlineWorkload", "Make", "Sizes", "WorkloadSize", "and_bounds", "cell_of", "errors",
     "facts_of", "measure", "normalised", "with_ratios",
 ]  # fmt: skip
 
 ROUND, OVERHEAD, LEASE, BE_LEASE = 60, 25, 600, 300  # s
+PATIENCE = 21_600  # s
 LOAD = 1.5  # offered
 PROFILERS = 1  # nodes of the static profiler: the paper's 2 of 96 or more would be less than one
 
@@ -160,18 +172,33 @@ def facts_of(workloads: Sequence[DeadlineWorkload]) -> dict[str, Any]:
 
 
 Make = Callable[[], Policy]
-#: label: how it is made; the order of Fig. 6
+#: what is told run times, and can also profile as UniSched does; elastic as in the paper
+TOLD_POLICIES: Mapping[str, Make] = MappingProxyType(
+    {
+        "GENIE": partial(Genie, elastic=True),
+        "Hydra": Hydra,
+        "Optimus": partial(Optimus, elastic=True, estimates=DurationEstimates()),
+        "Themis": FinishTimeFairness,
+        EDF: EarliestDeadline,
+        "GENIE rigid": Genie,
+        "Optimus rigid": partial(Optimus, estimates=DurationEstimates()),
+    }
+)
+
+
+def _profiled(make: Make) -> Policy:
+    return Profiled(policy=make())
+
+
+#: label with its information: how it is made; the order of Fig. 6
 POLICIES: Mapping[str, Make] = MappingProxyType(
     {
-        UNISCHED: UniSchedPolicy,
-        "3Sigma": ThreeSigma,
-        "GENIE": Genie,
-        "Hydra": Hydra,
-        "Optimus": partial(Optimus, estimates=DurationEstimates()),
-        "Themis": FinishTimeFairness,
-        PROMPT: partial(UniSchedPolicy, profiler_reward=100.0),
+        PAYING: UniSchedPolicy,
+        knows("3Sigma", PROFILED): ThreeSigma,
+        **{knows(name, PROFILED): partial(_profiled, make) for name, make in TOLD_POLICIES.items()},
+        PRINTED_REWARD: partial(UniSchedPolicy, profiler_reward=1.0),
         KNOWN: partial(UniSchedPolicy, profiling="none"),
-        EDF: partial(EarliestDeadline, estimates=DurationEstimates()),
+        **{knows(name, TOLD): make for name, make in TOLD_POLICIES.items()},
         "FIFO": Fifo,
     }
 )
@@ -205,9 +232,13 @@ def and_bounds(cells: Iterable[FigureCell]) -> list[FigureCell]:
 def _run(cell: FigureCell) -> Values:
     """Drive one policy over one workload."""
     instance, policy = cell.workload.instance(), cell.make()
-    run = drive(instance, policy, round_length=ROUND, lease=LEASE, overhead=OVERHEAD)
+    run = drive(
+        instance, policy, round_length=ROUND, lease=LEASE, overhead=OVERHEAD, patience=PATIENCE
+    )
     if run.stop is not Stop.COMPLETED:
         raise KeyboardInterrupt
+    if not run.records.finished.all():
+        raise ValueError(f"{cell}: not all jobs were run")
     values = measure(run, instance)
     if isinstance(policy, UniSchedPolicy):
         values |= errors(run, instance)
@@ -324,15 +355,15 @@ def with_ratios(finished: Finished) -> Finished:
 
 
 def normalised(finished: Finished) -> Finished:
-    """Add the latency over that of UniSched, at the same place."""
+    """Add the latency over that of UniSched, at the same place and with the same information."""
     base = {
-        (cell.instance, cell.x, cell.seed): own["latency"]
+        (cell.policy == KNOWN, cell.instance, cell.x, cell.seed): own["latency"]
         for cell, own in finished
-        if cell.policy == UNISCHED
+        if cell.policy in (UNISCHED, PAYING, KNOWN)
     }
     found: Finished = []
     for cell, own in finished:
-        unit = base.get((cell.instance, cell.x, cell.seed))
+        unit = base.get((cell.policy.endswith(TOLD), cell.instance, cell.x, cell.seed))
         ratio = None if own["latency"] is None or not unit else own["latency"] / unit
         found.append((cell, {**own, "latency_ratio": short(ratio)}))
     return found

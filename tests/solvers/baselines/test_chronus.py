@@ -14,6 +14,7 @@ from gangsched.analysis.driving.drive import drive
 from gangsched.analysis.driving.run import Run
 from gangsched.formulations.unisched.leases import Terms
 from gangsched.instances import Cluster, DeadlineJob, Instance, TargetMetric
+from gangsched.solvers.information import Profiler
 from gangsched.solvers.unisched.chronus import (
     Admission,
     Candidate,
@@ -152,10 +153,23 @@ def test_jobs_with_deadlines_are_decided_on_every_ten_minutes() -> None:
 def test_the_profiler_comes_first_and_has_nodes_of_its_own() -> None:
     """Two of five nodes of 8 fit 16 GPUs, but a quarter of 40 is one of them."""
     jobs = [job(f"j{i}", 4, 600) for i in range(3)]
-    run = run_of(Chronus(), [8] * 5, *jobs)
+    slow = Chronus(profiler=Profiler(seconds=300, gpus=None))
+    run = run_of(slow, [8] * 5, *jobs)
     assert run.records.end.tolist() == [900, 900, 1200]
     assert run.schedule[0].gpus == {4: 4}
     assert run_of(plain(), [8] * 5, *jobs).records.end.tolist() == [600, 600, 600]
+
+
+def test_a_job_is_profiled_for_30_s_a_gpu_at_most_120_in_any_round() -> None:
+    """On one node of 8: 8 GPUs for 120 s, then 1 for 30 beside 2 for 60, and again at 450."""
+    jobs = [job("wide", 8, 600), job("one", 1, 600, release=10), job("two", 2, 600, release=10)]
+    jobs.append(job("late", 4, 600, release=450))
+    run = drive(Instance(Cluster.of_sizes([8] * 5), jobs), Chronus(), round_length=30)
+    book = run.records
+    assert run.schedule.start[run.schedule.end <= 600].tolist() == [0, 120, 120, 450]
+    assert run.schedule.end[run.schedule.end <= 600].tolist() == [120, 150, 180, 570]
+    assert book.first.tolist() == [0, 120, 120, 450]
+    assert book.end.tolist() == [900, 900, 900, 1200]  # known at the next lease of 300 s
 
 
 def test_a_gang_that_needs_the_profilers_nodes_gets_them() -> None:
@@ -196,6 +210,7 @@ def test_another_admission_can_take_its_place() -> None:
         ({"lease": 500}, ValueError, "lease=500 is not a multiple of be_lease=300"),
         ({"profilers": -1}, ValueError, "profilers=-1 is below 0"),
         ({"profilers": True}, TypeError, "profilers=True is not an integer"),
+        ({"profiler": 120}, TypeError, "profiler=120 is not a Profiler"),
         ({"rounding": "up"}, ValueError, "rounding='up' is not 'paper' or 'lossless'"),
     ],
 )

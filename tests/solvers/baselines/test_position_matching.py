@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -41,11 +42,12 @@ def columns(times: Ints, gpus: Ints) -> list[tuple[int, int]]:
     return [(g, k) for g, n in enumerate(gpus) for k in range(1, len(times) + 1) for _ in range(n)]
 
 
-def by_assignment(times: Ints, gpus: Ints) -> int:
+def by_assignment(times: Ints, gpus: Ints, delays: Sequence[int] = (0,) * 4) -> int:
     """The least cost by scipy's assignment of the whole matrix."""
     rows = times[((times != FORBIDDEN) & (gpus > 0)).any(axis=1)]
     big = 10**14
-    cost = [[k * p[g] if p[g] > 0 else big for g, k in columns(rows, gpus)] for p in rows]
+    each = columns(rows, gpus)
+    cost = [[delays[g] + k * p[g] if p[g] > 0 else big for g, k in each] for p in rows]
     if not cost:
         return 0
     matrix = np.array(cost)
@@ -78,6 +80,17 @@ def test_the_cost_is_that_of_the_assignment_matrix(case: tuple[Ints, Ints]) -> N
     matching = position_matching(times, gpus)
     assert matching.objective == by_assignment(times, gpus)
     assert optimality_violations(times, gpus, matching) == []
+
+
+@given(cases(), st.lists(st.integers(0, 12), min_size=4, max_size=4))
+def test_gpus_that_become_free_later_cost_so_much_more(
+    case: tuple[Ints, Ints], delays: list[int]
+) -> None:
+    times, gpus = case
+    own = delays[: len(gpus)]
+    matching = position_matching(times, gpus, own)
+    assert matching.objective == by_assignment(times, gpus, delays)
+    assert optimality_violations(times, gpus, matching, own) == []
 
 
 @given(cases(max_jobs=5, forbidden=False))

@@ -1,0 +1,100 @@
+"""Compare patiences, in leases, on small and large clusters, for a table on the driver's page.
+
+Run `python docs/explanation/update_patience.py [--trace FILE --reader NAME]`. Jobs are those of
+:func:`~gangsched.instances.generate.venus_workload`, all of them on 133 and 100 nodes, and a
+random part of them, for offered loads of about 0.8 and 1.1 before gangs that do not fit are left
+out, on 1, 2, 4 and 8 nodes; three draws each. The trace, on 40 nodes, stands in the table where it
+is given.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator
+from itertools import product
+from math import exp, log
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from gangsched.analysis.driving import metrics
+from gangsched.analysis.driving.drive import drive
+from gangsched.analysis.papers.study import markdown_table
+from gangsched.instances import Cluster, Instance
+from gangsched.instances.convert import to_instance
+from gangsched.instances.generate import venus_workload
+from gangsched.instances.traces import READERS
+from gangsched.registry import policy
+
+PAGE = Path(__file__).resolve().parent / "the-driver.md"
+SMALL, LOADS, LARGE, SEEDS, NODE = (1, 2, 4, 8), (0.8, 1.1), (100, 133), range(3), 8
+POLICIES = ("ltgf", "themis", "tiresias-l")
+LEASE, BASE = 900, 24
+PATIENCES = (1, 2, 4, 8, 16, 24, None)  # leases
+
+
+def small(nodes: int, load: float, seed: int) -> Instance[Any]:
+    """Draw part of the jobs that fit, with the GPU time of an offered load."""
+    whole = venus_workload(Cluster.uniform(nodes=133, gpus_per_node=NODE), seed=seed)
+    fit = [job for job in whole.jobs if job.gpus <= nodes * NODE]
+    need = sum(job.gpus * (job.work or 0) for job in fit)
+    part = load * nodes * NODE * max(job.release for job in fit) / need
+    draw = np.random.default_rng(seed).random(len(fit))
+    jobs = [job for job, number in zip(fit, draw.tolist(), strict=True) if number < part]
+    users = [user for user in whole.users if any(job.user == user.id for job in jobs)]
+    return Instance(Cluster.uniform(nodes=nodes, gpus_per_node=NODE), jobs, users)
+
+
+def cases(trace: Any) -> Iterator[tuple[str, Instance[Any]]]:
+    """The instances, with the group in which they stand in the table."""
+    for nodes, load, seed in product(SMALL, LOADS, SEEDS):
+        yield "Venus-like, 1 to 8 nodes", small(nodes, load, seed)
+    for nodes, seed in product(LARGE, SEEDS):
+        cluster = Cluster.uniform(nodes=nodes, gpus_per_node=NODE)
+        yield "Venus-like, 100 and 133 nodes", venus_workload(cluster, seed=seed)
+    if trace is not None:
+        cluster = Cluster.uniform(nodes=40, gpus_per_node=NODE)
+        yield f"{trace.name.capitalize()}, 40 nodes", to_instance(trace, cluster).instance
+
+
+def measured(instance: Instance[Any], name: str, leases: int | None) -> tuple[float, float, float]:
+    """Mean completion time, share of jobs with rho below 0.95, and preemptions."""
+    patience = None if leases is None else leases * LEASE
+    run = drive(instance, policy(name)[1], lease=LEASE, patience=patience)
+    found = metrics.summary(run)
+    return tuple(float(found[n] or 0) for n in ("mean_completion", "loss", "preemptions"))  # type: ignore[return-value]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--trace")
+    parser.add_argument("--reader", choices=READERS)
+    given = parser.parse_args()
+    trace = READERS[given.reader](given.trace) if given.trace else None
+    found: dict[tuple[str, str], list[dict[int | None, tuple[float, float, float]]]] = {}
+    for group, instance in cases(trace):
+        for name in POLICIES:
+            own = {leases: measured(instance, name, leases) for leases in PATIENCES}
+            found.setdefault((name, group), []).append(own)
+    head = ["policy", "clusters (runs)", *(f"{k} leases" for k in PATIENCES[1:-1]), "never"]
+    head.insert(2, "1 lease")
+    rows = []
+    for (name, group), runs in found.items():
+        cells = []
+        for leases in PATIENCES:
+            ratio = exp(fmean(log(own[leases][0] / own[BASE][0]) for own in runs))
+            loss = 100 * fmean(own[leases][1] - own[BASE][1] for own in runs)
+            more = fmean(own[leases][2] / max(1.0, own[BASE][2]) for own in runs)
+            cells.append(f"{ratio:.3f} / {loss:+.1f} / {more:.2f}")
+        rows.append([f"`{name}`", f"{group} ({len(runs)})", *cells])
+    table = markdown_table([head, *rows])
+    block = re.compile(r"(<!-- patience -->\n).*?(<!-- end -->)", re.DOTALL)
+    text = block.sub(lambda m: f"{m[1]}{table}\n{m[2]}", PAGE.read_text("utf-8"))
+    PAGE.write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    main()

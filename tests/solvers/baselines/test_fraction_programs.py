@@ -1,0 +1,223 @@
+"""Gavel's programs of time fractions: each re-solve is worth what another program finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from driven import Case, mixed_cases, one_run
+from gangsched.analysis.driving.drive import drive
+from gangsched.instances import Cluster, Instance, Job, Node
+from gangsched.solvers.policies import (
+    finish_time_models,
+    max_sum_throughput,
+    min_total_duration,
+)
+from gangsched.solvers.policies.finish_time_fairness import FinishTimeFairness
+from gangsched.solvers.policies.fraction_programs import (
+    fairest_finish,
+    least_duration,
+    most_throughput,
+)
+from gangsched.solvers.policies.max_sum_throughput import MaxSumThroughput
+from gangsched.solvers.policies.min_total_duration import MinTotalDuration
+
+POLICIES = [FinishTimeFairness(), MinTotalDuration(), MaxSumThroughput()]
+CLOSE = 1e-6
+
+
+# --- the programs once more, in fractions, by scipy -----------------------------------------------
+
+
+def limits(gangs: Any, gpus: Any, counts: Any = None) -> tuple[Any, Any]:
+    """Rows and right sides of what fractions keep, over the pairs of a job and a model."""
+    jobs, models = len(gangs), len(gpus)
+    number = np.ones(jobs) if counts is None else np.asarray(counts)
+    once = np.kron(np.eye(jobs), np.ones(models))
+    room = np.kron((np.asarray(gangs) * number)[None, :], np.eye(models))
+    return np.vstack([once, room]), np.concatenate([np.ones(jobs), gpus])
+
+
+def best_multiple(rates: Any, gangs: Any, gpus: Any, needs: Any) -> float:
+    """The largest theta for which every job can have theta times its need."""
+    rows, right = limits(gangs, gpus)
+    jobs, models = rates.shape
+    served = np.zeros((jobs, jobs * models))
+    for i in range(jobs):
+        served[i, i * models : (i + 1) * models] = -rates[i] / needs[i]
+    matrix = np.block([[rows, np.zeros((len(rows), 1))], [served, np.ones((jobs, 1))]])
+    bounds = [(0, None if c > 0 else 0) for c in rates.ravel()] + [(None, None)]
+    goal = np.append(np.zeros(jobs * models), -1.0)
+    found = linprog(
+        goal, matrix, np.append(right, np.zeros(jobs)), bounds=bounds, method="highs-ds"
+    )
+    return float(-found.fun)
+
+
+def largest_sum(rates: Any, gangs: Any, counts: Any, gpus: Any, weights: Any) -> float:
+    rows, right = limits(gangs, gpus, counts)
+    gain = (rates * (np.asarray(counts) * weights)[:, None]).ravel()
+    bounds = [(0, None if c > 0 else 0) for c in rates.ravel()]
+    return float(-linprog(-gain, rows, right, bounds=bounds, method="highs-ipm").fun)
+
+
+def check_feasible(x: Any, rates: Any, gangs: Any, gpus: Any, counts: Any = 1) -> None:
+    assert (x >= 0).all()
+    assert (x.sum(axis=1) <= 1 + 1e-9).all()
+    assert ((np.asarray(gangs) * counts) @ x <= np.asarray(gpus) * (1 + 1e-9)).all()
+    assert (x[rates == 0] == 0).all()
+
+
+def check_duration(rates: Any, gangs: Any, gpus: Any, left: Any) -> None:
+    x, duration = least_duration(rates, gangs, gpus, left)
+    check_feasible(x, rates, gangs, gpus)
+    assert duration == pytest.approx(1 / best_multiple(rates, gangs, gpus, left), rel=CLOSE)
+    assert (left / (rates * x).sum(axis=1)).max() <= duration * (1 + CLOSE)
+
+
+def check_finish(rates: Any, gangs: Any, gpus: Any, left: Any, since: Any, whole: Any) -> None:
+    """A rho that is smaller by a millionth is impossible, and the fractions reach this one."""
+    x, rho = fairest_finish(rates, gangs, gpus, left, since, whole)
+    check_feasible(x, rates, gangs, gpus)
+    reached = ((since + left / (rates * x).sum(axis=1)) / whole).max()
+    assert reached == pytest.approx(rho, rel=1e-9)
+    room = rho * (1 - CLOSE) * whole - since
+    if (room > 0).all():
+        assert best_multiple(rates, gangs, gpus, left / room) < 1
+
+
+def check_throughput(rates: Any, gangs: Any, counts: Any, gpus: Any, weights: Any) -> None:
+    x = most_throughput(rates, gangs, counts, gpus, weights)
+    check_feasible(x, rates, gangs, gpus, counts)
+    value = (counts * weights) @ (rates * x).sum(axis=1)
+    assert value == pytest.approx(largest_sum(rates, gangs, counts, gpus, weights), rel=CLOSE)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Any, ...]:
+    """Rates, gangs and GPUs; every job has a model on which its gang fits."""
+    gpus = draw(st.lists(st.integers(1, 9), min_size=1, max_size=3))
+    speed = st.sampled_from([1.0, 2.0, 0.0, 6.4, 1.17, 0.01])
+    rows, gangs = [], []
+    for _ in range(draw(st.integers(1, 6))):
+        gang = draw(st.integers(1, max(gpus)))
+        row = [draw(speed) if gang <= n else 0.0 for n in gpus]
+        if not any(row):
+            row[int(np.argmax(gpus))] = 1.0
+        rows.append(row)
+        gangs.append(gang)
+    return np.array(rows), np.array(gangs), np.array(gpus)
+
+
+def numbers(data: st.DataObject, size: int, least: int = 1, most: int = 10**6) -> Any:
+    drawn = data.draw(st.lists(st.integers(least, most), min_size=size, max_size=size))
+    return np.array(drawn, dtype=float)
+
+
+@settings(deadline=None)
+@given(cases(), st.data())
+def test_programs_are_worth_what_other_programs_find(
+    case: tuple[Any, ...], data: st.DataObject
+) -> None:
+    rates, gangs, gpus = case
+    size = len(gangs)
+    left = numbers(data, size)
+    check_duration(rates, gangs, gpus, left)
+    check_finish(rates, gangs, gpus, left, numbers(data, size, 0), left + numbers(data, size, 0))
+    counts = numbers(data, size, 1, 4).astype(int)
+    check_throughput(rates, gangs, counts, gpus, numbers(data, size, 1, 3))
+
+
+# --- in runs --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+@settings(deadline=None)
+@given(case=mixed_cases(), data=st.data())
+def test_runs_keep_the_rules_by_every_way_to_them(
+    policy: Any, case: Case, data: st.DataObject
+) -> None:
+    one_run(case, policy, data)
+
+
+@pytest.mark.parametrize(
+    ("module", "program", "check", "policy"),
+    [
+        (finish_time_models, "fairest_finish", check_finish, FinishTimeFairness()),
+        (min_total_duration, "least_duration", check_duration, MinTotalDuration()),
+        (max_sum_throughput, "most_throughput", check_throughput, MaxSumThroughput()),
+    ],
+    ids=lambda value: getattr(value, "name", None) or "",
+)
+@settings(deadline=None, max_examples=25)
+@given(case=mixed_cases())
+def test_each_solution_of_a_run_is_worth_what_another_program_finds(
+    module: Any, program: str, check: Callable[..., None], policy: Any, case: Case
+) -> None:
+    asked: list[Any] = []
+    own = getattr(module, program)
+
+    def spy(*given: Any) -> Any:
+        asked.append(given)
+        return own(*given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, program, spy)
+        run = drive(case.instance, policy, **case.rules)
+    several = len({node.model for node in case.instance.cluster.nodes}) > 1
+    assert asked or not several or (run.records.end < 0).all()
+    for given_ in asked:
+        check(*map(np.asarray, given_))
+
+
+def mixed(jobs: list[Job], *parts: tuple[str, int]) -> Instance[Any]:
+    return Instance(Cluster([Node(f"n{i}", g, m) for i, (m, g) in enumerate(parts)]), jobs)
+
+
+def test_time_in_isolation_is_summed_up_over_leases() -> None:
+    """Alone on both GPUs for 60 s a has the mean pace of 1.5; beside b a half of that."""
+    jobs = [
+        Job(id="a", gpus=1, work=600, speeds={"k80": 1, "v100": 2}),
+        Job(id="b", gpus=1, work=600, release=60, speeds={"k80": 1, "v100": 2}),
+    ]
+    seen = []
+    own = finish_time_models.fairest_finish
+
+    def spy(*given: Any) -> Any:
+        seen.append([np.asarray(part).tolist() for part in given])
+        return own(*given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(finish_time_models, "fairest_finish", spy)
+        drive(mixed(jobs, ("k80", 1), ("v100", 1)), FinishTimeFairness(), lease=60, overhead=0)
+    _, _, _, left, since, whole = seen[1]
+    assert left == [600 - 120, 600]  # a ran on the V100
+    assert since == [60, 0]
+    # alone, half of the time on each: 120 of work take 80 s; the rest at half of (1 + 2) / 2
+    assert whole == pytest.approx([120 / 1.5 + 480 / 1.5, 600 / 1.5])
+
+
+def test_the_longest_jobs_have_the_fast_gpus_for_the_least_makespan() -> None:
+    jobs = [
+        Job(id="long", gpus=1, work=4000, speeds={"k80": 1, "v100": 4}),
+        Job(id="short", gpus=1, work=1000, speeds={"k80": 1, "v100": 4}),
+    ]
+    run = drive(mixed(jobs, ("k80", 1), ("v100", 1)), MinTotalDuration(), lease=60, overhead=0)
+    assert run.records.end.tolist() == [1000, 1000]
+
+
+def test_throughput_goes_to_narrow_gangs_by_weight() -> None:
+    jobs = [Job(id="wide", gpus=2, work=100), Job(id="one", gpus=1, work=100)]
+    jobs += [Job(id="two", gpus=1, work=100)]
+    instance = Instance(Cluster.of_sizes([2]), jobs)
+    run = drive(instance, MaxSumThroughput(), round_length=10, lease=100, overhead=0)
+    assert run.records.end.tolist() == [200, 100, 100]
+    heavy = Instance(Cluster.of_sizes([2]), [Job(id="wide", gpus=2, work=100, weight=5), *jobs[1:]])
+    run = drive(heavy, MaxSumThroughput(), round_length=10, lease=100, overhead=0)
+    assert run.records.end.tolist() == [100, 200, 200]
