@@ -61,6 +61,7 @@ class Case:
     instance: Any
     days: int = 1
     start: int = 0
+    seed: int | None = None
 
     def on(self, nodes: int) -> Case:
         size = self.instance.cluster.nodes[0].gpus

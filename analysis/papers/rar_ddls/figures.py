@@ -97,7 +97,7 @@ class RarWorkload:
 def _problem(load: RarWorkload) -> RarDdls:
     cluster = paper_cluster(load.servers, seed=load.seed)
     reading, _, name = load.variant.partition(", ")
-    extra, contention = CONTENTIONS[name]
+    extra, contention = CONTENTIONS[name or "light"]
     instance = rar_workload(
         cluster, jobs=JOBS, seed=load.seed, variant=cast("Any", reading), extra=extra
     )
