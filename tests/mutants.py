@@ -9,9 +9,11 @@ files, folders and ``file:function``. Each mutant is written to a copy of the pr
 folder, which ``PYTHONPATH`` names there, and the command runs in it; it has to pass without a
 mutant. A mutant is killed when the command fails or takes too long.
 
-``--save FILE`` writes what came out; ``--of FILE`` takes the mutants of such a file instead of
-drawing some: they are found again by function and text, not by path and line, and so outlive a
-file's move. The time limit is a minute and three times what the command takes without a mutant.
+``--save FILE`` writes what came out, or with ``--freeze`` what was drawn, and runs nothing.
+``--of FILE`` takes the mutants of such a file instead of drawing some, with its files and command
+where none are given: they are found again by function and text, not by path and line, and so
+outlive a file's move. The time limit is a minute and three times what the command takes without a
+mutant.
 """
 
 from __future__ import annotations
@@ -273,19 +275,29 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=30)
-    parser.add_argument("--files", nargs="+", required=True, help="files, folders, file:function")
+    parser.add_argument("--files", nargs="+", help="files, folders, file:function")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--of", type=Path, help="take the mutants of a file that --save wrote")
     parser.add_argument("--save", type=Path, help="write what came out")
-    if "--" not in arguments:
-        parser.error("the command is missing: -- python -m pytest ...")
-    at = arguments.index("--")
-    given, command = parser.parse_args(arguments[:at]), arguments[at + 1 :]
-    places = candidates(ROOT, given.files)
+    parser.add_argument("--freeze", action="store_true", help="write what was drawn, run nothing")
+    at = arguments.index("--") if "--" in arguments else len(arguments)
+    given, command = parser.parse_args(arguments[:at]), list(arguments[at + 1 :])
+    of = json.loads(given.of.read_text("utf-8")) if given.of else {}
+    files, command = given.files or of.get("files"), command or of.get("command")
+    if not files or not command:
+        parser.error("files or command are missing: --files FILES -- python -m pytest ...")
+    if given.freeze and not given.save:
+        parser.error("--freeze needs --save FILE")
+    places = candidates(ROOT, files)
     mutants = drawn(places, given.count, given.seed)
+    record = {"seed": of.get("seed", given.seed), "files": files, "command": command}
+    if given.freeze:
+        listed = [dict(zip(KEY, mutant.key, strict=True)) for mutant in mutants]
+        _write(given.save, {**record, "mutants": listed})
+        return
     if given.of:
         known, mutants = {mutant.key: mutant for place in places for mutant in place}, []
-        for row in json.loads(given.of.read_text("utf-8"))["mutants"]:
+        for row in of["mutants"]:
             key = tuple(row[name] for name in KEY)
             mutants += [known[key]] if key in known else []
             if key not in known:
@@ -299,9 +311,11 @@ def main(arguments: Sequence[str]) -> None:
     count = len(rows) - len(survivors)
     print("\n\n".join(["", *survivors, f"{count} of {len(rows)} mutants killed"]))
     if given.save:
-        record = {"seed": given.seed, "files": given.files, "command": command, "killed": count,
-                  "total": len(rows), "mutants": rows}  # fmt: skip
-        given.save.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        _write(given.save, {**record, "killed": count, "total": len(rows), "mutants": rows})
+
+
+def _write(path: Path, record: dict[str, Any]) -> None:
+    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

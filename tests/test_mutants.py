@@ -225,4 +225,27 @@ def test_what_takes_too_long_is_ended(tree: Path, tmp_path: Path) -> None:
 def test_a_command_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["--files", "solvers"])
-    assert "the command is missing" in capsys.readouterr().err
+    assert "files or command are missing" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        main(["--freeze", "--files", "solvers", "--", "true"])
+    assert "--freeze needs --save" in capsys.readouterr().err
+
+
+def test_a_list_is_frozen_before_it_is_run(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mutants, "ROOT", tree)
+    frozen, run = tree / "frozen.json", tree / "run.json"
+    command = ["python", "-c", "import gangsched; assert gangsched.f(2) == 4"]
+    drawing = ["--count", "4", "--seed", "2", "--files", "solvers/s.py"]
+    monkeypatch.setattr(mutants, "judged", None)
+    main([*drawing, "--freeze", "--save", str(frozen), "--", *command])
+    monkeypatch.undo()
+    monkeypatch.setattr(mutants, "ROOT", tree)
+    main(["--of", str(frozen), "--save", str(run)])  # with its files and command
+    first, second = (json.loads(path.read_text()) for path in (frozen, run))
+    assert "killed" not in first
+    assert {name: second[name] for name in ("seed", "files", "command")} == {
+        name: first[name] for name in ("seed", "files", "command")
+    }
+    assert [{**row, "killed": True} for row in first["mutants"]] == [
+        {**row, "killed": True} for row in second["mutants"]
+    ]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -52,8 +52,8 @@ class Sides:
 
     @property
     def strict(self) -> bool:
-        """Whether the two sides differ."""
-        return self.left != self.right
+        """Whether a side is not 0: of 0 and 0 most claims are true."""
+        return bool(self.left or self.right)
 
     @property
     def tightness(self) -> float:
@@ -63,11 +63,73 @@ class Sides:
         low, high = self.right, self.left
         if self.relation == "==":
             low, high = sorted((self.left, self.right))
-        return float(high / low) if low else float("inf")
+        if low < 0 and high < 0:
+            low, high = -high, -low
+        if low <= 0 or high <= 0:
+            return float("inf") if high > low else 0.0
+        return float(high / low)
 
     def __str__(self) -> str:
         sides = (f"{float(side):.4g}" for side in (self.left, self.right))
         return f" {self.relation} ".join(sides) + ("" if self.holds else " fails")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mutant(Generic[C]):
+    """A statement that is a little stronger than a claim, and false: what shows it bites.
+
+    Parameters
+    ----------
+    statement : str
+        How it reads, after the claim.
+    check : callable (case) -> Sides or None
+        Its sides on a case of the claim.
+    sides : callable (Sides) -> Sides
+        Its sides by those of the claim; instead of `check`.
+    loose : str
+        Why it cannot be told from the claim, where the claim has room to spare; else empty.
+
+    Examples
+    --------
+    >>> half = Mutant(statement="by half", sides=times(Fraction(1, 2)))
+    >>> print(half.on(None, Sides(3, 4)))
+    3 <= 2 fails
+    """
+
+    statement: str
+    check: Callable[[C], Sides | None] | None = None
+    sides: Callable[[Sides], Sides] | None = None
+    loose: str = ""
+
+    def on(self, case: C, sides: Sides) -> Sides | None:
+        """Return the mutant's sides where the claim has these."""
+        if self.sides is not None:
+            return self.sides(sides)
+        return self.check(case) if self.check is not None else None
+
+
+def times(factor: Number) -> Callable[[Sides], Sides]:
+    """Return what multiplies the right side."""
+    return lambda sides: replace(sides, right=sides.right * factor)
+
+
+def less(by: Number) -> Callable[[Sides], Sides]:
+    """Return what takes something from the right side."""
+    return lambda sides: replace(sides, right=sides.right - by)
+
+
+def _nearly(sides: Sides) -> Sides:
+    """The same with a hundredth of the right side to spare."""
+    spare: Number = sides.right / 100
+    if spare < 0:
+        spare = -spare
+    if sides.relation == "==":
+        return Sides(abs(float(sides.left - sides.right)), spare)
+    return replace(sides, right=sides.right + spare)
+
+
+#: of a claim that is refuted, which is false by itself: not only by rounding
+NEARLY: Mutant[object] = Mutant(statement="it holds to within 1 %", sides=_nearly)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +155,10 @@ class Claim(Generic[C]):
         A random small case.
     samples : int
         Cases that :func:`run` draws.
+    least : int
+        Strict cases without which they show nothing.
+    mutant : Mutant or None
+        What the cases of a claim that is not refuted have to tell from it.
     counterexamples : mapping of str to callable () -> case
         By name, smallest first; each breaks a refuted claim.
     """
@@ -106,6 +172,8 @@ class Claim(Generic[C]):
     check: Callable[[C], Sides | None]
     draw: Callable[[np.random.Generator], C]
     samples: int = 100
+    least: int = 10
+    mutant: Mutant[C] | None = None
     counterexamples: Mapping[str, Callable[[], C]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -114,6 +182,11 @@ class Claim(Generic[C]):
                 f"claim {self.id!r}: counterexamples={list(self.counterexamples)} with verdict "
                 f"{self.verdict.value}, but exactly the refuted claims have counterexamples"
             )
+
+    @property
+    def ours(self) -> bool:
+        """Whether the claim is ours and not the paper's: a corrected one, or one beyond it."""
+        return self.source.startswith("ours") or self.source.endswith(("corrected", "restricted"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,12 +198,22 @@ class ClaimRun:
     claim, source, statement : str
         The claim's id, source and statement.
     verdict : Verdict
+    draws : int
+        Random cases.
     tried : int
-        Random cases within the assumptions.
+        Those that are applicable: within the assumptions.
     failed : int
-        Those that break the claim.
+        Of these, those that break the claim.
     strict : int
-        Those whose two sides differ.
+        Of these, those that ask something: the sides are not both 0, or the mutant fails.
+    least : int
+        Strict cases without which a claim that is not refuted is not shown.
+    killed : int
+        Cases that kill the mutant; of a refuted claim, counterexamples that do.
+    mutant : str
+        What the mutant says; empty without one.
+    loose : str
+        Why the mutant cannot be killed; else empty.
     worst : Sides or None
         The random case nearest to breaking the claim, or beyond; None without cases.
     counterexamples : mapping of str to Sides or None
@@ -143,33 +226,53 @@ class ClaimRun:
     source: str
     statement: str
     verdict: Verdict
+    draws: int
     tried: int
     failed: int
     strict: int
+    least: int
+    killed: int
+    mutant: str
+    loose: str
     worst: Sides | None
     counterexamples: Mapping[str, Sides | None]
     evidence: str
 
     @property
-    def confirmed(self) -> bool:
-        """Whether the run agrees with the verdict.
+    def contradicted(self) -> bool:
+        """Whether the run is against the verdict.
 
         A refuted claim must fail on every counterexample (random cases may well satisfy it), any
-        other claim on none of the random cases, of which there must be one.
+        other claim on none of the random cases.
         """
         if self.verdict is Verdict.REFUTED:
-            return all(c is not None and not c.holds for c in self.counterexamples.values())
-        return self.tried > 0 and not self.failed
+            return not all(c is not None and not c.holds for c in self.counterexamples.values())
+        return self.failed > 0
+
+    @property
+    def shown(self) -> bool:
+        """Whether the cases could have said otherwise.
+
+        Enough of them are strict, and one of them kills the mutant, unless the claim is loose.
+        """
+        if self.verdict is Verdict.REFUTED:
+            return self.killed > 0
+        return self.strict >= self.least and bool(self.killed) != bool(self.loose)
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether the run agrees with the verdict, and its cases show it."""
+        return self.shown and not self.contradicted
 
 
 def run(claim: Claim[C], *, samples: int | None = None, seed: int = 0) -> ClaimRun:
-    """Check a claim on its counterexamples and on seeded random cases.
+    """Check a claim and its mutant on its counterexamples and on seeded random cases.
 
     Parameters
     ----------
     claim : Claim
     samples : int, optional
-        Random cases to draw; the claim's own number by default.
+        Random cases to draw; the claim's own number by default. With fewer, fewer need be strict.
     seed : int
         Of NumPy's default generator, together with the claim's id.
 
@@ -178,18 +281,52 @@ def run(claim: Claim[C], *, samples: int | None = None, seed: int = 0) -> ClaimR
     ClaimRun
     """
     rng = np.random.default_rng([seed, crc32(claim.id.encode())])
-    drawn = (claim.check(claim.draw(rng)) for _ in range(samples or claim.samples))
-    cases = [case for case in drawn if case is not None]
-    broken = {name: claim.check(case()) for name, case in claim.counterexamples.items()}
+    refuted = claim.verdict is Verdict.REFUTED
+    mutant: Mutant[Any] | None = claim.mutant or (NEARLY if refuted else None)
+    draws, cases, strict, killed = samples or claim.samples, list[Sides](), 0, 0
+    for _ in range(draws):
+        case = claim.draw(rng)
+        sides = claim.check(case)
+        if sides is None:
+            continue
+        kills = not refuted and _kills(mutant, case, sides)
+        cases.append(sides)
+        strict += sides.strict or kills
+        killed += kills
+    broken: dict[str, Sides | None] = {}
+    for name, make in claim.counterexamples.items():
+        case = make()
+        broken[name] = sides = claim.check(case)
+        killed += sides is not None and _kills(mutant, case, sides)
     return ClaimRun(
         claim=claim.id,
         source=claim.source,
         statement=claim.statement,
         verdict=claim.verdict,
+        draws=draws,
         tried=len(cases),
         failed=sum(not case.holds for case in cases),
-        strict=sum(case.strict for case in cases),
+        strict=strict,
+        least=0 if refuted else max(1, min(claim.least, claim.least * draws // claim.samples)),
+        killed=killed,
+        mutant=mutant.statement if mutant else "",
+        loose=mutant.loose if mutant else "",
         worst=max(cases, key=lambda case: (not case.holds, case.tightness), default=None),
         counterexamples=broken,
         evidence="; ".join([claim.evidence, *(f"{name}: {c}" for name, c in broken.items())]),
     )
+
+
+def _kills(mutant: Mutant[Any] | None, case: Any, sides: Sides) -> bool:
+    """Whether a mutant fails on a case."""
+    found = mutant.on(case, sides) if mutant is not None else None
+    return found is not None and not found.holds
+
+
+def with_mutants(
+    claims: tuple[Claim[Any], ...], mutants: Mapping[str, Mutant[Any]]
+) -> tuple[Claim[Any], ...]:
+    """Return the claims with their mutants, by id."""
+    if unknown := set(mutants) - {claim.id for claim in claims}:
+        raise ValueError(f"mutants: no claim has the id {min(unknown)!r}")
+    return tuple(replace(claim, mutant=mutants.get(claim.id)) for claim in claims)

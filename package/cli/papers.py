@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from .. import screen
 from ..registry import READERS, lookup
-from ..screen import EXIT_FAILED, Interrupted, new_table, open_console, progress_line, reading, say
+from ..screen import EXIT_FAILED, Interrupted, open_console, progress_line, reading, say
 
 
 def reproduce(
@@ -65,9 +65,9 @@ def reproduce(
 def theorems(
     claim: Annotated[str | None, typer.Argument(help="One claim, in full; without: all.")] = None,
 ) -> None:
-    """Run the papers' claims: verdict and evidence.
+    """Run the papers' claims and ours: statement, verdict and cases that could say otherwise.
 
-    Exit code 1 where a run disagrees with a verdict.
+    Exit code 1 where a run disagrees with a verdict, or does not show it.
     """
     from ..analysis.papers.theorems import CLAIMS, run
 
@@ -82,52 +82,79 @@ def theorems(
         except KeyboardInterrupt:
             interrupted = True
     if claim is None:
-        console.print(_verdicts(rows))
-        console.print()
-        say(
-            console,
-            "proved: by the proof in docs/theorems.md; random cases try to break it, with slack "
-            "where the two sides differ. refuted: the counterexample breaks it.",
-            "dim",
-        )
-        say(console, "One of them in full: gangsched theorems CLAIM")
+        _verdicts(console, rows)
     else:
         for row in rows:
-            _full(console, row, CLAIMS[row.claim].assumptions)
+            _full(console, row)
     if interrupted:
         raise Interrupted(f"interrupted, not finished: {', '.join(chosen[len(rows) :])}")
     if not all(row.confirmed for row in rows):
         raise typer.Exit(EXIT_FAILED)
 
 
-def _verdicts(rows: Sequence[Any]) -> Table:
-    from ..analysis.papers.theorems import PAPERS
+def _verdicts(console: Console, rows: Sequence[Any]) -> None:
+    """All claims in short, paper by paper, and what they come to."""
+    from ..analysis.papers.theorems import CLAIMS, PAPERS
 
     first = {claims[0].id: paper for paper, claims in PAPERS.items()}
-    table = new_table("claim", "verdict", "seen")
     for row in rows:
         if row.claim in first:
-            table.add_section()
-            table.add_row(first[row.claim], style="bold")
-        table.add_row(row.claim, str(row.verdict), _seen(row))
-    return table
+            say(console, first[row.claim], "bold")
+            console.print()
+        say(console, f"{row.claim}: {row.verdict}{' (ours)' if CLAIMS[row.claim].ours else ''}")
+        say(console, row.statement)
+        say(console, _seen(row), "dim")
+        console.print()
+    count = Counter(str(row.verdict) for row in rows)
+    ours = sum(CLAIMS[row.claim].ours for row in rows)
+    loose = sum(bool(row.loose) for row in rows)
+    say(
+        console,
+        f"{len(rows)} claims, {ours} of them ours: "
+        f"{', '.join(f'{number} {verdict}' for verdict, number in count.items())}; {loose} loose.",
+    )
+    say(
+        console,
+        "proved: by the proof in docs/theorems.md; random cases try to break it. refuted: the "
+        "counterexample breaks it. applicable: within the assumptions. strict: not both sides are "
+        "0, or the mutant fails. mutant: a stronger statement, which is false; cases that kill it "
+        "could have killed the claim. loose: no case tells the claim from its mutant.",
+        "dim",
+    )
+    say(console, "One of them in full: gangsched theorems CLAIM")
 
 
 def _seen(row: Any) -> str:
-    if not row.confirmed:
-        return "THE RUN DISAGREES WITH THE VERDICT"
-    for name, sides in row.counterexamples.items():
-        return f"counterexample {name}: {sides}"
-    return f"holds in {row.tried} random cases, with slack in {row.strict}"
+    """Counts of cases, and what speaks for the verdict or against it."""
+    counts = f"{row.draws} draws, {row.tried} applicable, {row.strict} strict"
+    if row.contradicted:
+        return f"{counts}; THE RUN DISAGREES WITH THE VERDICT"
+    if row.counterexamples:
+        name, sides = next(iter(row.counterexamples.items()))
+        found = f"{counts}; counterexample {name}: {sides}"
+        return found if row.shown else f"{found}; NOT SHOWN: holds to within 1 %"
+    if row.strict < row.least:
+        return f"{counts}; NOT SHOWN: at least {row.least} have to be strict"
+    mutant = f"mutant ({row.mutant})"
+    if row.loose:
+        nearest = f"the nearest case is at {row.worst.tightness:.3f} of the bound"
+        state = "dies, though the claim is called" if row.killed else "survives:"
+        return f"{counts}; {mutant} {state} loose, {nearest} ({row.loose})"
+    if not row.killed:
+        return f"{counts}; NOT SHOWN: no case kills the {mutant if row.mutant else 'mutant'}"
+    return f"{counts}; {mutant} killed in {row.killed}"
 
 
-def _full(console: Console, row: Any, assumptions: str) -> None:
+def _full(console: Console, row: Any) -> None:
+    from ..analysis.papers.theorems import CLAIMS
+
     say(console, f"{row.claim} ({row.source})", "bold")
     say(console, row.statement)
-    if assumptions:
+    if assumptions := CLAIMS[row.claim].assumptions:
         say(console, f"assumptions: {assumptions}")
-    say(console, f"verdict: {row.verdict}{'' if row.confirmed else ', AGAINST THIS RUN'}")
+    state = "AGAINST THIS RUN" if row.contradicted else "NOT SHOWN BY THIS RUN"
+    say(console, f"verdict: {row.verdict}{'' if row.confirmed else f', {state}'}")
     say(console, f"evidence: {row.evidence}")
-    say(console, f"random cases: {row.tried}, failed in {row.failed}, with slack in {row.strict}")
+    say(console, f"cases: {_seen(row)}")
     if row.worst is not None:
         say(console, f"nearest to breaking it: {row.worst}")

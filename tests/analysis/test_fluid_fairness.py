@@ -319,6 +319,45 @@ def test_it_is_the_first_of_many_that_counts() -> None:
         verify_bound(problem, replace(bound, certificate={"kind": "life"}))
 
 
+@pytest.mark.parametrize(("users", "proven"), [(1, Fraction(40, 32)), (2, Fraction(40, 19))])
+def test_a_slimmer_mate_that_comes_within_the_life_counts_from_then_on(
+    users: int, proven: Fraction
+) -> None:
+    """By hand, 8 GPUs or half of them for user a, whose job of 4 runs for 10 seconds from 2 on.
+
+    Until 6 it is alone: min(4, 8 or 4) = 4 a second, 16 in all. Then a mate of 1 GPU and weight 2
+    comes. D / w is 4 of the job and 1 / 2 of the mate: with two users a unit of weight is due
+    min(4 / 3, 4, 1 / 2) at least, as the mate cannot use more; with one user 8 / 3.
+    """
+    jobs = [
+        Job(id="a", gpus=4, work=10, release=2, user="a"),
+        Job(id="slim", gpus=1, work=20, release=6, user="a", weight=2.0),
+        *([Job(id="other", gpus=8, work=9, user="b")] if users > 1 else []),
+    ]
+    problem = Ltgf(Instance(Cluster.of_sizes([8]), jobs, [User("a"), User("b")][:users]))
+    claim = Bound(float(proven) * (1 + 1e-15), "life", {"kind": "life", "job": 0})
+    verify_bound(problem, claim)
+    # what it would be if the widest mate counted: 4 / 3 a second, 40 / 24
+    for false in (float(proven) * (1 - 1e-9), *([40 / 24] if users > 1 else [])):
+        with pytest.raises(InvalidCertificate, match=f"the certificate proves {proven}"):
+            verify_bound(problem, replace(claim, value=false))
+
+
+def test_who_comes_at_the_end_of_a_life_or_for_another_user_does_not_count() -> None:
+    """Weights 3 : 1 of users on 4 GPUs: 3 of them for a, of which its job of 4 GPUs is due 3."""
+    jobs = [
+        Job(id="a", gpus=4, work=6, user="a"),
+        Job(id="late", gpus=1, work=9, release=6, user="a", weight=5.0),
+        Job(id="b", gpus=1, work=9, user="b", weight=5.0),
+    ]
+    users = [User("a", weight=3.0), User("b")]
+    problem = Ltgf(Instance(Cluster.of_sizes([4]), jobs, users))
+    claim = Bound(24 / 18 * (1 + 1e-15), "life", {"kind": "life", "job": 0})
+    verify_bound(problem, claim)
+    with pytest.raises(InvalidCertificate, match="the certificate proves 4/3"):
+        verify_bound(problem, replace(claim, value=1.33))
+
+
 def test_the_verifier_shares_no_code_with_the_search() -> None:
     tree = ast.parse(Path(certificates.__file__).read_text("utf-8"))
     names = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]

@@ -98,6 +98,14 @@ def test_a_bound_without_a_certificate_is_a_claim() -> None:
         verify_bound(PROBLEM, Bound(1e9, "by hand"))
 
 
+def test_a_job_that_must_run_and_cannot_takes_nothing_off() -> None:
+    """One slot, jobs of two, none may be left out: no schedule, and 2 are paid for the workers."""
+    stuck = replace(PROBLEM, horizon=1, optional=False)
+    verify(2.0, stuck, ends=[1], prices=[[[1], [0]]])
+    with pytest.raises(InvalidCertificate, match="the certificate proves 2"):
+        verify(1.9, stuck, ends=[1], prices=[[[1], [0]]])
+
+
 def test_slots_end_with_the_horizon() -> None:
     """Three slots: at 24 a worker nobody gains, and 144 are paid."""
     short = replace(PROBLEM, horizon=3)

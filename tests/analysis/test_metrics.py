@@ -452,6 +452,22 @@ def test_before_the_last_arrival_only_what_was_simulated_counts() -> None:
     assert np.isnan(metrics.rho(run)).tolist() == [False, True]
 
 
+def test_utilisation_begins_with_the_first_arrival() -> None:
+    """By hand: 2 GPUs, jobs from 30 and 70 on; 30 GPU seconds until 70, 50 until 90."""
+    jobs = [Job(id="a", gpus=1, work=30, release=30), Job(id="b", gpus=2, work=10, release=70)]
+    segments = [Segment(0, 40, 70, {0: 1}), Segment(1, 80, 90, {0: 2})]
+    run = run_of(jobs, segments, sizes=[2])
+    assert metrics.utilisation(run) == 30 / (2 * (70 - 30))
+    assert metrics.utilisation(run, "end") == (30 + 20) / (2 * (90 - 30))
+    later = run_of(
+        [replace(job, release=job.release + 500) for job in jobs],
+        [replace(s, start=s.start + 500, end=s.end + 500) for s in segments],
+        sizes=[2],
+    )
+    assert metrics.utilisation(later) == metrics.utilisation(run)
+    assert metrics.utilisation(later, "end") == metrics.utilisation(run, "end")
+
+
 def test_rejected_jobs_share_with_nobody() -> None:
     jobs = [Job(id="a", gpus=1, work=10), Job(id="b", gpus=9, work=10)]
     run = run_of(jobs, [Segment(0, 0, 10, {0: 1})], sizes=[2], rejected={1: "too wide"})

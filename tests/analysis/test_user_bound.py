@@ -135,6 +135,19 @@ def test_certificates_by_hand() -> None:
         verify_bound(limited, Bound(13, "by hand", proof([0, 0], price=1, everyone=2)))
 
 
+def test_times_alone_that_do_not_fit_64_bits_are_counted_in_python() -> None:
+    """Alone the job has 4 * 0.123456789 GPUs: 4 * 10^10 GPU seconds take 81,000,000,738 s."""
+    jobs = [Job(id=i, gpus=4, work=10**10, user=u) for i, u in (("a", "u"), ("b", "v"))]
+    users = [User("u", 0.123456789), User("v", 0.876543211)]
+    problem = SharingIncentive(Instance(Cluster.of_sizes([4]), jobs, users), "sharing")
+    alone = -(-(10**19) // 123456789)
+    assert alone == 81_000_000_738
+    # one second of u's flow costs 1; it is at least 10^10 of the `alone` that it is measured by
+    verify_bound(problem, Bound(10**10 / alone * (1 - 1e-12), "by hand", proof([1, 0])))
+    with pytest.raises(InvalidCertificate, match="the certificate proves"):
+        verify_bound(problem, Bound(10**10 / alone * (1 + 1e-12), "by hand", proof([1, 0])))
+
+
 @pytest.mark.parametrize(
     ("limit", "change", "text"),
     [

@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from fractions import Fraction
+from runpy import run_path
 
 import numpy as np
 import pytest
 
-from gangsched.analysis.papers.claim import Claim, Sides, Verdict, run
+from gangsched.analysis.papers.claim import (
+    Claim,
+    ClaimRun,
+    Mutant,
+    Sides,
+    Verdict,
+    less,
+    run,
+    times,
+    with_mutants,
+)
 from gangsched.analysis.papers.theorems import CLAIMS, verdicts
 from layout import ROOT
 
@@ -22,6 +35,7 @@ def below(limit: int, verdict: Verdict, **more: int) -> Claim[int]:
         evidence="none",
         check=lambda x: None if x == 3 else Sides(x, limit),
         draw=lambda rng: int(rng.integers(10)),
+        mutant=None if verdict is Verdict.REFUTED else Mutant(statement="-1", sides=less(1)),
         counterexamples={name: (lambda x=x: x) for name, x in more.items()},
     )
 
@@ -32,22 +46,85 @@ def test_a_comparison_says_whether_it_holds() -> None:
     assert not Sides(3, 2).holds
     assert not Sides(1, 2, "==").holds
     assert Sides(1, 2).strict
-    assert not Sides(2, 2).strict
+    assert Sides(2, 2).strict
+    assert Sides(0, 1).strict
+    assert not Sides(0, 0).strict
     assert Sides(1, 4).tightness == 0.25
     assert Sides(3, 2).tightness == 1.5
     assert Sides(2, 3, "==").tightness == Sides(3, 2, "==").tightness == 1.5
     assert Sides(0, 0).tightness == 1
-    assert Sides(1, 0).tightness == float("inf")
+    assert Sides(1, 0).tightness == Sides(1, -1).tightness == float("inf")
+    assert Sides(-1, 0).tightness == Sides(0, 1).tightness == Sides(-2, 1).tightness == 0
+    assert [Sides(-8, -2).tightness, Sides(-2, -8).tightness] == [0.25, 4]
     assert [str(Sides(1, 2)), str(Sides(3, 2))] == ["1 <= 2", "3 <= 2 fails"]
 
 
 def test_a_proved_claim_is_confirmed_by_cases_that_hold() -> None:
     row = run(below(9, Verdict.PROVED))
     assert row.confirmed
+    assert row.shown
+    assert row.draws == 100
     assert 0 < row.tried < 100  # cases with x = 3 are outside the assumptions
     assert row.failed == 0
     assert row.worst == Sides(9, 9)
-    assert 0 < row.strict < row.tried
+    assert row.strict == row.tried
+    assert 0 < row.killed < row.tried
+
+
+def test_a_claim_is_not_shown_without_strict_cases_or_with_a_mutant_that_lives() -> None:
+    claim = below(9, Verdict.PROVED)
+    trivial = replace(claim, check=lambda x: Sides(0, 0), mutant=None)
+    for other, strict in (
+        (replace(claim, mutant=None), True),
+        (replace(claim, mutant=Mutant(statement="the same", sides=times(1))), True),
+        (replace(claim, mutant=Mutant(statement="says nothing")), True),
+        (trivial, False),
+        (replace(claim, least=99), False),
+    ):
+        row = run(other)
+        assert (row.shown, row.confirmed, row.contradicted) == (False, False, False)
+        assert (row.strict >= row.least) == strict
+        assert row.killed == 0 or not strict
+    kills = Mutant(statement="is 1", check=lambda x: Sides(1, 0) if x == 4 else None)
+    row = run(replace(trivial, mutant=kills, least=2))
+    assert row.confirmed  # cases that kill the mutant are strict
+    assert row.strict == row.killed > 1
+
+
+def test_a_loose_claim_is_shown_while_its_mutant_lives() -> None:
+    wide = replace(below(20, Verdict.PROVED), mutant=Mutant(
+        statement="half", sides=times(Fraction(1, 2)), loose="x is at most 9"))  # fmt: skip
+    row = run(wide)
+    assert (row.confirmed, row.killed, row.loose) == (True, 0, "x is at most 9")
+    assert row.worst is not None
+    assert row.worst.tightness == 0.45
+    dies = Mutant(statement="a third", sides=times(Fraction(1, 3)), loose="so")
+    assert not run(replace(wide, mutant=dies)).confirmed
+
+
+def test_with_fewer_draws_fewer_have_to_be_strict() -> None:
+    claim = replace(below(9, Verdict.PROVED), least=50)
+    assert [run(claim, samples=n).least for n in (100, 50, 10, 1, 400)] == [50, 25, 5, 1, 50]
+
+
+def test_mutants_belong_to_claims() -> None:
+    claim, mutant = below(9, Verdict.PROVED), Mutant(statement="-2", sides=less(2))
+    assert with_mutants((claim,), {"below": mutant})[0].mutant is mutant
+    assert with_mutants((claim,), {})[0].mutant is None
+    with pytest.raises(ValueError, match="mutants: no claim has the id 'above'"):
+        with_mutants((claim,), {"above": mutant})
+
+
+def test_a_counterexample_by_rounding_refutes_nothing() -> None:
+    row = run(below(1000, Verdict.REFUTED, a=1001))
+    assert (row.contradicted, row.killed, row.confirmed) == (False, 0, False)
+    assert run(below(1000, Verdict.REFUTED, a=1001, b=1011)).killed == 1
+    equal = replace(
+        below(1000, Verdict.REFUTED, a=995),
+        check=lambda x: Sides(x, 1000, "=="),  # "fails" either way
+    )
+    assert run(equal).killed == 0
+    assert run(replace(equal, counterexamples={"a": lambda: 989})).killed == 1
 
 
 def test_a_proved_claim_that_fails_is_not_confirmed() -> None:
@@ -101,11 +178,60 @@ def test_same_seed_same_row() -> None:
     assert len(draws) > 1
 
 
-def test_every_verdict_is_confirmed_by_a_run() -> None:
-    seen: list[str] = []
-    rows = verdicts(samples=8, seed=1, progress=seen.append)
-    assert [row.claim for row in rows] == seen == list(CLAIMS)
+@pytest.fixture(scope="module")
+def rows() -> list[ClaimRun]:
+    """All claims, as `gangsched theorems` runs them."""
+    return verdicts()
+
+
+@pytest.mark.slow
+def test_every_verdict_is_confirmed_by_a_run(rows: list[ClaimRun]) -> None:
+    assert [row.claim for row in rows] == list(CLAIMS)
     assert [row.claim for row in rows if not row.confirmed] == []
+
+
+@pytest.mark.slow
+def test_every_claim_has_strict_cases_and_a_mutant_that_they_kill(rows: list[ClaimRun]) -> None:
+    for row in rows:
+        if row.verdict is Verdict.REFUTED:
+            assert row.killed == len(row.counterexamples), row.claim
+            continue
+        assert row.least >= 4, row.claim
+        assert row.strict >= row.least, row.claim
+        assert row.mutant, row.claim
+        assert (row.killed > 0) == (not row.loose), row.claim
+    assert [row.claim for row in rows if row.loose] == [
+        "irmp-theorem-1-i", "irmp-theorem-1-i-two-rounds", "trading-finite",
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_the_page_of_counts_is_what_a_run_gives(rows: list[ClaimRun]) -> None:
+    script = ROOT / "docs" / "reference" / "update_evidence.py"
+    made = run_path(str(script))["page"](rows)
+    assert made == script.with_name("evidence.md").read_text("utf-8"), f"run {script.name}"
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_no_claim_fails_on_other_draws(seed: int) -> None:
+    seen: list[str] = []
+    found = verdicts(samples=8, seed=seed, progress=seen.append)
+    assert seen == list(CLAIMS)
+    assert [row.claim for row in found if row.contradicted] == []
+
+
+def test_whose_a_claim_is() -> None:
+    ours = {id for id, claim in CLAIMS.items() if claim.ours}
+    assert {"round-up", "rounding", "lemma-2-repaired", "irmp-theorem-4-stage-2"} <= ours
+    assert not {"lemma-2", "stride-delay", "trading-increase", "eq-3"} & ours
+    for claim in CLAIMS.values():
+        assert claim.ours or re.match(r"(Yu|Ye|Gao|Wang|Chaudhary) et al\. 20\d\d, ", claim.source)
+
+
+def test_trading_is_section_3_5_of_the_paper() -> None:
+    places = {claim.source for claim in CLAIMS.values() if "Trading" in claim.source}
+    assert places
+    assert all("Section 3.5, Trading" in place for place in places)
 
 
 def test_the_page_has_every_claim_with_its_verdict() -> None:

@@ -468,6 +468,29 @@ def fragments(servers: int, theta: float) -> OneRound:
 
 
 def draw_small_demands(rng: Rng) -> OneRound:
+    """Jobs that are small on their servers, though too many; half of the time in a bad order."""
+    return _draw_crowd(rng) if rng.integers(2) else _draw_ladder(rng)
+
+
+def _draw_ladder(rng: Rng) -> OneRound:
+    """Jobs of C_sw / L_w workers, each worth just what it costs, then as many of the largest worth.
+
+    theta = 2^L; k jobs make a worker cost 2^k - 1, until 2 (1 + f_max) = theta.
+    """
+    log, wide = int(rng.integers(2, 6)), int(rng.integers(1, 3))
+    worth = [1.0, *(2.0**k - 1 for k in range(1, log - 1))]
+    most = 2.0 ** (log - 1) - 1
+    low = [wide * w + float(rng.integers(2)) / 4 for w in worth[: log - 1]]
+    made = [
+        one_job(f"j{i}", Table([value]), workers=wide)
+        for i, value in enumerate([*low, *[wide * most] * log])
+    ]
+    theta = 2 * (1 + wide * most)
+    workers = wide * math.ceil(math.log2(theta))
+    return OneRound(tenants([(workers, 60)], made, horizon=1), theta=theta)
+
+
+def _draw_crowd(rng: Rng) -> OneRound:
     """Up to 12 jobs on servers on which each job is small, though they are too many."""
     slots, wide, made = int(rng.integers(1, 4)), int(rng.integers(1, 3)), []
     for i in range(int(rng.integers(5, 13))):

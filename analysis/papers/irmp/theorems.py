@@ -284,8 +284,9 @@ class _Told:
 
 
 def draw_told(rng: Rng) -> _Told:
-    """The job has another utility, or all its mini-batches in one chunk."""
-    truth = replace(draw_nine(rng), room=None)
+    """The job has another utility, or all its mini-batches in one chunk; in truth it gains."""
+    while (truth := replace(draw_nine(rng), room=None)).answer(literal=False) <= 0:
+        pass
     job = truth.problem.jobs[0]
     values = np.sort(rng.integers(-3, 40, size=truth.values.size))[::-1].astype(float)
     if rng.integers(2):
@@ -392,6 +393,14 @@ def draw_books(rng: Rng) -> Books:
     return Books(case.problem, case.schedule()[0], case.params)
 
 
+def draw_paid(rng: Rng) -> Books:
+    """A schedule of Astraea in which somebody pays."""
+    while True:
+        case = draw_books(rng)
+        if accounts(case.problem, case.schedule, case.params).payment.any():
+            return case
+
+
 def printed_schedule() -> Books:
     """The schedule that Section 4.3 prints for j11, j21 and j12."""
     rows = [
@@ -403,10 +412,11 @@ def printed_schedule() -> Books:
 
 
 def division(case: Books) -> Sides:
-    """The largest difference between what a job pays and what all users get of it."""
+    """What all users get of a job, and what it pays; of the job that differs most, or pays most."""
     books = accounts(case.problem, case.schedule, case.params)
-    apart = np.abs(books.income.sum(axis=0) - books.payment)
-    return Sides(float(apart.max(initial=0)), 1e-9 * (1 + float(books.payment.sum())))
+    out, paid = (np.round(money, 6) for money in (books.income.sum(axis=0), books.payment))
+    j = int(np.lexsort((paid, np.abs(out - paid)))[-1])
+    return Sides(float(out[j]), float(paid[j]), "==")
 
 
 def whole_cost(case: Books) -> Sides:
@@ -418,7 +428,7 @@ def whole_cost(case: Books) -> Sides:
 
 
 def balance(case: Books, *, self_share: bool) -> Sides:
-    """How far all users' revenues are from the utility of all jobs."""
+    """All users' revenues, and the utility of all jobs."""
     books = accounts(case.problem, case.schedule, case.params)
     worth = case.problem.objective(case.schedule)
     total = worth - float(books.payment.sum())
@@ -426,4 +436,4 @@ def balance(case: Books, *, self_share: bool) -> Sides:
         for j in range(len(case.problem.jobs)):
             if self_share or case.problem.user(j) != user:
                 total += float(books.income[u, j])
-    return Sides(abs(total - worth), 1e-9 * (1 + float(books.payment.sum())))
+    return Sides(round(total, 6), round(worth, 6), "==")

@@ -88,22 +88,37 @@ class Gangs:
 
 
 def _draw_gangs(
-    rng: Rng, *, sizes: Sequence[int], free: Sequence[int] = range(9), most: int = 3
+    rng: Rng,
+    *,
+    sizes: Sequence[int],
+    free: Sequence[int] = range(9),
+    most: int = 3,
+    rounded: bool = False,
 ) -> Gangs:
-    """Gangs that take most of the GPUs of up to `most` nodes."""
+    """Gangs that take, `rounded` up or as they are, most of the GPUs of up to `most` nodes."""
     nodes = tuple(int(f) for f in rng.choice(list(free), size=rng.integers(1, most + 1)))
     gangs: list[int] = []
-    target = rng.integers(0, sum(nodes) + 2)
-    while sum(gangs) < target:
+    target = rng.integers(0, sum(nodes) + 2) if rng.integers(2) else sum(nodes) + rng.integers(2)
+    while sum(_gpus(round_up(size)) if rounded else size for size in gangs) < target:
         gangs.append(int(rng.choice(sizes)))
     return Gangs(nodes, tuple(gangs))
 
 
-def _sufficient(case: Gangs, cells: Cells | None = None) -> Sides | None:
-    """Gangs without room where (14) holds, for the cells that are free or these, against none."""
+def _sufficient(case: Gangs, cells: Cells | None = None, *, taken: bool = False) -> Sides | None:
+    """Gangs without room where (14) holds, for the cells that are free or these, against none.
+
+    Without room although, or once, one of the free GPUs is `taken`.
+    """
     if not fits_cells(case.rounded(), cells or free_cells(case.free)):
         return None
-    return Sides(not case.fit(), 0)
+    return Sides(not (_one_taken(case) if taken else case).fit(), 0)
+
+
+def _one_taken(case: Gangs) -> Gangs:
+    """Without a GPU of the first node that has some."""
+    n = next((n for n, free in enumerate(case.free) if free), 0)
+    free = tuple(max(f - (k == n), 0) for k, f in enumerate(case.free))
+    return Gangs(free, case.sizes)
 
 
 def _necessary(case: Gangs, cells: Cells | None = None) -> Sides | None:
@@ -146,11 +161,12 @@ def _aligned_cells(case: _Masks) -> Sides | None:
     return _necessary(Gangs(tuple(map(sum, case.free)), case.sizes), tuple(cells))
 
 
-def _one_row(case: Gangs) -> Sides | None:
-    """Whether (14) fails though it holds for i = 0; nodes of 8 that are free."""
+def _one_row(case: Gangs, *, taken: int = 0) -> Sides | None:
+    """Whether (14) fails though it holds for i = 0; nodes of 8 that are free but for some GPUs."""
     if sum(case.sizes) > sum(case.free):
         return None
-    return Sides(not fits_cells(case.rounded(), (0, 0, 0, len(case.free))), 0)
+    free = (case.free[0] - taken, *case.free[1:])
+    return Sides(not fits_cells(case.rounded(), free_cells(free)), 0)
 
 
 def _four_gpu_nodes(case: Gangs) -> Sides | None:
@@ -158,11 +174,15 @@ def _four_gpu_nodes(case: Gangs) -> Sides | None:
     return _sufficient(case, (0, 0, 0, sum(case.free) // 8))
 
 
-def _larger_first(case: Gangs, *, rng_seed: int = 0) -> Sides | None:
-    """Gangs without room where (14) holds, larger ones first, each on any node with room."""
+def _larger_first(case: Gangs, *, taken: bool = False) -> Sides | None:
+    """Gangs without room where (14) holds, larger ones first, each on any node with room.
+
+    Once (14) has held one of the free GPUs may be `taken`.
+    """
     if not fits_cells(case.rounded(), free_cells(case.free)):
         return None
-    rng, free, missing = np.random.default_rng(rng_seed), list(case.free), 0
+    rng, missing = np.random.default_rng(0), 0
+    free = list((_one_taken(case) if taken else case).free)
     for size in sorted(case.sizes, reverse=True):
         room = [n for n, f in enumerate(free) if f >= size]
         if room:
@@ -172,10 +192,11 @@ def _larger_first(case: Gangs, *, rng_seed: int = 0) -> Sides | None:
     return Sides(missing, 0)
 
 
-def _within_rows(case: Gangs) -> Sides:
-    """Whether the rows hold, against whether the gangs fit; nodes are alike."""
+def _within_rows(case: Gangs, *, but: int = 0) -> Sides:
+    """Whether the rows, `but` for the last ones, hold, against whether gangs fit on equal nodes."""
     gpus = case.free[0]
     matrix, limit = consolidated_rows(gpus)
+    matrix, limit = matrix[: len(matrix) - but], limit[: len(limit) - but]
     counts = np.array(case.counts)
     inside = not counts[gpus:].any() and bool(
         (matrix @ counts[:gpus] <= limit * len(case.free)).all()
@@ -208,24 +229,30 @@ class _Gang:
 def _draw_gang(rng: Rng) -> _Gang:
     gpus = int(rng.integers(1, 17))
     cells = rng.integers(0, [gpus + 1, gpus // 2 + 2, gpus // 4 + 2, gpus // 8 + 2]).tolist()
+    for level in (3, 2, 1, 0):  # what the others cover without
+        spare = (_gpus(cells) - gpus) >> level
+        cells[level] -= max(min(cells[level], spare), 0)
     return _Gang(gpus, tuple(cells))
 
 
-def _dominated(case: _Gang) -> Sides | None:
-    """GPUs of the cheapest of the kept allocations that are as fast, against those of any cover."""
+def _dominated(case: _Gang, *, consolidated: bool = False) -> Sides | None:
+    """GPUs of the cheapest of the kept allocations that are as fast, against those of any cover.
+
+    Kept are both, or only the round-up.
+    """
     taken = _gpus(case.cells)
     if taken < case.gpus:
         return None
     fast = case.gpus > 8 or any(n and 2**g >= case.gpus for g, n in enumerate(case.cells))
     kept = [
         _gpus(cells)
-        for cells in nondominated(case.gpus)
+        for cells in ([round_up(case.gpus)] if consolidated else nondominated(case.gpus))
         if not fast or case.gpus > 8 or sum(cells) == 1
     ]
     return Sides(min(kept), taken)
 
 
-def _gpus(cells: Cells) -> int:
+def _gpus(cells: Sequence[int]) -> int:
     return sum(n << g for g, n in enumerate(cells))
 
 
@@ -247,12 +274,12 @@ class Leases:
     room: tuple[int, ...]
     gangs: tuple[Terms, ...]
 
-    def passes(self) -> bool:
-        """Return whether what must run in the first t leases fits there, for every t."""
+    def passes(self, *, first: int = 1) -> bool:
+        """Return whether what must run in the first t leases fits there, for every t (from one)."""
         return all(
             sum(a * max(0, need - max(0, within - t)) for a, need, within in self.gangs)
             <= sum(self.room[:t])
-            for t in range(1, len(self.room) + 1)
+            for t in range(first, len(self.room) + 1)
         )
 
     def flow(self) -> int:
@@ -315,8 +342,9 @@ def _draw_leases(rng: Rng, *, gangs: Sequence[int] = (1, 2, 3, 4), rising: bool 
 
 
 def _draw_passing(rng: Rng) -> Leases:
-    """Gangs that satisfy the prefixes."""
-    while not (case := _draw_leases(rng)).passes():
+    """Gangs that satisfy the prefixes; in half of the cases they have no schedule as it is."""
+    narrow = rng.integers(2)
+    while not (case := _draw_leases(rng)).passes() or (narrow and case.schedule()):
         pass
     return case
 
@@ -328,27 +356,37 @@ def _draw_equal(rng: Rng) -> Leases:
     return Leases(tuple(gang * c for c in case.room), gangs)
 
 
-def _prefix(case: Leases) -> Sides:
-    """Whether the prefixes hold, against whether gangs that may run in part get all they need."""
+def _prefix(case: Leases, *, last: bool = False) -> Sides:
+    """Whether the prefixes hold, against whether gangs that may run in part get all they need.
+
+    All prefixes, or only the last.
+    """
     wanted = sum(a * need for a, need, _ in case.gangs)
-    return Sides(case.passes(), case.flow() == wanted, "==")
+    first = len(case.room) if last else 1
+    return Sides(case.passes(first=first), case.flow() == wanted, "==")
 
 
-def _integral(case: Leases, *, additive: bool = False) -> Sides | None:
-    """Whether gangs that pass have no schedule, against no."""
+def _integral(case: Leases, *, additive: bool = False, taken: int = 0) -> Sides | None:
+    """Whether gangs that pass have no schedule, with so many GPUs taken from each lease."""
     if not case.passes():
         return None
     largest = max(a for a, _, _ in case.gangs)
     if not additive and largest > min(case.room):
         return None
     more = largest - 1 if additive else 0
-    return Sides(not case.schedule(more), 0)
+    return Sides(not case.schedule(more - taken), 0)
 
 
-def _laxity(case: Leases) -> Sides | None:
-    """Gangs that least laxity misses where all can be scheduled; leases are alike."""
+def _laxity(case: Leases, *, taken: bool = False) -> Sides | None:
+    """Gangs that least laxity misses where all can be scheduled; equal leases.
+
+    Once they can the GPUs of the first gang may be `taken` from each lease.
+    """
     case = Leases(case.room[:1] * len(case.room), case.gangs)
-    return Sides(case.missed(), 0) if case.schedule() else None
+    if not case.schedule():
+        return None
+    gpus = case.gangs[0][0] if taken else 0
+    return Sides(Leases(tuple(c - gpus for c in case.room), case.gangs).missed(), 0)
 
 
 # --- lease arithmetic ----------------------------------------------------------------------------
@@ -404,21 +442,23 @@ def _draw_spread(rng: Rng) -> tuple[int, int]:
     return int(rng.integers(1, within + 1)), within
 
 
-def _mean_interruptions(case: tuple[int, int]) -> Sides:
-    """Eq. (3) as printed, t^sr = 1, against its closed form."""
+def _mean_interruptions(case: tuple[int, int], *, all_n: bool = False) -> Sides:
+    """Eq. (3) as printed, t^sr = 1, against its closed form, or against n (m - n) / m."""
     n, m = case
     printed = sum(
         Fraction(k * comb(n - 1, k) * comb(m - n + 1, k + 1), comb(m, n))
         for k in range(min(n - 1, m - n) + 1)
     )
-    return Sides(printed, Fraction(*mean_interruptions(n, m)), "==")
+    closed = Fraction(n * (m - n), m) if all_n else Fraction(*mean_interruptions(n, m))
+    return Sides(printed, closed, "==")
 
 
-def _counted(case: tuple[int, int]) -> Sides:
-    """The closed form, against the mean over all choices."""
+def _counted(case: tuple[int, int], *, more: int = 0) -> Sides:
+    """The closed form, for that many or `more` leases in all, against the mean over all choices."""
     n, m = case
     every = [sum(b > a + 1 for a, b in pairwise(chosen)) for chosen in combinations(range(m), n)]
-    return Sides(Fraction(*mean_interruptions(n, m)), Fraction(sum(every), len(every)), "==")
+    closed = Fraction(*mean_interruptions(n, m + more))
+    return Sides(closed, Fraction(sum(every), len(every)), "==")
 
 
 def _draw_number(rng: Rng, *, most: int) -> int:
@@ -434,16 +474,16 @@ def _half(leases: int, *, repaired: bool = False) -> Sides:
 
 
 def _iterated(case: _Work) -> Sides:
-    """Rounds until n = ceil((T^dur + T^sr(n, m)) / T) stays as it is, against 100."""
+    """Rounds until n = ceil((T^dur + T^sr(n, m)) / T) stays as it is, or 1,000, against 100."""
     within = (case.deadline - (case.work - 1) % case.lease - 1) // case.lease + 1
     n = ceil(Fraction(case.work, case.lease))
-    for rounds in range(101):
+    for rounds in range(1_000):
         times, share = mean_interruptions(min(n, within), within)
         after = ceil((case.work + case.cost * Fraction(times, share)) / case.lease)
         if after == n or n > within:
             return Sides(rounds, 100)
         n = after
-    return Sides(101, 100)
+    return Sides(1_000, 100)
 
 
 def _draw_suspended(rng: Rng) -> _Work:
@@ -453,15 +493,15 @@ def _draw_suspended(rng: Rng) -> _Work:
     return _Work(work, deadline, lease, cost=int(rng.integers(1, lease)))
 
 
-def _enough(case: _Work) -> Sides | None:
-    """Work with the mean cost of suspensions, against L leases, L <= Q."""
+def _enough(case: _Work, *, fewer: int = 0) -> Sides | None:
+    """Work with the mean cost of suspensions, against L (or fewer) leases, L <= Q."""
     terms = lease_terms(case.work, case.deadline, lease=case.lease, cost=case.cost)
-    if terms is None:
+    if terms is None or (needed := terms.needed - fewer) < 1:
         return None
     within = (case.deadline - (case.work - 1) % case.lease - 1) // case.lease + 1
-    mean = Fraction(*mean_interruptions(terms.needed, within))
-    over = case.work + case.cost * mean - terms.needed * case.lease
-    return Sides(max(over, Fraction(terms.needed - terms.within)), 0)
+    mean = Fraction(*mean_interruptions(needed, within))
+    over = case.work + case.cost * mean - needed * case.lease
+    return Sides(max(over, Fraction(needed - terms.within)), 0)
 
 
 # --- the objective -------------------------------------------------------------------------------
@@ -515,14 +555,14 @@ class _Lease:
         return found
 
 
-def _draw_lease(rng: Rng) -> _Lease:
+def _draw_lease(rng: Rng, *, values: Sequence[int] = (20, 50, 80, 100)) -> _Lease:
     gpus = int(rng.integers(4, 33))
     rows = rng.integers(1, gpus + 1, size=rng.integers(1, 4)).tolist()
-    values = rng.choice([20, 50, 80, 100], size=len(rows)).tolist()
+    values = rng.choice(values, size=len(rows)).tolist()
     return _Lease(gpus, tuple(zip(rows, values, strict=True)), int(rng.integers(0, 40)))
 
 
-def _displaced(case: _Lease, *, scale: int = 1) -> Sides:
+def _displaced(case: _Lease, *, scale: Fraction = Fraction(1)) -> Sides:
     """Reward of deadlines without profilers, against that beside them; rewards times `scale`."""
     alone = max(reward for _, reward in case.best(0))
     both = [
@@ -540,8 +580,8 @@ def _claim(
     verdict: Verdict, id: str, place: str, statement: str, evidence: str,
     check: Callable[[Any], Sides | None], draw: Callable[[Rng], Any], **more: Any,
 ) -> Claim[Any]:  # fmt: skip
-    """A claim of the paper, or, without a place, one beyond it."""
-    source = f"{PAPER}, {place}" if place else "beyond the paper"
+    """A claim of the paper at a place, or one of ours."""
+    source = place if place.startswith("ours") else f"{PAPER}, {place}"
     return Claim(
         id=id, source=source, statement=statement, verdict=verdict, evidence=evidence,
         check=check, draw=draw, **more,
@@ -555,13 +595,14 @@ UNISCHED: tuple[Claim[Any], ...] = (
     _proved("proposition-1", "Proposition 1",
         "Where (14) holds there is a consolidated placement.",
         "largest first, on any node with room",
-        _sufficient, partial(_draw_gangs, sizes=FRIENDLY),
+        _sufficient, partial(_draw_gangs, sizes=FRIENDLY), samples=300,
         assumptions="gangs of 1, 2, 4 and 8 GPUs; N_g nodes have bit g in their free GPUs"),
-    _proved("proposition-1-converse", "",
+    _proved("proposition-1-converse", "ours",
         "Where there is a consolidated placement, (14) holds.",
         "a node with f free GPUs has room for floor(f / 2^i) cells of level i",
-        _necessary, partial(_draw_gangs, sizes=FRIENDLY), assumptions="as proposition-1"),
-    _refuted("proposition-1-aligned", "",
+        _necessary, partial(_draw_gangs, sizes=FRIENDLY), samples=300,
+        assumptions="as proposition-1"),
+    _refuted("proposition-1-aligned", "ours",
         "The same with cells that are aligned blocks, as a buddy allocator has them.",
         "GPUs 0 and 3 are two cells of level 0, yet a gang of 2 fits",
         _aligned_cells, _draw_masks, assumptions="gangs of 1, 2 and 4 GPUs on nodes of 4",
@@ -576,24 +617,25 @@ UNISCHED: tuple[Claim[Any], ...] = (
         _four_gpu_nodes, partial(_draw_gangs, sizes=FRIENDLY, free=[4], most=4),
         assumptions="all nodes are free; a gang of 8 is to be on one node, as the paper says",
         counterexamples={"8 on 4 + 4": lambda: Gangs((4, 4), (8,))}),
-    _proved("larger-first", "",
+    _proved("larger-first", "ours",
         "Where (14) holds for gangs that are rounded up, gangs in order of falling size all find "
         "room, each on any node that has it.",
         "a gang takes no more of floor(f / 2^i) than its cell does",
-        _larger_first, partial(_draw_gangs, sizes=range(1, 9)), assumptions="gangs of 1 to 8 GPUs"),
-    _refuted("round-up", "",
+        _larger_first, partial(_draw_gangs, sizes=range(1, 9), rounded=True), samples=600,
+        assumptions="gangs of 1 to 8 GPUs"),
+    _refuted("round-up", "ours, on Section III-C4",
         "Where gangs fit consolidated, (14) holds for their round-up.",
         "3 GPUs are cells of 2 and 1, their gang a cell of 4; on a node of 8 gangs of 3, 3 and 2 "
         "fit, rounded up 4 + 4 + 2 = 10",
         _necessary, partial(_draw_gangs, sizes=range(1, 9)), assumptions="gangs of 1 to 8 GPUs",
         counterexamples={
             "3 on 3": lambda: Gangs((3,), (3,)), "on 8": lambda: Gangs((8,), (3, 3, 2))}),
-    _proved("five-rows", "",
+    _proved("five-rows", "ours",
         "Gangs of 1 to 8 GPUs fit consolidated on m free nodes of 8 if and only if five "
         "inequalities hold.",
         "enumeration for small m, Caratheodory's theorem for the others",
         _within_rows, partial(_draw_alike, gpus=[8])),
-    _proved("partial-rows", "",
+    _proved("partial-rows", "ours",
         "The same on m nodes that have c < 8 free GPUs, with at most five inequalities; on nodes "
         "of 4 with two.",
         "as five-rows",
@@ -602,12 +644,12 @@ UNISCHED: tuple[Claim[Any], ...] = (
         "Of four gangs of 6 on three nodes of 8, and in general of 8 m / 6 on m, only m are "
         "placed consolidated.",
         "no node holds two",
-        partial(_example, split=False), partial(_draw_number, most=9), samples=9),
+        partial(_example, split=False), partial(_draw_number, most=9), samples=20),
     _proved("section-2b-split", "Section II-B",
         "All of them are placed if they may be split.",
         "GPUs are enough",
-        partial(_example, split=True), partial(_draw_number, most=9), samples=9),
-    _proved("two-allocations", "",
+        partial(_example, split=True), partial(_draw_number, most=9), samples=20),
+    _proved("two-allocations", "ours",
         "Of the covers of a gang by cells, the round-up and one cell a GPU are enough.",
         "no other takes fewer GPUs at the same speed",
         _dominated, _draw_gang,
@@ -617,38 +659,39 @@ UNISCHED: tuple[Claim[Any], ...] = (
         "x = 0, y = 0 and s = 1 satisfy everything, on no GPU at all",
         _vacuous, _draw_leases, assumptions="one deadline a job, worth 1",
         counterexamples={"1 on 0": lambda: Leases((0,), ((1, 1, 1),))}),
-    _proved("prefixes", "",
+    _proved("prefixes", "ours",
         "Gangs that may run in part get L of their first Q leases if and only if, for every t, "
         "what must run in the first t leases fits into them.",
         "minimum cut",
         _prefix, _draw_leases, assumptions="C_k does not fall"),
-    _refuted("prefixes-falling", "",
+    _refuted("prefixes-falling", "ours",
         "The same where C_k falls.",
         "a later lease can be the narrow one: 1 GPU twice, but lease 1 has none, though 1 <= 2 "
         "and 2 <= 2 + 0",
         _prefix, partial(_draw_leases, rising=False),
         counterexamples={"C = 2, 0": lambda: Leases((2, 0), ((1, 2, 2),))}),
-    _proved("compact-equal", "",
+    _proved("compact-equal", "ours",
         "Whole gangs that satisfy the prefixes have a schedule if all are of one size.",
         "flows of integer capacities are integral",
         _integral, _draw_equal, assumptions="the size divides every C_k, and C_k does not fall"),
-    _refuted("compact-mixed", "",
+    _refuted("compact-mixed", "ours",
         "The same for gangs of any sizes.",
         "a knapsack in every lease",
         _integral, _draw_leases, assumptions="C_k does not fall, and no gang is larger",
         counterexamples={"1 twice and 2": lambda: Leases((2, 2), ((1, 2, 2), (2, 1, 2)))}),
-    _proved("compact-additive", "",
+    _proved("compact-additive", "ours",
         "Gangs that satisfy the prefixes have a schedule with a_max - 1 GPUs more in every lease.",
         "rounding as for unrelated machines: a lease gains less than one gang",
-        partial(_integral, additive=True), _draw_passing, assumptions="C_k does not fall"),
-    _refuted("least-laxity", "",
+        partial(_integral, additive=True), _draw_passing, samples=200,
+        assumptions="C_k does not fall"),
+    _refuted("least-laxity", "ours",
         "Lease by lease, least laxity first, larger gangs before smaller ones, completes all "
         "gangs that can be completed together.",
         "two gangs of equal laxity can waste GPUs side by side",
         _laxity, _draw_leases, assumptions="equal leases, all gangs there from the start",
         counterexamples={"1, 2, 2, 4 on 4": lambda: Leases(
             (4,) * 3, ((4, 1, 3), (2, 1, 1), (2, 1, 2), (1, 2, 3)))}),
-    _proved("least-laxity-equal", "",
+    _proved("least-laxity-equal", "ours",
         "It does if all gangs are of one size.",
         "the prefixes go on to hold after each lease",
         _laxity, _draw_equal, assumptions="as least-laxity"),
@@ -661,7 +704,7 @@ UNISCHED: tuple[Claim[Any], ...] = (
         "A job that gets any L of these Q leases ends by its deadline.",
         "its last lease begins by (Q - 1) T, and r seconds of it are needed",
         _in_time, _draw_work),
-    _refuted("rounding", "",
+    _refuted("rounding", "ours, on Section III-C4",
         "With L = ceil(T^dur / T) and Q = floor(D / T) a job is refused if and only if D < T^dur.",
         "a job ends within its last lease",
         partial(_refused, rounding="paper"), _draw_work,
@@ -680,7 +723,7 @@ UNISCHED: tuple[Claim[Any], ...] = (
         "likely.",
         "a run begins where a lease is chosen and the one before is not",
         _counted, _draw_spread),
-    _refuted("eq-3-iterated", "",
+    _refuted("eq-3-iterated", "ours",
         "To put n into (3) and the result into n again comes to an end.",
         "(n - 1) (m - n) falls for n > (m + 1) / 2: work of 40 s, t^sr of 1 s; n = 4 gives 40 + 3 "
         "/ 5 s, which is 5 leases, n = 5 gives 40 s, which is 4",
@@ -700,7 +743,7 @@ UNISCHED: tuple[Claim[Any], ...] = (
     _proved("best-effort-mean", "Section III-B3, corrected",
         "It is suspended (n - 1) / 2 times in the mean.",
         "as best-effort-half",
-        partial(_half, repaired=True), partial(_draw_number, most=8), samples=8),
+        partial(_half, repaired=True), partial(_draw_number, most=8), samples=20),
     _refuted("weights", "Section III-C2",
         "Rewards of 1 for profilers and up to 100 for deadlines ensure that profilers do not "
         "impact deadlines.",
@@ -710,5 +753,6 @@ UNISCHED: tuple[Claim[Any], ...] = (
     _proved("weights-lexicographic", "Section III-C2, corrected",
         "Rewards of 1 / (n + 1) for n profilers do, where rewards for deadlines are integers.",
         "all profilers together are worth less than 1",
-        lambda case: _displaced(case, scale=case.profilers + 1), _draw_lease),
+        lambda case: _displaced(case, scale=Fraction(case.profilers + 1)),
+        partial(_draw_lease, values=(1, 2, 3))),
 )  # fmt: skip
