@@ -160,6 +160,11 @@ def made(label: str) -> Any:
 def parameters(label: str) -> str:
     """What differs from the defaults."""
     found = made(label)
+    if isinstance(found, gs.solvers.Profiled):
+        profiler = found.profiler
+        return (
+            f"`Profiler(seconds={profiler.seconds}, gpus={profiler.gpus})`, a rule of the cluster"
+        )
     own = {f.name: (getattr(found, f.name), f.default) for f in fields(found)}
     told = [f"{name}={value!r}" for name, (value, usual) in own.items() if value != usual]
     return ", ".join(f"`{one}`" for one in told if "<" not in one) or "defaults"
