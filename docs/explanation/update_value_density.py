@@ -165,8 +165,8 @@ def parameters(label: str) -> str:
         return (
             f"`Profiler(seconds={profiler.seconds}, gpus={profiler.gpus})`, a rule of the cluster"
         )
-    own = {f.name: (getattr(found, f.name), f.default) for f in fields(found)}
-    told = [f"{name}={value!r}" for name, (value, usual) in own.items() if value != usual]
+    given = {f.name: (getattr(found, f.name), f.default) for f in fields(found)}
+    told = [f"{name}={value!r}" for name, (value, usual) in given.items() if value != usual]
     return ", ".join(f"`{one}`" for one in told if "<" not in one) or "defaults"
 
 
