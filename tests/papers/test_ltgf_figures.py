@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
@@ -219,12 +218,21 @@ def test_one_run_comes_out_again() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_what_needs_no_trace_comes_out_again(name: str) -> None:
-    """The rows of the synthetic jobs, and Fig. 6."""
-    study = TARGETS[name]()
+    """The first draw of the synthetic jobs, and Fig. 6."""
+    first = [case for case in figures.cases_of() if case.seed == 0]
+    study = TARGETS[name](**{} if name == "ltgf:fig6" else {"cases": first})
     assert isinstance(study, Study)
-    known = restored(name)
-    here = [row for row in known.rows if row.instance in study.instances]
-    assert list(study.rows) == here
-    assert here
-    facts = {key: known.instances[key] for key in study.instances}
-    assert replace(known, instances=facts).instances == study.instances
+    known = {(row.instance, row.policy, row.x): row for row in restored(name).rows}
+    assert study.rows
+    for row in study.rows:
+        there = known[row.instance, row.policy, row.x]
+        if name == "ltgf:fig6":
+            assert row == there
+        for measure in [m for m in row.values if m.endswith(" [0]")]:
+            assert row.values[measure] == there.values[measure]
+    for instance, facts in study.instances.items():
+        whole = restored(name).instances[instance]
+        for fact in (
+            ("jobs", "instance hash", "rejected for all policies") if "seeds" in facts else ()
+        ):
+            assert facts[fact] == whole[fact][:1]
