@@ -197,10 +197,12 @@ def test_the_fortnight_with_the_most_submissions_is_taken(load: float) -> None:
 
 
 def test_cases_without_and_with_a_trace() -> None:
-    alone = [case.name for case in figures.cases_of()]
-    assert alone == ["Venus-like, 133 nodes", "Venus-like, 100 nodes"]
-    both = figures.cases_of(trace_of([30] * 20))
-    assert [case.name for case in both] == ["Toy, load 0.9", "Toy, load 1.2", *alone]
+    alone = [(case.name, case.seed) for case in figures.cases_of()]
+    names = ("Venus-like, 133 nodes", "Venus-like, 100 nodes")
+    assert alone == [(name, seed) for name in names for seed in (0, 1, 2)]
+    both = [(case.name, case.seed) for case in figures.cases_of(trace_of([30] * 20))]
+    toys = [("Toy, load 0.9", None), ("Toy, load 1.2", None), ("Toy, 210 nodes", None)]
+    assert both == [*toys, *alone]
 
 
 # --- small studies -------------------------------------------------------------------------------
@@ -257,7 +259,15 @@ def test_jobs_that_one_policy_cannot_run_are_left_out_for_all() -> None:
     case = figures.Scenario(ROOM, ROOM, Instance(Cluster.of_sizes([8]), jobs, users), days=1)
     study = figures.fig13(cases=[case], policies=POLICIES)
     assert study.instances[ROOM]["rejected for all policies"] == 1
-    assert {row.values["mean_completion"] for row in study.rows} == {100}
+    left = [row for row in study.rows if row.instance == ROOM]
+    assert {row.policy: row.values["mean_completion"] for row in left} == dict.fromkeys(
+        POLICIES, 100
+    )
+    whole = [row for row in study.rows if row.instance != ROOM]
+    assert {(row.instance, row.policy) for row in whole} == {
+        (f"{ROOM}, all jobs", "Tiresias-L"), (f"{ROOM}, all jobs", "LTGF (8)"),
+    }  # fmt: skip
+    assert {row.values["mean_completion"] for row in whole} == {200}
     alone = figures.fig13(cases=[case], policies={"LTGF (8)": LtgfPolicy})
     assert alone.instances[ROOM]["rejected for all policies"] == 0
 
@@ -403,7 +413,8 @@ def windows(own: float, medians: Sequence[float], **others: float) -> Study:
         FigureRow(ROOM, p, None, {"days_below": v, "days_below_quota": 0.5})
         for p, v in known.items()
     ]
-    rows += [FigureRow(ROOM, "LTGF (16)", u, {}, (0, 0, m, 2, 2)) for u, m in enumerate(medians, 1)]
+    served = sum(median >= 0.999 for median in medians) / len(medians)
+    rows = [replace(r, values={**r.values, "served": served}) for r in rows]
     return from_rows("ltgf:fig11", {ROOM: {}}, rows)
 
 

@@ -537,7 +537,7 @@ def test_policies_that_are_not_told_run_times_do_the_same_without_them() -> None
     assert untold == {
         *("fifo", "fifo:backfill", "las", "tiresias-l", "yarn-cs", "yarn-cs:backfill", "hived"),
         *("hived:backfill", "gandiva-fair", "gandiva-fair:literal", "gandiva-fair:no-trade"),
-        *("max-min-fairness", "ltgf"),
+        *("max-min-fairness", "max-sum-throughput", "ltgf"),
         *("ltgf:quota", "ltgf:rho-minus", "ltgf:renewal-first", "ltgf:printed"),
     }
 

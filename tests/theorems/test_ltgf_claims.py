@@ -423,7 +423,7 @@ def test_patience_is_what_starts_a_gang_that_finds_no_whole_node(policy: Policy)
     """It is always selected, but the jobs that are selected with it keep their nodes."""
     case = scattered(5)
     assert waited(case, policy, days=4, patience=None) == float("inf")
-    assert 6 * HOUR <= waited(case, policy, days=4) <= 6 * HOUR + 900
+    assert 6 * HOUR <= waited(case, policy, days=4, patience=6 * HOUR) <= 6 * HOUR + 900
 
 
 @pytest.mark.parametrize("policy", GUARDED, ids=name)
@@ -464,7 +464,8 @@ def test_where_the_gang_is_short_those_that_order_by_length_start_it() -> None:
 @pytest.mark.parametrize("days", [1, 3])
 def test_where_jobs_that_run_come_first_those_that_wait_delay_it_by_patience(days: int) -> None:
     """Of those that wait it is the first, and passed over: from an hour after its release on."""
-    assert waited(lane(days), LtgfPolicy(renewal_first=True), days=days) == 7 * HOUR
+    policy = LtgfPolicy(renewal_first=True)
+    assert waited(lane(days), policy, days=days, patience=6 * HOUR) == 7 * HOUR
 
 
 def two_users(days: int, user: str = "b") -> Instance[Job]:
