@@ -65,9 +65,10 @@ def reproduce(
 def theorems(
     claim: Annotated[str | None, typer.Argument(help="One claim, in full; without: all.")] = None,
 ) -> None:
-    """Run the papers' claims and ours: statement, verdict and cases that could say otherwise.
+    """Run the papers' claims: verdict and evidence.
 
-    Exit code 1 where a run disagrees with a verdict, or does not show it.
+    And ours, which are marked: statement, draws, and cases that could say otherwise. Exit code 1
+    where a run disagrees with a verdict, or does not show it.
     """
     from ..analysis.papers.theorems import CLAIMS, run
 
