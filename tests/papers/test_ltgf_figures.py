@@ -12,6 +12,7 @@ import pytest
 
 from gangsched.analysis.papers.ltgf import figures as figures
 from gangsched.analysis.papers.reproduce import TARGETS, Agreement, FigureRow, Study, from_rows
+from gangsched.solvers.policy import information_of
 from layout import ROOT
 
 DOCS = ROOT / "docs"
@@ -70,6 +71,13 @@ def test_instances_are_those_of_the_paper_s_section_6() -> None:
     for name, load in zip(PHILLY, (0.9, 1.2), strict=False):
         assert facts[name]["days"] == "32 to 46"
         assert facts[name]["offered load"] == pytest.approx(load, abs=0.02)
+
+
+def test_the_page_says_who_is_told_run_times() -> None:
+    told = {n for n, make in figures.POLICIES.items() if information_of(make()) is not None}
+    assert told == {"AlloX", "Themis", "Themis, greedy"}
+    page = (DOCS / "papers" / "ltgf_figures.md").read_text("utf-8")
+    assert "AlloX and Themis (with its greedy form) are told run times; no other" in page
 
 
 def test_who_is_left_out_stands_on_the_page() -> None:
