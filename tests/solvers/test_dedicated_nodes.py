@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -117,12 +118,12 @@ def test_both_engines_agree_and_runs_go_on_from_checkpoints(name: str) -> None:
 
 def test_two_nodes_of_other_sizes() -> None:
     instance = replace(workload(3), cluster=Cluster.of_sizes([8, 4, 4, 2]))
-    for name in ("srtf", "edf", "hydra", "smallest-area"):
+    for name, spread in product(("srtf", "edf", "hydra", "smallest-area"), (False, True)):
         policy = setting(name, dedicated=2)
-        run = drive(instance, policy)
+        run = drive(instance, policy, spread=spread)
         assert violations(run, preempts=policy.preempts) == []
         assert {n for row in run.schedule for n in row.gpus} == {0, 1, 2, 3}
-        assert drive(instance, policy, engine="reference") == run
+        assert drive(instance, policy, spread=spread, engine="reference") == run
 
 
 class Spy:
