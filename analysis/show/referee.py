@@ -11,6 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ...solvers.policy import Rules
 
 UNRANKED = "none, as the table ranks nobody"
 UNBOUNDED = "none, as no bound of {} is at hand"
@@ -77,6 +81,29 @@ def seed_range(seeds: Sequence[int]) -> str:
     if len(known) > 2 and all(b == a + 1 for a, b in pairwise(known)):
         return f"{known[0]} to {known[-1]}"
     return ", ".join(map(str, known)) or "none drawn"
+
+
+def rules_in_words(rules: Rules) -> str:
+    """Write the rules of a cluster.
+
+    Parameters
+    ----------
+    rules : Rules
+
+    Examples
+    --------
+    >>> from gangsched.solvers.policy import Rules
+    >>> rules_in_words(Rules(overhead=0, synchronous=False))
+    'rounds of 60 s, leases of 900 s, 0 s to resume, patience 7,200 s'
+    """
+    said = [
+        f"rounds of {rules.round_length:,} s",
+        f"leases of {rules.lease:,} s" + " that end together" * rules.synchronous,
+        f"{rules.overhead:,} s to resume",
+    ]
+    said += [] if rules.migration is None else [f"{rules.migration:,} s to move"]
+    said.append("no patience" if rules.patience is None else f"patience {rules.patience:,} s")
+    return ", ".join([*said, *(["jobs spread over nodes"] * rules.spread)])
 
 
 def left_out(counts: Sequence[int]) -> str:
