@@ -147,7 +147,7 @@ def uncertified(table: Table, said: str) -> list[str]:
     if re.match(r"(none|no bound), (as|of) ", said):
         return []
     if where := re.search(r"(?:^|, )([^,]+?)s? in the tables?\b", said):
-        shown = "\n".join([table.heading, *table.rows]) if table.block == PRINT else table.heading
+        shown = "\n".join([table.heading, *table.rows])
         words = where[1].split() if table.block == PRINT else [where[1]]
         return [f"no {word} is in the table" for word in words if word not in shown]
     if "in brackets" in said:

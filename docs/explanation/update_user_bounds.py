@@ -116,13 +116,15 @@ def limits(instance: Instance[Any]) -> Iterator[str]:
 
 
 def settings(certificate: str, information: str = "") -> Referee:
-    """Under which settings a table compares: with no words on information, policies."""
+    """Under which settings a table compares: policies, where nothing else is known to whom."""
     told = [name for name in POLICIES if information_of(policy(name)[1]) is not None]
     return Referee(
         information=information or f"told when jobs come: {', '.join(told)}; others use none",
         seeds="none drawn of logs, those of `philly_workload` by row",
         excluded=f"{left_out([0])} of those in the table",
-        parameters=f"nodes of 8 GPUs, {rules_in_words(Rules())}",
+        parameters="320 GPUs as one pool, pauses and moves for free"
+        if information
+        else f"nodes of 8 GPUs, {rules_in_words(Rules())}",
         certificate=certificate,
     )
 
@@ -161,7 +163,7 @@ def main(folder: Path) -> None:
     lines = [head, "|---|---|--:|--:|--:|--:|"]
     for name, instance in lanes(folder):
         lines += rows(name, instance)
-    below = settings("rows any policy ≥ of verified bounds, also for who knows all jobs")
+    below = settings("any policy ≥ in the table, verified bounds, also for who knows all jobs")
     put(BEGIN, END, "\n".join([*lines, "", str(below)]))
 
 
