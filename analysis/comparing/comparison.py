@@ -337,7 +337,8 @@ class Comparison(SideBySide):
         rejected : int
             How many jobs were left out of it.
         """
-        seeds = [row.result.info["seed"] for row in self.rows if _seeded(row)]
+        infos = [row.result.info for row in self.rows if row.result is not None]
+        seeds = [info["seed"] for info in infos if isinstance(info.get("seed"), int)]
         said = [drawn] * bool(drawn) + [f"{seed_range(seeds)} of solvers"] * bool(seeds)
         own = self.problem.parameters() if hasattr(self.problem, "parameters") else {}
         plain = (f"{k} {v}" for k, v in own.items() if isinstance(v, int | float | str) and v != "")
@@ -391,10 +392,6 @@ class Comparison(SideBySide):
             tail = f" (and {more} more)" if more > 0 else ""
             notes.append(f"{r.solver}: refuted: {''.join(r.violations[:1])}{tail}")
         return notes + self._cut()
-
-
-def _seeded(row: Row) -> bool:
-    return row.result is not None and isinstance(row.result.info.get("seed"), int)
 
 
 def bound_to_dict(bound: Bound | None) -> dict[str, Any] | None:

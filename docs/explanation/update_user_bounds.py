@@ -120,7 +120,7 @@ def settings(certificate: str, information: str = "") -> Referee:
     told = [name for name in POLICIES if information_of(policy(name)[1]) is not None]
     return Referee(
         information=information or f"told when jobs come: {', '.join(told)}; others use none",
-        seeds="none drawn of logs, those of `philly_workload` by row",
+        seeds="none drawn" if information else "none drawn of logs; of `philly_workload` by row",
         excluded=f"{left_out([0])} of those in the table",
         parameters="320 GPUs as one pool, pauses and moves for free"
         if information

@@ -305,8 +305,8 @@ def _with_speeds(source: Source, table: str, seed: int) -> Source:
         f"speeds of {table}, a family for each user, drawn with seed {seed}: {listed}; the load "
         f"is {load:.2f} of the GPUs' time up to the last arrival, at their mean speed"
     )
-    notes, drawn = (*source.notes, note), f"{seed} of the users' families"
-    return replace(source, subject=instance, notes=notes, drawn=drawn)
+    notes, which = (*source.notes, note), f"{seed} of the users' families"
+    return replace(source, subject=instance, notes=notes, drawn=which)
 
 
 def _draw(name: str, options: Sequence[str], cluster: Any, first: int | None, seed: int) -> Source:

@@ -418,8 +418,8 @@ def test_a_replay_says_how_run_times_were_known() -> None:
     line = next(line for line in legend(found) if line.startswith("Information"))
     assert line.partition("; seeds: ")[0] == (
         "Information: told what they use of run times when jobs come: edf; told run times with an "
-        "error: edf:estimated; profile new jobs first, and pay for it: edf:profiled; never told run "
-        "times: fifo"
+        "error: edf:estimated; profile new jobs first, and pay for it: edf:profiled; never told "
+        "run times: fifo"
     )
     alone = gs.replay(workload(8, jobs=8), ["edf:profiled"])
     all_of_them = "Information: all policies: profile new jobs first, and pay for it; seeds: "
