@@ -49,7 +49,7 @@ def _information(study: Study, instances: Sequence[str], policies: Policies) -> 
     rows = dict.fromkeys(row.policy for row in study.rows if row.instance in {*instances})
     known = {label: make() for label, make in policies.items() if label in rows}
     told = [label for label, made in known.items() if information_of(made) is not None]
-    return f"told when jobs come: {', '.join(told)}; others use none" if told else "none used"
+    return f"told when jobs come: {'; '.join(told)}; others use none" if told else "none used"
 
 
 def _seeds(facts: Mapping[str, Mapping[str, Any]]) -> str:
