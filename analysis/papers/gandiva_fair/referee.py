@@ -63,7 +63,8 @@ def _time_on_a_server(study: Study, name: str) -> Referee:
 
 
 def _one_market(study: Study, name: str) -> Referee:
-    total = study.value(LP, ALL, "bound")
+    bound = study.value(LP, ALL, "bound")
+    total = "none" if bound is None else f"{bound:g}"
     driven = name == DRIVEN
     begin, end = study.settings["quanta"]
     return Referee(
@@ -72,10 +73,10 @@ def _one_market(study: Study, name: str) -> Referee:
         excluded=left_out([0]),
         parameters=f"60 K80s and 12 V100s, 3 users, {study.instances[name]['GPUs']} GPUs"
         + f", {_rules(study)}, mean of quanta {begin} to {end}" * driven,
-        certificate=f"captured surplus in the table, over the proven largest total of {total:g}, "
+        certificate=f"captured surplus in the table, over the proven largest total of {total}, "
         f"and the proven bound of the aim where the row all has one"
         if name != FAIR
-        else f"no division has more than the proven total of {total:g}",
+        else f"no division has more than the proven total of {total}",
     )
 
 

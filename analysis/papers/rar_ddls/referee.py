@@ -13,7 +13,7 @@ def referee(study: Reproduction, variants: Sequence[str]) -> Referee:
     settings = study.settings
     runs = [point for point in study.points if point.variant in variants]
     late = sum(point.makespan is None for point in runs)
-    kinds = dict.fromkeys(variant.partition(", ")[2] for variant in variants)
+    kinds = dict.fromkeys(variant.partition(", ")[2] or "light" for variant in variants)
     extra = (
         f"{name}: communication adds {100 * low:g} to {100 * high:g} %, k {k}"
         for name in kinds
