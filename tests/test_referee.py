@@ -3,7 +3,7 @@
 Tables are found in all pages: those of Markdown, and those in blocks of what was printed. One
 compares if its heading names policies or solvers, if it stands between the marks of a figure, or if
 two of its rows or a head have names of the registry; what is none although it looks like one stands
-in :data:`NO_COMPARISONS` with the reason. What a page's Python prints has its settings in that code.
+in :data:`NO_COMPARISONS` with the reason. What a page's Python prints has settings in that code.
 """
 
 from __future__ import annotations
