@@ -31,7 +31,7 @@ from .columns import (
     shown_ratio,
 )
 from .loss_tables import loss_notes, loss_tables
-from .replay_tables import failures, informed
+from .replay_tables import failures, informed, referee
 
 
 def write_replay_report(
@@ -41,8 +41,21 @@ def write_replay_report(
     title: str,
     notes: Sequence[str] = (),
     rejected: Sequence[tuple[str, str]] = (),
+    drawn: str = "",
 ) -> None:
     """Write the comparison of policies as one self-contained HTML file.
+
+    Parameters
+    ----------
+    path : path
+    found : Replay
+    title : str
+    notes : sequence of str
+        How the instance came about.
+    rejected : sequence of (job, reason)
+        Jobs that were left out of the instance.
+    drawn : str
+        Which seed drew what of the jobs.
 
     Examples
     --------
@@ -68,6 +81,7 @@ def write_replay_report(
             page.picture(overview, "overview", "Measures of each policy"),
             *_deadlines(found),
             *_measures(found),
+            page.muted(str(referee(found, drawn=drawn, rejected=len(rejected)))),
             *_certified(found),
             *_losses(found),
             *_how_fair(found),

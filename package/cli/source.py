@@ -51,6 +51,7 @@ class Source:
     rejected: tuple[tuple[str, str], ...] = ()
     bound: Any = None  #: the best that is known, where the library has one
     times: tuple[Any, ...] = ()  #: when its jobs began and ended by the log
+    drawn: str = ""  #: which seed drew what
 
     @property
     def title(self) -> str:
@@ -60,7 +61,8 @@ class Source:
     @property
     def about(self) -> dict[str, Any]:
         """What reports and files say of it."""
-        return {"title": self.title, "notes": self.notes, "rejected": self.rejected}
+        names = "title", "notes", "rejected", "drawn"
+        return {name: getattr(self, name) for name in names}
 
     def save(self, path: Path, kind: str, found: Any) -> None:
         """Write what came out as JSON, and where it came from."""
@@ -145,12 +147,14 @@ def _from_trace(path: str, stem: str, reader: ReaderChoice, **options: Any) -> S
     with progress_line(f"reading {Path(path).name}"):
         trace = read(path)
     problem, made = entry.convert(trace, **options)
+    seed = options.get("seed")
     return Source(
         name=Path(path).name,
         subject=problem,
         stem=stem,
         notes=(str(trace.report), *made.notes),
         rejected=made.rejected,
+        drawn="" if seed is None else f"{seed} of what the log lacks",
     )
 
 
@@ -181,7 +185,8 @@ def select_problem(
         sizes = {"nodes": count_of(options["nodes"]), "jobs": options["jobs"]}
         law = _law(settings[key], f"--setting {key}", options["utility"])
         made = settings[key](seed=seed, **sizes, **law)
-        return Source(name=f"{key}, seed {seed}", subject=made, stem=stem)
+        drawn = f"{seed} of the instance"
+        return Source(name=f"{key}, seed {seed}", subject=made, stem=stem, drawn=drawn)
     assert source is not None
     if options["reader"] is None:
         only("an instance; a trace needs --reader", options, ())
@@ -300,7 +305,8 @@ def _with_speeds(source: Source, table: str, seed: int) -> Source:
         f"speeds of {table}, a family for each user, drawn with seed {seed}: {listed}; the load "
         f"is {load:.2f} of the GPUs' time up to the last arrival, at their mean speed"
     )
-    return replace(source, subject=instance, notes=(*source.notes, note))
+    notes, which = (*source.notes, note), f"{seed} of the users' families"
+    return replace(source, subject=instance, notes=notes, drawn=which)
 
 
 def _draw(name: str, options: Sequence[str], cluster: Any, first: int | None, seed: int) -> Source:
@@ -312,7 +318,7 @@ def _draw(name: str, options: Sequence[str], cluster: Any, first: int | None, se
     if not instance.jobs:
         raise ValueError(f"scenario {name}: it has no jobs")
     note = f"synthetic jobs, drawn with seed {seed}: {instance.name}"
-    return Source(name=name, subject=instance, notes=(note,))
+    return Source(name=name, subject=instance, notes=(note,), drawn=f"{seed} of the jobs")
 
 
 def _scenario(name: str, options: Sequence[str], cluster: Any, seed: int) -> Any:
