@@ -12,9 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ...formulations.problem import Sense
 from ...instances.display import counted
 from ...solvers.result import Bound
-from ..comparing.replay import MODELS, REWARDS, Replay, Replayed, trades_line
+from ..comparing.bounded import REWARDS
+from ..comparing.replay import MODELS, Replay, trades_line
+from ..comparing.replayed import Replayed
 from ..driving.drive import models_of
 from ..driving.run import Run
 from . import page, run_plots
@@ -22,16 +25,18 @@ from .columns import (
     DEADLINES,
     FAIRNESS,
     JOBS,
+    REVENUE,
     TIME,
     USERS,
     Section,
     duration,
     explained,
     floored,
+    shown_bound,
     shown_ratio,
 )
 from .loss_tables import loss_notes, loss_tables
-from .replay_tables import failures, informed
+from .replay_tables import clairvoyant, earning_words, failures, informed
 
 
 def write_replay_report(
@@ -58,28 +63,36 @@ def write_replay_report(
     ...     "1 policy ran 2 jobs" in file.read_text("utf-8")
     True
     """
-    measures = {row.name: row.measures for row in found.rows}
-    overview = run_plots.overview(found.runs, measures=measures)
-    use = run_plots.cluster_use(found.runs)
+    parts = _timed(found) if found.problem is None else _earning(found)
     body = "\n".join(
         [
             f"<h1>{page.escape(title)}</h1>",
-            f'<p class="summary">{page.escape(_words(found))}</p>',
-            page.picture(overview, "overview", "Measures of each policy"),
-            *_deadlines(found),
-            *_measures(found),
-            *_certified(found),
-            *_losses(found),
-            *_how_fair(found),
-            *_users(found),
-            *_models(found),
-            "<h2>Use of the cluster</h2>",
-            page.picture(use, "use", "GPUs held and demanded over time"),
+            *parts,
             *_jobs(found, (*notes, *failures(found)), rejected),
             *_records(found),
         ]
     )
     page.write_page(path, title, body)
+
+
+def _timed(found: Replay) -> list[str]:
+    """Show completion times, fairness, and rewards where there are deadlines."""
+    measures = {row.name: row.measures for row in found.rows}
+    overview = run_plots.overview(found.runs, measures=measures)
+    use = run_plots.cluster_use(found.runs)
+    return [
+        f'<p class="summary">{page.escape(_words(found))}</p>',
+        page.picture(overview, "overview", "Measures of each policy"),
+        *_deadlines(found),
+        *_measures(found),
+        *_certified(found),
+        *_losses(found),
+        *_how_fair(found),
+        *_users(found),
+        *_models(found),
+        "<h2>Use of the cluster</h2>",
+        page.picture(use, "use", "GPUs held and demanded over time"),
+    ]
 
 
 def _users(found: Replay) -> list[str]:
@@ -96,14 +109,7 @@ def _users(found: Replay) -> list[str]:
 
 def _words(found: Replay) -> str:
     """Say in plain words what was compared and who did best at what."""
-    run = found.rows[0].run
-    able = int((~run.records.rejected).sum())
-    policies = "1 policy" if len(found.rows) == 1 else f"{len(found.rows)} policies"
-    text = (
-        f"{policies} ran {counted(able, 'job')} of {counted(run.user_weight.size, 'user')} "
-        f"on {counted(len(run.sizes), 'node')} with {run.gpus:,} GPUs."
-    )
-    text += _most_reward(found)
+    text = _ran(found) + _most_reward(found)
     done = [row for row in found.rows if row.complete]
     fastest = _least(done, "mean_completion")
     if fastest is not None:
@@ -124,6 +130,16 @@ def _words(found: Replay) -> str:
     if stopped:
         text += f" Stopped before all jobs were complete: {', '.join(stopped)}."
     return text
+
+
+def _ran(found: Replay) -> str:
+    run = found.rows[0].run
+    able = int((~run.records.rejected).sum())
+    policies = "1 policy" if len(found.rows) == 1 else f"{len(found.rows)} policies"
+    return (
+        f"{policies} ran {counted(able, 'job')} of {counted(run.user_weight.size, 'user')} "
+        f"on {counted(len(run.sizes), 'node')} with {run.gpus:,} GPUs."
+    )
 
 
 def _most_reward(found: Replay) -> str:
@@ -166,6 +182,29 @@ def _measures(found: Replay) -> list[str]:
     """A line for each measure, a cell for each policy."""
     table = page.across((JOBS, TIME, FAIRNESS), found.rows, "name")
     return ["<h2>Measures</h2>", table, _said(found, JOBS, TIME, FAIRNESS), page.muted(MEANING)]
+
+
+# --- revenue -------------------------------------------------------------------------------------
+
+
+def _earning(found: Replay) -> list[str]:
+    """Show what the policies earned, and what anyone can earn."""
+    text, bound, known = _ran(found), found.bounds.get("revenue"), found.known.get("revenue")
+    best = max(found.rows, key=lambda row: (row.revenue or {})["revenue"] or 0)
+    won = (best.revenue or {})["revenue"] or 0
+    text += f" Most revenue: {best.name}, {won:,.6g}"
+    text += "." if bound is None else f" of at most {shown_bound(bound.value, Sense.MAX)}."
+    lines = {row.name: (row.revenue or {})["revenue"] or 0 for row in found.rows}
+    lines |= {} if known is None else {clairvoyant(known): known.objective}
+    figure = run_plots.earnings(lines, bound=None if bound is None else bound.value)
+    return [
+        f'<p class="summary">{page.escape(text)}</p>',
+        "<h2>Revenue</h2>",
+        page.picture(figure, "revenue", "What each policy earned"),
+        page.across((REVENUE,), found.rows, "name"),
+        _said(found, REVENUE),
+        *map(page.muted, (*earning_words(found), informed(found))),
+    ]
 
 
 # --- deadlines -----------------------------------------------------------------------------------
