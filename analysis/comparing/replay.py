@@ -363,8 +363,8 @@ def replay(
     if effort not in EFFORTS:
         known = ", ".join(map(repr, EFFORTS))
         raise ValueError(f"replay: effort={effort!r} is not one of {known}")
+    rules = rules or rules_of(instance)
     instance, problem = taken_apart(instance)
-    rules = rules or (RULES if problem is None else SLOTS)
     policies = on_terms(policies, problem)
     for policy in filter(is_policy, policies.values()):
         check_kind(instance, policy, rules)
@@ -395,6 +395,18 @@ def replay(
         logger.warning("interrupted: %s did not finish", ", ".join(todo) or "nothing")
         found = work.replay(stopped, tuple(todo))
     return found
+
+
+def rules_of(subject: Instance[Any] | Irmp) -> Rules:
+    """Return the rules of the cluster where none are given.
+
+    Examples
+    --------
+    >>> from gangsched.formulations.irmp import reduced_problem
+    >>> rules_of(reduced_problem(5)).round_length
+    1
+    """
+    return RULES if taken_apart(subject)[1] is None else SLOTS
 
 
 @dataclass

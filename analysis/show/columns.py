@@ -179,22 +179,12 @@ class Durations:
 
 ten, six = Decimals(10), Decimals(6)
 whole = Decimals(10, ",")  #: a count or a sum
-money = Decimals(6, ",")
 lasting = Durations()
 tenth, thousandth = "{:.1f}".format, "{:.3f}".format
 hundredth = "{:,.2f}".format
 percent = "{:.1%}".format
+at_least = partial(fixed, way=-1, places=2, size=0.01, unit="%")  #: a share, rounded down
 milliseconds, centiseconds = "{:.3f} s".format, "{:.2f} s".format  #: of solvers, of policies
-
-
-def share(value: float) -> str:
-    """Write a share that is at least attained: rounded down.
-
-    >>> share(0.99999), share(0.5)
-    ('99.99%', '50.00%')
-    """
-    return f"{floored(100 * value, 2):.2f}%"
-
 
 #: whose texts have the unit in them
 WITH_UNIT = (lasting, milliseconds, centiseconds, percent)
@@ -755,21 +745,20 @@ SHARING = Section(
         )
     ),
 )
-EARNED = "what nobody can beat, verified, also not one that knows all jobs in advance"
 REVENUE = Section(
     "Revenue",
     (
         Column(
-            "revenue", "revenue", "", 1, money,
+            "revenue", "revenue", "", 1, Decimals(6, ","),
             "what jobs are worth when they are complete, recomputed from the run",
         ),
         Column(
             "revenue_ratio", "certified\nratio", "", -1, ratio,
-            f"{EARNED}, over the revenue; rounded up",
+            "what nobody can beat, verified, over the revenue; rounded up",
         ),
         Column(
-            "share_of_bound", "share of\nbound", "", 1, share,
-            f"the revenue over {EARNED}; rounded down",
+            "share_of_bound", "share of\nbound", "", 1, at_least,
+            "the revenue over what nobody can beat, verified; rounded down",
         ),
         Column("served", "jobs\nserved", "", 0, whole, "complete, so that they earned something"),
         Column("left_out", "left\nout", "", 0, whole, "never started: what waits at the end"),
@@ -787,7 +776,6 @@ REVENUE = Section(
         Column("rejected", "rejected", "", 0, whole),
         Column("mean_wait", "mean wait", "slots", -1, tenth, "of the jobs served"),
         Column("max_wait", "longest wait", "slots", -1, whole, "of any job served"),
-        Column("last_completion", "last completion", "slots", -1, whole),
         Column(
             "fairness variance", "fairness variance", "", -1, six,
             "of alpha, share of a positive revenue over that of the servers, by user",

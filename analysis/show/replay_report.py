@@ -36,7 +36,7 @@ from .columns import (
     shown_ratio,
 )
 from .loss_tables import loss_notes, loss_tables
-from .replay_tables import clairvoyant, earning_words, failures, informed
+from .replay_tables import earning_words, failures, informed
 
 
 def write_replay_report(
@@ -195,7 +195,7 @@ def _earning(found: Replay) -> list[str]:
     text += f" Most revenue: {best.name}, {won:,.6g}"
     text += "." if bound is None else f" of at most {shown_bound(bound.value, Sense.MAX)}."
     lines = {row.name: (row.revenue or {})["revenue"] or 0 for row in found.rows}
-    lines |= {} if known is None else {clairvoyant(known): known.objective}
+    lines |= {} if known is None else {"clairvoyant": known.objective}
     figure = run_plots.earnings(lines, bound=None if bound is None else bound.value)
     return [
         f'<p class="summary">{page.escape(text)}</p>',
@@ -417,10 +417,10 @@ def _rejected(runs: Mapping[str, Run]) -> list[str]:
     ]
 
 
-def _rule(name: str, value: Any) -> str:
-    """Say a rule with its unit: all numbers are seconds."""
+def _rule(name: str, value: Any, unit: str) -> str:
+    """Say a rule with its unit: all numbers are times."""
     plain = isinstance(value, bool) or value is None
-    return f"{name} {value}" if plain else f"{name} {value:,} s"
+    return f"{name} {value}" if plain else f"{name} {value:,} {unit}"
 
 
 OWN_LEASES = (
@@ -435,15 +435,16 @@ def _records(found: Replay) -> list[str]:
     heads = ("policy", "parameters", "seed", "ended", "digest", "runtime")
     lines = [page.line("th", *heads)]
     rules: dict[str, list[str]] = {}
+    unit = "slots" if found.instance.kind.slotted else "s"
     for name, run in found.runs.items():
         versions |= run.versions
-        text = ", ".join(_rule(*rule) for rule in run.rules.named().items())
+        text = ", ".join(_rule(*rule, unit) for rule in run.rules.named().items())
         rules.setdefault(text, []).append(name)
         texts = (
             f"{name} ({run.policy})" if run.policy != name else name,
             json.dumps(dict(run.parameters), default=str, ensure_ascii=False),
             "–" if run.seed is None else run.seed,
-            f"{run.stop.value} at {run.now:,} s",
+            f"{run.stop.value} at {run.now:,} {unit}",
             run.digest()[:16],
         )
         cells = page.line("td", *texts).removesuffix("</tr>")
