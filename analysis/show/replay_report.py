@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ...formulations.problem import Sense
 from ...instances.display import counted
 from ...solvers.result import Bound
 from ..comparing.bounded import REWARDS
@@ -28,11 +27,11 @@ from .columns import (
     REVENUE,
     TIME,
     USERS,
+    Decimals,
     Section,
     duration,
     explained,
     floored,
-    shown_bound,
     shown_ratio,
 )
 from .loss_tables import loss_notes, loss_tables
@@ -193,7 +192,7 @@ def _earning(found: Replay) -> list[str]:
     best = max(found.rows, key=lambda row: (row.revenue or {})["revenue"] or 0)
     won = (best.revenue or {})["revenue"] or 0
     text += f" Most revenue: {best.name}, {won:,.6g}"
-    text += "." if bound is None else f" of at most {shown_bound(bound.value, Sense.MAX)}."
+    text += "." if bound is None else f" of at most {Decimals(6, ',', 1)(bound.value)}."
     lines = {row.name: (row.revenue or {})["revenue"] or 0 for row in found.rows}
     lines |= {} if known is None else {"clairvoyant": known.objective}
     figure = run_plots.earnings(lines, bound=None if bound is None else bound.value)

@@ -323,7 +323,7 @@ def _draw(name: str, options: Sequence[str], cluster: Any, first: int | None, se
 def _drawn(name: str, made: Any, first: int | None, seed: int) -> Source:
     """The first jobs of what was drawn."""
     note = f"synthetic jobs, drawn with seed {seed}: {getattr(made, 'instance', made).name}"
-    return Source(name=name, subject=_first_jobs(name, made, first), notes=(note,))
+    return Source(name=name, subject=_first_jobs(f"scenario {name}", made, first), notes=(note,))
 
 
 def _first_jobs(name: str, subject: Any, first: int | None) -> Any:

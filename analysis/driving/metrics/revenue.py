@@ -19,7 +19,7 @@ from .parts import mean
 
 def earnings(run: Run, clock: Literal["absolute", "release"] = "absolute") -> Floats:
     """Return what each job earned by its completion; nan where it is not complete."""
-    instance, ends = run.require_instance(), last_ends(run)
+    instance, ends = run.require_instance(), _ends(run)
     won = np.full(len(run.records), np.nan)
     for j, job in enumerate(instance.jobs):
         if run.records.finished[j] and j in ends:
@@ -28,8 +28,8 @@ def earnings(run: Run, clock: Literal["absolute", "release"] = "absolute") -> Fl
     return won
 
 
-def last_ends(run: Run) -> dict[int, int]:
-    """Return when the last segment of each job that ran ends, by number."""
+def _ends(run: Run) -> dict[int, int]:
+    """When the last segment of each job that ran ends, by number."""
     ends: dict[int, int] = {}
     for j, end in zip(run.schedule.job.tolist(), run.schedule.end.tolist(), strict=True):
         ends[j] = max(end, ends.get(j, 0))
@@ -70,5 +70,4 @@ def revenue_summary(
         "left_out": len(book) - served - int(book.rejected.sum()),
         "rejected": int(book.rejected.sum()),
         "mean_completion": mean(completion_time(run)),
-        "last_completion": max(last_ends(run).values(), default=0),
     }
