@@ -728,7 +728,7 @@ def warm_up_policy(name: str) -> None:
     jobs = [Job(id=str(j), gpus=1 + j % 2, work=60, release=30 * j) for j in range(4)]
     with suppress(ValueError, PolicyError):
         drive(Instance(Cluster.of_sizes([2]), jobs), policy(name)[1])
-    if POLICIES[_split(name)[0]].place == REVENUE:
+    if _split(name)[0] in EARNING:
         drive(settings.tiny_revenue().instance, policy(name)[1], round_length=1)
 
 

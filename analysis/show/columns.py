@@ -86,7 +86,7 @@ def ratio(value: float) -> str:
 
 
 def fixed(
-    value: float, way: int = 0, *, places: int, comma: str = "", size: int = 1, unit: str = ""
+    value: float, way: int = 0, *, places: int, comma: str = "", size: float = 1, unit: str = ""
 ) -> str:
     """Write a number with so many decimals; rounded up where `way` is 1, down where it is -1.
 
@@ -756,10 +756,7 @@ REVENUE = Section(
             "revenue_ratio", "certified\nratio", "", -1, ratio,
             "what nobody can beat, verified, over the revenue; rounded up",
         ),
-        Column(
-            "share_of_bound", "share of\nbound", "", 1, at_least,
-            "the revenue over what nobody can beat, verified; rounded down",
-        ),
+        Column("share_of_bound", "share of\nbound", "", 1, at_least, "1 / certified ratio"),
         Column("served", "jobs\nserved", "", 0, whole, "complete, so that they earned something"),
         Column("left_out", "left\nout", "", 0, whole, "never started: what waits at the end"),
         Column(

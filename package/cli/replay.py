@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -176,6 +176,9 @@ def replay(
 
     Ctrl-C or SIGTERM keeps the policies that have finished. Exit code 1 where a policy failed.
     """
+    from ..analysis.comparing.replay import rules_of
+    from ..solvers.policy import Rules
+
     with screen.reading():
         page = None if no_report else report
         screen.check_output(trace, json, page)
@@ -187,9 +190,8 @@ def replay(
         )
         source = select_jobs(trace, how, seed, first, room, part)
         chosen = chosen or _policies(",".join(replayed(source.subject)), seed, information)
-        rules = _rules(
-            source.subject,
-            round_length,
+        rules = Rules(
+            round_length=round_length or rules_of(source.subject).round_length,
             lease=lease,
             overhead=overhead,
             migration=migration,
@@ -201,14 +203,6 @@ def replay(
     if not found.rows and not found.failed:
         raise KeyboardInterrupt
     _finish(source, found, context, report=page, json=json, kept=kept, explain=explain)
-
-
-def _rules(subject: Any, round_length: int | None, **more: Any) -> Any:
-    """The rules of the cluster, with the rounds that the jobs have by default."""
-    from ..analysis.comparing.replay import rules_of
-
-    rules = replace(rules_of(subject), **more)
-    return rules if round_length is None else replace(rules, round_length=round_length)
 
 
 # --- the policies --------------------------------------------------------------------------------

@@ -231,8 +231,9 @@ def select_jobs(
 ) -> Source:
     """The jobs that the options of `replay` mean; `room` and `part` by their names there."""
     if reader.name == "auto" and _is_saved(trace):
-        given = {**room, **part, "columns": reader.columns, **reader.left_out}
-        only("a saved instance or problem", given, ())
+        others = {**room, **part, "columns": reader.columns, **reader.left_out}
+        others["reader-option"] = reader.options or None
+        only("a saved instance or problem", others, ())
         return _saved(trace, first)
     if room["cluster"] is not None:
         only("--cluster", room, ("cluster",))
