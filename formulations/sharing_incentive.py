@@ -73,7 +73,7 @@ LEAST_WAIT = 60
 MANY = 1_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class SharingIncentive(Described):
     """Minimise the worst ratio of a user, of what it gets to what it would get on its quota.
 

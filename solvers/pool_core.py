@@ -84,7 +84,8 @@ class _Pool(NamedTuple):
     gpus: Ints
     kind: Ints
     scale: Floats
-    left: Ints
+    left: Ints  # seconds; of those that run as of when they started
+    finish: Ints  # when those that run end if nobody stops them
     key: Floats
     since: Ints  # since when a job runs
     widths: Ints  # of each kind of gang
@@ -125,6 +126,7 @@ def _start(p: _Pool, job: int) -> None:
     p.size[k] -= 1
     p.state[WAITS] -= 1
     p.since[job] = p.state[NOW]
+    p.finish[job] = p.state[NOW] + p.left[job]
 
 
 @inner
@@ -141,6 +143,7 @@ def _choose(p: _Pool, pieces: Ints, capacity: int) -> None:
             i += 1
             stay = p.gpus[job] <= free
             if not stay:
+                p.left[job] = p.finish[job] - p.state[NOW]
                 if p.state[NOW] > p.since[job]:
                     _note_piece(p, pieces, job, p.state[NOW])
                 _wait(p, job)
@@ -156,25 +159,32 @@ def _choose(p: _Pool, pieces: Ints, capacity: int) -> None:
 
 
 @inner
-def _serve(p: _Pool, pieces: Ints, dynamic: bool) -> None:
+def _serve(p: _Pool, pieces: Ints) -> None:
     """Let those that run do so until one of them is complete, or the next one comes."""
-    now, runs, stays = p.state[NOW], p.state[RUNS], 0
-    upto = np.int64(2**62)
-    if p.state[COME] < p.order.size:
-        upto = p.release[p.order[p.state[COME]]]
+    runs, stays = p.state[RUNS], 0
+    end = np.int64(2**62)
     for i in range(runs):
-        upto = min(upto, now + p.left[p.running[i]])
+        end = min(end, p.finish[p.running[i]])
+    if p.state[COME] < p.order.size and p.release[p.order[p.state[COME]]] < end:
+        p.state[NOW] = p.release[p.order[p.state[COME]]]
+        return
     for i in range(runs):
         job = p.running[i]
-        p.left[job] -= upto - now
-        if dynamic:
-            p.key[job] = p.left[job] * p.scale[job]
-        if p.left[job] == 0:
-            _note_piece(p, pieces, job, upto)
+        if p.finish[job] == end:
+            _note_piece(p, pieces, job, end)
         else:
             p.running[stays] = job
             stays += 1
-    p.state[NOW], p.state[RUNS] = upto, stays
+    p.state[NOW], p.state[RUNS] = end, stays
+
+
+@inner
+def _age(p: _Pool) -> None:
+    """Give those that run the keys of what is left of them, and sort them."""
+    for i in range(p.state[RUNS]):
+        job = p.running[i]
+        p.key[job] = (p.finish[job] - p.state[NOW]) * p.scale[job]
+    _sort(p.running, p.state[RUNS], p.key)
 
 
 @inner
@@ -190,9 +200,9 @@ def _run_while_room(p: _Pool, pieces: Ints, capacity: int, dynamic: bool) -> boo
             _wait(p, p.order[p.state[COME]])
             p.state[COME] += 1
         if dynamic:
-            _sort(p.running, p.state[RUNS], p.key)
+            _age(p)
         _choose(p, pieces, capacity)
-        _serve(p, pieces, dynamic)
+        _serve(p, pieces)
     return True
 
 
@@ -207,7 +217,7 @@ def schedule_pool(
     for k in range(1, widths.size):
         first[k] = first[k - 1] + np.sum(kind == k - 1)
     pool = _Pool(
-        order, release, gpus, kind, scale, seconds.copy(), seconds * scale,
+        order, release, gpus, kind, scale, seconds.copy(), np.zeros_like(seconds), seconds * scale,
         np.full(n, -1, dtype=np.int64), widths, first, size, np.empty(n, dtype=np.int64),
         np.empty(capacity, dtype=np.int64), np.empty(capacity, dtype=np.int64),
         np.zeros(5, dtype=np.int64),

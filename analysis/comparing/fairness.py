@@ -9,6 +9,7 @@ import numpy as np
 
 from ...formulations.ltgf.fluid import LtgfFluid
 from ...formulations.ltgf.problem import Ltgf
+from ...instances.arrays import Ints
 from ...instances.jobs import but_for
 from ...instances.model import Instance
 from ...solvers.policy import Rules
@@ -40,10 +41,10 @@ def fairness_bounds(instance: Instance[Any], rules: Rules) -> list[Fairness]:
     lives = Ltgf(replace(instance, jobs=tuple(visible)))
     text = "rho of all jobs over their lives, of service alone"
     found: list[Fairness] = [(text, lives, life_bound(lives))]
-    for time in _peaks(instance):
-        active = [
-            j for j, job in enumerate(instance.jobs) if job.release <= time < job.release + job.work
-        ]
+    jobs = [(job.release, job.work, job.gpus) for job in instance.jobs]
+    release, work, gpus = np.array(jobs, dtype=np.int64).reshape(-1, 3).T
+    for time in _peaks(release, release + work, gpus, instance.cluster.gpus):
+        active = np.flatnonzero((release <= time) & (time < release + work)).tolist()
         text = (
             f"rho of the {len(active):,} jobs that nobody can have finished "
             f"at the peak of day {time // DAY + 1}, were they to stay"
@@ -53,15 +54,13 @@ def fairness_bounds(instance: Instance[Any], rules: Rules) -> list[Fairness]:
     return found
 
 
-def _peaks(instance: Instance[Any]) -> list[int]:
+def _peaks(begin: Ints, end: Ints, gpus: Ints, capacity: int) -> list[int]:
     """When most GPUs are wanted if no job waits, on the busiest days with more than there are."""
-    jobs = [(job.release, job.work, job.gpus) for job in instance.jobs]
-    release, work, gpus = np.array(jobs, dtype=np.int64).reshape(-1, 3).T
-    times, where = np.unique(np.concatenate([release, release + work]), return_inverse=True)
+    times, where = np.unique(np.concatenate([begin, end]), return_inverse=True)
     wanted = np.cumsum(np.bincount(where, np.concatenate([gpus, -gpus]), times.size))
     found: dict[int, int] = {}
     for k in np.argsort(-wanted, kind="stable").tolist():
-        if len(found) == PEAKS or wanted[k] <= instance.cluster.gpus:
+        if len(found) == PEAKS or wanted[k] <= capacity:
             break
         found.setdefault(int(times[k]) // DAY, int(times[k]))
     return sorted(found.values())

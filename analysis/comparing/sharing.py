@@ -14,7 +14,9 @@ from typing import Any, get_args
 import numpy as np
 
 from ...formulations.sharing_incentive import Reading, SharingIncentive
+from ...instances.arrays import Ints
 from ...instances.model import Instance
+from ...instances.remembered import remembered
 from ...solvers.result import Bound
 from ...solvers.user_order import UserOrderParams, user_order
 from ..driving import metrics
@@ -23,6 +25,7 @@ from ..driving.run import Run
 from ..proofs.bound import Effort
 from ..proofs.user_prices import user_bound
 
+LATEST = 2**62  #: of times; no run is so long
 GRACE = 120  #: seconds that a job may end later than alone, and still counts as in time
 MANY = 100  #: jobs of a user that a few cannot outweigh
 NAMED = 2  #: users who are named
@@ -83,10 +86,9 @@ class SharingBounds:
             return {}
         ends = book.end[able]
         flows = problem.flows_of(ends)
-        times = zip(ends.tolist(), problem.jobs, problem.alone_flows, strict=True)
-        in_time = [end - job.release <= alone + GRACE for end, job, alone in times]
+        in_time = ends <= _alone_ends(problem) + GRACE
         large = [user for user, jobs in problem.members.items() if len(jobs) >= MANY]
-        found: dict[str, Any] = {"in_time_alone": sum(in_time) / len(in_time)}
+        found: dict[str, Any] = {"in_time_alone": int(in_time.sum()) / in_time.size}
         for name, one in self.problems.items():
             ratios = one.ratios(flows)
             found[f"user_{name}"] = float(max(ratios.values()))
@@ -95,6 +97,13 @@ class SharingBounds:
             if name == "sharing":
                 found["worse_off"] = _named(ratios)
         return found
+
+
+@remembered
+def _alone_ends(problem: SharingIncentive) -> Ints:
+    """When each job would end were its user alone on the quota."""
+    times = zip(problem.jobs, problem.alone_flows, strict=True)
+    return np.array([min(job.release + alone, LATEST) for job, alone in times], dtype=np.int64)
 
 
 def _named(ratios: Mapping[str, Fraction]) -> str:

@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 
 from ...instances import Instance, Schedule
 from ...instances.model import FULL_SPEED
+from ...instances.remembered import remembered
 from ...solvers.policy import Rules
 from .run import EventKind, Run
 
 __all__ = ["BEGINS", "ENDS", "Segments"]
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 BEGINS = (EventKind.START, EventKind.PROFILE)
 ENDS = (EventKind.SUSPEND, EventKind.KILL, EventKind.FINISH, EventKind.PROFILED)
@@ -103,10 +105,16 @@ def _costs(run: Run, instance: Instance[Any], number: Ints) -> Ints:
         stays = np.zeros(number.size, dtype=bool)
         stays[1:] = same_places(run.schedule, number[:-1], number[1:])
         costs[~stays] = run.rules.migration
-    own = np.array([job.resumption for job in instance.jobs], dtype=float)
+    own = _own_costs(instance)
     given = ~np.isnan(own)[job]
     costs[given] = own[job[given]]
     return costs
+
+
+@remembered
+def _own_costs(instance: Instance[Any]) -> Floats:
+    """What each job says that a resumption costs; NaN where it says nothing."""
+    return np.array([job.resumption for job in instance.jobs], dtype=float)
 
 
 def speeds_of(run: Run, instance: Instance[Any]) -> Ints:
@@ -124,6 +132,14 @@ def speeds_of(run: Run, instance: Instance[Any]) -> Ints:
 
 def _on_models(plan: Schedule, instance: Instance[Any]) -> Ints:
     """The same by the GPU model of each segment's first node; 0 where the job cannot run there."""
+    speeds, number = _model_speeds(instance)
+    on: Ints = speeds[plan.job, number[plan.node[plan.ptr[:-1]]]]
+    return on
+
+
+@remembered
+def _model_speeds(instance: Instance[Any]) -> tuple[Ints, Ints]:
+    """Speeds by job and GPU model, and the number of each node's model."""
     names, number = np.unique([n.model for n in instance.cluster.nodes], return_inverse=True)
     speeds = np.full((len(instance.jobs), names.size), FULL_SPEED, dtype=np.int64)
     for j, job in enumerate(instance.jobs):
@@ -131,8 +147,7 @@ def _on_models(plan: Schedule, instance: Instance[Any]) -> Ints:
             speeds[j] = [round(job.speeds.get(name, 0) * FULL_SPEED) for name in names.tolist()]
         if job.pin:
             speeds[j, names != job.pin] = 0
-    on: Ints = speeds[plan.job, number[plan.node[plan.ptr[:-1]]]]
-    return on
+    return speeds, number
 
 
 def pair_up(run: Run, offset: Ints, kinds: tuple[EventKind, ...]) -> tuple[Ints, Ints]:

@@ -193,10 +193,9 @@ def life_bound(problem: Ltgf) -> Bound:
 
 def _of_user(problem: Ltgf, user: str, jobs: Sequence[int]) -> tuple[float, int]:
     """(bound, job) of the user's best job, in floats."""
-    release, work, gang, weight = (
-        np.array([getattr(problem.jobs[i], name) for i in jobs], dtype=float)
-        for name in ("release", "work", "gpus", "weight")
-    )
+    own = [problem.jobs[i] for i in jobs]
+    rows = [(job.release, job.work, job.gpus, job.weight) for job in own]
+    release, work, gang, weight = np.array(rows, dtype=float).T
     times, rate = _rates(problem, user, release, gang, weight)
     steps = np.diff(times) * rate[:-1]
     total = np.concatenate([[0.0], np.cumsum(steps)])  # integral of g from times[0]

@@ -25,6 +25,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from math import ceil, floor
 from typing import Any
@@ -145,11 +146,15 @@ def _gpu_prices(problem: CompletionTime, certificate: Mapping[str, Any]) -> int 
 
 def least_costs_of(columns: list[list[int]]) -> list[int]:
     """Return what each job costs at the least; compiled where every product fits 64 bits."""
+    return list(_least_costs(*map(tuple, columns))) if columns[0] else []
+
+
+@lru_cache(maxsize=1)
+def _least_costs(*columns: tuple[int, ...]) -> Sequence[int]:
+    """The same; once for flow and completion times, which one proof bounds."""
     from .verify_prices_core import compiled_least_costs, least_costs  # numba loads slowly
 
     releases, needs, rates, gangs, times, prices = columns
-    if not releases:
-        return []
     costs = [0] * len(releases)
     if fit_64_bits(columns):
         arrays = [np.array(column, dtype=np.int64) for column in (*columns, costs)]
@@ -160,7 +165,7 @@ def least_costs_of(columns: list[list[int]]) -> list[int]:
     return costs
 
 
-def fit_64_bits(columns: list[list[int]]) -> bool:
+def fit_64_bits(columns: Sequence[Sequence[int]]) -> bool:
     """Whether all numbers of these costs stay below 2**62."""
     releases, needs, rates, gangs, times, prices = columns
     if not releases:

@@ -5,7 +5,7 @@ Plain Python, which counts exactly; compiled where all numbers are known to fit 
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+from heapq import heappush, heapreplace
 from typing import Any
 
 from ...instances.compiled import compiled
@@ -22,13 +22,14 @@ def least_costs(
     between the moments at which an interval or a held piece ends.
     """
     last = len(prices)
+    held = [(last, last)]  # (-price, seconds), the dearest first; one list for all jobs
     k = 0
     for j in range(len(releases)):  # by release
         start, need, rate, gang = releases[j], needs[j], rates[j], gangs[j]
         while k <= last and times[k] <= start:
             k += 1
         i = k - 1  # the interval of the release; -1 before all, `last` after all
-        held = [(prices[0], needs[0])][:0]  # (-price, seconds), the dearest first
+        held.clear()
         now, cost = start, start - start
         while need > 0:
             price = prices[i] if 0 <= i < last else cost - cost
@@ -48,13 +49,15 @@ def least_costs(
                 now = times[i + 1]
                 i += 1
                 continue
-            dearest, seconds = heappop(held)
+            dearest, seconds = held[0]
             taken = seconds
             if i < last and times[i + 1] - now < seconds:
                 taken = times[i + 1] - now
             if taken < seconds:
-                heappush(held, (dearest, seconds - taken))
-            heappush(held, (-price, taken))
+                held[0] = dearest, seconds - taken  # still the dearest
+                heappush(held, (-price, taken))
+            else:
+                heapreplace(held, (-price, taken))
             cost -= (-dearest - price) * taken
             now += taken
             best = min(best, rate * (now - start) + gang * cost)

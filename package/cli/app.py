@@ -105,6 +105,8 @@ def main(args: Sequence[str] | None = None) -> None:
         text = text or "interrupted"
     if text:
         print(f"gangsched: {one_line(text)}", file=sys.stderr)  # noqa: T201
+    if args is None:
+        gc.freeze()  # the process ends: no search for garbage in what it leaves
     raise SystemExit(code)
 
 
