@@ -209,6 +209,14 @@ def test_the_replay_shows_the_bound_and_who_knew_all_jobs(found: Replay) -> None
     assert not [line for line in said if "rho" in line]
 
 
+def test_each_rule_earns_what_the_solver_of_its_name_does(found: Replay) -> None:
+    names = ("online-slope", "rolling-lp", "online-density", "online-spt", "online-fifo")
+    for row, name in zip(found.rows, names, strict=True):
+        assert row.run.policy == f"irmp-{row.name}"
+        assert row.revenue is not None
+        assert row.revenue["revenue"] == pytest.approx(gs.solve(PROBLEM, name).objective)
+
+
 def test_all_run_under_the_terms_of_the_problem(found: Replay) -> None:
     """Whatever they were made for, so that none has more bandwidth than another."""
     again = replay(PROBLEM, rules(worker_bandwidth=1, ps_bandwidth=100, horizon=30))

@@ -24,7 +24,7 @@ def earnings(run: Run, clock: Literal["absolute", "release"] = "absolute") -> Fl
     for j, job in enumerate(instance.jobs):
         if run.records.finished[j] and j in ends:
             since = job.release if clock == "release" else 0
-            won[j] = _worth(job.utility, max(ends[j] - since, 1))
+            won[j] = _worth(job.utility, ends[j] - since)
     return won
 
 
