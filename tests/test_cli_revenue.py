@@ -1,160 +1,204 @@
-"""`gangsched replay` of jobs with utilities: scenarios, saved problems, and what is refused."""
+"""`gangsched compare --problem irmp`: true and ideal revenue, fairness, and which bound counts."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-import gangsched as gs
-from gangsched.analysis.driving.drive import drive
+from gangsched.analysis.comparing.revenue import fairness_variance, money_of
+from gangsched.analysis.proofs.verify import verify_bound
 from gangsched.cli import main
-from gangsched.formulations import RarDdls
-from gangsched.formulations.irmp.problem import paper_problem, reduced_problem
-from gangsched.instances import Cluster, Instance, Job
-from gangsched.io import save
-from gangsched.registry import EARNING
-from gangsched.solvers.irmp.policy import OnlineRevenue
+from gangsched.formulations.io import problem_to_dict
+from gangsched.formulations.irmp.problem import Irmp, paper_problem, reduced_problem
+from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob
+from gangsched.instances.io import write_json
+from gangsched.solvers import Bound, Result, RevenueFacts
+from gangsched.solvers.io import load_result
+from gangsched.solvers.irmp.astraea import astraea
 
-PROBLEM = reduced_problem(6)
-PLAIN = Instance(Cluster.of_sizes([2]), [Job(id="a", gpus=1, work=60)])
+Gangsched = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def gangsched_(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Gangsched:
+    """Run a command in this process, in an empty folder, on a wide screen."""
     monkeypatch.chdir(tmp_path)
-    save("problem.json", PROBLEM)
-    save("instance.json.gz", PROBLEM.instance)
-    save("plain.json", PLAIN)
-    save("other.json", RarDdls(Instance(PLAIN.cluster, [])))
-    return tmp_path
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    monkeypatch.setenv("COLUMNS", "160")
+
+    def run(*args: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as caught:
+            main([str(arg) for arg in args])
+        seen = capsys.readouterr()
+        assert isinstance(caught.value.code, int)
+        return caught.value.code, seen.out, seen.err
+
+    return run
 
 
-def called(capsys: pytest.CaptureFixture[str], *args: object) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as caught:
-        main(["replay", *map(str, args)])
-    out, err = capsys.readouterr()
-    return int(caught.value.code or 0), out, err
+SIZES = ("--jobs", 8, "--nodes", 15, "--seed", 2)
+SOLVERS = ("astraea", "batch-sche", "gandiva-like", "hived-like", "lp-list")
+
+
+def problem(utility: Any = "linear") -> Irmp:
+    return paper_problem(8, servers=15, utility=utility, seed=2)
 
 
 def rows(out: str) -> dict[str, list[str]]:
-    """Cells by first cell, where a line has a number."""
-    lines = (line.split("  ") for line in out.splitlines())
-    cells = ([cell.strip() for cell in line if cell.strip()] for line in lines)
-    return {line[0]: line[1:] for line in cells if len(line) > 1}
+    """Rows of the table by their first cell."""
+    lines = out.splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("──"))
+    cells = [re.split(r"\s{2,}", line.strip()) for line in lines[start + 1 :]]
+    return {row[0]: row[1:] for row in cells if len(row) > 3}
 
 
-def test_a_saved_problem(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
-    code, out, _ = called(capsys, "problem.json", "--json", "r.json")
+def bound_of(data: Any) -> Bound:
+    return Bound(**data)
+
+
+def test_revenue_is_compared(gangsched_: Gangsched) -> None:
+    code, out, err = gangsched_(
+        "compare", "--problem", "irmp", "--setting", "paper", *SIZES, "--utility", "linear",
+        "--solvers", ",".join((*SOLVERS, "astraea:printed")), "--json", "out.json",
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    assert out.startswith("paper, seed 2: 8 jobs on 15 nodes, ")
+    data = json.loads(Path("out.json").read_text())
+    assert [row["solver"] for row in data["rows"]] == list(rows(out)) == list(SOLVERS)
+    assert not [row["error"] for row in data["rows"] if row["error"]]
+    assert [row["solver"] for row in data["refuted"]] == ["astraea:printed"]
+    assert "astraea:printed is refuted: bandwidth (3i): " in out
+    row = data["rows"][0]
+    result = astraea(problem())
+    assert isinstance(result, Result)
+    assert result.solution is not None
+    assert row["objective"] == result.objective != result.info["ideal"]
+    variance = fairness_variance(problem(), result.solution, money_of(result))
+    assert row["measures"]["ideal revenue"] == result.info["ideal"]
+    assert row["measures"]["fairness variance"] == variance
+    shown = rows(out)["astraea"]
+    for place, number in ((0, result.objective), (3, result.info["ideal"]), (4, variance)):
+        column = [cells[place] for cells in rows(out).values() if cells[place] != "-"]
+        (places,) = {len(text.partition(".")[2]) for text in column}
+        assert shown[place] == ("-" if number is None else f"{number:.{places}f}")
+
+
+def above(value: float) -> str:
+    """A number between 10 and 100 in ten digits, rounded up."""
+    return str(Decimal(value).quantize(Decimal("1e-8"), "ROUND_CEILING"))
+
+
+def test_who_preempts_has_a_bound_of_its_own(gangsched_: Gangsched) -> None:
+    """Both bounds are verified again here, each for its problem."""
+    code, out, _ = gangsched_(
+        "compare", "--problem", "irmp", "--setting", "paper", *SIZES, "--utility", "convex",
+        "--solvers", ",".join(SOLVERS), "--json", "out.json",
+    )  # fmt: skip
     assert code == 0
-    assert out.startswith("problem.json: 6 jobs on 25 nodes, 80 GPUs\n")
-    found = rows(out)
-    assert [name for name in found if name in EARNING] == list(EARNING)
-    run = drive(PROBLEM.instance, OnlineRevenue.of(PROBLEM), round_length=1)
-    data = json.loads((folder / "r.json").read_text())
-    assert data["kind"] == "replay"
-    assert data["rows"][0]["digest"] == run.digest()
-    won = PROBLEM.objective(run.schedule)
-    assert data["rows"][0]["revenue"]["revenue"] == pytest.approx(won)
-    assert found["online-revenue"][0] == f"{won:,.2f}"
-    assert data["rows"][0]["ratios"] == {
-        "revenue": data["bounds"]["revenue"]["value"] / data["rows"][0]["revenue"]["revenue"]
-    }
-    assert found["any policy"] == [f"≤ {data['bounds']['revenue']['value'] + 0.005:,.2f}"]
-    assert "lp-list (clairvoyant)" in found
-    page = (folder / "replay.html").read_text()
-    assert "Most revenue: " in page
-    assert "slowdown" not in page
+    data = json.loads(Path("out.json").read_text())
+    bounds = {"": data["bound"], "preemptive": data["relaxed"]["preemptive"]}
+    verify_bound(problem("convex"), bound_of(bounds[""]))
+    verify_bound(replace(problem("convex"), preemptive=True), bound_of(bounds["preemptive"]))
+    assert bounds[""]["value"] != bounds["preemptive"]["value"]
+    for row in data["rows"]:
+        preempts = row["solver"] in ("gandiva-like", "hived-like")
+        assert row["relaxation"] == ("preemptive" if preempts else "")
+        assert (row["measures"]["ideal revenue"] is None) == (
+            preempts or row["solver"] == "lp-list"
+        )
+        bound = bounds[row["relaxation"]]["value"]
+        assert row["ratio"] == bound / row["objective"] >= 1
+        assert rows(out)[row["solver"]][-1] == ("feasible, preemptive" if preempts else "feasible")
+    most = {name: above(bound["value"]) for name, bound in bounds.items()}
+    assert f"no schedule beats {most['']} (column generation, verified)" in out
+    assert f"no preemptive schedule beats {most['preemptive']} (column generation, ver" in out
+    assert "\npreemptive: preempts for free, " in out
+    report = Path("gangsched-compare.html").read_text("utf-8")
+    for text in ("ideal revenue", "fairness variance", "feasible, preemptive", "Proof, preemptive",
+                 "No preemptive schedule is better than", "The best, lp-list"):  # fmt: skip
+        assert text in report
 
 
-def test_the_first_jobs_of_a_problem_keep_its_terms(
-    capsys: pytest.CaptureFixture[str], folder: Path
-) -> None:
-    code, out, _ = called(capsys, "problem.json", "--first", 2, "--no-report")
+def test_solvers_without_a_bound_get_one(gangsched_: Gangsched) -> None:
+    code, out, _ = gangsched_(
+        "compare", "--problem", "irmp", "--setting", "reduced", "--jobs", 6, "--nodes", 9,
+        "--solvers", "online-fifo",
+    )  # fmt: skip
     assert code == 0
-    assert out.startswith("problem.json: 2 jobs on 25 nodes")
-    assert f"Terms of all policies: worker_bandwidth {PROBLEM.worker_bandwidth}, " in out
+    assert out.startswith("reduced, seed 0: 6 jobs on 9 nodes")
+    assert "(column generation, verified)" in out
+    assert float(rows(out)["online-fifo"][1]) >= 1
 
 
-def test_a_saved_instance_has_the_defaults_of_a_problem(
-    capsys: pytest.CaptureFixture[str], folder: Path
-) -> None:
-    how = "--policies", "online-revenue:fifo", "--no-report"
-    code, out, _ = called(capsys, "instance.json.gz", *how)
-    assert code == 0
-    assert "Terms of all policies: worker_bandwidth 1, ps_bandwidth 1, horizon None" in out
-    code, out, _ = called(capsys, "instance.json.gz", *how, "--first", 2)
-    assert out.startswith("instance.json.gz: 2 jobs on 25 nodes")
-    code, out, _ = called(capsys, "plain.json", "--policies", "fifo", "--no-report")
-    assert code == 0
-    assert re.search(r"^fifo +1 min +1\.0000", out, re.MULTILINE)
-
-
-@pytest.mark.parametrize("law", ["linear", "convex"])
-def test_scenarios(capsys: pytest.CaptureFixture[str], folder: Path, law: str) -> None:
-    how = ("--reader", "scenario", "--policies", "online-revenue", "--no-report", "--json", "-")
-    sizes = ("--nodes", 15, "--reader-option", "jobs=8", "--reader-option", "users=3")
-    code, out, err = called(capsys, f"w_{law}", *how, *sizes, "--seed", 4)
-    assert code == 0
-    problem = paper_problem(8, servers=15, users=3, utility=law, seed=4)  # type: ignore[arg-type]
-    assert "8 jobs on 15 nodes" in err
-    data = json.loads(out)
-    assert data["terms"]["worker_bandwidth"] == problem.worker_bandwidth
-    run = drive(problem.instance, OnlineRevenue.of(problem), round_length=1)
-    assert data["rows"][0]["digest"] == run.digest()
-
-
-def test_runs_are_kept_and_go_on(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
-    how = ("problem.json", "--save-runs", "runs", "--no-report")
-    first = called(capsys, *how)
-    again = called(capsys, *how, "--resume")
-    assert first[0] == again[0] == 0
-    assert [line.rpartition("  ")[0] for line in first[1].splitlines()] == [
-        line.rpartition("  ")[0] for line in again[1].splitlines()
+def test_the_largest_utilities_have_bounds_too(gangsched_: Gangsched) -> None:
+    """Two jobs of 2 slots on one server: more than 54 bits can count in ones."""
+    jobs = [
+        ParameterServerJob(
+            id=i, gpus=2, epochs=2, minibatches=1, rates=(1, 0.5), utility=Linear(-1e78, 1e80)
+        )
+        for i in "ab"
     ]
+    large = Irmp(Instance(Cluster([Node("s", 2, ps=1)]), jobs))
+    write_json("large.json", problem_to_dict(large))
+    code, out, err = gangsched_("compare", "large.json", "--json", "out.json")
+    assert (code, err) == (0, "")
+    assert "(column generation, verified)" in out
+    data = json.loads(Path("out.json").read_text())
+    assert not [row["error"] for row in data["rows"] if row["error"]]
+    bounds = {"": data["bound"], "preemptive": data["relaxed"]["preemptive"]}
+    for name, bound in bounds.items():
+        verify_bound(replace(large, preemptive=bool(name)), bound_of(bound))
+        assert 1.94e80 <= bound["value"] <= 1.97e80
 
 
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (("problem.json", "--policies", "fifo"), "policy 'fifo': jobs with parameter servers need"),
-        (
-            ("problem.json", "--policies", "online-revenue,yarn-cs"),
-            "policy 'yarn-cs': jobs with",
-        ),
-        (("plain.json", "--policies", "fifo,online-revenue:lp"), "'irmp-lp': job 'a' has no param"),
-        (("problem.json", "--round-length", 60), "round_length=60, times of jobs with parameter s"),
-        (("problem.json", "--ledger"), "ledger=True, the losses of jobs with utilities"),
-        (("problem.json", "--nodes", 4), "--nodes does not go with a saved instance or problem"),
-        (("problem.json", "--from", 4), "--from does not go with a saved instance or problem"),
-        (("other.json",), "other.json: a RarDdls is not replayed, an instance or IRMP is"),
-        (
-            ("W_LINEAR", "--reader", "scenario", "--gpus-per-node", 4),
-            "--gpus-per-node does not go with scenario W_LINEAR",
-        ),
-        (
-            ("W_LINEAR", "--reader", "scenario", "--reader-option", "days=4"),
-            "'days=4' is not one of jobs=, users=, each once",
-        ),
-        (
-            ("problem.json", "--policies", "online-revenue:estimated"),
-            "runs jobs with parameter servers, whose run times are told",
-        ),
-    ],
-)
-def test_what_does_not_go_together_is_said_in_a_line(
-    capsys: pytest.CaptureFixture[str], folder: Path, args: tuple[object, ...], message: str
+def test_solve_says_that_it_preempts(gangsched_: Gangsched) -> None:
+    write_json("p.json", problem_to_dict(reduced_problem(5, servers=6)))
+    code, out, _ = gangsched_("solve", "p.json", "--solver", "gandiva-like", "--json", "r.json")
+    assert code == 0
+    assert "\nstatus: feasible, preemptive\ntrue revenue: " in out
+    assert "\nbound: no preemptive schedule beats " in out
+    preemptive = replace(reduced_problem(5, servers=6), preemptive=True)
+    result = load_result("r.json")
+    assert result.objective == preemptive.objective(result.solution)
+    verify_bound(preemptive, result.bound)
+
+
+def test_submissions_of_a_trace_are_compared(gangsched_: Gangsched) -> None:
+    lines = [f"2017-10-07 0{h}:30:00,900,{4 + h},vc{h % 2}" for h in range(6)]
+    Path("log.csv").write_text("\n".join(["timestamp,duration,num_gpus,cluster", *lines, ""]))
+    code, out, _ = gangsched_(
+        "compare", "log.csv", "--reader", "philly-csv", "--problem", "irmp", "--nodes", 4,
+        "--first", 5, "--utility", "convex", "--solvers", "astraea,online-spt",
+    )  # fmt: skip
+    assert code == 0
+    assert out.startswith("log.csv: 5 jobs on 4 nodes")
+    assert "5 of the 6 jobs, released at 1 to 5 h" in out
+    assert "2 users of 4 servers; D as requested, the rest drawn (seed 0)" in out
+    assert list(rows(out)) == ["astraea", "online-spt"]
+
+
+def test_bad_accounts_are_an_error_of_their_solver(
+    gangsched_: Gangsched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code, out, err = called(capsys, *args, "--no-report")
-    assert (code, out) == (2, "")
-    lines = [line for line in err.splitlines() if "compiling" not in line]
-    assert len(lines) == 1
-    assert message in lines[0]
+    def generous(problem: Irmp, **_: Any) -> Any:
+        result = astraea(problem)
+        assert isinstance(result, Result)
+        return replace(result, facts=replace(RevenueFacts.of(result), incomes={"u0": 1e6}))
 
-
-def test_the_same_from_python(folder: Path) -> None:
-    found = gs.replay(PROBLEM, ["online-revenue", "online-revenue:spt"])
-    assert [row.name for row in found.rows] == ["online-revenue", "online-revenue:spt"]
-    assert all(row.ratios["revenue"] for row in found.rows)
+    monkeypatch.setattr("gangsched.solvers.irmp.astraea.astraea", generous)
+    code, out, _ = gangsched_(
+        "compare", "--problem", "irmp", "--setting", "reduced", "--jobs", 5, "--nodes", 6,
+        "--solvers", "astraea,online-fifo",
+    )  # fmt: skip
+    assert code == 1
+    assert "astraea: ValueError: money: balance: payments of " in out
+    assert rows(out)["astraea"][-1] == "error"
