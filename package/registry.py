@@ -490,6 +490,12 @@ SETTINGS: Mapping[str, PolicyRow] = {
         ESTIMATED, "run times are up to four times too long", error="overestimate", size=3.0
     ),
 }
+#: the same on the last nodes, which do nothing else: behind the keys that profile
+DEDICATED = re.compile(r"(?P<key>.+)-dedicated-(?P<nodes>[1-9]\d*)")
+DEDICATED_NOTE = (
+    "profiled-dedicated-K, profiled-chronus-dedicated-K",
+    "the same, on the last K nodes, which do nothing else",
+)
 #: other names of policies
 ALIASES: Mapping[str, str] = {"max-min": "max-min-fairness"}
 #: how each ``name:variant`` differs from the policy of that name
@@ -634,10 +640,35 @@ def informed(made: Policy, setting: str, *, seed: int = 0) -> Policy:
     --------
     >>> informed(policy("srtf")[1], "estimated", seed=3).seed
     3
+    >>> informed(policy("srtf")[1], "profiled-dedicated-2").dedicated
+    2
     """
-    row = SETTINGS[lookup("setting", SETTINGS, setting)]
-    found: Policy = row(policy=made, **({"seed": seed} if row.place == ESTIMATED else {}))
+    key, nodes = _key_of(setting)
+    row = SETTINGS[lookup("setting", SETTINGS, key)]
+    more = {"seed": seed} if row.place == ESTIMATED else {}
+    found: Policy = row(policy=made, **more, **({"dedicated": nodes} if nodes else {}))
     return found
+
+
+def information(kind: str, name: str, *others: str) -> str:
+    """Return the setting that `name` means, one of :data:`SETTINGS` or of `others`.
+
+    Examples
+    --------
+    >>> information("--information:", "profiled_dedicated_2")
+    'profiled-dedicated-2'
+    """
+    key, nodes = _key_of(name)
+    found = lookup(kind, {**dict.fromkeys(others), **SETTINGS}, key)
+    return f"{found}-dedicated-{nodes}" if nodes else found
+
+
+def _key_of(setting: str) -> tuple[str, int]:
+    """One of the keys of settings, if it is one, and the number of dedicated nodes."""
+    found = DEDICATED.fullmatch(setting.replace("_", "-"))
+    if found is None or getattr(SETTINGS.get(found["key"]), "place", "") != PROFILED:
+        return setting, 0
+    return found["key"], int(found["nodes"])
 
 
 def may_be_informed(made: Policy) -> bool:
@@ -668,7 +699,7 @@ def _split(name: str) -> tuple[str, str]:
     """The name of a policy, and the setting that stands behind it; none of the names of rows."""
     stem, _, setting = name.rpartition(":")
     key = setting.replace("_", "-")
-    if key not in SETTINGS or name.replace("_", "-") in POLICIES:
+    if _key_of(key)[0] not in SETTINGS or name.replace("_", "-") in POLICIES:
         return name, ""
     known = stem.replace("_", "-") in {*POLICIES, *ALIASES} or stem in plugins("gangsched.policies")
     return (stem, key) if known or FOREIGN_NAME.fullmatch(stem) else (name, "")

@@ -13,6 +13,7 @@ symbol     here                unit
 =========  ==================  ====================================================================
 D_j        ``state.gpus``      GPUs of the gang
 T, G       ``Profiler``        seconds of a profiling run, and the most GPUs that it takes
+K          ``dedicated``       nodes that only profile
 p_j        ``state.work``      seconds of service
 e_j        ``factor``          estimated over true run time
 =========  ==================  ====================================================================
@@ -36,8 +37,25 @@ preset        T                    G
 ``chronus``   min(120, 30 D_j) s   D_j: as published with Chronus (Gao et al., SoCC 2021)
 ============  ===================  =======================================================
 
-T is rounded up to whole rounds. Chronus profiles on nodes of its own; here all jobs share the
-cluster, whichever preset.
+T is rounded up to whole rounds.
+
+Dedicated nodes
+---------------
+With K > 0 the last K nodes of the cluster do nothing but profile (Chronus and UniSched's static
+profiler have such nodes of their own). The cluster is no larger for it, so that policies are
+compared on equal resources: what profiles is lost to the rest. Of the above it changes:
+
+* New jobs queue for these nodes by (release, number), and nobody passes: the first that finds no
+  place there ends the walk. So every job is profiled, however many come after it.
+* A run takes at most the GPUs for which there is a consolidated place on the empty K nodes.
+* The policy is begun with the other nodes and sees no others: in ``cluster``, ``sizes``, ``free``,
+  ``node_model``, ``capacity`` and in its ``quota``, which is scaled by their GPUs. Nor does the
+  driver give them to the jobs that it places itself (``Session.dedicated``). Fair shares of (8),
+  (9) and (14) stay those of the whole cluster, as it is shared; they go with no run times.
+* A job without a consolidated place on the other nodes can never run, and is rejected before.
+
+They are the last ones because the nodes that are left keep their numbers then. On several GPU
+models there are none: to profile a job on one says nothing of the others.
 
 An error
 --------
@@ -52,7 +70,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -61,7 +79,7 @@ from numpy.typing import NDArray
 from ..instances import Cluster, Job, User
 from ..instances.check import integer
 from ..instances.model import check_real
-from .placement import place_by_speed
+from .placement import place, place_by_speed
 from .policy import (
     LATER,
     Decision,
@@ -189,6 +207,8 @@ class Profiled(_Setting):
         One that is told run times, and does not profile by itself.
     profiler : Profiler
         What a profiling run takes.
+    dedicated : int
+        K: so many nodes, the last ones, only profile; 0 where profiling takes any free GPUs.
 
     Notes
     -----
@@ -207,16 +227,24 @@ class Profiled(_Setting):
     >>> run = drive(Instance(Cluster.of_sizes([4]), jobs), Profiled(policy=Sjf()))
     >>> run.policy, run.records.first.tolist(), run.records.end.tolist()
     ('sjf:profiled', [0, 0], [900, 360])
+
+    On two nodes, of which the second only profiles, they run one after the other.
+
+    >>> two = Instance(Cluster.of_sizes([2, 4]), jobs)
+    >>> drive(two, Profiled(policy=Sjf(), dedicated=1)).records.end.tolist()
+    [960, 360]
     """
 
     information: ClassVar[Information] = "profiled"
     policy: Policy
     profiler: Profiler = field(default_factory=Profiler)
+    dedicated: int = 0
 
     def __post_init__(self) -> None:
         _check(self.policy, "profiled")
         if not isinstance(self.profiler, Profiler):
             raise TypeError(f"profiled: profiler={self.profiler!r} is not a Profiler")
+        integer(self, "profiled", "dedicated", least=0)
 
     @property
     def seed(self) -> int | None:
@@ -232,7 +260,10 @@ class Profiled(_Setting):
         users : sequence of User
         rules : Rules
         """
-        return _ProfiledSession(self, begin(self.policy, cluster, users, rules))
+        if not self.dedicated:
+            return _ProfiledSession(self, begin(self.policy, cluster, users, rules))
+        rest = _without_dedicated(cluster, self.dedicated)
+        return _DedicatedSession(self, begin(self.policy, rest, users, rules), cluster, rules)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -379,7 +410,10 @@ class _Shown(Seen):
 
 
 class _View(State):
-    """A state in which only the jobs of its own `_Shown` have come, and these GPUs are free."""
+    """A state in which only the jobs of its own `_Shown` have come, and these GPUs are free.
+
+    With fewer numbers than there are nodes the last nodes are not there.
+    """
 
     _seen: _Shown
 
@@ -387,6 +421,15 @@ class _View(State):
         super().__init__(state.now, state.rules, seen, state._engine)
         free.flags.writeable = False
         self.free = free
+        if free.size < state.sizes.size:
+            self.sizes, self.node_model = state.sizes[: free.size], state.node_model[: free.size]
+            self.quota = state.quota * (self.sizes.sum() / state.sizes.sum())
+            self.quota.flags.writeable = False
+
+    @property
+    def cluster(self) -> Cluster:
+        """The nodes."""
+        return _first_nodes(super().cluster, self.free.size)
 
     @property
     def phase(self) -> Ints:
@@ -476,6 +519,14 @@ class _Behind:
         """Who is profiled from now on."""
         return []
 
+    def free(self, state: State, starts: Sequence[Start]) -> Ints:
+        """GPUs by node that these profiling runs leave free for the policy."""
+        free = np.array(state.free)
+        for start in starts:
+            for node, gpus in (start.nodes or {}).items():
+                free[node] -= gpus
+        return free
+
     def come(self, state: State) -> Ints:
         """Who has come since the last look, as far as the policy can see."""
         raise NotImplementedError
@@ -500,11 +551,7 @@ class _Behind:
             self.seen.arrive(self._before)
         self.seen.arrive(self.come(state))
         self.seen.learn()
-        free = np.array(state.free)
-        for start in starts:
-            for node, gpus in (start.nodes or {}).items():
-                free[node] -= gpus
-        return _View(state, self.seen, free)
+        return _View(state, self.seen, self.free(state, starts))
 
     def _refuse_unseen(self, decision: Any) -> None:
         """Refuse that a policy orders or starts who has not come, as far as it can see."""
@@ -558,6 +605,74 @@ class _ProfiledSession(_Behind):
             room -= gpus
             found.append(Start(j, nodes, gpus, seconds))
         return found
+
+
+class _DedicatedSession(_ProfiledSession):
+    """The same on dedicated nodes: they are the last ones of the cluster."""
+
+    def __init__(self, setting: Profiled, inner: Session, cluster: Cluster, rules: Rules) -> None:
+        super().__init__(setting, inner)
+        nodes, self.rest = len(cluster.nodes), len(cluster.nodes) - setting.dedicated
+        self.dedicated = tuple(range(self.rest, nodes))
+        self.sizes, self.spread = list(cluster.sizes), rules.spread
+        self._most: dict[int, int] = {}  # GPUs on which gangs are profiled
+
+    def unable(self, job: Job) -> str:
+        """Why a job can never run in this session, or nothing."""
+        sizes = self.sizes[: self.rest]
+        if place(job.gpus, sizes, sizes, spread=self.spread) is None:
+            text = f"job {job.id!r}: gpus={job.gpus}"
+            if job.gpus > sum(sizes):
+                return f"{text} exceeds the {sum(sizes)} of the nodes that do not only profile"
+            return f"{text} has no consolidated place on the nodes that do not only profile"
+        return super().unable(job)
+
+    def profiles(self, state: State) -> list[Start]:
+        """Who is profiled from now on: by (release, number), up to the first without a place."""
+        jobs, found = state.waiting, []
+        free, sizes = state.free[self.rest :].tolist(), self.sizes[self.rest :]
+        for j in jobs[state.profiled[jobs] == 0].tolist():
+            gpus, seconds = self.setting.profiler.run(int(state.gpus[j]), state.rules)
+            gpus = self._at_most(gpus)
+            nodes = place(gpus, free, sizes, spread=self.spread)
+            if nodes is None:
+                break
+            for node, taken in nodes.items():
+                free[node] -= taken
+            own = {self.rest + node: taken for node, taken in nodes.items()}
+            found.append(Start(j, own, gpus, seconds))
+        return found
+
+    def free(self, state: State, starts: Sequence[Start]) -> Ints:
+        """GPUs by node that are free for the policy: those of the other nodes."""
+        return np.array(state.free[: self.rest])
+
+    def _at_most(self, gpus: int) -> int:
+        """So many GPUs, or the most for which the empty dedicated nodes have a place."""
+        if gpus not in self._most:
+            sizes = self.sizes[self.rest :]
+            fits = (g for g in range(gpus, 0, -1) if place(g, sizes, sizes, spread=self.spread))
+            self._most[gpus] = next(fits)
+        return self._most[gpus]
+
+
+def _without_dedicated(cluster: Cluster, dedicated: int) -> Cluster:
+    """The nodes that are left for the policy."""
+    nodes = len(cluster.nodes)
+    if dedicated >= nodes:
+        raise ValueError(f"profiled: dedicated={dedicated} leaves none of the {nodes} nodes")
+    if len({node.model for node in cluster.nodes}) > 1:
+        raise ValueError(
+            f"profiled: dedicated={dedicated} needs one GPU model, a job that is profiled on one "
+            "says nothing of others"
+        )
+    return _first_nodes(cluster, nodes - dedicated)
+
+
+@lru_cache(maxsize=8)
+def _first_nodes(cluster: Cluster, count: int) -> Cluster:
+    """The first nodes of a cluster; itself where these are all."""
+    return cluster if count == len(cluster.nodes) else Cluster(cluster.nodes[:count])
 
 
 def saved(session: Any, policy: Policy) -> Any:

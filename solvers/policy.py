@@ -672,6 +672,8 @@ class Session(Protocol):
     - ``unable(job) -> str``: why a job can never run in this session, or nothing; it is rejected
       before the run. Of the job nothing but this may be remembered: the driver asks a session that
       it does not run, before the job has come.
+    - ``dedicated``: numbers of nodes on which nothing but profiling runs may be: the driver places
+      nobody there by itself. A decision names those profiling runs before its other starts.
     - ``rule``: as of a policy, where it follows from what the session was begun with; None where
       Python is to decide.
     - ``log``: what it has written down, mappings of plain data that end in `Run.log`.

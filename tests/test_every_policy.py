@@ -142,6 +142,23 @@ def test_it_runs_however_it_knows_run_times(name: str, setting: str) -> None:
         assert bool(said) == bool(expected(name, case)), (case, said)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in POLICIES if may_be_informed(policy(name)[1])])
+def test_it_runs_beside_dedicated_nodes_where_others_are_left(name: str) -> None:
+    for case in CASES:
+        said = outcome(f"{name}:profiled-dedicated-1", case)
+        wanted = expected(name, case)
+        for rule in ("one_model", "jobs with"):
+            wanted = wanted.replace(f"': {rule}", f":profiled': {rule}")
+        if "one node" in case:
+            wanted = "profiled: dedicated=1 leaves none of the 1 nodes"
+        elif "models" in case and not wanted:
+            wanted = "profiled: dedicated=1 needs one GPU model"
+        assert said.startswith(wanted), (case, said)
+        assert bool(said) == bool(wanted), (case, said)
+        assert "\n" not in said, (case, said)
+
+
 def test_jobs_with_deadlines_on_several_models_are_refused() -> None:
     with pytest.raises(ValueError, match="run on one GPU model") as caught:
         drive(strict(FEW, MODELS), policy("fifo")[1])

@@ -153,6 +153,8 @@ class Replayed:
         """How the policy knew run times: "told", "learned", "estimated" from told ones, etc."""
         if self.recorded:
             return "recorded"
+        if self.run.information == "profiled" and self.run.parameters.get("dedicated"):
+            return "after profiling on dedicated nodes"
         if self.profiles or self.run.information == "profiled":
             return "after profiling"
         if self.run.information is None:

@@ -4,7 +4,7 @@ Nothing here is shared with the trace driver but the instance's hash: what a job
 again from its segments, and events and records are compared with that. A violation is a line that
 starts with the name of the rule: *instance*, *order*, *gang*, *placement*, *capacity*, *release*,
 *round*, *renewal*, *events*, *completion*, *service*, *records*, *rejected*, *lease*, *model*,
-*parameter servers*.
+*parameter servers*, *dedicated*.
 """
 
 from __future__ import annotations
@@ -89,6 +89,7 @@ def violations(run: Run, *, preempts: Preempts | None = None) -> list[str]:
         *_order(run, seg),
         *_gangs(run, instance, seg),
         *_models(run, instance, seg),
+        *_dedicated(run, seg),
         *_capacity(run),
         *_times(run, seg),
         *_renewals(run, seg),
@@ -338,6 +339,25 @@ def _models(run: Run, instance: Instance[Any], seg: Segments) -> list[str]:
         *_report("model", np.flatnonzero(mixed), lambda i: f"{where(i)}, a gang runs on one model"),
         *_report("model", np.flatnonzero(lost), lambda i: f"{where(i)}, {why(i)}"),
     ]
+
+
+def _dedicated(run: Run, seg: Segments) -> list[str]:
+    """Nodes that only profile, as a run may say of its last ones: all of it is there, no more."""
+    count = run.parameters.get("dedicated") if run.information == "profiled" else None
+    if not count:
+        return []
+    plan, first = run.schedule, len(run.sizes) - count
+    there = sum_entries(plan, (plan.node >= first).astype(np.int64))
+    inside, outside = (there > 0)[seg.number], (there < np.diff(plan.ptr))[seg.number]
+    wrong = np.where(seg.profile, outside, inside)
+    return _report(
+        "dedicated",
+        np.flatnonzero(wrong),
+        lambda i: (
+            f"{_name(run, seg.job[i])} {'is profiled' if seg.profile[i] else 'runs'} on "
+            f"{plan[seg.number[i]].gpus} from {seg.start[i]}, nodes from {first} on only profile"
+        ),
+    )
 
 
 def _consolidated(run: Run) -> Bools:

@@ -65,6 +65,26 @@ def check_decision(decision: Decision, state: State, name: str) -> None:
             raise ValueError(f"{owner}: job {job} is in the order and stopped or started")
 
 
+def withheld(
+    decision: Decision, state: State, dedicated: Sequence[int], name: str
+) -> dict[int, int]:
+    """GPUs of dedicated nodes, by node, that a decision must not get: those it does not profile on.
+
+    Refuses a start there that profiles nobody.
+    """
+    if not dedicated or not isinstance(decision, Decision):
+        return {}
+    owner = f"policy {name!r} at {state.now}"
+    free = {n: int(state.free[n]) for n in dedicated}
+    for start in _starts(decision, owner):
+        for node, gpus in (start.nodes or {}).items():
+            if node in free and not start.profile:
+                raise ValueError(f"{owner}: starts job {start.job} on node {node}, which profiles")
+            if node in free:
+                free[node] -= gpus
+    return {n: gpus for n, gpus in free.items() if gpus > 0}
+
+
 def _starts(decision: Decision, owner: str) -> list[Start]:
     for entry in decision.start:
         if not isinstance(entry, tuple) or not 2 <= len(entry) <= len(Start._fields):

@@ -29,7 +29,8 @@ def idle_while_waiting(run: Run, step: int = 900) -> Ints:
 
     Notes
     -----
-    From segments alone: who waits has come and is in none of them. O(segments + looks * nodes *
+    From segments alone: who waits has come and is in none of them. Nodes that only profile count
+    too, as what they idle is lost to the jobs that wait. O(segments + looks * nodes *
     distinct gangs).
 
     Examples

@@ -18,7 +18,7 @@ from ...instances import Schedule, Segment
 from ...instances.model import FULL_SPEED
 from ...solvers.placement import place_by_speed
 from ...solvers.policy import Decision, Phase, Preempts, Start, State
-from .decisions import MOST_FRUITLESS, check_decision, check_nodes, give_ps, left_out
+from .decisions import MOST_FRUITLESS, check_decision, check_nodes, give_ps, left_out, withheld
 from .ledger import Ints, of_rows, to_rows
 from .run import EventKind, Events
 from .simulation import Simulation
@@ -184,7 +184,10 @@ class Reference(Simulation):
         self.deciding = True
         decision = self.session.decide(self._state())
         self.deciding = False
+        aside = withheld(decision, self._state(), self.dedicated, self.policy.name)
+        self._take(aside)
         self._execute(decision)
+        self._give(aside)
 
     def _complete(self) -> None:
         """Completions since the last round, at their exact times, and profiling that ends."""

@@ -39,6 +39,7 @@ class Simulation:
         self.book, self.skip = ledger, skip
         self.seen = Seen(instance, ledger, policy)
         self.asked = bool(getattr(session, "always_asked", False))
+        self.dedicated: tuple[int, ...] = tuple(getattr(session, "dedicated", ()))
         self.idle = 0  # rounds in a row at which nothing ran and nobody was to come
         self.deciding = False  # True while the policy does: a run that stops then decides anew
         self.begin()

@@ -260,6 +260,7 @@ KNOWLEDGE = {
     "learned": "learn run times from complete jobs, and are told them until there are some",
     "estimated": "told run times with an error",
     "after profiling": "profile new jobs first, and pay for it",
+    "after profiling on dedicated nodes": "profile new jobs first, on nodes that do nothing else",
     "unknown": "never told run times",
 }
 

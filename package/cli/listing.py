@@ -12,6 +12,7 @@ import typer
 from .. import screen
 from ..registry import (
     ALIASES,
+    DEDICATED_NOTE,
     POLICIES,
     PROBLEMS,
     READERS,
@@ -111,6 +112,7 @@ def list_names(
     screen.say(console, "run times: behind the name of any policy that is told them", "bold")
     for name, row in SETTINGS.items():
         screen.say(console, f"NAME:{name}: {row.note}")
+    screen.say(console, ": ".join(DEDICATED_NOTE))
     console.print()
     table = screen.new_table("instance", "best", "known", "what", right=("best",))
     for found in map(library.entry, library.names()):

@@ -16,17 +16,18 @@ from rich.console import Console
 
 from .. import screen
 from ..registry import (
+    DEDICATED_NOTE,
     EARNING,
     READERS,
     REPLAYED,
     SETTINGS,
     informed,
-    lookup,
     may_be_informed,
     policy,
     replayed,
     warm_up_policy,
 )
+from ..registry import information as known_by
 from .source import Source, listed, select_jobs
 
 Trace = Annotated[
@@ -58,7 +59,8 @@ Information = Annotated[
     str,
     typer.Option(
         help=f"How policies that are told run times learn them: {TOLD}, "
-        f"{'; '.join(f'{name}: {row.note}' for name, row in SETTINGS.items())}. "
+        f"{'; '.join(f'{name}: {row.note}' for name, row in SETTINGS.items())}; "
+        f"{': '.join(DEDICATED_NOTE)}. "
         "Those that profile by themselves or do not use run times stay as they are. For one policy "
         "behind its name: hydra:profiled."
     ),
@@ -211,7 +213,7 @@ def replay(
 def _policies(names: str, seed: int, information: str = TOLD) -> dict[str, Any]:
     from ..analysis.show.run_plots import MOST_RUNS
 
-    setting = lookup("--information:", {TOLD: None, **SETTINGS}, information)
+    setting = known_by("--information:", information, TOLD)
 
     def named(name: str) -> tuple[str, Any]:
         key, made = policy(name, seed=seed)

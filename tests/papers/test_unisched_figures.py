@@ -75,6 +75,30 @@ def test_words_on_the_schedulers_are_those_of_the_data(information: str) -> None
     assert most - 0.1 < max(ratios) < most
 
 
+@pytest.mark.parametrize("information", said.INFORMATION)
+def test_words_on_the_densities_are_those_of_the_data(information: str) -> None:
+    """Fig. 6 (c, d): UniSched misses the least of the paper's policies, EDF at times less."""
+    study = PAGE.restored("unisched:fig6")
+
+    def of(policy: str, measure: str) -> list[float]:
+        label = said.knows(policy, information)
+        found = [study.value(said.DENSITY, label, measure, x) for x in figures.DENSITIES]
+        return [value or 0.0 for value in found]
+
+    assert study.xs(said.DENSITY) == figures.DENSITIES == (80, 100, 120, 140, 160)
+    own, edf = of("UniSched", "miss"), of("EDF", "miss")
+    for policy in ("UniSched", "GENIE", "Hydra", *said.LEARNING):
+        column = of(policy, "miss")
+        assert column == sorted(column)
+        assert policy == "UniSched" or all(a < b for a, b in zip(own, column, strict=True))
+    ahead = [a < b for a, b in zip(edf, own, strict=True)]
+    assert ahead == [False, False, *[information == "told"] * 3]
+    waits = of("EDF", "latency_ratio")[2:]
+    assert information == "profiled" or 2.9 < min(waits) < max(waits) < 4.2
+    optimus = of("Optimus", "latency_ratio")
+    assert optimus[0] < 0.8 < 0.99 < min(optimus[1:])
+
+
 def test_the_data_can_tell_good_from_bad() -> None:
     """Miss rates are not saturated, and differ."""
     study = PAGE.restored("unisched:fig12")

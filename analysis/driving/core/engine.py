@@ -24,7 +24,7 @@ from ....solvers.policy import (
     Start,
     State,
 )
-from ..decisions import MOST_FRUITLESS, check_decision, check_nodes, give_ps, left_out
+from ..decisions import MOST_FRUITLESS, check_decision, check_nodes, give_ps, left_out, withheld
 from ..ledger import Ints, of_rows, to_rows
 from ..run import Events
 from ..simulation import Simulation
@@ -218,10 +218,23 @@ class Compiled(Simulation):
         self.deciding = True
         decision = self.session.decide(state)
         self.deciding = False
+        aside = withheld(decision, state, self.dedicated, self.policy.name)
+        self._change_free(aside, -1)
         steps = self.steps.of(decision)
         if steps is None or not self._carry_out(self.machine, *steps):
             self._execute(decision, state)
+        self._change_free(aside, 1)
         self._set_timer()
+
+    def _change_free(self, gpus: Mapping[int, int], sign: int) -> None:
+        """As :func:`.machine.change_free`, for few nodes."""
+        nodes, level = self.machine.nodes, self.machine.level
+        for n, count in gpus.items():
+            kind, free = nodes["kind"][n], nodes["free"][n]
+            level[kind, free] -= 1
+            level[kind, free + sign * count] += 1
+            nodes["free"][n] = free + sign * count
+            self.count[const.FREE] += sign * count
 
     def _execute(self, decision: Decision, state: State) -> None:
         """In readable steps: refuse what cannot be done, and do what numbers cannot say."""

@@ -63,7 +63,7 @@ SEEDS = (0, 1, 2)
 FAMILIES = ("SLO", "MIX1", "MIX2")
 WORKLOADS = tuple(f"{kind}_{family}" for kind in "HP" for family in FAMILIES)
 MIXED = tuple(name for name in WORKLOADS if not name.endswith("SLO"))
-DENSITIES = (80, 100, 160)  # %
+DENSITIES = (80, 100, 120, 140, 160)  # %
 LEASES = (5, 10, 30, 60)  # min
 FACTORS = (1, 2, 3, 4, 5)  # of preemption costs
 NOISES = (0, 20, 40, 60, 100)  # %
@@ -163,7 +163,7 @@ def _worth(seconds: int, *, profiled: bool) -> float:
 def _schedulers(
     sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS, policies: Mapping[str, Make] = POLICIES
 ) -> list[FigureCell]:
-    """By workload; and by job density on H_MIX2, 3Sigma left out, which takes minutes a run."""
+    """By workload; and by job density on H_MIX2, 3Sigma left out: a minute a run."""
     dense = {
         name: make
         for name, make in policies.items()
