@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .analysis.comparing.comparison import Comparison
     from .analysis.comparing.replay import Replay
     from .analysis.driving.run import Run
+    from .formulations.irmp.problem import Irmp
     from .instances.model import Instance
     from .solvers.policy import Policy
     from .solvers.result import Refuted, Result
@@ -237,7 +238,7 @@ def drive(instance: Instance[Any], policy: str | Policy, *, seed: int = 0, **opt
 
 
 def replay(
-    instance: Instance[Any],
+    instance: Instance[Any] | Irmp,
     policies: Iterable[str | Policy] | Mapping[str, str | Policy] | None = None,
     *,
     seed: int = 0,
@@ -247,7 +248,8 @@ def replay(
 
     Parameters
     ----------
-    instance : Instance
+    instance : Instance or Irmp
+        An Irmp for jobs with utilities, and the terms under which they run.
     policies : sequence or mapping, optional
         Names as of :func:`drive`, or policies; by the name to show, where it is a mapping. Default
         those that the command line replays.
@@ -273,6 +275,9 @@ def replay(
     >>> found = replay(Instance(Cluster.of_sizes([2]), jobs), ["fifo", "srtf"])
     >>> [row.name for row in found.rows]
     ['fifo', 'srtf']
+    >>> found = replay(problem("irmp", setting="reduced", jobs=12), ["online-revenue"])
+    >>> found.rows[0].ratios["revenue"] < 1.05
+    True
     """
     from .analysis.comparing.replay import replay as run
 
@@ -281,7 +286,7 @@ def replay(
         registry.warm_up_policy(name)
         return name, found
 
-    made = _chosen("replay", registry.REPLAYED if policies is None else policies, find)
+    made = _chosen("replay", registry.replayed(instance) if policies is None else policies, find)
     return run(instance, made, **options)
 
 

@@ -361,6 +361,7 @@ OPTIMUS = "solvers.unisched.optimus.Optimus"
 VALUE_DENSITY = "solvers.unisched.value_density.ValueDensity"
 HORIZON = "analysis.driving.rolling_horizon"
 BACKFILLING = "solvers.policies.backfilling"
+REVENUE = "solvers.irmp.policy.OnlineRevenue"
 _ESTIMATES = "run times as users might estimate them, up to four times too long"
 _PASS = "later jobs may fill the gap before one that finds no room"
 
@@ -465,6 +466,13 @@ POLICIES: Mapping[str, PolicyRow] = {
         GANDIVA_FAIR, "Algorithm 2 to the letter: GPUs may idle while a gang waits", literal=True),
     "min-total-duration": _policy("solvers.policies.min_total_duration.MinTotalDuration"),
     "max-sum-throughput": _policy("solvers.policies.max_sum_throughput.MaxSumThroughput"),
+    "online-revenue": _policy(REVENUE),
+    "online-revenue:lp": _policy(
+        REVENUE, "plans in the order of a linear program of the jobs that wait", by="lp"),
+    "online-revenue:density": _policy(
+        REVENUE, "plans by what a job earns for each slot of a worker", by="density"),
+    "online-revenue:spt": _policy(REVENUE, "plans the shortest jobs first", by="spt"),
+    "online-revenue:fifo": _policy(REVENUE, "plans in the order of arrival", by="fifo"),
 }  # fmt: skip
 INFORMATION = "solvers.information"
 PROFILED = f"{INFORMATION}.Profiled"
@@ -494,6 +502,8 @@ ALIASES: Mapping[str, str] = {"max-min": "max-min-fairness"}
 VARIANTS: Mapping[str, str] = {name: row.note for name, row in POLICIES.items() if ":" in name}
 #: policies that a replay runs when none are named
 REPLAYED = ("fifo", "srtf", "tiresias-l", "themis-greedy", "ltgf")
+#: and those of jobs with utilities, which run no others
+EARNING = tuple(name for name, row in POLICIES.items() if row.place == REVENUE)
 
 
 # --- looking up ----------------------------------------------------------------------------------
@@ -670,7 +680,19 @@ def may_be_informed(made: Policy) -> bool:
     [True, False, False]
     """
     told = information_of(made) in ("told", "learned")
-    return told and not getattr(made, "profiles", False) and not is_clairvoyant(made)
+    own = getattr(made, "profiles", False) or getattr(made, "needs_ps", False)
+    return told and not own and not is_clairvoyant(made)
+
+
+def replayed(subject: Any) -> tuple[str, ...]:
+    """Return the policies that a replay of an instance, or of IRMP, runs when none are named.
+
+    Examples
+    --------
+    >>> replayed(settings.tiny_revenue())[0]
+    'online-revenue'
+    """
+    return EARNING if getattr(subject, "instance", subject).kind.needs_ps else REPLAYED
 
 
 def _split(name: str) -> tuple[str, str]:
@@ -737,6 +759,8 @@ def warm_up_policy(name: str) -> None:
     jobs = [Job(id=str(j), gpus=1 + j % 2, work=60, release=30 * j) for j in range(4)]
     with suppress(ValueError, PolicyError):
         drive(Instance(Cluster.of_sizes([2]), jobs), policy(name)[1])
+    if _split(name)[0] in EARNING:
+        drive(settings.tiny_revenue().instance, policy(name)[1], round_length=1)
 
 
 def _object(module: str, attribute: str, parameters: str | None) -> Any:

@@ -171,6 +171,8 @@ def _check(policy: Any, what: str) -> None:
         raise ValueError(f"{owner} profiles new jobs by itself, in its own way")
     if is_clairvoyant(policy):
         raise ValueError(f"{owner} looks at jobs that have not come")
+    if getattr(policy, "needs_ps", False):
+        raise ValueError(f"{owner} runs jobs with parameter servers, whose run times are told")
 
 
 class _Setting:
@@ -545,8 +547,6 @@ class _Behind:
     def _view(self, state: State, starts: Sequence[Start]) -> _View:
         """What the policy sees beside the profiling runs that start now."""
         if self.seen is None:
-            if state._seen.instance.kind.needs_ps:
-                raise ValueError("run times of jobs with parameter servers are told")
             self.seen = _Shown(state, self.setting.policy, getattr(self.setting, "factor", None))
             self.seen.arrive(self._before)
         self.seen.arrive(self.come(state))

@@ -705,6 +705,10 @@ class Policy(Protocol):
       `State.instance`; runs and tables say so.
     - ``one_model``: True for a policy that places jobs by node and takes all GPUs for equal; it is
       refused on clusters with several GPU models.
+    - ``needs_ps``: True for one that starts jobs with parameter servers on nodes and servers of its
+      choice. It is refused for other jobs, and others are for these.
+    - ``under``: ``under(problem)`` returns the policy as it runs under the terms of a problem; a
+      replay of jobs with utilities asks for it.
     - ``rule``: the compiled :class:`Rule` that decides the same.
 
     Examples

@@ -9,8 +9,17 @@ import pytest
 
 from gangsched.analysis.driving.check import violations
 from gangsched.analysis.driving.drive import drive
-from gangsched.instances import Cluster, DeadlineJob, Instance, Job, Node, User
-from gangsched.registry import POLICIES, SETTINGS, may_be_informed, policy
+from gangsched.instances import (
+    Cluster,
+    DeadlineJob,
+    Instance,
+    Job,
+    Linear,
+    Node,
+    ParameterServerJob,
+    User,
+)
+from gangsched.registry import EARNING, POLICIES, SETTINGS, may_be_informed, policy
 from gangsched.solvers import Stop
 
 #: gang, seconds of work, release and user of each job
@@ -46,10 +55,24 @@ def strict(rows: Rows, nodes: list[Node]) -> Instance[Any]:
     return Instance(Cluster(nodes), jobs, users_of(rows))
 
 
+def served(rows: Rows, nodes: list[Node]) -> Instance[Any]:
+    """The same gangs with parameter servers, worth something to the end; minutes are slots."""
+    jobs = [
+        ParameterServerJob(
+            id=f"j{i}", gpus=gpus, release=release // 60, user=user, epochs=work // 60,
+            minibatches=1, rates=(1, 0.5), utility=Linear(-1, 1000),
+        )
+        for i, (gpus, work, release, user) in enumerate(rows)
+    ]  # fmt: skip
+    return Instance(Cluster(nodes), jobs, users_of(rows))
+
+
 def owned(rows: Rows, user: str) -> Rows:
     return [(gpus, work, release, user) for gpus, work, release, _ in rows]
 
 
+PS = [Node("n0", 4, ps=1), Node("n1", 4, ps=1)]
+PS_MODELS = [Node("n0", 4, "k80", ps=1), Node("n1", 4, "p100", ps=1)]
 SPEEDS = {"k80": 1, "p100": 2.5, "v100": 4}
 CASES: Mapping[str, Callable[[], Instance[Any]]] = {
     "no deadlines": lambda: plain(FEW, TWO),
@@ -63,14 +86,22 @@ CASES: Mapping[str, Callable[[], Instance[Any]]] = {
     "gangs wider than a node": lambda: plain(WIDE, TWO),
     "wide gangs with deadlines": lambda: strict(WIDE, TWO),
     "wide gangs on models": lambda: plain(WIDE, [*MODELS, Node("n3", 4, "k80")], speeds=SPEEDS),
+    "parameter servers": lambda: served(FEW, PS),
+    "wide gangs with parameter servers": lambda: served(WIDE, PS),
+    "parameter servers on models": lambda: served(FEW, PS_MODELS),
 }
 
 
 def expected(name: str, case: str) -> str:
     """How the reason begins why a policy is refused; nothing where it is to run."""
     made: Any = policy(name)[1]
+    if name in EARNING:
+        other = f"policy {made.name!r}: job 'j0' has no parameter servers, it runs no other jobs"
+        return "" if "parameter servers" in case else other
     if "models" in case and getattr(made, "one_model", False):
         return f"policy {made.name!r}: one_model=True, it takes all GPUs for equal, the cluster has"
+    if "parameter servers" in case:
+        return f"policy {made.name!r}: jobs with parameter servers need a policy that starts them"
     if name == "unisched:static-profiler":
         nodes = 1 if "one node" in case else 2
         return f"unisched: profiler_nodes=2 leave no node of {nodes} for the jobs"
@@ -81,7 +112,8 @@ def outcome(name: str, case: str) -> str:
     """Nothing where the policy runs and keeps the rules; otherwise what it says."""
     instance = CASES[case]()
     try:
-        run = drive(instance, policy(name)[1], round_length=60, lease=300)
+        length = 1 if "parameter servers" in case else 60
+        run = drive(instance, policy(name)[1], round_length=length, lease=300)
     except ValueError as error:
         return str(error)
     assert run.stop is Stop.COMPLETED
@@ -115,7 +147,9 @@ def test_it_runs_however_it_knows_run_times(name: str, setting: str) -> None:
 def test_it_runs_beside_dedicated_nodes_where_others_are_left(name: str) -> None:
     for case in CASES:
         said = outcome(f"{name}:profiled-dedicated-1", case)
-        wanted = expected(name, case).replace("': one_model", ":profiled': one_model")
+        wanted = expected(name, case)
+        for rule in ("one_model", "jobs with"):
+            wanted = wanted.replace(f"': {rule}", f":profiled': {rule}")
         if "one node" in case:
             wanted = "profiled: dedicated=1 leaves none of the 1 nodes"
         elif "models" in case and not wanted:

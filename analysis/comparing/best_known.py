@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...formulations.completion_time.problem import CompletionTime
 from ...formulations.deadline_rewards import DeadlineRewards
+from ...formulations.irmp.problem import Irmp
 from ...instances.check import finite
 from ...instances.schedule import Schedule
 from ...solvers.model_order import models_schedule, positive, prices_of, run_models
@@ -18,7 +19,7 @@ from ..driving import metrics
 from ..proofs.bound import STEPS, Effort
 
 if TYPE_CHECKING:
-    from .replay import Replayed
+    from .replayed import Replayed
 
 logger = logging.getLogger("gangsched")
 
@@ -44,7 +45,7 @@ PRICE_POWERS: Mapping[Effort, tuple[float, ...]] = {
 MOVES: Mapping[Effort, int] = {"quick": 5_000, "standard": 50_000, "full": 500_000}
 ROUNDING = 1e-12  #: relative error of a sum of floats
 KNOWN = ("flow", "slowdown")  #: measures of which a best known schedule is shown
-REWARD = "reward"  #: and that of deadlines
+MOST = ("reward", "revenue")  #: and those of which more is better
 
 
 class KnownSchedule(NamedTuple):
@@ -57,11 +58,11 @@ class KnownSchedule(NamedTuple):
 def check_known(known: Mapping[str, KnownSchedule], bounds: Mapping[str, Bound]) -> None:
     """Refuse measures of which none is shown, and what is better than a verified bound."""
     for name, (objective, _) in known.items():
-        if name not in (*KNOWN, REWARD):
-            raise KeyError(f"replay: known[{name!r}] is none of {', '.join((*KNOWN, REWARD))}")
+        if name not in (*KNOWN, *MOST):
+            raise KeyError(f"replay: known[{name!r}] is none of {', '.join((*KNOWN, *MOST))}")
         number = finite("replay", f"known[{name!r}]", objective)
         bound = bounds.get(name)
-        sign = -1 if name == REWARD else 1
+        sign = -1 if name in MOST else 1
         if bound is not None and sign * (number - bound.value) < -ROUNDING * abs(bound.value):
             beyond = f"{number} is better than the verified bound {bound.value}"
             raise ValueError(f"replay: known[{name!r}]={beyond}")
@@ -151,6 +152,28 @@ def best_known_rewards(
     return KnownSchedule(float(problem.objective(found)), "value per GPU second, ruin and recreate")
 
 
+def best_known_revenue(problem: Irmp) -> KnownSchedule | None:
+    """Return what :func:`~gangsched.solvers.irmp.lists.lp_list` earns, which knows all jobs.
+
+    None where it finds no schedule that keeps the problem.
+
+    Examples
+    --------
+    >>> from gangsched.formulations.irmp import reduced_problem
+    >>> best_known_revenue(reduced_problem(5)).order
+    'lp-list'
+    """
+    from ...solvers.irmp.lists import lp_list  # HiGHS takes a while to import
+
+    found = lp_list(problem).solution
+    if found is None:
+        return None
+    if broken := problem.violations(found):
+        logger.error("a best known schedule is left out: %s", broken[0])
+        return None
+    return KnownSchedule(float(problem.objective(found)), "lp-list")
+
+
 def best_of(
     known: Mapping[str, KnownSchedule], rows: Sequence[Replayed]
 ) -> dict[str, tuple[float, str]]:
@@ -169,7 +192,7 @@ def best_of(
             for row in rows
             if row.ratios.get(name) is not None and (attained := _attained(row, name)) is not None
         ]
-        sign = -1 if name == REWARD else 1
+        sign = -1 if name in MOST else 1
         value, whose = min((sign * value, whose) for value, whose in values)
         found[name] = sign * value, whose
     return found
@@ -177,6 +200,8 @@ def best_of(
 
 def _attained(row: Replayed, name: str) -> float | None:
     """What a row attained of a measure; no reward where it does not keep gangs."""
+    if row.revenue is not None:
+        return row.revenue[name]
     if name == "reward":
         return None if row.elastic or row.deadlines is None else row.deadlines["reward"]
     return metrics.objectives(row.run)[name]

@@ -11,48 +11,64 @@ from __future__ import annotations
 import inspect
 import logging
 import traceback
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from fractions import Fraction
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from ...formulations.completion_time.problem import CompletionTime, Measure
-from ...formulations.deadline_rewards import DeadlineRewards
+from ...formulations.irmp.problem import Irmp
 from ...formulations.problem import Sense
 from ...instances.io import instance_hash
-from ...instances.model import DeadlineJob, Instance
+from ...instances.model import Instance
 from ...solvers.ltgf.policy import NeverEnds
 from ...solvers.policies.recorded import RECORDED_RULES, Recorded, Times, unrecorded
-from ...solvers.policy import Policy, Rules, information_of
+from ...solvers.policy import Policy, Rules, information_of, is_policy
 from ...solvers.result import Bound, Stop
 from ..driving import check as check_run
 from ..driving import metrics
-from ..driving.drive import PolicyError, drive, parameters_of, rejected_jobs
-from ..driving.run import EventKind, Run, plain
+from ..driving.drive import PolicyError, check_kind, drive, parameters_of, rejected_jobs
+from ..driving.run import Run, plain
 from ..proofs.bound import Effort
+from ..proofs.bound import bound as bound_of
 from ..proofs.completion_time import online_bound
 from ..proofs.deadline_rewards import reward_bound
-from ..proofs.verify import InvalidCertificate, NoCertificate, verify_bound
-from ..show.columns import SECTIONS, ColumnTable, computed
+from ..proofs.verify import verify_bound
+from ..show.columns import ColumnTable
 from ..show.replay_tables import failures, tables, whole_table
 from .best_known import (
     EFFORTS,
     KNOWN,
-    ROUNDING,
     KnownSchedule,
     best_known,
+    best_known_revenue,
     best_known_rewards,
     best_of,
     check_known,
 )
+from .bounded import (
+    REWARDS,
+    bounded,
+    completion_problems,
+    holds,
+    revenue_problem,
+    rewards_problem,
+    without,
+)
 from .comparison import SideBySide, bound_to_dict, ratio
 from .fairness import Fairness, fairness_bounds, uneven
+from .online_revenue import (
+    REVENUE,
+    SLOTS,
+    on_terms,
+    taken_apart,
+    terms_of,
+)
 from .profiling import PROFILED, ProfiledBound, profiled_bound
 from .regret import LossLedger
 from .regret import ledger as ledgers
-from .sharing import SharingBounds, user_columns
+from .replayed import Replayed
+from .sharing import SharingBounds
 
 logger = logging.getLogger("gangsched")
 
@@ -61,149 +77,10 @@ RECORDED = (
     "recorded: what the cluster itself did, by its log: when jobs began and ended, on GPUs of any "
     "nodes, without rounds and overhead. Jobs of its log that are not here had GPUs too."
 )
-REWARDS = ("reward", "elastic reward")  #: for gangs; for any number of GPUs
 MODELS = (
     "Speeds differ by GPU model: slowdown is over the time on a job's fastest model. GPU time "
     "counts alike on all, though a job on slow ones needs more of it: so no bound of rho is given."
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Replayed:
-    """One policy that ran to the end.
-
-    Parameters
-    ----------
-    name : str
-        In the comparison; that of a policy that looked at jobs that had not come says so.
-    run : Run
-    measures : mapping of str to number or None
-        As of :func:`gangsched.analysis.driving.metrics.summary`.
-    ratios : mapping of str to float or None
-        By measure: what the run attained over the verified bound, at least 1. None where there is
-        no verified bound or it is 0, and for completion times where the run is `elastic`: the
-        bounds are those of gangs. "reward": the verified bound over the reward that was won; of an
-        elastic run with the bound for such runs. "reward after profiling": the bound for those who
-        profile first, of a run that does.
-    deadlines : mapping of str to number or None, optional
-        As of :func:`gangsched.analysis.driving.metrics.deadline_summary`, for jobs with deadlines.
-    elastic : bool
-        Whether jobs made progress on other numbers of GPUs than their gangs.
-    users : mapping of str to mapping of str to float or None, optional
-        On several GPU models by user: mean "gpus" held and "work" rate in GPUs at speed 1, and the
-        "share", its work over that of its fair share: as of
-        :func:`gangsched.analysis.driving.metrics.user_work_rho`.
-    alone : mapping of str to value, optional
-        Of the users, against alone on their quotas: as of
-        :meth:`gangsched.analysis.comparing.sharing.SharingBounds.measures`.
-    """
-
-    name: str
-    run: Run
-    measures: Mapping[str, float | int | None]
-    ratios: Mapping[str, float | None]
-    deadlines: Mapping[str, float | int | None] | None = None
-    elastic: bool = False
-    users: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
-    alone: Mapping[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def of(
-        cls,
-        name: str,
-        run: Run,
-        instance: Instance[Any],
-        bounds: Mapping[str, Bound],
-        rejected: Container[int],
-        sharing: SharingBounds,
-    ) -> Replayed:
-        """Measure a run of the instance without the rejected jobs, against bounds of those."""
-        attained = metrics.objectives(run)
-        if "weighted flow" in bounds:
-            attained["weighted flow"] = _weighted_flow(run)
-        measures, elastic = metrics.summary(run), metrics.is_elastic(run)
-        gone = dict(run.rejected)
-        same = all((j in gone) == (j in rejected) for j in range(len(instance.jobs)))
-        ratios = {
-            name: _ratio(attained[name], bound) if same and not elastic else None
-            for name, bound in bounds.items()
-            if name not in REWARDS
-        }
-        won = None
-        if instance.kind.has_deadlines:
-            won = metrics.deadline_summary(run)
-            whole = same and not measures["unfinished"]
-            most = bounds.get(REWARDS[elastic])
-            ratios["reward"] = ratio(won["reward"] if whole else None, most, Sense.MAX)
-        return cls(
-            name=f"{name} (clairvoyant)" if run.clairvoyant else name,
-            run=run,
-            measures=measures,
-            ratios=ratios,
-            deadlines=won,
-            elastic=elastic,
-            users=user_columns(run),
-            alone={} if elastic or not same else sharing.measures(run),
-        )
-
-    @property
-    def values(self) -> dict[str, Any]:
-        """What columns show of it, by name."""
-        return {
-            **self.measures,
-            **(self.deadlines or {}),
-            **self.alone,
-            **{f"{name}_ratio": value for name, value in self.ratios.items()},
-            "name": self.name,
-            "run_times": self.information,
-            "runtime": None if self.recorded else self.run.runtime,
-        }
-
-    @property
-    def complete(self) -> bool:
-        """Whether all jobs that can run are complete."""
-        return not self.measures["unfinished"]
-
-    @property
-    def recorded(self) -> bool:
-        """Whether it is the log's own schedule."""
-        return bool(self.run.policy == Recorded.name)
-
-    @property
-    def information(self) -> str:
-        """How the policy knew run times: "told", "learned", "estimated" from told ones, etc."""
-        if self.recorded:
-            return "recorded"
-        if self.run.information == "profiled" and self.run.parameters.get("dedicated"):
-            return "after profiling on dedicated nodes"
-        if self.profiles or self.run.information == "profiled":
-            return "after profiling"
-        if self.run.information is None:
-            return "unknown"
-        return "estimated" if self.run.parameters.get("overestimate") else self.run.information
-
-    @cached_property
-    def profiles(self) -> bool:
-        """Whether the policy had to find out about new jobs."""
-        return bool((self.run.events.kind == EventKind.PROFILE).any())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data; wall time apart in ``timing``, all else is reproducible."""
-        won, more = self.deadlines, [computed(section.every, self) for section in SECTIONS]
-        return {
-            "name": self.name,
-            "policy": self.run.policy,
-            "parameters": dict(self.run.parameters),
-            "seed": self.run.seed,
-            "digest": self.run.digest(),
-            "measures": {k: v for part in (self.measures, *more) for k, v in part.items()},
-            "ratios": dict(self.ratios),
-            **({"deadlines": dict(won), "elastic": self.elastic} if won is not None else {}),
-            **({"log": [dict(entry) for entry in self.run.log]} if self.run.log else {}),
-            **({"users": dict(self.users)} if self.users else {}),
-            **({"alone": dict(self.alone)} if self.alone else {}),
-            "timing": {"runtime": self.run.runtime},
-        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,12 +118,14 @@ class Replay(SideBySide):
         rejected; "weighted flow" too where the jobs' weights differ. Where they have deadlines
         also verified upper bounds "reward" of the rewards of gangs, and "elastic reward", if a run
         was elastic, of jobs that may change their number of GPUs, as in
-        :class:`~gangsched.formulations.deadline_rewards.DeadlineRewards`.
+        :class:`~gangsched.formulations.deadline_rewards.DeadlineRewards`. Of jobs with utilities
+        only the "revenue".
     known : mapping of str to KnownSchedule
         By measure a schedule in which gangs spread over any nodes of a model, and pauses and
         moves are free: the best of some orders of :func:`~gangsched.solvers.pool.area_order`,
         checked by the problem. "reward": a schedule on nodes in which pauses and moves are free, of
-        :func:`~gangsched.solvers.reward_pool.priced_schedule`, checked likewise.
+        :func:`~gangsched.solvers.reward_pool.priced_schedule`, checked likewise. "revenue": one of
+        :func:`~gangsched.solvers.irmp.lists.lp_list`, which knows all jobs in advance.
     profiled : ProfiledBound or None
         What those can win who profile first, if some of the rows do.
     fairness : tuple of (str, Problem, Bound)
@@ -268,6 +147,8 @@ class Replay(SideBySide):
     ledgers : mapping of str to LossLedger or str
         By row, of what its loss over the bound consists, or why nobody knows; empty where nobody
         asked.
+    problem : Irmp or None
+        Of jobs with utilities: the terms under which all rows run.
     """
 
     instance: Instance[Any]
@@ -285,11 +166,12 @@ class Replay(SideBySide):
     sharing: SharingBounds = field(default_factory=SharingBounds)
     profiled: ProfiledBound | None = None
     ledgers: Mapping[str, LossLedger | str] = field(default_factory=dict)
+    problem: Irmp | None = None
 
     @classmethod
     def of(
         cls,
-        instance: Instance[Any],
+        instance: Instance[Any] | Irmp,
         runs: Mapping[str, Run],
         *,
         bounds: Mapping[str, Bound] | None = None,
@@ -299,21 +181,22 @@ class Replay(SideBySide):
         """Return what compares runs that there are already, of the same instance."""
         if not runs:
             raise ValueError("replay: runs={} is empty, there is nothing to compare")
+        instance, problem = taken_apart(instance)
         for name, run in runs.items():
             if run.instance_hash != instance_hash(instance):
                 raise ValueError(f"replay: run {name!r} is of another instance")
         runs = {name: run.attach(instance) for name, run in runs.items()}
         first = next(iter(runs.values()))
         rejected, given = dict(first.rejected), dict(bounds or {})
-        problems = _bounded(instance, rejected)
+        problems = bounded(instance, rejected, problem)
         for name, bound in given.items():
             if name not in problems:
                 raise KeyError(f"replay: bounds[{name!r}] is none of {', '.join(problems)}")
             verify_bound(problems[name], bound)
-        for _, problem, bound in fairness:
-            verify_bound(problem, bound)
+        for _, fair, bound in fairness:
+            verify_bound(fair, bound)
         check_known(known or {}, given)
-        sharing = SharingBounds.of(_without(instance, rejected), even=not uneven(instance))
+        sharing = SharingBounds.of(without(instance, rejected), even=not uneven(instance))
         return cls(
             instance=instance,
             rules=first.rules,
@@ -322,15 +205,24 @@ class Replay(SideBySide):
             fairness=tuple(fairness),
             known=known or {},
             rows=tuple(
-                Replayed.of(n, run, instance, given, rejected, sharing) for n, run in runs.items()
+                Replayed.of(n, run, instance, given, rejected, sharing)
+                if problem is None
+                else Replayed.of_revenue(n, run, problem, given, rejected)
+                for n, run in runs.items()
             ),
             sharing=sharing,
+            problem=problem,
         )
 
     @property
     def has_deadlines(self) -> bool:
         """Whether jobs have deadlines."""
         return self.instance.kind.has_deadlines
+
+    @property
+    def terms(self) -> dict[str, Any]:
+        """Under which terms jobs with utilities run, by name of the parameter; else nothing."""
+        return {} if self.problem is None else terms_of(self.problem)
 
     @property
     def runs(self) -> dict[str, Run]:
@@ -345,7 +237,8 @@ class Replay(SideBySide):
     @property
     def remarks(self) -> tuple[str, ...]:
         """What to know about GPU models, about trades and about the log's own schedule."""
-        found = [MODELS] if uneven(self.instance) and not self.fairness else []
+        fluid = self.problem is None and not self.fairness
+        found = [MODELS] if fluid and uneven(self.instance) else []
         if self.unrecorded:
             found.append(f"No row {Recorded.name!r}: {self.unrecorded}.")
         elif any(row.recorded for row in self.rows):
@@ -358,6 +251,7 @@ class Replay(SideBySide):
             "instance": self.instance.name,
             "instance_hash": instance_hash(self.instance),
             "rules": self.rules.named(),
+            **({"terms": self.terms} if self.problem is not None else {}),
             "effort": self.effort,
             "rejected": [[self.instance.jobs[j].id, why] for j, why in self.rejected.items()],
             "bounds": {name: bound_to_dict(bound) for name, bound in self.bounds.items()},
@@ -395,10 +289,10 @@ class Replay(SideBySide):
 
 
 def replay(
-    instance: Instance[Any],
+    instance: Instance[Any] | Irmp,
     policies: Mapping[str, Policy],
     *,
-    rules: Rules = RULES,
+    rules: Rules | None = None,
     before: Mapping[str, Run] | None = None,
     times: Sequence[Times] = (),
     effort: Effort = "quick",
@@ -411,12 +305,15 @@ def replay(
 
     Parameters
     ----------
-    instance : Instance
-        As of :func:`gangsched.drive`.
+    instance : Instance or Irmp
+        As of :func:`gangsched.drive`; or jobs with utilities, and the terms under which they run:
+        an instance alone is an Irmp with its defaults.
     policies : mapping of str to Policy
-        By the name to show. They run in this order.
-    rules : Rules
-        Of the cluster, the same for all.
+        By the name to show. They run in this order. Those with a method `under`, as
+        :class:`~gangsched.solvers.irmp.policy.OnlineRevenue`, run under these terms.
+    rules : Rules, optional
+        Of the cluster, the same for all. Default ``Rules()``, with rounds of one slot for jobs with
+        utilities.
     before : mapping of str to Run, optional
         By name, runs of an earlier replay: complete ones are taken as they are, others go on from
         their checkpoints.
@@ -450,7 +347,8 @@ def replay(
     ------
     ValueError, TypeError
         On bad input, naming object, value and rule; also where a run of `before` is of another
-        instance, policy, rules or rejected jobs.
+        instance, policy, rules or rejected jobs; a policy for jobs with parameter servers and
+        others, or the other way round; a ledger of jobs with utilities.
 
     Examples
     --------
@@ -465,7 +363,14 @@ def replay(
     if effort not in EFFORTS:
         known = ", ".join(map(repr, EFFORTS))
         raise ValueError(f"replay: effort={effort!r} is not one of {known}")
-    work = _Replay(instance, policies, rules, before or {}, times, effort)
+    rules = rules or rules_of(instance)
+    instance, problem = taken_apart(instance)
+    policies = on_terms(policies, problem)
+    for policy in filter(is_policy, policies.values()):
+        check_kind(instance, policy, rules)
+    if ledger and problem is not None:
+        raise ValueError("replay: ledger=True, the losses of jobs with utilities have none")
+    work = _Replay(instance, policies, rules, before or {}, times, effort, problem)
     todo = list(policies)
     stopped = None
     try:
@@ -492,6 +397,18 @@ def replay(
     return found
 
 
+def rules_of(subject: Instance[Any] | Irmp) -> Rules:
+    """Return the rules of the cluster where none are given.
+
+    Examples
+    --------
+    >>> from gangsched.formulations.irmp import reduced_problem
+    >>> rules_of(reduced_problem(5)).round_length
+    1
+    """
+    return RULES if taken_apart(subject)[1] is None else SLOTS
+
+
 @dataclass
 class _Replay:
     """What a replay has found so far."""
@@ -502,6 +419,7 @@ class _Replay:
     before: Mapping[str, Run]
     times: Sequence[Times] = ()
     effort: Effort = "quick"
+    problem: Irmp | None = None
     rejected: dict[int, str] = field(init=False)
     unrecorded: str = ""
     rows: list[Replayed] = field(default_factory=list)
@@ -558,10 +476,13 @@ class _Replay:
 
     def bound(self, on_progress: Callable[[str, int, int], None] | None) -> None:
         """Compute the bounds, and keep those that can be verified."""
-        instance = _without(self.instance, self.rejected)
+        instance = without(self.instance, self.rejected)
         if not instance.jobs:
             return
-        for name, problem in _problems(instance).items():
+        if self.problem is not None:
+            self._revenue_bound(self.problem)
+            return
+        for name, problem in completion_problems(instance).items():
             flow = self.bounds.get("flow")
             if problem.measure == "completion" and flow is not None:
                 # the same proof, counted from time 0
@@ -570,17 +491,27 @@ class _Replay:
             else:
                 show = None if on_progress is None else partial(_tell, on_progress, name)
                 bound = online_bound(problem, **EFFORTS[self.effort], on_progress=show)
-            if _holds(name, problem, bound):
+            if holds(name, problem, bound):
                 self.bounds[name] = bound
             known = best_known(problem, self.effort) if name in KNOWN else None
             if known is not None:
                 self.known[name] = known
         for what, fair, bound in fairness_bounds(instance, self.rules):
-            if _holds(what, fair, bound):
+            if holds(what, fair, bound):
                 self.fairness.append((what, fair, bound))
         self.sharing = SharingBounds.of(instance, even=not uneven(instance))
-        self.sharing = self.sharing.bounded(self.effort, _holds)
+        self.sharing = self.sharing.bounded(self.effort, holds)
         self._reward_bound(elastic=False)
+
+    def _revenue_bound(self, problem: Irmp) -> None:
+        """The bound of jobs with utilities, and the best schedule of those who know all of them."""
+        problem = revenue_problem(problem, self.rejected)
+        bound = bound_of(problem, self.effort)
+        if holds(REVENUE, problem, bound):
+            self.bounds[REVENUE] = bound
+            best = best_known_revenue(problem)
+            if best is not None:
+                self.known[REVENUE] = best
 
     def _reward_bound(self, *, elastic: bool) -> Bound | None:
         """Return the bound of rewards for gangs or for elastic jobs, computed when first asked."""
@@ -589,7 +520,7 @@ class _Replay:
         if self.instance.kind.has_deadlines and not known:
             problem = rewards_problem(self.instance, self.rejected, elastic=elastic)
             bound = reward_bound(problem)
-            if _holds(name, problem, bound):
+            if holds(name, problem, bound):
                 self.bounds[name] = bound
                 best = None if elastic else best_known_rewards(problem, bound, self.effort)
                 if best is not None:
@@ -603,8 +534,8 @@ class _Replay:
         if "reward" not in self.bounds:
             return None
         rows = [row for row in self.rows if row.ratios["reward"] is not None and not row.elastic]
-        found = profiled_bound(_without(self.instance, self.rejected), [row.run for row in rows])
-        if found is None or not _holds(PROFILED, found.problem, found.bound):
+        found = profiled_bound(without(self.instance, self.rejected), [row.run for row in rows])
+        if found is None or not holds(PROFILED, found.problem, found.bound):
             return None
         for i, row in enumerate(self.rows):
             if any(row.run is run for run in found.runs):
@@ -670,11 +601,20 @@ class _Replay:
         broken = check_run.violations(run, preempts=policy.preempts)
         if broken:
             raise ValueError(f"its run breaks the rules of the cluster: {broken[0]}")
+        if self.problem is not None:
+            self.rows.append(self._earning(name, run, self.problem))
+            return
         if metrics.is_elastic(run):
             self._reward_bound(elastic=True)
         self.rows.append(
             Replayed.of(name, run, self.instance, self.bounds, self.rejected, self.sharing)
         )
+
+    def _earning(self, name: str, run: Run, problem: Irmp) -> Replayed:
+        """The row of a run that keeps the problem."""
+        if broken := problem.violations(run.schedule):
+            raise ValueError(f"its run breaks the problem: {broken[0]}")
+        return Replayed.of_revenue(name, run, problem, self.bounds, self.rejected)
 
     def _fail(self, name: str, error: BaseException) -> None:
         logger.debug("policy %s failed", name, exc_info=True)
@@ -691,6 +631,7 @@ class _Replay:
             fairness=tuple(self.fairness), rows=tuple(self.rows), failed=tuple(self.failed),
             stopped=stopped, unfinished=unfinished, unrecorded=self.unrecorded, effort=self.effort,
             known=self.known, sharing=self.sharing, profiled=profiled,
+            problem=self.problem,
         )  # fmt: skip
 
 
@@ -722,22 +663,6 @@ def trades_line(runs: Mapping[str, Run]) -> tuple[str, ...]:
     return (f"Trades of GPU models: {'; '.join(said)}.",) if said else ()
 
 
-def _weighted_flow(run: Run) -> float | None:
-    book = run.records
-    if metrics.makespan(run) is None:
-        return None
-    flow = (book.end - book.release)[book.finished].tolist()
-    weights = book.weight[book.finished].tolist()
-    return float(sum(Fraction(w) * t for w, t in zip(weights, flow, strict=True)))
-
-
-def _ratio(value: float | None, bound: Bound) -> float | None:
-    """Sums of fractions are rounded, here and in the bound: what is equal may look better."""
-    if value is not None and bound.value * (1 - ROUNDING) <= value < bound.value:
-        value = bound.value
-    return ratio(value, bound, Sense.MIN)
-
-
 # --- bounds --------------------------------------------------------------------------------------
 
 
@@ -745,44 +670,3 @@ def _tell(show: Callable[[str, int, int], None], name: str, step: int, best: flo
     """Say now and then how far the climb of a bound is."""
     if step % 10 == 0:
         show(f"bound of {name}, step {step}", 0, 0)
-
-
-def _holds(name: str, problem: Any, bound: Bound) -> bool:
-    """Whether the bound can be verified; one that cannot is a bug, and is not shown."""
-    try:
-        verify_bound(problem, bound)
-    except (InvalidCertificate, NoCertificate) as error:
-        logger.error("bound of %s is left out: %s", name, error)
-        return False
-    return True
-
-
-def rewards_problem(
-    instance: Instance[DeadlineJob], rejected: Container[int], *, elastic: bool
-) -> DeadlineRewards:
-    """Return the problem that a bound of rewards is of: the jobs that were not rejected."""
-    return DeadlineRewards(_without(instance, rejected), elastic)
-
-
-def _without(instance: Instance[Any], rejected: Container[int]) -> Instance[Any]:
-    """The instance without the jobs of these numbers."""
-    able = (job for j, job in enumerate(instance.jobs) if j not in rejected)
-    return replace(instance, jobs=tuple(able))
-
-
-def _bounded(instance: Instance[Any], rejected: Container[int]) -> dict[str, Any]:
-    """By name, the problems that bounds may be of."""
-    times = _problems(_without(instance, rejected))
-    found: dict[str, Any] = {name: times.pop(name) for name in get_args(Measure)} | times
-    if instance.kind.has_deadlines:
-        for elastic, name in enumerate(REWARDS):
-            found[name] = rewards_problem(instance, rejected, elastic=bool(elastic))
-    return found
-
-
-def _problems(instance: Instance[Any]) -> dict[str, CompletionTime]:
-    """By name, "flow" before "completion"."""
-    found = {name: CompletionTime(instance, name) for name in reversed(get_args(Measure))}
-    if len({job.weight for job in instance.jobs}) > 1:
-        found["weighted flow"] = CompletionTime(instance, "flow", weighted=True)
-    return found

@@ -133,8 +133,9 @@ def drive(
     without `speeds`, else it cannot run on models that they do not name. GPU seconds count alike on
     all models, in fair shares and quotas too. Jobs with deadlines need one model, at speed 1.
 
-    Jobs with parameter servers have times in slots and need ``round_length=1`` and a policy that
-    never preempts and starts them on GPUs and parameter servers that it names. Their work is
+    Jobs with parameter servers have times in slots and need ``round_length=1`` and a policy with
+    ``needs_ps = True``, which never preempts, starts them on GPUs and parameter servers that it
+    names, and runs no other jobs. Their work is
     the service that they need on what they are given (their method `service`). The run ends where
     nothing runs and nobody comes: whoever still waits is left out.
 
@@ -157,8 +158,7 @@ def drive(
         spread=spread, patience=patience, migration=migration,
     )  # fmt: skip
     _check(instance, policy)
-    if instance.kind.needs_ps:
-        _check_ps(policy, rules)
+    check_kind(instance, policy, rules)
     _check_how(until, skip, engine, resume)
     rejected = rejected_jobs(instance, policy, rules, reject)
     began = time.perf_counter()
@@ -262,18 +262,32 @@ def _check_jobs(instance: Instance[Any]) -> None:
         job.check_drive(models)
 
 
-def _check_ps(policy: Policy, rules: Rules) -> None:
-    """Refuse what jobs with parameter servers, in slots, cannot be driven with."""
+def check_kind(instance: Instance[Any], policy: Policy, rules: Rules) -> None:
+    """Refuse a policy, or rules, that are for jobs without parameter servers, or only for others.
+
+    Raises
+    ------
+    ValueError
+    """
+    if not instance.kind.needs_ps:
+        if instance.jobs and getattr(policy, "needs_ps", False):
+            raise ValueError(
+                f"policy {policy.name!r}: job {instance.jobs[0].id!r} has no parameter servers, "
+                "it runs no other jobs"
+            )
+        return
     kind = f"policy {policy.name!r}: jobs with parameter servers"
     if rules.round_length != 1:
         raise ValueError(
             f"drive: round_length={rules.round_length}, times of jobs with parameter servers are "
             "slots, they need round_length=1"
         )
+    if not getattr(policy, "needs_ps", False):
+        raise ValueError(
+            f"{kind} need a policy that starts them on nodes of its choice: with needs_ps=True"
+        )
     if policy.preempts is not Preempts.NEVER:
         raise ValueError(f"{kind} never stop, preempts={policy.preempts!r} is not NEVER")
-    if getattr(policy, "rule", None) is not None:
-        raise ValueError(f"{kind} need a policy that starts them on nodes of its choice")
 
 
 def models_of(instance: Instance[Any]) -> tuple[str, ...]:

@@ -86,7 +86,7 @@ def ratio(value: float) -> str:
 
 
 def fixed(
-    value: float, way: int = 0, *, places: int, comma: str = "", size: int = 1, unit: str = ""
+    value: float, way: int = 0, *, places: int, comma: str = "", size: float = 1, unit: str = ""
 ) -> str:
     """Write a number with so many decimals; rounded up where `way` is 1, down where it is -1.
 
@@ -183,6 +183,7 @@ lasting = Durations()
 tenth, thousandth = "{:.1f}".format, "{:.3f}".format
 hundredth = "{:,.2f}".format
 percent = "{:.1%}".format
+at_least = partial(fixed, way=-1, places=2, size=0.01, unit="%")  #: a share, rounded down
 milliseconds, centiseconds = "{:.3f} s".format, "{:.2f} s".format  #: of solvers, of policies
 
 #: whose texts have the unit in them
@@ -744,13 +745,48 @@ SHARING = Section(
         )
     ),
 )
+REVENUE = Section(
+    "Revenue",
+    (
+        Column(
+            "revenue", "revenue", "", 1, Decimals(6, ","),
+            "what jobs are worth when they are complete, recomputed from the run",
+        ),
+        Column(
+            "revenue_ratio", "certified\nratio", "", -1, ratio,
+            "what nobody can beat, verified, over the revenue; rounded up",
+        ),
+        Column("share_of_bound", "share of\nbound", "", 1, at_least, "1 / certified ratio"),
+        Column("served", "jobs\nserved", "", 0, whole, "complete, so that they earned something"),
+        Column("left_out", "left\nout", "", 0, whole, "never started: what waits at the end"),
+        Column(
+            "mean_completion", "mean\ncompletion", "slots", -1, tenth,
+            "of the jobs served, from release to completion",
+        ),
+        Column(
+            "utilisation", "workers\nin use", "", 1, percent,
+            "share of the workers' time that jobs held, to the last arrival",
+        ),
+        Column("runtime", "runtime", "s", 0, centiseconds, "wall time of the simulation"),
+    ),
+    (
+        Column("rejected", "rejected", "", 0, whole),
+        Column("mean_wait", "mean wait", "slots", -1, tenth, "of the jobs served"),
+        Column("max_wait", "longest wait", "slots", -1, whole, "of any job served"),
+        Column(
+            "fairness variance", "fairness variance", "", -1, six,
+            "of alpha, share of a positive revenue over that of the servers, by user",
+        ),
+        Column("run_times", "run times, if used", meaning="how the policy knows them"),
+    ),
+)  # fmt: skip
 #: of each user, where there are several GPU models
 USERS: tuple[Column, ...] = (
     Column("gpus", "held", "GPUs", 0, hundredth),
     Column("work", "work", "GPUs", 0, hundredth),
     Column("share", "over fair share", "", 1, hundredth),
 )
-SECTIONS = (JOBS, DEADLINES, TIME, FAIRNESS, SHARING)
+SECTIONS = (JOBS, DEADLINES, TIME, FAIRNESS, SHARING, REVENUE)
 
 
 def column(key: str) -> Column:

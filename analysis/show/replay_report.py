@@ -14,7 +14,9 @@ from typing import Any
 
 from ...instances.display import counted
 from ...solvers.result import Bound
-from ..comparing.replay import MODELS, REWARDS, Replay, Replayed, trades_line
+from ..comparing.bounded import REWARDS
+from ..comparing.replay import MODELS, Replay, trades_line
+from ..comparing.replayed import Replayed
 from ..driving.drive import models_of
 from ..driving.run import Run
 from . import page, run_plots
@@ -22,8 +24,10 @@ from .columns import (
     DEADLINES,
     FAIRNESS,
     JOBS,
+    REVENUE,
     TIME,
     USERS,
+    Decimals,
     Section,
     duration,
     explained,
@@ -31,7 +35,7 @@ from .columns import (
     shown_ratio,
 )
 from .loss_tables import loss_notes, loss_tables
-from .replay_tables import failures, informed, referee
+from .replay_tables import earning_words, failures, informed, referee
 
 
 def write_replay_report(
@@ -71,29 +75,38 @@ def write_replay_report(
     ...     "1 policy ran 2 jobs" in file.read_text("utf-8")
     True
     """
-    measures = {row.name: row.measures for row in found.rows}
-    overview = run_plots.overview(found.runs, measures=measures)
-    use = run_plots.cluster_use(found.runs)
+    settings = page.muted(str(referee(found, drawn=drawn, rejected=len(rejected))))
+    parts = (_timed if found.problem is None else _earning)(found, settings)
     body = "\n".join(
         [
             f"<h1>{page.escape(title)}</h1>",
-            f'<p class="summary">{page.escape(_words(found))}</p>',
-            page.picture(overview, "overview", "Measures of each policy"),
-            *_deadlines(found),
-            *_measures(found),
-            page.muted(str(referee(found, drawn=drawn, rejected=len(rejected)))),
-            *_certified(found),
-            *_losses(found),
-            *_how_fair(found),
-            *_users(found),
-            *_models(found),
-            "<h2>Use of the cluster</h2>",
-            page.picture(use, "use", "GPUs held and demanded over time"),
+            *parts,
             *_jobs(found, (*notes, *failures(found)), rejected),
             *_records(found),
         ]
     )
     page.write_page(path, title, body)
+
+
+def _timed(found: Replay, settings: str) -> list[str]:
+    """Show completion times, fairness, and rewards where there are deadlines."""
+    measures = {row.name: row.measures for row in found.rows}
+    overview = run_plots.overview(found.runs, measures=measures)
+    use = run_plots.cluster_use(found.runs)
+    return [
+        f'<p class="summary">{page.escape(_words(found))}</p>',
+        page.picture(overview, "overview", "Measures of each policy"),
+        *_deadlines(found),
+        *_measures(found),
+        settings,
+        *_certified(found),
+        *_losses(found),
+        *_how_fair(found),
+        *_users(found),
+        *_models(found),
+        "<h2>Use of the cluster</h2>",
+        page.picture(use, "use", "GPUs held and demanded over time"),
+    ]
 
 
 def _users(found: Replay) -> list[str]:
@@ -110,14 +123,7 @@ def _users(found: Replay) -> list[str]:
 
 def _words(found: Replay) -> str:
     """Say in plain words what was compared and who did best at what."""
-    run = found.rows[0].run
-    able = int((~run.records.rejected).sum())
-    policies = "1 policy" if len(found.rows) == 1 else f"{len(found.rows)} policies"
-    text = (
-        f"{policies} ran {counted(able, 'job')} of {counted(run.user_weight.size, 'user')} "
-        f"on {counted(len(run.sizes), 'node')} with {run.gpus:,} GPUs."
-    )
-    text += _most_reward(found)
+    text = _ran(found) + _most_reward(found)
     done = [row for row in found.rows if row.complete]
     fastest = _least(done, "mean_completion")
     if fastest is not None:
@@ -138,6 +144,16 @@ def _words(found: Replay) -> str:
     if stopped:
         text += f" Stopped before all jobs were complete: {', '.join(stopped)}."
     return text
+
+
+def _ran(found: Replay) -> str:
+    run = found.rows[0].run
+    able = int((~run.records.rejected).sum())
+    policies = "1 policy" if len(found.rows) == 1 else f"{len(found.rows)} policies"
+    return (
+        f"{policies} ran {counted(able, 'job')} of {counted(run.user_weight.size, 'user')} "
+        f"on {counted(len(run.sizes), 'node')} with {run.gpus:,} GPUs."
+    )
 
 
 def _most_reward(found: Replay) -> str:
@@ -180,6 +196,30 @@ def _measures(found: Replay) -> list[str]:
     """A line for each measure, a cell for each policy."""
     table = page.across((JOBS, TIME, FAIRNESS), found.rows, "name")
     return ["<h2>Measures</h2>", table, _said(found, JOBS, TIME, FAIRNESS), page.muted(MEANING)]
+
+
+# --- revenue -------------------------------------------------------------------------------------
+
+
+def _earning(found: Replay, settings: str) -> list[str]:
+    """Show what the policies earned, and what anyone can earn."""
+    text, bound, known = _ran(found), found.bounds.get("revenue"), found.known.get("revenue")
+    best = max(found.rows, key=lambda row: (row.revenue or {})["revenue"] or 0)
+    won = (best.revenue or {})["revenue"] or 0
+    text += f" Most revenue: {best.name}, {won:,.6g}"
+    text += "." if bound is None else f" of at most {Decimals(6, ',', 1)(bound.value)}."
+    lines = {row.name: (row.revenue or {})["revenue"] or 0 for row in found.rows}
+    lines |= {} if known is None else {"clairvoyant": known.objective}
+    figure = run_plots.earnings(lines, bound=None if bound is None else bound.value)
+    return [
+        f'<p class="summary">{page.escape(text)}</p>',
+        "<h2>Revenue</h2>",
+        page.picture(figure, "revenue", "What each policy earned"),
+        page.across((REVENUE,), found.rows, "name"),
+        _said(found, REVENUE),
+        settings,
+        *map(page.muted, earning_words(found)),
+    ]
 
 
 # --- deadlines -----------------------------------------------------------------------------------
@@ -392,10 +432,10 @@ def _rejected(runs: Mapping[str, Run]) -> list[str]:
     ]
 
 
-def _rule(name: str, value: Any) -> str:
-    """Say a rule with its unit: all numbers are seconds."""
+def _rule(name: str, value: Any, unit: str) -> str:
+    """Say a rule with its unit: all numbers are times."""
     plain = isinstance(value, bool) or value is None
-    return f"{name} {value}" if plain else f"{name} {value:,} s"
+    return f"{name} {value}" if plain else f"{name} {value:,} {unit}"
 
 
 OWN_LEASES = (
@@ -410,15 +450,16 @@ def _records(found: Replay) -> list[str]:
     heads = ("policy", "parameters", "seed", "ended", "digest", "runtime")
     lines = [page.line("th", *heads)]
     rules: dict[str, list[str]] = {}
+    unit = "slots" if found.instance.kind.slotted else "s"
     for name, run in found.runs.items():
         versions |= run.versions
-        text = ", ".join(_rule(*rule) for rule in run.rules.named().items())
+        text = ", ".join(_rule(*rule, unit) for rule in run.rules.named().items())
         rules.setdefault(text, []).append(name)
         texts = (
             f"{name} ({run.policy})" if run.policy != name else name,
             json.dumps(dict(run.parameters), default=str, ensure_ascii=False),
             "–" if run.seed is None else run.seed,
-            f"{run.stop.value} at {run.now:,} s",
+            f"{run.stop.value} at {run.now:,} {unit}",
             run.digest()[:16],
         )
         cells = page.line("td", *texts).removesuffix("</tr>")

@@ -10,6 +10,7 @@ from .columns import (
     DEADLINES,
     FAIRNESS,
     POLICY,
+    REVENUE,
     SECTIONS,
     SHARING,
     STARRED,
@@ -26,6 +27,7 @@ from .loss_tables import loss_notes, loss_tables
 from .referee import Referee, left_out, rules_in_words, seed_range
 
 if TYPE_CHECKING:
+    from ..comparing.best_known import KnownSchedule
     from ..comparing.replay import Replay
 
 Limits = dict[str, Limit | str]
@@ -40,6 +42,8 @@ def _measured(found: Replay) -> list[ColumnTable]:
     if not found.rows:
         return []
     failed = tuple((one.name, "refuted" if one.refuted else "failed") for one in found.failed)
+    if found.problem is not None:
+        return [ColumnTable((POLICY, *REVENUE.columns), found.rows, failed, _earning(found))]
     shown = [
         ColumnTable((POLICY, *TIME.columns), found.rows, failed, _soonest(found)),
         ColumnTable((POLICY, *FAIRNESS.columns), found.rows, (), _fairest(found)),
@@ -55,7 +59,9 @@ def _measured(found: Replay) -> list[ColumnTable]:
 def whole_table(found: Replay) -> ColumnTable:
     """Return everything that is measured of each policy."""
     left_out = [DEADLINES] * (not found.has_deadlines) + [SHARING] * (not found.sharing.problems)
-    sections = [s for s in SECTIONS if s not in left_out]
+    sections = [s for s in SECTIONS if s not in (*left_out, REVENUE)]
+    if found.problem is not None:
+        sections = [REVENUE]
     return ColumnTable((POLICY, *(c for section in sections for c in section.every)), found.rows)
 
 
@@ -124,6 +130,18 @@ def _richest(found: Replay) -> tuple[Limits, ...]:
     return (*known, *most, {STARRED.key: "all in time", "reward": Limit("", top or 0)})
 
 
+def _earning(found: Replay) -> tuple[Limits, ...]:
+    """What a schedule earns that knows all jobs, and the most that anyone can."""
+    bound, limits = found.bounds.get("revenue"), list[Limits]()
+    if known := found.known.get("revenue"):
+        limits.append({"name": clairvoyant(known), "revenue": Limit("", known.objective)})
+        if bound is not None and known.objective > 0:
+            limits[0]["revenue_ratio"] = ratio(max(bound.value / known.objective, 1))
+    if bound is not None:
+        limits.append({"name": "any policy", "revenue": Limit("≤", bound.value)})
+    return tuple(limits)
+
+
 def _up(value: float) -> str:
     return f"{ceil(1000 * value) / 1000:.3f}"
 
@@ -150,6 +168,9 @@ def legend(
     words = footnotes(shown)
     if explain:
         words = explained(column for table in shown for column in table.columns)
+    if found.problem is not None:
+        settings = str(referee(found, drawn=drawn, rejected=rejected))
+        return [*earning_words(found), *words, settings, *found.remarks]
     if all(row.measures["min_user_rho"] is None for row in found.rows):
         words.append("least rho of users: one user, or none, shares with nobody")
     said = [_any_policy(found), *_best_known(found), *words]
@@ -198,6 +219,25 @@ def _best_known(found: Replay) -> list[str]:
             "it and the bound"
         )
     return said
+
+
+def clairvoyant(known: KnownSchedule) -> str:
+    """Name a schedule as rows are named that look at jobs which have not come."""
+    return f"{known.order} (clairvoyant)"
+
+
+def earning_words(found: Replay) -> list[str]:
+    """Say what bounds the revenue, whose the best schedule is, and under which terms all run."""
+    bound = found.bounds.get("revenue")
+    text = "any policy: nothing is proven about the revenue, so no ratio is certified"
+    if bound is not None:
+        text = "any policy: a verified bound, also for one that knows all jobs in advance "
+        text += f"({bound.method}; effort {found.effort}); certified ratios are to this"
+    said = [text]
+    if known := found.known.get("revenue"):
+        said.append(f"{clairvoyant(known)}: a schedule of all jobs, known in advance; no policy")
+    given = ", ".join(f"{name} {value}" for name, value in found.terms.items())
+    return [*said, f"Terms of all policies: {given}."]
 
 
 def _any_that_profiles(found: Replay) -> list[str]:
@@ -261,7 +301,7 @@ def referee(found: Replay, *, drawn: str = "", rejected: int = 0) -> Referee:
 
 
 #: measures that have a column of certified ratios, by the name of the bound
-CERTIFIED = {"reward": "reward", "flow": "mean completion"}
+CERTIFIED = {"reward": "reward", "flow": "mean completion", "revenue": "revenue"}
 
 
 def informed(found: Replay) -> str:

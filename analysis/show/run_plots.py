@@ -184,6 +184,27 @@ def deadlines(runs: Runs, *, bound: float | None = None) -> Figure:
     return figure
 
 
+def earnings(revenue: Mapping[str, float], *, bound: float | None = None) -> Figure:
+    """Draw what each run earned, by name, and the most that anyone can."""
+    figure = plots.new_figure(0.42 + 0.34 * len(revenue) + 1.05)
+    axes = plots.axes_at(figure, 1.6, 0.9, WIDTH - 1.6 - 1.9, 0.34 * len(revenue))
+    top = max(*revenue.values(), bound or 0, 0) or 1
+    axes.set_xlim(0, top)
+    axes.set_ylim(len(revenue) - 0.5, -0.5)
+    for k, (name, won) in enumerate(revenue.items()):
+        axes.barh(k, max(won, 0), height=0.66, color=ACCENT, linewidth=0)
+        _name_row(axes, name, (0, k), -8, ROW)
+        text = column("revenue").write(won)
+        plots.note(axes, text, (1, k), (8, 0), xycoords=ROW, va="center", size=8.5, color=MUTED)
+    axes.set_yticks([])
+    if bound is not None:
+        axes.axvline(bound, color=BOUND, linewidth=1.4)
+        line = Line2D([], [], color=BOUND, linewidth=1.4, label="at most, any policy")
+        plots.legend_at(figure, [line], 1.5, 0.04, **LEGEND)
+    plots.headline(figure, "Revenue of the same jobs under each policy")
+    return figure
+
+
 def overview(runs: Runs, *, measures: Mapping[str, Mapping[str, Any]] | None = None) -> Figure:
     """Draw the usual measures of each run, and how its completion times and slowdowns spread.
 

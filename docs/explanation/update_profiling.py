@@ -164,7 +164,8 @@ def tables() -> Iterator[str]:
         gpus = max(workload.instance().cluster.sizes)
         size = f"{name}, {nodes} nodes of {gpus} GPUs, seeds {SEEDS[0]} to {SEEDS[-1]}, "
         size += f"{gone} jobs left out: miss (%) / completion (h)"
-        yield f"{markdown_table([[size, *heads], *rows])}\n\n{referee(name, (run[0]['excluded'] for run in runs))}"
+        below = referee(name, (run[0]["excluded"] for run in runs))
+        yield f"{markdown_table([[size, *heads], *rows])}\n\n{below}"
     yield (
         f"Policies that miss less on dedicated nodes than told for some seed, of {cells_by_seed} "
         f"runs, with the points of the best seed, and of the mean: {', '.join(less) or 'none'}."

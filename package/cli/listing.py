@@ -95,7 +95,7 @@ def list_names(
     screen.say(console, "readers", "bold")
     screen.say(console, ", ".join(READERS))
     console.print()
-    screen.say(console, "scenarios: synthetic jobs with deadlines (Gao et al. 2024)", "bold")
+    screen.say(console, "scenarios: synthetic jobs with deadlines or utilities", "bold")
     for names, text in SCENARIOS.items():
         screen.say(console, f"{names}: {text}")
     screen.say(console, "instead of a trace: gangsched replay T360 --reader scenario", "dim")

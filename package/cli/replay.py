@@ -17,12 +17,14 @@ from rich.console import Console
 from .. import screen
 from ..registry import (
     DEDICATED_NOTE,
+    EARNING,
     READERS,
     REPLAYED,
     SETTINGS,
     informed,
     may_be_informed,
     policy,
+    replayed,
     warm_up_policy,
 )
 from ..registry import information as known_by
@@ -31,25 +33,26 @@ from .source import Source, listed, select_jobs
 Trace = Annotated[
     str,
     typer.Argument(
-        help="Trace file; with --reader scenario a name: T360, T720 or another T<jobs> (whose "
-        "cluster has 16 nodes of 4 GPUs), H_SLO, H_MIX1, H_MIX2, P_SLO, P_MIX1, P_MIX2."
+        help="Trace file, or an instance or problem file; with --reader scenario a name: T360, "
+        "T720 or another T<jobs> (whose cluster has 16 nodes of 4 GPUs), H_SLO, H_MIX1, H_MIX2, "
+        "P_SLO, P_MIX1, P_MIX2, W_LINEAR, W_CONVEX."
     ),
 ]
 Reader = Annotated[
     str,
     typer.Option(
         help=f"Its reader: {', '.join(READERS)}; or scenario, for synthetic jobs with "
-        "deadlines (Gao et al. 2024) drawn with --seed."
+        "deadlines (Gao et al. 2024) or utilities (Wang et al. 2023) drawn with --seed."
     ),
 ]
 Policies = Annotated[
-    str,
+    str | None,
     typer.Option(
         help="Policies, module:object or file.py:object, separated by commas; "
-        "`gangsched list` shows the names."
+        f"`gangsched list` shows the names. By default {', '.join(REPLAYED)}; for jobs with "
+        f"utilities {EARNING[0]} and its variants."
     ),
 ]
-COMPARED = ",".join(REPLAYED)
 #: as policies are made
 TOLD = "told"
 Information = Annotated[
@@ -91,7 +94,12 @@ Weights = Annotated[
     ),
 ]
 RoundLength = Annotated[
-    int, typer.Option(callback=screen.whole, help="Seconds between scheduling rounds.")
+    int | None,
+    typer.Option(
+        callback=screen.whole,
+        help="Seconds between scheduling rounds. By default 60; 1 for jobs with utilities, whose "
+        "times are slots.",
+    ),
 ]
 Lease = Annotated[int, typer.Option(callback=screen.whole, help="Seconds of a lease.")]
 Overhead = Annotated[
@@ -141,7 +149,7 @@ def replay(
     nodes: screen.Nodes = None,
     gpus_per_node: screen.GpusPerNode = None,
     cluster: screen.ClusterFile = None,
-    policies: Policies = COMPARED,
+    policies: Policies = None,
     information: Information = TOLD,
     without: screen.Without = None,
     without_users: screen.WithoutUsers = None,
@@ -150,7 +158,7 @@ def replay(
     first: First = None,
     speeds: Speeds = None,
     weights: Weights = None,
-    round_length: RoundLength = 60,
+    round_length: RoundLength = None,
     lease: Lease = 900,
     overhead: Overhead = 25,
     migration: Migration = None,
@@ -170,14 +178,22 @@ def replay(
 
     Ctrl-C or SIGTERM keeps the policies that have finished. Exit code 1 where a policy failed.
     """
+    from ..analysis.comparing.replay import rules_of
     from ..solvers.policy import Rules
 
     with screen.reading():
         page = None if no_report else report
         screen.check_output(trace, json, page)
-        chosen = _policies(policies, seed, information)
+        chosen = {} if policies is None else _policies(policies, seed, information)
+        room = {"nodes": nodes, "gpus-per-node": gpus_per_node, "cluster": cluster}
+        part = {"from": begin, "until": until, "speeds": speeds, "weights": weights}
+        how = screen.ReaderChoice(
+            reader, tuple(reader_option or ()), columns, tuple(without or ()), without_users
+        )
+        source = select_jobs(trace, how, seed, first, room, part)
+        chosen = chosen or _policies(",".join(replayed(source.subject)), seed, information)
         rules = Rules(
-            round_length=round_length,
+            round_length=round_length or rules_of(source.subject).round_length,
             lease=lease,
             overhead=overhead,
             migration=migration,
@@ -185,12 +201,6 @@ def replay(
             spread=spread,
         )
         kept = _Kept.of(save_runs, tuple(chosen), resume)
-        room = {"nodes": nodes, "gpus-per-node": gpus_per_node, "cluster": cluster}
-        part = {"from": begin, "until": until, "speeds": speeds, "weights": weights}
-        how = screen.ReaderChoice(
-            reader, tuple(reader_option or ()), columns, tuple(without or ()), without_users
-        )
-        source = select_jobs(trace, how, seed, first, room, part)
         found = _run(source, chosen, rules, kept, effort, ledger)
     if not found.rows and not found.failed:
         raise KeyboardInterrupt

@@ -29,10 +29,12 @@ SCENARIO = "scenario"
 _FAMILIES = "SLO: all deadlines strict; MIX1: a tenth best effort; MIX2: so too, and 60 % soft"
 #: names that are read with `--reader scenario`, and what they mean
 SCENARIOS: Mapping[str, str] = {
-    "T360, T720, T<jobs>": "so many jobs like those of Table III, MIX2, 16 nodes of 4 GPUs; "
-    "first deadlines up to an hour later than printed",
+    "T360, T720, T<jobs>": "so many jobs like those of Table III of Gao et al. (2024), MIX2, 16 "
+    "nodes of 4 GPUs; first deadlines up to an hour later than printed",
     "H_SLO, H_MIX1, H_MIX2": f"jobs like Helios', 120 nodes of 8 GPUs. {_FAMILIES}",
     "P_SLO, P_MIX1, P_MIX2": f"jobs like Philly's, 120 nodes of 8 GPUs. {_FAMILIES}",
+    "W_LINEAR, W_CONVEX": "jobs with parameter servers and utilities of Wang et al. (2023), for "
+    "policies online-revenue; 100 jobs, 100 servers, 14 users",
 }
 #: tables of speeds by name, in :mod:`gangsched.instances.heterogeneous`
 SPEEDS: Mapping[str, str] = {"table1": "TABLE1"}
@@ -233,12 +235,22 @@ def select_jobs(
     part: Mapping[str, Any],
 ) -> Source:
     """The jobs that the options of `replay` mean; `room` and `part` by their names there."""
+    if reader.name == "auto" and _is_saved(trace):
+        others = {**room, **part, "columns": reader.columns, **reader.left_out}
+        others["reader-option"] = reader.options or None
+        only("a saved instance or problem", others, ())
+        return _saved(trace, first)
     if room["cluster"] is not None:
         only("--cluster", room, ("cluster",))
     if reader.name == SCENARIO:
         only("--reader scenario", {**part, "columns": reader.columns, **reader.left_out}, ())
-        given = any(value is not None for value in room.values())
         options = reader.options
+        if law := re.fullmatch(r"W_(LINEAR|CONVEX)", trace, re.IGNORECASE):
+            only(f"scenario {trace}", room, ("nodes",))
+            servers = {"servers": count_of(room["nodes"])} if room["nodes"] is not None else {}
+            sizes = _sizes(options, {"jobs": int, "users": int})
+            return _drawn(trace, _revenue(law[1].lower(), seed, **servers, **sizes), first, seed)
+        given = any(value is not None for value in room.values())
         return _draw(trace, options, cluster_of(*room.values()) if given else None, first, seed)
     speeds = part["speeds"]
     by_file = speeds is not None and Path(speeds).is_file()
@@ -312,13 +324,47 @@ def _with_speeds(source: Source, table: str, seed: int) -> Source:
 def _draw(name: str, options: Sequence[str], cluster: Any, first: int | None, seed: int) -> Source:
     """A scenario by name; its own cluster where none is given."""
     with progress_line(f"drawing {name}"):
-        instance = _scenario(name, options, cluster, seed)
-    if first is not None:
-        instance = replace(instance, jobs=instance.jobs[:first])
-    if not instance.jobs:
-        raise ValueError(f"scenario {name}: it has no jobs")
-    note = f"synthetic jobs, drawn with seed {seed}: {instance.name}"
-    return Source(name=name, subject=instance, notes=(note,), drawn=f"{seed} of the jobs")
+        return _drawn(name, _scenario(name, options, cluster, seed), first, seed)
+
+
+def _drawn(name: str, made: Any, first: int | None, seed: int) -> Source:
+    """The first jobs of what was drawn."""
+    note = f"synthetic jobs, drawn with seed {seed}: {getattr(made, 'instance', made).name}"
+    jobs = _first_jobs(f"scenario {name}", made, first)
+    return Source(name=name, subject=jobs, notes=(note,), drawn=f"{seed} of the jobs")
+
+
+def _first_jobs(name: str, subject: Any, first: int | None) -> Any:
+    """The first jobs of an instance, or of a problem; refuse those without any."""
+    instance = getattr(subject, "instance", subject)
+    if not instance.jobs[:first]:
+        raise ValueError(f"{name}: it has no jobs")
+    if first is None:
+        return subject
+    kept = replace(instance, jobs=instance.jobs[:first])
+    return kept if subject is instance else replace(subject, instance=kept)
+
+
+def _is_saved(path: str) -> bool:
+    """Whether a file is one of the project's own, as `gangsched.save` writes them."""
+    from ..instances.io import FORMAT, read_bytes
+
+    if not Path(path).is_file() or not read_bytes(path, 1).startswith(b"{"):
+        return False
+    return re.search(rf'"format"\s*:\s*"{FORMAT}"'.encode(), read_bytes(path)) is not None
+
+
+def _saved(path: str, first: int | None) -> Source:
+    """The jobs of a saved instance, or those of a saved problem of jobs with utilities."""
+    from ..formulations.irmp.problem import Irmp
+    from ..instances import Instance
+    from ..io import load
+
+    found = load(path)
+    if not isinstance(found, (Instance, Irmp)):
+        text = f"{path}: a {type(found).__name__} is not replayed, an instance or IRMP is"
+        raise ValueError(text)
+    return Source(name=Path(path).name, subject=_first_jobs(path, found, first))
 
 
 def _scenario(name: str, options: Sequence[str], cluster: Any, seed: int) -> Any:
@@ -332,22 +378,33 @@ def _scenario(name: str, options: Sequence[str], cluster: Any, seed: int) -> Any
         return made if cluster is None else replace(made, cluster=cluster)
     family = re.fullmatch(r"([HP])_(SLO|MIX1|MIX2)", name, re.IGNORECASE)
     if family is None:
-        known = "T<jobs>, H_SLO, H_MIX1, H_MIX2, P_SLO, P_MIX1, P_MIX2"
+        known = "T<jobs>, H_SLO, H_MIX1, H_MIX2, P_SLO, P_MIX1, P_MIX2, W_LINEAR, W_CONVEX"
         raise ValueError(f"scenario {name!r} is not one of {known}")
     draw = helios_like_workload if family[1].upper() == "H" else philly_like_workload
     return draw(cluster, family=family[2].lower(), seed=seed, **_sizes(options))  # type: ignore[arg-type]
 
 
-def _sizes(options: Sequence[str]) -> dict[str, Any]:
-    """Options of a family: how many jobs, in how many days, at which density."""
-    kinds: Mapping[str, Callable[[str], Any]] = {"jobs": int, "days": int, "density": float}
+def _revenue(law: Any, seed: int, **sizes: Any) -> Any:
+    """The workload of Wang et al., whose servers and their owners are drawn too."""
+    from ..formulations.irmp.problem import paper_problem
+
+    return paper_problem(utility=law, seed=seed, **sizes)
+
+
+#: options of scenarios: how many jobs, in how many days, at which density
+SIZES: Mapping[str, Callable[[str], Any]] = {"jobs": int, "days": int, "density": float}
+
+
+def _sizes(
+    options: Sequence[str], kinds: Mapping[str, Callable[[str], Any]] = SIZES
+) -> dict[str, Any]:
+    """The options of a scenario."""
     given: dict[str, Any] = {}
     for text in options:
         option, sign, value = (part.strip() for part in text.partition("="))
         if not sign or option not in kinds or option in given:
-            raise ValueError(
-                f"--reader-option: {text!r} is not one of jobs=, days=, density=, each once"
-            )
+            known = ", ".join(f"{name}=" for name in kinds)
+            raise ValueError(f"--reader-option: {text!r} is not one of {known}, each once")
         try:
             given[option] = kinds[option](value)
         except ValueError:

@@ -71,12 +71,15 @@ def _run(part: Part) -> None:
 
         for instance in _instances():
             replay(instance, {"fifo": registry.policy("fifo")[1]}, effort="standard")
+        earning = registry.EARNING[0]
+        replay(registry.PROBLEMS["irmp"].tiny(), {earning: registry.policy(earning)[1]})
     elif len(part) == 2:
         registry.warm_up(*part)
     else:
         for instance in _instances():
             with suppress(ValueError, PolicyError):  # which refuses or cannot run it
                 drive(instance, registry.policy(*part)[1])
+        registry.warm_up_policy(*part)
 
 
 def _instances() -> Iterator[Instance[Any]]:

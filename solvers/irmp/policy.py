@@ -7,7 +7,7 @@ who waits, and executes what starts. Both give the same schedule.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from ...formulations.irmp.problem import Irmp
@@ -65,6 +65,7 @@ class OnlineRevenue:
     optional: bool = True
     preempts: ClassVar[Preempts] = Preempts.NEVER
     information: ClassVar[Information] = "told"
+    needs_ps: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.by not in ORDERS:
@@ -80,6 +81,17 @@ class OnlineRevenue:
         >>> OnlineRevenue.of(reduced_problem(5), "lp").name
         'irmp-lp'
         """
+        return cls(by).under(problem)
+
+    def under(self, problem: Irmp) -> OnlineRevenue:
+        """Return the same rule for jobs that run as a problem says, whatever it was made for.
+
+        Examples
+        --------
+        >>> from gangsched.formulations.irmp import reduced_problem
+        >>> OnlineRevenue("lp").under(reduced_problem(5)).ps_bandwidth
+        6851
+        """
         check_class("OnlineRevenue", problem, Irmp)
         if problem.paper_slot_r:
             raise ValueError(
@@ -87,7 +99,7 @@ class OnlineRevenue:
                 "not a slot before"
             )
         given = problem.parameters()
-        return cls(by, **{name: given[name] for name in PARAMETERS})
+        return replace(self, **{name: given[name] for name in PARAMETERS})
 
     @property
     def name(self) -> str:

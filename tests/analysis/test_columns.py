@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from gangsched.analysis.comparing import comparison as comparing
-from gangsched.analysis.comparing import replay as replaying
+from gangsched.analysis.comparing import replayed as replaying
 from gangsched.analysis.comparing.comparison import Comparison, Row, compare
 from gangsched.analysis.comparing.replay import Replay, replay
 from gangsched.analysis.show import columns, replay_report, replay_tables

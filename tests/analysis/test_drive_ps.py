@@ -61,6 +61,7 @@ class Table:
     seen: dict[int, list[int]] = field(default_factory=dict)
     name: str = "table"
     preempts: Preempts = Preempts.NEVER
+    needs_ps: bool = True
 
     def decide(self, state: State) -> Decision:
         self.seen[state.now] = state.free_ps.tolist()
@@ -254,7 +255,7 @@ def test_other_orders_and_problems_are_refused() -> None:
     plain = Instance(TWO, [Job(id="a", gpus=1, work=3)])
     with pytest.raises(TypeError, match="OnlineRevenue: a CompletionTime is not a Irmp"):
         OnlineRevenue.of(CompletionTime(plain))  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="job 'a': kind Job is not ParameterServerJob"):
+    with pytest.raises(ValueError, match="'irmp-slope': job 'a' has no parameter servers, it runs"):
         drive(plain, OnlineRevenue())
     with pytest.raises(ValueError, match="worker_bandwidth=0 is below 1"):
         drive(on_two(job("a")), OnlineRevenue(worker_bandwidth=0), round_length=1)
@@ -320,7 +321,7 @@ def test_such_jobs_are_not_ordered_and_other_jobs_have_no_servers(engine: Any) -
     with pytest.raises(PolicyError, match="orders job 0, a job with parameter servers starts on"):
         drive(on_two(job("a")), Table(orders=True), round_length=1, engine=engine)
     plain = on_two(Job(id="a", gpus=2, work=3))
-    table = Table({0: [Start(0, {0: 2}, ps={0: 1})]})
+    table = Table({0: [Start(0, {0: 2}, ps={0: 1})]}, needs_ps=False)
     with pytest.raises(PolicyError, match=r"job 0 with parameter servers \{0: 1\}, a job of its"):
         drive(plain, table, engine=engine)
 

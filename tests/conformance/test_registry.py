@@ -10,9 +10,10 @@ import pytest
 
 from gangsched import testing
 from gangsched.formulations import RarDdls
+from gangsched.formulations.irmp import reduced_problem
 from gangsched.instances import Cluster, DeadlineJob, Instance, RingJob, Trace
 from gangsched.instances.traces import READERS
-from gangsched.registry import POLICIES, PROBLEMS, policy
+from gangsched.registry import EARNING, POLICIES, PROBLEMS, policy
 from gangsched.solvers import Decision, Preempts, Result, State, Stop, sjf_bco
 
 RING = RarDdls(
@@ -46,9 +47,12 @@ def test_policies_conform(name: str) -> None:
         instances = [
             replace(i, cluster=Cluster.of_sizes([4, 4])) for i in testing.small_instances()
         ]
+    rules = {"round_length": 1} if name in EARNING else {}
+    if name in EARNING:
+        instances = [PROBLEMS["irmp"].tiny().instance, reduced_problem(8).instance]
     if name == "ltgf:printed":
         instances = []  # refuted: it never ends where a user has no job that fits
-    testing.check_policy(lambda: policy(name)[1], instances)
+    testing.check_policy(lambda: policy(name)[1], instances, **rules)
 
 
 @pytest.mark.parametrize(

@@ -325,8 +325,9 @@ def parts_of_servers(folder: Path) -> Any:
                 starts = [start(int(j), gpus, **({} if ps is None else {"ps": ps})) for j in jobs]
                 return decision(start=starts, order=jobs if order else [])
 
-            run = attempt(gs.drive, problem.instance, Own(name, never, decide), round_length=1,
-                          until=60)  # fmt: skip
+            own = Own(name, never, decide)
+            own.needs_ps = True
+            run = attempt(gs.drive, problem.instance, own, round_length=1, until=60)
             found[f"{name} {order}"] = run if isinstance(run, str) else short(run)
     policy_of = named("OnlineRevenue").of(problem)
     gs.io.save(folder / "run.json", gs.drive(problem.instance, policy_of, round_length=1))
@@ -348,6 +349,8 @@ def parts_of_servers(folder: Path) -> Any:
 
 class Own:
     """A policy of somebody else."""
+
+    needs_ps = False
 
     def __init__(self, name: str, preempts: Any, decide: Any) -> None:
         self.name, self.preempts, self.decide = name, preempts, decide

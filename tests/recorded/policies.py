@@ -356,4 +356,7 @@ def online_revenue(folder: Path) -> Any:
             attempt(gs.drive, crowd(0, "jobs")[0], kind.of(problem), round_length=1),
             attempt(kind, "best"),
         ]
+        found[f"{law}, replayed"] = [
+            [row.name, row.revenue, row.ratios] for row in gs.replay(problem).rows
+        ]
     return found

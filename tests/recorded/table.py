@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import gangsched as gs
+from gangsched.registry import policy
 
 from .plain import cli, contents, pictures
 
@@ -53,7 +54,9 @@ def solvers_of(problem: str) -> list[str]:
 
 
 def policies() -> list[str]:
-    return listed()[listed().index("policies") + 1].split(", ")
+    """Those that run jobs without parameter servers."""
+    names = listed()[listed().index("policies") + 1].split(", ")
+    return [name for name in names if not getattr(policy(name)[1], "needs_ps", False)]
 
 
 @cache

@@ -28,7 +28,8 @@ from gangsched.instances import (
     TargetMetric,
     User,
 )
-from gangsched.registry import POLICIES
+from gangsched.registry import EARNING
+from gangsched.registry import POLICIES as REGISTERED
 from gangsched.solvers import Fifo
 from gangsched.solvers.irmp.policy import OnlineRevenue
 from gangsched.solvers.policy import (
@@ -81,6 +82,8 @@ def due_jobs(n: int = 14) -> list[DeadlineJob]:
     ]
 
 
+#: those of jobs that these instances have
+POLICIES = {name: row for name, row in REGISTERED.items() if name not in EARNING}
 INSTANCES: dict[str, Instance[Any]] = {
     "one model": Instance(Cluster.of_sizes([4, 4, 4]), plain_jobs(), USERS),
     "three models": Instance(Cluster(MODELS), plain_jobs(models=True), USERS),

@@ -27,6 +27,8 @@ from .parts import HOUR as HOUR
 from .parts import LOSS as LOSS
 from .parts import jain as jain
 from .parts import share_below as share_below
+from .revenue import earnings as earnings
+from .revenue import revenue_summary as revenue_summary
 from .together import summary as summary
 from .users import user_attained_time as user_attained_time
 from .users import user_fair_time as user_fair_time
