@@ -52,7 +52,7 @@ from gangsched.solvers.gandiva_fair.trading import traded_allocation
 from gangsched.solvers.io import load_result
 
 COMMANDS = (
-    "solve", "compare", "replay", "audit", "describe", "convert", "traces", "demo",
+    "solve", "compare", "replay", "audit", "describe", "convert", "proof", "traces", "demo",
     "reproduce", "theorems", "list",
 )  # fmt: skip
 FAST = "first-fit,list_scheduling"  # no annealing

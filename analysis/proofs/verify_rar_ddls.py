@@ -27,11 +27,11 @@ from ...formulations.rar_ddls.problem import RarDdls
 from .packings import knapsack, stepped, thresholded
 from .readers import integer, integers, item
 
-__all__ = ["RULES"]
+__all__ = ["RULES", "durations_of"]
 
 
 def _area(problem: RarDdls, _: Mapping[str, Any]) -> int:
-    area = sum(job.gpus * d for job, d in zip(problem.jobs, _durations(problem), strict=True))
+    area = sum(job.gpus * d for job, d in zip(problem.jobs, durations_of(problem), strict=True))
     return -(-area // problem.instance.cluster.gpus)
 
 
@@ -40,7 +40,7 @@ def _longest_job(problem: RarDdls, certificate: Mapping[str, Any]) -> int:
 
 
 def _dff(problem: RarDdls, certificate: Mapping[str, Any]) -> int:
-    durations = _durations(problem)
+    durations = durations_of(problem)
     target = _target(certificate, durations)
     k, eps = integer(certificate, "k", 0), integer(certificate, "eps", 0)
     if 2 * eps > target:
@@ -56,7 +56,7 @@ def _dff(problem: RarDdls, certificate: Mapping[str, Any]) -> int:
 
 
 def _configuration(problem: RarDdls, certificate: Mapping[str, Any]) -> int:
-    durations = _durations(problem)
+    durations = durations_of(problem)
     target = _target(certificate, durations)
     scale = integer(certificate, "scale", 1)
     duals = integers(certificate.get("duals"), "duals", count=len(durations))
@@ -85,8 +85,8 @@ def _target(certificate: Mapping[str, Any], durations: list[int]) -> int:
     return target
 
 
-def _durations(problem: RarDdls) -> list[int]:
-    """d_j of every job, from eq. (8) in rationals."""
+def durations_of(problem: RarDdls) -> list[int]:
+    """Return d_j of every job, from eq. (8) in rationals."""
     fewest = _fewest(problem)
     return [_shortest(problem, j, fewest) for j in range(len(problem.jobs))]
 

@@ -15,7 +15,7 @@ from typing import Any
 from ...formulations.unisched.problem import Option, UniSched
 from .readers import integer, integers
 
-__all__ = ["lease_prices"]
+__all__ = ["capacities", "lease_prices", "prices_of"]
 
 
 def lease_prices(problem: UniSched, certificate: Mapping[str, Any]) -> Fraction:
@@ -48,6 +48,23 @@ def lease_prices(problem: UniSched, certificate: Mapping[str, Any]) -> Fraction:
     >>> lease_prices(problem, {"prices": [[50]], "scale": 1})
     Fraction(100, 1)
     """
+    scale, weights, per_lease = prices_of(problem, certificate)
+    most = capacities(problem, weights)
+    total = Fraction(sum(_spent(c, p) for c, p in zip(most, per_lease, strict=True)))
+    gains: dict[int, Fraction] = {}
+    for option in problem.options():
+        cost = _cost(problem, option, weights, per_lease)
+        gain = Fraction(option.value) * scale - cost
+        gains[option.job] = max(gain, gains.get(option.job, Fraction(0)))
+    total = (total + sum(gains.values(), Fraction(0))) / scale
+    proven = _floored(problem, total)
+    return Fraction(float(proven)) if proven <= sys.float_info.max else proven
+
+
+def prices_of(
+    problem: UniSched, certificate: Mapping[str, Any]
+) -> tuple[int, list[list[int]], list[list[int]]]:
+    """Return the scale, and by row what gangs take and the prices of leases."""
     scale = integer(certificate, "scale", 1)
     size = problem.node_gpus
     rows = certificate.get("rows", [list(range(1, size + 1))])
@@ -60,24 +77,23 @@ def lease_prices(problem: UniSched, certificate: Mapping[str, Any]) -> Fraction:
     per_lease = [integers(row, f"prices[{k}]") for k, row in enumerate(prices)]
     if any(len(row) != size for row in weights):
         raise ValueError(f"rows: there is not one number for each of 1 to {size} GPUs")
-    total = Fraction(sum(_spent(problem, w, p) for w, p in zip(weights, per_lease, strict=True)))
-    gains: dict[int, Fraction] = {}
-    for option in problem.options():
-        cost = _cost(problem, option, weights, per_lease)
-        gain = Fraction(option.value) * scale - cost
-        gains[option.job] = max(gain, gains.get(option.job, Fraction(0)))
-    total = (total + sum(gains.values(), Fraction(0))) / scale
-    proven = _floored(problem, total)
-    return Fraction(float(proven)) if proven <= sys.float_info.max else proven
+    return scale, weights, per_lease
 
 
-def _spent(problem: UniSched, weights: Sequence[int], prices: Sequence[int]) -> int:
-    """Sum of p_k C_k."""
-    most = _most(weights)
+def capacities(problem: UniSched, rows: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
+    """Return C_k of each row, in the first lease and in every later one."""
+    found = []
     sizes = problem.instance.cluster.sizes
-    every = sum(most[size] for size in sizes)
-    first = sum(most[free] for free in (sizes if problem.free is None else problem.free))
-    return sum(p * (every if k else first) for k, p in enumerate(prices))
+    for weights in rows:
+        most = _most(weights)
+        first = sum(most[free] for free in (sizes if problem.free is None else problem.free))
+        found.append((first, sum(most[size] for size in sizes)))
+    return found
+
+
+def _spent(room: tuple[int, int], prices: Sequence[int]) -> int:
+    """Sum of p_k C_k."""
+    return sum(p * room[bool(k)] for k, p in enumerate(prices))
 
 
 def _most(weights: Sequence[int]) -> list[int]:

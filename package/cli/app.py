@@ -1,4 +1,4 @@
-"""The command line: solve, compare, replay, audit, describe, convert, traces and the rest.
+"""The command line: solve, compare, replay, audit, describe, convert, proof and the rest.
 
 Bad input and wrong usage end with one line on stderr and exit code 2; a solver, target or claim
 that fails, with 1. Ctrl-C keeps what is finished (130). Progress goes to stderr, and only where
@@ -37,6 +37,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "audit": ("audit:audit", "Look for contradictions in a log and with its cluster."),
     "describe": ("describe:describe", "Describe a trace: run times, GPUs, users over time."),
     "convert": ("convert:convert", "Convert a trace to CSV, Parquet or SWF."),
+    "proof": ("proof:proof", "Write the proof of a bound for a checker such as viprchk."),
     "traces": ("traces:traces", "List public traces: origin, licence, reader, hashes."),
     "demo": ("compare:demo", "Compare solvers on a named instance: the first thing to try."),
     "reproduce": ("papers:reproduce", "Reproduce a paper's figure as data and picture."),
