@@ -22,9 +22,12 @@ from gangsched.analysis.papers.experiment import Experiment, FigureCell
 from gangsched.analysis.papers.study import FigureRow, Study
 from gangsched.analysis.show import plots
 from gangsched.analysis.show.columns import duration, floored, rounded_up
+from gangsched.analysis.show.referee import Referee, left_out, rules_in_words, seed_range
 from gangsched.instances.convert import between, to_instance
 from gangsched.instances.generate import philly_workload, venus_workload
 from gangsched.instances.traces import READERS
+from gangsched.registry import policy
+from gangsched.solvers.policy import Rules, information_of
 
 DOCS = Path(__file__).resolve().parent
 PAGE, DATA = DOCS / "baseline-traces.md", DOCS / "baseline-traces.json"
@@ -197,8 +200,22 @@ def page(study: Study) -> str:
     about += f"{middle:.4f}, largest {largest:.4f}."
     lines = [about, "", f"![Brackets by workload and load](images/{PICTURE.name})"]
     for measure, name in MEASURES.items():
-        lines += ["", f"## {name.capitalize()}", "", *table(rows, measure)]
+        below = str(referee(study.settings))
+        lines += ["", f"## {name.capitalize()}", "", *table(rows, measure), "", below]
     return "\n".join(lines)
+
+
+def referee(settings: Mapping[str, Any]) -> Referee:
+    """Under which settings all tables compare."""
+    told = [name for name in POLICIES if information_of(policy(name)[1]) is not None]
+    seeds = [one.seed for one in WORKLOADS.values() if one.source in GENERATORS]
+    return Referee(
+        information=f"told when jobs come: {', '.join(told)}; others use none",
+        seeds=f"{seed_range(seeds)} of what is like Philly and Venus; none drawn of traces",
+        excluded=f"{left_out([0])} of those in the column, the first ones of at most 512 GPUs",
+        parameters=f"nodes of {NODE} GPUs, {settings['rules']}",
+        certificate="any policy ≥ in the table, a verified bound, and ratios to it",
+    )
 
 
 def commit() -> str:
@@ -215,7 +232,12 @@ baselines = Experiment(
     cells=cells,
     statements=lambda study: (),
     drawing=draw,
-    settings=lambda rows: {"version": gs.__version__, "commit": commit(), "effort": "standard"},
+    settings=lambda rows: {
+        "version": gs.__version__,
+        "commit": commit(),
+        "effort": "standard",
+        "rules": rules_in_words(Rules()),
+    },
 )
 
 

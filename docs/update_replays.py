@@ -2,7 +2,8 @@
 
 Run ``python docs/update_replays.py`` in a folder with the traces that the pages name; other pages
 stay as they are. Runtimes differ each time. With ``--notes`` only the lines above the tables are
-written, which come from the jobs and not from the policies, so that one policy will do.
+written, and of the settings below them what comes from the jobs and the cluster and not from the
+policies, so that one policy will do.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ SHOWN = re.compile(
     r"^```console\ngangsched (?P<command>replay [^\n]+)\n```$.*?^```text\n(?P<out>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
+
+
+#: settings of a comparison: what was known of run times, which the policies decide, and the rest
+SETTINGS = re.compile(r"^(Information: .+?)(; seeds: .+)$", re.MULTILINE)
 
 
 def prepare(folder: Path) -> None:
@@ -49,8 +54,11 @@ def noted(page: str, run: Callable[[list[str]], str]) -> str:
 
     def fresh(block: re.Match[str]) -> str:
         command = re.sub(r"(?<=--policies )\S+", QUICKEST, block["command"])
-        notes, old = run(command.split()).partition("\n\n")[0], block["out"].partition("\n\n")[0]
-        return block[0].replace(old, notes, 1)
+        found = run(command.split())
+        notes, old = found.partition("\n\n")[0], block["out"].partition("\n\n")[0]
+        settings = SETTINGS.search(found)
+        text = block[0].replace(old, notes, 1)
+        return SETTINGS.sub(lambda m: m[1] + (settings or m)[2], text)
 
     return SHOWN.sub(fresh, page)
 

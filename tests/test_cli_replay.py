@@ -863,7 +863,7 @@ def test_only_what_matters_is_explained_unless_asked(replay: Replay) -> None:
         peaks = [one["value"] for one in json.loads(Path("r.json").read_text())["fairness"][1:]]
         words = [line.partition(":")[0].partition(" (")[0] for line in short]
         peak = "How fair anyone could have been at a peak"
-        last = ["Told what they use of run times when jobs come", *[peak] * (nodes == 2)]
+        last = ["Information", *[peak] * (nodes == 2)]
         alike = ["any policy of least rho", "any policy of the sharing ratio"]
         assert words == ["any policy", "best known", "rho", "user-days", *alike, *last]
         assert {*short} < {*full}
@@ -885,9 +885,20 @@ def test_deadlines_are_explained_where_there_are_some(replay: Replay) -> None:
     words = [line.partition(":")[0].partition(" (")[0] for line in short]
     first = ["any policy that keeps gangs", "best known", "best known reward"]
     alike = ["any policy of least rho", "any policy of the sharing ratio"]
-    assert words == [*first, "weighted miss rate", "rho", "user-days", *alike, "All policies"]
+    assert words == [*first, "weighted miss rate", "rho", "user-days", *alike, "Information"]
     assert "reward (more is better): won by completions before deadlines" in full
-    assert "All policies: never told run times." in {*short} & {*full}
+    (settings,) = {line for line in {*short} & {*full} if line.startswith("Information")}
+    assert settings == (
+        "Information: all policies: never told run times; seeds: 3 of the jobs; excluded: no job; "
+        "parameters: 2 nodes, 8 GPUs, rounds of 60 s, leases of 900 s that end together, 25 s to "
+        "resume, patience 7,200 s; certificate: certified ratios in the tables, of reward and mean "
+        "completion, and rows of what any policy could reach."
+    )
+    assert settings in Page(Path("replay.html").read_text("utf-8")).text
+    few = (*SMALL[:3], "--nodes", 1, "--gpus-per-node", 2, "--policies", "fifo", "--seed", 3)
+    wide = sum(job.gpus > 2 for job in testbed_workload(40, seed=3).jobs)
+    assert wide > 1
+    assert f"; excluded: {wide} jobs; " in replay(*few)[1]
 
 
 def test_the_hash_of_the_instance_stands_wherever_results_do(replay: Replay) -> None:
@@ -963,6 +974,14 @@ below: old
     assert asked == ["replay x --policies fifo --seed 0"]
 
 
+def test_settings_on_a_page_are_written_but_for_what_policies_know() -> None:
+    page = "```console\ngangsched replay x --policies srtf\n```\n\n```text\nx\n\n{}\n```\n"
+    made = "Information: {}; seeds: {}; excluded: no job; parameters: 1; certificate: 2."
+    fresh = UPDATE["noted"](page.format(made.format("told", "old")),
+                            lambda _: f"x\n\n{made.format('none', 'new')}\n")  # fmt: skip
+    assert fresh == page.format(made.format("told", "new"))
+
+
 def test_a_wrong_number_on_a_page_is_seen() -> None:
     page = "```console\ngangsched replay x\n```\n\n```text\nfifo  1.25   0.10 s\n```\n"
     same, other = (
@@ -1002,7 +1021,7 @@ def test_deadlines_have_a_table(replay: Replay) -> None:
     assert "Gao et al. 2024" in out
     assert "weighted miss rate" in Path("replay.html").read_text()
     assert "Certified ratio of reward" in Path("replay.html").read_text()
-    assert "Told what they use of run times when jobs come: srtf; never told run" in out
+    assert "Information: told what they use of run times when jobs come: srtf; never told" in out
 
 
 def test_no_number_is_cut_on_a_narrow_screen(
@@ -1026,7 +1045,7 @@ def test_deadlines_say_who_profiles_and_who_changes_gangs(replay: Replay) -> Non
     names = "fifo,chronus,optimus:elastic"
     code, out, _ = replay(*SMALL, "--policies", names, "--json", "out.json", "--seed", 3)
     assert code == 0
-    told = "Told what they use of run times when jobs come: optimus:elastic"
+    told = "Information: told what they use of run times when jobs come: optimus:elastic"
     assert f"{told}; profile new jobs first, and pay for it: chronus; never told" in out
     assert "\nany policy that keeps gangs: verified bounds" in out
     assert "\n* ran jobs on other numbers of GPUs than their gangs." in out

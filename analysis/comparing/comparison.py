@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...formulations.problem import Sense, goal_of
+from ...formulations.problem import Sense, goal_of, summary_of
 from ...instances.compiling import seconds_since
 from ...instances.schedule import Schedule
 from ...solvers.facts import Facts
@@ -28,6 +28,7 @@ from ..show.columns import (
     footnotes,
     shown_bound,
 )
+from ..show.referee import Referee, left_out, seed_range
 
 __all__ = ["Comparison", "Extras", "Relaxed", "Row", "compare", "ratio"]
 
@@ -325,6 +326,31 @@ class Comparison(SideBySide):
             *(line for line in self.legend if line.partition(":")[0] in words),
             *footnotes([table]),
         ]
+
+    def referee(self, *, drawn: str = "", rejected: int = 0) -> Referee:
+        """Return under which settings the solvers are compared.
+
+        Parameters
+        ----------
+        drawn : str
+            Which seed drew what of the instance, as the caller knows.
+        rejected : int
+            How many jobs were left out of it.
+        """
+        infos = [row.result.info for row in self.rows if row.result is not None]
+        seeds = [info["seed"] for info in infos if isinstance(info.get("seed"), int)]
+        said = [drawn] * bool(drawn) + [f"{seed_range(seeds)} of solvers"] * bool(seeds)
+        own = self.problem.parameters() if hasattr(self.problem, "parameters") else {}
+        plain = (f"{k} {v}" for k, v in own.items() if isinstance(v, int | float | str) and v != "")
+        methods = dict.fromkeys(row.bound.method for row in self.rows if row.bound is not None)
+        ratios = f"certified ratio in the table, to verified bounds ({', '.join(methods)})"
+        return Referee(
+            information="the whole instance; online solvers use a job once it is there",
+            seeds=", ".join(said) or seed_range([]),
+            excluded=left_out([rejected]),
+            parameters=", ".join([summary_of(self.problem), *plain]),
+            certificate=ratios if methods else "none, as no bound was verified",
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-able data, equal for equal runs but for the ``timing`` of each row."""

@@ -25,7 +25,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from ...instances.io import write_file
-from .study import FigureRow, Statement, Study, Values, per_seed, short
+from .study import FigureRow, Judge, Statement, Study, Values, per_seed, short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -279,6 +279,8 @@ class Experiment:
         Class of the study.
     timed : bool
         Whether seconds are measured: one cell at a time, and each time anew.
+    referee : callable (Study, instances) -> Referee, optional
+        Of the study.
     """
 
     name: str
@@ -295,6 +297,7 @@ class Experiment:
     levels: tuple[float, ...] = ()
     form: type[Study] = Study
     timed: bool = False
+    referee: Judge | None = None
 
     @property
     def takes_trace(self) -> bool:
@@ -346,6 +349,6 @@ class Experiment:
         study = self.form(
             name=self.name, title=self.title, axis=self.axis, measures=self.measures,
             settings=settings, instances=instances, levels=self.levels, rows=rows,
-            drawing=self.drawing,
+            drawing=self.drawing, referee=self.referee,
         )  # fmt: skip
         return replace(study, statements=tuple(self.statements(study)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
@@ -13,13 +14,19 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ...instances.io import write_file
+from ..show.columns import shown_ratio
 from ..show.plots import save
+from ..show.referee import Referee
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMAT = 1
+RATIO = "ratio"  #: name of a measure that is a certified ratio
+NOTHING = "–"
+OF_SEED = re.compile(r" \[(\d+)\]$")  #: the end of a name by :func:`per_seed`
 Values = dict[str, float | None]
+Judge = Callable[[Any, Sequence[str]], Referee]
 
 
 class Agreement(StrEnum):
@@ -131,6 +138,8 @@ class Study:
     statements : tuple of Statement
     drawing : callable
         Draws the picture; not part of the data.
+    referee : callable (Study, instances) -> Referee, optional
+        Under which settings the table of these instances compares.
     """
 
     name: str
@@ -143,6 +152,7 @@ class Study:
     rows: tuple[FigureRow, ...]
     statements: tuple[Statement, ...] = ()
     drawing: Callable[[Study], Figure] = field(compare=False, repr=False)
+    referee: Judge | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("measures", "settings", "instances"):
@@ -180,6 +190,29 @@ class Study:
     def plot(self) -> Figure:
         """Draw the picture."""
         return self.drawing(self)
+
+    def seeds(self, instances: Iterable[str]) -> list[int]:
+        """Return the seeds of which there are values.
+
+        Parameters
+        ----------
+        instances : iterable of str
+        """
+        own = {*instances}
+        names = {name for row in self.rows if row.instance in own for name in row.values}
+        return sorted({int(found[1]) for name in names if (found := OF_SEED.search(name))})
+
+    def has(self, instances: Iterable[str], measure: str) -> bool:
+        """Return whether a measure is shown of some of the instances.
+
+        Parameters
+        ----------
+        instances : iterable of str
+        measure : str
+        """
+        own = {*instances}
+        found = any(measure in row.values for row in self.rows if row.instance in own)
+        return found and measure in self.measures
 
     # -- files -----------------------------------------------------------------------------------
 
@@ -238,18 +271,22 @@ class Study:
 
     def to_markdown(self) -> str:
         """Return the measures and the statements as tables for the documentation."""
-        tables = [markdown_table(rows) for rows in self._tables()]
+        tables = [self._refereed(rows, instances) for instances, rows in self._tables()]
         return "\n\n".join([*tables, markdown_table(list(statement_rows(self.statements)))]) + "\n"
 
-    def _tables(self) -> Iterator[list[list[str]]]:
+    def _refereed(self, rows: Sequence[Sequence[str]], instances: Sequence[str]) -> str:
+        """A table of these instances, and its settings below."""
+        table = markdown_table(rows)
+        return table if self.referee is None else f"{table}\n\n{self.referee(self, instances)}"
+
+    def _tables(self) -> Iterator[tuple[Sequence[str], list[list[str]]]]:
         """One table an instance; one for all where there is but one number for each policy."""
-        if len(self.measures) == 1 and not self.axis:
-            (name,) = self.measures
-            head = [f"policy: {self.measures[name]}", *self.instances]
-            yield [
-                head,
-                *([p, *(shown(self.value(i, p, name)) for i in head[1:])] for p in self.policies),
-            ]
+        first, *more = self.measures
+        if more in ([], [RATIO]) and not self.axis:
+            ratio = f" ({self.measures[RATIO]})" if more else ""
+            head = [f"policy: {self.measures[first]}{ratio}", *self.instances]
+            body = [[p, *(self._cell(i, p) for i in self.instances)] for p in self.policies]
+            yield [*self.instances], [head, *body]
             return
         for instance in self.instances:
             rows = [row for row in self.rows if row.instance == instance]
@@ -259,16 +296,34 @@ class Study:
             body = []
             for row in rows:
                 place = [f"{row.x}" if row.x is not None else "–"] if axis else []
-                cells = [shown(row.values.get(name)) for name in names]
+                cells = [shown_measure(name, row.values.get(name)) for name in names]
                 body.append([row.policy, *place, *cells])
             heads = [self.measures[name] for name in names]
-            yield [[f"{instance}: policy", *axis, *heads], *body]
+            yield [instance], [[f"{instance}: policy", *axis, *heads], *body]
+
+    def _cell(self, instance: str, policy: str) -> str:
+        """The measure of a policy where it is the only one, with its ratio behind it."""
+        first, *more = (
+            shown_measure(name, self.value(instance, policy, name)) for name in self.measures
+        )
+        return first + "".join(f" ({ratio})" for ratio in more if ratio != NOTHING)
 
 
 def markdown_table(rows: Sequence[Sequence[str]]) -> str:
     """Write a Markdown table whose first row is the head."""
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join([lines[0], "|" + " --- |" * len(rows[0]), *lines[1:]])
+
+
+def shown_measure(name: str, value: float | None) -> str:
+    """Write a measure; a certified ratio is rounded up.
+
+    Examples
+    --------
+    >>> shown_measure("miss", 1.23451), shown_measure("ratio", 1.23451)
+    ('1.23', '1.235')
+    """
+    return shown_ratio(value) if name == RATIO and value is not None else shown(value)
 
 
 def shown(value: float | None) -> str:
@@ -280,7 +335,7 @@ def shown(value: float | None) -> str:
     ('–', '0', '0.0123', '1.50', '20,981')
     """
     if value is None:
-        return "–"
+        return NOTHING
     if value == 0 or abs(value) >= 100:
         return f"{value:,.0f}"
     return (

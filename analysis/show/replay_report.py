@@ -35,7 +35,7 @@ from .columns import (
     shown_ratio,
 )
 from .loss_tables import loss_notes, loss_tables
-from .replay_tables import earning_words, failures, informed
+from .replay_tables import earning_words, failures, informed, referee
 
 
 def write_replay_report(
@@ -45,8 +45,21 @@ def write_replay_report(
     title: str,
     notes: Sequence[str] = (),
     rejected: Sequence[tuple[str, str]] = (),
+    drawn: str = "",
 ) -> None:
     """Write the comparison of policies as one self-contained HTML file.
+
+    Parameters
+    ----------
+    path : path
+    found : Replay
+    title : str
+    notes : sequence of str
+        How the instance came about.
+    rejected : sequence of (job, reason)
+        Jobs that were left out of the instance.
+    drawn : str
+        Which seed drew what of the jobs.
 
     Examples
     --------
@@ -62,7 +75,8 @@ def write_replay_report(
     ...     "1 policy ran 2 jobs" in file.read_text("utf-8")
     True
     """
-    parts = _timed(found) if found.problem is None else _earning(found)
+    settings = page.muted(str(referee(found, drawn=drawn, rejected=len(rejected))))
+    parts = (_timed if found.problem is None else _earning)(found, settings)
     body = "\n".join(
         [
             f"<h1>{page.escape(title)}</h1>",
@@ -74,7 +88,7 @@ def write_replay_report(
     page.write_page(path, title, body)
 
 
-def _timed(found: Replay) -> list[str]:
+def _timed(found: Replay, settings: str) -> list[str]:
     """Show completion times, fairness, and rewards where there are deadlines."""
     measures = {row.name: row.measures for row in found.rows}
     overview = run_plots.overview(found.runs, measures=measures)
@@ -84,6 +98,7 @@ def _timed(found: Replay) -> list[str]:
         page.picture(overview, "overview", "Measures of each policy"),
         *_deadlines(found),
         *_measures(found),
+        settings,
         *_certified(found),
         *_losses(found),
         *_how_fair(found),
@@ -186,7 +201,7 @@ def _measures(found: Replay) -> list[str]:
 # --- revenue -------------------------------------------------------------------------------------
 
 
-def _earning(found: Replay) -> list[str]:
+def _earning(found: Replay, settings: str) -> list[str]:
     """Show what the policies earned, and what anyone can earn."""
     text, bound, known = _ran(found), found.bounds.get("revenue"), found.known.get("revenue")
     best = max(found.rows, key=lambda row: (row.revenue or {})["revenue"] or 0)
@@ -202,7 +217,8 @@ def _earning(found: Replay) -> list[str]:
         page.picture(figure, "revenue", "What each policy earned"),
         page.across((REVENUE,), found.rows, "name"),
         _said(found, REVENUE),
-        *map(page.muted, (*earning_words(found), informed(found))),
+        settings,
+        *map(page.muted, earning_words(found)),
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING
 
-from ...instances.display import shortened
+from ...instances.display import counted, shortened
 from .columns import (
     DEADLINES,
     FAIRNESS,
@@ -24,6 +24,7 @@ from .columns import (
     ratio,
 )
 from .loss_tables import loss_notes, loss_tables
+from .referee import Referee, left_out, rules_in_words, seed_range
 
 if TYPE_CHECKING:
     from ..comparing.best_known import KnownSchedule
@@ -156,20 +157,26 @@ def failures(found: Replay) -> list[str]:
     ]
 
 
-def legend(found: Replay, explain: bool = False) -> list[str]:
-    """Say what the words of the tables mean, where they matter; with `explain`, of all columns."""
+def legend(
+    found: Replay, explain: bool = False, *, drawn: str = "", rejected: int = 0
+) -> list[str]:
+    """Say what the words of the tables mean, where they matter; with `explain`, of all columns.
+
+    The settings of the comparison are there too, as of :func:`referee`.
+    """
     shown = _measured(found)
     words = footnotes(shown)
     if explain:
         words = explained(column for table in shown for column in table.columns)
     if found.problem is not None:
-        return [*earning_words(found), *words, informed(found), *found.remarks]
+        settings = str(referee(found, drawn=drawn, rejected=rejected))
+        return [*earning_words(found), *words, settings, *found.remarks]
     if all(row.measures["min_user_rho"] is None for row in found.rows):
         words.append("least rho of users: one user, or none, shares with nobody")
     said = [_any_policy(found), *_best_known(found), *words]
     said += [TIGHT] * any(ceil(1000 * bound.value) == 1000 for *_, bound in found.fairness[:1])
     said += [USERS_ALIKE] * bool(found.sharing.bounds)
-    said += [informed(found)] * any(not row.recorded for row in found.rows)
+    said.append(str(referee(found, drawn=drawn, rejected=rejected)))
     if found.has_deadlines:
         said += _any_that_profiles(found)
         said += [ELASTIC] * any(row.elastic for row in found.rows)
@@ -263,6 +270,39 @@ KNOWLEDGE = {
     "after profiling on dedicated nodes": "profile new jobs first, on nodes that do nothing else",
     "unknown": "never told run times",
 }
+
+
+def referee(found: Replay, *, drawn: str = "", rejected: int = 0) -> Referee:
+    """Return under which settings the policies are compared.
+
+    Parameters
+    ----------
+    found : Replay
+    drawn : str
+        Which seed drew what of the jobs, as the caller knows.
+    rejected : int
+        How many jobs were left out before.
+    """
+    cluster, known = found.instance.cluster, informed(found)
+    nodes = f"{counted(len(cluster.nodes), 'node')}, {counted(cluster.gpus, 'GPU')}"
+    seeds = [row.run.seed for row in found.rows if row.run.seed is not None]
+    said = [drawn] * bool(drawn) + [f"{seed_range(seeds)} of policies"] * bool(seeds)
+    certified = [what for name, what in CERTIFIED.items() if name in found.bounds]
+    terms = ", ".join(f"{name} {value}" for name, value in found.terms.items())
+    return Referee(
+        information=f"{known[:1].lower()}{known[1:-1]}" if known else "what the log's cluster had",
+        seeds=", ".join(said) or seed_range([]),
+        excluded=left_out([rejected + len(found.rejected)]),
+        parameters=f"{nodes}, {terms or rules_in_words(found.rules)}",
+        certificate=f"certified ratios in the tables, of {' and '.join(certified)}, and rows of "
+        "what any policy could reach"
+        if certified
+        else "none, as no bound was verified",
+    )
+
+
+#: measures that have a column of certified ratios, by the name of the bound
+CERTIFIED = {"reward": "reward", "flow": "mean completion", "revenue": "revenue"}
 
 
 def informed(found: Replay) -> str:

@@ -34,6 +34,7 @@ def write_report(
     title: str,
     notes: Sequence[str] = (),
     rejected: Sequence[tuple[str, str]] = (),
+    drawn: str = "",
 ) -> None:
     """Write the report of a comparison as one self-contained HTML file.
 
@@ -50,6 +51,8 @@ def write_report(
         How the instance came about.
     rejected : sequence of (job, reason)
         Jobs that were left out of the instance.
+    drawn : str
+        Which seed drew what of the instance.
 
     Examples
     --------
@@ -73,6 +76,7 @@ def write_report(
             f"<h1>{page.escape(title)}</h1>",
             f'<p class="summary">{page.escape(_summary(comparison))}</p>',
             *_results(comparison),
+            page.muted(str(comparison.referee(drawn=drawn, rejected=len(rejected)))),
             *_schedules(comparison),
             *_proofs(comparison),
             *_instance(comparison.problem, notes, rejected),

@@ -20,8 +20,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import gangsched as gs
+from gangsched.analysis.show.referee import Referee, left_out, rules_in_words, seed_range
 from gangsched.registry import policy
-from gangsched.solvers.policy import information_of
+from gangsched.solvers.policy import Rules, information_of
 
 HERE = Path(__file__).resolve().parent
 PAGE, DATA = HERE / "gavel-traces.md", HERE / "gavel-traces.json"
@@ -143,7 +144,19 @@ def table(case: Case, found: Mapping[str, Any]) -> str:
             f"{row['value']:,}", own, more, f"{row['ratio']:.3f}",
         )  # fmt: skip
         lines.append(f"| {' | '.join(map(str, cells))} |")
-    return "\n".join([f"{case.title}:", "", *lines])
+    return "\n".join([f"{case.title}:", "", *lines, "", str(settings(found))])
+
+
+def settings(found: Mapping[str, Any]) -> Referee:
+    """What all rows have in common."""
+    rules = Rules(**{name.replace("-", "_"): value for name, value in RULES.items()})
+    return Referee(
+        information="as each row says",
+        seeds=seed_range([]),
+        excluded=left_out([max(row["excluded"] for row in found["rows"].values())]),
+        parameters=f"{CLUSTER} (servers x GPUs), {rules_in_words(rules)}",
+        certificate="certified ratio in the table, to a verified bound for every policy",
+    )
 
 
 def put(page: Path, blocks: Mapping[str, str]) -> None:

@@ -23,11 +23,13 @@ import numpy as np
 from gangsched.analysis.driving import metrics
 from gangsched.analysis.driving.drive import drive
 from gangsched.analysis.papers.study import markdown_table
+from gangsched.analysis.show.referee import Referee, rules_in_words, seed_range
 from gangsched.instances import Cluster, Instance
 from gangsched.instances.convert import to_instance
 from gangsched.instances.generate import venus_workload
 from gangsched.instances.traces import READERS
 from gangsched.registry import policy
+from gangsched.solvers.policy import Rules, information_of
 
 PAGE = Path(__file__).resolve().parent / "the-driver.md"
 SMALL, LOADS, LARGE, SEEDS, NODE = (1, 2, 4, 8), (0.8, 1.1), (100, 133), range(3), 8
@@ -68,6 +70,29 @@ def measured(instance: Instance[Any], name: str, leases: int | None) -> tuple[fl
     return tuple(float(found[n] or 0) for n in ("mean_completion", "loss", "preemptions"))  # type: ignore[return-value]
 
 
+def settings(trace: bool) -> Referee:
+    """Under which settings the table compares patiences."""
+    told = [name for name in POLICIES if information_of(policy(name)[1]) is not None]
+    wide = {
+        nodes: [
+            sum(job.gpus > nodes * NODE for job in venus_workload(cluster, seed=seed).jobs)
+            for seed in SEEDS
+        ]
+        for cluster in [Cluster.uniform(nodes=max(LARGE), gpus_per_node=NODE)]
+        for nodes in SMALL
+    }
+    counts = ", ".join(f"{max(n)} on {nodes}" for nodes, n in wide.items())
+    rules, _, _ = rules_in_words(Rules(lease=LEASE)).partition(", patience")
+    return Referee(
+        information=f"told: {', '.join(told)}; others use none" if told else "none used",
+        seeds=f"{seed_range(SEEDS)}, means" + "; none drawn on the trace" * trace,
+        excluded="no job on 40 nodes and more; on small clusters gangs that do not fit, at most "
+        f"{counts} nodes of all 11,304 before a part is drawn",
+        parameters=f"{rules}, patience by column, nodes of {NODE} GPUs",
+        certificate="none, as each row is relative to its own 24 leases and no two are compared",
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--trace")
@@ -90,7 +115,7 @@ def main() -> None:
             more = fmean(own[leases][2] / max(1.0, own[BASE][2]) for own in runs)
             cells.append(f"{ratio:.3f} / {loss:+.1f} / {more:.2f}")
         rows.append([f"`{name}`", f"{group} ({len(runs)})", *cells])
-    table = markdown_table([head, *rows])
+    table = f"{markdown_table([head, *rows])}\n\n{settings(trace is not None)}"
     block = re.compile(r"(<!-- patience -->\n).*?(<!-- end -->)", re.DOTALL)
     text = block.sub(lambda m: f"{m[1]}{table}\n{m[2]}", PAGE.read_text("utf-8"))
     PAGE.write_text(text, "utf-8")

@@ -13,12 +13,20 @@ from pathlib import Path
 from typing import Any
 
 import gangsched as gs
+from gangsched.analysis.comparing import best_known, sharing
 from gangsched.analysis.comparing.sharing_frontier import sharing_frontier
+from gangsched.analysis.proofs.completion_time import online_bound
+from gangsched.analysis.proofs.user_prices import user_bound
+from gangsched.analysis.show.columns import floored
 from gangsched.analysis.show.plots import save
+from gangsched.analysis.show.referee import Referee, left_out, rules_in_words
 from gangsched.formulations import SharingIncentive
+from gangsched.formulations.completion_time.problem import CompletionTime
 from gangsched.instances import Cluster, Instance, Job, User, generate
 from gangsched.instances.convert import to_instance
 from gangsched.instances.traces import read_chronus, read_itp, read_philly_csv
+from gangsched.registry import policy
+from gangsched.solvers.policy import Rules, information_of
 
 PAGE = Path(__file__).parent / "user-bounds.md"
 POLICIES = ("srtf", "ltgf", "smallest-area", "isolation-area")
@@ -81,15 +89,44 @@ def rows(name: str, instance: Instance[Any]) -> Iterator[str]:
     gpu_time = sum(job.gpus * job.work for job in instance.jobs)
     load = gpu_time / instance.cluster.gpus / max(job.release for job in instance.jobs)
     head = f"{name}: {len(instance.jobs):,} jobs, {len(problems[0].members)} users, load {load:.2f}"
-    for policy in POLICIES:
-        run = gs.drive(instance, policy)
+    for label in POLICIES:
+        run = gs.drive(instance, label)
         flows = problems[0].flows_of(run.records.end.tolist())
         worst = [max(problem.ratios(flows).values()) for problem in problems]
         mean = sum(flows.values()) / len(instance.jobs) / 3600
         cells = [f"{mean:,.2f} h", *(f"{float(value):,.3f}" for value in worst)]
-        yield f"| {head} | {policy} | {' | '.join(cells)} |"
-        print(head, policy, *cells, flush=True)
+        yield f"| {head} | {label} | {' | '.join(cells)} |"
+        print(head, label, *cells, flush=True)
         head = ""
+    yield f"| {head} | any policy ≥ | {' | '.join(limits(instance))} |"
+
+
+def limits(instance: Instance[Any]) -> Iterator[str]:
+    """Yield what no policy can be below: mean completion, and the worst user's ratios."""
+    flow = CompletionTime(instance, "flow")
+    bound = online_bound(flow, **best_known.EFFORTS["standard"])
+    gs.verify_bound(flow, bound)
+    yield f"{floored(bound.value / len(instance.jobs) / 3600, 2):,.2f} h"
+    for reading in READINGS:
+        problem = SharingIncentive(instance, reading)
+        effort: Any = "quick" if reading == "sharing" else "standard"
+        bound = user_bound(problem, **sharing.EFFORTS[effort])
+        gs.verify_bound(problem, bound)
+        yield f"{floored(bound.value, 3):,.3f}"
+
+
+def settings(certificate: str, information: str = "") -> Referee:
+    """Under which settings a table compares: policies, where nothing else is known to whom."""
+    told = [name for name in POLICIES if information_of(policy(name)[1]) is not None]
+    return Referee(
+        information=information or f"told when jobs come: {', '.join(told)}; others use none",
+        seeds="none drawn" if information else "none drawn of logs; of `philly_workload` by row",
+        excluded=f"{left_out([0])} of those in the table",
+        parameters="320 GPUs as one pool, pauses and moves for free"
+        if information
+        else f"nodes of 8 GPUs, {rules_in_words(Rules())}",
+        certificate=certificate,
+    )
 
 
 def frontiers(folder: Path) -> None:
@@ -112,7 +149,11 @@ def frontiers(folder: Path) -> None:
         print(lines[-1], flush=True)
         picture = f"../images/user-frontier-{reading}.png"
         pictures.append(f"![Mean completion by worst {reading} ratio]({picture})")
-        put(FRONTIER, "<!-- end of frontier -->", "\n\n".join(["\n".join(lines), *pictures]))
+        below = settings(
+            "any schedule in the table, a verified bound", "all jobs in advance, no policies"
+        )
+        text = "\n\n".join(["\n".join(lines), str(below), *pictures])
+        put(FRONTIER, "<!-- end of frontier -->", text)
 
 
 def main(folder: Path) -> None:
@@ -122,7 +163,8 @@ def main(folder: Path) -> None:
     lines = [head, "|---|---|--:|--:|--:|--:|"]
     for name, instance in lanes(folder):
         lines += rows(name, instance)
-    put(BEGIN, END, "\n".join(lines))
+    below = settings("any policy ≥ in the table, verified bounds, also for who knows all jobs")
+    put(BEGIN, END, "\n".join([*lines, "", str(below)]))
 
 
 def put(begin: str, end: str, text: str) -> None:

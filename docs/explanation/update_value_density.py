@@ -38,9 +38,10 @@ from gangsched.analysis.papers.unisched.runs import (
     DeadlineWorkload,
 )
 from gangsched.analysis.proofs.deadline_rewards import reward_bound
+from gangsched.analysis.show.referee import Referee, left_out, rules_in_words, seed_range
 from gangsched.formulations.deadline_rewards import DeadlineRewards
 from gangsched.registry import policy
-from gangsched.solvers import Stop
+from gangsched.solvers import Rules, Stop
 from gangsched.solvers.unisched import value_density
 from gangsched.solvers.unisched.deadlines import NEVER
 from gangsched.solvers.unisched.value_density import ValueDensity
@@ -68,7 +69,7 @@ POLICIES: Mapping[str, Sequence[str]] = {
 OPTIONS: Mapping[str, Mapping[str, Any]] = {"users' epochs": {"iterations": "maximum"}}
 #: of every run that is measured against the bound for those who profile first
 FIRST = Profiling(300, ROUND, ROUND)
-BOUND = "bound"
+BOUND, ELASTIC_BOUND = "bound", "bound for elastic jobs"
 
 
 # --- the policy without a part -------------------------------------------------------------------
@@ -188,10 +189,10 @@ def measured(name: str, seed: int, of: Any) -> dict[str, Any]:
     }
 
 
-def bounded(name: str, seed: int, information: str) -> dict[str, Any]:
-    """An upper bound of the rewards, verified."""
+def bounded(name: str, seed: int, information: str, elastic: bool = False) -> dict[str, Any]:
+    """An upper bound of the rewards of who keeps gangs, or need not; verified."""
     began, instance = perf_counter(), workload(name, seed)
-    problem = DeadlineRewards(instance if information == "told" else FIRST.later(instance))
+    problem = DeadlineRewards(instance if information == "told" else FIRST.later(instance), elastic)
     bound = reward_bound(problem)
     gs.verify_bound(problem, bound)
     return {
@@ -227,6 +228,8 @@ def cells(names: Iterable[str]) -> Iterator[tuple[str, Callable[[], dict[str, An
                     lambda label=label, name=name, seed=seed: measured(name, seed, made(label)),
                 )
             yield f"{information}|{name}|{seed}|{BOUND}", partial(bounded, name, seed, information)
+        elastic = partial(bounded, name, seed, "told", elastic=True)
+        yield f"told|{name}|{seed}|{ELASTIC_BOUND}", elastic
     for seed, name, (label, change) in product(TUNED, WORKLOADS, CHANGES.items()):
         yield f"part|{name}|{seed}|{label}", partial(changed, name, seed, change)
 
@@ -256,7 +259,8 @@ def ratios(found: Found, information: str, bound: str, name: str, label: str) ->
         for kind in by_seed(found, information, name, label, "profiling")
     ):
         return []
-    most = by_seed(found, bound, name, BOUND, "reward")
+    kind = ELASTIC_BOUND if getattr(made(label), "elastic", False) else BOUND
+    most = by_seed(found, bound, name, kind, "reward")
     won = by_seed(found, information, name, label, "reward")
     return [best / own for best, own in zip(most, won, strict=False)]
 
@@ -285,6 +289,11 @@ def comparison(found: Found, information: str) -> str:
         by = ratios(found, information, bound, name, label)
         return f"{fmean(by):.3f} ({max(by):.3f})" if by else ""
 
+    def table(value: Callable[[str, str], str]) -> str:
+        certified = isinstance(value, partial)
+        below = settings(found, information, POLICIES[information][:1], certified)
+        return f"{settings_table(found, information, value)}\n\n{below}"
+
     own = POLICIES[information][0]
     shown = {
         "Mean weighted miss, %": miss,
@@ -295,8 +304,32 @@ def comparison(found: Found, information: str) -> str:
         f"Seeds on which `{own}` misses less":
             lambda name, label: wins(found, information, name, label, own),
     }  # fmt: skip
-    return "\n\n".join(
-        f"{title}:\n\n{settings_table(found, information, value)}" for title, value in shown.items()
+    return "\n\n".join(f"{title}:\n\n{table(value)}" for title, value in shown.items())
+
+
+def settings(
+    found: Found, information: str, policies: Sequence[str], certified: bool = False
+) -> Referee:
+    """What a table has in common; where it shows no ratios, those of these policies."""
+    said = [
+        "no policy wins more than "
+        + ", ".join(f"{max(ratios(found, known, 'told', w, label)):.3f} ({w})" for w in WORKLOADS)
+        + f" times the reward of {label}"
+        for label in policies
+        for known in ("told", "profiled")
+        if label in POLICIES[known]
+    ]
+    whose = (
+        "row by row: bound over reward, the bound verified, of 5 seeds; of elastic rows a bound "
+    )
+    return Referee(
+        information=information,
+        seeds=f"{seed_range(SEEDS)}, means",
+        excluded=left_out([0]),
+        parameters=f"options by row, {rules_in_words(Rules(**RULES))}",
+        certificate=f"{whose}for elastic jobs"
+        if certified
+        else f"{'; '.join(said)}, on any seed, by verified bounds",
     )
 
 
@@ -342,7 +375,8 @@ def losses(found: Found) -> str:
             if seeds or means or waits:
                 cells = [f"`{own}`", name, *(", ".join(one) for one in (seeds, means, waits))]
                 lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+    below = settings(found, "told or profiled, as names say", [OWN, PROFILED])
+    return "\n".join([*lines, "", str(below)])
 
 
 def ablation(found: Found) -> str:
@@ -359,7 +393,13 @@ def ablation(found: Found) -> str:
     ]
     for label in CHANGES:
         lines.append(f"| {label} | {' | '.join(cell(name, label) for name in WORKLOADS)} |")
-    return "\n".join(lines)
+    below = replace(
+        settings(found, "told, but where a row says profiled", [OWN]),
+        seeds=f"{seed_range(TUNED)}, means",
+        parameters=f"one part changed by row, {rules_in_words(Rules(**RULES))}",
+        certificate="none, as parts of one policy are compared, which is certified above",
+    )
+    return "\n".join([*lines, "", str(below)])
 
 
 def put(page: Path, blocks: Mapping[str, str]) -> None:

@@ -360,7 +360,8 @@ def _show(console: Console, source: Source, found: Any, explain: bool) -> None:
         screen.show_table(console, screen.rich_table(table))
     if found.rows:
         console.print()
-        for line in legend(found, explain):
+        left = len(source.rejected)
+        for line in legend(found, explain, drawn=source.drawn, rejected=left):
             screen.say(console, line, "dim")
     for line in failures(found):
         screen.say(console, line)

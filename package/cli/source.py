@@ -53,6 +53,7 @@ class Source:
     rejected: tuple[tuple[str, str], ...] = ()
     bound: Any = None  #: the best that is known, where the library has one
     times: tuple[Any, ...] = ()  #: when its jobs began and ended by the log
+    drawn: str = ""  #: which seed drew what
 
     @property
     def title(self) -> str:
@@ -62,7 +63,8 @@ class Source:
     @property
     def about(self) -> dict[str, Any]:
         """What reports and files say of it."""
-        return {"title": self.title, "notes": self.notes, "rejected": self.rejected}
+        names = "title", "notes", "rejected", "drawn"
+        return {name: getattr(self, name) for name in names}
 
     def save(self, path: Path, kind: str, found: Any) -> None:
         """Write what came out as JSON, and where it came from."""
@@ -147,12 +149,14 @@ def _from_trace(path: str, stem: str, reader: ReaderChoice, **options: Any) -> S
     with progress_line(f"reading {Path(path).name}"):
         trace = read(path)
     problem, made = entry.convert(trace, **options)
+    seed = options.get("seed")
     return Source(
         name=Path(path).name,
         subject=problem,
         stem=stem,
         notes=(str(trace.report), *made.notes),
         rejected=made.rejected,
+        drawn="" if seed is None else f"{seed} of what the log lacks",
     )
 
 
@@ -183,7 +187,8 @@ def select_problem(
         sizes = {"nodes": count_of(options["nodes"]), "jobs": options["jobs"]}
         law = _law(settings[key], f"--setting {key}", options["utility"])
         made = settings[key](seed=seed, **sizes, **law)
-        return Source(name=f"{key}, seed {seed}", subject=made, stem=stem)
+        drawn = f"{seed} of the instance"
+        return Source(name=f"{key}, seed {seed}", subject=made, stem=stem, drawn=drawn)
     assert source is not None
     if options["reader"] is None:
         only("an instance; a trace needs --reader", options, ())
@@ -312,7 +317,8 @@ def _with_speeds(source: Source, table: str, seed: int) -> Source:
         f"speeds of {table}, a family for each user, drawn with seed {seed}: {listed}; the load "
         f"is {load:.2f} of the GPUs' time up to the last arrival, at their mean speed"
     )
-    return replace(source, subject=instance, notes=(*source.notes, note))
+    notes, which = (*source.notes, note), f"{seed} of the users' families"
+    return replace(source, subject=instance, notes=notes, drawn=which)
 
 
 def _draw(name: str, options: Sequence[str], cluster: Any, first: int | None, seed: int) -> Source:
@@ -324,7 +330,8 @@ def _draw(name: str, options: Sequence[str], cluster: Any, first: int | None, se
 def _drawn(name: str, made: Any, first: int | None, seed: int) -> Source:
     """The first jobs of what was drawn."""
     note = f"synthetic jobs, drawn with seed {seed}: {getattr(made, 'instance', made).name}"
-    return Source(name=name, subject=_first_jobs(f"scenario {name}", made, first), notes=(note,))
+    jobs = _first_jobs(f"scenario {name}", made, first)
+    return Source(name=name, subject=jobs, notes=(note,), drawn=f"{seed} of the jobs")
 
 
 def _first_jobs(name: str, subject: Any, first: int | None) -> Any:

@@ -279,8 +279,9 @@ def test_files_are_the_same_each_time(tmp_path: Path) -> None:
     for a, b in zip(first, second, strict=True):
         assert a.read_bytes() == b.read_bytes()
     rows = list(csv.DictReader(io.StringIO(first[1].read_text("utf-8"))))
-    found = {(r["instance"], r["policy"]): float(r["value"]) for r in rows}
-    assert found == {(r.instance, r.policy): r.values["mean_completion"] for r in study.rows}
+    found = {(r["instance"], r["policy"], r["measure"]): float(r["value"]) for r in rows}
+    assert found == {(r.instance, r.policy, n): v for r in study.rows for n, v in r.values.items()}
+    assert all(row.values["ratio"] >= 1 for row in study.rows)
 
 
 # --- statements ----------------------------------------------------------------------------------

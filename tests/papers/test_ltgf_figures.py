@@ -244,3 +244,28 @@ def test_what_needs_no_trace_comes_out_again(name: str) -> None:
             ("jobs", "instance hash", "rejected for all policies") if "seeds" in facts else ()
         ):
             assert facts[fact] == whole[fact][:1]
+
+
+@pytest.mark.parametrize(
+    ("name", "measure"),
+    [("ltgf:fig9", "mean_completion"), ("ltgf:fig12", "mean_slowdown"),
+     ("ltgf:fig13", "mean_completion"), ("ltgf:fig14", "mean_completion")],
+)  # fmt: skip
+def test_ratios_of_a_cluster_are_to_one_bound(name: str, measure: str) -> None:
+    """Whoever runs the same jobs on the same GPUs is measured against the same mean."""
+    bounds: dict[Any, list[float]] = {}
+    for row in restored(name).rows:
+        for suffix in ("", *(f" [{seed}]" for seed in range(3))):
+            value, ratio = row.values.get(measure + suffix), row.values.get("ratio" + suffix)
+            if value is not None and (suffix or "seeds" not in restored_facts(name, row.instance)):
+                assert ratio is not None
+                assert ratio >= 1
+                place = (row.instance, suffix, row.x if name.endswith("14") else None)
+                bounds.setdefault(place, []).append(value / ratio)
+    assert len(bounds) > 8
+    for found in bounds.values():
+        assert max(found) / min(found) - 1 < 1e-4
+
+
+def restored_facts(name: str, instance: str) -> Any:
+    return committed(name)["instances"][instance]

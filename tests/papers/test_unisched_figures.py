@@ -9,6 +9,7 @@ import pytest
 from figure_page import FigurePage
 from gangsched.analysis.papers.reproduce import TARGETS, Study
 from gangsched.analysis.papers.unisched import figures as figures
+from gangsched.analysis.papers.unisched import runs as runs
 from gangsched.analysis.papers.unisched import statements as said
 
 PAGE = FigurePage("unisched")
@@ -211,3 +212,17 @@ VERDICTS: dict[str, dict[str, str]] = {
 @pytest.mark.parametrize("name", VERDICTS)
 def test_verdicts_are_those_that_the_page_speaks_of(name: str) -> None:
     PAGE.check_what_it_speaks_of(name, VERDICTS[name])
+
+
+def test_elastic_rows_have_the_bound_for_elastic_jobs() -> None:
+    """That of gangs does not hold for them: it is smaller where more GPUs would help."""
+    load = runs.DeadlineWorkload("T[40]", None)
+    kinds = {name: make for name, make in runs.POLICIES.items() if name.endswith("told")}
+    cells = runs.and_bounds(runs.cell_of("a", name, load, make) for name, make in kinds.items())
+    assert {c.policy for c in cells if c.make is None} == {runs.BOUND, runs.ELASTIC_BOUND}
+    elastic = {c.policy for c in cells if c.make and runs.bound_of(c) == runs.ELASTIC_BOUND}
+    assert elastic == {"GENIE, told", "Optimus, told"}
+    worth = {runs.BOUND: {"bound": 10.0}, runs.ELASTIC_BOUND: {"bound": 20.0}}
+    finished = [(cell, worth.get(cell.policy, {"reward": 5.0})) for cell in cells]
+    ratios = {cell.policy: own["ratio"] for cell, own in runs.with_ratios(finished)}
+    assert ratios == {name: 4.0 if name in elastic else 2.0 for name in kinds}

@@ -47,6 +47,7 @@ from ..study import Statement, Study, Values, short
 from . import pictures as pictures
 from . import runs as runs
 from . import statements as said
+from .referee import referee
 from .runs import HOUR, SETTINGS, Floats, StablePhase
 from .statements import ALL, BOTH, LOTTERY, STRIDE, UNDIVIDED, ideal
 from .stride_claims import table_2
@@ -499,7 +500,9 @@ QUANTA = tuple(float(k) for k in range(runs.WINDOW))
 
 
 def _figure(name: str, judge: Judge, title: str, **more: Any) -> Experiment:
-    return Experiment(name=f"gandiva_fair:{name}", title=title, statements=judge, **more)
+    return Experiment(
+        name=f"gandiva_fair:{name}", title=title, statements=judge, referee=referee, **more
+    )
 
 
 def _over_hours(name: str, judge: Judge, title: str, **more: Any) -> Experiment:

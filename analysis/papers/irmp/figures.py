@@ -44,6 +44,7 @@ from ....solvers.irmp.astraea import astraea
 from ..experiment import Experiment, FigureCell, Finished, seed_means
 from ..study import FigureRow, Values, short
 from . import pictures, statements
+from .referee import referee
 from .runs import (
     LEVELS,
     SLOTS,
@@ -272,12 +273,14 @@ def _estimates(
     percent: Counts = PERCENT,
     seeds: Counts = SEEDS,
     trace: Log = None,
-) -> Iterator[FigureCell]:
-    """Astraea by theta - 1, of workers and of PSs, in % of what the rule gives."""
+) -> list[FigureCell]:
+    """Astraea by theta - 1, of workers and of PSs, in % of what the rule gives; with bounds."""
     size = servers, min(DEFAULT_USERS, servers)
     points = [_Point(f", {count} jobs", x, count, *size) for count in jobs for x in percent]
-    for cell in _cells(points, seeds, trace):
-        yield replace(cell, make=theta_of(cell.x or 0)) if cell.x != 100 else cell
+    return and_bounds(
+        replace(cell, make=theta_of(cell.x or 0)) if cell.x != 100 else cell
+        for cell in _cells(points, seeds, trace)
+    )
 
 
 def _accepted(size: Size = SIZE, seeds: Counts = (0,), trace: Log = None) -> Iterator[FigureCell]:
@@ -367,7 +370,7 @@ _SETTINGS: Mapping[str, Any] = {
     "trace": "jobs in a row of one of the days with the most users; D drawn from 20 to 50",
     "not in the paper": list(OWN),
 }
-_figure = partial(Experiment, facts=facts_of, settings=_SETTINGS)
+_figure = partial(Experiment, facts=facts_of, settings=_SETTINGS, referee=referee)
 _over_bounds = partial(
     _figure, measures={**SHARES, "ratio": "certified ratio"}, steps=(with_bounds,)
 )
@@ -418,8 +421,8 @@ fig10 = _seconds(
 )  # fmt: skip
 fig11 = _figure(
     name="irmp:fig11", title="Fig. 11: revenue under wrong highest prices",
-    axis="highest price (%)", measures=_counted(), cells=_estimates, statements=statements.fig11,
-    drawing=pictures.revenue,
+    axis="highest price (%)", measures={**_counted(), "ratio": "certified ratio"},
+    cells=_estimates, steps=(with_bounds,), statements=statements.fig11, drawing=pictures.revenue,
 )  # fmt: skip
 fig12 = _figure(
     name="irmp:fig12", title="Fig. 12: ideal revenue and cost of accepted jobs",

@@ -59,6 +59,8 @@ from ..experiment import Experiment, FigureCell, Finished, seed_means
 from ..study import FigureRow, Study, markdown_table, per_seed, short
 from . import pictures as pictures
 from . import statements as said
+from .bounds import RATIO, with_ratios
+from .referee import referee, three_jobs
 from .statements import ALTERNATING, EMPTY, FLUID, LEASED, LONG_TERM, OWN_LEASES
 
 if TYPE_CHECKING:
@@ -546,10 +548,11 @@ _SETTINGS = {
     "not in the paper": list(OWN),
 }  # fmt: skip
 _figure = partial(
-    Experiment, cells=_comparison, rows=_rows, facts=_facts, settings=_SETTINGS, form=LtgfStudy
-)
+    Experiment, cells=_comparison, rows=_rows, facts=_facts, settings=_SETTINGS, form=LtgfStudy,
+    referee=referee(POLICIES),
+)  # fmt: skip
 fig6 = _figure(
-    form=Study,
+    form=Study, referee=three_jobs,
     name="ltgf:fig6", title="Fig. 6: three ways to share 6 GPUs among jobs of 6, 3 and 3 GPUs",
     axis="job",
     measures={
@@ -562,10 +565,10 @@ fig6 = _figure(
 fig9 = _figure(
     name="ltgf:fig9", title="Fig. 9: LTGF with lease terms of different lengths", axis="lease (s)",
     measures={
-        "mean_completion": JCT, "overhead": "overhead, share of JCT",
+        "mean_completion": JCT, **RATIO, "overhead": "overhead, share of JCT",
         "preemptions": "preemptions a job", **LOSSES,
     },
-    cells=_by_lease, settings={**_SETTINGS, "lease (s)": list(LEASES)},
+    cells=_by_lease, steps=(with_ratios,), settings={**_SETTINGS, "lease (s)": list(LEASES)},
     statements=said.fig9, drawing=pictures.lease_terms,
 )  # fmt: skip
 fig10 = _figure(
@@ -587,18 +590,21 @@ fig11 = _figure(
 fig12 = _figure(
     name="ltgf:fig12", title="Fig. 12: slowdown of jobs",
     measures={
-        "mean_slowdown": "mean slowdown", "p99_slowdown": "99th percentile",
+        "mean_slowdown": "mean slowdown", **RATIO, "p99_slowdown": "99th percentile",
         "slow": "jobs with slowdown > 5", "slow_brief": "of these, run time < 1 min",
     },
     levels=LEVELS, rows=partial(_rows, curve="slowdown"),
+    steps=(partial(with_ratios, measure="mean_slowdown"),),
     statements=said.fig12, drawing=pictures.slowdowns,
 )  # fmt: skip
 fig13 = _figure(
-    name="ltgf:fig13", title="Fig. 13: mean job completion time", measures={"mean_completion": JCT},
+    name="ltgf:fig13", title="Fig. 13: mean job completion time",
+    measures={"mean_completion": JCT, **RATIO}, steps=(with_ratios,),
     statements=said.fig13, drawing=pictures.bars,
 )  # fmt: skip
 fig14 = _figure(
     name="ltgf:fig14", title="Fig. 14: LTGF and Tiresias-L on clusters of different sizes",
-    axis="nodes", measures={"mean_completion": JCT, **LOSSES}, cells=_by_nodes,
+    axis="nodes", measures={"mean_completion": JCT, **RATIO, **LOSSES}, cells=_by_nodes,
+    steps=(with_ratios,),
     statements=said.fig14, drawing=pictures.sizes,
 )  # fmt: skip

@@ -280,7 +280,8 @@ def bars(study: Study) -> Figure:
         for y, (row, value) in enumerate(zip(rows, values, strict=True)):
             axes.barh(y, min(value, limit), height=0.66, color=_look(row.policy)["color"])
             cut = " »" if value > limit else ""
-            draws = [v for n, v in row.values.items() if n.endswith("]") and v is not None]
+            own = (v for n, v in row.values.items() if n.startswith("mean_completion ["))
+            draws = [value for value in own if value is not None]
             if draws:
                 ends = [min(v, limit) for v in (min(draws), max(draws))]
                 axes.plot(ends, [y + 0.4] * 2, color=INK, linewidth=0.9)

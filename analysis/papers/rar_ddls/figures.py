@@ -50,6 +50,7 @@ from ..study import FigureRow
 from ..verdicts import judged
 from .pictures import bars, lines
 from .points import Point, Reproduction, by_seed, mean_makespan, means
+from .referee import referee
 
 Contention = Literal["clipped", "shifted"]
 Solve = Callable[[RarDdls], Result[Schedule]]
@@ -360,7 +361,9 @@ def from_points(name: str, points: Sequence[Point]) -> Reproduction:
 
 # --- the figures ---------------------------------------------------------------------------------
 
-_figure = partial(Experiment, rows=_points, form=Reproduction, facts=lambda cells: {})
+_figure = partial(
+    Experiment, rows=_points, form=Reproduction, facts=lambda cells: {}, referee=referee
+)
 fig4 = _figure(
     name="rar_ddls:fig4",
     title="Fig. 4: makespan and mean completion time by policy",

@@ -154,19 +154,19 @@ class Reproduction(Study):
         """Return the means, the checks and the runs beyond T as text for the documentation."""
         exceeded = sum(point.makespan is None for point in self.points)
         end = f"{exceeded} of {len(self.rows)} runs exceeded T = {self.settings['T']} slots."
-        tables = [*self._tables(), _check_rows(self.checks)]
-        return "\n\n".join([*map(markdown_table, tables), end]) + "\n"
+        tables = [self._refereed(rows, variants) for variants, rows in self._tables()]
+        return "\n\n".join([*tables, markdown_table(_check_rows(self.checks)), end]) + "\n"
 
-    def _tables(self) -> Iterator[list[list[str]]]:
+    def _tables(self) -> Iterator[tuple[Sequence[str], list[list[str]]]]:
         if len(self.xs(next(iter(self.instances)))) == 1:
             contentions: dict[str, list[str]] = {}
             for variant in self.instances:
                 contentions.setdefault(variant.partition(", ")[2], []).append(variant)
-            yield from (_policy_rows(self, variants) for variants in contentions.values())
+            yield from ((own, _policy_rows(self, own)) for own in contentions.values())
         elif len(self.policies) == 1:
-            yield _axis_rows(self, list(self.instances))
+            yield [*self.instances], _axis_rows(self, [*self.instances])
         else:
-            yield from (_axis_rows(self, [variant]) for variant in self.instances)
+            yield from (([variant], _axis_rows(self, [variant])) for variant in self.instances)
 
 
 # --- means ---------------------------------------------------------------------------------------

@@ -53,6 +53,7 @@ from ..study import Values, short
 from . import pictures as pictures
 from . import runs as runs
 from . import statements as said
+from .referee import referee
 from .runs import POLICIES, SIZES, DeadlineWorkload, Make, Sizes, cell_of
 
 __all__ = [
@@ -224,7 +225,12 @@ def _by_kind(finished: Finished) -> Finished:
     ]
 
 
-def _parts(sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS) -> Iterator[FigureCell]:
+def _parts(sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS) -> list[FigureCell]:
+    """With the bounds of all workloads."""
+    return runs.and_bounds(_estimators(sizes, seeds))
+
+
+def _estimators(sizes: Sizes, seeds: Sequence[int]) -> Iterator[FigureCell]:
     """UniSched without parts of its estimator; by preemption costs; and with noise."""
     parts: Mapping[str, Make] = {
         said.UNISCHED: UniSchedPolicy,
@@ -260,8 +266,13 @@ def _without_waits(finished: Finished) -> Finished:
 
 def _selectors(
     sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS, queues: Sequence[int] = QUEUES
-) -> Iterator[FigureCell]:
-    """By lease, also with the printed rounding and without costs; the objective; the program."""
+) -> list[FigureCell]:
+    """With the bounds of all workloads, and the linear program of some queues."""
+    return [*runs.and_bounds(_selections(sizes, seeds)), *_queues(queues, _program)]
+
+
+def _selections(sizes: Sizes, seeds: Sequence[int]) -> Iterator[FigureCell]:
+    """By lease, also with the printed rounding and without costs; and by objective."""
     variants: Mapping[str, tuple[int, Callable[..., UniSchedPolicy]]] = {
         said.UNISCHED: (1, UniSchedPolicy),
         said.PRINTED_ROUNDING: (1, partial(UniSchedPolicy, rounding="paper")),
@@ -280,7 +291,6 @@ def _selectors(
         said.FEASIBLE: partial(UniSchedPolicy, selector="feasible"),
     }
     yield from _on(WORKLOADS, choices, sizes, seeds)
-    yield from _queues(queues, _program)
 
 
 def _queues(
@@ -336,17 +346,18 @@ def _timed(problem: UniSched) -> dict[str, float]:
     return dict(zip(names, np.diff(clock).tolist(), strict=True))
 
 
-def _allocations(sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS) -> Iterator[FigureCell]:
+def _allocations(sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS) -> list[FigureCell]:
     """By share of hostile jobs."""
     allocations: Mapping[str, Make] = {
         said.UNISCHED: UniSchedPolicy,
         "consolidated": partial(UniSchedPolicy, allocations="consolidated"),
         "exact": partial(UniSchedPolicy, allocations="exact"),
     }
-    return _along(("H_MIX2", "H_MIX2"), allocations, SHARES, sizes, seeds, said.hostile_of)
+    cells = _along(("H_MIX2", "H_MIX2"), allocations, SHARES, sizes, seeds, said.hostile_of)
+    return runs.and_bounds(cells)
 
 
-def _between(sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS) -> Iterator[FigureCell]:
+def _between(sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS) -> list[FigureCell]:
     """Chronus, with parts of UniSched, and UniSched."""
     between: Mapping[str, Make] = {
         said.CHRONUS: Chronus,
@@ -354,7 +365,7 @@ def _between(sizes: Sizes = SIZES, seeds: Sequence[int] = SEEDS) -> Iterator[Fig
         said.WITH_SELECTOR: partial(UniSchedPolicy, iterations="maximum", sr_aware=False),
         said.UNISCHED: UniSchedPolicy,
     }
-    return _on(MIXED, between, sizes, seeds)
+    return runs.and_bounds(_on(MIXED, between, sizes, seeds))
 
 
 def _facts(cells: list[FigureCell]) -> dict[str, Any]:
@@ -417,7 +428,7 @@ def _figure(
     """One figure, judged by the function of `statements` that has its name."""
     return Experiment(
         name=f"unisched:{name}", title=title, measures={own: HEADINGS[own] for own in measures},
-        cells=cells, drawing=drawing, facts=_facts, settings=settings,
+        cells=cells, drawing=drawing, facts=_facts, settings=settings, referee=referee,
         statements=getattr(said, name), **more,
     )  # fmt: skip
 
@@ -454,13 +465,13 @@ fig8 = _figure(
 )  # fmt: skip
 fig9 = _figure(
     "fig9", "Fig. 9: parts of the estimator",
-    ("miss", "metric_miss", "latency", "wait", "longest_wait"), _parts, pictures.estimator,
-    axis="x", steps=(_without_waits,),
+    ("miss", "ratio", "metric_miss", "latency", "wait", "longest_wait"), _parts,
+    pictures.estimator, axis="x", steps=(runs.with_ratios, _without_waits),
 )  # fmt: skip
 fig10 = _figure(
     "fig10", "Fig. 10: parts of the selector",
-    ("miss", "latency", "jobs", "columns", "rows", "iterations", "gap"), _selectors,
-    pictures.selector, axis="x",
+    ("miss", "ratio", "latency", "jobs", "columns", "rows", "iterations", "gap"), _selectors,
+    pictures.selector, axis="x", steps=(runs.with_ratios,),
 )  # fmt: skip
 fig10d = _figure(
     "fig10d", "Fig. 10(d): seconds of the selector, on the machine that wrote this",
@@ -472,11 +483,12 @@ fig10d = _figure(
     },
 )  # fmt: skip
 fig11 = _figure(
-    "fig11", "Fig. 11: consolidation-hostile jobs", ("miss", "latency_ratio", "latency"),
-    _allocations, pictures.hostile, axis="hostile jobs (%)", steps=(runs.normalised,),
+    "fig11", "Fig. 11: consolidation-hostile jobs", ("miss", "ratio", "latency_ratio", "latency"),
+    _allocations, pictures.hostile, axis="hostile jobs (%)",
+    steps=(runs.with_ratios, runs.normalised),
 )  # fmt: skip
 fig12 = _figure(
     "fig12", "Fig. 12: Chronus, with UniSched's parts, and UniSched",
-    ("miss", "metric_miss", "latency_ratio", "latency"), _between, pictures.chronus,
-    steps=(runs.normalised,),
+    ("miss", "ratio", "metric_miss", "latency_ratio", "latency"), _between, pictures.chronus,
+    steps=(runs.with_ratios, runs.normalised),
 )  # fmt: skip

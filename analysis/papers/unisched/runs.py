@@ -207,7 +207,7 @@ POLICIES: Mapping[str, Make] = MappingProxyType(
 # --- runs ----------------------------------------------------------------------------------------
 
 
-BOUND = "bound"
+BOUND, ELASTIC_BOUND = "bound", "bound for elastic jobs"
 
 
 def cell_of(
@@ -221,12 +221,19 @@ def cell_of(
 
 
 def and_bounds(cells: Iterable[FigureCell]) -> list[FigureCell]:
-    """Return the cells, and one for the bound of each workload."""
+    """Return the cells, and those of their bounds: that of elastic jobs for who changes gangs."""
     runs = list(cells)
-    loads = {cell.workload: cell for cell in runs if cell.make is not None}
+    kinds = {(cell.workload, bound_of(cell)): cell for cell in runs if cell.make is not None}
     return runs + [
-        replace(cell, policy=BOUND, run=_bound, make=None, same="") for cell in loads.values()
+        replace(cell, policy=kind, run=_bound, make=None, same=f"{kind} of {cell.workload!r}")
+        for (_, kind), cell in kinds.items()
     ]
+
+
+def bound_of(cell: FigureCell) -> str:
+    """Return which bound holds for the policy of a cell."""
+    made = cell.make()
+    return ELASTIC_BOUND if getattr(getattr(made, "policy", made), "elastic", False) else BOUND
 
 
 def _run(cell: FigureCell) -> Values:
@@ -334,8 +341,8 @@ def _expected(job: DeadlineJob, left: int, now: int, runs: bool) -> float:
 
 
 def _bound(cell: FigureCell) -> Values:
-    """A verified upper bound of the reward of any policy."""
-    problem = DeadlineRewards(cell.workload.instance())
+    """A verified upper bound of the reward of any policy that keeps gangs, or that need not."""
+    problem = DeadlineRewards(cell.workload.instance(), cell.policy == ELASTIC_BOUND)
     bound = reward_bound(problem)
     verify_bound(problem, bound)
     return {"bound": float(bound.value)}
@@ -343,13 +350,13 @@ def _bound(cell: FigureCell) -> Values:
 
 def with_ratios(finished: Finished) -> Finished:
     """Add the certified ratio: what any policy could win at most over what this one won."""
-    bounds = {cell.workload: own["bound"] for cell, own in finished if cell.policy == BOUND}
+    bounds = {(c.workload, c.policy): own["bound"] for c, own in finished if "bound" in own}
     found: Finished = []
     for cell, own in finished:
         if "reward" in own:
-            ratio = bounds[cell.workload] / own["reward"] if own["reward"] else None
-            own = {**own, "ratio": short(ratio)}
-        if cell.policy != BOUND:
+            bound = bounds[cell.workload, bound_of(cell)]
+            own = {**own, "ratio": short(bound / own["reward"] if own["reward"] else None)}
+        if "bound" not in own:
             found.append((cell, own))
     return found
 
