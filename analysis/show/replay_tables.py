@@ -288,11 +288,12 @@ def referee(found: Replay, *, drawn: str = "", rejected: int = 0) -> Referee:
     seeds = [row.run.seed for row in found.rows if row.run.seed is not None]
     said = [drawn] * bool(drawn) + [f"{seed_range(seeds)} of policies"] * bool(seeds)
     certified = [what for name, what in CERTIFIED.items() if name in found.bounds]
+    terms = ", ".join(f"{name} {value}" for name, value in found.terms.items())
     return Referee(
         information=f"{known[:1].lower()}{known[1:-1]}" if known else "what the log's cluster had",
         seeds=", ".join(said) or seed_range([]),
         excluded=left_out([rejected + len(found.rejected)]),
-        parameters=f"{nodes}, {rules_in_words(found.rules)}",
+        parameters=f"{nodes}, {terms or rules_in_words(found.rules)}",
         certificate=f"certified ratios in the tables, of {' and '.join(certified)}, and rows of "
         "what any policy could reach"
         if certified
