@@ -8,6 +8,7 @@ from . import testing as testing
 from .analysis.audit import audit as audit
 from .analysis.comparing.comparison import ratio as ratio
 from .analysis.driving.rolling_horizon import RollingHorizon as RollingHorizon
+from .analysis.exact import solve_exact as solve_exact
 from .analysis.papers import reproduce as reproduce
 from .analysis.papers import theorems as theorems
 from .analysis.proofs.bound import bound as bound
@@ -39,7 +40,6 @@ from .instances import generate as generate
 from .instances import library as library
 from .instances import traces as traces
 from .solvers.exact import ExactParams as ExactParams
-from .solvers.exact import solve_exact as solve_exact
 from .solvers.result import Bound as Bound
 from .solvers.result import Result as Result
 from .solvers.result import Status as Status

@@ -72,15 +72,18 @@ class SolverRow:
         Fields of the solver's parameters that differ from their defaults.
     quick : mapping
         Those with which it does little on a tiny problem.
+    folder : str
+        Another one than "solvers" below which the module stands.
     """
 
     place: str
     params: Mapping[str, Any] = field(default_factory=dict)
     quick: Mapping[str, Any] = field(default_factory=dict)
+    folder: str = "solvers"
 
     def load(self, **more: Any) -> Solver:
         """Import the function, and fix its parameters where they are not the defaults."""
-        function = _imported("solvers", self.place)
+        function = _imported(self.folder, self.place)
         params = {**self.params, **more}
         return partial(function, params=function.params(**params)) if params else function
 
@@ -173,7 +176,7 @@ def _preemptive(problem: Irmp) -> Irmp:
     return replace(problem, preemptive=True)
 
 
-EXACT = _row("exact.solve_exact")
+EXACT = SolverRow("exact.solve_exact", folder="analysis")
 MARKET = "gandiva_fair.market"
 TRADING = "gandiva_fair.trading.traded_allocation"
 LISTS = "preemptive_lists"

@@ -1,4 +1,8 @@
-"""Offline optimum of any problem, by branch and bound on its declarative model."""
+"""Offline optimum of any problem, by branch and bound on its declarative model.
+
+It starts from what it is handed: :mod:`gangsched.analysis.exact` makes the start and the bound, of
+solvers and proofs that stand in other folders.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,9 @@ import logging
 import math
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -21,7 +26,6 @@ from ..formulations.problem import Model, Problem, Sense
 from .history import History
 from .limited import OutOfTime, within
 from .result import Bound, Result, Stop
-from .signature import solver as declared
 
 log = logging.getLogger("gangsched")
 
@@ -76,7 +80,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExactParams:
-    """Parameters of :func:`solve_exact`.
+    """Parameters of :func:`gangsched.solve_exact`.
 
     Parameters
     ----------
@@ -87,8 +91,8 @@ class ExactParams:
         Nodes of branch and bound, HiGHS only. Unlike a time limit it gives the same result on a
         slow machine as on a fast one; the work before the first node is not limited.
     warm_start : solution, "auto" or None
-        Feasible solution to start from; "auto" runs the problem's heuristics where it has some. Of
-        RAR-DDLS it also gives the model's horizon.
+        Feasible solution to start from; "auto" runs a portfolio of the problem's heuristics, None
+        starts from nothing. Of RAR-DDLS it also gives the model's horizon.
     solver : str
         "highs", or the name of any other Pyomo solver.
     """
@@ -99,62 +103,16 @@ class ExactParams:
     solver: str = "highs"
 
 
-@declared(ExactParams)
-def solve_exact(
-    problem: Problem[Any],
-    *,
-    seed: int = 0,
-    time_limit: float | None = None,
-    params: ExactParams = ExactParams(),
-) -> Result[Any]:
-    """Solve a problem to proven optimality, or as far as the limits allow.
-
-    Guarantee: without limits, and up to the solver's tolerances, an optimal solution or a
-    proof that there is none; at a limit, or Ctrl-C, the best solution and bound so far. A
-    solution that only the tolerances allow is dropped; the bound holds and the gap is not closed.
-
-    Parameters
-    ----------
-    problem : Problem
-        Any whose `build(form)` gives a Pyomo model.
-    seed : int
-        Not used: HiGHS always has the same.
-    time_limit : float, optional
-        Wall seconds. If building the model takes them all, what was known before is returned.
-    params : ExactParams
-
-    Returns
-    -------
-    Result
-        The bound is the solver's claim ("branch and bound", without a certificate) or, where it is
-        no weaker, the elementary one of the problem. INFEASIBLE only where proven.
-
-    Raises
-    ------
-    ValueError
-        For an infeasible warm start, an unknown form or solver, a form that neither solves nor
-        bounds the problem or is no Pyomo model, a limit that is not positive, or a work limit for
-        another solver than HiGHS.
-    TypeError
-        For what is no problem, such as an instance.
-
-    Notes
-    -----
-    Exponential in the worst case. HiGHS is given the model's standard form directly: of Pyomo's two
-    interfaces one passes no start, the other drops the incumbent on Ctrl-C. The same model without
-    a time limit gives the same result.
+def form_of(problem: Problem[Any], time_limit: float | None, params: ExactParams) -> str:
+    """Return the form of the model that is to be solved; raise for limits and options out of range.
 
     Examples
     --------
-    >>> from gangsched.formulations import RarDdls
-    >>> from gangsched.instances import Cluster, Instance, RingJob
-    >>> jobs = [RingJob(id=i, gpus=3, iterations=8, gradient=0.15, base_time=0.01) for i in "ab"]
-    >>> problem = RarDdls(Instance(Cluster.of_sizes([2, 2, 2]), jobs), xi1=1, xi2=0.005, alpha=0.5)
-    >>> result = solve_exact(problem)
-    >>> result.objective, result.status.value, result.bound.method
-    (4, 'optimal', 'branch and bound')
+    >>> from gangsched.formulations import CompletionTime
+    >>> from gangsched.instances import Cluster, Instance
+    >>> form_of(CompletionTime(Instance(Cluster.of_sizes([1]), [])), None, ExactParams())
+    'time-indexed'
     """
-    started = time.perf_counter()
     form, work_limit, solver = params.form, params.work_limit, params.solver
     for name, most in (("time_limit", time_limit), ("work_limit", work_limit)):
         if most is not None and not most > 0:
@@ -166,40 +124,101 @@ def solve_exact(
     form = problem.forms[0] if form is None else form
     if form not in problem.forms:
         raise ValueError(f"solve_exact: form={form!r} is not one of {', '.join(problem.forms)}")
-    start = _start_of(problem)
-    incumbent = _incumbent(problem, params.warm_start, start)
-    elementary: Bound | None = None if start is None else start.bound(problem)
-    known = History(started)
-    if incumbent is not None or elementary is not None:
-        known.note(
-            objective=None if incumbent is None else problem.objective(incumbent),
-            bound=None if elementary is None else elementary.value,
+    if isinstance(params.warm_start, str) and params.warm_start != "auto":
+        raise ValueError(
+            f"solve_exact: warm_start={params.warm_start!r} is not 'auto' or a solution"
         )
-    ready = start is not None and incumbent is not None
-    options = start.model_options(problem, incumbent) if ready else {}
-    info = {"form": form, **options}
-    if work_limit is not None:
-        info["work_limit"] = work_limit
-    if incumbent is not None and elementary and problem.objective(incumbent) == elementary.value:
-        note = {"note": "the warm start meets the elementary bound"}
-        answer = Answer(stop=Stop.PROVEN, info=note)
-        return _result(problem, incumbent, elementary, answer, known, **info)
-    end = math.inf if time_limit is None else started + time_limit
+    return form
+
+
+def branch_and_bound(
+    problem: Problem[Any],
+    *,
+    time_limit: float | None = None,
+    params: ExactParams = ExactParams(warm_start=None),
+    bound: Bound | None = None,
+    known: History | None = None,
+    info: Mapping[str, Any] | None = None,
+) -> Result[Any]:
+    """Solve a problem's model, from no more than what is handed over.
+
+    :func:`gangsched.solve_exact` hands over the best solution of the problem's heuristics and the
+    best certified bound; limits, parameters and errors are as there.
+
+    Parameters
+    ----------
+    problem : Problem
+    time_limit : float, optional
+        Wall seconds, from the beginning of `known`.
+    params : ExactParams
+        A `warm_start` of "auto" is none here.
+    bound : Bound, optional
+        That is known to hold. Where the start meets it no model is built, and the search ends at
+        the first solution that does.
+    known : History, optional
+        What came before, and when; default nothing, now.
+    info : mapping, optional
+        What else the result is to record.
+
+    Returns
+    -------
+    Result
+        The bound is the one that was handed over, or that of the search ("branch and bound", the
+        solver's claim without a certificate) where it is better. INFEASIBLE only where proven.
+
+    Examples
+    --------
+    >>> from gangsched.formulations import CompletionTime
+    >>> from gangsched.instances import Cluster, Instance, Job
+    >>> jobs = [Job(id="long", gpus=2, work=3), Job(id="short", gpus=2, work=1)]
+    >>> problem = CompletionTime(Instance(Cluster.of_sizes([2]), jobs), measure="completion")
+    >>> result = branch_and_bound(problem)
+    >>> result.objective, result.bound.method
+    (5, 'branch and bound')
+    """
+    known = History(time.perf_counter()) if known is None else known
+    form = form_of(problem, time_limit, params)
+    start = _start_of(problem)
+    incumbent = None if isinstance(params.warm_start, str) else params.warm_start
+    options = {} if start is None or incumbent is None else start.model_options(problem, incumbent)
+    record = {"form": form, **options, **(info or {})}
+    if params.work_limit is not None:
+        record["work_limit"] = params.work_limit
+    finish = partial(_result, problem, known=known, certified=bound, info=record)
+    if incumbent is not None and bound is not None and meets(problem, incumbent, bound):
+        note = {"note": "the start meets the bound"}
+        return finish(incumbent, None, Answer(stop=Stop.PROVEN, info=note))
+    end = math.inf if time_limit is None else known.started + time_limit
     try:
-        model, native = _prepared(problem, form, options, incumbent, solver, end)
+        model, native = _prepared(problem, form, options, incumbent, params.solver, end)
     except OutOfTime:
         note = {"note": "the time was over before the model was built"}
-        answer = Answer(stop=Stop.TIME_LIMIT, info=note)
-        return _result(problem, incumbent, elementary, answer, known, **info)
-    begun = time.perf_counter() - started
-    if solver == "highs":
-        answer = _solve_highs(native, _left(end), work_limit, incumbent is not None)
+        return finish(incumbent, None, Answer(stop=Stop.TIME_LIMIT, info=note))
+    begun = time.perf_counter() - known.started
+    if params.solver == "highs":
+        goal = _goal(problem, model, bound)
+        warm = incumbent is not None
+        answer = _solve_highs(native, _left(end), params.work_limit, warm, goal)
     else:
-        answer = _solve_named(model.native, _left(end), incumbent is not None, solver)
+        answer = _solve_named(model.native, _left(end), incumbent is not None, params.solver)
     answer = _valued(model, answer, begun)
     found = _extracted(problem, model) if answer.found and model.exact else None
-    bound = _better(problem, _bound(problem, answer), elementary)
-    return _result(problem, _best(problem, found, incumbent), bound, answer, known, **info)
+    return finish(_best(problem, found, incumbent), _bound(problem, answer), answer)
+
+
+def meets(problem: Problem[Any], solution: Any, bound: Bound) -> bool:
+    """Whether no solution can be better than this one."""
+    return _worse(problem, problem.objective(solution), bound.value) <= 0
+
+
+def _goal(
+    problem: Problem[Any], model: Model[Any], bound: Bound | None
+) -> Callable[[float], bool] | None:
+    """Whether a value of the model's objective meets a bound, where it is always an integer."""
+    if bound is None or not model.exact or not problem.integral:
+        return None
+    value = bound.value
+    return lambda native: _worse(problem, model.value(native), value) < 0.5
 
 
 def _left(end: float) -> float | None:
@@ -251,21 +270,24 @@ def _extracted(problem: Problem[Any], model: Model[Any]) -> Any:
 def _result(
     problem: Problem[Any],
     solution: Any,
-    bound: Bound | None,
+    claim: Bound | None,
     answer: Answer,
+    *,
     known: History,
-    **info: Any,
+    certified: Bound | None,
+    info: Mapping[str, Any],
 ) -> Result[Any]:
     """The result; an optimum's bound is within tolerances of the objective, and meets it."""
+    stop = Stop.COMPLETED if answer.stop is Stop.PROVEN and not answer.infeasible else answer.stop
+    bound = _better(problem, claim, certified)
     if answer.infeasible:
         bound = None
-    stop = Stop.COMPLETED if answer.stop is Stop.PROVEN and not answer.infeasible else answer.stop
-    if solution is not None and bound is not None:
+    elif solution is not None and bound is not None:
         value = problem.objective(solution)
         near = abs(bound.value - value) <= TOLERANCE * max(1.0, abs(value))
         near = near and not problem.integral  # a bound that has been rounded is not just near
-        if near and bound.certificate is None and answer.stop is Stop.PROVEN:
-            bound = Bound(value, bound.method)
+        if near and bound.value != value and claim is not None and answer.stop is Stop.PROVEN:
+            bound = Bound(value, claim.method)
         stop = Stop.PROVEN if bound.value == value else stop
     return Result.of(
         problem,
@@ -285,7 +307,7 @@ def _result(
 
 
 def _start_of(problem: Problem[Any]) -> Any:
-    """What the problem's own solvers know: the module `start` of its paper's folder, or None."""
+    """What a solution tells of the model: the module `start` of the paper's folder, or None."""
     *above, paper, _ = ["", *type(problem).__module__.split(".")]
     package = __name__.split(".")[:-2]
     folder = ".".join([*package, "solvers", paper])
@@ -293,18 +315,6 @@ def _start_of(problem: Problem[Any]) -> Any:
         return None
     place = f"{folder}.start"
     return None if find_spec(place) is None else import_module(place)
-
-
-def _incumbent(problem: Problem[Any], warm_start: Any, start: Any) -> Any:
-    if isinstance(warm_start, str):
-        if warm_start != "auto":
-            raise ValueError(f"solve_exact: warm_start={warm_start!r} is not 'auto' or a solution")
-        return None if start is None else start.solution(problem)
-    if warm_start is not None:
-        violations = problem.violations(warm_start)
-        if violations:
-            raise ValueError("solve_exact: the warm start is infeasible: " + "; ".join(violations))
-    return warm_start
 
 
 def _build(problem: Problem[Any], form: str, options: Mapping[str, Any]) -> Model[Any]:
@@ -342,11 +352,11 @@ def _bound(problem: Problem[Any], answer: Answer) -> Bound | None:
     return Bound(value, "branch and bound")
 
 
-def _better(problem: Problem[Any], bound: Bound | None, elementary: Bound | None) -> Bound | None:
+def _better(problem: Problem[Any], claim: Bound | None, certified: Bound | None) -> Bound | None:
     """The tighter of two; where they are equal, the one with a certificate."""
-    if bound is None or elementary is None:
-        return elementary if bound is None else bound
-    return bound if _worse(problem, bound.value, elementary.value) > 0 else elementary
+    if claim is None or certified is None:
+        return certified if claim is None else claim
+    return claim if _worse(problem, claim.value, certified.value) > 0 else certified
 
 
 def _finite(value: Any) -> float | None:
@@ -389,7 +399,13 @@ def _standard_form(native: Any) -> Any:
     return WriterFactory("compile_standard_form").write(native, mixed_form=True, set_sense=None)
 
 
-def _solve_highs(native: Any, limit: float | None, nodes: int | None, warm: bool) -> Answer:
+def _solve_highs(
+    native: Any,
+    limit: float | None,
+    nodes: int | None,
+    warm: bool,
+    goal: Callable[[float], bool] | None = None,
+) -> Answer:
     form, highs = native.form, native.highs
     if limit is not None:
         highs.setOptionValue("time_limit", float(limit))
@@ -400,11 +416,15 @@ def _solve_highs(native: Any, limit: float | None, nodes: int | None, warm: bool
         start.col_value = [float(variable.value or 0) for variable in form.columns]
         highs.setSolution(start)
     history: list[tuple[float, float | None, float | None]] = []
+    reached: list[bool] = []
 
     def improved(event: Any) -> None:
         data = event.data_out
         entry = data.running_time, data.objective_function_value, _finite(data.mip_dual_bound)
         history.append(entry)
+        if goal is not None and goal(data.objective_function_value):
+            reached.append(True)
+            highs.cancelSolve()
 
     highs.cbMipImprovingSolution += improved
     _run(highs)
@@ -415,8 +435,10 @@ def _solve_highs(native: Any, limit: float | None, nodes: int | None, warm: bool
     if found:
         for variable, value in zip(form.columns, highs.getSolution().col_value, strict=True):
             variable.set_value(value, skip_validation=True)
+    stop = _STOPS.get(status, Stop.ERROR)
+    met = bool(reached) and stop is Stop.INTERRUPTED
     return Answer(
-        stop=_STOPS.get(status, Stop.ERROR),
+        stop=Stop.PROVEN if met else stop,
         infeasible=status == _Status.kInfeasible,
         found=found,
         bound=_dual_bound(status, outcome),
@@ -429,6 +451,7 @@ def _solve_highs(native: Any, limit: float | None, nodes: int | None, warm: bool
             "columns": len(form.columns),
             "rows": len(form.rows),
             "nonzeros": int(form.A.nnz),
+            **({"note": "a solution meets the bound"} if met else {}),
         },
     )
 

@@ -77,7 +77,7 @@ def candidates(problem: RarDdls) -> Iterator[Result[Any]]:
         if name != "exact":
             yield solve(problem, seed=0)
     if len(problem.jobs) <= 4:
-        from gangsched.solvers.exact import solve_exact  # Pyomo takes a second to import
+        from gangsched.analysis.exact import solve_exact  # Pyomo takes a second to import
 
         yield solve_exact(problem)
 

@@ -531,13 +531,13 @@ def plan_completion_times(
     Examples
     --------
     >>> plan_completion_times(measure="slowdown").solver
-    'solve_exact'
+    'branch_and_bound'
     """
-    from ...solvers.exact import solve_exact  # Pyomo takes a second to import
+    from ...solvers.exact import branch_and_bound  # Pyomo takes a second to import
 
     return RollingHorizon(
         CompletionTimeWindow(measure=measure, weighted=weighted, slots=slots),
-        solve_exact,
+        branch_and_bound,
         window=window,
         step=step,
         work_limit=work_limit,

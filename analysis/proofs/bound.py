@@ -33,7 +33,7 @@ No class is refused. FairShares is no problem: it computes shares, and nothing i
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Literal, get_args
 
@@ -150,8 +150,8 @@ def bound(problem: Any, effort: Effort = "quick", time_limit: float | None = Non
     Notes
     -----
     For all problems but GpuMarket, LtgfRound and LtgfFluid (where the bound is the optimum, up to
-    rounding) a gap may remain at any effort: only :func:`gangsched.solve_exact` closes it, and its
-    bound is its own claim.
+    rounding) a gap may remain at any effort: only :func:`gangsched.solve_exact` closes it, and the
+    bound with which it does is its own claim.
 
     Examples
     --------
@@ -171,8 +171,15 @@ def bound(problem: Any, effort: Effort = "quick", time_limit: float | None = Non
     if type(problem) not in MAKERS:
         known = ", ".join(kind.__name__ for kind in MAKERS)
         raise TypeError(f"bound: a {type(problem).__name__} has no bounds, only {known} have")
-    start, best = time.monotonic(), None
-    for level in efforts[: efforts.index(effort) + 1]:
+    return strengthened(problem, None, efforts[: efforts.index(effort) + 1], time_limit)
+
+
+def strengthened(
+    problem: Any, best: Bound | None, efforts: Sequence[Effort], time_limit: float | None
+) -> Bound:
+    """Return the best of a bound that is known, or None, and those that these efforts add."""
+    start = time.monotonic()
+    for level in efforts:
         maker = MAKERS[type(problem)].get(level)
         left = None if time_limit is None else time_limit - (time.monotonic() - start)
         if maker is None or (best is not None and left is not None and left <= 0):

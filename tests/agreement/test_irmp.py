@@ -27,7 +27,7 @@ from gangsched.instances import (
     User,
 )
 from gangsched.solvers import ExactParams
-from gangsched.solvers.exact import solve_exact
+from gangsched.solvers.exact import branch_and_bound
 
 EXACT = ("columns", "literal")
 BOUNDS = ("aggregated", "dual")
@@ -66,6 +66,12 @@ def problem_of(
     return Irmp(Instance(cluster, jobs, users=users), **{"horizon": 4, **parameters})
 
 
+def proven(problem: Irmp, form: str) -> float:
+    bound = branch_and_bound(problem, params=ExactParams(form=form)).bound
+    assert bound is not None
+    return bound.value
+
+
 # -- the optimum -----------------------------------------------------------------------------------
 
 
@@ -73,7 +79,7 @@ def problem_of(
 @pytest.mark.parametrize("seed", range(40))
 def test_exact_forms_find_the_optimum(form: str, seed: int) -> None:
     problem = tiny(seed)
-    result = solve_exact(problem, params=ExactParams(form=form))
+    result = branch_and_bound(problem, params=ExactParams(form=form))
     assert result.status.value == "optimal"
     assert result.objective == pytest.approx(optimum(seed), abs=1e-6)
     assert problem.violations(result.solution) == []
@@ -92,7 +98,7 @@ def test_the_random_problems_are_worth_trying() -> None:
 @pytest.mark.parametrize("form", BOUNDS)
 @pytest.mark.parametrize("seed", range(40))
 def test_relaxations_are_never_below_the_optimum(form: str, seed: int) -> None:
-    result = solve_exact(tiny(seed), params=ExactParams(form=form))
+    result = branch_and_bound(tiny(seed), params=ExactParams(form=form))
     assert result.solution is None
     assert result.bound is not None
     assert result.bound.value >= optimum(seed) - 1e-6
@@ -103,18 +109,18 @@ def test_room_on_several_servers_is_room_for_the_aggregated_form_only() -> None:
     jobs = [job(f"j{i}", epochs=1, utility=Linear(0, 10)) for i in range(3)]
     problem = problem_of([(3, 3)] * 2, jobs, horizon=1)
     assert revenue_optimum.optimum(problem)[0] == 20  # type: ignore[index]
-    assert solve_exact(problem).objective == 20
-    assert solve_exact(problem, params=ExactParams(form="dual")).bound.value == pytest.approx(30)  # type: ignore[union-attr]
-    assert solve_exact(problem, params=ExactParams(form="aggregated")).bound.value == 30  # type: ignore[union-attr]
+    assert branch_and_bound(problem).objective == 20
+    assert proven(problem, "dual") == pytest.approx(30)
+    assert proven(problem, "aggregated") == 30
 
 
 def test_half_jobs_pay_for_prices() -> None:
     """One server of 3 workers: 1.5 jobs of 2 workers, where one fits."""
     jobs = [job(f"j{i}", utility=Linear(0, 10)) for i in range(2)]
     problem = problem_of([(3, 2)], jobs, horizon=1)
-    assert solve_exact(problem).objective == 10
-    assert solve_exact(problem, params=ExactParams(form="aggregated")).bound.value == 10  # type: ignore[union-attr]
-    assert solve_exact(problem, params=ExactParams(form="dual")).bound.value == pytest.approx(15)  # type: ignore[union-attr]
+    assert branch_and_bound(problem).objective == 10
+    assert proven(problem, "aggregated") == 10
+    assert proven(problem, "dual") == pytest.approx(15)
 
 
 def linear_optimum(problem: Irmp, form: str) -> float:
@@ -129,14 +135,14 @@ def linear_optimum(problem: Irmp, form: str) -> float:
 def test_the_dual_is_the_linear_relaxation(seed: int) -> None:
     """(6) and (5) without (5d) have one optimum; and with equal servers, so have their classes."""
     problem = tiny(seed)
-    dual = solve_exact(problem, params=ExactParams(form="dual")).bound
+    dual = branch_and_bound(problem, params=ExactParams(form="dual")).bound
     assert dual is not None
     assert linear_optimum(problem, "columns") == pytest.approx(dual.value)
     first = problem.instance.cluster.nodes[0]
     nodes = [replace(first, id=f"s{i}") for i in range(3)]
     equal = Irmp(Instance(Cluster(nodes), problem.jobs, users=problem.instance.users), horizon=5,
                  owners=[problem.users[0]] * 3, ps_bandwidth=2)  # fmt: skip
-    dual = solve_exact(equal, params=ExactParams(form="dual")).bound
+    dual = branch_and_bound(equal, params=ExactParams(form="dual")).bound
     assert dual is not None
     assert linear_optimum(equal, "aggregated") == pytest.approx(dual.value, abs=1e-6)
     small, large = (len(equal.build(form).native.x_run) for form in ("aggregated", "columns"))
@@ -150,13 +156,13 @@ def test_jobs_that_must_run_may_cost(form: str, seed: int) -> None:
     problem = revenue_optimum.random_problem(rng, jobs=2, horizon=6, optional=False)
     found, result = (
         revenue_optimum.optimum(problem),
-        solve_exact(problem, params=ExactParams(form=form)),
+        branch_and_bound(problem, params=ExactParams(form=form)),
     )
     if found is None:
         assert result.status.value == "infeasible"
     else:
         assert result.objective == pytest.approx(found[0])
-        dual = solve_exact(problem, params=ExactParams(form="dual")).bound
+        dual = branch_and_bound(problem, params=ExactParams(form="dual")).bound
         assert dual is not None
         assert dual.value >= found[0] - 1e-6
 
@@ -169,8 +175,8 @@ def test_some_jobs_that_must_run_can_and_some_cannot() -> None:
     possible = [revenue_optimum.optimum(problem) is not None for problem in problems]
     assert 3 <= sum(possible) <= 9
     late = problem_of([(2, 1)], [job("a", utility=Table([-3]))], optional=False)
-    assert solve_exact(late).objective == -3
-    assert solve_exact(replace(late, optional=True)).objective == 0
+    assert branch_and_bound(late).objective == -3
+    assert branch_and_bound(replace(late, optional=True)).objective == 0
 
 
 # -- the sharing incentive -------------------------------------------------------------------------
@@ -193,18 +199,18 @@ def test_nobody_earns_less_than_alone(
     problem = two_users(alone=alone)
     found = revenue_optimum.optimum(problem)
     assert (found and found[0]) == optimum
-    result = solve_exact(problem, params=ExactParams(form=form))
+    result = branch_and_bound(problem, params=ExactParams(form=form))
     assert result.objective == optimum
     assert result.status.value == ("infeasible" if optimum is None else "optimal")
     for bound in BOUNDS if optimum is not None else ():
-        assert solve_exact(problem, params=ExactParams(form=bound)).bound.value >= optimum - 1e-6  # type: ignore[union-attr]
+        assert proven(problem, bound) >= optimum - 1e-6
 
 
 def test_the_sharing_incentive_has_a_price() -> None:
     """u2's job is worth 5 in slot 1 only, so that u1's 9 become 2."""
     for alone, revenue in (({}, 10.0), ({"u2": 3}, 8.5), ({"u2": 5}, 7.0)):
         problem = two_users(alone=alone)
-        dual = solve_exact(problem, params=ExactParams(form="dual")).bound
+        dual = branch_and_bound(problem, params=ExactParams(form="dual")).bound
         assert dual is not None
         assert dual.value == pytest.approx(revenue)
         assert linear_optimum(problem, "columns") == pytest.approx(revenue)
@@ -218,8 +224,8 @@ def test_a_user_without_jobs_earns_nothing() -> None:
         alone={"u": 1},
     )
     for form in (*EXACT, "aggregated"):
-        assert solve_exact(problem, params=ExactParams(form=form)).status.value == "infeasible"
-        fine = solve_exact(replace(problem, alone={"u": 0}), params=ExactParams(form=form))
+        assert branch_and_bound(problem, params=ExactParams(form=form)).status.value == "infeasible"
+        fine = branch_and_bound(replace(problem, alone={"u": 0}), params=ExactParams(form=form))
         assert fine.status.value in ("optimal", "unknown")
 
 
@@ -235,17 +241,17 @@ def test_promises_of_random_problems_are_kept(seed: int) -> None:
         if own and mine:
             changed = Instance(Cluster(own), mine, users=[User(user)])
             part = replace(problem, instance=changed, owners=[user] * len(own))
-            alone[user] = solve_exact(part).objective or 0.0
+            alone[user] = branch_and_bound(part).objective or 0.0
     promised = replace(problem, alone=alone)
     found = revenue_optimum.optimum(promised)
     assert found is not None  # all of these schedules at once
     for form in EXACT:
-        result = solve_exact(promised, params=ExactParams(form=form))
+        result = branch_and_bound(promised, params=ExactParams(form=form))
         assert result.objective == pytest.approx(found[0])
         earned = promised.earnings(result.solution)
         assert all(earned[u] >= least - 1e-6 for u, least in alone.items())
     for form in BOUNDS:
-        assert solve_exact(promised, params=ExactParams(form=form)).bound.value >= found[0] - 1e-6  # type: ignore[union-attr]
+        assert proven(promised, form) >= found[0] - 1e-6
 
 
 # -- checker and models ----------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from gangsched.formulations.ltgf.forms import _round_by_round, _windows
 from gangsched.formulations.ltgf.problem import Ltgf
 from gangsched.instances import Cluster, Instance, Job, Schedule
 from gangsched.solvers import ExactParams
-from gangsched.solvers.exact import solve_exact
+from gangsched.solvers.exact import branch_and_bound
 from gangsched.solvers.result import Status
 
 FORMS = ["compact", "literal"]
@@ -31,7 +31,7 @@ def test_the_optimum_is_that_of_all_schedules(seed: int, users: int, form: str) 
     problem = tiny(seed, users=users)
     horizon = min(9, max(window.stop for window in _windows(problem)))
     best = fairest(problem, horizon)
-    result = solve_exact(replace(problem, horizon=horizon), params=ExactParams(form=form))
+    result = branch_and_bound(replace(problem, horizon=horizon), params=ExactParams(form=form))
     assert result.status is Status.OPTIMAL
     assert result.objective == pytest.approx(float(best))
 
@@ -41,7 +41,7 @@ def test_no_later_schedule_is_fairer(seed: int) -> None:
     """Without a horizon the model has one of its own, which must cut no optimum off."""
     problem = tiny(seed, users=2 * (seed % 2))
     own = max(window.stop for window in _windows(problem))
-    free = solve_exact(problem)
+    free = branch_and_bound(problem)
     assert free.objective == pytest.approx(float(fairest(problem, min(own + 2, 12))))
 
 
@@ -49,7 +49,7 @@ def test_no_later_schedule_is_fairer(seed: int) -> None:
 def test_figure_6_can_be_fair_to_all(form: str) -> None:
     jobs = [Job(id=f"J{i}", gpus=gang, work=4) for i, gang in ((1, 6), (2, 3), (3, 3))]
     problem = Ltgf(Instance(Cluster.of_sizes([6]), jobs), horizon=9)
-    result = solve_exact(problem, params=ExactParams(form=form))
+    result = branch_and_bound(problem, params=ExactParams(form=form))
     assert (result.objective, result.status) == (1.0, Status.OPTIMAL)
 
 
@@ -66,7 +66,7 @@ def test_fairness_of_one_is_not_always_possible(
     gangs: tuple[int, ...], gpus: int, work: int, optimum: float
 ) -> None:
     jobs = [Job(id=f"j{i}", gpus=gang, work=work) for i, gang in enumerate(gangs)]
-    result = solve_exact(Ltgf(Instance(Cluster.of_sizes([gpus]), jobs)))
+    result = branch_and_bound(Ltgf(Instance(Cluster.of_sizes([gpus]), jobs)))
     assert result.objective == pytest.approx(optimum)
 
 
@@ -75,11 +75,11 @@ def test_too_short_a_horizon_is_proven_infeasible(form: str) -> None:
     jobs = [Job(id="a", gpus=2, work=2), Job(id="b", gpus=1, work=1, release=2)]
     instance = Instance(Cluster.of_sizes([2]), jobs)
     assert (
-        solve_exact(Ltgf(instance, horizon=3), params=ExactParams(form=form)).status
+        branch_and_bound(Ltgf(instance, horizon=3), params=ExactParams(form=form)).status
         is Status.OPTIMAL
     )
     assert (
-        solve_exact(Ltgf(instance, horizon=2), params=ExactParams(form=form)).status
+        branch_and_bound(Ltgf(instance, horizon=2), params=ExactParams(form=form)).status
         is Status.INFEASIBLE
     )
 

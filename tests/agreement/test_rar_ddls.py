@@ -16,7 +16,7 @@ from broken import Broken
 from gangsched.formulations.rar_ddls.problem import RarDdls, complete_schedule
 from gangsched.instances import Cluster, Instance, RingJob, Schedule, Segment
 from gangsched.solvers import ExactParams
-from gangsched.solvers.exact import solve_exact
+from gangsched.solvers.exact import branch_and_bound
 from tiny import optimum, tiny
 
 
@@ -87,7 +87,7 @@ def test_the_model_accepts_what_the_checker_accepts(form: str, seed: int) -> Non
     nodes = len(problem.instance.cluster.nodes)
     seen = {True: 0, False: 0}
     plain = [random_schedule(problem, rng) for _ in range(6)]
-    best = solve_exact(problem).solution
+    best = branch_and_bound(problem).solution
     plain.append(Schedule.of(replace(row, devices=None) for row in best))
     feasible = [s for s in plain if problem.violations(s) == []]
     every = plain + [changed for s in feasible[-2:] for _, changed in changes(s, nodes)]
@@ -186,7 +186,8 @@ SMALL = [s for s in range(60) if optimum(s) <= 3 and len(tiny(s).jobs) <= 3][:10
 def test_the_exact_forms_have_one_optimum(seed: int) -> None:
     problem = tiny(seed)
     found = {
-        form: solve_exact(problem, params=ExactParams(form=form)) for form in ("compact", "literal")
+        form: branch_and_bound(problem, params=ExactParams(form=form))
+        for form in ("compact", "literal")
     }
     best = optimum(seed)
     listed = min(max(end) for _, _, end in brute_force.every_schedule(problem, best))
@@ -202,7 +203,7 @@ def test_the_list_of_all_schedules_has_the_same_optimum(seed: int) -> None:
     model = problem.build("schedules", horizon=best + 1)
     by_hand = list(brute_force.every_schedule(problem, best + 1))
     assert len(model.native.choices) == len(by_hand)
-    result = solve_exact(problem, params=ExactParams(form="schedules", warm_start=None))
+    result = branch_and_bound(problem, params=ExactParams(form="schedules", warm_start=None))
     assert (result.objective, result.status.value) == (best, "optimal")
 
 

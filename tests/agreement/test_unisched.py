@@ -23,7 +23,7 @@ from gangsched.formulations.unisched.problem import CellAllocation, UniSched, co
 from gangsched.instances import Cluster, Instance, Schedule, Segment
 from gangsched.instances.model import FULL_SPEED, DeadlineJob
 from gangsched.solvers import ExactParams
-from gangsched.solvers.exact import solve_exact
+from gangsched.solvers.exact import branch_and_bound
 from gangsched.solvers.result import Status
 
 T = 10
@@ -187,7 +187,7 @@ def test_the_optimum_is_that_of_all_schedules(seed: int, allocations: str) -> No
     assert problem.violations(schedule) == []
     assert problem.objective(schedule) == pytest.approx(best)
     for form in FORMS:
-        result = solve_exact(problem, params=ExactParams(form=form))
+        result = branch_and_bound(problem, params=ExactParams(form=form))
         assert result.status is Status.OPTIMAL
         assert result.objective == pytest.approx(best)
         assert problem.violations(result.solution) == []
@@ -201,7 +201,7 @@ def test_both_forms_agree_where_suspensions_count(
 ) -> None:
     problem = tiny(seed, allocations, leases=6, sr_aware=True, lexicographic=lexicographic)
     problem = replace(problem, overhead=3, rounding="paper" if seed % 3 == 0 else "lossless")
-    first, second = (solve_exact(problem, params=ExactParams(form=form)) for form in FORMS)
+    first, second = (branch_and_bound(problem, params=ExactParams(form=form)) for form in FORMS)
     assert first.objective == pytest.approx(second.objective)
     assert first.status is second.status is Status.OPTIMAL
 
@@ -298,7 +298,7 @@ def test_nothing_to_do_is_worth_nothing() -> None:
     late = DeadlineJob(id="a", gpus=1, work=100, rewards=[(99, 100)])
     for jobs in ([], [late]):
         for form in FORMS:
-            result = solve_exact(
+            result = branch_and_bound(
                 UniSched(Instance(Cluster.of_sizes([2]), jobs)), params=ExactParams(form=form)
             )
             assert (result.objective, result.status) == (0.0, Status.OPTIMAL)
@@ -320,7 +320,7 @@ def test_single_free_gpus_are_no_cell_of_two(form: str) -> None:
     three = DeadlineJob(id="three", gpus=3, work=T // 2, rewards=[(T, 80)], split_speed=0.5)
     for free, optimum in (((1, 1, 1), 80), ((2, 1, 0), 100), ((2, 3, 0), 180), ((4, 2, 0), 180)):
         problem = UniSched(Instance(Cluster.of_sizes([4, 4, 4]), [pair, three]), T, 5, free=free)
-        assert solve_exact(problem, params=ExactParams(form=form)).objective == optimum
+        assert branch_and_bound(problem, params=ExactParams(form=form)).objective == optimum
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -363,7 +363,7 @@ def test_the_printed_model_is_vacuous(seed: int) -> None:
     small = [i for i, j in enumerate(problem.jobs) if i in problem.profilers or not j.rewards]
     top = sum(j.top_reward for i, j in enumerate(problem.jobs) if i not in small)
     top += sum(earned(problem, i, [1.0]) for i in small)
-    result = solve_exact(problem, params=ExactParams(form="literal"))
+    result = branch_and_bound(problem, params=ExactParams(form="literal"))
     assert result.bound is not None
     assert result.bound.value == pytest.approx(top)
     assert result.solution is None
@@ -473,7 +473,7 @@ def compact_optimum(problem: UniSched) -> float:
 @pytest.mark.parametrize("seed", range(40, 60))
 def test_the_compact_form_is_a_bound(seed: int, allocations: str) -> None:
     problem = tiny(seed, allocations, leases=4, released=False, sr_aware=bool(seed % 2))
-    assert compact_optimum(problem) >= solve_exact(problem).objective - 1e-6
+    assert compact_optimum(problem) >= branch_and_bound(problem).objective - 1e-6
 
 
 @pytest.mark.parametrize("allocations", ALLOCATIONS)
@@ -488,7 +488,7 @@ def test_the_compact_form_is_exact_for_equal_gangs(seed: int, gang: int, allocat
     problem = UniSched(
         Instance(Cluster.of_sizes([4, 4]), jobs), T, 5, allocations, free=free, sr_aware=False
     )
-    assert compact_optimum(problem) == pytest.approx(solve_exact(problem).objective)
+    assert compact_optimum(problem) == pytest.approx(branch_and_bound(problem).objective)
 
 
 def test_the_compact_form_is_not_exact_for_different_gangs() -> None:
@@ -500,7 +500,7 @@ def test_the_compact_form_is_not_exact_for_different_gangs() -> None:
     problem = UniSched(Instance(Cluster.of_sizes([2]), jobs), T, 5, sr_aware=False)
     assert compact_optimum(problem) == 180
     for form in FORMS:
-        assert solve_exact(problem, params=ExactParams(form=form)).objective == 100
+        assert branch_and_bound(problem, params=ExactParams(form=form)).objective == 100
     assert best_of_all(problem, 2)[0] == 100
 
 
@@ -525,7 +525,7 @@ def four_gangs(slo: int, **parameters: Any) -> UniSched:
 )
 def test_splitting_admits_the_fourth_gang(allocations: str, optimum: float, form: str) -> None:
     problem = four_gangs(4, allocations=allocations)
-    assert solve_exact(problem, params=ExactParams(form=form)).objective == optimum
+    assert branch_and_bound(problem, params=ExactParams(form=form)).objective == optimum
 
 
 def test_a_split_gang_leaves_a_node_to_one_of_best_effort() -> None:
@@ -534,5 +534,5 @@ def test_a_split_gang_leaves_a_node_to_one_of_best_effort() -> None:
     together = 300 / (300 + 1080 + cost)
     apart = 300 / (300 + 1200 + cost)
     for allocations, value in (("consolidated", 0.0), ("cells", apart), ("exact", together)):
-        result = solve_exact(four_gangs(3, allocations=allocations))
+        result = branch_and_bound(four_gangs(3, allocations=allocations))
         assert result.objective == pytest.approx(300 + value)

@@ -29,7 +29,7 @@ from gangsched.analysis.proofs.completion_time import online_bound
 from gangsched.formulations.completion_time.problem import CompletionTime
 from gangsched.instances import Cluster, Instance, Job, Schedule, Segment, User
 from gangsched.solvers import Fifo, Preempts, Result, Status, Stop
-from gangsched.solvers.exact import solve_exact
+from gangsched.solvers.exact import branch_and_bound
 from preemptive import Row, optimum, problem_of
 
 # --- solvers to plan with ------------------------------------------------------------------------
@@ -293,7 +293,7 @@ def test_without_any_plan_jobs_run_in_release_order(case: Case, why: str) -> Non
     policies = {
         "no work": policy_of(smallest_first, work_limit=0, preempts=Preempts.NEVER),
         "no time": RollingHorizon(
-            CompletionTimeWindow(), solve_exact, window=9, step=60, wall_limit=0.0, preempts=0
+            CompletionTimeWindow(), branch_and_bound, window=9, step=60, wall_limit=0.0, preempts=0
         ),
         "nothing": policy_of(nothing, preempts=Preempts.NEVER),
         "broken": policy_of(broken, preempts=Preempts.NEVER),

@@ -28,7 +28,7 @@ from gangsched.instances import convert
 from gangsched.instances.generate import offered_load, philly_workload
 from gangsched.instances.traces import READERS
 from gangsched.solvers import Fifo, Las, LtgfPolicy, Sjf, Srtf, ThemisGreedy, TiresiasL, one_round
-from gangsched.solvers.exact import solve_exact
+from gangsched.solvers.exact import branch_and_bound
 from gangsched.solvers.policies.position_matching import optimality_violations, position_matching
 
 try:
@@ -176,7 +176,10 @@ def rounds(runs: int) -> list[Line]:
     lines = []
     for seed in (0, 1, 2):
         problem = round_problem(16, 3_000, 2_500, seed)
-        for solver, solve in (("leximin by assignment", one_round), ("max-min MILP", solve_exact)):
+        for solver, solve in (
+            ("leximin by assignment", one_round),
+            ("max-min MILP", branch_and_bound),
+        ):
             result = solve(problem)
             proven = f"{result.status.name.lower()}, least fairness {result.objective:.4f}"
             taken = seconds(partial(solve, problem), runs)

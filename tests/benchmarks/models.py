@@ -80,10 +80,10 @@ CASES: Mapping[str, tuple[Callable[[int], Any], tuple[int, ...]]] = {
 def row(name: str, problem: Any, number: int, limit: float) -> str:
     """A line of the table."""
     began = time.perf_counter()
-    exact.solve_exact(problem, time_limit=LIMIT)
+    gs.solve_exact(problem, time_limit=LIMIT)
     wall = time.perf_counter() - began
     start = exact._start_of(problem)
-    known = None if start is None else start.solution(problem)
+    known = None if start is None else gs.solve(problem, "laminar").solution
     options = {} if known is None else start.model_options(problem, known)
     marks = [time.process_time()]
     model = problem.build(problem.forms[0], **options)

@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 
 import gangsched as gs
+from gangsched.analysis.exact import solve_exact
 from gangsched.analysis.proofs.makespan import area_bound, configuration_bound, dff_bound
 from gangsched.formulations.rar_ddls.problem import RarDdls, evaluate
 from gangsched.solvers import (
@@ -40,7 +41,6 @@ from gangsched.solvers import (
     list_scheduling,
     random_placement,
 )
-from gangsched.solvers.exact import solve_exact
 
 MARKERS = "<!-- table begins -->", "<!-- table ends -->"
 COMMAND = "python tests/benchmarks/table.py --into docs/benchmarks.md"

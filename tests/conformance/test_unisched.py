@@ -18,7 +18,7 @@ from gangsched.formulations.unisched.leases import LeasePhase
 from gangsched.formulations.unisched.problem import UniSched
 from gangsched.instances import Cluster, DeadlineJob, Instance, Node
 from gangsched.solvers import OpportunityPriceParams
-from gangsched.solvers.exact import solve_exact
+from gangsched.solvers.exact import branch_and_bound
 from gangsched.solvers.result import Result, Status, Stop
 from gangsched.solvers.unisched.selector import Selector
 from gangsched.solvers.unisched.selectors import (
@@ -131,7 +131,7 @@ def compare(seed: int) -> None:
         options = options_of_problem(problem)
         capacity = capacity_of_problem(problem, options.slots)
         form = Selector().select(options, capacity, exact=True).value
-        best = solve_exact(problem).objective
+        best = branch_and_bound(problem).objective
         assert best is not None
         assert form == pytest.approx(best, rel=1e-9) if equal else form >= best * (1 - 1e-9)
         for solve in SOLVERS.values():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gangsched.formulations.completion_time.problem import CompletionTime
 from gangsched.instances import Cluster, Instance, Job, Node, Schedule, Segment
 from gangsched.solvers import Status
-from gangsched.solvers.exact import solve_exact
+from gangsched.solvers.exact import branch_and_bound
 from preemptive import MEASURES, optimum, problem_of, problems
 
 #: on nodes of 2 and 1 GPUs: gpus, release, work, weight
@@ -203,7 +203,7 @@ def test_without_jobs(measure: str) -> None:
 @settings(max_examples=60)
 @given(problems())
 def test_the_model_has_the_optimum_of_brute_force(problem: CompletionTime) -> None:
-    result = solve_exact(problem)
+    result = branch_and_bound(problem)
     assert result.status is Status.OPTIMAL
     assert result.objective == pytest.approx(float(optimum(problem)), rel=1e-9)
     if problem.integral:
@@ -258,7 +258,7 @@ def test_a_schedule_is_feasible_where_the_model_says_so(
 
 def test_extracted_gangs_spread_over_nodes() -> None:
     problem = problem_of([2, 1], JOBS, "makespan")
-    result = solve_exact(problem)
+    result = branch_and_bound(problem)
     assert result.objective == 6
     assert any(len(row.gpus) == 2 for row in result.solution)
 

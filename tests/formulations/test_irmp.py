@@ -24,7 +24,7 @@ from gangsched.instances import (
     Segment,
     User,
 )
-from gangsched.solvers.exact import solve_exact
+from gangsched.solvers.exact import branch_and_bound
 
 
 def job(**changes: Any) -> ParameterServerJob:
@@ -112,13 +112,13 @@ def test_the_optimum_of_the_papers_example(slot_r: bool, optimum: float) -> None
             assert problem.duration(3, 2, 1) == slots < problem.duration(3, 3, 2) == 40
             most += values[first + slots]
     assert most == optimum
-    result = solve_exact(problem)
+    result = branch_and_bound(problem)
     assert (result.objective, result.status.value) == (pytest.approx(optimum), "optimal")
     assert problem.violations(result.solution) == []
 
 
 def test_a_horizon_that_is_too_short_leaves_the_long_job_out() -> None:
-    assert solve_exact(example(horizon=32)).objective == pytest.approx(96 + 96 + 94)
+    assert branch_and_bound(example(horizon=32)).objective == pytest.approx(96 + 96 + 94)
 
 
 def test_rates_are_decimals() -> None:
@@ -167,7 +167,7 @@ def test_nothing_is_feasible_and_earns_nothing() -> None:
     assert example().violations(Schedule.of([])) == []
     assert example().objective(Schedule.of([])) == 0
     empty = Irmp(Instance(Cluster(NODES), []), horizon=3)
-    assert solve_exact(empty).objective == 0
+    assert branch_and_bound(empty).objective == 0
 
 
 def test_the_clock_starts_at_one() -> None:

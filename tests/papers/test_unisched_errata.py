@@ -34,7 +34,7 @@ from gangsched.instances import (
     deadlines,
 )
 from gangsched.registry import policy
-from gangsched.solvers.exact import solve_exact
+from gangsched.solvers.exact import branch_and_bound
 from gangsched.solvers.unisched.cells import fits_cells, free_cells, round_up
 from gangsched.solvers.unisched.nodes import place_cells
 from gangsched.solvers.unisched.policy import UniSchedPolicy
@@ -66,7 +66,7 @@ def test_without_a_lease_index_jobs_cannot_take_turns() -> None:
     )
     pyo.SolverFactory("appsi_highs").solve(m)
     assert pyo.value(m.objective) == pytest.approx(100)
-    assert solve_exact(two).objective == 200
+    assert branch_and_bound(two).objective == 200
 
 
 def test_nodes_of_4_gpus_have_no_cells_of_level_3() -> None:
@@ -91,7 +91,7 @@ def test_many_profilers_outweigh_a_deadline() -> None:
     small = [job(f"p{i}", 1, T) for i in range(24)]
     many = problem([8] * 3, job("soft", 24, T, (T, 20)), *small, profilers=range(1, 25))
     for lexicographic, deadline in ((False, False), (True, True)):
-        found = solve_exact(replace(many, lexicographic=lexicographic))
+        found = branch_and_bound(replace(many, lexicographic=lexicographic))
         assert found.solution is not None
         assert (0 in set(found.solution.job.tolist())) is deadline
 

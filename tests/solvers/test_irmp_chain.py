@@ -16,7 +16,7 @@ from gangsched.analysis.proofs.verify import verify_bound
 from gangsched.formulations.irmp.problem import Irmp
 from gangsched.instances import Cluster, Instance, Linear, Node, ParameterServerJob, Power
 from gangsched.solvers import Status, Stop
-from gangsched.solvers.exact import solve_exact
+from gangsched.solvers.exact import branch_and_bound
 from gangsched.solvers.irmp.chain import irmp_exact
 from gangsched.solvers.irmp.columns import generate
 from gangsched.solvers.irmp.placement import Choice, IntegerProgram, place
@@ -166,7 +166,7 @@ def small(seed: int) -> Irmp:
 @pytest.mark.parametrize("seed", range(2))
 def test_the_model_has_the_same_optimum(seed: int) -> None:
     problem = small(seed)
-    found, other = irmp_exact(problem), solve_exact(problem)
+    found, other = irmp_exact(problem), branch_and_bound(problem)
     assert found.status is other.status is Status.OPTIMAL
     assert found.objective == pytest.approx(other.objective, abs=1e-6)
 

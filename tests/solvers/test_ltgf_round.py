@@ -16,7 +16,7 @@ from broken import Broken
 from gangsched.formulations.ltgf.round import LtgfRound
 from gangsched.formulations.ltgf.round_forms import lexicographic
 from gangsched.solvers import ExactParams
-from gangsched.solvers.exact import solve_exact
+from gangsched.solvers.exact import branch_and_bound
 from gangsched.solvers.ltgf.round import one_round
 from gangsched.solvers.result import Status
 
@@ -104,7 +104,7 @@ def test_a_tie_is_broken_for_the_sake_of_those_who_come_next() -> None:
 @pytest.mark.parametrize("seed", range(12))
 def test_the_programs_find_the_same_least_fairness(seed: int, form: str) -> None:
     problem = given_round(seed)
-    result, program = one_round(problem), solve_exact(problem, params=ExactParams(form=form))
+    result, program = one_round(problem), branch_and_bound(problem, params=ExactParams(form=form))
     assert program.status is Status.OPTIMAL
     assert program.objective == pytest.approx(result.objective)
 
@@ -158,7 +158,7 @@ def test_sixteen_users_and_three_thousand_jobs() -> None:
             rng.integers(0, 16, 3000), rng.integers(0, 7, 3000), strict=True
         )],
     )  # fmt: skip
-    result, program = one_round(problem), solve_exact(problem)
+    result, program = one_round(problem), branch_and_bound(problem)
     assert program.objective == pytest.approx(result.objective, rel=1e-6)
     assert sorted(problem.fairness(program.solution)) <= sorted(problem.fairness(result.solution))
 
@@ -166,7 +166,7 @@ def test_sixteen_users_and_three_thousand_jobs() -> None:
 def test_there_may_be_nothing_to_choose() -> None:
     nobody = LtgfRound(gpus=3, lease=1, attained=[], fair=[], share=[], jobs=[])
     assert (one_round(nobody).solution, one_round(nobody).objective) == ((), 1.0)
-    assert solve_exact(nobody).objective == 1.0
+    assert branch_and_bound(nobody).objective == 1.0
     idle = LtgfRound(gpus=3, lease=1, attained=[5], fair=[0.0], share=[0.0], jobs=[(0, 2), (0, 2)])
     assert one_round(idle).solution == (0,)
 

@@ -38,7 +38,7 @@ from gangsched.formulations.unisched.problem import CONSOLIDATION_ROWS, UniSched
 from gangsched.instances import Cluster, Instance
 from gangsched.instances.model import DeadlineJob
 from gangsched.solvers import OpportunityPriceParams
-from gangsched.solvers.exact import solve_exact
+from gangsched.solvers.exact import branch_and_bound
 from gangsched.solvers.mip_worker import MipWorker, Program
 from gangsched.solvers.result import Bound, Stop
 from gangsched.solvers.unisched.consolidation import consolidated_rows
@@ -664,7 +664,7 @@ def test_tiny_rewards_are_proven_as_large_ones_are(scale: float) -> None:
     ]
     problem = UniSched(Instance(Cluster.of_sizes([8]), jobs), allocations="exact")
     result = lp_selector(problem, params=UniSchedParams(exact=True))
-    best = solve_exact(problem_of(problem, 1 / scale)).objective
+    best = branch_and_bound(problem_of(problem, 1 / scale)).objective
     assert best is not None
     assert result.bound is not None
     assert result.bound.value >= best * scale * (1 - 1e-9)
@@ -689,7 +689,7 @@ def test_a_large_reward_is_not_lost_to_a_dense_small_one() -> None:
     ]
     problem = UniSched(Instance(Cluster.of_sizes([2]), jobs))
     assert density_greedy(problem).objective == 60
-    assert lp_selector(problem).objective == solve_exact(problem).objective == 100
+    assert lp_selector(problem).objective == branch_and_bound(problem).objective == 100
 
 
 def test_rewards_beyond_64_bits_are_refused() -> None:

@@ -13,7 +13,7 @@ from itertools import chain, combinations
 from ....formulations.ltgf.problem import Ltgf
 from ....formulations.ltgf.round import LtgfRound
 from ....instances.model import Cluster, Instance, Job, User
-from ....solvers.exact import solve_exact
+from ....solvers.exact import branch_and_bound
 from ....solvers.ltgf.policy import LtgfPolicy
 from ....solvers.policy import Policy
 from ...driving.drive import drive
@@ -199,7 +199,7 @@ def fairest_lives(instance: Instance[Job]) -> Fraction:
     '2/3'
     """
     problem = Ltgf(instance)
-    schedule = solve_exact(problem).solution
+    schedule = branch_and_bound(problem).solution
     if schedule is None:
-        raise AssertionError("bug in solve_exact: every instance of LTGF has a schedule")
+        raise AssertionError("bug in branch_and_bound: every instance of LTGF has a schedule")
     return min(problem.rho(schedule))

@@ -16,7 +16,7 @@ from fractions import Fraction
 from functools import cache, partial
 from itertools import product
 from math import ceil
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import networkx as nx
 import numpy as np
@@ -26,11 +26,11 @@ from ....instances.model import Cluster, Instance, RingJob
 from ....instances.schedule import Schedule
 from ....solvers import ArrivalOrderParams, BackfillingParams, backfilling, first_fit
 from ....solvers.facts import MakespanFacts
+from ....solvers.rar_ddls.backfilling import Order
 from ....solvers.rar_ddls.bounds import area_bound
 from ....solvers.rar_ddls.gang_queue import GangQueue, Plan, head_of_line
 from ....solvers.rar_ddls.laminar import Forest, LaminarParams, laminar
 from ....solvers.rar_ddls.sjf_bco import LimitSearch, SjfBcoParams
-from ....solvers.rar_ddls.start import ORDERS
 from ....solvers.result import Result
 from ..claim import Claim, Sides, Verdict
 from . import tiny
@@ -277,7 +277,7 @@ def _runs(case: Case, limit: float = float("inf")) -> list[Plan]:
 
 def _backfilled(case: Case) -> Iterator[Schedule | None]:
     """List schedules with backfilling, in every order."""
-    for order in ORDERS:
+    for order in get_args(Order):
         params = BackfillingParams(order=order, compiled=False)
         yield backfilling(case.problem, params=params).solution
 

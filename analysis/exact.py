@@ -1,0 +1,279 @@
+"""The optimum of any problem: a portfolio of heuristics, a certified bound, branch and bound.
+
+Branch and bound (:func:`gangsched.solvers.exact.branch_and_bound`) knows a model only. What else a
+problem has is in other folders: heuristics in those of the papers, certified bounds in
+:mod:`gangsched.analysis.proofs.bound`, above all solvers. This module stands above both and puts
+them together, so that no solver has to know a proof, and none another paper's solver:
+
+1. the quick bound;
+2. the heuristics of :data:`PORTFOLIOS`, in their order and with seed 0, until one meets the bound;
+3. where none does, the full bound;
+4. where it is not met either, branch and bound, from the best solution and the bound.
+
+The bound of the result is never weaker than ``gangsched.bound(problem, effort="full")`` without a
+time limit. With a limit T, steps 2 and 3 have :data:`SHARE` T each. The quick bound is found in any
+case, or its beginning where it is a search. Heuristics that take no limit have a largest number of
+jobs, above which they run without a limit only.
+
+Deviations: IRMP has an exact solver of its own (:func:`gangsched.solvers.irmp_exact`, which is what
+``gangsched solve --solver exact`` runs): it makes both the start and the certified bound itself.
+The same holds of the fluid shares of LTGF.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from typing import Any
+
+from ..formulations.completion_time.problem import CompletionTime
+from ..formulations.deadline_rewards import DeadlineRewards
+from ..formulations.irmp.problem import Irmp
+from ..formulations.ltgf.problem import Ltgf
+from ..formulations.ltgf.round import LtgfRound
+from ..formulations.problem import Problem, Sense
+from ..formulations.rar_ddls.problem import RarDdls
+from ..formulations.sharing_incentive import SharingIncentive
+from ..formulations.unisched.problem import UniSched
+from ..solvers.exact import ExactParams, branch_and_bound, form_of, meets
+from ..solvers.history import History
+from ..solvers.result import Bound, Result, Stop
+from ..solvers.signature import solver as declared
+from .proofs.bound import MAKERS, Effort, strengthened
+
+__all__ = ["solve_exact"]
+
+log = logging.getLogger("gangsched")
+
+#: of a time limit: what the heuristics may take at most, and again what the full bound may
+SHARE = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class _Heuristic:
+    """A solver by its place below ``gangsched.solvers``, and the parameters that it runs with.
+
+    One that takes no time limit is quick for `most` jobs, and under a limit runs up to as many; the
+    `plain` ones, without machine code, also where no time is left.
+    """
+
+    name: str
+    place: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    most: float = math.inf
+    plain: bool = False
+
+    def runs(self, jobs: int, left: float | None) -> bool:
+        """Whether it is to run when so many seconds are left, None for no limit."""
+        return left is None or (jobs <= self.most and (left > 0 or self.plain))
+
+    def __call__(self, problem: Any, left: float | None) -> Result[Any]:
+        module, _, name = self.place.rpartition(".")
+        solve = getattr(import_module(f"..solvers.{module}", __package__), name)
+        found: Result[Any] = solve(
+            problem, seed=0, time_limit=left, params=solve.params(**self.params)
+        )
+        return found
+
+
+def _backfilling(order: str) -> _Heuristic:
+    params = {"order": order, "compiled": False}
+    place = "rar_ddls.backfilling.backfilling"
+    return _Heuristic(f"backfill-{order}", place, params, most=500, plain=True)
+
+
+def _listed(name: str, order: str) -> _Heuristic:
+    return _Heuristic(name, "preemptive_lists.completion_list", {"order": order})
+
+
+#: by problem: its heuristics, the quickest first; of equal solutions the first one's is taken
+PORTFOLIOS: Mapping[type, tuple[_Heuristic, ...]] = {
+    RarDdls: (
+        *map(_backfilling, ("longest", "area", "gpus", "arrival")),
+        _Heuristic("first-fit", "rar_ddls.arrival_order.first_fit"),
+        _Heuristic("list-scheduling", "rar_ddls.arrival_order.list_scheduling"),
+        _Heuristic("sjf-bco", "rar_ddls.sjf_bco.sjf_bco"),
+        _Heuristic("laminar", "rar_ddls.laminar.laminar"),
+    ),
+    UniSched: (
+        _Heuristic("density-greedy", "unisched.selectors.density_greedy"),
+        _Heuristic("opportunity-price", "unisched.selectors.opportunity_price"),
+        _Heuristic("lp-selector", "unisched.selectors.lp_selector"),
+    ),
+    Irmp: (
+        _Heuristic("online-density", "irmp.online.online_density", most=300),
+        _Heuristic("posted-prices", "irmp.lists.posted_prices"),
+        _Heuristic("lp-list", "irmp.lists.lp_list"),
+        _Heuristic("astraea", "irmp.astraea.astraea"),
+        _Heuristic("search", "irmp.search.revenue_search", {"iterations": 200}),
+    ),
+    Ltgf: (_Heuristic("least-fair-first", "ltgf.least_fair_first.least_fair_first"),),
+    LtgfRound: (_Heuristic("one-round", "ltgf.round.one_round", most=1_000),),
+    CompletionTime: (
+        _listed("shortest-remaining", "remaining"),
+        _listed("smallest-area", "area"),
+        _listed("arrival", "arrival"),
+        _Heuristic("area-order", "pool.area_order", most=10_000),
+    ),
+    SharingIncentive: (_Heuristic("user-order", "user_order.user_order"),),
+    DeadlineRewards: (
+        _Heuristic("reward-list", "preemptive_lists.reward_list"),
+        _Heuristic("reward-search", "reward_pool.reward_search", most=10_000),
+    ),
+}
+
+
+@dataclass(slots=True, eq=False)
+class _Known:
+    """What is known of a problem before its model is built."""
+
+    problem: Problem[Any]
+    history: History
+    time_limit: float | None
+    solution: Any = None
+    bound: Bound | None = None
+    info: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def met(self) -> bool:
+        """Whether the solution meets the bound."""
+        both = self.solution is not None and self.bound is not None
+        return both and meets(self.problem, self.solution, self.bound)  # type: ignore[arg-type]
+
+    @property
+    def share(self) -> float | None:
+        """Seconds for one of the steps."""
+        return None if self.time_limit is None else SHARE * self.time_limit
+
+    def prove(self, *efforts: Effort) -> None:
+        """Look for a better bound."""
+        if type(self.problem) in MAKERS:
+            self.bound = strengthened(self.problem, self.bound, efforts, self.share)
+            self.history.note(bound=self.bound.value)
+
+    def run_portfolio(self) -> None:
+        """Run heuristics until one meets the bound."""
+        end = time.perf_counter() + (math.inf if self.share is None else self.share)
+        values = self.info["heuristics"] = {}
+        for heuristic in PORTFOLIOS.get(type(self.problem), ()):
+            if self.met:
+                break
+            left = None if self.share is None else end - time.perf_counter()
+            if not heuristic.runs(len(self.problem.jobs), left):  # type: ignore[attr-defined]
+                values[heuristic.name] = "not run: it might take longer than the limit allows"
+                continue
+            try:
+                result = heuristic(self.problem, None if left is None else max(left, 0.01))
+            except ValueError as error:  # it is for other problems of the class
+                values[heuristic.name] = str(error)
+                continue
+            values[heuristic.name] = self.take(heuristic.name, result.solution)
+            if result.stop is Stop.INTERRUPTED:
+                raise KeyboardInterrupt
+
+    def take(self, name: str, solution: Any) -> float | None:
+        """Keep a solution if it is the best; return its objective, None where it is none."""
+        if solution is None or self.problem.violations(solution):
+            return None
+        value = self.problem.objective(solution)
+        best = None if self.solution is None else self.problem.objective(self.solution)
+        if best is None or (value < best if self.problem.sense is Sense.MIN else value > best):
+            self.solution, self.info["start"] = solution, name
+            self.history.note(objective=value)
+        return value
+
+
+@declared(ExactParams)
+def solve_exact(
+    problem: Problem[Any],
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    params: ExactParams = ExactParams(),
+) -> Result[Any]:
+    """Solve a problem to proven optimality, or as far as the limits allow.
+
+    Starts from the best of the problem's heuristics, with the best certified bound.
+
+    Guarantee: without limits, and up to the solver's tolerances, an optimal solution or a
+    proof that there is none; at a limit, or Ctrl-C, the best solution and bound so far. A
+    solution that only the tolerances allow is dropped; the bound holds and the gap is not closed.
+
+    Parameters
+    ----------
+    problem : Problem
+        Any whose `build(form)` gives a Pyomo model.
+    seed : int
+        Not used: the heuristics and HiGHS always have the same.
+    time_limit : float, optional
+        Wall seconds: at most a quarter for the heuristics and a quarter for the bound. If building
+        the model takes what is left, what was known before is returned.
+    params : ExactParams
+
+    Returns
+    -------
+    Result
+        The bound is certified (:func:`gangsched.verify_bound` accepts it) wherever branch and bound
+        has no better one; its own is the solver's claim ("branch and bound", without a
+        certificate). INFEASIBLE only where proven. ``info["heuristics"]`` has the objective of each
+        heuristic that ran, None without a solution, or why it gave none; ``info["start"]`` the
+        first of the best. Those behind one that met the bound did not run.
+
+    Raises
+    ------
+    ValueError
+        For an infeasible warm start, an unknown form or solver, a form that neither solves nor
+        bounds the problem or is no Pyomo model, a limit that is not positive, or a work limit for
+        another solver than HiGHS.
+    TypeError
+        For what is no problem, such as an instance.
+
+    Notes
+    -----
+    Exponential in the worst case. HiGHS is given the model's standard form directly: of Pyomo's two
+    interfaces one passes no start, the other drops the incumbent on Ctrl-C. The same problem
+    without a time limit gives the same result.
+
+    Examples
+    --------
+    >>> from gangsched.formulations import RarDdls
+    >>> from gangsched.instances import Cluster, Instance, RingJob
+    >>> jobs = [RingJob(id=i, gpus=3, iterations=8, gradient=0.15, base_time=0.01) for i in "ab"]
+    >>> problem = RarDdls(Instance(Cluster.of_sizes([2, 2, 2]), jobs), xi1=1, xi2=0.005, alpha=0.5)
+    >>> result = solve_exact(problem)
+    >>> result.objective, result.status.value, result.bound.method
+    (4, 'optimal', 'branch and bound')
+    """
+    form_of(problem, time_limit, params)
+    known = _Known(problem, History(time.perf_counter()), time_limit)
+    auto = isinstance(params.warm_start, str)
+    if not auto and params.warm_start is not None:
+        violations = problem.violations(params.warm_start)
+        if violations:
+            raise ValueError("solve_exact: the warm start is infeasible: " + "; ".join(violations))
+        known.take("given", params.warm_start)
+    try:
+        known.prove("quick")
+        if auto:
+            known.run_portfolio()
+        if not known.met:
+            known.prove("standard", "full")
+    except KeyboardInterrupt:
+        log.warning("interrupted: what was found before branch and bound is kept")
+        return Result.of(
+            problem, known.solution, solver="exact", bound=known.bound, info=known.info,
+            stop=Stop.PROVEN if known.met else Stop.INTERRUPTED,
+            runtime=time.perf_counter() - known.history.started, history=known.history.entries,
+        )  # fmt: skip
+    return branch_and_bound(
+        problem,
+        time_limit=time_limit,
+        params=replace(params, warm_start=known.solution),
+        bound=known.bound,
+        known=known.history,
+        info=known.info,
+    )
